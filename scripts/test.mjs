@@ -1,0 +1,72 @@
+// `npm test`: every check, then the tests. `npm test -- <vitest arguments>`: only the tests
+// they select. The last line says how many tests passed and failed.
+
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { root, run, tool } from "./run.mjs";
+import { ensureBuilt, ensureDebianPackages, ensureInstalled } from "./setup.mjs";
+
+const selection = process.argv.slice(2);
+const failed = [];
+
+ensureInstalled();
+ensureDebianPackages([
+  { command: "python3", package: "python3" },
+  { command: "flock", package: "util-linux" },
+  { command: "git", package: "git" },
+]);
+ensureBuilt();
+
+if (selection.length === 0) {
+  check("biome ci", tool("biome"), ["ci", "."]);
+  check("import direction", process.execPath, [join(root, "scripts/check-imports.mjs")]);
+  check("tsc", tool("tsc"), ["--noEmit"]);
+  check("knip", tool("knip"), []);
+}
+const counts = runTests();
+if (counts.passed + counts.failed === 0) failed.push("no test ran");
+
+if (failed.length > 0) console.log(`\nFailed: ${failed.join(", ")}`);
+console.log(`\n${describe(counts)}`);
+process.exitCode = failed.length > 0 || counts.failed > 0 ? 1 : 0;
+
+function check(name, command, args) {
+  console.log(`\n== ${name}`);
+  if (run(command, args) !== 0) failed.push(name);
+}
+
+function runTests() {
+  const folder = mkdtempSync(join(tmpdir(), "viv-test-"));
+  const report = join(folder, "report.json");
+  try {
+    const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
+    check("vitest", tool("vitest"), ["run", ...reporters, ...selection]);
+    return count(report);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function count(report) {
+  let result;
+  try {
+    result = JSON.parse(readFileSync(report, "utf8"));
+  } catch {
+    return { passed: 0, failed: 0, skipped: 0 }; // vitest ended early, and has said why
+  }
+  // A file that cannot even be loaded has no tests to count: it counts as one that failed.
+  const unloadable = result.testResults.filter(
+    (file) =>
+      file.status === "failed" && !file.assertionResults.some((one) => one.status === "failed"),
+  );
+  return {
+    passed: result.numPassedTests,
+    failed: result.numFailedTests + unloadable.length,
+    skipped: result.numPendingTests + result.numTodoTests,
+  };
+}
+
+function describe({ passed, failed, skipped }) {
+  return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
+}

@@ -1,0 +1,48 @@
+import { VivError } from "./errors.ts";
+
+const UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** `90s`, `10m`, `2h`, `1d`, `500ms`; bare digits are seconds. */
+export function parseDuration(text: string, what = "duration"): number {
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)?$/.exec(text.trim());
+  if (!match) {
+    throw new VivError(
+      "INVALID",
+      `${what} ${JSON.stringify(text)} is not a duration; write it like 90s, 10m, 2h or 1d.`,
+    );
+  }
+  return Number(match[1]) * (UNITS[match[2] ?? "s"] ?? 1000);
+}
+
+/**
+ * A point in time: ISO 8601 (`2026-11-15T08:00:00Z`, a zone is required so that it means the same
+ * on every machine), `now`, or an offset from now (`+10m`). Returned in ISO form, UTC.
+ */
+export function parseTime(text: string, now: number, what = "time"): string {
+  const trimmed = text.trim();
+  if (trimmed === "now") return new Date(now).toISOString();
+  if (trimmed.startsWith("+")) {
+    return new Date(now + parseDuration(trimmed.slice(1), what)).toISOString();
+  }
+  const iso = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})$/;
+  const at = iso.test(trimmed) ? Date.parse(trimmed) : Number.NaN;
+  if (Number.isNaN(at)) {
+    throw new VivError(
+      "INVALID",
+      `${what} ${JSON.stringify(text)} is not a time; write 2026-11-15T08:00:00Z or an offset like +10m.`,
+    );
+  }
+  return new Date(at).toISOString();
+}
+
+/** For people: `45s`, `12m`, `3h 5m`, `2d 4h`. */
+export function formatDuration(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  if (seconds < 60) return `${seconds}s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60)
+    return seconds % 60 && minutes < 10 ? `${minutes}m ${seconds % 60}s` : `${minutes}m`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return minutes % 60 ? `${hours}h ${minutes % 60}m` : `${hours}h`;
+  return `${Math.floor(hours / 24)}d ${hours % 24}h`;
+}

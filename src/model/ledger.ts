@@ -1,0 +1,39 @@
+import type { Outcome } from "./attempt.ts";
+import type { TaskState } from "./states.ts";
+
+/** One line of the ledger. Lines are facts about a task, in the order in which they were written. */
+export interface LedgerLine {
+  at: string;
+  event: LedgerEvent;
+  task?: string;
+  worker?: string;
+  token?: string;
+  attempt?: number;
+  from?: TaskState;
+  to?: TaskState;
+  outcome?: Outcome;
+  by?: string;
+  note?: string;
+  type?: string;
+  retry_at?: string;
+  fingerprint?: string;
+  [key: string]: unknown;
+}
+
+export const LEDGER_EVENTS = [
+  "enqueued",
+  "adopted", // a foreign task was seen for the first time
+  "promoted",
+  "claimed",
+  "ended", // an attempt ended: outcome and to say how and where
+  "void", // the `ended` line with this token had no effect: the claim was lost
+  "approved",
+  "rejected",
+  "cancelled",
+  "retried",
+  "quarantined",
+  "repaired",
+  "worker_started",
+  "worker_stopped",
+] as const;
+export type LedgerEvent = (typeof LEDGER_EVENTS)[number];

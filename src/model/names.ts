@@ -1,0 +1,73 @@
+import { VivError } from "./errors.ts";
+
+/**
+ * Ids and worker names become file names, so they are checked before any path is built from them.
+ * The pattern excludes separators, control characters and a leading dot (which hides files and
+ * spells `..`).
+ */
+const NAME = /^[A-Za-z0-9_-][A-Za-z0-9._-]*$/;
+const TYPE = /^[A-Za-z0-9_-][A-Za-z0-9._:/@+-]*$/;
+export const MAX_NAME_LENGTH = 128;
+
+export function isName(value: unknown): value is string {
+  return typeof value === "string" && value.length <= MAX_NAME_LENGTH && NAME.test(value);
+}
+
+export function isTypeName(value: unknown): value is string {
+  return typeof value === "string" && value.length <= MAX_NAME_LENGTH && TYPE.test(value);
+}
+
+export function assertName(kind: "task id" | "worker name" | "run id", value: unknown): string {
+  if (isName(value)) return value;
+  throw new VivError("INVALID", `${kind} ${describe(value)} ${reasonFor(value, "._-")}.`, {
+    kind,
+  });
+}
+
+export function assertTypeName(value: unknown): string {
+  if (isTypeName(value)) return value;
+  throw new VivError("INVALID", `task type ${describe(value)} ${reasonFor(value, "._:/@+-")}.`);
+}
+
+function describe(value: unknown): string {
+  if (typeof value !== "string") return `(${value === null ? "null" : typeof value})`;
+  const shown = value.length > 40 ? `${value.slice(0, 40)}…` : value;
+  return JSON.stringify(shown);
+}
+
+function reasonFor(value: unknown, punctuation: string): string {
+  if (typeof value !== "string") return "must be a string";
+  if (value === "") return "is empty; give it at least one letter or digit";
+  if (value.length > MAX_NAME_LENGTH) {
+    return `has ${value.length} characters; at most ${MAX_NAME_LENGTH} are allowed`;
+  }
+  if (value.startsWith(".")) return "must not begin with a dot";
+  return `may contain only letters, digits and ${punctuation.split("").join(" ")}`;
+}
+
+/** The closest of `candidates` to `input`, or undefined when nothing is near enough to suggest. */
+export function suggest(input: string, candidates: Iterable<string>): string | undefined {
+  let best: string | undefined;
+  let bestDistance = Math.max(1, Math.floor(input.length / 3)) + 1;
+  for (const candidate of candidates) {
+    const distance = editDistance(input.toLowerCase(), candidate.toLowerCase());
+    if (distance < bestDistance) {
+      best = candidate;
+      bestDistance = distance;
+    }
+  }
+  return best;
+}
+
+function editDistance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const substitution = (previous[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      row[j] = Math.min(substitution, (previous[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1);
+    }
+    previous = row;
+  }
+  return previous[b.length] ?? 0;
+}

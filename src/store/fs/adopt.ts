@@ -1,0 +1,119 @@
+import { writeFileSync } from "node:fs";
+import { isVivError } from "../../model/errors.ts";
+import { isName } from "../../model/names.ts";
+import { MAX_TASK_BYTES, parseTask, priorityOf, type Task } from "../../model/task.ts";
+import { namesIn, readRegular, statIfThere } from "./atomic.ts";
+import { addDependent, dependentsOf } from "./dependents.ts";
+import type { LaneReader } from "./lanes.ts";
+import { idOf } from "./layout.ts";
+import { unmetOf } from "./promote.ts";
+import { quarantine } from "./quarantine.ts";
+import { type FsRun, record } from "./run.ts";
+
+/**
+ * Finding what lies in pending/ without being on a lane: tasks that swarm-lib or a person put
+ * there, and those of a process that died between the two steps. Valid ones get their line; ones
+ * with open dependencies are noted for promotion; what cannot be a task is quarantined.
+ */
+
+/** A file that is being written by hand right now is not broken yet. */
+const GRACE_MS = 5_000;
+
+/** Now and then also while the lanes have work: at most half a percent of the time goes into it. */
+export function adoptIfDue(run: FsRun, reader: LaneReader): void {
+  const now = performance.now();
+  if (run.memo.adoptedAt === Number.NEGATIVE_INFINITY) {
+    // A fresh process: others may have looked not long ago, then their mark is young.
+    const mark = statIfThere(markOf(run));
+    const wait = Math.max(2_000, mark ? mark.size * 200 : 0);
+    if (!mark || Math.abs(Date.now() - mark.mtimeMs) < wait) {
+      run.memo.adoptedAt = now;
+      if (!mark) leaveMark(run, 0);
+      return;
+    }
+  } else if (now - run.memo.adoptedAt < Math.max(2_000, 200 * run.memo.adoptCost)) return;
+  adopt(run, reader);
+}
+
+/**
+ * Looks at all of pending/ for tasks this reader would take but does not know of, unless nothing
+ * has moved there since its last look.
+ */
+export function adopt(run: FsRun, reader: LaneReader): number {
+  const folder = run.paths.state.pending;
+  const begin = performance.now();
+  // The mark is taken before the look: what moves in meanwhile is seen next time.
+  const changed = statIfThere(folder)?.mtimeMs ?? 0;
+  const settled = Date.now() - changed > 50;
+  if (settled && run.memo.pendingSeen.get(reader) === changed) return 0;
+  const names = namesIn(folder);
+  let adopted = 0;
+  let unripe = false;
+  if (names.length > 0) {
+    const known = new Set(reader.ahead());
+    for (const id of reader.others()) known.add(id);
+    const strangers: { task: Task; at: number }[] = [];
+    for (const name of names) {
+      const id = idOf(name);
+      if (name.startsWith(".") || (id !== null && known.has(id))) continue;
+      const found = examine(run, `${folder}/${name}`, id);
+      if (found === "unripe") unripe = true;
+      else if (found && reader.wants(found.task.task_type)) strangers.push(found);
+    }
+    strangers.sort((a, b) => a.at - b.at || (a.task.task_id < b.task.task_id ? -1 : 1));
+    for (const { task } of strangers) if (offer(run, task)) adopted++;
+  }
+  run.memo.pendingSeen.set(reader, unripe ? -1 : changed);
+  run.memo.adoptedAt = performance.now();
+  run.memo.adoptCost = run.memo.adoptedAt - begin;
+  leaveMark(run, run.memo.adoptCost);
+  return adopted;
+}
+
+function examine(
+  run: FsRun,
+  path: string,
+  id: string | null,
+): { task: Task; at: number } | "unripe" | null {
+  if (id === null || !isName(id)) {
+    const why = id === null ? "its name does not end in .json" : "its name is not a task id";
+    quarantine(run, path, `not a task: ${why}`);
+    return null;
+  }
+  try {
+    const file = readRegular(path, MAX_TASK_BYTES);
+    if (file === null) return null;
+    try {
+      return { task: parseTask(file.text, id), at: file.stats.mtimeMs };
+    } catch (error) {
+      if (Date.now() - file.stats.mtimeMs < GRACE_MS) return "unripe";
+      throw error;
+    }
+  } catch (error) {
+    if (!isVivError(error)) throw error;
+    quarantine(run, path, error.message);
+    return null;
+  }
+}
+
+function offer(run: FsRun, task: Task): boolean {
+  const unmet = unmetOf(run, task);
+  for (const dependency of unmet) {
+    if (!dependentsOf(run, dependency).includes(task.task_id)) {
+      addDependent(run, dependency, task.task_id);
+    }
+  }
+  if (unmet.length > 0 && unmetOf(run, task).length > 0) return false;
+  run.lanes.append(priorityOf(task), [{ id: task.task_id, type: task.task_type }]);
+  record(run, { event: "adopted", task: task.task_id, type: task.task_type, to: "pending" });
+  return true;
+}
+
+/** When some process last looked (its mtime) and what that cost (its size, in milliseconds). */
+function markOf(run: FsRun): string {
+  return `${run.paths.viv}/adopted`;
+}
+
+function leaveMark(run: FsRun, cost: number): void {
+  writeFileSync(markOf(run), ".".repeat(Math.min(10_000, Math.round(cost))), { mode: 0o600 });
+}

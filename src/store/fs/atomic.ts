@@ -1,0 +1,194 @@
+import {
+  closeSync,
+  constants,
+  fdatasyncSync,
+  fstatSync,
+  fsyncSync,
+  linkSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  type Stats,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
+import { VivError } from "../../model/errors.ts";
+
+/**
+ * The few file operations everything else is made of. All synchronous: on a local filesystem they
+ * cost microseconds, a trip through the thread pool costs more than the call.
+ */
+
+export function errno(error: unknown): string | undefined {
+  return (error as NodeJS.ErrnoException | undefined)?.code;
+}
+
+/** Turns an error of the filesystem into one that says what to do. Others pass unchanged. */
+export function translate(error: unknown, doing: string): unknown {
+  const code = errno(error);
+  if (code === "ENOSPC" || code === "EDQUOT") {
+    return new VivError(
+      "DISK_FULL",
+      `the disk is full while ${doing}; nothing was lost, free some space and run it again.`,
+      { errno: code },
+      { cause: error },
+    );
+  }
+  if (code === "EROFS" || code === "EACCES" || code === "EPERM") {
+    return new VivError(
+      "READ_ONLY",
+      `no permission while ${doing} (${(error as Error).message}); check who owns the run directory and whether it is mounted read-only.`,
+      { errno: code },
+      { cause: error },
+    );
+  }
+  return error;
+}
+
+/** Renames, and returns false when the source is not there (somebody else was first). */
+export function renameIfThere(from: string, to: string): boolean {
+  try {
+    renameSync(from, to);
+    return true;
+  } catch (error) {
+    if (errno(error) === "ENOENT") return false;
+    throw error;
+  }
+}
+
+/** Links, and returns false when the target exists: an exclusive publish of a complete file. */
+export function linkIfFree(from: string, to: string): boolean {
+  try {
+    linkSync(from, to);
+    return true;
+  } catch (error) {
+    if (errno(error) === "EEXIST") return false;
+    throw error;
+  }
+}
+
+export function unlinkIfThere(path: string): boolean {
+  try {
+    unlinkSync(path);
+    return true;
+  } catch (error) {
+    if (errno(error) === "ENOENT") return false;
+    throw error;
+  }
+}
+
+export function statIfThere(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    if (errno(error) === "ENOTDIR") return undefined;
+    throw error;
+  }
+}
+
+/** Names in a folder; none when it is not there. */
+export function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if (errno(error) === "ENOENT") return [];
+    throw error;
+  }
+}
+
+/** Writes a new file completely, or removes what it wrote and throws. */
+export function writeNew(path: string, text: string, sync: boolean): void {
+  const fd = openSync(path, "wx", 0o600);
+  try {
+    writeFully(fd, text);
+    if (sync) fdatasyncSync(fd);
+  } catch (error) {
+    closeSync(fd);
+    unlinkIfThere(path);
+    throw error;
+  }
+  closeSync(fd);
+}
+
+/** A write may be cut short by a full disk without an error; the rest then gets the error. */
+export function writeFully(fd: number, text: string): void {
+  const bytes = Buffer.from(text, "utf8");
+  let offset = 0;
+  while (offset < bytes.length) offset += writeSync(fd, bytes, offset, bytes.length - offset);
+}
+
+/** Replaces a file by a whole new one: readers see the old or the new, never a mixture. */
+export function replaceFile(path: string, tmpPath: string, text: string, sync: boolean): void {
+  writeNew(tmpPath, text, sync);
+  try {
+    renameSync(tmpPath, path);
+  } catch (error) {
+    unlinkIfThere(tmpPath);
+    throw error;
+  }
+}
+
+export function syncFolder(folder: string): void {
+  const fd = openSync(folder, constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+export interface FileRead {
+  text: string;
+  stats: Stats;
+}
+
+const SAFE_OPEN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+let scratch = Buffer.allocUnsafe(64 * 1024);
+
+/**
+ * Reads a regular file of at most `limit` bytes. A symlink, a pipe, a folder or a giant is an
+ * error (CORRUPT) and never followed, waited for or read. Null when there is no such file.
+ */
+export function readRegular(path: string, limit: number): FileRead | null {
+  let fd: number;
+  try {
+    fd = openSync(path, SAFE_OPEN);
+  } catch (error) {
+    const code = errno(error);
+    if (code === "ENOENT") return null;
+    if (code === "ELOOP" || code === "EMLINK") throw new VivError("CORRUPT", "a symbolic link");
+    if (code === "ENXIO") throw new VivError("CORRUPT", "not a regular file");
+    throw error;
+  }
+  try {
+    const stats = fstatSync(fd);
+    if (!stats.isFile()) {
+      throw new VivError("CORRUPT", stats.isDirectory() ? "a folder" : "not a regular file");
+    }
+    if (stats.size > limit) {
+      throw new VivError("CORRUPT", `${stats.size} bytes, more than the limit of ${limit}`);
+    }
+    if (scratch.length < stats.size) scratch = Buffer.allocUnsafe(stats.size);
+    let length = 0;
+    while (length < stats.size) {
+      const n = readSync(fd, scratch, length, stats.size - length, length);
+      if (n === 0) break;
+      length += n;
+    }
+    const text = scratch.toString("utf8", 0, length);
+    if (scratch.length > 1024 * 1024) scratch = Buffer.allocUnsafe(64 * 1024);
+    return { text, stats };
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/**
+ * The token of a claim: the change time of the claimed file, which every rename renews. Written
+ * with the digits that survive a double, so that it is the same whoever reads it.
+ */
+export function tokenOf(stats: Stats): string {
+  return stats.ctimeMs.toFixed(3);
+}

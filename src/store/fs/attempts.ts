@@ -1,0 +1,53 @@
+import { appendFileSync } from "node:fs";
+import { type AttemptRecord, type HistoryRecord, isAttempt } from "../../model/attempt.ts";
+import { readRegular } from "./atomic.ts";
+import type { FsRun } from "./run.ts";
+
+/**
+ * `.viv/attempts/<id>.jsonl`: the ended attempts of a task, for those that did not succeed at
+ * once. The ledger has them all; this is the part that the next claim of the task must know.
+ */
+
+const LIMIT = 64 * 1024 * 1024;
+
+function pathOf(run: FsRun, id: string): string {
+  return `${run.paths.attempts}/${id}.jsonl`;
+}
+
+export function readHistory(run: FsRun, id: string): HistoryRecord[] {
+  const file = readRegular(pathOf(run, id), LIMIT);
+  if (file === null) return [];
+  const records: HistoryRecord[] = [];
+  const seen = new Set<string>();
+  for (const line of file.text.split("\n")) {
+    if (line === "") continue;
+    let recordLine: HistoryRecord;
+    try {
+      recordLine = JSON.parse(line) as HistoryRecord;
+    } catch {
+      continue; // a line torn by a full disk; the ledger has the whole one
+    }
+    if (isAttempt(recordLine)) {
+      // Recovery may have written an attempt that its worker wrote as well: the first counts.
+      if (seen.has(recordLine.token)) continue;
+      seen.add(recordLine.token);
+    }
+    records.push(recordLine);
+  }
+  return records;
+}
+
+export function appendHistory(run: FsRun, id: string, entry: HistoryRecord): void {
+  appendFileSync(pathOf(run, id), `${JSON.stringify(entry)}\n`, { mode: 0o600 });
+}
+
+export function attemptNumber(history: readonly HistoryRecord[]): number {
+  return history.filter(isAttempt).length + 1;
+}
+
+/** When the task may run again, by the last attempt's verdict; 0 when at once. */
+export function restsUntil(history: readonly HistoryRecord[]): number {
+  const last = history.at(-1);
+  if (last === undefined || !isAttempt(last)) return 0;
+  return (last as AttemptRecord).retry_at ? Date.parse((last as AttemptRecord).retry_at ?? "") : 0;
+}

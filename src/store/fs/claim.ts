@@ -1,0 +1,149 @@
+import { existsSync, mkdirSync, renameSync } from "node:fs";
+import { isVivError, VivError } from "../../model/errors.ts";
+import { assertName } from "../../model/names.ts";
+import { MAX_TASK_BYTES, parseTask, type Task } from "../../model/task.ts";
+import type { Claim, ClaimRequest } from "../store.ts";
+import { adopt, adoptIfDue } from "./adopt.ts";
+import { errno, readRegular, tokenOf, translate } from "./atomic.ts";
+import { attemptNumber, readHistory } from "./attempts.ts";
+import { writeHeartbeat } from "./heartbeat.ts";
+import { LaneReader } from "./lanes.ts";
+import { fileOf } from "./layout.ts";
+import { workerFolder } from "./open.ts";
+import { noteReasons, promoteDue, unmetOf } from "./promote.ts";
+import { quarantine } from "./quarantine.ts";
+import { assertNameFree } from "./register.ts";
+import { type FsRun, recordSoon } from "./run.ts";
+
+/**
+ * Claiming: one rename into the worker's folder. Losing the race is normal and silent. What makes
+ * it cheap is knowing which name to try: see lanes.ts.
+ */
+export function claimTasks(run: FsRun, request: ClaimRequest): Claim[] {
+  const worker = assertName("worker name", request.worker);
+  const max = request.max ?? 1;
+  if (!Number.isSafeInteger(max) || max < 1) {
+    throw new VivError("INVALID", "max must be a whole number of at least 1.");
+  }
+  const types = request.types && request.types.length > 0 ? request.types : null;
+  assertNameFree(run, worker);
+  try {
+    workerFolder(run, worker);
+    promoteDue(run);
+    const reader = readerFor(run, types);
+    adoptIfDue(run, reader);
+    const claims: Claim[] = [];
+    for (const force of [false, true]) {
+      while (claims.length < max) {
+        const claim = claimNext(run, worker, reader, force);
+        if (claim === null) break;
+        claims.push(claim);
+      }
+      if (claims.length > 0) break;
+    }
+    // The lanes are empty: what else lies in pending/ is foreign, or was cut off from its line.
+    if (claims.length === 0 && adopt(run, reader) > 0) {
+      for (;;) {
+        const claim = claims.length < max ? claimNext(run, worker, reader, true) : null;
+        if (claim === null) break;
+        claims.push(claim);
+      }
+    }
+    if (claims.length > 0 && request.heartbeat !== false) {
+      beat(run, worker, claims.at(-1)?.task.task_id ?? "");
+    }
+    return claims;
+  } catch (error) {
+    throw translate(error, "claiming");
+  }
+}
+
+/** A one-shot claim starts a lease; a registered worker beats on its own, so now and then will do. */
+function beat(run: FsRun, worker: string, note: string): void {
+  const last = run.memo.registered.get(worker);
+  const now = performance.now();
+  if (last !== undefined) {
+    if (now - last < 5_000) return;
+    run.memo.registered.set(worker, now);
+  }
+  writeHeartbeat(run, worker, note);
+}
+
+export function readerFor(run: FsRun, types: readonly string[] | null): LaneReader {
+  const key = types === null ? "" : [...types].sort().join("\n");
+  let reader = run.memo.readers.get(key);
+  if (!reader) {
+    reader = new LaneReader(run.paths, types, run.random);
+    run.memo.readers.set(key, reader);
+  }
+  return reader;
+}
+
+function claimNext(run: FsRun, worker: string, reader: LaneReader, force: boolean): Claim | null {
+  const pending = run.paths.state.pending;
+  const folder = `${run.paths.state.claimed}/${worker}`;
+  const isThere = (id: string) => existsSync(fileOf(pending, id));
+  for (;;) {
+    const candidate = reader.next(isThere, force);
+    if (candidate === null) return null;
+    const to = fileOf(folder, candidate.id);
+    if (!take(fileOf(pending, candidate.id), to, folder)) {
+      candidate.missed();
+      continue;
+    }
+    const claim = readClaim(run, worker, candidate.id, to);
+    if (claim === null) continue;
+    recordSoon(run, {
+      event: "claimed",
+      task: candidate.id,
+      worker,
+      token: claim.token,
+      attempt: claim.attempt,
+    });
+    return claim;
+  }
+}
+
+function take(from: string, to: string, folder: string): boolean {
+  for (;;) {
+    try {
+      renameSync(from, to);
+      return true;
+    } catch (error) {
+      if (errno(error) !== "ENOENT") throw error;
+      if (existsSync(folder)) return false;
+      // Not the task but the worker's folder is gone (a cleanup by hand): make it and try again.
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+    }
+  }
+}
+
+/** Reads what was just claimed. What turns out to be unusable is quarantined, with the reason. */
+function readClaim(run: FsRun, worker: string, id: string, path: string): Claim | null {
+  let task: Task;
+  let token: string;
+  try {
+    const file = readRegular(path, MAX_TASK_BYTES);
+    if (file === null) return null; // taken back within microseconds
+    token = tokenOf(file.stats);
+    task = parseTask(file.text, id);
+  } catch (error) {
+    if (!isVivError(error)) throw error;
+    quarantine(run, path, error.message);
+    return null;
+  }
+  // Only a foreign task can have open dependencies here: its file may have been replaced.
+  if (task.depends_on.length > 0 && unmetOf(run, task).length > 0) {
+    giveBackBlocked(run, task, path);
+    return null;
+  }
+  const seenBefore = existsSync(`${run.paths.attempts}/${id}.jsonl`);
+  const attempt = seenBefore ? attemptNumber(readHistory(run, id)) : 1;
+  run.memo.claims.set(id, { token, attempt, review: task.review === true });
+  return { task, worker, token, attempt };
+}
+
+function giveBackBlocked(run: FsRun, task: Task, path: string): void {
+  noteReasons(run, task, unmetOf(run, task), 0);
+  renameSync(path, fileOf(run.paths.state.pending, task.task_id));
+}

@@ -1,0 +1,151 @@
+import { VivError } from "../../model/errors.ts";
+import { assertName } from "../../model/names.ts";
+import { isAllowed, type TaskEvent, type TaskState } from "../../model/states.ts";
+import { MAX_TASK_BYTES, parseTask } from "../../model/task.ts";
+import type { Ended } from "../store.ts";
+import {
+  readRegular,
+  renameIfThere,
+  statIfThere,
+  syncFolder,
+  tokenOf,
+  translate,
+} from "./atomic.ts";
+import { appendHistory, attemptNumber, readHistory } from "./attempts.ts";
+import { afterMove, end } from "./finish.ts";
+import { fileOf } from "./layout.ts";
+import { locate, type Place } from "./locate.ts";
+import { noteReasons, tryPromote, unmetOf } from "./promote.ts";
+import { type FsRun, nowIso, record } from "./run.ts";
+
+/** What people decide about a task: cancel, retry, approve, reject. */
+
+export interface Decision {
+  by?: string;
+  note?: string;
+}
+
+export function cancelTask(run: FsRun, id: string, decision: Decision): Ended {
+  return decide(run, id, "cancel", decision, (place) => {
+    if (place.state !== "claimed" || place.worker === undefined) {
+      return move(run, id, place, "failed", "cancelled", decision);
+    }
+    // Taking the claim away is what fences its worker off: it will find its finish refused.
+    const stats = statIfThere(place.path);
+    if (!stats) return null;
+    const attempt = attemptNumber(readHistory(run, id));
+    return end(
+      run,
+      { id, worker: place.worker, path: place.path, token: tokenOf(stats), attempt },
+      { outcome: "cancelled", to: "failed", note: decision.note, by: decision.by },
+    );
+  });
+}
+
+export function retryTask(run: FsRun, id: string, decision: Decision): Ended {
+  return decide(run, id, "retry", decision, (place) => {
+    const file = readRegular(place.path, MAX_TASK_BYTES);
+    if (file === null) return null;
+    const task = parseTask(file.text, id);
+    appendHistory(run, id, {
+      retried: true,
+      by: decision.by ?? "someone",
+      at: nowIso(run),
+      ...noteOf(decision),
+    });
+    const unmet = unmetOf(run, task);
+    if (unmet.length === 0) return move(run, id, place, "pending", "retried", decision);
+    noteReasons(run, task, unmet, 0);
+    const moved = move(run, id, place, "waiting", "retried", decision);
+    if (moved) tryPromote(run, id);
+    return moved;
+  });
+}
+
+export function approveTask(run: FsRun, id: string, decision: Decision): Ended {
+  return decide(run, id, "approve", decision, (place) =>
+    move(run, id, place, "done", "approved", decision),
+  );
+}
+
+/** The note is for the next attempt; the attempts so far no longer count against the task. */
+export function rejectTask(run: FsRun, id: string, decision: Decision): Ended {
+  return decide(run, id, "reject", decision, (place) => {
+    appendHistory(run, id, {
+      retried: true,
+      by: decision.by ?? "someone",
+      at: nowIso(run),
+      ...noteOf(decision),
+    });
+    return move(run, id, place, "pending", "rejected", decision);
+  });
+}
+
+/** Finds the task and acts; if it moved in between (null), looks again. */
+function decide(
+  run: FsRun,
+  rawId: string,
+  event: TaskEvent,
+  _decision: Decision,
+  act: (place: Place) => Ended | null,
+): Ended {
+  const id = assertName("task id", rawId);
+  for (;;) {
+    const place = locate(run, id);
+    if (place === null) throw notFound(id);
+    if (!isAllowed(place.state, event)) throw wrongState(id, place, event);
+    try {
+      const ended = act(place);
+      if (ended !== null) return ended;
+    } catch (error) {
+      if (error instanceof VivError && error.code === "CLAIM_LOST") continue;
+      throw translate(error, `${event} of ${id}`);
+    }
+  }
+}
+
+export function notFound(id: string): VivError {
+  return new VivError("TASK_NOT_FOUND", `there is no task ${id} in this run; see: viv ls`, { id });
+}
+
+function wrongState(id: string, place: Place, event: TaskEvent): VivError {
+  const hints: Partial<Record<TaskState, string>> = {
+    done: "a done task stays done; enqueue a new one to do it again",
+    failed: `send it round again with: viv retry ${id}`,
+    review: `decide with: viv approve ${id}, or viv reject ${id}`,
+    claimed: `stop it with: viv cancel ${id}`,
+    pending: "a worker will take it",
+    waiting: `see: viv why ${id}`,
+  };
+  return new VivError(
+    "WRONG_STATE",
+    `cannot ${event} ${id}: it is ${place.state}; ${hints[place.state]}.`,
+    { id, state: place.state, event },
+  );
+}
+
+function move(
+  run: FsRun,
+  id: string,
+  place: Place,
+  to: TaskState,
+  event: "cancelled" | "retried" | "approved" | "rejected",
+  decision: Decision,
+): Ended | null {
+  if (!renameIfThere(place.path, fileOf(run.paths.state[to], id))) return null;
+  if (run.durability === "safe") syncFolder(run.paths.state[to]);
+  record(run, {
+    event,
+    task: id,
+    from: place.state,
+    to,
+    ...(decision.by ? { by: decision.by } : {}),
+    ...noteOf(decision),
+  });
+  afterMove(run, id, to);
+  return { id, from: place.state, to, attempt: attemptNumber(readHistory(run, id)) - 1 };
+}
+
+function noteOf(decision: Decision): { note?: string } {
+  return decision.note ? { note: decision.note } : {};
+}

@@ -1,0 +1,47 @@
+import type { DoctorReport, Finding } from "../store.ts";
+import { translate } from "./atomic.ts";
+import { checkIndexes } from "./doctor/indexes.ts";
+import { checkLedger } from "./doctor/ledger.ts";
+import { checkPlaces } from "./doctor/places.ts";
+import { checkStatus } from "./doctor/status.ts";
+import { checkTemporaries } from "./doctor/temporaries.ts";
+import { checkWorkers } from "./doctor/workers.ts";
+import { type FsRun, record } from "./run.ts";
+
+/** One examination: collects findings, and repairs each at once when asked to. */
+export interface Examination {
+  readonly run: FsRun;
+  readonly fix: boolean;
+  readonly checked: Record<string, number>;
+  /** Reports a finding; with `fix`, runs `repair` (true: repaired) before going on. */
+  find(finding: Omit<Finding, "fixed">, repair?: () => boolean): void;
+}
+
+/**
+ * Checks every invariant of SPEC.md §8. Repairs move, link and rewrite what is derived; they never
+ * delete work: what cannot stay where it is goes to quarantine/ with the reason beside it.
+ */
+export function examineRun(run: FsRun, fix: boolean): DoctorReport {
+  const findings: Finding[] = [];
+  const examination: Examination = {
+    run,
+    fix,
+    checked: {},
+    find(finding, repair) {
+      const fixed = fix && (repair?.() ?? false);
+      findings.push({ ...finding, fixed });
+      if (fixed) record(run, { event: "repaired", code: finding.code, path: finding.path });
+    },
+  };
+  try {
+    checkTemporaries(examination);
+    const places = checkPlaces(examination);
+    checkWorkers(examination);
+    checkIndexes(examination, places);
+    checkLedger(examination);
+    checkStatus(examination);
+  } catch (error) {
+    throw translate(error, "examining the run");
+  }
+  return { findings, checked: examination.checked };
+}

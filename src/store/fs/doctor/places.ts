@@ -1,0 +1,122 @@
+import { isVivError } from "../../../model/errors.ts";
+import { isName } from "../../../model/names.ts";
+import { TASK_STATES, type TaskState } from "../../../model/states.ts";
+import { MAX_TASK_BYTES, parseTask } from "../../../model/task.ts";
+import { namesIn, readRegular, statIfThere } from "../atomic.ts";
+import type { Examination } from "../doctor.ts";
+import { HEARTBEAT, idOf } from "../layout.ts";
+import { quarantine } from "../quarantine.ts";
+
+/** Where each task was seen, by path below the run. */
+export type Places = Map<string, { state: TaskState; path: string }[]>;
+
+/** If a task is in two states, the one further on is true, and failed only if nothing else is. */
+const KEEP_FIRST: TaskState[] = ["done", "review", "claimed", "pending", "waiting", "failed"];
+const GRACE_MS = 5_000;
+
+export function checkPlaces(examination: Examination): Places {
+  const { run } = examination;
+  const places: Places = new Map();
+  for (const state of TASK_STATES) {
+    const folder = run.paths.state[state];
+    if (state === "claimed") {
+      for (const worker of namesIn(folder)) {
+        const path = `${folder}/${worker}`;
+        if (isName(worker) && statIfThere(path)?.isDirectory()) {
+          checkFolder(examination, places, state, path);
+        } else if (worker !== ".lock") {
+          reportForeign(examination, path, "only workers' folders belong in claimed/");
+        }
+      }
+    } else checkFolder(examination, places, state, folder);
+  }
+  for (const [id, seen] of places) if (seen.length > 1) checkTwoStates(examination, id, seen);
+  return places;
+}
+
+function checkFolder(
+  examination: Examination,
+  places: Places,
+  state: TaskState,
+  folder: string,
+): void {
+  for (const name of namesIn(folder)) {
+    if (name.startsWith(".")) continue; // heartbeats, and temporary files (checked elsewhere)
+    const path = `${folder}/${name}`;
+    examination.checked[state] = (examination.checked[state] ?? 0) + 1;
+    const id = idOf(name);
+    if (id === null || !isName(id)) {
+      reportForeign(examination, path, "its name is not that of a task file");
+      continue;
+    }
+    const problem = problemWith(path, id);
+    if (problem === "gone" || problem === "unripe") continue;
+    if (problem === null) {
+      places.set(id, [...(places.get(id) ?? []), { state, path }]);
+      continue;
+    }
+    const where = below(examination, path);
+    examination.find(
+      { code: "unreadable", path: where, message: problem, repair: "move it to quarantine/" },
+      () => quarantine(examination.run, path, problem),
+    );
+  }
+}
+
+function problemWith(path: string, id: string): string | null {
+  try {
+    const file = readRegular(path, MAX_TASK_BYTES);
+    if (file === null) return "gone";
+    try {
+      parseTask(file.text, id);
+      return null;
+    } catch (error) {
+      if (Date.now() - file.stats.mtimeMs < GRACE_MS) return "unripe";
+      throw error;
+    }
+  } catch (error) {
+    if (!isVivError(error)) throw error;
+    return error.message;
+  }
+}
+
+function reportForeign(examination: Examination, path: string, why: string): void {
+  if (path.endsWith(`/${HEARTBEAT}`)) return;
+  examination.find(
+    {
+      code: "foreign_file",
+      path: below(examination, path),
+      message: why,
+      repair: "move it to quarantine/",
+    },
+    () => quarantine(examination.run, path, why),
+  );
+}
+
+function checkTwoStates(
+  examination: Examination,
+  id: string,
+  seen: { state: TaskState; path: string }[],
+): void {
+  // Tasks move while we look: only what is in both places now is in two.
+  const there = seen.filter(({ path }) => statIfThere(path) !== undefined);
+  if (there.length < 2) return;
+  there.sort((a, b) => KEEP_FIRST.indexOf(a.state) - KEEP_FIRST.indexOf(b.state));
+  const [kept, ...others] = there;
+  for (const other of others) {
+    const message = `${id} is ${other.state} here and ${kept?.state} in ${below(examination, kept?.path ?? "")}`;
+    examination.find(
+      {
+        code: "two_states",
+        path: below(examination, other.path),
+        message,
+        repair: `keep the ${kept?.state} one, move this one to quarantine/`,
+      },
+      () => quarantine(examination.run, other.path, message),
+    );
+  }
+}
+
+function below(examination: Examination, path: string): string {
+  return path.slice(examination.run.paths.root.length + 1);
+}

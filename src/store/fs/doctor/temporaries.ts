@@ -1,0 +1,66 @@
+import { statSync } from "node:fs";
+import { namesIn, statIfThere, unlinkIfThere } from "../atomic.ts";
+import type { Examination } from "../doctor.ts";
+import { finishPublish } from "../enqueue.ts";
+import { fileOf } from "../layout.ts";
+import { quarantine } from "../quarantine.ts";
+import { STALE_TEMPORARY_MS } from "../sweep.ts";
+
+/** Foreign writers get an hour: nobody writes a task file for longer. */
+const FOREIGN_STALE_MS = 3_600_000;
+
+export function checkTemporaries({ run, checked, find }: Examination): void {
+  const { paths } = run;
+  for (const name of namesIn(paths.tmp)) {
+    checked.temporaries = (checked.temporaries ?? 0) + 1;
+    const path = `${paths.tmp}/${name}`;
+    const stats = statIfThere(path);
+    if (!stats || Date.now() - stats.ctimeMs < STALE_TEMPORARY_MS) continue;
+    const id = name.slice(0, Math.max(0, name.lastIndexOf("~")));
+    const owner = id === "" ? undefined : statIfThere(fileOf(paths.ids, id));
+    if (owner?.ino === stats.ino) {
+      find(
+        {
+          code: "unfinished_transition",
+          path: `.viv/tmp/${name}`,
+          message: `${id} was being enqueued when its process died`,
+          repair: "publish it",
+        },
+        () => finishPublish(run, id, name),
+      );
+    } else {
+      find(
+        {
+          code: "stale_temporary",
+          path: `.viv/tmp/${name}`,
+          message: "left behind by a process that died before it published anything",
+          repair: "move it to quarantine/",
+        },
+        () => setAside(run, path),
+      );
+    }
+  }
+  for (const state of ["pending", "done", "failed", "waiting", "review"] as const) {
+    for (const name of namesIn(paths.state[state])) {
+      if (!/^\..*\.tmp$/.test(name)) continue;
+      const path = `${paths.state[state]}/${name}`;
+      const stats = statIfThere(path);
+      if (!stats || Date.now() - stats.mtimeMs < FOREIGN_STALE_MS) continue;
+      find(
+        {
+          code: "stale_temporary",
+          path: `${state}/${name}`,
+          message: "a foreign writer's temporary file, untouched for over an hour",
+          repair: "move it to quarantine/",
+        },
+        () => quarantine(run, path, "a temporary file that was never published"),
+      );
+    }
+  }
+}
+
+/** An empty leftover says nothing; anything else may be of use to somebody. */
+function setAside(run: Examination["run"], path: string): boolean {
+  if (statSync(path).size === 0) return unlinkIfThere(path);
+  return quarantine(run, path, "a temporary file that was never published");
+}

@@ -1,0 +1,217 @@
+import { existsSync } from "node:fs";
+import type { AttemptRecord, Outcome } from "../../model/attempt.ts";
+import { isVivError, VivError } from "../../model/errors.ts";
+import { assertName } from "../../model/names.ts";
+import type { TaskState } from "../../model/states.ts";
+import { MAX_TASK_BYTES, parseTask, priorityOf, type Task } from "../../model/task.ts";
+import { afterFailure } from "../../policy/retry.ts";
+import type { ClaimRef, Ended, FailureReport } from "../store.ts";
+import {
+  readRegular,
+  renameIfThere,
+  statIfThere,
+  syncFolder,
+  tokenOf,
+  translate,
+} from "./atomic.ts";
+import { appendHistory, attemptNumber, readHistory } from "./attempts.ts";
+import { addDue } from "./due.ts";
+import { failDependents } from "./fail-dependents.ts";
+import { fileOf } from "./layout.ts";
+import { locate } from "./locate.ts";
+import { projectSoon } from "./project.ts";
+import { promoteDependents } from "./promote.ts";
+import { quarantine } from "./quarantine.ts";
+import { type FsRun, nowIso, record } from "./run.ts";
+
+/**
+ * Ending an attempt:
+ *   1. the claim must still be the one we hold (the token)
+ *   2. the outcome goes to the ledger (and the attempt log): from here on, whoever finds the claim
+ *      with this token finishes the job instead of giving the task out again
+ *   3. one rename moves the task; if it finds nothing, the claim was lost, and a `void` line says so
+ *   4. what follows from the new state: dependents wake, claimers learn of it
+ */
+
+/** The current claim, seen from disk or remembered from claiming. */
+export interface Held {
+  id: string;
+  worker: string;
+  path: string;
+  token: string;
+  attempt: number;
+}
+
+export interface Ending {
+  outcome: Outcome;
+  to: TaskState;
+  note?: string | undefined;
+  fingerprint?: string | undefined;
+  retryAt?: string | undefined;
+  by?: string | undefined;
+}
+
+export function completeTask(run: FsRun, ref: ClaimRef, note?: string): Ended {
+  const held = hold(run, ref);
+  const review = run.memo.claims.get(held.id)?.review ?? readHeld(run, held).review === true;
+  return end(run, held, { outcome: "done", to: review ? "review" : "done", note });
+}
+
+export function failTask(run: FsRun, ref: ClaimRef, report: FailureReport): Ended {
+  const held = hold(run, ref);
+  const outcome = report.outcome ?? "failed";
+  const verdict = afterFailure(readHeld(run, held), readHistory(run, held.id), outcome, {
+    ...(report.final ? { final: true } : {}),
+    random: run.random(),
+  });
+  if (verdict.to !== "waiting") {
+    return end(run, held, {
+      outcome,
+      to: verdict.to,
+      note: report.note,
+      fingerprint: report.fingerprint,
+    });
+  }
+  const backoffEnds = run.machine.clock.now() + verdict.delayMs;
+  const retryAt = report.retryAt ?? new Date(backoffEnds).toISOString();
+  return end(run, held, {
+    outcome,
+    to: "waiting",
+    note: report.note,
+    fingerprint: report.fingerprint,
+    retryAt,
+  });
+}
+
+export function releaseTask(run: FsRun, ref: ClaimRef, note?: string): Ended {
+  return end(run, hold(run, ref), { outcome: "released", to: "pending", note });
+}
+
+/** Step 1. Without a token in the reference, lying in the worker's folder is proof enough. */
+function hold(run: FsRun, ref: ClaimRef): Held {
+  const id = assertName("task id", ref.id);
+  const worker = assertName("worker name", ref.worker);
+  const path = fileOf(`${run.paths.state.claimed}/${worker}`, id);
+  const stats = statIfThere(path);
+  if (!stats) throw claimLost(run, id, worker);
+  const token = tokenOf(stats);
+  if (ref.token !== undefined && ref.token !== token) throw claimLost(run, id, worker);
+  const known = run.memo.claims.get(id);
+  const attempt = known?.token === token ? known.attempt : attemptNumber(readHistory(run, id));
+  if (known && known.token !== token) run.memo.claims.delete(id);
+  return { id, worker, path, token, attempt };
+}
+
+export function claimLost(run: FsRun, id: string, worker: string): VivError {
+  run.memo.claims.delete(id);
+  const place = locate(run, id);
+  const where =
+    place === null
+      ? "there is no such task"
+      : place.worker === worker
+        ? `${worker} has claimed it again since`
+        : `it is ${place.state}${place.worker ? ` by ${place.worker}` : ""} now`;
+  return new VivError(
+    "CLAIM_LOST",
+    `${worker} no longer holds ${id}: ${where}; drop this result, it was not counted.`,
+    { id, worker, state: place?.state ?? null },
+  );
+}
+
+function readHeld(run: FsRun, held: Held): Task {
+  try {
+    const file = readRegular(held.path, MAX_TASK_BYTES);
+    if (file === null) throw claimLost(run, held.id, held.worker);
+    return parseTask(file.text, held.id);
+  } catch (error) {
+    if (isVivError(error, "CORRUPT")) quarantine(run, held.path, error.message);
+    throw error;
+  }
+}
+
+/** Steps 2 to 4. */
+export function end(run: FsRun, held: Held, ending: Ending): Ended {
+  try {
+    record(
+      run,
+      {
+        event: "ended",
+        task: held.id,
+        worker: held.worker,
+        token: held.token,
+        attempt: held.attempt,
+        outcome: ending.outcome,
+        from: "claimed",
+        to: ending.to,
+        ...(ending.note ? { note: ending.note } : {}),
+        ...(ending.fingerprint ? { fingerprint: ending.fingerprint } : {}),
+        ...(ending.retryAt ? { retry_at: ending.retryAt } : {}),
+        ...(ending.by ? { by: ending.by } : {}),
+      },
+      run.durability === "safe",
+    );
+    return applyEnding(run, held, ending);
+  } catch (error) {
+    throw translate(error, `ending ${held.id}`);
+  }
+}
+
+/** Steps 3 and 4, also for an ending that a dead process recorded but did not make. */
+export function applyEnding(run: FsRun, held: Held, ending: Ending): Ended {
+  const { id, worker } = held;
+  // A task that is done at its first attempt needs no attempt log: the ledger has it.
+  if (ending.outcome !== "done" || held.attempt > 1) {
+    appendHistory(run, id, attemptRecord(run, held, ending));
+  }
+  if (ending.retryAt) addDue(run, id, Date.parse(ending.retryAt));
+  const target = fileOf(run.paths.state[ending.to], id);
+  // Into done/ a rename may replace a foreign task of the same id that is done as well: ids/ keeps
+  // ours, and looking first would cost every completion a search of the largest folder.
+  if (ending.to !== "done" && existsSync(target)) {
+    quarantine(run, target, `a second file with the id of a task that went to ${ending.to}/`);
+  }
+  if (!renameIfThere(held.path, target)) {
+    record(run, { event: "void", task: id, worker, token: held.token, outcome: ending.outcome });
+    throw claimLost(run, id, worker);
+  }
+  run.memo.claims.delete(id);
+  if (run.durability === "safe") syncFolder(run.paths.state[ending.to]);
+  afterMove(run, id, ending.to);
+  return {
+    id,
+    from: "claimed",
+    to: ending.to,
+    attempt: held.attempt,
+    ...(ending.retryAt ? { retryAt: ending.retryAt } : {}),
+  };
+}
+
+function attemptRecord(run: FsRun, held: Held, ending: Ending): AttemptRecord {
+  return {
+    attempt: held.attempt,
+    worker: held.worker,
+    token: held.token,
+    outcome: ending.outcome,
+    to: ending.to,
+    at: nowIso(run),
+    ...(ending.note ? { note: ending.note } : {}),
+    ...(ending.fingerprint ? { fingerprint: ending.fingerprint } : {}),
+    ...(ending.retryAt ? { retry_at: ending.retryAt } : {}),
+  };
+}
+
+/** Step 4: what a task's arrival in a state means for others. */
+export function afterMove(run: FsRun, id: string, to: TaskState): void {
+  if (to === "done") {
+    promoteDependents(run, id);
+    projectSoon(run);
+  } else if (to === "pending") {
+    const file = readRegular(fileOf(run.paths.state.pending, id), MAX_TASK_BYTES);
+    // Gone again means that somebody claimed it already: it needs no line on a lane.
+    if (file === null) return;
+    const task = parseTask(file.text, id);
+    run.lanes.append(priorityOf(task), [{ id, type: task.task_type }]);
+  } else if (to === "failed" && run.onDependencyFailed === "fail") {
+    failDependents(run, id);
+  }
+}

@@ -1,0 +1,171 @@
+import type { AttemptRecord } from "../../model/attempt.ts";
+import type { LedgerLine } from "../../model/ledger.ts";
+import { assertName } from "../../model/names.ts";
+import type { TaskSpec } from "../../model/spec.ts";
+import type { CheckpointUpdate, RunStatus } from "../../model/status.ts";
+import type { Task } from "../../model/task.ts";
+import type * as S from "../store.ts";
+import { claimTasks } from "./claim.ts";
+import { approveTask, cancelTask, type Decision, rejectTask, retryTask } from "./decide.ts";
+import { examineRun } from "./doctor.ts";
+import { enqueueMany, enqueueOne } from "./enqueue.ts";
+import { completeTask, failTask, releaseTask } from "./finish.ts";
+import { writeHeartbeat } from "./heartbeat.ts";
+import { projectAtClose } from "./project.ts";
+import {
+  attemptsOf,
+  countTasks,
+  dependencyFacts,
+  ledgerLines,
+  listTasks,
+  showTask,
+  viewWorkers,
+} from "./read.ts";
+import { reapClaims } from "./reap.ts";
+import { registerWorker } from "./register.ts";
+import type { FsRun } from "./run.ts";
+import { initStatus, readStatusFile, updateStatus } from "./status.ts";
+import { sweepRun } from "./sweep.ts";
+import { waitForWork } from "./wait.ts";
+import { watchRun } from "./watch.ts";
+
+/** The Store on a run directory: one line per transition, each in a file of its own. */
+export class FsStore implements S.Store {
+  readonly runId: string;
+  readonly location: string;
+  readonly #run: FsRun;
+  readonly #registrations = new Set<S.Registration>();
+  #closed = false;
+
+  constructor(run: FsRun) {
+    this.#run = run;
+    this.runId = run.runId;
+    this.location = run.paths.root;
+  }
+
+  async enqueue(spec: TaskSpec, options: S.EnqueueOptions = {}): Promise<S.Enqueued> {
+    return enqueueOne(this.#run, spec, options);
+  }
+
+  async enqueueMany(
+    specs: Iterable<TaskSpec> | AsyncIterable<TaskSpec>,
+    options: S.EnqueueOptions & { onProgress?: (result: S.BulkResult) => void } = {},
+  ): Promise<S.BulkResult> {
+    return enqueueMany(this.#run, specs, options);
+  }
+
+  async claim(request: S.ClaimRequest): Promise<S.Claim[]> {
+    return claimTasks(this.#run, request);
+  }
+
+  async complete(ref: S.ClaimRef, options: { note?: string } = {}): Promise<S.Ended> {
+    return completeTask(this.#run, ref, options.note);
+  }
+
+  async fail(ref: S.ClaimRef, report: S.FailureReport = {}): Promise<S.Ended> {
+    return failTask(this.#run, ref, report);
+  }
+
+  async release(ref: S.ClaimRef, options: { note?: string } = {}): Promise<S.Ended> {
+    return releaseTask(this.#run, ref, options.note);
+  }
+
+  async cancel(id: string, decision: Decision = {}): Promise<S.Ended> {
+    return cancelTask(this.#run, id, decision);
+  }
+
+  async retry(id: string, decision: Decision = {}): Promise<S.Ended> {
+    return retryTask(this.#run, id, decision);
+  }
+
+  async approve(id: string, decision: Decision = {}): Promise<S.Ended> {
+    return approveTask(this.#run, id, decision);
+  }
+
+  async reject(id: string, decision: Decision = {}): Promise<S.Ended> {
+    return rejectTask(this.#run, id, decision);
+  }
+
+  async heartbeat(worker: string, options: { note?: string } = {}): Promise<void> {
+    writeHeartbeat(this.#run, assertName("worker name", worker), options.note ?? "");
+  }
+
+  async register(worker: string, options: { types?: readonly string[] } = {}) {
+    const registration = registerWorker(this.#run, worker, options.types);
+    this.#registrations.add(registration);
+    return registration;
+  }
+
+  async reap(options: S.ReapOptions = {}): Promise<S.ReapReport> {
+    return reapClaims(this.#run, options);
+  }
+
+  async sweep(): Promise<S.SweepReport> {
+    return sweepRun(this.#run);
+  }
+
+  async show(id: string): Promise<S.TaskView | null> {
+    return showTask(this.#run, id);
+  }
+
+  async *list(query: S.ListQuery = {}): AsyncIterable<S.TaskSummary> {
+    yield* listTasks(this.#run, query);
+  }
+
+  async counts(): Promise<S.Counts> {
+    return countTasks(this.#run);
+  }
+
+  async workers(): Promise<S.WorkerView[]> {
+    return viewWorkers(this.#run);
+  }
+
+  async dependencies(task: Task): Promise<S.DependencyFact[]> {
+    return dependencyFacts(this.#run, task);
+  }
+
+  async *ledger(query: { task?: string; since?: string } = {}): AsyncIterable<LedgerLine> {
+    yield* ledgerLines(this.#run, query);
+  }
+
+  async attemptsOf(id: string): Promise<AttemptRecord[]> {
+    return attemptsOf(this.#run, id);
+  }
+
+  waitForWork(options: { timeoutMs: number; signal?: AbortSignal; types?: readonly string[] }) {
+    return waitForWork(this.#run, options);
+  }
+
+  watch(options: { signal?: AbortSignal; rescanMs?: number } = {}): AsyncIterable<S.Change> {
+    return watchRun(this.#run, options);
+  }
+
+  async readStatus(): Promise<RunStatus | null> {
+    return readStatusFile(this.#run.paths);
+  }
+
+  async writeStatus(update: CheckpointUpdate): Promise<RunStatus> {
+    return updateStatus(this.#run, update);
+  }
+
+  async initStatus(runId: string, update: CheckpointUpdate): Promise<RunStatus> {
+    return initStatus(this.#run, runId, update);
+  }
+
+  async doctor(options: { fix?: boolean } = {}): Promise<S.DoctorReport> {
+    return examineRun(this.#run, options.fix === true);
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    for (const registration of this.#registrations) await registration.release();
+    projectAtClose(this.#run);
+    for (const reader of this.#run.memo.readers.values()) {
+      reader.saveCursors();
+      reader.close();
+    }
+    this.#run.lanes.close();
+    this.#run.ledger.close();
+  }
+}

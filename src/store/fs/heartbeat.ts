@@ -1,0 +1,47 @@
+import type { Stats } from "node:fs";
+import { writeFileSync } from "node:fs";
+import { readRegular, statIfThere, translate } from "./atomic.ts";
+import { HEARTBEAT } from "./layout.ts";
+import { workerFolder } from "./open.ts";
+import type { FsRun } from "./run.ts";
+
+/**
+ * `claimed/<worker>/.heartbeat`: its change of mtime is the sign of life, its text is a note. Ours
+ * has a second line with the seconds since boot, which do not jump when somebody sets the clock.
+ */
+export function writeHeartbeat(run: FsRun, worker: string, note: string): void {
+  const folder = workerFolder(run, worker);
+  const { clock } = run.machine;
+  const stamp = `viv ${run.machine.bootId()} ${clock.uptime().toFixed(3)} ${Date.now()}`;
+  const firstLine = note.replace(/[\r\n]+/g, " ").slice(0, 500);
+  try {
+    writeFileSync(`${folder}/${HEARTBEAT}`, `${firstLine}\n${stamp}\n`, { mode: 0o600 });
+  } catch (error) {
+    throw translate(error, `writing the heartbeat of ${worker}`);
+  }
+}
+
+export interface Heartbeat {
+  /** Milliseconds since; negative when its time lies in the future. */
+  age: number;
+  note: string;
+}
+
+export function readHeartbeat(run: FsRun, worker: string): Heartbeat | null {
+  const path = `${run.paths.state.claimed}/${worker}/${HEARTBEAT}`;
+  const stats = statIfThere(path);
+  if (!stats?.isFile()) return null;
+  const text = readRegular(path, 64 * 1024)?.text ?? "";
+  const [note = "", stamp = ""] = text.split("\n");
+  return { age: ageOf(run, stats, stamp), note };
+}
+
+function ageOf(run: FsRun, stats: Stats, stamp: string): number {
+  const [, boot, uptime, wall] = /^viv (\S+) (\S+) (\d+)$/.exec(stamp) ?? [];
+  // If the mtime is not the one we wrote (touch, a foreign writer), then the mtime counts.
+  const untouched = wall !== undefined && Math.abs(stats.mtimeMs - Number(wall)) < 2000;
+  if (untouched && boot === run.machine.bootId()) {
+    return (run.machine.clock.uptime() - Number(uptime)) * 1000;
+  }
+  return run.machine.clock.now() - stats.mtimeMs;
+}

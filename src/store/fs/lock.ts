@@ -1,0 +1,35 @@
+import { spawnSync } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
+import { VivError } from "../../model/errors.ts";
+import { errno, translate } from "./atomic.ts";
+
+/**
+ * Runs `critical` while holding flock(2) on `path`, the lock that swarm-lib takes too. flock(1)
+ * takes it on our descriptor, which it inherits, so the lock is ours until we close it, or die.
+ * `critical` is synchronous: nothing else of this process can ask for the lock in between.
+ */
+export function withLock<T>(path: string, critical: () => T): T {
+  let fd: number;
+  try {
+    fd = openSync(path, "a", 0o600);
+  } catch (error) {
+    throw translate(error, `opening ${path}`);
+  }
+  try {
+    const locked = spawnSync("flock", ["-x", "-w", "30", "3"], {
+      stdio: ["ignore", "ignore", "ignore", fd],
+    });
+    if (locked.error && errno(locked.error) === "ENOENT") {
+      throw new VivError("UNSUPPORTED", "the flock command is missing; install util-linux.");
+    }
+    if (locked.status !== 0) {
+      throw new VivError(
+        "LOCKED",
+        `another process has held ${path} for 30 seconds; find it with: fuser ${path}`,
+      );
+    }
+    return critical();
+  } finally {
+    closeSync(fd);
+  }
+}

@@ -1,0 +1,160 @@
+import { chmodSync, lstatSync, mkdirSync, realpathSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { ulid } from "ulid";
+import type { Machine } from "../../model/clock.ts";
+import { VivError } from "../../model/errors.ts";
+import { isName } from "../../model/names.ts";
+import type { Durability } from "../store.ts";
+import { errno, statIfThere, translate } from "./atomic.ts";
+import { LaneWriter } from "./lanes.ts";
+import { foldersOf, type Paths, pathsOf } from "./layout.ts";
+import { LedgerWriter } from "./ledger.ts";
+import { type FsRun, newMemo } from "./run.ts";
+import { createStatus, readStatusFile } from "./status.ts";
+
+export interface OpenOptions {
+  /** Make the run when there is none (default false: a typo must not make a new, empty run). */
+  create?: boolean;
+  /** Only look: create nothing, so that a run on a read-only disk can be read. */
+  readOnly?: boolean;
+  durability?: Durability;
+  onDependencyFailed?: "wait" | "fail";
+  /** For a new run; otherwise the folder's name. */
+  runId?: string;
+  /** swarm-lib's runs have a status.json only when somebody made one. */
+  withoutStatus?: boolean;
+}
+
+export function openFsRun(path: string, machine: Machine, options: OpenOptions = {}): FsRun {
+  const root = options.create ? makeRoot(path) : findRoot(path);
+  const paths = pathsOf(root);
+  const isNew = statIfThere(paths.state.pending) === undefined;
+  if (isNew && !options.create) {
+    throw new VivError(
+      "RUN_NOT_FOUND",
+      `${path} is not a run (it has no pending/ folder); create one with: viv enqueue --run ${path} --type TYPE`,
+      { path },
+    );
+  }
+  if (!options.readOnly) makeFolders(paths);
+  checkFolders(paths);
+  const status = readStatusFile(paths);
+  const runId = status?.run_id ?? options.runId ?? runIdFromFolder(root);
+  const run: FsRun = {
+    paths,
+    runId,
+    machine,
+    durability: options.durability ?? "safe",
+    onDependencyFailed: options.onDependencyFailed ?? "wait",
+    ledger: new LedgerWriter(paths.ledger),
+    lanes: new LaneWriter(paths.lanes),
+    random: Math.random,
+    newId: () => `t.${ulid(machine.clock.now()).toLowerCase()}`,
+    memo: newMemo(),
+  };
+  if (isNew && !options.withoutStatus) createStatus(run, runId);
+  return run;
+}
+
+function findRoot(path: string): string {
+  try {
+    const root = realpathSync(path);
+    if (lstatSync(root).isDirectory()) return root;
+  } catch (error) {
+    if (errno(error) === "ENOENT") {
+      throw new VivError(
+        "RUN_NOT_FOUND",
+        `there is no run at ${path}; create it with: viv enqueue --run ${path} --type TYPE`,
+        { path },
+      );
+    }
+    throw translate(error, `opening ${path}`);
+  }
+  throw new VivError("RUN_INVALID", `${path} is a file, not a run directory.`, { path });
+}
+
+function makeRoot(path: string): string {
+  const absolute = resolve(path);
+  const there = statIfThere(absolute);
+  if (there) return findRoot(path);
+  try {
+    mkdirSync(absolute, { recursive: true, mode: 0o700 });
+    // mkdir -p gives the mode to the last folder only under a usual umask; say it again.
+    chmodSync(absolute, 0o700);
+    return realpathSync(absolute);
+  } catch (error) {
+    if (errno(error) === "ENOTDIR" || errno(error) === "EEXIST") {
+      throw new VivError("RUN_INVALID", `${dirname(absolute)} is not a folder.`, { path });
+    }
+    throw translate(error, `creating ${path}`);
+  }
+}
+
+function makeFolders(paths: Paths): void {
+  for (const folder of foldersOf(paths)) {
+    if (statIfThere(folder)) continue;
+    try {
+      mkdirSync(folder, { mode: 0o700 });
+    } catch (error) {
+      if (errno(error) === "EEXIST") continue;
+      throw translate(error, `creating ${folder}`);
+    }
+  }
+}
+
+/** A rename is atomic only within one filesystem, and a symlink would let it leave the run. */
+function checkFolders(paths: Paths): void {
+  let device: number | undefined;
+  for (const folder of foldersOf(paths)) {
+    const stats = statIfThere(folder);
+    if (!stats) continue;
+    const name = folder === paths.root ? "the run directory" : folder.slice(paths.root.length + 1);
+    if (stats.isSymbolicLink()) {
+      throw new VivError(
+        "RUN_INVALID",
+        `${name} in ${paths.root} is a symbolic link; put a real folder there, links inside a run are not followed.`,
+        { path: folder },
+      );
+    }
+    if (!stats.isDirectory()) {
+      throw new VivError(
+        "RUN_INVALID",
+        `${name} in ${paths.root} is a file, not a folder; move it away.`,
+        {
+          path: folder,
+        },
+      );
+    }
+    device ??= stats.dev;
+    if (stats.dev !== device) {
+      throw new VivError(
+        "RUN_INVALID",
+        `${name} lies on another filesystem than ${paths.root}; renames between them are not atomic, so move the whole run onto one.`,
+        { path: folder },
+      );
+    }
+  }
+}
+
+function runIdFromFolder(root: string): string {
+  const name = basename(root);
+  return isName(name) ? name : "run";
+}
+
+/** The worker's folder in claimed/, made when missing. A link or file in its place is refused. */
+export function workerFolder(run: FsRun, worker: string): string {
+  const folder = join(run.paths.state.claimed, worker);
+  if (run.memo.workerFolders.has(worker)) return folder;
+  const stats = statIfThere(folder);
+  if (!stats) {
+    try {
+      mkdirSync(folder, { mode: 0o700 });
+    } catch (error) {
+      if (errno(error) !== "EEXIST") throw translate(error, `creating ${folder}`);
+    }
+  } else if (!stats.isDirectory()) {
+    throw new VivError("RUN_INVALID", `claimed/${worker} is not a folder; run: viv doctor --fix`);
+  }
+  run.memo.workerFolders.add(worker);
+  return folder;
+}

@@ -1,0 +1,116 @@
+import { existsSync } from "node:fs";
+import { isVivError } from "../../model/errors.ts";
+import { isName } from "../../model/names.ts";
+import { MAX_TASK_BYTES, parseTask, priorityOf, type Task } from "../../model/task.ts";
+import { readRegular, renameIfThere, syncFolder } from "./atomic.ts";
+import { readHistory, restsUntil } from "./attempts.ts";
+import { completedTasks } from "./completed.ts";
+import { addDependent, dependentsOf, forgetDependents, hasDependents } from "./dependents.ts";
+import { addDue, dueBy } from "./due.ts";
+import { fileOf } from "./layout.ts";
+import { isMet } from "./locate.ts";
+import { quarantine } from "./quarantine.ts";
+import { type FsRun, record } from "./run.ts";
+
+/**
+ * From waiting/ to pending/. No wake-up is lost: whoever enqueues a task first notes it in the
+ * dependents index, then publishes it, then looks whether its dependencies are done; whoever
+ * finishes a task first moves it to done/, then reads the index. One of the two sees the other.
+ */
+
+export function unmetOf(run: FsRun, task: Task): string[] {
+  return task.depends_on.filter((id) => !isMet(run, id, () => completedTasks(run)));
+}
+
+/** 0 when the task may run at once. */
+export function readyAt(run: FsRun, task: Task): number {
+  const notBefore = task.not_before ? Date.parse(task.not_before) : 0;
+  const rests = existsSync(`${run.paths.attempts}/${task.task_id}.jsonl`)
+    ? restsUntil(readHistory(run, task.task_id))
+    : 0;
+  return Math.max(Number.isNaN(notBefore) ? 0 : notBefore, rests);
+}
+
+/** Moves one waiting task to pending/ if nothing holds it back. False when something does. */
+export function tryPromote(run: FsRun, id: string): boolean {
+  if (!isName(id)) return false;
+  const from = fileOf(run.paths.state.waiting, id);
+  const task = readWaiting(run, from, id);
+  if (task === null) return offerForeign(run, id);
+  if (unmetOf(run, task).length > 0) return false;
+  const at = readyAt(run, task);
+  if (at > run.machine.clock.now()) {
+    addDue(run, id, at);
+    return false;
+  }
+  if (!renameIfThere(from, fileOf(run.paths.state.pending, id))) return false;
+  if (run.durability === "safe") syncFolder(run.paths.state.pending);
+  makeVisible(run, task);
+  record(run, { event: "promoted", task: id, from: "waiting", to: "pending" });
+  return true;
+}
+
+/** Tells claimers about a task that lies in pending/. */
+export function makeVisible(run: FsRun, task: Task): void {
+  run.lanes.append(priorityOf(task), [{ id: task.task_id, type: task.task_type }]);
+}
+
+/** A foreign task lies in pending/ though it depends on others: it becomes visible instead. */
+function offerForeign(run: FsRun, id: string): boolean {
+  const path = fileOf(run.paths.state.pending, id);
+  if (!existsSync(path)) return false;
+  const task = readWaiting(run, path, id);
+  if (task === null || task.depends_on.length === 0 || unmetOf(run, task).length > 0) return false;
+  makeVisible(run, task);
+  return true;
+}
+
+function readWaiting(run: FsRun, path: string, id: string): Task | null {
+  try {
+    const file = readRegular(path, MAX_TASK_BYTES);
+    return file && parseTask(file.text, id);
+  } catch (error) {
+    if (!isVivError(error)) throw error;
+    quarantine(run, path, error.message);
+    return null;
+  }
+}
+
+/** After `id` was done: wakes whoever waited for it. Cheap when nobody did. */
+export function promoteDependents(run: FsRun, id: string): number {
+  if (!hasDependents(run, id)) return 0;
+  let promoted = 0;
+  for (const dependent of dependentsOf(run, id)) {
+    if (tryPromote(run, dependent)) promoted++;
+  }
+  // Later dependents find `id` done by themselves, so the note has served.
+  forgetDependents(run, id);
+  return promoted;
+}
+
+/** Notes a task's dependencies and its time, so that it will be woken. */
+export function noteReasons(run: FsRun, task: Task, unmet: readonly string[], at: number): void {
+  for (const dependency of unmet) addDependent(run, dependency, task.task_id);
+  if (at > 0) addDue(run, task.task_id, at);
+}
+
+/** For a waiting task whose notes may be missing: writes them again, then promotes if it can. */
+export function wake(run: FsRun, id: string): boolean {
+  const task = readWaiting(run, fileOf(run.paths.state.waiting, id), id);
+  if (task === null) return false;
+  noteReasons(run, task, unmetOf(run, task), readyAt(run, task));
+  return tryPromote(run, id);
+}
+
+/** Promotes what has become due. Looks at most every 50 ms. */
+export function promoteDue(run: FsRun, force = false): number {
+  const now = run.machine.clock.now();
+  if (!force && Math.abs(now - run.memo.dueCheckedAt) < 50) return 0;
+  run.memo.dueCheckedAt = now;
+  let promoted = 0;
+  for (const entry of dueBy(run, now)) {
+    if (tryPromote(run, entry.id)) promoted++;
+    entry.done();
+  }
+  return promoted;
+}

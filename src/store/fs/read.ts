@@ -1,0 +1,206 @@
+import { opendirSync } from "node:fs";
+import type { AttemptRecord } from "../../model/attempt.ts";
+import { isAttempt } from "../../model/attempt.ts";
+import { isVivError } from "../../model/errors.ts";
+import type { LedgerLine } from "../../model/ledger.ts";
+import { assertName, isName } from "../../model/names.ts";
+import { TASK_STATES, type TaskState } from "../../model/states.ts";
+import { MAX_TASK_BYTES, parseTask, priorityOf, type Task } from "../../model/task.ts";
+import type {
+  Counts,
+  DependencyFact,
+  ListQuery,
+  TaskSummary,
+  TaskView,
+  WorkerView,
+} from "../store.ts";
+import { namesIn, readRegular, statIfThere, tokenOf } from "./atomic.ts";
+import { readHistory } from "./attempts.ts";
+import { completedTasks } from "./completed.ts";
+import { readHeartbeat } from "./heartbeat.ts";
+import { fileOf, idOf } from "./layout.ts";
+import { readLedger } from "./ledger.ts";
+import { isMet, locate } from "./locate.ts";
+import { claimsOf, vitalSigns } from "./reap.ts";
+import { readWorkerFile } from "./register.ts";
+import type { FsRun } from "./run.ts";
+
+/** Everything that only looks. Nothing here writes, so it works on a run one may only read. */
+
+export function showTask(run: FsRun, rawId: string): TaskView | null {
+  const id = assertName("task id", rawId);
+  const place = locate(run, id);
+  if (place === null) return showQuarantined(run, id);
+  const stats = statIfThere(place.path);
+  const { task, reason } = readTaskAt(place.path, id);
+  const history = readHistory(run, id);
+  return {
+    id,
+    state: place.state,
+    task,
+    since: new Date(stats?.ctimeMs ?? run.machine.clock.now()).toISOString(),
+    history: history.length > 0 ? history : attemptsFromLedger(run, id, task),
+    ...(place.worker ? { worker: place.worker } : {}),
+    ...(place.worker && stats ? { token: tokenOf(stats) } : {}),
+    ...(reason ? { reason } : {}),
+  };
+}
+
+function readTaskAt(path: string, id: string): { task: Task | null; reason?: string } {
+  try {
+    const file = readRegular(path, MAX_TASK_BYTES);
+    return { task: file && parseTask(file.text, id) };
+  } catch (error) {
+    if (!isVivError(error)) throw error;
+    return { task: null, reason: error.message };
+  }
+}
+
+function showQuarantined(run: FsRun, id: string): TaskView | null {
+  const path = fileOf(run.paths.quarantine, id);
+  const stats = statIfThere(path);
+  if (!stats) return null;
+  const note = readRegular(`${path}.reason`, 64 * 1024);
+  let reason = "unknown";
+  try {
+    reason = String((JSON.parse(note?.text ?? "{}") as { reason?: string }).reason ?? reason);
+  } catch {
+    reason = note?.text.trim() || reason; // somebody wrote a note of their own there
+  }
+  const since = new Date(stats.ctimeMs).toISOString();
+  return { id, state: "quarantined", task: null, since, history: [], reason };
+}
+
+/** For a task that was done at its first attempt, only the ledger knows by whom. */
+function attemptsFromLedger(run: FsRun, id: string, task: Task | null): AttemptRecord[] {
+  const day = (task?.created_at ?? "").slice(0, 10);
+  const file = /^\d{4}-\d{2}-\d{2}$/.test(day) ? `${day}.jsonl` : "";
+  const attempts = new Map<string, AttemptRecord>();
+  for (const { line } of readLedger(run.paths.ledger, { file, offset: 0 })) {
+    if (line.task !== id || line.token === undefined) continue;
+    if (line.event === "void") attempts.delete(line.token);
+    if (line.event !== "ended" || !line.outcome || !line.to) continue;
+    attempts.set(line.token, {
+      attempt: line.attempt ?? 1,
+      worker: line.worker ?? "?",
+      token: line.token,
+      outcome: line.outcome,
+      to: line.to,
+      at: line.at,
+      ...(line.note ? { note: line.note } : {}),
+    });
+  }
+  return [...attempts.values()];
+}
+
+export function attemptsOf(run: FsRun, id: string): AttemptRecord[] {
+  return (showTask(run, id)?.history ?? []).filter(isAttempt);
+}
+
+/** The folders of a state: one, or one per worker. */
+function foldersFor(run: FsRun, state: TaskState): { folder: string; worker?: string }[] {
+  if (state !== "claimed") return [{ folder: run.paths.state[state] }];
+  return namesIn(run.paths.state.claimed)
+    .filter(isName)
+    .map((worker) => ({ folder: `${run.paths.state.claimed}/${worker}`, worker }));
+}
+
+function* idsIn(folder: string): Generator<string> {
+  let handle: ReturnType<typeof opendirSync>;
+  try {
+    handle = opendirSync(folder, { bufferSize: 256 });
+  } catch {
+    return; // not there, or not a folder: nothing to list, doctor says why
+  }
+  try {
+    for (let entry = handle.readSync(); entry !== null; entry = handle.readSync()) {
+      const id = idOf(entry.name);
+      if (id !== null && isName(id)) yield id;
+    }
+  } finally {
+    handle.closeSync();
+  }
+}
+
+export function* listTasks(run: FsRun, query: ListQuery): Generator<TaskSummary> {
+  let left = query.limit ?? Number.POSITIVE_INFINITY;
+  for (const state of query.states ?? TASK_STATES) {
+    for (const { folder, worker } of foldersFor(run, state)) {
+      for (const id of idsIn(folder)) {
+        if (left <= 0) return;
+        const path = fileOf(folder, id);
+        const stats = statIfThere(path);
+        if (!stats) continue; // moved on while we were listing
+        const { task } = readTaskAt(path, id);
+        const type = task?.task_type ?? null;
+        if (query.types && (type === null || !query.types.includes(type))) continue;
+        left--;
+        yield {
+          id,
+          type,
+          state,
+          since: new Date(stats.ctimeMs).toISOString(),
+          ...(worker ? { worker } : {}),
+          ...(task ? { priority: priorityOf(task) } : {}),
+        };
+      }
+    }
+  }
+}
+
+export function countTasks(run: FsRun): Counts {
+  const counts = {} as Counts;
+  for (const state of TASK_STATES) {
+    counts[state] = 0;
+    for (const { folder } of foldersFor(run, state)) for (const _ of idsIn(folder)) counts[state]++;
+  }
+  counts.quarantined = namesIn(run.paths.quarantine).filter((n) => !n.endsWith(".reason")).length;
+  return counts;
+}
+
+export function viewWorkers(run: FsRun): WorkerView[] {
+  const registered = namesIn(run.paths.workers).map(idOf).filter(isName);
+  const names = new Set([...namesIn(run.paths.state.claimed).filter(isName), ...registered]);
+  return [...names].sort().map((name) => {
+    const claims = claimsOf(run, name);
+    const signs = vitalSigns(run, name, claims);
+    const heartbeat = readHeartbeat(run, name);
+    return {
+      name,
+      claims: claims.map((c) => c.id),
+      heartbeatAge: heartbeat ? Math.max(0, heartbeat.age / 1000) : null,
+      process: signs.process,
+      types: readWorkerFile(run, name)?.types ?? null,
+      note: heartbeat?.note ?? "",
+    };
+  });
+}
+
+export function dependencyFacts(run: FsRun, task: Task): DependencyFact[] {
+  return task.depends_on.map((id) => {
+    const place = isName(id) ? locate(run, id) : null;
+    const met = isMet(run, id, () => completedTasks(run));
+    const stats = place ? statIfThere(place.path) : undefined;
+    const quarantined =
+      place === null && isName(id) && statIfThere(fileOf(run.paths.quarantine, id));
+    return {
+      id,
+      met,
+      state: place?.state ?? (quarantined ? "quarantined" : met ? "done" : "unknown"),
+      ...(place?.worker ? { worker: place.worker } : {}),
+      ...(stats ? { since: new Date(stats.ctimeMs).toISOString() } : {}),
+    };
+  });
+}
+
+export function* ledgerLines(
+  run: FsRun,
+  query: { task?: string; since?: string },
+): Generator<LedgerLine> {
+  const file = query.since ? `${query.since.slice(0, 10)}.jsonl` : "";
+  for (const { line } of readLedger(run.paths.ledger, { file, offset: 0 })) {
+    if (query.task !== undefined && line.task !== query.task) continue;
+    if (query.since !== undefined && line.at < query.since) continue;
+    yield line;
+  }
+}

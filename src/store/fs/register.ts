@@ -1,0 +1,121 @@
+import { rmdirSync } from "node:fs";
+import type { ProcessIdentity } from "../../model/clock.ts";
+import { VivError } from "../../model/errors.ts";
+import { assertName } from "../../model/names.ts";
+import { canonicalJson } from "../../model/task.ts";
+import type { Registration } from "../store.ts";
+import { errno, readRegular, replaceFile, translate, unlinkIfThere } from "./atomic.ts";
+import { readHeartbeat, writeHeartbeat } from "./heartbeat.ts";
+import { HEARTBEAT } from "./layout.ts";
+import { withLock } from "./lock.ts";
+import { type FsRun, nowIso, record, temporaryPath } from "./run.ts";
+
+/**
+ * A long-lived worker holds its name with a file that says which process it is. One-shot commands
+ * do not register: many of them may act under one name, one after the other.
+ */
+export interface WorkerFile extends ProcessIdentity {
+  worker: string;
+  started_at: string;
+  types: string[] | null;
+}
+
+/** A worker of another host counts as alive while its heartbeat is younger than this. */
+const FOREIGN_HOST_GRACE_MS = 300_000;
+
+function pathOf(run: FsRun, worker: string): string {
+  return `${run.paths.workers}/${worker}.json`;
+}
+
+export function readWorkerFile(run: FsRun, worker: string): WorkerFile | null {
+  const file = readRegular(pathOf(run, worker), 64 * 1024);
+  if (file === null) return null;
+  try {
+    return JSON.parse(file.text) as WorkerFile;
+  } catch {
+    return null; // torn by a power loss: nobody of this boot can have written it
+  }
+}
+
+function isHeld(run: FsRun, holder: WorkerFile): boolean {
+  const vitality = run.machine.vitality(holder);
+  if (vitality !== "unknown") return vitality === "alive";
+  const heartbeat = readHeartbeat(run, holder.worker);
+  return heartbeat !== null && heartbeat.age < FOREIGN_HOST_GRACE_MS;
+}
+
+function takenError(holder: WorkerFile): VivError {
+  return new VivError(
+    "WORKER_TAKEN",
+    `the name ${holder.worker} belongs to a live worker (pid ${holder.pid} on ${holder.host}); choose another one, or stop that worker first.`,
+    { worker: holder.worker, pid: holder.pid, host: holder.host },
+  );
+}
+
+/** A one-shot claim under the name of a live worker would mix two owners in one folder. */
+export function assertNameFree(run: FsRun, worker: string): void {
+  if (run.memo.registered.has(worker)) return;
+  const holder = readWorkerFile(run, worker);
+  if (holder && !isSelf(run, holder) && isHeld(run, holder)) throw takenError(holder);
+}
+
+function isSelf(run: FsRun, holder: WorkerFile): boolean {
+  const self = run.machine.self();
+  return holder.pid === self.pid && holder.started === self.started && holder.host === self.host;
+}
+
+export function registerWorker(
+  run: FsRun,
+  name: string,
+  types: readonly string[] | undefined,
+): Registration {
+  const worker = assertName("worker name", name);
+  const path = pathOf(run, worker);
+  const file: WorkerFile = {
+    ...run.machine.self(),
+    worker,
+    started_at: nowIso(run),
+    types: types && types.length > 0 ? [...types] : null,
+  };
+  try {
+    withLock(lockOf(run), () => {
+      const holder = readWorkerFile(run, worker);
+      if (holder && (isSelf(run, holder) || isHeld(run, holder))) throw takenError(holder);
+      replaceFile(path, temporaryPath(run, `worker-${worker}`), canonicalJson(file), false);
+    });
+  } catch (error) {
+    throw translate(error, `registering ${worker}`);
+  }
+  run.memo.registered.set(worker, performance.now());
+  writeHeartbeat(run, worker, "started");
+  record(run, { event: "worker_started", worker, pid: file.pid });
+  return { worker, release: async () => unregister(run, worker) };
+}
+
+function unregister(run: FsRun, worker: string): void {
+  if (!run.memo.registered.delete(worker)) return;
+  unlinkIfThere(pathOf(run, worker));
+  unlinkIfThere(`${run.paths.state.claimed}/${worker}/${HEARTBEAT}`);
+  record(run, { event: "worker_stopped", worker });
+}
+
+/** After its claims were taken back, the name of a worker that is really gone is free again. */
+export function buryWorker(run: FsRun, worker: string): void {
+  withLock(lockOf(run), () => {
+    const holder = readWorkerFile(run, worker);
+    if (holder && run.machine.vitality(holder) !== "gone") return;
+    unlinkIfThere(pathOf(run, worker));
+    const folder = `${run.paths.state.claimed}/${worker}`;
+    unlinkIfThere(`${folder}/${HEARTBEAT}`);
+    try {
+      rmdirSync(folder);
+    } catch (error) {
+      // Not empty: somebody claims under this name again, or keeps files of their own there.
+      if (errno(error) !== "ENOTEMPTY" && errno(error) !== "ENOENT") throw error;
+    }
+  });
+}
+
+function lockOf(run: FsRun): string {
+  return `${run.paths.workers}/.lock`;
+}

@@ -1,0 +1,94 @@
+import { hostname } from "node:os";
+import type { Machine } from "../../model/clock.ts";
+import type { LedgerLine } from "../../model/ledger.ts";
+import type { Durability } from "../store.ts";
+import type { LaneReader, LaneWriter } from "./lanes.ts";
+import type { Paths } from "./layout.ts";
+import type { LedgerWriter } from "./ledger.ts";
+
+/** An open run: what every transition needs, and the few things worth remembering between calls. */
+export interface FsRun {
+  readonly paths: Paths;
+  readonly runId: string;
+  readonly machine: Machine;
+  readonly durability: Durability;
+  /** What becomes of tasks whose dependency failed: they wait for a person, or fail too. */
+  readonly onDependencyFailed: "wait" | "fail";
+  readonly ledger: LedgerWriter;
+  readonly lanes: LaneWriter;
+  readonly random: () => number;
+  readonly newId: () => string;
+  readonly memo: Memo;
+}
+
+export interface Memo {
+  readers: Map<string, LaneReader>;
+  workerFolders: Set<string>;
+  /** Workers this process registered, with the time of their last heartbeat. */
+  registered: Map<string, number>;
+  /** What finishing needs to know about the claims this process made. */
+  claims: Map<string, HeldClaim>;
+  dueCheckedAt: number;
+  adoptedAt: number;
+  adoptCost: number;
+  /** Change time of pending/ when adopt last looked at all of it, for each reader. */
+  pendingSeen: Map<LaneReader, number>;
+  sweptAt: number;
+  sweepCost: number;
+  completedSeen: { key: string; ids: Set<string> } | null;
+  projectedAt: number;
+  projectCost: number;
+  projectionDue: boolean;
+  temporaries: number;
+}
+
+export interface HeldClaim {
+  token: string;
+  attempt: number;
+  review: boolean;
+}
+
+export function newMemo(): Memo {
+  return {
+    readers: new Map(),
+    workerFolders: new Set(),
+    registered: new Map(),
+    claims: new Map(),
+    dueCheckedAt: Number.NEGATIVE_INFINITY,
+    adoptedAt: Number.NEGATIVE_INFINITY,
+    adoptCost: 0,
+    pendingSeen: new Map(),
+    sweptAt: Number.NEGATIVE_INFINITY,
+    sweepCost: 0,
+    completedSeen: null,
+    projectedAt: Number.NEGATIVE_INFINITY,
+    projectCost: 0,
+    projectionDue: false,
+    temporaries: 0,
+  };
+}
+
+export function nowIso(run: FsRun): string {
+  return new Date(run.machine.clock.now()).toISOString();
+}
+
+export function record(run: FsRun, line: Omit<LedgerLine, "at">, sync = false): void {
+  run.ledger.write({ at: nowIso(run), ...line } as LedgerLine, sync);
+}
+
+/** For a line that may wait for the next one: see LedgerWriter.writeSoon. */
+export function recordSoon(run: FsRun, line: Omit<LedgerLine, "at">): void {
+  run.ledger.writeSoon({ at: nowIso(run), ...line } as LedgerLine);
+}
+
+const HOST = hostname().replace(/[^A-Za-z0-9-]/g, "_");
+
+/**
+ * A name nobody else uses, for a file on its way to being published. The id comes first, so that
+ * recovery knows what it was going to be; host and pid, so that it knows whether it still may be.
+ */
+export function temporaryPath(run: FsRun, id: string): string {
+  const serial = (run.memo.temporaries++).toString(36);
+  const salt = Math.floor(run.random() * 36 ** 6).toString(36);
+  return `${run.paths.tmp}/${id}~${HOST}.${process.pid}.${serial}.${salt}`;
+}

@@ -1,0 +1,55 @@
+import { existsSync } from "node:fs";
+import type { SweepReport } from "../store.ts";
+import { adopt } from "./adopt.ts";
+import { namesIn, statIfThere, translate } from "./atomic.ts";
+import { readerFor } from "./claim.ts";
+import { completedTasks } from "./completed.ts";
+import { finishPublish } from "./enqueue.ts";
+import { fileOf } from "./layout.ts";
+import { project, projectionLags } from "./project.ts";
+import { promoteDependents, promoteDue } from "./promote.ts";
+import type { FsRun } from "./run.ts";
+
+/** A temporary file of this age belongs to nobody who is still writing it. */
+export const STALE_TEMPORARY_MS = 10_000;
+
+/**
+ * Puts right what no notification told us: dependencies that a foreign worker finished, times that
+ * came while nobody looked, publications that a crash cut short, foreign tasks.
+ */
+export function sweepRun(run: FsRun): SweepReport {
+  try {
+    const begin = performance.now();
+    const recovered = finishPublications(run);
+    const promoted = promoteDue(run, true) + promoteMet(run);
+    const adopted = adopt(run, readerFor(run, null));
+    if (existsSync(run.paths.status) && projectionLags(run)) project(run);
+    run.memo.sweptAt = performance.now();
+    run.memo.sweepCost = run.memo.sweptAt - begin;
+    return { promoted, adopted, recovered };
+  } catch (error) {
+    throw translate(error, "sweeping");
+  }
+}
+
+/** Every task somebody waits for, if it is done by now. */
+export function promoteMet(run: FsRun): number {
+  let promoted = 0;
+  for (const id of namesIn(run.paths.dependents)) {
+    if (existsSync(fileOf(run.paths.state.done, id)) || completedTasks(run).has(id)) {
+      promoted += promoteDependents(run, id);
+    }
+  }
+  return promoted;
+}
+
+function finishPublications(run: FsRun): number {
+  let finished = 0;
+  for (const name of namesIn(run.paths.tmp)) {
+    const tilde = name.lastIndexOf("~");
+    const stats = tilde > 0 ? statIfThere(`${run.paths.tmp}/${name}`) : undefined;
+    if (!stats || Date.now() - stats.ctimeMs < STALE_TEMPORARY_MS) continue;
+    if (finishPublish(run, name.slice(0, tilde), name)) finished++;
+  }
+  return finished;
+}

@@ -1,0 +1,148 @@
+import { type FSWatcher, watch as watchFolder } from "node:fs";
+import { isName } from "../../model/names.ts";
+import { TASK_STATES, type TaskState } from "../../model/states.ts";
+import type { Change } from "../store.ts";
+import { namesIn, statIfThere } from "./atomic.ts";
+import { fileOf, idOf } from "./layout.ts";
+import { type FsRun, nowIso } from "./run.ts";
+
+/**
+ * A stream of changes. Notifications of the filesystem say which names to look at; a rescan every
+ * few seconds compares all folders with what was last reported, so that a notification that got
+ * lost (the kernel drops them when its queue is full) costs seconds, not for ever.
+ */
+interface Where {
+  state: TaskState;
+  worker?: string;
+}
+
+export async function* watchRun(
+  run: FsRun,
+  options: { signal?: AbortSignal; rescanMs?: number },
+): AsyncGenerator<Change> {
+  const known = new Map<string, Where>();
+  const queue: Change[] = [];
+  let ring: () => void = () => {};
+  const watchers = new Map<string, FSWatcher>();
+  const suspects = new Set<string>();
+
+  const look = (id: string) => {
+    const now = whereIs(run, id);
+    const before = known.get(id);
+    if (now?.state === before?.state && now?.worker === before?.worker) return;
+    if (now) known.set(id, now);
+    else known.delete(id);
+    queue.push({
+      kind: "task",
+      id,
+      from: before?.state ?? null,
+      to: now?.state ?? null,
+      ...(now?.worker ? { worker: now.worker } : {}),
+      at: nowIso(run),
+    });
+  };
+  const onName = (name: string | null) => {
+    const id = name === null ? null : idOf(name);
+    if (id !== null && isName(id)) suspects.add(id);
+    ring();
+  };
+  const follow = (folder: string, onEvent: (name: string | null) => void) => {
+    if (watchers.has(folder)) return;
+    try {
+      const watcher = watchFolder(folder, (_, name) => onEvent(name));
+      // A folder that disappears ends its own watcher; the rescan sees what became of its tasks.
+      watcher.on("error", () => watchers.delete(folder));
+      watchers.set(folder, watcher);
+    } catch {
+      watchers.delete(folder); // out of watches or already gone: the rescan covers for it
+    }
+  };
+  const followWorkers = () => {
+    for (const worker of namesIn(run.paths.state.claimed)) {
+      if (isName(worker)) follow(`${run.paths.state.claimed}/${worker}`, onName);
+    }
+  };
+  const rescan = () => {
+    followWorkers();
+    const seen = snapshot(run);
+    for (const id of seen.keys()) if (!same(seen.get(id), known.get(id))) look(id);
+    for (const id of [...known.keys()]) if (!seen.has(id)) look(id);
+  };
+
+  for (const [id, where] of snapshot(run)) known.set(id, where);
+  for (const state of TASK_STATES) {
+    if (state !== "claimed") follow(run.paths.state[state], onName);
+  }
+  follow(run.paths.state.claimed, () => {
+    followWorkers();
+    ring();
+  });
+  followWorkers();
+  // What moved between the snapshot and the first notification.
+  rescan();
+  const timer = setInterval(() => {
+    rescan();
+    ring();
+  }, options.rescanMs ?? 2_000);
+  const onAbort = () => ring();
+  options.signal?.addEventListener("abort", onAbort);
+  try {
+    while (!options.signal?.aborted) {
+      for (const id of suspects) look(id);
+      suspects.clear();
+      if (queue.length > 0) {
+        yield* queue.splice(0);
+        continue;
+      }
+      await new Promise<void>((resolve) => {
+        ring = resolve;
+        if (options.signal?.aborted || suspects.size > 0 || queue.length > 0) resolve();
+      });
+    }
+  } finally {
+    clearInterval(timer);
+    options.signal?.removeEventListener("abort", onAbort);
+    for (const watcher of watchers.values()) watcher.close();
+  }
+}
+
+function same(a: Where | undefined, b: Where | undefined): boolean {
+  return a?.state === b?.state && a?.worker === b?.worker;
+}
+
+function whereIs(run: FsRun, id: string): Where | null {
+  // Forward order, twice: a task that moves while we look is met the second time.
+  for (let round = 0; round < 2; round++) {
+    for (const state of TASK_STATES) {
+      if (state !== "claimed") {
+        if (statIfThere(fileOf(run.paths.state[state], id))) return { state };
+        continue;
+      }
+      for (const worker of namesIn(run.paths.state.claimed)) {
+        const path = fileOf(`${run.paths.state.claimed}/${worker}`, id);
+        if (isName(worker) && statIfThere(path)) return { state, worker };
+      }
+    }
+  }
+  return null;
+}
+
+function snapshot(run: FsRun): Map<string, Where> {
+  const seen = new Map<string, Where>();
+  const add = (folder: string, where: Where) => {
+    if (!statIfThere(folder)?.isDirectory()) return;
+    for (const name of namesIn(folder)) {
+      const id = idOf(name);
+      if (id !== null && isName(id)) seen.set(id, where);
+    }
+  };
+  for (const state of TASK_STATES) {
+    if (state !== "claimed") add(run.paths.state[state], { state });
+    else {
+      for (const worker of namesIn(run.paths.state.claimed)) {
+        if (isName(worker)) add(`${run.paths.state.claimed}/${worker}`, { state, worker });
+      }
+    }
+  }
+  return seen;
+}

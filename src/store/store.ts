@@ -1,0 +1,257 @@
+import type { AttemptRecord, FailureOutcome, HistoryRecord } from "../model/attempt.ts";
+import type { LedgerLine } from "../model/ledger.ts";
+import type { TaskSpec } from "../model/spec.ts";
+import type { TaskState } from "../model/states.ts";
+import type { CheckpointUpdate, RunStatus } from "../model/status.ts";
+import type { Task } from "../model/task.ts";
+
+/** `safe`: an acknowledged change survives power loss. `fast`: it survives the process only. */
+export type Durability = "safe" | "fast";
+
+export interface Enqueued {
+  id: string;
+  state: "pending" | "waiting";
+  /** False when `ifAbsent` found the id taken; `state` is then where it is. */
+  created: boolean;
+}
+
+export interface EnqueueOptions {
+  durability?: Durability;
+  /** An id that is there already is not an error. */
+  ifAbsent?: boolean;
+  /** swarm-lib's way: always into pending/, dependencies are checked when it is claimed. */
+  straightToPending?: boolean;
+}
+
+export interface BulkResult {
+  enqueued: number;
+  pending: number;
+  waiting: number;
+  existed: number;
+}
+
+export interface Claim {
+  task: Task;
+  worker: string;
+  /** Proves which claim this is: a later claim of the same task has another one. */
+  token: string;
+  /** 1 for the first time anybody claimed this task. */
+  attempt: number;
+}
+
+export interface ClaimRequest {
+  worker: string;
+  types?: readonly string[];
+  max?: number;
+  /** Write the worker's heartbeat with the claim (default). swarm-cli does not. */
+  heartbeat?: boolean;
+}
+
+/** Without a token the worker's name alone is the proof: for one-shot commands in a shell. */
+export interface ClaimRef {
+  id: string;
+  worker: string;
+  token?: string;
+}
+
+export interface Ended {
+  id: string;
+  from: TaskState;
+  to: TaskState;
+  attempt: number;
+  /** When the task rests in waiting/ until a time. */
+  retryAt?: string;
+}
+
+export interface FailureReport {
+  outcome?: FailureOutcome;
+  note?: string;
+  fingerprint?: string;
+  /** Straight to failed/, whatever max_attempts says. */
+  final?: boolean;
+  /** Not before this time (a rate limit's reset). */
+  retryAt?: string;
+}
+
+export interface Reaped {
+  worker: string;
+  id: string;
+  /** Seconds since the last sign of life; -1 when there never was one. */
+  ageSeconds: number;
+  to: TaskState;
+  reason: "gone" | "stale" | "finished";
+}
+
+export interface ReapReport {
+  reaped: Reaped[];
+  live: string[];
+  /** Claims left alone because their id lies in pending/ as well (see doctor). */
+  skipped: { worker: string; id: string }[];
+}
+
+export interface ReapOptions {
+  staleAfterSeconds?: number;
+  /** swarm-lib's rule: a worker without a heartbeat is stale at once, a live process is no excuse. */
+  heartbeatOnly?: boolean;
+}
+
+export interface TaskView {
+  id: string;
+  state: TaskState | "quarantined";
+  task: Task | null;
+  worker?: string;
+  token?: string;
+  /** When it came into this state, ISO. */
+  since: string;
+  history: HistoryRecord[];
+  /** The quarantine's reason. */
+  reason?: string;
+}
+
+export interface TaskSummary {
+  id: string;
+  type: string | null;
+  state: TaskState;
+  worker?: string;
+  since: string;
+  priority?: string;
+}
+
+export interface ListQuery {
+  states?: readonly TaskState[];
+  types?: readonly string[];
+  limit?: number;
+}
+
+export type Counts = Record<TaskState, number> & { quarantined: number };
+
+export interface WorkerView {
+  name: string;
+  claims: string[];
+  /** Seconds since the last heartbeat; null when there is none. */
+  heartbeatAge: number | null;
+  /** A registered long-lived process, as far as this machine can tell. */
+  process: "alive" | "gone" | "unknown" | "none";
+  types: string[] | null;
+  note: string;
+}
+
+export type Change =
+  | {
+      kind: "task";
+      id: string;
+      from: TaskState | null;
+      to: TaskState | null;
+      worker?: string;
+      at: string;
+    }
+  | { kind: "ledger"; line: LedgerLine };
+
+export interface Finding {
+  code: FindingCode;
+  /** Path below the run directory. */
+  path: string;
+  message: string;
+  /** What --fix does, or did. */
+  repair: string;
+  fixed: boolean;
+}
+
+export const FINDING_CODES = [
+  "two_states",
+  "unreadable",
+  "foreign_file",
+  "stale_temporary",
+  "missing_index",
+  "vanished",
+  "claim_without_worker",
+  "unfinished_transition",
+  "status_drift",
+  "stuck_waiting",
+  "dependency_cycle",
+  "future_heartbeat",
+  "torn_line",
+] as const;
+export type FindingCode = (typeof FINDING_CODES)[number];
+
+export interface DoctorReport {
+  findings: Finding[];
+  checked: Record<string, number>;
+}
+
+/** A long-lived worker's hold on its name. */
+export interface Registration {
+  readonly worker: string;
+  release(): Promise<void>;
+}
+
+export interface SweepReport {
+  promoted: number;
+  adopted: number;
+  recovered: number;
+}
+
+/** What is known about a dependency, for `why`. */
+export interface DependencyFact {
+  id: string;
+  met: boolean;
+  state: TaskState | "quarantined" | "unknown";
+  worker?: string;
+  since?: string;
+}
+
+/**
+ * The queue. Only a store writes task state; everything above asks it to. Every method that names
+ * a task or worker checks the name before it touches anything.
+ */
+export interface Store {
+  readonly runId: string;
+  readonly location: string;
+
+  enqueue(spec: TaskSpec, options?: EnqueueOptions): Promise<Enqueued>;
+  /** Any number of tasks; memory stays constant. `onProgress` gets the count so far. */
+  enqueueMany(
+    specs: Iterable<TaskSpec> | AsyncIterable<TaskSpec>,
+    options?: EnqueueOptions & { onProgress?: (result: BulkResult) => void },
+  ): Promise<BulkResult>;
+
+  claim(request: ClaimRequest): Promise<Claim[]>;
+  complete(ref: ClaimRef, options?: { note?: string }): Promise<Ended>;
+  fail(ref: ClaimRef, report?: FailureReport): Promise<Ended>;
+  release(ref: ClaimRef, options?: { note?: string }): Promise<Ended>;
+  cancel(id: string, options?: { by?: string; note?: string }): Promise<Ended>;
+  retry(id: string, options?: { by?: string; note?: string }): Promise<Ended>;
+  approve(id: string, options?: { by?: string; note?: string }): Promise<Ended>;
+  reject(id: string, options?: { by?: string; note?: string }): Promise<Ended>;
+
+  heartbeat(worker: string, options?: { note?: string }): Promise<void>;
+  register(worker: string, options?: { types?: readonly string[] }): Promise<Registration>;
+  reap(options?: ReapOptions): Promise<ReapReport>;
+  /** Promotes what is due or unblocked, adopts foreign tasks, finishes what a crash cut short. */
+  sweep(): Promise<SweepReport>;
+
+  show(id: string): Promise<TaskView | null>;
+  list(query?: ListQuery): AsyncIterable<TaskSummary>;
+  counts(): Promise<Counts>;
+  workers(): Promise<WorkerView[]>;
+  dependencies(task: Task): Promise<DependencyFact[]>;
+  /** Ledger lines, oldest first; of one task when `task` is given. */
+  ledger(query?: { task?: string; since?: string }): AsyncIterable<LedgerLine>;
+  attemptsOf(id: string): Promise<AttemptRecord[]>;
+
+  /** Resolves when there may be something to claim, or false after the time or the signal. */
+  waitForWork(options: {
+    timeoutMs: number;
+    signal?: AbortSignal;
+    types?: readonly string[];
+  }): Promise<boolean>;
+  watch(options?: { signal?: AbortSignal; rescanMs?: number }): AsyncIterable<Change>;
+
+  readStatus(): Promise<RunStatus | null>;
+  writeStatus(update: CheckpointUpdate): Promise<RunStatus>;
+  /** Starts status.json afresh, as swarm-lib's status-init does. */
+  initStatus(runId: string, update: CheckpointUpdate): Promise<RunStatus>;
+
+  doctor(options?: { fix?: boolean }): Promise<DoctorReport>;
+  close(): Promise<void>;
+}
