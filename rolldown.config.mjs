@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { defineConfig } from "rolldown";
 
+const { version } = JSON.parse(readFileSync("package.json", "utf8"));
+
 /** Entries that are run as programs. */
 const programs = ["viv", "swarm-cli", "demo-worker"];
 
@@ -10,6 +12,7 @@ export default defineConfig({
     ...Object.fromEntries(programs.map((name) => [name, `src/bin/${name}.ts`])),
   },
   platform: "node",
+  transform: { define: { __VIV_VERSION__: JSON.stringify(version) } },
   // Dependencies are bundled in: one read instead of a walk through node_modules is most of
   // what makes `viv` start fast. A dynamic import() stays a chunk of its own and costs nothing
   // until it is reached.

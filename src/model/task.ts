@@ -99,7 +99,7 @@ export function assertDepth(text: string): void {
  * one it wrote cannot be told apart. Own properties only: a payload key `__proto__` is a key.
  */
 export function canonicalJson(value: unknown, indent = ""): string {
-  if (typeof value === "string") return asciiString(value);
+  if (typeof value === "string") return asciiJson(value);
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
   const inner = `${indent}  `;
   if (Array.isArray(value)) {
@@ -109,12 +109,15 @@ export function canonicalJson(value: unknown, indent = ""): string {
   const entries = Object.entries(value).filter(([, v]) => v !== undefined);
   if (entries.length === 0) return "{}";
   entries.sort(([a], [b]) => (a < b ? -1 : 1));
-  const body = entries.map(([k, v]) => `${inner}${asciiString(k)}: ${canonicalJson(v, inner)}`);
+  const body = entries.map(([k, v]) => `${inner}${asciiJson(k)}: ${canonicalJson(v, inner)}`);
   return `{\n${body.join(",\n")}\n${indent}}`;
 }
 
-function asciiString(text: string): string {
-  return JSON.stringify(text).replace(
+/** On one line, in ASCII: a character is a byte, and no byte is a line break. */
+export function asciiJson(value: unknown): string {
+  const text = JSON.stringify(value);
+  if (!/[\u007f-\uffff]/.test(text)) return text;
+  return text.replace(
     /[\u007f-\uffff]/g,
     (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );

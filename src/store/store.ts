@@ -237,6 +237,11 @@ export interface Store {
   dependencies(task: Task): Promise<DependencyFact[]>;
   /** Ledger lines, oldest first; of one task when `task` is given. */
   ledger(query?: { task?: string; since?: string }): AsyncIterable<LedgerLine>;
+  /**
+   * The task's log, in pieces. With `follow`, goes on until the task is no longer claimed (or
+   * never was) or the signal comes. Nothing when there is no log.
+   */
+  log(id: string, options?: { follow?: boolean; signal?: AbortSignal }): AsyncIterable<string>;
   attemptsOf(id: string): Promise<AttemptRecord[]>;
 
   /** Resolves when there may be something to claim, or false after the time or the signal. */

@@ -1,11 +1,11 @@
-import { writeFileSync } from "node:fs";
+import { type Stats, writeFileSync } from "node:fs";
 import { isVivError } from "../../model/errors.ts";
 import { isName } from "../../model/names.ts";
-import { MAX_TASK_BYTES, parseTask, priorityOf, type Task } from "../../model/task.ts";
-import { namesIn, readRegular, statIfThere } from "./atomic.ts";
+import { MAX_TASK_BYTES, parseTask, type Task } from "../../model/task.ts";
+import { linkIfFree, namesIn, readRegular, statIfThere } from "./atomic.ts";
 import { addDependent, dependentsOf } from "./dependents.ts";
 import type { LaneReader } from "./lanes.ts";
-import { idOf } from "./layout.ts";
+import { fileOf, idOf } from "./layout.ts";
 import { unmetOf } from "./promote.ts";
 import { quarantine } from "./quarantine.ts";
 import { type FsRun, record } from "./run.ts";
@@ -52,7 +52,7 @@ export function adopt(run: FsRun, reader: LaneReader): number {
   if (names.length > 0) {
     const known = new Set(reader.ahead());
     for (const id of reader.others()) known.add(id);
-    const strangers: { task: Task; at: number }[] = [];
+    const strangers: Stranger[] = [];
     for (const name of names) {
       const id = idOf(name);
       if (name.startsWith(".") || (id !== null && known.has(id))) continue;
@@ -60,8 +60,8 @@ export function adopt(run: FsRun, reader: LaneReader): number {
       if (found === "unripe") unripe = true;
       else if (found && reader.wants(found.task.task_type)) strangers.push(found);
     }
-    strangers.sort((a, b) => a.at - b.at || (a.task.task_id < b.task.task_id ? -1 : 1));
-    for (const { task } of strangers) if (offer(run, task)) adopted++;
+    strangers.sort(firstComeFirst);
+    for (const stranger of strangers) if (offer(run, stranger)) adopted++;
   }
   run.memo.pendingSeen.set(reader, unripe ? -1 : changed);
   run.memo.adoptedAt = performance.now();
@@ -70,11 +70,16 @@ export function adopt(run: FsRun, reader: LaneReader): number {
   return adopted;
 }
 
-function examine(
-  run: FsRun,
-  path: string,
-  id: string | null,
-): { task: Task; at: number } | "unripe" | null {
+interface Stranger {
+  task: Task;
+  stats: Stats;
+}
+
+function firstComeFirst(a: Stranger, b: Stranger): number {
+  return a.stats.mtimeMs - b.stats.mtimeMs || (a.task.task_id < b.task.task_id ? -1 : 1);
+}
+
+function examine(run: FsRun, path: string, id: string | null): Stranger | "unripe" | null {
   if (id === null || !isName(id)) {
     const why = id === null ? "its name does not end in .json" : "its name is not a task id";
     quarantine(run, path, `not a task: ${why}`);
@@ -84,7 +89,7 @@ function examine(
     const file = readRegular(path, MAX_TASK_BYTES);
     if (file === null) return null;
     try {
-      return { task: parseTask(file.text, id), at: file.stats.mtimeMs };
+      return { task: parseTask(file.text, id), stats: file.stats };
     } catch (error) {
       if (Date.now() - file.stats.mtimeMs < GRACE_MS) return "unripe";
       throw error;
@@ -96,7 +101,7 @@ function examine(
   }
 }
 
-function offer(run: FsRun, task: Task): boolean {
+function offer(run: FsRun, { task, stats }: Stranger): boolean {
   const unmet = unmetOf(run, task);
   for (const dependency of unmet) {
     if (!dependentsOf(run, dependency).includes(task.task_id)) {
@@ -104,7 +109,10 @@ function offer(run: FsRun, task: Task): boolean {
     }
   }
   if (unmet.length > 0 && unmetOf(run, task).length > 0) return false;
-  run.lanes.append(priorityOf(task), [{ id: task.task_id, type: task.task_type }]);
+  // From now on its id is taken for our enqueue as well.
+  const path = fileOf(run.paths.state.pending, task.task_id);
+  if (statIfThere(path)?.ino === stats.ino) linkIfFree(path, fileOf(run.paths.ids, task.task_id));
+  run.lanes.offer(task, stats);
   record(run, { event: "adopted", task: task.task_id, type: task.task_type, to: "pending" });
   return true;
 }

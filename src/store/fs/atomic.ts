@@ -99,17 +99,18 @@ export function namesIn(folder: string): string[] {
 }
 
 /** Writes a new file completely, or removes what it wrote and throws. */
-export function writeNew(path: string, text: string, sync: boolean): void {
+export function writeNew(path: string, text: string, sync: boolean): Stats {
   const fd = openSync(path, "wx", 0o600);
   try {
     writeFully(fd, text);
     if (sync) fdatasyncSync(fd);
+    return fstatSync(fd);
   } catch (error) {
-    closeSync(fd);
     unlinkIfThere(path);
     throw error;
+  } finally {
+    closeSync(fd);
   }
-  closeSync(fd);
 }
 
 /** A write may be cut short by a full disk without an error; the rest then gets the error. */

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, renameSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, renameSync } from "node:fs";
 import { isVivError, VivError } from "../../model/errors.ts";
 import { assertName } from "../../model/names.ts";
 import { MAX_TASK_BYTES, parseTask, type Task } from "../../model/task.ts";
@@ -7,7 +7,7 @@ import { adopt, adoptIfDue } from "./adopt.ts";
 import { errno, readRegular, tokenOf, translate } from "./atomic.ts";
 import { attemptNumber, readHistory } from "./attempts.ts";
 import { writeHeartbeat } from "./heartbeat.ts";
-import { LaneReader } from "./lanes.ts";
+import { type Candidate, LaneReader, stampOf } from "./lanes.ts";
 import { fileOf } from "./layout.ts";
 import { workerFolder } from "./open.ts";
 import { noteReasons, promoteDue, unmetOf } from "./promote.ts";
@@ -88,10 +88,11 @@ function claimNext(run: FsRun, worker: string, reader: LaneReader, force: boolea
     if (candidate === null) return null;
     const to = fileOf(folder, candidate.id);
     if (!take(fileOf(pending, candidate.id), to, folder)) {
-      candidate.missed();
+      candidate.lane.missed();
       continue;
     }
-    const claim = readClaim(run, worker, candidate.id, to);
+    const claim =
+      claimFromLine(run, worker, candidate, to) ?? readClaim(run, worker, candidate.id, to);
     if (claim === null) continue;
     recordSoon(run, {
       event: "claimed",
@@ -137,6 +138,25 @@ function readClaim(run: FsRun, worker: string, id: string, path: string): Claim 
     giveBackBlocked(run, task, path);
     return null;
   }
+  return holdClaim(run, worker, task, token);
+}
+
+/** The usual case: the lane had the task's text, and the file is the one it was taken from. */
+function claimFromLine(
+  run: FsRun,
+  worker: string,
+  candidate: Candidate,
+  path: string,
+): Claim | null {
+  if (candidate.stamp === "") return null;
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  if (!stats?.isFile() || stampOf(stats) !== candidate.stamp) return null;
+  const task = JSON.parse(candidate.body) as Task;
+  return task.task_id === candidate.id ? holdClaim(run, worker, task, tokenOf(stats)) : null;
+}
+
+function holdClaim(run: FsRun, worker: string, task: Task, token: string): Claim {
+  const id = task.task_id;
   const seenBefore = existsSync(`${run.paths.attempts}/${id}.jsonl`);
   const attempt = seenBefore ? attemptNumber(readHistory(run, id)) : 1;
   run.memo.claims.set(id, { token, attempt, review: task.review === true });

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fdatasync, openSync } from "node:fs";
+import { closeSync, fdatasync, fstatSync, openSync, type Stats } from "node:fs";
 import { promisify } from "node:util";
 import { VivError } from "../../model/errors.ts";
 import { type TaskSpec, taskFromSpec } from "../../model/spec.ts";
@@ -25,6 +25,7 @@ import {
 } from "./atomic.ts";
 import { findCycle } from "./cycle.ts";
 import { hasDependents } from "./dependents.ts";
+import { type LaneEntry, laneEntry } from "./lanes.ts";
 import { fileOf } from "./layout.ts";
 import { locate, lookOnce } from "./locate.ts";
 import { noteReasons, readyAt, tryPromote, unmetOf, wake } from "./promote.ts";
@@ -47,6 +48,11 @@ const fdatasyncAsync = promisify(fdatasync);
 interface Staged {
   task: Task;
   tmp: string;
+  stats: Stats;
+}
+
+interface Published extends Staged {
+  state: "pending" | "waiting";
 }
 
 export function enqueueOne(run: FsRun, spec: TaskSpec, options: EnqueueOptions): Enqueued {
@@ -54,11 +60,11 @@ export function enqueueOne(run: FsRun, spec: TaskSpec, options: EnqueueOptions):
   const durability = options.durability ?? run.durability;
   const tmp = temporaryPath(run, task.task_id);
   try {
-    writeNew(tmp, text, durability === "safe");
-    const result = publish(run, { task, tmp }, options);
+    const staged = { task, tmp, stats: writeNew(tmp, text, durability === "safe") };
+    const result = publish(run, staged, options);
     if (result.created) {
       if (durability === "safe") syncFolder(run.paths.state[result.state]);
-      announce(run, [{ task, state: result.state }]);
+      announce(run, [{ ...staged, state: result.state }]);
       if (result.state === "waiting") settle(run, task);
     }
     return result;
@@ -110,18 +116,19 @@ async function publishGroup(
   let failure: unknown;
   try {
     for (const [i, spec] of specs.entries()) {
+      let half = "";
       try {
         const { task, text } = prepare(run, spec);
         const tmp = temporaryPath(run, task.task_id);
         const fd = openSync(tmp, "wx", 0o600);
         open.push(fd);
-        staged.push({ task, tmp });
+        half = tmp;
         writeFully(fd, text);
+        staged.push({ task, tmp, stats: fstatSync(fd) });
       } catch (error) {
         // What came before the bad task is still published: the caller learns how far it got.
         failure = atPosition(translate(error, "enqueueing"), start + i);
-        const half = staged.length > i ? staged.pop() : undefined;
-        if (half) unlinkIfThere(half.tmp);
+        if (half) unlinkIfThere(half);
         break;
       }
     }
@@ -129,13 +136,13 @@ async function publishGroup(
   } finally {
     for (const fd of open) closeSync(fd);
   }
-  const published: { task: Task; state: "pending" | "waiting" }[] = [];
+  const published: Published[] = [];
   let handled = 0;
   try {
     for (const [i, one] of staged.entries()) {
       try {
         const result = publish(run, one, options);
-        if (result.created) published.push({ task: one.task, state: result.state });
+        if (result.created) published.push({ ...one, state: result.state });
         else total.existed++;
         handled = i + 1;
       } catch (error) {
@@ -267,15 +274,12 @@ function settle(run: FsRun, task: Task): void {
   if (task.depends_on.length > 0 && unmetOf(run, task).length === 0) tryPromote(run, task.task_id);
 }
 
-function announce(
-  run: FsRun,
-  published: readonly { task: Task; state: "pending" | "waiting" }[],
-): void {
-  const byLane = new Map<Priority, { id: string; type: string }[]>();
-  for (const { task, state } of published) {
+function announce(run: FsRun, published: readonly Published[]): void {
+  const byLane = new Map<Priority, LaneEntry[]>();
+  for (const { task, stats, state } of published) {
     if (state === "pending" && unmetAfterwards(run, task).length === 0) {
       const lane = byLane.get(priorityOf(task)) ?? [];
-      lane.push({ id: task.task_id, type: task.task_type });
+      lane.push(laneEntry(task, stats));
       byLane.set(priorityOf(task), lane);
     }
   }

@@ -3,7 +3,7 @@ import type { AttemptRecord, Outcome } from "../../model/attempt.ts";
 import { isVivError, VivError } from "../../model/errors.ts";
 import { assertName } from "../../model/names.ts";
 import type { TaskState } from "../../model/states.ts";
-import { MAX_TASK_BYTES, parseTask, priorityOf, type Task } from "../../model/task.ts";
+import { MAX_TASK_BYTES, parseTask, type Task } from "../../model/task.ts";
 import { afterFailure } from "../../policy/retry.ts";
 import type { ClaimRef, Ended, FailureReport } from "../store.ts";
 import {
@@ -210,7 +210,7 @@ export function afterMove(run: FsRun, id: string, to: TaskState): void {
     // Gone again means that somebody claimed it already: it needs no line on a lane.
     if (file === null) return;
     const task = parseTask(file.text, id);
-    run.lanes.append(priorityOf(task), [{ id, type: task.task_type }]);
+    run.lanes.offer(task, file.stats);
   } else if (to === "failed" && run.onDependencyFailed === "fail") {
     failDependents(run, id);
   }

@@ -11,6 +11,7 @@ import { examineRun } from "./doctor.ts";
 import { enqueueMany, enqueueOne } from "./enqueue.ts";
 import { completeTask, failTask, releaseTask } from "./finish.ts";
 import { writeHeartbeat } from "./heartbeat.ts";
+import { readLog } from "./log.ts";
 import { projectAtClose } from "./project.ts";
 import {
   attemptsOf,
@@ -126,6 +127,10 @@ export class FsStore implements S.Store {
 
   async *ledger(query: { task?: string; since?: string } = {}): AsyncIterable<LedgerLine> {
     yield* ledgerLines(this.#run, query);
+  }
+
+  log(id: string, options: { follow?: boolean; signal?: AbortSignal } = {}): AsyncIterable<string> {
+    return readLog(this.#run, id, options);
   }
 
   async attemptsOf(id: string): Promise<AttemptRecord[]> {

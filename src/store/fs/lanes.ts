@@ -1,23 +1,57 @@
 import { createHash } from "node:crypto";
-import { closeSync, openSync, readFileSync, readSync, writeFileSync, writeSync } from "node:fs";
-import { PRIORITIES, type Priority } from "../../model/task.ts";
+import {
+  closeSync,
+  openSync,
+  readFileSync,
+  readSync,
+  type Stats,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { asciiJson, PRIORITIES, type Priority, priorityOf, type Task } from "../../model/task.ts";
 import { errno } from "./atomic.ts";
 
 /**
  * The order of the queue. A folder has no order, and listing one with 100,000 names takes longer
- * than a hundred claims; so whoever makes a task pending also appends `id<TAB>type` to the lane of
- * its priority, and claimers read the lanes from where they stopped.
+ * than a hundred claims; so whoever makes a task pending also appends a line to the lane of its
+ * priority, and claimers read the lanes from where they stopped.
  *
  * Lanes are hints: the rename decides who gets a task. A line whose task is gone is passed over; a
  * task without a line (a foreign one, or a crash between the two steps) is found by `adopt`. The
  * line is written after the task lies in pending/, so "not there" always means "taken".
  *
- * A lone claimer follows the lane exactly. One that loses a race continues at a random place
- * within the window of the next 64 tasks, so that claimers spread out and nobody is overtaken by
- * more than a window.
+ * A small task's text rides along on its line. One read then serves a hundred claims, and a claim
+ * need not open the file: that its stamp is unchanged shows that the text is still true.
+ *
+ * A lone claimer follows the lane exactly, and so do several as long as they do not collide. One
+ * that loses a race for a task it had just seen continues at a random place within the window of
+ * the next 64, so that claimers spread out and nobody is overtaken by more than a window.
  */
 const WINDOW = 64;
 const CHUNK = 32 * 1024;
+
+/** A line of a lane: which task, of what type, and, when small, the task itself. */
+export interface LaneEntry {
+  id: string;
+  type: string;
+  /** Identifies the file the body was taken from; a file that differs is read instead. */
+  stamp: string;
+  body: string;
+}
+
+const MAX_BODY = 2048;
+
+export function laneEntry(task: Task, stats: Stats | undefined): LaneEntry {
+  const entry = { id: task.task_id, type: task.task_type, stamp: "", body: "" };
+  if (!stats || stats.size > 2 * MAX_BODY) return entry;
+  const body = asciiJson(task);
+  return body.length > MAX_BODY ? entry : { ...entry, stamp: stampOf(stats), body };
+}
+
+/** A rename keeps all of these; replacing or editing the file changes at least one. */
+export function stampOf(stats: Stats): string {
+  return `${stats.ino}.${stats.size}.${stats.mtimeMs}`;
+}
 
 function lanePath(folder: string, priority: Priority): string {
   return `${folder}/${priority}.log`;
@@ -31,14 +65,19 @@ export class LaneWriter {
     this.#folder = folder;
   }
 
-  append(priority: Priority, entries: readonly { id: string; type: string }[]): void {
+  /** Tells claimers about a task that lies in pending/. */
+  offer(task: Task, stats: Stats | undefined): void {
+    this.append(priorityOf(task), [laneEntry(task, stats)]);
+  }
+
+  append(priority: Priority, entries: readonly LaneEntry[]): void {
     let fd = this.#fds.get(priority);
     if (fd === undefined) {
       fd = openSync(lanePath(this.#folder, priority), "a", 0o600);
       this.#fds.set(priority, fd);
     }
     let text = "";
-    for (const { id, type } of entries) text += `${id}\t${encodeType(type)}\n`;
+    for (const e of entries) text += `${e.id}\t${encodeType(e.type)}\t${e.stamp}\t${e.body}\n`;
     const bytes = Buffer.from(text, "latin1");
     // A short write (disk full) tears a line: the task is then found by adopt, as after a crash.
     if (writeSync(fd, bytes) < bytes.length) writeSync(fd, "\n");
@@ -86,8 +125,8 @@ export class LaneReader {
   /** The next candidate, or null when the lanes are read to their ends. */
   next(isThere: (id: string) => boolean, force: boolean): Candidate | null {
     for (const lane of this.#lanes) {
-      const id = lane.next(isThere, force);
-      if (id !== null) return { id, missed: () => lane.missed() };
+      const line = lane.next(isThere, force);
+      if (line !== null) return candidateFrom(line, lane);
     }
     return null;
   }
@@ -133,10 +172,33 @@ export class LaneReader {
   }
 }
 
-export interface Candidate {
-  id: string;
-  /** To be called when the rename found the task gone. */
-  missed(): void;
+export interface Candidate extends LaneEntry {
+  /** To be told when the rename found the task gone. */
+  readonly lane: { missed(): void };
+}
+
+function candidateFrom(line: string, lane: OneLane): Candidate {
+  const a = line.indexOf("\t");
+  const b = line.indexOf("\t", a + 1);
+  const c = line.indexOf("\t", b + 1);
+  return {
+    id: line.slice(0, a),
+    type: line.slice(a + 1, b),
+    stamp: line.slice(b + 1, c),
+    body: line.slice(c + 1),
+    lane,
+  };
+}
+
+/** Null for a torn line. */
+function typeOfLine(line: string): string | null {
+  const a = line.indexOf("\t");
+  const b = line.indexOf("\t", a + 1);
+  return a > 0 && b > a && line.indexOf("\t", b + 1) > b ? line.slice(a + 1, b) : null;
+}
+
+function idOfLine(line: string): string {
+  return line.slice(0, line.indexOf("\t"));
 }
 
 class OneLane {
@@ -149,12 +211,14 @@ class OneLane {
   /** A piece of the file, and how far it has been looked at. */
   #text = "";
   #position = 0;
-  #ids: string[] = [];
+  #lines: string[] = [];
   #ends: number[] = [];
   #index = 0;
   #windowStart: number;
   #rotated = false;
-  #misses = 0;
+  /** Others take from this lane too: they took `taken` of the window so far. */
+  #company = false;
+  #taken = 0;
   #checkedAt = Number.NEGATIVE_INFINITY;
   savedCursor: number;
 
@@ -174,18 +238,21 @@ class OneLane {
 
   /** Everything before this offset is taken (or of a type this reader does not want). */
   get cursor(): number {
-    if (this.#index >= this.#ids.length) return this.#offset;
+    if (this.#index >= this.#lines.length) return this.#offset;
     if (this.#rotated || this.#index === 0) return this.#windowStart;
     return this.#ends[this.#index - 1] ?? this.#windowStart;
   }
 
   next(isThere: (id: string) => boolean, force: boolean): string | null {
     for (;;) {
-      while (this.#index < this.#ids.length) {
-        const id = this.#ids[this.#index++] as string;
+      while (this.#index < this.#lines.length) {
+        const line = this.#lines[this.#index++] as string;
         // In company, look before the jump: a failed rename costs five times a failed look.
-        if (this.#misses > 0 && !isThere(id)) continue;
-        return id;
+        if (this.#company && !isThere(idOfLine(line))) {
+          this.#taken++;
+          continue;
+        }
+        return line;
       }
       if (!this.#fill(force)) return null;
     }
@@ -193,23 +260,27 @@ class OneLane {
 
   peek(isThere: (id: string) => boolean): boolean {
     for (;;) {
-      for (; this.#index < this.#ids.length; this.#index++) {
-        if (isThere(this.#ids[this.#index] as string)) return true;
+      for (; this.#index < this.#lines.length; this.#index++) {
+        if (isThere(idOfLine(this.#lines[this.#index] as string))) return true;
       }
       if (!this.#fill(true)) return false;
     }
   }
 
+  /** The first miss says that we are not alone; one after a look, that somebody is right here. */
   missed(): void {
-    if (this.#misses++ === 0) this.#rotate();
+    this.#taken++;
+    if (this.#company) this.#rotate();
+    this.#company = true;
   }
 
   #rotate(): void {
-    const ids = this.#ids.slice(this.#index);
-    if (ids.length < 2) return;
-    const at = Math.floor(this.#random() * ids.length);
+    if (this.#rotated) return;
+    const lines = this.#lines.slice(this.#index);
+    if (lines.length < 2) return;
+    const at = Math.floor(this.#random() * lines.length);
     this.#windowStart = this.cursor;
-    this.#ids = [...ids.slice(at), ...ids.slice(0, at)];
+    this.#lines = [...lines.slice(at), ...lines.slice(0, at)];
     this.#index = 0;
     this.#rotated = true;
   }
@@ -217,13 +288,13 @@ class OneLane {
   /** Loads the next window. Looks at the file's end at most once a millisecond unless forced. */
   #fill(force: boolean): boolean {
     this.#windowStart = this.#offset;
-    this.#ids = [];
+    this.#lines = [];
     this.#ends = [];
     this.#index = 0;
     this.#rotated = false;
-    const hadCompany = this.#misses > 0;
-    this.#misses = 0;
-    while (this.#ids.length < WINDOW) {
+    this.#company = this.#taken > 0;
+    this.#taken = 0;
+    while (this.#lines.length < WINDOW) {
       const newline = this.#text.indexOf("\n", this.#position);
       if (newline < 0) {
         if (!this.#read(force)) break;
@@ -232,18 +303,13 @@ class OneLane {
       const start = this.#position;
       this.#position = newline + 1;
       this.#offset += newline + 1 - start;
-      const tab = this.#text.indexOf("\t", start);
-      if (tab <= start || tab > newline) continue;
-      if (this.#wanted !== null && !this.#wanted.has(this.#text.slice(tab + 1, newline))) continue;
-      this.#ids.push(this.#text.slice(start, tab));
+      const line = this.#text.slice(start, newline);
+      const type = typeOfLine(line);
+      if (type === null || (this.#wanted !== null && !this.#wanted.has(type))) continue;
+      this.#lines.push(line);
       this.#ends.push(this.#offset);
     }
-    if (this.#ids.length === 0) return false;
-    if (hadCompany) {
-      this.#rotate();
-      this.#misses = 0;
-    }
-    return true;
+    return this.#lines.length > 0;
   }
 
   #read(force: boolean): boolean {
@@ -269,7 +335,7 @@ class OneLane {
   }
 
   *ahead(): Generator<string> {
-    yield* this.#ids.slice(this.#index);
+    yield* this.#lines.slice(this.#index).map(idOfLine);
     for (const { id } of linesOf(this.#path, this.#offset)) yield id;
   }
 
@@ -292,8 +358,8 @@ function* linesOf(path: string, from: number): Generator<{ id: string; type: str
     if (errno(error) !== "ENOENT") throw error;
   }
   for (const line of text.split("\n")) {
-    const tab = line.indexOf("\t");
-    if (tab > 0) yield { id: line.slice(0, tab), type: line.slice(tab + 1) };
+    const type = typeOfLine(line);
+    if (type !== null) yield { id: idOfLine(line), type };
   }
 }
 

@@ -1,7 +1,7 @@
-import { existsSync } from "node:fs";
+import { existsSync, type Stats } from "node:fs";
 import { isVivError } from "../../model/errors.ts";
 import { isName } from "../../model/names.ts";
-import { MAX_TASK_BYTES, parseTask, priorityOf, type Task } from "../../model/task.ts";
+import { MAX_TASK_BYTES, parseTask, type Task } from "../../model/task.ts";
 import { readRegular, renameIfThere, syncFolder } from "./atomic.ts";
 import { readHistory, restsUntil } from "./attempts.ts";
 import { completedTasks } from "./completed.ts";
@@ -35,8 +35,9 @@ export function readyAt(run: FsRun, task: Task): number {
 export function tryPromote(run: FsRun, id: string): boolean {
   if (!isName(id)) return false;
   const from = fileOf(run.paths.state.waiting, id);
-  const task = readWaiting(run, from, id);
-  if (task === null) return offerForeign(run, id);
+  const found = readWaiting(run, from, id);
+  if (found === null) return offerForeign(run, id);
+  const { task, stats } = found;
   if (unmetOf(run, task).length > 0) return false;
   const at = readyAt(run, task);
   if (at > run.machine.clock.now()) {
@@ -45,30 +46,26 @@ export function tryPromote(run: FsRun, id: string): boolean {
   }
   if (!renameIfThere(from, fileOf(run.paths.state.pending, id))) return false;
   if (run.durability === "safe") syncFolder(run.paths.state.pending);
-  makeVisible(run, task);
+  run.lanes.offer(task, stats);
   record(run, { event: "promoted", task: id, from: "waiting", to: "pending" });
   return true;
-}
-
-/** Tells claimers about a task that lies in pending/. */
-export function makeVisible(run: FsRun, task: Task): void {
-  run.lanes.append(priorityOf(task), [{ id: task.task_id, type: task.task_type }]);
 }
 
 /** A foreign task lies in pending/ though it depends on others: it becomes visible instead. */
 function offerForeign(run: FsRun, id: string): boolean {
   const path = fileOf(run.paths.state.pending, id);
   if (!existsSync(path)) return false;
-  const task = readWaiting(run, path, id);
-  if (task === null || task.depends_on.length === 0 || unmetOf(run, task).length > 0) return false;
-  makeVisible(run, task);
+  const found = readWaiting(run, path, id);
+  if (found === null || found.task.depends_on.length === 0) return false;
+  if (unmetOf(run, found.task).length > 0) return false;
+  run.lanes.offer(found.task, found.stats);
   return true;
 }
 
-function readWaiting(run: FsRun, path: string, id: string): Task | null {
+function readWaiting(run: FsRun, path: string, id: string): { task: Task; stats: Stats } | null {
   try {
     const file = readRegular(path, MAX_TASK_BYTES);
-    return file && parseTask(file.text, id);
+    return file && { task: parseTask(file.text, id), stats: file.stats };
   } catch (error) {
     if (!isVivError(error)) throw error;
     quarantine(run, path, error.message);
@@ -96,8 +93,8 @@ export function noteReasons(run: FsRun, task: Task, unmet: readonly string[], at
 
 /** For a waiting task whose notes may be missing: writes them again, then promotes if it can. */
 export function wake(run: FsRun, id: string): boolean {
-  const task = readWaiting(run, fileOf(run.paths.state.waiting, id), id);
-  if (task === null) return false;
+  const task = readWaiting(run, fileOf(run.paths.state.waiting, id), id)?.task;
+  if (task === undefined) return false;
   noteReasons(run, task, unmetOf(run, task), readyAt(run, task));
   return tryPromote(run, id);
 }

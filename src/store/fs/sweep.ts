@@ -6,7 +6,7 @@ import { readerFor } from "./claim.ts";
 import { completedTasks } from "./completed.ts";
 import { finishPublish } from "./enqueue.ts";
 import { fileOf } from "./layout.ts";
-import { project, projectionLags } from "./project.ts";
+import { notProjectedYet, project } from "./project.ts";
 import { promoteDependents, promoteDue } from "./promote.ts";
 import type { FsRun } from "./run.ts";
 
@@ -23,7 +23,7 @@ export function sweepRun(run: FsRun): SweepReport {
     const recovered = finishPublications(run);
     const promoted = promoteDue(run, true) + promoteMet(run);
     const adopted = adopt(run, readerFor(run, null));
-    if (existsSync(run.paths.status) && projectionLags(run)) project(run);
+    if (existsSync(run.paths.status) && notProjectedYet(run).length > 0) project(run);
     run.memo.sweptAt = performance.now();
     run.memo.sweepCost = run.memo.sweptAt - begin;
     return { promoted, adopted, recovered };

@@ -5,7 +5,7 @@ import { namesIn } from "../atomic.ts";
 import type { Examination } from "../doctor.ts";
 import { idOf } from "../layout.ts";
 import { locate } from "../locate.ts";
-import { project } from "../project.ts";
+import { notProjectedYet, project } from "../project.ts";
 import { quarantine } from "../quarantine.ts";
 import { createStatus, readStatusFile, withStatusLock, writeStatusFile } from "../status.ts";
 
@@ -65,7 +65,8 @@ function driftOf(
 ): { missing: string[]; wrong: string[] } {
   const listed = new Set(status.checkpoint.completed_tasks);
   const done = new Set(namesIn(run.paths.state.done).map(idOf).filter(isName));
-  const missing = [...done].filter((id) => !listed.has(id));
+  const onTheWay = new Set(notProjectedYet(run));
+  const missing = [...done].filter((id) => !listed.has(id) && !onTheWay.has(id));
   // Listed but nowhere to be found may be work of another tool: its word counts (SPEC §9).
   const wrong = [...listed].filter((id) => isName(id) && !done.has(id) && isElsewhere(run, id));
   return { missing, wrong };

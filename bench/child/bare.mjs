@@ -1,0 +1,62 @@
+// What the filesystem allows: the same moves with renameSync and nothing else. Each process has its
+// own share of the names, so nobody ever loses a race.
+//   safe       with the syncs that we make for a task: one of the ledger, one of done/
+//   every      takes only each n-th name (as a worker that wants one type in n)
+//   dependents the file after an odd one lies in waiting/ and comes to pending/ when that is done
+
+import { closeSync, constants, fdatasyncSync, fsyncSync, openSync, writeSync } from "node:fs";
+import { mkdirSync, readdirSync, renameSync } from "node:fs";
+import { now, serve, setting } from "../lib/child.mjs";
+
+const { runs, worker, share = 0, shares = 1, safe, every = 1, dependents } = setting();
+
+const queues = runs.map((root) => {
+  const claimed = `${root}/claimed/${worker}`;
+  mkdirSync(claimed, { recursive: true });
+  const names = readdirSync(`${root}/pending`).sort();
+  const mine = names.filter((_, i) => Math.floor(i / every) % shares === share && i % every === 0);
+  const ledger = safe ? openSync(`${root}/ledger.jsonl`, "a", 0o600) : -1;
+  return { root, claimed, mine, next: 0, ledger };
+});
+const line = Buffer.from(`${"x".repeat(329)}\n`);
+
+serve(({ limit, run = 0 }) => {
+  const queue = queues[run];
+  const { root, claimed, mine } = queue;
+  let count = 0;
+  const begin = now();
+  let last = begin;
+  while (count < limit && queue.next < mine.length) {
+    const name = mine[queue.next++];
+    renameSync(`${root}/pending/${name}`, `${claimed}/${name}`);
+    if (safe) {
+      writeSync(queue.ledger, line);
+      fdatasyncSync(queue.ledger);
+    }
+    renameSync(`${claimed}/${name}`, `${root}/done/${name}`);
+    if (safe) syncFolder(`${root}/done`);
+    if (dependents && queue.next <= mine.length) promote(queue, name);
+    last = now();
+    count++;
+  }
+  return { count, begin, last, end: now() };
+});
+
+function promote({ root, mine }, name) {
+  const follower = followerOf(name);
+  if (follower === null) return;
+  renameSync(`${root}/waiting/${follower}`, `${root}/pending/${follower}`);
+  mine.push(follower);
+}
+
+/** Names are t.0000001.json and so on; the odd ones have a follower. */
+function followerOf(name) {
+  const number = Number(name.slice(2, 9));
+  return number % 2 === 1 ? `t.${String(number + 1).padStart(7, "0")}.json` : null;
+}
+
+function syncFolder(path) {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);
+  fsyncSync(fd);
+  closeSync(fd);
+}

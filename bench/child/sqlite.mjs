@@ -1,0 +1,36 @@
+// The same queue as a table: one UPDATE ... RETURNING to claim, one UPDATE to finish, each its own
+// transaction, as a queue has it.
+
+import { now, serve, setting } from "../lib/child.mjs";
+import { loadSqlite } from "../lib/peers.mjs";
+
+const { file, worker, synchronous } = setting();
+const Database = loadSqlite();
+const db = new Database(file, { timeout: 60_000 });
+db.pragma("journal_mode = WAL");
+db.pragma(`synchronous = ${synchronous}`);
+const claim = db.prepare(
+  `UPDATE tasks SET state = 'claimed', worker = ?
+   WHERE id = (SELECT id FROM tasks WHERE state = 'pending' ORDER BY id LIMIT 1)
+   RETURNING id, task`,
+);
+const complete = db.prepare(
+  "UPDATE tasks SET state = 'done' WHERE id = ? AND worker = ? AND state = 'claimed'",
+);
+
+serve(
+  ({ limit }) => {
+    let count = 0;
+    const begin = now();
+    let last = begin;
+    while (count < limit) {
+      const task = claim.get(worker);
+      if (task === undefined) break;
+      complete.run(task.id, worker);
+      last = now();
+      count++;
+    }
+    return { count, begin, last, end: now() };
+  },
+  () => db.close(),
+);

@@ -1,0 +1,44 @@
+// One temporary folder for the whole run. Nothing in it is removed before the end: on ext4,
+// creating files right after a mass deletion is several times slower, and would be measured.
+
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, renameSync, statfsSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const FILESYSTEMS = { 0xef53: "ext4", 0x9123683e: "btrfs", 0x58465342: "xfs", 0x01021994: "tmpfs" };
+
+export function makeWorkspace() {
+  const root = mkdtempSync(join(tmpdir(), "viv-bench-"));
+  let serial = 0;
+  let removed = false;
+  const remove = () => {
+    if (removed) return;
+    removed = true;
+    console.error("Removing the temporary files ...");
+    const trash = `${root}.trash`;
+    renameSync(root, trash);
+    execFileSync("rm", ["-rf", trash]);
+  };
+  for (const signal of ["SIGINT", "SIGTERM"]) {
+    process.once(signal, () => {
+      remove();
+      process.exit(130);
+    });
+  }
+  const { type } = statfsSync(root);
+  return {
+    filesystem: FILESYSTEMS[type] ?? `0x${type.toString(16)}`,
+    /** A path nobody has used; `make` creates the folder. */
+    fresh(name, { make = false } = {}) {
+      const path = join(root, `${String(++serial).padStart(4, "0")}-${name}`);
+      if (make) mkdirSync(path);
+      return path;
+    },
+    /** What was written for the next measurement must not be written back during it. */
+    settle() {
+      execFileSync("sync", ["-f", root]);
+    },
+    remove,
+  };
+}

@@ -1,0 +1,208 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createColors } from "picocolors";
+import { type Counts, openRun, type Reaped, type Store } from "../main.ts";
+import { Reaper } from "../services/reaper.ts";
+import { DemoView } from "./demo-view.ts";
+
+/**
+ * `viv demo`: sixteen small tasks and one that depends on all of them, three workers, one of them
+ * killed on the way. Everything is the real thing (processes, renames, kill -9); the run is kept,
+ * so that it can be looked at afterwards.
+ */
+const WORKERS = ["ada", "bob", "cyd"];
+const LINES = [
+  "A vivarium is a place where living things are kept, fed and watched.",
+  "Ours keeps agents.",
+  "Work is files.",
+  "Ownership is where a file lies.",
+  "Every hand-off is one atomic rename.",
+  "No broker, no daemon and no account are needed on one machine.",
+  "Nothing is lost, and nothing is done twice.",
+  "Done is proven.",
+  "Supervision costs no tokens.",
+  "Caps cap.",
+  "A kill leaves a receipt.",
+  "What is unknown is never killed.",
+  "Every question has a command.",
+  "The doctor finds what is wrong, and repairs it.",
+  "ls, cat and mv always work.",
+  "Leave it alone overnight, and read in the morning what happened.",
+];
+
+export async function demo(
+  args: readonly string[],
+  workerProgram: string,
+  signal: AbortSignal,
+): Promise<number> {
+  const quick = args.includes("--quick");
+  const unknown = args.find((arg) => !["--quick", "--no-color"].includes(arg));
+  if (unknown !== undefined) {
+    const help = unknown === "--help" || unknown === "-h";
+    const text =
+      "viv demo [--quick]: a small fleet at work in a throw-away run, with a crash on the way.\n";
+    (help ? process.stdout : process.stderr).write(
+      help ? text : `viv: demo does not know ${unknown}.\n${text}`,
+    );
+    return help ? 0 : 2;
+  }
+  const folder = mkdtempSync(join(tmpdir(), "viv-demo-"));
+  const path = join(folder, "run");
+  const store = await openRun(path, { create: true });
+  const isTerminal = process.stdout.isTTY === true;
+  const color = createColors(isTerminal && !process.env.NO_COLOR && !args.includes("--no-color"));
+  const view = new DemoView(process.stdout, color, isTerminal);
+  const children = new Map<string, ChildProcess>();
+  const reaped: Reaped[] = [];
+  const reaper = new Reaper(store, {
+    everyMs: 250,
+    onReaped: (report) => {
+      for (const one of report.reaped) {
+        reaped.push(one);
+        view.event(
+          `${color.green("recovered")} ${one.id} from ${one.worker}: its process is gone, so the task went back to ${one.to}/`,
+        );
+      }
+    },
+  });
+  try {
+    view.event(`a run in ${color.bold(path)}`);
+    await enqueueAll(store);
+    view.event(
+      `enqueued ${LINES.length} tasks of type ${color.cyan("count")}, and ${color.cyan("total")}, which waits for all of them`,
+    );
+    for (const name of WORKERS) {
+      children.set(name, startWorker(workerProgram, path, name, quick ? 60 : 450));
+      view.event(`started worker ${color.bold(name)} (pid ${children.get(name)?.pid})`);
+    }
+    reaper.start();
+    const victim = await watchOver(store, view, children, color, signal);
+    await reaper.stop();
+    if (signal.aborted) {
+      view.stop();
+      process.stdout.write(`stopped; the run is still there: viv ls --run ${path}\n`);
+      return 130;
+    }
+    view.stop();
+    return await tell(store, path, { victim, reaped }, color);
+  } finally {
+    await reaper.stop();
+    for (const child of children.values()) child.kill("SIGTERM");
+    await Promise.all([...children.values()].map(gone));
+    await store.close();
+    if (process.env.VIV_DEMO_CLEAN) rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function enqueueAll(store: Store): Promise<void> {
+  const ids = LINES.map((_, i) => `count.${String(i + 1).padStart(2, "0")}`);
+  await store.enqueueMany(
+    ids.map((id, i) => ({
+      id,
+      type: "count",
+      payload: { text: LINES[i] },
+    })),
+  );
+  await store.enqueue({ id: "total", type: "total", depends_on: ids });
+}
+
+function startWorker(program: string, run: string, name: string, paceMs: number): ChildProcess {
+  const child = spawn(process.execPath, [program, run, name, String(paceMs)], {
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  child.on("error", () => {}); // seen by `gone`
+  return child;
+}
+
+function gone(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) {
+    return Promise.resolve();
+  }
+  return new Promise((resolve) => child.once("exit", () => resolve()));
+}
+
+/** Shows the run until nothing is left to do; kills one worker in the middle of a task. */
+async function watchOver(
+  store: Store,
+  view: DemoView,
+  children: ReadonlyMap<string, ChildProcess>,
+  color: ReturnType<typeof createColors>,
+  signal: AbortSignal,
+): Promise<{ name: string; task: string } | null> {
+  let victim: { name: string; task: string } | null = null;
+  const stop = new AbortController();
+  const either = AbortSignal.any([signal, stop.signal]);
+  const refresh = async () => {
+    const counts = await store.counts();
+    view.progress(counts, await store.workers());
+    if (victim === null && counts.done >= 4) {
+      for (const [name, child] of children) {
+        const [task] = (await store.workers()).find((w) => w.name === name)?.claims ?? [];
+        if (task === undefined) continue;
+        child.kill("SIGKILL");
+        victim = { name, task };
+        view.event(`${color.red("kill -9")} worker ${color.bold(name)}, in the middle of ${task}`);
+        break;
+      }
+    }
+    if (isOver(counts)) stop.abort();
+  };
+  await refresh();
+  for await (const change of store.watch({ signal: either, rescanMs: 500 })) {
+    if (change.kind === "task" && change.to === "done")
+      view.event(`${color.green("done")} ${change.id}`, true);
+    await refresh();
+  }
+  return victim;
+}
+
+function isOver(counts: Counts): boolean {
+  return counts.waiting + counts.pending + counts.claimed === 0;
+}
+
+async function tell(
+  store: Store,
+  path: string,
+  story: { victim: { name: string; task: string } | null; reaped: readonly Reaped[] },
+  color: ReturnType<typeof createColors>,
+): Promise<number> {
+  const counts = await store.counts();
+  const { findings } = await store.doctor();
+  const lines = ["", color.bold("What happened")];
+  lines.push(
+    `  ${counts.done} of ${LINES.length + 1} tasks are done, each exactly once${counts.failed ? `; ${counts.failed} failed` : ""}.`,
+  );
+  if (story.victim) {
+    const attempts = await store.attemptsOf(story.victim.task);
+    const last = attempts.at(-1);
+    lines.push(
+      `  ${story.victim.name} was killed while it held ${story.victim.task}; ${last?.worker ?? "another"} did it in attempt ${last?.attempt ?? "?"}.`,
+    );
+  }
+  lines.push(
+    `  total waited for all ${LINES.length}, then ran: ${readFileSync(join(path, "artifacts/total.md"), "utf8").trim().split("\n").at(-1)}`,
+  );
+  lines.push(`  doctor: ${findings.length === 0 ? "healthy" : `${findings.length} findings`}`);
+  lines.push("", color.bold("Look at it (every state is a folder)"));
+  const tries: [string, string][] = [
+    [`ls ${path}/done`, "ownership is where a file lies"],
+    [`cat ${path}/artifacts/total.md`, "what the last task left"],
+    [`viv ls --run ${path}`, ""],
+    [
+      `viv show --run ${path} ${story.victim?.task ?? "total"}`,
+      "two attempts: one abandoned, one done",
+    ],
+    [`tail -3 ${path}/ledger/*.jsonl`, "everything that happened, one line each"],
+  ];
+  for (const [command, what] of tries)
+    lines.push(`  ${color.cyan(command)}${what ? color.dim(`    # ${what}`) : ""}`);
+  lines.push("", color.bold("Then make your own"));
+  lines.push(
+    `  ${color.cyan("viv init ./audit && viv enqueue --type hello --id t.1 && viv why t.1")}`,
+  );
+  lines.push(color.dim("  (without an installed viv: node dist/viv.js …, or npm link)"));
+  process.stdout.write(`${lines.join("\n")}\n`);
+  return counts.done === LINES.length + 1 && findings.length === 0 ? 0 : 1;
+}

@@ -1,0 +1,35 @@
+import { fileURLToPath } from "node:url";
+import { runCli } from "../cli/main.ts";
+
+/** `viv`: the command line, given the real surroundings. */
+const stop = new AbortController();
+for (const name of ["SIGINT", "SIGTERM"] as const) {
+  // The first signal lets a stream end in order; the second is the user's last word.
+  process.once(name, () => {
+    stop.abort();
+    process.once(name, () => process.exit(name === "SIGINT" ? 130 : 143));
+  });
+}
+// A reader that closed its end (viv ls | head) wants no more: that is not an error.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code === "EPIPE") process.exit(0);
+  throw error;
+});
+
+process.exitCode = await runCli({
+  argv: process.argv.slice(2),
+  env: process.env,
+  cwd: process.cwd(),
+  stdout: process.stdout,
+  stderr: process.stderr,
+  get stdin() {
+    return process.stdin;
+  },
+  signal: stop.signal,
+  now: Date.now,
+  open: async (path, options) => (await import("../main.ts")).openRun(path, options),
+  demo: async (args) => {
+    const worker = fileURLToPath(new URL("./demo-worker.js", import.meta.url));
+    return (await import("./demo.ts")).demo(args, worker, stop.signal);
+  },
+});

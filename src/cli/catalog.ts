@@ -1,0 +1,72 @@
+import type { Command } from "./command.ts";
+
+/** Every command: its name, one line about it, and where it is. Loaded only when it is used. */
+export interface CatalogEntry {
+  name: string;
+  summary: string;
+  group: "tasks" | "workers" | "looking" | "care";
+  load: () => Promise<{ command: Command }>;
+}
+
+export const CATALOG: readonly CatalogEntry[] = [
+  entry(
+    "enqueue",
+    "add a task, or a stream of them",
+    "tasks",
+    () => import("./commands/enqueue.ts"),
+  ),
+  entry("cancel", "stop a task for good", "tasks", () => import("./commands/cancel.ts")),
+  entry("retry", "send a failed task round again", "tasks", () => import("./commands/retry.ts")),
+  entry("approve", "accept a task in review", "tasks", () => import("./commands/approve.ts")),
+  entry("reject", "send a task in review back", "tasks", () => import("./commands/reject.ts")),
+  entry("claim", "take the next task", "workers", () => import("./commands/claim.ts")),
+  entry("complete", "a claimed task is done", "workers", () => import("./commands/complete.ts")),
+  entry("fail", "a claimed task failed", "workers", () => import("./commands/fail.ts")),
+  entry("release", "give a claimed task back", "workers", () => import("./commands/release.ts")),
+  entry(
+    "heartbeat",
+    "show that a worker is alive",
+    "workers",
+    () => import("./commands/heartbeat.ts"),
+  ),
+  entry("ls", "what is where", "looking", () => import("./commands/ls.ts")),
+  entry("show", "everything about one task", "looking", () => import("./commands/show.ts")),
+  entry("why", "why a task is not moving", "looking", () => import("./commands/why.ts")),
+  entry(
+    "status",
+    "the run's checkpoint and workers",
+    "looking",
+    () => import("./commands/status.ts"),
+  ),
+  entry("watch", "changes as they happen", "looking", () => import("./commands/watch.ts")),
+  entry("logs", "what a task wrote", "looking", () => import("./commands/logs.ts")),
+  entry("init", "make a run, and use it from here", "care", () => import("./commands/init.ts")),
+  entry("reap", "take back what dead workers hold", "care", () => import("./commands/reap.ts")),
+  entry(
+    "doctor",
+    "check every invariant, repair with --fix",
+    "care",
+    () => import("./commands/doctor.ts"),
+  ),
+];
+
+/** Commands that are not renderings of an operation. */
+export const OTHER_COMMANDS: readonly { name: string; summary: string }[] = [
+  { name: "demo", summary: "a small fleet at work, with a crash on the way" },
+  { name: "completion", summary: "completion for bash, zsh or fish" },
+  { name: "help", summary: "help on a command" },
+  { name: "version", summary: "the version" },
+];
+
+function entry(
+  name: string,
+  summary: string,
+  group: CatalogEntry["group"],
+  load: CatalogEntry["load"],
+): CatalogEntry {
+  return { name, summary, group, load };
+}
+
+export function allCommandNames(): string[] {
+  return [...CATALOG, ...OTHER_COMMANDS].map(({ name }) => name);
+}

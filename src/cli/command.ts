@@ -1,0 +1,42 @@
+import type { Op, OpContext } from "../ops/op.ts";
+import type { Io } from "./io.ts";
+import type { Term } from "./term.ts";
+
+/** A flag that is not an input of the operation. */
+export interface ExtraFlag {
+  kind: "string" | "boolean";
+  describe: string;
+  short?: string;
+  placeholder?: string;
+}
+
+/** What a command adds to its operation: how it is typed and how its output is shown to people. */
+export interface Command {
+  op: Op;
+  /** Input keys that may be given without their flag, in order; the last may take many. */
+  positionals?: readonly { key: string; many?: boolean }[];
+  flags?: Record<string, ExtraFlag>;
+  examples: readonly (readonly [command: string, what: string])[];
+  /** Values for inputs that were not given. */
+  defaults?: (io: Io) => Record<string, unknown>;
+  /** Text for a person. */
+  // biome-ignore lint/suspicious/noExplicitAny: each command knows its own operation's output
+  human?: (output: any, term: Term, io: Io) => string;
+  /** For programs; one line of JSON unless said otherwise. */
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  json?: (output: any) => string;
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  exit?: (output: any) => number;
+  /** Instead of running the operation: for streams. Returns the exit status. */
+  stream?: (
+    context: OpContext,
+    input: Record<string, unknown>,
+    io: Io,
+    json: boolean,
+  ) => Promise<number>;
+  /** True when these flags mean `stream`, and the operation otherwise. */
+  streams?: (input: Record<string, unknown>) => boolean;
+  /** When the run is somewhere else than --run says (init). */
+  runFrom?: (input: Record<string, unknown>) => string | undefined;
+  after?: (output: unknown, input: Record<string, unknown>, io: Io) => void;
+}

@@ -1,0 +1,28 @@
+import { doctor } from "../../ops/doctor.ts";
+import type { Command } from "../command.ts";
+import { plain } from "../term.ts";
+
+interface Output {
+  healthy: boolean;
+  findings: { code: string; path: string; message: string; repair: string; fixed: boolean }[];
+  checked: Record<string, number>;
+}
+
+export const command: Command = {
+  op: doctor,
+  examples: [
+    ["viv doctor", "exit 1 when something is wrong"],
+    ["viv doctor --fix", "repair it; nothing is deleted"],
+  ],
+  exit: ({ healthy }: Output) => (healthy ? 0 : 1),
+  human: (output: Output, { color }) => {
+    const looked = Object.entries(output.checked).map(([what, n]) => `${n} ${what}`);
+    const lines = output.findings.map(({ code, path, message, repair, fixed }) => {
+      const mark = fixed ? color.green("fixed") : color.red("found");
+      return `${mark}  ${code}  ${plain(path)}\n       ${plain(message)}\n       ${color.dim(`${fixed ? "did" : "--fix would"}: ${plain(repair)}`)}`;
+    });
+    if (lines.length === 0) lines.push(color.green("healthy"));
+    lines.push(color.dim(`looked at ${looked.length > 0 ? looked.join(", ") : "an empty run"}`));
+    return lines.join("\n");
+  },
+};

@@ -1,0 +1,66 @@
+import { formatDuration } from "../../model/duration.ts";
+import { TASK_STATES } from "../../model/states.ts";
+import { ls } from "../../ops/ls.ts";
+import type { Counts, TaskSummary } from "../../ops/store-types.ts";
+import type { Command } from "../command.ts";
+import { plain, type Term, table } from "../term.ts";
+
+interface Output {
+  run_id: string;
+  run_dir: string;
+  counts: Counts;
+  tasks: TaskSummary[];
+}
+
+export const command: Command = {
+  op: ls,
+  examples: [
+    ["viv ls", "what is in work first, what is done last"],
+    ["viv ls --state failed,review", "what needs a person"],
+    ["viv ls --state pending --types audit --limit 500 --json", ""],
+  ],
+  human: (output: Output, term, io) => {
+    const { color } = term;
+    const head = `${color.bold(output.run_id)}  ${color.dim(output.run_dir)}`;
+    const lines = [head, countLine(output.counts, term)];
+    if (output.tasks.length > 0) {
+      const rows = output.tasks.map((task) => [
+        paintState(task.state, term),
+        task.id,
+        plain(task.type ?? "?"),
+        task.priority && task.priority !== "normal" ? task.priority : "",
+        `${formatDuration(io.now() - Date.parse(task.since))}${task.worker ? ` by ${task.worker}` : ""}`,
+      ]);
+      lines.push("", table(rows, term));
+      const all = TASK_STATES.reduce((sum, state) => sum + output.counts[state], 0);
+      if (output.tasks.length < all) {
+        lines.push(
+          color.dim(`… ${all - output.tasks.length} more; choose with --state, --types, --limit`),
+        );
+      }
+    }
+    return lines.join("\n");
+  },
+};
+
+export function countLine(counts: Counts, term: Term): string {
+  const parts: string[] = TASK_STATES.map((state) =>
+    counts[state] > 0
+      ? paintState(state, term, `${state} ${counts[state]}`)
+      : term.color.dim(`${state} 0`),
+  );
+  if (counts.quarantined > 0) parts.push(term.color.red(`quarantined ${counts.quarantined}`));
+  return parts.join("  ");
+}
+
+export function paintState(state: string, { color }: Term, text = state): string {
+  const paint =
+    {
+      pending: color.yellow,
+      claimed: color.blue,
+      review: color.magenta,
+      done: color.green,
+      failed: color.red,
+    }[state] ?? color.cyan;
+  return paint(text);
+}

@@ -1,0 +1,82 @@
+import { type HistoryRecord, isAttempt } from "../../model/attempt.ts";
+import { show } from "../../ops/show.ts";
+import type { Command } from "../command.ts";
+import { plain, type Term, table } from "../term.ts";
+import { paintState } from "./ls.ts";
+
+interface Output {
+  id: string;
+  state: string;
+  since: string;
+  worker?: string;
+  token?: string;
+  reason?: string;
+  task: Record<string, unknown> | null;
+  history: HistoryRecord[];
+  ledger: Record<string, unknown>[];
+}
+
+const SHOWN_FIRST = ["task_type", "priority", "depends_on", "not_before", "deadline", "done_when"];
+const NOT_SHOWN = ["task_id", "payload", "run_id"];
+
+export const command: Command = {
+  op: show,
+  positionals: [{ key: "id" }],
+  examples: [
+    ["viv show t.1", ""],
+    ["viv show t.1 --json | jq .history", "every attempt"],
+  ],
+  human: (output: Output, term) => {
+    const { color } = term;
+    const by = output.worker ? ` by ${output.worker}` : "";
+    const lines = [
+      `${color.bold(output.id)}  ${paintState(output.state, term)}${by} ${color.dim(`since ${output.since}`)}`,
+    ];
+    if (output.reason) lines.push(color.red(plain(output.reason)));
+    if (output.task)
+      lines.push(table(fields(output.task), term), "payload", indented(output.task.payload));
+    if (output.history.length > 0) {
+      lines.push("", color.bold("Attempts"), ...output.history.map((h) => historyLine(h, term)));
+    }
+    if (output.ledger.length > 0) {
+      lines.push("", color.bold("Ledger"), ...output.ledger.map((line) => ledgerLine(line, term)));
+    }
+    return lines.join("\n");
+  },
+};
+
+function fields(task: Record<string, unknown>): string[][] {
+  const keys = [...SHOWN_FIRST, ...Object.keys(task).filter((key) => !SHOWN_FIRST.includes(key))];
+  return keys
+    .filter((key) => !NOT_SHOWN.includes(key) && !isEmpty(task[key]))
+    .map((key) => [key, plain(text(task[key]))]);
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
+}
+
+function text(value: unknown): string {
+  if (typeof value === "string") return value;
+  return Array.isArray(value) ? value.join(", ") : JSON.stringify(value);
+}
+
+function indented(value: unknown): string {
+  return plain(JSON.stringify(value, null, 2)).replace(/^/gm, "  ");
+}
+
+function historyLine(record: HistoryRecord, { color }: Term): string {
+  if (!isAttempt(record)) {
+    return `  ${color.dim(record.at)}  sent round again by ${plain(record.by)}${record.note ? `: ${plain(record.note)}` : ""}`;
+  }
+  const paint = record.outcome === "done" ? color.green : color.yellow;
+  const note = record.note ? `  ${plain(record.note)}` : "";
+  const rest = record.retry_at ? color.dim(`  next at ${record.retry_at}`) : "";
+  return `  ${color.dim(record.at)}  ${record.attempt}. ${plain(record.worker)}  ${paint(record.outcome)} → ${record.to}${note}${rest}`;
+}
+
+function ledgerLine(line: Record<string, unknown>, { color }: Term): string {
+  const { at, event, task: _, token: __, type: ___, ...rest } = line;
+  const details = Object.entries(rest).map(([key, value]) => `${key}=${text(value)}`);
+  return `  ${color.dim(String(at))}  ${plain(String(event)).padEnd(10)} ${color.dim(plain(details.join(" ")))}`;
+}

@@ -1,0 +1,61 @@
+import { formatDuration } from "../../model/duration.ts";
+import { status } from "../../ops/status.ts";
+import type { Counts, WorkerView } from "../../ops/store-types.ts";
+import type { Command } from "../command.ts";
+import { plain, table } from "../term.ts";
+import { countLine } from "./ls.ts";
+
+interface Output {
+  run_id: string;
+  run_dir: string;
+  counts: Counts;
+  workers: WorkerView[];
+  status: { checkpoint?: Record<string, unknown> } | null;
+}
+
+const SHOWN = ["summary", "next_step", "next_task_id", "risk", "current_worker", "timestamp"];
+
+export const command: Command = {
+  op: status,
+  examples: [
+    ["viv status", ""],
+    [
+      'viv status --summary "Plan is written" --next-step "Implement it" --next-task-id t.2',
+      "a checkpoint",
+    ],
+  ],
+  human: (output: Output, term) => {
+    const { color } = term;
+    const lines = [
+      `${color.bold(output.run_id)}  ${color.dim(output.run_dir)}`,
+      countLine(output.counts, term),
+    ];
+    const checkpoint = output.status?.checkpoint ?? {};
+    const rows = SHOWN.filter((key) => checkpoint[key]).map((key) => [
+      key,
+      plain(String(checkpoint[key])),
+    ]);
+    if (rows.length > 0) lines.push("", table(rows, term));
+    // Shown, never run: whoever wrote it may not be who reads it.
+    if (checkpoint.resume_command)
+      lines.push(`resume_command (not run)  ${plain(String(checkpoint.resume_command))}`);
+    if (output.workers.length > 0) {
+      lines.push("", color.bold("Workers"));
+      lines.push(
+        table(
+          output.workers.map((w) => [
+            w.name,
+            w.process === "none" ? "" : w.process,
+            w.heartbeatAge === null
+              ? "no heartbeat"
+              : `${formatDuration(w.heartbeatAge * 1000)} ago`,
+            w.types ? w.types.join(",") : "any type",
+            w.claims.length > 0 ? `holds ${w.claims.join(", ")}` : "",
+          ]),
+          term,
+        ),
+      );
+    }
+    return lines.join("\n");
+  },
+};

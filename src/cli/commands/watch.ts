@@ -1,0 +1,54 @@
+import * as z from "zod";
+import { defineOp } from "../../ops/op.ts";
+import { currentCounts, watchChanges } from "../../ops/watch.ts";
+import type { Command } from "../command.ts";
+import { termFor } from "../term.ts";
+import { countLine, paintState } from "./ls.ts";
+
+export const command: Command = {
+  op: defineOp({
+    name: "watch",
+    summary: "changes as they happen, until Ctrl-C",
+    access: "read",
+    input: z.strictObject({
+      until_idle: z.boolean().optional().describe("stop when nothing is left to do"),
+    }),
+    output: z.unknown(),
+    run: async () => undefined,
+  }),
+  examples: [
+    ["viv watch", ""],
+    ["viv watch --until-idle && viv ls --state failed", "wait for a run to finish"],
+    ["viv watch --json | jq -r 'select(.to==\"failed\").id'", "one line of JSON per change"],
+  ],
+  stream: async (context, input, io, json) => {
+    const term = termFor(io, io.stdout);
+    const stop = new AbortController();
+    const signal = AbortSignal.any([io.signal, stop.signal]);
+    const isIdle = async () => {
+      const counts = await currentCounts(context);
+      return counts.pending + counts.claimed + counts.waiting === 0;
+    };
+    const changes = watchChanges(context, signal)[Symbol.asyncIterator]();
+    // The watch stands before the first look, so that nothing falls between the two.
+    let next = changes.next();
+    if (!json) io.stdout.write(`${countLine(await currentCounts(context), term)}\n`);
+    if (input.until_idle && (await isIdle())) stop.abort();
+    for (;;) {
+      const { value: change, done } = await next;
+      if (done) return 0;
+      next = changes.next();
+      if (change.kind !== "task") continue;
+      if (json) io.stdout.write(`${JSON.stringify(change)}\n`);
+      else {
+        const from = change.from ? `${paintState(change.from, term)} → ` : "";
+        const to = change.to ? paintState(change.to, term) : term.color.dim("gone");
+        const by = change.worker ? term.color.dim(` by ${change.worker}`) : "";
+        io.stdout.write(
+          `${term.color.dim(change.at.slice(11, 23))}  ${change.id}  ${from}${to}${by}\n`,
+        );
+      }
+      if (input.until_idle && (await isIdle())) stop.abort();
+    }
+  },
+};

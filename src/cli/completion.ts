@@ -1,0 +1,161 @@
+import { VivError } from "../model/errors.ts";
+import { CATALOG, OTHER_COMMANDS } from "./catalog.ts";
+import { findRun } from "./find-run.ts";
+import { type Flag, flagsOf, GLOBAL_FLAGS } from "./flags.ts";
+import type { Io } from "./io.ts";
+
+/**
+ * Completion scripts, made from the same tables as the help. They are static, so that pressing TAB
+ * starts no process, except for task ids, which they ask for with `viv completion ids`.
+ */
+const SHELLS = ["bash", "zsh", "fish"] as const;
+
+interface Entry {
+  name: string;
+  summary: string;
+  flags: Flag[];
+  takesIds: boolean;
+}
+
+export async function completion(io: Io, args: readonly string[]): Promise<number> {
+  const [shell] = args;
+  if (shell === "ids") return printIds(io);
+  const makers = { bash, zsh, fish };
+  if (!isShell(shell)) {
+    throw new VivError(
+      "USAGE",
+      `viv completion needs a shell: ${SHELLS.join(", ")}. For bash: eval "$(viv completion bash)"`,
+    );
+  }
+  io.stdout.write(makers[shell](await entries()));
+  return 0;
+}
+
+function isShell(value: string | undefined): value is (typeof SHELLS)[number] {
+  return SHELLS.some((shell) => shell === value);
+}
+
+async function entries(): Promise<Entry[]> {
+  const list: Entry[] = [];
+  for (const { name, summary, load } of CATALOG) {
+    const { command } = await load();
+    const takesIds = (command.positionals ?? []).some(({ key }) => key === "id" || key === "ids");
+    list.push({ name, summary, flags: [...flagsOf(command), ...GLOBAL_FLAGS], takesIds });
+  }
+  for (const { name, summary } of OTHER_COMMANDS)
+    list.push({ name, summary, flags: [], takesIds: false });
+  return list;
+}
+
+/** At most a thousand ids, of the run that is found from here; silent when there is none. */
+async function printIds(io: Io): Promise<number> {
+  try {
+    const { path } = await findRun(undefined, io);
+    const store = await io.open(path, { readOnly: true });
+    for await (const { id } of store.list({ limit: 1000 })) io.stdout.write(`${id}\n`);
+    await store.close();
+  } catch {
+    return 0; // a completion that fails must not write into the user's prompt
+  }
+  return 0;
+}
+
+function bash(list: readonly Entry[]): string {
+  const cases = list
+    .map(({ name, flags, takesIds }) => {
+      const words = flags.map((flag) => `--${flag.name}`).join(" ");
+      const ids = takesIds ? " $([[ $cur == -* ]] || viv completion ids 2>/dev/null)" : "";
+      return `    ${name}) words="${words}${ids}" ;;`;
+    })
+    .join("\n");
+  const choices = choiceFlags(list)
+    .map(
+      ([name, values]) =>
+        `    --${name}) COMPREPLY=($(compgen -W "${values.join(" ")}" -- "$cur")); return ;;`,
+    )
+    .join("\n");
+  return `# bash completion for viv. Load it with: eval "$(viv completion bash)"
+_viv() {
+  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} words
+  if [[ $COMP_CWORD -eq 1 ]]; then
+    COMPREPLY=($(compgen -W "${list.map(({ name }) => name).join(" ")}" -- "$cur")); return
+  fi
+  case $prev in
+${choices}
+    --run|--jsonl|-r) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+  esac
+  case \${COMP_WORDS[1]} in
+${cases}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$cur"))
+}
+complete -o default -F _viv viv
+`;
+}
+
+function zsh(list: readonly Entry[]): string {
+  const commands = list.map(({ name, summary }) => `    '${name}:${quote(summary)}'`).join("\n");
+  const cases = list
+    .filter(({ flags }) => flags.length > 0)
+    .map(({ name, flags, takesIds }) => {
+      const specs = flags.map(
+        (flag) => `'--${flag.name}[${quote(flag.describe)}]${zshValue(flag)}'`,
+      );
+      if (takesIds) specs.push("'*:task:{compadd -- $(viv completion ids 2>/dev/null)}'");
+      return `    ${name}) _arguments ${specs.join(" ")} ;;`;
+    })
+    .join("\n");
+  return `#compdef viv
+# zsh completion for viv. Load it with: eval "$(viv completion zsh)"
+_viv() {
+  local -a commands=(
+${commands}
+  )
+  if (( CURRENT == 2 )); then _describe command commands; return; fi
+  local command=\${words[2]}
+  shift words; (( CURRENT-- ))
+  case $command in
+${cases}
+  esac
+}
+if [[ -n \${functions[compdef]} ]]; then compdef _viv viv; fi
+`;
+}
+
+function zshValue(flag: Flag): string {
+  if (flag.kind === "boolean") return "";
+  if (flag.choices) return `:${flag.name}:(${flag.choices.join(" ")})`;
+  return flag.name === "run" || flag.name === "jsonl" ? `:${flag.name}:_files` : `:${flag.name}:`;
+}
+
+function fish(list: readonly Entry[]): string {
+  const lines = [
+    "# fish completion for viv. Load it with: viv completion fish | source",
+    "complete -c viv -f",
+  ];
+  for (const { name, summary, flags, takesIds } of list) {
+    lines.push(`complete -c viv -n __fish_use_subcommand -a ${name} -d '${quote(summary)}'`);
+    const when = `-n '__fish_seen_subcommand_from ${name}'`;
+    for (const flag of flags) {
+      const value =
+        flag.kind === "boolean" ? "" : flag.choices ? ` -xa '${flag.choices.join(" ")}'` : " -r";
+      const short = flag.short ? ` -s ${flag.short}` : "";
+      lines.push(
+        `complete -c viv ${when} -l ${flag.name}${short}${value} -d '${quote(flag.describe)}'`,
+      );
+    }
+    if (takesIds) lines.push(`complete -c viv ${when} -a '(viv completion ids 2>/dev/null)'`);
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+function choiceFlags(list: readonly Entry[]): [string, readonly string[]][] {
+  const found = new Map<string, readonly string[]>();
+  for (const { flags } of list) for (const f of flags) if (f.choices) found.set(f.name, f.choices);
+  return [...found];
+}
+
+/** For inside single quotes, and inside zsh's brackets and colons. */
+function quote(text: string): string {
+  return text.replace(/'/g, "’").replace(/[[\]:]/g, " ");
+}

@@ -1,0 +1,124 @@
+import { EXIT_STATUS, isVivError, VivError } from "../model/errors.ts";
+import { suggest } from "../model/names.ts";
+import { allCommandNames, CATALOG } from "./catalog.ts";
+import type { Command } from "./command.ts";
+import { findRun } from "./find-run.ts";
+import { parseFlags } from "./flags.ts";
+import type { Io } from "./io.ts";
+import { plain, termFor } from "./term.ts";
+
+declare const __VIV_VERSION__: string | undefined;
+
+/** The whole command line. Returns the exit status; never exits by itself. */
+export async function runCli(io: Io): Promise<number> {
+  const json = io.argv.includes("--json");
+  const env = io.argv.includes("--no-color") ? { ...io.env, NO_COLOR: "1" } : io.env;
+  const surroundings = { ...io, env };
+  try {
+    return await dispatch(surroundings);
+  } catch (error) {
+    return reportError(surroundings, error, json);
+  }
+}
+
+async function dispatch(io: Io): Promise<number> {
+  const [name, ...args] = io.argv;
+  const term = termFor(io, io.stdout);
+  if (name === undefined || name === "--help" || name === "-h" || (name === "help" && !args[0])) {
+    const { overview } = await import("./help.ts");
+    say(io, overview(term));
+    return name === undefined ? 2 : 0;
+  }
+  if (name === "version" || name === "--version" || name === "-V") {
+    say(io, typeof __VIV_VERSION__ === "string" ? __VIV_VERSION__ : "0.0.0-source");
+    return 0;
+  }
+  if (name === "demo") return io.demo(args);
+  if (name === "completion") {
+    const { completion } = await import("./completion.ts");
+    return completion(io, args);
+  }
+  if (name === "help") return dispatch({ ...io, argv: [args[0] ?? "", "--help"] });
+  const entry = CATALOG.find((candidate) => candidate.name === name);
+  if (!entry) throw unknownCommand(name);
+  const { command } = await entry.load();
+  const { values } = parseFlags(name, command, args);
+  if (values.help) {
+    const { helpFor } = await import("./help.ts");
+    say(io, helpFor(name, command, term));
+    return 0;
+  }
+  return runCommand(name, command, values, io);
+}
+
+function unknownCommand(name: string): VivError {
+  const meant = suggest(name, allCommandNames());
+  const hint = meant ? `did you mean: viv ${meant}?` : "see: viv --help";
+  return new VivError("USAGE", `there is no command ${JSON.stringify(name)}; ${hint}`);
+}
+
+async function runCommand(
+  name: string,
+  command: Command,
+  values: Record<string, unknown>,
+  io: Io,
+): Promise<number> {
+  const { run: runFlag, json, help: _, "no-color": __, ...given } = values;
+  const input: Record<string, unknown> = { ...command.defaults?.(io), ...given };
+  const streams = command.stream && (command.streams?.(input) ?? true);
+  const parsed = streams ? null : command.op.input.safeParse(withoutExtras(command, input));
+  if (parsed && !parsed.success) throw inputError(name, parsed.error.issues[0]);
+  const settings = await findRun(command.runFrom?.(input) ?? (runFlag as string | undefined), io);
+  const { access } = command.op;
+  const store = await io.open(settings.path, {
+    ...(access === "create" ? { create: true } : {}),
+    ...(access === "read" ? { readOnly: true } : {}),
+    ...(settings.onDependencyFailed ? { onDependencyFailed: settings.onDependencyFailed } : {}),
+  });
+  try {
+    const context = { store, now: io.now };
+    if (streams && command.stream) return await command.stream(context, input, io, json === true);
+    const output = await command.op.run(context, parsed?.data ?? {});
+    command.after?.(output, input, io);
+    const text = json
+      ? (command.json ?? JSON.stringify)(output)
+      : (command.human?.(output, termFor(io, io.stdout), io) ?? JSON.stringify(output));
+    if (text !== "") say(io, text);
+    return command.exit?.(output) ?? 0;
+  } finally {
+    await store.close();
+  }
+}
+
+function withoutExtras(command: Command, input: Record<string, unknown>): Record<string, unknown> {
+  const extras = Object.keys(command.flags ?? {});
+  return Object.fromEntries(Object.entries(input).filter(([key]) => !extras.includes(key)));
+}
+
+function inputError(
+  name: string,
+  issue: { path: PropertyKey[]; message: string; code?: string } | undefined,
+): VivError {
+  const key = String(issue?.path[0] ?? "");
+  const flag = `--${key.replaceAll("_", "-")}`;
+  const missing = /received undefined/.test(issue?.message ?? "");
+  if (missing) return new VivError("USAGE", `viv ${name} needs ${flag}; see: viv ${name} --help`);
+  return new VivError("USAGE", `${flag}: ${issue?.message ?? "is not valid"}.`);
+}
+
+function say(io: Io, text: string): void {
+  io.stdout.write(text.endsWith("\n") ? text : `${text}\n`);
+}
+
+function reportError(io: Io, error: unknown, json: boolean): number {
+  if (isVivError(error)) {
+    if (json) {
+      const body = { error: { code: error.code, message: error.message, ...error.details } };
+      io.stderr.write(`${JSON.stringify(body)}\n`);
+    } else io.stderr.write(`${termFor(io, io.stderr).color.red("viv:")} ${plain(error.message)}\n`);
+    return EXIT_STATUS[error.code];
+  }
+  const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  io.stderr.write(`viv: this is a bug in viv, please report it:\n${plain(stack)}\n`);
+  return 70;
+}

@@ -1,0 +1,39 @@
+import { existsSync } from "node:fs";
+import { isVivError } from "../../model/errors.ts";
+import { assertName } from "../../model/names.ts";
+import type { Surroundings, SwarmStore, Verb } from "./command.ts";
+import { withRun } from "./open.ts";
+import { runPath } from "./paths.ts";
+import type { Values } from "./values.ts";
+
+/** Ends a claim. Where there is none it says so and makes nothing, not even the run. */
+export const complete: Verb = async (values, around) => {
+  const path = claimPath(values, around);
+  if (!existsSync(path)) return report(around, `no claimed task at ${path}`);
+  try {
+    await withRun(values, around, (store) => end(values, store));
+    return 0;
+  } catch (error) {
+    if (isVivError(error, "CLAIM_LOST")) return report(around, `no claimed task at ${path}`);
+    if (isVivError(error, "CORRUPT"))
+      return report(around, `cannot read ${path}: ${error.message}`);
+    throw error;
+  }
+};
+
+function claimPath(values: Values, around: Surroundings): string {
+  const worker = assertName("worker name", values.text("--worker-id"));
+  const id = assertName("task id", values.text("--task-id"));
+  return `${runPath(values.text("--run-dir"), around.home)}/claimed/${worker}/${id}.json`;
+}
+
+/** A failure obeys the task's max_attempts; a task of swarm-lib has none and goes to failed/. */
+function end(values: Values, store: SwarmStore): Promise<{ to: string }> {
+  const ref = { id: values.text("--task-id"), worker: values.text("--worker-id") };
+  return values.has("--success") ? store.complete(ref) : store.fail(ref);
+}
+
+function report(around: Surroundings, sentence: string): number {
+  around.stderr.write(`error: ${sentence}\n`);
+  return 1;
+}

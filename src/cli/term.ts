@@ -1,0 +1,69 @@
+import { createColors } from "picocolors";
+import type { Io, Writer } from "./io.ts";
+
+/** How to write to one stream: with colour or without, how wide. */
+export interface Term {
+  readonly color: ReturnType<typeof createColors>;
+  readonly width: number;
+  readonly isTerminal: boolean;
+}
+
+export function termFor(io: Io, stream: Writer): Term {
+  const isTerminal = stream.isTTY === true;
+  // NO_COLOR counts when it is set and not empty (no-color.org).
+  const wanted = isTerminal && !io.env.NO_COLOR && io.env.TERM !== "dumb";
+  return {
+    color: createColors(wanted),
+    width: isTerminal ? (stream.columns ?? 80) : 120,
+    isTerminal,
+  };
+}
+
+/**
+ * What a task or a model wrote is text, not terminal commands: control characters are shown, not
+ * obeyed.
+ */
+export function plain(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, (c) =>
+    c === "\u001b" ? "␛" : `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`,
+  );
+}
+
+/** One line of at most `width` columns. */
+export function clip(text: string, width: number): string {
+  const line = plain(text).replace(/\s*\n\s*/g, " ⏎ ");
+  return line.length <= width ? line : `${line.slice(0, Math.max(0, width - 1))}…`;
+}
+
+/** Columns padded to their widest cell; the last one gives way when the line gets too long. */
+export function table(rows: readonly (readonly string[])[], term: Term): string {
+  const widths: number[] = [];
+  for (const row of rows) {
+    row.forEach((cell, i) => {
+      widths[i] = Math.max(widths[i] ?? 0, Math.min(48, visible(cell)));
+    });
+  }
+  return rows
+    .map((row) => {
+      let used = 0;
+      const cells = row.map((cell, i) => {
+        const last = i === row.length - 1;
+        const width = last ? Math.max(8, term.width - used) : (widths[i] ?? 0);
+        used += width + 2;
+        const text = visible(cell) > width ? clip(stripColors(cell), width) : cell;
+        return last ? text : text + " ".repeat(Math.max(0, width - visible(text)));
+      });
+      return cells.join("  ").trimEnd();
+    })
+    .join("\n");
+}
+
+function visible(text: string): number {
+  return stripColors(text).length;
+}
+
+function stripColors(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the colours we put there ourselves
+  return text.replace(/\u001b\[[0-9;]*m/g, "");
+}

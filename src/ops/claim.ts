@@ -1,0 +1,32 @@
+import * as z from "zod";
+import { defineOp } from "./op.ts";
+import { taskFile } from "./schemas.ts";
+
+export const claim = defineOp({
+  name: "claim",
+  summary: "take the next task for a worker",
+  access: "write",
+  input: z.strictObject({
+    worker: z.string().describe("the worker's name"),
+    types: z.array(z.string()).optional().describe("only tasks of these types"),
+    max: z.number().int().min(1).optional().describe("up to so many (default 1)"),
+  }),
+  output: z.object({
+    claims: z.array(
+      z.object({ task: taskFile, worker: z.string(), token: z.string(), attempt: z.number() }),
+    ),
+  }),
+  async run({ store }, { worker, types, max }) {
+    const claims = await store.claim({
+      worker,
+      ...(types ? { types } : {}),
+      ...(max ? { max } : {}),
+    });
+    // Nothing to take may mean that nobody has looked after the run for a while.
+    if (claims.length === 0 && (await store.sweep()).promoted > 0) {
+      const again = { worker, ...(types ? { types } : {}), ...(max ? { max } : {}) };
+      return { claims: await store.claim(again) };
+    }
+    return { claims };
+  },
+});

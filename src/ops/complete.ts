@@ -1,0 +1,14 @@
+import * as z from "zod";
+import { defineOp } from "./op.ts";
+import { claimRef, ended, note } from "./schemas.ts";
+
+export const complete = defineOp({
+  name: "complete",
+  summary: "end an attempt: the task is done",
+  access: "write",
+  input: z.strictObject({ ...claimRef, note }),
+  output: ended,
+  async run({ store }, { note, token, ...ref }) {
+    return store.complete({ ...ref, ...(token ? { token } : {}) }, note ? { note } : {});
+  },
+});

@@ -1,0 +1,29 @@
+import * as z from "zod";
+import { FINDING_CODES } from "../store/store.ts";
+import { defineOp } from "./op.ts";
+
+export const doctor = defineOp({
+  name: "doctor",
+  summary: "check every invariant of the run, and repair it with --fix",
+  access: "write",
+  input: z.strictObject({
+    fix: z.boolean().optional().describe("repair what was found; never deletes work"),
+  }),
+  output: z.object({
+    healthy: z.boolean(),
+    findings: z.array(
+      z.object({
+        code: z.enum(FINDING_CODES),
+        path: z.string(),
+        message: z.string(),
+        repair: z.string(),
+        fixed: z.boolean(),
+      }),
+    ),
+    checked: z.record(z.string(), z.number()),
+  }),
+  async run({ store }, { fix }) {
+    const report = await store.doctor({ fix: fix === true });
+    return { healthy: report.findings.every((f) => f.fixed), ...report };
+  },
+});

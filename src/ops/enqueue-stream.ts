@@ -1,0 +1,55 @@
+import { VivError } from "../model/errors.ts";
+import { parseUserJson, specFromObject, type TaskSpec } from "../model/spec.ts";
+import { MAX_TASK_BYTES } from "../model/task.ts";
+import type { BulkResult, Durability } from "../store/store.ts";
+import type { OpContext } from "./op.ts";
+
+/**
+ * Many tasks from a stream of JSON lines, of any length. Not an Op like the others, because its
+ * input is not a value: the command line hands it lines, HTTP will hand it a body.
+ */
+export async function enqueueStream(
+  { store }: OpContext,
+  lines: AsyncIterable<string>,
+  options: {
+    durability?: Durability;
+    ifAbsent?: boolean;
+    onProgress?: (result: BulkResult) => void;
+  } = {},
+): Promise<BulkResult> {
+  const position = { line: 0, lineOf: [] as number[] };
+  try {
+    return await store.enqueueMany(specsFrom(lines, position), options);
+  } catch (error) {
+    throw withLine(error, position.lineOf);
+  }
+}
+
+async function* specsFrom(
+  lines: AsyncIterable<string>,
+  position: { line: number; lineOf: number[] },
+): AsyncGenerator<TaskSpec> {
+  for await (const text of lines) {
+    position.line++;
+    if (text.trim() === "") continue;
+    try {
+      if (text.length > 2 * MAX_TASK_BYTES) {
+        throw new VivError("INVALID", "the line is too long for a task.");
+      }
+      const spec = specFromObject(parseUserJson(text, "it"));
+      position.lineOf.push(position.line);
+      yield spec;
+    } catch (error) {
+      if (!(error instanceof VivError)) throw error;
+      throw new VivError(error.code, `line ${position.line}: ${error.message}`, error.details);
+    }
+  }
+}
+
+/** The store counts tasks; people count lines. */
+function withLine(error: unknown, lineOf: readonly number[]): unknown {
+  if (!(error instanceof VivError) || typeof error.details.index !== "number") return error;
+  const line = lineOf[error.details.index];
+  const message = error.message.replace(/^task \d+: /, `line ${line}: `);
+  return new VivError(error.code, message, { ...error.details, line }, { cause: error });
+}

@@ -1,0 +1,29 @@
+import * as z from "zod";
+import { parseTime } from "../model/duration.ts";
+import { defineOp } from "./op.ts";
+import { claimRef, ended, failureOutcome, note } from "./schemas.ts";
+
+export const fail = defineOp({
+  name: "fail",
+  summary: "end an attempt: it failed (and is retried while max_attempts allows)",
+  access: "write",
+  input: z.strictObject({
+    ...claimRef,
+    note,
+    outcome: failureOutcome.optional().describe("what kind of failure (default failed)"),
+    fingerprint: z.string().optional().describe("failures with the same one are the same"),
+    retry_at: z.string().optional().describe("if it is retried, not before this time"),
+    final: z.boolean().optional().describe("to failed/ at once, whatever max_attempts says"),
+  }),
+  output: ended,
+  async run({ store, now }, { id, worker, token, retry_at, ...report }) {
+    const ref = { id, worker, ...(token ? { token } : {}) };
+    return store.fail(ref, {
+      ...(report.note ? { note: report.note } : {}),
+      ...(report.outcome ? { outcome: report.outcome } : {}),
+      ...(report.fingerprint ? { fingerprint: report.fingerprint } : {}),
+      ...(report.final ? { final: true } : {}),
+      ...(retry_at ? { retryAt: parseTime(retry_at, now(), "retry_at") } : {}),
+    });
+  },
+});

@@ -1,0 +1,14 @@
+import { VivError } from "../model/errors.ts";
+import type { OpContext } from "./op.ts";
+
+/** A task's log in pieces; a stream, so not an Op like the others. */
+export async function* readLogs(
+  { store }: OpContext,
+  id: string,
+  options: { follow?: boolean; signal?: AbortSignal },
+): AsyncGenerator<string> {
+  if ((await store.show(id)) === null) {
+    throw new VivError("TASK_NOT_FOUND", `there is no task ${id} in this run; see: viv ls`, { id });
+  }
+  yield* store.log(id, options);
+}

@@ -1,0 +1,38 @@
+import * as z from "zod";
+import { defineOp } from "./op.ts";
+import { taskState } from "./schemas.ts";
+
+export const reap = defineOp({
+  name: "reap",
+  summary: "take back the tasks of workers that are gone",
+  access: "write",
+  input: z.strictObject({
+    stale_after: z
+      .number()
+      .min(0)
+      .optional()
+      .describe("seconds without a heartbeat that count as gone (default 300)"),
+  }),
+  output: z.object({
+    reaped: z.array(
+      z.object({
+        worker: z.string(),
+        id: z.string(),
+        ageSeconds: z.number(),
+        to: taskState,
+        reason: z.enum(["gone", "stale", "finished"]),
+      }),
+    ),
+    live: z.array(z.string()),
+    skipped: z.array(z.object({ worker: z.string(), id: z.string() })),
+    promoted: z.number(),
+    adopted: z.number(),
+    recovered: z.number(),
+  }),
+  async run({ store }, { stale_after }) {
+    const report = await store.reap(
+      stale_after === undefined ? {} : { staleAfterSeconds: stale_after },
+    );
+    return { ...report, ...(await store.sweep()) };
+  },
+});

@@ -1,0 +1,14 @@
+import * as z from "zod";
+import { defineOp } from "./op.ts";
+import { claimRef, ended, note } from "./schemas.ts";
+
+export const release = defineOp({
+  name: "release",
+  summary: "give a claimed task back untouched",
+  access: "write",
+  input: z.strictObject({ ...claimRef, note }),
+  output: ended,
+  async run({ store }, { note, token, ...ref }) {
+    return store.release({ ...ref, ...(token ? { token } : {}) }, note ? { note } : {});
+  },
+});

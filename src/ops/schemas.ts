@@ -1,0 +1,57 @@
+import * as z from "zod";
+import { FAILURE_OUTCOMES, OUTCOMES } from "../model/attempt.ts";
+import { TASK_STATES } from "../model/states.ts";
+
+/** Shapes that several operations share. */
+
+export const taskState = z.enum(TASK_STATES);
+export const anyState = z.enum([...TASK_STATES, "quarantined"]);
+export const failureOutcome = z.enum(FAILURE_OUTCOMES);
+
+export const claimRef = {
+  id: z.string().describe("the task"),
+  worker: z.string().describe("the worker that holds it"),
+  token: z.string().optional().describe("the token that claim returned; refuses a stale claim"),
+};
+export const note = z.string().optional().describe("a note for the record");
+export const by = z.string().optional().describe("who decides (default: $USER)");
+
+export const ended = z.object({
+  id: z.string(),
+  from: taskState,
+  to: taskState,
+  attempt: z.number(),
+  retryAt: z.string().optional(),
+});
+
+export const historyRecord = z.union([
+  z.object({
+    attempt: z.number(),
+    worker: z.string(),
+    token: z.string(),
+    outcome: z.enum(OUTCOMES),
+    to: taskState,
+    at: z.string(),
+    note: z.string().optional(),
+    fingerprint: z.string().optional(),
+    retry_at: z.string().optional(),
+  }),
+  z.object({
+    retried: z.literal(true),
+    by: z.string(),
+    at: z.string(),
+    note: z.string().optional(),
+  }),
+]);
+
+export const counts = z.object({
+  waiting: z.number(),
+  pending: z.number(),
+  claimed: z.number(),
+  review: z.number(),
+  done: z.number(),
+  failed: z.number(),
+  quarantined: z.number(),
+});
+
+export const taskFile = z.record(z.string(), z.unknown());

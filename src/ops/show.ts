@@ -1,0 +1,36 @@
+import * as z from "zod";
+import { VivError } from "../model/errors.ts";
+import { defineOp } from "./op.ts";
+import { anyState, historyRecord, taskFile } from "./schemas.ts";
+
+export const show = defineOp({
+  name: "show",
+  summary: "everything known about one task",
+  access: "read",
+  input: z.strictObject({ id: z.string().describe("the task") }),
+  output: z.object({
+    id: z.string(),
+    state: anyState,
+    since: z.string(),
+    worker: z.string().optional(),
+    token: z.string().optional(),
+    reason: z.string().optional(),
+    task: taskFile.nullable(),
+    history: z.array(historyRecord),
+    ledger: z.array(taskFile),
+  }),
+  async run({ store }, { id }) {
+    const view = await store.show(id);
+    if (view === null) {
+      throw new VivError("TASK_NOT_FOUND", `there is no task ${id} in this run; see: viv ls`, {
+        id,
+      });
+    }
+    const ledger: Record<string, unknown>[] = [];
+    const since = view.task?.created_at;
+    const query =
+      typeof since === "string" ? { task: id, since: since.slice(0, 10) } : { task: id };
+    for await (const line of store.ledger(query)) ledger.push(line);
+    return { ...view, ledger };
+  },
+});

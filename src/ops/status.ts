@@ -1,0 +1,49 @@
+import * as z from "zod";
+import { VivError } from "../model/errors.ts";
+import { parseUserJson } from "../model/spec.ts";
+import { defineOp } from "./op.ts";
+import { counts, taskFile } from "./schemas.ts";
+
+export const status = defineOp({
+  name: "status",
+  summary: "the run's checkpoint, its counts and workers; or write a new checkpoint",
+  access: "write",
+  input: z.strictObject({
+    summary: z.string().optional().describe("what has been done so far"),
+    next_step: z.string().optional().describe("what comes next"),
+    next_task_id: z.string().optional().describe('the task that comes next; "" for none'),
+    risk: z.string().optional().describe("what may go wrong"),
+    metadata: z.string().optional().describe("a JSON object, merged into the metadata"),
+  }),
+  output: z.object({
+    run_id: z.string(),
+    run_dir: z.string(),
+    counts,
+    workers: z.array(taskFile),
+    status: taskFile.nullable(),
+  }),
+  async run({ store }, { metadata, next_task_id, ...fields }) {
+    const update = {
+      ...fields,
+      ...(next_task_id === undefined ? {} : { next_task_id: next_task_id || null }),
+      ...(metadata === undefined ? {} : { metadata: objectFrom(metadata) }),
+    };
+    const given = Object.fromEntries(Object.entries(update).filter(([, v]) => v !== undefined));
+    if (Object.keys(given).length > 0) await store.writeStatus(given);
+    return {
+      run_id: store.runId,
+      run_dir: store.location,
+      counts: await store.counts(),
+      workers: (await store.workers()).map((w) => ({ ...w })),
+      status: await store.readStatus(),
+    };
+  },
+});
+
+function objectFrom(text: string): Record<string, unknown> {
+  const value = parseUserJson(text, "metadata");
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+    return value as Record<string, unknown>;
+  }
+  throw new VivError("INVALID", "metadata must be a JSON object.");
+}

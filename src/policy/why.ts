@@ -1,0 +1,231 @@
+import { type HistoryRecord, isAttempt } from "../model/attempt.ts";
+import { formatDuration } from "../model/duration.ts";
+import type { TaskState } from "../model/states.ts";
+import type { Task } from "../model/task.ts";
+import { isChoked } from "./retry.ts";
+
+/** Why a task is not moving: every reason, in the order in which they would have to go away. */
+export interface Reason {
+  code: ReasonCode;
+  text: string;
+  /** The command that would change it, when there is one. */
+  command?: string;
+}
+
+export const REASON_CODES = [
+  "quarantined",
+  "dependency_failed",
+  "dependency_unknown",
+  "dependency_waiting",
+  "dependency_cycle",
+  "not_before",
+  "rate_limited",
+  "resting",
+  "choked",
+  "no_worker",
+  "queued",
+  "worker_silent",
+  "running",
+  "in_review",
+  "failed",
+  "cancelled",
+  "done",
+] as const;
+export type ReasonCode = (typeof REASON_CODES)[number];
+
+export interface WhyFacts {
+  id: string;
+  state: TaskState | "quarantined";
+  since: string;
+  task: Task | null;
+  worker?: string;
+  quarantineReason?: string;
+  history: readonly HistoryRecord[];
+  dependencies: readonly {
+    id: string;
+    met: boolean;
+    state: TaskState | "quarantined" | "unknown";
+    worker?: string;
+    since?: string;
+  }[];
+  /** A dependency cycle through this task, as `[id, …, id]`. */
+  cycle: readonly string[] | null;
+  workers: readonly {
+    name: string;
+    alive: boolean;
+    types: readonly string[] | null;
+    age: number | null;
+  }[];
+  /** The last thing the ledger says about it, for a task that failed without an attempt. */
+  lastNote?: string;
+  now: number;
+}
+
+export function explain(facts: WhyFacts): Reason[] {
+  switch (facts.state) {
+    case "quarantined":
+      return [
+        {
+          code: "quarantined",
+          text: `it was moved aside: ${facts.quarantineReason ?? "unknown reason"}`,
+          command: `mv quarantine/${facts.id}.json pending/    # after repairing the file`,
+        },
+      ];
+    case "done":
+      return [{ code: "done", text: `it is done, since ${ago(facts)}` }];
+    case "review":
+      return [
+        {
+          code: "in_review",
+          text: `a person must approve it; it has waited for ${ago(facts)}`,
+          command: `viv approve ${facts.id}    # or: viv reject ${facts.id} --note "…"`,
+        },
+      ];
+    case "failed":
+      return [...chokeReason(facts), ...failedReasons(facts)];
+    case "claimed":
+      return claimedReasons(facts);
+    case "waiting":
+    case "pending":
+      return [
+        ...dependencyReasons(facts),
+        ...timeReasons(facts),
+        ...chokeReason(facts),
+        ...(facts.state === "pending" ? queueReasons(facts) : []),
+      ];
+  }
+}
+
+function ago(facts: WhyFacts, since = facts.since): string {
+  return formatDuration(facts.now - Date.parse(since));
+}
+
+function dependencyReasons(facts: WhyFacts): Reason[] {
+  const reasons: Reason[] = [];
+  if (facts.cycle) {
+    reasons.push({
+      code: "dependency_cycle",
+      text: `it waits for itself: ${facts.cycle.join(" → ")}`,
+      command: `viv cancel ${facts.cycle.at(-2)}`,
+    });
+  }
+  for (const d of facts.dependencies) {
+    if (d.met) continue;
+    if (d.state === "failed") {
+      reasons.push({
+        code: "dependency_failed",
+        text: `waits for ${d.id}, which failed`,
+        command: `viv retry ${d.id}`,
+      });
+    } else if (d.state === "unknown" || d.state === "quarantined") {
+      reasons.push({
+        code: "dependency_unknown",
+        text:
+          d.state === "unknown"
+            ? `waits for ${d.id}, which nobody has enqueued yet`
+            : `waits for ${d.id}, which is in quarantine`,
+        command: d.state === "unknown" ? `viv enqueue --id ${d.id} --type TYPE` : `viv why ${d.id}`,
+      });
+    } else {
+      const by = d.worker ? ` by ${d.worker}` : "";
+      const time = d.since ? ` for ${ago(facts, d.since)}` : "";
+      reasons.push({
+        code: "dependency_waiting",
+        text: `waits for ${d.id}, which is ${d.state}${by}${time}`,
+        command: `viv why ${d.id}`,
+      });
+    }
+  }
+  return reasons;
+}
+
+function timeReasons(facts: WhyFacts): Reason[] {
+  const reasons: Reason[] = [];
+  const notBefore = facts.task?.not_before;
+  if (notBefore && Date.parse(notBefore) > facts.now) {
+    const left = formatDuration(Date.parse(notBefore) - facts.now);
+    reasons.push({ code: "not_before", text: `not before ${notBefore} (in ${left})` });
+  }
+  const last = facts.history.at(-1);
+  if (last && isAttempt(last) && last.retry_at && Date.parse(last.retry_at) > facts.now) {
+    const left = formatDuration(Date.parse(last.retry_at) - facts.now);
+    const limited = last.outcome === "rate_limited";
+    reasons.push({
+      code: limited ? "rate_limited" : "resting",
+      text: limited
+        ? `rate limited until ${last.retry_at} (in ${left})`
+        : `attempt ${last.attempt} ended as ${last.outcome}; the next one starts at ${last.retry_at} (in ${left})`,
+    });
+  }
+  return reasons;
+}
+
+function chokeReason(facts: WhyFacts): Reason[] {
+  const choked = isChoked(facts.history);
+  if (!choked) return [];
+  return [
+    {
+      code: "choked",
+      text: `choked: the last three attempts failed in the same way${choked.note ? ` (${choked.note})` : ""}`,
+      command: `viv show ${facts.id}`,
+    },
+  ];
+}
+
+function queueReasons(facts: WhyFacts): Reason[] {
+  const type = facts.task?.task_type ?? "?";
+  if (facts.dependencies.some((d) => !d.met)) return [];
+  const alive = facts.workers.filter((w) => w.alive);
+  const takers = alive.filter((w) => w.types === null || w.types.includes(type));
+  if (takers.length === 0) {
+    const others =
+      alive.length > 0 ? ` (live workers: ${alive.map((w) => w.name).join(", ")})` : "";
+    return [
+      {
+        code: "no_worker",
+        text: `no live worker takes tasks of type ${type}${others}`,
+        command: `viv claim --worker NAME --types ${type}`,
+      },
+    ];
+  }
+  return [
+    {
+      code: "queued",
+      text: `it is in the queue; ${takers.map((w) => w.name).join(", ")} will take it in turn`,
+    },
+  ];
+}
+
+function claimedReasons(facts: WhyFacts): Reason[] {
+  const worker = facts.workers.find((w) => w.name === facts.worker);
+  if (worker && !worker.alive) {
+    return [
+      {
+        code: "worker_silent",
+        text: `${worker.name} claimed it ${ago(facts)} ago and is gone or silent`,
+        command: "viv reap",
+      },
+    ];
+  }
+  const beat =
+    worker?.age == null ? "" : `, last heartbeat ${formatDuration(worker.age * 1000)} ago`;
+  return [
+    {
+      code: "running",
+      text: `${facts.worker ?? "a worker"} has been working on it for ${ago(facts)}${beat}`,
+      command: `viv logs ${facts.id} -f    # or: viv cancel ${facts.id}`,
+    },
+  ];
+}
+
+function failedReasons(facts: WhyFacts): Reason[] {
+  const last = facts.history.filter(isAttempt).at(-1);
+  const cancelled = last === undefined || last.outcome === "cancelled" || last.to !== "failed";
+  const note = last?.to === "failed" ? last.note : facts.lastNote;
+  const how = cancelled
+    ? `it was cancelled${note ? `: ${note}` : ""}`
+    : `attempt ${last.attempt} by ${last.worker} ended as ${last.outcome}${note ? `: ${note}` : ""}`;
+  return [
+    { code: cancelled ? "cancelled" : "failed", text: how, command: `viv retry ${facts.id}` },
+  ];
+}

@@ -1,0 +1,55 @@
+import type { ReapReport, Store } from "../store/store.ts";
+
+/**
+ * Takes back what dead workers hold, and sweeps. `start` holds only the ticker; `runOnce` is one
+ * pass. Passes never overlap; an error is reported and the next pass comes all the same.
+ */
+export interface ReaperOptions {
+  everyMs?: number;
+  staleAfterSeconds?: number;
+  onReaped?: (report: ReapReport) => void;
+  onError?: (error: unknown) => void;
+}
+
+export class Reaper {
+  readonly #store: Store;
+  readonly #options: ReaperOptions;
+  #timer: NodeJS.Timeout | undefined;
+  #pass: Promise<void> = Promise.resolve();
+
+  constructor(store: Store, options: ReaperOptions = {}) {
+    this.#store = store;
+    this.#options = options;
+  }
+
+  async runOnce(): Promise<ReapReport> {
+    const { staleAfterSeconds } = this.#options;
+    const report = await this.#store.reap(
+      staleAfterSeconds === undefined ? {} : { staleAfterSeconds },
+    );
+    await this.#store.sweep();
+    if (report.reaped.length > 0) this.#options.onReaped?.(report);
+    return report;
+  }
+
+  start(): void {
+    if (this.#timer) return;
+    let busy = false;
+    this.#timer = setInterval(() => {
+      if (busy) return;
+      busy = true;
+      this.#pass = this.runOnce()
+        .then(() => {})
+        .catch((error) => this.#options.onError?.(error))
+        .finally(() => {
+          busy = false;
+        });
+    }, this.#options.everyMs ?? 1_000);
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    await this.#pass;
+  }
+}

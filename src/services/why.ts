@@ -1,0 +1,70 @@
+import { VivError } from "../model/errors.ts";
+import { judgeWorker } from "../policy/liveness.ts";
+import { explain, type Reason } from "../policy/why.ts";
+import type { Store, TaskView } from "../store/store.ts";
+
+export interface Why {
+  id: string;
+  state: TaskView["state"];
+  since: string;
+  reasons: Reason[];
+}
+
+/** Gathers the facts and lets policy/why.ts put them in order. */
+export async function whyTask(store: Store, id: string, now: number): Promise<Why> {
+  const view = await store.show(id);
+  if (view === null) {
+    throw new VivError("TASK_NOT_FOUND", `there is no task ${id} in this run; see: viv ls`, { id });
+  }
+  const workers = (await store.workers()).map((w) => ({
+    name: w.name,
+    types: w.types,
+    age: w.heartbeatAge,
+    alive: judgeWorker(
+      {
+        process: w.process,
+        heartbeatAge: w.heartbeatAge === null ? null : w.heartbeatAge * 1000,
+        claimAge: w.name === view.worker ? now - Date.parse(view.since) : Number.POSITIVE_INFINITY,
+      },
+      { staleAfterMs: 300_000 },
+    ).alive,
+  }));
+  const reasons = explain({
+    id: view.id,
+    state: view.state,
+    since: view.since,
+    task: view.task,
+    ...(view.worker ? { worker: view.worker } : {}),
+    ...(view.reason ? { quarantineReason: view.reason } : {}),
+    history: view.history,
+    dependencies: view.task ? await store.dependencies(view.task) : [],
+    cycle: view.task ? await findCycle(store, view) : null,
+    workers,
+    ...(await lastNote(store, view)),
+    now,
+  });
+  return { id: view.id, state: view.state, since: view.since, reasons };
+}
+
+async function lastNote(store: Store, view: TaskView): Promise<{ lastNote?: string }> {
+  if (view.state !== "failed") return {};
+  let note: string | undefined;
+  for await (const line of store.ledger({ task: view.id })) if (line.note) note = line.note;
+  return note === undefined ? {} : { lastNote: note };
+}
+
+/** Follows unmet dependencies; only waiting tasks can be part of a cycle. */
+async function findCycle(store: Store, view: TaskView): Promise<string[] | null> {
+  if (view.state !== "waiting" && view.state !== "pending") return null;
+  const seen = new Set<string>();
+  const stack = (view.task?.depends_on ?? []).map((id) => ({ id, path: [view.id, id] }));
+  for (let top = stack.pop(); top !== undefined; top = stack.pop()) {
+    if (top.id === view.id) return top.path;
+    if (seen.has(top.id)) continue;
+    seen.add(top.id);
+    const next = await store.show(top.id);
+    if (next?.state !== "waiting" && next?.state !== "pending") continue;
+    for (const id of next.task?.depends_on ?? []) stack.push({ id, path: [...top.path, id] });
+  }
+  return null;
+}
