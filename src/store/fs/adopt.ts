@@ -36,8 +36,8 @@ export function adoptIfDue(run: FsRun, reader: LaneReader): void {
 }
 
 /**
- * Looks at all of pending/ for tasks this reader would take but does not know of, unless nothing
- * has moved there since its last look.
+ * Looks at all of pending/ for tasks that no claimer knows of, or this one has already passed,
+ * unless nothing has moved there since its last look.
  */
 export function adopt(run: FsRun, reader: LaneReader): number {
   const folder = run.paths.state.pending;
@@ -58,7 +58,7 @@ export function adopt(run: FsRun, reader: LaneReader): number {
       if (name.startsWith(".") || (id !== null && known.has(id))) continue;
       const found = examine(run, `${folder}/${name}`, id);
       if (found === "unripe") unripe = true;
-      else if (found && reader.wants(found.task.task_type)) strangers.push(found);
+      else if (found) strangers.push(found);
     }
     strangers.sort(firstComeFirst);
     for (const stranger of strangers) if (offer(run, stranger)) adopted++;

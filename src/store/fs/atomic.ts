@@ -193,3 +193,33 @@ export function readRegular(path: string, limit: number): FileRead | null {
 export function tokenOf(stats: Stats): string {
   return stats.ctimeMs.toFixed(3);
 }
+
+/** The lines of a file from a byte offset on, with the offset behind each; a torn tail is left. */
+export function* completeLines(
+  path: string,
+  from: number,
+  encoding: "utf8" | "latin1" = "utf8",
+): Generator<{ text: string; end: number }> {
+  const fd = openSync(path, "r");
+  try {
+    const chunk = Buffer.allocUnsafe(256 * 1024);
+    let rest = Buffer.alloc(0);
+    let offset = from;
+    for (;;) {
+      const n = readSync(fd, chunk, 0, chunk.length, offset + rest.length);
+      if (n === 0) return;
+      let data =
+        rest.length > 0 ? Buffer.concat([rest, chunk.subarray(0, n)]) : chunk.subarray(0, n);
+      let newline = data.indexOf(10);
+      while (newline >= 0) {
+        offset += newline + 1;
+        yield { text: data.toString(encoding, 0, newline), end: offset };
+        data = data.subarray(newline + 1);
+        newline = data.indexOf(10);
+      }
+      rest = Buffer.from(data);
+    }
+  } finally {
+    closeSync(fd);
+  }
+}

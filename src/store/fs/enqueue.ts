@@ -214,6 +214,18 @@ function publish(run: FsRun, staged: Staged, options: EnqueueOptions): Enqueued 
     unlinkIfThere(idLink);
     return refuse(staged, foreign, options);
   }
+  try {
+    return place(run, staged, options);
+  } catch (error) {
+    // If our file still waits in tmp/, nobody has published it: the id is free again.
+    if (unlinkIfThere(tmp)) unlinkIfThere(idLink);
+    throw error;
+  }
+}
+
+/** Steps 3 and 4. */
+function place(run: FsRun, { task, tmp }: Staged, options: EnqueueOptions): Enqueued {
+  const id = task.task_id;
   const unmet = options.straightToPending ? [] : unmetOf(run, task);
   const at = options.straightToPending ? 0 : readyAt(run, task);
   const waits = unmet.length > 0 || at > run.machine.clock.now();
@@ -226,7 +238,7 @@ function publish(run: FsRun, staged: Staged, options: EnqueueOptions): Enqueued 
     const late = findCycle(run, task);
     if (late) {
       unlinkIfThere(fileOf(run.paths.state.waiting, id));
-      unlinkIfThere(idLink);
+      unlinkIfThere(fileOf(run.paths.ids, id));
       throw cycleError(id, late);
     }
   }

@@ -206,12 +206,18 @@ export function afterMove(run: FsRun, id: string, to: TaskState): void {
     promoteDependents(run, id);
     projectSoon(run);
   } else if (to === "pending") {
-    const file = readRegular(fileOf(run.paths.state.pending, id), MAX_TASK_BYTES);
-    // Gone again means that somebody claimed it already: it needs no line on a lane.
-    if (file === null) return;
-    const task = parseTask(file.text, id);
-    run.lanes.offer(task, file.stats);
+    offerAgain(run, id);
   } else if (to === "failed" && run.onDependencyFailed === "fail") {
     failDependents(run, id);
+  }
+}
+
+function offerAgain(run: FsRun, id: string): void {
+  try {
+    const file = readRegular(fileOf(run.paths.state.pending, id), MAX_TASK_BYTES);
+    // Gone again means that somebody claimed it already: it needs no line on a lane.
+    if (file !== null) run.lanes.offer(parseTask(file.text, id), file.stats);
+  } catch (error) {
+    if (!isVivError(error, "CORRUPT")) throw error; // adopt will quarantine it
   }
 }

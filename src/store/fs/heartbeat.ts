@@ -1,6 +1,6 @@
 import type { Stats } from "node:fs";
 import { writeFileSync } from "node:fs";
-import { readRegular, statIfThere, translate } from "./atomic.ts";
+import { errno, readRegular, statIfThere, translate } from "./atomic.ts";
 import { HEARTBEAT } from "./layout.ts";
 import { workerFolder } from "./open.ts";
 import type { FsRun } from "./run.ts";
@@ -10,14 +10,18 @@ import type { FsRun } from "./run.ts";
  * has a second line with the seconds since boot, which do not jump when somebody sets the clock.
  */
 export function writeHeartbeat(run: FsRun, worker: string, note: string): void {
-  const folder = workerFolder(run, worker);
   const { clock } = run.machine;
   const stamp = `viv ${run.machine.bootId()} ${clock.uptime().toFixed(3)} ${Date.now()}`;
   const firstLine = note.replace(/[\r\n]+/g, " ").slice(0, 500);
-  try {
-    writeFileSync(`${folder}/${HEARTBEAT}`, `${firstLine}\n${stamp}\n`, { mode: 0o600 });
-  } catch (error) {
-    throw translate(error, `writing the heartbeat of ${worker}`);
+  for (;;) {
+    const folder = workerFolder(run, worker);
+    try {
+      writeFileSync(`${folder}/${HEARTBEAT}`, `${firstLine}\n${stamp}\n`, { mode: 0o600 });
+      return;
+    } catch (error) {
+      if (errno(error) !== "ENOENT") throw translate(error, `writing the heartbeat of ${worker}`);
+      run.memo.workerFolders.delete(worker); // removed since we last looked: make it again
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import {
   closeSync,
+  existsSync,
   openSync,
   readFileSync,
   readSync,
@@ -9,7 +10,7 @@ import {
   writeSync,
 } from "node:fs";
 import { asciiJson, PRIORITIES, type Priority, priorityOf, type Task } from "../../model/task.ts";
-import { errno } from "./atomic.ts";
+import { completeLines, errno } from "./atomic.ts";
 
 /**
  * The order of the queue. A folder has no order, and listing one with 100,000 names takes longer
@@ -139,10 +140,6 @@ export class LaneReader {
   /** Is there a candidate that is still there? Passes over those that are not. */
   peek(isThere: (id: string) => boolean): boolean {
     return this.#lanes.some((lane) => lane.peek(isThere));
-  }
-
-  wants(type: string): boolean {
-    return this.#wanted === null || this.#wanted.has(encodeType(type));
   }
 
   /** The lines of tasks that are not for this reader: it need not open their files. */
@@ -351,15 +348,10 @@ function* laneLines(folder: string): Generator<{ id: string; type: string }> {
 }
 
 function* linesOf(path: string, from: number): Generator<{ id: string; type: string }> {
-  let text = "";
-  try {
-    text = readFileSync(path, "latin1").slice(from);
-  } catch (error) {
-    if (errno(error) !== "ENOENT") throw error;
-  }
-  for (const line of text.split("\n")) {
-    const type = typeOfLine(line);
-    if (type !== null) yield { id: idOfLine(line), type };
+  if (!existsSync(path)) return;
+  for (const { text } of completeLines(path, from, "latin1")) {
+    const type = typeOfLine(text);
+    if (type !== null) yield { id: idOfLine(text), type };
   }
 }
 

@@ -1,6 +1,6 @@
-import { closeSync, fdatasyncSync, openSync, readSync, writeSync } from "node:fs";
+import { closeSync, fdatasyncSync, openSync, writeSync } from "node:fs";
 import type { LedgerLine } from "../../model/ledger.ts";
-import { namesIn, translate } from "./atomic.ts";
+import { completeLines, namesIn, translate } from "./atomic.ts";
 
 /**
  * Appends to `ledger/<UTC day>.jsonl`. A line is one write on a descriptor in append mode, so
@@ -111,34 +111,5 @@ export function* readLedger(
       }
       yield { line, end: { file, offset } };
     }
-  }
-}
-
-/** The lines of a file from a byte offset on, with the offset behind each; a torn tail is left. */
-export function* completeLines(
-  path: string,
-  from: number,
-): Generator<{ text: string; end: number }> {
-  const fd = openSync(path, "r");
-  try {
-    const chunk = Buffer.allocUnsafe(256 * 1024);
-    let rest = Buffer.alloc(0);
-    let offset = from;
-    for (;;) {
-      const n = readSync(fd, chunk, 0, chunk.length, offset + rest.length);
-      if (n === 0) return;
-      let data =
-        rest.length > 0 ? Buffer.concat([rest, chunk.subarray(0, n)]) : chunk.subarray(0, n);
-      let newline = data.indexOf(10);
-      while (newline >= 0) {
-        offset += newline + 1;
-        yield { text: data.toString("utf8", 0, newline), end: offset };
-        data = data.subarray(newline + 1);
-        newline = data.indexOf(10);
-      }
-      rest = Buffer.from(data);
-    }
-  } finally {
-    closeSync(fd);
   }
 }

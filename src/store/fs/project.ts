@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { isName } from "../../model/names.ts";
-import { readRegular, replaceFile, statIfThere } from "./atomic.ts";
+import { completeLines, readRegular, replaceFile, statIfThere } from "./atomic.ts";
 import { fileOf } from "./layout.ts";
-import { completeLines, LEDGER_START, type LedgerPosition, ledgerFiles } from "./ledger.ts";
+import { LEDGER_START, type LedgerPosition, ledgerFiles } from "./ledger.ts";
 import { type FsRun, temporaryPath } from "./run.ts";
 import { readStatusFile, withStatusLock, writeStatusFile } from "./status.ts";
 

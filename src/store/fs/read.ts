@@ -21,9 +21,10 @@ import { readHeartbeat } from "./heartbeat.ts";
 import { fileOf, idOf } from "./layout.ts";
 import { readLedger } from "./ledger.ts";
 import { isMet, locate } from "./locate.ts";
-import { claimsOf, vitalSigns } from "./reap.ts";
+import { vitalSigns } from "./reap.ts";
 import { readWorkerFile } from "./register.ts";
 import type { FsRun } from "./run.ts";
+import { claimsOf } from "./take-back.ts";
 
 /** Everything that only looks. Nothing here writes, so it works on a run one may only read. */
 

@@ -1,17 +1,11 @@
-import { isVivError } from "../../model/errors.ts";
-import type { LedgerLine } from "../../model/ledger.ts";
 import { isName } from "../../model/names.ts";
-import { judgeWorker, type Liveness } from "../../policy/liveness.ts";
-import { afterAbandonment } from "../../policy/retry.ts";
-import type { Reaped, ReapOptions, ReapReport } from "../store.ts";
-import { namesIn, statIfThere, tokenOf, translate } from "./atomic.ts";
-import { attemptNumber, readHistory } from "./attempts.ts";
-import { applyEnding, type Ending, end, type Held } from "./finish.ts";
+import { judgeWorker } from "../../policy/liveness.ts";
+import type { ReapOptions, ReapReport } from "../store.ts";
+import { namesIn, translate } from "./atomic.ts";
 import { readHeartbeat } from "./heartbeat.ts";
-import { fileOf, idOf } from "./layout.ts";
-import { readLedger } from "./ledger.ts";
 import { buryWorker, readWorkerFile } from "./register.ts";
 import type { FsRun } from "./run.ts";
+import { type ClaimFile, claimsOf, takeBack } from "./take-back.ts";
 
 export const DEFAULT_STALE_AFTER_SECONDS = 300;
 
@@ -40,34 +34,13 @@ export function reapClaims(run: FsRun, options: ReapOptions): ReapReport {
         continue;
       }
       const age = signs.heartbeatAge === null ? -1 : Math.max(0, signs.heartbeatAge / 1000);
-      takeBack(run, worker, claims, verdict, age, report);
+      takeBack(run, worker, claims, verdict.reason, age, report);
       if (signs.process === "gone" && !options.heartbeatOnly) buryWorker(run, worker);
     }
   } catch (error) {
     throw translate(error, "reaping");
   }
   return report;
-}
-
-interface ClaimFile {
-  id: string;
-  path: string;
-  token: string;
-  claimedAt: number;
-}
-
-export function claimsOf(run: FsRun, worker: string): ClaimFile[] {
-  const claims: ClaimFile[] = [];
-  const folder = `${run.paths.state.claimed}/${worker}`;
-  if (!statIfThere(folder)?.isDirectory()) return claims;
-  for (const name of namesIn(folder)) {
-    const id = idOf(name);
-    if (id === null || !isName(id)) continue;
-    const path = `${folder}/${name}`;
-    const stats = statIfThere(path);
-    if (stats?.isFile()) claims.push({ id, path, token: tokenOf(stats), claimedAt: stats.ctimeMs });
-  }
-  return claims;
 }
 
 export function vitalSigns(run: FsRun, worker: string, claims: readonly ClaimFile[]) {
@@ -78,90 +51,5 @@ export function vitalSigns(run: FsRun, worker: string, claims: readonly ClaimFil
     process: file ? run.machine.vitality(file) : ("none" as const),
     heartbeatAge: heartbeat ? heartbeat.age : null,
     claimAge: run.machine.clock.now() - youngest,
-  };
-}
-
-function takeBack(
-  run: FsRun,
-  worker: string,
-  claims: readonly ClaimFile[],
-  verdict: Liveness & { alive: false },
-  ageSeconds: number,
-  report: ReapReport,
-): void {
-  const endings = recordedEndings(run, claims);
-  for (const claim of claims) {
-    const recorded = endings.get(`${claim.id} ${claim.token}`);
-    const history = readHistory(run, claim.id);
-    const held: Held = { ...claim, worker, attempt: attemptNumber(history) };
-    try {
-      if (recorded) {
-        applyEnding(run, held, recorded);
-        report.reaped.push({
-          worker,
-          id: claim.id,
-          ageSeconds,
-          to: recorded.to,
-          reason: "finished",
-        });
-        continue;
-      }
-      if (statIfThere(fileOf(run.paths.state.pending, claim.id))) {
-        report.skipped.push({ worker, id: claim.id });
-        continue;
-      }
-      const { to } = afterAbandonment(history);
-      end(run, held, { outcome: "abandoned", to, note: noteFor(worker, verdict.reason, to) });
-      report.reaped.push({
-        worker,
-        id: claim.id,
-        ageSeconds,
-        to,
-        reason: verdict.reason,
-      } as Reaped);
-    } catch (error) {
-      // The worker came back and finished it between our look and our rename: its result counts.
-      if (!isVivError(error, "CLAIM_LOST")) throw error;
-    }
-  }
-}
-
-function noteFor(worker: string, reason: "gone" | "stale", to: string): string {
-  const what = reason === "gone" ? `the process of ${worker} is gone` : `${worker} went silent`;
-  return to === "failed"
-    ? `${what}, as others before it: this task keeps losing its workers`
-    : what;
-}
-
-/** What the ledger says about how these claims ended, keyed by task and token. */
-export function recordedEndings(
-  run: FsRun,
-  claims: readonly Pick<ClaimFile, "id" | "token" | "claimedAt">[],
-): Map<string, Ending> {
-  const wanted = new Set(claims.map((c) => `${c.id} ${c.token}`));
-  const endings = new Map<string, Ending>();
-  if (wanted.size === 0) return endings;
-  // A day of slack: the ledger's days follow the writer's clock, the claim's the filesystem's.
-  const since = Math.min(...claims.map((c) => c.claimedAt)) - 86_400_000;
-  const file = `${new Date(Math.max(0, since)).toISOString().slice(0, 10)}.jsonl`;
-  for (const { line } of readLedger(run.paths.ledger, { file, offset: 0 })) {
-    if (line.event !== "ended" || line.to === undefined || line.outcome === undefined) continue;
-    const key = `${line.task} ${line.token}`;
-    if (!wanted.has(key)) continue;
-    // If two ends were recorded for one claim, finished work is the better one.
-    if (endings.has(key) && line.outcome !== "done") continue;
-    endings.set(key, endingFrom(line, line.outcome, line.to));
-  }
-  return endings;
-}
-
-function endingFrom(line: LedgerLine, outcome: Ending["outcome"], to: Ending["to"]): Ending {
-  return {
-    outcome,
-    to,
-    note: line.note,
-    fingerprint: line.fingerprint,
-    retryAt: line.retry_at,
-    by: line.by,
   };
 }

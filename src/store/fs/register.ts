@@ -9,6 +9,7 @@ import { readHeartbeat, writeHeartbeat } from "./heartbeat.ts";
 import { HEARTBEAT } from "./layout.ts";
 import { withLock } from "./lock.ts";
 import { type FsRun, nowIso, record, temporaryPath } from "./run.ts";
+import { claimsOf, takeBack } from "./take-back.ts";
 
 /**
  * A long-lived worker holds its name with a file that says which process it is. One-shot commands
@@ -81,6 +82,7 @@ export function registerWorker(
     withLock(lockOf(run), () => {
       const holder = readWorkerFile(run, worker);
       if (holder && (isSelf(run, holder) || isHeld(run, holder))) throw takenError(holder);
+      takeOver(run, worker, holder);
       replaceFile(path, temporaryPath(run, `worker-${worker}`), canonicalJson(file), false);
     });
   } catch (error) {
@@ -90,6 +92,26 @@ export function registerWorker(
   writeHeartbeat(run, worker, "started");
   record(run, { event: "worker_started", worker, pid: file.pid });
   return { worker, release: async () => unregister(run, worker) };
+}
+
+/**
+ * What lies in the folder of that name belongs to somebody else. A dead predecessor's claims go
+ * back now: with our heartbeat beside them, the reaper would take them for ours for ever.
+ */
+function takeOver(run: FsRun, worker: string, predecessor: WorkerFile | null): void {
+  const claims = claimsOf(run, worker);
+  if (claims.length === 0) return;
+  const heartbeat = readHeartbeat(run, worker);
+  const age = heartbeat?.age ?? Number.POSITIVE_INFINITY;
+  if (predecessor === null && age < FOREIGN_HOST_GRACE_MS) {
+    throw new VivError(
+      "WORKER_TAKEN",
+      `one-shot commands hold ${claims.length} claims as ${worker}; choose another name, or finish those first.`,
+      { worker },
+    );
+  }
+  const report = { reaped: [], live: [], skipped: [] };
+  takeBack(run, worker, claims, predecessor ? "gone" : "stale", age / 1000, report);
 }
 
 function unregister(run: FsRun, worker: string): void {

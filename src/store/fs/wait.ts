@@ -1,9 +1,10 @@
 import { existsSync, type FSWatcher, watch as watchFolder } from "node:fs";
 import { isName } from "../../model/names.ts";
 import { adopt } from "./adopt.ts";
-import { namesIn, statIfThere } from "./atomic.ts";
+import { statIfThere } from "./atomic.ts";
 import { readerFor } from "./claim.ts";
 import { nextDue } from "./due.ts";
+import type { LaneReader } from "./lanes.ts";
 import { fileOf, idOf } from "./layout.ts";
 import { promoteDependents, promoteDue } from "./promote.ts";
 import type { FsRun } from "./run.ts";
@@ -23,15 +24,23 @@ export async function waitForWork(
   const reader = readerFor(run, types);
   const watchers: FSWatcher[] = [];
   let timer: NodeJS.Timeout | undefined;
+  let later: NodeJS.Timeout | undefined;
   let onAbort: () => void = () => {};
   try {
     return await new Promise<boolean>((resolve, reject) => {
       const check = () => {
         try {
-          if (hasWork(run, reader)) resolve(true);
+          const found = hasWork(run, reader);
+          if (found === true) resolve(true);
+          // Too soon to list pending/ again: once more when that is affordable.
+          if (typeof found === "number") later ??= setTimeout(recheck, found);
         } catch (error) {
           reject(error);
         }
+      };
+      const recheck = () => {
+        later = undefined;
+        check();
       };
       watch(watchers, run.paths.lanes, check);
       watch(watchers, run.paths.state.pending, check);
@@ -63,7 +72,7 @@ export async function waitForWork(
         try {
           promoteDue(run, true);
           promoteMet(run);
-          resolve(hasWork(run, reader));
+          resolve(hasWork(run, reader) === true);
         } catch (error) {
           reject(error);
         }
@@ -75,6 +84,7 @@ export async function waitForWork(
     });
   } finally {
     clearTimeout(timer);
+    clearTimeout(later);
     options.signal?.removeEventListener("abort", onAbort);
     for (const watcher of watchers) watcher.close();
   }
@@ -91,7 +101,11 @@ function watch(list: FSWatcher[], folder: string, onEvent: (name: string | null)
   }
 }
 
-function hasWork(run: FsRun, reader: ReturnType<typeof readerFor>): boolean {
+/** True, false, or in how many milliseconds it is worth looking again. */
+function hasWork(run: FsRun, reader: LaneReader): boolean | number {
   if (reader.peek((id) => existsSync(fileOf(run.paths.state.pending, id)))) return true;
-  return namesIn(run.paths.state.pending).length > 0 && adopt(run, reader) > 0;
+  // In a crowded pending/ (other workers' types) a look costs more than a notification is worth.
+  const restsFor = run.memo.adoptedAt + 20 * run.memo.adoptCost - performance.now();
+  if (restsFor > 0) return Math.ceil(restsFor);
+  return adopt(run, reader) > 0;
 }

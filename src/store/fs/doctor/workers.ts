@@ -4,13 +4,8 @@ import { judgeWorker } from "../../../policy/liveness.ts";
 import { namesIn, statIfThere } from "../atomic.ts";
 import type { Examination } from "../doctor.ts";
 import { HEARTBEAT } from "../layout.ts";
-import {
-  claimsOf,
-  DEFAULT_STALE_AFTER_SECONDS,
-  reapClaims,
-  recordedEndings,
-  vitalSigns,
-} from "../reap.ts";
+import { DEFAULT_STALE_AFTER_SECONDS, reapClaims, vitalSigns } from "../reap.ts";
+import { claimsOf, recordedEndings } from "../take-back.ts";
 
 export function checkWorkers({ run, checked, find }: Examination): void {
   for (const worker of namesIn(run.paths.state.claimed)) {
