@@ -2,11 +2,21 @@
 // own share of the names, so nobody ever loses a race.
 //   safe       with the syncs that we make for a task: one of the ledger, one of done/
 //   every      takes only each n-th name (as a worker that wants one type in n)
-//   dependents the file after an odd one lies in waiting/ and comes to pending/ when that is done
+//   dependents half of the files lie in waiting/, each until the one before it is done
 
-import { closeSync, constants, fdatasyncSync, fsyncSync, openSync, writeSync } from "node:fs";
-import { mkdirSync, readdirSync, renameSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fdatasyncSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  writeSync,
+} from "node:fs";
 import { now, serve, setting } from "../lib/child.mjs";
+import { followerOf, leads } from "../lib/fill.mjs";
 
 const { runs, worker, share = 0, shares = 1, safe, every = 1, dependents } = setting();
 
@@ -35,25 +45,16 @@ serve(({ limit, run = 0 }) => {
     }
     renameSync(`${claimed}/${name}`, `${root}/done/${name}`);
     if (safe) syncFolder(`${root}/done`);
-    if (dependents && queue.next <= mine.length) promote(queue, name);
+    if (dependents && leads(name)) {
+      const follower = followerOf(name);
+      renameSync(`${root}/waiting/${follower}`, `${root}/pending/${follower}`);
+      mine.push(follower);
+    }
     last = now();
     count++;
   }
   return { count, begin, last, end: now() };
 });
-
-function promote({ root, mine }, name) {
-  const follower = followerOf(name);
-  if (follower === null) return;
-  renameSync(`${root}/waiting/${follower}`, `${root}/pending/${follower}`);
-  mine.push(follower);
-}
-
-/** Names are t.0000001.json and so on; the odd ones have a follower. */
-function followerOf(name) {
-  const number = Number(name.slice(2, 9));
-  return number % 2 === 1 ? `t.${String(number + 1).padStart(7, "0")}.json` : null;
-}
 
 function syncFolder(path) {
   const fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);

@@ -1,7 +1,15 @@
 // Publishes files in groups of a hundred: written, synced side by side, renamed into pending/, and
 // one sync of that folder for all.
 
-import { closeSync, constants, fdatasync, fsyncSync, openSync, renameSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fdatasync,
+  fsyncSync,
+  openSync,
+  renameSync,
+  writeSync,
+} from "node:fs";
 import { promisify } from "node:util";
 import { now, serve, setting } from "../lib/child.mjs";
 import { idOf, TEXT } from "../lib/fill.mjs";

@@ -1,6 +1,6 @@
 // Queues full of tasks, ours and the others', with the same content.
 
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, renameSync, writeFileSync } from "node:fs";
 import { loadSqlite } from "./peers.mjs";
 
 export function idOf(number) {
@@ -31,17 +31,37 @@ export async function fillOurs(bench, size, { shape, durability = "fast" } = {})
   return path;
 }
 
-/** Files of the size that ours have. */
+/** As long as a task of ours. */
 export const TEXT = `${"x".repeat(299)}\n`;
 
-export function fillBare(bench, size, { shape } = {}) {
+/** Empty files: a rename does not care, and they cost less to make and to remove. */
+export function fillBare(bench, size) {
   const root = bench.workspace.fresh("bare", { make: true });
-  for (const name of ["tmp", "waiting", "pending", "claimed", "done"]) mkdirSync(`${root}/${name}`);
-  for (let i = 1; i <= size; i++) {
-    const state = shape === "dependents" && i % 2 === 0 ? "waiting" : "pending";
-    writeFileSync(`${root}/${state}/${idOf(i)}.json`, TEXT);
-  }
+  for (const name of BARE_FOLDERS) mkdirSync(`${root}/${name}`);
+  for (let i = 1; i <= size; i++) writeFileSync(`${root}/pending/${idOf(i)}.json`, "");
   return root;
+}
+
+const BARE_FOLDERS = ["tmp", "waiting", "pending", "claimed", "done"];
+
+/** Puts the files of a bare queue, wherever they lie, where `shape` has them at the start. */
+export function rearrangeBare(root, shape) {
+  for (const from of ["waiting", "pending", "done"]) {
+    for (const name of readdirSync(`${root}/${from}`)) {
+      const to = shape === "dependents" && !leads(name) ? "waiting" : "pending";
+      if (from !== to) renameSync(`${root}/${from}/${name}`, `${root}/${to}/${name}`);
+    }
+  }
+}
+
+/** In the shape "dependents": is this the one that another waits for? */
+export function leads(name) {
+  return Number(name.slice(2, 9)) % 2 === 1;
+}
+
+/** The name of the task that waits for this one. */
+export function followerOf(name) {
+  return `${idOf(Number(name.slice(2, 9)) + 1)}.json`;
 }
 
 export function fillSqlite(bench, size) {

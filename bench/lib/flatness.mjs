@@ -4,106 +4,99 @@
 // whole drain over its tasks, so what happens only now and then is in it.
 
 import { start } from "./child.mjs";
-import { fillBare, fillOurs } from "./fill.mjs";
+import { fillBare, fillOurs, rearrangeBare } from "./fill.mjs";
 import { sum } from "./samples.mjs";
 
 const SMALL = 1_000;
 const TARGET = { atMost: 1.3 };
 
-/**
- * `claimed(size)` tasks of a queue of `size` are drained in `turns` turns; the small queues take
- * part in `small` of these.
- */
-export async function flatness(bench, { name, shape, types, bare, claimed, sizes, turns, small }) {
+/** Bare queues for all shapes: [{ size, runs }], the small size `small` times. */
+export function bareQueues(bench, sizes, small) {
+  return [SMALL, ...sizes].map((size) => {
+    const count = size === SMALL ? small : 1;
+    return { size, runs: Array.from({ length: count }, () => fillBare(bench, size)) };
+  });
+}
+
+/** `claimed(size)` tasks of a queue of `size` are drained, in `turns` turns. */
+export async function flatness(bench, { name, shape, types, bare, claimed, turns, queues }) {
   const contestants = [];
-  for (const kind of ["ours", "bare"]) {
-    for (const size of [SMALL, ...sizes]) {
-      const count = size === SMALL ? small : 1;
-      contestants.push(
-        await prepare(bench, { kind, size, count, shape, types, bare, tasks: claimed(size) }),
-      );
-      bench.progress(`${name}: filled ${kind} ${count} x ${size.toLocaleString("en-US")}`);
-    }
+  for (const { size, runs } of queues) {
+    for (const run of runs) rearrangeBare(run, shape);
+    const config = { runs, worker: "w0", ...bare };
+    contestants.push({ program: "bare", size, config, tasks: claimed(size) });
+  }
+  for (const {
+    size,
+    runs: { length },
+  } of queues) {
+    const runs = [];
+    while (runs.length < length) runs.push(await fillOurs(bench, size, { shape }));
+    const config = { library: bench.library, runs, worker: "w0", durability: "fast", types };
+    contestants.push({ program: "ours", size, config, tasks: claimed(size) });
+    bench.progress(`${name}: filled ${length} x ${size.toLocaleString("en-US")}`);
   }
   bench.workspace.settle();
-  for (const one of contestants) {
-    one.child = await start(one.program, one.config, one.kind === "ours" ? bench.execArgv : []);
-    one.slices = [];
-    // What a store does once after it was opened is no cost of a task: it is paid before.
-    for (let run = 0; run < one.config.runs.length; run++) await one.child.ask({ limit: 1, run });
-  }
-  bench.progress(`${name}: draining`);
+  for (const one of contestants) await open(bench, one);
   for (let turn = 0; turn < turns; turn++) {
     for (const one of contestants) await drainSlice(one, turn, turns);
   }
-  for (const one of contestants) {
-    one.peakMb = (await one.child.stop()).peakMb;
-    // In microseconds.
-    one.cost = sum(one.slices) / one.drained / 1000;
-  }
-  report(bench, name, contestants, sizes);
+  for (const one of contestants) await one.child.stop();
+  bench.progress(`${name}: drained`);
+  report(bench, name, contestants);
 }
 
-async function prepare(bench, { kind, size, count, shape, types, bare, tasks }) {
-  const runs = [];
-  for (let i = 0; i < count; i++) {
-    runs.push(
-      kind === "ours" ? await fillOurs(bench, size, { shape }) : fillBare(bench, size, { shape }),
-    );
-  }
-  const config =
-    kind === "ours"
-      ? { library: bench.library, runs, worker: "w0", durability: "fast", types }
-      : { runs, worker: "w0", ...bare };
-  return { kind, size, program: kind, config, tasks: tasks - 1, drained: 0 };
+/** What a store does once after it was opened is no cost of a task: the first one pays it. */
+async function open(bench, one) {
+  one.child = await start(one.program, one.config, one.program === "ours" ? bench.execArgv : []);
+  for (let run = 0; run < one.config.runs.length; run++) await one.child.ask({ limit: 1, run });
+  one.tasks--;
+  one.drained = 0;
+  one.slices = [];
 }
 
 /** A share of the one large queue, or the whole of the next small one. */
 async function drainSlice(one, turn, turns) {
-  const queues = one.config.runs.length;
-  let limit;
-  let run = 0;
-  if (queues > 1) {
-    run = Math.floor((turn * queues) / turns);
-    if (turn > 0 && run === Math.floor(((turn - 1) * queues) / turns)) return;
-    limit = one.tasks;
-  } else limit = Math.floor((one.tasks * (turn + 1)) / turns) - one.drained;
+  const small = one.config.runs.length;
+  const run = small > 1 ? Math.floor((turn * small) / turns) : 0;
+  if (small > 1 && turn > 0 && run === Math.floor(((turn - 1) * small) / turns)) return;
+  const limit = small > 1 ? one.tasks : Math.floor((one.tasks * (turn + 1)) / turns) - one.drained;
   const { count, begin, last } = await one.child.ask({ limit, run });
-  if (count !== limit) throw new Error(`${one.kind}: ${count} of ${limit} tasks, size ${one.size}`);
-  // The first small queue warms the code up, so that both sizes are measured warm.
-  if (queues > 1 && run === 0) return;
+  if (count !== limit) throw new Error(`${one.program}: ${count} of ${limit}, size ${one.size}`);
+  // The first small queue warms the code up: in a large one that does not weigh either.
+  if (small > 1 && run === 0) return;
   one.drained += count;
   one.slices.push(last - begin);
 }
 
-function report(bench, name, contestants, sizes) {
-  const cost = (kind, size) => contestants.find((c) => c.kind === kind && c.size === size).cost;
-  const samples = (size) =>
-    Object.fromEntries(
-      contestants
-        .filter((c) => c.size === size || c.size === SMALL)
-        .map((c) => [`${c.kind} ${c.size} (slices, ns)`, c.slices]),
-    );
-  for (const size of sizes) {
-    const ours = cost("ours", size) / cost("ours", SMALL);
-    const bare = cost("bare", size) / cost("bare", SMALL);
-    const at = size.toLocaleString("en-US");
+function report(bench, name, contestants) {
+  const find = (program, size) =>
+    contestants.find((one) => one.program === program && one.size === size);
+  const cost = ({ slices, drained }) => sum(slices) / drained / 1000;
+  for (const { program, size } of contestants) {
+    if (program !== "ours" || size === SMALL) continue;
+    const ours = { large: find("ours", size), small: find("ours", SMALL) };
+    const bare = { large: find("bare", size), small: find("bare", SMALL) };
+    const factor = cost(ours.large) / cost(ours.small);
+    const bareFactor = cost(bare.large) / cost(bare.small);
     bench.row({
-      measure: `flat, ${name}: a task at ${at} / at 1,000`,
-      ours: cost("ours", size),
-      peer: cost("ours", SMALL),
+      measure: `flat, ${name}: ${size.toLocaleString("en-US")} beside 1,000`,
+      ours: cost(ours.large),
+      peer: cost(ours.small),
       unit: "µs",
-      ratio: ours,
+      ratio: factor,
       target: TARGET,
-      samples: samples(size),
+      samples: { ours: ours.large.slices, peer: ours.small.slices },
     });
     bench.row({
-      measure: `flat, ${name}: that factor / the bare loop's`,
-      ours,
-      peer: bare,
+      measure: "  that factor beside the bare loop's",
+      ours: factor,
+      peer: bareFactor,
       unit: "x",
-      ratio: ours / bare,
+      ratio: factor / bareFactor,
       target: TARGET,
+      samples: { large: bare.large.slices, small: bare.small.slices },
+      bare: { large: cost(bare.large), small: cost(bare.small), unit: "µs" },
     });
   }
 }

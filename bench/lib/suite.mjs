@@ -4,8 +4,8 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { cpus, release } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { makeWorkspace } from "./workspace.mjs";
 import { judge, printTable } from "./table.mjs";
+import { makeWorkspace } from "./workspace.mjs";
 
 const results = fileURLToPath(new URL("../results/", import.meta.url));
 

@@ -21,7 +21,9 @@ export function printTable(rows) {
   const lines = [head, ...rows.map(cellsOf)];
   const widths = head.map((_, i) => Math.max(...lines.map((cells) => cells[i].length)));
   const line = (cells) =>
-    cells.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]) : cell.padStart(widths[i]))).join("  ");
+    cells
+      .map((cell, i) => (i === 0 ? cell.padEnd(widths[i]) : cell.padStart(widths[i])))
+      .join("  ");
   console.log(`\n${line(head)}\n${widths.map((width) => "-".repeat(width)).join("  ")}`);
   for (const cells of lines.slice(1)) console.log(line(cells).trimEnd());
 }

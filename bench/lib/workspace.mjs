@@ -6,7 +6,7 @@ import { mkdirSync, mkdtempSync, renameSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-const FILESYSTEMS = { 0xef53: "ext4", 0x9123683e: "btrfs", 0x58465342: "xfs", 0x01021994: "tmpfs" };
+const FILESYSTEMS = { 61267: "ext4", 2435016766: "btrfs", 1481003842: "xfs", 16914836: "tmpfs" };
 
 export function makeWorkspace() {
   const root = mkdtempSync(join(tmpdir(), "viv-bench-"));

@@ -1,6 +1,7 @@
+import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { openRun } from "../../src/main.ts";
+import { type Claim, openRun } from "../../src/main.ts";
 import { idsIn, newFolder, readStatus, swarm } from "./company.ts";
 
 const numbered = (prefix: string, n: number) =>
@@ -44,3 +45,36 @@ test("writers of status.json, Python's and ours, lose nothing of each other's", 
   expect(checkpoint.summary).toBe(notes.at(-1));
   expect(idsIn(run, "done")).toEqual(ours);
 });
+
+/** What a worker leaves that dies between recording the end of an attempt and moving the task. */
+function recordEnd(run: string, claim: Claim): void {
+  const { task, worker, token, attempt } = claim;
+  const at = new Date().toISOString();
+  const end = { event: "ended", outcome: "done", from: "claimed", to: "done" };
+  const line = { at, ...end, task: task.task_id, worker, token, attempt };
+  appendFileSync(join(run, `ledger/${at.slice(0, 10)}.jsonl`), `${JSON.stringify(line)}\n`);
+}
+
+for (const publisher of ["us", "swarm-lib"]) {
+  test(`a completion that a crash cut short is listed in the end, for a task of ${publisher}`, async () => {
+    const run = join(newFolder(), "run");
+    const store = await openRun(run, { create: true, durability: "fast" });
+    if (publisher === "us") await store.enqueue({ id: "t.1", type: "work" });
+    else await swarm(run, "enqueue", ["t.1"]);
+    const [claim] = await store.claim({ worker: "crashed" });
+    recordEnd(run, claim as Claim);
+
+    // Somebody else carries the ledger over into status.json while t.1 is not done yet.
+    const other = await openRun(run, { durability: "fast" });
+    await other.enqueue({ id: "t.2", type: "work" });
+    await other.claim({ worker: "other" });
+    await other.complete({ id: "t.2", worker: "other" });
+    await other.close();
+    expect(readStatus(run).checkpoint.completed_tasks).toEqual(["t.2"]);
+
+    const { reaped } = await store.reap({ staleAfterSeconds: 0 });
+    expect(reaped).toMatchObject([{ id: "t.1", to: "done", reason: "finished" }]);
+    await store.close();
+    expect(readStatus(run).checkpoint.completed_tasks).toEqual(["t.2", "t.1"]);
+  });
+}

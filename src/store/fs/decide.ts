@@ -36,7 +36,14 @@ export function cancelTask(run: FsRun, id: string, decision: Decision): Ended {
     const attempt = attemptNumber(readHistory(run, id));
     return end(
       run,
-      { id, worker: place.worker, path: place.path, token: tokenOf(stats), attempt },
+      {
+        id,
+        worker: place.worker,
+        path: place.path,
+        token: tokenOf(stats),
+        attempt,
+        seenAt: performance.now(),
+      },
       { outcome: "cancelled", to: "failed", note: decision.note, by: decision.by },
     );
   });

@@ -18,6 +18,7 @@ import { appendHistory, attemptNumber, readHistory } from "./attempts.ts";
 import { addDue } from "./due.ts";
 import { failDependents } from "./fail-dependents.ts";
 import { fileOf } from "./layout.ts";
+import { readLedger } from "./ledger.ts";
 import { locate } from "./locate.ts";
 import { projectSoon } from "./project.ts";
 import { promoteDependents } from "./promote.ts";
@@ -40,7 +41,12 @@ export interface Held {
   path: string;
   token: string;
   attempt: number;
+  /** When the token was looked at, by performance.now(). */
+  seenAt: number;
 }
+
+/** Longer between looking and moving, and we may have been paused: see `isStillOurs`. */
+const LONG_PAUSE_MS = 500;
 
 export interface Ending {
   outcome: Outcome;
@@ -92,6 +98,7 @@ function hold(run: FsRun, ref: ClaimRef): Held {
   const id = assertName("task id", ref.id);
   const worker = assertName("worker name", ref.worker);
   const path = fileOf(`${run.paths.state.claimed}/${worker}`, id);
+  const seenAt = performance.now();
   const stats = statIfThere(path);
   if (!stats) throw claimLost(run, id, worker);
   const token = tokenOf(stats);
@@ -99,7 +106,7 @@ function hold(run: FsRun, ref: ClaimRef): Held {
   const known = run.memo.claims.get(id);
   const attempt = known?.token === token ? known.attempt : attemptNumber(readHistory(run, id));
   if (known && known.token !== token) run.memo.claims.delete(id);
-  return { id, worker, path, token, attempt };
+  return { id, worker, path, token, attempt, seenAt };
 }
 
 export function claimLost(run: FsRun, id: string, worker: string): VivError {
@@ -174,6 +181,11 @@ export function applyEnding(run: FsRun, held: Held, ending: Ending): Ended {
     record(run, { event: "void", task: id, worker, token: held.token, outcome: ending.outcome });
     throw claimLost(run, id, worker);
   }
+  if (performance.now() - held.seenAt > LONG_PAUSE_MS && !isStillOurs(run, held)) {
+    renameIfThere(target, held.path);
+    record(run, { event: "void", task: id, worker, token: held.token, outcome: ending.outcome });
+    throw claimLost(run, id, worker);
+  }
   run.memo.claims.delete(id);
   if (run.durability === "safe") syncFolder(run.paths.state[ending.to]);
   afterMove(run, id, ending.to);
@@ -184,6 +196,20 @@ export function applyEnding(run: FsRun, held: Held, ending: Ending): Ended {
     attempt: held.attempt,
     ...(ending.retryAt ? { retryAt: ending.retryAt } : {}),
   };
+}
+
+/**
+ * Between looking at the token and the rename lie microseconds, unless this process was stopped
+ * just there for so long that the reaper gave the task to another process of the same worker
+ * name. Then the rename took that one's claim: the ledger shows a later claim than ours.
+ */
+function isStillOurs(run: FsRun, held: Held): boolean {
+  const day = new Date(Number(held.token) - 86_400_000).toISOString().slice(0, 10);
+  let latest = held.token;
+  for (const { line } of readLedger(run.paths.ledger, { file: `${day}.jsonl`, offset: 0 })) {
+    if (line.event === "claimed" && line.task === held.id && line.token) latest = line.token;
+  }
+  return latest === held.token;
 }
 
 function attemptRecord(run: FsRun, held: Held, ending: Ending): AttemptRecord {

@@ -45,7 +45,12 @@ export function takeBack(
   for (const claim of claims) {
     const recorded = endings.get(`${claim.id} ${claim.token}`);
     const history = readHistory(run, claim.id);
-    const held: Held = { ...claim, worker, attempt: attemptNumber(history) };
+    const held: Held = {
+      ...claim,
+      worker,
+      attempt: attemptNumber(history),
+      seenAt: performance.now(),
+    };
     try {
       if (recorded) {
         applyEnding(run, held, recorded);
