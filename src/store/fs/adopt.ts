@@ -3,6 +3,7 @@ import { isVivError } from "../../model/errors.ts";
 import { isName } from "../../model/names.ts";
 import { MAX_TASK_BYTES, parseTask, type Task } from "../../model/task.ts";
 import { linkIfFree, namesIn, readRegular, statIfThere } from "./atomic.ts";
+import { attemptNumber, readHistory } from "./attempts.ts";
 import { addDependent, dependentsOf } from "./dependents.ts";
 import type { LaneReader } from "./lanes.ts";
 import { fileOf, idOf } from "./layout.ts";
@@ -112,7 +113,7 @@ function offer(run: FsRun, { task, stats }: Stranger): boolean {
   // From now on its id is taken for our enqueue as well.
   const path = fileOf(run.paths.state.pending, task.task_id);
   if (statIfThere(path)?.ino === stats.ino) linkIfFree(path, fileOf(run.paths.ids, task.task_id));
-  run.lanes.offer(task, stats);
+  run.lanes.offer(task, stats, attemptNumber(readHistory(run, task.task_id)));
   record(run, { event: "adopted", task: task.task_id, type: task.task_type, to: "pending" });
   return true;
 }

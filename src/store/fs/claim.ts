@@ -13,7 +13,7 @@ import { workerFolder } from "./open.ts";
 import { noteReasons, promoteDue, unmetOf } from "./promote.ts";
 import { quarantine } from "./quarantine.ts";
 import { assertNameFree } from "./register.ts";
-import { type FsRun, recordSoon } from "./run.ts";
+import { type FsRun, recordClaim } from "./run.ts";
 
 /**
  * Claiming: one rename into the worker's folder. Losing the race is normal and silent. What makes
@@ -94,13 +94,7 @@ function claimNext(run: FsRun, worker: string, reader: LaneReader, force: boolea
     const claim =
       claimFromLine(run, worker, candidate, to) ?? readClaim(run, worker, candidate.id, to);
     if (claim === null) continue;
-    recordSoon(run, {
-      event: "claimed",
-      task: candidate.id,
-      worker,
-      token: claim.token,
-      attempt: claim.attempt,
-    });
+    recordClaim(run, candidate.id, claim);
     return claim;
   }
 }
@@ -138,7 +132,7 @@ function readClaim(run: FsRun, worker: string, id: string, path: string): Claim 
     giveBackBlocked(run, task, path);
     return null;
   }
-  return holdClaim(run, worker, task, token);
+  return holdClaim(run, worker, task, token, attemptNumber(readHistory(run, id)));
 }
 
 /** The usual case: the lane had the task's text, and the file is the one it was taken from. */
@@ -152,14 +146,13 @@ function claimFromLine(
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (!stats?.isFile() || stampOf(stats) !== candidate.stamp) return null;
   const task = JSON.parse(candidate.body) as Task;
-  return task.task_id === candidate.id ? holdClaim(run, worker, task, tokenOf(stats)) : null;
+  if (task.task_id !== candidate.id) return null;
+  return holdClaim(run, worker, task, tokenOf(stats), candidate.attempt);
 }
 
-function holdClaim(run: FsRun, worker: string, task: Task, token: string): Claim {
-  const id = task.task_id;
-  const seenBefore = existsSync(`${run.paths.attempts}/${id}.jsonl`);
-  const attempt = seenBefore ? attemptNumber(readHistory(run, id)) : 1;
-  run.memo.claims.set(id, { token, attempt, review: task.review === true });
+function holdClaim(run: FsRun, worker: string, task: Task, token: string, attempt: number): Claim {
+  const review = task.review === true;
+  run.memo.claims.set(task.task_id, { worker, token, attempt, review, at: performance.now() });
   return { task, worker, token, attempt };
 }
 

@@ -291,7 +291,7 @@ function announce(run: FsRun, published: readonly Published[]): void {
   for (const { task, stats, state } of published) {
     if (state === "pending" && unmetAfterwards(run, task).length === 0) {
       const lane = byLane.get(priorityOf(task)) ?? [];
-      lane.push(laneEntry(task, stats));
+      lane.push(laneEntry(task, stats, 1));
       byLane.set(priorityOf(task), lane);
     }
   }

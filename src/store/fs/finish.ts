@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, utimesSync } from "node:fs";
 import type { AttemptRecord, Outcome } from "../../model/attempt.ts";
 import { isVivError, VivError } from "../../model/errors.ts";
 import { assertName } from "../../model/names.ts";
@@ -7,6 +7,7 @@ import { MAX_TASK_BYTES, parseTask, type Task } from "../../model/task.ts";
 import { afterFailure } from "../../policy/retry.ts";
 import type { ClaimRef, Ended, FailureReport } from "../store.ts";
 import {
+  errno,
   readRegular,
   renameIfThere,
   statIfThere,
@@ -23,7 +24,7 @@ import { locate } from "./locate.ts";
 import { projectSoon } from "./project.ts";
 import { promoteDependents } from "./promote.ts";
 import { quarantine } from "./quarantine.ts";
-import { type FsRun, nowIso, record } from "./run.ts";
+import { type FsRun, type HeldClaim, nowIso, record, recordDone } from "./run.ts";
 
 /**
  * Ending an attempt:
@@ -60,7 +61,14 @@ export interface Ending {
 export function completeTask(run: FsRun, ref: ClaimRef, note?: string): Ended {
   const held = hold(run, ref);
   const review = run.memo.claims.get(held.id)?.review ?? readHeld(run, held).review === true;
-  return end(run, held, { outcome: "done", to: review ? "review" : "done", note });
+  const to = review ? "review" : "done";
+  if (note) return end(run, held, { outcome: "done", to, note });
+  try {
+    recordDone(run, held.id, held, to, run.durability === "safe");
+    return applyEnding(run, held, { outcome: "done", to });
+  } catch (error) {
+    throw translate(error, `ending ${held.id}`);
+  }
 }
 
 export function failTask(run: FsRun, ref: ClaimRef, report: FailureReport): Ended {
@@ -99,6 +107,10 @@ function hold(run: FsRun, ref: ClaimRef): Held {
   const worker = assertName("worker name", ref.worker);
   const path = fileOf(`${run.paths.state.claimed}/${worker}`, id);
   const seenAt = performance.now();
+  const own = run.memo.claims.get(id);
+  if (own !== undefined && ref.token === own.token && isFresh(run, worker, own, seenAt)) {
+    return { id, worker, path, token: own.token, attempt: own.attempt, seenAt };
+  }
   const stats = statIfThere(path);
   if (!stats) throw claimLost(run, id, worker);
   const token = tokenOf(stats);
@@ -107,6 +119,14 @@ function hold(run: FsRun, ref: ClaimRef): Held {
   const attempt = known?.token === token ? known.attempt : attemptNumber(readHistory(run, id));
   if (known && known.token !== token) run.memo.claims.delete(id);
   return { id, worker, path, token, attempt, seenAt };
+}
+
+/**
+ * A claim this process made under its registered name within the last second needs no look: nobody
+ * else may claim under that name while we live, and if it was taken back, the rename finds nothing.
+ */
+function isFresh(run: FsRun, worker: string, own: HeldClaim, now: number): boolean {
+  return own.worker === worker && now - own.at < 1_000 && run.memo.registered.has(worker);
 }
 
 export function claimLost(run: FsRun, id: string, worker: string): VivError {
@@ -232,9 +252,22 @@ export function afterMove(run: FsRun, id: string, to: TaskState): void {
     promoteDependents(run, id);
     projectSoon(run);
   } else if (to === "pending") {
+    outdateLines(fileOf(run.paths.state.pending, id));
     offerAgain(run, id);
+  } else if (to === "waiting") {
+    outdateLines(fileOf(run.paths.state.waiting, id));
   } else if (to === "failed" && run.onDependencyFailed === "fail") {
     failDependents(run, id);
+  }
+}
+
+/** Lane lines about the task's earlier attempts must not fit any more: see stampOf. */
+function outdateLines(path: string): void {
+  try {
+    const now = new Date();
+    utimesSync(path, now, now);
+  } catch (error) {
+    if (errno(error) !== "ENOENT") throw error; // claimed already
   }
 }
 
@@ -242,7 +275,8 @@ function offerAgain(run: FsRun, id: string): void {
   try {
     const file = readRegular(fileOf(run.paths.state.pending, id), MAX_TASK_BYTES);
     // Gone again means that somebody claimed it already: it needs no line on a lane.
-    if (file !== null) run.lanes.offer(parseTask(file.text, id), file.stats);
+    if (file === null) return;
+    run.lanes.offer(parseTask(file.text, id), file.stats, attemptNumber(readHistory(run, id)));
   } catch (error) {
     if (!isVivError(error, "CORRUPT")) throw error; // adopt will quarantine it
   }

@@ -35,6 +35,8 @@ const CHUNK = 32 * 1024;
 export interface LaneEntry {
   id: string;
   type: string;
+  /** Which attempt the next claim will be; counts only together with the stamp. */
+  attempt: number;
   /** Identifies the file the body was taken from; a file that differs is read instead. */
   stamp: string;
   body: string;
@@ -42,14 +44,17 @@ export interface LaneEntry {
 
 const MAX_BODY = 2048;
 
-export function laneEntry(task: Task, stats: Stats | undefined): LaneEntry {
-  const entry = { id: task.task_id, type: task.task_type, stamp: "", body: "" };
+export function laneEntry(task: Task, stats: Stats | undefined, attempt: number): LaneEntry {
+  const entry = { id: task.task_id, type: task.task_type, attempt, stamp: "", body: "" };
   if (!stats || stats.size > 2 * MAX_BODY) return entry;
   const body = asciiJson(task);
   return body.length > MAX_BODY ? entry : { ...entry, stamp: stampOf(stats), body };
 }
 
-/** A rename keeps all of these; replacing or editing the file changes at least one. */
+/**
+ * A rename keeps all of these; replacing or editing the file changes at least one. A task that
+ * comes back to pending/ gets a new mtime, so that older lines about it no longer fit.
+ */
 export function stampOf(stats: Stats): string {
   return `${stats.ino}.${stats.size}.${stats.mtimeMs}`;
 }
@@ -67,8 +72,8 @@ export class LaneWriter {
   }
 
   /** Tells claimers about a task that lies in pending/. */
-  offer(task: Task, stats: Stats | undefined): void {
-    this.append(priorityOf(task), [laneEntry(task, stats)]);
+  offer(task: Task, stats: Stats | undefined, attempt: number): void {
+    this.append(priorityOf(task), [laneEntry(task, stats, attempt)]);
   }
 
   append(priority: Priority, entries: readonly LaneEntry[]): void {
@@ -78,7 +83,8 @@ export class LaneWriter {
       this.#fds.set(priority, fd);
     }
     let text = "";
-    for (const e of entries) text += `${e.id}\t${encodeType(e.type)}\t${e.stamp}\t${e.body}\n`;
+    for (const e of entries)
+      text += `${e.id}\t${encodeType(e.type)}\t${e.attempt}\t${e.stamp}\t${e.body}\n`;
     const bytes = Buffer.from(text, "latin1");
     // A short write (disk full) tears a line: the task is then found by adopt, as after a crash.
     if (writeSync(fd, bytes) < bytes.length) writeSync(fd, "\n");
@@ -178,11 +184,13 @@ function candidateFrom(line: string, lane: OneLane): Candidate {
   const a = line.indexOf("\t");
   const b = line.indexOf("\t", a + 1);
   const c = line.indexOf("\t", b + 1);
+  const d = line.indexOf("\t", c + 1);
   return {
     id: line.slice(0, a),
     type: line.slice(a + 1, b),
-    stamp: line.slice(b + 1, c),
-    body: line.slice(c + 1),
+    attempt: Number(line.slice(b + 1, c)),
+    stamp: line.slice(c + 1, d),
+    body: line.slice(d + 1),
     lane,
   };
 }
@@ -191,7 +199,8 @@ function candidateFrom(line: string, lane: OneLane): Candidate {
 function typeOfLine(line: string): string | null {
   const a = line.indexOf("\t");
   const b = line.indexOf("\t", a + 1);
-  return a > 0 && b > a && line.indexOf("\t", b + 1) > b ? line.slice(a + 1, b) : null;
+  const c = line.indexOf("\t", b + 1);
+  return a > 0 && b > a && c > b && line.indexOf("\t", c + 1) > c ? line.slice(a + 1, b) : null;
 }
 
 function idOfLine(line: string): string {

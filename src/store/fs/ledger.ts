@@ -18,25 +18,30 @@ export class LedgerWriter {
     this.#folder = folder;
   }
 
+  write(line: LedgerLine, sync = false): void {
+    this.#append(`${JSON.stringify(line)}\n`, line.at.slice(0, 10), sync);
+  }
+
+  /** A line of which the caller has made all but the beginning, `{"at":"<time>`. */
+  writeText(at: string, rest: string, sync: boolean): void {
+    this.#append(`{"at":"${at}${rest}\n`, at.slice(0, 10), sync);
+  }
+
   /**
    * For a line that repeats what the folders say already (a claim): it is written with the next
    * one, at the latest when this turn of the event loop ends.
    */
-  writeSoon(line: LedgerLine): void {
-    if (line.at.slice(0, 10) !== this.#day) {
-      this.write(line);
+  writeSoon(at: string, rest: string): void {
+    if (!at.startsWith(this.#day) || this.#day === "") {
+      this.writeText(at, rest, false);
       return;
     }
-    this.#held += `${JSON.stringify(line)}\n`;
+    this.#held += `{"at":"${at}${rest}\n`;
     this.#flush ??= setImmediate(() => this.flush());
   }
 
   flush(): void {
     if (this.#held !== "") this.#append("", this.#day, false);
-  }
-
-  write(line: LedgerLine, sync = false): void {
-    this.#append(`${JSON.stringify(line)}\n`, line.at.slice(0, 10), sync);
   }
 
   #append(text: string, day: string, sync: boolean): void {

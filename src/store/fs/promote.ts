@@ -3,7 +3,7 @@ import { isVivError } from "../../model/errors.ts";
 import { isName } from "../../model/names.ts";
 import { MAX_TASK_BYTES, parseTask, type Task } from "../../model/task.ts";
 import { readRegular, renameIfThere, syncFolder } from "./atomic.ts";
-import { readHistory, restsUntil } from "./attempts.ts";
+import { attemptNumber, readHistory, restsUntil } from "./attempts.ts";
 import { completedTasks } from "./completed.ts";
 import { addDependent, dependentsOf, forgetDependents, hasDependents } from "./dependents.ts";
 import { addDue, dueBy } from "./due.ts";
@@ -46,9 +46,14 @@ export function tryPromote(run: FsRun, id: string): boolean {
   }
   if (!renameIfThere(from, fileOf(run.paths.state.pending, id))) return false;
   if (run.durability === "safe") syncFolder(run.paths.state.pending);
-  run.lanes.offer(task, stats);
+  run.lanes.offer(task, stats, nextAttempt(run, id));
   record(run, { event: "promoted", task: id, from: "waiting", to: "pending" });
   return true;
+}
+
+function nextAttempt(run: FsRun, id: string): number {
+  const hasHistory = existsSync(`${run.paths.attempts}/${id}.jsonl`);
+  return hasHistory ? attemptNumber(readHistory(run, id)) : 1;
 }
 
 /** A foreign task lies in pending/ though it depends on others: it becomes visible instead. */
@@ -58,7 +63,7 @@ function offerForeign(run: FsRun, id: string): boolean {
   const found = readWaiting(run, path, id);
   if (found === null || found.task.depends_on.length === 0) return false;
   if (unmetOf(run, found.task).length > 0) return false;
-  run.lanes.offer(found.task, found.stats);
+  run.lanes.offer(found.task, found.stats, nextAttempt(run, id));
   return true;
 }
 

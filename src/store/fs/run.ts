@@ -43,6 +43,9 @@ export interface Memo {
 }
 
 export interface HeldClaim {
+  worker: string;
+  /** When it was claimed, by performance.now(). */
+  at: number;
   token: string;
   attempt: number;
   review: boolean;
@@ -85,9 +88,33 @@ export function record(run: FsRun, line: Omit<LedgerLine, "at">, sync = false): 
   run.ledger.write({ at: nowIso(run), ...line } as LedgerLine, sync);
 }
 
-/** For a line that may wait for the next one: see LedgerWriter.writeSoon. */
-export function recordSoon(run: FsRun, line: Omit<LedgerLine, "at">): void {
-  run.ledger.writeSoon({ at: nowIso(run), ...line } as LedgerLine);
+/**
+ * The two lines every task has, put together by hand because they are half the work of a claim:
+ * the names in them are checked and need no escaping.
+ */
+export function recordClaim(
+  run: FsRun,
+  id: string,
+  claim: { worker: string; token: string; attempt: number },
+): void {
+  run.ledger.writeSoon(
+    nowIso(run),
+    `","event":"claimed","task":"${id}","worker":"${claim.worker}","token":"${claim.token}","attempt":${claim.attempt}}`,
+  );
+}
+
+export function recordDone(
+  run: FsRun,
+  id: string,
+  claim: { worker: string; token: string; attempt: number },
+  to: "done" | "review",
+  sync: boolean,
+): void {
+  run.ledger.writeText(
+    nowIso(run),
+    `","event":"ended","task":"${id}","worker":"${claim.worker}","token":"${claim.token}","attempt":${claim.attempt},"outcome":"done","from":"claimed","to":"${to}"}`,
+    sync,
+  );
 }
 
 const HOST = hostname().replace(/[^A-Za-z0-9-]/g, "_");
