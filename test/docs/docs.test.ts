@@ -1,0 +1,77 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { allCommandNames, CATALOG } from "../../src/cli/catalog.ts";
+import { parseFlags } from "../../src/cli/flags.ts";
+import { EXIT_STATUS } from "../../src/model/errors.ts";
+import { mermaid } from "../../src/model/states.ts";
+import { FINDING_CODES } from "../../src/store/store.ts";
+
+const root = join(import.meta.dirname, "../..");
+const dist = process.env.VIV_DIST ?? join(root, "dist");
+const readme = readFileSync(join(root, "README.md"), "utf8");
+const spec = readFileSync(join(root, "SPEC.md"), "utf8");
+
+function blocks(text: string, language: string): string[] {
+  const pattern = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, "gm");
+  return [...text.matchAll(pattern)].map((match) => match[1] ?? "");
+}
+
+/** Times and places differ from run to run; everything else must be as printed in the README. */
+function masked(text: string): string {
+  return text
+    .replace(/\S*\/audit$/gm, "PATH/audit")
+    .replace(/\b\d+(ms|s|m)\b/g, "TIME")
+    .trim();
+}
+
+describe("README.md", () => {
+  it("shows what the tour really prints", () => {
+    const tour = blocks(readme, "sh").find((block) => block.includes("viv init ./audit"));
+    const printed = blocks(readme, "text").find((block) => block.includes("enqueued t.web"));
+    const script = tour?.replace('"$PWD/dist/viv.js"', JSON.stringify(join(dist, "viv.js"))) ?? "";
+    const env = { ...process.env, VIV_RUN: "", USER: "tester" };
+    const output = execFileSync("bash", ["-euc", script], { encoding: "utf8", env });
+    expect(masked(output)).toBe(masked(printed ?? ""));
+  });
+
+  it("names only commands and flags that exist", async () => {
+    const lines = blocks(readme, "sh").flatMap((block) => block.replace(/ #.*$/gm, "").split("\n"));
+    const calls = lines.flatMap((line) => [...line.matchAll(/\bviv ([a-z]+)([^#&|]*)/g)]);
+    expect(calls.length).toBeGreaterThan(20);
+    for (const [, name = "", rest = ""] of calls) {
+      expect(allCommandNames()).toContain(name);
+      const entry = CATALOG.find((candidate) => candidate.name === name);
+      if (!entry) continue;
+      const words = [...rest.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(
+        (m) => m[1] ?? m[2] ?? m[3] ?? "",
+      );
+      const { command } = await entry.load();
+      expect(() => parseFlags(name, command, words), `viv ${name}${rest}`).not.toThrow();
+    }
+  });
+});
+
+describe("the picture of the state machine", () => {
+  it.each([
+    ["README.md", readme],
+    ["SPEC.md", spec],
+  ])("in %s is the one the table makes", (_, text) => {
+    expect(blocks(text, "mermaid")).toEqual([`${mermaid()}\n`]);
+  });
+});
+
+describe("SPEC.md", () => {
+  it("names every exit status and error code", () => {
+    for (const [code, status] of Object.entries(EXIT_STATUS)) {
+      const table = spec.slice(spec.indexOf("| status | meaning"));
+      const row = table.split("\n").find((line) => line.startsWith(`| ${status} |`)) ?? "";
+      expect(row, code).toContain(code);
+    }
+  });
+
+  it("names every finding of the doctor", () => {
+    for (const code of FINDING_CODES) expect(spec).toContain(`\`${code}\``);
+  });
+});
