@@ -1,4 +1,4 @@
-import type { Op, OpContext } from "../ops/op.ts";
+import type { Access, Op, OpContext } from "../ops/op.ts";
 import type { Io } from "./io.ts";
 import type { Term } from "./term.ts";
 
@@ -36,6 +36,8 @@ export interface Command {
   ) => Promise<number>;
   /** True when these flags mean `stream`, and the operation otherwise. */
   streams?: (input: Record<string, unknown>) => boolean;
+  /** How the run must be opened, when that depends on the flags. */
+  accessFor?: (input: Record<string, unknown>) => Access;
   /** When the run is somewhere else than --run says (init). */
   runFrom?: (input: Record<string, unknown>) => string | undefined;
   after?: (output: unknown, input: Record<string, unknown>, io: Io) => void;

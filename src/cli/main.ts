@@ -69,7 +69,7 @@ async function runCommand(
   const parsed = streams ? null : command.op.input.safeParse(withoutExtras(command, input));
   if (parsed && !parsed.success) throw inputError(name, parsed.error.issues[0]);
   const settings = await findRun(command.runFrom?.(input) ?? (runFlag as string | undefined), io);
-  const { access } = command.op;
+  const access = command.accessFor?.(input) ?? command.op.access;
   const store = await io.open(settings.path, {
     ...(access === "create" ? { create: true } : {}),
     ...(access === "read" ? { readOnly: true } : {}),

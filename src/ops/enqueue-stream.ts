@@ -17,7 +17,7 @@ export async function enqueueStream(
     onProgress?: (result: BulkResult) => void;
   } = {},
 ): Promise<BulkResult> {
-  const position = { line: 0, lineOf: [] as number[] };
+  const position: Position = { line: 0, tasks: 0, lineOf: new Map() };
   try {
     return await store.enqueueMany(specsFrom(lines, position), options);
   } catch (error) {
@@ -25,9 +25,17 @@ export async function enqueueStream(
   }
 }
 
+/** Which line each of the last tasks came from; the store works on groups smaller than this. */
+interface Position {
+  line: number;
+  tasks: number;
+  lineOf: Map<number, number>;
+}
+const REMEMBERED = 1000;
+
 async function* specsFrom(
   lines: AsyncIterable<string>,
-  position: { line: number; lineOf: number[] },
+  position: Position,
 ): AsyncGenerator<TaskSpec> {
   for await (const text of lines) {
     position.line++;
@@ -37,7 +45,8 @@ async function* specsFrom(
         throw new VivError("INVALID", "the line is too long for a task.");
       }
       const spec = specFromObject(parseUserJson(text, "it"));
-      position.lineOf.push(position.line);
+      position.lineOf.delete(position.tasks - REMEMBERED);
+      position.lineOf.set(position.tasks++, position.line);
       yield spec;
     } catch (error) {
       if (!(error instanceof VivError)) throw error;
@@ -47,9 +56,9 @@ async function* specsFrom(
 }
 
 /** The store counts tasks; people count lines. */
-function withLine(error: unknown, lineOf: readonly number[]): unknown {
+function withLine(error: unknown, lineOf: ReadonlyMap<number, number>): unknown {
   if (!(error instanceof VivError) || typeof error.details.index !== "number") return error;
-  const line = lineOf[error.details.index];
+  const line = lineOf.get(error.details.index);
   const message = error.message.replace(/^task \d+: /, `line ${line}: `);
   return new VivError(error.code, message, { ...error.details, line }, { cause: error });
 }

@@ -1,7 +1,5 @@
 /** The part of the store's vocabulary that renderings of operations may know. */
 export type {
-  BulkResult,
-  Change,
   Counts,
   Store,
   TaskSummary,

@@ -10,6 +10,7 @@ interface Output {
 
 export const command: Command = {
   op: doctor,
+  accessFor: ({ fix }) => (fix ? "write" : "read"),
   examples: [
     ["viv doctor", "exit 1 when something is wrong"],
     ["viv doctor --fix", "repair it; nothing is deleted"],

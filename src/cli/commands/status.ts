@@ -17,6 +17,7 @@ const SHOWN = ["summary", "next_step", "next_task_id", "risk", "current_worker",
 
 export const command: Command = {
   op: status,
+  accessFor: (input) => (Object.keys(input).length > 0 ? "write" : "read"),
   examples: [
     ["viv status", ""],
     [

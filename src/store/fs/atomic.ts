@@ -44,6 +44,14 @@ export function translate(error: unknown, doing: string): unknown {
       { cause: error },
     );
   }
+  if (code === "EXDEV") {
+    return new VivError(
+      "RUN_INVALID",
+      `a folder of this run is a mount of its own (${doing}), and renames across mounts are not atomic; move the whole run onto one.`,
+      { errno: code },
+      { cause: error },
+    );
+  }
   return error;
 }
 
@@ -65,6 +73,11 @@ export function linkIfFree(from: string, to: string): boolean {
     return true;
   } catch (error) {
     if (errno(error) === "EEXIST") return false;
+    if (errno(error) === "EPERM" || errno(error) === "ENOTSUP") {
+      const message =
+        "this filesystem has no hard links; put the run on one that has (ext4, xfs, btrfs).";
+      throw new VivError("UNSUPPORTED", message, { path: to }, { cause: error });
+    }
     throw error;
   }
 }
