@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { createColors } from "picocolors";
-import { type Counts, openRun, type Reaped, type Store } from "../main.ts";
+import { type Counts, openRun, type Store } from "../main.ts";
 import { Reaper } from "../services/reaper.ts";
+import { tellStory } from "./demo-story.ts";
 import { DemoView } from "./demo-view.ts";
 
 /**
@@ -55,14 +56,12 @@ export async function demo(
   const color = createColors(isTerminal && !process.env.NO_COLOR && !args.includes("--no-color"));
   const view = new DemoView(process.stdout, color, isTerminal);
   const children = new Map<string, ChildProcess>();
-  const reaped: Reaped[] = [];
   const reaper = new Reaper(store, {
     everyMs: 250,
     onReaped: (report) => {
       for (const one of report.reaped) {
-        reaped.push(one);
         view.event(
-          `${color.green("recovered")} ${one.id} from ${one.worker}: its process is gone, so the task went back to ${one.to}/`,
+          `${color.green("recovered")} ${one.id}: ${one.worker} is gone, so it went back to ${one.to}/`,
         );
       }
     },
@@ -71,7 +70,7 @@ export async function demo(
     view.event(`a run in ${color.bold(path)}`);
     await enqueueAll(store);
     view.event(
-      `enqueued ${LINES.length} tasks of type ${color.cyan("count")}, and ${color.cyan("total")}, which waits for all of them`,
+      `enqueued ${LINES.length} tasks, and ${color.cyan("total")}, which waits for all of them`,
     );
     for (const name of WORKERS) {
       children.set(name, startWorker(workerProgram, path, name, quick ? 60 : 450));
@@ -86,7 +85,8 @@ export async function demo(
       return 130;
     }
     view.stop();
-    return await tell(store, path, { victim, reaped }, color);
+    const program = join(dirname(workerProgram), "viv.js");
+    return await tellStory({ store, path, victim, program, tasks: LINES.length + 1 }, color);
   } finally {
     await reaper.stop();
     for (const child of children.values()) child.kill("SIGTERM");
@@ -160,49 +160,4 @@ async function watchOver(
 
 function isOver(counts: Counts): boolean {
   return counts.waiting + counts.pending + counts.claimed === 0;
-}
-
-async function tell(
-  store: Store,
-  path: string,
-  story: { victim: { name: string; task: string } | null; reaped: readonly Reaped[] },
-  color: ReturnType<typeof createColors>,
-): Promise<number> {
-  const counts = await store.counts();
-  const { findings } = await store.doctor();
-  const lines = ["", color.bold("What happened")];
-  lines.push(
-    `  ${counts.done} of ${LINES.length + 1} tasks are done, each exactly once${counts.failed ? `; ${counts.failed} failed` : ""}.`,
-  );
-  if (story.victim) {
-    const attempts = await store.attemptsOf(story.victim.task);
-    const last = attempts.at(-1);
-    lines.push(
-      `  ${story.victim.name} was killed while it held ${story.victim.task}; ${last?.worker ?? "another"} did it in attempt ${last?.attempt ?? "?"}.`,
-    );
-  }
-  lines.push(
-    `  total waited for all ${LINES.length}, then ran: ${readFileSync(join(path, "artifacts/total.md"), "utf8").trim().split("\n").at(-1)}`,
-  );
-  lines.push(`  doctor: ${findings.length === 0 ? "healthy" : `${findings.length} findings`}`);
-  lines.push("", color.bold("Look at it (every state is a folder)"));
-  const tries: [string, string][] = [
-    [`ls ${path}/done`, "ownership is where a file lies"],
-    [`cat ${path}/artifacts/total.md`, "what the last task left"],
-    [`viv ls --run ${path}`, ""],
-    [
-      `viv show --run ${path} ${story.victim?.task ?? "total"}`,
-      "two attempts: one abandoned, one done",
-    ],
-    [`tail -3 ${path}/ledger/*.jsonl`, "everything that happened, one line each"],
-  ];
-  for (const [command, what] of tries)
-    lines.push(`  ${color.cyan(command)}${what ? color.dim(`    # ${what}`) : ""}`);
-  lines.push("", color.bold("Then make your own"));
-  lines.push(
-    `  ${color.cyan("viv init ./audit && viv enqueue --type hello --id t.1 && viv why t.1")}`,
-  );
-  lines.push(color.dim("  (without an installed viv: node dist/viv.js …, or npm link)"));
-  process.stdout.write(`${lines.join("\n")}\n`);
-  return counts.done === LINES.length + 1 && findings.length === 0 ? 0 : 1;
 }
