@@ -17,6 +17,16 @@ export function isTypeName(value: unknown): value is string {
   return typeof value === "string" && value.length <= MAX_NAME_LENGTH && TYPE.test(value);
 }
 
+/**
+ * For names that a folder listed: foreign workers and tasks may be called what we would refuse. A
+ * listed name has no slash, so it cannot lead out of its folder.
+ */
+export function isListedName(value: unknown): value is string {
+  return (
+    typeof value === "string" && value !== "" && !value.startsWith(".") && !value.includes("/")
+  );
+}
+
 export function assertName(kind: "task id" | "worker name" | "run id", value: unknown): string {
   if (isName(value)) return value;
   throw new VivError("INVALID", `${kind} ${describe(value)} ${reasonFor(value, "._-")}.`, {

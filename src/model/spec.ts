@@ -1,8 +1,9 @@
 import * as z from "zod";
 import { parseDuration, parseTime } from "./duration.ts";
 import { VivError } from "./errors.ts";
+import { assertDepth } from "./json.ts";
 import { assertName, assertTypeName, suggest } from "./names.ts";
-import { assertDepth, PRIORITIES, type Task } from "./task.ts";
+import { PRIORITIES, type Task } from "./task.ts";
 
 /** What a caller says about a new task. `id` is made up when it is left out. */
 export const taskSpec = z.strictObject({

@@ -1,4 +1,5 @@
 import { VivError } from "./errors.ts";
+import { assertDepth, MAX_JSON_DEPTH } from "./json.ts";
 import { isName } from "./names.ts";
 
 export const PRIORITIES = ["high", "normal", "low"] as const;
@@ -6,8 +7,6 @@ export type Priority = (typeof PRIORITIES)[number];
 
 /** A task file larger than this is refused: payloads are instructions, not data sets. */
 export const MAX_TASK_BYTES = 16 * 1024 * 1024;
-/** Deeper JSON than this breaks readers in other languages (Python gives up at about 1000). */
-export const MAX_JSON_DEPTH = 500;
 
 /**
  * A task as it lies on disk. The first nine keys are swarm-lib's; the optional ones are ours and
@@ -74,51 +73,4 @@ export function parseTask(text: string, id: string): Task {
     throw new VivError("CORRUPT", "depends_on is not a list of task ids");
   }
   return task;
-}
-
-/** Refuses JSON nested beyond MAX_JSON_DEPTH, looking at the text so that no parser recurses. */
-export function assertDepth(text: string): void {
-  let depth = 0;
-  let inString = false;
-  for (let i = 0; i < text.length; i++) {
-    const c = text.charCodeAt(i);
-    if (inString) {
-      if (c === 92) i++;
-      else if (c === 34) inString = false;
-    } else if (c === 34) inString = true;
-    else if (c === 123 || c === 91) {
-      if (++depth > MAX_JSON_DEPTH) {
-        throw new VivError("INVALID", `JSON is nested deeper than ${MAX_JSON_DEPTH} levels`);
-      }
-    } else if (c === 125 || c === 93) depth--;
-  }
-}
-
-/**
- * JSON as swarm-lib writes it (keys sorted, two spaces, ASCII only), so that a file we wrote and
- * one it wrote cannot be told apart. Own properties only: a payload key `__proto__` is a key.
- */
-export function canonicalJson(value: unknown, indent = ""): string {
-  if (typeof value === "string") return asciiJson(value);
-  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
-  const inner = `${indent}  `;
-  if (Array.isArray(value)) {
-    if (value.length === 0) return "[]";
-    return `[\n${value.map((v) => inner + canonicalJson(v, inner)).join(",\n")}\n${indent}]`;
-  }
-  const entries = Object.entries(value).filter(([, v]) => v !== undefined);
-  if (entries.length === 0) return "{}";
-  entries.sort(([a], [b]) => (a < b ? -1 : 1));
-  const body = entries.map(([k, v]) => `${inner}${asciiJson(k)}: ${canonicalJson(v, inner)}`);
-  return `{\n${body.join(",\n")}\n${indent}}`;
-}
-
-/** On one line, in ASCII: a character is a byte, and no byte is a line break. */
-export function asciiJson(value: unknown): string {
-  const text = JSON.stringify(value);
-  if (!/[\u007f-\uffff]/.test(text)) return text;
-  return text.replace(
-    /[\u007f-\uffff]/g,
-    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
 }

@@ -254,6 +254,8 @@ export interface Store {
 
   readStatus(): Promise<RunStatus | null>;
   writeStatus(update: CheckpointUpdate): Promise<RunStatus>;
+  /** Carries over what is done into status.json now, instead of before long. */
+  flushStatus(): Promise<void>;
   /** Starts status.json afresh, as swarm-lib's status-init does. */
   initStatus(runId: string, update: CheckpointUpdate): Promise<RunStatus>;
 

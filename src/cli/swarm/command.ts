@@ -22,6 +22,7 @@ export interface SwarmStore {
   sweep(): Promise<unknown>;
   initStatus(runId: string, update: CheckpointUpdate): Promise<unknown>;
   writeStatus(update: CheckpointUpdate): Promise<unknown>;
+  flushStatus(): Promise<void>;
   close(): Promise<void>;
 }
 

@@ -28,9 +28,13 @@ function claimPath(values: Values, around: Surroundings): string {
 }
 
 /** A failure obeys the task's max_attempts; a task of swarm-lib has none and goes to failed/. */
-function end(values: Values, store: SwarmStore): Promise<{ to: string }> {
+async function end(values: Values, store: SwarmStore): Promise<void> {
   const ref = { id: values.text("--task-id"), worker: values.text("--worker-id") };
-  return values.has("--success") ? store.complete(ref) : store.fail(ref);
+  if (!values.has("--success")) await store.fail(ref);
+  else {
+    await store.complete(ref);
+    await store.flushStatus();
+  }
 }
 
 function report(around: Surroundings, sentence: string): number {

@@ -2,9 +2,10 @@ import { type Stats, writeFileSync } from "node:fs";
 import { isVivError } from "../../model/errors.ts";
 import { isName } from "../../model/names.ts";
 import { MAX_TASK_BYTES, parseTask, type Task } from "../../model/task.ts";
-import { linkIfFree, namesIn, readRegular, statIfThere } from "./atomic.ts";
+import { namesIn, readRegular, statIfThere } from "./atomic.ts";
 import { attemptNumber, readHistory } from "./attempts.ts";
 import { addDependent, dependentsOf } from "./dependents.ts";
+import { reserveId } from "./ids.ts";
 import type { LaneReader } from "./lanes.ts";
 import { fileOf, idOf } from "./layout.ts";
 import { unmetOf } from "./promote.ts";
@@ -81,16 +82,17 @@ function firstComeFirst(a: Stranger, b: Stranger): number {
 }
 
 function examine(run: FsRun, path: string, id: string | null): Stranger | "unripe" | null {
-  if (id === null || !isName(id)) {
-    const why = id === null ? "its name does not end in .json" : "its name is not a task id";
-    quarantine(run, path, `not a task: ${why}`);
+  if (id === null) {
+    quarantine(run, path, "not a task: its name does not end in .json");
     return null;
   }
   try {
     const file = readRegular(path, MAX_TASK_BYTES);
     if (file === null) return null;
     try {
-      return { task: parseTask(file.text, id), stats: file.stats };
+      const task = parseTask(file.text, id);
+      // A sound task under an id that ours could not have: its own kind may take it. Doctor tells.
+      return isName(id) ? { task, stats: file.stats } : null;
     } catch (error) {
       if (Date.now() - file.stats.mtimeMs < GRACE_MS) return "unripe";
       throw error;
@@ -110,9 +112,7 @@ function offer(run: FsRun, { task, stats }: Stranger): boolean {
     }
   }
   if (unmet.length > 0 && unmetOf(run, task).length > 0) return false;
-  // From now on its id is taken for our enqueue as well.
-  const path = fileOf(run.paths.state.pending, task.task_id);
-  if (statIfThere(path)?.ino === stats.ino) linkIfFree(path, fileOf(run.paths.ids, task.task_id));
+  reserveId(run, task.task_id, fileOf(run.paths.state.pending, task.task_id));
   run.lanes.offer(task, stats, attemptNumber(readHistory(run, task.task_id)));
   record(run, { event: "adopted", task: task.task_id, type: task.task_type, to: "pending" });
   return true;

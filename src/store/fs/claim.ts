@@ -10,7 +10,7 @@ import { writeHeartbeat } from "./heartbeat.ts";
 import { type Candidate, LaneReader, stampOf } from "./lanes.ts";
 import { fileOf } from "./layout.ts";
 import { workerFolder } from "./open.ts";
-import { noteReasons, promoteDue, unmetOf } from "./promote.ts";
+import { noteReasons, promoteDue, promoteMetIfDue, unmetOf } from "./promote.ts";
 import { quarantine } from "./quarantine.ts";
 import { assertNameFree } from "./register.ts";
 import { type FsRun, recordClaim } from "./run.ts";
@@ -41,8 +41,9 @@ export function claimTasks(run: FsRun, request: ClaimRequest): Claim[] {
       }
       if (claims.length > 0) break;
     }
-    // The lanes are empty: what else lies in pending/ is foreign, or was cut off from its line.
-    if (claims.length === 0 && adopt(run, reader) > 0) {
+    // The lanes are empty. What foreign workers finished may have unblocked others; what else lies
+    // in pending/ is foreign itself, or was cut off from its line.
+    if (claims.length === 0 && promoteMetIfDue(run) + adopt(run, reader) > 0) {
       for (;;) {
         const claim = claims.length < max ? claimNext(run, worker, reader, true) : null;
         if (claim === null) break;

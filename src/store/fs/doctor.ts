@@ -37,8 +37,8 @@ export function examineRun(run: FsRun, fix: boolean): DoctorReport {
     checkTemporaries(examination);
     const places = checkPlaces(examination);
     checkWorkers(examination);
-    checkIndexes(examination, places);
-    checkLedger(examination);
+    const ours = checkLedger(examination);
+    checkIndexes(examination, places, ours);
     checkStatus(examination);
   } catch (error) {
     throw translate(error, "examining the run");

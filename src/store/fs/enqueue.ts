@@ -1,16 +1,9 @@
 import { closeSync, fdatasync, fstatSync, openSync, type Stats } from "node:fs";
 import { promisify } from "node:util";
 import { VivError } from "../../model/errors.ts";
+import { assertDepth, canonicalJson, MAX_JSON_DEPTH } from "../../model/json.ts";
 import { type TaskSpec, taskFromSpec } from "../../model/spec.ts";
-import {
-  assertDepth,
-  canonicalJson,
-  MAX_JSON_DEPTH,
-  MAX_TASK_BYTES,
-  type Priority,
-  priorityOf,
-  type Task,
-} from "../../model/task.ts";
+import { MAX_TASK_BYTES, type Priority, priorityOf, type Task } from "../../model/task.ts";
 import type { BulkResult, Durability, Enqueued, EnqueueOptions } from "../store.ts";
 import {
   linkIfFree,

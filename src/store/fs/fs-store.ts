@@ -12,7 +12,7 @@ import { enqueueMany, enqueueOne } from "./enqueue.ts";
 import { completeTask, failTask, releaseTask } from "./finish.ts";
 import { writeHeartbeat } from "./heartbeat.ts";
 import { readLog } from "./log.ts";
-import { projectAtClose } from "./project.ts";
+import { project, projectAtClose } from "./project.ts";
 import {
   attemptsOf,
   countTasks,
@@ -151,6 +151,10 @@ export class FsStore implements S.Store {
 
   async writeStatus(update: CheckpointUpdate): Promise<RunStatus> {
     return updateStatus(this.#run, update);
+  }
+
+  async flushStatus(): Promise<void> {
+    project(this.#run);
   }
 
   async initStatus(runId: string, update: CheckpointUpdate): Promise<RunStatus> {

@@ -9,7 +9,9 @@ import {
   writeFileSync,
   writeSync,
 } from "node:fs";
-import { asciiJson, PRIORITIES, type Priority, priorityOf, type Task } from "../../model/task.ts";
+import { asciiJson } from "../../model/json.ts";
+import { isName } from "../../model/names.ts";
+import { PRIORITIES, type Priority, priorityOf, type Task } from "../../model/task.ts";
 import { completeLines, errno } from "./atomic.ts";
 
 /**
@@ -73,7 +75,8 @@ export class LaneWriter {
 
   /** Tells claimers about a task that lies in pending/. */
   offer(task: Task, stats: Stats | undefined, attempt: number): void {
-    this.append(priorityOf(task), [laneEntry(task, stats, attempt)]);
+    // A foreign id that ours could not be stays for the workers of its own kind.
+    if (isName(task.task_id)) this.append(priorityOf(task), [laneEntry(task, stats, attempt)]);
   }
 
   append(priority: Priority, entries: readonly LaneEntry[]): void {

@@ -10,7 +10,7 @@ import { LaneWriter } from "./lanes.ts";
 import { foldersOf, type Paths, pathsOf } from "./layout.ts";
 import { LedgerWriter } from "./ledger.ts";
 import { type FsRun, newMemo } from "./run.ts";
-import { createStatus, readStatusFile } from "./status.ts";
+import { createStatus, readStatusLeniently } from "./status.ts";
 
 export interface OpenOptions {
   /** Make the run when there is none (default false: a typo must not make a new, empty run). */
@@ -38,7 +38,7 @@ export function openFsRun(path: string, machine: Machine, options: OpenOptions =
   }
   if (!options.readOnly) makeFolders(paths);
   checkFolders(paths);
-  const status = readStatusFile(paths);
+  const status = readStatusLeniently(paths);
   const runId = status?.run_id ?? options.runId ?? runIdFromFolder(root);
   const run: FsRun = {
     paths,

@@ -3,6 +3,7 @@ import { isName } from "../../model/names.ts";
 import { completeLines, readRegular, replaceFile, statIfThere } from "./atomic.ts";
 import { fileOf } from "./layout.ts";
 import { LEDGER_START, type LedgerPosition, ledgerFiles } from "./ledger.ts";
+import { lookOnce } from "./locate.ts";
 import { type FsRun, temporaryPath } from "./run.ts";
 import { readStatusFile, withStatusLock, writeStatusFile } from "./status.ts";
 
@@ -16,8 +17,11 @@ interface Projection extends LedgerPosition {
   open: string[];
 }
 
-/** Rewriting a small status.json at every turn is cheap, and foreign workers see it at once. */
-const SMALL = 256 * 1024;
+/**
+ * Rewriting status.json at the end of every command lets foreign workers see it at once. Only in a
+ * run with over a hundred thousand done, commands in a tight loop share the cost.
+ */
+const LARGE = 4 * 1024 * 1024;
 
 export function projectSoon(run: FsRun): void {
   run.memo.projectionDue = true;
@@ -31,7 +35,7 @@ export function projectAtClose(run: FsRun): void {
   const stats = statIfThere(run.paths.status);
   if (!stats) return;
   const recently = Date.now() - stats.mtimeMs < 1000;
-  if (stats.size > SMALL && recently && run.memo.registered.size === 0) return;
+  if (stats.size > LARGE && recently && run.memo.registered.size === 0) return;
   project(run);
 }
 
@@ -88,7 +92,7 @@ function collect(
   const open: string[] = [];
   for (const id of candidates) {
     if (existsSync(fileOf(run.paths.state.done, id))) ids.push(id);
-    else if (existsSync(fileOf(run.paths.ids, id))) open.push(id);
+    else if (existsSync(fileOf(run.paths.ids, id)) || lookOnce(run, id) !== null) open.push(id);
   }
   return { ids, open: open.slice(-1000), end };
 }

@@ -2,11 +2,12 @@ import { existsSync, type Stats } from "node:fs";
 import { isVivError } from "../../model/errors.ts";
 import { isName } from "../../model/names.ts";
 import { MAX_TASK_BYTES, parseTask, type Task } from "../../model/task.ts";
-import { readRegular, renameIfThere, syncFolder } from "./atomic.ts";
+import { namesIn, readRegular, renameIfThere, syncFolder } from "./atomic.ts";
 import { attemptNumber, readHistory, restsUntil } from "./attempts.ts";
 import { completedTasks } from "./completed.ts";
 import { addDependent, dependentsOf, forgetDependents, hasDependents } from "./dependents.ts";
 import { addDue, dueBy } from "./due.ts";
+import { reserveId } from "./ids.ts";
 import { fileOf } from "./layout.ts";
 import { isMet } from "./locate.ts";
 import { quarantine } from "./quarantine.ts";
@@ -63,6 +64,7 @@ function offerForeign(run: FsRun, id: string): boolean {
   const found = readWaiting(run, path, id);
   if (found === null || found.task.depends_on.length === 0) return false;
   if (unmetOf(run, found.task).length > 0) return false;
+  reserveId(run, id, path);
   run.lanes.offer(found.task, found.stats, nextAttempt(run, id));
   return true;
 }
@@ -94,6 +96,26 @@ export function promoteDependents(run: FsRun, id: string): number {
 export function noteReasons(run: FsRun, task: Task, unmet: readonly string[], at: number): void {
   for (const dependency of unmet) addDependent(run, dependency, task.task_id);
   if (at > 0) addDue(run, task.task_id, at);
+}
+
+/** Every task somebody waits for, if it is done by now. */
+export function promoteMet(run: FsRun): number {
+  const begin = performance.now();
+  let promoted = 0;
+  for (const id of namesIn(run.paths.dependents)) {
+    if (existsSync(fileOf(run.paths.state.done, id)) || completedTasks(run).has(id)) {
+      promoted += promoteDependents(run, id);
+    }
+  }
+  run.memo.metAt = performance.now();
+  run.memo.metCost = run.memo.metAt - begin;
+  return promoted;
+}
+
+/** The same, unless that was done so recently that doing it again would cost more than it gives. */
+export function promoteMetIfDue(run: FsRun): number {
+  const restsFor = run.memo.metAt + 20 * run.memo.metCost - performance.now();
+  return restsFor > 0 ? 0 : promoteMet(run);
 }
 
 /** For a waiting task whose notes may be missing: writes them again, then promotes if it can. */

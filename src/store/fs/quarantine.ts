@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { basename, relative } from "node:path";
-import { canonicalJson } from "../../model/task.ts";
+import { canonicalJson } from "../../model/json.ts";
 import { errno, renameIfThere, translate, unlinkIfThere, writeNew } from "./atomic.ts";
 import { type FsRun, nowIso, record } from "./run.ts";
 

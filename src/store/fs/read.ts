@@ -3,7 +3,7 @@ import type { AttemptRecord } from "../../model/attempt.ts";
 import { isAttempt } from "../../model/attempt.ts";
 import { isVivError } from "../../model/errors.ts";
 import type { LedgerLine } from "../../model/ledger.ts";
-import { assertName, isName } from "../../model/names.ts";
+import { assertName, isListedName, isName } from "../../model/names.ts";
 import { TASK_STATES, type TaskState } from "../../model/states.ts";
 import { MAX_TASK_BYTES, parseTask, priorityOf, type Task } from "../../model/task.ts";
 import type {
@@ -102,7 +102,7 @@ export function attemptsOf(run: FsRun, id: string): AttemptRecord[] {
 function foldersFor(run: FsRun, state: TaskState): { folder: string; worker?: string }[] {
   if (state !== "claimed") return [{ folder: run.paths.state[state] }];
   return namesIn(run.paths.state.claimed)
-    .filter(isName)
+    .filter(isListedName)
     .map((worker) => ({ folder: `${run.paths.state.claimed}/${worker}`, worker }));
 }
 
@@ -116,7 +116,7 @@ function* idsIn(folder: string): Generator<string> {
   try {
     for (let entry = handle.readSync(); entry !== null; entry = handle.readSync()) {
       const id = idOf(entry.name);
-      if (id !== null && isName(id)) yield id;
+      if (isListedName(id)) yield id;
     }
   } finally {
     handle.closeSync();
@@ -161,7 +161,7 @@ export function countTasks(run: FsRun): Counts {
 
 export function viewWorkers(run: FsRun): WorkerView[] {
   const registered = namesIn(run.paths.workers).map(idOf).filter(isName);
-  const names = new Set([...namesIn(run.paths.state.claimed).filter(isName), ...registered]);
+  const names = new Set([...namesIn(run.paths.state.claimed).filter(isListedName), ...registered]);
   return [...names].sort().map((name) => {
     const claims = claimsOf(run, name);
     const signs = vitalSigns(run, name, claims);

@@ -1,4 +1,4 @@
-import { isName } from "../../model/names.ts";
+import { isListedName } from "../../model/names.ts";
 import { judgeWorker } from "../../policy/liveness.ts";
 import type { ReapOptions, ReapReport } from "../store.ts";
 import { namesIn, translate } from "./atomic.ts";
@@ -18,7 +18,7 @@ export function reapClaims(run: FsRun, options: ReapOptions): ReapReport {
   const report: ReapReport = { reaped: [], live: [], skipped: [] };
   try {
     for (const worker of namesIn(run.paths.state.claimed).sort()) {
-      if (!isName(worker)) continue;
+      if (!isListedName(worker)) continue;
       const claims = claimsOf(run, worker);
       const signs = vitalSigns(run, worker, claims);
       if (claims.length === 0) {

@@ -1,8 +1,8 @@
 import { rmdirSync } from "node:fs";
 import type { ProcessIdentity } from "../../model/clock.ts";
 import { VivError } from "../../model/errors.ts";
+import { canonicalJson } from "../../model/json.ts";
 import { assertName } from "../../model/names.ts";
-import { canonicalJson } from "../../model/task.ts";
 import type { Registration } from "../store.ts";
 import { errno, readRegular, replaceFile, translate, unlinkIfThere } from "./atomic.ts";
 import { readHeartbeat, writeHeartbeat } from "./heartbeat.ts";

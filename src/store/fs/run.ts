@@ -33,8 +33,8 @@ export interface Memo {
   adoptCost: number;
   /** Change time of pending/ when adopt last looked at all of it, for each reader. */
   pendingSeen: Map<LaneReader, number>;
-  sweptAt: number;
-  sweepCost: number;
+  metAt: number;
+  metCost: number;
   completedSeen: { key: string; ids: Set<string> } | null;
   projectedAt: number;
   projectCost: number;
@@ -61,8 +61,8 @@ export function newMemo(): Memo {
     adoptedAt: Number.NEGATIVE_INFINITY,
     adoptCost: 0,
     pendingSeen: new Map(),
-    sweptAt: Number.NEGATIVE_INFINITY,
-    sweepCost: 0,
+    metAt: Number.NEGATIVE_INFINITY,
+    metCost: 0,
     completedSeen: null,
     projectedAt: performance.now(),
     projectCost: 0,

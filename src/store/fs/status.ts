@@ -1,11 +1,11 @@
-import { VivError } from "../../model/errors.ts";
+import { isVivError, VivError } from "../../model/errors.ts";
+import { canonicalJson, parseExactly } from "../../model/json.ts";
 import {
   type Checkpoint,
   type CheckpointUpdate,
   type RunStatus,
   SCHEMA_VERSION,
 } from "../../model/status.ts";
-import { canonicalJson } from "../../model/task.ts";
 import {
   linkIfFree,
   readRegular,
@@ -27,7 +27,7 @@ export function readStatusFile(paths: Paths): RunStatus | null {
   if (file === null) return null;
   let raw: unknown;
   try {
-    raw = JSON.parse(file.text);
+    raw = parseExactly(file.text);
   } catch (cause) {
     throw new VivError(
       "CORRUPT",
@@ -56,6 +56,16 @@ export function readStatusFile(paths: Paths): RunStatus | null {
     checkpoint: { ...emptyCheckpoint(), ...checkpoint },
     metadata: status.metadata ?? {},
   };
+}
+
+/** The same where a broken status.json must not stand in the way: doctor reports and repairs it. */
+export function readStatusLeniently(paths: Paths): RunStatus | null {
+  try {
+    return readStatusFile(paths);
+  } catch (error) {
+    if (isVivError(error, "CORRUPT")) return null;
+    throw error;
+  }
 }
 
 function emptyCheckpoint(): Checkpoint {

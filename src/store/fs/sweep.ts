@@ -3,11 +3,9 @@ import type { SweepReport } from "../store.ts";
 import { adopt } from "./adopt.ts";
 import { namesIn, statIfThere, translate } from "./atomic.ts";
 import { readerFor } from "./claim.ts";
-import { completedTasks } from "./completed.ts";
 import { finishPublish } from "./enqueue.ts";
-import { fileOf } from "./layout.ts";
 import { notProjectedYet, project } from "./project.ts";
-import { promoteDependents, promoteDue } from "./promote.ts";
+import { promoteDue, promoteMet } from "./promote.ts";
 import type { FsRun } from "./run.ts";
 
 /** A temporary file of this age belongs to nobody who is still writing it. */
@@ -19,28 +17,14 @@ export const STALE_TEMPORARY_MS = 10_000;
  */
 export function sweepRun(run: FsRun): SweepReport {
   try {
-    const begin = performance.now();
     const recovered = finishPublications(run);
     const promoted = promoteDue(run, true) + promoteMet(run);
     const adopted = adopt(run, readerFor(run, null));
     if (existsSync(run.paths.status) && notProjectedYet(run).length > 0) project(run);
-    run.memo.sweptAt = performance.now();
-    run.memo.sweepCost = run.memo.sweptAt - begin;
     return { promoted, adopted, recovered };
   } catch (error) {
     throw translate(error, "sweeping");
   }
-}
-
-/** Every task somebody waits for, if it is done by now. */
-export function promoteMet(run: FsRun): number {
-  let promoted = 0;
-  for (const id of namesIn(run.paths.dependents)) {
-    if (existsSync(fileOf(run.paths.state.done, id)) || completedTasks(run).has(id)) {
-      promoted += promoteDependents(run, id);
-    }
-  }
-  return promoted;
 }
 
 function finishPublications(run: FsRun): number {

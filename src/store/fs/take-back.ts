@@ -1,6 +1,6 @@
 import { isVivError } from "../../model/errors.ts";
 import type { LedgerLine } from "../../model/ledger.ts";
-import { isName } from "../../model/names.ts";
+import { isListedName } from "../../model/names.ts";
 import { afterAbandonment } from "../../policy/retry.ts";
 import type { ReapReport } from "../store.ts";
 import { namesIn, statIfThere, tokenOf } from "./atomic.ts";
@@ -25,7 +25,7 @@ export function claimsOf(run: FsRun, worker: string): ClaimFile[] {
   if (!statIfThere(folder)?.isDirectory()) return claims;
   for (const name of namesIn(folder)) {
     const id = idOf(name);
-    if (id === null || !isName(id)) continue;
+    if (!isListedName(id)) continue;
     const path = `${folder}/${name}`;
     const stats = statIfThere(path);
     if (stats?.isFile()) claims.push({ id, path, token: tokenOf(stats), claimedAt: stats.ctimeMs });

@@ -6,9 +6,8 @@ import { readerFor } from "./claim.ts";
 import { nextDue } from "./due.ts";
 import type { LaneReader } from "./lanes.ts";
 import { fileOf, idOf } from "./layout.ts";
-import { promoteDependents, promoteDue } from "./promote.ts";
+import { promoteDependents, promoteDue, promoteMet } from "./promote.ts";
 import type { FsRun } from "./run.ts";
-import { promoteMet } from "./sweep.ts";
 
 /**
  * Sleeping until there may be work. Woken by: a line on a lane (our enqueue), a name in pending/

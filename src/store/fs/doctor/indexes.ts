@@ -2,11 +2,12 @@ import { isVivError } from "../../../model/errors.ts";
 import { isName } from "../../../model/names.ts";
 import { MAX_TASK_BYTES, parseTask, type Task } from "../../../model/task.ts";
 import { adopt } from "../adopt.ts";
-import { linkIfFree, namesIn, readRegular, statIfThere } from "../atomic.ts";
+import { namesIn, readRegular, statIfThere } from "../atomic.ts";
 import { findCycle } from "../cycle.ts";
 import { dependentsOf } from "../dependents.ts";
 import type { Examination } from "../doctor.ts";
 import { nextDue } from "../due.ts";
+import { reserveId } from "../ids.ts";
 import { LaneReader } from "../lanes.ts";
 import { fileOf, idOf } from "../layout.ts";
 import { locate } from "../locate.ts";
@@ -15,16 +16,21 @@ import { quarantine } from "../quarantine.ts";
 import type { Places } from "./places.ts";
 
 /** What is derived, against what is there. */
-export function checkIndexes(examination: Examination, places: Places): void {
-  checkIds(examination, places);
+export function checkIndexes(
+  examination: Examination,
+  places: Places,
+  ours: ReadonlySet<string>,
+): void {
+  checkIds(examination, places, ours);
   checkLanes(examination, places);
   checkWaiting(examination, places);
   checkVanished(examination, places);
 }
 
-function checkIds({ run, find }: Examination, places: Places): void {
+/** A task that only foreigners ever touched has no entry, and needs none. */
+function checkIds({ run, find }: Examination, places: Places, ours: ReadonlySet<string>): void {
   const known = new Set(namesIn(run.paths.ids).map(idOf));
-  const missing = [...places].filter(([id]) => !known.has(id));
+  const missing = [...places].filter(([id]) => !known.has(id) && ours.has(id));
   if (missing.length === 0) return;
   find(
     {
@@ -35,7 +41,7 @@ function checkIds({ run, find }: Examination, places: Places): void {
     },
     () => {
       for (const [id, [place]] of missing) {
-        if (place && statIfThere(place.path)) linkIfFree(place.path, fileOf(run.paths.ids, id));
+        if (place) reserveId(run, id, place.path);
       }
       return true;
     },

@@ -4,8 +4,12 @@ import { appendHistory, readHistory } from "../attempts.ts";
 import type { Examination } from "../doctor.ts";
 import { readLedger } from "../ledger.ts";
 
-/** The attempt log is a digest of the ledger: what is missing there is copied over again. */
-export function checkLedger({ run, checked, find }: Examination): void {
+/**
+ * The attempt log is a digest of the ledger: what is missing there is copied over again. Returns
+ * the ids that were enqueued by us.
+ */
+export function checkLedger({ run, checked, find }: Examination): Set<string> {
+  const ours = new Set<string>();
   const torn = new Map<string, number>();
   const ended = new Map<string, AttemptRecord[]>();
   for (const { line } of readLedger(run.paths.ledger, undefined, (file) =>
@@ -13,6 +17,7 @@ export function checkLedger({ run, checked, find }: Examination): void {
   )) {
     checked.ledger = (checked.ledger ?? 0) + 1;
     const { task, token, outcome, to } = line;
+    if (line.event === "enqueued" && isName(task)) ours.add(task);
     if (!isName(task) || token === undefined) continue;
     if (line.event === "void") {
       ended.set(
@@ -63,4 +68,5 @@ export function checkLedger({ run, checked, find }: Examination): void {
       },
     );
   }
+  return ours;
 }

@@ -1,5 +1,5 @@
 import { isVivError } from "../../../model/errors.ts";
-import { isName } from "../../../model/names.ts";
+import { isListedName, isName } from "../../../model/names.ts";
 import { TASK_STATES, type TaskState } from "../../../model/states.ts";
 import { MAX_TASK_BYTES, parseTask } from "../../../model/task.ts";
 import { namesIn, readRegular, statIfThere } from "../atomic.ts";
@@ -22,7 +22,7 @@ export function checkPlaces(examination: Examination): Places {
     if (state === "claimed") {
       for (const worker of namesIn(folder)) {
         const path = `${folder}/${worker}`;
-        if (isName(worker) && statIfThere(path)?.isDirectory()) {
+        if (isListedName(worker) && statIfThere(path)?.isDirectory()) {
           checkFolder(examination, places, state, path);
         } else if (worker !== ".lock") {
           reportForeign(examination, path, "only workers' folders belong in claimed/");

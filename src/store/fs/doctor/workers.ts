@@ -1,5 +1,5 @@
 import { utimesSync } from "node:fs";
-import { isName } from "../../../model/names.ts";
+import { isListedName } from "../../../model/names.ts";
 import { judgeWorker } from "../../../policy/liveness.ts";
 import { namesIn, statIfThere } from "../atomic.ts";
 import type { Examination } from "../doctor.ts";
@@ -9,7 +9,10 @@ import { claimsOf, recordedEndings } from "../take-back.ts";
 
 export function checkWorkers({ run, checked, find }: Examination): void {
   for (const worker of namesIn(run.paths.state.claimed)) {
-    if (!isName(worker) || !statIfThere(`${run.paths.state.claimed}/${worker}`)?.isDirectory()) {
+    if (
+      !isListedName(worker) ||
+      !statIfThere(`${run.paths.state.claimed}/${worker}`)?.isDirectory()
+    ) {
       continue;
     }
     checked.workers = (checked.workers ?? 0) + 1;

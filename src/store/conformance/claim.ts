@@ -1,0 +1,79 @@
+import { describe, expect, test } from "vitest";
+import { claimOne, idsOf, type MakeHarness, refOf, refused, useRun } from "./harness.ts";
+
+export function claimSuite(make: MakeHarness): void {
+  describe("claim", () => {
+    const run = useRun(make);
+
+    test("a claim names its task, worker, token and attempt, and show agrees", async () => {
+      const store = await run().open();
+      await store.enqueue({ id: "a", type: "t" });
+      const claim = await claimOne(store, "w1");
+      expect(claim).toMatchObject({ worker: "w1", attempt: 1, task: { task_id: "a" } });
+      expect(claim.token).not.toBe("");
+      const view = await store.show("a");
+      expect(view).toMatchObject({ state: "claimed", worker: "w1", token: claim.token });
+      expect(await store.counts()).toMatchObject({ pending: 0, claimed: 1 });
+    });
+
+    test("nothing to claim is no error", async () => {
+      const store = await run().open();
+      expect(await store.claim({ worker: "w" })).toEqual([]);
+      await store.enqueue({ id: "a", type: "t" });
+      expect(await store.claim({ worker: "w", types: ["other"] })).toEqual([]);
+      expect(await store.claim({ worker: "w", types: [] })).toHaveLength(1);
+    });
+
+    test("what waits, is in review, done or failed is not claimed", async () => {
+      const store = await run().open();
+      await store.enqueue({ id: "r", type: "t", review: true });
+      await store.complete(refOf(await claimOne(store)));
+      await store.enqueue({ id: "f", type: "t" });
+      await store.fail(refOf(await claimOne(store)));
+      await store.enqueue({ id: "d", type: "t" });
+      await store.complete(refOf(await claimOne(store)));
+      await store.enqueue({ id: "w", type: "t", depends_on: ["f"] });
+      await store.enqueue({ id: "n", type: "t", not_before: "+1h" });
+      expect(await store.claim({ worker: "w", max: 10 })).toEqual([]);
+    });
+
+    test("a bad request is refused and takes nothing", async () => {
+      const store = await run().open();
+      await store.enqueue({ id: "a", type: "t" });
+      for (const worker of ["", ".w", "a/b", "../w", "x".repeat(129), "a\nb", "a\0b"]) {
+        await refused(store.claim({ worker }), "INVALID");
+      }
+      for (const max of [0, -1, 1.5, Number.NaN]) {
+        await refused(store.claim({ worker: "w", max }), "INVALID");
+      }
+      expect(await store.counts()).toMatchObject({ pending: 1, claimed: 0 });
+    });
+
+    test("each claim of a task has another token and a higher attempt", async () => {
+      const store = await run().open({ durability: "fast" });
+      await store.enqueue({ id: "a", type: "t" });
+      const tokens = new Set<string>();
+      for (let n = 1; n <= 20; n++) {
+        const claim = await claimOne(store);
+        expect(claim.attempt).toBe(n);
+        tokens.add(claim.token);
+        await store.release(refOf(claim));
+      }
+      expect(tokens.size).toBe(20);
+    });
+
+    test("one-shot commands share a name, one after the other and at once", async () => {
+      const first = await run().open();
+      const second = await run().open();
+      for (const id of ["a", "b", "c"]) await first.enqueue({ id, type: "t" });
+      expect(idsOf(await first.claim({ worker: "shell" }))).toEqual(["a"]);
+      expect(idsOf(await second.claim({ worker: "shell" }))).toEqual(["b"]);
+      await first.close();
+      const third = await run().open();
+      expect(idsOf(await third.claim({ worker: "shell" }))).toEqual(["c"]);
+      // Whoever finishes need not be the process that claimed, nor know the token.
+      for (const id of ["a", "b", "c"]) await third.complete({ id, worker: "shell" });
+      expect(await third.counts()).toMatchObject({ done: 3 });
+    });
+  });
+}

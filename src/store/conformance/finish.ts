@@ -1,0 +1,112 @@
+import { describe, expect, test } from "vitest";
+import { claimOne, type MakeHarness, refOf, refused, stateOf, useRun } from "./harness.ts";
+
+export function finishSuite(make: MakeHarness): void {
+  describe("finish", () => {
+    const run = useRun(make);
+
+    test("complete: done", async () => {
+      const store = await run().open();
+      await store.enqueue({ id: "a", type: "t" });
+      const claim = await claimOne(store);
+      expect(await store.complete(refOf(claim), { note: "well" })).toEqual({
+        id: "a",
+        from: "claimed",
+        to: "done",
+        attempt: 1,
+      });
+      expect(await store.show("a")).toMatchObject({ state: "done" });
+      expect(await store.attemptsOf("a")).toMatchObject([
+        { attempt: 1, worker: "w", token: claim.token, outcome: "done", to: "done", note: "well" },
+      ]);
+    });
+
+    test("complete with review: a person must approve it first", async () => {
+      const store = await run().open();
+      await store.enqueue({ id: "a", type: "t", review: true });
+      const claim = await claimOne(store);
+      expect(await store.complete(refOf(claim))).toMatchObject({ to: "review", attempt: 1 });
+      expect(await stateOf(store, "a")).toBe("review");
+      expect(await store.attemptsOf("a")).toMatchObject([{ outcome: "done", to: "review" }]);
+    });
+
+    test("complete with review, by another process than the one that claimed", async () => {
+      const store = await run().open();
+      await store.enqueue({ id: "a", type: "t", review: true });
+      const claim = await claimOne(store);
+      const other = await run().open();
+      expect(await other.complete(refOf(claim))).toMatchObject({ to: "review" });
+    });
+
+    test("fail: failed, with the note and the fingerprint", async () => {
+      const store = await run().open();
+      await store.enqueue({ id: "a", type: "t" });
+      const report = { note: "boom", fingerprint: "f1" };
+      expect(await store.fail(refOf(await claimOne(store)), report)).toEqual({
+        id: "a",
+        from: "claimed",
+        to: "failed",
+        attempt: 1,
+      });
+      expect(await store.attemptsOf("a")).toMatchObject([
+        { outcome: "failed", to: "failed", note: "boom", fingerprint: "f1" },
+      ]);
+    });
+
+    test("fail for good, whatever max_attempts says", async () => {
+      const store = await run().open();
+      await store.enqueue({ id: "a", type: "t", max_attempts: 9 });
+      const claim = await claimOne(store);
+      expect(await store.fail(refOf(claim), { final: true })).toMatchObject({ to: "failed" });
+    });
+
+    test("release: pending again, untouched, and it does not count", async () => {
+      const store = await run().open();
+      await store.enqueue({ id: "a", type: "t" });
+      const released = await store.release(refOf(await claimOne(store)), { note: "not mine" });
+      expect(released).toMatchObject({ from: "claimed", to: "pending", attempt: 1 });
+      const again = await claimOne(store, "w2");
+      expect(again.attempt).toBe(2);
+      expect((await store.show("a"))?.history).toMatchObject([
+        { attempt: 1, outcome: "released", note: "not mine" },
+      ]);
+      expect(await store.fail(refOf(again))).toMatchObject({ to: "failed", attempt: 2 });
+    });
+
+    test("a finished task stays finished", async () => {
+      const store = await run().open();
+      await store.enqueue({ id: "a", type: "t" });
+      const ref = refOf(await claimOne(store));
+      await store.complete(ref);
+      for (const again of [ref, { id: "a", worker: "w" }]) {
+        expect(await refused(store.complete(again), "CLAIM_LOST")).toMatchObject({ state: "done" });
+        await refused(store.fail(again), "CLAIM_LOST");
+        await refused(store.release(again), "CLAIM_LOST");
+      }
+      expect(await stateOf(store, "a")).toBe("done");
+      expect(await store.attemptsOf("a")).toHaveLength(1);
+    });
+
+    test("what is not claimed cannot be finished", async () => {
+      const store = await run().open();
+      await store.enqueue({ id: "p", type: "t" });
+      await store.enqueue({ id: "w", type: "t", depends_on: ["p"] });
+      for (const id of ["p", "w", "nobody-knows-it"]) {
+        await refused(store.complete({ id, worker: "w" }), "CLAIM_LOST");
+        await refused(store.fail({ id, worker: "w" }), "CLAIM_LOST");
+        await refused(store.release({ id, worker: "w" }), "CLAIM_LOST");
+      }
+      await refused(store.complete({ id: "../p", worker: "w" }), "INVALID");
+      await refused(store.complete({ id: "p", worker: "a/b" }), "INVALID");
+      expect(await store.counts()).toMatchObject({ pending: 1, waiting: 1 });
+    });
+
+    test("a time that is none is refused before anything ends", async () => {
+      const store = await run().open();
+      await store.enqueue({ id: "a", type: "t", max_attempts: 3 });
+      const ref = refOf(await claimOne(store));
+      await refused(store.fail(ref, { retryAt: "tomorrow" }), "INVALID");
+      expect(await stateOf(store, "a")).toBe("claimed");
+    });
+  });
+}
