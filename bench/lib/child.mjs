@@ -2,6 +2,7 @@
 // request at a time, so that the parent decides who works when.
 
 import { fork } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
@@ -18,7 +19,7 @@ export function serve(answer, finish = () => {}) {
       return;
     }
     await finish();
-    process.send({ peakMb: peakMb() }, () => process.disconnect());
+    process.send({ peakMb: peakMb() }, () => process.exit());
   });
   process.send("ready");
 }
@@ -56,7 +57,13 @@ export async function start(program, config, execArgv = [], execPath = process.e
       if (request !== undefined) child.send(request);
     });
   await ask();
-  return { ask, stop: () => ask("stop") };
+  const stop = async () => {
+    const exited = once(child, "exit");
+    const reply = await ask("stop");
+    await exited;
+    return reply;
+  };
+  return { ask, stop };
 }
 
 /**
