@@ -8,7 +8,7 @@ import { ensureBuilt, ensureInstalled } from "./setup.mjs";
 ensureInstalled();
 ensureBuilt();
 
-const args = [join(root, "dist/viv.js"), "demo", ...process.argv.slice(2)];
+const args = [join(root, "dist/viv.cjs"), "demo", ...process.argv.slice(2)];
 const child = spawn(process.execPath, args, { stdio: "inherit" });
 
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {

@@ -9,36 +9,41 @@ import { Lease } from "../services/lease.ts";
  * counted. A real worker process on the real queue; only the work is small.
  */
 const [run = "", name = "", paceMs = "0"] = process.argv.slice(2);
-const store = await openRun(run);
-const lease = new Lease(store, { everyMs: 1_000 });
-await lease.start(name);
-const stop = new AbortController();
-process.once("SIGTERM", () => stop.abort());
 
-while (!stop.signal.aborted) {
-  const [claim] = await store.claim({ worker: name });
-  if (!claim) {
-    await store.waitForWork({ timeoutMs: 2_000, signal: stop.signal });
-    continue;
+void main();
+
+async function main(): Promise<void> {
+  const store = await openRun(run);
+  const lease = new Lease(store, { everyMs: 1_000 });
+  await lease.start(name);
+  const stop = new AbortController();
+  process.once("SIGTERM", () => stop.abort());
+
+  while (!stop.signal.aborted) {
+    const [claim] = await store.claim({ worker: name });
+    if (!claim) {
+      await store.waitForWork({ timeoutMs: 2_000, signal: stop.signal });
+      continue;
+    }
+    const id = claim.task.task_id;
+    lease.note(id);
+    appendFileSync(
+      artifact(`${id}.log`),
+      `${new Date().toISOString()} ${name} begins, attempt ${claim.attempt}\n`,
+    );
+    // The pause stands for the minutes an agent would take.
+    await pause(Number(paceMs) * (0.5 + Math.random()));
+    writeFileSync(artifact(`${id}.md`), work(claim.task));
+    try {
+      await store.complete({ id, worker: name, token: claim.token });
+    } catch (error) {
+      // Somebody took us for dead and gave the task to another: our result does not count.
+      if (!isVivError(error, "CLAIM_LOST")) throw error;
+    }
   }
-  const id = claim.task.task_id;
-  lease.note(id);
-  appendFileSync(
-    artifact(`${id}.log`),
-    `${new Date().toISOString()} ${name} begins, attempt ${claim.attempt}\n`,
-  );
-  // The pause stands for the minutes an agent would take.
-  await pause(Number(paceMs) * (0.5 + Math.random()));
-  writeFileSync(artifact(`${id}.md`), work(claim.task));
-  try {
-    await store.complete({ id, worker: name, token: claim.token });
-  } catch (error) {
-    // Somebody took us for dead and gave the task to another: our result does not count.
-    if (!isVivError(error, "CLAIM_LOST")) throw error;
-  }
+  await lease.stop();
+  await store.close();
 }
-await lease.stop();
-await store.close();
 
 function artifact(file: string): string {
   return join(run, "artifacts", file);

@@ -85,7 +85,7 @@ export async function demo(
       return 130;
     }
     view.stop();
-    const program = join(dirname(workerProgram), "viv.js");
+    const program = join(dirname(workerProgram), "viv.cjs");
     return await tellStory({ store, path, victim, program, tasks: LINES.length + 1 }, color);
   } finally {
     await reaper.stop();

@@ -7,11 +7,13 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error;
 });
 
-process.exitCode = await runSwarmCli(process.argv.slice(2), {
+void runSwarmCli(process.argv.slice(2), {
   // The usage, `ls` and `status-show` need no store and start without loading it.
   open: async (path, options) => (await import("../main.ts")).openRun(path, options),
   stdout: process.stdout,
   stderr: process.stderr,
   home: homedir(),
   columns: Number(process.env.COLUMNS) || undefined,
+}).then((status) => {
+  process.exitCode = status;
 });

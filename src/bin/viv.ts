@@ -16,7 +16,7 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   throw error;
 });
 
-process.exitCode = await runCli({
+void runCli({
   argv: process.argv.slice(2),
   env: process.env,
   cwd: process.cwd(),
@@ -29,7 +29,9 @@ process.exitCode = await runCli({
   now: Date.now,
   open: async (path, options) => (await import("../main.ts")).openRun(path, options),
   demo: async (args) => {
-    const worker = fileURLToPath(new URL("./demo-worker.js", import.meta.url));
+    const worker = fileURLToPath(new URL("./demo-worker.cjs", import.meta.url));
     return (await import("./demo.ts")).demo(args, worker, stop.signal);
   },
+}).then((status) => {
+  process.exitCode = status;
 });

@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { globalRegistry } from "zod/mini";
 import { VivError } from "../model/errors.ts";
 import { suggest } from "../model/names.ts";
 import { parseUserJson } from "../model/spec.ts";
@@ -28,7 +29,6 @@ interface SchemaDef {
 
 interface Schema {
   _zod: { def: SchemaDef };
-  description?: string | undefined;
 }
 
 export const GLOBAL_FLAGS: readonly Flag[] = [
@@ -85,11 +85,11 @@ function extraFlag(name: string, extra: ExtraFlag): Flag {
 function flagFrom(key: string, schema: Schema): Flag {
   let inner = schema;
   let required = true;
-  let describe = schema.description;
+  let describe = descriptionOf(schema);
   while (inner._zod.def.innerType) {
     if (inner._zod.def.type === "optional" || inner._zod.def.type === "nullable") required = false;
     inner = inner._zod.def.innerType;
-    describe ??= inner.description;
+    describe ??= descriptionOf(inner);
   }
   const { type, entries, element } = inner._zod.def;
   const choices = entries ?? element?._zod.def.entries;
@@ -105,9 +105,14 @@ function flagFrom(key: string, schema: Schema): Flag {
   };
 }
 
+function descriptionOf(schema: Schema): string | undefined {
+  return globalRegistry.get(schema as never)?.description;
+}
+
 const KINDS: Record<string, FlagKind> = {
   boolean: "boolean",
   number: "number",
+  int: "number",
   array: "list",
   record: "json",
 };

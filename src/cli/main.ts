@@ -1,4 +1,5 @@
 import { EXIT_STATUS, isVivError, VivError } from "../model/errors.ts";
+import { complaint, type Issue, isMissing } from "../model/issue.ts";
 import { suggest } from "../model/names.ts";
 import { allCommandNames, CATALOG } from "./catalog.ts";
 import type { Command } from "./command.ts";
@@ -67,7 +68,7 @@ async function runCommand(
   const input: Record<string, unknown> = { ...command.defaults?.(io), ...given };
   const streams = command.stream && (command.streams?.(input) ?? true);
   const parsed = streams ? null : command.op.input.safeParse(withoutExtras(command, input));
-  if (parsed && !parsed.success) throw inputError(name, parsed.error.issues[0]);
+  if (parsed && !parsed.success) throw inputError(name, parsed.error.issues[0] as Issue, input);
   const settings = await findRun(command.runFrom?.(input) ?? (runFlag as string | undefined), io);
   const access = command.accessFor?.(input) ?? command.op.access;
   const store = await io.open(settings.path, {
@@ -95,15 +96,12 @@ function withoutExtras(command: Command, input: Record<string, unknown>): Record
   return Object.fromEntries(Object.entries(input).filter(([key]) => !extras.includes(key)));
 }
 
-function inputError(
-  name: string,
-  issue: { path: PropertyKey[]; message: string; code?: string } | undefined,
-): VivError {
-  const key = String(issue?.path[0] ?? "");
-  const flag = `--${key.replaceAll("_", "-")}`;
-  const missing = /received undefined/.test(issue?.message ?? "");
-  if (missing) return new VivError("USAGE", `viv ${name} needs ${flag}; see: viv ${name} --help`);
-  return new VivError("USAGE", `${flag}: ${issue?.message ?? "is not valid"}.`);
+function inputError(name: string, issue: Issue | undefined, input: unknown): VivError {
+  const flag = `--${String(issue?.path[0] ?? "").replaceAll("_", "-")}`;
+  if (issue && isMissing(issue, input)) {
+    return new VivError("USAGE", `viv ${name} needs ${flag}; see: viv ${name} --help`);
+  }
+  return new VivError("USAGE", `${flag} ${issue ? complaint(issue) : "is not valid"}.`);
 }
 
 function say(io: Io, text: string): void {

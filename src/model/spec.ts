@@ -1,27 +1,36 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 import { parseDuration, parseTime } from "./duration.ts";
 import { VivError } from "./errors.ts";
+import { complaint, type Issue, isMissing } from "./issue.ts";
 import { assertDepth } from "./json.ts";
 import { assertName, assertTypeName, suggest } from "./names.ts";
 import { PRIORITIES, type Task } from "./task.ts";
 
 /** What a caller says about a new task. `id` is made up when it is left out. */
 export const taskSpec = z.strictObject({
-  id: z.string().optional().describe("task id; a new one is made when left out"),
-  type: z.string().describe("what kind of work it is; workers choose by it"),
-  payload: z.record(z.string(), z.unknown()).optional().describe("a JSON object for the handler"),
-  depends_on: z.array(z.string()).optional().describe("ids that must be done first"),
-  priority: z.enum(PRIORITIES).optional().describe("high, normal (default) or low"),
-  not_before: z.string().optional().describe("not before this time"),
-  tier_hint: z.string().nullish().describe("model tier for the engine, e.g. haiku"),
-  deadline: z.string().nullish().describe("when it should be done; shown, not enforced"),
-  created_by: z.string().nullish().describe("who asked for it"),
-  parent: z.string().nullish().describe("the task that asked for it"),
-  done_when: z.string().optional().describe("command that proves it is done"),
-  review: z.boolean().optional().describe("a person must approve the result"),
-  max_attempts: z.number().int().min(1).max(1000).optional().describe("attempts before failed/"),
-  timeout: z.union([z.string(), z.number()]).optional().describe("time limit of one attempt"),
-  extra: z.record(z.string(), z.unknown()).optional().describe("further keys, kept as they are"),
+  id: z.optional(z.string().check(z.describe("task id; a new one is made when left out"))),
+  type: z.string().check(z.describe("what kind of work it is; workers choose by it")),
+  payload: z.optional(
+    z.record(z.string(), z.unknown()).check(z.describe("a JSON object for the handler")),
+  ),
+  depends_on: z.optional(z.array(z.string()).check(z.describe("ids that must be done first"))),
+  priority: z.optional(z.enum(PRIORITIES).check(z.describe("high, normal (default) or low"))),
+  not_before: z.optional(z.string().check(z.describe("not before this time"))),
+  tier_hint: z.nullish(z.string().check(z.describe("model tier for the engine, e.g. haiku"))),
+  deadline: z.nullish(z.string().check(z.describe("when it should be done; shown, not enforced"))),
+  created_by: z.nullish(z.string().check(z.describe("who asked for it"))),
+  parent: z.nullish(z.string().check(z.describe("the task that asked for it"))),
+  done_when: z.optional(z.string().check(z.describe("command that proves it is done"))),
+  review: z.optional(z.boolean().check(z.describe("a person must approve the result"))),
+  max_attempts: z.optional(
+    z.int().check(z.gte(1), z.lte(1000)).check(z.describe("attempts before failed/")),
+  ),
+  timeout: z.optional(
+    z.union([z.string(), z.number()]).check(z.describe("time limit of one attempt")),
+  ),
+  extra: z.optional(
+    z.record(z.string(), z.unknown()).check(z.describe("further keys, kept as they are")),
+  ),
 });
 
 export type TaskSpec = z.input<typeof taskSpec>;
@@ -84,7 +93,8 @@ export function taskFromSpec(
   context: { runId: string; now: number; newId: () => string },
 ): Task {
   const parsed = taskSpec.safeParse(spec);
-  if (!parsed.success) throw new VivError("INVALID", sentenceFor(parsed.error));
+  if (!parsed.success)
+    throw new VivError("INVALID", sentenceFor(parsed.error.issues[0] as Issue, spec));
   const s = parsed.data;
   const id = assertName("task id", s.id ?? context.newId());
   assertTypeName(s.type);
@@ -131,15 +141,14 @@ export function taskFromSpec(
   return task;
 }
 
-function sentenceFor(error: z.ZodError): string {
-  const issue = error.issues[0];
-  const where = issue?.path.join(".");
+function sentenceFor(issue: Issue | undefined, spec: unknown): string {
+  const where = issue?.path.join(".") ?? "";
   if (issue?.code === "unrecognized_keys") {
-    const key = issue.keys[0] ?? "";
+    const key = issue.keys?.[0] ?? "";
     const meant = suggest(key, KNOWN_KEYS);
     return `unknown key "${key}"${meant ? `; did you mean "${meant}"?` : "."}`;
   }
-  if (where === "type" && issue?.code === "invalid_type") return "a task needs a type.";
+  if (where === "type" && issue && isMissing(issue, spec)) return "a task needs a type.";
   if (where === "payload") return 'payload must be a JSON object, like {"goal":"…"}.';
-  return `${where || "task"}: ${issue?.message ?? "is not valid"}.`;
+  return `${where || "a task"} ${issue ? complaint(issue) : "is not valid"}.`;
 }

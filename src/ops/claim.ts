@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 import { defineOp } from "./op.ts";
 import { taskFile } from "./schemas.ts";
 
@@ -7,9 +7,9 @@ export const claim = defineOp({
   summary: "take the next task for a worker",
   access: "write",
   input: z.strictObject({
-    worker: z.string().describe("the worker's name"),
-    types: z.array(z.string()).optional().describe("only tasks of these types"),
-    max: z.number().int().min(1).optional().describe("up to so many (default 1)"),
+    worker: z.string().check(z.describe("the worker's name")),
+    types: z.optional(z.array(z.string()).check(z.describe("only tasks of these types"))),
+    max: z.optional(z.int().check(z.gte(1), z.describe("up to so many (default 1)"))),
   }),
   output: z.object({
     claims: z.array(

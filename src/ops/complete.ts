@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 import { defineOp } from "./op.ts";
 import { claimRef, ended, note } from "./schemas.ts";
 

@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 import type { Ended, Store } from "../store/store.ts";
 import { defineOp } from "./op.ts";
 import { by, ended, note } from "./schemas.ts";
@@ -11,7 +11,11 @@ function decision(name: Decision, summary: string) {
     name,
     summary,
     access: "write",
-    input: z.strictObject({ ids: z.array(z.string()).min(1).describe("the tasks"), by, note }),
+    input: z.strictObject({
+      ids: z.array(z.string()).check(z.minLength(1)).check(z.describe("the tasks")),
+      by,
+      note,
+    }),
     output: z.object({ tasks: z.array(ended) }),
     async run({ store }, { ids, by, note }) {
       const tasks: Ended[] = [];

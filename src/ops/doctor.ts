@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 import { FINDING_CODES } from "../store/store.ts";
 import { defineOp } from "./op.ts";
 
@@ -7,7 +7,7 @@ export const doctor = defineOp({
   summary: "check every invariant of the run, and repair it with --fix",
   access: "write",
   input: z.strictObject({
-    fix: z.boolean().optional().describe("repair what was found; never deletes work"),
+    fix: z.optional(z.boolean().check(z.describe("repair what was found; never deletes work"))),
   }),
   output: z.object({
     healthy: z.boolean(),

@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 import { parseTime } from "../model/duration.ts";
 import { defineOp } from "./op.ts";
 import { claimRef, ended, failureOutcome, note } from "./schemas.ts";
@@ -10,10 +10,14 @@ export const fail = defineOp({
   input: z.strictObject({
     ...claimRef,
     note,
-    outcome: failureOutcome.optional().describe("what kind of failure (default failed)"),
-    fingerprint: z.string().optional().describe("failures with the same one are the same"),
-    retry_at: z.string().optional().describe("if it is retried, not before this time"),
-    final: z.boolean().optional().describe("to failed/ at once, whatever max_attempts says"),
+    outcome: z.optional(failureOutcome.check(z.describe("what kind of failure (default failed)"))),
+    fingerprint: z.optional(
+      z.string().check(z.describe("failures with the same one are the same")),
+    ),
+    retry_at: z.optional(z.string().check(z.describe("if it is retried, not before this time"))),
+    final: z.optional(
+      z.boolean().check(z.describe("to failed/ at once, whatever max_attempts says")),
+    ),
   }),
   output: ended,
   async run({ store, now }, { id, worker, token, retry_at, ...report }) {

@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 import { defineOp } from "./op.ts";
 
 export const heartbeat = defineOp({
@@ -6,8 +6,8 @@ export const heartbeat = defineOp({
   summary: "show that a worker is alive",
   access: "write",
   input: z.strictObject({
-    worker: z.string().describe("the worker's name"),
-    note: z.string().optional().describe("what it is doing"),
+    worker: z.string().check(z.describe("the worker's name")),
+    note: z.optional(z.string().check(z.describe("what it is doing"))),
   }),
   output: z.object({ worker: z.string() }),
   async run({ store }, { worker, note }) {

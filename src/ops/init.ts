@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 import { defineOp } from "./op.ts";
 
 export const init = defineOp({

@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 import { TASK_STATES } from "../model/states.ts";
 import type { TaskSummary } from "../store/store.ts";
 import { defineOp } from "./op.ts";
@@ -9,9 +9,9 @@ export const ls = defineOp({
   summary: "list tasks and how many there are",
   access: "read",
   input: z.strictObject({
-    state: z.array(taskState).optional().describe("only these states"),
-    types: z.array(z.string()).optional().describe("only these types"),
-    limit: z.number().int().min(0).optional().describe("at most so many (default 50)"),
+    state: z.optional(z.array(taskState).check(z.describe("only these states"))),
+    types: z.optional(z.array(z.string()).check(z.describe("only these types"))),
+    limit: z.optional(z.int().check(z.gte(0)).check(z.describe("at most so many (default 50)"))),
   }),
   output: z.object({
     run_id: z.string(),
@@ -20,11 +20,11 @@ export const ls = defineOp({
     tasks: z.array(
       z.object({
         id: z.string(),
-        type: z.string().nullable(),
+        type: z.nullable(z.string()),
         state: taskState,
-        worker: z.string().optional(),
+        worker: z.optional(z.string()),
         since: z.string(),
-        priority: z.string().optional(),
+        priority: z.optional(z.string()),
       }),
     ),
   }),

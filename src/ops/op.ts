@@ -1,4 +1,4 @@
-import type * as z from "zod";
+import type * as z from "zod/mini";
 import type { Store } from "../store/store.ts";
 
 /** What an operation is given besides its input. */
@@ -14,7 +14,10 @@ export type Access = "create" | "write" | "read";
  * One thing a user can do, defined once. The command line, and later HTTP and MCP, are renderings
  * of it: flags, help and checks all come from the schemas.
  */
-export interface Op<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z.ZodType> {
+export interface Op<
+  I extends z.ZodMiniObject = z.ZodMiniObject,
+  O extends z.ZodMiniType = z.ZodMiniType,
+> {
   name: string;
   summary: string;
   access: Access;
@@ -23,6 +26,8 @@ export interface Op<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z
   run(context: OpContext, input: z.output<I>): Promise<z.output<O>>;
 }
 
-export function defineOp<I extends z.ZodObject, O extends z.ZodType>(op: Op<I, O>): Op<I, O> {
+export function defineOp<I extends z.ZodMiniObject, O extends z.ZodMiniType>(
+  op: Op<I, O>,
+): Op<I, O> {
   return op;
 }

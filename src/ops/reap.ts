@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 import { defineOp } from "./op.ts";
 import { taskState } from "./schemas.ts";
 
@@ -7,11 +7,12 @@ export const reap = defineOp({
   summary: "take back the tasks of workers that are gone",
   access: "write",
   input: z.strictObject({
-    stale_after: z
-      .number()
-      .min(0)
-      .optional()
-      .describe("seconds without a heartbeat that count as gone (default 300)"),
+    stale_after: z.optional(
+      z
+        .number()
+        .check(z.gte(0))
+        .check(z.describe("seconds without a heartbeat that count as gone (default 300)")),
+    ),
   }),
   output: z.object({
     reaped: z.array(

@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 import { FAILURE_OUTCOMES, OUTCOMES } from "../model/attempt.ts";
 import { TASK_STATES } from "../model/states.ts";
 
@@ -9,19 +9,21 @@ export const anyState = z.enum([...TASK_STATES, "quarantined"]);
 export const failureOutcome = z.enum(FAILURE_OUTCOMES);
 
 export const claimRef = {
-  id: z.string().describe("the task"),
-  worker: z.string().describe("the worker that holds it"),
-  token: z.string().optional().describe("the token that claim returned; refuses a stale claim"),
+  id: z.string().check(z.describe("the task")),
+  worker: z.string().check(z.describe("the worker that holds it")),
+  token: z.optional(
+    z.string().check(z.describe("the token that claim returned; refuses a stale claim")),
+  ),
 };
-export const note = z.string().optional().describe("a note for the record");
-export const by = z.string().optional().describe("who decides (default: $USER)");
+export const note = z.optional(z.string().check(z.describe("a note for the record")));
+export const by = z.optional(z.string().check(z.describe("who decides (default: $USER)")));
 
 export const ended = z.object({
   id: z.string(),
   from: taskState,
   to: taskState,
   attempt: z.number(),
-  retryAt: z.string().optional(),
+  retryAt: z.optional(z.string()),
 });
 
 export const historyRecord = z.union([
@@ -32,15 +34,15 @@ export const historyRecord = z.union([
     outcome: z.enum(OUTCOMES),
     to: taskState,
     at: z.string(),
-    note: z.string().optional(),
-    fingerprint: z.string().optional(),
-    retry_at: z.string().optional(),
+    note: z.optional(z.string()),
+    fingerprint: z.optional(z.string()),
+    retry_at: z.optional(z.string()),
   }),
   z.object({
     retried: z.literal(true),
     by: z.string(),
     at: z.string(),
-    note: z.string().optional(),
+    note: z.optional(z.string()),
   }),
 ]);
 

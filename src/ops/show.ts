@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 import { VivError } from "../model/errors.ts";
 import { defineOp } from "./op.ts";
 import { anyState, historyRecord, taskFile } from "./schemas.ts";
@@ -7,15 +7,15 @@ export const show = defineOp({
   name: "show",
   summary: "everything known about one task",
   access: "read",
-  input: z.strictObject({ id: z.string().describe("the task") }),
+  input: z.strictObject({ id: z.string().check(z.describe("the task")) }),
   output: z.object({
     id: z.string(),
     state: anyState,
     since: z.string(),
-    worker: z.string().optional(),
-    token: z.string().optional(),
-    reason: z.string().optional(),
-    task: taskFile.nullable(),
+    worker: z.optional(z.string()),
+    token: z.optional(z.string()),
+    reason: z.optional(z.string()),
+    task: z.nullable(taskFile),
     history: z.array(historyRecord),
     ledger: z.array(taskFile),
   }),

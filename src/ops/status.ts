@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 import { VivError } from "../model/errors.ts";
 import { parseUserJson } from "../model/spec.ts";
 import { defineOp } from "./op.ts";
@@ -9,18 +9,18 @@ export const status = defineOp({
   summary: "the run's checkpoint, its counts and workers; or write a new checkpoint",
   access: "write",
   input: z.strictObject({
-    summary: z.string().optional().describe("what has been done so far"),
-    next_step: z.string().optional().describe("what comes next"),
-    next_task_id: z.string().optional().describe('the task that comes next; "" for none'),
-    risk: z.string().optional().describe("what may go wrong"),
-    metadata: z.string().optional().describe("a JSON object, merged into the metadata"),
+    summary: z.optional(z.string().check(z.describe("what has been done so far"))),
+    next_step: z.optional(z.string().check(z.describe("what comes next"))),
+    next_task_id: z.optional(z.string().check(z.describe('the task that comes next; "" for none'))),
+    risk: z.optional(z.string().check(z.describe("what may go wrong"))),
+    metadata: z.optional(z.string().check(z.describe("a JSON object, merged into the metadata"))),
   }),
   output: z.object({
     run_id: z.string(),
     run_dir: z.string(),
     counts,
     workers: z.array(taskFile),
-    status: taskFile.nullable(),
+    status: z.nullable(taskFile),
   }),
   async run({ store }, { metadata, next_task_id, ...fields }) {
     const update = {

@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 import { REASON_CODES } from "../policy/why.ts";
 import { whyTask } from "../services/why.ts";
 import { defineOp } from "./op.ts";
@@ -8,13 +8,13 @@ export const why = defineOp({
   name: "why",
   summary: "why a task is not moving, and what would change that",
   access: "read",
-  input: z.strictObject({ id: z.string().describe("the task") }),
+  input: z.strictObject({ id: z.string().check(z.describe("the task")) }),
   output: z.object({
     id: z.string(),
     state: anyState,
     since: z.string(),
     reasons: z.array(
-      z.object({ code: z.enum(REASON_CODES), text: z.string(), command: z.string().optional() }),
+      z.object({ code: z.enum(REASON_CODES), text: z.string(), command: z.optional(z.string()) }),
     ),
   }),
   async run({ store, now }, { id }) {

@@ -30,7 +30,8 @@ describe("README.md", () => {
   it("shows what the tour really prints", () => {
     const tour = blocks(readme, "sh").find((block) => block.includes("viv init ./audit"));
     const printed = blocks(readme, "text").find((block) => block.includes("enqueued t.web"));
-    const script = tour?.replace('"$PWD/dist/viv.js"', JSON.stringify(join(dist, "viv.js"))) ?? "";
+    const script =
+      tour?.replace('"$PWD/dist/viv.cjs"', JSON.stringify(join(dist, "viv.cjs"))) ?? "";
     const env = { ...process.env, VIV_RUN: "", USER: "tester" };
     const output = execFileSync("bash", ["-euc", script], { encoding: "utf8", env });
     expect(masked(output)).toBe(masked(printed ?? ""));

@@ -60,7 +60,7 @@ export async function swarm(run: string, verb: string, ...calls: unknown[][]): P
 const REFERENCE = join(HERE, "swarm_ref.py");
 
 export function swarmCli(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Outcome> {
-  const path = join(DIST, "swarm-cli.js");
+  const path = join(DIST, "swarm-cli.cjs");
   return execute(process.execPath, [path, ...args], { ...process.env, COLUMNS: "80", ...env });
 }
 

@@ -1,11 +1,14 @@
 import { writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import * as z from "zod";
+import * as z from "zod/mini";
 import { init } from "../../ops/init.ts";
 import type { Command } from "../command.ts";
 
 export const command: Command = {
-  op: { ...init, input: z.strictObject({ dir: z.string().describe("where (default ./run)") }) },
+  op: {
+    ...init,
+    input: z.strictObject({ dir: z.string().check(z.describe("where (default ./run)")) }),
+  },
   positionals: [{ key: "dir" }],
   defaults: () => ({ dir: "run" }),
   runFrom: (input) => String(input.dir),

@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 import { VivError } from "../../model/errors.ts";
 import { readLogs } from "../../ops/logs.ts";
 import { defineOp } from "../../ops/op.ts";
@@ -10,7 +10,7 @@ export const command: Command = {
     name: "logs",
     summary: "what a task wrote to its log",
     access: "read",
-    input: z.strictObject({ id: z.string().describe("the task") }),
+    input: z.strictObject({ id: z.string().check(z.describe("the task")) }),
     output: z.unknown(),
     run: async () => undefined,
   }),

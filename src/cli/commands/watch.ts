@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 import { defineOp } from "../../ops/op.ts";
 import { currentCounts, watchChanges } from "../../ops/watch.ts";
 import type { Command } from "../command.ts";
@@ -11,7 +11,7 @@ export const command: Command = {
     summary: "changes as they happen, until Ctrl-C",
     access: "read",
     input: z.strictObject({
-      until_idle: z.boolean().optional().describe("stop when nothing is left to do"),
+      until_idle: z.optional(z.boolean().check(z.describe("stop when nothing is left to do"))),
     }),
     output: z.unknown(),
     run: async () => undefined,

@@ -20,7 +20,6 @@ export interface StoreHarness {
     /** Somebody sets the wall clock; no time passes. */
     jumpWall(ms: number): void;
   };
-  /** Changes the run behind the store's back, so that no notification tells of it. */
   cleanup(): Promise<void>;
 }
 

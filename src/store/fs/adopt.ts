@@ -6,7 +6,7 @@ import { namesIn, readRegular, statIfThere } from "./atomic.ts";
 import { attemptNumber, readHistory } from "./attempts.ts";
 import { addDependent, dependentsOf } from "./dependents.ts";
 import { reserveId } from "./ids.ts";
-import type { LaneReader } from "./lanes.ts";
+import type { LaneReader } from "./lane-reader.ts";
 import { fileOf, idOf } from "./layout.ts";
 import { unmetOf } from "./promote.ts";
 import { quarantine } from "./quarantine.ts";

@@ -8,7 +8,6 @@ import type * as S from "../store.ts";
 import { claimTasks } from "./claim.ts";
 import { approveTask, cancelTask, type Decision, rejectTask, retryTask } from "./decide.ts";
 import { examineRun } from "./doctor.ts";
-import { enqueueMany, enqueueOne } from "./enqueue.ts";
 import { completeTask, failTask, releaseTask } from "./finish.ts";
 import { writeHeartbeat } from "./heartbeat.ts";
 import { readLog } from "./log.ts";
@@ -30,6 +29,14 @@ import { sweepRun } from "./sweep.ts";
 import { waitForWork } from "./wait.ts";
 import { watchRun } from "./watch.ts";
 
+/** Only who enqueues needs the checks of a task's shape, and pays for loading them. */
+let enqueueModule: Promise<typeof import("./enqueue.ts")> | undefined;
+
+function loadEnqueue(): Promise<typeof import("./enqueue.ts")> {
+  enqueueModule ??= import("./enqueue.ts");
+  return enqueueModule;
+}
+
 /** The Store on a run directory: one line per transition, each in a file of its own. */
 export class FsStore implements S.Store {
   readonly runId: string;
@@ -45,14 +52,14 @@ export class FsStore implements S.Store {
   }
 
   async enqueue(spec: TaskSpec, options: S.EnqueueOptions = {}): Promise<S.Enqueued> {
-    return enqueueOne(this.#run, spec, options);
+    return (await loadEnqueue()).enqueueOne(this.#run, spec, options);
   }
 
   async enqueueMany(
     specs: Iterable<TaskSpec> | AsyncIterable<TaskSpec>,
     options: S.EnqueueOptions & { onProgress?: (result: S.BulkResult) => void } = {},
   ): Promise<S.BulkResult> {
-    return enqueueMany(this.#run, specs, options);
+    return (await loadEnqueue()).enqueueMany(this.#run, specs, options);
   }
 
   async claim(request: S.ClaimRequest): Promise<S.Claim[]> {

@@ -1,4 +1,3 @@
-import { spawnSync } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { VivError } from "../../model/errors.ts";
 import { errno, translate } from "./atomic.ts";
@@ -16,6 +15,8 @@ export function withLock<T>(path: string, critical: () => T): T {
     throw translate(error, `opening ${path}`);
   }
   try {
+    // Loaded when it is needed: most commands take no lock, and it is slow to load.
+    const { spawnSync } = process.getBuiltinModule("node:child_process");
     const locked = spawnSync("flock", ["-x", "-w", "30", "3"], {
       stdio: ["ignore", "ignore", "ignore", fd],
     });

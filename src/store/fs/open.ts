@@ -1,8 +1,8 @@
 import { chmodSync, lstatSync, mkdirSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { ulid } from "ulid";
 import type { Machine } from "../../model/clock.ts";
 import { VivError } from "../../model/errors.ts";
+import { newTaskId } from "../../model/id.ts";
 import { isName } from "../../model/names.ts";
 import type { Durability } from "../store.ts";
 import { errno, statIfThere, translate } from "./atomic.ts";
@@ -49,7 +49,7 @@ export function openFsRun(path: string, machine: Machine, options: OpenOptions =
     ledger: new LedgerWriter(paths.ledger),
     lanes: new LaneWriter(paths.lanes),
     random: Math.random,
-    newId: () => `t.${ulid(machine.clock.now()).toLowerCase()}`,
+    newId: () => newTaskId(machine.clock.now(), Math.random),
     memo: newMemo(),
   };
   if (isNew && !options.withoutStatus) createStatus(run, runId);

@@ -2,7 +2,8 @@ import { hostname } from "node:os";
 import type { Machine } from "../../model/clock.ts";
 import type { LedgerLine } from "../../model/ledger.ts";
 import type { Durability } from "../store.ts";
-import type { LaneReader, LaneWriter } from "./lanes.ts";
+import type { LaneReader } from "./lane-reader.ts";
+import type { LaneWriter } from "./lanes.ts";
 import type { Paths } from "./layout.ts";
 import type { LedgerWriter } from "./ledger.ts";
 

@@ -3,9 +3,9 @@ import type { SweepReport } from "../store.ts";
 import { adopt } from "./adopt.ts";
 import { namesIn, statIfThere, translate } from "./atomic.ts";
 import { readerFor } from "./claim.ts";
-import { finishPublish } from "./enqueue.ts";
 import { notProjectedYet, project } from "./project.ts";
 import { promoteDue, promoteMet } from "./promote.ts";
+import { finishPublish } from "./publish.ts";
 import type { FsRun } from "./run.ts";
 
 /** A temporary file of this age belongs to nobody who is still writing it. */

@@ -4,7 +4,7 @@ import { adopt } from "./adopt.ts";
 import { statIfThere } from "./atomic.ts";
 import { readerFor } from "./claim.ts";
 import { nextDue } from "./due.ts";
-import type { LaneReader } from "./lanes.ts";
+import type { LaneReader } from "./lane-reader.ts";
 import { fileOf, idOf } from "./layout.ts";
 import { promoteDependents, promoteDue, promoteMet } from "./promote.ts";
 import type { FsRun } from "./run.ts";

@@ -8,7 +8,7 @@ import { dependentsOf } from "../dependents.ts";
 import type { Examination } from "../doctor.ts";
 import { nextDue } from "../due.ts";
 import { reserveId } from "../ids.ts";
-import { LaneReader } from "../lanes.ts";
+import { LaneReader } from "../lane-reader.ts";
 import { fileOf, idOf } from "../layout.ts";
 import { locate } from "../locate.ts";
 import { readyAt, unmetOf, wake } from "../promote.ts";

@@ -1,8 +1,8 @@
 import { statSync } from "node:fs";
 import { namesIn, statIfThere, unlinkIfThere } from "../atomic.ts";
 import type { Examination } from "../doctor.ts";
-import { finishPublish } from "../enqueue.ts";
 import { fileOf } from "../layout.ts";
+import { finishPublish } from "../publish.ts";
 import { quarantine } from "../quarantine.ts";
 import { STALE_TEMPORARY_MS } from "../sweep.ts";
 

@@ -1,0 +1,38 @@
+import { describe } from "vitest";
+import { bulkSuite } from "./bulk.ts";
+import { claimSuite } from "./claim.ts";
+import { decideSuite } from "./decide.ts";
+import { dependenciesSuite } from "./dependencies.ts";
+import { enqueueSuite } from "./enqueue.ts";
+import { fencingSuite } from "./fencing.ts";
+import { finishSuite } from "./finish.ts";
+import type { MakeHarness } from "./harness.ts";
+import { ledgerSuite } from "./ledger.ts";
+import { orderSuite } from "./order.ts";
+import { reapSuite } from "./reap.ts";
+import { retrySuite } from "./retry.ts";
+import { statusSuite } from "./status.ts";
+import { timeSuite } from "./time.ts";
+import { watchSuite } from "./watch.ts";
+import { workersSuite } from "./workers.ts";
+
+/** What every store must do. A backend passes all of it, or it does not land. */
+export function describeStore(name: string, make: MakeHarness): void {
+  describe(name, () => {
+    enqueueSuite(make);
+    bulkSuite(make);
+    orderSuite(make);
+    claimSuite(make);
+    finishSuite(make);
+    fencingSuite(make);
+    dependenciesSuite(make);
+    timeSuite(make);
+    retrySuite(make);
+    decideSuite(make);
+    reapSuite(make);
+    workersSuite(make);
+    watchSuite(make);
+    statusSuite(make);
+    ledgerSuite(make);
+  });
+}

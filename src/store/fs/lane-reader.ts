@@ -1,0 +1,110 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { PRIORITIES, type Priority } from "../../model/task.ts";
+import { errno } from "./atomic.ts";
+import { Lane, linesOf } from "./lane.ts";
+import { encodeType, entryOfLine, type LaneEntry, lanePath } from "./lanes.ts";
+
+export interface Candidate extends LaneEntry {
+  /** To be told when the rename found the task gone. */
+  readonly lane: { missed(): void };
+}
+
+/** Reads all lanes for one set of types, highest priority first. */
+export class LaneReader {
+  readonly #lanes: Lane[];
+  readonly #wanted: ReadonlySet<string> | null;
+  readonly #folder: string;
+  readonly #cursorFile: (priority: Priority) => string;
+
+  constructor(
+    folders: { lanes: string; cursors: string },
+    types: readonly string[] | null,
+    random: () => number,
+  ) {
+    const key = types === null ? "all" : hash([...types].sort().join("\n"));
+    this.#cursorFile = (priority) => `${folders.cursors}/${priority}.${key}`;
+    const wanted = types === null ? null : new Set(types.map(encodeType));
+    this.#wanted = wanted;
+    this.#folder = folders.lanes;
+    this.#lanes = PRIORITIES.map(
+      (priority) =>
+        new Lane(
+          lanePath(folders.lanes, priority),
+          wanted,
+          readCursor(this.#cursorFile(priority)),
+          random,
+        ),
+    );
+  }
+
+  /** The next candidate, or null when the lanes are read to their ends. */
+  next(isThere: (id: string) => boolean, force: boolean): Candidate | null {
+    for (const lane of this.#lanes) {
+      const line = lane.next(isThere, force);
+      if (line !== null) return { ...entryOfLine(line), lane };
+    }
+    return null;
+  }
+
+  /** Ids on the lanes that this reader has not tried yet, of whatever type. */
+  *ahead(): Generator<string> {
+    for (const lane of this.#lanes) yield* lane.ahead();
+  }
+
+  /** Is there a candidate that is still there? Passes over those that are not. */
+  peek(isThere: (id: string) => boolean): boolean {
+    return this.#lanes.some((lane) => lane.peek(isThere));
+  }
+
+  /** The lines of tasks that are not for this reader: it need not open their files. */
+  *others(): Generator<string> {
+    if (this.#wanted === null) return;
+    for (const { id, type } of laneLines(this.#folder)) if (!this.#wanted.has(type)) yield id;
+  }
+
+  /** Lets the next process start where this one stopped. Losing it costs time, nothing else. */
+  saveCursors(): void {
+    PRIORITIES.forEach((priority, i) => {
+      const lane = this.#lanes[i];
+      if (lane && lane.cursor !== lane.savedCursor) {
+        try {
+          writeFileSync(this.#cursorFile(priority), String(lane.cursor), { mode: 0o600 });
+          lane.savedCursor = lane.cursor;
+        } catch (error) {
+          // A cursor saves time only; on a full disk the next reader starts further back.
+          if (errno(error) !== "ENOSPC" && errno(error) !== "EDQUOT") throw error;
+        }
+      }
+    });
+  }
+
+  close(): void {
+    for (const lane of this.#lanes) lane.close();
+  }
+}
+
+/** All that was ever put on a lane, with its type. */
+function* laneLines(folder: string): Generator<{ id: string; type: string }> {
+  for (const priority of PRIORITIES) yield* linesOf(lanePath(folder, priority), 0);
+}
+
+function readCursor(path: string): number {
+  try {
+    const offset = Number(readFileSync(path, "latin1"));
+    return Number.isSafeInteger(offset) && offset >= 0 ? offset : 0;
+  } catch (error) {
+    if (errno(error) === "ENOENT") return 0;
+    throw error;
+  }
+}
+
+/** FNV-1a, twice: the types may be many and long, a file name may not. */
+function hash(text: string): string {
+  let a = 0x811c9dc5;
+  let b = 0x01000193;
+  for (let i = 0; i < text.length; i++) {
+    a = Math.imul(a ^ text.charCodeAt(i), 0x01000193) >>> 0;
+    b = Math.imul(b ^ text.charCodeAt(i), 0x811c9dc5 | 1) >>> 0;
+  }
+  return a.toString(16).padStart(8, "0") + b.toString(16).padStart(8, "0");
+}

@@ -1,0 +1,166 @@
+import { closeSync, existsSync, openSync, readSync } from "node:fs";
+import { completeLines, errno } from "./atomic.ts";
+import { idOfLine, typeOfLine } from "./lanes.ts";
+
+const WINDOW = 64;
+const CHUNK = 32 * 1024;
+
+/** One claimer's place on one lane: the window of lines it tries, and how far it has read. */
+export class Lane {
+  readonly #path: string;
+  readonly #wanted: ReadonlySet<string> | null;
+  readonly #random: () => number;
+  #fd = -1;
+  /** Where the first line that was not looked at yet begins in the file. */
+  #offset: number;
+  /** A piece of the file, and how far it has been looked at. */
+  #text = "";
+  #position = 0;
+  #lines: string[] = [];
+  #ends: number[] = [];
+  #index = 0;
+  #windowStart: number;
+  #rotated = false;
+  /** Others take from this lane too: they took `taken` of the window so far. */
+  #company = false;
+  #taken = 0;
+  #checkedAt = Number.NEGATIVE_INFINITY;
+  savedCursor: number;
+
+  constructor(
+    path: string,
+    wanted: ReadonlySet<string> | null,
+    start: number,
+    random: () => number,
+  ) {
+    this.#path = path;
+    this.#wanted = wanted;
+    this.#random = random;
+    this.#offset = start;
+    this.#windowStart = start;
+    this.savedCursor = start;
+  }
+
+  /** Everything before this offset is taken (or of a type this reader does not want). */
+  get cursor(): number {
+    if (this.#index >= this.#lines.length) return this.#offset;
+    if (this.#rotated || this.#index === 0) return this.#windowStart;
+    return this.#ends[this.#index - 1] ?? this.#windowStart;
+  }
+
+  next(isThere: (id: string) => boolean, force: boolean): string | null {
+    for (;;) {
+      while (this.#index < this.#lines.length) {
+        const line = this.#lines[this.#index++] as string;
+        // In company, look before the jump: a failed rename costs five times a failed look.
+        if (this.#company && !isThere(idOfLine(line))) {
+          this.#taken++;
+          continue;
+        }
+        return line;
+      }
+      if (!this.#fill(force)) return null;
+    }
+  }
+
+  peek(isThere: (id: string) => boolean): boolean {
+    for (;;) {
+      for (; this.#index < this.#lines.length; this.#index++) {
+        if (isThere(idOfLine(this.#lines[this.#index] as string))) return true;
+      }
+      if (!this.#fill(true)) return false;
+    }
+  }
+
+  /** The first miss says that we are not alone; one after a look, that somebody is right here. */
+  missed(): void {
+    this.#taken++;
+    if (this.#company) this.#rotate();
+    this.#company = true;
+  }
+
+  #rotate(): void {
+    if (this.#rotated) return;
+    const lines = this.#lines.slice(this.#index);
+    if (lines.length < 2) return;
+    const at = Math.floor(this.#random() * lines.length);
+    this.#windowStart = this.cursor;
+    this.#lines = [...lines.slice(at), ...lines.slice(0, at)];
+    this.#index = 0;
+    this.#rotated = true;
+  }
+
+  /** Loads the next window. Looks at the file's end at most once a millisecond unless forced. */
+  #fill(force: boolean): boolean {
+    this.#windowStart = this.#offset;
+    this.#lines = [];
+    this.#ends = [];
+    this.#index = 0;
+    this.#rotated = false;
+    this.#company = this.#taken > 0;
+    this.#taken = 0;
+    while (this.#lines.length < WINDOW) {
+      const newline = this.#text.indexOf("\n", this.#position);
+      if (newline < 0) {
+        if (!this.#read(force)) break;
+        continue;
+      }
+      const start = this.#position;
+      this.#position = newline + 1;
+      this.#offset += newline + 1 - start;
+      const line = this.#text.slice(start, newline);
+      const type = typeOfLine(line);
+      if (type === null || (this.#wanted !== null && !this.#wanted.has(type))) continue;
+      this.#lines.push(line);
+      this.#ends.push(this.#offset);
+    }
+    return this.#lines.length > 0;
+  }
+
+  #read(force: boolean): boolean {
+    const now = performance.now();
+    if (!force && now - this.#checkedAt < 1) return false;
+    if (this.#fd < 0) {
+      try {
+        this.#fd = openSync(this.#path, "r");
+      } catch (error) {
+        if (errno(error) !== "ENOENT") throw error;
+        this.#checkedAt = now;
+        return false;
+      }
+      if (!startsLine(this.#fd, this.#offset)) this.#offset = 0;
+    }
+    const rest = this.#text.slice(this.#position);
+    const chunk = Buffer.allocUnsafe(CHUNK);
+    const n = readSync(this.#fd, chunk, 0, CHUNK, this.#offset + rest.length);
+    if (n === 0) this.#checkedAt = now;
+    this.#text = rest + chunk.toString("latin1", 0, n);
+    this.#position = 0;
+    return n > 0;
+  }
+
+  *ahead(): Generator<string> {
+    yield* this.#lines.slice(this.#index).map(idOfLine);
+    for (const { id } of linesOf(this.#path, this.#offset)) yield id;
+  }
+
+  close(): void {
+    if (this.#fd >= 0) closeSync(this.#fd);
+    this.#fd = -1;
+  }
+}
+
+export function* linesOf(path: string, from: number): Generator<{ id: string; type: string }> {
+  if (!existsSync(path)) return;
+  for (const { text } of completeLines(path, from, "latin1")) {
+    const type = typeOfLine(text);
+    if (type !== null) yield { id: idOfLine(text), type };
+  }
+}
+
+/** A cursor of a lane that was rebuilt since may point anywhere; then it counts for nothing. */
+function startsLine(fd: number, offset: number): boolean {
+  if (offset === 0) return true;
+  const before = Buffer.alloc(1);
+  return readSync(fd, before, 0, 1, offset - 1) === 1 && before[0] === 10;
+}

@@ -1,0 +1,174 @@
+import type { Stats } from "node:fs";
+import { VivError } from "../../model/errors.ts";
+import { type Priority, priorityOf, type Task } from "../../model/task.ts";
+import type { Enqueued, EnqueueOptions } from "../store.ts";
+import { linkIfFree, namesIn, renameIfThere, statIfThere, unlinkIfThere } from "./atomic.ts";
+import { findCycle } from "./cycle.ts";
+import { hasDependents } from "./dependents.ts";
+import { type LaneEntry, laneEntry } from "./lanes.ts";
+import { fileOf } from "./layout.ts";
+import { locate, lookOnce } from "./locate.ts";
+import { noteReasons, readyAt, tryPromote, unmetOf, wake } from "./promote.ts";
+import { type FsRun, record } from "./run.ts";
+
+/**
+ * Publishing a task, step by step. A crash after any of them leaves either nothing that counts or
+ * something that recovery finishes:
+ *   1. write the whole file under a name of its own in tmp/ (and sync it)
+ *   2. link it to ids/<id>: the one step that decides who owns the id, for good
+ *   3. note what it waits for
+ *   4. rename it from tmp/ into waiting/ or pending/ (and sync the folder); only that one file
+ *      can ever make this step, whoever makes it, so helping a dead publisher is safe
+ *   5. tell claimers: a line on a lane, a line in the ledger
+ */
+
+export interface Staged {
+  task: Task;
+  tmp: string;
+  stats: Stats;
+}
+
+export interface Published extends Staged {
+  state: "pending" | "waiting";
+}
+
+/** Steps 2 to 4. */
+export function publish(run: FsRun, staged: Staged, options: EnqueueOptions): Enqueued {
+  const { task, tmp } = staged;
+  const id = task.task_id;
+  const idLink = fileOf(run.paths.ids, id);
+  const cycle = task.depends_on.length > 0 ? findCycle(run, task) : null;
+  if (cycle) throw cycleError(id, cycle);
+  if (!linkIfFree(tmp, idLink)) return alreadyThere(run, staged, options);
+  // Ours now, unless a foreign writer put it into a state folder without asking.
+  const foreign = lookOnce(run, id);
+  if (foreign) {
+    unlinkIfThere(idLink);
+    return refuse(staged, foreign, options);
+  }
+  try {
+    return place(run, staged, options);
+  } catch (error) {
+    // If our file still waits in tmp/, nobody has published it: the id is free again.
+    if (unlinkIfThere(tmp)) unlinkIfThere(idLink);
+    throw error;
+  }
+}
+
+/** Steps 3 and 4. */
+function place(run: FsRun, { task, tmp }: Staged, options: EnqueueOptions): Enqueued {
+  const id = task.task_id;
+  const unmet = options.straightToPending ? [] : unmetOf(run, task);
+  const at = options.straightToPending ? 0 : readyAt(run, task);
+  const waits = unmet.length > 0 || at > run.machine.clock.now();
+  const state = waits ? "waiting" : "pending";
+  if (waits) noteReasons(run, task, unmet, at);
+  // Not there: somebody took us for dead and did this step. The task is published all the same.
+  renameIfThere(tmp, fileOf(run.paths.state[state], id));
+  if (waits && hasDependents(run, id)) {
+    // Two that depend on each other, enqueued at the same moment, are seen by the later one here.
+    const late = findCycle(run, task);
+    if (late) {
+      unlinkIfThere(fileOf(run.paths.state.waiting, id));
+      unlinkIfThere(fileOf(run.paths.ids, id));
+      throw cycleError(id, late);
+    }
+  }
+  return { id, state, created: true };
+}
+
+function cycleError(id: string, cycle: string[]): VivError {
+  const shown = cycle.join(" → ");
+  const message =
+    cycle.length === 2
+      ? `${id} depends on itself; remove it from depends_on.`
+      : `${id} would close a dependency cycle: ${shown}; drop one of these dependencies.`;
+  return new VivError("DEPENDENCY_CYCLE", message, { cycle });
+}
+
+function alreadyThere(run: FsRun, staged: Staged, options: EnqueueOptions): Enqueued {
+  const id = staged.task.task_id;
+  let place = locate(run, id);
+  if (place === null && finishPublish(run, id)) place = locate(run, id);
+  return refuse(staged, place, options);
+}
+
+function refuse(
+  staged: Staged,
+  place: { state: string; worker?: string | undefined } | null,
+  options: EnqueueOptions,
+): Enqueued {
+  const id = staged.task.task_id;
+  unlinkIfThere(staged.tmp);
+  const state = place?.state ?? "gone";
+  if (options.ifAbsent) return { id, state: state as Enqueued["state"], created: false };
+  const where =
+    place === null
+      ? "was enqueued before and its file has since been removed; run viv doctor --fix to free the id"
+      : `is there already: ${state}${place.worker ? ` by ${place.worker}` : ""}; choose another id, or pass --if-absent`;
+  throw new VivError("TASK_EXISTS", `task ${id} ${where}.`, {
+    id,
+    state,
+    ...(place?.worker ? { worker: place.worker } : {}),
+  });
+}
+
+/** A task may lie in waiting/ though its dependency was done a moment ago: look once more. */
+export function settle(run: FsRun, task: Task): void {
+  if (task.depends_on.length > 0 && unmetOf(run, task).length === 0) tryPromote(run, task.task_id);
+}
+
+/** Step 5. */
+export function announce(run: FsRun, published: readonly Published[]): void {
+  const byLane = new Map<Priority, LaneEntry[]>();
+  for (const { task, stats, state } of published) {
+    if (state === "pending" && unmetAfterwards(run, task).length === 0) {
+      const lane = byLane.get(priorityOf(task)) ?? [];
+      lane.push(laneEntry(task, stats, 1));
+      byLane.set(priorityOf(task), lane);
+    }
+  }
+  for (const [priority, entries] of byLane) run.lanes.append(priority, entries);
+  for (const { task, state } of published) {
+    record(run, {
+      event: "enqueued",
+      task: task.task_id,
+      type: task.task_type,
+      to: state,
+      ...(task.created_by ? { by: task.created_by } : {}),
+      ...(task.parent ? { parent: task.parent } : {}),
+    });
+  }
+}
+
+/** What straightToPending published with open dependencies is not shown to claimers yet. */
+function unmetAfterwards(run: FsRun, task: Task): string[] {
+  if (task.depends_on.length === 0) return [];
+  const unmet = unmetOf(run, task);
+  if (unmet.length > 0) noteReasons(run, task, unmet, 0);
+  return unmet.length > 0 ? unmetOf(run, task) : unmet;
+}
+
+/**
+ * Finishes what a dead publisher began: its file has the id (step 2) and waits in tmp/. Safe even
+ * if it is not dead, because only one rename of that file can succeed.
+ */
+export function finishPublish(run: FsRun, id: string, tmpName?: string): boolean {
+  const owner = statIfThere(fileOf(run.paths.ids, id));
+  if (!owner) return false;
+  const names = tmpName ? [tmpName] : namesOfPublishers(run, id);
+  for (const name of names) {
+    const path = `${run.paths.tmp}/${name}`;
+    if (statIfThere(path)?.ino !== owner.ino) continue;
+    // waiting/ is right for either kind: promotion moves it on at once if nothing holds it.
+    if (renameIfThere(path, fileOf(run.paths.state.waiting, id))) {
+      wake(run, id);
+      return true;
+    }
+  }
+  return false;
+}
+
+function namesOfPublishers(run: FsRun, id: string): string[] {
+  return namesIn(run.paths.tmp).filter((name) => name.startsWith(`${id}~`));
+}
