@@ -28,7 +28,7 @@ const queues = runs.map((root) => {
   const ledger = safe ? openSync(`${root}/ledger.jsonl`, "a", 0o600) : -1;
   return { root, claimed, mine, next: 0, ledger };
 });
-const line = Buffer.from(`${"x".repeat(329)}\n`);
+const line = Buffer.from(`${"x".repeat(291)}\n`);
 
 serve(({ limit, run = 0 }) => {
   const queue = queues[run];

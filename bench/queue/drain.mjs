@@ -7,7 +7,7 @@ import { whyNoSqlite } from "../lib/peers.mjs";
 import { median, pairedRatio, ROUNDS, takeTurns } from "../lib/samples.mjs";
 
 export default async function drain(bench) {
-  const size = bench.quick ? 3_000 : 10_000;
+  const size = bench.quick ? 2_000 : 10_000;
   const noSqlite = whyNoSqlite();
   for (const workers of [1, 4]) {
     const contestants = {
@@ -21,7 +21,8 @@ export default async function drain(bench) {
     const samples = await takeTurns(contestants, bench.quick ? 3 : ROUNDS, (round) =>
       bench.progress(`${workers} workers, round ${round}`),
     );
-    report(bench, `drain ${size.toLocaleString("en-US")}, ${workers} worker`, samples, noSqlite);
+    const many = workers === 1 ? "1 worker" : `${workers} workers`;
+    report(bench, `drain ${size.toLocaleString("en-US")}, ${many}`, samples, noSqlite);
   }
 }
 
@@ -47,12 +48,13 @@ function report(bench, what, samples, noSqlite) {
 
 async function rate(bench, size, workers, contestant) {
   const configure = await contestant(bench, size, workers);
-  bench.workspace.settle();
-  const children = [];
-  for (let i = 0; i < workers; i++) {
-    const { program, config, execArgv } = configure(i);
-    children.push(await start(program, config, execArgv));
-  }
+  if (!bench.quick) bench.workspace.settle();
+  const children = await Promise.all(
+    Array.from({ length: workers }, (_, i) => {
+      const { program, config, execArgv } = configure(i);
+      return start(program, config, execArgv);
+    }),
+  );
   const ns = await drainTogether(children, size);
   for (const child of children) await child.stop();
   return Math.round((size * 1e9) / ns);

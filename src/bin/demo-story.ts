@@ -60,7 +60,7 @@ async function doneTwice(store: Store): Promise<string[]> {
     const of = tokens.get(line.task) ?? new Set();
     tokens.set(line.task, of);
     if (line.event === "ended" && line.outcome === "done") of.add(line.token);
-    if (line.event === "void") of.delete(line.token);
+    if (line.event === "void" && line.outcome === "done") of.delete(line.token);
   }
   return [...tokens].filter(([, of]) => of.size > 1).map(([task]) => task);
 }

@@ -41,6 +41,12 @@ export interface RetryRecord {
   note?: string;
 }
 
+/** The attempt with this token and outcome did not count: its claim was lost before it ended. */
+export interface VoidRecord {
+  void: string;
+  outcome: Outcome;
+}
+
 export type HistoryRecord = AttemptRecord | RetryRecord;
 
 export function isAttempt(record: HistoryRecord): record is AttemptRecord {

@@ -5,13 +5,14 @@ const UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000,
 /** `90s`, `10m`, `2h`, `1d`, `500ms`; bare digits are seconds. */
 export function parseDuration(text: string, what = "duration"): number {
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)?$/.exec(text.trim());
-  if (!match) {
+  const ms = match ? Number(match[1]) * (UNITS[match[2] ?? "s"] ?? 1000) : Number.NaN;
+  if (!(ms <= Number.MAX_SAFE_INTEGER)) {
     throw new VivError(
       "INVALID",
       `${what} ${JSON.stringify(text)} is not a duration; write it like 90s, 10m, 2h or 1d.`,
     );
   }
-  return Number(match[1]) * (UNITS[match[2] ?? "s"] ?? 1000);
+  return ms;
 }
 
 /**
@@ -22,10 +23,12 @@ export function parseTime(text: string, now: number, what = "time"): string {
   const trimmed = text.trim();
   if (trimmed === "now") return new Date(now).toISOString();
   if (trimmed.startsWith("+")) {
-    return new Date(now + parseDuration(trimmed.slice(1), what)).toISOString();
+    const at = new Date(now + parseDuration(trimmed.slice(1), what));
+    if (!Number.isNaN(at.getTime())) return at.toISOString();
+    throw new VivError("INVALID", `${what} ${JSON.stringify(text)} is too far away.`);
   }
   const iso = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})$/;
-  const at = iso.test(trimmed) ? Date.parse(trimmed) : Number.NaN;
+  const at = iso.test(trimmed) && isDay(trimmed.slice(0, 10)) ? Date.parse(trimmed) : Number.NaN;
   if (Number.isNaN(at)) {
     throw new VivError(
       "INVALID",
@@ -33,6 +36,12 @@ export function parseTime(text: string, now: number, what = "time"): string {
     );
   }
   return new Date(at).toISOString();
+}
+
+/** Date.parse takes 31 February for 3 March. */
+function isDay(day: string): boolean {
+  const date = new Date(`${day}T00:00:00Z`);
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day);
 }
 
 /** For people: `45s`, `12m`, `3h 5m`, `2d 4h`. */

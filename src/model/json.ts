@@ -29,6 +29,8 @@ export function canonicalJson(value: unknown, indent = ""): string {
   if (typeof value === "string") return asciiJson(value);
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
   if (value instanceof ExactNumber) return value.text;
+  const own = (value as { toJSON?: unknown }).toJSON;
+  if (typeof own === "function") return canonicalJson(own.call(value), indent);
   const inner = `${indent}  `;
   if (Array.isArray(value)) {
     if (value.length === 0) return "[]";
@@ -36,9 +38,22 @@ export function canonicalJson(value: unknown, indent = ""): string {
   }
   const entries = Object.entries(value).filter(([, v]) => v !== undefined);
   if (entries.length === 0) return "{}";
-  entries.sort(([a], [b]) => (a < b ? -1 : 1));
+  entries.sort(([a], [b]) => byCodePoint(a, b));
   const body = entries.map(([k, v]) => `${inner}${asciiJson(k)}: ${canonicalJson(v, inner)}`);
   return `{\n${body.join(",\n")}\n${indent}}`;
+}
+
+/** As Python sorts: by code point, where JavaScript compares halves of surrogate pairs. */
+function byCodePoint(a: string, b: string): number {
+  if (!/[\ud800-\udfff]/.test(a + b)) return a < b ? -1 : a > b ? 1 : 0;
+  const rest = b[Symbol.iterator]();
+  for (const x of a) {
+    const y = rest.next();
+    if (y.done) return 1;
+    const difference = (x.codePointAt(0) ?? 0) - (y.value.codePointAt(0) ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return rest.next().done ? 0 : -1;
 }
 
 /** On one line, in ASCII: a character is a byte, and no byte is a line break. */
@@ -51,6 +66,54 @@ export function asciiJson(value: unknown): string {
   );
 }
 
+/**
+ * Refuses what JSON cannot hold (a BigInt, a Map, NaN, a cycle), with the place where it is, so
+ * that nothing is lost in silence. What knows how to become JSON (a Date) may do so.
+ */
+export function assertJson(value: unknown, where: string): void {
+  const stack: { value: unknown; where: string; depth: number }[] = [{ value, where, depth: 0 }];
+  for (let top = stack.pop(); top !== undefined; top = stack.pop()) {
+    const { value: v, where: at, depth } = top;
+    if (depth > MAX_JSON_DEPTH) {
+      throw new VivError(
+        "INVALID",
+        `${where} is nested deeper than ${MAX_JSON_DEPTH} levels, or contains itself.`,
+      );
+    }
+    if (v === null || typeof v === "string" || typeof v === "boolean" || v === undefined) continue;
+    if (typeof v === "number" && Number.isFinite(v)) continue;
+    if (typeof v === "object" && typeof (v as { toJSON?: unknown }).toJSON === "function") {
+      stack.push({ value: (v as { toJSON(): unknown }).toJSON(), where: at, depth: depth + 1 });
+    } else if (Array.isArray(v)) {
+      v.forEach((item, i) => {
+        stack.push({
+          value: item === undefined ? null : item,
+          where: `${at}[${i}]`,
+          depth: depth + 1,
+        });
+      });
+    } else if (isPlainObject(v)) {
+      for (const [key, item] of Object.entries(v)) {
+        stack.push({ value: item, where: `${at}.${key}`, depth: depth + 1 });
+      }
+    } else {
+      const what =
+        typeof v === "object"
+          ? (v?.constructor?.name ?? "object")
+          : typeof v === "number"
+            ? String(v)
+            : typeof v;
+      throw new VivError("INVALID", `${at} cannot be written as JSON (${what}).`);
+    }
+  }
+}
+
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
 /** A number that JavaScript would write differently from how it was read. */
 class ExactNumber {
   readonly text: string;
@@ -60,24 +123,25 @@ class ExactNumber {
   }
 }
 
-const MARK = "\u0000number:";
-
 /**
  * Parses JSON that will be written back for others: a number that would not survive (`1.0`,
  * `12345678901234567890`) becomes an opaque value, which canonicalJson writes as it was.
  */
 export function parseExactly(text: string): unknown {
-  const strings = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+  const tokens = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+  // A beginning that no string of this text has, however it is escaped.
+  let mark = "number";
+  while (text.includes(mark)) mark += "~";
   let marked = false;
-  const safe = text.replace(strings, (token) => {
+  const safe = text.replace(tokens, (token) => {
     if (token.startsWith('"') || String(Number(token)) === token) return token;
     marked = true;
-    return JSON.stringify(MARK + token);
+    return `"${mark}${token}"`;
   });
-  if (!marked) return JSON.parse(text);
+  if (!marked || /\\u00(6e|7e)/i.test(text)) return JSON.parse(text);
   return JSON.parse(safe, (_, value) =>
-    typeof value === "string" && value.startsWith(MARK)
-      ? new ExactNumber(value.slice(MARK.length))
+    typeof value === "string" && value.startsWith(mark)
+      ? new ExactNumber(value.slice(mark.length))
       : value,
   );
 }

@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { parseDuration, parseTime } from "./duration.ts";
 import { VivError } from "./errors.ts";
 import { complaint, type Issue, isMissing } from "./issue.ts";
-import { assertDepth } from "./json.ts";
+import { assertDepth, assertJson } from "./json.ts";
 import { assertName, assertTypeName, suggest } from "./names.ts";
 import { PRIORITIES, type Task } from "./task.ts";
 
@@ -75,14 +75,17 @@ export function parseUserJson(text: string, what: string): unknown {
     const why = (cause as Error).message;
     throw new VivError("INVALID", `${what} is not valid JSON: ${why}`, {}, { cause });
   }
-  const numbers = text.replace(/"(?:[^"\\]|\\.)*"/g, '""').match(/\d{16,}/g);
-  for (const digits of numbers ?? []) {
-    if (!Number.isSafeInteger(Number(digits))) {
-      throw new VivError(
-        "INVALID",
-        `${what} has the number ${digits}, which would lose digits; pass it as a string.`,
-      );
-    }
+  const tokens = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+  for (const [token] of text.matchAll(tokens)) {
+    if (token.startsWith('"')) continue;
+    const number = Number(token);
+    const exact =
+      Number.isFinite(number) && (!/^-?\d+$/.test(token) || Number.isSafeInteger(number));
+    if (exact) continue;
+    throw new VivError(
+      "INVALID",
+      `${what} has the number ${token.slice(0, 40)}, which would lose digits; pass it as a string.`,
+    );
   }
   return value;
 }
@@ -96,6 +99,8 @@ export function taskFromSpec(
   if (!parsed.success)
     throw new VivError("INVALID", sentenceFor(parsed.error.issues[0] as Issue, spec));
   const s = parsed.data;
+  assertJson(spec.payload, "payload");
+  assertJson(spec.extra, "extra");
   const id = assertName("task id", s.id ?? context.newId());
   assertTypeName(s.type);
   const dependsOn = [...new Set(s.depends_on ?? [])];
@@ -108,7 +113,8 @@ export function taskFromSpec(
     created_at: new Date(context.now).toISOString(),
     created_by: s.created_by ?? null,
     depends_on: dependsOn,
-    payload: s.payload ?? {},
+    // As it was given: the schema's copy would leave out a key called __proto__.
+    payload: (spec.payload ?? {}) as Record<string, unknown>,
     tier_hint: s.tier_hint ?? null,
     deadline: s.deadline != null ? parseTime(s.deadline, context.now, "deadline") : null,
   };
@@ -128,7 +134,7 @@ export function taskFromSpec(
     if (parseDuration(text, "timeout") <= 0) throw new VivError("INVALID", "timeout is zero.");
     task.timeout = text;
   }
-  for (const [key, value] of Object.entries(s.extra ?? {})) {
+  for (const [key, value] of Object.entries(spec.extra ?? {})) {
     if (!Object.hasOwn(task, key)) {
       Object.defineProperty(task, key, {
         value,

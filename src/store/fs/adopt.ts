@@ -1,8 +1,8 @@
-import { type Stats, writeFileSync } from "node:fs";
+import type { Stats } from "node:fs";
 import { isVivError } from "../../model/errors.ts";
 import { isName } from "../../model/names.ts";
 import { MAX_TASK_BYTES, parseTask, type Task } from "../../model/task.ts";
-import { namesIn, readRegular, statIfThere } from "./atomic.ts";
+import { errno, namesIn, overwrite, readRegular, statIfThere } from "./atomic.ts";
 import { attemptNumber, readHistory } from "./attempts.ts";
 import { addDependent, dependentsOf } from "./dependents.ts";
 import { reserveId } from "./ids.ts";
@@ -124,5 +124,9 @@ function markOf(run: FsRun): string {
 }
 
 function leaveMark(run: FsRun, cost: number): void {
-  writeFileSync(markOf(run), ".".repeat(Math.min(10_000, Math.round(cost))), { mode: 0o600 });
+  try {
+    overwrite(markOf(run), ".".repeat(Math.min(10_000, Math.round(cost))));
+  } catch (error) {
+    if (errno(error) !== "ENOSPC" && errno(error) !== "EDQUOT") throw error; // it saves time only
+  }
 }

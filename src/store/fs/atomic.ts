@@ -21,6 +21,8 @@ import { VivError } from "../../model/errors.ts";
  * cost microseconds, a trip through the thread pool costs more than the call.
  */
 
+const SAFE_OPEN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
 export function errno(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException | undefined)?.code;
 }
@@ -92,6 +94,15 @@ export function unlinkIfThere(path: string): boolean {
   }
 }
 
+/** Cleans up after a failure, which is what the caller must hear of, not of a failing clean-up. */
+export function discard(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // not there, or not to be removed: doctor finds it
+  }
+}
+
 export function statIfThere(path: string): Stats | undefined {
   try {
     return lstatSync(path, { throwIfNoEntry: false });
@@ -119,11 +130,76 @@ export function writeNew(path: string, text: string, sync: boolean): Stats {
     if (sync) fdatasyncSync(fd);
     return fstatSync(fd);
   } catch (error) {
-    unlinkIfThere(path);
+    discard(path);
     throw error;
   } finally {
     closeSync(fd);
   }
+}
+
+const NEW_OR_OLD = constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW;
+
+/** Opens one of the run's own files for writing; a link in its place is not followed. */
+function openOwn(path: string, flags: number): number {
+  try {
+    return openSync(path, NEW_OR_OLD | flags, 0o600);
+  } catch (error) {
+    if (errno(error) !== "ELOOP") throw error;
+    throw new VivError(
+      "RUN_INVALID",
+      `${path} is a symbolic link; remove it, links inside a run are not followed.`,
+    );
+  }
+}
+
+/**
+ * Opens a file of lines for appending. If its last line has no end (a crash, a full disk), that
+ * line is ended first, so that it does not swallow the next one.
+ */
+export function openLines(path: string): number {
+  const fd = openOwn(path, constants.O_APPEND);
+  try {
+    const { size } = fstatSync(fd);
+    if (size > 0 && !endsLine(path, size)) writeSync(fd, "\n");
+    return fd;
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
+}
+
+function endsLine(path: string, size: number): boolean {
+  const fd = openSync(path, SAFE_OPEN);
+  try {
+    const last = Buffer.alloc(1);
+    return readSync(fd, last, 0, 1, size - 1) === 0 || last[0] === 10;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+export function appendLine(path: string, line: string): void {
+  const fd = openLines(path);
+  try {
+    writeFully(fd, `${line}\n`);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** For small notes that need not be replaced atomically. */
+export function overwrite(path: string, text: string): void {
+  const fd = openOwn(path, constants.O_TRUNC);
+  try {
+    writeFully(fd, text);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Opens a lock file; its content does not matter. */
+export function openLock(path: string): number {
+  return openOwn(path, constants.O_APPEND);
 }
 
 /** A write may be cut short by a full disk without an error; the rest then gets the error. */
@@ -139,7 +215,7 @@ export function replaceFile(path: string, tmpPath: string, text: string, sync: b
   try {
     renameSync(tmpPath, path);
   } catch (error) {
-    unlinkIfThere(tmpPath);
+    discard(tmpPath);
     throw error;
   }
 }
@@ -158,7 +234,6 @@ export interface FileRead {
   stats: Stats;
 }
 
-const SAFE_OPEN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 let scratch = Buffer.allocUnsafe(64 * 1024);
 
 /**

@@ -1,6 +1,10 @@
-import { appendFileSync } from "node:fs";
-import { type AttemptRecord, type HistoryRecord, isAttempt } from "../../model/attempt.ts";
-import { readRegular } from "./atomic.ts";
+import {
+  type AttemptRecord,
+  type HistoryRecord,
+  isAttempt,
+  type VoidRecord,
+} from "../../model/attempt.ts";
+import { appendLine, readRegular } from "./atomic.ts";
 import type { FsRun } from "./run.ts";
 
 /**
@@ -18,27 +22,30 @@ export function readHistory(run: FsRun, id: string): HistoryRecord[] {
   const file = readRegular(pathOf(run, id), LIMIT);
   if (file === null) return [];
   const records: HistoryRecord[] = [];
-  const seen = new Set<string>();
   for (const line of file.text.split("\n")) {
     if (line === "") continue;
-    let recordLine: HistoryRecord;
+    let read: HistoryRecord | VoidRecord;
     try {
-      recordLine = JSON.parse(line) as HistoryRecord;
+      read = JSON.parse(line) as HistoryRecord | VoidRecord;
     } catch {
       continue; // a line torn by a full disk; the ledger has the whole one
     }
-    if (isAttempt(recordLine)) {
+    if ("void" in read) {
+      const { void: token, outcome } = read;
+      const at = records.findLastIndex(
+        (r) => isAttempt(r) && r.token === token && r.outcome === outcome,
+      );
+      if (at >= 0) records.splice(at, 1);
+    } else if (!isAttempt(read) || !records.some((r) => isAttempt(r) && r.token === read.token)) {
       // Recovery may have written an attempt that its worker wrote as well: the first counts.
-      if (seen.has(recordLine.token)) continue;
-      seen.add(recordLine.token);
+      records.push(read);
     }
-    records.push(recordLine);
   }
   return records;
 }
 
-export function appendHistory(run: FsRun, id: string, entry: HistoryRecord): void {
-  appendFileSync(pathOf(run, id), `${JSON.stringify(entry)}\n`, { mode: 0o600 });
+export function appendHistory(run: FsRun, id: string, entry: HistoryRecord | VoidRecord): void {
+  appendLine(pathOf(run, id), JSON.stringify(entry));
 }
 
 export function attemptNumber(history: readonly HistoryRecord[]): number {

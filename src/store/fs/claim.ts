@@ -13,7 +13,7 @@ import { fileOf } from "./layout.ts";
 import { workerFolder } from "./open.ts";
 import { noteReasons, promoteDue, promoteMetIfDue, unmetOf } from "./promote.ts";
 import { quarantine } from "./quarantine.ts";
-import { assertNameFree } from "./register.ts";
+import { claimName } from "./register.ts";
 import { type FsRun, recordClaim } from "./run.ts";
 
 /**
@@ -27,13 +27,13 @@ export function claimTasks(run: FsRun, request: ClaimRequest): Claim[] {
     throw new VivError("INVALID", "max must be a whole number of at least 1.");
   }
   const types = request.types && request.types.length > 0 ? request.types : null;
-  assertNameFree(run, worker);
+  const claims: Claim[] = [];
   try {
+    claimName(run, worker);
     workerFolder(run, worker);
     promoteDue(run);
     const reader = readerFor(run, types);
     adoptIfDue(run, reader);
-    const claims: Claim[] = [];
     for (const force of [false, true]) {
       while (claims.length < max) {
         const claim = claimNext(run, worker, reader, force);
@@ -51,13 +51,19 @@ export function claimTasks(run: FsRun, request: ClaimRequest): Claim[] {
         claims.push(claim);
       }
     }
-    if (claims.length > 0 && request.heartbeat !== false) {
-      beat(run, worker, claims.at(-1)?.task.task_id ?? "");
-    }
-    return claims;
   } catch (error) {
-    throw translate(error, "claiming");
+    // What is claimed is claimed: whoever asked must learn of it. The trouble will come again.
+    if (claims.length === 0) throw translate(error, "claiming");
   }
+  if (claims.length > 0 && request.heartbeat !== false) {
+    try {
+      beat(run, worker, claims.at(-1)?.task.task_id ?? "");
+    } catch (error) {
+      // Without a heartbeat the age of the claim counts; that is no reason to lose it.
+      if (!isVivError(error, "DISK_FULL")) throw error;
+    }
+  }
+  return claims;
 }
 
 /** A one-shot claim starts a lease; a registered worker beats on its own, so now and then will do. */
@@ -72,7 +78,7 @@ function beat(run: FsRun, worker: string, note: string): void {
 }
 
 export function readerFor(run: FsRun, types: readonly string[] | null): LaneReader {
-  const key = types === null ? "" : [...types].sort().join("\n");
+  const key = types === null ? "all" : `of ${[...types].sort().join("\n")}`;
   let reader = run.memo.readers.get(key);
   if (!reader) {
     reader = new LaneReader(run.paths, types, run.random);
@@ -147,7 +153,12 @@ function claimFromLine(
   if (candidate.stamp === "") return null;
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (!stats?.isFile() || stampOf(stats) !== candidate.stamp) return null;
-  const task = JSON.parse(candidate.body) as Task;
+  let task: Task;
+  try {
+    task = JSON.parse(candidate.body) as Task;
+  } catch {
+    return null; // a torn line: the file has it whole
+  }
   if (task.task_id !== candidate.id) return null;
   return holdClaim(run, worker, task, tokenOf(stats), candidate.attempt);
 }

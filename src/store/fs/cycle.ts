@@ -9,10 +9,10 @@ import type { FsRun } from "./run.ts";
  * The dependency cycle that `task` closes, as `[id, …, id]`, or null. A new task can only close a
  * cycle if somebody waits for it already, so the usual case costs one look.
  */
-export function findCycle(run: FsRun, task: Task): string[] | null {
+export function findCycle(run: FsRun, task: Task, trustIndex = true): string[] | null {
   const id = task.task_id;
   if (task.depends_on.includes(id)) return [id, id];
-  if (!hasDependents(run, id)) return null;
+  if (trustIndex && !hasDependents(run, id)) return null;
   const seen = new Set<string>();
   const stack = task.depends_on.map((dependency) => ({ id: dependency, path: [id, dependency] }));
   for (let top = stack.pop(); top !== undefined; top = stack.pop()) {

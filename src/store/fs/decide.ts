@@ -1,21 +1,16 @@
+import { existsSync } from "node:fs";
 import { VivError } from "../../model/errors.ts";
 import { assertName } from "../../model/names.ts";
 import { isAllowed, type TaskEvent, type TaskState } from "../../model/states.ts";
 import { MAX_TASK_BYTES, parseTask } from "../../model/task.ts";
 import type { Ended } from "../store.ts";
-import {
-  readRegular,
-  renameIfThere,
-  statIfThere,
-  syncFolder,
-  tokenOf,
-  translate,
-} from "./atomic.ts";
+import { readRegular, statIfThere, syncFolder, tokenOf, translate } from "./atomic.ts";
 import { appendHistory, attemptNumber, readHistory } from "./attempts.ts";
-import { afterMove, end } from "./finish.ts";
+import { afterMove, end, moveInto } from "./finish.ts";
 import { fileOf } from "./layout.ts";
 import { locate, type Place } from "./locate.ts";
-import { noteReasons, tryPromote, unmetOf } from "./promote.ts";
+import { noteReasons, readyAt, tryPromote, unmetOf } from "./promote.ts";
+import { quarantine } from "./quarantine.ts";
 import { type FsRun, nowIso, record } from "./run.ts";
 
 /** What people decide about a task: cancel, retry, approve, reject. */
@@ -61,8 +56,11 @@ export function retryTask(run: FsRun, id: string, decision: Decision): Ended {
       ...noteOf(decision),
     });
     const unmet = unmetOf(run, task);
-    if (unmet.length === 0) return move(run, id, place, "pending", "retried", decision);
-    noteReasons(run, task, unmet, 0);
+    const at = readyAt(run, task);
+    if (unmet.length === 0 && at <= run.machine.clock.now()) {
+      return move(run, id, place, "pending", "retried", decision);
+    }
+    noteReasons(run, task, unmet, at);
     const moved = move(run, id, place, "waiting", "retried", decision);
     if (moved) tryPromote(run, id);
     return moved;
@@ -139,7 +137,10 @@ function move(
   event: "cancelled" | "retried" | "approved" | "rejected",
   decision: Decision,
 ): Ended | null {
-  if (!renameIfThere(place.path, fileOf(run.paths.state[to], id))) return null;
+  const target = fileOf(run.paths.state[to], id);
+  if (existsSync(target))
+    quarantine(run, target, `a second file with the id of a task that went to ${to}/`);
+  if (!moveInto(run, place.path, target)) return null;
   if (run.durability === "safe") syncFolder(run.paths.state[to]);
   record(run, {
     event,

@@ -1,5 +1,5 @@
-import { appendFileSync, existsSync } from "node:fs";
-import { readRegular, unlinkIfThere } from "./atomic.ts";
+import { existsSync } from "node:fs";
+import { appendLine, readRegular, unlinkIfThere } from "./atomic.ts";
 import type { FsRun } from "./run.ts";
 
 /** `.viv/dependents/<id>`: one line for each task that waits for <id>. */
@@ -7,7 +7,7 @@ import type { FsRun } from "./run.ts";
 const LIMIT = 256 * 1024 * 1024;
 
 export function addDependent(run: FsRun, dependency: string, dependent: string): void {
-  appendFileSync(`${run.paths.dependents}/${dependency}`, `${dependent}\n`, { mode: 0o600 });
+  appendLine(`${run.paths.dependents}/${dependency}`, dependent);
 }
 
 export function hasDependents(run: FsRun, dependency: string): boolean {

@@ -1,5 +1,5 @@
-import { mkdirSync, rmdirSync, writeFileSync } from "node:fs";
-import { errno, namesIn, unlinkIfThere } from "./atomic.ts";
+import { existsSync, mkdirSync, rmdirSync } from "node:fs";
+import { errno, namesIn, overwrite, unlinkIfThere } from "./atomic.ts";
 import type { FsRun } from "./run.ts";
 
 /**
@@ -14,13 +14,17 @@ export function addDue(run: FsRun, id: string, at: number): void {
   for (;;) {
     mkdirSync(bucket, { recursive: true, mode: 0o700 });
     try {
-      writeFileSync(`${bucket}/${at}.${id}`, "", { mode: 0o600 });
+      overwrite(`${bucket}/${at}.${id}`, "");
       return;
     } catch (error) {
       // Another process emptied and removed the bucket between the two calls.
       if (errno(error) !== "ENOENT") throw error;
     }
   }
+}
+
+export function hasDue(run: FsRun, id: string, at: number): boolean {
+  return existsSync(`${run.paths.due}/${Math.floor(at / MINUTE)}/${at}.${id}`);
 }
 
 export interface DueEntry {

@@ -5,7 +5,7 @@ import { assertDepth, canonicalJson, MAX_JSON_DEPTH } from "../../model/json.ts"
 import { type TaskSpec, taskFromSpec } from "../../model/spec.ts";
 import { MAX_TASK_BYTES, type Task } from "../../model/task.ts";
 import type { BulkResult, Durability, Enqueued, EnqueueOptions } from "../store.ts";
-import { syncFolder, translate, unlinkIfThere, writeFully, writeNew } from "./atomic.ts";
+import { discard, syncFolder, translate, writeFully, writeNew } from "./atomic.ts";
 import { announce, type Published, publish, type Staged, settle } from "./publish.ts";
 import { type FsRun, temporaryPath } from "./run.ts";
 
@@ -28,7 +28,7 @@ export function enqueueOne(run: FsRun, spec: TaskSpec, options: EnqueueOptions):
     }
     return result;
   } catch (error) {
-    unlinkIfThere(tmp);
+    discard(tmp);
     throw translate(error, `enqueueing ${task.task_id}`);
   }
 }
@@ -54,11 +54,15 @@ export async function enqueueMany(
     await publishGroup(run, part, start, options, durability, total);
     options.onProgress?.(total);
   };
-  for await (const spec of specs) {
-    group.push(spec);
-    if (group.length >= GROUP) await flush();
+  try {
+    for await (const spec of specs) {
+      group.push(spec);
+      if (group.length >= GROUP) await flush();
+    }
+  } finally {
+    // Also when the stream breaks off: what came before is in.
+    if (group.length > 0) await flush();
   }
-  if (group.length > 0) await flush();
   return total;
 }
 
@@ -87,7 +91,7 @@ async function publishGroup(
       } catch (error) {
         // What came before the bad task is still published: the caller learns how far it got.
         failure = atPosition(translate(error, "enqueueing"), start + i);
-        if (half) unlinkIfThere(half);
+        if (half) discard(half);
         break;
       }
     }
@@ -120,7 +124,7 @@ async function publishGroup(
       if (state === "waiting") settle(run, task);
     }
   } finally {
-    for (const { tmp } of staged.slice(handled)) unlinkIfThere(tmp);
+    for (const { tmp } of staged.slice(handled)) discard(tmp);
   }
   if (failure) throw failure;
 }

@@ -1,6 +1,8 @@
 import { existsSync, utimesSync } from "node:fs";
 import type { AttemptRecord, Outcome } from "../../model/attempt.ts";
+import { parseTime } from "../../model/duration.ts";
 import { isVivError, VivError } from "../../model/errors.ts";
+import type { LedgerLine } from "../../model/ledger.ts";
 import { assertName } from "../../model/names.ts";
 import type { TaskState } from "../../model/states.ts";
 import { MAX_TASK_BYTES, parseTask, type Task } from "../../model/task.ts";
@@ -65,13 +67,14 @@ export function completeTask(run: FsRun, ref: ClaimRef, note?: string): Ended {
   if (note) return end(run, held, { outcome: "done", to, note });
   try {
     recordDone(run, held.id, held, to, run.durability === "safe");
-    return applyEnding(run, held, { outcome: "done", to });
+    return applyEnding(run, held, { outcome: "done", to }, false);
   } catch (error) {
     throw translate(error, `ending ${held.id}`);
   }
 }
 
 export function failTask(run: FsRun, ref: ClaimRef, report: FailureReport): Ended {
+  const wanted = report.retryAt && parseTime(report.retryAt, run.machine.clock.now(), "retryAt");
   const held = hold(run, ref);
   const outcome = report.outcome ?? "failed";
   const verdict = afterFailure(readHeld(run, held), readHistory(run, held.id), outcome, {
@@ -87,7 +90,7 @@ export function failTask(run: FsRun, ref: ClaimRef, report: FailureReport): Ende
     });
   }
   const backoffEnds = run.machine.clock.now() + verdict.delayMs;
-  const retryAt = report.retryAt ?? new Date(backoffEnds).toISOString();
+  const retryAt = wanted ?? new Date(backoffEnds).toISOString();
   return end(run, held, {
     outcome,
     to: "waiting",
@@ -114,10 +117,13 @@ function hold(run: FsRun, ref: ClaimRef): Held {
   const stats = statIfThere(path);
   if (!stats) throw claimLost(run, id, worker);
   const token = tokenOf(stats);
-  if (ref.token !== undefined && ref.token !== token) throw claimLost(run, id, worker);
+  if (ref.token !== undefined && ref.token !== token && !isSameClaim(run, id, ref.token, token)) {
+    throw claimLost(run, id, worker);
+  }
   const known = run.memo.claims.get(id);
-  const attempt = known?.token === token ? known.attempt : attemptNumber(readHistory(run, id));
-  if (known && known.token !== token) run.memo.claims.delete(id);
+  const isKnown = known !== undefined && (known.token === token || known.token === ref.token);
+  const attempt = isKnown ? known.attempt : attemptNumber(readHistory(run, id));
+  if (!isKnown) run.memo.claims.delete(id);
   return { id, worker, path, token, attempt, seenAt };
 }
 
@@ -177,19 +183,18 @@ export function end(run: FsRun, held: Held, ending: Ending): Ended {
       },
       run.durability === "safe",
     );
-    return applyEnding(run, held, ending);
+    return applyEnding(run, held, ending, false);
   } catch (error) {
     throw translate(error, `ending ${held.id}`);
   }
 }
 
 /** Steps 3 and 4, also for an ending that a dead process recorded but did not make. */
-export function applyEnding(run: FsRun, held: Held, ending: Ending): Ended {
+export function applyEnding(run: FsRun, held: Held, ending: Ending, recovered = true): Ended {
   const { id, worker } = held;
   // A task that is done at its first attempt needs no attempt log: the ledger has it.
-  if (ending.outcome !== "done" || held.attempt > 1) {
-    appendHistory(run, id, attemptRecord(run, held, ending));
-  }
+  const logged = ending.to !== "done" || held.attempt > 1;
+  if (logged) appendHistory(run, id, attemptRecord(run, held, ending));
   if (ending.retryAt) addDue(run, id, Date.parse(ending.retryAt));
   const target = fileOf(run.paths.state[ending.to], id);
   // Into done/ a rename may replace a foreign task of the same id that is done as well: ids/ keeps
@@ -197,14 +202,22 @@ export function applyEnding(run: FsRun, held: Held, ending: Ending): Ended {
   if (ending.to !== "done" && existsSync(target)) {
     quarantine(run, target, `a second file with the id of a task that went to ${ending.to}/`);
   }
-  if (!renameIfThere(held.path, target)) {
-    record(run, { event: "void", task: id, worker, token: held.token, outcome: ending.outcome });
+  if (!moveInto(run, held.path, target)) {
+    takeBackRecord(run, held, ending, logged, recovered);
     throw claimLost(run, id, worker);
   }
-  if (performance.now() - held.seenAt > LONG_PAUSE_MS && !isStillOurs(run, held)) {
-    renameIfThere(target, held.path);
-    record(run, { event: "void", task: id, worker, token: held.token, outcome: ending.outcome });
-    throw claimLost(run, id, worker);
+  if (performance.now() - held.seenAt > LONG_PAUSE_MS) {
+    const other = laterClaim(run, held);
+    if (other !== null) {
+      renameIfThere(target, held.path);
+      const stats = statIfThere(held.path);
+      // A rename gives a claim a new token; this line is how its owner will find out.
+      takeBackRecord(run, held, ending, logged, recovered, {
+        was: other,
+        ...(stats ? { now: tokenOf(stats) } : {}),
+      });
+      throw claimLost(run, id, worker);
+    }
   }
   run.memo.claims.delete(id);
   if (run.durability === "safe") syncFolder(run.paths.state[ending.to]);
@@ -218,18 +231,63 @@ export function applyEnding(run: FsRun, held: Held, ending: Ending): Ended {
   };
 }
 
+/** Renames a task to where it belongs; what lies there under its name goes to quarantine. */
+export function moveInto(run: FsRun, from: string, target: string): boolean {
+  try {
+    return renameIfThere(from, target);
+  } catch (error) {
+    if (!["EISDIR", "ENOTDIR", "EEXIST", "ENOTEMPTY"].includes(errno(error) ?? "")) throw error;
+    quarantine(run, target, "a folder in the place of a task");
+    return renameIfThere(from, target);
+  }
+}
+
+/**
+ * The claim was lost after its end was recorded: the record is void. A recovered end was recorded
+ * by somebody else, and if it has been made meanwhile, it counts.
+ */
+function takeBackRecord(
+  run: FsRun,
+  held: Held,
+  { outcome }: Ending,
+  logged: boolean,
+  recovered: boolean,
+  more: Record<string, string> = {},
+): void {
+  const { id, worker, token } = held;
+  if (recovered && Object.keys(more).length === 0) return;
+  if (logged) appendHistory(run, id, { void: token, outcome });
+  record(run, { event: "void", task: id, worker, token, outcome, ...more });
+}
+
 /**
  * Between looking at the token and the rename lie microseconds, unless this process was stopped
  * just there for so long that the reaper gave the task to another process of the same worker
  * name. Then the rename took that one's claim: the ledger shows a later claim than ours.
  */
-function isStillOurs(run: FsRun, held: Held): boolean {
-  const day = new Date(Number(held.token) - 86_400_000).toISOString().slice(0, 10);
+function laterClaim(run: FsRun, held: Held): string | null {
   let latest = held.token;
-  for (const { line } of readLedger(run.paths.ledger, { file: `${day}.jsonl`, offset: 0 })) {
-    if (line.event === "claimed" && line.task === held.id && line.token) latest = line.token;
+  for (const line of linesSince(run, held.token)) {
+    // By the token's time, not by place: a line may be written a moment after its claim.
+    const isClaim = line.event === "claimed" && line.task === held.id;
+    if (isClaim && Number(line.token) > Number(latest)) latest = String(line.token);
   }
-  return latest === held.token;
+  return latest === held.token ? null : latest;
+}
+
+/** A claim that was moved by mistake and put back has a new token; the ledger says which. */
+function isSameClaim(run: FsRun, id: string, was: string, now: string): boolean {
+  let token = was;
+  for (const line of linesSince(run, was)) {
+    if (line.event === "void" && line.task === id && line.was === token) token = String(line.now);
+  }
+  return token === now;
+}
+
+function* linesSince(run: FsRun, token: string): Generator<LedgerLine> {
+  const since = Math.min(Number(token), run.machine.clock.now()) - 86_400_000;
+  const file = `${new Date(Math.max(0, since)).toISOString().slice(0, 10)}.jsonl`;
+  for (const { line } of readLedger(run.paths.ledger, { file, offset: 0 })) yield line;
 }
 
 function attemptRecord(run: FsRun, held: Held, ending: Ending): AttemptRecord {

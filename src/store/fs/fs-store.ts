@@ -5,6 +5,7 @@ import type { TaskSpec } from "../../model/spec.ts";
 import type { CheckpointUpdate, RunStatus } from "../../model/status.ts";
 import type { Task } from "../../model/task.ts";
 import type * as S from "../store.ts";
+import { translate } from "./atomic.ts";
 import { claimTasks } from "./claim.ts";
 import { approveTask, cancelTask, type Decision, rejectTask, retryTask } from "./decide.ts";
 import { examineRun } from "./doctor.ts";
@@ -63,57 +64,59 @@ export class FsStore implements S.Store {
   }
 
   async claim(request: S.ClaimRequest): Promise<S.Claim[]> {
-    return claimTasks(this.#run, request);
+    return this.#do(() => claimTasks(this.#run, request));
   }
 
   async complete(ref: S.ClaimRef, options: { note?: string } = {}): Promise<S.Ended> {
-    return completeTask(this.#run, ref, options.note);
+    return this.#do(() => completeTask(this.#run, ref, options.note));
   }
 
   async fail(ref: S.ClaimRef, report: S.FailureReport = {}): Promise<S.Ended> {
-    return failTask(this.#run, ref, report);
+    return this.#do(() => failTask(this.#run, ref, report));
   }
 
   async release(ref: S.ClaimRef, options: { note?: string } = {}): Promise<S.Ended> {
-    return releaseTask(this.#run, ref, options.note);
+    return this.#do(() => releaseTask(this.#run, ref, options.note));
   }
 
   async cancel(id: string, decision: Decision = {}): Promise<S.Ended> {
-    return cancelTask(this.#run, id, decision);
+    return this.#do(() => cancelTask(this.#run, id, decision));
   }
 
   async retry(id: string, decision: Decision = {}): Promise<S.Ended> {
-    return retryTask(this.#run, id, decision);
+    return this.#do(() => retryTask(this.#run, id, decision));
   }
 
   async approve(id: string, decision: Decision = {}): Promise<S.Ended> {
-    return approveTask(this.#run, id, decision);
+    return this.#do(() => approveTask(this.#run, id, decision));
   }
 
   async reject(id: string, decision: Decision = {}): Promise<S.Ended> {
-    return rejectTask(this.#run, id, decision);
+    return this.#do(() => rejectTask(this.#run, id, decision));
   }
 
   async heartbeat(worker: string, options: { note?: string } = {}): Promise<void> {
-    writeHeartbeat(this.#run, assertName("worker name", worker), options.note ?? "");
+    this.#do(() =>
+      writeHeartbeat(this.#run, assertName("worker name", worker), options.note ?? ""),
+    );
   }
 
   async register(worker: string, options: { types?: readonly string[] } = {}) {
-    const registration = registerWorker(this.#run, worker, options.types);
+    const registration = this.#do(() => registerWorker(this.#run, worker, options.types));
     this.#registrations.add(registration);
     return registration;
   }
 
   async reap(options: S.ReapOptions = {}): Promise<S.ReapReport> {
-    return reapClaims(this.#run, options);
+    return this.#do(() => reapClaims(this.#run, options));
   }
 
   async sweep(): Promise<S.SweepReport> {
-    return sweepRun(this.#run);
+    return this.#do(() => sweepRun(this.#run));
   }
 
   async show(id: string): Promise<S.TaskView | null> {
-    return showTask(this.#run, id);
+    return this.#do(() => showTask(this.#run, id));
   }
 
   async *list(query: S.ListQuery = {}): AsyncIterable<S.TaskSummary> {
@@ -121,15 +124,15 @@ export class FsStore implements S.Store {
   }
 
   async counts(): Promise<S.Counts> {
-    return countTasks(this.#run);
+    return this.#do(() => countTasks(this.#run));
   }
 
   async workers(): Promise<S.WorkerView[]> {
-    return viewWorkers(this.#run);
+    return this.#do(() => viewWorkers(this.#run));
   }
 
   async dependencies(task: Task): Promise<S.DependencyFact[]> {
-    return dependencyFacts(this.#run, task);
+    return this.#do(() => dependencyFacts(this.#run, task));
   }
 
   async *ledger(query: { task?: string; since?: string } = {}): AsyncIterable<LedgerLine> {
@@ -141,7 +144,7 @@ export class FsStore implements S.Store {
   }
 
   async attemptsOf(id: string): Promise<AttemptRecord[]> {
-    return attemptsOf(this.#run, id);
+    return this.#do(() => attemptsOf(this.#run, id));
   }
 
   waitForWork(options: { timeoutMs: number; signal?: AbortSignal; types?: readonly string[] }) {
@@ -153,35 +156,48 @@ export class FsStore implements S.Store {
   }
 
   async readStatus(): Promise<RunStatus | null> {
-    return readStatusFile(this.#run.paths);
+    return this.#do(() => readStatusFile(this.#run.paths));
   }
 
   async writeStatus(update: CheckpointUpdate): Promise<RunStatus> {
-    return updateStatus(this.#run, update);
+    return this.#do(() => updateStatus(this.#run, update));
   }
 
   async flushStatus(): Promise<void> {
-    project(this.#run);
+    this.#do(() => project(this.#run));
   }
 
   async initStatus(runId: string, update: CheckpointUpdate): Promise<RunStatus> {
-    return initStatus(this.#run, runId, update);
+    return this.#do(() => initStatus(this.#run, runId, update));
   }
 
   async doctor(options: { fix?: boolean } = {}): Promise<S.DoctorReport> {
-    return examineRun(this.#run, options.fix === true);
+    return this.#do(() => examineRun(this.#run, options.fix === true));
   }
 
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    for (const registration of this.#registrations) await registration.release();
-    projectAtClose(this.#run);
-    for (const reader of this.#run.memo.readers.values()) {
-      reader.saveCursors();
-      reader.close();
+    try {
+      for (const registration of this.#registrations) await registration.release();
+      this.#do(() => {
+        projectAtClose(this.#run);
+        for (const reader of this.#run.memo.readers.values()) reader.saveCursors();
+        this.#run.ledger.flush();
+      });
+    } finally {
+      for (const reader of this.#run.memo.readers.values()) reader.close();
+      this.#run.lanes.close();
+      this.#run.ledger.close();
     }
-    this.#run.lanes.close();
-    this.#run.ledger.close();
+  }
+
+  /** Errors of the filesystem leave the store as errors that say what to do. */
+  #do<T>(action: () => T): T {
+    try {
+      return action();
+    } catch (error) {
+      throw translate(error, `working on ${this.location}`);
+    }
   }
 }

@@ -1,6 +1,5 @@
 import type { Stats } from "node:fs";
-import { writeFileSync } from "node:fs";
-import { errno, readRegular, statIfThere, translate } from "./atomic.ts";
+import { errno, overwrite, readRegular, statIfThere, translate } from "./atomic.ts";
 import { HEARTBEAT } from "./layout.ts";
 import { workerFolder } from "./open.ts";
 import type { FsRun } from "./run.ts";
@@ -16,7 +15,7 @@ export function writeHeartbeat(run: FsRun, worker: string, note: string): void {
   for (;;) {
     const folder = workerFolder(run, worker);
     try {
-      writeFileSync(`${folder}/${HEARTBEAT}`, `${firstLine}\n${stamp}\n`, { mode: 0o600 });
+      overwrite(`${folder}/${HEARTBEAT}`, `${firstLine}\n${stamp}\n`);
       return;
     } catch (error) {
       if (errno(error) !== "ENOENT") throw translate(error, `writing the heartbeat of ${worker}`);

@@ -1,6 +1,5 @@
-import { readFileSync, writeFileSync } from "node:fs";
 import { PRIORITIES, type Priority } from "../../model/task.ts";
-import { errno } from "./atomic.ts";
+import { errno, overwrite, readRegular } from "./atomic.ts";
 import { Lane, linesOf } from "./lane.ts";
 import { encodeType, entryOfLine, type LaneEntry, lanePath } from "./lanes.ts";
 
@@ -68,7 +67,7 @@ export class LaneReader {
       const lane = this.#lanes[i];
       if (lane && lane.cursor !== lane.savedCursor) {
         try {
-          writeFileSync(this.#cursorFile(priority), String(lane.cursor), { mode: 0o600 });
+          overwrite(this.#cursorFile(priority), String(lane.cursor));
           lane.savedCursor = lane.cursor;
         } catch (error) {
           // A cursor saves time only; on a full disk the next reader starts further back.
@@ -89,13 +88,8 @@ function* laneLines(folder: string): Generator<{ id: string; type: string }> {
 }
 
 function readCursor(path: string): number {
-  try {
-    const offset = Number(readFileSync(path, "latin1"));
-    return Number.isSafeInteger(offset) && offset >= 0 ? offset : 0;
-  } catch (error) {
-    if (errno(error) === "ENOENT") return 0;
-    throw error;
-  }
+  const offset = Number(readRegular(path, 64)?.text ?? 0);
+  return Number.isSafeInteger(offset) && offset >= 0 ? offset : 0;
 }
 
 /** FNV-1a, twice: the types may be many and long, a file name may not. */

@@ -118,9 +118,10 @@ export class Lane {
   }
 
   #read(force: boolean): boolean {
-    const now = performance.now();
-    if (!force && now - this.#checkedAt < 1) return false;
     if (this.#fd < 0) {
+      // Not there: a run that only others have written to. Looking for it again may wait.
+      const now = performance.now();
+      if (!force && now - this.#checkedAt < 1) return false;
       try {
         this.#fd = openSync(this.#path, "r");
       } catch (error) {
@@ -133,7 +134,6 @@ export class Lane {
     const rest = this.#text.slice(this.#position);
     const chunk = Buffer.allocUnsafe(CHUNK);
     const n = readSync(this.#fd, chunk, 0, CHUNK, this.#offset + rest.length);
-    if (n === 0) this.#checkedAt = now;
     this.#text = rest + chunk.toString("latin1", 0, n);
     this.#position = 0;
     return n > 0;

@@ -1,7 +1,8 @@
-import { closeSync, openSync, type Stats, writeSync } from "node:fs";
+import { closeSync, existsSync, type Stats, writeSync } from "node:fs";
 import { asciiJson } from "../../model/json.ts";
 import { isName } from "../../model/names.ts";
-import { type Priority, priorityOf, type Task } from "../../model/task.ts";
+import { PRIORITIES, type Priority, priorityOf, type Task } from "../../model/task.ts";
+import { openLines } from "./atomic.ts";
 
 /**
  * The order of the queue. A folder has no order, and listing one with 100,000 names takes longer
@@ -68,15 +69,26 @@ export class LaneWriter {
   append(priority: Priority, entries: readonly LaneEntry[]): void {
     let fd = this.#fds.get(priority);
     if (fd === undefined) {
-      fd = openSync(lanePath(this.#folder, priority), "a", 0o600);
+      fd = openLines(lanePath(this.#folder, priority));
       this.#fds.set(priority, fd);
     }
     let text = "";
     for (const e of entries)
       text += `${e.id}\t${encodeType(e.type)}\t${e.attempt}\t${e.stamp}\t${e.body}\n`;
     const bytes = Buffer.from(text, "latin1");
-    // A short write (disk full) tears a line: the task is then found by adopt, as after a crash.
-    if (writeSync(fd, bytes) < bytes.length) writeSync(fd, "\n");
+    if (writeSync(fd, bytes) === bytes.length) return;
+    // A full disk tore a line: the task is found by adopt, as after a crash. Opening the lane anew
+    // ends that line.
+    closeSync(fd);
+    this.#fds.delete(priority);
+  }
+
+  /** Lanes that are there from the start can be kept open by claimers. */
+  prepare(): void {
+    for (const priority of PRIORITIES) {
+      if (!existsSync(lanePath(this.#folder, priority)))
+        closeSync(openLines(lanePath(this.#folder, priority)));
+    }
   }
 
   close(): void {
@@ -85,9 +97,14 @@ export class LaneWriter {
   }
 }
 
+/** Half a surrogate pair has no bytes; all such types share a name on the lanes. */
+function wellFormed(text: string): string {
+  return Buffer.from(text, "utf8").toString("utf8");
+}
+
 /** Foreign types may be any text; on a lane they are one ASCII word. */
 export function encodeType(type: string): string {
-  return /^[\w.:/@+-]+$/.test(type) ? type : encodeURIComponent(type);
+  return /^[\w.:/@+-]+$/.test(type) ? type : encodeURIComponent(wellFormed(type));
 }
 
 /** Null for a torn line. */

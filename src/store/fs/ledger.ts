@@ -1,6 +1,6 @@
-import { closeSync, fdatasyncSync, openSync, writeSync } from "node:fs";
+import { closeSync, fdatasyncSync, writeSync } from "node:fs";
 import type { LedgerLine } from "../../model/ledger.ts";
-import { completeLines, namesIn, translate } from "./atomic.ts";
+import { completeLines, namesIn, openLines, translate } from "./atomic.ts";
 
 /**
  * Appends to `ledger/<UTC day>.jsonl`. A line is one write on a descriptor in append mode, so
@@ -12,6 +12,7 @@ export class LedgerWriter {
   #day = "";
   #fd = -1;
   #held = "";
+  #heldDay = "";
   #flush: NodeJS.Immediate | undefined;
 
   constructor(folder: string) {
@@ -28,36 +29,49 @@ export class LedgerWriter {
   }
 
   /**
-   * For a line that repeats what the folders say already (a claim): it is written with the next
-   * one, at the latest when this turn of the event loop ends.
+   * For a line that repeats what the folders say already (a claim), so its writing must not fail
+   * the claim: it is written with the next one, at the latest when this turn of the event loop
+   * ends, or `now`. What cannot be written stays held, and the next line's writer hears of it.
    */
-  writeSoon(at: string, rest: string): void {
-    if (!at.startsWith(this.#day) || this.#day === "") {
-      this.writeText(at, rest, false);
-      return;
-    }
+  writeSoon(at: string, rest: string, now: boolean): void {
+    const day = at.slice(0, 10);
+    if (this.#held !== "" && day !== this.#heldDay) this.#tryFlush();
+    this.#heldDay = day;
     this.#held += `{"at":"${at}${rest}\n`;
-    this.#flush ??= setImmediate(() => this.flush());
+    if (now) this.#tryFlush();
+    else this.#flush ??= setImmediate(() => this.#tryFlush());
+  }
+
+  #tryFlush(): void {
+    if (this.#flush) clearImmediate(this.#flush);
+    this.#flush = undefined;
+    try {
+      this.flush();
+    } catch {
+      // Held until the next line: see writeSoon.
+    }
   }
 
   flush(): void {
-    if (this.#held !== "") this.#append("", this.#day, false);
+    if (this.#held !== "") this.#append("", this.#heldDay, false);
   }
 
   #append(text: string, day: string, sync: boolean): void {
     try {
-      if (day !== this.#day && this.#held !== "") this.flush();
+      if (this.#held !== "" && day !== this.#heldDay) this.flush();
       const fd = this.#open(day);
       const bytes = Buffer.from(this.#held + text, "utf8");
+      const written = writeSync(fd, bytes);
+      if (written < bytes.length) {
+        // The first bytes fit, the rest did not: ask again to get the error of the full disk. The
+        // torn line is ended when the file is opened the next time.
+        this.#close();
+        writeSync(this.#open(day), bytes, written);
+      }
       this.#held = "";
       if (this.#flush) clearImmediate(this.#flush);
       this.#flush = undefined;
-      const written = writeSync(fd, bytes);
-      if (written < bytes.length) {
-        // The first bytes fit, the rest did not: ask again to get the error of the full disk.
-        writeSync(fd, bytes, written);
-      }
-      if (sync) fdatasyncSync(fd);
+      if (sync) fdatasyncSync(this.#fd);
     } catch (error) {
       throw translate(error, "writing the ledger");
     }
@@ -65,14 +79,20 @@ export class LedgerWriter {
 
   #open(day: string): number {
     if (day === this.#day) return this.#fd;
-    this.close();
-    this.#fd = openSync(`${this.#folder}/${day}.jsonl`, "a", 0o600);
+    this.#close();
+    this.#fd = openLines(`${this.#folder}/${day}.jsonl`);
     this.#day = day;
     return this.#fd;
   }
 
+  /** Flush first: what is still held when it is closed could not be written. */
   close(): void {
-    this.flush();
+    if (this.#flush) clearImmediate(this.#flush);
+    this.#flush = undefined;
+    this.#close();
+  }
+
+  #close(): void {
     if (this.#fd >= 0) closeSync(this.#fd);
     this.#fd = -1;
     this.#day = "";

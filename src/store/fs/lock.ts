@@ -1,6 +1,6 @@
-import { closeSync, openSync } from "node:fs";
+import { closeSync } from "node:fs";
 import { VivError } from "../../model/errors.ts";
-import { errno, translate } from "./atomic.ts";
+import { errno, openLock, translate } from "./atomic.ts";
 
 /**
  * Runs `critical` while holding flock(2) on `path`, the lock that swarm-lib takes too. flock(1)
@@ -10,7 +10,7 @@ import { errno, translate } from "./atomic.ts";
 export function withLock<T>(path: string, critical: () => T): T {
   let fd: number;
   try {
-    fd = openSync(path, "a", 0o600);
+    fd = openLock(path);
   } catch (error) {
     throw translate(error, `opening ${path}`);
   }

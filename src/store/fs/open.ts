@@ -1,4 +1,4 @@
-import { chmodSync, lstatSync, mkdirSync, realpathSync } from "node:fs";
+import { chmodSync, lstatSync, mkdirSync, realpathSync, type Stats } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import type { Machine } from "../../model/clock.ts";
 import { VivError } from "../../model/errors.ts";
@@ -26,6 +26,20 @@ export interface OpenOptions {
 }
 
 export function openFsRun(path: string, machine: Machine, options: OpenOptions = {}): FsRun {
+  if (typeof path !== "string" || path === "" || path.includes("\0")) {
+    throw new VivError("INVALID", "the path of a run must be a non-empty text without NUL.");
+  }
+  try {
+    return open(path, machine, options);
+  } catch (error) {
+    if (errno(error) === "ENAMETOOLONG") {
+      throw new VivError("INVALID", "the path of the run is too long.", {}, { cause: error });
+    }
+    throw translate(error, `opening ${path}`);
+  }
+}
+
+function open(path: string, machine: Machine, options: OpenOptions): FsRun {
   const root = options.create ? makeRoot(path) : findRoot(path);
   const paths = pathsOf(root);
   const isNew = statIfThere(paths.state.pending) === undefined;
@@ -36,8 +50,7 @@ export function openFsRun(path: string, machine: Machine, options: OpenOptions =
       { path },
     );
   }
-  if (!options.readOnly) makeFolders(paths);
-  checkFolders(paths);
+  prepareFolders(paths, !options.readOnly);
   const status = readStatusLeniently(paths);
   const runId = status?.run_id ?? options.runId ?? runIdFromFolder(root);
   const run: FsRun = {
@@ -52,6 +65,7 @@ export function openFsRun(path: string, machine: Machine, options: OpenOptions =
     newId: () => newTaskId(machine.clock.now(), Math.random),
     memo: newMemo(),
   };
+  if (!options.readOnly) run.lanes.prepare();
   if (isNew && !options.withoutStatus) createStatus(run, runId);
   return run;
 }
@@ -68,9 +82,11 @@ function findRoot(path: string): string {
         { path },
       );
     }
-    throw translate(error, `opening ${path}`);
+    if (errno(error) !== "ENOTDIR") throw error;
   }
-  throw new VivError("RUN_INVALID", `${path} is a file, not a run directory.`, { path });
+  throw new VivError("RUN_INVALID", `${path} is, or lies below, a file; a run is a directory.`, {
+    path,
+  });
 }
 
 function makeRoot(path: string): string {
@@ -90,23 +106,14 @@ function makeRoot(path: string): string {
   }
 }
 
-function makeFolders(paths: Paths): void {
-  for (const folder of foldersOf(paths)) {
-    if (statIfThere(folder)) continue;
-    try {
-      mkdirSync(folder, { mode: 0o700 });
-    } catch (error) {
-      if (errno(error) === "EEXIST") continue;
-      throw translate(error, `creating ${folder}`);
-    }
-  }
-}
-
-/** A rename is atomic only within one filesystem, and a symlink would let it leave the run. */
-function checkFolders(paths: Paths): void {
+/**
+ * Makes what is missing and checks what is there, parents first: nothing is made below a link. A
+ * rename is atomic only within one filesystem, and a link would let it leave the run.
+ */
+function prepareFolders(paths: Paths, make: boolean): void {
   let device: number | undefined;
   for (const folder of foldersOf(paths)) {
-    const stats = statIfThere(folder);
+    const stats = statIfThere(folder) ?? (make ? makeFolder(folder) : undefined);
     if (!stats) continue;
     const name = folder === paths.root ? "the run directory" : folder.slice(paths.root.length + 1);
     if (stats.isSymbolicLink()) {
@@ -120,9 +127,7 @@ function checkFolders(paths: Paths): void {
       throw new VivError(
         "RUN_INVALID",
         `${name} in ${paths.root} is a file, not a folder; move it away.`,
-        {
-          path: folder,
-        },
+        { path: folder },
       );
     }
     device ??= stats.dev;
@@ -134,6 +139,15 @@ function checkFolders(paths: Paths): void {
       );
     }
   }
+}
+
+function makeFolder(folder: string): Stats | undefined {
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    if (errno(error) !== "EEXIST") throw error; // somebody else made it a moment ago
+  }
+  return statIfThere(folder);
 }
 
 function runIdFromFolder(root: string): string {

@@ -212,8 +212,8 @@ describe("doctor and live workers", () => {
     const worker = await open();
     const doctor = await open();
     await worker.enqueue({ id: "a", type: "t" });
-    const claim = refOf((await worker.claim({ worker: "w" }))[0]);
     renameSync(join(path, ".viv/ids/a.json"), join(path, "..", "a.json"));
+    const claim = refOf((await worker.claim({ worker: "w" }))[0]);
     const { findings } = await doctor.doctor({ fix: true });
     expect(findings).toMatchObject([{ code: "missing_index", fixed: true }]);
     expect(await codeOf(worker.complete(claim))).toBe("fine");

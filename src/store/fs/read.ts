@@ -79,9 +79,10 @@ function attemptsFromLedger(run: FsRun, id: string, task: Task | null): AttemptR
   const attempts = new Map<string, AttemptRecord>();
   for (const { line } of readLedger(run.paths.ledger, { file, offset: 0 })) {
     if (line.task !== id || line.token === undefined) continue;
-    if (line.event === "void") attempts.delete(line.token);
+    const key = `${line.token} ${line.outcome}`;
+    if (line.event === "void") attempts.delete(key);
     if (line.event !== "ended" || !line.outcome || !line.to) continue;
-    attempts.set(line.token, {
+    attempts.set(key, {
       attempt: line.attempt ?? 1,
       worker: line.worker ?? "?",
       token: line.token,

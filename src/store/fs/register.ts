@@ -53,11 +53,22 @@ function takenError(holder: WorkerFile): VivError {
   );
 }
 
-/** A one-shot claim under the name of a live worker would mix two owners in one folder. */
-export function assertNameFree(run: FsRun, worker: string): void {
+/**
+ * A one-shot claim under the name of a live worker would mix two owners in one folder. A dead one
+ * leaves the name first: with its file there, the new claim would be taken for the dead one's.
+ */
+export function claimName(run: FsRun, worker: string): void {
   if (run.memo.registered.has(worker)) return;
   const holder = readWorkerFile(run, worker);
-  if (holder && !isSelf(run, holder) && isHeld(run, holder)) throw takenError(holder);
+  if (!holder || isSelf(run, holder)) return;
+  if (isHeld(run, holder)) throw takenError(holder);
+  withLock(lockOf(run), () => {
+    const current = readWorkerFile(run, worker);
+    if (!current || isSelf(run, current)) return;
+    if (isHeld(run, current)) throw takenError(current);
+    takeOver(run, worker, current);
+    unlinkIfThere(pathOf(run, worker));
+  });
 }
 
 function isSelf(run: FsRun, holder: WorkerFile): boolean {

@@ -98,10 +98,10 @@ export function recordClaim(
   id: string,
   claim: { worker: string; token: string; attempt: number },
 ): void {
-  run.ledger.writeSoon(
-    nowIso(run),
-    `","event":"claimed","task":"${id}","worker":"${claim.worker}","token":"${claim.token}","attempt":${claim.attempt}}`,
-  );
+  const at = nowIso(run);
+  const rest = `","event":"claimed","task":"${id}","worker":"${claim.worker}","token":"${claim.token}","attempt":${claim.attempt}}`;
+  // After a reaping, a predecessor that was only asleep must be able to see that it is too late.
+  run.ledger.writeSoon(at, rest, claim.attempt > 1);
 }
 
 export function recordDone(

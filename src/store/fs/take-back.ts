@@ -51,6 +51,9 @@ export function takeBack(
       attempt: attemptNumber(history),
       seenAt: performance.now(),
     };
+    // Others reap too: what lies there may be the claim of a successor by now.
+    const stats = statIfThere(claim.path);
+    if (!stats || tokenOf(stats) !== claim.token) continue;
     try {
       if (recorded) {
         applyEnding(run, held, recorded);
@@ -99,7 +102,9 @@ export function recordedEndings(
   const endings = new Map<string, Ending>();
   if (wanted.size === 0) return endings;
   // A day of slack: the ledger's days follow the writer's clock, the claim's the filesystem's.
-  const since = Math.min(...claims.map((c) => c.claimedAt)) - 86_400_000;
+  const earliest = Math.min(...claims.map((c) => c.claimedAt));
+  // A claim from the future: the clock was set back since, and the record may be in any file.
+  const since = earliest > run.machine.clock.now() ? 0 : earliest - 86_400_000;
   const file = `${new Date(Math.max(0, since)).toISOString().slice(0, 10)}.jsonl`;
   for (const { line } of readLedger(run.paths.ledger, { file, offset: 0 })) {
     if (line.event !== "ended" || line.to === undefined || line.outcome === undefined) continue;

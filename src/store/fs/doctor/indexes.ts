@@ -2,11 +2,11 @@ import { isVivError } from "../../../model/errors.ts";
 import { isName } from "../../../model/names.ts";
 import { MAX_TASK_BYTES, parseTask, type Task } from "../../../model/task.ts";
 import { adopt } from "../adopt.ts";
-import { namesIn, readRegular, statIfThere } from "../atomic.ts";
+import { namesIn, readRegular, statIfThere, writeNew } from "../atomic.ts";
 import { findCycle } from "../cycle.ts";
 import { dependentsOf } from "../dependents.ts";
 import type { Examination } from "../doctor.ts";
-import { nextDue } from "../due.ts";
+import { hasDue } from "../due.ts";
 import { reserveId } from "../ids.ts";
 import { LaneReader } from "../lane-reader.ts";
 import { fileOf, idOf } from "../layout.ts";
@@ -41,11 +41,25 @@ function checkIds({ run, find }: Examination, places: Places, ours: ReadonlySet<
     },
     () => {
       for (const [id, [place]] of missing) {
-        if (place) reserveId(run, id, place.path);
+        if (place) reserveQuietly(run, id, place);
       }
       return true;
     },
   );
+}
+
+/** A link gives a file a new change time, and with it a claim a new token: claims get a copy. */
+function reserveQuietly(
+  run: Examination["run"],
+  id: string,
+  place: { state: string; path: string },
+): void {
+  if (place.state !== "claimed") {
+    reserveId(run, id, place.path);
+    return;
+  }
+  const file = readRegular(place.path, MAX_TASK_BYTES);
+  if (file) writeNew(fileOf(run.paths.ids, id), file.text, false);
 }
 
 function checkLanes({ run, find }: Examination, places: Places): void {
@@ -107,7 +121,7 @@ function checkWaiting({ run, find }: Examination, places: Places): void {
       );
       continue;
     }
-    const cycle = findCycle(run, task);
+    const cycle = findCycle(run, task, false);
     if (cycle) {
       find({
         code: "dependency_cycle",
@@ -117,8 +131,7 @@ function checkWaiting({ run, find }: Examination, places: Places): void {
       });
     }
     const unnoted = unmet.filter((dependency) => !dependentsOf(run, dependency).includes(id));
-    const untimed =
-      unmet.length === 0 && at > now && (nextDue(run) ?? Number.POSITIVE_INFINITY) > at;
+    const untimed = unmet.length === 0 && at > now && !hasDue(run, id, at);
     if (unnoted.length > 0 || untimed) {
       find(
         {

@@ -22,7 +22,7 @@ export function checkLedger({ run, checked, find }: Examination): Set<string> {
     if (line.event === "void") {
       ended.set(
         task,
-        (ended.get(task) ?? []).filter((a) => a.token !== token),
+        (ended.get(task) ?? []).filter((a) => a.token !== token || a.outcome !== outcome),
       );
     } else if (line.event === "ended" && outcome && to && outcome !== "done") {
       const attempt: AttemptRecord = {

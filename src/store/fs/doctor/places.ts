@@ -30,7 +30,9 @@ export function checkPlaces(examination: Examination): Places {
       }
     } else checkFolder(examination, places, state, folder);
   }
-  for (const [id, seen] of places) if (seen.length > 1) checkTwoStates(examination, id, seen);
+  for (const [id, seen] of places) {
+    if (seen.length > 1) places.set(id, checkTwoStates(examination, id, seen));
+  }
   return places;
 }
 
@@ -97,10 +99,10 @@ function checkTwoStates(
   examination: Examination,
   id: string,
   seen: { state: TaskState; path: string }[],
-): void {
+): { state: TaskState; path: string }[] {
   // Tasks move while we look: only what is in both places now is in two.
   const there = seen.filter(({ path }) => statIfThere(path) !== undefined);
-  if (there.length < 2) return;
+  if (there.length < 2) return there;
   there.sort((a, b) => KEEP_FIRST.indexOf(a.state) - KEEP_FIRST.indexOf(b.state));
   const [kept, ...others] = there;
   for (const other of others) {
@@ -115,6 +117,7 @@ function checkTwoStates(
       () => quarantine(examination.run, other.path, message),
     );
   }
+  return there;
 }
 
 function below(examination: Examination, path: string): string {

@@ -1,0 +1,48 @@
+import { expect, test } from "vitest";
+import { isAllowed, mermaid, TASK_EVENTS, TASK_STATES, TRANSITIONS } from "./states.ts";
+
+test("every state can be reached, and done is the only end", () => {
+  const reached = new Set<string>(["pending", "waiting"]); // by enqueue
+  for (;;) {
+    const before = reached.size;
+    for (const from of TASK_STATES) {
+      if (!reached.has(from)) continue;
+      for (const event of TASK_EVENTS) for (const to of TRANSITIONS[from][event]) reached.add(to);
+    }
+    if (reached.size === before) break;
+  }
+  expect([...reached].sort()).toEqual([...TASK_STATES].sort());
+  const ends = TASK_STATES.filter((s) => TASK_EVENTS.every((e) => TRANSITIONS[s][e].length === 0));
+  expect(ends).toEqual(["done"]);
+});
+
+test("into done lead only a completion and an approval", () => {
+  const ways = TASK_STATES.flatMap((from) =>
+    TASK_EVENTS.filter((event) => TRANSITIONS[from][event].includes("done")).map(
+      (event) => `${from} ${event}`,
+    ),
+  );
+  expect(ways).toEqual(["claimed complete", "review approve"]);
+});
+
+test("isAllowed agrees with the table", () => {
+  for (const from of TASK_STATES) {
+    for (const event of TASK_EVENTS) {
+      expect(isAllowed(from, event)).toBe(TRANSITIONS[from][event].length > 0);
+      for (const to of TASK_STATES) {
+        expect(isAllowed(from, event, to)).toBe(TRANSITIONS[from][event].includes(to));
+      }
+    }
+  }
+});
+
+test("the picture has an arrow for every transition", () => {
+  const picture = mermaid();
+  for (const from of TASK_STATES) {
+    for (const event of TASK_EVENTS) {
+      for (const to of TRANSITIONS[from][event]) {
+        expect(picture).toContain(`${from} --> ${to}: ${event}`);
+      }
+    }
+  }
+});

@@ -1,0 +1,128 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { holds } from "../../test/support/property.ts";
+import type { AttemptRecord, HistoryRecord, Outcome } from "../model/attempt.ts";
+import { OUTCOMES } from "../model/attempt.ts";
+import type { Task } from "../model/task.ts";
+import {
+  afterAbandonment,
+  afterFailure,
+  attemptsSinceRetry,
+  backoff,
+  isChoked,
+  MAX_ABANDONS,
+} from "./retry.ts";
+
+const attempt = (outcome: Outcome, fingerprint?: string): AttemptRecord => ({
+  attempt: 1,
+  worker: "w",
+  token: "t",
+  outcome,
+  to: "pending",
+  at: "2026-01-01T00:00:00Z",
+  ...(fingerprint ? { fingerprint } : {}),
+});
+const retried: HistoryRecord = { retried: true, by: "me", at: "2026-01-01T00:00:00Z" };
+const taskWith = (max_attempts?: number) => ({ max_attempts }) as Task;
+
+const record = fc.oneof(
+  { weight: 9, arbitrary: fc.constantFrom(...OUTCOMES).map((outcome) => attempt(outcome)) },
+  { weight: 1, arbitrary: fc.constant(retried) },
+);
+const history = fc.array(record, { maxLength: 30 });
+const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+const COUNTED = ["failed", "unproven", "timed_out"];
+
+describe("after a failure", () => {
+  test("failed at the max_attempts-th counted failure since the last retry, and not before", () => {
+    holds(
+      fc.property(
+        history,
+        fc.option(fc.integer({ min: 1, max: 10 }), { nil: undefined }),
+        fc.constantFrom("failed" as const, "unproven" as const, "timed_out" as const),
+        random,
+        (past, max, outcome, dice) => {
+          const since = past.slice(past.lastIndexOf(retried) + 1) as AttemptRecord[];
+          const failures = since.filter((a) => COUNTED.includes(a.outcome)).length + 1;
+          const verdict = afterFailure(taskWith(max), past, outcome, { random: dice });
+          expect(verdict.to).toBe(failures >= (max ?? 1) ? "failed" : "waiting");
+        },
+      ),
+    );
+  });
+
+  test("a rate limit never fails a task", () => {
+    holds(
+      fc.property(history, fc.integer({ min: 1, max: 10 }), random, (past, max, dice) => {
+        const verdict = afterFailure(taskWith(max), past, "rate_limited", { random: dice });
+        expect(verdict.to).toBe("waiting");
+      }),
+    );
+  });
+
+  test("final is final", () => {
+    holds(
+      fc.property(history, random, (past, dice) => {
+        const options = { final: true, random: dice };
+        expect(afterFailure(taskWith(99), past, "failed", options).to).toBe("failed");
+        expect(afterFailure(taskWith(99), past, "rate_limited", options).to).toBe("failed");
+      }),
+    );
+  });
+});
+
+describe("backoff", () => {
+  test("between half and all of a delay that doubles, up to a quarter of an hour", () => {
+    holds(
+      fc.property(fc.integer({ min: 1, max: 2000 }), random, (failures, dice) => {
+        const full = Math.min(15 * 60_000, 1000 * 2 ** (failures - 1));
+        const delay = backoff(failures, dice);
+        expect(delay).toBeGreaterThanOrEqual(Math.floor(full / 2));
+        expect(delay).toBeLessThanOrEqual(full);
+        expect(Number.isSafeInteger(delay)).toBe(true);
+      }),
+    );
+  });
+});
+
+describe("after a worker was lost", () => {
+  test("given up at the tenth loss in a row, whatever came before", () => {
+    holds(
+      fc.property(history, fc.nat(15), (past, losses) => {
+        const row = Array.from({ length: losses }, () => attempt("abandoned"));
+        const before = [...past, attempt("released"), ...row];
+        const verdict = afterAbandonment(before);
+        expect(verdict.to).toBe(losses + 1 >= MAX_ABANDONS ? "failed" : "pending");
+      }),
+    );
+  });
+
+  test("a retry begins a new row", () => {
+    const row = Array.from({ length: MAX_ABANDONS }, () => attempt("abandoned"));
+    expect(afterAbandonment(row).to).toBe("failed");
+    expect(afterAbandonment([...row, retried]).to).toBe("pending");
+  });
+});
+
+test("attemptsSinceRetry forgets what came before the last retry", () => {
+  holds(
+    fc.property(history, (past) => {
+      const expected = past.slice(past.lastIndexOf(retried) + 1);
+      expect(attemptsSinceRetry(past)).toEqual(expected);
+    }),
+  );
+});
+
+describe("choked", () => {
+  test("three counted failures in a row with one fingerprint", () => {
+    const same = attempt("failed", "f");
+    expect(isChoked([same, same])).toBeNull();
+    expect(isChoked([same, same, same])).toEqual(same);
+    expect(isChoked([same, attempt("rate_limited"), same, attempt("abandoned"), same])).toEqual(
+      same,
+    );
+    expect(isChoked([same, attempt("failed", "g"), same])).toBeNull();
+    expect(isChoked([attempt("failed"), attempt("failed"), attempt("failed")])).toBeNull();
+    expect(isChoked([same, same, retried, same])).toBeNull();
+  });
+});

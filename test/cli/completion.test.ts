@@ -1,0 +1,133 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { CATALOG, OTHER_COMMANDS } from "../../src/cli/catalog.ts";
+import { flagsOf, GLOBAL_FLAGS } from "../../src/cli/flags.ts";
+import { newFolder } from "../support/folders.ts";
+import { cli, ok, quoted, shell } from "./support.ts";
+
+/** What TAB offers. bash is asked itself; zsh and fish where they are installed. */
+
+const installed = (name: string) =>
+  ["/bin", "/usr/bin", "/usr/local/bin"].some((folder) => existsSync(join(folder, name)));
+
+describe("bash", () => {
+  /** What a real bash offers for each line; the last word is the one under the cursor. */
+  function offers(lines: string[], cwd: string): string[][] {
+    const { status, stdout, stderr } = shell(
+      `eval "$(viv completion bash)"
+       ask() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _viv; echo "\${COMPREPLY[*]-}"; }
+       ${lines.map((line) => `ask ${line}`).join("\n")}`,
+      { cwd },
+    );
+    expect(stderr).toBe("");
+    expect(status).toBe(0);
+    return stdout
+      .split("\n")
+      .slice(0, -1)
+      .map((line) => line.split(" ").filter((word) => word !== ""));
+  }
+
+  it("is a script that bash can read", async () => {
+    const script = await ok(["completion", "bash"]);
+    expect(shell(`bash -n <(printf %s ${quoted(script)})`)).toEqual({
+      status: 0,
+      stdout: "",
+      stderr: "",
+    });
+  });
+
+  it("offers commands, flags, choices, ids and files", async () => {
+    const folder = newFolder();
+    const around = { cwd: folder };
+    await ok(["init", "run"], around);
+    for (const id of ["t.web", "t.api", "other"])
+      await ok(["enqueue", "--type", "job", "--id", id], around);
+    const [all, en, flags, runFlag, priority, high, state, ids, tIds, noIds, files, unknown] =
+      offers(
+        [
+          "viv ''",
+          "viv en",
+          "viv enqueue --",
+          "viv ls --r",
+          "viv enqueue --priority ''",
+          "viv enqueue --type x --priority hi",
+          "viv ls --state re",
+          "viv show ''",
+          "viv cancel other t",
+          "viv claim ''",
+          "viv ls --run r",
+          "viv frobnicate ''",
+        ],
+        folder,
+      );
+    expect(all?.sort()).toEqual([...CATALOG, ...OTHER_COMMANDS].map(({ name }) => name).sort());
+    expect(en).toEqual(["enqueue"]);
+    const enqueue = CATALOG.find(({ name }) => name === "enqueue");
+    const { command } = (await enqueue?.load()) ?? { command: undefined };
+    if (!command) throw new Error("no enqueue");
+    const expected = [...flagsOf(command), ...GLOBAL_FLAGS].map(({ name }) => `--${name}`);
+    expect(flags?.sort()).toEqual(expected.sort());
+    expect(runFlag).toEqual(["--run"]);
+    expect(priority).toEqual(["high", "normal", "low"]);
+    expect(high).toEqual(["high"]);
+    expect(state).toEqual(["review"]);
+    expect(ids?.filter((word) => !word.startsWith("--")).sort()).toEqual([
+      "other",
+      "t.api",
+      "t.web",
+    ]);
+    expect(tIds?.sort()).toEqual(["t.api", "t.web"]);
+    expect(noIds?.every((word) => word.startsWith("--"))).toBe(true);
+    expect(files).toEqual(["run"]);
+    expect(unknown).toEqual([]);
+  });
+
+  it("stays silent where there is no run", async () => {
+    const folder = newFolder();
+    const [ids] = offers(["viv show t"], folder);
+    expect(ids).toEqual([]);
+    expect(await cli(["completion", "ids"], { cwd: folder })).toEqual({
+      status: 0,
+      stdout: "",
+      stderr: "",
+    });
+  });
+});
+
+describe.each(["zsh", "fish"] as const)("%s", (name) => {
+  let script: string;
+  beforeAll(async () => {
+    script = await ok(["completion", name]);
+  });
+
+  it("names every command and flag", async () => {
+    for (const { name: command, load } of CATALOG) {
+      expect(script).toMatch(new RegExp(`\\b${command}\\b`));
+      for (const flag of flagsOf((await load()).command))
+        expect(script).toContain(name === "zsh" ? `'--${flag.name}[` : ` -l ${flag.name} `);
+    }
+  });
+
+  it("has balanced quotes", () => {
+    for (const line of script.split("\n"))
+      expect((line.match(/'/g) ?? []).length % 2, line).toBe(0);
+  });
+
+  const here = installed(name);
+  if (!here) console.log(`${name} is not installed: its completion is not run`);
+  it.skipIf(!here)("is a script that the shell can read", () => {
+    expect(shell(`printf %s ${quoted(script)} | ${name} -n`)).toMatchObject({
+      status: 0,
+      stderr: "",
+    });
+  });
+});
+
+it("an unknown shell is refused with the ones there are", async () => {
+  for (const args of [["completion"], ["completion", "tcsh"]]) {
+    const said = await cli(args);
+    expect(said).toMatchObject({ status: 2, stdout: "" });
+    expect(said.stderr).toContain("bash, zsh, fish");
+  }
+});

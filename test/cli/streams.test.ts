@@ -1,0 +1,208 @@
+import { appendFileSync, existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeEach, describe, expect, it } from "vitest";
+import { until, within } from "../support/deadline.ts";
+import { newFolder } from "../support/folders.ts";
+import { cli, ok, Running, type Surroundings, shell } from "./support.ts";
+
+/** Commands that go on for a while: they follow, and they stop when they should. */
+
+let run: string;
+let around: Surroundings;
+
+beforeEach(async () => {
+  run = join(newFolder(), "run");
+  around = { cwd: join(run, ".."), env: { VIV_RUN: run } };
+  await say("init", "run");
+});
+
+const say = (...args: string[]) => ok(args, around);
+const program = (...args: string[]) => new Running([...args, "--run", run]);
+
+async function claimed(id: string): Promise<void> {
+  await say("enqueue", "--type", "job", "--id", id);
+  await say("claim", "--worker", "w1");
+}
+
+describe("watch", () => {
+  it("tells every change as it happens, until Ctrl-C", async () => {
+    await say("enqueue", "--type", "job", "--id", "t.0");
+    const watching = program("watch");
+    await watching.says("waiting 0  pending 1  claimed 0");
+    await say("enqueue", "--type", "job", "--id", "t.1", "--priority", "high");
+    await watching.says(/^\d\d:\d\d:\d\d\.\d{3} {2}t\.1 {2}pending$/m);
+    await say("claim", "--worker", "w1");
+    await watching.says(/ t\.1 {2}(pending → )?claimed by w1$/m);
+    await say("complete", "t.1", "--worker", "w1");
+    await watching.says(/ t\.1 {2}claimed → done$/m);
+    watching.child.kill("SIGINT");
+    const { status, signal, stderr } = await watching.end();
+    expect({ status, signal, stderr }).toEqual({ status: 0, signal: null, stderr: "" });
+  });
+
+  it("--json prints one object per line, and ends on SIGTERM", async () => {
+    const watching = program("watch", "--json");
+    let i = 0;
+    // What comes before the watch stands is not told, so send tasks until one is.
+    await until("a change is told", async () => {
+      await say("enqueue", "--type", "job", "--id", `t.${i++}`);
+      return watching.stdout !== "";
+    });
+    watching.child.kill("SIGTERM");
+    const { status, stdout, stderr } = await watching.end();
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    for (const line of stdout.trimEnd().split("\n")) {
+      const change = JSON.parse(line);
+      expect(change).toEqual({
+        kind: "task",
+        id: expect.stringMatching(/^t\.\d+$/),
+        from: null,
+        to: "pending",
+        at: expect.stringMatching(/^\d{4}-.*Z$/),
+      });
+    }
+  });
+
+  it("--until-idle ends at once when nothing is left to do", async () => {
+    expect(await cli(["watch", "--until-idle"], around)).toEqual({
+      status: 0,
+      stdout: "waiting 0  pending 0  claimed 0  review 0  done 0  failed 0\n",
+      stderr: "",
+    });
+    expect(await say("watch", "--until-idle", "--json")).toBe("");
+  });
+
+  it("--until-idle ends when the last task does, and has told every step", async () => {
+    await claimed("t.1");
+    await say("enqueue", "--type", "job", "--id", "t.2", "--depends-on", "t.1");
+    let next = (_: string) => {};
+    const told = () =>
+      within(
+        "a line",
+        new Promise<string>((resolve) => {
+          next = resolve;
+        }),
+      );
+    const stands = told();
+    const watching = cli(["watch", "--until-idle"], { ...around, onStdout: (text) => next(text) });
+    // With its first line the watch stands.
+    expect(await stands).toMatch(/^waiting 1 {2}pending 0 {2}claimed 1 /);
+    const step = async (...args: string[]) => {
+      const line = told();
+      await say(...args);
+      await line;
+    };
+    await step("complete", "t.1", "--worker", "w1");
+    await step("claim", "--worker", "w2");
+    await step("fail", "t.2", "--worker", "w2");
+    const { status, stdout, stderr } = await within("watch ends", watching);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    const lines = stdout.trimEnd().split("\n").slice(1);
+    expect(lines.map((line) => line.slice(14))).toEqual(
+      expect.arrayContaining(["t.1  claimed → done", "t.2  claimed → failed"]),
+    );
+    expect(lines.at(-1)).toContain("t.2  claimed → failed");
+  });
+
+  it("--until-idle as a process", async () => {
+    await claimed("t.1");
+    const watching = program("watch", "--until-idle");
+    await watching.says("claimed 1");
+    await say("complete", "t.1", "--worker", "w1");
+    const { status, stdout } = await watching.end();
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/ t\.1 {2}claimed → done\n$/);
+  });
+});
+
+describe("logs -f", () => {
+  const log = (id: string) => join(run, `artifacts/${id}.log`);
+
+  it("follows a growing log and ends with the task", async () => {
+    await claimed("t.1");
+    const following = program("logs", "t.1", "-f");
+    writeFileSync(log("t.1"), "one\n");
+    await following.says("one\n");
+    appendFileSync(log("t.1"), "two ");
+    await following.says("two ");
+    appendFileSync(log("t.1"), "halves\n");
+    await following.says("two halves\n");
+    appendFileSync(log("t.1"), "last\n");
+    await say("complete", "t.1", "--worker", "w1");
+    expect(await following.end()).toEqual({
+      status: 0,
+      signal: null,
+      stdout: "one\ntwo halves\nlast\n",
+      stderr: "",
+    });
+  });
+
+  it("ends on Ctrl-C, cleanly", async () => {
+    await claimed("t.1");
+    writeFileSync(log("t.1"), "one\n");
+    const following = program("logs", "t.1", "--follow");
+    await following.says("one\n");
+    following.child.kill("SIGINT");
+    expect(await following.end()).toEqual({ status: 0, signal: null, stdout: "one\n", stderr: "" });
+  });
+
+  it("begins anew when another attempt does", async () => {
+    await claimed("t.1");
+    writeFileSync(log("t.1"), "the first attempt\n");
+    const following = program("logs", "t.1", "-f");
+    await following.says("the first attempt\n");
+    writeFileSync(log("t.1"), "second\n");
+    await following.says("second\n");
+    await say("complete", "t.1", "--worker", "w1");
+    expect((await following.end()).stdout).toBe("the first attempt\nsecond\n");
+  });
+
+  it("of a task that has ended does not wait", async () => {
+    await claimed("t.1");
+    writeFileSync(log("t.1"), "all\n");
+    await say("complete", "t.1", "--worker", "w1");
+    expect(await say("logs", "t.1", "-f")).toBe("all\n");
+  });
+});
+
+describe("a reader that has seen enough", () => {
+  it("is no error", async () => {
+    const stdin = Array.from({ length: 3_000 }, (_, i) => `{"type":"job","id":"t.${i}"}\n`);
+    await ok(["enqueue", "--jsonl", "-", "--durability", "fast"], { ...around, stdin });
+    const { stdout, stderr } = shell(
+      `viv ls --limit 3000 | head -1; echo "\${PIPESTATUS[0]}"
+       viv ls --limit 3000 --json | true; echo "\${PIPESTATUS[0]}"
+       viv --help | true; echo "\${PIPESTATUS[0]}"`,
+      { env: { VIV_RUN: run } },
+    );
+    expect(stderr).toBe("");
+    expect(stdout).toBe(`run  ${run}\n0\n0\n0\n`);
+  });
+
+  it("ends a watch at the next change", async () => {
+    const watching = program("watch");
+    await watching.says("waiting 0");
+    watching.child.stdout?.destroy();
+    const ended = watching.end();
+    let over = false;
+    void ended.then(() => {
+      over = true;
+    });
+    let i = 0;
+    await until("watch ends", async () => {
+      await say("enqueue", "--type", "job", "--id", `t.${i++}`);
+      return over;
+    });
+    expect(await ended).toMatchObject({ status: 0, signal: null, stderr: "" });
+  });
+});
+
+describe("Ctrl-C", () => {
+  it.fails("ends an enqueue that waits for its input (bug)", async () => {
+    const fresh = join(run, "../fresh");
+    const waiting = new Running(["enqueue", "--run", fresh, "--jsonl", "-"]);
+    await until("it has made the run", () => existsSync(join(fresh, "status.json")));
+    waiting.child.kill("SIGINT");
+    await within("enqueue ends", waiting.end(), 3);
+  });
+});

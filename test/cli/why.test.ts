@@ -1,0 +1,341 @@
+import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeEach, describe, expect, it } from "vitest";
+import { openRun } from "../../src/main.ts";
+import { REASON_CODES, type ReasonCode } from "../../src/policy/why.ts";
+import { newFolder } from "../support/folders.ts";
+import { FakeHost } from "../support/machine.ts";
+import { controlCodes, json, ok, type Surroundings } from "./support.ts";
+
+/** `viv why` gives every reason there is, each with the command that would change it. */
+
+let run: string;
+let host: FakeHost;
+let around: Surroundings;
+const seen = new Set<ReasonCode>();
+
+beforeEach(async () => {
+  run = join(newFolder(), "run");
+  host = new FakeHost();
+  around = { env: { VIV_RUN: run }, machine: host.process() };
+  await say("init", run);
+});
+
+const say = (...args: string[]) => ok(args, { ...around, cwd: join(run, "..") });
+
+interface Why {
+  state: string;
+  reasons: { code: ReasonCode; text: string; command?: string }[];
+}
+
+async function why(id: string): Promise<Why> {
+  const answer = await json<Why>(["why", id], around);
+  for (const { code } of answer.reasons) seen.add(code);
+  // What people see is the same, in the same order.
+  const text = await say("why", id);
+  const lines = [`${id} is ${answer.state}`];
+  answer.reasons.forEach((reason, i) => {
+    lines.push(`  ${i + 1}. ${reason.text}`);
+    if (reason.command) lines.push(`     ${reason.command}`);
+  });
+  expect(text).toBe(`${lines.join("\n")}\n`);
+  return answer;
+}
+
+const codes = async (id: string) => (await why(id)).reasons.map(({ code }) => code);
+
+async function enqueue(id: string, ...more: string[]): Promise<void> {
+  await say("enqueue", "--type", "job", "--id", id, ...more);
+}
+
+async function claim(id: string, worker = "w1"): Promise<void> {
+  const line = await say("claim", "--worker", worker, "--json");
+  expect(JSON.parse(line).task_id).toBe(id);
+}
+
+describe("a task that waits", () => {
+  it("for tasks that are unknown, pending, claimed, resting, failed and quarantined", async () => {
+    await enqueue("claimed");
+    await claim("claimed");
+    await enqueue("failed");
+    await say("cancel", "failed");
+    await enqueue("done");
+    await claim("done");
+    await say("complete", "done", "--worker", "w1");
+    await enqueue("pending");
+    mkdirSync(join(run, "quarantine"), { recursive: true });
+    writeFileSync(join(run, "quarantine/aside.json"), "{");
+    await enqueue("t.1", "--depends-on", "unknown,pending,claimed,failed,done,aside");
+    expect(await why("t.1")).toMatchObject({
+      state: "waiting",
+      reasons: [
+        {
+          code: "dependency_unknown",
+          text: "waits for unknown, which nobody has enqueued yet",
+          command: "viv enqueue --id unknown --type TYPE",
+        },
+        {
+          code: "dependency_waiting",
+          text: expect.stringMatching(/^waits for pending, which is pending for \d+s$/),
+          command: "viv why pending",
+        },
+        {
+          code: "dependency_waiting",
+          text: expect.stringMatching(/^waits for claimed, which is claimed by w1 for \d+s$/),
+          command: "viv why claimed",
+        },
+        {
+          code: "dependency_failed",
+          text: "waits for failed, which failed",
+          command: "viv retry failed",
+        },
+        {
+          code: "dependency_unknown",
+          text: "waits for aside, which is in quarantine",
+          command: "viv why aside",
+        },
+      ],
+    });
+  });
+
+  it("for hours, says how long", async () => {
+    await enqueue("t.0");
+    await claim("t.0");
+    await enqueue("t.1", "--depends-on", "t.0");
+    host.advance(3 * 3_600_000);
+    const [reason] = (await why("t.1")).reasons;
+    expect(reason?.text).toBe("waits for t.0, which is claimed by w1 for 3h");
+  });
+
+  it("for a time", async () => {
+    await enqueue("t.1", "--not-before", "+2h");
+    const [reason] = (await why("t.1")).reasons;
+    expect(reason).toMatchObject({ code: "not_before" });
+    expect(reason?.text).toMatch(/^not before \S+Z \(in 2h\)$/);
+  });
+
+  it("for both, gives both", async () => {
+    await enqueue("t.1", "--not-before", "+2h", "--depends-on", "t.0");
+    expect(await codes("t.1")).toEqual(["dependency_unknown", "not_before"]);
+  });
+
+  it("for itself, through files that another tool wrote", async () => {
+    const foreign = (id: string, on: string) => {
+      const path = join(run, `pending/${id}.json`);
+      const task = { task_id: id, task_type: "job", depends_on: [on], payload: {} };
+      writeFileSync(path, JSON.stringify(task));
+    };
+    foreign("a", "b");
+    foreign("b", "c");
+    foreign("c", "a");
+    const [reason] = (await why("a")).reasons;
+    expect(reason).toEqual({
+      code: "dependency_cycle",
+      text: "it waits for itself: a → b → c → a",
+      command: "viv cancel c",
+    });
+  });
+
+  it("for the next attempt", async () => {
+    await enqueue("t.1", "--max-attempts", "3");
+    await claim("t.1");
+    await say("fail", "t.1", "--worker", "w1", "--retry-at", "+5m");
+    const [reason] = (await why("t.1")).reasons;
+    expect(reason).toMatchObject({ code: "resting" });
+    expect(reason?.text).toMatch(
+      /^attempt 1 ended as failed; the next one starts at \S+Z \(in 5m\)$/,
+    );
+  });
+
+  it("for a rate limit", async () => {
+    await enqueue("t.1");
+    await claim("t.1");
+    const flags = ["--outcome", "rate_limited", "--retry-at", "+20m"];
+    await say("fail", "t.1", "--worker", "w1", ...flags);
+    const [reason] = (await why("t.1")).reasons;
+    expect(reason).toMatchObject({ code: "rate_limited" });
+    expect(reason?.text).toMatch(/^rate limited until \S+Z \(in 20m\)$/);
+  });
+});
+
+describe("a task in the queue", () => {
+  it("that nobody takes", async () => {
+    await enqueue("t.1");
+    expect((await why("t.1")).reasons).toEqual([
+      {
+        code: "no_worker",
+        text: "no live worker takes tasks of type job",
+        command: "viv claim --worker NAME --types job",
+      },
+    ]);
+  });
+
+  it("that none of the live workers takes", async () => {
+    const store = await openRun(run, { machine: host.process() });
+    const registration = await store.register("w1", { types: ["other"] });
+    await enqueue("t.1");
+    expect((await why("t.1")).reasons[0]).toMatchObject({
+      code: "no_worker",
+      text: "no live worker takes tasks of type job (live workers: w1)",
+    });
+    await registration.release();
+    await store.close();
+  });
+
+  it("that somebody will take", async () => {
+    await say("heartbeat", "--worker", "w1");
+    await enqueue("t.1");
+    expect((await why("t.1")).reasons).toEqual([
+      { code: "queued", text: "it is in the queue; w1 will take it in turn" },
+    ]);
+  });
+
+  it("that failed three times in the same way, and was sent round", async () => {
+    await enqueue("t.1", "--max-attempts", "9");
+    for (let i = 0; i < 3; i++) {
+      await claim("t.1");
+      const flags = ["--note", "no such branch", "--fingerprint", "f1", "--retry-at", "+1s"];
+      await say("fail", "t.1", "--worker", "w1", ...flags);
+      host.advance(2_000);
+    }
+    await say("reap");
+    const answer = await why("t.1");
+    expect(answer.state).toBe("pending");
+    expect(answer.reasons[0]).toEqual({
+      code: "choked",
+      text: "choked: the last three attempts failed in the same way (no such branch)",
+      command: "viv show t.1",
+    });
+  });
+});
+
+describe("a claimed task", () => {
+  it("is being worked on", async () => {
+    await enqueue("t.1");
+    await claim("t.1");
+    const [reason] = (await why("t.1")).reasons;
+    expect(reason?.code).toBe("running");
+    expect(reason?.text).toMatch(/^w1 has been working on it for \d+s, last heartbeat \d+s ago$/);
+    expect(reason?.command).toMatch(/^viv logs t\.1 -f/);
+  });
+
+  it("has a worker that is silent", async () => {
+    await enqueue("t.1");
+    await claim("t.1");
+    host.advance(301_000);
+    expect((await why("t.1")).reasons).toEqual([
+      {
+        code: "worker_silent",
+        text: expect.stringMatching(/^w1 claimed it 5m( \d+s)? ago and is gone or silent$/),
+        command: "viv reap",
+      },
+    ]);
+  });
+
+  it("has a worker whose process is gone", async () => {
+    const machine = host.process();
+    const store = await openRun(run, { machine });
+    await store.register("w1");
+    await enqueue("t.1");
+    await store.claim({ worker: "w1" });
+    expect(await codes("t.1")).toEqual(["running"]);
+    machine.die();
+    expect(await codes("t.1")).toEqual(["worker_silent"]);
+    await store.close();
+  });
+});
+
+describe("a task at its end", () => {
+  it("in review", async () => {
+    await enqueue("t.1", "--review");
+    await claim("t.1");
+    await say("complete", "t.1", "--worker", "w1");
+    host.advance(3_600_000);
+    expect((await why("t.1")).reasons).toEqual([
+      {
+        code: "in_review",
+        text: "a person must approve it; it has waited for 1h",
+        command: 'viv approve t.1    # or: viv reject t.1 --note "…"',
+      },
+    ]);
+  });
+
+  it("done", async () => {
+    await enqueue("t.1");
+    await claim("t.1");
+    await say("complete", "t.1", "--worker", "w1");
+    expect(await codes("t.1")).toEqual(["done"]);
+  });
+
+  it("failed", async () => {
+    await enqueue("t.1");
+    await claim("t.1");
+    await say("fail", "t.1", "--worker", "w1", "--outcome", "timed_out", "--note", "10 minutes");
+    expect((await why("t.1")).reasons).toEqual([
+      {
+        code: "failed",
+        text: "attempt 1 by w1 ended as timed_out: 10 minutes",
+        command: "viv retry t.1",
+      },
+    ]);
+  });
+
+  it("cancelled, while it waited and while it was claimed", async () => {
+    await enqueue("t.1");
+    await say("cancel", "t.1", "--note", "not needed");
+    await enqueue("t.2");
+    await claim("t.2");
+    await say("cancel", "t.2", "--note", "nor this");
+    expect((await why("t.1")).reasons).toEqual([
+      { code: "cancelled", text: "it was cancelled: not needed", command: "viv retry t.1" },
+    ]);
+    expect((await why("t.2")).reasons).toEqual([
+      { code: "cancelled", text: "it was cancelled: nor this", command: "viv retry t.2" },
+    ]);
+  });
+
+  it("quarantined", async () => {
+    const path = join(run, "pending/t.1.json");
+    writeFileSync(path, '{"task_id":"other"}');
+    utimesSync(path, 0, 0);
+    await say("claim", "--worker", "w1", "--json");
+    const answer = await why("t.1");
+    expect(answer).toMatchObject({
+      state: "quarantined",
+      reasons: [
+        {
+          code: "quarantined",
+          text: 'it was moved aside: task_id "other" does not match the file name',
+        },
+      ],
+    });
+  });
+});
+
+describe("what others wrote", () => {
+  it("in a note cannot command a terminal", async () => {
+    await enqueue("t.1");
+    await say("cancel", "t.1", "--note", "\u001b]0;evil\u0007\u001b[2J");
+    const text = await ok(["why", "t.1"], { ...around, columns: 80 });
+    expect(text).toContain("evil");
+    expect(controlCodes(text)).toEqual([]);
+  });
+
+  it.fails("as the type of a foreign task cannot either (bug)", async () => {
+    const task = { task_id: "t.1", task_type: "a\u001b[2Jb", payload: {} };
+    writeFileSync(join(run, "pending/t.1.json"), JSON.stringify(task));
+    const text = await ok(["why", "t.1"], { ...around, columns: 80 });
+    expect(controlCodes(text)).toEqual([]);
+  });
+
+  it.fails("does not make a suggested command do something else (bug)", async () => {
+    const task = { task_id: "t.1", task_type: "a; rm -rf ~", payload: {} };
+    writeFileSync(join(run, "pending/t.1.json"), JSON.stringify(task));
+    const [reason] = (await json<Why>(["why", "t.1"], around)).reasons;
+    expect(reason?.command).not.toContain("--types a; rm");
+  });
+});
+
+it("every reason that the code can give was given above", () => {
+  expect([...seen].sort()).toEqual([...REASON_CODES].sort());
+});

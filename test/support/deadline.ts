@@ -1,0 +1,15 @@
+/** The promise's value, or an error that says what did not happen. */
+export async function within<T>(what: string, promise: Promise<T>, seconds = 30): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(new Error(`gave up after ${seconds} s: ${what}`)),
+      seconds * 1000,
+    );
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,54 @@
+import type { Clock, Machine, ProcessIdentity } from "../../src/model/clock.ts";
+
+/**
+ * A machine with a clock that tests move and processes that tests kill. The wall clock begins now,
+ * because the files of a run carry the real time; it stands still unless a test moves it.
+ */
+export class FakeHost {
+  readonly clock: Clock = { now: () => this.#now(), uptime: () => this.#uptime };
+  /** Called at every look at the wall clock: lets a test act between two steps of a transition. */
+  onLook: (() => void) | undefined;
+  #wall = Date.now();
+  #uptime = 1_000;
+  #boot = "boot-1";
+  #pids = 100;
+  readonly #dead = new Set<number>();
+
+  #now(): number {
+    this.onLook?.();
+    return this.#wall;
+  }
+
+  /** Time passes. */
+  advance(ms: number): void {
+    this.#wall += ms;
+    this.#uptime += ms / 1000;
+  }
+
+  /** Somebody sets the clock; no time passes. */
+  jumpWall(ms: number): void {
+    this.#wall += ms;
+  }
+
+  /** One process of this machine. */
+  process(): Machine & { die(): void } {
+    const pid = this.#pids++;
+    const self: ProcessIdentity = {
+      host: "fake",
+      boot: this.#boot,
+      pid,
+      started: `s${pid}`,
+    };
+    return {
+      clock: this.clock,
+      self: () => self,
+      bootId: () => this.#boot,
+      vitality: (other) => {
+        if (other.host !== "fake") return "unknown";
+        if (other.boot !== this.#boot || this.#dead.has(other.pid)) return "gone";
+        return other.started === `s${other.pid}` ? "alive" : "gone";
+      },
+      die: () => void this.#dead.add(pid),
+    };
+  }
+}
