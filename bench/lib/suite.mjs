@@ -37,7 +37,14 @@ export async function runSuite(suite, names, { quick, whole, dist, profiles }) {
       console.error(`${suite}/${name}`);
       const { default: measure } = await import(`../${suite}/${name}.mjs`);
       const from = rows.length;
-      await measure(bench);
+      try {
+        await measure(bench);
+      } catch (error) {
+        // What the others find is still worth having.
+        console.error(error);
+        bench.row({ measure: name, skipped: `failed: ${error.message}` });
+        process.exitCode = 1;
+      }
       for (const row of rows.slice(from)) row.measurement = name;
     }
   } finally {

@@ -18,6 +18,8 @@ async function main(): Promise<void> {
   await lease.start(name);
   const stop = new AbortController();
   process.once("SIGTERM", () => stop.abort());
+  process.stdin.once("end", () => stop.abort());
+  process.stdin.resume();
 
   while (!stop.signal.aborted) {
     const [claim] = await store.claim({ worker: name });
@@ -43,6 +45,7 @@ async function main(): Promise<void> {
   }
   await lease.stop();
   await store.close();
+  process.stdin.destroy();
 }
 
 function artifact(file: string): string {

@@ -110,7 +110,8 @@ async function enqueueAll(store: Store): Promise<void> {
 
 function startWorker(program: string, run: string, name: string, paceMs: number): ChildProcess {
   const child = spawn(process.execPath, [program, run, name, String(paceMs)], {
-    stdio: ["ignore", "ignore", "inherit"],
+    // The pipe is how a worker notices that the demo is gone, however that came about.
+    stdio: ["pipe", "ignore", "inherit"],
   });
   child.on("error", () => {}); // seen by `gone`
   return child;

@@ -39,6 +39,6 @@ export interface Command {
   /** How the run must be opened, when that depends on the flags. */
   accessFor?: (input: Record<string, unknown>) => Access;
   /** When the run is somewhere else than --run says (init). */
-  runFrom?: (input: Record<string, unknown>) => string | undefined;
+  runFrom?: (input: Record<string, unknown>, run: string | undefined) => string | undefined;
   after?: (output: unknown, input: Record<string, unknown>, io: Io) => void;
 }

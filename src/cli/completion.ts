@@ -20,6 +20,12 @@ interface Entry {
 export async function completion(io: Io, args: readonly string[]): Promise<number> {
   const [shell] = args;
   if (shell === "ids") return printIds(io);
+  if (shell === "--help" || shell === "-h") {
+    io.stdout.write(
+      `viv completion: completion for your shell\n\n  eval "$(viv completion bash)"      # or zsh\n  viv completion fish | source\n`,
+    );
+    return 0;
+  }
   const makers = { bash, zsh, fish };
   if (!isShell(shell)) {
     throw new VivError(

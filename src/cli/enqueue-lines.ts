@@ -24,9 +24,10 @@ export async function enqueueLines(
   const bytes = file === "-" ? io.stdin : openFile(resolve(io.cwd, file));
   const progress = new Progress(io, "enqueued");
   try {
-    const result = await enqueueStream(context, lines(bytes), {
+    const result = await enqueueStream(context, lines(untilStopped(bytes, io.signal)), {
       ...(input.durability ? { durability: input.durability as "safe" | "fast" } : {}),
       ...(input.if_absent ? { ifAbsent: true } : {}),
+      ...(typeof input.parent === "string" ? { parent: input.parent } : {}),
       onProgress: (r) => progress.update(r.enqueued),
     });
     progress.end();
@@ -36,7 +37,8 @@ export async function enqueueLines(
         ? `${JSON.stringify(result)}\n`
         : `enqueued ${result.enqueued} (${result.pending} pending, ${result.waiting} waiting${there})\n`,
     );
-    return 0;
+    if (io.signal.aborted && !json) io.stderr.write("viv: stopped before the end of the input.\n");
+    return io.signal.aborted ? 130 : 0;
   } catch (error) {
     progress.end();
     if (progress.count > 0 && !json) {
@@ -59,6 +61,26 @@ async function* openFile(path: string): AsyncGenerator<Uint8Array | string> {
       { cause: error },
     );
   }
+}
+
+/** Ctrl-C ends the input: what came before it is enqueued, and said. */
+async function* untilStopped(
+  bytes: AsyncIterable<Uint8Array | string>,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array | string> {
+  const input = bytes[Symbol.asyncIterator]();
+  const stopped = new Promise<{ done: true; value: undefined }>((resolve) => {
+    const stop = () => resolve({ done: true, value: undefined });
+    if (signal.aborted) stop();
+    signal.addEventListener("abort", stop, { once: true });
+  });
+  for (;;) {
+    const { done, value } = await Promise.race([input.next(), stopped]);
+    if (done) break;
+    yield value;
+  }
+  // An open standard input would keep the process waiting for what nobody will read.
+  if (signal.aborted) (bytes as { destroy?: () => void }).destroy?.();
 }
 
 /** Lines of a byte stream, without loading it. The last one needs no line break. */

@@ -65,7 +65,7 @@ describe("which run", () => {
     expect((await find({ flag: "~pia/audit", env: home })).path).toBe(at("~pia/audit"));
   });
 
-  it.fails("~ is the home folder in viv.toml and .viv-run as well (bug)", async () => {
+  it("~ is the home folder in viv.toml and .viv-run as well", async () => {
     file("a/viv.toml", 'run = "~/audit"');
     file("b/.viv-run", "~/audit\n");
     const env = { HOME: "/home/pia" };
@@ -97,7 +97,7 @@ describe("which run", () => {
     expect((await find()).path).toBe(at("toml"));
   });
 
-  it.fails("a viv.toml without run does not hide the .viv-run beside it (bug)", async () => {
+  it("a viv.toml without run does not hide the .viv-run beside it", async () => {
     file("viv.toml", 'on_dependency_failed = "fail"');
     file(".viv-run", "pointer\n");
     expect(await find()).toEqual({ path: at("pointer"), onDependencyFailed: "fail" });
@@ -151,7 +151,7 @@ describe(".viv-run", () => {
 });
 
 describe("what is not a file", () => {
-  it.fails("as viv.toml or .viv-run is an error with a sentence, not a bug report (bug)", async () => {
+  it("as viv.toml or .viv-run is an error with a sentence, not a bug report", async () => {
     folders("a/viv.toml", "b/.viv-run");
     expect(await refusal({ cwd: "a" })).toMatch(/^INVALID: /);
     expect(await refusal({ cwd: "b" })).toMatch(/^INVALID: /);

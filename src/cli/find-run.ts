@@ -41,9 +41,11 @@ async function nearestConfig(io: Io): Promise<Near | null> {
       return { path: folder, settings: {} };
     }
     const toml = join(folder, "viv.toml");
-    if (existsSync(toml)) return fromToml(toml, folder);
     const pointer = join(folder, ".viv-run");
-    if (existsSync(pointer)) return { path: fromPointer(pointer, folder), settings: {} };
+    const near = existsSync(toml) ? await fromToml(toml, folder, io) : { settings: {} };
+    if (near.path === undefined && existsSync(pointer))
+      near.path = fromPointer(pointer, folder, io);
+    if (near.path !== undefined || existsSync(toml)) return near;
     if (dirname(folder) === folder) return null;
   }
 }
@@ -52,20 +54,29 @@ function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
-function fromPointer(file: string, folder: string): string {
-  const text = readFileSync(file, "utf8").trim();
+function read(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (cause) {
+    const message = `cannot read ${file}: ${(cause as Error).message}`;
+    throw new VivError("INVALID", message, {}, { cause });
+  }
+}
+
+function fromPointer(file: string, folder: string, io: Io): string {
+  const text = read(file).trim();
   if (text === "" || text.includes("\n") || text.includes("\0")) {
     throw new VivError("INVALID", `${file} must hold one line: the path of the run.`);
   }
-  return resolve(folder, text);
+  return resolve(folder, expandHome(text, io));
 }
 
-async function fromToml(file: string, folder: string): Promise<Near> {
+async function fromToml(file: string, folder: string, io: Io): Promise<Near> {
   // Only here, so that commands without a viv.toml do not pay for the parser.
   const { parse, TomlError } = await import("smol-toml");
   let config: Record<string, unknown>;
   try {
-    config = parse(readFileSync(file, "utf8"));
+    config = parse(read(file));
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
     const message = `${file}:${error.line}:${error.column}: ${error.message.split("\n")[0]}`;
@@ -76,7 +87,7 @@ async function fromToml(file: string, folder: string): Promise<Near> {
     if (typeof config.run !== "string" || config.run === "") {
       throw new VivError("INVALID", `${file}: run must be the path of a directory.`);
     }
-    near.path = resolve(folder, config.run);
+    near.path = resolve(folder, expandHome(config.run, io));
   }
   const policy = config.on_dependency_failed;
   if (policy !== undefined) {

@@ -10,10 +10,20 @@ const GROUPS = {
   care: "Care",
 } as const;
 
+const TRY: [string, string][] = [
+  ["viv demo", "see it work, in a throw-away run"],
+  ["viv enqueue --run ./audit --type audit --id t.1", ""],
+  ["viv claim --run ./audit --worker me", ""],
+  ["viv complete --run ./audit --worker me t.1", ""],
+];
+
+const EXITS =
+  "viv COMMAND --help explains a command. Exit statuses: 0 fine, 1 no (doctor found something), 2 usage or bad input, 3 not found, 4 conflict (exists, wrong state, claim lost), 5 the run or the machine is in no state for it, 70 a bug.";
+
 export function overview(term: Term): string {
   const { bold, cyan, dim } = term.color;
   const lines = [
-    `${bold("viv")}: a queue for fleets of agents in which the filesystem is the coordinator.`,
+    ...wrap("viv: a queue for fleets of agents in which the filesystem is the coordinator.", term),
     "",
     `  ${bold("viv")} COMMAND [--run DIR] [--json] …`,
   ];
@@ -29,24 +39,15 @@ export function overview(term: Term): string {
   lines.push(
     "",
     bold("Try"),
-    `  ${cyan("viv demo")}                                        ${dim("# see it work, in a throw-away run")}`,
-    `  ${cyan("viv enqueue --run ./audit --type audit --id t.1")}`,
-    `  ${cyan("viv claim --run ./audit --worker me")}`,
-    `  ${cyan("viv complete --run ./audit --worker me t.1")}`,
+    ...TRY.flatMap(([command, what]) => exampleLines(command, what, term)),
     "",
-    dim(
-      "viv COMMAND --help explains a command. Exit statuses: 0 fine, 1 no (doctor found something),",
-    ),
-    dim(
-      "2 usage or bad input, 3 not found, 4 conflict (exists, wrong state, claim lost), 5 the run or",
-    ),
-    dim("the machine is in no state for it, 70 a bug."),
+    ...wrap(EXITS, term).map(dim),
   );
   return lines.join("\n");
 }
 
 export function helpFor(name: string, command: Command, term: Term): string {
-  const { bold, cyan, dim } = term.color;
+  const { bold } = term.color;
   const flags = flagsOf(command);
   const slots = command.positionals ?? [];
   const places = slots.map(({ key, many }) => {
@@ -57,7 +58,12 @@ export function helpFor(name: string, command: Command, term: Term): string {
   const required = flags.filter((f) => f.required && !slots.some((slot) => slot.key === f.key));
   const needed = required.map((f) => `--${f.name} ${f.placeholder}`.trim());
   const usage = ["viv", name, ...places, ...needed, "[flags]"].join(" ");
-  const lines = [`${bold(`viv ${name}`)}: ${command.op.summary}`, "", `  ${usage}`, ""];
+  const lines = [
+    ...wrap(`viv ${name}: ${command.op.summary}`, term),
+    "",
+    ...wrapCommand(usage, term),
+    "",
+  ];
   if (flags.length > 0) lines.push(bold("Flags"), ...flags.map((f) => flagLine(f, term)), "");
   lines.push(
     bold("Everywhere"),
@@ -65,21 +71,54 @@ export function helpFor(name: string, command: Command, term: Term): string {
     "",
     bold("Examples"),
   );
-  for (const [example, what] of command.examples) {
-    lines.push(...(what ? [`  ${dim(`# ${what}`)}`] : []), `  ${cyan(example)}`);
-  }
+  for (const [example, what] of command.examples) lines.push(...exampleLines(example, what, term));
   return lines.join("\n");
 }
 
 function flagLine(flag: Flag, term: Term): string {
   const short = flag.short ? `-${flag.short}, ` : "";
   const left = `  ${short}--${flag.name} ${flag.placeholder}`.trimEnd();
-  const choices =
-    flag.choices && !flag.describe.includes(flag.choices[0] ?? "")
-      ? ` (${flag.choices.join(", ")})`
-      : "";
-  const text = `${flag.describe}${choices}`;
+  const isListed = flag.choices?.every((choice) => flag.describe.includes(choice)) ?? true;
+  const choices = isListed ? "" : ` (${flag.choices?.join(", ")})`;
   const indent = 28;
-  if (left.length >= indent - 1) return `${left}\n${" ".repeat(indent)}${term.color.dim(text)}`;
-  return `${left.padEnd(indent)}${term.color.dim(text)}`;
+  const text = wrap(`${flag.describe}${choices}`, term, indent).map((line) =>
+    term.color.dim(line.trim()),
+  );
+  const pad = " ".repeat(indent);
+  const rows =
+    left.length >= indent - 1
+      ? [left, ...text.map((t) => pad + t)]
+      : [left.padEnd(indent) + (text[0] ?? ""), ...text.slice(1).map((t) => pad + t)];
+  return rows.join("\n");
+}
+
+function exampleLines(command: string, what: string, term: Term): string[] {
+  const { cyan, dim } = term.color;
+  const comment = what ? wrap(`# ${what}`, term, 2).map(dim) : [];
+  return [...comment, ...wrapCommand(command, term).map(cyan)];
+}
+
+/** Words in lines of the terminal's width. */
+function wrap(text: string, term: Term, indent = 0): string[] {
+  return fill(text.split(" "), term.width, " ".repeat(indent), "");
+}
+
+/** A command in lines that can be pasted as they are: broken between words, not within quotes. */
+function wrapCommand(command: string, term: Term): string[] {
+  const words = command.match(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g) ?? [command];
+  const [first = "", ...rest] = fill(words, term.width - 4, "  ", " \\");
+  return [first, ...rest.map((line) => `  ${line}`)];
+}
+
+function fill(words: readonly string[], width: number, indent: string, joint: string): string[] {
+  const lines: string[] = [];
+  let line = indent;
+  for (const word of words) {
+    const longer = line === indent ? line + word : `${line} ${word}`;
+    if (longer.length > width && line !== indent) {
+      lines.push(line + joint);
+      line = indent + word;
+    } else line = longer;
+  }
+  return [...lines, line];
 }

@@ -4,7 +4,7 @@ import { suggest } from "../model/names.ts";
 import { allCommandNames, CATALOG } from "./catalog.ts";
 import type { Command } from "./command.ts";
 import { findRun } from "./find-run.ts";
-import { parseFlags } from "./flags.ts";
+import { flagsOf, parseFlags } from "./flags.ts";
 import type { Io } from "./io.ts";
 import { plain, termFor } from "./term.ts";
 
@@ -69,7 +69,8 @@ async function runCommand(
   const streams = command.stream && (command.streams?.(input) ?? true);
   const parsed = streams ? null : command.op.input.safeParse(withoutExtras(command, input));
   if (parsed && !parsed.success) throw inputError(name, parsed.error.issues[0] as Issue, input);
-  const settings = await findRun(command.runFrom?.(input) ?? (runFlag as string | undefined), io);
+  const flag = runFlag as string | undefined;
+  const settings = await findRun(command.runFrom ? command.runFrom(input, flag) : flag, io);
   const access = command.accessFor?.(input) ?? command.op.access;
   const store = await io.open(settings.path, {
     ...(access === "create" ? { create: true } : {}),
@@ -79,7 +80,7 @@ async function runCommand(
   try {
     const context = { store, now: io.now };
     if (streams && command.stream) return await command.stream(context, input, io, json === true);
-    const output = await command.op.run(context, parsed?.data ?? {});
+    const output = await command.op.run(context, asGiven(command, parsed?.data ?? {}, input));
     command.after?.(output, input, io);
     const text = json
       ? (command.json ?? JSON.stringify)(output)
@@ -89,6 +90,16 @@ async function runCommand(
   } finally {
     await store.close();
   }
+}
+
+/** JSON that was given goes on as it was: the schema's copy would leave out a key __proto__. */
+function asGiven(
+  command: Command,
+  data: Record<string, unknown>,
+  input: Record<string, unknown>,
+): Record<string, unknown> {
+  const whole = flagsOf(command).filter(({ kind, key }) => kind === "json" && key in input);
+  return { ...data, ...Object.fromEntries(whole.map(({ key }) => [key, input[key]])) };
 }
 
 function withoutExtras(command: Command, input: Record<string, unknown>): Record<string, unknown> {
@@ -117,6 +128,10 @@ function reportError(io: Io, error: unknown, json: boolean): number {
     return EXIT_STATUS[error.code];
   }
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  if (json) {
+    io.stderr.write(`${JSON.stringify({ error: { code: "BUG", message: stack } })}\n`);
+    return 70;
+  }
   io.stderr.write(`viv: this is a bug in viv, please report it:\n${plain(stack)}\n`);
   return 70;
 }

@@ -28,7 +28,7 @@ describe("width", () => {
   it("is that of the terminal", () => {
     expect(around({}, true, 60).width).toBe(60);
     expect(around({}, true).width).toBe(80);
-    expect(around({}, false).width).toBe(120);
+    expect(around({}, false).width).toBe(Number.POSITIVE_INFINITY);
   });
 });
 
@@ -85,12 +85,12 @@ describe("table", () => {
     expect(table([["a", ""]], term(80))).toBe("a");
   });
 
-  it.fails("is never wider than the terminal (bug)", () => {
+  it("is never wider than the terminal", () => {
     const text = table([["pending", "i".repeat(100), "t".repeat(100), "", "3s"]], term(60));
     for (const line of text.split("\n")) expect(line.length).toBeLessThanOrEqual(60);
   });
 
-  it.fails("keeps every row on one line (bug)", () => {
+  it("keeps every row on one line", () => {
     expect(table([["evil", "a\nfake  row", "3s"]], term(80)).split("\n")).toHaveLength(1);
   });
 });

@@ -14,7 +14,7 @@ export function termFor(io: Io, stream: Writer): Term {
   const wanted = isTerminal && !io.env.NO_COLOR && io.env.TERM !== "dumb";
   return {
     color: createColors(wanted),
-    width: isTerminal ? (stream.columns ?? 80) : 120,
+    width: isTerminal ? (stream.columns ?? 80) : Number.POSITIVE_INFINITY,
     isTerminal,
   };
 }
@@ -36,27 +36,34 @@ export function clip(text: string, width: number): string {
   return line.length <= width ? line : `${line.slice(0, Math.max(0, width - 1))}…`;
 }
 
-/** Columns padded to their widest cell; the last one gives way when the line gets too long. */
+/** Rows of one line each, in columns; on a terminal the widest columns give way until they fit. */
 export function table(rows: readonly (readonly string[])[], term: Term): string {
   const widths: number[] = [];
   for (const row of rows) {
     row.forEach((cell, i) => {
-      widths[i] = Math.max(widths[i] ?? 0, Math.min(48, visible(cell)));
+      widths[i] = Math.max(widths[i] ?? 0, visible(oneLine(cell)));
     });
+  }
+  let excess = widths.reduce((sum, width) => sum + width + 2, -2) - term.width;
+  for (; excess > 0; excess--) {
+    const widest = widths.indexOf(Math.max(...widths));
+    widths[widest] = Math.max(1, (widths[widest] ?? 0) - 1);
   }
   return rows
     .map((row) => {
-      let used = 0;
       const cells = row.map((cell, i) => {
-        const last = i === row.length - 1;
-        const width = last ? Math.max(8, term.width - used) : (widths[i] ?? 0);
-        used += width + 2;
-        const text = visible(cell) > width ? clip(stripColors(cell), width) : cell;
-        return last ? text : text + " ".repeat(Math.max(0, width - visible(text)));
+        const width = widths[i] ?? 0;
+        const text =
+          visible(oneLine(cell)) > width ? clip(stripColors(cell), width) : oneLine(cell);
+        return text + " ".repeat(Math.max(0, width - visible(text)));
       });
       return cells.join("  ").trimEnd();
     })
     .join("\n");
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s*\n\s*/g, " ⏎ ");
 }
 
 function visible(text: string): number {

@@ -52,13 +52,14 @@ export function specFromObject(value: unknown): TaskSpec {
   const extra: Record<string, unknown> = Object.create(null);
   for (const [key, v] of Object.entries(value)) {
     const name = SWARM_KEYS[key] ?? key;
-    if (OURS_TO_SET.has(key) || key === "extra") continue;
-    if (KNOWN_KEYS.includes(name)) {
+    if (OURS_TO_SET.has(key)) continue;
+    if (key !== "extra" && KNOWN_KEYS.includes(name)) {
       if (v !== null && v !== undefined) spec[name] = v;
       continue;
     }
     const meant = suggest(key, [...KNOWN_KEYS, ...Object.keys(SWARM_KEYS)]);
-    if (meant) throw new VivError("INVALID", `unknown key "${key}"; did you mean "${meant}"?`);
+    if (meant && meant !== key)
+      throw new VivError("INVALID", `unknown key "${key}"; did you mean "${meant}"?`);
     extra[key] = v;
   }
   if (Object.keys(extra).length > 0) spec.extra = extra;

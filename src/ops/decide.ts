@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import { VivError } from "../model/errors.ts";
 import type { Ended, Store } from "../store/store.ts";
 import { defineOp } from "./op.ts";
 import { by, ended, note } from "./schemas.ts";
@@ -19,10 +20,24 @@ function decision(name: Decision, summary: string) {
     output: z.object({ tasks: z.array(ended) }),
     async run({ store }, { ids, by, note }) {
       const tasks: Ended[] = [];
-      for (const id of ids) tasks.push(await decideOne(store, name, id, by, note));
+      for (const id of ids) {
+        try {
+          tasks.push(await decideOne(store, name, id, by, note));
+        } catch (error) {
+          throw afterOthers(error, tasks);
+        }
+      }
       return { tasks };
     },
   });
+}
+
+/** Whoever named several must learn which of them it still worked for. */
+function afterOthers(error: unknown, done: readonly Ended[]): unknown {
+  if (!(error instanceof VivError) || done.length === 0) return error;
+  const ids = done.map(({ id }) => id);
+  const message = `${error.message} (Before that, it worked for ${ids.join(", ")}.)`;
+  return new VivError(error.code, message, { ...error.details, done: ids }, { cause: error });
 }
 
 function decideOne(store: Store, name: Decision, id: string, by?: string, note?: string) {

@@ -14,12 +14,14 @@ export async function enqueueStream(
   options: {
     durability?: Durability;
     ifAbsent?: boolean;
+    /** For tasks that name none: a handler's children belong to it. */
+    parent?: string;
     onProgress?: (result: BulkResult) => void;
   } = {},
 ): Promise<BulkResult> {
   const position: Position = { line: 0, tasks: 0, lineOf: new Map() };
   try {
-    return await store.enqueueMany(specsFrom(lines, position), options);
+    return await store.enqueueMany(specsFrom(lines, position, options.parent), options);
   } catch (error) {
     throw withLine(error, position.lineOf);
   }
@@ -36,6 +38,7 @@ const REMEMBERED = 1000;
 async function* specsFrom(
   lines: AsyncIterable<string>,
   position: Position,
+  parent: string | undefined,
 ): AsyncGenerator<TaskSpec> {
   for await (const text of lines) {
     position.line++;
@@ -45,6 +48,7 @@ async function* specsFrom(
         throw new VivError("INVALID", "the line is too long for a task.");
       }
       const spec = specFromObject(parseUserJson(text, "it"));
+      if (parent !== undefined) spec.parent ??= parent;
       position.lineOf.delete(position.tasks - REMEMBERED);
       position.lineOf.set(position.tasks++, position.line);
       yield spec;

@@ -27,6 +27,7 @@ export const ls = defineOp({
         priority: z.optional(z.string()),
       }),
     ),
+    more: z.nullable(z.number()),
   }),
   async run({ store }, { state, types, limit }) {
     const order = TASK_STATES.filter((s) => s !== "done");
@@ -34,6 +35,11 @@ export const ls = defineOp({
     const tasks: TaskSummary[] = [];
     const query = { states, limit: limit ?? 50, ...(types ? { types } : {}) };
     for await (const task of store.list(query)) tasks.push(task);
-    return { run_id: store.runId, run_dir: store.location, counts: await store.counts(), tasks };
+    const counts = await store.counts();
+    const all = states.reduce((sum, s) => sum + counts[s], 0);
+    const isFull = tasks.length >= query.limit;
+    // With a filter by type nobody knows without opening every file; then it is null.
+    const more = !isFull ? 0 : types ? null : Math.max(0, all - tasks.length);
+    return { run_id: store.runId, run_dir: store.location, counts, tasks, more };
   },
 });

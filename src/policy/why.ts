@@ -1,5 +1,6 @@
 import { type HistoryRecord, isAttempt } from "../model/attempt.ts";
 import { formatDuration } from "../model/duration.ts";
+import { isTypeName } from "../model/names.ts";
 import type { TaskState } from "../model/states.ts";
 import type { Task } from "../model/task.ts";
 import { isChoked } from "./retry.ts";
@@ -184,7 +185,8 @@ function queueReasons(facts: WhyFacts): Reason[] {
       {
         code: "no_worker",
         text: `no live worker takes tasks of type ${type}${others}`,
-        command: `viv claim --worker NAME --types ${type}`,
+        // A foreign type may be any text; what is shown to be pasted must not be.
+        command: `viv claim --worker NAME${isTypeName(type) ? ` --types ${type}` : ""}`,
       },
     ];
   }

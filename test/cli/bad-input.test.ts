@@ -110,11 +110,11 @@ describe("a payload", () => {
     expect(said.stderr).toMatch(/deeper than 500 levels/);
   });
 
-  it.fails("with a number that is too large for a number is refused, not made null (bug)", async () => {
+  it("with a number that is too large for a number is refused, not made null", async () => {
     await refused(["enqueue", "--type", "job", "--payload", '{"a":1e999}'], /1e999/);
   });
 
-  it.fails("with a fraction of many digits is fine (bug)", async () => {
+  it("with a fraction of many digits is fine", async () => {
     const payload = '{"a":0.30000000000000004}';
     await ok(["enqueue", "--type", "job", "--id", "t.1", "--payload", payload], around);
   });
@@ -129,7 +129,7 @@ describe("a payload", () => {
     expect(({} as Record<string, unknown>).polluted).toBeUndefined();
   });
 
-  it.fails("with __proto__ is stored as it was given (bug)", async () => {
+  it("with __proto__ is stored as it was given", async () => {
     const payload = '{"__proto__":{"polluted":1}}';
     await ok(["enqueue", "--type", "job", "--id", "t.1", "--payload", payload], around);
     expect(readFileSync(join(run, "pending/t.1.json"), "utf8")).toContain("__proto__");

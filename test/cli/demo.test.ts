@@ -109,7 +109,7 @@ describe.each(["SIGINT", "SIGTERM"] as const)("%s in the middle", (signal) => {
   });
 });
 
-it.fails("a demo that is killed leaves no workers behind (bug)", async () => {
+it("a demo that is killed leaves no workers behind", async () => {
   const demo = new Running(["demo"], options());
   await demo.says("started worker cyd");
   const run = theRun();

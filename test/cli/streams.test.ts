@@ -198,7 +198,7 @@ describe("a reader that has seen enough", () => {
 });
 
 describe("Ctrl-C", () => {
-  it.fails("ends an enqueue that waits for its input (bug)", async () => {
+  it("ends an enqueue that waits for its input", async () => {
     const fresh = join(run, "../fresh");
     const waiting = new Running(["enqueue", "--run", fresh, "--jsonl", "-"]);
     await until("it has made the run", () => existsSync(join(fresh, "status.json")));

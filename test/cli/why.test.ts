@@ -321,14 +321,14 @@ describe("what others wrote", () => {
     expect(controlCodes(text)).toEqual([]);
   });
 
-  it.fails("as the type of a foreign task cannot either (bug)", async () => {
+  it("as the type of a foreign task cannot either", async () => {
     const task = { task_id: "t.1", task_type: "a\u001b[2Jb", payload: {} };
     writeFileSync(join(run, "pending/t.1.json"), JSON.stringify(task));
     const text = await ok(["why", "t.1"], { ...around, columns: 80 });
     expect(controlCodes(text)).toEqual([]);
   });
 
-  it.fails("does not make a suggested command do something else (bug)", async () => {
+  it("does not make a suggested command do something else", async () => {
     const task = { task_id: "t.1", task_type: "a; rm -rf ~", payload: {} };
     writeFileSync(join(run, "pending/t.1.json"), JSON.stringify(task));
     const [reason] = (await json<Why>(["why", "t.1"], around)).reasons;

@@ -13,3 +13,16 @@ export async function within<T>(what: string, promise: Promise<T>, seconds = 30)
     clearTimeout(timer);
   }
 }
+
+/** Looks every few milliseconds until it is so, or gives up and says what never happened. */
+export async function until(
+  what: string,
+  isSo: () => boolean | Promise<boolean>,
+  seconds = 30,
+): Promise<void> {
+  const end = Date.now() + seconds * 1000;
+  while (!(await isSo())) {
+    if (Date.now() > end) throw new Error(`gave up after ${seconds} s: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}

@@ -19,10 +19,15 @@ export const command: Command = {
   human: (output: Output, { color }) => {
     const looked = Object.entries(output.checked).map(([what, n]) => `${n} ${what}`);
     const lines = output.findings.map(({ code, path, message, repair, fixed }) => {
-      const mark = fixed ? color.green("fixed") : color.red("found");
+      const mark = fixed
+        ? color.green("fixed")
+        : code === "torn_line"
+          ? color.dim("noted")
+          : color.red("found");
       return `${mark}  ${code}  ${plain(path)}\n       ${plain(message)}\n       ${color.dim(`${fixed ? "did" : "--fix would"}: ${plain(repair)}`)}`;
     });
-    if (lines.length === 0) lines.push(color.green("healthy"));
+    if (output.healthy && output.findings.every(({ fixed }) => !fixed))
+      lines.push(color.green("healthy"));
     lines.push(color.dim(`looked at ${looked.length > 0 ? looked.join(", ") : "an empty run"}`));
     return lines.join("\n");
   },

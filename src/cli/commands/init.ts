@@ -1,17 +1,24 @@
 import { writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import * as z from "zod/mini";
+import { VivError } from "../../model/errors.ts";
 import { init } from "../../ops/init.ts";
 import type { Command } from "../command.ts";
 
 export const command: Command = {
   op: {
     ...init,
-    input: z.strictObject({ dir: z.string().check(z.describe("where (default ./run)")) }),
+    input: z.strictObject({
+      dir: z.optional(z.string().check(z.describe("where (default ./run)"))),
+    }),
   },
   positionals: [{ key: "dir" }],
-  defaults: () => ({ dir: "run" }),
-  runFrom: (input) => String(input.dir),
+  runFrom: (input, run) => {
+    if (typeof input.dir === "string" && run !== undefined) {
+      throw new VivError("USAGE", "say where once: viv init DIR, or viv init --run DIR.");
+    }
+    return typeof input.dir === "string" ? input.dir : (run ?? "run");
+  },
   examples: [["viv init ./audit", "later commands here need no --run: .viv-run says where"]],
   after: (output, _input, io) => {
     const { run_dir } = output as { run_dir: string };

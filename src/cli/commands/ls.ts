@@ -10,6 +10,7 @@ interface Output {
   run_dir: string;
   counts: Counts;
   tasks: TaskSummary[];
+  more: number | null;
 }
 
 export const command: Command = {
@@ -21,7 +22,7 @@ export const command: Command = {
   ],
   human: (output: Output, term, io) => {
     const { color } = term;
-    const head = `${color.bold(output.run_id)}  ${color.dim(output.run_dir)}`;
+    const head = `${color.bold(plain(output.run_id))}  ${color.dim(output.run_dir)}`;
     const lines = [head, countLine(output.counts, term)];
     if (output.tasks.length > 0) {
       const rows = output.tasks.map((task) => [
@@ -32,11 +33,9 @@ export const command: Command = {
         `${formatDuration(io.now() - Date.parse(task.since))}${task.worker ? ` by ${task.worker}` : ""}`,
       ]);
       lines.push("", table(rows, term));
-      const all = TASK_STATES.reduce((sum, state) => sum + output.counts[state], 0);
-      if (output.tasks.length < all) {
-        lines.push(
-          color.dim(`… ${all - output.tasks.length} more; choose with --state, --types, --limit`),
-        );
+      if (output.more !== 0) {
+        const n = output.more === null ? "perhaps" : output.more;
+        lines.push(color.dim(`… ${n} more; choose with --state, --types, --limit`));
       }
     }
     return lines.join("\n");

@@ -49,7 +49,7 @@ function fields(task: Record<string, unknown>): string[][] {
   const keys = [...SHOWN_FIRST, ...Object.keys(task).filter((key) => !SHOWN_FIRST.includes(key))];
   return keys
     .filter((key) => !NOT_SHOWN.includes(key) && !isEmpty(task[key]))
-    .map((key) => [key, plain(text(task[key]))]);
+    .map((key) => [plain(key), plain(text(task[key]))]);
 }
 
 function isEmpty(value: unknown): boolean {
@@ -77,6 +77,6 @@ function historyLine(record: HistoryRecord, { color }: Term): string {
 
 function ledgerLine(line: Record<string, unknown>, { color }: Term): string {
   const { at, event, task: _, token: __, type: ___, ...rest } = line;
-  const details = Object.entries(rest).map(([key, value]) => `${key}=${text(value)}`);
+  const details = Object.entries(rest).map(([key, value]) => `${plain(key)}=${text(value)}`);
   return `  ${color.dim(String(at))}  ${plain(String(event)).padEnd(10)} ${color.dim(plain(details.join(" ")))}`;
 }

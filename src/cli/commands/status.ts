@@ -28,7 +28,7 @@ export const command: Command = {
   human: (output: Output, term) => {
     const { color } = term;
     const lines = [
-      `${color.bold(output.run_id)}  ${color.dim(output.run_dir)}`,
+      `${color.bold(plain(output.run_id))}  ${color.dim(output.run_dir)}`,
       countLine(output.counts, term),
     ];
     const checkpoint = output.status?.checkpoint ?? {};

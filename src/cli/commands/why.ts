@@ -18,7 +18,7 @@ export const command: Command = {
     const lines = [`${color.bold(output.id)} is ${paintState(output.state, term)}`];
     output.reasons.forEach((reason, i) => {
       lines.push(`  ${i + 1}. ${plain(reason.text)}`);
-      if (reason.command) lines.push(`     ${color.cyan(reason.command)}`);
+      if (reason.command) lines.push(`     ${color.cyan(plain(reason.command))}`);
     });
     if (output.reasons.length === 0)
       lines.push("  nothing holds it back; it will move in a moment");

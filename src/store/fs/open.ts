@@ -84,7 +84,7 @@ function findRoot(path: string): string {
     }
     if (errno(error) !== "ENOTDIR") throw error;
   }
-  throw new VivError("RUN_INVALID", `${path} is, or lies below, a file; a run is a directory.`, {
+  throw new VivError("RUN_INVALID", `${path} is a file, not a run directory, or lies below one.`, {
     path,
   });
 }

@@ -1,0 +1,128 @@
+import { EventEmitter } from "node:events";
+import fs, { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { within } from "../../../test/support/deadline.ts";
+import { newFolder } from "../../../test/support/folders.ts";
+import { openRun } from "../../main.ts";
+import type { Change, Store } from "../store.ts";
+
+/** What becomes of notifications when the kernel drops them, or has none to give. */
+
+async function newRun(): Promise<{ path: string; store: Store }> {
+  const path = join(newFolder(), "run");
+  const store = await openRun(path, { create: true, durability: "fast" });
+  onTestFinished(() => store.close());
+  return { path, store };
+}
+
+/** Replaces fs.watch for the rest of the test. */
+function watchWith(watch: () => unknown): void {
+  const original = fs.watch;
+  fs.watch = watch as typeof fs.watch;
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    fs.watch = original;
+    syncBuiltinESMExports();
+  });
+}
+
+const SILENT = () => Object.assign(new EventEmitter(), { close: () => {} });
+const EXHAUSTED = () => {
+  throw Object.assign(new Error("ENOSPC: System limit for number of file watchers reached"), {
+    code: "ENOSPC",
+  });
+};
+
+/** The changes of one task, each as soon as it is told. */
+function follow(store: Store, id: string, rescanMs: number) {
+  const stop = new AbortController();
+  onTestFinished(() => stop.abort());
+  const changes = store.watch({ signal: stop.signal, rescanMs })[Symbol.asyncIterator]();
+  return async (): Promise<Change> => {
+    for (;;) {
+      const { value, done } = await within(`a change of ${id}`, changes.next());
+      if (done) throw new Error("the stream has ended");
+      if (value.kind === "task" && value.id === id) return value;
+    }
+  };
+}
+
+describe.each([
+  ["are lost", SILENT],
+  ["cannot be had", EXHAUSTED],
+])("when notifications %s", (_, watch) => {
+  test("the rescan tells of every change all the same", async () => {
+    watchWith(watch);
+    const { store } = await newRun();
+    const next = follow(store, "a", 10);
+    const first = next(); // the stream begins with the first question
+    await store.enqueue({ id: "a", type: "t" });
+    expect(await first).toMatchObject({ from: null, to: "pending" });
+    const [claim] = await store.claim({ worker: "w" });
+    expect(await next()).toMatchObject({ from: "pending", to: "claimed", worker: "w" });
+    await store.complete({ id: "a", worker: "w", token: claim?.token ?? "" });
+    expect(await next()).toMatchObject({ from: "claimed", to: "done" });
+  });
+
+  test("a claimer that waits finds the work when its time is over", async () => {
+    watchWith(watch);
+    const { store } = await newRun();
+    const waiting = store.waitForWork({ timeoutMs: 50 });
+    await store.enqueue({ id: "a", type: "t" });
+    expect(await within("the wait is over", waiting)).toBe(true);
+  });
+
+  test("what a foreign worker unblocked is found when the time is over", async () => {
+    watchWith(watch);
+    const { store, path } = await newRun();
+    await store.enqueue({ id: "a", type: "t" });
+    await store.enqueue({ id: "b", type: "t", depends_on: ["a"] });
+    await store.claim({ worker: "py" });
+    const waiting = store.waitForWork({ timeoutMs: 50 });
+    renameSync(join(path, "claimed/py/a.json"), join(path, "done/a.json"));
+    expect(await within("the wait is over", waiting)).toBe(true);
+    expect((await store.claim({ worker: "w" }))[0]?.task.task_id).toBe("b");
+  });
+});
+
+describe("by notifications alone", () => {
+  const NEVER = 1_000_000;
+
+  test("what people do by hand is told as well", async () => {
+    const { store, path } = await newRun();
+    const next = follow(store, "a", NEVER);
+    const poke = setInterval(() => {
+      // Again and again, until the stream has begun.
+      rmSync(join(path, "pending/a.json"), { force: true });
+      writeFileSync(join(path, "pending/a.json"), '{"task_id":"a","task_type":"t"}');
+    }, 20);
+    onTestFinished(() => clearInterval(poke));
+    expect(await next()).toMatchObject({ to: "pending" });
+    clearInterval(poke);
+    mkdirSync(join(path, "claimed/py"));
+    renameSync(join(path, "pending/a.json"), join(path, "claimed/py/a.json"));
+    let change = await next();
+    while (change.kind === "task" && change.to !== "claimed") change = await next();
+    expect(change).toMatchObject({ to: "claimed", worker: "py" });
+    renameSync(join(path, "claimed/py/a.json"), join(path, "done/a.json"));
+    expect(await next()).toMatchObject({ from: "claimed", to: "done" });
+    rmSync(join(path, "done/a.json"));
+    expect(await next()).toMatchObject({ from: "done", to: null });
+  });
+
+  test("a claimer is woken by a foreign task and by a foreign completion", async () => {
+    const { store, path } = await newRun();
+    let waiting = store.waitForWork({ timeoutMs: NEVER });
+    writeFileSync(join(path, "pending/f.json"), '{"task_id":"f","task_type":"t"}');
+    expect(await within("woken by a foreign task", waiting)).toBe(true);
+    expect(await store.claim({ worker: "w" })).toHaveLength(1);
+
+    await store.enqueue({ id: "b", type: "t", depends_on: ["f"] });
+    waiting = store.waitForWork({ timeoutMs: NEVER });
+    renameSync(join(path, "claimed/w/f.json"), join(path, "done/f.json"));
+    expect(await within("woken by a foreign completion", waiting)).toBe(true);
+    expect((await store.claim({ worker: "w" }))[0]?.task.task_id).toBe("b");
+  });
+});
