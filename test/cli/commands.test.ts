@@ -99,6 +99,13 @@ describe("init", () => {
     expect(await say("ls")).toContain(join(folder, "audit"));
   });
 
+  it.fails("does not promise what a viv.toml or VIV_RUN prevents (bug)", async () => {
+    around.env = {};
+    writeFileSync(join(folder, "viv.toml"), 'run = "other"\n');
+    const text = await say("init", "audit");
+    expect(text).not.toContain("commands in this folder use it");
+  });
+
   it("uses ./run when no folder is given", async () => {
     around.env = {};
     await say("init");
@@ -208,6 +215,13 @@ describe("claim", () => {
     const line = JSON.parse(await say("claim", "--types", "none,other", "--json"));
     expect(line).toMatchObject({ task_id: "t.2", worker: "w9" });
     expect(await say("claim", "--types", "other", "--json")).toBe("");
+  });
+
+  it.fails("with an empty list of types does not take everything (bug)", async () => {
+    await say("enqueue", "--type", "job", "--id", "t.1");
+    // As a script has it when its variable is empty: --types "$TYPES"
+    const { stdout } = await cli(["claim", "--worker", "w1", "--types", "", "--json"], around);
+    expect(stdout).toBe("");
   });
 
   it("takes the important first, and what came first before what came later", async () => {

@@ -2,8 +2,18 @@ import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { ERROR_CODES, EXIT_STATUS, VivError } from "../../src/model/errors.ts";
+import { within } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
-import { cli, controlCodes, ok, type Said, type Surroundings, shell, viv } from "./support.ts";
+import {
+  cli,
+  controlCodes,
+  ok,
+  Running,
+  type Said,
+  type Surroundings,
+  shell,
+  viv,
+} from "./support.ts";
 
 /** A command that fails says so in one sentence on stderr, with a documented exit status. */
 
@@ -233,6 +243,11 @@ describe("what is not there", () => {
     expect(await object(["ls"], 5)).toMatchObject({ code: "RUN_INVALID" });
     expect(readdirSync(join(folder, "empty"))).toEqual([]);
   });
+});
+
+it.fails("a run where no folder can be made is refused, not tried for ever (bug)", async () => {
+  const trying = new Running(["enqueue", "--run", "/proc/viv/run", "--type", "x"]);
+  expect(await within("enqueue ends", trying.end(), 3)).toMatchObject({ status: 5 });
 });
 
 describe("conflicts", () => {

@@ -106,12 +106,13 @@ describe("watch", () => {
 
   it("--until-idle as a process", async () => {
     await claimed("t.1");
+    await say("enqueue", "--type", "job", "--id", "t.2");
     const watching = program("watch", "--until-idle");
-    await watching.says("claimed 1");
+    await watching.says("pending 1  claimed 1");
     await say("complete", "t.1", "--worker", "w1");
-    const { status, stdout } = await watching.end();
-    expect(status).toBe(0);
-    expect(stdout).toMatch(/ t\.1 {2}claimed → done\n$/);
+    await watching.says(/ t\.1 {2}claimed → done\n/);
+    await say("cancel", "t.2");
+    expect(await watching.end()).toMatchObject({ status: 0, stderr: "" });
   });
 });
 

@@ -17,23 +17,23 @@ test("kill -9 of a bulk enqueue: what was acknowledged is there, and a second ru
   await (await openRun(run, { create: true })).close();
 
   let acknowledged = 0;
-  for (const durability of ["safe", "fast", "fast"]) {
+  for (const durability of ["safe", "fast"]) {
     const bulk = new Script("bulk.mjs", [run, TASKS, durability]);
-    const enough = acknowledged + 1 + Math.floor((random() * TASKS) / 4);
+    const enough = acknowledged + 1 + Math.floor((random() * TASKS) / 3);
     await bulk.says("enough is enqueued", (line) => (line.acknowledged as number) >= enough);
     bulk.signal("SIGKILL");
     await bulk.ended;
     acknowledged = Math.max(acknowledged, ...bulk.said.map((line) => line.acknowledged as number));
     const lies = places(run);
-    for (let n = 0; n < acknowledged; n++) {
-      expect(lies.get(`t.${n}`), `t.${n} of ${acknowledged}`).toHaveLength(1);
-    }
-    for (const state of ["pending", "waiting"]) {
-      for (const name of names(join(run, state))) {
-        const task = JSON.parse(readFileSync(join(run, state, name), "utf8"));
-        expect(`${task.task_id}.json`).toBe(name);
-      }
-    }
+    const ids = Array.from({ length: acknowledged }, (_, n) => `t.${n}`);
+    expect(ids.filter((id) => lies.get(id)?.length !== 1)).toEqual([]);
+  }
+  for (const state of ["pending", "waiting"]) {
+    const broken = names(join(run, state)).filter((name) => {
+      const task = JSON.parse(readFileSync(join(run, state, name), "utf8"));
+      return `${task.task_id}.json` !== name;
+    });
+    expect(broken).toEqual([]);
   }
   console.log(`${acknowledged} acknowledged before the last kill`);
 
@@ -53,19 +53,17 @@ test("kill -9 of a bulk enqueue: what was acknowledged is there, and a second ru
   ).toEqual([]);
   const lies = places(run);
   expect(lies.size).toBe(TASKS);
-  for (const [id, where] of lies) expect(where, id).toHaveLength(1);
+  expect([...lies].filter(([, where]) => where.length !== 1)).toEqual([]);
 
-  // All of them can be worked off: nothing is stuck behind a line that was cut short.
-  const seen = new Set<string>();
+  // All can be claimed, each once: nothing is stuck behind a line that was cut short.
+  const { pending } = await doctor.counts();
+  const claimed: string[] = [];
   for (;;) {
     const claims = await doctor.claim({ worker: "w", max: 500 });
     if (claims.length === 0) break;
-    for (const { task, token } of claims) {
-      expect(seen.has(task.task_id)).toBe(false);
-      seen.add(task.task_id);
-      await doctor.complete({ id: task.task_id, worker: "w", token });
-    }
+    claimed.push(...claims.map(({ task }) => task.task_id));
   }
-  expect(seen.size).toBe(TASKS);
+  expect(claimed).toHaveLength(pending);
+  expect(new Set(claimed).size).toBe(pending);
   await doctor.close();
 });

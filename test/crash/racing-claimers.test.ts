@@ -78,12 +78,14 @@ test("8 claimers, 5,000 tasks, kill -9 at random: none lost, none done twice", {
   expect(ledgerLines(run).torn).toEqual([]);
   const lies = places(run);
   expect([...lies.keys()].sort()).toEqual([...ids].sort());
-  for (const [id, where] of lies) expect(where, id).toEqual([{ state: "done" }]);
+  const elsewhere = [...lies].filter(([, [one, two]]) => one?.state !== "done" || two);
+  expect(elsewhere).toEqual([]);
 
   const counted = countedCompletions(run);
   const uncounted = ids.filter((id) => !counted.has(id));
   expect(ledgerLines(run).lines.filter((line) => uncounted.includes(line.task ?? ""))).toEqual([]);
-  for (const [id, times] of counted) expect(times, id).toBe(1);
+  expect(uncounted).toEqual([]);
+  expect([...counted].filter(([, times]) => times !== 1)).toEqual([]);
   // Whoever was told "it counted" was told so by the only one.
   for (const { stderr } of all) expect(stderr).toBe("");
   const told = all.flatMap((c) => c.said.filter((l) => "done" in l).map((l) => l.done as string));

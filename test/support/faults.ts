@@ -39,6 +39,8 @@ export class Faults {
   changes = 0;
   /** What happened, for the message of a test that fails. */
   readonly log: string[] = [];
+  /** The call that went wrong first. */
+  struck = "";
   #happened = false;
   readonly #originals = new Map<string, Change>();
 
@@ -58,8 +60,9 @@ export class Faults {
   }
 
   #strike(fault: Fault, name: string, needsRoom: boolean, original: Change, args: unknown[]): void {
+    if (fault === "enospc" && !needsRoom) return;
+    if (!this.#happened) this.struck = name;
     if (fault === "enospc") {
-      if (!needsRoom) return;
       this.#happened = true;
       const error = new Error(`ENOSPC: no space left on device, ${name}`);
       throw Object.assign(error, { code: "ENOSPC", errno: -28, syscall: name });
@@ -86,9 +89,11 @@ function creates(args: unknown[]): boolean {
   return typeof flags === "string" && flags !== "r";
 }
 
+export const WRITES = ["writeSync", "appendFileSync", "writeFileSync"];
+
 function tear(name: string, original: Change, args: unknown[]): void {
   const [target, data, ...rest] = args;
-  if (name !== "writeSync" && name !== "appendFileSync" && name !== "writeFileSync") return;
+  if (!WRITES.includes(name)) return;
   const bytes = Buffer.isBuffer(data) ? data : Buffer.from(String(data));
   const from = name === "writeSync" && typeof rest[0] === "number" ? rest[0] : 0;
   const half = bytes.subarray(from, from + Math.ceil((bytes.length - from) / 2));

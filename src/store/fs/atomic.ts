@@ -57,6 +57,19 @@ export function translate(error: unknown, doing: string): unknown {
   return error;
 }
 
+/**
+ * For what follows from a change that is already made (indexes, wake-ups, its line): on a full disk
+ * it is left undone, and sweep, adopt or doctor do it later. The change itself must not fail by it.
+ */
+export function ifThereIsRoom(action: () => void): void {
+  try {
+    action();
+  } catch (error) {
+    const code = errno(error);
+    if (code !== "ENOSPC" && code !== "EDQUOT" && code !== "DISK_FULL") throw error;
+  }
+}
+
 /** Renames, and returns false when the source is not there (somebody else was first). */
 export function renameIfThere(from: string, to: string): boolean {
   try {

@@ -4,7 +4,14 @@ import { assertName } from "../../model/names.ts";
 import { isAllowed, type TaskEvent, type TaskState } from "../../model/states.ts";
 import { MAX_TASK_BYTES, parseTask } from "../../model/task.ts";
 import type { Ended } from "../store.ts";
-import { readRegular, statIfThere, syncFolder, tokenOf, translate } from "./atomic.ts";
+import {
+  ifThereIsRoom,
+  readRegular,
+  statIfThere,
+  syncFolder,
+  tokenOf,
+  translate,
+} from "./atomic.ts";
 import { appendHistory, attemptNumber, readHistory } from "./attempts.ts";
 import { afterMove, end, moveInto } from "./finish.ts";
 import { fileOf } from "./layout.ts";
@@ -142,15 +149,17 @@ function move(
     quarantine(run, target, `a second file with the id of a task that went to ${to}/`);
   if (!moveInto(run, place.path, target)) return null;
   if (run.durability === "safe") syncFolder(run.paths.state[to]);
-  record(run, {
-    event,
-    task: id,
-    from: place.state,
-    to,
-    ...(decision.by ? { by: decision.by } : {}),
-    ...noteOf(decision),
+  ifThereIsRoom(() => {
+    record(run, {
+      event,
+      task: id,
+      from: place.state,
+      to,
+      ...(decision.by ? { by: decision.by } : {}),
+      ...noteOf(decision),
+    });
+    afterMove(run, id, to);
   });
-  afterMove(run, id, to);
   return { id, from: place.state, to, attempt: attemptNumber(readHistory(run, id)) - 1 };
 }
 

@@ -10,6 +10,7 @@ import { afterFailure } from "../../policy/retry.ts";
 import type { ClaimRef, Ended, FailureReport } from "../store.ts";
 import {
   errno,
+  ifThereIsRoom,
   readRegular,
   renameIfThere,
   statIfThere,
@@ -221,7 +222,7 @@ export function applyEnding(run: FsRun, held: Held, ending: Ending, recovered = 
   }
   run.memo.claims.delete(id);
   if (run.durability === "safe") syncFolder(run.paths.state[ending.to]);
-  afterMove(run, id, ending.to);
+  ifThereIsRoom(() => afterMove(run, id, ending.to));
   return {
     id,
     from: "claimed",

@@ -60,7 +60,12 @@ export class FsStore implements S.Store {
     specs: Iterable<TaskSpec> | AsyncIterable<TaskSpec>,
     options: S.EnqueueOptions & { onProgress?: (result: S.BulkResult) => void } = {},
   ): Promise<S.BulkResult> {
-    return (await loadEnqueue()).enqueueMany(this.#run, specs, options);
+    const { enqueueMany } = await loadEnqueue();
+    try {
+      return await enqueueMany(this.#run, specs, options);
+    } catch (error) {
+      throw translate(error, `enqueueing into ${this.location}`);
+    }
   }
 
   async claim(request: S.ClaimRequest): Promise<S.Claim[]> {

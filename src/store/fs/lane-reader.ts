@@ -1,6 +1,6 @@
 import { PRIORITIES, type Priority } from "../../model/task.ts";
 import { errno, overwrite, readRegular } from "./atomic.ts";
-import { Lane, linesOf } from "./lane.ts";
+import { type Cursor, Lane, linesOf } from "./lane.ts";
 import { encodeType, entryOfLine, type LaneEntry, lanePath } from "./lanes.ts";
 
 export interface Candidate extends LaneEntry {
@@ -65,10 +65,10 @@ export class LaneReader {
   saveCursors(): void {
     PRIORITIES.forEach((priority, i) => {
       const lane = this.#lanes[i];
-      if (lane && lane.cursor !== lane.savedCursor) {
+      const cursor = lane?.cursorToSave();
+      if (cursor) {
         try {
-          overwrite(this.#cursorFile(priority), String(lane.cursor));
-          lane.savedCursor = lane.cursor;
+          overwrite(this.#cursorFile(priority), `${cursor.offset} ${cursor.name}`);
         } catch (error) {
           // A cursor saves time only; on a full disk the next reader starts further back.
           if (errno(error) !== "ENOSPC" && errno(error) !== "EDQUOT") throw error;
@@ -87,9 +87,10 @@ function* laneLines(folder: string): Generator<{ id: string; type: string }> {
   for (const priority of PRIORITIES) yield* linesOf(lanePath(folder, priority), 0);
 }
 
-function readCursor(path: string): number {
-  const offset = Number(readRegular(path, 64)?.text ?? 0);
-  return Number.isSafeInteger(offset) && offset >= 0 ? offset : 0;
+function readCursor(path: string): Cursor {
+  const [, offset = "0", name = ""] =
+    /^(\d{1,15}) (\w+)$/.exec(readRegular(path, 64)?.text ?? "") ?? [];
+  return { name, offset: Number(offset) };
 }
 
 /** FNV-1a, twice: the types may be many and long, a file name may not. */

@@ -5,6 +5,12 @@ import { idOfLine, typeOfLine } from "./lanes.ts";
 const WINDOW = 64;
 const CHUNK = 32 * 1024;
 
+/** A place on a lane, and which lane that was. */
+export interface Cursor {
+  name: string;
+  offset: number;
+}
+
 /** One claimer's place on one lane: the window of lines it tries, and how far it has read. */
 export class Lane {
   readonly #path: string;
@@ -12,37 +18,42 @@ export class Lane {
   readonly #random: () => number;
   #fd = -1;
   /** Where the first line that was not looked at yet begins in the file. */
-  #offset: number;
+  #offset = 0;
   /** A piece of the file, and how far it has been looked at. */
   #text = "";
   #position = 0;
   #lines: string[] = [];
   #ends: number[] = [];
   #index = 0;
-  #windowStart: number;
+  #windowStart = 0;
   #rotated = false;
   /** Others take from this lane too: they took `taken` of the window so far. */
   #company = false;
   #taken = 0;
   #checkedAt = Number.NEGATIVE_INFINITY;
-  savedCursor: number;
+  #name = "";
+  readonly #start: Cursor;
 
   constructor(
     path: string,
     wanted: ReadonlySet<string> | null,
-    start: number,
+    start: Cursor,
     random: () => number,
   ) {
     this.#path = path;
     this.#wanted = wanted;
     this.#random = random;
-    this.#offset = start;
-    this.#windowStart = start;
-    this.savedCursor = start;
+    this.#start = start;
   }
 
-  /** Everything before this offset is taken (or of a type this reader does not want). */
-  get cursor(): number {
+  /** Everything before it is taken (or of a type this reader does not want). Null: not moved. */
+  cursorToSave(): Cursor | null {
+    const cursor = { name: this.#name, offset: this.#cursor };
+    const isSame = cursor.name === this.#start.name && cursor.offset === this.#start.offset;
+    return this.#fd < 0 || isSame ? null : cursor;
+  }
+
+  get #cursor(): number {
     if (this.#index >= this.#lines.length) return this.#offset;
     if (this.#rotated || this.#index === 0) return this.#windowStart;
     return this.#ends[this.#index - 1] ?? this.#windowStart;
@@ -84,7 +95,7 @@ export class Lane {
     const lines = this.#lines.slice(this.#index);
     if (lines.length < 2) return;
     const at = Math.floor(this.#random() * lines.length);
-    this.#windowStart = this.cursor;
+    this.#windowStart = this.#cursor;
     this.#lines = [...lines.slice(at), ...lines.slice(0, at)];
     this.#index = 0;
     this.#rotated = true;
@@ -118,19 +129,7 @@ export class Lane {
   }
 
   #read(force: boolean): boolean {
-    if (this.#fd < 0) {
-      // Not there: a run that only others have written to. Looking for it again may wait.
-      const now = performance.now();
-      if (!force && now - this.#checkedAt < 1) return false;
-      try {
-        this.#fd = openSync(this.#path, "r");
-      } catch (error) {
-        if (errno(error) !== "ENOENT") throw error;
-        this.#checkedAt = now;
-        return false;
-      }
-      if (!startsLine(this.#fd, this.#offset)) this.#offset = 0;
-    }
+    if (!this.#open(force)) return false;
     const rest = this.#text.slice(this.#position);
     const chunk = Buffer.allocUnsafe(CHUNK);
     const n = readSync(this.#fd, chunk, 0, CHUNK, this.#offset + rest.length);
@@ -139,7 +138,29 @@ export class Lane {
     return n > 0;
   }
 
+  /** Opens the lane at the cursor, if that is one of this lane; at its beginning otherwise. */
+  #open(force: boolean): boolean {
+    if (this.#fd >= 0) return true;
+    // Not there: a run that only others have written to. Looking for it again may wait.
+    const now = performance.now();
+    if (!force && now - this.#checkedAt < 1) return false;
+    try {
+      this.#fd = openSync(this.#path, "r");
+    } catch (error) {
+      if (errno(error) !== "ENOENT") throw error;
+      this.#checkedAt = now;
+      return false;
+    }
+    this.#name = nameOf(this.#fd);
+    const { name, offset } = this.#start;
+    const isOurs = name !== "" && name === this.#name && startsLine(this.#fd, offset);
+    this.#offset = isOurs ? offset : 0;
+    this.#windowStart = this.#offset;
+    return true;
+  }
+
   *ahead(): Generator<string> {
+    this.#open(true);
     yield* this.#lines.slice(this.#index).map(idOfLine);
     for (const { id } of linesOf(this.#path, this.#offset)) yield id;
   }
@@ -158,7 +179,14 @@ export function* linesOf(path: string, from: number): Generator<{ id: string; ty
   }
 }
 
-/** A cursor of a lane that was rebuilt since may point anywhere; then it counts for nothing. */
+/** The name in the lane's first line; "" for a lane that has none. */
+function nameOf(fd: number): string {
+  const first = Buffer.alloc(64);
+  const n = readSync(fd, first, 0, 64, 0);
+  return /^# (\w+)\n/.exec(first.toString("latin1", 0, n))?.[1] ?? "";
+}
+
+/** A cursor points behind a line, or it is not one. */
 function startsLine(fd: number, offset: number): boolean {
   if (offset === 0) return true;
   const before = Buffer.alloc(1);

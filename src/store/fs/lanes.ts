@@ -2,7 +2,7 @@ import { closeSync, existsSync, type Stats, writeSync } from "node:fs";
 import { asciiJson } from "../../model/json.ts";
 import { isName } from "../../model/names.ts";
 import { PRIORITIES, type Priority, priorityOf, type Task } from "../../model/task.ts";
-import { openLines } from "./atomic.ts";
+import { discard, linkIfFree, openLines, writeNew } from "./atomic.ts";
 
 /**
  * The order of the queue. A folder has no order, and listing one with 100,000 names takes longer
@@ -83,11 +83,19 @@ export class LaneWriter {
     this.#fds.delete(priority);
   }
 
-  /** Lanes that are there from the start can be kept open by claimers. */
+  /**
+   * Makes the lanes that are missing. A lane begins with a line `# NAME`, a name nobody else has:
+   * cursors carry it, so that those of a lane that was lost mean nothing on the new one.
+   */
   prepare(): void {
     for (const priority of PRIORITIES) {
-      if (!existsSync(lanePath(this.#folder, priority)))
-        closeSync(openLines(lanePath(this.#folder, priority)));
+      const path = lanePath(this.#folder, priority);
+      if (existsSync(path)) continue;
+      const name = Math.floor(Math.random() * 36 ** 10).toString(36);
+      const tmp = `${this.#folder}/.${priority}.${process.pid}.${name}`;
+      writeNew(tmp, `# ${name}\n`, false);
+      linkIfFree(tmp, path);
+      discard(tmp);
     }
   }
 

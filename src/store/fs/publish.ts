@@ -2,7 +2,14 @@ import type { Stats } from "node:fs";
 import { VivError } from "../../model/errors.ts";
 import { type Priority, priorityOf, type Task } from "../../model/task.ts";
 import type { Enqueued, EnqueueOptions } from "../store.ts";
-import { linkIfFree, namesIn, renameIfThere, statIfThere, unlinkIfThere } from "./atomic.ts";
+import {
+  ifThereIsRoom,
+  linkIfFree,
+  namesIn,
+  renameIfThere,
+  statIfThere,
+  unlinkIfThere,
+} from "./atomic.ts";
 import { findCycle } from "./cycle.ts";
 import { hasDependents } from "./dependents.ts";
 import { type LaneEntry, laneEntry } from "./lanes.ts";
@@ -128,16 +135,20 @@ export function announce(run: FsRun, published: readonly Published[]): void {
       byLane.set(priorityOf(task), lane);
     }
   }
-  for (const [priority, entries] of byLane) run.lanes.append(priority, entries);
+  for (const [priority, entries] of byLane) {
+    ifThereIsRoom(() => run.lanes.append(priority, entries));
+  }
   for (const { task, state } of published) {
-    record(run, {
-      event: "enqueued",
-      task: task.task_id,
-      type: task.task_type,
-      to: state,
-      ...(task.created_by ? { by: task.created_by } : {}),
-      ...(task.parent ? { parent: task.parent } : {}),
-    });
+    ifThereIsRoom(() =>
+      record(run, {
+        event: "enqueued",
+        task: task.task_id,
+        type: task.task_type,
+        to: state,
+        ...(task.created_by ? { by: task.created_by } : {}),
+        ...(task.parent ? { parent: task.parent } : {}),
+      }),
+    );
   }
 }
 
