@@ -15,6 +15,9 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code === "EPIPE") process.exit(0);
   throw error;
 });
+process.stderr.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error; // nobody hears the message; the status still counts
+});
 
 void runCli({
   argv: process.argv.slice(2),

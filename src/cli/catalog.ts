@@ -9,6 +9,7 @@ export interface CatalogEntry {
 }
 
 export const CATALOG: readonly CatalogEntry[] = [
+  entry("init", "make a run, and use it from here", "tasks", () => import("./commands/init.ts")),
   entry(
     "enqueue",
     "add a task, or a stream of them",
@@ -40,7 +41,6 @@ export const CATALOG: readonly CatalogEntry[] = [
   ),
   entry("watch", "changes as they happen", "looking", () => import("./commands/watch.ts")),
   entry("logs", "what a task wrote", "looking", () => import("./commands/logs.ts")),
-  entry("init", "make a run, and use it from here", "care", () => import("./commands/init.ts")),
   entry("reap", "take back what dead workers hold", "care", () => import("./commands/reap.ts")),
   entry(
     "doctor",

@@ -68,19 +68,15 @@ async function* untilStopped(
   bytes: AsyncIterable<Uint8Array | string>,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array | string> {
-  const input = bytes[Symbol.asyncIterator]();
-  const stopped = new Promise<{ done: true; value: undefined }>((resolve) => {
-    const stop = () => resolve({ done: true, value: undefined });
-    if (signal.aborted) stop();
-    signal.addEventListener("abort", stop, { once: true });
-  });
-  for (;;) {
-    const { done, value } = await Promise.race([input.next(), stopped]);
-    if (done) break;
-    yield value;
+  const stop = () => (bytes as { destroy?: () => void }).destroy?.();
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    if (!signal.aborted) yield* bytes;
+  } catch (error) {
+    if (!signal.aborted) throw error; // a stream that was cut off complains of just that
+  } finally {
+    signal.removeEventListener("abort", stop);
   }
-  // An open standard input would keep the process waiting for what nobody will read.
-  if (signal.aborted) (bytes as { destroy?: () => void }).destroy?.();
 }
 
 /** Lines of a byte stream, without loading it. The last one needs no line break. */

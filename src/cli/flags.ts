@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { globalRegistry } from "zod/mini";
 import { VivError } from "../model/errors.ts";
@@ -127,6 +128,9 @@ const PLACEHOLDERS: Record<string, string> = {
   deadline: "TIME",
   retry_at: "TIME",
   stale_after: "SECONDS",
+  tier_hint: "TIER",
+  next_task_id: "ID",
+  payload: "JSON|@FILE",
   timeout: "DURATION",
   depends_on: "a,b",
   types: "a,b",
@@ -158,6 +162,7 @@ export function parseFlags(name: string, command: Command, args: readonly string
       },
     ]),
   );
+  if ("ids" in options) options.id = { type: "string" };
   const { tokens } = parseArgs({
     args: [...args],
     options,
@@ -169,7 +174,8 @@ export function parseFlags(name: string, command: Command, args: readonly string
   for (const token of tokens) {
     if (token.kind === "positional") parsed.positionals.push(token.value);
     if (token.kind !== "option") continue;
-    const flag = byName.get(token.name);
+    // `--id` where several are possible, as everywhere else.
+    const flag = byName.get(token.name) ?? (token.name === "id" ? byName.get("ids") : undefined);
     if (!flag) throw unknownFlag(name, token.rawName, flags);
     if (flag.kind === "boolean") {
       if (token.value !== undefined) throw usage(`${token.rawName} takes no value.`);
@@ -191,6 +197,8 @@ function addValue(values: Record<string, unknown>, flag: Flag, text: string): vo
       .split(",")
       .map((item) => item.trim())
       .filter((item) => item !== "");
+    if (items.length === 0)
+      throw usage(`--${flag.name} is empty; leave it out, or give it a value.`);
     for (const item of items) checkChoice(flag, item);
     values[flag.key] = [...((values[flag.key] as string[]) ?? []), ...items];
     return;
@@ -201,12 +209,24 @@ function addValue(values: Record<string, unknown>, flag: Flag, text: string): vo
     if (Number.isNaN(value)) throw usage(`--${flag.name} ${JSON.stringify(text)} is not a number.`);
     values[flag.key] = value;
   } else if (flag.kind === "json") {
-    const value = parseUserJson(text, `--${flag.name}`);
+    const value = parseUserJson(fromFile(text, flag), `--${flag.name}`);
     if (typeof value !== "object" || value === null || Array.isArray(value)) {
       throw new VivError("INVALID", `--${flag.name} must be a JSON object, like '{"goal":"…"}'.`);
     }
     values[flag.key] = value;
   } else values[flag.key] = text;
+}
+
+/** `@FILE` is what is in the file, `@-` what comes on standard input; anything else is itself. */
+function fromFile(text: string, flag: Flag): string {
+  if (!text.startsWith("@")) return text;
+  const file = text.slice(1);
+  try {
+    return readFileSync(file === "-" ? 0 : file, "utf8");
+  } catch (cause) {
+    const message = `--${flag.name} cannot read ${file}: ${(cause as Error).message}`;
+    throw new VivError("INVALID", message, {}, { cause });
+  }
 }
 
 function checkChoice(flag: Flag, text: string): void {

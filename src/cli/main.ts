@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { EXIT_STATUS, isVivError, VivError } from "../model/errors.ts";
 import { complaint, type Issue, isMissing } from "../model/issue.ts";
 import { suggest } from "../model/names.ts";
@@ -22,8 +23,20 @@ export async function runCli(io: Io): Promise<number> {
   }
 }
 
+/** `viv --run DIR ls` is `viv ls --run DIR`. */
+function commandFirst(argv: readonly string[]): string[] {
+  let i = 0;
+  while (i < argv.length && /^(--(run|json|no-color)(=.*)?|-r)$/.test(argv[i] ?? "")) {
+    i += /^(--run|-r)$/.test(argv[i] ?? "") ? 2 : 1;
+  }
+  const name = argv[i];
+  return name === undefined || i === 0
+    ? [...argv]
+    : [name, ...argv.slice(0, i), ...argv.slice(i + 1)];
+}
+
 async function dispatch(io: Io): Promise<number> {
-  const [name, ...args] = io.argv;
+  const [name, ...args] = commandFirst(io.argv);
   const term = termFor(io, io.stdout);
   if (name === undefined || name === "--help" || name === "-h" || (name === "help" && !args[0])) {
     const { overview } = await import("./help.ts");
@@ -52,8 +65,34 @@ async function dispatch(io: Io): Promise<number> {
   return runCommand(name, command, values, io);
 }
 
+/** What people type first, and what it is called here. */
+const OTHER_WORDS: Record<string, string> = {
+  list: "ls",
+  add: "enqueue",
+  push: "enqueue",
+  submit: "enqueue",
+  next: "claim",
+  take: "claim",
+  done: "complete",
+  finish: "complete",
+  rm: "cancel",
+  delete: "cancel",
+  stop: "cancel",
+  kill: "cancel",
+  log: "logs",
+  tail: "logs",
+  info: "show",
+  get: "show",
+  fix: "doctor",
+  check: "doctor",
+  create: "init",
+  new: "init",
+};
+
 function unknownCommand(name: string): VivError {
-  const meant = suggest(name, allCommandNames());
+  const meant = Object.hasOwn(OTHER_WORDS, name)
+    ? OTHER_WORDS[name]
+    : suggest(name, allCommandNames());
   const hint = meant ? `did you mean: viv ${meant}?` : "see: viv --help";
   return new VivError("USAGE", `there is no command ${JSON.stringify(name)}; ${hint}`);
 }
@@ -72,6 +111,7 @@ async function runCommand(
   const flag = runFlag as string | undefined;
   const settings = await findRun(command.runFrom ? command.runFrom(input, flag) : flag, io);
   const access = command.accessFor?.(input) ?? command.op.access;
+  const isNewRun = access === "create" && !existsSync(settings.path);
   const store = await io.open(settings.path, {
     ...(access === "create" ? { create: true } : {}),
     ...(access === "read" ? { readOnly: true } : {}),
@@ -85,6 +125,9 @@ async function runCommand(
     const text = json
       ? (command.json ?? JSON.stringify)(output)
       : (command.human?.(output, termFor(io, io.stdout), io) ?? JSON.stringify(output));
+    if (isNewRun && io.stderr.isTTY && command.op.name !== "init") {
+      io.stderr.write(`${termFor(io, io.stderr).color.dim(`(a new run: ${store.location})`)}\n`);
+    }
     if (text !== "") say(io, text);
     return command.exit?.(output) ?? 0;
   } finally {
@@ -109,6 +152,9 @@ function withoutExtras(command: Command, input: Record<string, unknown>): Record
 
 function inputError(name: string, issue: Issue | undefined, input: unknown): VivError {
   const flag = `--${String(issue?.path[0] ?? "").replaceAll("_", "-")}`;
+  if (issue && isMissing(issue, input) && /^--ids?$/.test(flag)) {
+    return new VivError("USAGE", `viv ${name} needs a task: viv ${name} ID`);
+  }
   if (issue && isMissing(issue, input)) {
     return new VivError("USAGE", `viv ${name} needs ${flag}; see: viv ${name} --help`);
   }

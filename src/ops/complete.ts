@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { defineOp } from "./op.ts";
-import { claimRef, ended, note } from "./schemas.ts";
+import { claimRef, ended, endedOutput, note } from "./schemas.ts";
 
 export const complete = defineOp({
   name: "complete",
@@ -9,6 +9,8 @@ export const complete = defineOp({
   input: z.strictObject({ ...claimRef, note }),
   output: ended,
   async run({ store }, { note, token, ...ref }) {
-    return store.complete({ ...ref, ...(token ? { token } : {}) }, note ? { note } : {});
+    return endedOutput(
+      await store.complete({ ...ref, ...(token ? { token } : {}) }, note ? { note } : {}),
+    );
   },
 });

@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { VivError } from "../model/errors.ts";
 import type { Ended, Store } from "../store/store.ts";
 import { defineOp } from "./op.ts";
-import { by, ended, note } from "./schemas.ts";
+import { by, ended, endedOutput, note } from "./schemas.ts";
 
 /** cancel, retry, approve and reject differ only in the transition they ask for. */
 type Decision = "cancel" | "retry" | "approve" | "reject";
@@ -27,7 +27,7 @@ function decision(name: Decision, summary: string) {
           throw afterOthers(error, tasks);
         }
       }
-      return { tasks };
+      return { tasks: tasks.map(endedOutput) };
     },
   });
 }

@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { parseTime } from "../model/duration.ts";
 import { defineOp } from "./op.ts";
-import { claimRef, ended, failureOutcome, note } from "./schemas.ts";
+import { claimRef, ended, endedOutput, failureOutcome, note } from "./schemas.ts";
 
 export const fail = defineOp({
   name: "fail",
@@ -22,12 +22,14 @@ export const fail = defineOp({
   output: ended,
   async run({ store, now }, { id, worker, token, retry_at, ...report }) {
     const ref = { id, worker, ...(token ? { token } : {}) };
-    return store.fail(ref, {
-      ...(report.note ? { note: report.note } : {}),
-      ...(report.outcome ? { outcome: report.outcome } : {}),
-      ...(report.fingerprint ? { fingerprint: report.fingerprint } : {}),
-      ...(report.final ? { final: true } : {}),
-      ...(retry_at ? { retryAt: parseTime(retry_at, now(), "retry_at") } : {}),
-    });
+    return endedOutput(
+      await store.fail(ref, {
+        ...(report.note ? { note: report.note } : {}),
+        ...(report.outcome ? { outcome: report.outcome } : {}),
+        ...(report.fingerprint ? { fingerprint: report.fingerprint } : {}),
+        ...(report.final ? { final: true } : {}),
+        ...(retry_at ? { retryAt: parseTime(retry_at, now(), "retry_at") } : {}),
+      }),
+    );
   },
 });

@@ -19,7 +19,7 @@ export const reap = defineOp({
       z.object({
         worker: z.string(),
         id: z.string(),
-        ageSeconds: z.number(),
+        age_seconds: z.number(),
         to: taskState,
         reason: z.enum(["gone", "stale", "finished"]),
       }),
@@ -34,6 +34,10 @@ export const reap = defineOp({
     const report = await store.reap(
       stale_after === undefined ? {} : { staleAfterSeconds: stale_after },
     );
-    return { ...report, ...(await store.sweep()) };
+    const reaped = report.reaped.map(({ ageSeconds, ...rest }) => ({
+      ...rest,
+      age_seconds: ageSeconds,
+    }));
+    return { ...report, reaped, ...(await store.sweep()) };
   },
 });

@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { defineOp } from "./op.ts";
-import { claimRef, ended, note } from "./schemas.ts";
+import { claimRef, ended, endedOutput, note } from "./schemas.ts";
 
 export const release = defineOp({
   name: "release",
@@ -9,6 +9,8 @@ export const release = defineOp({
   input: z.strictObject({ ...claimRef, note }),
   output: ended,
   async run({ store }, { note, token, ...ref }) {
-    return store.release({ ...ref, ...(token ? { token } : {}) }, note ? { note } : {});
+    return endedOutput(
+      await store.release({ ...ref, ...(token ? { token } : {}) }, note ? { note } : {}),
+    );
   },
 });

@@ -1,6 +1,7 @@
 import * as z from "zod/mini";
 import { FAILURE_OUTCOMES, OUTCOMES } from "../model/attempt.ts";
 import { TASK_STATES } from "../model/states.ts";
+import type { Ended } from "../store/store.ts";
 
 /** Shapes that several operations share. */
 
@@ -23,7 +24,7 @@ export const ended = z.object({
   from: taskState,
   to: taskState,
   attempt: z.number(),
-  retryAt: z.optional(z.string()),
+  retry_at: z.optional(z.string()),
 });
 
 export const historyRecord = z.union([
@@ -57,3 +58,8 @@ export const counts = z.object({
 });
 
 export const taskFile = z.record(z.string(), z.unknown());
+
+/** Programs read snake_case, as the files have it. */
+export function endedOutput({ retryAt, ...rest }: Ended): z.output<typeof ended> {
+  return retryAt === undefined ? rest : { ...rest, retry_at: retryAt };
+}

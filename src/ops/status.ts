@@ -34,7 +34,10 @@ export const status = defineOp({
       run_id: store.runId,
       run_dir: store.location,
       counts: await store.counts(),
-      workers: (await store.workers()).map((w) => ({ ...w })),
+      workers: (await store.workers()).map(({ heartbeatAge, ...w }) => ({
+        ...w,
+        heartbeat_age: heartbeatAge,
+      })),
       status: await store.readStatus(),
     };
   },

@@ -73,7 +73,7 @@ export function explain(facts: WhyFacts): Reason[] {
         },
       ];
     case "done":
-      return [{ code: "done", text: `it is done, since ${ago(facts)}` }];
+      return [{ code: "done", text: `it was done ${ago(facts)} ago` }];
     case "review":
       return [
         {

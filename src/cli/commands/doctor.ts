@@ -8,6 +8,13 @@ interface Output {
   checked: Record<string, number>;
 }
 
+/** One of them, several of them; states are the same either way. */
+const WORDS: Record<string, [string, string]> = {
+  workers: ["worker", "workers"],
+  ledger: ["ledger line", "ledger lines"],
+  temporaries: ["temporary file", "temporary files"],
+};
+
 export const command: Command = {
   op: doctor,
   accessFor: ({ fix }) => (fix ? "write" : "read"),
@@ -17,7 +24,9 @@ export const command: Command = {
   ],
   exit: ({ healthy }: Output) => (healthy ? 0 : 1),
   human: (output: Output, { color }) => {
-    const looked = Object.entries(output.checked).map(([what, n]) => `${n} ${what}`);
+    const looked = Object.entries(output.checked).map(
+      ([what, n]) => `${n} ${WORDS[what]?.[n === 1 ? 0 : 1] ?? what}`,
+    );
     const lines = output.findings.map(({ code, path, message, repair, fixed }) => {
       const mark = fixed
         ? color.green("fixed")

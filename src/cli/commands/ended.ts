@@ -5,14 +5,14 @@ interface Ended {
   from: string;
   to: string;
   attempt: number;
-  retryAt?: string;
+  retry_at?: string;
 }
 
 /** `t.1: claimed → done` */
 export function endedLine(ended: Ended, { color }: Term): string {
   const paint =
     ended.to === "done" ? color.green : ended.to === "failed" ? color.red : color.yellow;
-  const rest = ended.retryAt ? color.dim(` (until ${ended.retryAt})`) : "";
+  const rest = ended.retry_at ? color.dim(` (until ${ended.retry_at})`) : "";
   return `${ended.id}: ${ended.from} → ${paint(ended.to)}${rest}`;
 }
 

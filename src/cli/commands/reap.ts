@@ -3,7 +3,7 @@ import { reap } from "../../ops/reap.ts";
 import type { Command } from "../command.ts";
 
 interface Output {
-  reaped: { worker: string; id: string; ageSeconds: number; to: string; reason: string }[];
+  reaped: { worker: string; id: string; age_seconds: number; to: string; reason: string }[];
   live: string[];
   skipped: { worker: string; id: string }[];
   promoted: number;
@@ -18,9 +18,11 @@ export const command: Command = {
     ["viv reap --stale-after 60", "silent for a minute"],
   ],
   human: (output: Output, { color }) => {
-    const lines = output.reaped.map(({ worker, id, ageSeconds, to, reason }) => {
+    const lines = output.reaped.map(({ worker, id, age_seconds, to, reason }) => {
       const age =
-        ageSeconds < 0 ? "no heartbeat" : `last heartbeat ${formatDuration(ageSeconds * 1000)} ago`;
+        age_seconds < 0
+          ? "no heartbeat"
+          : `last heartbeat ${formatDuration(age_seconds * 1000)} ago`;
       const why =
         { gone: "process gone", stale: age, finished: "had finished it" }[reason] ?? reason;
       return `${id}: claimed → ${color.yellow(to)} ${color.dim(`(${worker}: ${why})`)}`;

@@ -9,7 +9,7 @@ interface Output {
   run_id: string;
   run_dir: string;
   counts: Counts;
-  workers: WorkerView[];
+  workers: (Omit<WorkerView, "heartbeatAge"> & { heartbeat_age: number | null })[];
   status: { checkpoint?: Record<string, unknown> } | null;
 }
 
@@ -47,9 +47,9 @@ export const command: Command = {
           output.workers.map((w) => [
             w.name,
             w.process === "none" ? "" : w.process,
-            w.heartbeatAge === null
+            w.heartbeat_age === null
               ? "no heartbeat"
-              : `${formatDuration(w.heartbeatAge * 1000)} ago`,
+              : `${formatDuration(w.heartbeat_age * 1000)} ago`,
             w.types ? w.types.join(",") : "any type",
             w.claims.length > 0 ? `holds ${w.claims.join(", ")}` : "",
           ]),

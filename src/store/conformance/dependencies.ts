@@ -165,6 +165,18 @@ export function dependenciesSuite(make: MakeHarness): void {
       },
     );
 
+    test("sent round again, a task does not close a cycle either", async () => {
+      const store = await run().open();
+      await store.enqueue({ id: "a", type: "t", depends_on: ["b"] });
+      await store.cancel("a");
+      await store.enqueue({ id: "b", type: "t", depends_on: ["a"] });
+      const details = await refused(store.retry("a"), "DEPENDENCY_CYCLE");
+      expect(details.cycle).toEqual(["a", "b", "a"]);
+      expect(await stateOf(store, "a")).toBe("failed");
+      await store.cancel("b");
+      expect(await store.retry("a")).toMatchObject({ to: "waiting" });
+    });
+
     test("what looks like a cycle but is none is welcome", async () => {
       const store = await run().open();
       await store.enqueue({ id: "a", type: "t", depends_on: ["c", "d"] });

@@ -55,15 +55,48 @@ export async function enqueueMany(
     options.onProgress?.(total);
   };
   try {
-    for await (const spec of specs) {
-      group.push(spec);
-      if (group.length >= GROUP) await flush();
+    for await (const spec of inBursts(specs, () => group.length > 0)) {
+      if (spec !== PAUSE) group.push(spec);
+      if (spec === PAUSE || group.length >= GROUP) await flush();
     }
   } finally {
     // Also when the stream breaks off: what came before is in.
     if (group.length > 0) await flush();
   }
   return total;
+}
+
+/** A source that gives nothing for so long lets what it gave before be published. */
+const PAUSE_MS = 50;
+const PAUSE = Symbol("pause");
+
+async function* inBursts<T>(
+  source: Iterable<T> | AsyncIterable<T>,
+  isWaiting: () => boolean,
+): AsyncGenerator<T | typeof PAUSE> {
+  if (Symbol.iterator in source) {
+    yield* source;
+    return;
+  }
+  const items = source[Symbol.asyncIterator]();
+  try {
+    for (let next = items.next(); ; next = items.next()) {
+      let timer: NodeJS.Timeout | undefined;
+      if (isWaiting()) {
+        const pause = new Promise<typeof PAUSE>((resolve) => {
+          timer = setTimeout(() => resolve(PAUSE), PAUSE_MS);
+        });
+        const first = await Promise.race([next, pause]);
+        clearTimeout(timer);
+        if (first === PAUSE) yield PAUSE;
+      }
+      const { done, value } = await next;
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    await items.return?.();
+  }
 }
 
 async function publishGroup(

@@ -326,7 +326,9 @@ class Decide extends Step {
     const task = model.tasks.get(this.id);
     if (!task) expect(result).toBe("TASK_NOT_FOUND");
     else if (!FROM[this.decision].includes(task.state)) expect(result).toBe("WRONG_STATE");
-    else {
+    else if (this.decision === "retry" && closesCycle(model, this.id, task.deps)) {
+      expect(result).toBe("DEPENDENCY_CYCLE");
+    } else {
       expect(result).toMatchObject({ id: this.id, from: task.state });
       unclaim(task);
       task.abandonedInARow = 0;

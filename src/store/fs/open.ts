@@ -1,4 +1,4 @@
-import { chmodSync, lstatSync, mkdirSync, realpathSync, type Stats } from "node:fs";
+import { lstatSync, mkdirSync, realpathSync, type Stats } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import type { Machine } from "../../model/clock.ts";
 import { VivError } from "../../model/errors.ts";
@@ -94,15 +94,31 @@ function makeRoot(path: string): string {
   const there = statIfThere(absolute);
   if (there) return findRoot(path);
   try {
-    mkdirSync(absolute, { recursive: true, mode: 0o700 });
-    // mkdir -p gives the mode to the last folder only under a usual umask; say it again.
-    chmodSync(absolute, 0o700);
+    makeWithParents(absolute);
     return realpathSync(absolute);
   } catch (error) {
     if (errno(error) === "ENOTDIR" || errno(error) === "EEXIST") {
       throw new VivError("RUN_INVALID", `${dirname(absolute)} is not a folder.`, { path });
     }
     throw translate(error, `creating ${path}`);
+  }
+}
+
+/** Not mkdir's own recursion: node's never ends where a folder can be looked at but not made. */
+function makeWithParents(path: string): void {
+  const missing: string[] = [];
+  for (let folder = path; !statIfThere(folder); folder = dirname(folder)) missing.unshift(folder);
+  for (const folder of missing) {
+    try {
+      mkdirSync(folder, { mode: 0o700 });
+    } catch (error) {
+      if (errno(error) === "EEXIST") continue; // somebody else made it a moment ago
+      if (errno(error) !== "ENOENT") throw error;
+      throw new VivError(
+        "RUN_INVALID",
+        `no folder can be made at ${folder}; put the run elsewhere.`,
+      );
+    }
   }
 }
 

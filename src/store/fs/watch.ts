@@ -99,6 +99,10 @@ export async function* watchRun(
         if (options.signal?.aborted || suspects.size > 0 || queue.length > 0) resolve();
       });
     }
+    // What has happened until the signal is told, whoever sent it.
+    rescan();
+    for (const id of suspects) look(id);
+    yield* queue.splice(0);
   } finally {
     clearInterval(timer);
     options.signal?.removeEventListener("abort", onAbort);
