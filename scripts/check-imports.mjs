@@ -11,6 +11,7 @@ const rows = {
   policy: [["model"], "a decision is pure: what it must know comes in as an argument"],
   store: [["model"], "the Store interface knows neither its callers nor its implementations"],
   "store/fs": [["model", "policy", "store"], "a store records transitions, and does no other work"],
+  "store/conformance": [["model", "store"], "the suite knows the interface, no implementation"],
   host: [["model"], "a port to the machine knows nothing of tasks, stores and services"],
   services: [
     ["model", "policy", "store", "type host"],

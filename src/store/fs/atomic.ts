@@ -288,11 +288,11 @@ export function readRegular(path: string, limit: number): FileRead | null {
 }
 
 /**
- * The token of a claim: the change time of the claimed file, which every rename renews. Written
- * with the digits that survive a double, so that it is the same whoever reads it.
+ * The token of a claim: the change time of the claimed file, which every rename renews, in whole
+ * microseconds (what a double can hold).
  */
 export function tokenOf(stats: Stats): string {
-  return stats.ctimeMs.toFixed(3);
+  return String(Math.round(stats.ctimeMs * 1000));
 }
 
 /** The lines of a file from a byte offset on, with the offset behind each; a torn tail is left. */

@@ -1,4 +1,4 @@
-import { isVivError } from "../../model/errors.ts";
+import { isVivError, VivError } from "../../model/errors.ts";
 import { MAX_TASK_BYTES, parseTask, type Task } from "../../model/task.ts";
 import { readRegular } from "./atomic.ts";
 import { hasDependents } from "./dependents.ts";
@@ -37,4 +37,13 @@ function dependenciesOf(run: FsRun, id: string): string[] {
     }
   }
   return [];
+}
+
+export function cycleError(id: string, cycle: string[]): VivError {
+  const shown = cycle.join(" → ");
+  const message =
+    cycle.length === 2
+      ? `${id} depends on itself; remove it from depends_on.`
+      : `${id} would close a dependency cycle: ${shown}; drop one of these dependencies.`;
+  return new VivError("DEPENDENCY_CYCLE", message, { cycle });
 }

@@ -13,6 +13,7 @@ import {
   translate,
 } from "./atomic.ts";
 import { appendHistory, attemptNumber, readHistory } from "./attempts.ts";
+import { cycleError, findCycle } from "./cycle.ts";
 import { afterMove, end, moveInto } from "./finish.ts";
 import { fileOf } from "./layout.ts";
 import { locate, type Place } from "./locate.ts";
@@ -56,6 +57,9 @@ export function retryTask(run: FsRun, id: string, decision: Decision): Ended {
     const file = readRegular(place.path, MAX_TASK_BYTES);
     if (file === null) return null;
     const task = parseTask(file.text, id);
+    // Those that wait for it now may be what it waits for.
+    const cycle = findCycle(run, task);
+    if (cycle) throw cycleError(id, cycle);
     appendHistory(run, id, {
       retried: true,
       by: decision.by ?? "someone",

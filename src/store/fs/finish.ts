@@ -286,7 +286,7 @@ function isSameClaim(run: FsRun, id: string, was: string, now: string): boolean 
 }
 
 function* linesSince(run: FsRun, token: string): Generator<LedgerLine> {
-  const since = Math.min(Number(token), run.machine.clock.now()) - 86_400_000;
+  const since = Math.min(Number(token) / 1000, run.machine.clock.now()) - 86_400_000;
   const file = `${new Date(Math.max(0, since)).toISOString().slice(0, 10)}.jsonl`;
   for (const { line } of readLedger(run.paths.ledger, { file, offset: 0 })) yield line;
 }

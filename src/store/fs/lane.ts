@@ -4,6 +4,8 @@ import { idOfLine, typeOfLine } from "./lanes.ts";
 
 const WINDOW = 64;
 const CHUNK = 32 * 1024;
+/** Shared by all lanes: a claim looks at the end of the lanes above its own every time. */
+const scratch = Buffer.allocUnsafe(CHUNK);
 
 /** A place on a lane, and which lane that was. */
 export interface Cursor {
@@ -130,12 +132,12 @@ export class Lane {
 
   #read(force: boolean): boolean {
     if (!this.#open(force)) return false;
-    const rest = this.#text.slice(this.#position);
-    const chunk = Buffer.allocUnsafe(CHUNK);
-    const n = readSync(this.#fd, chunk, 0, CHUNK, this.#offset + rest.length);
-    this.#text = rest + chunk.toString("latin1", 0, n);
+    const rest = this.#position === this.#text.length ? "" : this.#text.slice(this.#position);
+    const n = readSync(this.#fd, scratch, 0, CHUNK, this.#offset + rest.length);
+    if (n === 0) return false;
+    this.#text = rest + scratch.toString("latin1", 0, n);
     this.#position = 0;
-    return n > 0;
+    return true;
   }
 
   /** Opens the lane at the cursor, if that is one of this lane; at its beginning otherwise. */

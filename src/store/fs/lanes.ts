@@ -45,7 +45,7 @@ export function laneEntry(task: Task, stats: Stats | undefined, attempt: number)
  * comes back to pending/ gets a new mtime, so that older lines about it no longer fit.
  */
 export function stampOf(stats: Stats): string {
-  return `${stats.ino}.${stats.size}.${stats.mtimeMs}`;
+  return `${stats.ino}.${stats.size}.${Math.round(stats.mtimeMs * 1000)}`;
 }
 
 export function lanePath(folder: string, priority: Priority): string {

@@ -10,7 +10,7 @@ import {
   statIfThere,
   unlinkIfThere,
 } from "./atomic.ts";
-import { findCycle } from "./cycle.ts";
+import { cycleError, findCycle } from "./cycle.ts";
 import { hasDependents } from "./dependents.ts";
 import { type LaneEntry, laneEntry } from "./lanes.ts";
 import { fileOf } from "./layout.ts";
@@ -82,15 +82,6 @@ function place(run: FsRun, { task, tmp }: Staged, options: EnqueueOptions): Enqu
     }
   }
   return { id, state, created: true };
-}
-
-function cycleError(id: string, cycle: string[]): VivError {
-  const shown = cycle.join(" → ");
-  const message =
-    cycle.length === 2
-      ? `${id} depends on itself; remove it from depends_on.`
-      : `${id} would close a dependency cycle: ${shown}; drop one of these dependencies.`;
-  return new VivError("DEPENDENCY_CYCLE", message, { cycle });
 }
 
 function alreadyThere(run: FsRun, staged: Staged, options: EnqueueOptions): Enqueued {

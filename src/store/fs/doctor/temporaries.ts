@@ -59,8 +59,9 @@ export function checkTemporaries({ run, checked, find }: Examination): void {
   }
 }
 
-/** An empty leftover says nothing; anything else may be of use to somebody. */
+/** An empty leftover and a draft of what is derived say nothing; the rest may be of use. */
 function setAside(run: Examination["run"], path: string): boolean {
-  if (statSync(path).size === 0) return unlinkIfThere(path);
+  const isDraft = /\/(status|projection|worker-[^/]*)~[^/]*$/.test(path);
+  if (isDraft || statSync(path).size === 0) return unlinkIfThere(path);
   return quarantine(run, path, "a temporary file that was never published");
 }
