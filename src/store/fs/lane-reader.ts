@@ -5,7 +5,7 @@ import { encodeType, entryOfLine, type LaneEntry, lanePath } from "./lanes.ts";
 
 export interface Candidate extends LaneEntry {
   /** To be told when the rename found the task gone. */
-  readonly lane: { missed(): void };
+  lane: { missed(): void };
 }
 
 /** Reads all lanes for one set of types, highest priority first. */
@@ -40,7 +40,11 @@ export class LaneReader {
   next(isThere: (id: string) => boolean, force: boolean): Candidate | null {
     for (const lane of this.#lanes) {
       const line = lane.next(isThere, force);
-      if (line !== null) return { ...entryOfLine(line), lane };
+      if (line !== null) {
+        const candidate = entryOfLine(line) as Candidate;
+        candidate.lane = lane;
+        return candidate;
+      }
     }
     return null;
   }

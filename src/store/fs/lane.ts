@@ -105,6 +105,8 @@ export class Lane {
 
   /** Loads the next window. Looks at the file's end at most once a millisecond unless forced. */
   #fill(force: boolean): boolean {
+    // The usual answer of a lane above the busy one, so it comes before anything is made.
+    if (this.#text.indexOf("\n", this.#position) < 0 && !this.#read(force)) return false;
     this.#windowStart = this.#offset;
     this.#lines = [];
     this.#ends = [];

@@ -60,13 +60,13 @@ export class LedgerWriter {
     try {
       if (this.#held !== "" && day !== this.#heldDay) this.flush();
       const fd = this.#open(day);
-      const bytes = Buffer.from(this.#held + text, "utf8");
-      const written = writeSync(fd, bytes);
-      if (written < bytes.length) {
+      const lines = this.#held + text;
+      const written = writeSync(fd, lines);
+      if (written < Buffer.byteLength(lines)) {
         // The first bytes fit, the rest did not: ask again to get the error of the full disk. The
         // torn line is ended when the file is opened the next time.
         this.#close();
-        writeSync(this.#open(day), bytes, written);
+        writeSync(this.#open(day), Buffer.from(lines, "utf8"), written);
       }
       this.#held = "";
       if (this.#flush) clearImmediate(this.#flush);
