@@ -49,12 +49,6 @@ export default async function shell(bench) {
   row(`shell: ${note} enqueue beside node -e 0`, samples.enqueue, samples.node);
 }
 
-function programOf(bench) {
-  return ["viv.cjs", "viv.js"]
-    .map((name) => join(bench.dist, name))
-    .find((path) => existsSync(path));
-}
-
 function commandOf(bench) {
   const program = join(bench.dist, "viv.cjs");
   if (existsSync(program)) {
