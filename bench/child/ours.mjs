@@ -5,16 +5,12 @@ import { now, serve, setting } from "../lib/child.mjs";
 
 const { library, runs, worker, durability, types } = setting();
 const { openRun } = await import(library);
-const stores = [];
-for (const run of runs) {
-  const store = await openRun(run, { durability });
-  await store.register(worker, { types });
-  stores.push(store);
-}
+const stores = new Map();
+await storeOf(0);
 
 serve(
   async ({ limit, run = 0 }) => {
-    const store = stores[run];
+    const store = await storeOf(run);
     const request = { worker, types };
     let count = 0;
     const begin = now();
@@ -29,6 +25,17 @@ serve(
     return { count, begin, last, end: now() };
   },
   async () => {
-    for (const store of stores) await store.close();
+    for (const store of stores.values()) await store.close();
   },
 );
+
+/** Opened when it is needed first: a store that lies idle has things to catch up with. */
+async function storeOf(run) {
+  let store = stores.get(run);
+  if (store === undefined) {
+    store = await openRun(runs[run], { durability });
+    await store.register(worker, { types });
+    stores.set(run, store);
+  }
+  return store;
+}

@@ -8,8 +8,8 @@ export function idOf(number) {
 }
 
 /**
- * `shape`: "plain", "dependents" (each even task waits for the one before it), or "types" (one in
- * a hundred is of type rare).
+ * `shape`: "plain", "dependents" (each even task waits for the one before it), "types" (one in a
+ * hundred is of type rare) or "rare" (all are).
  */
 export function* specs(size, shape = "plain", from = 0) {
   for (let i = from + 1; i <= from + size; i++) {
@@ -20,7 +20,7 @@ export function* specs(size, shape = "plain", from = 0) {
 }
 
 function typeOf(number, shape) {
-  return shape === "types" && number % 100 === 1 ? "rare" : "common";
+  return shape === "rare" || (shape === "types" && number % 100 === 1) ? "rare" : "common";
 }
 
 export async function fillOurs(bench, size, { shape, durability = "fast" } = {}) {

@@ -3,23 +3,24 @@
 import { bareQueues, flatness } from "../lib/flatness.mjs";
 
 export default async function flat(bench) {
-  const sizes = bench.quick ? [10_000] : [100_000, 300_000];
-  const turns = bench.quick ? 10 : 100;
-  const queues = bareQueues(bench, sizes, bench.quick ? 5 : 25);
-  const common = { turns, queues, claimed: (size) => size };
-  await flatness(bench, { ...common, name: "plain", shape: "plain" });
+  const queues = bench.quick
+    ? bareQueues(bench, [10_000], 5)
+    : bareQueues(bench, [100_000, 300_000], 12);
+  const all = (size) => size;
+  await flatness(bench, { name: "plain", shape: "plain", queues, claimed: all });
   await flatness(bench, {
-    ...common,
     name: "half depend",
     shape: "dependents",
     bare: { dependents: true },
+    queues,
+    claimed: all,
   });
   await flatness(bench, {
-    ...common,
     name: "1 type in 100",
     shape: "types",
     types: ["rare"],
     bare: { every: 100 },
+    queues,
     claimed: (size) => size / 100,
   });
 }

@@ -29,7 +29,7 @@ export class DemoView {
     if (!this.#live) return;
     const c = this.#color;
     const all = counts.waiting + counts.pending + counts.claimed + counts.done + counts.failed;
-    const width = Math.max(6, Math.min(40, (this.#out.columns ?? 80) - 58));
+    const width = Math.max(6, Math.min(40, (this.#out.columns || 80) - 58));
     const filled = all === 0 ? 0 : Math.round((counts.done / all) * width);
     const bar = c.green("█".repeat(filled)) + c.dim("░".repeat(width - filled));
     this.#board = [

@@ -14,7 +14,7 @@ export function termFor(io: Io, stream: Writer): Term {
   const wanted = isTerminal && !io.env.NO_COLOR && io.env.TERM !== "dumb";
   return {
     color: createColors(wanted),
-    width: isTerminal ? (stream.columns ?? 80) : Number.POSITIVE_INFINITY,
+    width: isTerminal ? stream.columns || 80 : Number.POSITIVE_INFINITY,
     isTerminal,
   };
 }

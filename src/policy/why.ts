@@ -15,6 +15,7 @@ export interface Reason {
 
 export const REASON_CODES = [
   "quarantined",
+  "unreadable",
   "dependency_failed",
   "dependency_unknown",
   "dependency_waiting",
@@ -23,6 +24,7 @@ export const REASON_CODES = [
   "rate_limited",
   "resting",
   "choked",
+  "free",
   "no_worker",
   "queued",
   "worker_silent",
@@ -88,13 +90,29 @@ export function explain(facts: WhyFacts): Reason[] {
       return claimedReasons(facts);
     case "waiting":
     case "pending":
-      return [
+      if (facts.task === null) return [unreadable(facts)];
+      return orFree(facts, [
         ...dependencyReasons(facts),
         ...timeReasons(facts),
         ...chokeReason(facts),
         ...(facts.state === "pending" ? queueReasons(facts) : []),
-      ];
+      ]);
   }
+}
+
+function unreadable(facts: WhyFacts): Reason {
+  return {
+    code: "unreadable",
+    text: `its file cannot be read as a task: ${facts.quarantineReason ?? "unknown reason"}`,
+    command: "viv doctor --fix",
+  };
+}
+
+/** Nothing holds it back any more, but nobody has looked since. */
+function orFree(facts: WhyFacts, reasons: Reason[]): Reason[] {
+  if (reasons.length > 0 || facts.state !== "waiting") return reasons;
+  const text = "nothing holds it back any more; the next worker that looks will move it on";
+  return [{ code: "free", text, command: "viv reap" }];
 }
 
 function ago(facts: WhyFacts, since = facts.since): string {

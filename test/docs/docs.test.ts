@@ -1,11 +1,14 @@
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
 import { allCommandNames, CATALOG } from "../../src/cli/catalog.ts";
 import { parseFlags } from "../../src/cli/flags.ts";
 import { EXIT_STATUS } from "../../src/model/errors.ts";
 import { mermaid } from "../../src/model/states.ts";
+import { REASON_CODES } from "../../src/policy/why.ts";
 import { FINDING_CODES } from "../../src/store/store.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -35,6 +38,17 @@ describe("README.md", () => {
     const env = { ...process.env, VIV_RUN: "", USER: "tester" };
     const output = execFileSync("bash", ["-euc", script], { encoding: "utf8", env });
     expect(masked(output)).toBe(masked(printed ?? ""));
+  });
+
+  it("has a library example that works", () => {
+    const example = blocks(readme, "ts")[0] ?? "";
+    const library = pathToFileURL(join(dist, "main.js")).href;
+    const folder = mkdtempSync(join(tmpdir(), "viv-docs-"));
+    const script = join(folder, "example.mjs");
+    writeFileSync(script, example.replace('"vivarium"', JSON.stringify(library)));
+    execFileSync(process.execPath, [script], { cwd: folder });
+    expect(readdirSync(join(folder, "audit/done"))).toEqual(["t.1.json"]);
+    rmSync(folder, { recursive: true });
   });
 
   it("names only commands and flags that exist", async () => {
@@ -70,6 +84,17 @@ describe("SPEC.md", () => {
       const row = table.split("\n").find((line) => line.startsWith(`| ${status} |`)) ?? "";
       expect(row, code).toContain(code);
     }
+  });
+
+  it("names tests that are there", () => {
+    const matrix = spec.slice(spec.indexOf("## 15."));
+    const paths = [...matrix.matchAll(/`((?:src|test)\/[^`]+)`/g)].map(([, path]) => path ?? "");
+    expect(paths.length).toBeGreaterThan(8);
+    for (const path of paths) expect(existsSync(join(root, path)), path).toBe(true);
+  });
+
+  it("names every reason that `why` can give", () => {
+    for (const code of REASON_CODES) expect(spec).toMatch(new RegExp(`[\\s\`]${code}[\\s\`]`));
   });
 
   it("names every finding of the doctor", () => {

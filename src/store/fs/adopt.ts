@@ -8,7 +8,7 @@ import { addDependent, dependentsOf } from "./dependents.ts";
 import { reserveId } from "./ids.ts";
 import type { LaneReader } from "./lane-reader.ts";
 import { fileOf, idOf } from "./layout.ts";
-import { unmetOf } from "./promote.ts";
+import { promoteMet, unmetOf } from "./promote.ts";
 import { quarantine } from "./quarantine.ts";
 import { type FsRun, record } from "./run.ts";
 
@@ -34,7 +34,10 @@ export function adoptIfDue(run: FsRun, reader: LaneReader): void {
       return;
     }
   } else if (now - run.memo.adoptedAt < Math.max(2_000, 200 * run.memo.adoptCost)) return;
+  // What a foreign worker finished may have unblocked something more urgent than what is at hand.
+  promoteMet(run);
   adopt(run, reader);
+  run.memo.adoptCost += run.memo.metCost;
 }
 
 /**
@@ -83,6 +86,8 @@ function firstComeFirst(a: Stranger, b: Stranger): number {
 
 function examine(run: FsRun, path: string, id: string | null): Stranger | "unripe" | null {
   if (id === null) {
+    const stats = statIfThere(path);
+    if (stats && Date.now() - stats.mtimeMs < GRACE_MS) return "unripe";
     quarantine(run, path, "not a task: its name does not end in .json");
     return null;
   }

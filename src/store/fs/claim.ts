@@ -57,7 +57,7 @@ export function claimTasks(run: FsRun, request: ClaimRequest): Claim[] {
   }
   if (claims.length > 0 && request.heartbeat !== false) {
     try {
-      beat(run, worker, claims.at(-1)?.task.task_id ?? "");
+      beat(run, worker, claims.at(-1)?.task.task_id ?? "", types);
     } catch (error) {
       // Without a heartbeat the age of the claim counts; that is no reason to lose it.
       if (!isVivError(error, "DISK_FULL")) throw error;
@@ -66,15 +66,15 @@ export function claimTasks(run: FsRun, request: ClaimRequest): Claim[] {
   return claims;
 }
 
-/** A one-shot claim starts a lease; a registered worker beats on its own, so now and then will do. */
-function beat(run: FsRun, worker: string, note: string): void {
+/** A one-shot claim starts a lease; a registered worker beats by its timer, unless it is too busy. */
+function beat(run: FsRun, worker: string, note: string, types: readonly string[] | null): void {
   const last = run.memo.registered.get(worker);
   const now = performance.now();
   if (last !== undefined) {
     if (now - last < 5_000) return;
     run.memo.registered.set(worker, now);
   }
-  writeHeartbeat(run, worker, note);
+  writeHeartbeat(run, worker, note, types);
 }
 
 export function readerFor(run: FsRun, types: readonly string[] | null): LaneReader {

@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { VivError } from "../../model/errors.ts";
 import { assertName } from "../../model/names.ts";
 import { isAllowed, type TaskEvent, type TaskState } from "../../model/states.ts";
@@ -18,7 +17,6 @@ import { afterMove, end, moveInto } from "./finish.ts";
 import { fileOf } from "./layout.ts";
 import { locate, type Place } from "./locate.ts";
 import { noteReasons, readyAt, tryPromote, unmetOf } from "./promote.ts";
-import { quarantine } from "./quarantine.ts";
 import { type FsRun, nowIso, record } from "./run.ts";
 
 /** What people decide about a task: cancel, retry, approve, reject. */
@@ -29,7 +27,7 @@ export interface Decision {
 }
 
 export function cancelTask(run: FsRun, id: string, decision: Decision): Ended {
-  return decide(run, id, "cancel", decision, (place) => {
+  return decide(run, id, "cancel", (place) => {
     if (place.state !== "claimed" || place.worker === undefined) {
       return move(run, id, place, "failed", "cancelled", decision);
     }
@@ -53,7 +51,7 @@ export function cancelTask(run: FsRun, id: string, decision: Decision): Ended {
 }
 
 export function retryTask(run: FsRun, id: string, decision: Decision): Ended {
-  return decide(run, id, "retry", decision, (place) => {
+  return decide(run, id, "retry", (place) => {
     const file = readRegular(place.path, MAX_TASK_BYTES);
     if (file === null) return null;
     const task = parseTask(file.text, id);
@@ -79,14 +77,12 @@ export function retryTask(run: FsRun, id: string, decision: Decision): Ended {
 }
 
 export function approveTask(run: FsRun, id: string, decision: Decision): Ended {
-  return decide(run, id, "approve", decision, (place) =>
-    move(run, id, place, "done", "approved", decision),
-  );
+  return decide(run, id, "approve", (place) => move(run, id, place, "done", "approved", decision));
 }
 
 /** The note is for the next attempt; the attempts so far no longer count against the task. */
 export function rejectTask(run: FsRun, id: string, decision: Decision): Ended {
-  return decide(run, id, "reject", decision, (place) => {
+  return decide(run, id, "reject", (place) => {
     appendHistory(run, id, {
       retried: true,
       by: decision.by ?? "someone",
@@ -102,7 +98,6 @@ function decide(
   run: FsRun,
   rawId: string,
   event: TaskEvent,
-  _decision: Decision,
   act: (place: Place) => Ended | null,
 ): Ended {
   const id = assertName("task id", rawId);
@@ -149,8 +144,6 @@ function move(
   decision: Decision,
 ): Ended | null {
   const target = fileOf(run.paths.state[to], id);
-  if (existsSync(target))
-    quarantine(run, target, `a second file with the id of a task that went to ${to}/`);
   if (!moveInto(run, place.path, target)) return null;
   if (run.durability === "safe") syncFolder(run.paths.state[to]);
   ifThereIsRoom(() => {

@@ -51,8 +51,11 @@ export async function enqueueMany(
     position += group.length;
     const part = group;
     group = [];
-    await publishGroup(run, part, start, options, durability, total);
-    options.onProgress?.(total);
+    try {
+      await publishGroup(run, part, start, options, durability, total);
+    } finally {
+      options.onProgress?.(total);
+    }
   };
   try {
     for await (const spec of inBursts(specs, () => group.length > 0)) {

@@ -1,4 +1,4 @@
-import { existsSync, utimesSync } from "node:fs";
+import { utimesSync } from "node:fs";
 import type { AttemptRecord, Outcome } from "../../model/attempt.ts";
 import { parseTime } from "../../model/duration.ts";
 import { isVivError, VivError } from "../../model/errors.ts";
@@ -198,11 +198,6 @@ export function applyEnding(run: FsRun, held: Held, ending: Ending, recovered = 
   if (logged) appendHistory(run, id, attemptRecord(run, held, ending));
   if (ending.retryAt) addDue(run, id, Date.parse(ending.retryAt));
   const target = fileOf(run.paths.state[ending.to], id);
-  // Into done/ a rename may replace a foreign task of the same id that is done as well: ids/ keeps
-  // ours, and looking first would cost every completion a search of the largest folder.
-  if (ending.to !== "done" && existsSync(target)) {
-    quarantine(run, target, `a second file with the id of a task that went to ${ending.to}/`);
-  }
   if (!moveInto(run, held.path, target)) {
     takeBackRecord(run, held, ending, logged, recovered);
     throw claimLost(run, id, worker);
@@ -232,8 +227,14 @@ export function applyEnding(run: FsRun, held: Held, ending: Ending, recovered = 
   };
 }
 
-/** Renames a task to where it belongs; what lies there under its name goes to quarantine. */
+/**
+ * Renames a task to where it belongs. What lies there under its name goes to quarantine, unless it
+ * is the task itself, which another process has just moved there: then this one has nothing to do
+ * (false). Into done/ nobody looks first: `ids/` keeps ours, and a search of the largest folder
+ * would cost every completion.
+ */
 export function moveInto(run: FsRun, from: string, target: string): boolean {
+  if (!target.startsWith(run.paths.state.done) && !clearWay(run, from, target)) return false;
   try {
     return renameIfThere(from, target);
   } catch (error) {
@@ -241,6 +242,15 @@ export function moveInto(run: FsRun, from: string, target: string): boolean {
     quarantine(run, target, "a folder in the place of a task");
     return renameIfThere(from, target);
   }
+}
+
+function clearWay(run: FsRun, from: string, target: string): boolean {
+  const there = statIfThere(target);
+  if (!there) return true;
+  const source = statIfThere(from);
+  if (!source || source.ino === there.ino) return false;
+  quarantine(run, target, "a second file with the id of a task that came here", there.ino);
+  return true;
 }
 
 /**

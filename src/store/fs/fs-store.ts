@@ -1,4 +1,5 @@
 import type { AttemptRecord } from "../../model/attempt.ts";
+import { VivError } from "../../model/errors.ts";
 import type { LedgerLine } from "../../model/ledger.ts";
 import { assertName } from "../../model/names.ts";
 import type { TaskSpec } from "../../model/spec.ts";
@@ -45,6 +46,7 @@ export class FsStore implements S.Store {
   readonly #run: FsRun;
   readonly #registrations = new Set<S.Registration>();
   #closed = false;
+  #closing = false;
 
   constructor(run: FsRun) {
     this.#run = run;
@@ -183,6 +185,7 @@ export class FsStore implements S.Store {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    this.#closing = true;
     try {
       for (const registration of this.#registrations) await registration.release();
       this.#do(() => {
@@ -191,6 +194,7 @@ export class FsStore implements S.Store {
         this.#run.ledger.flush();
       });
     } finally {
+      this.#closing = false;
       for (const reader of this.#run.memo.readers.values()) reader.close();
       this.#run.lanes.close();
       this.#run.ledger.close();
@@ -199,6 +203,9 @@ export class FsStore implements S.Store {
 
   /** Errors of the filesystem leave the store as errors that say what to do. */
   #do<T>(action: () => T): T {
+    if (this.#closed && !this.#closing) {
+      throw new VivError("INVALID", "this run was closed; open it again with openRun().");
+    }
     try {
       return action();
     } catch (error) {

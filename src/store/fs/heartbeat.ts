@@ -8,14 +8,22 @@ import type { FsRun } from "./run.ts";
  * `claimed/<worker>/.heartbeat`: its change of mtime is the sign of life, its text is a note. Ours
  * has a second line with the seconds since boot, which do not jump when somebody sets the clock.
  */
-export function writeHeartbeat(run: FsRun, worker: string, note: string): void {
+export function writeHeartbeat(
+  run: FsRun,
+  worker: string,
+  note: string,
+  types?: readonly string[] | null,
+): void {
   const { clock } = run.machine;
   const stamp = `viv ${run.machine.bootId()} ${clock.uptime().toFixed(3)} ${Date.now()}`;
-  const firstLine = note.replace(/[\r\n]+/g, " ").slice(0, 500);
+  const before = note === "" || types === undefined ? readHeartbeat(run, worker) : null;
+  const firstLine = (note || before?.note || "").replace(/[\r\n]+/g, " ").slice(0, 500);
+  const taken = types === undefined ? before?.types : types;
+  const lastLine = taken ? `types ${JSON.stringify(taken)}\n` : "";
   for (;;) {
     const folder = workerFolder(run, worker);
     try {
-      overwrite(`${folder}/${HEARTBEAT}`, `${firstLine}\n${stamp}\n`);
+      overwrite(`${folder}/${HEARTBEAT}`, `${firstLine}\n${stamp}\n${lastLine}`);
       return;
     } catch (error) {
       if (errno(error) !== "ENOENT") throw translate(error, `writing the heartbeat of ${worker}`);
@@ -28,6 +36,8 @@ export interface Heartbeat {
   /** Milliseconds since; negative when its time lies in the future. */
   age: number;
   note: string;
+  /** What a one-shot claim under this name asked for; null for anything. */
+  types: string[] | null;
 }
 
 export function readHeartbeat(run: FsRun, worker: string): Heartbeat | null {
@@ -35,8 +45,18 @@ export function readHeartbeat(run: FsRun, worker: string): Heartbeat | null {
   const stats = statIfThere(path);
   if (!stats?.isFile()) return null;
   const text = readRegular(path, 64 * 1024)?.text ?? "";
-  const [note = "", stamp = ""] = text.split("\n");
-  return { age: ageOf(run, stats, stamp), note };
+  const [note = "", stamp = "", last = ""] = text.split("\n");
+  return { age: ageOf(run, stats, stamp), note, types: typesIn(last) };
+}
+
+function typesIn(line: string): string[] | null {
+  if (!line.startsWith("types ")) return null;
+  try {
+    const value: unknown = JSON.parse(line.slice(6));
+    return Array.isArray(value) ? value.map(String) : null;
+  } catch {
+    return null; // a note of somebody else's
+  }
 }
 
 function ageOf(run: FsRun, stats: Stats, stamp: string): number {

@@ -53,7 +53,7 @@ export function project(run: FsRun): number {
     const known = new Set(status.checkpoint.completed_tasks);
     const fresh = ids.filter((id) => !known.has(id));
     if (fresh.length > 0) {
-      status.checkpoint.completed_tasks.push(...new Set(fresh));
+      for (const id of new Set(fresh)) status.checkpoint.completed_tasks.push(id);
       status.checkpoint.timestamp = new Date(run.machine.clock.now()).toISOString();
       writeStatusFile(run, status);
     }

@@ -172,7 +172,7 @@ export function viewWorkers(run: FsRun): WorkerView[] {
       claims: claims.map((c) => c.id),
       heartbeatAge: heartbeat ? Math.max(0, heartbeat.age / 1000) : null,
       process: signs.process,
-      types: readWorkerFile(run, name)?.types ?? null,
+      types: readWorkerFile(run, name)?.types ?? heartbeat?.types ?? null,
       note: heartbeat?.note ?? "",
     };
   });

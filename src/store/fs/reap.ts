@@ -46,7 +46,7 @@ export function reapClaims(run: FsRun, options: ReapOptions): ReapReport {
 export function vitalSigns(run: FsRun, worker: string, claims: readonly ClaimFile[]) {
   const file = readWorkerFile(run, worker);
   const heartbeat = readHeartbeat(run, worker);
-  const youngest = Math.max(...claims.map((c) => c.claimedAt), 0);
+  const youngest = claims.reduce((latest, c) => Math.max(latest, c.claimedAt), 0);
   return {
     process: file ? run.machine.vitality(file) : ("none" as const),
     heartbeatAge: heartbeat ? heartbeat.age : null,

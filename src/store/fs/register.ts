@@ -24,6 +24,8 @@ export interface WorkerFile extends ProcessIdentity {
 /** A worker of another host counts as alive while its heartbeat is younger than this. */
 const FOREIGN_HOST_GRACE_MS = 300_000;
 
+const BEAT_MS = 30_000;
+
 function pathOf(run: FsRun, worker: string): string {
   return `${run.paths.workers}/${worker}.json`;
 }
@@ -60,8 +62,8 @@ function takenError(holder: WorkerFile): VivError {
 export function claimName(run: FsRun, worker: string): void {
   if (run.memo.registered.has(worker)) return;
   const holder = readWorkerFile(run, worker);
-  if (!holder || isSelf(run, holder)) return;
-  if (isHeld(run, holder)) throw takenError(holder);
+  if (!holder) return;
+  if (isSelf(run, holder) || isHeld(run, holder)) throw takenError(holder);
   withLock(lockOf(run), () => {
     const current = readWorkerFile(run, worker);
     if (!current || isSelf(run, current)) return;
@@ -102,7 +104,22 @@ export function registerWorker(
   run.memo.registered.set(worker, performance.now());
   writeHeartbeat(run, worker, "started");
   record(run, { event: "worker_started", worker, pid: file.pid });
-  return { worker, release: async () => unregister(run, worker) };
+  // From the event loop on purpose: when the worker is stuck, the beats stop.
+  const beat = setInterval(() => {
+    try {
+      writeHeartbeat(run, worker, "");
+    } catch {
+      // A beat that fails (disk full) is no reason to stop working; the next one may succeed.
+    }
+  }, BEAT_MS);
+  beat.unref();
+  return {
+    worker,
+    release: async () => {
+      clearInterval(beat);
+      unregister(run, worker);
+    },
+  };
 }
 
 /**

@@ -102,7 +102,10 @@ export function recordedEndings(
   const endings = new Map<string, Ending>();
   if (wanted.size === 0) return endings;
   // A day of slack: the ledger's days follow the writer's clock, the claim's the filesystem's.
-  const earliest = Math.min(...claims.map((c) => c.claimedAt));
+  const earliest = claims.reduce(
+    (first, c) => Math.min(first, c.claimedAt),
+    Number.POSITIVE_INFINITY,
+  );
   // A claim from the future: the clock was set back since, and the record may be in any file.
   const since = earliest > run.machine.clock.now() ? 0 : earliest - 86_400_000;
   const file = `${new Date(Math.max(0, since)).toISOString().slice(0, 10)}.jsonl`;

@@ -9,6 +9,8 @@ import { fileOf, idOf } from "./layout.ts";
 import { promoteDependents, promoteDue, promoteMet } from "./promote.ts";
 import type { FsRun } from "./run.ts";
 
+const LOOK_AT_TIMES_MS = 1_000;
+
 /**
  * Sleeping until there may be work. Woken by: a line on a lane (our enqueue), a name in pending/
  * (a foreign one), a name in done/ that somebody waits for (a foreign worker finished it), a new
@@ -22,7 +24,8 @@ export async function waitForWork(
   const types = options.types && options.types.length > 0 ? options.types : null;
   const reader = readerFor(run, types);
   const watchers: FSWatcher[] = [];
-  let timer: NodeJS.Timeout | undefined;
+  let deadline: NodeJS.Timeout | undefined;
+  let dueTimer: NodeJS.Timeout | undefined;
   let later: NodeJS.Timeout | undefined;
   let onAbort: () => void = () => {};
   try {
@@ -64,25 +67,38 @@ export async function waitForWork(
       onAbort = () => resolve(false);
       options.signal?.addEventListener("abort", onAbort);
       if (options.signal?.aborted) resolve(false);
-      const due = nextDue(run);
-      const untilDue = due === null ? Number.POSITIVE_INFINITY : due - run.machine.clock.now();
-      const rest = Math.max(1, Math.min(options.timeoutMs, untilDue));
-      timer = setTimeout(() => {
+      deadline = setTimeout(
+        () => {
+          try {
+            promoteDue(run, true);
+            promoteMet(run);
+            resolve(hasWork(run, reader) === true);
+          } catch (error) {
+            reject(error);
+          }
+        },
+        Math.max(1, options.timeoutMs),
+      );
+      // Times are looked at when the next one comes, and every second, because others add to them.
+      const lookAtTimes = () => {
         try {
           promoteDue(run, true);
-          promoteMet(run);
-          resolve(hasWork(run, reader) === true);
+          const due = nextDue(run);
+          const untilDue = due === null ? Number.POSITIVE_INFINITY : due - run.machine.clock.now();
+          clearTimeout(dueTimer);
+          dueTimer = setTimeout(lookAtTimes, Math.max(1, Math.min(LOOK_AT_TIMES_MS, untilDue)));
+          check();
         } catch (error) {
           reject(error);
         }
-      }, rest);
+      };
       // The watch is set: now look, so that nothing slips in between the last look and the watch.
-      promoteDue(run, true);
       promoteMet(run);
-      check();
+      lookAtTimes();
     });
   } finally {
-    clearTimeout(timer);
+    clearTimeout(deadline);
+    clearTimeout(dueTimer);
     clearTimeout(later);
     options.signal?.removeEventListener("abort", onAbort);
     for (const watcher of watchers) watcher.close();

@@ -86,11 +86,11 @@ function checkLanes({ run, find }: Examination, places: Places): void {
 
 /** A foreign task with open dependencies rests in pending/ without a line: that is in order. */
 function isOffered(run: Examination["run"], id: string): boolean {
-  const task = read(run, fileOf(run.paths.state.pending, id), id);
+  const task = read(fileOf(run.paths.state.pending, id), id);
   return task !== null && unmetOf(run, task).length === 0;
 }
 
-function read(_run: Examination["run"], path: string, id: string): Task | null {
+function read(path: string, id: string): Task | null {
   try {
     const file = readRegular(path, MAX_TASK_BYTES);
     return file && parseTask(file.text, id);
@@ -104,7 +104,7 @@ function checkWaiting({ run, find }: Examination, places: Places): void {
   const now = run.machine.clock.now();
   for (const [id, seen] of places) {
     if (seen[0]?.state !== "waiting") continue;
-    const task = read(run, seen[0].path, id);
+    const task = read(seen[0].path, id);
     if (task === null) continue;
     const unmet = unmetOf(run, task);
     const at = readyAt(run, task);

@@ -48,7 +48,9 @@ function checkFolder(
     examination.checked[state] = (examination.checked[state] ?? 0) + 1;
     const id = idOf(name);
     if (id === null || !isName(id)) {
-      reportForeign(examination, path, "its name is not that of a task file");
+      const stats = statIfThere(path);
+      const isYoung = stats !== undefined && Date.now() - stats.mtimeMs < GRACE_MS;
+      if (!isYoung) reportForeign(examination, path, "its name is not that of a task file");
       continue;
     }
     const problem = problemWith(path, id);
@@ -101,7 +103,13 @@ function checkTwoStates(
   seen: { state: TaskState; path: string }[],
 ): { state: TaskState; path: string }[] {
   // Tasks move while we look: only what is in both places now is in two.
-  const there = seen.filter(({ path }) => statIfThere(path) !== undefined);
+  const present = () => {
+    const found = seen.map((place) => ({ ...place, ino: statIfThere(place.path)?.ino }));
+    return found.filter((place) => place.ino !== undefined);
+  };
+  let there = present();
+  // The same file in two places may be one that moved between two looks: look again.
+  if (new Set(there.map(({ ino }) => ino)).size < there.length) there = present();
   if (there.length < 2) return there;
   there.sort((a, b) => KEEP_FIRST.indexOf(a.state) - KEEP_FIRST.indexOf(b.state));
   const [kept, ...others] = there;
@@ -114,7 +122,7 @@ function checkTwoStates(
         message,
         repair: `keep the ${kept?.state} one, move this one to quarantine/`,
       },
-      () => quarantine(examination.run, other.path, message),
+      () => quarantine(examination.run, other.path, message, other.ino),
     );
   }
   return there;
