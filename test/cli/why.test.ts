@@ -1,4 +1,4 @@
-import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { openRun } from "../../src/main.ts";
@@ -180,6 +180,34 @@ describe("a task in the queue", () => {
     });
     await registration.release();
     await store.close();
+  });
+
+  it("that was left by a type filter", async () => {
+    await enqueue("t.1");
+    await say("enqueue", "--type", "other", "--id", "t.0");
+    await say("claim", "--worker", "w1", "--types", "other");
+    expect((await why("t.1")).reasons[0]).toMatchObject({
+      code: "no_worker",
+      text: "no live worker takes tasks of type job (live workers: w1)",
+    });
+  });
+
+  it("whose file cannot be read", async () => {
+    const path = join(run, "pending/t.1.json");
+    await enqueue("t.0");
+    writeFileSync(path, '{"task_id": "t.1"');
+    utimesSync(path, 0, 0);
+    const [reason] = (await why("t.1")).reasons;
+    expect(reason).toMatchObject({ code: "unreadable", command: "viv doctor --fix" });
+  });
+
+  it("that nothing holds back any more, though nobody has looked", async () => {
+    await enqueue("t.1");
+    await enqueue("t.2", "--depends-on", "t.1");
+    renameSync(join(run, "pending/t.1.json"), join(run, "done/t.1.json"));
+    expect((await why("t.2")).reasons).toMatchObject([{ code: "free", command: "viv reap" }]);
+    await say("reap");
+    expect(await why("t.2")).toMatchObject({ state: "pending" });
   });
 
   it("that somebody will take", async () => {
