@@ -23,10 +23,24 @@ interface Projection extends LedgerPosition {
  */
 const LARGE = 4 * 1024 * 1024;
 
+/** A second after the first completion that is not carried over yet, by one worker for all. */
 export function projectSoon(run: FsRun): void {
-  run.memo.projectionDue = true;
+  const { memo } = run;
   const now = performance.now();
-  if (now - run.memo.projectedAt > Math.max(1000, 50 * run.memo.projectCost)) project(run);
+  if (!memo.projectionDue) {
+    memo.projectionDue = true;
+    memo.projectionDueSince = now;
+  }
+  if (now - memo.projectionDueSince < Math.max(1000, 50 * memo.projectCost)) return;
+  const written = statIfThere(run.paths.status)?.mtimeMs ?? 0;
+  // Another worker did it within the second, and will again: it reads the ledger of us all.
+  if (Math.abs(Date.now() - written) < 1000) memo.projectionDueSince = now;
+  else project(run);
+}
+
+/** Before a worker sleeps: what it finished must not wait for its next task. */
+export function projectBeforeIdling(run: FsRun): void {
+  if (run.memo.projectionDue) project(run);
 }
 
 /** At the end of a command or of a worker: at once, unless that has become expensive. */
@@ -61,8 +75,7 @@ export function project(run: FsRun): number {
     replaceFile(run.paths.projection, temporaryPath(run, "projection"), text, false);
     return fresh.length;
   });
-  run.memo.projectedAt = performance.now();
-  run.memo.projectCost = run.memo.projectedAt - begin;
+  run.memo.projectCost = performance.now() - begin;
   return added;
 }
 

@@ -37,7 +37,8 @@ export interface Memo {
   metAt: number;
   metCost: number;
   completedSeen: { key: string; ids: Set<string> } | null;
-  projectedAt: number;
+  /** When the oldest completion that is not carried over yet was made. */
+  projectionDueSince: number;
   projectCost: number;
   projectionDue: boolean;
   temporaries: number;
@@ -65,7 +66,7 @@ export function newMemo(): Memo {
     metAt: Number.NEGATIVE_INFINITY,
     metCost: 0,
     completedSeen: null,
-    projectedAt: performance.now(),
+    projectionDueSince: 0,
     projectCost: 0,
     projectionDue: false,
     temporaries: 0,

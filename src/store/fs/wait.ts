@@ -6,6 +6,7 @@ import { readerFor } from "./claim.ts";
 import { nextDue } from "./due.ts";
 import type { LaneReader } from "./lane-reader.ts";
 import { fileOf, idOf } from "./layout.ts";
+import { projectBeforeIdling } from "./project.ts";
 import { promoteDependents, promoteDue, promoteMet } from "./promote.ts";
 import type { FsRun } from "./run.ts";
 
@@ -23,6 +24,7 @@ export async function waitForWork(
 ): Promise<boolean> {
   const types = options.types && options.types.length > 0 ? options.types : null;
   const reader = readerFor(run, types);
+  projectBeforeIdling(run);
   const watchers: FSWatcher[] = [];
   let deadline: NodeJS.Timeout | undefined;
   let dueTimer: NodeJS.Timeout | undefined;
