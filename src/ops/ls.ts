@@ -35,6 +35,10 @@ export const ls = defineOp({
     const tasks: TaskSummary[] = [];
     const query = { states, limit: limit ?? 50, ...(types ? { types } : {}) };
     for await (const task of store.list(query)) tasks.push(task);
+    // Within a state, what has been there longest comes first.
+    const byAge = (a: TaskSummary, b: TaskSummary) =>
+      states.indexOf(a.state) - states.indexOf(b.state) || (a.since < b.since ? -1 : 1);
+    tasks.sort(byAge);
     const counts = await store.counts();
     const all = states.reduce((sum, s) => sum + counts[s], 0);
     const isFull = tasks.length >= query.limit;
