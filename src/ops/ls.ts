@@ -1,5 +1,6 @@
 import * as z from "zod/mini";
 import { TASK_STATES } from "../model/states.ts";
+import { PRIORITIES } from "../model/task.ts";
 import type { TaskSummary } from "../store/store.ts";
 import { defineOp } from "./op.ts";
 import { counts, taskState } from "./schemas.ts";
@@ -35,10 +36,14 @@ export const ls = defineOp({
     const tasks: TaskSummary[] = [];
     const query = { states, limit: limit ?? 50, ...(types ? { types } : {}) };
     for await (const task of store.list(query)) tasks.push(task);
-    // Within a state, what has been there longest comes first.
-    const byAge = (a: TaskSummary, b: TaskSummary) =>
-      states.indexOf(a.state) - states.indexOf(b.state) || (a.since < b.since ? -1 : 1);
-    tasks.sort(byAge);
+    // Within a state in the order of the queue: by priority, then what has been there longest.
+    const rank = ({ priority }: TaskSummary) => PRIORITIES.findIndex((p) => p === priority);
+    tasks.sort(
+      (a, b) =>
+        states.indexOf(a.state) - states.indexOf(b.state) ||
+        rank(a) - rank(b) ||
+        (a.since < b.since ? -1 : 1),
+    );
     const counts = await store.counts();
     const all = states.reduce((sum, s) => sum + counts[s], 0);
     const isFull = tasks.length >= query.limit;
