@@ -16,22 +16,31 @@ import {
   writeSync,
 } from "node:fs";
 import { now, serve, setting } from "../lib/child.mjs";
-import { followerOf, leads } from "../lib/fill.mjs";
+import { followerOf, leads, makeBare, rearrangeBare } from "../lib/fill.mjs";
 
-const { runs, worker, share = 0, shares = 1, safe, every = 1, dependents } = setting();
+const { runs, worker, share = 0, shares = 1, safe, every = 1, dependents, warmUp = 0 } = setting();
+const line = Buffer.from(`${"x".repeat(291)}\n`);
 
-const queues = runs.map((root) => {
+if (warmUp > 0) {
+  const scratch = `${runs[0]}-${worker}`;
+  makeBare(scratch, warmUp);
+  rearrangeBare(scratch, dependents ? "dependents" : "plain");
+  drain(open(scratch, { all: true }), warmUp);
+}
+const queues = runs.map((root) => open(root));
+serve(({ limit, run = 0 }) => drain(queues[run], limit));
+
+function open(root, { all = false } = {}) {
   const claimed = `${root}/claimed/${worker}`;
   mkdirSync(claimed, { recursive: true });
   const names = readdirSync(`${root}/pending`).sort();
-  const mine = names.filter((_, i) => Math.floor(i / every) % shares === share && i % every === 0);
+  const isMine = (i) => i % every === 0 && (i / every) % shares === share;
+  const mine = names.filter((_, i) => all || isMine(i));
   const ledger = safe ? openSync(`${root}/ledger.jsonl`, "a", 0o600) : -1;
   return { root, claimed, mine, next: 0, ledger };
-});
-const line = Buffer.from(`${"x".repeat(291)}\n`);
+}
 
-serve(({ limit, run = 0 }) => {
-  const queue = queues[run];
+function drain(queue, limit) {
   const { root, claimed, mine } = queue;
   let count = 0;
   const begin = now();
@@ -54,7 +63,7 @@ serve(({ limit, run = 0 }) => {
     count++;
   }
   return { count, begin, last, end: now() };
-});
+}
 
 function syncFolder(path) {
   const fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);

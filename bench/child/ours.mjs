@@ -2,43 +2,35 @@
 // run, from several.
 
 import { now, serve, setting } from "../lib/child.mjs";
+import { idOf } from "../lib/fill.mjs";
 
-const { library, runs, worker, durability, types } = setting();
+const { library, runs, worker, durability, types, warmUp = 0 } = setting();
 const { openRun } = await import(library);
 const stores = new Map();
+if (warmUp > 0) await drainScratch(warmUp);
 await storeOf(0);
 
-// A worker lives for hours; its first tenth of a second, in which node compiles it, is not what is
-// measured. The bare loop needs none of it: it is compiled after a few renames.
-const scratch = await openRun(`${runs[0]}-warm-${worker}`, { create: true, durability: "fast" });
-await scratch.enqueueMany(Array.from({ length: 1_500 }, (_, i) => ({ id: `t.${i}`, type: "x" })));
-await scratch.register("warm");
-for (let [claim] = await scratch.claim({ worker: "warm" }); claim; ) {
-  await scratch.complete({ id: claim.task.task_id, worker: "warm", token: claim.token });
-  [claim] = await scratch.claim({ worker: "warm" });
-}
-await scratch.close();
-
 serve(
-  async ({ limit, run = 0 }) => {
-    const store = await storeOf(run);
-    const request = { worker, types };
-    let count = 0;
-    const begin = now();
-    let last = begin;
-    while (count < limit) {
-      const [claim] = await store.claim(request);
-      if (claim === undefined) break;
-      await store.complete({ id: claim.task.task_id, worker, token: claim.token });
-      last = now();
-      count++;
-    }
-    return { count, begin, last, end: now() };
-  },
+  async ({ limit, run = 0 }) => drain(await storeOf(run), limit),
   async () => {
     for (const store of stores.values()) await store.close();
   },
 );
+
+async function drain(store, limit) {
+  const request = { worker, types };
+  let count = 0;
+  const begin = now();
+  let last = begin;
+  while (count < limit) {
+    const [claim] = await store.claim(request);
+    if (claim === undefined) break;
+    await store.complete({ id: claim.task.task_id, worker, token: claim.token });
+    last = now();
+    count++;
+  }
+  return { count, begin, last, end: now() };
+}
 
 /** Opened when it is needed first: a store that lies idle has things to catch up with. */
 async function storeOf(run) {
@@ -49,4 +41,13 @@ async function storeOf(run) {
     stores.set(run, store);
   }
   return store;
+}
+
+async function drainScratch(size) {
+  const scratch = await openRun(`${runs[0]}-${worker}`, { create: true, durability: "fast" });
+  const type = types?.[0] ?? "common";
+  await scratch.enqueueMany(Array.from({ length: size }, (_, i) => ({ id: idOf(i + 1), type })));
+  await scratch.register(worker, { types });
+  await drain(scratch, size);
+  await scratch.close();
 }

@@ -2,35 +2,50 @@
 // transaction, as a queue has it.
 
 import { now, serve, setting } from "../lib/child.mjs";
+import { makeSqlite } from "../lib/fill.mjs";
 import { loadSqlite } from "../lib/peers.mjs";
 
-const { file, worker, synchronous } = setting();
+const { file, worker, synchronous, warmUp = 0 } = setting();
 const Database = loadSqlite();
-const db = new Database(file, { timeout: 60_000 });
-db.pragma("journal_mode = WAL");
-db.pragma(`synchronous = ${synchronous}`);
-const claim = db.prepare(
-  `UPDATE tasks SET state = 'claimed', worker = ?
-   WHERE id = (SELECT id FROM tasks WHERE state = 'pending' ORDER BY id LIMIT 1)
-   RETURNING id, task`,
-);
-const complete = db.prepare(
-  "UPDATE tasks SET state = 'done' WHERE id = ? AND worker = ? AND state = 'claimed'",
+
+if (warmUp > 0) {
+  const scratch = `${file}-${worker}`;
+  makeSqlite(scratch, warmUp);
+  const queue = open(scratch);
+  drain(queue, warmUp);
+  queue.db.close();
+}
+const queue = open(file);
+serve(
+  ({ limit }) => drain(queue, limit),
+  () => queue.db.close(),
 );
 
-serve(
-  ({ limit }) => {
-    let count = 0;
-    const begin = now();
-    let last = begin;
-    while (count < limit) {
-      const task = claim.get(worker);
-      if (task === undefined) break;
-      complete.run(task.id, worker);
-      last = now();
-      count++;
-    }
-    return { count, begin, last, end: now() };
-  },
-  () => db.close(),
-);
+function open(path) {
+  const db = new Database(path, { timeout: 60_000 });
+  db.pragma("journal_mode = WAL");
+  db.pragma(`synchronous = ${synchronous}`);
+  const claim = db.prepare(
+    `UPDATE tasks SET state = 'claimed', worker = ?
+     WHERE id = (SELECT id FROM tasks WHERE state = 'pending' ORDER BY id LIMIT 1)
+     RETURNING id, task`,
+  );
+  const complete = db.prepare(
+    "UPDATE tasks SET state = 'done' WHERE id = ? AND worker = ? AND state = 'claimed'",
+  );
+  return { db, claim, complete };
+}
+
+function drain({ claim, complete }, limit) {
+  let count = 0;
+  const begin = now();
+  let last = begin;
+  while (count < limit) {
+    const task = claim.get(worker);
+    if (task === undefined) break;
+    complete.run(task.id, worker);
+    last = now();
+    count++;
+  }
+  return { count, begin, last, end: now() };
+}

@@ -8,8 +8,8 @@ export function idOf(number) {
 }
 
 /**
- * `shape`: "plain", "dependents" (each even task waits for the one before it), "types" (one in a
- * hundred is of type rare) or "rare" (all are).
+ * `shape`: "plain", "dependents" (each even task waits for the one before it), or "types" (one in
+ * a hundred is of type rare).
  */
 export function* specs(size, shape = "plain", from = 0) {
   for (let i = from + 1; i <= from + size; i++) {
@@ -20,7 +20,7 @@ export function* specs(size, shape = "plain", from = 0) {
 }
 
 function typeOf(number, shape) {
-  return shape === "rare" || (shape === "types" && number % 100 === 1) ? "rare" : "common";
+  return shape === "types" && number % 100 === 1 ? "rare" : "common";
 }
 
 export async function fillOurs(bench, size, { shape, durability = "fast" } = {}) {
@@ -36,10 +36,15 @@ export const TEXT = `${"x".repeat(299)}\n`;
 
 /** Empty files: a rename does not care, and they cost less to make and to remove. */
 export function fillBare(bench, size) {
-  const root = bench.workspace.fresh("bare", { make: true });
+  const root = bench.workspace.fresh("bare");
+  makeBare(root, size);
+  return root;
+}
+
+export function makeBare(root, size) {
+  mkdirSync(root);
   for (const name of BARE_FOLDERS) mkdirSync(`${root}/${name}`);
   for (let i = 1; i <= size; i++) writeFileSync(`${root}/pending/${idOf(i)}.json`, "");
-  return root;
 }
 
 const BARE_FOLDERS = ["tmp", "waiting", "pending", "claimed", "done"];
@@ -65,8 +70,12 @@ export function followerOf(name) {
 }
 
 export function fillSqlite(bench, size) {
-  const folder = bench.workspace.fresh("sqlite", { make: true });
-  const file = `${folder}/queue.db`;
+  const file = bench.workspace.fresh("sqlite");
+  makeSqlite(file, size);
+  return file;
+}
+
+export function makeSqlite(file, size) {
   const db = new (loadSqlite())(file);
   db.pragma("journal_mode = WAL");
   db.exec(
@@ -78,5 +87,4 @@ export function fillSqlite(bench, size) {
     for (let i = 1; i <= size; i++) insert.run(idOf(i), TEXT);
   })();
   db.close();
-  return file;
 }

@@ -2,7 +2,7 @@
 // creating files right after a mass deletion is several times slower, and would be measured.
 
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, renameSync, statfsSync } from "node:fs";
+import { mkdtempSync, renameSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -29,11 +29,9 @@ export function makeWorkspace() {
   const { type } = statfsSync(root);
   return {
     filesystem: FILESYSTEMS[type] ?? `0x${type.toString(16)}`,
-    /** A path nobody has used; `make` creates the folder. */
-    fresh(name, { make = false } = {}) {
-      const path = join(root, `${String(++serial).padStart(4, "0")}-${name}`);
-      if (make) mkdirSync(path);
-      return path;
+    /** A path nobody has used. */
+    fresh(name) {
+      return join(root, `${String(++serial).padStart(4, "0")}-${name}`);
     },
     /** What was written for the next measurement must not be written back during it. */
     settle() {

@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { TASK_STATES } from "../model/states.ts";
-import { PRIORITIES } from "../model/task.ts";
+import { PRIORITIES, type Priority } from "../model/task.ts";
 import type { TaskSummary } from "../store/store.ts";
 import { defineOp } from "./op.ts";
 import { counts, taskState } from "./schemas.ts";
@@ -37,7 +37,7 @@ export const ls = defineOp({
     const query = { states, limit: limit ?? 50, ...(types ? { types } : {}) };
     for await (const task of store.list(query)) tasks.push(task);
     // Within a state in the order of the queue: by priority, then what has been there longest.
-    const rank = ({ priority }: TaskSummary) => PRIORITIES.findIndex((p) => p === priority);
+    const rank = ({ priority }: TaskSummary) => PRIORITIES.indexOf(priority as Priority);
     tasks.sort(
       (a, b) =>
         states.indexOf(a.state) - states.indexOf(b.state) ||
