@@ -22,7 +22,7 @@ const { runs, worker, share = 0, shares = 1, safe, every = 1, dependents, warmUp
 const line = Buffer.from(`${"x".repeat(291)}\n`);
 
 if (warmUp > 0) {
-  const scratch = `${runs[0]}-${worker}`;
+  const scratch = `${runs[0]}-${worker}-${process.pid}`;
   makeBare(scratch, warmUp);
   rearrangeBare(scratch, dependents ? "dependents" : "plain");
   drain(open(scratch, { all: true }), warmUp);

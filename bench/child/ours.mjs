@@ -44,7 +44,10 @@ async function storeOf(run) {
 }
 
 async function drainScratch(size) {
-  const scratch = await openRun(`${runs[0]}-${worker}`, { create: true, durability: "fast" });
+  const scratch = await openRun(`${runs[0]}-${worker}-${process.pid}`, {
+    create: true,
+    durability: "fast",
+  });
   const type = types?.[0] ?? "common";
   await scratch.enqueueMany(Array.from({ length: size }, (_, i) => ({ id: idOf(i + 1), type })));
   await scratch.register(worker, { types });

@@ -9,7 +9,7 @@ const { file, worker, synchronous, warmUp = 0 } = setting();
 const Database = loadSqlite();
 
 if (warmUp > 0) {
-  const scratch = `${file}-${worker}`;
+  const scratch = `${file}-${worker}-${process.pid}`;
   makeSqlite(scratch, warmUp);
   const queue = open(scratch);
   drain(queue, warmUp);

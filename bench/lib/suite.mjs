@@ -1,7 +1,7 @@
 // Runs the measurements of a suite one after the other and keeps what they found.
 
 import { mkdirSync, writeFileSync } from "node:fs";
-import { cpus, release } from "node:os";
+import { cpus, loadavg, release } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { judge, printTable } from "./table.mjs";
@@ -47,30 +47,35 @@ export async function runSuite(suite, names, { quick, whole, dist, profiles }) {
       }
       for (const row of rows.slice(from)) row.measurement = name;
     }
+    printTable(rows);
+    // Only a whole run is worth keeping in git; .local.json is ignored there.
+    const file = join(results, whole ? `${suite}.json` : `${suite}.local.json`);
+    keep(file, { suite, quick, ...circumstances(began, workspace), rows });
+    console.log(`\n${file}`);
   } finally {
     workspace.remove();
   }
-  printTable(rows);
-  const result = {
-    suite,
+  return rows.filter((row) => row.ok === false).length;
+}
+
+function circumstances(began, workspace) {
+  return {
     date: new Date(began).toISOString(),
     seconds: Math.round((Date.now() - began) / 1000),
-    quick,
     node: process.version,
     machine: {
       cores: cpus().length,
       cpu: cpus()[0]?.model ?? "unknown",
       os: `${process.platform} ${release()}`,
       filesystem: workspace.filesystem,
+      load: loadavg(),
     },
-    rows,
   };
+}
+
+function keep(file, result) {
   mkdirSync(results, { recursive: true });
-  // Only a whole run is worth keeping in git; .local.json is ignored there.
-  const file = join(results, whole ? `${suite}.json` : `${suite}.local.json`);
   writeFileSync(file, `${toJson(result)}\n`);
-  console.log(`\n${file}`);
-  return rows.filter((row) => row.ok === false).length;
 }
 
 /** Indented, but with each list of samples on one line. */

@@ -1,7 +1,7 @@
 // How fast workers empty a queue that is full, in durability `fast`: beside bare renames of as many
 // processes, and beside a table in SQLite. Every process, also of the others, first drains a small
 // queue of its own: a worker lives for hours, and node needs a few thousand tasks to compile it
-// well. What a worker reaches that has just started is in the rows "cold".
+// well. What a worker reaches that has just started is in the row "cold".
 
 import { drainTogether, start } from "../lib/child.mjs";
 import { fillBare, fillOurs, fillSqlite } from "../lib/fill.mjs";
@@ -21,8 +21,10 @@ export default async function drain(bench) {
       contestants.OFF = rate(sqlite("OFF"), WARM_UP);
       contestants.NORMAL = rate(sqlite("NORMAL"), WARM_UP);
     }
-    contestants.coldOurs = rate(ours, 0);
-    contestants.coldBare = rate(bare, 0);
+    if (workers === 1) {
+      contestants.coldOurs = rate(ours, 0);
+      contestants.coldBare = rate(bare, 0);
+    }
     const many = workers === 1 ? "1 worker" : `${workers} workers`;
     const samples = await takeTurns(contestants, bench.quick ? 3 : ROUNDS, (round) =>
       bench.progress(`${many}, round ${round}`),
@@ -43,7 +45,7 @@ function report(bench, what, samples, noSqlite) {
       samples: { ours, peer },
     });
   row("bare renames", samples.ours, samples.bare, { atLeast: 0.5 });
-  row("bare renames, cold", samples.coldOurs, samples.coldBare);
+  if (samples.coldOurs) row("bare renames, cold", samples.coldOurs, samples.coldBare);
   for (const mode of ["OFF", "NORMAL"]) {
     const name = `SQLite, synchronous=${mode}`;
     if (noSqlite === null) row(name, samples.ours, samples[mode], { moreThan: 1 });
