@@ -1,20 +1,13 @@
 // The same queue as a table: one UPDATE ... RETURNING to claim, one UPDATE to finish, each its own
-// transaction, as a queue has it.
+// transaction, as a queue has it. Who claims a task gets it parsed, as from ours. It keeps no
+// history.
 
 import { now, serve, setting } from "../lib/child.mjs";
-import { makeSqlite } from "../lib/fill.mjs";
 import { loadSqlite } from "../lib/peers.mjs";
 
-const { file, worker, synchronous, warmUp = 0 } = setting();
+const { file, worker, synchronous } = setting();
 const Database = loadSqlite();
 
-if (warmUp > 0) {
-  const scratch = `${file}-${worker}-${process.pid}`;
-  makeSqlite(scratch, warmUp);
-  const queue = open(scratch);
-  drain(queue, warmUp);
-  queue.db.close();
-}
 const queue = open(file);
 serve(
   ({ limit }) => drain(queue, limit),
@@ -43,7 +36,7 @@ function drain({ claim, complete }, limit) {
   while (count < limit) {
     const task = claim.get(worker);
     if (task === undefined) break;
-    complete.run(task.id, worker);
+    complete.run(JSON.parse(task.task).task_id, worker);
     last = now();
     count++;
   }

@@ -69,6 +69,18 @@ export function followerOf(name) {
   return `${idOf(Number(name.slice(2, 9)) + 1)}.json`;
 }
 
+/** A task as ours has it on disk. */
+function taskOf(number, at) {
+  return {
+    task_id: idOf(number),
+    task_type: "common",
+    payload: { goal: `number ${number}` },
+    depends_on: [],
+    priority: "normal",
+    created_at: at,
+  };
+}
+
 export function fillSqlite(bench, size) {
   const file = bench.workspace.fresh("sqlite");
   makeSqlite(file, size);
@@ -83,8 +95,9 @@ export function makeSqlite(file, size) {
      CREATE INDEX pending ON tasks (id) WHERE state = 'pending';`,
   );
   const insert = db.prepare("INSERT INTO tasks VALUES (?, 'pending', NULL, ?)");
+  const at = new Date().toISOString();
   db.transaction(() => {
-    for (let i = 1; i <= size; i++) insert.run(idOf(i), TEXT);
+    for (let i = 1; i <= size; i++) insert.run(idOf(i), JSON.stringify(taskOf(i, at)));
   })();
   db.close();
 }

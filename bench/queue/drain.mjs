@@ -1,30 +1,30 @@
 // How fast workers empty a queue that is full, in durability `fast`: beside bare renames of as many
-// processes, and beside a table in SQLite. Every process, also of the others, first drains a small
-// queue of its own: a worker lives for hours, and node needs a few thousand tasks to compile it
-// well. What a worker reaches that has just started is in the row "cold".
+// processes, and beside a table in SQLite. Every process, also of the others, has drained some
+// thousands of tasks of the same queue before the clock starts: a worker lives for hours, and node
+// needs that long to compile it well. What a worker reaches that has just started is in the rows
+// "cold".
 
 import { drainTogether, start } from "../lib/child.mjs";
 import { fillBare, fillOurs, fillSqlite } from "../lib/fill.mjs";
 import { whyNoSqlite } from "../lib/peers.mjs";
 import { median, pairedRatio, ROUNDS, takeTurns } from "../lib/samples.mjs";
 
-const WARM_UP = 2_000;
+const WARM_UP = 10_000;
 
 export default async function drain(bench) {
   const size = bench.quick ? 2_000 : 10_000;
   const noSqlite = whyNoSqlite();
   for (const workers of [1, 4]) {
-    const rate = (contestant, warmUp) => () =>
-      measure(bench, { size, workers, warmUp }, contestant);
-    const contestants = { ours: rate(ours, WARM_UP), bare: rate(bare, WARM_UP) };
+    const warm = (contestant) => () =>
+      measure(bench, { size, workers, warmUp: bench.quick ? 2_000 : WARM_UP }, contestant);
+    const cold = (contestant) => () => measure(bench, { size, workers, warmUp: 0 }, contestant);
+    const contestants = { ours: warm(ours), bare: warm(bare) };
     if (noSqlite === null) {
-      contestants.OFF = rate(sqlite("OFF"), WARM_UP);
-      contestants.NORMAL = rate(sqlite("NORMAL"), WARM_UP);
+      contestants.OFF = warm(sqlite("OFF"));
+      contestants.NORMAL = warm(sqlite("NORMAL"));
     }
-    if (workers === 1) {
-      contestants.coldOurs = rate(ours, 0);
-      contestants.coldBare = rate(bare, 0);
-    }
+    contestants.coldOurs = cold(ours);
+    contestants.coldBare = cold(bare);
     const many = workers === 1 ? "1 worker" : `${workers} workers`;
     const samples = await takeTurns(contestants, bench.quick ? 3 : ROUNDS, (round) =>
       bench.progress(`${many}, round ${round}`),
@@ -45,7 +45,7 @@ function report(bench, what, samples, noSqlite) {
       samples: { ours, peer },
     });
   row("bare renames", samples.ours, samples.bare, { atLeast: 0.5 });
-  if (samples.coldOurs) row("bare renames, cold", samples.coldOurs, samples.coldBare);
+  row("bare renames, cold", samples.coldOurs, samples.coldBare);
   for (const mode of ["OFF", "NORMAL"]) {
     const name = `SQLite, synchronous=${mode}`;
     if (noSqlite === null) row(name, samples.ours, samples[mode], { moreThan: 1 });
@@ -55,14 +55,15 @@ function report(bench, what, samples, noSqlite) {
 
 /** Tasks per second. */
 async function measure(bench, { size, workers, warmUp }, contestant) {
-  const configure = await contestant(bench, size, workers);
+  const configure = await contestant(bench, size + workers * warmUp, workers);
   if (!bench.quick) bench.workspace.settle();
   const children = await Promise.all(
     Array.from({ length: workers }, (_, i) => {
       const { program, config, execArgv } = configure(i);
-      return start(program, { ...config, worker: `w${i}`, warmUp }, execArgv);
+      return start(program, { ...config, worker: `w${i}` }, execArgv);
     }),
   );
+  if (warmUp > 0) await Promise.all(children.map((child) => child.ask({ limit: warmUp })));
   const ns = await drainTogether(children, size);
   for (const child of children) await child.stop();
   return Math.round((size * 1e9) / ns);

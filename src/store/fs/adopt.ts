@@ -22,18 +22,16 @@ import { type FsRun, record } from "./run.ts";
 const GRACE_MS = 5_000;
 
 /** Now and then also while the lanes have work: at most half a percent of the time goes into it. */
-export function adoptIfDue(run: FsRun, reader: LaneReader): void {
-  const now = performance.now();
-  if (run.memo.adoptedAt === Number.NEGATIVE_INFINITY) {
-    // A fresh process: others may have looked not long ago, then their mark is young.
-    const mark = statIfThere(markOf(run));
-    const wait = Math.max(2_000, mark ? mark.size * 200 : 0);
-    if (!mark || Math.abs(Date.now() - mark.mtimeMs) < wait) {
-      run.memo.adoptedAt = now;
-      if (!mark) leaveMark(run, 0);
-      return;
-    }
-  } else if (now - run.memo.adoptedAt < Math.max(2_000, 200 * run.memo.adoptCost)) return;
+export function adoptIfDue(run: FsRun, reader: LaneReader, now: number): void {
+  if (now - run.memo.adoptedAt < Math.max(2_000, 200 * run.memo.adoptCost)) return;
+  // One looks for all: a young mark says that another process has done it not long ago.
+  const mark = statIfThere(markOf(run));
+  const wait = Math.max(2_000, mark ? mark.size * 200 : 0);
+  if (!mark || Math.abs(Date.now() - mark.mtimeMs) < wait) {
+    run.memo.adoptedAt = now;
+    if (!mark) leaveMark(run, 0);
+    return;
+  }
   // What a foreign worker finished may have unblocked something more urgent than what is at hand.
   promoteMet(run);
   adopt(run, reader);

@@ -27,13 +27,14 @@ export function claimTasks(run: FsRun, request: ClaimRequest): Claim[] {
     throw new VivError("INVALID", "max must be a whole number of at least 1.");
   }
   const types = request.types && request.types.length > 0 ? request.types : null;
+  const begin = performance.now();
   const claims: Claim[] = [];
   try {
     claimName(run, worker);
     workerFolder(run, worker);
     promoteDue(run);
     const reader = readerFor(run, types);
-    adoptIfDue(run, reader);
+    adoptIfDue(run, reader, begin);
     for (const force of [false, true]) {
       while (claims.length < max) {
         const claim = claimNext(run, worker, reader, force);
@@ -57,7 +58,7 @@ export function claimTasks(run: FsRun, request: ClaimRequest): Claim[] {
   }
   if (claims.length > 0 && request.heartbeat !== false) {
     try {
-      beat(run, worker, claims.at(-1)?.task.task_id ?? "", types);
+      beat(run, worker, claims.at(-1)?.task.task_id ?? "", types, begin);
     } catch (error) {
       // Without a heartbeat the age of the claim counts; that is no reason to lose it.
       if (!isVivError(error, "DISK_FULL")) throw error;
@@ -67,9 +68,14 @@ export function claimTasks(run: FsRun, request: ClaimRequest): Claim[] {
 }
 
 /** A one-shot claim starts a lease; a registered worker beats by its timer, unless it is too busy. */
-function beat(run: FsRun, worker: string, note: string, types: readonly string[] | null): void {
+function beat(
+  run: FsRun,
+  worker: string,
+  note: string,
+  types: readonly string[] | null,
+  now: number,
+): void {
   const last = run.memo.registered.get(worker);
-  const now = performance.now();
   if (last !== undefined) {
     if (now - last < 5_000) return;
     run.memo.registered.set(worker, now);

@@ -202,7 +202,8 @@ export function applyEnding(run: FsRun, held: Held, ending: Ending, recovered = 
     takeBackRecord(run, held, ending, logged, recovered);
     throw claimLost(run, id, worker);
   }
-  if (performance.now() - held.seenAt > LONG_PAUSE_MS) {
+  const moved = performance.now();
+  if (moved - held.seenAt > LONG_PAUSE_MS) {
     const other = laterClaim(run, held);
     if (other !== null) {
       renameIfThere(target, held.path);
@@ -217,14 +218,10 @@ export function applyEnding(run: FsRun, held: Held, ending: Ending, recovered = 
   }
   run.memo.claims.delete(id);
   if (run.durability === "safe") syncFolder(run.paths.state[ending.to]);
-  ifThereIsRoom(() => afterMove(run, id, ending.to));
-  return {
-    id,
-    from: "claimed",
-    to: ending.to,
-    attempt: held.attempt,
-    ...(ending.retryAt ? { retryAt: ending.retryAt } : {}),
-  };
+  ifThereIsRoom(() => afterMove(run, id, ending.to, moved));
+  const ended: Ended = { id, from: "claimed", to: ending.to, attempt: held.attempt };
+  if (ending.retryAt) ended.retryAt = ending.retryAt;
+  return ended;
 }
 
 /**
@@ -316,10 +313,10 @@ function attemptRecord(run: FsRun, held: Held, ending: Ending): AttemptRecord {
 }
 
 /** Step 4: what a task's arrival in a state means for others. */
-export function afterMove(run: FsRun, id: string, to: TaskState): void {
+export function afterMove(run: FsRun, id: string, to: TaskState, now = performance.now()): void {
   if (to === "done") {
     promoteDependents(run, id);
-    projectSoon(run);
+    projectSoon(run, now);
   } else if (to === "pending") {
     outdateLines(fileOf(run.paths.state.pending, id));
     offerAgain(run, id);

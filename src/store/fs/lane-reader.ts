@@ -29,6 +29,7 @@ export class LaneReader {
       (priority) =>
         new Lane(
           lanePath(folders.lanes, priority),
+          `${this.#cursorFile(priority)}.shares`,
           wanted,
           readCursor(this.#cursorFile(priority)),
           random,

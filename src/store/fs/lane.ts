@@ -1,8 +1,13 @@
 import { closeSync, existsSync, openSync, readSync } from "node:fs";
 import { completeLines, errno } from "./atomic.ts";
 import { idOfLine, typeOfLine } from "./lanes.ts";
+import { Shares } from "./shares.ts";
 
 const WINDOW = 64;
+/** In company, and when there is enough for all: how many lines a claimer announces at a time. */
+const PIECE = 32;
+/** Who needs longer for a task than this has no need to share: see Shares. */
+const BRISK_MS = 1;
 const CHUNK = 32 * 1024;
 /** Shared by all lanes: a claim looks at the end of the lanes above its own every time. */
 const scratch = Buffer.allocUnsafe(CHUNK);
@@ -32,17 +37,22 @@ export class Lane {
   /** Others take from this lane too: they took `taken` of the window so far. */
   #company = false;
   #taken = 0;
+  #filledAt = 0;
+  #shares: Shares | null = null;
+  readonly #sharesPath: string;
   #checkedAt = Number.NEGATIVE_INFINITY;
   #name = "";
   readonly #start: Cursor;
 
   constructor(
     path: string,
+    sharesPath: string,
     wanted: ReadonlySet<string> | null,
     start: Cursor,
     random: () => number,
   ) {
     this.#path = path;
+    this.#sharesPath = sharesPath;
     this.#wanted = wanted;
     this.#random = random;
     this.#start = start;
@@ -56,6 +66,10 @@ export class Lane {
   }
 
   get #cursor(): number {
+    return Math.min(this.#inWindow, this.#shares?.tried ?? this.#offset);
+  }
+
+  get #inWindow(): number {
     if (this.#index >= this.#lines.length) return this.#offset;
     if (this.#rotated || this.#index === 0) return this.#windowStart;
     return this.#ends[this.#index - 1] ?? this.#windowStart;
@@ -103,18 +117,44 @@ export class Lane {
     this.#rotated = true;
   }
 
-  /** Loads the next window. Looks at the file's end at most once a millisecond unless forced. */
+  /** Loads the next window. */
   #fill(force: boolean): boolean {
-    // The usual answer of a lane above the busy one, so it comes before anything is made.
-    if (this.#text.indexOf("\n", this.#position) < 0 && !this.#read(force)) return false;
-    this.#windowStart = this.#offset;
-    this.#lines = [];
-    this.#ends = [];
-    this.#index = 0;
-    this.#rotated = false;
-    this.#company = this.#taken > 0;
-    this.#taken = 0;
-    while (this.#lines.length < WINDOW) {
+    if (this.#comeBack(false)) return true;
+    let hasLine = this.#hasLine(force);
+    const shares = hasLine ? this.#sharesInCompany() : null;
+    while (hasLine) {
+      if (shares !== null) this.#skipTo(shares.passOver(this.#offset));
+      hasLine = this.#hasLine(force);
+      if (!hasLine) break;
+      this.#collect(force, shares);
+      if (this.#lines.length === 0) break;
+      if (shares === null || this.#announce(shares)) return true;
+    }
+    return force && this.#comeBack(true);
+  }
+
+  #hasLine(force: boolean): boolean {
+    return this.#text.indexOf("\n", this.#position) >= 0 || this.#read(force);
+  }
+
+  /** Others were here in the last window, and all are quick: then pieces are worth announcing. */
+  #sharesInCompany(): Shares | null {
+    const now = performance.now();
+    const brisk = now - this.#filledAt < BRISK_MS * this.#lines.length;
+    this.#filledAt = now;
+    if (this.#taken > 0 && brisk) this.#shares ??= new Shares(this.#sharesPath, this.#name);
+    const shares = this.#shares;
+    if (shares === null || !brisk) return null;
+    shares.read();
+    return shares.heard() || this.#taken > 0 ? shares : null;
+  }
+
+  /** The window, up to the next piece of somebody else. */
+  #collect(force: boolean, shares: Shares | null): void {
+    this.#begin(this.#offset);
+    const border = shares?.border ?? Number.POSITIVE_INFINITY;
+    const size = shares === null ? WINDOW : PIECE;
+    while (this.#lines.length < size && this.#offset < border) {
       const newline = this.#text.indexOf("\n", this.#position);
       if (newline < 0) {
         if (!this.#read(force)) break;
@@ -123,13 +163,60 @@ export class Lane {
       const start = this.#position;
       this.#position = newline + 1;
       this.#offset += newline + 1 - start;
-      const line = this.#text.slice(start, newline);
-      const type = typeOfLine(line);
-      if (type === null || (this.#wanted !== null && !this.#wanted.has(type))) continue;
-      this.#lines.push(line);
-      this.#ends.push(this.#offset);
+      this.#keep(this.#text.slice(start, newline), this.#offset);
     }
-    return this.#lines.length > 0;
+  }
+
+  /** False when somebody else was first: then this window is theirs. */
+  #announce(shares: Shares): boolean {
+    const isWorthIt = this.#lines.length >= PIECE / 2 && this.#windowStart >= shares.announced;
+    if (!isWorthIt || shares.announce(this.#windowStart, this.#offset)) return true;
+    this.#offset = this.#windowStart;
+    this.#text = "";
+    this.#position = 0;
+    return false;
+  }
+
+  /** Loads a piece that was left to somebody else who did not take all of it. */
+  #comeBack(any: boolean): boolean {
+    for (;;) {
+      const piece = this.#shares?.overdue(any);
+      if (!piece) return false;
+      this.#begin(piece.from);
+      this.#company = true;
+      for (const { text, end } of completeLines(this.#path, piece.from, "latin1")) {
+        if (end > piece.to) break;
+        this.#keep(text, end);
+      }
+      if (this.#lines.length > 0) return true;
+    }
+  }
+
+  #begin(offset: number): void {
+    this.#windowStart = offset;
+    this.#lines = [];
+    this.#ends = [];
+    this.#index = 0;
+    this.#rotated = false;
+    this.#company = this.#taken > 0;
+    this.#taken = 0;
+  }
+
+  #keep(line: string, end: number): void {
+    const type = typeOfLine(line);
+    if (type === null || (this.#wanted !== null && !this.#wanted.has(type))) return;
+    this.#lines.push(line);
+    this.#ends.push(end);
+  }
+
+  #skipTo(offset: number): void {
+    const by = offset - this.#offset;
+    this.#offset = offset;
+    this.#position += by;
+    if (this.#position > this.#text.length) {
+      this.#text = "";
+      this.#position = 0;
+    }
   }
 
   #read(force: boolean): boolean {
@@ -166,18 +253,27 @@ export class Lane {
   *ahead(): Generator<string> {
     this.#open(true);
     yield* this.#lines.slice(this.#index).map(idOfLine);
+    for (const piece of this.#shares?.passed ?? []) {
+      for (const { id } of linesOf(this.#path, piece.from, piece.to)) yield id;
+    }
     for (const { id } of linesOf(this.#path, this.#offset)) yield id;
   }
 
   close(): void {
     if (this.#fd >= 0) closeSync(this.#fd);
     this.#fd = -1;
+    this.#shares?.close();
   }
 }
 
-export function* linesOf(path: string, from: number): Generator<{ id: string; type: string }> {
+export function* linesOf(
+  path: string,
+  from: number,
+  to = Number.POSITIVE_INFINITY,
+): Generator<{ id: string; type: string }> {
   if (!existsSync(path)) return;
-  for (const { text } of completeLines(path, from, "latin1")) {
+  for (const { text, end } of completeLines(path, from, "latin1")) {
+    if (end > to) return;
     const type = typeOfLine(text);
     if (type !== null) yield { id: idOfLine(text), type };
   }

@@ -39,17 +39,20 @@ export class LedgerWriter {
     this.#heldDay = day;
     this.#held += `{"at":"${at}${rest}\n`;
     if (now) this.#tryFlush();
-    else this.#flush ??= setImmediate(() => this.#tryFlush());
+    else this.#flush ??= setImmediate(() => this.#endOfTurn());
   }
 
   #tryFlush(): void {
-    if (this.#flush) clearImmediate(this.#flush);
-    this.#flush = undefined;
     try {
       this.flush();
     } catch {
       // Held until the next line: see writeSoon.
     }
+  }
+
+  #endOfTurn(): void {
+    this.#flush = undefined;
+    this.#tryFlush();
   }
 
   flush(): void {
@@ -69,8 +72,6 @@ export class LedgerWriter {
         writeSync(this.#open(day), Buffer.from(lines, "utf8"), written);
       }
       this.#held = "";
-      if (this.#flush) clearImmediate(this.#flush);
-      this.#flush = undefined;
       if (sync) fdatasyncSync(this.#fd);
     } catch (error) {
       throw translate(error, "writing the ledger");

@@ -1,5 +1,5 @@
 import { lstatSync, mkdirSync, realpathSync, type Stats } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import type { Machine } from "../../model/clock.ts";
 import { VivError } from "../../model/errors.ts";
 import { newTaskId } from "../../model/id.ts";
@@ -173,7 +173,7 @@ function runIdFromFolder(root: string): string {
 
 /** The worker's folder in claimed/, made when missing. A link or file in its place is refused. */
 export function workerFolder(run: FsRun, worker: string): string {
-  const folder = join(run.paths.state.claimed, worker);
+  const folder = `${run.paths.state.claimed}/${worker}`;
   if (run.memo.workerFolders.has(worker)) return folder;
   const stats = statIfThere(folder);
   if (!stats) {

@@ -24,9 +24,8 @@ interface Projection extends LedgerPosition {
 const LARGE = 4 * 1024 * 1024;
 
 /** A second after the first completion that is not carried over yet, by one worker for all. */
-export function projectSoon(run: FsRun): void {
+export function projectSoon(run: FsRun, now: number): void {
   const { memo } = run;
-  const now = performance.now();
   if (!memo.projectionDue) {
     memo.projectionDue = true;
     memo.projectionDueSince = now;
