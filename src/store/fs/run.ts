@@ -53,21 +53,24 @@ export interface HeldClaim {
   review: boolean;
 }
 
+/** Also for costs: the engine then knows the field as a fraction from the start, and compiles once. */
+const NEVER = Number.NEGATIVE_INFINITY;
+
 export function newMemo(): Memo {
   return {
     readers: new Map(),
     workerFolders: new Set(),
     registered: new Map(),
     claims: new Map(),
-    dueCheckedAt: Number.NEGATIVE_INFINITY,
-    adoptedAt: Number.NEGATIVE_INFINITY,
-    adoptCost: 0,
+    dueCheckedAt: NEVER,
+    adoptedAt: NEVER,
+    adoptCost: NEVER,
     pendingSeen: new Map(),
-    metAt: Number.NEGATIVE_INFINITY,
-    metCost: 0,
+    metAt: NEVER,
+    metCost: NEVER,
     completedSeen: null,
-    projectionDueSince: 0,
-    projectCost: 0,
+    projectionDueSince: NEVER,
+    projectCost: NEVER,
     projectionDue: false,
     temporaries: 0,
   };
