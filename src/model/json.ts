@@ -38,10 +38,17 @@ export function canonicalJson(value: unknown, indent = ""): string {
   }
   const entries = Object.entries(value).filter(([, v]) => v !== undefined);
   if (entries.length === 0) return "{}";
-  entries.sort(([a], [b]) => byCodePoint(a, b));
-  const body = entries.map(([k, v]) => `${inner}${asciiJson(k)}: ${canonicalJson(v, inner)}`);
+  const isAscii = entries.every(([key]) => PLAIN.test(key));
+  entries.sort(isAscii ? ([a], [b]) => (a < b ? -1 : 1) : ([a], [b]) => byCodePoint(a, b));
+  const body = entries.map(([key, v]) => {
+    const name = isAscii ? `"${key}"` : asciiJson(key);
+    return `${inner}${name}: ${canonicalJson(v, inner)}`;
+  });
   return `{\n${body.join(",\n")}\n${indent}}`;
 }
+
+/** Keys that need no escaping and sort the same everywhere: nearly all. */
+const PLAIN = /^[\w .-]*$/;
 
 /** As Python sorts: by code point, where JavaScript compares halves of surrogate pairs. */
 function byCodePoint(a: string, b: string): number {

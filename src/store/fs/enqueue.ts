@@ -5,7 +5,7 @@ import { assertDepth, canonicalJson, MAX_JSON_DEPTH } from "../../model/json.ts"
 import { type TaskSpec, taskFromSpec } from "../../model/spec.ts";
 import { MAX_TASK_BYTES, type Task } from "../../model/task.ts";
 import type { BulkResult, Durability, Enqueued, EnqueueOptions } from "../store.ts";
-import { discard, syncFolder, translate, writeFully, writeNew } from "./atomic.ts";
+import { discard, namesIn, syncFolder, translate, writeFully, writeNew } from "./atomic.ts";
 import { announce, type Published, publish, type Staged, settle } from "./publish.ts";
 import { type FsRun, temporaryPath } from "./run.ts";
 
@@ -35,7 +35,8 @@ export function enqueueOne(run: FsRun, spec: TaskSpec, options: EnqueueOptions):
 
 /**
  * Groups of a hundred: their files are written, synced side by side, published, and one sync of
- * the folder covers them all. A group is acknowledged (reported) only then.
+ * the folder covers them all. A group is acknowledged (reported) only then. While the disk works
+ * on one group, the files of the next are written.
  */
 export async function enqueueMany(
   run: FsRun,
@@ -46,25 +47,31 @@ export async function enqueueMany(
   const total: BulkResult = { enqueued: 0, pending: 0, waiting: 0, existed: 0 };
   let group: TaskSpec[] = [];
   let position = 0;
+  let under: Promise<void> = Promise.resolve();
   const flush = async () => {
-    const start = position;
+    const staged = stageGroup(run, group, position, durability);
     position += group.length;
-    const part = group;
     group = [];
     try {
-      await publishGroup(run, part, start, options, durability, total);
-    } finally {
-      options.onProgress?.(total);
+      await under;
+    } catch (error) {
+      await staged.discard();
+      throw error;
     }
+    under = publishGroup(run, staged, options, total).finally(() => options.onProgress?.(total));
+    under.catch(() => {}); // It is awaited, but maybe not before the source gives more.
   };
   try {
     for await (const spec of inBursts(specs, () => group.length > 0)) {
       if (spec !== PAUSE) group.push(spec);
-      if (spec === PAUSE || group.length >= GROUP) await flush();
+      if (spec !== PAUSE && group.length < GROUP) continue;
+      await flush();
+      if (spec === PAUSE) await under;
     }
   } finally {
     // Also when the stream breaks off: what came before is in.
     if (group.length > 0) await flush();
+    await under;
   }
   return total;
 }
@@ -102,54 +109,98 @@ async function* inBursts<T>(
   }
 }
 
+/** The files of a group, written and on their way to the disk. */
+class StagedGroup {
+  readonly start: number;
+  readonly durability: Durability;
+  readonly tasks: Staged[] = [];
+  /** What is wrong with the task behind the last of these. */
+  failure: unknown;
+  readonly #open: number[] = [];
+  #synced: Promise<unknown> = Promise.resolve();
+
+  constructor(start: number, durability: Durability) {
+    this.start = start;
+    this.durability = durability;
+  }
+
+  write(task: Task, tmp: string, text: string): void {
+    const fd = openSync(tmp, "wx", 0o600);
+    this.#open.push(fd);
+    try {
+      writeFully(fd, text);
+      this.tasks.push({ task, tmp, stats: fstatSync(fd) });
+    } catch (error) {
+      discard(tmp);
+      throw error;
+    }
+  }
+
+  sync(): void {
+    if (this.durability !== "safe") return;
+    this.#synced = Promise.all(this.#open.map((fd) => fdatasyncAsync(fd)));
+    this.#synced.catch(() => {}); // Awaited below.
+  }
+
+  async settled(): Promise<void> {
+    try {
+      await this.#synced;
+    } finally {
+      for (const fd of this.#open.splice(0)) closeSync(fd);
+    }
+  }
+
+  async discard(): Promise<void> {
+    await this.settled().catch(() => {});
+    for (const { tmp } of this.tasks) discard(tmp);
+  }
+}
+
+function stageGroup(
+  run: FsRun,
+  specs: readonly TaskSpec[],
+  start: number,
+  durability: Durability,
+): StagedGroup {
+  const group = new StagedGroup(start, durability);
+  for (const [i, spec] of specs.entries()) {
+    try {
+      const { task, text } = prepare(run, spec);
+      group.write(task, temporaryPath(run, task.task_id), text);
+    } catch (error) {
+      // What came before the bad task is still published: the caller learns how far it got.
+      group.failure = atPosition(translate(error, "enqueueing"), start + i);
+      break;
+    }
+  }
+  group.sync();
+  return group;
+}
+
 async function publishGroup(
   run: FsRun,
-  specs: TaskSpec[],
-  start: number,
+  group: StagedGroup,
   options: EnqueueOptions,
-  durability: Durability,
   total: BulkResult,
 ): Promise<void> {
-  const staged: Staged[] = [];
-  const open: number[] = [];
-  let failure: unknown;
-  try {
-    for (const [i, spec] of specs.entries()) {
-      let half = "";
-      try {
-        const { task, text } = prepare(run, spec);
-        const tmp = temporaryPath(run, task.task_id);
-        const fd = openSync(tmp, "wx", 0o600);
-        open.push(fd);
-        half = tmp;
-        writeFully(fd, text);
-        staged.push({ task, tmp, stats: fstatSync(fd) });
-      } catch (error) {
-        // What came before the bad task is still published: the caller learns how far it got.
-        failure = atPosition(translate(error, "enqueueing"), start + i);
-        if (half) discard(half);
-        break;
-      }
-    }
-    if (durability === "safe") await Promise.all(open.map((fd) => fdatasyncAsync(fd)));
-  } finally {
-    for (const fd of open) closeSync(fd);
-  }
   const published: Published[] = [];
+  const workers = namesIn(run.paths.state.claimed);
+  let { failure } = group;
   let handled = 0;
   try {
-    for (const [i, one] of staged.entries()) {
+    await group.settled();
+    for (const [i, one] of group.tasks.entries()) {
       try {
-        const result = publish(run, one, options);
+        const result = publish(run, one, options, workers);
         if (result.created) published.push({ ...one, state: result.state });
         else total.existed++;
         handled = i + 1;
       } catch (error) {
-        failure = atPosition(translate(error, "enqueueing"), start + i);
+        failure = atPosition(translate(error, "enqueueing"), group.start + i);
         break;
       }
     }
-    if (durability === "safe") {
+    if (group.durability === "safe") {
       for (const state of new Set(published.map((p) => p.state)))
         syncFolder(run.paths.state[state]);
     }
@@ -160,7 +211,7 @@ async function publishGroup(
       if (state === "waiting") settle(run, task);
     }
   } finally {
-    for (const { tmp } of staged.slice(handled)) discard(tmp);
+    for (const { tmp } of group.tasks.slice(handled)) discard(tmp);
   }
   if (failure) throw failure;
 }

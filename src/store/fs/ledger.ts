@@ -23,6 +23,12 @@ export class LedgerWriter {
     this.#append(`${JSON.stringify(line)}\n`, line.at.slice(0, 10), sync);
   }
 
+  /** Lines of one moment, with one write. */
+  writeAll(lines: readonly LedgerLine[]): void {
+    const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+    this.#append(text, (lines[0] as LedgerLine).at.slice(0, 10), false);
+  }
+
   /** A line of which the caller has made all but the beginning, `{"at":"<time>`. */
   writeText(at: string, rest: string, sync: boolean): void {
     this.#append(`{"at":"${at}${rest}\n`, at.slice(0, 10), sync);

@@ -27,10 +27,14 @@ export function locate(run: FsRun, id: string): Place | null {
 const IN_ORDER = ["waiting", "pending", "claimed", "review", "done", "failed"] as const;
 
 /** One look through all states; may miss a task that moves meanwhile. */
-export function lookOnce(run: FsRun, id: string): Place | null {
+export function lookOnce(
+  run: FsRun,
+  id: string,
+  workers: readonly string[] = namesIn(run.paths.state.claimed),
+): Place | null {
   for (const state of IN_ORDER) {
     if (state === "claimed") {
-      for (const worker of namesIn(run.paths.state.claimed)) {
+      for (const worker of workers) {
         const path = fileOf(`${run.paths.state.claimed}/${worker}`, id);
         if (existsSync(path)) return { state, path, worker };
       }

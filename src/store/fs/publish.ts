@@ -16,7 +16,7 @@ import { type LaneEntry, laneEntry } from "./lanes.ts";
 import { fileOf } from "./layout.ts";
 import { locate, lookOnce } from "./locate.ts";
 import { noteReasons, readyAt, tryPromote, unmetOf, wake } from "./promote.ts";
-import { type FsRun, record } from "./run.ts";
+import { type FsRun, recordAll } from "./run.ts";
 
 /**
  * Publishing a task, step by step. A crash after any of them leaves either nothing that counts or
@@ -39,8 +39,13 @@ export interface Published extends Staged {
   state: "pending" | "waiting";
 }
 
-/** Steps 2 to 4. */
-export function publish(run: FsRun, staged: Staged, options: EnqueueOptions): Enqueued {
+/** Steps 2 to 4. `workers`: who may hold a foreign task of that name, if the caller knows. */
+export function publish(
+  run: FsRun,
+  staged: Staged,
+  options: EnqueueOptions,
+  workers?: readonly string[],
+): Enqueued {
   const { task, tmp } = staged;
   const id = task.task_id;
   const idLink = fileOf(run.paths.ids, id);
@@ -48,7 +53,7 @@ export function publish(run: FsRun, staged: Staged, options: EnqueueOptions): En
   if (cycle) throw cycleError(id, cycle);
   if (!linkIfFree(tmp, idLink)) return alreadyThere(run, staged, options);
   // Ours now, unless a foreign writer put it into a state folder without asking.
-  const foreign = lookOnce(run, id);
+  const foreign = lookOnce(run, id, workers);
   if (foreign) {
     unlinkIfThere(idLink);
     return refuse(staged, foreign, options);
@@ -129,18 +134,19 @@ export function announce(run: FsRun, published: readonly Published[]): void {
   for (const [priority, entries] of byLane) {
     ifThereIsRoom(() => run.lanes.append(priority, entries));
   }
-  for (const { task, state } of published) {
-    ifThereIsRoom(() =>
-      record(run, {
+  ifThereIsRoom(() =>
+    recordAll(
+      run,
+      published.map(({ task, state }) => ({
         event: "enqueued",
         task: task.task_id,
         type: task.task_type,
         to: state,
         ...(task.created_by ? { by: task.created_by } : {}),
         ...(task.parent ? { parent: task.parent } : {}),
-      }),
-    );
-  }
+      })),
+    ),
+  );
 }
 
 /** What straightToPending published with open dependencies is not shown to claimers yet. */

@@ -93,6 +93,12 @@ export function record(run: FsRun, line: Omit<LedgerLine, "at">, sync = false): 
   run.ledger.write({ at: nowIso(run), ...line } as LedgerLine, sync);
 }
 
+/** Several at once: one write, so all of them or, on a full disk, some. */
+export function recordAll(run: FsRun, lines: readonly Omit<LedgerLine, "at">[]): void {
+  const at = nowIso(run);
+  if (lines.length > 0) run.ledger.writeAll(lines.map((line) => ({ at, ...line }) as LedgerLine));
+}
+
 /**
  * The two lines every task has, put together by hand because they are half the work of a claim:
  * the names in them are checked and need no escaping.
