@@ -41,7 +41,6 @@ export function claimTasks(run: FsRun, request: ClaimRequest): Claim[] {
         if (claim === null) break;
         claims.push(claim);
       }
-      if (claims.length > 0) break;
     }
     // The lanes are empty. What foreign workers finished may have unblocked others; what else lies
     // in pending/ is foreign itself, or was cut off from its line.

@@ -43,6 +43,8 @@ export class Shares {
   /** Pieces of others that we passed over, and may have to come back to. */
   #passed: Piece[] = [];
   #heard = false;
+  /** Where the last piece begins that we announced first. */
+  #mine = -1;
 
   constructor(path: string, lane: string, now: () => number = () => performance.now()) {
     this.#path = path;
@@ -70,8 +72,9 @@ export class Shares {
       told = writeSync(this.#fd, line) === line.length;
     });
     if (!told) return true; // On a full disk the renames decide, as they would without us.
+    this.#mine = -1;
     this.read();
-    return this.#announced === to;
+    return this.#mine === from;
   }
 
   /** Takes note of what was announced since. */
@@ -93,7 +96,10 @@ export class Shares {
     const [from, to, who] = [Number(match[2]), Number(match[3]), match[4] as string];
     if (from < this.#announced || to <= from) return; // came second
     this.#announced = to;
-    if (who === this.#me) return;
+    if (who === this.#me) {
+      this.#mine = from;
+      return;
+    }
     this.#heard = true;
     for (const piece of this.#pieces) if (piece.who === who) piece.finished = true;
     this.#passed = this.#passed.filter((piece) => piece.who !== who);
