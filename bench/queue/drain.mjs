@@ -9,7 +9,7 @@ import { fillBare, fillOurs, fillSqlite } from "../lib/fill.mjs";
 import { whyNoSqlite } from "../lib/peers.mjs";
 import { median, pairedRatio, ROUNDS, takeTurns } from "../lib/samples.mjs";
 
-const WARM_UP = 10_000;
+const WARM_UP = 20_000;
 
 export default async function drain(bench) {
   const size = bench.quick ? 2_000 : 10_000;
