@@ -2,8 +2,11 @@
  * Vivarium's library: open a run, enqueue, claim, finish, watch. The only module that wires
  * implementations together; what it exports is the public API.
  */
+import { join } from "node:path";
 import { localMachine } from "./host/machine.ts";
+import { endTreeNow } from "./host/process-tree.ts";
 import type { Machine } from "./model/clock.ts";
+import type { WorkerHost } from "./services/worker/host.ts";
 import { FsStore } from "./store/fs/fs-store.ts";
 import { type OpenOptions, openFsRun } from "./store/fs/open.ts";
 import type { Store } from "./store/store.ts";
@@ -18,11 +21,39 @@ export type { Priority, Task } from "./model/task.ts";
 export type { OpenOptions } from "./store/fs/open.ts";
 export type * from "./store/store.ts";
 
+/** Processes, workspaces and sandboxes of this machine, for a worker on the run at `runDir`. */
+export async function workerHost(
+  runDir: string,
+  env: Readonly<Record<string, string | undefined>>,
+  cwd: string,
+): Promise<WorkerHost> {
+  const [{ localHandlers }, { evidenceIn }] = await Promise.all([
+    import("./host/handlers.ts"),
+    import("./host/evidence.ts"),
+  ]);
+  // Only tasks that have one pay for loading these.
+  const sandbox = () => import("./host/sandbox.ts");
+  const workspaces = () => import("./host/workspaces.ts");
+  const root = join(runDir, "workspaces");
+  return {
+    handlers: localHandlers(),
+    evidence: evidenceIn(join(runDir, "artifacts")),
+    sandboxed: async (argv, request) => (await sandbox()).sandboxedHere(argv, request, env.PATH),
+    openWorkspace: async (request) => (await workspaces()).openWorkspace(request),
+    commitWorkspace: async (path, message) => (await workspaces()).commitWorkspace(path, message),
+    listWorkspaces: async () => (await workspaces()).listWorkspaces(root),
+    removeWorkspace: async (id) =>
+      (await workspaces()).removeWorkspace(root, id, join(runDir, "artifacts", `${id}.patch`)),
+    env,
+    cwd,
+  };
+}
+
 /** Opens the run at `path`. Close it when done: that brings status.json up to date. */
 export async function openRun(
   path: string,
   options: OpenOptions & { machine?: Machine } = {},
 ): Promise<Store> {
-  const { machine = localMachine(), ...rest } = options;
+  const { machine = { ...localMachine(), leftovers: { end: endTreeNow } }, ...rest } = options;
   return new FsStore(openFsRun(path, machine, rest));
 }

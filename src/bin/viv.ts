@@ -3,11 +3,15 @@ import { runCli } from "../cli/main.ts";
 
 /** `viv`: the command line, given the real surroundings. */
 const stop = new AbortController();
+const urgent = new AbortController();
+let isHeard = false;
 for (const name of ["SIGINT", "SIGTERM"] as const) {
-  // The first signal lets a stream end in order; the second is the user's last word.
-  process.once(name, () => {
-    stop.abort();
-    process.once(name, () => process.exit(name === "SIGINT" ? 130 : 143));
+  // The first signal lets a stream end in order; the next is the user's last word, except that a
+  // worker still releases what it holds.
+  process.on(name, () => {
+    if (!stop.signal.aborted) stop.abort();
+    else if (isHeard && !urgent.signal.aborted) urgent.abort();
+    else process.exit(name === "SIGINT" ? 130 : 143);
   });
 }
 // A reader that closed its end (viv ls | head) wants no more: that is not an error.
@@ -29,8 +33,19 @@ void runCli({
     return process.stdin;
   },
   signal: stop.signal,
+  urgent: urgent.signal,
+  hearUrgent: () => {
+    isHeard = true;
+  },
   now: Date.now,
   open: async (path, options) => (await import("../main.ts")).openRun(path, options),
+  workerHost: async (runDir) =>
+    (await import("../main.ts")).workerHost(runDir, process.env, process.cwd()),
+  self: {
+    node: process.execPath,
+    viv: fileURLToPath(import.meta.url),
+    unitFiles: async () => (await import("../host/unit-files.ts")).unitFiles,
+  },
   demo: async (args) => {
     const worker = fileURLToPath(new URL("./demo-worker.cjs", import.meta.url));
     return (await import("./demo.ts")).demo(args, worker, stop.signal);

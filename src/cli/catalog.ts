@@ -20,6 +20,7 @@ export const CATALOG: readonly CatalogEntry[] = [
   entry("retry", "send a failed task round again", "tasks", () => import("./commands/retry.ts")),
   entry("approve", "accept a task in review", "tasks", () => import("./commands/approve.ts")),
   entry("reject", "send a task in review back", "tasks", () => import("./commands/reject.ts")),
+  entry("work", "run a handler for task after task", "workers", () => import("./commands/work.ts")),
   entry("claim", "take the next task", "workers", () => import("./commands/claim.ts")),
   entry("complete", "a claimed task is done", "workers", () => import("./commands/complete.ts")),
   entry("fail", "a claimed task failed", "workers", () => import("./commands/fail.ts")),
@@ -32,6 +33,7 @@ export const CATALOG: readonly CatalogEntry[] = [
   ),
   entry("ls", "what is where", "looking", () => import("./commands/ls.ts")),
   entry("show", "everything about one task", "looking", () => import("./commands/show.ts")),
+  entry("tree", "tasks and what they enqueued", "looking", () => import("./commands/tree.ts")),
   entry("why", "why a task is not moving", "looking", () => import("./commands/why.ts")),
   entry(
     "status",
@@ -41,6 +43,18 @@ export const CATALOG: readonly CatalogEntry[] = [
   ),
   entry("watch", "changes as they happen", "looking", () => import("./commands/watch.ts")),
   entry("logs", "what a task wrote", "looking", () => import("./commands/logs.ts")),
+  entry(
+    "workspaces",
+    "where tasks worked; gc tidies up",
+    "care",
+    () => import("./commands/workspaces.ts"),
+  ),
+  entry(
+    "service",
+    "run a worker and a reaper with systemd",
+    "care",
+    () => import("./commands/service.ts"),
+  ),
   entry("reap", "take back what dead workers hold", "care", () => import("./commands/reap.ts")),
   entry(
     "doctor",

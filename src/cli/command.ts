@@ -1,3 +1,4 @@
+import type { Config } from "../model/config.ts";
 import type { Access, Op, OpContext } from "../ops/op.ts";
 import type { Io } from "./io.ts";
 import type { Term } from "./term.ts";
@@ -33,6 +34,7 @@ export interface Command {
     input: Record<string, unknown>,
     io: Io,
     json: boolean,
+    config: Config | undefined,
   ) => Promise<number>;
   /** True when these flags mean `stream`, and the operation otherwise. */
   streams?: (input: Record<string, unknown>) => boolean;

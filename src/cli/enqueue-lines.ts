@@ -14,7 +14,7 @@ export async function enqueueLines(
   json: boolean,
 ): Promise<number> {
   const others = Object.keys(input).filter(
-    (key) => !["jsonl", "durability", "if_absent", "parent"].includes(key),
+    (key) => !["jsonl", "durability", "if_absent", "parent", "created_by"].includes(key),
   );
   if (others.length > 0) {
     const flag = `--${others[0]?.replaceAll("_", "-")}`;
@@ -28,6 +28,7 @@ export async function enqueueLines(
       ...(input.durability ? { durability: input.durability as "safe" | "fast" } : {}),
       ...(input.if_absent ? { ifAbsent: true } : {}),
       ...(typeof input.parent === "string" ? { parent: input.parent } : {}),
+      ...(typeof input.created_by === "string" ? { createdBy: input.created_by } : {}),
       onProgress: (r) => progress.update(r.enqueued),
     });
     progress.end();

@@ -100,7 +100,7 @@ describe("which run", () => {
   it("a viv.toml without run does not hide the .viv-run beside it", async () => {
     file("viv.toml", 'on_dependency_failed = "fail"');
     file(".viv-run", "pointer\n");
-    expect(await find()).toEqual({ path: at("pointer"), onDependencyFailed: "fail" });
+    expect(await find()).toMatchObject({ path: at("pointer"), onDependencyFailed: "fail" });
   });
 
   it("an empty --run is a mistake, not the current folder", async () => {
@@ -117,8 +117,52 @@ describe("which run", () => {
 describe("viv.toml", () => {
   it("has a policy for failed dependencies, also for a run from elsewhere", async () => {
     file("viv.toml", 'run = "x"\non_dependency_failed = "fail"\n');
-    expect(await find()).toEqual({ path: at("x"), onDependencyFailed: "fail" });
-    expect(await find({ flag: "y" })).toEqual({ path: at("y"), onDependencyFailed: "fail" });
+    expect(await find()).toMatchObject({ path: at("x"), onDependencyFailed: "fail" });
+    expect(await find({ flag: "y" })).toMatchObject({ path: at("y"), onDependencyFailed: "fail" });
+  });
+
+  it("comes along with the run, also with one from elsewhere", async () => {
+    file("a/viv.toml", 'run = "x"\n[handlers.b]\nhandler = "./b"\n');
+    folders("a/c");
+    for (const flag of [undefined, "/y"]) {
+      const { config } = await find({ ...(flag ? { flag } : {}), cwd: "a/c" });
+      expect(config?.file).toBe(at("a/viv.toml"));
+      expect(config?.folder).toBe(at("a"));
+      expect(config?.routes.get("b")?.handler).toEqual(["./b"]);
+    }
+    expect(await find({ flag: "/y" })).toEqual({ path: "/y" });
+    file("a/viv.toml", "limits.review = 2\n");
+    expect((await find({ flag: "/y", cwd: "a" })).config?.limits).toEqual({ review: 2 });
+  });
+
+  it("in a run is read, and means that run unless it says another", async () => {
+    runIn("run");
+    file("run/.viv-run", "pointer\n");
+    file("run/viv.toml", 'on_dependency_failed = "fail"\n');
+    folders("run/claimed/w1");
+    for (const cwd of ["run", "run/claimed/w1"]) {
+      const found = await find({ cwd });
+      expect(found).toMatchObject({ path: at("run"), onDependencyFailed: "fail" });
+      expect(found.config?.folder).toBe(at("run"));
+    }
+    file("run/viv.toml", 'run = "../other"\n');
+    expect((await find({ cwd: "run" })).path).toBe(at("other"));
+  });
+
+  it("above a run does not count in it", async () => {
+    runIn("run");
+    file("viv.toml", 'on_dependency_failed = "fail"\n');
+    expect(await find({ cwd: "run" })).toEqual({ path: at("run") });
+  });
+
+  it("with a mistake is refused, also where the run is said", async () => {
+    file("viv.toml", 'run = "x"\n\n[handlers.a]\nhandlr = "./a"\nreview = 1\n');
+    for (const options of [{}, { flag: "y" }, { env: { VIV_RUN: "y" } }]) {
+      expect(await refusal(options)).toBe(
+        `INVALID: ${at("viv.toml")}:4: unknown key "handlr" in [handlers.a]; did you mean "handler"?\n` +
+          `${at("viv.toml")}:5: review must be true or false.`,
+      );
+    }
   });
 
   it("that is not TOML is refused with file, line and column", async () => {
@@ -128,12 +172,13 @@ describe("viv.toml", () => {
   });
 
   it.each([
-    ["run = 5", "run must be the path of a directory."],
-    ['run = ""', "run must be the path of a directory."],
-    ['run = "x"\non_dependency_failed = "no"', 'on_dependency_failed must be "wait" or "fail".'],
+    ["run = 5", "1: run must be the path of a directory."],
+    ['run = ""', "1: run must be the path of a directory."],
+    ['run = "x"\non_dependency_failed = "no"', '2: on_dependency_failed must be "wait" or "fail".'],
+    ['rnu = "x"', '1: unknown key "rnu"; did you mean "run"?'],
   ])("%j is refused", async (text, message) => {
     file("viv.toml", text);
-    expect(await refusal()).toBe(`INVALID: ${at("viv.toml")}: ${message}`);
+    expect(await refusal()).toBe(`INVALID: ${at("viv.toml")}:${message}`);
   });
 });
 

@@ -1,16 +1,19 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import type { Config } from "../model/config.ts";
 import { VivError } from "../model/errors.ts";
 import type { Io } from "./io.ts";
 
 export interface RunSettings {
   path: string;
   onDependencyFailed?: "wait" | "fail";
+  /** The nearest viv.toml, also where the run is said by --run or VIV_RUN. */
+  config?: Config;
 }
 
 /**
  * Which run a command means: --run, then VIV_RUN, then, from here upwards, the nearest folder that
- * is a run itself, or has a `viv.toml` with `run = "…"` or a `.viv-run` file with a path in it.
+ * has a `viv.toml` with `run = "…"`, is a run itself, or has a `.viv-run` file with a path in it.
  */
 export async function findRun(flag: string | undefined, io: Io): Promise<RunSettings> {
   const given = flag ?? (io.env.VIV_RUN || undefined);
@@ -32,22 +35,38 @@ function expandHome(path: string, io: Io): string {
 
 interface Near {
   path?: string;
-  settings: { onDependencyFailed?: "wait" | "fail" };
+  settings: Omit<RunSettings, "path">;
 }
 
 async function nearestConfig(io: Io): Promise<Near | null> {
   for (let folder = io.cwd; ; folder = dirname(folder)) {
-    if (["pending", "claimed", "done"].every((name) => isFolder(join(folder, name)))) {
-      return { path: folder, settings: {} };
+    const config = await readConfig(join(folder, "viv.toml"));
+    const path = runOf(folder, config, io);
+    if (config !== undefined || path !== undefined) {
+      return { ...(path === undefined ? {} : { path }), settings: settingsFrom(config) };
     }
-    const toml = join(folder, "viv.toml");
-    const pointer = join(folder, ".viv-run");
-    const near = existsSync(toml) ? await fromToml(toml, folder, io) : { settings: {} };
-    if (near.path === undefined && existsSync(pointer))
-      near.path = fromPointer(pointer, folder, io);
-    if (near.path !== undefined || existsSync(toml)) return near;
     if (dirname(folder) === folder) return null;
   }
+}
+
+async function readConfig(file: string): Promise<Config | undefined> {
+  if (!existsSync(file)) return undefined;
+  // Only here, so that commands without a viv.toml do not pay for what reads it.
+  const { parseConfig } = await import("../model/config.ts");
+  return parseConfig(read(file), file);
+}
+
+function runOf(folder: string, config: Config | undefined, io: Io): string | undefined {
+  if (config?.run !== undefined) return resolve(folder, expandHome(config.run, io));
+  if (["pending", "claimed", "done"].every((name) => isFolder(join(folder, name)))) return folder;
+  const pointer = join(folder, ".viv-run");
+  return existsSync(pointer) ? fromPointer(pointer, folder, io) : undefined;
+}
+
+function settingsFrom(config: Config | undefined): Near["settings"] {
+  if (config === undefined) return {};
+  const { onDependencyFailed } = config;
+  return { config, ...(onDependencyFailed === undefined ? {} : { onDependencyFailed }) };
 }
 
 function isFolder(path: string): boolean {
@@ -69,32 +88,4 @@ function fromPointer(file: string, folder: string, io: Io): string {
     throw new VivError("INVALID", `${file} must hold one line: the path of the run.`);
   }
   return resolve(folder, expandHome(text, io));
-}
-
-async function fromToml(file: string, folder: string, io: Io): Promise<Near> {
-  // Only here, so that commands without a viv.toml do not pay for the parser.
-  const { parse, TomlError } = await import("smol-toml");
-  let config: Record<string, unknown>;
-  try {
-    config = parse(read(file));
-  } catch (error) {
-    if (!(error instanceof TomlError)) throw error;
-    const message = `${file}:${error.line}:${error.column}: ${error.message.split("\n")[0]}`;
-    throw new VivError("INVALID", message, {}, { cause: error });
-  }
-  const near: Near = { settings: {} };
-  if (config.run !== undefined) {
-    if (typeof config.run !== "string" || config.run === "") {
-      throw new VivError("INVALID", `${file}: run must be the path of a directory.`);
-    }
-    near.path = resolve(folder, expandHome(config.run, io));
-  }
-  const policy = config.on_dependency_failed;
-  if (policy !== undefined) {
-    if (policy !== "wait" && policy !== "fail") {
-      throw new VivError("INVALID", `${file}: on_dependency_failed must be "wait" or "fail".`);
-    }
-    near.settings.onDependencyFailed = policy;
-  }
-  return near;
 }

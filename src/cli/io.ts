@@ -1,4 +1,5 @@
-import type { Store } from "../ops/store-types.ts";
+import type { Self } from "../ops/op.ts";
+import type { Store, WorkerHost } from "../ops/store-types.ts";
 
 /** Everything the command line needs from its surroundings; tests bring their own. */
 export interface Io {
@@ -10,7 +11,14 @@ export interface Io {
   stdin: AsyncIterable<Uint8Array | string>;
   /** Aborted by Ctrl-C or SIGTERM. */
   signal: AbortSignal;
+  /** Aborted by the second of them, if the command asked to hear of it. */
+  urgent: AbortSignal;
+  hearUrgent(): void;
   open(path: string, options: OpenRequest): Promise<Store>;
+  /** Processes, workspaces and sandboxes, for a worker on this run. */
+  workerHost(runDir: string): Promise<WorkerHost>;
+  /** This very program, for what starts it again. */
+  self: Self;
   /** `viv demo`, which needs more of the machine than a command should. */
   demo(args: readonly string[]): Promise<number>;
   now(): number;

@@ -118,8 +118,12 @@ async function runCommand(
     ...(settings.onDependencyFailed ? { onDependencyFailed: settings.onDependencyFailed } : {}),
   });
   try {
-    const context = { store, now: io.now };
-    if (streams && command.stream) return await command.stream(context, input, io, json === true);
+    const { config } = settings;
+    const here = { ...io.self, cwd: io.cwd, env: io.env, ...(config ? { config } : {}) };
+    const context = { store, now: io.now, host: () => io.workerHost(store.location), here };
+    if (streams && command.stream) {
+      return await command.stream(context, input, io, json === true, settings.config);
+    }
     const output = await command.op.run(context, asGiven(command, parsed?.data ?? {}, input));
     command.after?.(output, input, io);
     const text = json

@@ -14,6 +14,12 @@ export interface ProcessIdentity {
   started: string;
 }
 
+/** The process tree that works on a claim: a leader, and all that carry the claim's mark. */
+export interface ClaimTree extends ProcessIdentity {
+  /** What its processes have in VIV_CLAIM. */
+  claim: string;
+}
+
 /** The machine, as far as the queue needs to know it. */
 export interface Machine {
   readonly clock: Clock;
@@ -21,4 +27,9 @@ export interface Machine {
   /** "unknown" for a process of another host or of an earlier boot of a host that is not this one. */
   vitality(process: ProcessIdentity): "alive" | "gone" | "unknown";
   bootId(): string;
+  /**
+   * Kills a tree of this host and boot (SIGKILL), waits until it is gone, and returns the pids that
+   * are still there. Without it, trees that outlive their workers are not ended by others.
+   */
+  leftovers?: { end(tree: ClaimTree): number[] };
 }

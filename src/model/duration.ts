@@ -45,6 +45,12 @@ function isDay(day: string): boolean {
 }
 
 /** For people: `45s`, `12m`, `3h 5m`, `2d 4h`. */
+/** How long something took: also short times matter there. */
+export function formatTook(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  return ms < 10_000 ? `${(ms / 1000).toFixed(1)} s` : formatDuration(ms);
+}
+
 export function formatDuration(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
   if (seconds < 60) return `${seconds}s`;

@@ -15,6 +15,7 @@ export interface LedgerLine {
   by?: string;
   note?: string;
   type?: string;
+  parent?: string;
   retry_at?: string;
   fingerprint?: string;
   [key: string]: unknown;

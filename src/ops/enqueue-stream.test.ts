@@ -23,7 +23,7 @@ function context(index = Number.POSITIVE_INFINITY, group = 100) {
   function refuse(): never {
     throw new VivError("TASK_EXISTS", `task ${index + 1}: it is there already`, { index });
   }
-  return { seen, context: { store: store as unknown as Store, now: () => 0 } };
+  return { seen, context: { store: store as unknown as Store, now: () => 0, host: noHost } };
 }
 
 async function* lines(...texts: string[]): AsyncGenerator<string> {
@@ -79,3 +79,7 @@ it("does not dress up errors that are not ours", async () => {
   };
   await expect(enqueueStream(c, broken())).rejects.toThrow(new TypeError("the pipe broke"));
 });
+
+async function noHost(): Promise<never> {
+  throw new Error("this operation has nothing to do with the machine");
+}

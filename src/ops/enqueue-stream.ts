@@ -16,12 +16,13 @@ export async function enqueueStream(
     ifAbsent?: boolean;
     /** For tasks that name none: a handler's children belong to it. */
     parent?: string;
+    createdBy?: string;
     onProgress?: (result: BulkResult) => void;
   } = {},
 ): Promise<BulkResult> {
   const position: Position = { line: 0, tasks: 0, lineOf: new Map() };
   try {
-    return await store.enqueueMany(specsFrom(lines, position, options.parent), options);
+    return await store.enqueueMany(specsFrom(lines, position, options), options);
   } catch (error) {
     throw withLine(error, position.lineOf);
   }
@@ -38,7 +39,7 @@ const REMEMBERED = 1000;
 async function* specsFrom(
   lines: AsyncIterable<string>,
   position: Position,
-  parent: string | undefined,
+  { parent, createdBy }: { parent?: string; createdBy?: string },
 ): AsyncGenerator<TaskSpec> {
   for await (const text of lines) {
     position.line++;
@@ -49,6 +50,7 @@ async function* specsFrom(
       }
       const spec = specFromObject(parseUserJson(text, "it"));
       if (parent !== undefined) spec.parent ??= parent;
+      if (createdBy !== undefined) spec.created_by ??= createdBy;
       position.lineOf.delete(position.tasks - REMEMBERED);
       position.lineOf.set(position.tasks++, position.line);
       yield spec;

@@ -38,7 +38,7 @@ function context(answers: Record<string, unknown>): { context: OpContext; asked:
       };
     },
   });
-  return { context: { store, now: () => NOW }, asked };
+  return { context: { store, now: () => NOW, host: noHost }, asked };
 }
 
 const ENDED = { id: "t", from: "claimed", to: "done", attempt: 1 };
@@ -183,3 +183,7 @@ describe("reap", () => {
     expect(asked).toEqual([["reap", { staleAfterSeconds: 0 }], ["sweep"]]);
   });
 });
+
+async function noHost(): Promise<never> {
+  throw new Error("this operation has nothing to do with the machine");
+}

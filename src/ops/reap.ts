@@ -26,6 +26,7 @@ export const reap = defineOp({
     ),
     live: z.array(z.string()),
     skipped: z.array(z.object({ worker: z.string(), id: z.string() })),
+    stuck: z.array(z.object({ worker: z.string(), id: z.string(), pids: z.array(z.number()) })),
     promoted: z.number(),
     adopted: z.number(),
     recovered: z.number(),

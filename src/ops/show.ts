@@ -18,6 +18,7 @@ export const show = defineOp({
     task: z.nullable(taskFile),
     history: z.array(historyRecord),
     ledger: z.array(taskFile),
+    proof: z.optional(taskFile),
   }),
   async run({ store }, { id }) {
     const view = await store.show(id);
@@ -31,6 +32,7 @@ export const show = defineOp({
     const query =
       typeof since === "string" ? { task: id, since: since.slice(0, 10) } : { task: id };
     for await (const line of store.ledger(query)) ledger.push(line);
-    return { ...view, ledger };
+    const proof = await store.proof(id);
+    return { ...view, ledger, ...(proof ? { proof: { ...proof } } : {}) };
   },
 });

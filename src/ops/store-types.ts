@@ -1,4 +1,7 @@
 /** The part of the store's vocabulary that renderings of operations may know. */
+
+export type { WorkerHost } from "../services/worker/host.ts";
+export type { WorkerEvent } from "../services/worker/worker.ts";
 export type {
   Counts,
   Store,

@@ -9,18 +9,16 @@ import {
   afterFailure,
   attemptsSinceRetry,
   backoff,
-  isChoked,
   MAX_ABANDONS,
 } from "./retry.ts";
 
-const attempt = (outcome: Outcome, fingerprint?: string): AttemptRecord => ({
+const attempt = (outcome: Outcome): AttemptRecord => ({
   attempt: 1,
   worker: "w",
   token: "t",
   outcome,
   to: "pending",
   at: "2026-01-01T00:00:00Z",
-  ...(fingerprint ? { fingerprint } : {}),
 });
 const retried: HistoryRecord = { retried: true, by: "me", at: "2026-01-01T00:00:00Z" };
 const taskWith = (max_attempts?: number) => ({ max_attempts }) as Task;
@@ -51,6 +49,33 @@ describe("after a failure", () => {
     );
   });
 
+  test("the route's number of attempts counts when the task has none of its own", () => {
+    const attempts = fc.option(fc.integer({ min: 1, max: 10 }), { nil: undefined });
+    holds(
+      fc.property(history, attempts, attempts, random, (past, own, routes, dice) => {
+        const options = { random: dice, ...(routes === undefined ? {} : { maxAttempts: routes }) };
+        const verdict = afterFailure(taskWith(own), past, "failed", options);
+        const alone = afterFailure(taskWith(own ?? routes), past, "failed", { random: dice });
+        expect(verdict).toEqual(alone);
+      }),
+    );
+  });
+
+  test("a rate limit rests longer each time in a row, whatever failed before", () => {
+    holds(
+      fc.property(history, fc.nat(30), random, (past, times, dice) => {
+        const row = Array.from({ length: times }, () => attempt("rate_limited"));
+        const verdict = afterFailure(
+          taskWith(1),
+          [...past, attempt("failed"), ...row],
+          "rate_limited",
+          { random: dice, backoffMs: 5_000 },
+        );
+        expect(verdict).toEqual({ to: "waiting", delayMs: backoff(times + 1, dice, 5_000) });
+      }),
+    );
+  });
+
   test("a rate limit never fails a task", () => {
     holds(
       fc.property(history, fc.integer({ min: 1, max: 10 }), random, (past, max, dice) => {
@@ -72,13 +97,34 @@ describe("after a failure", () => {
 });
 
 describe("backoff", () => {
+  const LONGEST = 15 * 60_000;
+  const YEAR = 365 * 86_400_000;
+  const failuresInARow = fc.integer({ min: 1, max: 2000 });
+
   test("between half and all of a delay that doubles, up to a quarter of an hour", () => {
     holds(
-      fc.property(fc.integer({ min: 1, max: 2000 }), random, (failures, dice) => {
-        const full = Math.min(15 * 60_000, 1000 * 2 ** (failures - 1));
+      fc.property(failuresInARow, random, (failures, dice) => {
+        const full = Math.min(LONGEST, 1000 * 2 ** (failures - 1));
         const delay = backoff(failures, dice);
         expect(delay).toBeGreaterThanOrEqual(Math.floor(full / 2));
         expect(delay).toBeLessThanOrEqual(full);
+        expect(Number.isSafeInteger(delay)).toBe(true);
+      }),
+    );
+  });
+
+  test("from a first delay that can be chosen; one above the longest does not grow", () => {
+    const first = fc.oneof(fc.nat(10_000), fc.integer({ min: 0, max: 10 * YEAR }));
+    holds(
+      fc.property(failuresInARow, random, first, (failures, dice, chosen) => {
+        const begin = Math.min(chosen, YEAR);
+        const longest = Math.max(LONGEST, begin);
+        let full = begin;
+        for (let n = 1; n < failures && full < longest && full > 0; n++) full *= 2;
+        full = Math.min(full, longest);
+        const delay = backoff(failures, dice, chosen);
+        expect(delay).toBeGreaterThanOrEqual(Math.floor(full / 2));
+        expect(delay).toBeLessThanOrEqual(Math.ceil(full));
         expect(Number.isSafeInteger(delay)).toBe(true);
       }),
     );
@@ -111,18 +157,4 @@ test("attemptsSinceRetry forgets what came before the last retry", () => {
       expect(attemptsSinceRetry(past)).toEqual(expected);
     }),
   );
-});
-
-describe("choked", () => {
-  test("three counted failures in a row with one fingerprint", () => {
-    const same = attempt("failed", "f");
-    expect(isChoked([same, same])).toBeNull();
-    expect(isChoked([same, same, same])).toEqual(same);
-    expect(isChoked([same, attempt("rate_limited"), same, attempt("abandoned"), same])).toEqual(
-      same,
-    );
-    expect(isChoked([same, attempt("failed", "g"), same])).toBeNull();
-    expect(isChoked([attempt("failed"), attempt("failed"), attempt("failed")])).toBeNull();
-    expect(isChoked([same, same, retried, same])).toBeNull();
-  });
 });

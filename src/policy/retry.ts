@@ -1,4 +1,9 @@
-import { type AttemptRecord, type HistoryRecord, isAttempt } from "../model/attempt.ts";
+import {
+  type AttemptRecord,
+  type FailureOutcome,
+  type HistoryRecord,
+  isAttempt,
+} from "../model/attempt.ts";
 import type { Task } from "../model/task.ts";
 
 /** A worker that dies is nobody's failure, unless the task keeps killing its workers. */
@@ -6,6 +11,8 @@ export const MAX_ABANDONS = 10;
 
 const BASE_DELAY_MS = 1_000;
 const MAX_DELAY_MS = 15 * 60_000;
+/** Longer than anybody means, and short enough to be a date. */
+const MAX_FIRST_DELAY_MS = 365 * 86_400_000;
 
 export type Verdict =
   | { to: "failed"; reason: "attempts_used" | "final" | "keeps_killing" }
@@ -33,40 +40,58 @@ const COUNTS: Record<AttemptRecord["outcome"], boolean> = {
   cancelled: false,
 };
 
+/** Does this end use up one of the task's attempts? */
+export function countsAsFailure(outcome: AttemptRecord["outcome"]): boolean {
+  return COUNTS[outcome];
+}
+
+export interface FailureOptions {
+  /** Between 0 and 1. */
+  random: number;
+  final?: boolean;
+  /** What the route allows; the task's own number wins. */
+  maxAttempts?: number;
+  /** The first delay. */
+  backoffMs?: number;
+}
+
 /** Decides where a failed attempt sends its task. `history` does not contain this attempt yet. */
 export function afterFailure(
   task: Task,
   history: readonly HistoryRecord[],
-  outcome: "failed" | "unproven" | "timed_out" | "rate_limited",
-  options: { final?: boolean; random: number },
+  outcome: FailureOutcome,
+  options: FailureOptions,
 ): Verdict {
   if (options.final) return { to: "failed", reason: "final" };
   const past = attemptsSinceRetry(history);
-  const failures = past.filter((a) => COUNTS[a.outcome]).length + (COUNTS[outcome] ? 1 : 0);
-  if (COUNTS[outcome] && failures >= (task.max_attempts ?? 1)) {
+  const { random, backoffMs, maxAttempts } = options;
+  if (!COUNTS[outcome]) {
+    // A limit that is still there after the rest needs a longer one, whatever failed before.
+    return { to: "waiting", delayMs: backoff(inARow(past, outcome) + 1, random, backoffMs) };
+  }
+  const failures = past.filter((a) => COUNTS[a.outcome]).length + 1;
+  if (failures >= (task.max_attempts ?? maxAttempts ?? 1)) {
     return { to: "failed", reason: "attempts_used" };
   }
-  return { to: "waiting", delayMs: backoff(Math.max(1, failures), options.random) };
+  return { to: "waiting", delayMs: backoff(failures, random, backoffMs) };
+}
+
+/** How many of the last attempts ended in this way. */
+function inARow(attempts: readonly AttemptRecord[], outcome: AttemptRecord["outcome"]): number {
+  return attempts.length - 1 - attempts.findLastIndex((a) => a.outcome !== outcome);
 }
 
 /** Decides where the reaper sends a task whose worker is gone. */
 export function afterAbandonment(history: readonly HistoryRecord[]): Verdict {
-  const past = attemptsSinceRetry(history);
-  let abandoned = 1;
-  for (let i = past.length - 1; i >= 0 && past[i]?.outcome === "abandoned"; i--) abandoned++;
+  const abandoned = inARow(attemptsSinceRetry(history), "abandoned") + 1;
   return abandoned >= MAX_ABANDONS ? { to: "failed", reason: "keeps_killing" } : { to: "pending" };
 }
 
 /** Exponential, with "equal jitter": between half and all of the full delay. */
-export function backoff(failures: number, random: number): number {
-  const full = Math.min(MAX_DELAY_MS, BASE_DELAY_MS * 2 ** (failures - 1));
+export function backoff(failures: number, random: number, firstMs = BASE_DELAY_MS): number {
+  const first = Math.min(firstMs, MAX_FIRST_DELAY_MS);
+  // A first delay that is longer than the longest does not grow.
+  const longest = Math.max(MAX_DELAY_MS, first);
+  const full = Math.min(longest, first * 2 ** Math.min(40, failures - 1));
   return Math.round(full / 2 + (full / 2) * random);
-}
-
-/** Three identical failures in a row: the task, not the worker, is the trouble. */
-export function isChoked(history: readonly HistoryRecord[]): AttemptRecord | null {
-  const failures = attemptsSinceRetry(history).filter((a) => COUNTS[a.outcome]);
-  const last = failures.at(-1);
-  if (!last?.fingerprint || failures.length < 3) return null;
-  return failures.slice(-3).every((a) => a.fingerprint === last.fingerprint) ? last : null;
 }

@@ -83,6 +83,77 @@ describe("why it is not moving", () => {
     ]);
   });
 
+  describe("choked", () => {
+    const times = (worker: string, n: number, last: Partial<AttemptRecord> = {}) =>
+      Array.from({ length: n }, (_, i) =>
+        attempt({ worker, fingerprint: "f", note: "boom", ...(i === n - 1 ? last : {}) }),
+      );
+    const handed = { to: "pending" as const, note: "choked: … ; given to another worker" };
+
+    test("with whom, on what, and who may still try it", () => {
+      const history = times("w", 3, handed);
+      const others = [worker({ name: "w2" }), worker({ name: "w3", types: ["t"] })];
+      const strangers = [
+        worker({ name: "w4", types: ["u"] }),
+        worker({ name: "w5", alive: false }),
+      ];
+      const workers = [worker(), ...others, ...strangers];
+      expect(explain(facts({ history, workers }))).toEqual([
+        {
+          code: "choked",
+          text: "choked: three times the same failure with w (boom); w2, w3 may still try it",
+          command: "viv show a",
+        },
+        { code: "queued", text: "it is in the queue; w2, w3 will take it in turn" },
+      ]);
+    });
+
+    test("also when the next one has failed, in whatever way", () => {
+      const history = [
+        ...times("w", 3, handed),
+        ...times("w2", 3, handed),
+        attempt({ worker: "w3", retry_at: iso(5) }),
+      ];
+      const workers = [worker(), worker({ name: "w2" }), worker({ name: "w3" })];
+      const reasons = explain(facts({ state: "waiting", history, workers }));
+      expect(reasons.map(({ code }) => code)).toEqual(["resting", "choked"]);
+      expect(reasons[1]?.text).toBe(
+        "choked: three times the same failure with w2 (boom), as before with w; w3 may still try it",
+      );
+    });
+
+    test("with nobody left", () => {
+      const reasons = explain(facts({ history: times("w", 3, handed), workers: [worker()] }));
+      expect(reasons).toMatchObject([
+        { code: "choked", text: expect.stringMatching(/; no other living worker is there to try/) },
+        { code: "no_worker", text: "all live workers that take tasks of type t have choked on it" },
+      ]);
+    });
+
+    test("given up in the queue: it failed, nobody cancelled it", () => {
+      const lastNote = "choked: …; no other worker is left to try it";
+      const history = times("w", 3, handed);
+      expect(explain(facts({ state: "failed", history, lastNote }))).toEqual([
+        {
+          code: "choked",
+          text: "choked: three times the same failure with w (boom)",
+          command: "viv show a",
+        },
+        { code: "failed", text: lastNote, command: "viv retry a" },
+      ]);
+      expect(codes(facts({ state: "failed", history, lastNote: "no need" }))).toEqual([
+        "choked",
+        "cancelled",
+      ]);
+    });
+
+    test("no longer after a retry", () => {
+      const retried = { retried: true as const, by: "me", at: iso(-1) };
+      const given = facts({ history: [...times("w", 3), retried], workers: [worker()] });
+      expect(codes(given)).toEqual(["queued"]);
+    });
+  });
+
   test("rate limited, until when", () => {
     const history = [attempt({ outcome: "rate_limited", retry_at: iso(30) })];
     const [reason] = explain(facts({ state: "waiting", history }));
@@ -102,6 +173,12 @@ describe("why it is not moving", () => {
     expect(codes(facts({ ...given, workers: [worker()] }))).toEqual(["running"]);
     const [silent] = explain(facts({ ...given, workers: [worker({ alive: false })] }));
     expect(silent).toMatchObject({ code: "worker_silent", command: "viv reap" });
+    const silentWith = (vitality: "alive" | "gone") => {
+      const process = { pid: 77, vitality };
+      return explain(facts({ ...given, process, workers: [worker({ alive: false })] }))[0]?.text;
+    };
+    expect(silentWith("alive")).toContain("its process 77 still runs");
+    expect(silentWith("gone")).toBe(silent?.text);
   });
 
   test("the ends", () => {

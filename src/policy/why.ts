@@ -3,7 +3,7 @@ import { formatDuration } from "../model/duration.ts";
 import { isTypeName } from "../model/names.ts";
 import type { TaskState } from "../model/states.ts";
 import type { Task } from "../model/task.ts";
-import { isChoked } from "./retry.ts";
+import { chokesIn, describeChoke, mayTry, takes, tellsOfNobodyLeft } from "./choke.ts";
 
 /** Why a task is not moving: every reason, in the order in which they would have to go away. */
 export interface Reason {
@@ -42,6 +42,8 @@ export interface WhyFacts {
   since: string;
   task: Task | null;
   worker?: string;
+  /** The process tree behind the claim, if its worker has noted one. */
+  process?: { pid: number; vitality: "alive" | "gone" | "unknown" };
   quarantineReason?: string;
   history: readonly HistoryRecord[];
   dependencies: readonly {
@@ -179,23 +181,39 @@ function timeReasons(facts: WhyFacts): Reason[] {
   return reasons;
 }
 
+/** Who choked on it, and who may still try it. A retry by a person makes all of it history. */
 function chokeReason(facts: WhyFacts): Reason[] {
-  const choked = isChoked(facts.history);
-  if (!choked) return [];
+  const chokes = chokesIn(facts.history);
+  const last = chokes.at(-1);
+  if (last === undefined) return [];
+  const before = [...new Set(chokes.slice(0, -1).map(({ worker }) => worker))];
+  const too = before.length > 0 ? `, as before with ${before.join(", ")}` : "";
   return [
     {
       code: "choked",
-      text: `choked: the last three attempts failed in the same way${choked.note ? ` (${choked.note})` : ""}`,
+      text: `${describeChoke(last)}${too}${whoIsLeft(facts)}`,
       command: `viv show ${facts.id}`,
     },
   ];
+}
+
+function whoIsLeft(facts: WhyFacts): string {
+  if (facts.state === "failed") return "";
+  const left = mayTry(facts.workers, facts.task?.task_type ?? "?", facts.history);
+  return left.length > 0
+    ? `; ${left.join(", ")} may still try it`
+    : "; no other living worker is there to try it";
 }
 
 function queueReasons(facts: WhyFacts): Reason[] {
   const type = facts.task?.task_type ?? "?";
   if (facts.dependencies.some((d) => !d.met)) return [];
   const alive = facts.workers.filter((w) => w.alive);
-  const takers = alive.filter((w) => w.types === null || w.types.includes(type));
+  const takers = mayTry(facts.workers, type, facts.history);
+  if (takers.length === 0 && alive.some((w) => takes(w.types, type))) {
+    const text = `all live workers that take tasks of type ${type} have choked on it`;
+    return [{ code: "no_worker", text, command: "viv claim --worker NAME" }];
+  }
   if (takers.length === 0) {
     const others =
       alive.length > 0 ? ` (live workers: ${alive.map((w) => w.name).join(", ")})` : "";
@@ -211,7 +229,7 @@ function queueReasons(facts: WhyFacts): Reason[] {
   return [
     {
       code: "queued",
-      text: `it is in the queue; ${takers.map((w) => w.name).join(", ")} will take it in turn`,
+      text: `it is in the queue; ${takers.join(", ")} will take it in turn`,
     },
   ];
 }
@@ -222,7 +240,7 @@ function claimedReasons(facts: WhyFacts): Reason[] {
     return [
       {
         code: "worker_silent",
-        text: `${worker.name} claimed it ${ago(facts)} ago and is gone or silent`,
+        text: `${worker.name} claimed it ${ago(facts)} ago and is gone or silent${whatRuns(facts)}`,
         command: "viv reap",
       },
     ];
@@ -238,8 +256,17 @@ function claimedReasons(facts: WhyFacts): Reason[] {
   ];
 }
 
+/** A task is not given out again while its old processes live: those that will not die hold it. */
+function whatRuns({ process }: WhyFacts): string {
+  if (process?.vitality !== "alive") return "";
+  return `; its process ${process.pid} still runs, and must be gone before the task is given out again`;
+}
+
 function failedReasons(facts: WhyFacts): Reason[] {
   const last = facts.history.filter(isAttempt).at(-1);
+  if (last?.to === "pending" && facts.lastNote && tellsOfNobodyLeft(facts.lastNote)) {
+    return [{ code: "failed", text: facts.lastNote, command: `viv retry ${facts.id}` }];
+  }
   const cancelled = last === undefined || last.outcome === "cancelled" || last.to !== "failed";
   const note = last?.to === "failed" ? last.note : facts.lastNote;
   const how = cancelled

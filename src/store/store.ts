@@ -1,5 +1,6 @@
 import type { AttemptRecord, FailureOutcome, HistoryRecord } from "../model/attempt.ts";
 import type { LedgerLine } from "../model/ledger.ts";
+import type { Proof } from "../model/proof.ts";
 import type { TaskSpec } from "../model/spec.ts";
 import type { TaskState } from "../model/states.ts";
 import type { CheckpointUpdate, RunStatus } from "../model/status.ts";
@@ -45,6 +46,8 @@ export interface ClaimRequest {
   max?: number;
   /** Write the worker's heartbeat with the claim (default). swarm-cli does not. */
   heartbeat?: boolean;
+  /** Claim nothing while so many tasks, or more, wait in review/. */
+  reviewLimit?: number;
 }
 
 /** Without a token the worker's name alone is the proof: for one-shot commands in a shell. */
@@ -63,14 +66,34 @@ export interface Ended {
   retryAt?: string;
 }
 
+export interface CompletionOptions {
+  note?: string;
+  /** To review/ even if the task does not ask for it. */
+  review?: boolean;
+}
+
 export interface FailureReport {
   outcome?: FailureOutcome;
   note?: string;
+  /** The third failure in a row with the same one is a choke: another worker gets the task. */
   fingerprint?: string;
   /** Straight to failed/, whatever max_attempts says. */
   final?: boolean;
-  /** Not before this time (a rate limit's reset). */
+  /** If it rests: not before this time (a rate limit's reset). */
   retryAt?: string;
+  /** What the route allows, for a task without a max_attempts of its own. */
+  maxAttempts?: number;
+  /** The first rest in milliseconds; doubles with each failure (default 1 s). */
+  backoffMs?: number;
+}
+
+/** The process tree that a worker has started for a claim. */
+export interface ClaimProcess {
+  /** Of the leader. */
+  pid: number;
+  started: string;
+  /** What its processes have in VIV_CLAIM. */
+  claim: string;
 }
 
 export interface Reaped {
@@ -87,6 +110,8 @@ export interface ReapReport {
   live: string[];
   /** Claims left alone because their id lies in pending/ as well (see doctor). */
   skipped: { worker: string; id: string }[];
+  /** Claims left where they are because these processes of theirs would not die. */
+  stuck: { worker: string; id: string; pids: number[] }[];
 }
 
 export interface ReapOptions {
@@ -106,6 +131,8 @@ export interface TaskView {
   history: HistoryRecord[];
   /** The quarantine's reason. */
   reason?: string;
+  /** The process tree that works on the claim, if its worker has noted one. */
+  process?: { pid: number; host: string; vitality: "alive" | "gone" | "unknown" };
 }
 
 export interface TaskSummary {
@@ -185,6 +212,16 @@ export interface Registration {
   release(): Promise<void>;
 }
 
+export interface WaitOptions {
+  timeoutMs: number;
+  signal?: AbortSignal;
+  types?: readonly string[];
+  /** Who waits: then what others of this process left to it counts as work. */
+  worker?: string;
+  /** As for `claim`: while review/ is full there is no work. */
+  reviewLimit?: number;
+}
+
 export interface SweepReport {
   promoted: number;
   adopted: number;
@@ -216,13 +253,21 @@ export interface Store {
   ): Promise<BulkResult>;
 
   claim(request: ClaimRequest): Promise<Claim[]>;
-  complete(ref: ClaimRef, options?: { note?: string }): Promise<Ended>;
+  complete(ref: ClaimRef, options?: CompletionOptions): Promise<Ended>;
   fail(ref: ClaimRef, report?: FailureReport): Promise<Ended>;
   release(ref: ClaimRef, options?: { note?: string }): Promise<Ended>;
   cancel(id: string, options?: { by?: string; note?: string }): Promise<Ended>;
   retry(id: string, options?: { by?: string; note?: string }): Promise<Ended>;
   approve(id: string, options?: { by?: string; note?: string }): Promise<Ended>;
   reject(id: string, options?: { by?: string; note?: string }): Promise<Ended>;
+
+  /**
+   * Says which process tree works on a claim, so that whoever takes the claim away can end it
+   * first. Call it before the handler begins. CLAIM_LOST: the claim is gone, end the tree.
+   */
+  noteProcess(ref: ClaimRef & { token: string }, process: ClaimProcess): Promise<void>;
+  /** The tree of this claim is gone. Does nothing if the note is not that claim's. */
+  forgetProcess(id: string, token: string): Promise<void>;
 
   heartbeat(worker: string, options?: { note?: string }): Promise<void>;
   register(worker: string, options?: { types?: readonly string[] }): Promise<Registration>;
@@ -243,13 +288,11 @@ export interface Store {
    */
   log(id: string, options?: { follow?: boolean; signal?: AbortSignal }): AsyncIterable<string>;
   attemptsOf(id: string): Promise<AttemptRecord[]>;
+  /** How the task's `done_when` ended the last time; null when it has not run. */
+  proof(id: string): Promise<Proof | null>;
 
   /** Resolves when there may be something to claim, or false after the time or the signal. */
-  waitForWork(options: {
-    timeoutMs: number;
-    signal?: AbortSignal;
-    types?: readonly string[];
-  }): Promise<boolean>;
+  waitForWork(options: WaitOptions): Promise<boolean>;
   watch(options?: { signal?: AbortSignal; rescanMs?: number }): AsyncIterable<Change>;
 
   readStatus(): Promise<RunStatus | null>;

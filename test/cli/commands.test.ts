@@ -377,7 +377,7 @@ describe("heartbeat and reap", () => {
   });
 
   it("reap says what it took back, and from whom", async () => {
-    const keys = ["reaped", "live", "skipped", "promoted", "adopted", "recovered"];
+    const keys = ["reaped", "live", "skipped", "stuck", "promoted", "adopted", "recovered"];
     await claimed("t.1");
     expect(await say("reap")).toBe("nothing to reap (at work: w1)\n");
     expect(await documented(reap.output, keys, ["reap", "--stale-after", "60"])).toMatchObject({

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import type { Io } from "../../src/cli/io.ts";
 import { runCli } from "../../src/cli/main.ts";
-import { openRun } from "../../src/main.ts";
+import { unitFiles } from "../../src/host/unit-files.ts";
+import { openRun, workerHost } from "../../src/main.ts";
 import type { Machine } from "../../src/model/clock.ts";
 import { until, within } from "../support/deadline.ts";
 import { DIST } from "../support/processes.ts";
@@ -27,7 +28,9 @@ export interface Surroundings {
   columns?: number;
   machine?: Machine;
   signal?: AbortSignal;
+  urgent?: AbortSignal;
   open?: Io["open"];
+  self?: Partial<Io["self"]>;
   /** Called with everything that is written to stdout. */
   onStdout?: (text: string) => void;
 }
@@ -51,10 +54,14 @@ export async function cli(args: readonly string[], around: Surroundings = {}): P
     stderr: stream("stderr"),
     stdin: bytes(around.stdin ?? ""),
     signal: around.signal ?? new AbortController().signal,
+    urgent: around.urgent ?? new AbortController().signal,
+    hearUrgent: () => {},
+    workerHost: (runDir) => workerHost(runDir, around.env ?? {}, around.cwd ?? "/"),
     now: machine ? machine.clock.now : Date.now,
     open:
       around.open ??
       ((path, options) => openRun(path, { ...options, ...(machine ? { machine } : {}) })),
+    self: { node: process.execPath, viv: VIV, unitFiles: async () => unitFiles, ...around.self },
     demo: async () => 0,
   });
   return { status, ...said };

@@ -12,8 +12,10 @@ export const command: Command = {
     },
   },
   defaults: (io) => {
+    // Inside a handler the environment says which task enqueues, and which worker runs it.
     const parent = io.env.VIV_TASK_ID ?? io.env.SWARM_TASK_ID;
-    return parent ? { parent } : {};
+    const by = io.env.VIV_WORKER_ID ?? io.env.SWARM_WORKER_ID;
+    return { ...(parent ? { parent } : {}), ...(by ? { created_by: by } : {}) };
   },
   examples: [
     [`viv enqueue --run ./audit --type audit --id t.1 --payload '{"repo":"web"}'`, "one task"],

@@ -6,6 +6,7 @@ interface Output {
   reaped: { worker: string; id: string; age_seconds: number; to: string; reason: string }[];
   live: string[];
   skipped: { worker: string; id: string }[];
+  stuck: { worker: string; id: string; pids: number[] }[];
   promoted: number;
   adopted: number;
   recovered: number;
@@ -29,6 +30,9 @@ export const command: Command = {
     });
     for (const { worker, id } of output.skipped) {
       lines.push(`${id}: left with ${worker}, it is in pending/ too; see: viv doctor`);
+    }
+    for (const { worker, id, pids } of output.stuck) {
+      lines.push(`${id}: left with ${worker}, its processes would not die: ${pids.join(", ")}`);
     }
     const more = [
       count(output.promoted, "promoted"),

@@ -1,4 +1,7 @@
 import { type HistoryRecord, isAttempt } from "../../model/attempt.ts";
+import { formatTook } from "../../model/duration.ts";
+import type { Proof } from "../../model/proof.ts";
+import { lastLines } from "../../model/text.ts";
 import { show } from "../../ops/show.ts";
 import type { Command } from "../command.ts";
 import { plain, type Term, table } from "../term.ts";
@@ -14,6 +17,7 @@ interface Output {
   task: Record<string, unknown> | null;
   history: HistoryRecord[];
   ledger: Record<string, unknown>[];
+  proof?: Proof;
 }
 
 const SHOWN_FIRST = ["task_type", "priority", "depends_on", "not_before", "deadline", "done_when"];
@@ -38,6 +42,7 @@ export const command: Command = {
     if (output.history.length > 0) {
       lines.push("", color.bold("Attempts"), ...output.history.map((h) => historyLine(h, term)));
     }
+    if (output.proof) lines.push("", color.bold("Proof"), ...proofLines(output.proof, term));
     if (output.ledger.length > 0) {
       lines.push("", color.bold("Ledger"), ...output.ledger.map((line) => ledgerLine(line, term)));
     }
@@ -73,6 +78,19 @@ function historyLine(record: HistoryRecord, { color }: Term): string {
   const note = record.note ? `  ${plain(record.note)}` : "";
   const rest = record.retry_at ? color.dim(`  next at ${record.retry_at}`) : "";
   return `  ${color.dim(record.at)}  ${record.attempt}. ${plain(record.worker)}  ${paint(record.outcome)} → ${record.to}${note}${rest}`;
+}
+
+function proofLines(proof: Proof, { color }: Term): string[] {
+  const { command, exit, signal, timed_out, duration_ms, at, attempt, output, dropped } = proof;
+  const how = timed_out ? "its time was up" : signal ? `ended by ${signal}` : `exit ${exit}`;
+  const paint = exit === 0 ? color.green : color.red;
+  const cut = dropped > 0 ? [color.dim(`  (${dropped} bytes dropped)`)] : [];
+  return [
+    `  $ ${plain(command)}`,
+    `  ${paint(how)} ${color.dim(`after ${formatTook(duration_ms)}, attempt ${attempt}, ${at}`)}`,
+    ...cut,
+    ...lastLines(output, 20).map((line) => `  ${color.dim("│")} ${plain(line)}`),
+  ];
 }
 
 function ledgerLine(line: Record<string, unknown>, { color }: Term): string {

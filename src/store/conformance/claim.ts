@@ -62,6 +62,33 @@ export function claimSuite(make: MakeHarness): void {
       expect(tokens.size).toBe(20);
     });
 
+    test("nothing while too much waits for people", async () => {
+      const store = await run().open();
+      const person = await run().open();
+      for (let n = 0; n < 6; n++) await store.enqueue({ id: `t${n}`, type: "t", review: true });
+      const limited = { worker: "w", reviewLimit: 2 };
+      const [first] = await store.claim(limited);
+      const [second] = await store.claim(limited);
+      if (!first || !second) throw new Error("nothing was in review yet");
+      await store.complete(refOf(first));
+      const third = await claimOne(store, "w", limited);
+      await store.complete(refOf(second));
+      expect(await store.claim(limited)).toEqual([]);
+      expect(await store.claim(limited)).toEqual([]);
+      expect(await store.claim({ ...limited, reviewLimit: 3 })).toHaveLength(1);
+      await person.approve("t0");
+      expect(await store.claim(limited)).toHaveLength(1);
+      await store.complete(refOf(third));
+      expect(await store.claim({ ...limited, max: 5 })).toEqual([]);
+      await person.reject("t2");
+      await person.cancel("t1");
+      expect(await store.claim({ ...limited, max: 5 })).toHaveLength(2);
+      for (const reviewLimit of [0, -1, 1.5, Number.NaN]) {
+        await refused(store.claim({ worker: "w", reviewLimit }), "INVALID");
+        await refused(store.waitForWork({ timeoutMs: 20, reviewLimit }), "INVALID");
+      }
+    });
+
     test("one-shot commands share a name, one after the other and at once", async () => {
       const first = await run().open();
       const second = await run().open();

@@ -1,5 +1,6 @@
 import { describe } from "vitest";
 import { bulkSuite } from "./bulk.ts";
+import { chokeSuite } from "./choke.ts";
 import { claimSuite } from "./claim.ts";
 import { decideSuite } from "./decide.ts";
 import { dependenciesSuite } from "./dependencies.ts";
@@ -9,6 +10,7 @@ import { finishSuite } from "./finish.ts";
 import type { MakeHarness } from "./harness.ts";
 import { ledgerSuite } from "./ledger.ts";
 import { orderSuite } from "./order.ts";
+import { processesSuite } from "./processes.ts";
 import { reapSuite } from "./reap.ts";
 import { retrySuite } from "./retry.ts";
 import { statusSuite } from "./status.ts";
@@ -28,8 +30,10 @@ export function describeStore(name: string, make: MakeHarness): void {
     dependenciesSuite(make);
     timeSuite(make);
     retrySuite(make);
+    chokeSuite(make);
     decideSuite(make);
     reapSuite(make);
+    processesSuite(make);
     workersSuite(make);
     watchSuite(make);
     statusSuite(make);

@@ -62,7 +62,9 @@ export function fencingSuite(make: MakeHarness): void {
       await refused(store.complete({ ...claim, worker: "w2" }), "CLAIM_LOST");
       await refused(store.complete({ id: "a", worker: "w2" }), "CLAIM_LOST");
       await refused(store.complete({ ...claim, token: "0.000" }), "CLAIM_LOST");
-      await refused(store.complete({ ...claim, token: "" }), "CLAIM_LOST");
+      for (const token of ["", "no token", "1e999"]) {
+        await refused(store.complete({ ...claim, token }), "CLAIM_LOST");
+      }
       expect(await store.show("a")).toMatchObject({ state: "claimed", worker: "w1" });
     });
 

@@ -38,6 +38,20 @@ export function finishSuite(make: MakeHarness): void {
       expect(await other.complete(refOf(claim))).toMatchObject({ to: "review" });
     });
 
+    test("complete with review because the route asks for it", async () => {
+      const store = await run().open();
+      for (const id of ["a", "b"]) await store.enqueue({ id, type: "t" });
+      const [a, b] = await store.claim({ worker: "w", max: 2 });
+      if (!a || !b) throw new Error("two were there");
+      expect(await store.complete(refOf(a), { review: true })).toMatchObject({ to: "review" });
+      expect(await store.attemptsOf("a")).toMatchObject([{ outcome: "done", to: "review" }]);
+      const options = { review: true, note: "look" };
+      expect(await store.complete(refOf(b), options)).toMatchObject({ to: "review" });
+      await store.enqueue({ id: "c", type: "t", review: true });
+      const c = refOf(await claimOne(store));
+      expect(await store.complete(c, { review: false })).toMatchObject({ to: "review" });
+    });
+
     test("fail: failed, with the note and the fingerprint", async () => {
       const store = await run().open();
       await store.enqueue({ id: "a", type: "t" });

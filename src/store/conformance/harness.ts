@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect } from "vitest";
 import { isVivError, type VivError } from "../../model/errors.ts";
 import type { LedgerLine } from "../../model/ledger.ts";
 import type { TaskState } from "../../model/states.ts";
-import type { Claim, ClaimRequest, Durability, Store } from "../store.ts";
+import type { Claim, ClaimProcess, ClaimRequest, Durability, Store } from "../store.ts";
 
 /**
  * What a store must offer to be put through the suite: a fresh run for each test, any number of
@@ -19,6 +19,17 @@ export interface StoreHarness {
     advance(ms: number): void;
     /** Somebody sets the wall clock; no time passes. */
     jumpWall(ms: number): void;
+  };
+  /** Process trees of handlers, as far as the machine of this run can end them. */
+  trees: {
+    start(): ClaimProcess;
+    isAlive(pid: number): boolean;
+    /** From now on, it would not die. */
+    makeStubborn(pid: number): void;
+    /** It dies by itself. */
+    die(pid: number): void;
+    /** Lets a test look, or act, in the moment in which somebody ends a tree. */
+    onEnd(act: (pid: number) => void): void;
   };
   cleanup(): Promise<void>;
 }

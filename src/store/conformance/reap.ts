@@ -14,7 +14,7 @@ export function reapSuite(make: MakeHarness): void {
       for (const id of ["a", "b", "c"]) await worker.enqueue({ id, type: "t" });
       await worker.register("w");
       await worker.claim({ worker: "w", max: 2 });
-      expect(await reaper.reap()).toEqual({ reaped: [], live: ["w"], skipped: [] });
+      expect(await reaper.reap()).toEqual({ reaped: [], live: ["w"], skipped: [], stuck: [] });
       run().kill(worker);
       const report = await reaper.reap();
       expect(report.reaped.map(({ id }) => id).sort()).toEqual(["a", "b"]);
@@ -25,7 +25,7 @@ export function reapSuite(make: MakeHarness): void {
       expect(await reaper.attemptsOf("a")).toMatchObject([
         { attempt: 1, worker: "w", outcome: "abandoned", to: "pending" },
       ]);
-      expect(await reaper.reap()).toEqual({ reaped: [], live: [], skipped: [] });
+      expect(await reaper.reap()).toEqual({ reaped: [], live: [], skipped: [], stuck: [] });
       expect((await reaper.workers()).map(({ name }) => name)).toEqual([]);
     });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { claimOne, drain, type MakeHarness, refOf, stateOf, useRun } from "./harness.ts";
+import { claimOne, drain, type MakeHarness, refOf, refused, stateOf, useRun } from "./harness.ts";
 
 const SECOND = 1000;
 const FOREVER = 3_600_000;
@@ -71,6 +71,66 @@ export function retrySuite(make: MakeHarness): void {
         to: "done",
         attempt: 6,
       });
+    });
+
+    test("a rate limit without a time rests longer each time in a row", async () => {
+      const store = await run().open();
+      await store.enqueue({ id: "a", type: "t" });
+      const rest = async () => {
+        const from = run().clock.now();
+        const claim = refOf(await claimOne(store));
+        const { to, retryAt = "" } = await store.fail(claim, { outcome: "rate_limited" });
+        expect(to).toBe("waiting");
+        run().clock.advance(FOREVER);
+        return Date.parse(retryAt) - from;
+      };
+      for (const full of [1, 2, 4, 8]) {
+        const ms = await rest();
+        expect(ms).toBeGreaterThanOrEqual((full * SECOND) / 2);
+        expect(ms).toBeLessThanOrEqual(full * SECOND);
+      }
+      await store.release(refOf(await claimOne(store)));
+      expect(await rest()).toBeLessThanOrEqual(SECOND);
+    });
+
+    test("as often as the route says, if the task does not, and with its first rest", async () => {
+      const store = await run().open();
+      await store.enqueue({ id: "a", type: "t" });
+      await store.enqueue({ id: "own", type: "own", max_attempts: 2 });
+      const route = { maxAttempts: 3, backoffMs: 60_000 };
+      for (const full of [60_000, 120_000]) {
+        const from = run().clock.now();
+        const ended = await store.fail(refOf(await claimOne(store, "w", { types: ["t"] })), route);
+        expect(ended.to).toBe("waiting");
+        const ms = Date.parse(ended.retryAt ?? "") - from;
+        expect(ms).toBeGreaterThanOrEqual(full / 2);
+        expect(ms).toBeLessThanOrEqual(full);
+        run().clock.advance(FOREVER);
+      }
+      const third = refOf(await claimOne(store, "w", { types: ["t"] }));
+      expect(await store.fail(third, route)).toMatchObject({ to: "failed", attempt: 3 });
+      await store.fail(refOf(await claimOne(store)), route);
+      run().clock.advance(FOREVER);
+      expect(await store.fail(refOf(await claimOne(store)), route)).toMatchObject({
+        id: "own",
+        to: "failed",
+        attempt: 2,
+      });
+    });
+
+    test("numbers that make no sense are refused before anything ends", async () => {
+      const store = await run().open();
+      await store.enqueue({ id: "a", type: "t" });
+      const ref = refOf(await claimOne(store));
+      for (const maxAttempts of [0, -1, 1.5, Number.NaN]) {
+        await refused(store.fail(ref, { maxAttempts }), "INVALID");
+      }
+      for (const backoffMs of [-1, Number.NaN, Number.POSITIVE_INFINITY]) {
+        await refused(store.fail(ref, { backoffMs }), "INVALID");
+      }
+      expect(await stateOf(store, "a")).toBe("claimed");
+      const longest = { maxAttempts: 2, backoffMs: Number.MAX_SAFE_INTEGER };
+      expect(await store.fail(ref, longest)).toMatchObject({ to: "waiting" });
     });
 
     test("neither does a release, nor a worker that died", async () => {

@@ -143,6 +143,29 @@ export function watchSuite(make: MakeHarness): void {
       expect((await claimOne(store)).task.task_id).toBe("b");
     });
 
+    test("while review/ is full there is no work; woken when something leaves it", async () => {
+      const store = await run().open({ durability: "fast" });
+      const person = await run().open({ durability: "fast" });
+      for (const id of ["r1", "r2"]) {
+        await store.enqueue({ id, type: "t", review: true });
+        await store.complete(refOf(await claimOne(store)));
+      }
+      await store.enqueue({ id: "a", type: "t" });
+      const limited = { reviewLimit: 2 };
+      expect(await store.waitForWork({ timeoutMs: 20, ...limited })).toBe(false);
+      expect(await store.waitForWork({ timeoutMs: LONG, reviewLimit: 3 })).toBe(true);
+      for (const decide of [() => person.approve("r1"), () => person.reject("r2")]) {
+        const waiting = store.waitForWork({ timeoutMs: LONG, ...limited });
+        await decide();
+        expect(await waiting).toBe(true);
+        const [claim] = await store.claim({ worker: "w", ...limited });
+        if (!claim) throw new Error("there was room for one");
+        await store.complete(refOf(claim), { review: true });
+        await store.enqueue({ type: "t" });
+        expect(await store.claim({ worker: "w", ...limited })).toEqual([]);
+      }
+    });
+
     test("woken when a time comes", async () => {
       const store = await run().open({ durability: "fast" });
       await store.enqueue({ id: "a", type: "t", not_before: "+10m" });

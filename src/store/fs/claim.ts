@@ -1,11 +1,13 @@
-import { existsSync, lstatSync, mkdirSync, renameSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, renameSync, type Stats } from "node:fs";
 import { isVivError, VivError } from "../../model/errors.ts";
 import { assertName } from "../../model/names.ts";
 import { MAX_TASK_BYTES, parseTask, type Task } from "../../model/task.ts";
+import { chokedWorkers } from "../../policy/choke.ts";
 import type { Claim, ClaimRequest } from "../store.ts";
 import { adopt, adoptIfDue } from "./adopt.ts";
-import { errno, readRegular, tokenOf, translate } from "./atomic.ts";
+import { errno, ifThereIsRoom, readRegular, tokenOf, translate } from "./atomic.ts";
 import { attemptNumber, readHistory } from "./attempts.ts";
+import { isLeftToOthers } from "./choke.ts";
 import { writeHeartbeat } from "./heartbeat.ts";
 import { type Candidate, LaneReader } from "./lane-reader.ts";
 import { stampOf } from "./lanes.ts";
@@ -14,6 +16,7 @@ import { workerFolder } from "./open.ts";
 import { noteReasons, promoteDue, promoteMetIfDue, unmetOf } from "./promote.ts";
 import { quarantine } from "./quarantine.ts";
 import { claimName } from "./register.ts";
+import { assertReviewLimit, isReviewFull } from "./review-limit.ts";
 import { type FsRun, recordClaim } from "./run.ts";
 
 /**
@@ -26,12 +29,14 @@ export function claimTasks(run: FsRun, request: ClaimRequest): Claim[] {
   if (!Number.isSafeInteger(max) || max < 1) {
     throw new VivError("INVALID", "max must be a whole number of at least 1.");
   }
+  assertReviewLimit(request.reviewLimit);
   const types = request.types && request.types.length > 0 ? request.types : null;
   const begin = performance.now();
   const claims: Claim[] = [];
   try {
     claimName(run, worker);
     workerFolder(run, worker);
+    if (isReviewFull(run, request.reviewLimit)) return [];
     promoteDue(run);
     const reader = readerFor(run, types);
     adoptIfDue(run, reader, begin);
@@ -97,11 +102,12 @@ function claimNext(run: FsRun, worker: string, reader: LaneReader, force: boolea
   const folder = `${run.paths.state.claimed}/${worker}`;
   const isThere = (id: string) => existsSync(fileOf(pending, id));
   for (;;) {
-    const candidate = reader.next(isThere, force);
+    const candidate = reader.next(isThere, force, worker, run.machine.clock);
     if (candidate === null) return null;
+    if (candidate.attempt > 1 && isLeftToOthers(run, worker, candidate)) continue;
     const to = fileOf(folder, candidate.id);
     if (!take(fileOf(pending, candidate.id), to, folder)) {
-      candidate.lane.missed();
+      candidate.lane.missed(candidate.line);
       continue;
     }
     const claim =
@@ -129,11 +135,11 @@ function take(from: string, to: string, folder: string): boolean {
 /** Reads what was just claimed. What turns out to be unusable is quarantined, with the reason. */
 function readClaim(run: FsRun, worker: string, id: string, path: string): Claim | null {
   let task: Task;
-  let token: string;
+  let stats: Stats;
   try {
     const file = readRegular(path, MAX_TASK_BYTES);
     if (file === null) return null; // taken back within microseconds
-    token = tokenOf(file.stats);
+    stats = file.stats;
     task = parseTask(file.text, id);
   } catch (error) {
     if (!isVivError(error)) throw error;
@@ -145,7 +151,13 @@ function readClaim(run: FsRun, worker: string, id: string, path: string): Claim 
     giveBackBlocked(run, task, path);
     return null;
   }
-  return holdClaim(run, worker, task, token, attemptNumber(readHistory(run, id)));
+  const history = readHistory(run, id);
+  const attempt = attemptNumber(history);
+  if (attempt > 1 && chokedWorkers(history).has(worker)) {
+    giveBackChoked(run, task, path, stats, attempt);
+    return null;
+  }
+  return holdClaim(run, worker, task, tokenOf(stats), attempt);
 }
 
 /** The usual case: the lane had the task's text, and the file is the one it was taken from. */
@@ -172,6 +184,15 @@ function holdClaim(run: FsRun, worker: string, task: Task, token: string, attemp
   const review = task.review === true;
   run.memo.claims.set(task.task_id, { worker, token, attempt, review, at: performance.now() });
   return { task, worker, token, attempt };
+}
+
+/**
+ * The line was an old one, of before its worker choked on the task. Who read the new line while we
+ * had the task took it for gone, so there is another one.
+ */
+function giveBackChoked(run: FsRun, task: Task, path: string, stats: Stats, attempt: number): void {
+  renameSync(path, fileOf(run.paths.state.pending, task.task_id));
+  ifThereIsRoom(() => run.lanes.offer(task, stats, attempt));
 }
 
 function giveBackBlocked(run: FsRun, task: Task, path: string): void {

@@ -16,6 +16,7 @@ import { cycleError, findCycle } from "./cycle.ts";
 import { afterMove, end, moveInto } from "./finish.ts";
 import { fileOf } from "./layout.ts";
 import { locate, type Place } from "./locate.ts";
+import { endOrphan, endTreeOf, forgetTreeOf, wouldNotDie } from "./processes.ts";
 import { noteReasons, readyAt, tryPromote, unmetOf } from "./promote.ts";
 import { type FsRun, nowIso, record } from "./run.ts";
 
@@ -31,27 +32,46 @@ export function cancelTask(run: FsRun, id: string, decision: Decision): Ended {
     if (place.state !== "claimed" || place.worker === undefined) {
       return move(run, id, place, "failed", "cancelled", decision);
     }
-    // Taking the claim away is what fences its worker off: it will find its finish refused.
-    const stats = statIfThere(place.path);
-    if (!stats) return null;
-    const attempt = attemptNumber(readHistory(run, id));
-    return end(
-      run,
-      {
-        id,
-        worker: place.worker,
-        path: place.path,
-        token: tokenOf(stats),
-        attempt,
-        seenAt: performance.now(),
-      },
-      { outcome: "cancelled", to: "failed", note: decision.note, by: decision.by },
-    );
+    return cancelClaim(run, id, { path: place.path, worker: place.worker }, decision);
   });
+}
+
+/**
+ * Taking the claim away is what fences its worker off, so that comes first: whatever the worker
+ * makes of its handler's death, it finds its finish refused. In failed/ nobody begins the task anew
+ * while the tree is being ended.
+ */
+function cancelClaim(
+  run: FsRun,
+  id: string,
+  place: { path: string; worker: string },
+  decision: Decision,
+): Ended | null {
+  const stats = statIfThere(place.path);
+  if (!stats) return null;
+  const token = tokenOf(stats);
+  const attempt = attemptNumber(readHistory(run, id));
+  const ended = end(
+    run,
+    { id, ...place, token, attempt, seenAt: performance.now() },
+    { outcome: "cancelled", to: "failed", note: decision.note, by: decision.by },
+  );
+  const pids = endTreeOf(run, { id, worker: place.worker, token });
+  if (pids.length > 0) {
+    throw new VivError(
+      "LOCKED",
+      `${id} is cancelled and lies in failed/, but its processes ${pids.join(", ")} would not die; end them by hand: until then it cannot be retried.`,
+      { id, pids, state: "failed" },
+    );
+  }
+  forgetTreeOf(run, id, token);
+  return ended;
 }
 
 export function retryTask(run: FsRun, id: string, decision: Decision): Ended {
   return decide(run, id, "retry", (place) => {
+    const pids = endOrphan(run, id);
+    if (pids.length > 0) throw wouldNotDie(id, pids, "an earlier attempt of");
     const file = readRegular(place.path, MAX_TASK_BYTES);
     if (file === null) return null;
     const task = parseTask(file.text, id);
@@ -135,7 +155,8 @@ function wrongState(id: string, place: Place, event: TaskEvent): VivError {
   );
 }
 
-function move(
+/** Null when the task is no longer there. */
+export function move(
   run: FsRun,
   id: string,
   place: Place,

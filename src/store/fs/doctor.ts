@@ -3,6 +3,7 @@ import { translate } from "./atomic.ts";
 import { checkIndexes } from "./doctor/indexes.ts";
 import { checkLedger } from "./doctor/ledger.ts";
 import { checkPlaces } from "./doctor/places.ts";
+import { checkProcesses } from "./doctor/processes.ts";
 import { checkStatus } from "./doctor/status.ts";
 import { checkTemporaries } from "./doctor/temporaries.ts";
 import { checkWorkers } from "./doctor/workers.ts";
@@ -37,6 +38,7 @@ export function examineRun(run: FsRun, fix: boolean): DoctorReport {
     checkTemporaries(examination);
     const places = checkPlaces(examination);
     checkWorkers(examination);
+    checkProcesses(examination);
     const ours = checkLedger(examination);
     checkIndexes(examination, places, ours);
     checkStatus(examination);

@@ -1,13 +1,11 @@
 import { utimesSync } from "node:fs";
 import type { AttemptRecord, Outcome } from "../../model/attempt.ts";
-import { parseTime } from "../../model/duration.ts";
 import { isVivError, VivError } from "../../model/errors.ts";
 import type { LedgerLine } from "../../model/ledger.ts";
 import { assertName } from "../../model/names.ts";
 import type { TaskState } from "../../model/states.ts";
 import { MAX_TASK_BYTES, parseTask, type Task } from "../../model/task.ts";
-import { afterFailure } from "../../policy/retry.ts";
-import type { ClaimRef, Ended, FailureReport } from "../store.ts";
+import type { ClaimRef, CompletionOptions, Ended } from "../store.ts";
 import {
   errno,
   ifThereIsRoom,
@@ -61,9 +59,12 @@ export interface Ending {
   by?: string | undefined;
 }
 
-export function completeTask(run: FsRun, ref: ClaimRef, note?: string): Ended {
+export function completeTask(run: FsRun, ref: ClaimRef, options: CompletionOptions): Ended {
+  const { note } = options;
   const held = hold(run, ref);
-  const review = run.memo.claims.get(held.id)?.review ?? readHeld(run, held).review === true;
+  const review =
+    options.review === true ||
+    (run.memo.claims.get(held.id)?.review ?? readHeld(run, held).review === true);
   const to = review ? "review" : "done";
   if (note) return end(run, held, { outcome: "done", to, note });
   try {
@@ -74,39 +75,12 @@ export function completeTask(run: FsRun, ref: ClaimRef, note?: string): Ended {
   }
 }
 
-export function failTask(run: FsRun, ref: ClaimRef, report: FailureReport): Ended {
-  const wanted = report.retryAt && parseTime(report.retryAt, run.machine.clock.now(), "retryAt");
-  const held = hold(run, ref);
-  const outcome = report.outcome ?? "failed";
-  const verdict = afterFailure(readHeld(run, held), readHistory(run, held.id), outcome, {
-    ...(report.final ? { final: true } : {}),
-    random: run.random(),
-  });
-  if (verdict.to !== "waiting") {
-    return end(run, held, {
-      outcome,
-      to: verdict.to,
-      note: report.note,
-      fingerprint: report.fingerprint,
-    });
-  }
-  const backoffEnds = run.machine.clock.now() + verdict.delayMs;
-  const retryAt = wanted ?? new Date(backoffEnds).toISOString();
-  return end(run, held, {
-    outcome,
-    to: "waiting",
-    note: report.note,
-    fingerprint: report.fingerprint,
-    retryAt,
-  });
-}
-
 export function releaseTask(run: FsRun, ref: ClaimRef, note?: string): Ended {
   return end(run, hold(run, ref), { outcome: "released", to: "pending", note });
 }
 
 /** Step 1. Without a token in the reference, lying in the worker's folder is proof enough. */
-function hold(run: FsRun, ref: ClaimRef): Held {
+export function hold(run: FsRun, ref: ClaimRef): Held {
   const id = assertName("task id", ref.id);
   const worker = assertName("worker name", ref.worker);
   const path = fileOf(`${run.paths.state.claimed}/${worker}`, id);
@@ -152,7 +126,7 @@ export function claimLost(run: FsRun, id: string, worker: string): VivError {
   );
 }
 
-function readHeld(run: FsRun, held: Held): Task {
+export function readHeld(run: FsRun, held: Held): Task {
   try {
     const file = readRegular(held.path, MAX_TASK_BYTES);
     if (file === null) throw claimLost(run, held.id, held.worker);
@@ -284,7 +258,7 @@ function laterClaim(run: FsRun, held: Held): string | null {
 }
 
 /** A claim that was moved by mistake and put back has a new token; the ledger says which. */
-function isSameClaim(run: FsRun, id: string, was: string, now: string): boolean {
+export function isSameClaim(run: FsRun, id: string, was: string, now: string): boolean {
   let token = was;
   for (const line of linesSince(run, was)) {
     if (line.event === "void" && line.task === id && line.was === token) token = String(line.now);
@@ -293,12 +267,13 @@ function isSameClaim(run: FsRun, id: string, was: string, now: string): boolean 
 }
 
 function* linesSince(run: FsRun, token: string): Generator<LedgerLine> {
-  const since = Math.min(Number(token) / 1000, run.machine.clock.now()) - 86_400_000;
+  const claimedAt = Number(token) / 1000 || 0; // a text that is no token was never given out
+  const since = Math.min(claimedAt, run.machine.clock.now()) - 86_400_000;
   const file = `${new Date(Math.max(0, since)).toISOString().slice(0, 10)}.jsonl`;
   for (const { line } of readLedger(run.paths.ledger, { file, offset: 0 })) yield line;
 }
 
-function attemptRecord(run: FsRun, held: Held, ending: Ending): AttemptRecord {
+export function attemptRecord(run: FsRun, held: Held, ending: Ending): AttemptRecord {
   return {
     attempt: held.attempt,
     worker: held.worker,
@@ -327,10 +302,13 @@ export function afterMove(run: FsRun, id: string, to: TaskState, now = performan
   }
 }
 
-/** Lane lines about the task's earlier attempts must not fit any more: see stampOf. */
+/**
+ * Lane lines about the task's earlier attempts must not fit any more: see stampOf. A task may come
+ * back twice within a millisecond, so the time is a finer one.
+ */
 function outdateLines(path: string): void {
   try {
-    const now = new Date();
+    const now = (Date.now() + (performance.now() % 1)) / 1000;
     utimesSync(path, now, now);
   } catch (error) {
     if (errno(error) !== "ENOENT") throw error; // claimed already

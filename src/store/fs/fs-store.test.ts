@@ -27,6 +27,15 @@ describeStore("a run directory", async (): Promise<StoreHarness> => {
       advance: (ms) => host.advance(ms),
       jumpWall: (ms) => host.jumpWall(ms),
     },
+    trees: {
+      start: () => host.tree(),
+      isAlive: (pid) => host.isAlive(pid),
+      makeStubborn: (pid) => void host.stubborn.add(pid),
+      die: (pid) => host.endProcess(pid),
+      onEnd: (act) => {
+        host.onEnd = ({ pid }) => act(pid);
+      },
+    },
     async cleanup() {
       for (const store of processes.keys()) await store.close();
       rmSync(folder, { recursive: true, force: true });

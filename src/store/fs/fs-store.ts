@@ -1,7 +1,9 @@
+import { existsSync } from "node:fs";
 import type { AttemptRecord } from "../../model/attempt.ts";
 import { VivError } from "../../model/errors.ts";
 import type { LedgerLine } from "../../model/ledger.ts";
 import { assertName } from "../../model/names.ts";
+import type { Proof } from "../../model/proof.ts";
 import type { TaskSpec } from "../../model/spec.ts";
 import type { CheckpointUpdate, RunStatus } from "../../model/status.ts";
 import type { Task } from "../../model/task.ts";
@@ -10,10 +12,14 @@ import { translate } from "./atomic.ts";
 import { claimTasks } from "./claim.ts";
 import { approveTask, cancelTask, type Decision, rejectTask, retryTask } from "./decide.ts";
 import { examineRun } from "./doctor.ts";
-import { completeTask, failTask, releaseTask } from "./finish.ts";
+import { failTask } from "./fail.ts";
+import { completeTask, releaseTask } from "./finish.ts";
 import { writeHeartbeat } from "./heartbeat.ts";
+import { fileOf } from "./layout.ts";
 import { readLog } from "./log.ts";
+import { forgetProcess, noteProcess } from "./processes.ts";
 import { project, projectAtClose } from "./project.ts";
+import { readProof } from "./proof.ts";
 import {
   attemptsOf,
   countTasks,
@@ -74,8 +80,8 @@ export class FsStore implements S.Store {
     return this.#do(() => claimTasks(this.#run, request));
   }
 
-  async complete(ref: S.ClaimRef, options: { note?: string } = {}): Promise<S.Ended> {
-    return this.#do(() => completeTask(this.#run, ref, options.note));
+  async complete(ref: S.ClaimRef, options: S.CompletionOptions = {}): Promise<S.Ended> {
+    return this.#do(() => completeTask(this.#run, ref, options));
   }
 
   async fail(ref: S.ClaimRef, report: S.FailureReport = {}): Promise<S.Ended> {
@@ -100,6 +106,14 @@ export class FsStore implements S.Store {
 
   async reject(id: string, decision: Decision = {}): Promise<S.Ended> {
     return this.#do(() => rejectTask(this.#run, id, decision));
+  }
+
+  async noteProcess(ref: S.ClaimRef & { token: string }, process: S.ClaimProcess): Promise<void> {
+    this.#do(() => noteProcess(this.#run, ref, process));
+  }
+
+  async forgetProcess(id: string, token: string): Promise<void> {
+    this.#do(() => forgetProcess(this.#run, id, token));
   }
 
   async heartbeat(worker: string, options: { note?: string } = {}): Promise<void> {
@@ -150,11 +164,15 @@ export class FsStore implements S.Store {
     return readLog(this.#run, id, options);
   }
 
+  async proof(id: string): Promise<Proof | null> {
+    return this.#do(() => readProof(this.#run, id));
+  }
+
   async attemptsOf(id: string): Promise<AttemptRecord[]> {
     return this.#do(() => attemptsOf(this.#run, id));
   }
 
-  waitForWork(options: { timeoutMs: number; signal?: AbortSignal; types?: readonly string[] }) {
+  waitForWork(options: S.WaitOptions): Promise<boolean> {
     return waitForWork(this.#run, options);
   }
 
@@ -190,7 +208,8 @@ export class FsStore implements S.Store {
       for (const registration of this.#registrations) await registration.release();
       this.#do(() => {
         projectAtClose(this.#run);
-        for (const reader of this.#run.memo.readers.values()) reader.saveCursors();
+        const isPending = (id: string) => existsSync(fileOf(this.#run.paths.state.pending, id));
+        for (const reader of this.#run.memo.readers.values()) reader.saveCursors(isPending);
         this.#run.ledger.flush();
       });
     } finally {

@@ -32,6 +32,9 @@ interface ModelTask {
   attempts: number;
   failures: number;
   abandonedInARow: number;
+  /** Failures of one kind in a row, and who has choked on it since a person last sent it round. */
+  sameInARow: number;
+  choked: Set<string>;
   worker?: string;
   token?: string;
 }
@@ -40,6 +43,8 @@ interface Model {
   now: number;
   tasks: Map<string, ModelTask>;
   beats: Map<string, number>;
+  /** What the histories were good for: chokes that sent a task to another worker, or nowhere. */
+  seen: { handedOver: number; failed: number; givenUp: number };
   /** Every claim there ever was: most of them are stale when they are tried again. */
   claims: { id: string; worker: string; token: string }[];
 }
@@ -86,6 +91,13 @@ function becomeDone(model: Model, id: string, task: ModelTask): void {
       other.state = "pending";
     }
   }
+}
+
+/** Who else could take a task that this worker has choked on? */
+function isAnybodyLeft(model: Model, task: ModelTask): boolean {
+  return [...model.beats].some(
+    ([name, beat]) => model.now - beat < STALE_MS && !task.choked.has(name),
+  );
 }
 
 function unclaim(task: ModelTask): void {
@@ -186,6 +198,8 @@ class Enqueue extends Step {
         attempts: 0,
         failures: 0,
         abandonedInARow: 0,
+        sameInARow: 0,
+        choked: new Set(),
       };
       if (isReady(model, task)) task.state = "pending";
       model.tasks.set(id, task);
@@ -210,16 +224,18 @@ class Claim extends Step {
     const store = await real.store(this.worker);
     promoteAll(model);
     const claims = await store.claim({ worker: this.worker, max: this.max });
-    const pending = [...model.tasks.values()].filter(({ state }) => state === "pending");
-    expect(claims).toHaveLength(Math.min(this.max, pending.length));
+    this.giveUp(model, real);
+    const pending = () =>
+      [...model.tasks.values()].filter(
+        ({ state, choked }) => state === "pending" && !choked.has(this.worker),
+      );
+    expect(claims).toHaveLength(Math.min(this.max, pending().length));
     for (const { task, token, attempt } of claims) {
       const id = task.task_id;
       const claimed = model.tasks.get(id);
       if (claimed?.state !== "pending") throw new Error(`${id} was claimed, but not pending`);
-      const best = [...model.tasks.values()]
-        .filter(({ state }) => state === "pending")
-        .map(({ priority }) => RANK[priority]);
-      expect(RANK[claimed.priority]).toBe(Math.min(...best));
+      expect(claimed.choked).not.toContain(this.worker);
+      expect(RANK[claimed.priority]).toBe(Math.min(...pending().map((one) => RANK[one.priority])));
       expect(attempt).toBe(++claimed.attempts);
       Object.assign(claimed, { state: "claimed", worker: this.worker, token });
       model.claims.push({ id, worker: this.worker, token });
@@ -227,10 +243,21 @@ class Claim extends Step {
     if (claims.length > 0) model.beats.set(this.worker, model.now);
   }
 
+  /** What nobody else is left to try fails when its worker meets it, which need not be now. */
+  giveUp(model: Model, real: Real): void {
+    const lie = places(real.path);
+    for (const [one, task] of model.tasks) {
+      if (task.state !== "pending" || !task.choked.has(this.worker)) continue;
+      if (isAnybodyLeft(model, task) || lie.get(one)?.[0]?.state !== "failed") continue;
+      task.state = "failed";
+      model.seen.givenUp++;
+    }
+  }
+
   toString = () => `${this.worker}.claim(${this.max})`;
 }
 
-type Ending = "complete" | "fail" | "timed_out" | "rate_limited" | "final" | "release";
+type Ending = "complete" | "fail" | "same" | "timed_out" | "rate_limited" | "final" | "release";
 
 class Finish extends Step {
   readonly by: string;
@@ -274,9 +301,18 @@ class Finish extends Step {
       else becomeDone(model, ref.id, task);
     } else if (this.ending === "release") task.state = "pending";
     else {
-      if (this.ending !== "rate_limited") task.failures++;
+      if (this.ending !== "rate_limited") {
+        task.failures++;
+        task.sameInARow = this.ending === "same" ? task.sameInARow + 1 : 0;
+      }
       const over = this.ending !== "rate_limited" && task.failures >= task.maxAttempts;
       task.state = over || this.ending === "final" ? "failed" : "waiting";
+      if (task.state === "waiting" && task.sameInARow === 3 && this.ending === "same") {
+        task.choked.add(ref.worker);
+        task.sameInARow = 0;
+        task.state = isAnybodyLeft(model, task) ? "pending" : "failed";
+        model.seen[task.state === "pending" ? "handedOver" : "failed"]++;
+      }
       if (task.state === "waiting") task.rests = Date.parse(result.retryAt ?? "");
     }
     expect(result.to).toBe(task.state);
@@ -292,6 +328,8 @@ class Finish extends Step {
         return store.fail(ref, { final: true });
       case "fail":
         return store.fail(ref);
+      case "same":
+        return store.fail(ref, { fingerprint: "f" });
       default:
         return store.fail(ref, { outcome: this.ending });
     }
@@ -336,6 +374,8 @@ class Decide extends Step {
       else if (this.decision === "cancel") task.state = "failed";
       else {
         task.failures = 0;
+        task.sameInARow = 0;
+        task.choked.clear();
         task.rests = 0;
         task.state = this.decision === "reject" || isReady(model, task) ? "pending" : "waiting";
       }
@@ -343,6 +383,42 @@ class Decide extends Step {
   }
 
   toString = () => `${this.by}.${this.decision}(${this.id})`;
+}
+
+/** One worker fails in the same way, whatever it gets, until it has choked on something. */
+class Choke extends Step {
+  readonly worker: string;
+  readonly times: number;
+
+  constructor(worker: string, times: number) {
+    super();
+    this.worker = worker;
+    this.times = times;
+  }
+
+  async act(model: Model, real: Real): Promise<void> {
+    for (let n = 0; n < this.times; n++) {
+      await new Advance(20_000).act(model, real);
+      await new Claim(this.worker, 2).act(model, real);
+      for (const [at, { id: one, worker: by, token }] of model.claims.entries()) {
+        const isHeld = by === this.worker && model.tasks.get(one)?.token === token;
+        if (isHeld) await new FinishOne(this.worker, at).act(model, real);
+      }
+    }
+  }
+
+  toString = () => `${this.worker}.choke(${this.times})`;
+}
+
+/** Fails that very claim. */
+class FinishOne extends Finish {
+  constructor(by: string, which: number) {
+    super(by, which, "same");
+  }
+
+  override pick(model: Model): Model["claims"][0] {
+    return model.claims[this.which] as Model["claims"][0];
+  }
 }
 
 class Reap extends Step {
@@ -427,10 +503,19 @@ const newTask = fc.record({
   deps: fc.uniqueArray(id, { maxLength: 2 }),
   priority: fc.constantFrom("high" as const, "normal" as const, "low" as const),
   review: fc.boolean(),
-  maxAttempts: fc.integer({ min: 1, max: 3 }),
+  maxAttempts: fc.constantFrom(1, 2, 3, 20),
   delay: fc.constantFrom(0, 0, 0, 60_000, 600_000),
 });
-const endings = ["complete", "complete", "fail", "timed_out", "rate_limited", "final", "release"];
+const endings = [
+  "complete",
+  "complete",
+  "fail",
+  "same",
+  "timed_out",
+  "rate_limited",
+  "final",
+  "release",
+];
 const which = fc.nat(1000);
 const steps = [
   fc.tuple(worker, newTask).map(([w, t]) => new Enqueue(w, t)),
@@ -446,6 +531,7 @@ const steps = [
   fc
     .tuple(worker, fc.constantFrom(...(Object.keys(FROM) as Decision[])), id)
     .map(([w, decision, one]) => new Decide(w, decision, one)),
+  fc.tuple(worker, fc.integer({ min: 1, max: 4 })).map(([w, times]) => new Choke(w, times)),
   worker.map((w) => new Reap(w)),
   fc
     .tuple(fc.constantFrom("sweep", "heartbeat", "die", "doctor", "close"), worker)
@@ -454,13 +540,14 @@ const steps = [
 ];
 
 test("random histories of three workers agree with a model of plain maps", async () => {
+  const seen = { handedOver: 0, failed: 0, givenUp: 0 };
   await fc.assert(
     fc.asyncProperty(fc.commands(steps, { maxCommands: 60, size: "max" }), async (commands) => {
       const folder = await mkdtemp(join(tmpdir(), "viv-model-"));
       const real = new Real(join(folder, "run"));
       try {
         const now = real.host.clock.now();
-        const model: Model = { now, tasks: new Map(), beats: new Map(), claims: [] };
+        const model: Model = { now, tasks: new Map(), beats: new Map(), claims: [], seen };
         await real.store("w0");
         await fc.asyncModelRun(() => ({ model, real }), commands);
         await settle(model, real);
@@ -469,8 +556,10 @@ test("random histories of three workers agree with a model of plain maps", async
         rmSync(folder, { recursive: true, force: true });
       }
     }),
-    { numRuns: 100 },
+    { numRuns: 6000 },
   );
+  console.log("SEEN", JSON.stringify(seen));
+  expect(Math.min(seen.handedOver, seen.failed), JSON.stringify(seen)).toBeGreaterThan(0);
 });
 
 /** At the end: nothing counts twice, and the doctor has nothing to say. */

@@ -1,11 +1,13 @@
+import type { Clock } from "../../model/clock.ts";
 import { PRIORITIES, type Priority } from "../../model/task.ts";
 import { errno, overwrite, readRegular } from "./atomic.ts";
 import { type Cursor, Lane, linesOf } from "./lane.ts";
 import { encodeType, entryOfLine, type LaneEntry, lanePath } from "./lanes.ts";
 
 export interface Candidate extends LaneEntry {
-  /** To be told when the rename found the task gone. */
-  lane: { missed(): void };
+  line: string;
+  /** To be told when the rename found the task gone, or when the task is not for this worker. */
+  lane: Pick<Lane, "missed" | "leave">;
 }
 
 /** Reads all lanes for one set of types, highest priority first. */
@@ -38,11 +40,17 @@ export class LaneReader {
   }
 
   /** The next candidate, or null when the lanes are read to their ends. */
-  next(isThere: (id: string) => boolean, force: boolean): Candidate | null {
+  next(
+    isThere: (id: string) => boolean,
+    force: boolean,
+    worker: string,
+    clock: Clock,
+  ): Candidate | null {
     for (const lane of this.#lanes) {
-      const line = lane.next(isThere, force);
+      const line = lane.next(isThere, force, worker, clock);
       if (line !== null) {
         const candidate = entryOfLine(line) as Candidate;
+        candidate.line = line;
         candidate.lane = lane;
         return candidate;
       }
@@ -50,14 +58,14 @@ export class LaneReader {
     return null;
   }
 
-  /** Ids on the lanes that this reader has not tried yet, of whatever type. */
+  /** Ids on the lanes that this reader has not tried yet, or left to others; of whatever type. */
   *ahead(): Generator<string> {
     for (const lane of this.#lanes) yield* lane.ahead();
   }
 
   /** Is there a candidate that is still there? Passes over those that are not. */
-  peek(isThere: (id: string) => boolean): boolean {
-    return this.#lanes.some((lane) => lane.peek(isThere));
+  peek(isThere: (id: string) => boolean, worker?: string): boolean {
+    return this.#lanes.some((lane) => lane.peek(isThere, worker));
   }
 
   /** The lines of tasks that are not for this reader: it need not open their files. */
@@ -67,10 +75,10 @@ export class LaneReader {
   }
 
   /** Lets the next process start where this one stopped. Losing it costs time, nothing else. */
-  saveCursors(): void {
+  saveCursors(isThere: (id: string) => boolean): void {
     PRIORITIES.forEach((priority, i) => {
       const lane = this.#lanes[i];
-      const cursor = lane?.cursorToSave();
+      const cursor = lane?.cursorToSave(isThere);
       if (cursor) {
         try {
           overwrite(this.#cursorFile(priority), `${cursor.offset} ${cursor.name}`);

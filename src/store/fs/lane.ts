@@ -1,6 +1,8 @@
 import { closeSync, existsSync, openSync, readSync } from "node:fs";
+import type { Clock } from "../../model/clock.ts";
 import { completeLines, errno } from "./atomic.ts";
 import { idOfLine, typeOfLine } from "./lanes.ts";
+import { LeftLines } from "./left-lines.ts";
 import { Shares } from "./shares.ts";
 
 const WINDOW = 64;
@@ -39,6 +41,7 @@ export class Lane {
   #taken = 0;
   #filledAt = 0;
   #shares: Shares | null = null;
+  readonly #left = new LeftLines();
   readonly #sharesPath: string;
   /** What every line of the only wanted type contains. */
   readonly #mark: string | null;
@@ -62,8 +65,9 @@ export class Lane {
   }
 
   /** Everything before it is taken (or of a type this reader does not want). Null: not moved. */
-  cursorToSave(): Cursor | null {
-    const cursor = { name: this.#name, offset: this.#cursor };
+  cursorToSave(isThere: (id: string) => boolean): Cursor | null {
+    const offset = Math.min(this.#cursor, this.#left.firstStart(isThere));
+    const cursor = { name: this.#name, offset };
     const isSame = cursor.name === this.#start.name && cursor.offset === this.#start.offset;
     return this.#fd < 0 || isSame ? null : cursor;
   }
@@ -78,7 +82,16 @@ export class Lane {
     return this.#ends[this.#index - 1] ?? this.#windowStart;
   }
 
-  next(isThere: (id: string) => boolean, force: boolean): string | null {
+  next(
+    isThere: (id: string) => boolean,
+    force: boolean,
+    worker: string,
+    clock: Clock,
+  ): string | null {
+    if (!this.#left.isEmpty) {
+      const left = this.#left.next(worker, clock);
+      if (left !== null) return left;
+    }
     for (;;) {
       while (this.#index < this.#lines.length) {
         const line = this.#lines[this.#index++] as string;
@@ -93,7 +106,8 @@ export class Lane {
     }
   }
 
-  peek(isThere: (id: string) => boolean): boolean {
+  peek(isThere: (id: string) => boolean, worker: string | undefined): boolean {
+    if (worker !== undefined && this.#left.hasFor(worker, isThere)) return true;
     for (;;) {
       for (; this.#index < this.#lines.length; this.#index++) {
         if (isThere(idOfLine(this.#lines[this.#index] as string))) return true;
@@ -102,8 +116,15 @@ export class Lane {
     }
   }
 
+  /** The line that was given out last is for others, not for this worker. */
+  leave(line: string, worker: string, now: number): void {
+    const before = this.#rotated ? undefined : this.#ends[this.#index - 2];
+    this.#left.put(line, before ?? this.#windowStart, worker, now);
+  }
+
   /** The first miss says that we are not alone; one after a look, that somebody is right here. */
-  missed(): void {
+  missed(line: string): void {
+    if (this.#left.isOut(line)) return; // that somebody took it was the wish
     this.#taken++;
     if (this.#company) this.#rotate();
     this.#company = true;
@@ -145,6 +166,9 @@ export class Lane {
     const now = performance.now();
     const brisk = now - this.#filledAt < BRISK_MS * this.#lines.length;
     this.#filledAt = now;
+    // Who announces the next piece is through with the one before. Not while a line of it is left
+    // to others: as nothing follows, they take that piece for overdue and look at it themselves.
+    if (!this.#left.isEmpty) return null;
     if (this.#taken > 0 && brisk) this.#shares ??= new Shares(this.#sharesPath, this.#name);
     const shares = this.#shares;
     if (shares === null || !brisk) return null;
@@ -267,6 +291,7 @@ export class Lane {
 
   *ahead(): Generator<string> {
     this.#open(true);
+    yield* this.#left.ids();
     yield* this.#lines.slice(this.#index).map(idOfLine);
     for (const piece of this.#shares?.passed ?? []) {
       for (const { id } of linesOf(this.#path, piece.from, piece.to)) yield id;

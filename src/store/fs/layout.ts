@@ -30,6 +30,8 @@ export interface Paths {
   readonly attempts: string;
   /** `<worker>.json`: the process behind a long-lived worker. */
   readonly workers: string;
+  /** `<task>.json`: the process tree that works on a claim. */
+  readonly processes: string;
   /** How far the ledger has been carried over into status.json. */
   readonly projection: string;
 }
@@ -57,6 +59,7 @@ export function pathsOf(root: string): Paths {
     due: join(viv, "due"),
     attempts: join(viv, "attempts"),
     workers: join(viv, "workers"),
+    processes: join(viv, "processes"),
     projection: join(viv, "projection.json"),
   };
 }
@@ -78,6 +81,7 @@ export function foldersOf(paths: Paths): string[] {
     paths.due,
     paths.attempts,
     paths.workers,
+    paths.processes,
   ];
 }
 

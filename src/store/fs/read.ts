@@ -21,6 +21,7 @@ import { readHeartbeat } from "./heartbeat.ts";
 import { fileOf, idOf } from "./layout.ts";
 import { readLedger } from "./ledger.ts";
 import { isMet, locate } from "./locate.ts";
+import { isClaimed, readNote } from "./processes.ts";
 import { vitalSigns } from "./reap.ts";
 import { readWorkerFile } from "./register.ts";
 import type { FsRun } from "./run.ts";
@@ -43,8 +44,16 @@ export function showTask(run: FsRun, rawId: string): TaskView | null {
     history: history.length > 0 ? history : attemptsFromLedger(run, id, task),
     ...(place.worker ? { worker: place.worker } : {}),
     ...(place.worker && stats ? { token: tokenOf(stats) } : {}),
+    ...(place.worker ? processOf(run, id) : {}),
     ...(reason ? { reason } : {}),
   };
+}
+
+function processOf(run: FsRun, id: string): Pick<TaskView, "process"> {
+  const note = readNote(run, id);
+  if (note === null || !isClaimed(run, id, note)) return {};
+  const { pid, host } = note;
+  return { process: { pid, host, vitality: run.machine.vitality(note) } };
 }
 
 function readTaskAt(path: string, id: string): { task: Task | null; reason?: string } {

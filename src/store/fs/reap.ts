@@ -10,12 +10,12 @@ import { type ClaimFile, claimsOf, takeBack } from "./take-back.ts";
 export const DEFAULT_STALE_AFTER_SECONDS = 300;
 
 /**
- * Takes back the claims of workers that are gone. An attempt whose end was recorded but not made
+ * Takes back the claims of workers that are gone, when the processes they left are gone too. An attempt whose end was recorded but not made
  * (a crash between the two) is finished instead: the work is not run again.
  */
 export function reapClaims(run: FsRun, options: ReapOptions): ReapReport {
   const staleAfterMs = (options.staleAfterSeconds ?? DEFAULT_STALE_AFTER_SECONDS) * 1000;
-  const report: ReapReport = { reaped: [], live: [], skipped: [] };
+  const report: ReapReport = { reaped: [], live: [], skipped: [], stuck: [] };
   try {
     for (const worker of namesIn(run.paths.state.claimed).sort()) {
       if (!isListedName(worker)) continue;
@@ -35,7 +35,9 @@ export function reapClaims(run: FsRun, options: ReapOptions): ReapReport {
       }
       const age = signs.heartbeatAge === null ? -1 : Math.max(0, signs.heartbeatAge / 1000);
       takeBack(run, worker, claims, verdict.reason, age, report);
-      if (signs.process === "gone" && !options.heartbeatOnly) buryWorker(run, worker);
+      // While a claim of it is stuck, that its process is gone must stay known.
+      const isStuck = report.stuck.some((one) => one.worker === worker);
+      if (signs.process === "gone" && !options.heartbeatOnly && !isStuck) buryWorker(run, worker);
     }
   } catch (error) {
     throw translate(error, "reaping");

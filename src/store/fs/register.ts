@@ -3,11 +3,12 @@ import type { ProcessIdentity } from "../../model/clock.ts";
 import { VivError } from "../../model/errors.ts";
 import { canonicalJson } from "../../model/json.ts";
 import { assertName } from "../../model/names.ts";
-import type { Registration } from "../store.ts";
+import type { ReapReport, Registration } from "../store.ts";
 import { errno, readRegular, replaceFile, translate, unlinkIfThere } from "./atomic.ts";
 import { readHeartbeat, writeHeartbeat } from "./heartbeat.ts";
 import { HEARTBEAT } from "./layout.ts";
 import { withLock } from "./lock.ts";
+import { wouldNotDie } from "./processes.ts";
 import { type FsRun, nowIso, record, temporaryPath } from "./run.ts";
 import { claimsOf, takeBack } from "./take-back.ts";
 
@@ -138,8 +139,10 @@ function takeOver(run: FsRun, worker: string, predecessor: WorkerFile | null): v
       { worker },
     );
   }
-  const report = { reaped: [], live: [], skipped: [] };
+  const report: ReapReport = { reaped: [], live: [], skipped: [], stuck: [] };
   takeBack(run, worker, claims, predecessor ? "gone" : "stale", age / 1000, report);
+  const [stuck] = report.stuck;
+  if (stuck) throw wouldNotDie(stuck.id, stuck.pids, `the ${worker} before, at`);
 }
 
 function unregister(run: FsRun, worker: string): void {

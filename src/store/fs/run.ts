@@ -36,6 +36,9 @@ export interface Memo {
   pendingSeen: Map<LaneReader, number>;
   metAt: number;
   metCost: number;
+  /** Change time of review/ when its tasks were counted, and how many those were. */
+  reviewSeenAt: number;
+  inReview: number;
   completedSeen: { key: string; ids: Set<string> } | null;
   /** When the oldest completion that is not carried over yet was made. */
   projectionDueSince: number;
@@ -68,6 +71,8 @@ export function newMemo(): Memo {
     pendingSeen: new Map(),
     metAt: NEVER,
     metCost: NEVER,
+    reviewSeenAt: NEVER,
+    inReview: 0,
     completedSeen: null,
     projectionDueSince: NEVER,
     projectCost: NEVER,

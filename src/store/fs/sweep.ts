@@ -7,17 +7,20 @@ import { notProjectedYet, project } from "./project.ts";
 import { promoteDue, promoteMet } from "./promote.ts";
 import { finishPublish } from "./publish.ts";
 import type { FsRun } from "./run.ts";
+import { sweepNotes } from "./stale-notes.ts";
 
 /** A temporary file of this age belongs to nobody who is still writing it. */
 export const STALE_TEMPORARY_MS = 10_000;
 
 /**
  * Puts right what no notification told us: dependencies that a foreign worker finished, times that
- * came while nobody looked, publications that a crash cut short, foreign tasks.
+ * came while nobody looked, publications that a crash cut short, foreign tasks, processes that
+ * nobody else will end.
  */
 export function sweepRun(run: FsRun): SweepReport {
   try {
     const recovered = finishPublications(run);
+    sweepNotes(run);
     const promoted = promoteDue(run, true) + promoteMet(run);
     const adopted = adopt(run, readerFor(run, null));
     if (existsSync(run.paths.status) && notProjectedYet(run).length > 0) project(run);

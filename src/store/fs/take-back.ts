@@ -8,6 +8,7 @@ import { attemptNumber, readHistory } from "./attempts.ts";
 import { applyEnding, type Ending, end, type Held } from "./finish.ts";
 import { fileOf, idOf } from "./layout.ts";
 import { readLedger } from "./ledger.ts";
+import { endTreeOf, forgetTreeOf } from "./processes.ts";
 import type { FsRun } from "./run.ts";
 
 /** A worker's claims, and what becomes of them when it is gone. */
@@ -44,16 +45,22 @@ export function takeBack(
   const endings = recordedEndings(run, claims);
   for (const claim of claims) {
     const recorded = endings.get(`${claim.id} ${claim.token}`);
-    const history = readHistory(run, claim.id);
-    const held: Held = {
-      ...claim,
-      worker,
-      attempt: attemptNumber(history),
-      seenAt: performance.now(),
-    };
     // Others reap too: what lies there may be the claim of a successor by now.
-    const stats = statIfThere(claim.path);
-    if (!stats || tokenOf(stats) !== claim.token) continue;
+    if (!isCurrent(claim)) continue;
+    if (!recorded && statIfThere(fileOf(run.paths.state.pending, claim.id))) {
+      report.skipped.push({ worker, id: claim.id });
+      continue;
+    }
+    // First the tree, then the task: once it is moved, somebody may begin it anew.
+    const pids = endTreeOf(run, { ...claim, worker });
+    if (pids.length > 0) {
+      report.stuck.push({ worker, id: claim.id, pids });
+      continue;
+    }
+    const seenAt = performance.now();
+    if (!isCurrent(claim)) continue;
+    const history = readHistory(run, claim.id);
+    const held: Held = { ...claim, worker, attempt: attemptNumber(history), seenAt };
     try {
       if (recorded) {
         applyEnding(run, held, recorded);
@@ -64,26 +71,22 @@ export function takeBack(
           to: recorded.to,
           reason: "finished",
         });
-        continue;
+      } else {
+        const { to } = afterAbandonment(history);
+        end(run, held, { outcome: "abandoned", to, note: noteFor(worker, reason, to) });
+        report.reaped.push({ worker, id: claim.id, ageSeconds, to, reason });
       }
-      if (statIfThere(fileOf(run.paths.state.pending, claim.id))) {
-        report.skipped.push({ worker, id: claim.id });
-        continue;
-      }
-      const { to } = afterAbandonment(history);
-      end(run, held, { outcome: "abandoned", to, note: noteFor(worker, reason, to) });
-      report.reaped.push({
-        worker,
-        id: claim.id,
-        ageSeconds,
-        to,
-        reason,
-      });
+      forgetTreeOf(run, claim.id, claim.token);
     } catch (error) {
       // The worker came back and finished it between our look and our rename: its result counts.
       if (!isVivError(error, "CLAIM_LOST")) throw error;
     }
   }
+}
+
+function isCurrent(claim: ClaimFile): boolean {
+  const stats = statIfThere(claim.path);
+  return stats !== undefined && tokenOf(stats) === claim.token;
 }
 
 function noteFor(worker: string, reason: "gone" | "stale", to: string): string {

@@ -1,5 +1,6 @@
 import { existsSync, type FSWatcher, watch as watchFolder } from "node:fs";
 import { isName } from "../../model/names.ts";
+import type { WaitOptions } from "../store.ts";
 import { adopt } from "./adopt.ts";
 import { statIfThere } from "./atomic.ts";
 import { readerFor } from "./claim.ts";
@@ -8,6 +9,7 @@ import type { LaneReader } from "./lane-reader.ts";
 import { fileOf, idOf } from "./layout.ts";
 import { projectBeforeIdling } from "./project.ts";
 import { promoteDependents, promoteDue, promoteMet } from "./promote.ts";
+import { assertReviewLimit, isReviewFull } from "./review-limit.ts";
 import type { FsRun } from "./run.ts";
 
 const LOOK_AT_TIMES_MS = 1_000;
@@ -15,13 +17,11 @@ const LOOK_AT_TIMES_MS = 1_000;
 /**
  * Sleeping until there may be work. Woken by: a line on a lane (our enqueue), a name in pending/
  * (a foreign one), a name in done/ that somebody waits for (a foreign worker finished it), a new
- * status.json (swarm-lib says what is completed), the next due time, or at last the time-out, at
- * which the caller looks for itself.
+ * status.json (swarm-lib says what is completed), a name that leaves review/ (if that is limited),
+ * the next due time, or at last the time-out, at which the caller looks for itself.
  */
-export async function waitForWork(
-  run: FsRun,
-  options: { timeoutMs: number; signal?: AbortSignal; types?: readonly string[] },
-): Promise<boolean> {
+export async function waitForWork(run: FsRun, options: WaitOptions): Promise<boolean> {
+  assertReviewLimit(options.reviewLimit);
   const types = options.types && options.types.length > 0 ? options.types : null;
   const reader = readerFor(run, types);
   projectBeforeIdling(run);
@@ -34,7 +34,7 @@ export async function waitForWork(
     return await new Promise<boolean>((resolve, reject) => {
       const check = () => {
         try {
-          const found = hasWork(run, reader);
+          const found = hasWork(run, reader, options);
           if (found === true) resolve(true);
           // Too soon to list pending/ again: once more when that is affordable.
           if (typeof found === "number") later ??= setTimeout(recheck, found);
@@ -58,6 +58,7 @@ export async function waitForWork(
           reject(error);
         }
       });
+      if (options.reviewLimit !== undefined) watch(watchers, run.paths.state.review, check);
       watch(watchers, run.paths.root, (name) => {
         if (name !== "status.json") return;
         try {
@@ -74,7 +75,7 @@ export async function waitForWork(
           try {
             promoteDue(run, true);
             promoteMet(run);
-            resolve(hasWork(run, reader) === true);
+            resolve(hasWork(run, reader, options) === true);
           } catch (error) {
             reject(error);
           }
@@ -119,8 +120,10 @@ function watch(list: FSWatcher[], folder: string, onEvent: (name: string | null)
 }
 
 /** True, false, or in how many milliseconds it is worth looking again. */
-function hasWork(run: FsRun, reader: LaneReader): boolean | number {
-  if (reader.peek((id) => existsSync(fileOf(run.paths.state.pending, id)))) return true;
+function hasWork(run: FsRun, reader: LaneReader, options: WaitOptions): boolean | number {
+  if (isReviewFull(run, options.reviewLimit)) return false;
+  const isThere = (id: string) => existsSync(fileOf(run.paths.state.pending, id));
+  if (reader.peek(isThere, options.worker)) return true;
   // In a crowded pending/ (other workers' types) a look costs more than a notification is worth.
   const restsFor = run.memo.adoptedAt + 20 * run.memo.adoptCost - performance.now();
   if (restsFor > 0) return Math.ceil(restsFor);

@@ -61,7 +61,7 @@ export function checkTemporaries({ run, checked, find }: Examination): void {
 
 /** An empty leftover and a draft of what is derived say nothing; the rest may be of use. */
 function setAside(run: Examination["run"], path: string): boolean {
-  const isDraft = /\/(status|projection|worker-[^/]*)~[^/]*$/.test(path);
+  const isDraft = /\/(status|projection|(worker|process)-[^/]*)~[^/]*$/.test(path);
   if (isDraft || statSync(path).size === 0) return unlinkIfThere(path);
   return quarantine(run, path, "a temporary file that was never published");
 }

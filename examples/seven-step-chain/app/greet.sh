@@ -1,0 +1,3 @@
+#!/bin/sh
+# greet.sh
+echo "Hello!"

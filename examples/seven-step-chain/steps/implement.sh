@@ -1,0 +1,21 @@
+#!/bin/sh
+# The work, in a git worktree of its own (the current folder). An agent would be called here, with
+# the plan as its prompt; this one knows the answer.
+set -eu
+. "$(dirname "$0")/hand-on.sh"
+
+cat >greet.sh <<'END'
+#!/bin/sh
+# greet.sh [NAME]
+echo "Hello, ${1:-world}!"
+END
+
+{
+  echo "# Implementation"
+  echo
+  sed -n 's/^For: /For: /p' "$(artifact_of plan)"
+  echo
+  git diff | sed 's/^/    /'
+} >"$VIV_ARTIFACT_PATH"
+
+hand_on review "greet.sh greets by name; viv commits it on branch viv/$VIV_TASK_ID when the test passes"

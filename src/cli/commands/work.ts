@@ -1,0 +1,139 @@
+import { formatTook } from "../../model/duration.ts";
+import { isVivError, VivError } from "../../model/errors.ts";
+import { complaint } from "../../model/issue.ts";
+import type { WorkerEvent } from "../../ops/store-types.ts";
+import { type WorkInput, work, workerFor } from "../../ops/work.ts";
+import type { Command } from "../command.ts";
+import { plain, type Term, termFor } from "../term.ts";
+import { WorkProgress } from "../work-progress.ts";
+
+export const command: Command = {
+  op: work,
+  runFrom: (input, run) => run ?? (input.run_dir as string | undefined),
+  examples: [
+    ["viv work --handler ./handle.sh", "one worker, this executable for every task"],
+    ["viv work --concurrency 4 --types audit,synth", "routes from viv.toml"],
+    ["viv work --handler ./handle.sh --drain", "until nothing is left to do"],
+    ["viv work --once --timeout 30m", "one task, at most half an hour"],
+  ],
+  stream: async (context, given, io, json, config) => {
+    const parsed = work.input.safeParse(given);
+    if (!parsed.success) {
+      const [issue] = parsed.error.issues;
+      const flag = `--${String(issue?.path[0] ?? "").replaceAll("_", "-")}`;
+      throw new VivError("USAGE", `${flag} ${issue ? complaint(issue) : "is not valid"}.`);
+    }
+    const input: WorkInput = parsed.data;
+    const term = termFor(io, io.stdout);
+    const progress = input.drain && !json ? new WorkProgress(io, context.store) : null;
+    const worker = workerFor(context, input, config, await context.host(), (event) => {
+      progress?.clear();
+      const line = json ? JSON.stringify(asJson(event)) : describe(event, term);
+      if (line !== null) io.stdout.write(`${line}\n`);
+      progress?.update();
+    });
+    io.hearUrgent();
+    io.signal.addEventListener("abort", () => worker.stop());
+    io.urgent.addEventListener("abort", () => worker.stopNow());
+    if (io.signal.aborted) worker.stop();
+    try {
+      const report = await worker.run();
+      progress?.clear();
+      if (json) io.stdout.write(`${JSON.stringify({ kind: "finished", ...report })}\n`);
+      else io.stdout.write(`${summary(report, term)}\n`);
+      return 0;
+    } finally {
+      progress?.clear();
+    }
+  },
+};
+
+function summary(report: { attempts: number; done: number; other: number }, term: Term): string {
+  const { attempts, done, other } = report;
+  if (attempts === 0) return term.color.dim("nothing was claimed");
+  const rest = other === 0 ? "" : `, ${other} ended otherwise`;
+  return `${term.color.green(`${done} done`)}${rest}`;
+}
+
+function describe(event: WorkerEvent, { color }: Term): string | null {
+  const time = color.dim(new Date().toISOString().slice(11, 19));
+  switch (event.kind) {
+    case "started": {
+      const what = event.types === null ? "any type" : event.types.join(", ");
+      return `${time} ${event.worker} waits for work (${what})`;
+    }
+    case "claimed": {
+      const { task, attempt } = event.claim;
+      const again = attempt > 1 ? color.yellow(` attempt ${attempt}`) : "";
+      return `${time} ${task.task_id} ${color.dim(`(${plain(task.task_type)})`)} begins${again}`;
+    }
+    case "ended":
+      return `${time} ${ending(event, color)}`;
+    case "stopping":
+      return event.running === 0
+        ? `${time} stopping`
+        : `${time} stopping when ${event.running} running ${event.running === 1 ? "task has" : "tasks have"} ended; once more to release now`;
+    case "trouble": {
+      const where = event.claim ? `${event.claim.task.task_id}: ` : "";
+      return `${time} ${color.red(where + plain(messageOf(event.error)))}`;
+    }
+  }
+}
+
+function ending(
+  { claim, end, durationMs }: Extract<WorkerEvent, { kind: "ended" }>,
+  color: Term["color"],
+): string {
+  const id = claim.task.task_id;
+  if (end.kind === "lost") return `${id} ${color.yellow("was taken away; its result is dropped")}`;
+  const { to, retryAt } = end.ended;
+  const took = color.dim(`after ${formatTook(durationMs)}`);
+  const note = end.note ? `: ${plain(end.note)}` : "";
+  if (end.outcome === "done") {
+    return `${id} ${color.green(to === "review" ? "proven, waits for review" : "done")} ${took}`;
+  }
+  const next = retryAt ? `, again at ${retryAt.slice(11, 19)}` : to === "failed" ? "" : `, ${to}`;
+  const paint = end.outcome === "released" || to !== "failed" ? color.yellow : color.red;
+  return `${id} ${paint(end.outcome)} ${took}${note}${color.dim(next)}`;
+}
+
+function asJson(event: WorkerEvent): Record<string, unknown> {
+  const at = new Date().toISOString();
+  switch (event.kind) {
+    case "claimed":
+    case "ended": {
+      const { claim } = event;
+      const base = {
+        kind: event.kind,
+        at,
+        id: claim.task.task_id,
+        type: claim.task.task_type,
+        attempt: claim.attempt,
+      };
+      if (event.kind === "claimed") return base;
+      const { end } = event;
+      const duration_ms = Math.round(event.durationMs);
+      if (end.kind === "lost") return { ...base, outcome: "lost", duration_ms };
+      const { to, retryAt } = end.ended;
+      return {
+        ...base,
+        outcome: end.outcome,
+        to,
+        duration_ms,
+        ...(end.note ? { note: end.note } : {}),
+        ...(retryAt ? { retry_at: retryAt } : {}),
+      };
+    }
+    case "trouble": {
+      const code = isVivError(event.error) ? event.error.code : "BUG";
+      const id = event.claim ? { id: event.claim.task.task_id } : {};
+      return { kind: event.kind, at, ...id, code, message: messageOf(event.error) };
+    }
+    default:
+      return { ...event, at };
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,192 @@
+import { execFileSync } from "node:child_process";
+import {
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { newFolder } from "../../test/support/folders.ts";
+import { cannotMount, mountTmpfs } from "../../test/support/mounts.ts";
+import { CappedLog } from "./capped-log.ts";
+
+const FULL = "\n[viv: the log is full; from here on only its end is kept]\n";
+const dropped = (bytes: number) => `\n[viv: ${bytes} bytes dropped]\n`;
+const newPath = () => join(newFolder(), "a.log");
+const read = (path: string) => readFileSync(path, "latin1");
+
+function writeAll(path: string, limit: number, chunks: readonly Buffer[]): CappedLog {
+  const log = new CappedLog(path, limit);
+  for (const chunk of chunks) log.write(chunk);
+  log.close();
+  return log;
+}
+
+test("what fits into the first half can be read at once", () => {
+  const path = newPath();
+  const log = new CappedLog(path, 20);
+  log.write(Buffer.from("12345"));
+  expect(read(path)).toBe("12345");
+  log.write(Buffer.from("67890"));
+  expect(read(path)).toBe("1234567890");
+  log.close();
+  expect(read(path)).toBe("1234567890");
+  expect(log.dropped).toBe(0);
+});
+
+test("then a line says that it is full, and the end comes with close", () => {
+  const path = newPath();
+  const log = new CappedLog(path, 20);
+  log.write(Buffer.from("1234567890abc"));
+  expect(read(path)).toBe(`1234567890${FULL}`);
+  log.write(Buffer.from("def"));
+  expect(read(path)).toBe(`1234567890${FULL}`);
+  log.close();
+  expect(read(path)).toBe(`1234567890${FULL}abcdef`);
+  expect(log.dropped).toBe(0);
+});
+
+test("whatever is written, head and tail are kept, half each", () => {
+  const path = newPath();
+  const chunk = fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes));
+  fc.assert(
+    fc.property(fc.array(chunk, { maxLength: 30 }), fc.nat({ max: 200 }), (chunks, limit) => {
+      const log = writeAll(path, limit, chunks);
+      const all = Buffer.concat(chunks).toString("latin1");
+      const half = Math.floor(limit / 2);
+      const rest = all.slice(half);
+      const end = rest.slice(Math.max(0, rest.length - (limit - half)));
+      const lost = rest.length - end.length;
+      const middle = rest === "" ? "" : FULL + (lost > 0 ? dropped(lost) : "");
+      expect(read(path)).toBe(all.slice(0, half) + middle + end);
+      expect(log.dropped).toBe(lost);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("the ring grows in steps and wraps at its limit", () => {
+  const path = newPath();
+  const bytes = (from: number, count: number) =>
+    Buffer.from(Array.from({ length: count }, (_, i) => (from + i) % 251));
+  const sizes = [5_000, 5_000, 3_000, 4_096, 1, 20_000, 33_333, 7, 9_999, 60_000, 12_345];
+  let from = 0;
+  const chunks = sizes.map((size) => bytes((from += size) - size, size));
+  const log = writeAll(path, 50_000, chunks);
+  const all = Buffer.concat(chunks).toString("latin1");
+  const lost = all.length - 50_000;
+  expect(read(path)).toBe(all.slice(0, 25_000) + FULL + dropped(lost) + all.slice(-25_000));
+  expect(log.dropped).toBe(lost);
+});
+
+test("the tail is the last that was written, up to 8 KiB, whatever became of the file", () => {
+  const log = new CappedLog(newPath(), 10);
+  expect(log.tail()).toBe("");
+  log.write(Buffer.from("first\n"));
+  expect(log.tail()).toBe("first\n");
+  log.write(Buffer.alloc(10_000, "x"));
+  log.write(Buffer.from("last\n"));
+  expect(log.tail()).toBe(`${"x".repeat(8 * 1024 - 5)}last\n`);
+  expect(log.tail(7)).toBe("xxlast\n");
+  log.close();
+  expect(log.tail(5)).toBe("last\n");
+});
+
+test("the tail begins with a whole character", () => {
+  const log = new CappedLog(newPath(), 1000);
+  log.write(Buffer.from("naïve €"));
+  expect(log.tail(3)).toBe("€");
+  expect(log.tail(2)).toBe("");
+  expect(log.tail(7)).toBe("ve €");
+  expect(log.tail(8)).toBe("ïve €");
+  log.write(Buffer.alloc(8 * 1024 - 2, "x"));
+  expect(log.tail()).toBe("x".repeat(8 * 1024 - 2));
+  log.close();
+});
+
+test("a log is begun anew, for its owner alone", () => {
+  const path = newPath();
+  writeAll(path, 100, [Buffer.from("a long first attempt")]);
+  writeAll(path, 100, [Buffer.from("second")]);
+  expect(read(path)).toBe("second");
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+});
+
+test("what the handler itself adds to the file is not overwritten", () => {
+  const path = newPath();
+  const log = new CappedLog(path, 100);
+  log.write(Buffer.from("one "));
+  writeFileSync(path, "two ", { flag: "a" });
+  log.write(Buffer.from("three"));
+  log.close();
+  expect(read(path)).toBe("one two three");
+});
+
+test("a link in its place is not followed", () => {
+  const folder = newFolder();
+  const [path, target] = [join(folder, "a.log"), join(folder, "target")];
+  writeFileSync(target, "precious");
+  symlinkSync(target, path);
+  expect(() => new CappedLog(path, 100)).toThrow(/ELOOP/);
+  expect(read(target)).toBe("precious");
+  expect(lstatSync(path).isSymbolicLink()).toBe(true);
+});
+
+test("a pipe in its place is neither waited for nor written to", () => {
+  const path = newPath();
+  execFileSync("mkfifo", [path]);
+  expect(() => new CappedLog(path, 100)).toThrow();
+});
+
+const openFiles = () => readdirSync("/proc/self/fd").length;
+
+test.skipIf(cannotMount)("a full disk is remembered and not thrown", () => {
+  const folder = newFolder();
+  mountTmpfs(folder, "size=64k");
+  const path = join(folder, "a.log");
+  const before = openFiles();
+  const log = new CappedLog(path, 400_000);
+  const chunk = Buffer.alloc(10_000, "x");
+  for (let i = 0; i < 100; i++) log.write(chunk);
+  expect(log.error?.message).toMatch(/ENOSPC/);
+  log.write(Buffer.from("and on"));
+  expect(log.tail(6)).toBe("and on");
+  log.close();
+  log.close();
+  expect(log.dropped).toBe(1_000_006 - statSync(path).size);
+  expect(openFiles()).toBe(before);
+});
+
+test.skipIf(cannotMount)("a disk that is full when the end is added is remembered, too", () => {
+  const folder = newFolder();
+  mountTmpfs(folder, "size=64k");
+  const path = join(folder, "a.log");
+  const log = writeAll(path, 80_000, [Buffer.alloc(100_000, "x")]);
+  expect(log.error?.message).toMatch(/ENOSPC/);
+  const notes = FULL.length + dropped(20_000).length;
+  expect(log.dropped).toBe(100_000 - (statSync(path).size - notes));
+});
+
+test.skipIf(cannotMount)("a disk without room for the file leaves the tail", () => {
+  const folder = newFolder();
+  mountTmpfs(folder, "nr_inodes=1");
+  const log = writeAll(join(folder, "a.log"), 100, [Buffer.from("said")]);
+  expect(log.error?.message).toMatch(/ENOSPC/);
+  expect(log.tail()).toBe("said");
+  expect(log.dropped).toBe(4);
+});
+
+test("memory is taken only by what does not fit into the first half", () => {
+  const before = process.memoryUsage().arrayBuffers;
+  const folder = newFolder();
+  const logs = Array.from({ length: 32 }, (_, i) => new CappedLog(join(folder, `${i}`), 10e6));
+  const line = Buffer.from("a line of a handler that says little\n");
+  for (const log of logs) log.write(line);
+  const taken = process.memoryUsage().arrayBuffers - before;
+  for (const log of logs) log.close();
+  expect(taken).toBeLessThan(1e6);
+});

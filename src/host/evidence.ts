@@ -1,0 +1,75 @@
+import {
+  closeSync,
+  constants,
+  copyFileSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import type { Evidence, Proof } from "../model/proof.ts";
+
+/**
+ * What an attempt leaves behind for people and for the next attempt, in `artifacts/`:
+ *   <id>.proof.json, <id>.proof.log      the last proof, and what it said
+ *   <id>.evidence/<attempt>.json, .log   why an attempt did not count
+ */
+export interface EvidenceFiles {
+  logOf(id: string): string;
+  artifactOf(id: string): string;
+  proofLogOf(id: string): string;
+  /** What belongs to this task and a sandbox must let it write; made if it is missing. */
+  writableOf(id: string): string[];
+  writeProof(id: string, proof: Proof): void;
+  /** Keeps the log of what failed beside the reason, and returns where the log is. */
+  keep(id: string, evidence: Evidence, log: string): string;
+  /** The log of the newest attempt before `attempt` that left one; "" when none did. */
+  newestBefore(id: string, attempt: number): string;
+}
+
+export function evidenceIn(artifacts: string): EvidenceFiles {
+  const folderOf = (id: string) => join(artifacts, `${id}.evidence`);
+  const proofOf = (id: string) => join(artifacts, `${id}.proof.json`);
+  return {
+    logOf: (id) => join(artifacts, `${id}.log`),
+    artifactOf: (id) => join(artifacts, `${id}.md`),
+    proofLogOf: (id) => join(artifacts, `${id}.proof.log`),
+    writableOf: (id) => {
+      const paths = [join(artifacts, `${id}.md`), join(artifacts, `${id}.log`)];
+      const { O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
+      for (const path of paths) closeSync(openSync(path, O_CREAT | O_NOFOLLOW | O_WRONLY, 0o600));
+      return paths;
+    },
+    writeProof: (id, proof) => replace(proofOf(id), `${JSON.stringify(proof, null, 2)}\n`),
+    keep: (id, evidence, log) => {
+      const folder = folderOf(id);
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      if (!lstatSync(folder).isDirectory()) throw new Error(`${folder} is not a folder`);
+      const base = join(folder, String(evidence.attempt));
+      if (lstatSync(log, { throwIfNoEntry: false })?.isFile()) {
+        rmSync(`${base}.log`, { force: true });
+        copyFileSync(log, `${base}.log`, constants.COPYFILE_EXCL);
+      }
+      replace(`${base}.json`, `${JSON.stringify(evidence, null, 2)}\n`);
+      return `${base}.log`;
+    },
+    newestBefore: (id, attempt) => {
+      for (let earlier = attempt - 1; earlier > 0; earlier--) {
+        const log = join(folderOf(id), `${earlier}.log`);
+        if (lstatSync(log, { throwIfNoEntry: false })?.isFile()) return log;
+      }
+      return "";
+    },
+  };
+}
+
+/** Whole or not at all, and never through a link that somebody put in its place. */
+function replace(path: string, text: string): void {
+  const fresh = `${path}.${process.pid}.new`;
+  rmSync(fresh, { force: true });
+  writeFileSync(fresh, text, { mode: 0o600, flag: "wx" });
+  renameSync(fresh, path);
+}

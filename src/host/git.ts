@@ -1,0 +1,143 @@
+import { spawn } from "node:child_process";
+import { setTimeout as wait } from "node:timers/promises";
+import { VivError } from "../model/errors.ts";
+
+/**
+ * Runs git: with an argv, never a shell; asking nobody anything; and without the settings of
+ * whoever started us (a hook of git has GIT_DIR and the like in its environment). A task may have
+ * left files of its own in a workspace, so nothing that git would run by itself is run: no hooks,
+ * no file watcher. Where a workspace is concerned, its repository is named by us, because the
+ * `.git` in the workspace may lead to one that the task made.
+ */
+export interface GitPlace {
+  /** Where it runs. */
+  cwd: string;
+  /** The repository; without it, the one of `cwd`. */
+  gitDir?: string;
+  workTree?: string;
+  /** Another index than the repository's own. */
+  indexFile?: string;
+}
+
+export interface GitOptions extends GitPlace {
+  env?: Readonly<Record<string, string>>;
+  stdin?: string | Buffer;
+  /** An open file that gets what git says, instead of us. */
+  stdoutTo?: number;
+}
+
+export interface GitAnswer {
+  status: number | null;
+  stdout: Buffer;
+  stderr: string;
+}
+
+const SETTINGS = [
+  "core.hooksPath=/dev/null",
+  "core.fsmonitor=false",
+  "submodule.recurse=false",
+  "maintenance.auto=false",
+  "gc.auto=0",
+].flatMap((setting) => ["-c", setting]);
+
+/** Runs it once and takes any exit for an answer. */
+export async function askGit(args: readonly string[], options: GitOptions): Promise<GitAnswer> {
+  const where = [
+    ...(options.gitDir === undefined ? [] : [`--git-dir=${options.gitDir}`]),
+    ...(options.workTree === undefined ? [] : [`--work-tree=${options.workTree}`]),
+  ];
+  const child = spawn("git", ["--no-optional-locks", ...SETTINGS, ...where, ...args], {
+    cwd: options.cwd,
+    env: environment(options),
+    stdio: ["pipe", options.stdoutTo ?? "pipe", "pipe"],
+  });
+  const stdout: Buffer[] = [];
+  let stderr = "";
+  child.stdout?.on("data", (data: Buffer) => stdout.push(data));
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    stderr = (stderr + text).slice(-65_536);
+  });
+  child.stdin?.on("error", () => {}); // it ended before it read all; its exit says why
+  child.stdin?.end(options.stdin ?? "");
+  return new Promise((resolve, reject) => {
+    child.on("error", (error) => reject(cannotRun(error, options.cwd)));
+    child.on("close", (status) => resolve({ status, stdout: Buffer.concat(stdout), stderr }));
+  });
+}
+
+/** Runs it, again while somebody else holds a lock, and returns what it said. */
+export async function git(args: readonly string[], options: GitOptions): Promise<string> {
+  return (await gitBytes(args, options)).toString("utf8").replace(/\n$/, "");
+}
+
+export async function gitBytes(args: readonly string[], options: GitOptions): Promise<Buffer> {
+  for (const pause of [...PAUSES_MS, null]) {
+    const answer = await askGit(args, options);
+    if (answer.status === 0) return answer.stdout;
+    if (pause === null || !isBusy(answer.stderr)) throw gitError(args, answer);
+    await wait(pause * (0.5 + Math.random()));
+  }
+  throw new Error("not reached");
+}
+
+/** About a second in all: git holds its locks for milliseconds, so what lasts longer is stuck. */
+const PAUSES_MS = [5, 10, 20, 40, 80, 160, 320, 640];
+
+const BUSY =
+  /\.lock': File exists|unable to lock|could not lock|cannot lock ref|failed to read .*worktrees\//i;
+/** These say "cannot lock" too, but waiting does not help. */
+const HOPELESS = /cannot create|reference already exists|but expected|unable to resolve/i;
+
+export function isBusy(stderr: string): boolean {
+  return BUSY.test(stderr) && !HOPELESS.test(stderr);
+}
+
+/** One sentence, with the line in which git says what is wrong. */
+export function gitError(args: readonly string[], answer: GitAnswer): VivError {
+  const said = lastWord(answer.stderr) || `it ended with ${answer.status ?? "a signal"}`;
+  const lock = answer.stderr.match(/'([^']*\.lock)': File exists/)?.[1];
+  const details = { args: [...args], status: answer.status, stderr: answer.stderr };
+  if (lock !== undefined) {
+    return new VivError(
+      "LOCKED",
+      `git ${args[0]} finds ${lock} in its way; if no git is running there any more, remove that file and try again.`,
+      { ...details, lock },
+    );
+  }
+  const code = /no space left|disk quota/i.test(answer.stderr) ? "DISK_FULL" : "INVALID";
+  return new VivError(code, `git ${args[0]} failed: ${said}.`, details);
+}
+
+/** The last complaint; what comes after it is advice, over many lines. */
+export function lastWord(stderr: string): string {
+  const lines = stderr
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
+  const complaint = lines.findLast((line) => /^(fatal|error):/.test(line)) ?? lines.at(-1) ?? "";
+  return complaint.replace(/^(fatal|error): /, "").replace(/\.$/, "");
+}
+
+/** Of git's own variables only who commits, and which settings are the user's. */
+const KEPT = /^GIT_(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)$|^GIT_CONFIG_(GLOBAL|SYSTEM|NOSYSTEM)$/;
+
+function environment(options: GitOptions): Record<string, string | undefined> {
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !name.startsWith("GIT_") || KEPT.test(name),
+  );
+  return {
+    ...Object.fromEntries(inherited),
+    LC_ALL: "C", // its messages are read above
+    GIT_TERMINAL_PROMPT: "0",
+    ...(options.indexFile === undefined ? {} : { GIT_INDEX_FILE: options.indexFile }),
+    ...options.env,
+  };
+}
+
+function cannotRun(error: Error, cwd: string): VivError {
+  const isMissing = (error as NodeJS.ErrnoException).code === "ENOENT";
+  const sentence = isMissing
+    ? `git cannot be run in ${cwd}: the folder is gone, or git is not installed (apt install git).`
+    : `git cannot be run: ${error.message}.`;
+  return new VivError("UNSUPPORTED", sentence, {}, { cause: error });
+}

@@ -1,0 +1,227 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { CappedLog } from "./capped-log.ts";
+import { type Channels, openChannels } from "./channels.ts";
+import { explainStart } from "./explain-start.ts";
+import { type EndOptions, endTree, endTreeNow, type TreeRef, treeOf } from "./process-tree.ts";
+
+/**
+ * Running handlers. Whatever comes first decides how one ends:
+ *
+ * - "exit": its first process ended by itself. What it left in the background is ended as well.
+ * - "timed_out", "stopped": its time was up, or somebody said stop. Its whole tree is ended, and
+ *   the cause stays even if it then exits with 0.
+ * - "unstartable": it never ran.
+ */
+export type EndCause = "exit" | "timed_out" | "stopped" | "unstartable";
+
+export interface HandlerCommand {
+  /** The first is a path, or a name in the PATH of `env`. */
+  argv: readonly string[];
+  cwd: string;
+  /** All it gets, but for VIV_CLAIM. */
+  env: Readonly<Record<string, string>>;
+  stdin: string;
+  /** Marks every process of its tree. */
+  claim: string;
+  logPath: string;
+  logBytes: number;
+  timeoutMs?: number;
+  /** How long it may take to end itself when it is told to. */
+  killAfterMs: number;
+}
+
+export interface Finished {
+  cause: EndCause;
+  /** What was given to stop(). */
+  why?: string;
+  /** Null when it ended by a signal, was never started, or could not be ended. */
+  exit: number | null;
+  signal: string | null;
+  /** Why it could not be started, and what to do. */
+  error?: string;
+  /** The system's name for that: EAGAIN, ENOMEM, EMFILE and ENFILE may pass by themselves. */
+  code?: string;
+  /** Why its log is not complete. */
+  logError?: string;
+  /** Of its first process. */
+  durationMs: number;
+  /** The last it said. */
+  tail: string;
+  /** Bytes that it said and that are not in its log. */
+  dropped: number;
+  /** What of its tree could not be ended. */
+  survivors: number[];
+}
+
+export interface RunningHandler {
+  /** Null when it could not be started. */
+  readonly ref: TreeRef | null;
+  /** Never rejects. */
+  readonly finished: Promise<Finished>;
+  stop(why: string): Promise<Finished>;
+}
+
+export interface Handlers {
+  start(command: HandlerCommand): RunningHandler;
+  endTree: typeof endTree;
+  endTreeNow: typeof endTreeNow;
+}
+
+export function localHandlers(): Handlers {
+  const leaders = new Set<number>();
+  return { start: (command) => start(command, leaders), endTree, endTreeNow };
+}
+
+/** Time for the pipes after the end: what is in them is quick, who holds them may never let go. */
+const DRAIN_MS = 100;
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+function start(command: HandlerCommand, leaders: Set<number>): RunningHandler {
+  const begin = performance.now();
+  let log: CappedLog | undefined;
+  let channels: Channels | undefined;
+  try {
+    log = new CappedLog(command.logPath, command.logBytes);
+    channels = openChannels();
+    const [file = "", ...args] = command.argv;
+    const env = { ...command.env, VIV_CLAIM: command.claim };
+    const { stdio } = channels;
+    const child = spawn(file, args, { cwd: command.cwd, env, detached: true, stdio });
+    if (child.pid !== undefined)
+      return follow({ command, log, channels, child, pid: child.pid, begin, leaders });
+    // Some failures are thrown, the others are told later.
+    return neverRan(command, log, channels, new Promise((resolve) => child.once("error", resolve)));
+  } catch (error) {
+    return neverRan(command, log, channels, error);
+  }
+}
+
+function neverRan(
+  command: HandlerCommand,
+  log: CappedLog | undefined,
+  channels: Channels | undefined,
+  reason: unknown,
+): RunningHandler {
+  const finish = async (): Promise<Finished> => {
+    const error = (await reason) as NodeJS.ErrnoException;
+    channels?.close();
+    log?.close();
+    return {
+      cause: "unstartable",
+      exit: null,
+      signal: null,
+      error: log ? explainStart(error, command) : `its log cannot be written: ${error.message}`,
+      ...(error.code !== undefined && { code: error.code }),
+      durationMs: 0,
+      tail: "",
+      dropped: 0,
+      survivors: [],
+    };
+  };
+  const finished = finish();
+  return { ref: null, finished, stop: () => finished };
+}
+
+interface Started {
+  command: HandlerCommand;
+  log: CappedLog;
+  channels: Channels;
+  child: ChildProcess;
+  pid: number;
+  begin: number;
+  /** Of all that run. */
+  leaders: Set<number>;
+}
+
+function follow(started: Started): RunningHandler {
+  const { command, log, channels, child, pid, begin, leaders } = started;
+  const ref = treeOf(pid, command.claim);
+  leaders.add(pid);
+  const { first, decide } = firstCause();
+  const exited = new Promise<Exit>((resolve) => {
+    child.once("exit", (exit, signal) => {
+      leaders.delete(pid);
+      decide({ cause: "exit" });
+      resolve({ exit, signal, ageMs: performance.now() - begin });
+    });
+  });
+  const cancelTimeout = after(command.timeoutMs, () => decide({ cause: "timed_out" }));
+  const outputs = channels.connect(child, command.stdin);
+  // Written before more is read, so that memory does not grow with the output.
+  for (const output of outputs) output.on("data", (chunk: Buffer) => log.write(chunk));
+  const closed = Promise.all(
+    outputs.map((output) => new Promise((resolve) => output.once("close", resolve))),
+  );
+
+  const finish = async (): Promise<Finished> => {
+    const cause = await first;
+    cancelTimeout();
+    leaders.delete(pid);
+    const options: EndOptions = { killAfterMs: command.killAfterMs, others: leaders };
+    if (cause.cause === "exit") {
+      await atMost(DRAIN_MS, closed); // not at once: a `tee` behind it may still have to write
+      options.reapedAtAgeMs = (await exited).ageMs;
+    }
+    const survivors = await endTree(ref, options);
+    const isStuck = survivors.includes(pid);
+    const { ageMs, ...end } = isStuck ? stuckSince(begin) : await exited;
+    await atMost(DRAIN_MS, closed);
+    channels.close();
+    child.unref(); // one that cannot be ended must not keep us from ending
+    log.close();
+    return {
+      ...cause,
+      ...end,
+      ...(log.error && { logError: log.error.message }),
+      durationMs: ageMs,
+      tail: log.tail(),
+      dropped: log.dropped,
+      survivors,
+    };
+  };
+  const finished = finish();
+  const stop = (why: string) => {
+    decide({ cause: "stopped", why });
+    return finished;
+  };
+  return { ref, finished, stop };
+}
+
+type Cause = Pick<Finished, "cause" | "why">;
+
+/** The first cause is kept: a promise takes no second one. */
+function firstCause(): { first: Promise<Cause>; decide: (cause: Cause) => void } {
+  let decide: (cause: Cause) => void = () => {};
+  const first = new Promise<Cause>((resolve) => {
+    decide = resolve;
+  });
+  return { first, decide };
+}
+
+type Exit = Pick<Finished, "exit" | "signal"> & { ageMs: number };
+
+function stuckSince(begin: number): Exit {
+  return { exit: null, signal: null, ageMs: performance.now() - begin };
+}
+
+/** A timer of any length: node's own end at once when they are longer than 24 days. */
+function after(ms: number | undefined, action: () => void): () => void {
+  if (ms === undefined) return () => {};
+  const end = performance.now() + ms;
+  let timer: NodeJS.Timeout;
+  const arm = () => {
+    const left = end - performance.now();
+    timer = left > LONGEST_TIMER_MS ? setTimeout(arm, LONGEST_TIMER_MS) : setTimeout(action, left);
+  };
+  arm();
+  return () => clearTimeout(timer);
+}
+
+async function atMost(ms: number, promise: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([promise, late]);
+  clearTimeout(timer);
+}

@@ -1,0 +1,177 @@
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  type Stats,
+  statSync,
+} from "node:fs";
+import { isAbsolute, join, relative, resolve } from "node:path";
+import { VivError } from "../model/errors.ts";
+import { bubblewrap, findBubblewrap, INSTALL_BUBBLEWRAP, probeBubblewrap } from "./bubblewrap.ts";
+import { Views } from "./sandbox-views.ts";
+
+export { findBubblewrap, probeBubblewrap };
+
+/**
+ * Sandboxes for handlers, made by bubblewrap. In each, the handler has its own process ids, sees
+ * the system read-only and temporary folders empty, reaches no socket file of the system, and sees
+ * neither the workspaces of others nor what is hidden. Besides:
+ *
+ * - write-workspace: of the run, it may write only its workspace and its artifacts. Without this
+ *   the whole run, except for what is hidden.
+ * - no-network: no interface but a loopback of its own, and none of the sockets without a file.
+ */
+export type Restriction = "write-workspace" | "no-network";
+
+export interface SandboxRequest {
+  restrictions: readonly Restriction[];
+  runDir: string;
+  workspace: string | null;
+  /** Existing files or folders of this task that it may write. */
+  artifacts: readonly string[];
+  /** Files or folders that must not be readable; those that do not exist are skipped. */
+  hidden: readonly string[];
+  cwd: string;
+}
+
+/** Temporary files, and the sockets and locks of running services. */
+const EMPTIED = ["/tmp", "/var/tmp", "/dev/shm", "/run"];
+
+/** What names are resolved with may lie in /run. It is of no use without a network. */
+const NAME_RESOLUTION = ["/etc/resolv.conf", "/run/systemd/resolve"];
+
+/**
+ * The command line that runs `argv` in a sandbox. A signal that ends the program inside becomes
+ * exit 128 + its number; one that cannot be started, exit 126 or 127, as in a shell.
+ *
+ * It must be started with the environment that the program is to have. SIGKILL for its process
+ * ends everything inside; a polite signal goes to the processes inside, and it ignores it itself.
+ */
+export function sandboxed(
+  argv: readonly string[],
+  request: SandboxRequest,
+  bwrap = findBubblewrap(process.env.PATH),
+): string[] {
+  if (bwrap === null) throw new VivError("UNSUPPORTED", INSTALL_BUBBLEWRAP);
+  const [program = ""] = argv;
+  if (program === "") throw new VivError("INVALID", "there is no command to run in the sandbox.");
+  const hasNetwork = !request.restrictions.includes("no-network");
+  const views = viewsFor(request, hasNetwork);
+  if (isAbsolute(program) && existsSync(program)) views.keep(program);
+  const options = [
+    ...(hasNetwork ? [] : ["--unshare-net"]),
+    ...views.options(),
+    ...["--chdir", realpathSync.native(request.cwd)],
+    ...["--setenv", "TMPDIR", "/tmp"], // what it was may be read-only now
+  ];
+  return bubblewrap(bwrap, options, argv);
+}
+
+const probes = new Map<string, Promise<string | null>>();
+
+/** The same, after making sure (once) that the bubblewrap in `path` works on this machine. */
+export async function sandboxedHere(
+  argv: readonly string[],
+  request: SandboxRequest,
+  path: string | undefined,
+): Promise<string[]> {
+  const bwrap = findBubblewrap(path);
+  if (bwrap === null) throw new VivError("UNSUPPORTED", INSTALL_BUBBLEWRAP);
+  const probe = probes.get(bwrap) ?? probeBubblewrap(bwrap);
+  probes.set(bwrap, probe);
+  const problem = await probe;
+  if (problem !== null) {
+    probes.delete(bwrap); // somebody may repair it while we run
+    throw new VivError("UNSUPPORTED", problem);
+  }
+  return sandboxed(argv, request, bwrap);
+}
+
+function viewsFor(request: SandboxRequest, hasNetwork: boolean): Views {
+  const { runDir, workspace, cwd } = request;
+  mustBe(runDir, "the run directory", (stats) => stats.isDirectory());
+  mustBe(cwd, "the working directory", (stats) => stats.isDirectory());
+  const views = new Views();
+  for (const folder of EMPTIED) if (existsSync(folder)) views.add(folder, "scratch");
+  for (const path of request.hidden) if (existsSync(path)) views.add(path, "hidden");
+
+  const mayWriteRun = !request.restrictions.includes("write-workspace");
+  views.add(runDir, mayWriteRun ? "write" : "read");
+  for (const name of ["workspaces", ".viv"]) {
+    const folder = join(runDir, name);
+    // It must be there, or it would appear in plain sight when another worker makes it.
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    views.add(folder, "hidden");
+  }
+  if (workspace !== null) {
+    mustNotBeLink(workspace);
+    mustBe(workspace, "the workspace", (stats) => stats.isDirectory());
+    views.add(workspace, "write");
+  }
+  for (const path of request.artifacts) {
+    mustNotBeLink(path);
+    mustBe(path, "the artifact", (stats) => stats.isDirectory() || stats.isFile());
+    views.add(path, "write");
+  }
+  views.keep(cwd);
+  if (hasNetwork) for (const path of NAME_RESOLUTION) if (existsSync(path)) views.keep(path);
+  for (const socket of strayListeners(workspace)) {
+    if (views.viewOf(socket) === "read" || views.viewOf(socket) === "write") {
+      views.add(socket, "hidden");
+    }
+  }
+  return views;
+}
+
+/**
+ * Sockets that somebody listens on outside of the emptied folders: a read-only mount does not keep
+ * anybody from connecting to them. One that is made later, or was bound by a relative path, is
+ * not found.
+ */
+function strayListeners(workspace: string | null): string[] {
+  let table: string;
+  try {
+    table = readFileSync("/proc/net/unix", "utf8");
+  } catch {
+    return []; // without /proc bubblewrap does not work either, and says so
+  }
+  const ours = [...EMPTIED, ...(workspace === null ? [] : [workspace])]
+    .filter((path) => existsSync(path))
+    .map((path) => realpathSync.native(path));
+  const paths = table.split("\n").map((line) => line.match(/ (\/.*)$/)?.[1] ?? "");
+  return [...new Set(paths)].filter(
+    (path) => path !== "" && !ours.some((folder) => isIn(path, folder)) && isSocket(path),
+  );
+}
+
+function isSocket(path: string): boolean {
+  try {
+    return lstatSync(path).isSocket();
+  } catch {
+    return false; // of another mount namespace, or removed, or not for us to see
+  }
+}
+
+function isIn(path: string, folder: string): boolean {
+  const way = relative(folder, path);
+  return way === "" || !(way === ".." || way.startsWith("../"));
+}
+
+function mustBe(path: string, what: string, fits: (stats: Stats) => boolean): void {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats !== undefined && fits(stats)) return;
+  const problem = stats === undefined ? "does not exist; make it first" : "is of the wrong kind";
+  throw new VivError("INVALID", `${what} ${path} of the sandbox ${problem}.`, { path });
+}
+
+/** Else an attempt could leave a link behind, and the next one would get what it leads to. */
+function mustNotBeLink(path: string): void {
+  if (!lstatSync(resolve(path), { throwIfNoEntry: false })?.isSymbolicLink()) return;
+  throw new VivError(
+    "INVALID",
+    `${path} is a symbolic link, and a sandbox does not follow it; remove it or put a real file or folder there.`,
+    { path },
+  );
+}

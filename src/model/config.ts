@@ -1,0 +1,105 @@
+import { dirname } from "node:path";
+import { ROUTE_KEYS, type Route, readRoute } from "./config-route.ts";
+import { belongsOnTop, ConfigTable, type Notes, shown, TOP_KEYS } from "./config-table.ts";
+import { VivError } from "./errors.ts";
+import { assertTypeName } from "./names.ts";
+import { placesOf } from "./toml-lines.ts";
+
+export type { Route } from "./config-route.ts";
+
+/** What a viv.toml says. Paths are as they are written in it, relative to its folder. */
+export interface Config {
+  /** Absolute, as is the folder it lies in. */
+  file: string;
+  folder: string;
+  run?: string;
+  onDependencyFailed?: "wait" | "fail";
+  /** By type; `default` is for every type that has none. */
+  routes: ReadonlyMap<string, Route>;
+  limits: { review?: number; logBytes?: number };
+}
+
+const TABLES = ["handlers", "limits"];
+const LIMITS = ["review", "log"];
+
+/** Reads a viv.toml. All mistakes in it are in one INVALID, one on a line, each with its place. */
+export async function parseConfig(text: string, file: string): Promise<Config> {
+  const values = await parseToml(text, file);
+  const notes: Notes = { places: placesOf(text), problems: [] };
+  const top = new ConfigTable(values, [], notes);
+  top.refuseUnknown([...TABLES, ...TOP_KEYS], (key) =>
+    ROUTE_KEYS.includes(key) && !top.hasTable(key)
+      ? "it belongs in a table like [handlers.default]"
+      : undefined,
+  );
+  const run = top.text("run", "the path of a directory");
+  const onDependencyFailed = top.choice("on_dependency_failed", ["wait", "fail"]);
+  const config: Config = {
+    file,
+    folder: dirname(file),
+    ...(run === undefined ? {} : { run }),
+    ...(onDependencyFailed === undefined ? {} : { onDependencyFailed }),
+    routes: readRoutes(top),
+    limits: readLimits(top),
+  };
+  if (notes.problems.length === 0) return config;
+  const problems = notes.problems.sort((a, b) => a.line - b.line);
+  const message = problems.map((p) => `${file}:${p.line}: ${p.message}`).join("\n");
+  throw new VivError("INVALID", message, { problems });
+}
+
+/** The route for tasks of this type: its own, or the default. Without one it is not claimed. */
+export function routeFor(config: Config, type: string): Route | undefined {
+  return config.routes.get(type) ?? config.routes.get("default");
+}
+
+/** The types that have a route; null means any, because there is a default. */
+export function typesOf(config: Config): string[] | null {
+  return config.routes.has("default") ? null : [...config.routes.keys()];
+}
+
+async function parseToml(text: string, file: string): Promise<Record<string, unknown>> {
+  // Only here, so that what merely knows a Config does not pay for the parser.
+  const { parse, TomlError } = await import("smol-toml");
+  try {
+    return parse(text);
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error;
+    const message = `${file}:${error.line}:${error.column}: ${error.message.split("\n")[0]}`;
+    throw new VivError("INVALID", message, {}, { cause: error });
+  }
+}
+
+function readRoutes(top: ConfigTable): Map<string, Route> {
+  const routes = new Map<string, Route>();
+  const example = "a table for each type, like [handlers.default]";
+  const handlers = top.table("handlers");
+  if (handlers === undefined && top.has("handlers")) {
+    top.note(["handlers"], `handlers must hold ${example}`);
+  }
+  for (const type of handlers?.keys ?? []) {
+    const table = handlers?.table(type);
+    if (table === undefined) {
+      handlers?.note([type], `${shown(type)} is not a table; [handlers] must hold ${example}`);
+      continue;
+    }
+    handlers?.attempt(type, () => assertTypeName(type));
+    routes.set(type, readRoute(type, table));
+  }
+  return routes;
+}
+
+function readLimits(top: ConfigTable): Config["limits"] {
+  const limits = top.table("limits");
+  if (limits === undefined) {
+    if (top.has("limits")) top.note(["limits"], "limits must be a table: [limits]");
+    return {};
+  }
+  limits.refuseUnknown(LIMITS, belongsOnTop);
+  const review = limits.whole("review");
+  const logBytes = limits.size("log");
+  return {
+    ...(review === undefined ? {} : { review }),
+    ...(logBytes === undefined ? {} : { logBytes }),
+  };
+}

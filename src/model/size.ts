@@ -1,0 +1,25 @@
+import { VivError } from "./errors.ts";
+
+const UNITS: Record<string, number> = {
+  k: 1e3,
+  m: 1e6,
+  g: 1e9,
+  ki: 2 ** 10,
+  mi: 2 ** 20,
+  gi: 2 ** 30,
+};
+
+/** Bytes: `512KB`, `10MB`, `1GB` in thousands, `16MiB` in 1024s; bare digits are bytes. */
+export function parseSize(text: string, what = "size"): number {
+  const match = /^(\d+(?:\.\d+)?) ?(?:([kmg]i?)?b)?$/i.exec(text.trim());
+  const unit = match?.[2]?.toLowerCase();
+  const bytes = match ? Math.floor(Number(match[1]) * (unit ? (UNITS[unit] ?? 1) : 1)) : Number.NaN;
+  if (!(bytes <= Number.MAX_SAFE_INTEGER)) {
+    const shown = JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);
+    throw new VivError(
+      "INVALID",
+      `${what} ${shown} is not a size; write it like 512KB, 10MB or 1GB.`,
+    );
+  }
+  return bytes;
+}

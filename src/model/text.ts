@@ -1,0 +1,13 @@
+/** The last lines that say something, without colours and cursor movements. */
+export function lastLines(text: string, count: number): string[] {
+  return (
+    text
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is taken out
+      .replace(/\u001b\[[0-9;?]*[ -/]*[@-~]|\u001b\][^\u0007\u001b]*(\u0007|\u001b\\)/g, "")
+      .split(/[\r\n]+/)
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is taken out
+      .map((line) => line.replace(/[\u0000-\u001f\u007f]+/g, " ").trim())
+      .filter((line) => line !== "")
+      .slice(-count)
+  );
+}

@@ -1,0 +1,159 @@
+import { existsSync } from "node:fs";
+import { hostname } from "node:os";
+import { resolve } from "node:path";
+import * as z from "zod/mini";
+import { type Config, type Route, routeFor, typesOf } from "../model/config.ts";
+import { parseDuration } from "../model/duration.ts";
+import { VivError } from "../model/errors.ts";
+import { assertName, assertTypeName } from "../model/names.ts";
+import { type ReadyRoute, resolveHandler } from "../services/worker/attempt.ts";
+import type { WorkerHost } from "../services/worker/host.ts";
+import { Worker, type WorkerEvent, type WorkerOptions } from "../services/worker/worker.ts";
+import { defineOp, type OpContext } from "./op.ts";
+
+const text = (describe: string) => z.optional(z.string().check(z.describe(describe)));
+const number = (describe: string) =>
+  z.optional(z.number().check(z.gte(0)).check(z.describe(describe)));
+const flag = (describe: string) => z.optional(z.boolean().check(z.describe(describe)));
+
+const input = z.strictObject({
+  handler: text("the executable for every task (default: the routes in viv.toml)"),
+  types: z.optional(z.array(z.string()).check(z.describe("take only tasks of these types"))),
+  concurrency: number("how many at a time (default 1)"),
+  worker_id: text("the worker's name (default: host and process id)"),
+  timeout: text("time limit for a task whose route has none, like 30m"),
+  once: flag("one task, then end"),
+  drain: flag("end when nothing is left to do"),
+  max_tasks: number("end after so many tasks"),
+  grace: text("when stopped, let tasks run for so long (default: until they end)"),
+  kill_after: text("from SIGTERM to SIGKILL when a handler is ended (default 5s)"),
+  poll_interval: number("seconds between looks when nothing wakes it (default 5)"),
+  heartbeat_interval: number("seconds between heartbeats (default 30)"),
+  task_type_filter: z.optional(z.array(z.string()).check(z.describe("as --types (swarm-lib)"))),
+  max_iterations: number("end after so many tasks or looks in vain (swarm-lib; 0: never)"),
+  run_dir: text("as --run (swarm-lib)"),
+});
+
+export type WorkInput = z.output<typeof input>;
+
+export const work = defineOp({
+  name: "work",
+  summary: "claim tasks and run a handler for each",
+  access: "write",
+  input,
+  output: z.object({ attempts: z.number(), done: z.number(), other: z.number() }),
+  run: async () => {
+    throw new VivError("UNSUPPORTED", "a worker is started with startWorker()");
+  },
+});
+
+const DEFAULT_LOG_BYTES = 10 * 1024 * 1024;
+
+/** A worker as these flags and this viv.toml describe it. `run()` it, `stop()` it. */
+export function workerFor(
+  { store }: OpContext,
+  given: WorkInput,
+  config: Config | undefined,
+  host: WorkerHost,
+  onEvent: (event: WorkerEvent) => void,
+): Worker {
+  const worker = assertName("worker name", given.worker_id ?? defaultName());
+  const find = given.handler ? always(fromFlag(given.handler, host)) : fromConfig(config, host.cwd);
+  const types = typesFor(given, config);
+  const maxTasks = given.once ? 1 : given.max_tasks;
+  const options: WorkerOptions = {
+    worker,
+    types,
+    routeFor: find,
+    concurrency: Math.max(1, Math.floor(given.concurrency ?? 1)),
+    killAfterMs: duration(given.kill_after, "--kill-after") ?? 5_000,
+    logBytes: config?.limits.logBytes ?? DEFAULT_LOG_BYTES,
+    pollMs: Math.max(50, (given.poll_interval ?? 5) * 1000),
+    heartbeatMs: Math.max(50, (given.heartbeat_interval ?? 30) * 1000),
+    reapEveryMs: 1_000,
+    onEvent,
+    ...optional("timeoutMs", duration(given.timeout, "--timeout")),
+    ...optional("graceMs", duration(given.grace, "--grace")),
+    ...optional("maxTasks", maxTasks),
+    ...optional("maxLooks", given.max_iterations || undefined),
+    ...optional("drain", given.drain),
+    ...optional("reviewLimit", config?.limits.review),
+  };
+  return new Worker(store, host, options);
+}
+
+function typesFor(given: WorkInput, config: Config | undefined): readonly string[] | null {
+  const asked = [...(given.types ?? []), ...(given.task_type_filter ?? [])].filter(Boolean);
+  for (const type of asked) assertTypeName(type);
+  const routed = given.handler || config === undefined ? null : typesOf(config);
+  if (asked.length === 0) return routed;
+  const missing = routed === null ? [] : asked.filter((type) => !routed.includes(type));
+  if (missing.length > 0) {
+    throw new VivError(
+      "INVALID",
+      `there is no handler for ${missing.join(", ")}; add [handlers.${missing[0]}] to ${config?.file}, or pass --handler.`,
+    );
+  }
+  return asked;
+}
+
+function fromConfig(
+  config: Config | undefined,
+  cwd: string,
+): (type: string) => ReadyRoute | undefined {
+  if (config === undefined || config.routes.size === 0) {
+    const where = config ? `${config.file} has none` : `there is no viv.toml at or above ${cwd}`;
+    throw new VivError(
+      "USAGE",
+      `which handler? Pass --handler PATH, or write [handlers.default] into viv.toml (${where}).`,
+    );
+  }
+  return (type) => {
+    const route = routeFor(config, type);
+    return (
+      route && {
+        ...route,
+        handler: resolveHandler(route.handler, config.folder),
+        folder: config.folder,
+      }
+    );
+  };
+}
+
+function fromFlag(handler: string, host: WorkerHost): ReadyRoute {
+  const route: Route = {
+    type: "default",
+    handler: [programAt(handler, host.cwd)],
+    workspace: "none",
+    sandbox: [],
+    env: [],
+  };
+  return { ...route, folder: host.cwd, inheritsAll: true };
+}
+
+/** A file here is meant before one in PATH, as swarm-lib's users expect. */
+function programAt(handler: string, cwd: string): string {
+  const here = resolve(cwd, handler);
+  return handler.includes("/") || existsSync(here) ? here : handler;
+}
+
+function always<T>(value: T): () => T {
+  return () => value;
+}
+
+function defaultName(): string {
+  const host = hostname()
+    .replace(/[^A-Za-z0-9-]/g, "-")
+    .replace(/^-+/, "")
+    .slice(0, 60);
+  return `${host || "worker"}-${process.pid}`;
+}
+
+function duration(given: string | undefined, name: string): number | undefined {
+  if (given === undefined) return undefined;
+  return parseDuration(/^\d+$/.test(given) ? `${given}s` : given, name);
+}
+
+function optional<K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } {
+  return value === undefined ? {} : ({ [key]: value } as { [P in K]?: V });
+}

@@ -1,0 +1,367 @@
+import { basename, join, resolve } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import type { Finished, RunningHandler } from "../../host/handlers.ts";
+import { isAttempt } from "../../model/attempt.ts";
+import type { Route } from "../../model/config.ts";
+import { parseDuration } from "../../model/duration.ts";
+import { isVivError, VivError } from "../../model/errors.ts";
+import { canonicalJson } from "../../model/json.ts";
+import type { Proof } from "../../model/proof.ts";
+import { lastLines } from "../../model/text.ts";
+import { fingerprint } from "../../policy/fingerprint.ts";
+import type { Claim, Ended, FailureReport, Store } from "../../store/store.ts";
+import { handlerEnv } from "./handler-env.ts";
+import type { WorkerHost } from "./host.ts";
+
+/**
+ * One attempt, from the claim to its end:
+ *   1. the place to work in (workspace, evidence of the attempt before, environment, sandbox)
+ *   2. the handler, until its whole process tree is gone
+ *   3. the proof, in the same place
+ *   4. the end: one call of the store, which decides where the task goes
+ * Whatever goes wrong on the way is this task's failure, never the worker's.
+ */
+export interface AttemptSettings {
+  killAfterMs: number;
+  logBytes: number;
+  /** A time limit for routes that have none. */
+  timeoutMs?: number;
+}
+
+/** A route as the worker uses it: the handler's path is resolved. */
+export interface ReadyRoute extends Route {
+  folder: string;
+  inheritsAll?: boolean;
+}
+
+export type AttemptEnd =
+  | { kind: "ended"; outcome: string; ended: Ended; note?: string }
+  | { kind: "lost" };
+
+const DONE_WHEN_TIMEOUT_MS = 10 * 60_000;
+/** sysexits.h: EX_TEMPFAIL. */
+const TRY_LATER = 75;
+
+interface Place {
+  cwd: string;
+  workspace: string | null;
+  env: Record<string, string>;
+  branch?: string;
+}
+
+export class Attempt {
+  readonly claim: Claim;
+  readonly route: ReadyRoute;
+  readonly #store: Store;
+  readonly #host: WorkerHost;
+  readonly #settings: AttemptSettings;
+  #running: RunningHandler | null = null;
+  #stopped: string | null = null;
+
+  constructor(
+    claim: Claim,
+    route: ReadyRoute,
+    store: Store,
+    host: WorkerHost,
+    settings: AttemptSettings,
+  ) {
+    this.claim = claim;
+    this.route = route;
+    this.#store = store;
+    this.#host = host;
+    this.#settings = settings;
+  }
+
+  get #id(): string {
+    return this.claim.task.task_id;
+  }
+
+  get #ref() {
+    return { id: this.#id, worker: this.claim.worker, token: this.claim.token };
+  }
+
+  /** Ends what runs, with its whole tree; the task is released. */
+  stop(why: string): void {
+    this.#stopped ??= why;
+    void this.#running?.stop(why);
+  }
+
+  async run(): Promise<AttemptEnd> {
+    try {
+      const place = await this.#prepare();
+      const finished = await this.#handle(place);
+      return await this.#conclude(place, finished);
+    } catch (error) {
+      if (isVivError(error, "CLAIM_LOST")) return { kind: "lost" };
+      return this.#failed({ outcome: "failed", note: sentence(error) });
+    }
+  }
+
+  // 1.
+  async #prepare(): Promise<Place> {
+    const { task, worker, attempt } = this.claim;
+    const { evidence } = this.#host;
+    const workspace = this.route.workspace === "none" ? null : await this.#openWorkspace();
+    const env = handlerEnv(this.#host.env, this.route, {
+      runDir: this.#store.location,
+      id: task.task_id,
+      worker,
+      attempt,
+      artifact: evidence.artifactOf(this.#id),
+      log: evidence.logOf(this.#id),
+      workspace: workspace?.path ?? "",
+      evidence: attempt > 1 ? evidence.newestBefore(this.#id, attempt) : "",
+      note: attempt > 1 ? await this.#lastWord() : "",
+    });
+    return {
+      cwd: workspace?.path ?? this.#host.cwd,
+      workspace: workspace?.path ?? null,
+      env,
+      ...(workspace?.branch ? { branch: workspace.branch } : {}),
+    };
+  }
+
+  #openWorkspace(): ReturnType<WorkerHost["openWorkspace"]> {
+    const { workspace, repository, base, folder } = this.route;
+    return this.#host.openWorkspace({
+      kind: workspace,
+      root: join(this.#store.location, "workspaces"),
+      id: this.#id,
+      ...(repository ? { repository: resolve(folder, repository) } : {}),
+      ...(base ? { base } : {}),
+    });
+  }
+
+  /** What a person said when sending the task back. */
+  async #lastWord(): Promise<string> {
+    const history = (await this.#store.show(this.#id))?.history ?? [];
+    for (const record of history.toReversed()) if (!isAttempt(record)) return record.note ?? "";
+    return "";
+  }
+
+  // 2.
+  async #handle(place: Place): Promise<Finished> {
+    return this.#execute(place, this.route.handler, {
+      stdin: `${canonicalJson(this.claim.task)}\n`,
+      logPath: this.#host.evidence.logOf(this.#id),
+      timeoutMs: this.#timeoutMs(),
+    });
+  }
+
+  #timeoutMs(): number | undefined {
+    const own = this.claim.task.timeout;
+    if (own !== undefined) return parseDuration(own, "timeout");
+    return this.route.timeoutMs ?? this.#settings.timeoutMs;
+  }
+
+  async #execute(
+    place: Place,
+    argv: readonly string[],
+    how: { stdin: string; logPath: string; timeoutMs: number | undefined },
+  ): Promise<Finished> {
+    const { evidence, handlers } = this.#host;
+    const inside = this.route.sandbox.length > 0;
+    const command = inside
+      ? await this.#host.sandboxed(argv, {
+          restrictions: this.route.sandbox,
+          runDir: this.#store.location,
+          workspace: place.workspace,
+          artifacts: evidence.writableOf(this.#id),
+          hidden: [],
+          cwd: place.cwd,
+        })
+      : argv;
+    // Asked to stop while it was being prepared: then it is not started at all.
+    if (this.#stopped !== null) return notStarted(this.#stopped);
+    const claim = `${this.#id}.${this.claim.token}@${this.#store.location}`;
+    const running = handlers.start({
+      argv: command,
+      cwd: place.cwd,
+      env: place.env,
+      stdin: how.stdin,
+      claim,
+      logPath: how.logPath,
+      logBytes: this.#settings.logBytes,
+      ...(how.timeoutMs === undefined ? {} : { timeoutMs: how.timeoutMs }),
+      killAfterMs: this.#settings.killAfterMs,
+    });
+    this.#running = running;
+    try {
+      if (running.ref !== null) {
+        const { pid, started } = running.ref;
+        await this.#store.noteProcess(this.#ref, { pid, started, claim });
+      }
+    } catch (error) {
+      // Without the note nobody else could end this tree: then it must not run.
+      await running.stop("the claim is gone");
+      throw error;
+    } finally {
+      if (this.#stopped !== null) void running.stop(this.#stopped);
+    }
+    const finished = await running.finished;
+    this.#running = null;
+    return finished;
+  }
+
+  // 3. and 4.
+  async #conclude(place: Place, finished: Finished): Promise<AttemptEnd> {
+    const { cause, exit } = finished;
+    if (finished.survivors.length > 0) return this.#stuck(finished);
+    if (cause === "stopped") return this.#released(finished.why ?? "the worker stops");
+    if (cause === "unstartable") {
+      return this.#failed({ outcome: "failed", note: finished.error ?? "", final: true });
+    }
+    if (cause === "timed_out") return this.#failed(this.#report("timed_out", finished), finished);
+    if (exit === TRY_LATER) {
+      return this.#failed({ outcome: "rate_limited", note: said("try again later", finished) });
+    }
+    if (exit !== 0) return this.#failed(this.#report("failed", finished), finished);
+    return this.#prove(place);
+  }
+
+  async #prove(place: Place): Promise<AttemptEnd> {
+    const command = this.claim.task.done_when ?? this.route.doneWhen;
+    if (command !== undefined && command !== null) {
+      const finished = await this.#execute(place, ["/bin/sh", "-c", command], {
+        stdin: "",
+        logPath: this.#host.evidence.proofLogOf(this.#id),
+        timeoutMs: this.route.doneWhenTimeoutMs ?? DONE_WHEN_TIMEOUT_MS,
+      });
+      if (finished.survivors.length > 0) return this.#stuck(finished);
+      if (finished.cause === "stopped") return this.#released(finished.why ?? "the worker stops");
+      const proof = this.#proofOf(command, finished);
+      this.#host.evidence.writeProof(this.#id, proof);
+      if (finished.exit !== 0) {
+        return this.#failed(this.#report("unproven", finished), finished, proof);
+      }
+    }
+    if (place.branch !== undefined && place.workspace !== null) {
+      const { task_id, task_type } = this.claim.task;
+      await this.#host.commitWorkspace(place.workspace, `${task_type}: ${task_id}`);
+    }
+    return this.#end("done", () =>
+      this.#store.complete(this.#ref, this.route.review ? { review: true } : {}),
+    );
+  }
+
+  #proofOf(command: string, finished: Finished): Proof {
+    return {
+      attempt: this.claim.attempt,
+      command,
+      exit: finished.exit,
+      signal: finished.signal,
+      timed_out: finished.cause === "timed_out",
+      duration_ms: Math.round(finished.durationMs),
+      at: new Date().toISOString(),
+      output: finished.error ?? finished.tail,
+      dropped: finished.dropped,
+    };
+  }
+
+  #report(
+    outcome: "failed" | "unproven" | "timed_out",
+    finished: Finished,
+  ): FailureReport & { outcome: string; note: string } {
+    const { exit, signal, tail } = finished;
+    return {
+      outcome,
+      note: said(describe(outcome, finished), finished),
+      fingerprint: fingerprint({ outcome, exit, signal, tail }),
+    };
+  }
+
+  async #failed(
+    report: FailureReport & { outcome: string; note: string },
+    finished?: Finished,
+    proof?: Proof,
+  ): Promise<AttemptEnd> {
+    const { maxAttempts, backoffMs } = this.route;
+    if (finished) {
+      const { evidence } = this.#host;
+      const { attempt, worker } = this.claim;
+      const log = proof ? evidence.proofLogOf(this.#id) : evidence.logOf(this.#id);
+      const { outcome, note } = report;
+      const at = new Date().toISOString();
+      evidence.keep(
+        this.#id,
+        { attempt, worker, outcome, note, at, ...(proof ? { proof } : {}) },
+        log,
+      );
+    }
+    return this.#end(
+      report.outcome,
+      () =>
+        this.#store.fail(this.#ref, {
+          ...report,
+          ...(maxAttempts === undefined ? {} : { maxAttempts }),
+          ...(backoffMs === undefined ? {} : { backoffMs }),
+        }),
+      report.note,
+    );
+  }
+
+  #released(why: string): Promise<AttemptEnd> {
+    return this.#end("released", () => this.#store.release(this.#ref, { note: why }), why);
+  }
+
+  /** Somebody would have to share the workspace with what will not die: better nobody gets it. */
+  #stuck({ survivors }: Finished): Promise<AttemptEnd> {
+    const note = `its processes ${survivors.join(", ")} cannot be ended; end them, then: viv retry ${this.#id}`;
+    return this.#failed({ outcome: "failed", note, final: true });
+  }
+
+  /** The work is done and only its record is missing: a full disk is waited for. */
+  async #end(outcome: string, act: () => Promise<Ended>, note?: string): Promise<AttemptEnd> {
+    for (let delay = 500; ; delay = Math.min(30_000, 2 * delay)) {
+      try {
+        const ended = await act();
+        await this.#store.forgetProcess(this.#id, this.claim.token);
+        return { kind: "ended", outcome, ended, ...(note ? { note } : {}) };
+      } catch (error) {
+        if (isVivError(error, "CLAIM_LOST")) return { kind: "lost" };
+        const mayPass = isVivError(error, "DISK_FULL") || isVivError(error, "LOCKED");
+        if (!mayPass || this.#stopped !== null) throw error;
+        await setTimeout(delay);
+      }
+    }
+  }
+}
+
+function notStarted(why: string): Finished {
+  return {
+    cause: "stopped",
+    why,
+    exit: null,
+    signal: null,
+    durationMs: 0,
+    tail: "",
+    dropped: 0,
+    survivors: [],
+  };
+}
+
+function describe(outcome: string, { exit, signal, error, cause, durationMs }: Finished): string {
+  if (cause === "timed_out" && outcome !== "unproven") {
+    return `not finished after ${Math.round(durationMs / 1000)} s`;
+  }
+  const how =
+    error ??
+    (cause === "timed_out" ? "its time was up" : signal ? `ended by ${signal}` : `exit ${exit}`);
+  return outcome === "unproven" ? `not proven: ${how}` : how;
+}
+
+/** The note of a failure: how it ended and its last words. */
+function said(how: string, finished: Finished): string {
+  const [last] = lastLines(finished.tail, 1);
+  return (last === undefined ? how : `${how}: ${last}`).slice(0, 500);
+}
+
+function sentence(error: unknown): string {
+  return error instanceof VivError || error instanceof Error ? error.message : String(error);
+}
+
+/** `./x.sh` is beside the file that names it; a plain name is looked for in PATH. */
+export function resolveHandler(argv: readonly string[], folder: string): string[] {
+  const [program = "", ...rest] = argv;
+  return [basename(program) === program ? program : resolve(folder, program), ...rest];
+}

@@ -1,0 +1,22 @@
+import type { EvidenceFiles } from "../../host/evidence.ts";
+import type { Handlers } from "../../host/handlers.ts";
+import type { SandboxRequest } from "../../host/sandbox.ts";
+import type { RemovedWorkspace, WorkspaceInfo, WorkspaceRequest } from "../../host/workspaces.ts";
+
+/** What a worker needs of the machine; main.ts hands it the real thing. */
+export interface WorkerHost {
+  handlers: Handlers;
+  evidence: EvidenceFiles;
+  /** The bubblewrap command around a command. Throws when there is no bubblewrap that works. */
+  sandboxed(argv: readonly string[], request: SandboxRequest): Promise<string[]>;
+  openWorkspace(
+    request: WorkspaceRequest,
+  ): Promise<{ path: string; branch?: string; base?: string } | null>;
+  commitWorkspace(path: string, message: string): Promise<string | null>;
+  listWorkspaces(): Promise<WorkspaceInfo[]>;
+  /** Writes what is not saved elsewhere to a patch in artifacts/ first. */
+  removeWorkspace(id: string): Promise<RemovedWorkspace>;
+  /** The worker's own environment, of which a handler gets a part. */
+  env: Readonly<Record<string, string | undefined>>;
+  cwd: string;
+}

@@ -1,0 +1,209 @@
+import { isVivError } from "../../model/errors.ts";
+import type { Claim, Store } from "../../store/store.ts";
+import { Lease } from "../lease.ts";
+import { Reaper } from "../reaper.ts";
+import { Attempt, type AttemptEnd, type AttemptSettings, type ReadyRoute } from "./attempt.ts";
+import { isDrained } from "./drained.ts";
+import type { WorkerHost } from "./host.ts";
+
+/**
+ * A worker claims tasks and runs an attempt for each, several at a time if it may. Modes:
+ *   standing   until it is told to stop
+ *   maxTasks   until so many attempts were made
+ *   drain      until nothing is left that it could do, now or by waiting
+ * Told to stop (`stop`), it claims nothing more and finishes what runs, at most for the grace; told
+ * again (`stopNow`), it ends what runs and releases it at once.
+ */
+export interface WorkerOptions extends AttemptSettings {
+  worker: string;
+  /** Null: any type that has a route. */
+  types: readonly string[] | null;
+  routeFor(type: string): ReadyRoute | undefined;
+  concurrency: number;
+  maxTasks?: number;
+  /** swarm-lib's count: a task is one, and so is a look in vain. */
+  maxLooks?: number;
+  drain?: boolean;
+  graceMs?: number;
+  /** How long to sleep at most before looking again without having been woken. */
+  pollMs: number;
+  heartbeatMs: number;
+  reapEveryMs: number;
+  reviewLimit?: number;
+  onEvent?: (event: WorkerEvent) => void;
+}
+
+export type WorkerEvent =
+  | { kind: "started"; worker: string; types: readonly string[] | null }
+  | { kind: "claimed"; claim: Claim }
+  | { kind: "ended"; claim: Claim; end: AttemptEnd; durationMs: number }
+  | { kind: "trouble"; error: unknown; claim?: Claim }
+  | { kind: "stopping"; running: number };
+
+export interface WorkerReport {
+  attempts: number;
+  done: number;
+  /** Attempts that ended in another way. */
+  other: number;
+}
+
+export class Worker {
+  readonly #store: Store;
+  readonly #host: WorkerHost;
+  readonly #options: WorkerOptions;
+  readonly #running = new Map<string, Attempt>();
+  readonly #report: WorkerReport = { attempts: 0, done: 0, other: 0 };
+  #looks = 0;
+  #isStopping = false;
+  #wake: () => void = () => {};
+  #grace: NodeJS.Timeout | undefined;
+
+  constructor(store: Store, host: WorkerHost, options: WorkerOptions) {
+    this.#store = store;
+    this.#host = host;
+    this.#options = options;
+  }
+
+  stop(): void {
+    if (this.#isStopping) return;
+    this.#isStopping = true;
+    this.#tell({ kind: "stopping", running: this.#running.size });
+    const { graceMs } = this.#options;
+    if (graceMs !== undefined) {
+      this.#grace = setTimeout(() => this.stopNow(), Math.min(graceMs, 2 ** 31 - 1));
+    }
+    this.#wake();
+  }
+
+  stopNow(): void {
+    this.stop();
+    for (const attempt of this.#running.values()) attempt.stop("the worker was stopped");
+  }
+
+  /** Works until its mode is fulfilled or it is stopped, and what it began has ended. */
+  async run(): Promise<WorkerReport> {
+    const { worker, types, heartbeatMs, reapEveryMs } = this.#options;
+    const lease = new Lease(this.#store, { everyMs: heartbeatMs });
+    await lease.start(worker, types ?? undefined);
+    const reaper = new Reaper(this.#store, {
+      everyMs: reapEveryMs,
+      onError: (error) => this.#tell({ kind: "trouble", error }),
+    });
+    reaper.start();
+    this.#tell({ kind: "started", worker, types });
+    try {
+      while (!this.#isStopping && !(await this.#isFulfilled())) {
+        const claims = await this.#claim();
+        for (const claim of claims) this.#begin(claim);
+        this.#looks += Math.max(1, claims.length);
+        if (claims.length === 0 || this.#free === 0) await this.#sleep();
+      }
+      while (this.#running.size > 0) await this.#someEnd();
+    } finally {
+      clearTimeout(this.#grace);
+      await reaper.stop();
+      await lease.stop();
+    }
+    return this.#report;
+  }
+
+  get #free(): number {
+    const { concurrency, maxTasks = Number.POSITIVE_INFINITY } = this.#options;
+    const left = maxTasks - this.#report.attempts - this.#running.size;
+    return Math.max(0, Math.min(concurrency - this.#running.size, left));
+  }
+
+  async #isFulfilled(): Promise<boolean> {
+    const { maxTasks = Number.POSITIVE_INFINITY, maxLooks, drain, types } = this.#options;
+    if (maxLooks !== undefined && this.#looks >= maxLooks) return true;
+    if (this.#report.attempts + this.#running.size >= maxTasks) return this.#running.size === 0;
+    return drain === true && this.#running.size === 0 && (await isDrained(this.#store, types));
+  }
+
+  async #claim(): Promise<Claim[]> {
+    const { worker, types, reviewLimit } = this.#options;
+    if (this.#free === 0) return [];
+    try {
+      return await this.#store.claim({
+        worker,
+        max: this.#free,
+        ...(types ? { types } : {}),
+        ...(reviewLimit === undefined ? {} : { reviewLimit }),
+      });
+    } catch (error) {
+      // A full disk, a run that is not there for a moment: nobody is watching at night.
+      this.#tell({ kind: "trouble", error });
+      if (isVivError(error, "RUN_NOT_FOUND")) throw error;
+      return [];
+    }
+  }
+
+  #begin(claim: Claim): void {
+    const route = this.#options.routeFor(claim.task.task_type);
+    const begun = performance.now();
+    this.#tell({ kind: "claimed", claim });
+    if (route === undefined) {
+      // Only a type that is claimed without asking for it can come here: give it back.
+      void this.#store.release({ ...claim, id: claim.task.task_id }).catch(() => {});
+      return;
+    }
+    const attempt = new Attempt(claim, route, this.#store, this.#host, this.#options);
+    this.#running.set(claim.token + claim.task.task_id, attempt);
+    attempt
+      .run()
+      .then((end) => {
+        if (end.kind === "ended" && end.outcome === "done") this.#report.done++;
+        else this.#report.other++;
+        this.#tell({ kind: "ended", claim, end, durationMs: performance.now() - begun });
+      })
+      .catch((error) => {
+        this.#report.other++;
+        this.#tell({ kind: "trouble", error, claim });
+      })
+      .finally(() => {
+        this.#report.attempts++;
+        this.#running.delete(claim.token + claim.task.task_id);
+        this.#wake();
+      });
+  }
+
+  /** Until there may be work, something that ran has ended, or somebody says stop. */
+  async #sleep(): Promise<void> {
+    const { types, pollMs, reviewLimit } = this.#options;
+    const woken = new AbortController();
+    this.#wake = () => woken.abort();
+    if (this.#isStopping) return;
+    if (this.#free === 0) {
+      await new Promise<void>((resolve) => woken.signal.addEventListener("abort", () => resolve()));
+      return;
+    }
+    try {
+      await this.#store.waitForWork({
+        timeoutMs: pollMs,
+        worker: this.#options.worker,
+        signal: woken.signal,
+        ...(types ? { types } : {}),
+        ...(reviewLimit === undefined ? {} : { reviewLimit }),
+      });
+    } catch (error) {
+      this.#tell({ kind: "trouble", error });
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, 1_000);
+        woken.signal.addEventListener("abort", () => {
+          clearTimeout(timer);
+          resolve();
+        });
+      });
+    }
+  }
+
+  async #someEnd(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  #tell(event: WorkerEvent): void {
+    this.#options.onEvent?.(event);
+  }
+}

@@ -1,0 +1,68 @@
+import { isVivError } from "../../model/errors.ts";
+import { isName } from "../../model/names.ts";
+import { MAX_TASK_BYTES, parseTask, type Task } from "../../model/task.ts";
+import { afterChoke, chokedWorkers, chokesIn, mayTry, type Taker } from "../../policy/choke.ts";
+import { judgeWorker } from "../../policy/liveness.ts";
+import { readRegular } from "./atomic.ts";
+import { readHistory } from "./attempts.ts";
+import { move } from "./decide.ts";
+import type { Candidate } from "./lane-reader.ts";
+import { fileOf } from "./layout.ts";
+import { viewWorkers } from "./read.ts";
+import { DEFAULT_STALE_AFTER_SECONDS } from "./reap.ts";
+import type { FsRun } from "./run.ts";
+
+/** Tasks that a worker has choked on: see policy/choke.ts. It leaves them to others. */
+
+/** Everybody who could claim, with whether they are there to do it. */
+export function takersOf(run: FsRun): Taker[] {
+  return viewWorkers(run).map(({ name, types, process, heartbeatAge }) => ({
+    name,
+    types,
+    alive: judgeWorker(
+      {
+        process,
+        heartbeatAge: heartbeatAge === null ? null : heartbeatAge * 1000,
+        // That it holds a claim does not show that it will ask for another.
+        claimAge: Number.POSITIVE_INFINITY,
+      },
+      { staleAfterMs: DEFAULT_STALE_AFTER_SECONDS * 1000 },
+    ).alive,
+  }));
+}
+
+/**
+ * True when the worker must not take this task. Then it is left to others, or, when there are none,
+ * given up: nobody else might ever look at it again. Only for what is not at its first attempt.
+ */
+export function isLeftToOthers(run: FsRun, worker: string, candidate: Candidate): boolean {
+  const { id, lane, line } = candidate;
+  if (!isName(id)) return false;
+  const history = readHistory(run, id);
+  const last = chokesIn(history).at(-1);
+  if (last === undefined || !chokedWorkers(history).has(worker)) return false;
+  const task = readPending(run, id);
+  if (task === "broken") return false; // whoever claims it will see
+  if (task === null) return true; // somebody else has it
+  const verdict = afterChoke(last, mayTry(takersOf(run), task.task_type, history));
+  if (verdict.to === "pending") lane.leave(line, worker, run.machine.clock.now());
+  else giveUp(run, worker, id, verdict.note);
+  return true;
+}
+
+function readPending(run: FsRun, id: string): Task | "broken" | null {
+  const path = fileOf(run.paths.state.pending, id);
+  try {
+    const file = readRegular(path, MAX_TASK_BYTES);
+    return file && parseTask(file.text, id);
+  } catch (error) {
+    if (!isVivError(error)) throw error;
+    return "broken";
+  }
+}
+
+/** One rename, like a cancel by a person; null means that somebody took it after all. */
+function giveUp(run: FsRun, worker: string, id: string, note: string): void {
+  const path = fileOf(run.paths.state.pending, id);
+  move(run, id, { state: "pending", path }, "failed", "cancelled", { by: worker, note });
+}

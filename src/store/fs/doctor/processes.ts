@@ -1,0 +1,22 @@
+import { unlinkIfThere } from "../atomic.ts";
+import type { Examination } from "../doctor.ts";
+import { isStale, notesWithoutClaim } from "../stale-notes.ts";
+
+export function checkProcesses({ run, checked, find }: Examination): void {
+  for (const { id, path, note } of notesWithoutClaim(run)) {
+    checked.processes = (checked.processes ?? 0) + 1;
+    if (!isStale(run, note)) continue;
+    find(
+      {
+        code: "stale_temporary",
+        path: `.viv/processes/${id}.json`,
+        message:
+          note === null
+            ? "it does not say which process it is about"
+            : `process ${note.pid} of ${note.worker}, which worked on ${id}, is gone`,
+        repair: "remove it",
+      },
+      () => unlinkIfThere(path),
+    );
+  }
+}

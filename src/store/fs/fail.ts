@@ -1,0 +1,62 @@
+import type { HistoryRecord } from "../../model/attempt.ts";
+import { parseTime } from "../../model/duration.ts";
+import { VivError } from "../../model/errors.ts";
+import { afterChoke, mayTry, newChoke } from "../../policy/choke.ts";
+import { afterFailure } from "../../policy/retry.ts";
+import type { ClaimRef, Ended, FailureReport } from "../store.ts";
+import { readHistory } from "./attempts.ts";
+import { takersOf } from "./choke.ts";
+import { attemptRecord, type Ending, end, type Held, hold, readHeld } from "./finish.ts";
+import type { FsRun } from "./run.ts";
+
+/**
+ * A failed attempt, in the order in which it is judged:
+ *   failed    final, or its attempts are used up
+ *   pending   the same failure for the third time in a row: for another worker, if there is one
+ *   waiting   all else: once more, after a rest
+ */
+export function failTask(run: FsRun, ref: ClaimRef, report: FailureReport): Ended {
+  assertNumbers(report);
+  const wanted = report.retryAt && parseTime(report.retryAt, run.machine.clock.now(), "retryAt");
+  const held = hold(run, ref);
+  const task = readHeld(run, held);
+  const history = readHistory(run, held.id);
+  const { outcome = "failed", note, fingerprint, final, maxAttempts, backoffMs } = report;
+  const verdict = afterFailure(task, history, outcome, {
+    ...(final ? { final } : {}),
+    ...(maxAttempts === undefined ? {} : { maxAttempts }),
+    ...(backoffMs === undefined ? {} : { backoffMs }),
+    random: run.random(),
+  });
+  const ending = { outcome, note, fingerprint };
+  if (verdict.to !== "waiting") return end(run, held, { ...ending, to: verdict.to });
+  const choked = chokedEnding(run, held, { ...ending, to: "pending" }, task.task_type, history);
+  if (choked !== null) return end(run, held, choked);
+  const backoffEnds = run.machine.clock.now() + verdict.delayMs;
+  const retryAt = wanted || new Date(backoffEnds).toISOString();
+  return end(run, held, { ...ending, to: "waiting", retryAt });
+}
+
+function chokedEnding(
+  run: FsRun,
+  held: Held,
+  ending: Ending,
+  type: string,
+  past: readonly HistoryRecord[],
+): Ending | null {
+  if (!ending.fingerprint) return null;
+  const history = [...past, attemptRecord(run, held, ending)];
+  const choke = newChoke(history);
+  if (choke === null) return null;
+  const others = mayTry(takersOf(run), type, history);
+  return { ...ending, ...afterChoke(choke, others, ending.note) };
+}
+
+function assertNumbers({ maxAttempts, backoffMs }: FailureReport): void {
+  if (maxAttempts !== undefined && !(Number.isSafeInteger(maxAttempts) && maxAttempts >= 1)) {
+    throw new VivError("INVALID", "maxAttempts must be a whole number of at least 1.");
+  }
+  if (backoffMs !== undefined && !(Number.isFinite(backoffMs) && backoffMs >= 0)) {
+    throw new VivError("INVALID", "backoffMs must be a number of milliseconds, 0 or more.");
+  }
+}

@@ -1,0 +1,137 @@
+import { renameSync } from "node:fs";
+import type { ClaimTree } from "../../model/clock.ts";
+import { isVivError, VivError } from "../../model/errors.ts";
+import { canonicalJson } from "../../model/json.ts";
+import { assertName } from "../../model/names.ts";
+import type { ClaimProcess, ClaimRef } from "../store.ts";
+import { discard, readRegular, statIfThere, tokenOf, unlinkIfThere, writeNew } from "./atomic.ts";
+import { claimLost, isSameClaim } from "./finish.ts";
+import { fileOf } from "./layout.ts";
+import { type FsRun, temporaryPath } from "./run.ts";
+
+/**
+ * `.viv/processes/<id>.json`: which process tree works on a claim. Its worker writes it before the
+ * handler begins and removes it when the tree is gone. If the worker dies in between, whoever takes
+ * the claim away ends the tree first: two handlers of one task never run at the same time.
+ */
+export interface ProcessNote extends ClaimTree {
+  token: string;
+  worker: string;
+}
+
+export function noteProcess(
+  run: FsRun,
+  ref: ClaimRef & { token: string },
+  process: ClaimProcess,
+): void {
+  const id = assertName("task id", ref.id);
+  const worker = assertName("worker name", ref.worker);
+  const { host, boot } = run.machine.self();
+  const { pid, started, claim } = process;
+  const note: ProcessNote = { host, boot, pid, started, claim, token: ref.token, worker };
+  if (!isNote(note)) throw new VivError("INVALID", "that does not describe a process tree.");
+  // A foreign reaper, or a person with mv, gives a task out again without ending anything.
+  const others = endOrphan(run, id);
+  if (others.length > 0) throw wouldNotDie(id, others, "an earlier attempt of");
+  const draft = temporaryPath(run, `process-${id}`);
+  writeNew(draft, canonicalJson(note), false);
+  try {
+    if (!isClaimed(run, id, note)) throw claimLost(run, id, worker);
+    renameSync(draft, pathOf(run, id));
+  } catch (error) {
+    discard(draft);
+    throw error;
+  }
+  // Who took the claim away in this moment may have looked before there was a note.
+  if (isClaimed(run, id, note)) return;
+  forgetProcess(run, id, note.token);
+  throw claimLost(run, id, worker);
+}
+
+export function forgetProcess(run: FsRun, rawId: string, token: string): void {
+  const id = assertName("task id", rawId);
+  if (readNote(run, id)?.token === token) unlinkIfThere(pathOf(run, id));
+}
+
+/** Null when there is none, or none that could be used. */
+export function readNote(run: FsRun, id: string): ProcessNote | null {
+  try {
+    const file = readRegular(pathOf(run, id), 64 * 1024);
+    const note: unknown = file && JSON.parse(file.text);
+    return isNote(note) ? note : null;
+  } catch (error) {
+    // Torn by a power loss, and then what it named is gone too; or nothing of ours.
+    if (isVivError(error, "CORRUPT") || error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
+
+/** Before a claim is taken from its worker: ends its tree. The pids that would not die. */
+export function endTreeOf(
+  run: FsRun,
+  claim: { id: string; worker: string; token: string },
+): number[] {
+  const note = readNote(run, claim.id);
+  if (note === null || note.worker !== claim.worker) return [];
+  return isOf(run, claim.id, note, claim.token) ? endTree(run, note) : [];
+}
+
+/** After it was taken: the note has served, unless somebody else has yet to act on it. */
+export function forgetTreeOf(run: FsRun, id: string, token: string): void {
+  const note = readNote(run, id);
+  if (note?.token !== token || note.host !== run.machine.self().host) return;
+  const couldEnd = run.machine.leftovers !== undefined;
+  if (couldEnd || run.machine.vitality(note) === "gone") unlinkIfThere(pathOf(run, id));
+}
+
+/** Ends a tree whose claim nobody holds any more. The pids that would not die. */
+export function endOrphan(run: FsRun, id: string): number[] {
+  const note = readNote(run, id);
+  if (note === null || isClaimed(run, id, note)) return [];
+  const pids = endTree(run, note);
+  if (pids.length === 0) forgetTreeOf(run, id, note.token);
+  return pids;
+}
+
+/** Is the claim that the note is about still there? */
+export function isClaimed(run: FsRun, id: string, note: ProcessNote): boolean {
+  const stats = statIfThere(fileOf(`${run.paths.state.claimed}/${note.worker}`, id));
+  return stats !== undefined && isOf(run, id, note, tokenOf(stats));
+}
+
+export function wouldNotDie(id: string, pids: readonly number[], whose: string): VivError {
+  return new VivError(
+    "LOCKED",
+    `processes of ${whose} ${id} would not die: ${pids.join(", ")}; end them by hand, then do this again.`,
+    { id, pids: [...pids] },
+  );
+}
+
+function pathOf(run: FsRun, id: string): string {
+  return fileOf(run.paths.processes, id);
+}
+
+function isOf(run: FsRun, id: string, note: ProcessNote, token: string): boolean {
+  return note.token === token || isSameClaim(run, id, note.token, token);
+}
+
+/** Processes of an earlier boot are gone, those of another host cannot be reached from here. */
+function endTree(run: FsRun, { pid, started, claim, host, boot }: ProcessNote): number[] {
+  const self = run.machine.self();
+  if (host !== self.host || boot !== self.boot) return [];
+  return run.machine.leftovers?.end({ pid, started, claim, host, boot }) ?? [];
+}
+
+/** Checked also when read: with 0, 1 or -1 for a pid, a kill would hit the wrong ones. */
+function isNote(value: unknown): value is ProcessNote {
+  const note = value as ProcessNote | null;
+  if (typeof note !== "object" || note === null) return false;
+  const texts = [note.host, note.boot, note.started, note.claim, note.token, note.worker];
+  return (
+    Number.isSafeInteger(note.pid) &&
+    note.pid > 1 &&
+    note.claim !== "" &&
+    texts.every((text) => typeof text === "string") &&
+    !note.worker.includes("/")
+  );
+}

@@ -1,0 +1,17 @@
+import { assertName } from "../../model/names.ts";
+import type { Proof } from "../../model/proof.ts";
+import { readRegular } from "./atomic.ts";
+import type { FsRun } from "./run.ts";
+
+const LIMIT = 1024 * 1024;
+
+/** What the worker kept of `done_when`; null when there is none that could be read. */
+export function readProof(run: FsRun, rawId: string): Proof | null {
+  const id = assertName("task id", rawId);
+  try {
+    const file = readRegular(`${run.paths.artifacts}/${id}.proof.json`, LIMIT);
+    return file && (JSON.parse(file.text) as Proof);
+  } catch {
+    return null; // a handler may write there too: what is no proof proves nothing
+  }
+}

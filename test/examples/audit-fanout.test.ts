@@ -1,0 +1,37 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { EXAMPLES, Example } from "./example.ts";
+
+const SERVICES = readdirSync(join(EXAMPLES, "audit-fanout/services")).map((file) =>
+  basename(file, ".conf"),
+);
+
+describe("examples/audit-fanout", () => {
+  it("audits sixteen files and puts all of them into one report", () => {
+    expect(SERVICES).toHaveLength(16);
+    const example = new Example("audit-fanout");
+    const { status, stdout, stderr } = example.run();
+    expect(stderr).toBe("");
+    expect(status).toBe(0);
+    expect(stdout).toContain("seventeen tasks, all proven");
+
+    expect(example.counts()).toEqual({ done: 17 });
+    const ids = SERVICES.map((name) => `audit.${name}`);
+    for (const id of [...ids, "synthesis"]) {
+      const { state, proof } = example.show(id);
+      expect({ id, state, exit: proof?.exit }).toEqual({ id, state: "done", exit: 0 });
+    }
+    expect(example.show("synthesis").task.depends_on.sort()).toEqual(ids.sort());
+    const report = readFileSync(join(example.work, "run/artifacts/synthesis.md"), "utf8");
+    for (const name of SERVICES)
+      expect(report).toMatch(new RegExp(`^\\| ${name} \\| \\d \\|$`, "m"));
+    expect(report).toContain("- services/payments.conf:4: has a password in it\n");
+    expect(report).toContain("Findings in all: 12\n");
+
+    const pasted = example.paste();
+    expect(pasted).toMatchObject({ status: 0, stderr: "" });
+    expect(pasted.stdout).toContain("- services/cart.conf:4: says too much\n");
+    expect(example.counts()).toEqual({ done: 18 });
+  });
+});

@@ -1,0 +1,81 @@
+import { spawnSync } from "node:child_process";
+import { chmodSync, cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { environment, quoted, type Said, VIV, viv } from "../cli/support.ts";
+import { newFolder } from "../support/folders.ts";
+
+export const EXAMPLES = fileURLToPath(new URL("../../examples", import.meta.url));
+
+interface Shown {
+  id: string;
+  state: string;
+  task: { parent?: string; depends_on: string[] };
+  history: { attempt: number; outcome: string; to: string; note?: string }[];
+  proof?: { exit: number | null; attempt: number; command: string; output: string };
+}
+
+/** A copy of one example, and `viv` in PATH as if it were installed. */
+export class Example {
+  /** The copy. */
+  readonly folder: string;
+  /** Where run.sh works. */
+  readonly work: string;
+  readonly #env: Record<string, string>;
+
+  constructor(name: string) {
+    const root = newFolder();
+    this.folder = join(root, name);
+    this.work = join(root, "with a space", "work");
+    cpSync(join(EXAMPLES, name), this.folder, { recursive: true });
+    const bin = join(root, "bin");
+    mkdirSync(bin);
+    writeFileSync(
+      join(bin, "viv"),
+      `#!/bin/sh\nexec ${quoted(process.execPath)} ${quoted(VIV)} "$@"\n`,
+    );
+    chmodSync(join(bin, "viv"), 0o755);
+    const path = [bin, dirname(process.execPath), process.env.PATH].join(":");
+    // HOME: nobody's git settings.
+    this.#env = environment({ PATH: path, HOME: root });
+  }
+
+  /** As a reader would: ./run.sh FOLDER */
+  run(): Said {
+    return this.#start("./run.sh", [this.work]);
+  }
+
+  /** The block of the README that begins with `cd /tmp/…`, pasted into a shell after the run. */
+  paste(): Said {
+    const readme = readFileSync(join(this.folder, "README.md"), "utf8");
+    const [, block = "exit 1"] = /^```sh\ncd \S+\n([\s\S]*?)^```$/m.exec(readme) ?? [];
+    return this.#start("sh", ["-euc", `cd ${quoted(this.work)}\n${block}`]);
+  }
+
+  #start(program: string, args: readonly string[]): Said {
+    const { status, stdout, stderr, error } = spawnSync(program, args, {
+      cwd: this.folder,
+      env: this.#env,
+      encoding: "utf8",
+      timeout: 50_000,
+      killSignal: "SIGKILL",
+    });
+    if (error) throw error;
+    return { status: status ?? -1, stdout, stderr };
+  }
+
+  json<T>(...args: string[]): T {
+    const { status, stdout, stderr } = viv([...args, "--json"], { cwd: this.work });
+    if (status !== 0) throw new Error(`viv ${args.join(" ")} ended with ${status}: ${stderr}`);
+    return JSON.parse(stdout) as T;
+  }
+
+  counts(): Record<string, number> {
+    const { counts } = this.json<{ counts: Record<string, number> }>("ls");
+    return Object.fromEntries(Object.entries(counts).filter(([, n]) => n > 0));
+  }
+
+  show(id: string): Shown {
+    return this.json("show", id);
+  }
+}

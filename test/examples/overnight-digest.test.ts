@@ -1,0 +1,50 @@
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { Example } from "./example.ts";
+
+describe("examples/overnight-digest", () => {
+  it("waits, is turned away, fails, and is proven and approved in the end", () => {
+    const example = new Example("overnight-digest");
+    const { status, stdout, stderr } = example.run();
+    expect(stderr).toBe("");
+    expect(status).toBe(0);
+    expect(stdout).toContain("proven and approved");
+
+    expect(example.counts()).toEqual({ done: 1 });
+    const { history, proof } = example.show("digest.monday");
+    expect(history.map(({ outcome, to }) => `${outcome} → ${to}`)).toEqual([
+      "rate_limited → waiting",
+      "failed → waiting",
+      "done → review",
+    ]);
+    expect(proof).toMatchObject({ exit: 0, attempt: 3 });
+    const digest = readFileSync(join(example.work, "run/artifacts/digest.monday.md"), "utf8");
+    expect(digest).toContain("Weather: cloudy, 7 degrees");
+    const notes = join(example.work, "notes");
+    expect(readdirSync(notes)).toHaveLength(3);
+    for (const note of readdirSync(notes)) {
+      const [title] = readFileSync(join(notes, note), "utf8").split("\n");
+      expect(digest).toContain(`## ${title}\n`);
+    }
+  });
+
+  it("can be prepared for a real night", () => {
+    const example = new Example("overnight-digest");
+    expect(example.run().status).toBe(0);
+    const { status, stdout, stderr } = example.paste();
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    expect(stdout).toMatch(/not before .* \((in )?(8h|7h)/);
+    expect(stdout).toContain("systemctl --user enable --now viv-worker-run.service");
+    expect(example.counts()).toEqual({ done: 1, waiting: 1 });
+  });
+
+  it("fails when the digest leaves something out", () => {
+    const example = new Example("overnight-digest");
+    const handler = join(example.folder, "digest.sh");
+    writeFileSync(handler, readFileSync(handler, "utf8").replace("notes/*.txt", "notes/b*.txt"));
+    const { status } = example.run();
+    expect(status).not.toBe(0);
+    expect(example.show("digest.monday")).toMatchObject({ state: "failed", proof: { exit: 1 } });
+  });
+});
