@@ -15,6 +15,7 @@ ensureDebianPackages([
   { command: "python3", package: "python3" },
   { command: "flock", package: "util-linux" },
   { command: "git", package: "git" },
+  { command: "bwrap", package: "bubblewrap" },
 ]);
 ensureBuilt();
 

@@ -1,5 +1,6 @@
 import type { Config } from "../model/config.ts";
 import type { Access, Op, OpContext } from "../ops/op.ts";
+import type { Durability } from "../ops/store-types.ts";
 import type { Io } from "./io.ts";
 import type { Term } from "./term.ts";
 
@@ -40,6 +41,7 @@ export interface Command {
   streams?: (input: Record<string, unknown>) => boolean;
   /** How the run must be opened, when that depends on the flags. */
   accessFor?: (input: Record<string, unknown>) => Access;
+  durabilityFor?: (input: Record<string, unknown>) => Durability | undefined;
   /** When the run is somewhere else than --run says (init). */
   runFrom?: (input: Record<string, unknown>, run: string | undefined) => string | undefined;
   after?: (output: unknown, input: Record<string, unknown>, io: Io) => void;

@@ -112,7 +112,9 @@ async function runCommand(
   const settings = await findRun(command.runFrom ? command.runFrom(input, flag) : flag, io);
   const access = command.accessFor?.(input) ?? command.op.access;
   const isNewRun = access === "create" && !existsSync(settings.path);
+  const durability = command.durabilityFor?.(input);
   const store = await io.open(settings.path, {
+    ...(durability ? { durability } : {}),
     ...(access === "create" ? { create: true } : {}),
     ...(access === "read" ? { readOnly: true } : {}),
     ...(settings.onDependencyFailed ? { onDependencyFailed: settings.onDependencyFailed } : {}),

@@ -102,8 +102,9 @@ function openEmpty(path: string): number {
   const { O_WRONLY, O_CREAT, O_APPEND, O_NOFOLLOW, O_NONBLOCK } = constants;
   const fd = openSync(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0o600);
   try {
-    if (!fstatSync(fd).isFile()) throw new Error(`${path} is not a file`);
-    ftruncateSync(fd);
+    const found = fstatSync(fd);
+    if (!found.isFile()) throw new Error(`${path} is not a file`);
+    if (found.size > 0) ftruncateSync(fd);
     return fd;
   } catch (error) {
     closeSync(fd);

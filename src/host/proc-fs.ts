@@ -93,10 +93,13 @@ function* probe(from: number, last: number): Generator<number> {
 const YOUNG_S = 1;
 const MOST_PROBED = 50;
 
-/** The number given out last; -1 where the kernel does not tell. */
+let lastPidFile: number | undefined;
+
+/** The number given out last; -1 where the kernel does not tell. The file is kept open. */
 function lastPid(): number {
   try {
-    return Number(readFast("/proc/sys/kernel/ns_last_pid").toString());
+    lastPidFile ??= openSync("/proc/sys/kernel/ns_last_pid", "r");
+    return Number(shared.toString("latin1", 0, readSync(lastPidFile, shared, 0, 16, 0)));
   } catch {
     return -1;
   }

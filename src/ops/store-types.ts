@@ -4,6 +4,7 @@ export type { WorkerHost } from "../services/worker/host.ts";
 export type { WorkerEvent } from "../services/worker/worker.ts";
 export type {
   Counts,
+  Durability,
   Store,
   TaskSummary,
   WorkerView,

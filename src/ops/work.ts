@@ -29,6 +29,11 @@ const input = z.strictObject({
   kill_after: text("from SIGTERM to SIGKILL when a handler is ended (default 5s)"),
   poll_interval: number("seconds between looks when nothing wakes it (default 5)"),
   heartbeat_interval: number("seconds between heartbeats (default 30)"),
+  durability: z.optional(
+    z
+      .enum(["safe", "fast"])
+      .check(z.describe("safe (default): what is done survives power loss; fast: the process")),
+  ),
   task_type_filter: z.optional(z.array(z.string()).check(z.describe("as --types (swarm-lib)"))),
   max_iterations: number("end after so many tasks or looks in vain (swarm-lib; 0: never)"),
   run_dir: text("as --run (swarm-lib)"),

@@ -10,6 +10,7 @@ import { WorkProgress } from "../work-progress.ts";
 export const command: Command = {
   op: work,
   runFrom: (input, run) => run ?? (input.run_dir as string | undefined),
+  durabilityFor: (input) => input.durability as WorkInput["durability"],
   examples: [
     ["viv work --handler ./handle.sh", "one worker, this executable for every task"],
     ["viv work --concurrency 4 --types audit,synth", "routes from viv.toml"],

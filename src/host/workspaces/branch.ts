@@ -6,8 +6,8 @@ export function branchOf(id: string): string {
   const safe = id.replace(/[^A-Za-z0-9._-]/gu, (character) =>
     [...Buffer.from(character)].map(percent).join(""),
   );
-  // Not `..` anywhere, and neither `.` nor `.lock` at the end.
-  return `viv/${safe.replace(/\.(?=\.|$|lock$)/g, percent(0x2e))}`;
+  // Not `..` anywhere, no `.` at the beginning, and neither `.` nor `.lock` at the end.
+  return `viv/${safe.replace(/^\.|\.(?=\.|$|lock$)/g, percent(0x2e))}`;
 }
 
 function percent(byte: number): string {

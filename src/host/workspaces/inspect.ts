@@ -77,12 +77,21 @@ async function inspectWorktree(
   record: Worktree["record"],
 ): Promise<Inspection> {
   const info = { ...known, branch: record.branch, repository: record.repository };
-  let repository: Repository;
   try {
-    repository = await findRepository(record.repository);
+    return await lookAtWorktree(info, record);
   } catch (error) {
-    return { info, obstacle: `its repository cannot be used: ${(error as Error).message}` };
+    // One that git cannot read must not hide the others. What is unknown counts as unsaved.
+    info.dirty = !info.missing;
+    info.merged = false;
+    return { info, obstacle: (error as Error).message.replace(/\.$/, "") };
   }
+}
+
+async function lookAtWorktree(
+  info: WorkspaceInfo,
+  record: Worktree["record"],
+): Promise<Inspection> {
+  const repository = await findRepository(record.repository);
   const tip = await commitOf(repository, `refs/heads/${record.branch}`);
   info.ahead = tip === null ? 0 : await countAhead(repository, record.branch);
   info.merged = tip !== null && info.ahead === 0;

@@ -21,22 +21,28 @@ export async function changesIn(place: GitPlace, everything = false): Promise<Ch
   const names = namesOf(await gitBytes(["ls-files", "-z", ...kinds, ...rules], place));
   const paths = names.filter((name) => !name.endsWith("/"));
   const nested = names.filter((name) => name.endsWith("/")).map((name) => text(name));
-  return { paths: paths.map((name) => Buffer.from(name, "latin1")), nested };
+  return { paths: paths.map(bytes), nested };
 }
 
 /** Brings the index up to date with the files, but for nested repositories. */
-export async function stage(place: GitPlace, everything = false): Promise<Changes> {
-  const changes = await changesIn(place, everything);
-  if (changes.paths.length === 0) return changes;
-  const stdin = Buffer.concat(changes.paths.flatMap((path) => [path, Buffer.of(0)]));
-  const how = ["--add", "--remove", "--replace", "-z", "--stdin"];
-  await git(["update-index", ...how], { ...place, stdin });
+export async function stage(place: GitPlace, everything = false): Promise<void> {
+  // First what is gone: a file may have become a folder, or a folder a link, of the same name.
+  const gone = ["diff-files", "-z", "--name-only", "--diff-filter=D", "--ignore-submodules=dirty"];
+  await updateIndex(["--force-remove"], namesOf(await gitBytes(gone, place)).map(bytes), place);
+  const { paths } = await changesIn(place, everything);
+  await updateIndex(["--add", "--remove", "--replace"], paths, place);
   const rules = everything ? [] : ["--exclude-standard"];
   const left = namesOf(await gitBytes(["ls-files", "-z", "--others", ...rules], place));
   const refused = left.find((name) => !name.endsWith("/"));
-  if (refused === undefined) return changes;
+  if (refused === undefined) return;
   const name = JSON.stringify(text(refused));
   throw new VivError("INVALID", `git takes no file that is called ${name}; rename or remove it.`);
+}
+
+async function updateIndex(how: string[], paths: Buffer[], place: GitPlace): Promise<void> {
+  if (paths.length === 0) return;
+  const stdin = Buffer.concat(paths.flatMap((path) => [path, Buffer.of(0)]));
+  await git(["update-index", ...how, "-z", "--stdin"], { ...place, stdin });
 }
 
 /** Submodules that are checked out: a worktree is not removed with work in them. */
@@ -52,6 +58,10 @@ function namesOf(output: Buffer): string[] {
   return [...new Set(output.toString("latin1").split("\0"))].filter((name) => name !== "");
 }
 
+function bytes(name: string): Buffer {
+  return Buffer.from(name, "latin1");
+}
+
 function text(name: string): string {
-  return Buffer.from(name, "latin1").toString("utf8");
+  return bytes(name).toString("utf8");
 }

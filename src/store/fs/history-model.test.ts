@@ -556,9 +556,8 @@ test("random histories of three workers agree with a model of plain maps", async
         rmSync(folder, { recursive: true, force: true });
       }
     }),
-    { numRuns: 6000 },
+    { numRuns: 100 },
   );
-  console.log("SEEN", JSON.stringify(seen));
   expect(Math.min(seen.handedOver, seen.failed), JSON.stringify(seen)).toBeGreaterThan(0);
 });
 

@@ -1,0 +1,190 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, existsSync, readFileSync, rmSync, watch, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { openRun } from "../../src/main.ts";
+import type { Store } from "../../src/store/store.ts";
+import { newFolder } from "../support/folders.ts";
+import { DIST } from "../support/processes.ts";
+
+/** Workers as processes: signals, kill -9, and what becomes of the handlers they had started. */
+
+let home: string;
+let run: string;
+let store: Store;
+const workers: ChildProcess[] = [];
+
+beforeEach(async () => {
+  home = newFolder();
+  run = join(home, "run");
+  store = await openRun(run, { create: true, durability: "fast" });
+});
+
+afterEach(async () => {
+  for (const worker of workers.splice(0)) {
+    if (worker.exitCode === null && worker.signalCode === null) {
+      worker.kill("SIGKILL");
+      await once(worker, "exit");
+    }
+  }
+  // What a killed worker left is ended by the reaper: no test leaves a process behind.
+  await store.reap();
+  await store.close();
+  rmSync(home, { recursive: true, force: true });
+});
+
+function script(text: string): string {
+  const path = join(home, "handle.sh");
+  writeFileSync(path, `#!/bin/sh\n${text}\n`);
+  chmodSync(path, 0o755);
+  return path;
+}
+
+function work(...flags: string[]): ChildProcess {
+  const args = [join(DIST, "viv.cjs"), "work", "--run", run, "--poll-interval", "1", ...flags];
+  const worker = spawn(process.execPath, args, { cwd: home, stdio: ["ignore", "pipe", "pipe"] });
+  worker.stdout?.resume();
+  worker.stderr?.pipe(process.stderr);
+  workers.push(worker);
+  return worker;
+}
+
+/** Resolves with the file's text when it is there and has a line. */
+async function written(name: string): Promise<string> {
+  const path = join(home, name);
+  const watcher = watch(home);
+  try {
+    for (;;) {
+      const text = existsSync(path) ? readFileSync(path, "utf8") : "";
+      if (text.endsWith("\n")) return text.trim();
+      await Promise.race([once(watcher, "change"), new Promise((go) => setTimeout(go, 200))]);
+    }
+  } finally {
+    watcher.close();
+  }
+}
+
+function isAlive(pid: string): boolean {
+  try {
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return false;
+  }
+}
+
+/** Ignores a polite request; its child has left the process group. Writes both pids. */
+const STUBBORN = `trap '' TERM
+setsid sleep 1000 &
+echo "$$ $!" > "$HOME_OF_TEST/pids"
+while :; do sleep 1; done`;
+
+function stubborn(): string {
+  return script(STUBBORN.replace("$HOME_OF_TEST", home));
+}
+
+describe("a worker that is killed", () => {
+  test("leaves a tree that is gone before anybody else gets the task", async () => {
+    await store.enqueue({ id: "t.1", type: "t" });
+    const worker = work("--handler", stubborn(), "--worker-id", "w1");
+    const pids = (await written("pids")).split(" ");
+    worker.kill("SIGKILL");
+    await once(worker, "exit");
+    expect(pids.map(isAlive)).toEqual([true, true]);
+    const report = await store.reap();
+    expect(report.reaped).toMatchObject([{ id: "t.1", worker: "w1", to: "pending" }]);
+    expect(pids.map(isAlive)).toEqual([false, false]);
+    expect((await store.show("t.1"))?.state).toBe("pending");
+  });
+
+  test("is followed by one of the same name, which begins with what is left", async () => {
+    await store.enqueue({ id: "t.1", type: "t" });
+    const first = work("--handler", stubborn(), "--worker-id", "w1");
+    const pids = (await written("pids")).split(" ");
+    first.kill("SIGKILL");
+    await once(first, "exit");
+    const second = work("--handler", "/bin/true", "--worker-id", "w1", "--drain");
+    await once(second, "exit");
+    expect(pids.map(isAlive)).toEqual([false, false]);
+    expect((await store.show("t.1"))?.state).toBe("done");
+  });
+
+  test("while another one works: that one takes over within seconds", async () => {
+    await store.enqueue({ id: "t.1", type: "t" });
+    const first = work("--handler", stubborn(), "--worker-id", "w1");
+    const pids = (await written("pids")).split(" ");
+    const second = work("--handler", "/bin/true", "--worker-id", "w2", "--max-tasks", "1");
+    first.kill("SIGKILL");
+    await once(second, "exit");
+    expect(pids.map(isAlive)).toEqual([false, false]);
+    const history = (await store.show("t.1"))?.history;
+    expect(history).toMatchObject([
+      { outcome: "abandoned", worker: "w1" },
+      { outcome: "done", worker: "w2", attempt: 2 },
+    ]);
+  });
+});
+
+describe("a worker that is told to stop", () => {
+  const HANDLER = (home: string) =>
+    `echo $$ > ${home}/pids; while [ ! -e ${home}/go ]; do sleep 0.05; done; echo finished`;
+
+  test("finishes its task first", async () => {
+    await store.enqueue({ id: "t.1", type: "t" });
+    await store.enqueue({ id: "t.2", type: "t" });
+    const worker = work("--handler", script(HANDLER(home)), "--worker-id", "w1");
+    await written("pids");
+    worker.kill("SIGTERM");
+    writeFileSync(join(home, "go"), "");
+    const [status] = await once(worker, "exit");
+    expect(status).toBe(0);
+    expect((await store.show("t.1"))?.state).toBe("done");
+    expect((await store.show("t.2"))?.state).toBe("pending");
+    expect((await store.workers()).filter(({ process }) => process === "alive")).toEqual([]);
+  });
+
+  test.each([["twice"], ["once, with a grace that ends"]])(
+    "%s: ends it and releases the task",
+    async (how) => {
+      await store.enqueue({ id: "t.1", type: "t" });
+      const grace = how === "twice" ? [] : ["--grace", "100ms"];
+      const handler = stubborn();
+      const worker = work(
+        "--handler",
+        handler,
+        "--worker-id",
+        "w1",
+        "--kill-after",
+        "100ms",
+        ...grace,
+      );
+      const pids = (await written("pids")).split(" ");
+      worker.kill("SIGTERM");
+      if (how === "twice") {
+        // Signals that come together are one: the second is sent when the first was heard.
+        await once(worker.stdout as NodeJS.ReadableStream, "data");
+        worker.kill("SIGTERM");
+      }
+      const [status] = await once(worker, "exit");
+      expect(status).toBe(0);
+      expect(pids.map(isAlive)).toEqual([false, false]);
+      const view = await store.show("t.1");
+      expect(view?.state).toBe("pending");
+      expect(view?.history).toMatchObject([{ outcome: "released" }]);
+    },
+  );
+});
+
+test("viv cancel reaches a running handler, and the worker goes on with the next task", async () => {
+  await store.enqueue({ id: "t.1", type: "t" });
+  const worker = work("--handler", stubborn(), "--worker-id", "w1", "--max-tasks", "2");
+  const pids = (await written("pids")).split(" ");
+  await store.cancel("t.1", { by: "me", note: "not needed" });
+  expect(pids.map(isAlive)).toEqual([false, false]);
+  expect((await store.show("t.1"))?.state).toBe("failed");
+  script("true");
+  await store.enqueue({ id: "t.2", type: "t" });
+  await once(worker, "exit");
+  expect((await store.show("t.2"))?.state).toBe("done");
+  expect((await store.show("t.1"))?.history).toMatchObject([{ outcome: "cancelled" }]);
+});
