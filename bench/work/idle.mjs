@@ -37,7 +37,7 @@ async function memoryOfMany(bench) {
   const worker = startWorker(bench, run, ["--handler", handler, ...flags]);
   let peak = 0;
   let isOver = false;
-  worker.said("finished").then(() => {
+  void worker.said("finished").then(() => {
     isOver = true;
   });
   while (!isOver) {

@@ -1,106 +1,137 @@
-import type { ChildProcess } from "node:child_process";
-import { closeSync, constants, writeSync } from "node:fs";
+import type { ChildProcess, StdioOptions } from "node:child_process";
+import { closeSync, constants, openSync, writeSync } from "node:fs";
 import { Socket } from "node:net";
+import { tmpdir } from "node:os";
 import type { Readable } from "node:stream";
-import { giveBack, hasReader, openEnd, takePipes } from "./pipes.ts";
+import { giveBack, openEnd, type Pipe, takePipe } from "./pipes.ts";
 
 /**
  * What a handler has as stdin, stdout and stderr, and our ends of it.
  *
- * - Pipes, where we can have them. They behave as in a shell, and stdout and stderr are one, so
- *   that lines stay in the order they were written in.
- * - What node calls pipes elsewhere. Those are sockets, which cannot be opened a second time: with
- *   them `echo oops > /dev/stderr` and `cat /dev/stdin` fail, and `bash -c` takes itself for a
- *   remote login and reads .bashrc.
+ * stdin is a file that nobody else can open; stdout and stderr are one pipe, so that lines stay in
+ * the order they were written in. Where the system cannot give us these, they are what node calls
+ * pipes. Those are sockets, which cannot be opened a second time: with them `cat /dev/stdin` and
+ * `echo oops > /dev/stderr` fail, and `bash -c` takes itself for a remote login and reads .bashrc.
  */
 export interface Channels {
-  readonly stdio: "pipe" | [number, number, number];
-  /** To be called right after the start: passes `input` on, and returns what there is to read. */
-  connect(child: ChildProcess, input: string): Readable[];
+  readonly stdio: StdioOptions;
+  /** To be called right after the start. Returns what there is to read. */
+  connect(child: ChildProcess): Readable[];
   /** Lets go of everything, whoever else may hold it. */
   close(): void;
 }
 
-export function openChannels(): Channels {
-  return openPipes() ?? openSockets();
-}
-
-function openSockets(): Channels {
-  let child: ChildProcess | undefined;
-  return {
-    stdio: "pipe",
-    connect: (started, input) => {
-      child = started;
-      child.stdin?.on("error", ignoreBroken).end(input);
-      return [child.stdout, child.stderr].filter((stream) => stream !== null);
-    },
-    close: () => {
-      for (const stream of [child?.stdin, child?.stdout, child?.stderr]) stream?.destroy();
-    },
-  };
-}
-
-const { O_RDONLY, O_WRONLY, O_NONBLOCK } = constants;
-
-function openPipes(): Channels | null {
-  const [forInput, forOutput] = takePipes(2) ?? [];
-  if (forInput === undefined || forOutput === undefined) return null;
-  const ours = new Set<number>();
-  const open = (pipe: number, flags: number) => {
-    const fd = openEnd(pipe, flags);
-    ours.add(fd);
-    return fd;
-  };
-  const close = (...fds: number[]) => {
-    for (const fd of fds) if (ours.delete(fd)) closeSync(fd);
-  };
-  let reader: Socket | undefined;
-  let writer: Socket | undefined;
-  const closeAll = () => {
-    close(...ours);
-    writer?.destroy();
-    reader?.destroy();
-    giveBack(forInput, !hasReader(forInput));
-    giveBack(forOutput, reader === undefined || reader.readableEnded);
-  };
+export function openChannels(input: string): Channels {
+  const pipe = takePipe();
+  const output = pipe === null ? socketOutput() : pipeOutput(pipe);
   try {
-    const input = { reader: open(forInput, O_RDONLY | O_NONBLOCK), writer: 0 };
-    input.writer = open(forInput, O_WRONLY | O_NONBLOCK);
-    const output = { reader: open(forOutput, O_RDONLY | O_NONBLOCK), writer: 0 };
-    output.writer = open(forOutput, O_WRONLY);
-    return {
-      // Node lets the handler's ends block, as a program expects.
-      stdio: [input.reader, output.writer, output.writer],
-      connect: (_, text) => {
-        const rest = writeWhatFits(input.writer, text);
-        close(input.reader, output.writer);
-        if (rest.length === 0) close(input.writer);
-        else {
-          ours.delete(input.writer);
-          writer = new Socket({ fd: input.writer, readable: false, writable: true });
-          writer.on("error", ignoreBroken).end(rest);
-        }
-        ours.delete(output.reader);
-        reader = new Socket({ fd: output.reader, readable: true, writable: false });
-        return [reader.on("error", ignoreBroken)];
-      },
-      close: closeAll,
-    };
+    const file = fileWith(input);
+    return file === null ? withSocketInput(input, output) : withFileInput(file, output);
   } catch (error) {
-    closeAll();
+    output.close();
     throw error;
   }
 }
 
-/** Most tasks fit into the pipe at once, and then there is nothing to wait for. */
-function writeWhatFits(fd: number, text: string): Buffer {
-  const bytes = Buffer.from(text);
+const { O_RDONLY, O_RDWR, O_WRONLY, O_NONBLOCK, O_DIRECTORY } = constants;
+
+interface Output {
+  readonly stdio: "pipe" | number;
+  connect(child: ChildProcess): Readable[];
+  close(): void;
+}
+
+function pipeOutput(pipe: Pipe): Output {
+  let ours: number[] = [];
+  let reader: Socket | undefined;
+  const close = () => {
+    for (const fd of ours) closeSync(fd);
+    reader?.destroy();
+    giveBack(pipe, reader === undefined || reader.readableEnded);
+  };
   try {
-    return bytes.subarray(writeSync(fd, bytes));
-  } catch {
-    return bytes; // the pipe is smaller than the kernel's page; the stream tells of other errors
+    // In this order: who opens one end for blocking use waits for the other.
+    const from = openEnd(pipe, O_RDONLY | O_NONBLOCK);
+    ours = [from];
+    const to = openEnd(pipe, O_WRONLY);
+    ours = [from, to];
+    const connect = () => {
+      closeSync(to);
+      ours = [];
+      reader = new Socket({ fd: from, readable: true, writable: false });
+      return [reader];
+    };
+    return { stdio: to, connect, close };
+  } catch (error) {
+    close();
+    throw error;
   }
 }
 
-/** A handler need not read its task; and a pipe that broke has told us all it had. */
-function ignoreBroken(): void {}
+function socketOutput(): Output {
+  let streams: Readable[] = [];
+  return {
+    stdio: "pipe",
+    connect: ({ stdout, stderr }) => {
+      streams = [stdout, stderr].filter((stream) => stream !== null);
+      return streams;
+    },
+    close: () => {
+      for (const stream of streams) stream.destroy();
+    },
+  };
+}
+
+function withFileInput(file: number, output: Output): Channels {
+  let isOpen = true;
+  const closeFile = () => {
+    if (isOpen) closeSync(file);
+    isOpen = false;
+  };
+  return {
+    stdio: [file, output.stdio, output.stdio],
+    connect: (child) => {
+      closeFile();
+      return output.connect(child);
+    },
+    close: () => {
+      closeFile();
+      output.close();
+    },
+  };
+}
+
+function withSocketInput(input: string, output: Output): Channels {
+  let child: ChildProcess | undefined;
+  return {
+    stdio: ["pipe", output.stdio, output.stdio],
+    connect: (started) => {
+      child = started;
+      child.stdin?.on("error", () => {}).end(input); // it need not read its task
+      return output.connect(started);
+    },
+    close: () => {
+      child?.stdin?.destroy();
+      output.close();
+    },
+  };
+}
+
+const O_TMPFILE = 0o20000000 | O_DIRECTORY; // Linux; node has no name for it
+
+/** A file without a name that is read from its beginning; null where there is no such thing. */
+function fileWith(text: string): number | null {
+  if (process.platform !== "linux") return null;
+  let fd: number | undefined;
+  try {
+    fd = openSync(tmpdir(), O_RDWR | O_TMPFILE, 0o600);
+    const bytes = Buffer.from(text);
+    for (let done = 0; done < bytes.length; ) {
+      done += writeSync(fd, bytes, done, bytes.length - done, done);
+    }
+    return fd;
+  } catch {
+    if (fd !== undefined) closeSync(fd);
+    return null; // not on this filesystem, or it is full: a socket needs no room
+  }
+}

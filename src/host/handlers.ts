@@ -82,7 +82,7 @@ function start(command: HandlerCommand, leaders: Set<number>): RunningHandler {
   let channels: Channels | undefined;
   try {
     log = new CappedLog(command.logPath, command.logBytes);
-    channels = openChannels();
+    channels = openChannels(command.stdin);
     const [file = "", ...args] = command.argv;
     const env = { ...command.env, VIV_CLAIM: command.claim };
     const { stdio } = channels;
@@ -146,9 +146,12 @@ function follow(started: Started): RunningHandler {
     });
   });
   const cancelTimeout = after(command.timeoutMs, () => decide({ cause: "timed_out" }));
-  const outputs = channels.connect(child, command.stdin);
-  // Written before more is read, so that memory does not grow with the output.
-  for (const output of outputs) output.on("data", (chunk: Buffer) => log.write(chunk));
+  const outputs = channels.connect(child);
+  for (const output of outputs) {
+    // Written before more is read, so that memory does not grow with the output.
+    output.on("data", (chunk: Buffer) => log.write(chunk));
+    output.on("error", () => {}); // a pipe that broke has told us all it had
+  }
   const closed = Promise.all(
     outputs.map((output) => new Promise((resolve) => output.once("close", resolve))),
   );

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { closeSync, constants, mkdtempSync, openSync, rmSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { hasProcFs } from "./proc-fs.ts";
@@ -13,16 +13,16 @@ import { hasProcFs } from "./proc-fs.ts";
 /** A file descriptor that neither reads nor writes: it only keeps the pipe. */
 export type Pipe = number;
 
-const O_PATH = 0o10000000; // Linux; node does not name it
-const BATCH = 16;
+const O_PATH = 0o10000000; // Linux; node has no name for it
+const BATCH = 8;
 
-const free: Pipe[] = [];
+const unused: Pipe[] = [];
 let isPossible = true;
 
-/** So many pipes, or null where there are none: no /proc to open them again, no mkfifo. */
-export function takePipes(count: number): Pipe[] | null {
-  if (free.length < count && !refill()) return null;
-  return free.splice(-count);
+/** Null where there are none: no /proc to open them again by, or no mkfifo. */
+export function takePipe(): Pipe | null {
+  if (unused.length === 0) refill();
+  return unused.pop() ?? null;
 }
 
 /** The end for reading, or the one for writing. */
@@ -30,33 +30,23 @@ export function openEnd(pipe: Pipe, flags: number): number {
   return openSync(`/proc/self/fd/${pipe}`, flags);
 }
 
-/** A pipe that somebody may still have open is not given to the next one. */
+/** One that somebody may still have open is not for the next one. */
 export function giveBack(pipe: Pipe, isUnused: boolean): void {
-  if (isUnused) free.push(pipe);
+  if (isUnused) unused.push(pipe);
   else closeSync(pipe);
 }
 
-export function hasReader(pipe: Pipe): boolean {
-  try {
-    closeSync(openEnd(pipe, constants.O_WRONLY | constants.O_NONBLOCK));
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== "ENXIO";
-  }
-}
-
-function refill(): boolean {
-  if (!isPossible || !hasProcFs()) return false;
+function refill(): void {
+  if (!isPossible || !hasProcFs()) return;
   let folder: string | undefined;
   try {
     folder = mkdtempSync(join(tmpdir(), "viv-pipes-"));
     const paths = Array.from({ length: BATCH }, (_, i) => `${folder}/${i}`);
     const { status } = spawnSync("mkfifo", ["-m", "600", ...paths], { stdio: "ignore" });
-    if (status === 0) for (const path of paths) free.push(openSync(path, O_PATH));
+    isPossible = status === 0; // where it cannot be done it is not tried again and again
+    if (isPossible) for (const path of paths) unused.push(openSync(path, O_PATH));
   } catch {
-    // no room, or too many open files: what there is will do
+    // No room, or too many open files: what there is must do, and sockets do without.
   }
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
-  isPossible = free.length > 0; // it is not tried again and again where it cannot be done
-  return free.length > 1;
 }

@@ -89,7 +89,7 @@ export interface FailureReport {
 
 /** The process tree that a worker has started for a claim. */
 export interface ClaimProcess {
-  /** Of the leader. */
+  /** Of the leader; 0 while it is not started yet, when only the mark can be looked for. */
   pid: number;
   started: string;
   /** What its processes have in VIV_CLAIM. */

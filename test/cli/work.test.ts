@@ -218,7 +218,7 @@ describe("proof", () => {
     expect(view.state).toBe("done");
     expect(view.history[0]).toMatchObject({ outcome: "unproven", to: "waiting" });
     expect(view.proof).toMatchObject({ attempt: 2, exit: 0, output: "saw 2\n" });
-    expect(log("t.1")).toContain("evidence: " + join(run, "artifacts", "t.1.evidence", "1.log"));
+    expect(log("t.1")).toContain(`evidence: ${join(run, "artifacts", "t.1.evidence", "1.log")}`);
     expect(log("t.1")).toContain("saw 1");
     const text = await ok(["show", "--run", run, "t.1"], around());
     expect(text).toContain("saw 2");

@@ -7,7 +7,7 @@ import type { DoctorReport, Finding, Store } from "../../src/store/store.ts";
 import { type Fault, Faults, WRITES } from "../support/faults.ts";
 import { newFolder } from "../support/folders.ts";
 import { FakeHost } from "../support/machine.ts";
-import { contents, countedCompletions, ledgerLines, places } from "../support/run-files.ts";
+import { contents, countedCompletions, ledgerLines, names, places } from "../support/run-files.ts";
 
 /**
  * Every transition, cut off at every one of its changes to the file system: by death, by death in
@@ -21,6 +21,8 @@ interface Scene {
   host: FakeHost;
   /** What the act needs from the set-up. */
   refs: { id: string; worker: string; token: string }[];
+  /** Process trees of handlers: they must be gone before their tasks are given out again. */
+  trees: number[];
 }
 
 interface Scenario {
@@ -51,6 +53,28 @@ const first = (scene: Scene) => {
 const claimed = async (scene: Scene) => {
   await enqueue(scene, "a", "b");
   await claim(scene);
+};
+
+const SAME = { fingerprint: "f", note: "no", backoffMs: 0 };
+
+/** Has failed twice in the same way, and is claimed for the third time; another worker is there. */
+const twiceTheSame = async (scene: Scene) => {
+  await scene.store.heartbeat("w2");
+  await scene.store.enqueue({ id: "a", type: "t", max_attempts: 9 });
+  for (let n = 0; n < 2; n++) {
+    await claim(scene);
+    await scene.store.fail(first(scene), SAME);
+    scene.refs.length = 0;
+    scene.host.advance(100);
+  }
+  await claim(scene);
+};
+
+const withTree = async (scene: Scene) => {
+  await claimed(scene);
+  const tree = scene.host.tree();
+  scene.trees.push(tree.pid);
+  await scene.store.noteProcess(first(scene), tree);
 };
 
 const SCENARIOS: Scenario[] = [
@@ -139,6 +163,42 @@ const SCENARIOS: Scenario[] = [
       await claim(scene);
     },
     act: (scene) => scene.store.fail(first(scene), { note: "no" }),
+  },
+  {
+    name: "fail in the same way for the third time",
+    setUp: twiceTheSame,
+    act: (scene) => scene.store.fail(first(scene), SAME),
+  },
+  {
+    name: "claim that gives up what nobody else is left to try",
+    setUp: async (scene) => {
+      await twiceTheSame(scene);
+      await scene.store.fail(first(scene), SAME);
+      scene.host.advance(HOUR);
+    },
+    act: ({ store }) => store.claim({ worker: "w" }),
+  },
+  {
+    name: "note of a process",
+    setUp: claimed,
+    act: async (scene) => {
+      const tree = scene.host.tree();
+      await scene.store.noteProcess(first(scene), tree);
+      scene.trees.push(tree.pid);
+    },
+  },
+  {
+    name: "cancel of one that a process works on",
+    setUp: withTree,
+    act: ({ store }) => store.cancel("a", { by: "me" }),
+  },
+  {
+    name: "reap of one that a process works on",
+    setUp: async (scene) => {
+      await withTree(scene);
+      scene.host.advance(HOUR);
+    },
+    act: ({ store }) => store.reap(),
   },
   {
     name: "fail for good",
@@ -291,7 +351,7 @@ async function prepare(scenario: Scenario): Promise<Scene> {
   const host = new FakeHost();
   const machine = host.process();
   const store = await openRun(path, { create: true, machine, durability: "fast" });
-  const scene: Scene = { store, path, host, refs: [] };
+  const scene: Scene = { store, path, host, refs: [], trees: [] };
   await scenario.setUp(scene);
   // What is written "soon" belongs to the set-up.
   await new Promise((resolve) => setImmediate(resolve));
@@ -366,6 +426,8 @@ async function recover(
     expect(at, `the content ${text} is still there`).toBeGreaterThanOrEqual(0);
     left.splice(at, 1);
   }
+  for (const pid of scene.trees) expect(host.isAlive(pid), `process ${pid} is gone`).toBe(false);
+  expect(names(join(path, ".viv/processes")), "no note is left").toEqual([]);
   await workOff(store, scene);
 }
 

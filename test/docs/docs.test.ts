@@ -25,7 +25,8 @@ function blocks(text: string, language: string): string[] {
 function masked(text: string): string {
   return text
     .replace(/\S*\/audit$/gm, "PATH/audit")
-    .replace(/\b\d+(ms|s|m)\b/g, "TIME")
+    .replace(/\b\d+(\.\d)? ?(ms|s|m)\b/g, "TIME")
+    .replace(/\d{4}-\d{2}-\d{2}T[\d:.]+Z|\b\d\d:\d\d:\d\d\b/g, "TIME")
     .trim();
 }
 
@@ -36,6 +37,16 @@ describe("README.md", () => {
     const script =
       tour?.replace('"$PWD/dist/viv.cjs"', JSON.stringify(join(dist, "viv.cjs"))) ?? "";
     const env = { ...process.env, VIV_RUN: "", USER: "tester" };
+    const output = execFileSync("bash", ["-euc", script], { encoding: "utf8", env });
+    expect(masked(output)).toBe(masked(printed ?? ""));
+  });
+
+  it("shows what a worker really prints", () => {
+    const block = blocks(readme, "sh").find((one) => one.includes("viv work --worker-id w1"));
+    const printed = blocks(readme, "text").find((one) => one.includes("w1 waits for work"));
+    const viv = `viv() { ${process.execPath} ${join(dist, "viv.cjs")} "$@"; }; cd "$(mktemp -d)"`;
+    const env = { ...process.env, VIV_RUN: "" };
+    const script = `${viv}\n${block}`;
     const output = execFileSync("bash", ["-euc", script], { encoding: "utf8", env });
     expect(masked(output)).toBe(masked(printed ?? ""));
   });

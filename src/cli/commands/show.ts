@@ -86,7 +86,9 @@ function proofLines(proof: Proof, { color }: Term): string[] {
   const paint = exit === 0 ? color.green : color.red;
   const cut = dropped > 0 ? [color.dim(`  (${dropped} bytes dropped)`)] : [];
   return [
-    `  $ ${plain(command)}`,
+    ...plain(command)
+      .split("\n")
+      .map((line, i) => `  ${i === 0 ? "$" : ">"} ${line}`),
     `  ${paint(how)} ${color.dim(`after ${formatTook(duration_ms)}, attempt ${attempt}, ${at}`)}`,
     ...cut,
     ...lastLines(output, 20).map((line) => `  ${color.dim("│")} ${plain(line)}`),

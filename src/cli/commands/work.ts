@@ -52,7 +52,7 @@ export const command: Command = {
 function summary(report: { attempts: number; done: number; other: number }, term: Term): string {
   const { attempts, done, other } = report;
   if (attempts === 0) return term.color.dim("nothing was claimed");
-  const rest = other === 0 ? "" : `, ${other} ended otherwise`;
+  const rest = other === 0 ? "" : `, ${other} attempt${other === 1 ? "" : "s"} ended otherwise`;
   return `${term.color.green(`${done} done`)}${rest}`;
 }
 

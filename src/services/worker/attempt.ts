@@ -174,6 +174,9 @@ export class Attempt {
     // Asked to stop while it was being prepared: then it is not started at all.
     if (this.#stopped !== null) return notStarted(this.#stopped);
     const claim = `${this.#id}.${this.claim.token}@${this.#store.location}`;
+    // Before it starts, so that from its first moment others can find it by its mark, whatever
+    // becomes of us; and again with its number, which also finds what lost the mark.
+    await this.#store.noteProcess(this.#ref, { pid: 0, started: "0", claim });
     const running = handlers.start({
       argv: command,
       cwd: place.cwd,
@@ -344,10 +347,8 @@ function describe(outcome: string, { exit, signal, error, cause, durationMs }: F
   if (cause === "timed_out" && outcome !== "unproven") {
     return `not finished after ${Math.round(durationMs / 1000)} s`;
   }
-  const how =
-    error ??
-    (cause === "timed_out" ? "its time was up" : signal ? `ended by ${signal}` : `exit ${exit}`);
-  return outcome === "unproven" ? `not proven: ${how}` : how;
+  if (error) return error;
+  return cause === "timed_out" ? "its time was up" : signal ? `ended by ${signal}` : `exit ${exit}`;
 }
 
 /** The note of a failure: how it ended and its last words. */

@@ -122,14 +122,14 @@ function endTree(run: FsRun, { pid, started, claim, host, boot }: ProcessNote): 
   return run.machine.leftovers?.end({ pid, started, claim, host, boot }) ?? [];
 }
 
-/** Checked also when read: with 0, 1 or -1 for a pid, a kill would hit the wrong ones. */
+/** Checked also when read: with 1 or -1 for a pid, a kill would hit the wrong ones. */
 function isNote(value: unknown): value is ProcessNote {
   const note = value as ProcessNote | null;
   if (typeof note !== "object" || note === null) return false;
   const texts = [note.host, note.boot, note.started, note.claim, note.token, note.worker];
   return (
     Number.isSafeInteger(note.pid) &&
-    note.pid > 1 &&
+    (note.pid > 1 || note.pid === 0) &&
     note.claim !== "" &&
     texts.every((text) => typeof text === "string") &&
     !note.worker.includes("/")
