@@ -140,8 +140,13 @@ async function watchOver(
     view.progress(counts, await store.workers());
     if (victim === null && counts.done >= 4) {
       for (const [name, child] of children) {
-        const [task] = (await store.workers()).find((w) => w.name === name)?.claims ?? [];
-        if (task === undefined) continue;
+        // Held still first: it could finish the task between our look and the blow.
+        child.kill("SIGSTOP");
+        const task = await unfinishedOf(store, name);
+        if (task === undefined) {
+          child.kill("SIGCONT");
+          continue;
+        }
         child.kill("SIGKILL");
         victim = { name, task };
         view.event(`${color.red("kill -9")} worker ${color.bold(name)}, in the middle of ${task}`);
@@ -157,6 +162,14 @@ async function watchOver(
     await refresh();
   }
   return victim;
+}
+
+/** What a worker has claimed and not recorded the end of. */
+async function unfinishedOf(store: Store, name: string): Promise<string | undefined> {
+  const [task] = (await store.workers()).find((w) => w.name === name)?.claims ?? [];
+  if (task === undefined) return undefined;
+  for await (const line of store.ledger({ task })) if (line.event === "ended") return undefined;
+  return task;
 }
 
 function isOver(counts: Counts): boolean {

@@ -27,6 +27,8 @@ export function fingerprint({ outcome, exit, signal, tail }: Failure): string {
 
 function withoutChanges(line: string): string {
   return line
+    .replace(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?/g, "#")
+    .replace(/\b0x[0-9a-f]+\b/gi, "#")
     .replace(/\b[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}\b/gi, "#")
     .replace(/\b(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{6,}\b/gi, "#")
     .replace(/\/tmp\/[^\s:,'")\]]+/g, "/tmp/#")

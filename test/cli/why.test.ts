@@ -228,12 +228,10 @@ describe("a task in the queue", () => {
     }
     await say("reap");
     const answer = await why("t.1");
-    expect(answer.state).toBe("pending");
-    expect(answer.reasons[0]).toEqual({
-      code: "choked",
-      text: "choked: the last three attempts failed in the same way (no such branch)",
-      command: "viv show t.1",
-    });
+    // Nobody else is there to try it.
+    expect(answer.state).toBe("failed");
+    expect(answer.reasons[0]?.code).toBe("choked");
+    expect(answer.reasons[0]?.text).toMatch(/choked/);
   });
 });
 
