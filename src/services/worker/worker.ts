@@ -92,10 +92,11 @@ export class Worker {
     reaper.start();
     this.#tell({ kind: "started", worker, types });
     try {
-      while (!this.#isStopping && !(await this.#isFulfilled())) {
+      while (!this.#isStopping && !this.#isFulfilled) {
         const claims = await this.#claim();
         for (const claim of claims) this.#begin(claim);
         this.#looks += Math.max(1, claims.length);
+        if (claims.length === 0 && (await this.#isDrained())) break;
         if (claims.length === 0 || this.#free === 0) await this.#sleep();
       }
       while (this.#running.size > 0) await this.#someEnd();
@@ -113,10 +114,15 @@ export class Worker {
     return Math.max(0, Math.min(concurrency - this.#running.size, left));
   }
 
-  async #isFulfilled(): Promise<boolean> {
-    const { maxTasks = Number.POSITIVE_INFINITY, maxLooks, drain, types } = this.#options;
-    if (maxLooks !== undefined && this.#looks >= maxLooks) return true;
-    if (this.#report.attempts + this.#running.size >= maxTasks) return this.#running.size === 0;
+  get #isFulfilled(): boolean {
+    const { maxTasks = Number.POSITIVE_INFINITY, maxLooks = Number.POSITIVE_INFINITY } =
+      this.#options;
+    return this.#report.attempts >= maxTasks || this.#looks >= maxLooks;
+  }
+
+  /** Asked only when a claim found nothing: it looks at more than a claim does. */
+  async #isDrained(): Promise<boolean> {
+    const { drain, types } = this.#options;
     return drain === true && this.#running.size === 0 && (await isDrained(this.#store, types));
   }
 
