@@ -71,13 +71,13 @@ export async function git(args: readonly string[], options: GitOptions): Promise
 }
 
 export async function gitBytes(args: readonly string[], options: GitOptions): Promise<Buffer> {
-  for (const pause of [...PAUSES_MS, null]) {
+  for (let tries = 0; ; tries++) {
     const answer = await askGit(args, options);
     if (answer.status === 0) return answer.stdout;
-    if (pause === null || !isBusy(answer.stderr)) throw gitError(args, answer);
+    const pause = PAUSES_MS[tries];
+    if (pause === undefined || !isBusy(answer.stderr)) throw gitError(args, answer);
     await wait(pause * (0.5 + Math.random()));
   }
-  throw new Error("not reached");
 }
 
 /** About a second in all: git holds its locks for milliseconds, so what lasts longer is stuck. */
@@ -88,12 +88,12 @@ const BUSY =
 /** These say "cannot lock" too, but waiting does not help. */
 const HOPELESS = /cannot create|reference already exists|but expected|unable to resolve/i;
 
-export function isBusy(stderr: string): boolean {
+function isBusy(stderr: string): boolean {
   return BUSY.test(stderr) && !HOPELESS.test(stderr);
 }
 
 /** One sentence, with the line in which git says what is wrong. */
-export function gitError(args: readonly string[], answer: GitAnswer): VivError {
+function gitError(args: readonly string[], answer: GitAnswer): VivError {
   const said = lastWord(answer.stderr) || `it ended with ${answer.status ?? "a signal"}`;
   const lock = answer.stderr.match(/'([^']*\.lock)': File exists/)?.[1];
   const details = { args: [...args], status: answer.status, stderr: answer.stderr };
