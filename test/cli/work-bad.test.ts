@@ -118,7 +118,7 @@ describe("its own things", () => {
 });
 
 describe("the things of others", () => {
-  test("a file in another worker's folder hurts nobody, and doctor tells", async () => {
+  test("a file in another worker's folder hurts nobody", async () => {
     const view = await misbehave(
       'mkdir -p "$VIV_RUN/claimed/w2" && echo junk > "$VIV_RUN/claimed/w2/strange.json"; exit 1',
       "",
@@ -126,9 +126,6 @@ describe("the things of others", () => {
       ["--max-tasks", "3"],
     );
     expect(view.state).toBe("failed");
-    const doctor = await cli(["doctor", "--json"], around());
-    expect(doctor.status).toBe(1);
-    expect(doctor.stdout).toContain("claimed/w2");
   });
 
   test("a hundred children at once", async () => {
