@@ -49,17 +49,20 @@ const SHORTEST_PAUSE_MS = 5;
 const LONGEST_PAUSE_MS = 100;
 const KILLED_IS_GONE_WITHIN_MS = 5_000;
 const KILLED_NOW_IS_GONE_WITHIN_MS = 2_000;
+/** A program takes a moment to start, and is not recognised meanwhile; this is far more. */
+const STARTED_WITHIN_MS = 1_000;
 
 /** Asks, then kills. Returns what is still there: nothing, unless it could not be killed. */
 export async function endTree(ref: TreeRef, options: EndOptions): Promise<number[]> {
   const tracks = new Tracks(reapedAt(ref, options.reapedAtAgeMs), options.others);
   const asked = new Set<number>();
+  const sureAt = performance.now() + STARTED_WITHIN_MS;
   const killAt = performance.now() + options.killAfterMs;
   const giveUpAt = killAt + KILLED_IS_GONE_WITHIN_MS;
   for (let pause = SHORTEST_PAUSE_MS; ; pause = Math.min(pause * 1.5, LONGEST_PAUSE_MS)) {
     const now = performance.now();
     const sight = now < killAt ? see(ref, tracks) : kill(ref, tracks);
-    if (isEmpty(sight)) return [];
+    if (isEmpty(sight) && (!sight.isUnsure || now > sureAt)) return [];
     if (now > giveUpAt) return pidsIn(sight);
     if (now < killAt) ask(ref, sight, asked);
     await delay(now < killAt ? Math.min(pause, killAt - now) : pause);
@@ -69,10 +72,13 @@ export async function endTree(ref: TreeRef, options: EndOptions): Promise<number
 /** Kills at once, and blocks until the tree is gone: for callers that cannot wait otherwise. */
 export function endTreeNow(ref: TreeRef): number[] {
   const tracks = new Tracks();
+  const sureAt = performance.now() + STARTED_WITHIN_MS;
   const giveUpAt = performance.now() + KILLED_NOW_IS_GONE_WITHIN_MS;
   for (let pause = 1; ; pause = Math.min(pause * 1.5, LONGEST_PAUSE_MS)) {
     const sight = kill(ref, tracks);
-    if (isEmpty(sight) || performance.now() > giveUpAt) return pidsIn(sight);
+    const now = performance.now();
+    if (isEmpty(sight) && (!sight.isUnsure || now > sureAt)) return [];
+    if (now > giveUpAt) return pidsIn(sight);
     block(pause);
   }
 }
@@ -127,14 +133,13 @@ interface Sight {
 const pidsIn = (sight: Sight) => [...sight.group, ...sight.strays].map(({ pid }) => pid);
 const isEmpty = (sight: Sight) => sight.group.length + sight.strays.length === 0;
 
-/** Looks until it is sure. The pauses (26 ms at most) let a program that is being started start. */
+/** Looks again while it is not sure; mostly that is over in a fraction of a millisecond. */
 function see(ref: TreeRef, tracks: Tracks): Sight {
   let sight = look(ref, tracks);
-  for (let pause = 0; sight.isUnsure && pause < 15; pause = Math.max(0.1, pause * 2)) {
+  for (let pause = 0; sight.isUnsure && pause < 2; pause = Math.max(0.1, pause * 2)) {
     if (pause > 0) block(pause);
     sight = look(ref, tracks);
   }
-  tracks.remember(sight.group);
   return sight;
 }
 
@@ -158,15 +163,15 @@ function look(ref: TreeRef, tracks: Tracks): Sight {
     if (pid === process.pid) sight.mayBeSignalledAsOne = !isInGroup;
     else if (found.isDead || found.isThread) continue;
     else if (isInGroup) sight.group.push(found);
-    else if (isMarked(found)) sight.strays.push(found);
+    else if (tracks.know(found) || isMarked(found)) sight.strays.push(found);
   }
-  const isOurs =
-    leader === "ours" ||
-    (leader === "gone" && sight.group.some((each) => tracks.vouchFor(each) || isMarked(each)));
-  if (!isOurs) {
+  const isProof = (member: Process) =>
+    tracks.know(member) || tracks.isOlderThanEnd(member) || isMarked(member);
+  if (leader === "foreign" || (leader === "gone" && !sight.group.some(isProof))) {
     sight.strays.push(...sight.group.filter(isMarked));
     sight.group = [];
   }
+  tracks.remember(sight);
   return sight;
 }
 
@@ -187,27 +192,34 @@ function lookWithoutProcFs(ref: TreeRef, sight: Sight): Sight {
 }
 
 /**
- * When the leader is gone: is the group of that number still its group? It keeps the number as long
- * as it has a member. So one member that is known to be ours proves it for all; it is known by the
- * marker, from an earlier look, or because it is older than the leader's end.
+ * What is known from one look to the next. Who was of the tree once stays it: also while it is
+ * dying and can no longer be asked, and when it has cleaned its environment.
+ *
+ * When the leader is gone, is the group of that number still its group? It keeps the number as long
+ * as it has a member. So one member that is known to be ours proves it for all.
  */
 class Tracks {
   readonly others: ReadonlySet<number> | undefined;
   readonly #reapedAt: number;
-  #members = new Set<string>();
+  readonly #names = new Set<string>();
 
   constructor(reapedAt = -1, others?: ReadonlySet<number>) {
     this.#reapedAt = reapedAt;
     this.others = others;
   }
 
-  vouchFor(member: Process): boolean {
-    if (this.#members.has(nameOf(member))) return true;
+  know(found: Process): boolean {
+    return this.#names.size > 0 && this.#names.has(nameOf(found));
+  }
+
+  /** Then its number can only be from the leader we knew. */
+  isOlderThanEnd(member: Process): boolean {
     return member.session === member.group && member.started <= this.#reapedAt;
   }
 
-  remember(members: readonly Process[]): void {
-    this.#members = new Set(members.map(nameOf));
+  remember(sight: Sight): void {
+    for (const each of sight.group) this.#names.add(nameOf(each));
+    for (const each of sight.strays) this.#names.add(nameOf(each));
   }
 }
 

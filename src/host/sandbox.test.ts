@@ -113,6 +113,7 @@ async function endOf(child: ChildProcess, stdin = ""): Promise<Ended> {
   child.stderr?.setEncoding("utf8").on("data", (text) => {
     err += text;
   });
+  child.stdin?.on("error", () => {}); // it need not read
   child.stdin?.end(stdin);
   const ended = new Promise<Ended>((resolve, reject) => {
     child.on("error", reject);

@@ -12,6 +12,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
@@ -217,6 +218,8 @@ describe("a worktree", () => {
     expect(await openWorkspace(ask())).toEqual(opened);
     expect(existsSync(join(opened.path, "new"))).toBe(true);
     expect(userGit(opened.path, "log", "-1", "--format=%s")).toBe("by the handler");
+    userGit(repository, "merge", "--quiet", "--no-edit", "viv/t1");
+    expect(await openWorkspace(ask())).toEqual(opened);
   });
 
   test("is made again on its branch when its folder was deleted", async () => {
@@ -332,7 +335,7 @@ describe("a worktree that cannot be made", () => {
     const { repository, ask } = newWorld();
     const because = (base: string) => messageOf(openWorkspace({ ...ask(), base }));
     expect(await because("nope")).toMatch(/has no commit called nope; set base to/);
-    expect(await because("--all")).toMatch(/has no commit called --all/);
+    expect(await because("--since=2020")).toMatch(/has no commit called --since=2020/);
     expect(await because("HEAD:README")).toMatch(/has no commit called HEAD:README/);
     userGit(repository, "symbolic-ref", "HEAD", "refs/heads/unborn");
     expect(await messageOf(openWorkspace(ask()))).toMatch(/HEAD of .* is no commit; set base/);
@@ -452,6 +455,20 @@ describe("committing", () => {
     const message = await messageOf(commitWorkspace(path, "m"), "LOCKED");
     expect(message).toContain(`finds ${lock} in its way; if no git is running`);
     rmSync(lock);
+    expect(await commitWorkspace(path, "m")).not.toBeNull();
+  });
+
+  test("after another git has let go of the index", async () => {
+    const { repository, folder, ask } = newWorld();
+    const { path } = await open(ask());
+    write(join(path, "a"), "");
+    const lock = join(repository, ".git/worktrees/t1/index.lock");
+    writeFileSync(lock, "");
+    const real = execFileSync("sh", ["-c", "command -v git"], { encoding: "utf8" }).trim();
+    // Lets go when the first git has met the lock.
+    const script = `#!/bin/sh\n'${real}' "$@" && exit\nstatus=$?\nrm -f '${lock}'\nexit $status\n`;
+    write(join(folder, "bin/git"), script, 0o755);
+    vi.stubEnv("PATH", `${join(folder, "bin")}:${process.env.PATH}`);
     expect(await commitWorkspace(path, "m")).not.toBeNull();
   });
 
@@ -705,6 +722,21 @@ describe("removing", () => {
     userGit(clone, "checkout", "--quiet", "--detach", base);
     userGit(clone, "apply", patch);
     expect(snapshot(clone)).toEqual(before);
+  });
+
+  test("a patch holds changes too that the times of files do not show", async () => {
+    const { repository, root, patch, ask } = newWorld();
+    userGit(repository, "config", "core.trustctime", "false");
+    const { path } = await open(ask());
+    const file = join(path, "README");
+    utimesSync(file, 1_000_000, 1_000_000);
+    userGit(path, "update-index", "--refresh");
+    writeFileSync(file, "HELLO\n");
+    utimesSync(file, 1_000_000, 1_000_000);
+    expect(userGit(path, "status", "--porcelain")).toBe("");
+    write(join(path, "new"), "x");
+    await removeWorkspace(root, "t1", patch);
+    expect(readFileSync(patch, "utf8")).toContain("-hello\n+HELLO\n");
   });
 
   test("without touching the user's index on the way", async () => {

@@ -10,6 +10,7 @@ import {
   openSync,
   readdirSync,
   rmSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, extname, join } from "node:path";
@@ -32,8 +33,12 @@ export async function archiveWorktree(
   return withTemporary(root, async (temporary) => {
     const own = { ...place, indexFile: join(temporary, "index") };
     const index = join(place.gitDir ?? "", "index");
-    if (existsSync(index)) copyFileSync(index, own.indexFile);
-    else await git(["read-tree", base], own);
+    if (existsSync(index)) {
+      copyFileSync(index, own.indexFile);
+      // As if older than all files: then git compares their content, and not their times. The time
+      // of the copy would even make it overlook changes from just before the copy was made.
+      utimesSync(own.indexFile, 1, 1);
+    } else await git(["read-tree", base], own);
     await stage(own);
     const from = await git(["rev-parse", `${base}^{tree}`], own);
     const to = await git(["write-tree"], own);

@@ -43,7 +43,6 @@ export async function findRepository(path: string): Promise<Repository> {
 
 /** The commit that `name` means there, or null. */
 export async function commitOf(repository: Repository, name: string): Promise<string | null> {
-  if (name.startsWith("-")) return null; // git would take it for an option
   const question = ["rev-parse", "--verify", "--quiet", `${name}^{commit}`];
   const { status, stdout } = await askGit(question, { cwd: repository.path });
   return status === 0 ? stdout.toString().trim() : null;
