@@ -3,6 +3,7 @@ import {
   lstatSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -69,18 +70,24 @@ test("whatever is written, head and tail are kept, half each", () => {
   );
 });
 
-test("the ring grows in steps and wraps at its limit", () => {
+test("the end grows with what comes, and keeps its order when it is full", () => {
   const path = newPath();
-  const sizes = [5_000, 5_000, 3_000, 4_096, 1, 20_000, 33_333, 7, 9_999, 60_000, 12_345];
+  const sizes = [30_000, 3_000, 1, 9_000, 4_096, 8_000, 33_333, 7, 9_999, 60_000, 12_345];
   let written = 0;
   const chunks = sizes.map((size) =>
     Buffer.from(Array.from({ length: size }, () => written++ % 251)),
   );
-  const log = writeAll(path, 50_000, chunks);
-  const all = Buffer.concat(chunks).toString("latin1");
-  const lost = all.length - 50_000;
-  expect(read(path)).toBe(all.slice(0, 25_000) + FULL + dropped(lost) + all.slice(-25_000));
-  expect(log.dropped).toBe(lost);
+  for (let count = 1; count <= chunks.length; count++) {
+    const some = chunks.slice(0, count);
+    const log = writeAll(path, 50_000, some);
+    const all = Buffer.concat(some).toString("latin1");
+    const lost = Math.max(0, all.length - 50_000);
+    const middle = FULL + (lost > 0 ? dropped(lost) : "");
+    expect(read(path) === all.slice(0, 25_000) + middle + all.slice(25_000).slice(-25_000)).toBe(
+      true,
+    );
+    expect(log.dropped).toBe(lost);
+  }
 });
 
 test("the tail is the last that was written, up to 8 KiB, whatever became of the file", () => {
@@ -147,28 +154,36 @@ const openFiles = () => readdirSync("/proc/self/fd").length;
 test.skipIf(cannotMount)("a full disk is remembered and not thrown", () => {
   const folder = newFolder();
   mountTmpfs(folder, "size=64k");
-  const path = join(folder, "a.log");
+  const [path, filler] = [join(folder, "a.log"), join(folder, "filler")];
+  writeFileSync(filler, Buffer.alloc(20_000));
   const before = openFiles();
   const log = new CappedLog(path, 400_000);
   const chunk = Buffer.alloc(10_000, "x");
   for (let i = 0; i < 100; i++) log.write(chunk);
   expect(log.error?.message).toMatch(/ENOSPC/);
+  const { size } = statSync(path);
+  rmSync(filler); // there is room again, but a hole in the middle would mislead
   log.write(Buffer.from("and on"));
   expect(log.tail(6)).toBe("and on");
   log.close();
-  log.close();
-  expect(log.dropped).toBe(1_000_006 - statSync(path).size);
+  expect(statSync(path).size).toBe(size);
+  expect(log.dropped).toBe(1_000_006 - size);
   expect(openFiles()).toBe(before);
 });
 
-test.skipIf(cannotMount)("a disk that is full when the end is added is remembered, too", () => {
+test.skipIf(cannotMount)("what is lost when the disk gets full is counted once", () => {
   const folder = newFolder();
   mountTmpfs(folder, "size=64k");
   const path = join(folder, "a.log");
-  const log = writeAll(path, 80_000, [Buffer.alloc(100_000, "x")]);
-  expect(log.error?.message).toMatch(/ENOSPC/);
-  const notes = FULL.length + dropped(20_000).length;
-  expect(log.dropped).toBe(100_000 - (statSync(path).size - notes));
+  // The note that the log is full does not fit any more; nor does, in the other case, the end.
+  const [note, end] = [2 * 65_536, 2 * 40_000].map((limit) => {
+    const log = writeAll(path, limit, [Buffer.alloc(100_000, "x")]);
+    log.close();
+    expect(log.error?.message).toMatch(/ENOSPC/);
+    return log.dropped;
+  });
+  expect(note).toBe(100_000 - 65_536);
+  expect(end).toBe(100_000 - (statSync(path).size - FULL.length - dropped(20_000).length));
 });
 
 test.skipIf(cannotMount)("a disk without room for the file leaves the tail", () => {

@@ -52,12 +52,12 @@ export function carries(found: Process, entry: string): "yes" | "no" | "unsure" 
         environment.includes(`\0${entry}\0`) || environment.indexOf(`${entry}\0`) === 0;
       return isAmong ? "yes" : "no";
     }
-  } catch (error) {
-    return isGone(error) ? "unsure" : "no";
+  } catch {
+    return "no"; // gone, or somebody else's
   }
   const again = readProcess(found.pid);
-  if (again === "gone") return "unsure";
-  return again === "hidden" || again.hasEnvironment || !again.hasMemory ? "no" : "unsure";
+  if (typeof again === "string" || !again.hasMemory || again.hasEnvironment) return "no";
+  return "unsure";
 }
 
 let procFs: boolean | undefined;
@@ -67,31 +67,39 @@ export function hasProcFs(): boolean {
   return procFs;
 }
 
-/** The numbers of all that can be a descendant of this process, and of many others. */
-export function* pidsSince(pid: number, started: number): Generator<number> {
-  const age = uptime() - started / TICKS_PER_SECOND;
-  const last = age >= 0 && age < YOUNG_S ? lastPid() : -1;
-  if (last >= pid && last - pid <= MOST_PROBED) yield* probe(pid, last);
-  else for (const name of readdirSync("/proc")) if (isNumber(name)) yield Number(name);
-}
+const YOUNG_S = 1;
+const MOST_PROBED = 50;
 
 /**
+ * The numbers of all that can be a descendant of this process, and of many others.
+ *
  * Numbers are given out in ascending order, and all of them cannot be used up within a second. So
  * whatever a young process has started has a higher number than itself, and few have. To try these
  * takes a tenth of reading all of /proc, just where processes are short and many.
  *
- * Nothing is missed: a parent that is gone when its number is tried has all its children behind it,
- * with higher numbers, which are tried after it.
+ * A child is not missed when its parent vanishes before it is looked at: the child was there by
+ * then, and is either in the list already or has a number that is tried at the end.
  */
-function* probe(from: number, last: number): Generator<number> {
+export function* pidsSince(pid: number, started: number): Generator<number> {
+  const age = uptime() - started / TICKS_PER_SECOND;
+  const last = lastPid();
+  const isYoung = age >= 0 && age < YOUNG_S && last >= pid;
+  if (isYoung && last - pid <= MOST_PROBED) return yield* tryFrom(pid, last);
+  const listed = readdirSync("/proc").map(Number); // NaN, for what is no process, is not above any
+  for (const each of listed) if (each >= (isYoung ? pid : 1)) yield each;
+  for (const each of tryFrom(last + 1, lastPid())) if (!listed.includes(each)) yield each;
+}
+
+function* tryFrom(from: number, last: number): Generator<number> {
   let next = from;
   for (let end = last, rounds = 0; next <= end && rounds < 20; end = lastPid(), rounds++) {
     for (; next <= end; next++) if (existsSync(`/proc/${next}`)) yield next;
   }
 }
 
-const YOUNG_S = 1;
-const MOST_PROBED = 50;
+export function tellsLastPid(): boolean {
+  return lastPid() >= 0;
+}
 
 let lastPidFile: number | undefined;
 
@@ -103,11 +111,6 @@ function lastPid(): number {
   } catch {
     return -1;
   }
-}
-
-function isNumber(name: string): boolean {
-  const first = name.charCodeAt(0);
-  return first >= 48 && first <= 57;
 }
 
 function isGone(error: unknown): boolean {

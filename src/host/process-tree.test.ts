@@ -68,8 +68,10 @@ function killHard(pid: number): void {
 function killMarked(claim: string): void {
   spawnSync("/bin/sh", [
     "-c",
-    `for i in 1 2 3 4 5; do for p in $(grep -lsz "^VIV_CLAIM=${claim}$" /proc/[0-9]*/environ); do
-       p=\${p#/proc/}; kill -9 \${p%/environ}; done; done 2>/dev/null`,
+    `for i in 1 2 3 4 5; do
+       found=$(grep -lsz "^VIV_CLAIM=${claim}$" /proc/[0-9]*/environ) || exit
+       for p in $found; do p=\${p#/proc/}; kill -9 \${p%/environ}; done
+     done 2>/dev/null`,
   ]);
 }
 

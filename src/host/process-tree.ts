@@ -6,6 +6,7 @@ import {
   pidsSince,
   readProcess,
   TICKS_PER_SECOND,
+  tellsLastPid,
 } from "./proc-fs.ts";
 
 /**
@@ -126,7 +127,7 @@ interface Sight {
   strays: Process[];
   /** Not when we are in the group ourselves. */
   mayBeSignalledAsOne: boolean;
-  /** Something vanished, or was becoming another program, while we looked. */
+  /** Something was becoming another program while we looked. */
   isUnsure: boolean;
 }
 
@@ -156,7 +157,8 @@ function look(ref: TreeRef, tracks: Tracks): Sight {
   for (const pid of pidsSince(ref.pid, born)) {
     if (tracks.others?.has(pid)) continue;
     const found = readProcess(pid);
-    if (found === "gone") sight.isUnsure = true; // it may have left a child that we did not see
+    // Where the kernel does not tell, one that vanished may have left a child that we do not see.
+    if (found === "gone" && !tellsLastPid()) sight.isUnsure = true;
     if (typeof found === "string" || found.started < born) continue; // no child is older
     if (pid === ref.pid) leader = found.started === born ? "ours" : "foreign"; // even if dead
     const isInGroup = found.group === ref.pid && ref.pid > 1;
