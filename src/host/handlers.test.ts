@@ -311,7 +311,8 @@ test("a flood is capped, counted, and does not fill our memory", async () => {
   expect(log).toContain(`\n[viv: ${finished.dropped} bytes dropped]\n`);
   expect(finished.tail).toHaveLength(8 * 1024);
   expect(statSync(handler.logPath).size).toBeLessThan(1_000_200);
-  expect(most - before).toBeLessThan(50e6);
+  // Garbage that is not collected yet counts too; all of it would be 200 MB.
+  expect(most - before).toBeLessThan(120e6);
 });
 
 test("all that it said before it ended is in the log", async () => {

@@ -320,6 +320,16 @@ describe("left behind", () => {
     expect(ended).toEqual([]);
   });
 
+  test("nor is it removed under a worker whose handler has ended, but whose attempt has not", async () => {
+    const { worker, other, host, tree, notes } = await scene();
+    host.endProcess(tree.pid);
+    later();
+    await worker.heartbeat("w");
+    await other.sweep();
+    expect((await other.doctor()).findings).toEqual([]);
+    expect(notes()).toEqual(["a.json"]);
+  });
+
   test("one that cannot be read says nothing", async () => {
     const { worker, other, ref, path, notes } = await scene();
     await endedWithNote(worker, ref);

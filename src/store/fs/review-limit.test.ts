@@ -30,3 +30,27 @@ test("review/ is listed when it has changed, and not for every claim", async () 
     await store.close();
   }
 });
+
+test("a change within the same tick of the folder's clock is seen", async () => {
+  const run = join(newFolder(), "run");
+  const store = await openRun(run, { create: true, durability: "fast" });
+  for (const id of ["a", "b", "c"]) await store.enqueue({ id, type: "t", review: true });
+  await store.claim({ worker: "w", max: 2 });
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
+  try {
+    const now = Date.now() / 1000;
+    for (const [id, found] of [
+      ["a", 1],
+      ["b", 0],
+    ] as const) {
+      await store.complete({ id, worker: "w" });
+      utimesSync(join(run, "review"), now, now);
+      const claims = await store.claim({ worker: "w", reviewLimit: 2 });
+      expect(claims).toHaveLength(found);
+      for (const { task } of claims) await store.release({ id: task.task_id, worker: "w" });
+    }
+  } finally {
+    vi.useRealTimers();
+    await store.close();
+  }
+});
