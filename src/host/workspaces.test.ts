@@ -54,6 +54,13 @@ function userGit(cwd: string, ...args: string[]): string {
   return execFileSync("git", args, { cwd, env, encoding: "utf8", stdio: "pipe" }).trim();
 }
 
+/** Puts a script in the place of git, for us; it finds the real one in $git. */
+function useGit(folder: string, script: string): void {
+  const real = execFileSync("sh", ["-c", "command -v git"], { encoding: "utf8" }).trim();
+  write(join(folder, "bin/git"), `#!/bin/sh\ngit='${real}'\n${script}\n`, 0o755);
+  vi.stubEnv("PATH", `${join(folder, "bin")}:${process.env.PATH}`);
+}
+
 function write(path: string, content: string | Buffer, mode = 0o644): void {
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, content);
@@ -464,11 +471,8 @@ describe("committing", () => {
     write(join(path, "a"), "");
     const lock = join(repository, ".git/worktrees/t1/index.lock");
     writeFileSync(lock, "");
-    const real = execFileSync("sh", ["-c", "command -v git"], { encoding: "utf8" }).trim();
     // Lets go when the first git has met the lock.
-    const script = `#!/bin/sh\n'${real}' "$@" && exit\nstatus=$?\nrm -f '${lock}'\nexit $status\n`;
-    write(join(folder, "bin/git"), script, 0o755);
-    vi.stubEnv("PATH", `${join(folder, "bin")}:${process.env.PATH}`);
+    useGit(folder, `"$git" "$@" && exit; status=$?; rm -f '${lock}'; exit $status`);
     expect(await commitWorkspace(path, "m")).not.toBeNull();
   });
 
@@ -591,8 +595,10 @@ describe("the list", () => {
     await commitWorkspace(merged.path, "c");
     userGit(repository, "merge", "--quiet", "viv/merged");
     const staged = await open(ask("staged"));
-    userGit(staged.path, "rm", "--quiet", "--cached", "README");
-    write(join(staged.path, "README"), "hello\n");
+    write(join(staged.path, "new"), "x");
+    userGit(staged.path, "add", "new");
+    const nested = await open(ask("nested"));
+    userGit(nested.path, "init", "--quiet", "inner");
     rmSync((await open(ask("gone"))).path, { recursive: true });
     await open({ kind: "dir", root, id: "d1" });
     write(join((await open({ kind: "dir", root, id: "d2" })).path, "x"), "12345");
@@ -607,6 +613,7 @@ describe("the list", () => {
       "gone worktree merged missing",
       "ignored worktree merged",
       "merged worktree merged",
+      "nested worktree dirty merged",
       "staged worktree dirty merged",
       "stray dir dirty",
     ]);
@@ -705,6 +712,7 @@ describe("removing", () => {
     rmSync(join(path, "link"));
     symlinkSync("/etc/passwd", join(path, "link"));
     symlinkSync("no such target", join(path, "new link"));
+    userGit(repository, "config", "apply.whitespace", "error-all");
     const before = snapshot(path);
     const head = userGit(repository, "rev-parse", "viv/t1");
     expect(await removeWorkspace(root, "t1", patch)).toEqual({
@@ -739,6 +747,17 @@ describe("removing", () => {
     expect(readFileSync(patch, "utf8")).toContain("-hello\n+HELLO\n");
   });
 
+  test("not when the patch does not give the same files back", async () => {
+    const { folder, root, patch, ask } = newWorld();
+    const { path } = await open(ask());
+    write(join(path, "new"), "x\n");
+    useGit(folder, 'case "$*" in *diff-tree*) "$git" "$@" | sed s/+x/+y/;; *) "$git" "$@";; esac');
+    const { removed, reason } = await removeWorkspace(root, "t1", patch);
+    expect([removed, reason]).toEqual([false, expect.stringMatching(/same files back/)]);
+    expect(existsSync(join(path, "new"))).toBe(true);
+    expect(readdirSync(dirname(patch))).toEqual([]);
+  });
+
   test("without touching the user's index on the way", async () => {
     const { repository, root, patch, ask } = newWorld();
     const { path } = await open(ask());
@@ -752,6 +771,16 @@ describe("removing", () => {
     expect(readFileSync(join(path, "new"), "utf8")).toBe("x");
     expect(userGit(path, "status", "--porcelain")).toBe("?? new");
     expect(readdirSync(root).sort()).toEqual([".t1.json", "t1"]);
+  });
+
+  test("commits that are nowhere else: a patch, and the branch stays", async () => {
+    const { root, patch, ask } = newWorld();
+    const { path } = await open(ask());
+    write(join(path, "new"), "x\n");
+    await commitWorkspace(path, "m");
+    const kept = { id: "t1", removed: true, archived: patch, branchKept: "viv/t1" };
+    expect(await removeWorkspace(root, "t1", patch)).toEqual(kept);
+    expect(readFileSync(patch, "utf8")).toContain("+x\n");
   });
 
   test("commits that differ in nothing from base: no patch, but the branch stays", async () => {
@@ -881,6 +910,7 @@ describe("removing a plain folder", () => {
   test.each([
     ["an empty folder", (path: string) => mkdirSync(join(path, "empty"))],
     ["a repository", (path: string) => userGit(path, "init", "--quiet", "inner")],
+    ["a file called .git", (path: string) => writeFileSync(join(path, ".git"), "x")],
     ["a name git does not take", (path: string) => writeFileSync(join(path, "git~1"), "")],
   ])("with %s: a tar, because no patch can hold it", async (_, add) => {
     const { folder, root, path, patch } = await newDir();

@@ -1,4 +1,4 @@
-import { chmodSync, lstatSync, mkdirSync, readdirSync, rmSync, type Stats } from "node:fs";
+import { lstatSync, mkdirSync, readdirSync, rmSync, type Stats } from "node:fs";
 import { resolve } from "node:path";
 import { VivError } from "../../model/errors.ts";
 import { askGit, git } from "../git.ts";
@@ -100,7 +100,6 @@ async function openWorktree(
     if (!hasBranch) await makeBranch(repository, branch, record.base);
     mkdirSync(path, { recursive: true, mode: 0o700 });
     await git(["worktree", "add", "--quiet", path, branch], { cwd: repository.path });
-    chmodSync(path, 0o700);
   } else {
     if (known === null) writeRecord(root, id, record);
     restorePointer(admin, path);

@@ -167,6 +167,17 @@ export function processesSuite(make: MakeHarness): void {
       await refused(worker.forgetProcess("../a", ref.token), "INVALID");
     });
 
+    test("noted before it is started: then its mark is what is looked for", async () => {
+      const { worker, other, ref } = await scene({ register: true });
+      await worker.noteProcess(ref, { pid: 0, started: "0", claim: "mark" });
+      expect((await other.show("a"))?.process).toBeUndefined();
+      const ends: number[] = [];
+      run().trees.onEnd((pid) => void ends.push(pid));
+      run().kill(worker);
+      expect((await other.reap()).reaped).toHaveLength(1);
+      expect(ends).toEqual([0]);
+    });
+
     describe("cancel", () => {
       test("first the claim, so that its worker is fenced off, then the tree", async () => {
         const { worker, other, ref, isAlive } = await scene();

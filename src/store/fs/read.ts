@@ -51,7 +51,7 @@ export function showTask(run: FsRun, rawId: string): TaskView | null {
 
 function processOf(run: FsRun, id: string): Pick<TaskView, "process"> {
   const note = readNote(run, id);
-  if (note === null || !isClaimed(run, id, note)) return {};
+  if (note === null || note.pid === 0 || !isClaimed(run, id, note)) return {};
   const { pid, host } = note;
   return { process: { pid, host, vitality: run.machine.vitality(note) } };
 }

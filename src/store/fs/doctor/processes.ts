@@ -13,7 +13,7 @@ export function checkProcesses({ run, checked, find }: Examination): void {
         message:
           note === null
             ? "it does not say which process it is about"
-            : `process ${note.pid} of ${note.worker}, which worked on ${id}, is gone`,
+            : `the process of ${note.worker} that worked on ${id} is gone (${note.pid})`,
         repair: "remove it",
       },
       () => unlinkIfThere(path),
