@@ -120,12 +120,12 @@ export function orderSuite(make: MakeHarness): void {
         }),
       );
       expect(got.flat().sort()).toEqual([...ids].sort());
-      // Whoever overtakes, overtakes within a small window only.
+      // Whoever overtakes, overtakes within a small window only: here a window of 64 for each.
       const place = new Map(ids.map((id, n) => [id, n]));
       for (const mine of got) {
         for (const [n, id] of mine.entries()) {
           const later = Math.max(...mine.slice(0, n).map((one) => place.get(one) ?? 0), 0);
-          expect(later - (place.get(id) ?? 0)).toBeLessThanOrEqual(128);
+          expect(later - (place.get(id) ?? 0)).toBeLessThanOrEqual(4 * 64);
         }
       }
     });
