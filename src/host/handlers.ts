@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import type { Readable } from "node:stream";
 import { CappedLog } from "./capped-log.ts";
 import { type Channels, openChannels } from "./channels.ts";
 import { explainStart } from "./explain-start.ts";
@@ -152,9 +153,7 @@ function follow(started: Started): RunningHandler {
     output.on("data", (chunk: Buffer) => log.write(chunk));
     output.on("error", () => {}); // a pipe that broke has told us all it had
   }
-  const closed = Promise.all(
-    outputs.map((output) => new Promise((resolve) => output.once("close", resolve))),
-  );
+  const closed = allClosed(outputs);
 
   const finish = async (): Promise<Finished> => {
     const cause = await first;
@@ -168,7 +167,7 @@ function follow(started: Started): RunningHandler {
     const survivors = await endTree(ref, options);
     const isStuck = survivors.includes(pid);
     const { ageMs, ...end } = isStuck ? stuckSince(begin) : await exited;
-    await atMost(DRAIN_MS, closed);
+    if (!outputs.every((output) => output.closed)) await atMost(DRAIN_MS, closed);
     channels.close();
     child.unref(); // one that cannot be ended must not keep us from ending
     log.close();
@@ -220,11 +219,18 @@ function after(ms: number | undefined, action: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
-async function atMost(ms: number, promise: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
+async function allClosed(streams: readonly Readable[]): Promise<void> {
+  for (const stream of streams) {
+    if (!stream.closed) await new Promise((resolve) => stream.once("close", resolve));
+  }
+}
+
+function atMost(ms: number, promise: Promise<unknown>): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    void promise.then(() => {
+      clearTimeout(timer);
+      resolve();
+    });
   });
-  await Promise.race([promise, late]);
-  clearTimeout(timer);
 }

@@ -68,6 +68,7 @@ export function hasProcFs(): boolean {
 }
 
 const YOUNG_S = 1;
+const CLOCKS_DIFFER_BY_S = 0.1;
 const MOST_PROBED = 50;
 
 /**
@@ -81,13 +82,22 @@ const MOST_PROBED = 50;
  * then, and is either in the list already or has a number that is tried at the end.
  */
 export function* pidsSince(pid: number, started: number): Generator<number> {
-  const age = uptime() - started / TICKS_PER_SECOND;
   const last = lastPid();
-  const isYoung = age >= 0 && age < YOUNG_S && last >= pid;
+  const isYoung = last >= pid && ageOf(started) < YOUNG_S;
   if (isYoung && last - pid <= MOST_PROBED) return yield* tryFrom(pid, last);
   const listed = readdirSync("/proc").map(Number); // NaN, for what is no process, is not above any
   for (const each of listed) if (each >= (isYoung ? pid : 1)) yield each;
   for (const each of tryFrom(last + 1, lastPid())) if (!listed.includes(each)) yield each;
+}
+
+let bootedAt = Number.POSITIVE_INFINITY;
+
+/** In seconds that this machine was awake: nothing is started while it sleeps. */
+function ageOf(started: number): number {
+  const now = performance.now() / 1000;
+  const age = () => now - bootedAt - started / TICKS_PER_SECOND;
+  if (!(age() > -CLOCKS_DIFFER_BY_S)) bootedAt = now - uptime(); // it slept, or this is the first
+  return age() > -CLOCKS_DIFFER_BY_S ? age() : Number.POSITIVE_INFINITY;
 }
 
 function* tryFrom(from: number, last: number): Generator<number> {
