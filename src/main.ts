@@ -44,7 +44,7 @@ export async function workerHost(
     listWorkspaces: async () => (await workspaces()).listWorkspaces(root),
     removeWorkspace: async (id) =>
       (await workspaces()).removeWorkspace(root, id, join(runDir, "artifacts", `${id}.patch`)),
-    env,
+    env: { ...env }, // a snapshot: to look at the real one costs a call per variable
     cwd,
   };
 }

@@ -122,9 +122,14 @@ const O_TMPFILE = 0o20000000 | O_DIRECTORY; // Linux; node has no name for it
 /** A file without a name that is read from its beginning; null where there is no such thing. */
 function fileWith(text: string): number | null {
   if (process.platform !== "linux") return null;
+  // In memory if possible: a file per task on the disk would slow down others (see note-files.ts).
+  return fileIn("/dev/shm", text) ?? fileIn(tmpdir(), text);
+}
+
+function fileIn(folder: string, text: string): number | null {
   let fd: number | undefined;
   try {
-    fd = openSync(tmpdir(), O_RDWR | O_TMPFILE, 0o600);
+    fd = openSync(folder, O_RDWR | O_TMPFILE, 0o600);
     const bytes = Buffer.from(text);
     for (let done = 0; done < bytes.length; ) {
       done += writeSync(fd, bytes, done, bytes.length - done, done);
@@ -132,6 +137,6 @@ function fileWith(text: string): number | null {
     return fd;
   } catch {
     if (fd !== undefined) closeSync(fd);
-    return null; // not on this filesystem, or it is full: a socket needs no room
+    return null; // not on this filesystem, or it is full; a socket needs no room
   }
 }

@@ -1,4 +1,4 @@
-import {
+import fs, {
   chmodSync,
   existsSync,
   mkdirSync,
@@ -8,6 +8,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { until, within } from "../../test/support/deadline.ts";
@@ -143,9 +144,16 @@ test("where there are no pipes to be had, sockets do", async () => {
   const fresh = (await import("./handlers.ts")).localHandlers();
   const start = (command: HandlerCommand) => {
     vi.stubEnv("TMPDIR", "/no/such/folder");
-    const running = fresh.start(command);
-    vi.unstubAllEnvs();
-    return running;
+    const { openSync } = fs;
+    fs.openSync = (path, ...more) => openSync(path === "/dev/shm" ? "/no/such" : path, ...more);
+    syncBuiltinESMExports();
+    try {
+      return fresh.start(command);
+    } finally {
+      vi.unstubAllEnvs();
+      fs.openSync = openSync;
+      syncBuiltinESMExports();
+    }
   };
   const stdin = "x".repeat(5_000_000);
   const run = (script: string, options: Partial<HandlerCommand> = {}) =>

@@ -203,6 +203,10 @@ export class Attempt {
     }
     const finished = await running.finished;
     this.#running = null;
+    // What could not be ended stays noted: `viv retry` waits for it.
+    if (finished.survivors.length === 0) {
+      await this.#store.forgetProcess(this.#id, this.claim.token);
+    }
     return finished;
   }
 
@@ -318,7 +322,6 @@ export class Attempt {
     for (let delay = 500; ; delay = Math.min(30_000, 2 * delay)) {
       try {
         const ended = await act();
-        await this.#store.forgetProcess(this.#id, this.claim.token);
         return { kind: "ended", outcome, ended, ...(note ? { note } : {}) };
       } catch (error) {
         if (isVivError(error, "CLAIM_LOST")) return { kind: "lost" };

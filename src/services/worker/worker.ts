@@ -176,13 +176,10 @@ export class Worker {
   /** Until there may be work, something that ran has ended, or somebody says stop. */
   async #sleep(): Promise<void> {
     const { types, pollMs, reviewLimit } = this.#options;
+    if (this.#isStopping) return;
+    if (this.#free === 0) return this.#someEnd();
     const woken = new AbortController();
     this.#wake = () => woken.abort();
-    if (this.#isStopping) return;
-    if (this.#free === 0) {
-      await new Promise<void>((resolve) => woken.signal.addEventListener("abort", () => resolve()));
-      return;
-    }
     try {
       await this.#store.waitForWork({
         timeoutMs: pollMs,

@@ -215,6 +215,7 @@ export class FsStore implements S.Store {
     } finally {
       this.#closing = false;
       for (const reader of this.#run.memo.readers.values()) reader.close();
+      this.#run.notes.close();
       this.#run.lanes.close();
       this.#run.ledger.close();
     }

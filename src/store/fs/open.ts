@@ -9,7 +9,8 @@ import { errno, statIfThere, translate } from "./atomic.ts";
 import { LaneWriter } from "./lanes.ts";
 import { foldersOf, type Paths, pathsOf } from "./layout.ts";
 import { LedgerWriter } from "./ledger.ts";
-import { type FsRun, newMemo } from "./run.ts";
+import { NoteFiles } from "./note-files.ts";
+import { type FsRun, newMemo, ownName } from "./run.ts";
 import { createStatus, readStatusLeniently } from "./status.ts";
 
 export interface OpenOptions {
@@ -53,6 +54,7 @@ function open(path: string, machine: Machine, options: OpenOptions): FsRun {
   prepareFolders(paths, !options.readOnly);
   const status = readStatusLeniently(paths);
   const runId = status?.run_id ?? options.runId ?? runIdFromFolder(root);
+  const memo = newMemo();
   const run: FsRun = {
     paths,
     runId,
@@ -61,9 +63,10 @@ function open(path: string, machine: Machine, options: OpenOptions): FsRun {
     onDependencyFailed: options.onDependencyFailed ?? "wait",
     ledger: new LedgerWriter(paths.ledger),
     lanes: new LaneWriter(paths.lanes),
+    notes: new NoteFiles(paths.processes, () => ownName(memo, Math.random)),
     random: Math.random,
     newId: () => newTaskId(machine.clock.now(), Math.random),
-    memo: newMemo(),
+    memo,
   };
   if (!options.readOnly) run.lanes.prepare();
   if (isNew && !options.withoutStatus) createStatus(run, runId);

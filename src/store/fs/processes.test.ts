@@ -59,7 +59,7 @@ async function scene() {
       const note = JSON.parse(readFileSync(path, "utf8")) as object;
       writeFileSync(path, JSON.stringify({ ...note, ...more }));
     },
-    notes: () => names(join(run, ".viv/processes")),
+    notes: () => names(join(run, ".viv/processes")).filter((name) => !name.startsWith("~")),
   };
 }
 
@@ -341,14 +341,56 @@ describe("left behind", () => {
     expect(notes()).toEqual([]);
   });
 
-  test("half a note that was never published is a draft of no worth", async () => {
-    const { run, worker, other } = await scene();
-    writeFileSync(join(run, ".viv/tmp/process-a~host.1.0.x"), '{"pid');
+  test("a file between two notes is used again, goes with its process, and is never read", async () => {
+    const { run, worker, ref, tree, path, host } = await scene();
+    const files = () => names(join(run, ".viv/processes"));
+    const inode = statSync(path).ino;
+    await worker.forgetProcess("a", ref.token);
+    expect(files()).toEqual([expect.stringMatching(/^~/)]);
+    await worker.noteProcess(ref, { ...tree, pid: 0, started: "0", claim: "c" });
+    await worker.noteProcess(ref, host.tree());
+    expect(statSync(path).ino).toBe(inode);
+    expect(readFileSync(path, "utf8").trimEnd().split("\n")).toHaveLength(2);
+    await worker.forgetProcess("a", ref.token);
+    await worker.close();
+    expect(files()).toEqual([]);
+  });
+
+  test("a shorter note leaves nothing of the longer one before", async () => {
+    const { worker, ref, tree, path } = await scene();
+    await worker.noteProcess(ref, { ...tree, claim: "c".repeat(300) });
+    await worker.forgetProcess("a", ref.token);
+    await worker.noteProcess(ref, tree);
+    expect(JSON.parse(readFileSync(path, "utf8"))).toMatchObject(tree);
+  });
+
+  test("a line that is being added does not count yet", async () => {
+    const { path, other, machine, ended, tree } = await scene();
+    appendFileSync(path, '{"pid":12,"host"');
+    machine.die();
+    await other.reap();
+    expect(ended).toEqual([tree.pid]);
+  });
+
+  test("a file that somebody tidied away is made anew", async () => {
+    const { run, worker, ref, tree, path } = await scene();
+    await worker.forgetProcess("a", ref.token);
+    for (const name of names(join(run, ".viv/processes")))
+      rmSync(join(run, ".viv/processes", name));
+    await worker.noteProcess(ref, tree);
+    expect(JSON.parse(readFileSync(path, "utf8"))).toMatchObject(tree);
+  });
+
+  test("a file that a killed worker has left goes after a day", async () => {
+    const { run, worker, other, ref } = await scene();
+    await worker.complete(ref);
+    await worker.forgetProcess("a", ref.token);
     later();
+    expect((await other.doctor()).findings).toEqual([]);
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 25 * HOUR });
     await worker.heartbeat("w");
-    const { findings } = await other.doctor({ fix: true });
-    expect(findings).toMatchObject([{ code: "stale_temporary", fixed: true }]);
-    expect(names(join(run, "quarantine"))).toEqual([]);
-    expect(names(join(run, ".viv/tmp"))).toEqual([]);
+    expect((await other.doctor()).findings).toMatchObject([{ code: "stale_temporary" }]);
+    await other.sweep();
+    expect(names(join(run, ".viv/processes"))).toEqual([]);
   });
 });

@@ -1,17 +1,15 @@
-import { renameSync } from "node:fs";
 import type { ClaimTree } from "../../model/clock.ts";
 import { isVivError, VivError } from "../../model/errors.ts";
-import { canonicalJson } from "../../model/json.ts";
 import { assertName } from "../../model/names.ts";
 import type { ClaimProcess, ClaimRef } from "../store.ts";
-import { discard, readRegular, statIfThere, tokenOf, unlinkIfThere, writeNew } from "./atomic.ts";
+import { readRegular, statIfThere, tokenOf, unlinkIfThere } from "./atomic.ts";
 import { claimLost, isSameClaim } from "./finish.ts";
 import { fileOf } from "./layout.ts";
-import { type FsRun, temporaryPath } from "./run.ts";
+import type { FsRun } from "./run.ts";
 
 /**
  * `.viv/processes/<id>.json`: which process tree works on a claim. Its worker writes it before the
- * handler begins and removes it when the tree is gone. If the worker dies in between, whoever takes
+ * handler begins, adds its number right after, and removes it when the tree is gone. If the worker dies in between, whoever takes
  * the claim away ends the tree first: two handlers of one task never run at the same time.
  */
 export interface ProcessNote extends ClaimTree {
@@ -30,17 +28,16 @@ export function noteProcess(
   const { pid, started, claim } = process;
   const note: ProcessNote = { host, boot, pid, started, claim, token: ref.token, worker };
   if (!isNote(note)) throw new VivError("INVALID", "that does not describe a process tree.");
-  // A foreign reaper, or a person with mv, gives a task out again without ending anything.
-  const others = endOrphan(run, id);
-  if (others.length > 0) throw wouldNotDie(id, others, "an earlier attempt of");
-  const draft = temporaryPath(run, `process-${id}`);
-  writeNew(draft, canonicalJson(note), false);
-  try {
-    if (!isClaimed(run, id, note)) throw claimLost(run, id, worker);
-    renameSync(draft, pathOf(run, id));
-  } catch (error) {
-    discard(draft);
-    throw error;
+  const path = pathOf(run, id);
+  const line = JSON.stringify(note);
+  if (!run.notes.add(keyOf(id, ref.token), path, line)) {
+    // A foreign reaper, or a person with mv, gives a task out again without ending anything.
+    const others = endOrphan(run, id);
+    if (others.length > 0) throw wouldNotDie(id, others, "an earlier attempt of");
+    const isRight = () => isClaimed(run, id, note);
+    if (!run.notes.begin(keyOf(id, ref.token), path, line, isRight)) {
+      throw claimLost(run, id, worker);
+    }
   }
   // Who took the claim away in this moment may have looked before there was a note.
   if (isClaimed(run, id, note)) return;
@@ -50,14 +47,15 @@ export function noteProcess(
 
 export function forgetProcess(run: FsRun, rawId: string, token: string): void {
   const id = assertName("task id", rawId);
+  if (run.notes.end(keyOf(id, token), pathOf(run, id))) return;
   if (readNote(run, id)?.token === token) unlinkIfThere(pathOf(run, id));
 }
 
 /** Null when there is none, or none that could be used. */
 export function readNote(run: FsRun, id: string): ProcessNote | null {
   try {
-    const file = readRegular(pathOf(run, id), 64 * 1024);
-    const note: unknown = file && JSON.parse(file.text);
+    const text = readRegular(pathOf(run, id), 64 * 1024)?.text ?? "";
+    const note: unknown = JSON.parse(lastWholeLine(text));
     return isNote(note) ? note : null;
   } catch (error) {
     // Torn by a power loss, and then what it named is gone too; or nothing of ours.
@@ -105,6 +103,16 @@ export function wouldNotDie(id: string, pids: readonly number[], whose: string):
     `processes of ${whose} ${id} would not die: ${pids.join(", ")}; end them by hand, then do this again.`,
     { id, pids: [...pids] },
   );
+}
+
+/** The last line is only being written while it has no end, unless it is the only one. */
+function lastWholeLine(text: string): string {
+  const lines = text.split("\n");
+  return lines.at(-2) ?? text;
+}
+
+function keyOf(id: string, token: string): string {
+  return `${token} ${id}`;
 }
 
 function pathOf(run: FsRun, id: string): string {

@@ -6,6 +6,7 @@ import type { LaneReader } from "./lane-reader.ts";
 import type { LaneWriter } from "./lanes.ts";
 import type { Paths } from "./layout.ts";
 import type { LedgerWriter } from "./ledger.ts";
+import type { NoteFiles } from "./note-files.ts";
 
 /** An open run: what every transition needs, and the few things worth remembering between calls. */
 export interface FsRun {
@@ -17,6 +18,7 @@ export interface FsRun {
   readonly onDependencyFailed: "wait" | "fail";
   readonly ledger: LedgerWriter;
   readonly lanes: LaneWriter;
+  readonly notes: NoteFiles;
   readonly random: () => number;
   readonly newId: () => string;
   readonly memo: Memo;
@@ -140,7 +142,11 @@ const HOST = hostname().replace(/[^A-Za-z0-9-]/g, "_");
  * recovery knows what it was going to be; host and pid, so that it knows whether it still may be.
  */
 export function temporaryPath(run: FsRun, id: string): string {
-  const serial = (run.memo.temporaries++).toString(36);
-  const salt = Math.floor(run.random() * 36 ** 6).toString(36);
-  return `${run.paths.tmp}/${id}~${HOST}.${process.pid}.${serial}.${salt}`;
+  return `${run.paths.tmp}/${id}~${ownName(run.memo, run.random)}`;
+}
+
+export function ownName(memo: Memo, random: () => number): string {
+  const serial = (memo.temporaries++).toString(36);
+  const salt = Math.floor(random() * 36 ** 6).toString(36);
+  return `${HOST}.${process.pid}.${serial}.${salt}`;
 }

@@ -46,6 +46,17 @@ export function sweepNotes(run: FsRun): void {
     if (note !== null && !isAlive(run, note.worker)) endOrphan(run, id);
     if (statIfThere(path) && isStale(run, note)) discard(path);
   }
+  for (const path of forgottenSpares(run)) discard(path);
+}
+
+const FORGOTTEN_AFTER_MS = 24 * 3_600_000;
+
+/** Files between two notes (see note-files.ts) whose process has died, or does very little. */
+export function forgottenSpares(run: FsRun): string[] {
+  return namesIn(run.paths.processes)
+    .filter((name) => name.startsWith("~"))
+    .map((name) => `${run.paths.processes}/${name}`)
+    .filter((path) => Date.now() - (statIfThere(path)?.ctimeMs ?? Infinity) > FORGOTTEN_AFTER_MS);
 }
 
 function isAlive(run: FsRun, worker: string): boolean {

@@ -1,6 +1,7 @@
+import { basename } from "node:path";
 import { unlinkIfThere } from "../atomic.ts";
 import type { Examination } from "../doctor.ts";
-import { isStale, notesWithoutClaim } from "../stale-notes.ts";
+import { forgottenSpares, isStale, notesWithoutClaim } from "../stale-notes.ts";
 
 export function checkProcesses({ run, checked, find }: Examination): void {
   for (const { id, path, note } of notesWithoutClaim(run)) {
@@ -14,6 +15,17 @@ export function checkProcesses({ run, checked, find }: Examination): void {
           note === null
             ? "it does not say which process it is about"
             : `the process of ${note.worker} that worked on ${id} is gone (${note.pid})`,
+        repair: "remove it",
+      },
+      () => unlinkIfThere(path),
+    );
+  }
+  for (const path of forgottenSpares(run)) {
+    find(
+      {
+        code: "stale_temporary",
+        path: `.viv/processes/${basename(path)}`,
+        message: "an empty note that a worker has left behind",
         repair: "remove it",
       },
       () => unlinkIfThere(path),
