@@ -1,4 +1,14 @@
-import { closeSync, constants, fstatSync, ftruncateSync, openSync, writeSync } from "node:fs";
+import {
+  accessSync,
+  closeSync,
+  constants,
+  fstatSync,
+  ftruncateSync,
+  lstatSync,
+  openSync,
+  writeSync,
+} from "node:fs";
+import { dirname } from "node:path";
 
 const TAIL_BYTES = 8 * 1024;
 const SMALLEST_RING = 4 * 1024;
@@ -6,11 +16,14 @@ const SMALLEST_RING = 4 * 1024;
 /**
  * A log file that stays below a limit, whatever is written. Its first half is written through, so
  * that it can be followed. Of what comes after it the end is kept in memory, and added on close.
+ * Who says nothing gets no file: where thousands of tasks are short, making one is the dearest part.
  */
 export class CappedLog {
   /** Why the file is not complete, when the disk did not take it: writing never throws. */
   error?: Error;
-  #fd: number | undefined;
+  readonly #path: string;
+  /** "later" until something is written. */
+  #fd: number | "later" | undefined;
   #room: number;
   #lost = 0;
   #isClosed = false;
@@ -19,10 +32,11 @@ export class CappedLog {
 
   /** Throws when it cannot be opened, and when what is in its place is no file, or a link to one. */
   constructor(path: string, limitBytes: number) {
+    this.#path = path;
     this.#room = Math.floor(limitBytes / 2);
     this.#rest = new Ring(limitBytes - this.#room);
     try {
-      this.#fd = openEmpty(path);
+      this.#fd = isThere(path) ? emptied(open(path)) : "later";
     } catch (error) {
       if (!isDiskFull(error)) throw error;
       this.error = error as Error;
@@ -74,7 +88,8 @@ export class CappedLog {
   #put(bytes: Buffer): void {
     let done = 0;
     try {
-      while (this.#fd !== undefined && done < bytes.length) {
+      if (this.#fd === "later" && bytes.length > 0) this.#fd = open(this.#path);
+      while (typeof this.#fd === "number" && done < bytes.length) {
         done += writeSync(this.#fd, bytes, done);
       }
     } catch (error) {
@@ -86,7 +101,7 @@ export class CappedLog {
 
   #leaveFile(): void {
     try {
-      if (this.#fd !== undefined) closeSync(this.#fd);
+      if (typeof this.#fd === "number") closeSync(this.#fd);
     } catch (error) {
       this.error ??= error as Error; // over a network, a full disk may tell only now
     }
@@ -94,17 +109,28 @@ export class CappedLog {
   }
 }
 
+/** Throws when it is not and could not be. */
+function isThere(path: string): boolean {
+  if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) return true;
+  accessSync(dirname(path), constants.W_OK);
+  return false;
+}
+
 /**
  * Appending, because the handler knows the path and may write there as well. Not blocking, because
  * a pipe in its place would make us wait for its reader.
  */
-function openEmpty(path: string): number {
+function open(path: string): number {
   const { O_WRONLY, O_CREAT, O_APPEND, O_NOFOLLOW, O_NONBLOCK } = constants;
   const fd = openSync(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0o600);
+  if (fstatSync(fd).isFile()) return fd;
+  closeSync(fd);
+  throw new Error(`${path} is not a file`);
+}
+
+function emptied(fd: number): number {
   try {
-    const found = fstatSync(fd);
-    if (!found.isFile()) throw new Error(`${path} is not a file`);
-    if (found.size > 0) ftruncateSync(fd);
+    if (fstatSync(fd).size > 0) ftruncateSync(fd);
     return fd;
   } catch (error) {
     closeSync(fd);

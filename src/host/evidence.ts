@@ -49,9 +49,11 @@ export function evidenceIn(artifacts: string): EvidenceFiles {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       if (!lstatSync(folder).isDirectory()) throw new Error(`${folder} is not a folder`);
       const base = join(folder, String(evidence.attempt));
+      rmSync(`${base}.log`, { force: true });
       if (lstatSync(log, { throwIfNoEntry: false })?.isFile()) {
-        rmSync(`${base}.log`, { force: true });
         copyFileSync(log, `${base}.log`, constants.COPYFILE_EXCL);
+      } else {
+        writeFileSync(`${base}.log`, "", { mode: 0o600, flag: "wx" }); // it said nothing
       }
       replace(`${base}.json`, `${JSON.stringify(evidence, null, 2)}\n`);
       return `${base}.log`;

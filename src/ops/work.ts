@@ -7,6 +7,7 @@ import { parseDuration } from "../model/duration.ts";
 import { VivError } from "../model/errors.ts";
 import { assertName, assertTypeName } from "../model/names.ts";
 import { type ReadyRoute, resolveHandler } from "../services/worker/attempt.ts";
+import { inheritedEnv } from "../services/worker/handler-env.ts";
 import type { WorkerHost } from "../services/worker/host.ts";
 import { Worker, type WorkerEvent, type WorkerOptions } from "../services/worker/worker.ts";
 import { defineOp, type OpContext } from "./op.ts";
@@ -63,7 +64,7 @@ export function workerFor(
   onEvent: (event: WorkerEvent) => void,
 ): Worker {
   const worker = assertName("worker name", given.worker_id ?? defaultName());
-  const find = given.handler ? always(fromFlag(given.handler, host)) : fromConfig(config, host.cwd);
+  const find = given.handler ? always(fromFlag(given.handler, host)) : fromConfig(config, host);
   const types = typesFor(given, config);
   const maxTasks = given.once ? 1 : given.max_tasks;
   const options: WorkerOptions = {
@@ -104,24 +105,28 @@ function typesFor(given: WorkInput, config: Config | undefined): readonly string
 
 function fromConfig(
   config: Config | undefined,
-  cwd: string,
+  host: WorkerHost,
 ): (type: string) => ReadyRoute | undefined {
   if (config === undefined || config.routes.size === 0) {
-    const where = config ? `${config.file} has none` : `there is no viv.toml at or above ${cwd}`;
+    const where = config
+      ? `${config.file} has none`
+      : `there is no viv.toml at or above ${host.cwd}`;
     throw new VivError(
       "USAGE",
       `which handler? Pass --handler PATH, or write [handlers.default] into viv.toml (${where}).`,
     );
   }
+  const { folder } = config;
+  const ready = new Map<Route, ReadyRoute>();
   return (type) => {
     const route = routeFor(config, type);
-    return (
-      route && {
-        ...route,
-        handler: resolveHandler(route.handler, config.folder),
-        folder: config.folder,
-      }
-    );
+    if (route === undefined) return undefined;
+    const known = ready.get(route);
+    if (known !== undefined) return known;
+    const handler = resolveHandler(route.handler, folder);
+    const made = { ...route, handler, folder, env: inheritedEnv(host.env, route) };
+    ready.set(route, made);
+    return made;
   };
 }
 
@@ -133,7 +138,8 @@ function fromFlag(handler: string, host: WorkerHost): ReadyRoute {
     sandbox: [],
     env: [],
   };
-  return { ...route, folder: host.cwd, inheritsAll: true };
+  const env = inheritedEnv(host.env, { env: [], inheritsAll: true });
+  return { ...route, folder: host.cwd, env };
 }
 
 /** A file here is meant before one in PATH, as swarm-lib's users expect. */

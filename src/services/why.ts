@@ -37,6 +37,7 @@ export async function whyTask(store: Store, id: string, now: number): Promise<Wh
     ...(view.worker ? { worker: view.worker } : {}),
     ...(view.reason ? { quarantineReason: view.reason } : {}),
     history: view.history,
+    ...(view.process ? { process: view.process } : {}),
     dependencies: view.task ? await store.dependencies(view.task) : [],
     cycle: view.task ? await findCycle(store, view) : null,
     workers,

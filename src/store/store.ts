@@ -70,6 +70,8 @@ export interface CompletionOptions {
   note?: string;
   /** To review/ even if the task does not ask for it. */
   review?: boolean;
+  /** Let the disk work meanwhile: for a process that has more to do. As safe, and a bit later. */
+  inBackground?: boolean;
 }
 
 export interface FailureReport {

@@ -1,10 +1,19 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, existsSync, readFileSync, rmSync, watch, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  watch,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openRun } from "../../src/main.ts";
 import type { Store } from "../../src/store/store.ts";
+import { until } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
 import { DIST } from "../support/processes.ts";
 
@@ -187,4 +196,25 @@ test("viv cancel reaches a running handler, and the worker goes on with the next
   await once(worker, "exit");
   expect((await store.show("t.2"))?.state).toBe("done");
   expect((await store.show("t.1"))?.history).toMatchObject([{ outcome: "cancelled" }]);
+});
+
+test("a claim that is taken away by hand: its handler is ended, and then somebody gets the task", async () => {
+  const pids = join(home, "pids");
+  work("--handler", script(`echo $$ >> ${pids}; exec sleep 1000`), "--worker-id", "w");
+  await store.enqueue({ id: "a", type: "t" });
+  const first = await written("pids");
+  renameSync(join(run, "claimed/w/a.json"), join(run, "pending/a.json"));
+  await until("a second attempt", () => readFileSync(pids, "utf8").trim().includes("\n"));
+  expect(isAlive(first)).toBe(false);
+});
+
+test("a handler that ends its own task may finish", async () => {
+  const viv = `${process.execPath} ${join(DIST, "viv.cjs")}`;
+  const handler = script(
+    `${viv} complete "$VIV_TASK_ID" --worker "$VIV_WORKER_ID" && sleep 3 && echo over > ${home}/end`,
+  );
+  work("--handler", handler, "--worker-id", "w", "--once");
+  await store.enqueue({ id: "a", type: "t" });
+  expect(await written("end")).toBe("over");
+  expect(await store.show("a")).toMatchObject({ state: "done" });
 });

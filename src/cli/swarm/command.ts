@@ -18,6 +18,7 @@ export interface SwarmStore {
   reap(options: { staleAfterSeconds: number; heartbeatOnly: true }): Promise<{
     reaped: { worker: string; id: string; ageSeconds: number; to: string; reason: string }[];
     live: string[];
+    stuck: { worker: string; id: string; pids: number[] }[];
   }>;
   sweep(): Promise<unknown>;
   initStatus(runId: string, update: CheckpointUpdate): Promise<unknown>;

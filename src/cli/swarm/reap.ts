@@ -30,5 +30,9 @@ export const reap: Verb = (values, around) =>
       const why = reason === "finished" ? `${worker} had finished it` : "it keeps losing workers";
       around.stderr.write(`note: ${id} went to ${to}/: ${why}\n`);
     }
+    for (const { id, worker, pids } of report.stuck) {
+      const which = pids.join(", ");
+      around.stderr.write(`note: ${id} stays with ${worker}: processes would not die: ${which}\n`);
+    }
     return 0;
   });

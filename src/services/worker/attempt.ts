@@ -1,5 +1,5 @@
 import { basename, join, resolve } from "node:path";
-import { setTimeout } from "node:timers/promises";
+import { setImmediate, setTimeout } from "node:timers/promises";
 import type { Finished, RunningHandler } from "../../host/handlers.ts";
 import { isAttempt } from "../../model/attempt.ts";
 import type { Route } from "../../model/config.ts";
@@ -26,12 +26,14 @@ export interface AttemptSettings {
   logBytes: number;
   /** A time limit for routes that have none. */
   timeoutMs?: number;
+  /** Called when nothing of an attempt runs any more and only its end has to be recorded. */
+  onIdle?: (claim: Claim) => void;
 }
 
-/** A route as the worker uses it: the handler's path is resolved. */
-export interface ReadyRoute extends Route {
+/** A route as the worker uses it: the handler's path is resolved, its environment is put together. */
+export interface ReadyRoute extends Omit<Route, "env"> {
   folder: string;
-  inheritsAll?: boolean;
+  env: Readonly<Record<string, string>>;
 }
 
 export type AttemptEnd =
@@ -102,7 +104,7 @@ export class Attempt {
     const { task, worker, attempt } = this.claim;
     const { evidence } = this.#host;
     const workspace = this.route.workspace === "none" ? null : await this.#openWorkspace();
-    const env = handlerEnv(this.#host.env, this.route, {
+    const env = handlerEnv(this.route.env, {
       runDir: this.#store.location,
       id: task.task_id,
       worker,
@@ -247,7 +249,10 @@ export class Attempt {
       await this.#host.commitWorkspace(place.workspace, `${task_type}: ${task_id}`);
     }
     return this.#end("done", () =>
-      this.#store.complete(this.#ref, this.route.review ? { review: true } : {}),
+      this.#store.complete(this.#ref, {
+        inBackground: true,
+        ...(this.route.review ? { review: true } : {}),
+      }),
     );
   }
 
@@ -319,6 +324,10 @@ export class Attempt {
 
   /** The work is done and only its record is missing: a full disk is waited for. */
   async #end(outcome: string, act: () => Promise<Ended>, note?: string): Promise<AttemptEnd> {
+    if (this.#settings.onIdle) {
+      this.#settings.onIdle(this.claim);
+      await setImmediate(); // so that the next handler starts first, and runs meanwhile
+    }
     for (let delay = 500; ; delay = Math.min(30_000, 2 * delay)) {
       try {
         const ended = await act();

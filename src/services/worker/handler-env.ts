@@ -16,14 +16,13 @@ export interface Situation {
 }
 
 /**
- * swarm-lib's five variables, ours, and of the worker's own only what the route names: a handler
- * does not inherit secrets it was not given. A handler from the command line gets all, as
- * swarm-lib's do: whoever typed it chose the environment, too.
+ * Of the worker's own environment only what the route names: a handler does not inherit secrets it
+ * was not given. A handler from the command line gets all, as swarm-lib's do: whoever typed it chose
+ * the environment, too.
  */
-export function handlerEnv(
+export function inheritedEnv(
   own: Readonly<Record<string, string | undefined>>,
   route: Pick<Route, "env"> & { inheritsAll?: boolean },
-  at: Situation,
 ): Record<string, string> {
   const env: Record<string, string> = {};
   for (const [name, value] of Object.entries(own)) {
@@ -35,8 +34,16 @@ export function handlerEnv(
     if (entry.includes("=")) env[name] = value.join("=");
     else if (own[name] !== undefined) env[name] = own[name];
   }
+  return env;
+}
+
+/** swarm-lib's five variables, and ours. */
+export function handlerEnv(
+  inherited: Readonly<Record<string, string>>,
+  at: Situation,
+): Record<string, string> {
   return {
-    ...env,
+    ...inherited,
     SWARM_RUN_DIR: at.runDir,
     SWARM_TASK_ID: at.id,
     SWARM_WORKER_ID: at.worker,

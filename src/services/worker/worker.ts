@@ -47,11 +47,16 @@ export interface WorkerReport {
   other: number;
 }
 
+const LOOK_AFTER_CLAIMS_MS = 2_000;
+
 export class Worker {
   readonly #store: Store;
   readonly #host: WorkerHost;
   readonly #options: WorkerOptions;
+  readonly #settings: AttemptSettings;
   readonly #running = new Map<string, Attempt>();
+  /** Those of them whose handlers run; the others are only being recorded. */
+  readonly #busy = new Set<string>();
   readonly #report: WorkerReport = { attempts: 0, done: 0, other: 0 };
   #looks = 0;
   #isStopping = false;
@@ -62,6 +67,12 @@ export class Worker {
     this.#store = store;
     this.#host = host;
     this.#options = options;
+    const onIdle = (claim: Claim) => {
+      this.#busy.delete(keyOf(claim));
+      this.#wake();
+    };
+    // With a limit for review, what was recorded last decides whether there may be a next one.
+    this.#settings = options.reviewLimit === undefined ? { ...options, onIdle } : options;
   }
 
   stop(): void {
@@ -90,6 +101,7 @@ export class Worker {
       onError: (error) => this.#tell({ kind: "trouble", error }),
     });
     reaper.start();
+    const rounds = setInterval(() => void this.#lookAfterClaims(), LOOK_AFTER_CLAIMS_MS);
     this.#tell({ kind: "started", worker, types });
     try {
       while (!this.#isStopping && !this.#isFulfilled) {
@@ -102,6 +114,7 @@ export class Worker {
       while (this.#running.size > 0) await this.#someEnd();
     } finally {
       clearTimeout(this.#grace);
+      clearInterval(rounds);
       await reaper.stop();
       await lease.stop();
     }
@@ -111,7 +124,8 @@ export class Worker {
   get #free(): number {
     const { concurrency, maxTasks = Number.POSITIVE_INFINITY } = this.#options;
     const left = maxTasks - this.#report.attempts - this.#running.size;
-    return Math.max(0, Math.min(concurrency - this.#running.size, left));
+    const slots = Math.min(concurrency - this.#busy.size, 2 * concurrency - this.#running.size);
+    return Math.max(0, Math.min(slots, left));
   }
 
   get #isFulfilled(): boolean {
@@ -153,8 +167,10 @@ export class Worker {
       void this.#store.release({ ...claim, id: claim.task.task_id }).catch(() => {});
       return;
     }
-    const attempt = new Attempt(claim, route, this.#store, this.#host, this.#options);
-    this.#running.set(claim.token + claim.task.task_id, attempt);
+    const key = keyOf(claim);
+    const attempt = new Attempt(claim, route, this.#store, this.#host, this.#settings);
+    this.#running.set(key, attempt);
+    this.#busy.add(key);
     attempt
       .run()
       .then((end) => {
@@ -168,9 +184,27 @@ export class Worker {
       })
       .finally(() => {
         this.#report.attempts++;
-        this.#running.delete(claim.token + claim.task.task_id);
+        this.#running.delete(key);
+        this.#busy.delete(key);
         this.#wake();
       });
+  }
+
+  /**
+   * A handler whose task was cancelled on another host, or taken away by hand, must not go on beside
+   * the next one. What it ended itself (`viv complete`) it may finish in peace.
+   */
+  async #lookAfterClaims(): Promise<void> {
+    for (const key of [...this.#busy]) {
+      const attempt = this.#running.get(key);
+      if (attempt === undefined) continue;
+      const { task, worker } = attempt.claim;
+      const view = await this.#store.show(task.task_id).catch(() => undefined);
+      if (view === undefined) continue; // could not be read: no reason to end anything
+      const isOurs = view?.state === "claimed" && view.worker === worker;
+      const isOver = view?.state === "done" || view?.state === "review";
+      if (!isOurs && !isOver && this.#busy.has(key)) attempt.stop("the claim is gone");
+    }
   }
 
   /** Until there may be work, something that ran has ended, or somebody says stop. */
@@ -209,4 +243,8 @@ export class Worker {
   #tell(event: WorkerEvent): void {
     this.#options.onEvent?.(event);
   }
+}
+
+function keyOf({ token, task }: Claim): string {
+  return `${token} ${task.task_id}`;
 }

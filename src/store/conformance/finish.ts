@@ -21,6 +21,27 @@ export function finishSuite(make: MakeHarness): void {
       ]);
     });
 
+    test("complete in the background: the same, also when several end at once", async () => {
+      const store = await run().open();
+      const ids = ["a", "b", "c"];
+      for (const id of ids) await store.enqueue({ id, type: "t" });
+      await store.enqueue({ id: "d", type: "t", depends_on: ids });
+      const claims = await store.claim({ worker: "w", max: 3 });
+      const ended = await Promise.all(
+        claims.map((claim) => store.complete(refOf(claim), { inBackground: true })),
+      );
+      expect(ended.map(({ id, to, attempt }) => ({ id, to, attempt }))).toEqual(
+        ids.map((id) => ({ id, to: "done", attempt: 1 })),
+      );
+      expect(await stateOf(store, "d")).toBe("pending");
+      const [first] = claims;
+      if (first) await refused(store.complete(refOf(first), { inBackground: true }), "CLAIM_LOST");
+      const d = refOf(await claimOne(store));
+      expect(await store.complete(d, { inBackground: true, review: true })).toMatchObject({
+        to: "review",
+      });
+    });
+
     test("complete with review: a person must approve it first", async () => {
       const store = await run().open();
       await store.enqueue({ id: "a", type: "t", review: true });

@@ -62,10 +62,7 @@ export interface Ending {
 export function completeTask(run: FsRun, ref: ClaimRef, options: CompletionOptions): Ended {
   const { note } = options;
   const held = hold(run, ref);
-  const review =
-    options.review === true ||
-    (run.memo.claims.get(held.id)?.review ?? readHeld(run, held).review === true);
-  const to = review ? "review" : "done";
+  const to = destination(run, held, options);
   if (note) return end(run, held, { outcome: "done", to, note });
   try {
     recordDone(run, held.id, held, to, run.durability === "safe");
@@ -73,6 +70,34 @@ export function completeTask(run: FsRun, ref: ClaimRef, options: CompletionOptio
   } catch (error) {
     throw translate(error, `ending ${held.id}`);
   }
+}
+
+/** The same for a process that has other things to do while the disk works. */
+export async function completeInBackground(
+  run: FsRun,
+  ref: ClaimRef,
+  options: CompletionOptions,
+): Promise<Ended> {
+  if (run.durability !== "safe" || options.note) return completeTask(run, ref, options);
+  const held = hold(run, ref);
+  const to = destination(run, held, options);
+  const ending: Ending = { outcome: "done", to };
+  try {
+    recordDone(run, held.id, held, to, false);
+    await run.syncs.of(run.ledger.path);
+    const moved = move(run, held, ending, false);
+    await run.syncs.of(run.paths.state[to]);
+    return follow(run, held, ending, moved);
+  } catch (error) {
+    throw translate(error, `ending ${held.id}`);
+  }
+}
+
+function destination(run: FsRun, held: Held, options: CompletionOptions): "review" | "done" {
+  const review =
+    options.review === true ||
+    (run.memo.claims.get(held.id)?.review ?? readHeld(run, held).review === true);
+  return review ? "review" : "done";
 }
 
 export function releaseTask(run: FsRun, ref: ClaimRef, note?: string): Ended {
@@ -166,6 +191,13 @@ export function end(run: FsRun, held: Held, ending: Ending): Ended {
 
 /** Steps 3 and 4, also for an ending that a dead process recorded but did not make. */
 export function applyEnding(run: FsRun, held: Held, ending: Ending, recovered = true): Ended {
+  const moved = move(run, held, ending, recovered);
+  if (run.durability === "safe") syncFolder(run.paths.state[ending.to]);
+  return follow(run, held, ending, moved);
+}
+
+/** Step 3. Returns when that was, by performance.now(). */
+function move(run: FsRun, held: Held, ending: Ending, recovered: boolean): number {
   const { id, worker } = held;
   // A task that is done at its first attempt needs no attempt log: the ledger has it.
   const logged = ending.to !== "done" || held.attempt > 1;
@@ -191,9 +223,13 @@ export function applyEnding(run: FsRun, held: Held, ending: Ending, recovered = 
     }
   }
   run.memo.claims.delete(id);
-  if (run.durability === "safe") syncFolder(run.paths.state[ending.to]);
+  return moved;
+}
+
+/** Step 4, when the move is on the disk. */
+function follow(run: FsRun, { id, attempt }: Held, ending: Ending, moved: number): Ended {
   ifThereIsRoom(() => afterMove(run, id, ending.to, moved));
-  const ended: Ended = { id, from: "claimed", to: ending.to, attempt: held.attempt };
+  const ended: Ended = { id, from: "claimed", to: ending.to, attempt };
   if (ending.retryAt) ended.retryAt = ending.retryAt;
   return ended;
 }
@@ -287,7 +323,7 @@ export function attemptRecord(run: FsRun, held: Held, ending: Ending): AttemptRe
   };
 }
 
-/** Step 4: what a task's arrival in a state means for others. */
+/** What a task's arrival in a state means for others. */
 export function afterMove(run: FsRun, id: string, to: TaskState, now = performance.now()): void {
   if (to === "done") {
     promoteDependents(run, id);

@@ -13,7 +13,7 @@ import { claimTasks } from "./claim.ts";
 import { approveTask, cancelTask, type Decision, rejectTask, retryTask } from "./decide.ts";
 import { examineRun } from "./doctor.ts";
 import { failTask } from "./fail.ts";
-import { completeTask, releaseTask } from "./finish.ts";
+import { completeInBackground, completeTask, releaseTask } from "./finish.ts";
 import { writeHeartbeat } from "./heartbeat.ts";
 import { fileOf } from "./layout.ts";
 import { readLog } from "./log.ts";
@@ -81,6 +81,7 @@ export class FsStore implements S.Store {
   }
 
   async complete(ref: S.ClaimRef, options: S.CompletionOptions = {}): Promise<S.Ended> {
+    if (options.inBackground) return this.#do(() => completeInBackground(this.#run, ref, options));
     return this.#do(() => completeTask(this.#run, ref, options));
   }
 

@@ -19,6 +19,11 @@ export class LedgerWriter {
     this.#folder = folder;
   }
 
+  /** Of the file that the last line went to. */
+  get path(): string {
+    return `${this.#folder}/${this.#day}.jsonl`;
+  }
+
   write(line: LedgerLine, sync = false): void {
     this.#append(`${JSON.stringify(line)}\n`, line.at.slice(0, 10), sync);
   }

@@ -12,6 +12,7 @@ import { LedgerWriter } from "./ledger.ts";
 import { NoteFiles } from "./note-files.ts";
 import { type FsRun, newMemo, ownName } from "./run.ts";
 import { createStatus, readStatusLeniently } from "./status.ts";
+import { Syncs } from "./syncs.ts";
 
 export interface OpenOptions {
   /** Make the run when there is none (default false: a typo must not make a new, empty run). */
@@ -64,6 +65,7 @@ function open(path: string, machine: Machine, options: OpenOptions): FsRun {
     ledger: new LedgerWriter(paths.ledger),
     lanes: new LaneWriter(paths.lanes),
     notes: new NoteFiles(paths.processes, () => ownName(memo, Math.random)),
+    syncs: new Syncs(),
     random: Math.random,
     newId: () => newTaskId(machine.clock.now(), Math.random),
     memo,

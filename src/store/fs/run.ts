@@ -7,6 +7,7 @@ import type { LaneWriter } from "./lanes.ts";
 import type { Paths } from "./layout.ts";
 import type { LedgerWriter } from "./ledger.ts";
 import type { NoteFiles } from "./note-files.ts";
+import type { Syncs } from "./syncs.ts";
 
 /** An open run: what every transition needs, and the few things worth remembering between calls. */
 export interface FsRun {
@@ -19,6 +20,7 @@ export interface FsRun {
   readonly ledger: LedgerWriter;
   readonly lanes: LaneWriter;
   readonly notes: NoteFiles;
+  readonly syncs: Syncs;
   readonly random: () => number;
   readonly newId: () => string;
   readonly memo: Memo;

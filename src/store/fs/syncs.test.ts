@@ -1,0 +1,45 @@
+import { expect, test } from "vitest";
+import { Syncs } from "./syncs.ts";
+
+/** A disk that finishes a sync when it is told to. */
+function scene() {
+  const begun: string[] = [];
+  const ends: ((error?: Error) => void)[] = [];
+  const syncs = new Syncs((path) => {
+    begun.push(path);
+    return new Promise((resolve, reject) => {
+      ends.push((error) => (error ? reject(error) : resolve()));
+    });
+  });
+  return { begun, ends, syncs };
+}
+
+test("who asks while one runs waits for the next, which all of them share", async () => {
+  const { begun, ends, syncs } = scene();
+  const first = syncs.of("a");
+  const [second, third] = [syncs.of("a"), syncs.of("a")];
+  const other = syncs.of("b");
+  expect(begun).toEqual(["a", "b"]);
+  ends[0]?.();
+  await first;
+  await Promise.resolve();
+  expect(begun).toEqual(["a", "b", "a"]);
+  ends[2]?.();
+  await Promise.all([second, third]);
+  ends[1]?.();
+  await other;
+  void syncs.of("a");
+  expect(begun).toEqual(["a", "b", "a", "a"]);
+});
+
+test("a sync that fails is told to who waited for it, and to nobody else", async () => {
+  const { begun, ends, syncs } = scene();
+  const first = syncs.of("a");
+  const second = syncs.of("a");
+  ends[0]?.(new Error("EIO"));
+  await expect(first).rejects.toThrow("EIO");
+  await Promise.resolve();
+  expect(begun).toHaveLength(2);
+  ends[1]?.();
+  await second;
+});
