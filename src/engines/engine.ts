@@ -1,0 +1,112 @@
+import type { Step } from "../model/step.ts";
+import type { ModelUsage } from "../model/usage.ts";
+
+/**
+ * An engine is how a model run happens: a command to start, and a reader of what it prints. Running
+ * it, its time limit, its process tree, its budget and its log are the same for all of them, and
+ * none of an engine's business.
+ */
+export interface Engine {
+  readonly name: EngineName;
+  /** What is looked for in PATH when the configuration names no binary. */
+  readonly binary: string;
+  /** Which dollars it can tell, and when: while it runs, only at its end, or never. */
+  readonly tellsDollars: "each step" | "at the end" | "never";
+  /** The exact command line. Throws INVALID for what this engine cannot do. */
+  command(request: EngineRequest): EngineCommand;
+  /** A reader for one run. */
+  reader(request: EngineRequest): StreamReader;
+}
+
+export const ENGINE_NAMES = [
+  "exec",
+  "claude",
+  "codex",
+  "gemini",
+  "opencode",
+  "llm",
+  "script",
+] as const;
+export type EngineName = (typeof ENGINE_NAMES)[number];
+
+export interface EngineRequest {
+  prompt: string;
+  /** Absolute: where the work is done. */
+  cwd: string;
+  /** Null: whatever the engine itself uses. */
+  model: string | null;
+  /** plan: it must not be able to change anything. */
+  mode: "plan" | "edit";
+  /** The vendor's session to go on with, of an earlier attempt. */
+  resume: string | null;
+  turns: number | null;
+  settings: EngineSettings;
+}
+
+/** `[engines.NAME]` of viv.toml, over which a route's own keys go. */
+export interface EngineSettings {
+  /** The path or the name of the executable; null: the engine's own `binary`. */
+  binary: string | null;
+  /** Extra arguments, as they are. */
+  flags: readonly string[];
+  /** The vendor's word for how much it may do without asking; null: what `mode` needs. */
+  permission: string | null;
+  /** llm: where the API is, which protocol it speaks, and the name of the variable with the key. */
+  url: string | null;
+  api: "anthropic" | "openai" | null;
+  keyEnv: string | null;
+  /** llm: what fits into the model's window, in tokens. */
+  contextTokens: number | null;
+  /** script: the scenario. */
+  scenario: string | null;
+}
+
+export interface EngineCommand {
+  /** The first is a path, or a name in PATH. */
+  argv: string[];
+  stdin: string;
+  env?: Record<string, string>;
+}
+
+/** Reads one run's stdout. It never throws, whatever it is given. */
+export interface StreamReader {
+  /** One line, without its end. What is no event of the vendor is kept as text or passed over. */
+  line(text: string): Step[];
+  /** When the process is gone. */
+  end(exit: EngineExit): EngineResult;
+}
+
+export interface EngineExit {
+  exit: number | null;
+  signal: string | null;
+  /** The last it said on stderr. */
+  stderr: string;
+  /** Its time was up, its budget was used up, or somebody ended it: not its own fault. */
+  wasEnded: boolean;
+}
+
+export type EngineOutcome =
+  | { kind: "done" }
+  | { kind: "failed"; message: string }
+  /** The stream ended without its last event. */
+  | { kind: "cut_off"; message: string }
+  | { kind: "turn_limit"; message: string }
+  /** `until`: when it may be tried again, ISO; null when the vendor did not say. */
+  | { kind: "rate_limited"; message: string; until: string | null }
+  /** Not logged in, a wrong key, no credit left: nothing will work until somebody acts on `todo`. */
+  | { kind: "unauthorized" | "quota"; message: string; todo: string }
+  /** The session to go on with is not there any more. */
+  | { kind: "session_lost"; message: string }
+  /** The vendor refuses the request itself: an unknown model, a flag. No retry helps. */
+  | { kind: "refused"; message: string };
+
+export interface EngineResult {
+  outcome: EngineOutcome;
+  /** The last thing it said: the answer. */
+  text: string;
+  session: string | null;
+  /** One for each model that was used; null when it could not be read. */
+  usage: ModelUsage[] | null;
+  /** Lines that were no events, or events nobody knows. */
+  unknown: number;
+}
