@@ -13,12 +13,16 @@ const rows = {
   "store/fs": [["model", "policy", "store"], "a store records transitions, and does no other work"],
   "store/conformance": [["model", "store"], "the suite knows the interface, no implementation"],
   host: [["model"], "a port to the machine knows nothing of tasks, stores and services"],
+  engines: [
+    ["model", "policy"],
+    "an engine is a command and a reader; what runs it is not its business",
+  ],
   services: [
-    ["model", "policy", "store", "type host"],
+    ["model", "policy", "store", "type host", "type engines"],
     "a service sees interfaces; main.ts hands it the implementations",
   ],
   ops: [
-    ["model", "policy", "store", "services", "type host"],
+    ["model", "policy", "store", "services", "type host", "type engines"],
     "an operation sees interfaces, and not the command line that calls it",
   ],
   cli: [["model", "ops"], "the command line only renders operations"],
