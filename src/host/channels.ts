@@ -9,21 +9,20 @@ import { giveBack, openEnd, type Pipe, takePipe } from "./pipes.ts";
  * What a handler has as stdin, stdout and stderr, and our ends of it.
  *
  * stdin is a file that nobody else can open; stdout and stderr are one pipe, so that lines stay in
- * the order they were written in. Where the system cannot give us these, they are what node calls
+ * the order they were written in, unless somebody wants to read stdout by itself. Where the system cannot give us these, they are what node calls
  * pipes. Those are sockets, which cannot be opened a second time: with them `cat /dev/stdin` and
  * `echo oops > /dev/stderr` fail, and `bash -c` takes itself for a remote login and reads .bashrc.
  */
 export interface Channels {
   readonly stdio: StdioOptions;
-  /** To be called right after the start. Returns what there is to read. */
+  /** To be called right after the start. Returns what there is to read: stdout first. */
   connect(child: ChildProcess): Readable[];
   /** Lets go of everything, whoever else may hold it. */
   close(): void;
 }
 
-export function openChannels(input: string): Channels {
-  const pipe = takePipe();
-  const output = pipe === null ? socketOutput() : pipeOutput(pipe);
+export function openChannels(input: string, isApart = false): Channels {
+  const output = openOutput(isApart);
   try {
     const file = fileWith(input);
     return file === null ? withSocketInput(input, output) : withFileInput(file, output);
@@ -33,10 +32,27 @@ export function openChannels(input: string): Channels {
   }
 }
 
+function openOutput(isApart: boolean): Output {
+  const pipe = takePipe();
+  if (pipe === null) return socketOutput();
+  const first = pipeOutput(pipe);
+  if (!isApart) return first;
+  try {
+    const other = takePipe();
+    if (other !== null) return both(first, pipeOutput(other));
+  } catch (error) {
+    first.close();
+    throw error;
+  }
+  first.close();
+  return socketOutput();
+}
+
 const { O_RDONLY, O_RDWR, O_WRONLY, O_NONBLOCK, O_DIRECTORY } = constants;
 
 interface Output {
-  readonly stdio: "pipe" | number;
+  /** For stdout and for stderr. */
+  readonly stdio: readonly ["pipe" | number, "pipe" | number];
   connect(child: ChildProcess): Readable[];
   close(): void;
 }
@@ -61,17 +77,28 @@ function pipeOutput(pipe: Pipe): Output {
       reader = new Socket({ fd: from, readable: true, writable: false });
       return [reader];
     };
-    return { stdio: to, connect, close };
+    return { stdio: [to, to], connect, close };
   } catch (error) {
     close();
     throw error;
   }
 }
 
+function both(stdout: Output, stderr: Output): Output {
+  return {
+    stdio: [stdout.stdio[0], stderr.stdio[1]],
+    connect: (child) => [...stdout.connect(child), ...stderr.connect(child)],
+    close: () => {
+      stdout.close();
+      stderr.close();
+    },
+  };
+}
+
 function socketOutput(): Output {
   let streams: Readable[] = [];
   return {
-    stdio: "pipe",
+    stdio: ["pipe", "pipe"],
     connect: ({ stdout, stderr }) => {
       streams = [stdout, stderr].filter((stream) => stream !== null);
       return streams;
@@ -89,7 +116,7 @@ function withFileInput(file: number, output: Output): Channels {
     isOpen = false;
   };
   return {
-    stdio: [file, output.stdio, output.stdio],
+    stdio: [file, ...output.stdio],
     connect: (child) => {
       closeFile();
       return output.connect(child);
@@ -104,7 +131,7 @@ function withFileInput(file: number, output: Output): Channels {
 function withSocketInput(input: string, output: Output): Channels {
   let child: ChildProcess | undefined;
   return {
-    stdio: ["pipe", output.stdio, output.stdio],
+    stdio: ["pipe", ...output.stdio],
     connect: (started) => {
       child = started;
       child.stdin?.on("error", () => {}).end(input); // it need not read its task

@@ -449,3 +449,17 @@ test("nothing is left open when a handler has finished", async () => {
     10,
   );
 });
+
+test("who reads stdout gets all of it, and the log has the rest and what was added", async () => {
+  const chunks: Buffer[] = [];
+  const handler = shell("echo out; echo err >&2; cat; exit 3", {
+    stdin: "task",
+    onStdout: (chunk) => void chunks.push(chunk),
+  });
+  handler.running.note("noted\n");
+  const finished = await handler.finished;
+  expect(Buffer.concat(chunks).toString()).toBe("out\ntask");
+  expect(finished).toMatchObject({ exit: 3, tail: expect.stringContaining("err\n") });
+  expect(finished.tail).toContain("noted\n");
+  expect(finished.tail).not.toContain("out");
+});

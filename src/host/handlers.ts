@@ -29,6 +29,8 @@ export interface HandlerCommand {
   timeoutMs?: number;
   /** How long it may take to end itself when it is told to. */
   killAfterMs: number;
+  /** Gets stdout instead of the log, which then has only stderr and what `note` adds. */
+  onStdout?: (chunk: Buffer) => void;
 }
 
 export interface Finished {
@@ -60,6 +62,8 @@ export interface RunningHandler {
   /** Never rejects. */
   readonly finished: Promise<Finished>;
   stop(why: string): Promise<Finished>;
+  /** Adds to its log. */
+  note(text: string): void;
 }
 
 export interface Handlers {
@@ -83,7 +87,7 @@ function start(command: HandlerCommand, leaders: Set<number>): RunningHandler {
   let channels: Channels | undefined;
   try {
     log = new CappedLog(command.logPath, command.logBytes);
-    channels = openChannels(command.stdin);
+    channels = openChannels(command.stdin, command.onStdout !== undefined);
     const [file = "", ...args] = command.argv;
     const env = { ...command.env, VIV_CLAIM: command.claim };
     const { stdio } = channels;
@@ -120,7 +124,7 @@ function neverRan(
     };
   };
   const finished = finish();
-  return { ref: null, finished, stop: () => finished };
+  return { ref: null, finished, stop: () => finished, note: () => {} };
 }
 
 interface Started {
@@ -148,11 +152,12 @@ function follow(started: Started): RunningHandler {
   });
   const cancelTimeout = after(command.timeoutMs, () => decide({ cause: "timed_out" }));
   const outputs = channels.connect(child);
-  for (const output of outputs) {
+  outputs.forEach((output, i) => {
+    const onStdout = i === 0 ? command.onStdout : undefined;
     // Written before more is read, so that memory does not grow with the output.
-    output.on("data", (chunk: Buffer) => log.write(chunk));
+    output.on("data", onStdout ?? ((chunk: Buffer) => log.write(chunk)));
     output.on("error", () => {}); // a pipe that broke has told us all it had
-  }
+  });
   const closed = allClosed(outputs);
 
   const finish = async (): Promise<Finished> => {
@@ -186,7 +191,7 @@ function follow(started: Started): RunningHandler {
     decide({ cause: "stopped", why });
     return finished;
   };
-  return { ref, finished, stop };
+  return { ref, finished, stop, note: (text) => log.write(Buffer.from(text)) };
 }
 
 type Cause = Pick<Finished, "cause" | "why">;
