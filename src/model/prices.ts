@@ -1,0 +1,15 @@
+/** What a model costs: dollars for a million tokens. */
+export interface Price {
+  input: number;
+  output: number;
+  /** Without one, what comes from the cache is priced as input: too dear, but never too cheap. */
+  cachedRead?: number;
+  /** Without one, as input: most vendors ask nothing extra. */
+  cachedWrite?: number;
+}
+
+/** By the model's name, or by how names begin, with a star at the end: `claude-opus-4*`. */
+export type PriceTable = ReadonlyMap<string, Price>;
+
+/** Who says what it cost: the vendor, or our price table. */
+export type DollarSource = "reported" | "imputed";

@@ -1,0 +1,42 @@
+import type { DollarSource, Price, PriceTable } from "../model/prices.ts";
+import type { ModelUsage } from "../model/usage.ts";
+
+const PER = 1_000_000;
+
+/** The price of exactly this model, or else of the longest beginning of its name in the table. */
+export function priceOf(model: string, prices: PriceTable): Price | undefined {
+  const exact = prices.get(model);
+  if (exact !== undefined) return exact;
+  let best: Price | undefined;
+  let longest = -1;
+  for (const [pattern, price] of prices) {
+    if (!pattern.endsWith("*")) continue;
+    const length = pattern.length - 1;
+    if (length <= longest || !model.startsWith(pattern.slice(0, -1))) continue;
+    best = price;
+    longest = length;
+  }
+  return best;
+}
+
+/** What it cost: as the vendor reports it, or from our prices. Null: there is no price for it. */
+export function impute(
+  usage: ModelUsage,
+  prices: PriceTable,
+): { usd: number; source: DollarSource } | null {
+  if (isAmount(usage.usd)) return { usd: usage.usd, source: "reported" };
+  const price = priceOf(usage.model, prices);
+  if (price === undefined) return null;
+  const { input, output, cacheRead, cacheWrite } = usage;
+  const dollars =
+    input * price.input +
+    output * price.output +
+    cacheRead * (price.cachedRead ?? price.input) +
+    cacheWrite * (price.cachedWrite ?? price.input);
+  return { usd: dollars / PER, source: "imputed" };
+}
+
+/** A vendor's number is only text until it has been looked at. */
+function isAmount(usd: number | null): usd is number {
+  return usd !== null && Number.isFinite(usd) && usd >= 0;
+}
