@@ -1,5 +1,8 @@
+import type { EngineName, EngineSettings } from "../model/config-engine.ts";
 import type { Step } from "../model/step.ts";
 import type { ModelUsage } from "../model/usage.ts";
+
+export type { EngineName, EngineSettings } from "../model/config-engine.ts";
 
 /**
  * An engine is how a model run happens: a command to start, and a reader of what it prints. Running
@@ -18,17 +21,6 @@ export interface Engine {
   reader(request: EngineRequest): StreamReader;
 }
 
-export const ENGINE_NAMES = [
-  "exec",
-  "claude",
-  "codex",
-  "gemini",
-  "opencode",
-  "llm",
-  "script",
-] as const;
-export type EngineName = (typeof ENGINE_NAMES)[number];
-
 export interface EngineRequest {
   prompt: string;
   /** Absolute: where the work is done. */
@@ -41,24 +33,6 @@ export interface EngineRequest {
   resume: string | null;
   turns: number | null;
   settings: EngineSettings;
-}
-
-/** `[engines.NAME]` of viv.toml, over which a route's own keys go. */
-export interface EngineSettings {
-  /** The path or the name of the executable; null: the engine's own `binary`. */
-  binary: string | null;
-  /** Extra arguments, as they are. */
-  flags: readonly string[];
-  /** The vendor's word for how much it may do without asking; null: what `mode` needs. */
-  permission: string | null;
-  /** llm: where the API is, which protocol it speaks, and the name of the variable with the key. */
-  url: string | null;
-  api: "anthropic" | "openai" | null;
-  keyEnv: string | null;
-  /** llm: what fits into the model's window, in tokens. */
-  contextTokens: number | null;
-  /** script: the scenario. */
-  scenario: string | null;
 }
 
 export interface EngineCommand {

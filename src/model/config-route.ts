@@ -1,11 +1,13 @@
+import { ENGINE_KEYS, type EngineDefaults, type EngineRoute, readEngine } from "./config-engine.ts";
 import { belongsOnTop, type ConfigTable, nearest, shown } from "./config-table.ts";
 
 /** How tasks of one type are worked on: a table `[handlers.TYPE]` of viv.toml. */
 export interface Route {
   /** `default`, or the type it is for. */
   type: string;
-  /** The command and its arguments, as they are written in the file. */
+  /** The command and its arguments, as they are written in the file; none with most engines. */
   handler: readonly string[];
+  engine?: EngineRoute;
   timeoutMs?: number;
   maxAttempts?: number;
   backoffMs?: number;
@@ -37,21 +39,25 @@ export const ROUTE_KEYS = [
   "base",
   "sandbox",
   "env",
+  ...ENGINE_KEYS,
 ];
 
 /** Reads a whole table and notes every mistake in it; with one, the route is not to be used. */
-export function readRoute(type: string, table: ConfigTable): Route {
+export function readRoute(type: string, table: ConfigTable, engines: EngineDefaults): Route {
   table.refuseUnknown(ROUTE_KEYS, (key) =>
-    table.hasTable(key) ? quoteDot(`${type}.${key}`) : belongsOnTop(key),
+    table.hasTable(key) && !key.includes("budget") && key !== "tiers"
+      ? quoteDot(`${type}.${key}`)
+      : belongsOnTop(key),
   );
   const workspace = readWorkspace(table);
   return {
     type,
-    handler: readHandler(table),
+    handler: needsHandler(table) ? readHandler(table) : [],
     workspace,
     sandbox: readSandbox(table),
     env: readEnv(table),
     ...given({
+      engine: readEngine(table, engines),
       timeoutMs: table.duration("timeout"),
       maxAttempts: table.whole("max_attempts", 1000),
       backoffMs: table.duration("backoff"),
@@ -75,11 +81,15 @@ function quoteDot(type: string): string {
   return `a type with a dot in it needs quotes: [handlers.${shown(type)}]`;
 }
 
+function needsHandler(table: ConfigTable): boolean {
+  return !table.has("engine") || table.get("engine") === "exec";
+}
+
 function readHandler(table: ConfigTable): string[] {
   const value = table.get("handler");
   if (value === undefined) {
     if (!isNoted(table)) {
-      table.note([], `${table.title} needs a handler, like handler = "./handle.sh"`);
+      table.note([], `${table.title} needs a handler, like handler = "./handle.sh", or an engine`);
     }
     return [];
   }

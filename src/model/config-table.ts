@@ -150,6 +150,24 @@ export class ConfigTable {
     return undefined;
   }
 
+  /** More than zero, with or without a fraction. */
+  amount(key: string): number | undefined {
+    const value = this.get(key);
+    if (value === undefined) return undefined;
+    if (typeof value === "number" && Number.isFinite(value) && value > 0) return value;
+    this.note([key], `${key} must be a number, more than zero`);
+    return undefined;
+  }
+
+  /** Not less than zero: a model of one's own costs nothing. */
+  price(key: string): number | undefined {
+    const value = this.get(key);
+    if (value === undefined) return undefined;
+    if (typeof value === "number" && Number.isFinite(value) && value >= 0) return value;
+    this.note([key], `${key} must be a number, not less than zero`);
+    return undefined;
+  }
+
   /** In milliseconds, never zero; a number is seconds, as bare digits are. */
   duration(key: string): number | undefined {
     return this.#measure(key, parseDuration, 'a duration like "90s" or "10m"');

@@ -5,6 +5,8 @@ import { isVivError, type VivError } from "./errors.ts";
 
 const FILE = "/home/pia/audit/viv.toml";
 
+const NO_MONEY = { budget: { run: {}, day: {} }, prices: new Map() };
+
 const WHOLE = `run = "./audit"
 on_dependency_failed = "fail"
 
@@ -60,6 +62,7 @@ async function mistakesIn(...lines: string[]): Promise<string[]> {
 describe("a configuration", () => {
   it("is read whole", async () => {
     expect(await parseConfig(WHOLE, FILE)).toEqual({
+      ...NO_MONEY,
       file: FILE,
       folder: "/home/pia/audit",
       run: "./audit",
@@ -93,7 +96,13 @@ describe("a configuration", () => {
   });
 
   it("may say nothing at all", async () => {
-    const nothing = { file: FILE, folder: "/home/pia/audit", routes: new Map(), limits: {} };
+    const nothing = {
+      ...NO_MONEY,
+      file: FILE,
+      folder: "/home/pia/audit",
+      routes: new Map(),
+      limits: {},
+    };
     for (const text of ["", "\n# later\n", "[handlers]\n[limits]\n", "\ufeff"]) {
       expect(await parseConfig(text, FILE)).toStrictEqual(nothing);
     }
@@ -132,7 +141,7 @@ describe("a configuration", () => {
     ).toEqual([
       '1: unknown key "__proto__".',
       '3: unknown key "constructor" in [limits].',
-      '4: [handlers.__proto__] needs a handler, like handler = "./handle.sh".',
+      '4: [handlers.__proto__] needs a handler, like handler = "./handle.sh", or an engine.',
     ]);
   });
 });
@@ -231,7 +240,7 @@ describe("a mistake in a route", () => {
   });
 
   it("that is about a missing handler stands at the table", async () => {
-    const missing = 'needs a handler, like handler = "./handle.sh".';
+    const missing = 'needs a handler, like handler = "./handle.sh", or an engine.';
     expect(await mistakesIn("", "[handlers.a]")).toEqual([`2: [handlers.a] ${missing}`]);
     expect(await mistakesIn("[handlers]", "", "a = {}")).toEqual([`3: [handlers.a] ${missing}`]);
     expect(await mistakesIn('[handlers."a/b"]')).toEqual([`1: [handlers."a/b"] ${missing}`]);
@@ -357,7 +366,10 @@ describe("many mistakes", () => {
     expect(error.details).toEqual({
       problems: [
         { line: 2, message: "review must be a whole number, at least 1." },
-        { line: 4, message: '[handlers.b] needs a handler, like handler = "./handle.sh".' },
+        {
+          line: 4,
+          message: '[handlers.b] needs a handler, like handler = "./handle.sh", or an engine.',
+        },
         { line: 8, message: expect.stringContaining('timeout "x" is not a duration') },
         { line: 13, message: 'env: "BAD NAME" is not the name of a variable.' },
         {

@@ -1,8 +1,16 @@
 import { dirname } from "node:path";
+import {
+  type EngineDefaults,
+  type Money,
+  readBudget,
+  readEngineDefaults,
+} from "./config-engine.ts";
+import { readPrices } from "./config-prices.ts";
 import { ROUTE_KEYS, type Route, readRoute } from "./config-route.ts";
 import { belongsOnTop, ConfigTable, type Notes, shown, TOP_KEYS } from "./config-table.ts";
 import { VivError } from "./errors.ts";
 import { assertTypeName } from "./names.ts";
+import type { PriceTable } from "./prices.ts";
 import { placesOf } from "./toml-lines.ts";
 
 export type { Route } from "./config-route.ts";
@@ -17,9 +25,13 @@ export interface Config {
   /** By type; `default` is for every type that has none. */
   routes: ReadonlyMap<string, Route>;
   limits: { review?: number; logBytes?: number };
+  /** Of all tasks together: in this run, and in one day (UTC). */
+  budget: { run: Money; day: Money };
+  /** Dollars for a million tokens, by model. */
+  prices: PriceTable;
 }
 
-const TABLES = ["handlers", "limits"];
+const TABLES = ["handlers", "limits", "engines", "prices", "budget"];
 const LIMITS = ["review", "log"];
 
 /** Reads a viv.toml. All mistakes in it are in one INVALID, one on a line, each with its place. */
@@ -39,8 +51,10 @@ export async function parseConfig(text: string, file: string): Promise<Config> {
     folder: dirname(file),
     ...(run === undefined ? {} : { run }),
     ...(onDependencyFailed === undefined ? {} : { onDependencyFailed }),
-    routes: readRoutes(top),
+    routes: readRoutes(top, readEngineDefaults(top)),
     limits: readLimits(top),
+    budget: readBudgets(top),
+    prices: readPrices(top),
   };
   if (notes.problems.length === 0) return config;
   const problems = notes.problems.sort((a, b) => a.line - b.line);
@@ -70,7 +84,7 @@ async function parseToml(text: string, file: string): Promise<Record<string, unk
   }
 }
 
-function readRoutes(top: ConfigTable): Map<string, Route> {
+function readRoutes(top: ConfigTable, engines: EngineDefaults): Map<string, Route> {
   const routes = new Map<string, Route>();
   const example = "a table for each type, like [handlers.default]";
   const handlers = top.table("handlers");
@@ -84,9 +98,19 @@ function readRoutes(top: ConfigTable): Map<string, Route> {
       continue;
     }
     handlers?.attempt(type, () => assertTypeName(type));
-    routes.set(type, readRoute(type, table));
+    routes.set(type, readRoute(type, table, engines));
   }
   return routes;
+}
+
+function readBudgets(top: ConfigTable): Config["budget"] {
+  const budget = top.table("budget");
+  if (budget === undefined && top.has("budget")) {
+    top.note(["budget"], "budget must be a table: [budget]");
+  }
+  budget?.refuseUnknown(["run", "day"], () => undefined);
+  const read = (key: string) => (budget ? readBudget(budget, key, ["usd", "tokens"]) : {});
+  return { run: read("run"), day: read("day") };
 }
 
 function readLimits(top: ConfigTable): Config["limits"] {

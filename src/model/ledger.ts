@@ -32,6 +32,8 @@ export const LEDGER_EVENTS = [
   "rejected",
   "cancelled",
   "retried",
+  "step", // something that a model run did: see usage-line.ts
+  "usage", // what an attempt's model runs have used
   "quarantined",
   "repaired",
   "worker_started",

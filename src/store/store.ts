@@ -174,6 +174,7 @@ export type Change =
       worker?: string;
       at: string;
     }
+  /** A `step` or a `usage`: what model runs do. */
   | { kind: "ledger"; line: LedgerLine };
 
 export interface Finding {
@@ -284,6 +285,10 @@ export interface Store {
   dependencies(task: Task): Promise<DependencyFact[]>;
   /** Ledger lines, oldest first; of one task when `task` is given. */
   ledger(query?: { task?: string; since?: string }): AsyncIterable<LedgerLine>;
+  /** Lines after a cursor (null: all), each with the cursor behind it, for who reads on later. */
+  ledgerFrom(cursor: string | null): AsyncIterable<{ line: LedgerLine; cursor: string }>;
+  /** Adds a line about what a model run does (`step`) or has used (`usage`). */
+  append(line: Omit<LedgerLine, "at"> & { event: "step" | "usage" }): Promise<void>;
   /**
    * The task's log, in pieces. With `follow`, goes on until the task is no longer claimed (or
    * never was) or the signal comes. Nothing when there is no log.

@@ -24,6 +24,7 @@ import {
   attemptsOf,
   countTasks,
   dependencyFacts,
+  ledgerFrom,
   ledgerLines,
   listTasks,
   showTask,
@@ -31,7 +32,7 @@ import {
 } from "./read.ts";
 import { reapClaims } from "./reap.ts";
 import { registerWorker } from "./register.ts";
-import type { FsRun } from "./run.ts";
+import { appendLine, type FsRun } from "./run.ts";
 import { initStatus, readStatusFile, updateStatus } from "./status.ts";
 import { sweepRun } from "./sweep.ts";
 import { waitForWork } from "./wait.ts";
@@ -159,6 +160,14 @@ export class FsStore implements S.Store {
 
   async *ledger(query: { task?: string; since?: string } = {}): AsyncIterable<LedgerLine> {
     yield* ledgerLines(this.#run, query);
+  }
+
+  async *ledgerFrom(cursor: string | null) {
+    yield* ledgerFrom(this.#run, cursor);
+  }
+
+  async append(line: Omit<LedgerLine, "at"> & { event: "step" | "usage" }): Promise<void> {
+    this.#do(() => appendLine(this.#run, line));
   }
 
   log(id: string, options: { follow?: boolean; signal?: AbortSignal } = {}): AsyncIterable<string> {

@@ -215,3 +215,14 @@ export function* ledgerLines(
     yield line;
   }
 }
+
+/** A cursor is the name of a file and an offset in it. */
+export function* ledgerFrom(
+  run: FsRun,
+  cursor: string | null,
+): Generator<{ line: LedgerLine; cursor: string }> {
+  const [, file = "", offset = "0"] = /^(.+):(\d+)$/.exec(cursor ?? "") ?? [];
+  for (const { line, end } of readLedger(run.paths.ledger, { file, offset: Number(offset) })) {
+    yield { line, cursor: `${end.file}:${end.offset}` };
+  }
+}

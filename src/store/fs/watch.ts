@@ -4,6 +4,7 @@ import { TASK_STATES, type TaskState } from "../../model/states.ts";
 import type { Change } from "../store.ts";
 import { namesIn, statIfThere } from "./atomic.ts";
 import { fileOf, idOf } from "./layout.ts";
+import { type LedgerPosition, ledgerFiles, readLedger } from "./ledger.ts";
 import { type FsRun, nowIso } from "./run.ts";
 
 /**
@@ -57,6 +58,15 @@ export async function* watchRun(
       watchers.delete(folder); // out of watches or already gone: the rescan covers for it
     }
   };
+  let read = ledgerEnd(run);
+  let isLedgerNews = false;
+  const readSteps = () => {
+    isLedgerNews = false;
+    for (const { line, end } of readLedger(run.paths.ledger, read)) {
+      read = end;
+      if (line.event === "step" || line.event === "usage") queue.push({ kind: "ledger", line });
+    }
+  };
   const followWorkers = () => {
     for (const worker of namesIn(run.paths.state.claimed)) {
       if (isName(worker)) follow(`${run.paths.state.claimed}/${worker}`, onName);
@@ -77,10 +87,15 @@ export async function* watchRun(
     followWorkers();
     ring();
   });
+  follow(run.paths.ledger, () => {
+    isLedgerNews = true;
+    ring();
+  });
   followWorkers();
   // What moved between the snapshot and the first notification.
   rescan();
   const timer = setInterval(() => {
+    isLedgerNews = true;
     rescan();
     ring();
   }, options.rescanMs ?? 2_000);
@@ -90,24 +105,34 @@ export async function* watchRun(
     while (!options.signal?.aborted) {
       for (const id of suspects) look(id);
       suspects.clear();
+      if (isLedgerNews) readSteps();
       if (queue.length > 0) {
         yield* queue.splice(0);
         continue;
       }
       await new Promise<void>((resolve) => {
         ring = resolve;
-        if (options.signal?.aborted || suspects.size > 0 || queue.length > 0) resolve();
+        if (options.signal?.aborted || suspects.size > 0 || queue.length > 0 || isLedgerNews)
+          resolve();
       });
     }
     // What has happened until the signal is told, whoever sent it.
     rescan();
     for (const id of suspects) look(id);
+    readSteps();
     yield* queue.splice(0);
   } finally {
     clearInterval(timer);
     options.signal?.removeEventListener("abort", onAbort);
     for (const watcher of watchers.values()) watcher.close();
   }
+}
+
+/** Behind the last whole line: a watch tells what happens from now on. */
+function ledgerEnd(run: FsRun): LedgerPosition {
+  const file = ledgerFiles(run.paths.ledger).at(-1) ?? "";
+  const size = file === "" ? 0 : (statIfThere(`${run.paths.ledger}/${file}`)?.size ?? 0);
+  return { file, offset: size };
 }
 
 function same(a: Where | undefined, b: Where | undefined): boolean {

@@ -1,0 +1,52 @@
+import type { Engine, EngineRequest, EngineResult, StreamReader } from "../../engines/engine.ts";
+import type { Finished } from "../../host/handlers.ts";
+import type { Step } from "../../model/step.ts";
+import { Lines } from "./lines.ts";
+
+/** A tool's result may hold a whole file; what is longer than this is no event worth its memory. */
+const LONGEST_LINE_BYTES = 16 * 1024 * 1024;
+/** Of one run. A stream of a million lines must not make a ledger of a million lines. */
+const MOST_STEPS = 2_000;
+
+/**
+ * One run of an engine: its stdout goes in as bytes, its steps come out as they happen, and at its
+ * end the result.
+ */
+export class ModelRun {
+  readonly #reader: StreamReader;
+  readonly #lines: Lines;
+  readonly #onStep: (step: Step) => void;
+  #steps = 0;
+
+  constructor(engine: Engine, request: EngineRequest, onStep: (step: Step) => void) {
+    this.#reader = engine.reader(request);
+    this.#onStep = onStep;
+    this.#lines = new Lines(LONGEST_LINE_BYTES, {
+      line: (text) => {
+        for (const step of this.#reader.line(text)) this.#tell(step);
+      },
+      tooLong: (bytes) => {
+        this.#tell({ kind: "notice", text: `a line of ${bytes} bytes was passed over` });
+      },
+    });
+  }
+
+  readonly onStdout = (chunk: Buffer): void => this.#lines.push(chunk);
+
+  end(finished: Finished): EngineResult {
+    this.#lines.close();
+    const { exit, signal, tail, cause, error } = finished;
+    const wasEnded = cause === "timed_out" || cause === "stopped";
+    return this.#reader.end({ exit, signal, stderr: error ?? tail, wasEnded });
+  }
+
+  /** What a step has used is always told: it is what the budget lives on. */
+  #tell(step: Step): void {
+    this.#steps++;
+    if (this.#steps <= MOST_STEPS) this.#onStep(step);
+    else if (this.#steps === MOST_STEPS + 1) {
+      const text = `more than ${MOST_STEPS} steps: from here on only what they use is recorded`;
+      this.#onStep({ kind: "notice", text, ...(step.usage ? { usage: step.usage } : {}) });
+    } else if (step.usage) this.#onStep({ kind: "notice", usage: step.usage });
+  }
+}
