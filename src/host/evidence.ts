@@ -5,6 +5,7 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
+  readSync,
   renameSync,
   rmSync,
   writeFileSync,
@@ -18,6 +19,14 @@ import type { Evidence, Proof } from "../model/proof.ts";
  *   <id>.evidence/<attempt>.json, .log   why an attempt did not count
  */
 export interface EvidenceFiles {
+  /** What an engine said, as it said it. */
+  streamOf(id: string): string;
+  /** Its first bytes as text; null when there is none. */
+  readArtifact(id: string, bytes: number): string | null;
+  /** The answer of a model run that has not written its artifact itself. */
+  writeArtifact(id: string, text: string): void;
+  readSession(id: string): EngineSession | null;
+  writeSession(id: string, session: EngineSession): void;
   logOf(id: string): string;
   artifactOf(id: string): string;
   proofLogOf(id: string): string;
@@ -30,12 +39,36 @@ export interface EvidenceFiles {
   newestBefore(id: string, attempt: number): string;
 }
 
+/** `<id>.session.json`: what the next attempt may go on with. */
+export interface EngineSession {
+  engine: string;
+  session: string;
+  model: string | null;
+}
+
 export function evidenceIn(artifacts: string): EvidenceFiles {
   const folderOf = (id: string) => join(artifacts, `${id}.evidence`);
   const proofOf = (id: string) => join(artifacts, `${id}.proof.json`);
   return {
     logOf: (id) => join(artifacts, `${id}.log`),
     artifactOf: (id) => join(artifacts, `${id}.md`),
+    streamOf: (id) => join(artifacts, `${id}.stream.jsonl`),
+    readArtifact: (id, bytes) => readStart(join(artifacts, `${id}.md`), bytes),
+    writeArtifact: (id, text) => {
+      const path = join(artifacts, `${id}.md`);
+      const there = lstatSync(path, { throwIfNoEntry: false });
+      if (there === undefined || (there.isFile() && there.size === 0)) replace(path, text);
+    },
+    readSession: (id) => {
+      const text = readStart(join(artifacts, `${id}.session.json`), 10_000);
+      try {
+        return text === null ? null : (JSON.parse(text) as EngineSession);
+      } catch {
+        return null; // then the next attempt begins anew
+      }
+    },
+    writeSession: (id, session) =>
+      replace(join(artifacts, `${id}.session.json`), `${JSON.stringify(session)}\n`),
     proofLogOf: (id) => join(artifacts, `${id}.proof.log`),
     writableOf: (id) => {
       const paths = [join(artifacts, `${id}.md`), join(artifacts, `${id}.log`)];
@@ -66,6 +99,18 @@ export function evidenceIn(artifacts: string): EvidenceFiles {
       return "";
     },
   };
+}
+
+function readStart(path: string, bytes: number): string | null {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+  if (!lstatSync(path, { throwIfNoEntry: false })?.isFile()) return null;
+  const fd = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  try {
+    const buffer = Buffer.alloc(bytes);
+    return buffer.toString("utf8", 0, readSync(fd, buffer, 0, bytes, 0));
+  } finally {
+    closeSync(fd);
+  }
 }
 
 /** Whole or not at all, and never through a link that somebody put in its place. */

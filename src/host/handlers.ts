@@ -31,6 +31,8 @@ export interface HandlerCommand {
   killAfterMs: number;
   /** Gets stdout instead of the log, which then has only stderr and what `note` adds. */
   onStdout?: (chunk: Buffer) => void;
+  /** Where stdout is kept then, with the same limit. */
+  stdoutPath?: string;
 }
 
 export interface Finished {
@@ -84,19 +86,23 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 function start(command: HandlerCommand, leaders: Set<number>): RunningHandler {
   const begin = performance.now();
   let log: CappedLog | undefined;
+  let raw: CappedLog | undefined;
   let channels: Channels | undefined;
   try {
     log = new CappedLog(command.logPath, command.logBytes);
+    if (command.stdoutPath) raw = new CappedLog(command.stdoutPath, command.logBytes);
     channels = openChannels(command.stdin, command.onStdout !== undefined);
     const [file = "", ...args] = command.argv;
     const env = { ...command.env, VIV_CLAIM: command.claim };
     const { stdio } = channels;
     const child = spawn(file, args, { cwd: command.cwd, env, detached: true, stdio });
     if (child.pid !== undefined)
-      return follow({ command, log, channels, child, pid: child.pid, begin, leaders });
+      return follow({ command, log, raw, channels, child, pid: child.pid, begin, leaders });
     // Some failures are thrown, the others are told later.
+    raw?.close();
     return neverRan(command, log, channels, new Promise((resolve) => child.once("error", resolve)));
   } catch (error) {
+    raw?.close();
     return neverRan(command, log, channels, error);
   }
 }
@@ -130,6 +136,7 @@ function neverRan(
 interface Started {
   command: HandlerCommand;
   log: CappedLog;
+  raw: CappedLog | undefined;
   channels: Channels;
   child: ChildProcess;
   pid: number;
@@ -139,7 +146,7 @@ interface Started {
 }
 
 function follow(started: Started): RunningHandler {
-  const { command, log, channels, child, pid, begin, leaders } = started;
+  const { command, log, raw, channels, child, pid, begin, leaders } = started;
   const ref = treeOf(pid, command.claim);
   leaders.add(pid);
   const { first, decide } = firstCause();
@@ -155,7 +162,11 @@ function follow(started: Started): RunningHandler {
   outputs.forEach((output, i) => {
     const onStdout = i === 0 ? command.onStdout : undefined;
     // Written before more is read, so that memory does not grow with the output.
-    output.on("data", onStdout ?? ((chunk: Buffer) => log.write(chunk)));
+    output.on("data", (chunk: Buffer) => {
+      if (onStdout === undefined) return log.write(chunk);
+      raw?.write(chunk);
+      onStdout(chunk);
+    });
     output.on("error", () => {}); // a pipe that broke has told us all it had
   });
   const closed = allClosed(outputs);
@@ -175,6 +186,7 @@ function follow(started: Started): RunningHandler {
     if (!outputs.every((output) => output.closed)) await atMost(DRAIN_MS, closed);
     channels.close();
     child.unref(); // one that cannot be ended must not keep us from ending
+    raw?.close();
     log.close();
     return {
       ...cause,
