@@ -27,7 +27,9 @@ export function isListedName(value: unknown): value is string {
   );
 }
 
-export function assertName(kind: "task id" | "worker name" | "run id", value: unknown): string {
+type NameKind = "task id" | "worker name" | "run id" | "account";
+
+export function assertName(kind: NameKind, value: unknown): string {
   if (isName(value)) return value;
   throw new VivError("INVALID", `${kind} ${describe(value)} ${reasonFor(value, "._-")}.`, {
     kind,
