@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { localMachine } from "./host/machine.ts";
 import { endTreeNow } from "./host/process-tree.ts";
 import type { Machine } from "./model/clock.ts";
+import type { Accounts } from "./services/accounts.ts";
 import type { WorkerHost } from "./services/worker/host.ts";
 import { FsStore } from "./store/fs/fs-store.ts";
 import { type OpenOptions, openFsRun } from "./store/fs/open.ts";
@@ -21,12 +22,24 @@ export type { Priority, Task } from "./model/task.ts";
 export type { OpenOptions } from "./store/fs/open.ts";
 export type * from "./store/store.ts";
 
-/** Processes, workspaces and sandboxes of this machine, for a worker on the run at `runDir`. */
-export async function workerHost(
-  runDir: string,
-  env: Readonly<Record<string, string | undefined>>,
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** The gates of accounts on this machine: one for all runs and workers of the user. */
+export async function accountsHere(
+  env: Env,
   cwd: string,
-): Promise<WorkerHost> {
+  now: () => number = Date.now,
+): Promise<Accounts> {
+  const [{ accountFilesIn, stateFolder }, { accountsOn }] = await Promise.all([
+    import("./host/accounts.ts"),
+    import("./services/accounts.ts"),
+  ]);
+  const files = accountFilesIn(join(stateFolder(env, cwd), "accounts"));
+  return accountsOn({ files, now, random: Math.random });
+}
+
+/** Processes, workspaces and sandboxes of this machine, for a worker on the run at `runDir`. */
+export async function workerHost(runDir: string, env: Env, cwd: string): Promise<WorkerHost> {
   const [{ localHandlers }, { evidenceIn }] = await Promise.all([
     import("./host/handlers.ts"),
     import("./host/evidence.ts"),
@@ -44,6 +57,7 @@ export async function workerHost(
     listWorkspaces: async () => (await workspaces()).listWorkspaces(root),
     removeWorkspace: async (id) =>
       (await workspaces()).removeWorkspace(root, id, join(runDir, "artifacts", `${id}.patch`)),
+    accounts: await accountsHere(env, cwd),
     env: { ...env }, // a snapshot: to look at the real one costs a call per variable
     cwd,
   };

@@ -41,6 +41,7 @@ void runCli({
   open: async (path, options) => (await import("../main.ts")).openRun(path, options),
   workerHost: async (runDir) =>
     (await import("../main.ts")).workerHost(runDir, process.env, process.cwd()),
+  accounts: async () => (await import("../main.ts")).accountsHere(process.env, process.cwd()),
   self: {
     node: process.execPath,
     viv: fileURLToPath(import.meta.url),

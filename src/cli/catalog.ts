@@ -44,6 +44,12 @@ export const CATALOG: readonly CatalogEntry[] = [
   entry("watch", "changes as they happen", "looking", () => import("./commands/watch.ts")),
   entry("logs", "what a task wrote", "looking", () => import("./commands/logs.ts")),
   entry(
+    "accounts",
+    "which may be used, until when not; open, close",
+    "care",
+    () => import("./commands/accounts.ts"),
+  ),
+  entry(
     "workspaces",
     "where tasks worked; gc tidies up",
     "care",

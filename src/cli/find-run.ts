@@ -29,6 +29,11 @@ export async function findRun(flag: string | undefined, io: Io): Promise<RunSett
   );
 }
 
+/** For what needs no run: the nearest viv.toml, if there is one. */
+export async function findConfig(io: Io): Promise<Config | undefined> {
+  return (await nearestConfig(io))?.settings.config;
+}
+
 function expandHome(path: string, io: Io): string {
   return path === "~" || path.startsWith("~/") ? join(io.env.HOME ?? "~", path.slice(2)) : path;
 }

@@ -137,6 +137,7 @@ const PLACEHOLDERS: Record<string, string> = {
   next_task_id: "ID",
   payload: "JSON|@FILE",
   timeout: "DURATION",
+  for: "DURATION",
   depends_on: "a,b",
   types: "a,b",
   state: "a,b",

@@ -1,5 +1,5 @@
 import type { Self } from "../ops/op.ts";
-import type { Store, WorkerHost } from "../ops/store-types.ts";
+import type { Accounts, Store, WorkerHost } from "../ops/store-types.ts";
 
 /** Everything the command line needs from its surroundings; tests bring their own. */
 export interface Io {
@@ -17,6 +17,8 @@ export interface Io {
   open(path: string, options: OpenRequest): Promise<Store>;
   /** Processes, workspaces and sandboxes, for a worker on this run. */
   workerHost(runDir: string): Promise<WorkerHost>;
+  /** The gates of accounts, shared by all runs of this user. */
+  accounts(): Promise<Accounts>;
   /** This very program, for what starts it again. */
   self: Self;
   /** `viv demo`, which needs more of the machine than a command should. */

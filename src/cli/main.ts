@@ -1,10 +1,12 @@
 import { existsSync } from "node:fs";
+import type { Config } from "../model/config.ts";
 import { EXIT_STATUS, isVivError, VivError } from "../model/errors.ts";
 import { complaint, type Issue, isMissing } from "../model/issue.ts";
 import { suggest } from "../model/names.ts";
+import type { Here } from "../ops/op.ts";
 import { allCommandNames, CATALOG } from "./catalog.ts";
 import type { Command } from "./command.ts";
-import { findRun } from "./find-run.ts";
+import { findConfig, findRun } from "./find-run.ts";
 import { flagsOf, parseFlags } from "./flags.ts";
 import type { Io } from "./io.ts";
 import { plain, termFor } from "./term.ts";
@@ -108,6 +110,12 @@ async function runCommand(
   const streams = command.stream && (command.streams?.(input) ?? true);
   const parsed = streams ? null : command.op.input.safeParse(withoutExtras(command, input));
   if (parsed && !parsed.success) throw inputError(name, parsed.error.issues[0] as Issue, input);
+  if (command.op.access === "none") {
+    const config = await findConfig(io);
+    const context = { now: io.now, here: hereOf(io, config), accounts: () => io.accounts() };
+    const output = await command.op.run(context, asGiven(command, parsed?.data ?? {}, input));
+    return show(command, output, input, io, json === true);
+  }
   const flag = runFlag as string | undefined;
   const settings = await findRun(command.runFrom ? command.runFrom(input, flag) : flag, io);
   const access = command.accessFor?.(input) ?? command.op.access;
@@ -120,25 +128,43 @@ async function runCommand(
     ...(settings.onDependencyFailed ? { onDependencyFailed: settings.onDependencyFailed } : {}),
   });
   try {
-    const { config } = settings;
-    const here = { ...io.self, cwd: io.cwd, env: io.env, ...(config ? { config } : {}) };
-    const context = { store, now: io.now, host: () => io.workerHost(store.location), here };
+    const context = {
+      store,
+      now: io.now,
+      host: () => io.workerHost(store.location),
+      here: hereOf(io, settings.config),
+      accounts: () => io.accounts(),
+    };
     if (streams && command.stream) {
       return await command.stream(context, input, io, json === true, settings.config);
     }
     const output = await command.op.run(context, asGiven(command, parsed?.data ?? {}, input));
-    command.after?.(output, input, io);
-    const text = json
-      ? (command.json ?? JSON.stringify)(output)
-      : (command.human?.(output, termFor(io, io.stdout), io) ?? JSON.stringify(output));
     if (isNewRun && io.stderr.isTTY && command.op.name !== "init") {
       io.stderr.write(`${termFor(io, io.stderr).color.dim(`(a new run: ${store.location})`)}\n`);
     }
-    if (text !== "") say(io, text);
-    return command.exit?.(output) ?? 0;
+    return show(command, output, input, io, json === true);
   } finally {
     await store.close();
   }
+}
+
+function hereOf(io: Io, config: Config | undefined): Here {
+  return { ...io.self, cwd: io.cwd, env: io.env, ...(config ? { config } : {}) };
+}
+
+function show(
+  command: Command,
+  output: unknown,
+  input: Record<string, unknown>,
+  io: Io,
+  json: boolean,
+): number {
+  command.after?.(output, input, io);
+  const text = json
+    ? (command.json ?? JSON.stringify)(output)
+    : (command.human?.(output, termFor(io, io.stdout), io) ?? JSON.stringify(output));
+  if (text !== "") say(io, text);
+  return command.exit?.(output) ?? 0;
 }
 
 /** JSON that was given goes on as it was: the schema's copy would leave out a key __proto__. */

@@ -1,17 +1,24 @@
 import type * as z from "zod/mini";
 import type { UnitFiles } from "../host/unit-files.ts";
 import type { Config } from "../model/config.ts";
+import type { Accounts } from "../services/accounts.ts";
 import type { WorkerHost } from "../services/worker/host.ts";
 import type { Store } from "../store/store.ts";
 
-/** What an operation is given besides its input. */
-export interface OpContext {
-  store: Store;
+/** What an operation that needs no run is given besides its input. */
+export interface FreeContext {
   now(): number;
-  /** The machine, for the few operations that do more than ask the store. */
-  host(): Promise<WorkerHost>;
   /** Where the command was typed; callers that are no command line have none. */
   here?: Here;
+  /** The gates of accounts on this machine. */
+  accounts?(): Promise<Accounts>;
+}
+
+/** What an operation on a run is given. */
+export interface OpContext extends FreeContext {
+  store: Store;
+  /** The machine, for the few operations that do more than ask the store. */
+  host(): Promise<WorkerHost>;
 }
 
 /** This very program, and what it may write outside of a run. */
@@ -32,24 +39,41 @@ export interface Here extends Self {
 /** How the run must be opened for it. */
 export type Access = "create" | "write" | "read";
 
+type AnyInput = z.ZodMiniObject;
+type AnyOutput = z.ZodMiniType;
+
+interface Described<I extends AnyInput, O extends AnyOutput> {
+  name: string;
+  summary: string;
+  input: I;
+  output: O;
+}
+
+export interface RunOp<I extends AnyInput = AnyInput, O extends AnyOutput = AnyOutput>
+  extends Described<I, O> {
+  access: Access;
+  run(context: OpContext, input: z.output<I>): Promise<z.output<O>>;
+}
+
+/** About the machine or the configuration: there may be no run at all. */
+export interface FreeOp<I extends AnyInput = AnyInput, O extends AnyOutput = AnyOutput>
+  extends Described<I, O> {
+  access: "none";
+  run(context: FreeContext, input: z.output<I>): Promise<z.output<O>>;
+}
+
 /**
  * One thing a user can do, defined once. The command line, and later HTTP and MCP, are renderings
  * of it: flags, help and checks all come from the schemas.
  */
-export interface Op<
-  I extends z.ZodMiniObject = z.ZodMiniObject,
-  O extends z.ZodMiniType = z.ZodMiniType,
-> {
-  name: string;
-  summary: string;
-  access: Access;
-  input: I;
-  output: O;
-  run(context: OpContext, input: z.output<I>): Promise<z.output<O>>;
+export type Op = RunOp | FreeOp;
+
+export function defineOp<I extends AnyInput, O extends AnyOutput>(op: RunOp<I, O>): RunOp<I, O> {
+  return op;
 }
 
-export function defineOp<I extends z.ZodMiniObject, O extends z.ZodMiniType>(
-  op: Op<I, O>,
-): Op<I, O> {
+export function defineFreeOp<I extends AnyInput, O extends AnyOutput>(
+  op: FreeOp<I, O>,
+): FreeOp<I, O> {
   return op;
 }

@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import { ACCOUNT_STATES, CLOSING_REASONS, PARKING_REASONS } from "../model/account.ts";
 import { FAILURE_OUTCOMES, OUTCOMES } from "../model/attempt.ts";
 import { TASK_STATES } from "../model/states.ts";
 import type { Ended } from "../store/store.ts";
@@ -55,6 +56,24 @@ export const counts = z.object({
   done: z.number(),
   failed: z.number(),
   quarantined: z.number(),
+});
+
+export const accountState = z.object({
+  account: z.string(),
+  state: z.enum(ACCOUNT_STATES),
+  reason: z.nullable(z.enum([...CLOSING_REASONS, ...PARKING_REASONS])),
+  until: z.nullable(z.string()),
+  since: z.nullable(z.string()),
+  message: z.string(),
+  todo: z.string(),
+  by: z.nullable(
+    z.union([
+      z.object({ person: z.string() }),
+      z.object({ run: z.string(), worker: z.string(), task: z.string() }),
+    ]),
+  ),
+  failures: z.number(),
+  trouble: z.optional(z.string()),
 });
 
 export const taskFile = z.record(z.string(), z.unknown());

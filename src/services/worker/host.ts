@@ -2,6 +2,7 @@ import type { EvidenceFiles } from "../../host/evidence.ts";
 import type { Handlers } from "../../host/handlers.ts";
 import type { SandboxRequest } from "../../host/sandbox.ts";
 import type { RemovedWorkspace, WorkspaceInfo, WorkspaceRequest } from "../../host/workspaces.ts";
+import type { Accounts } from "../accounts.ts";
 
 /** What a worker needs of the machine; main.ts hands it the real thing. */
 export interface WorkerHost {
@@ -16,6 +17,8 @@ export interface WorkerHost {
   listWorkspaces(): Promise<WorkspaceInfo[]>;
   /** Writes what is not saved elsewhere to a patch in artifacts/ first. */
   removeWorkspace(id: string): Promise<RemovedWorkspace>;
+  /** The gates of accounts, for every worker on the machine. */
+  accounts: Accounts;
   /** The worker's own environment, of which a handler gets a part. */
   env: Readonly<Record<string, string | undefined>>;
   cwd: string;
