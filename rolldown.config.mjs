@@ -36,4 +36,17 @@ export default defineConfig([
       banner: (chunk) => (chunk.isEntry ? "#!/usr/bin/env node" : ""),
     },
   },
+  {
+    ...common,
+    // A program of its own, so that nothing of the `ai` package gets near the others. It stays
+    // outside of the bundle: beside a model that answers, the time to load it is nothing.
+    input: { llm: "src/bin/llm.ts" },
+    external: [/^ai$/, /^@ai-sdk\//, /^zod/],
+    output: {
+      dir: "dist",
+      format: "cjs",
+      entryFileNames: "[name].cjs",
+      banner: "#!/usr/bin/env node",
+    },
+  },
 ]);

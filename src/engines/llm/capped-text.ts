@@ -1,0 +1,59 @@
+/** Of what it is given it keeps the beginning and the end; memory stays below the limit. */
+export class CappedText {
+  readonly #half: number;
+  #head: Buffer[] = [];
+  #headBytes = 0;
+  #tail: Buffer[] = [];
+  #tailBytes = 0;
+  #dropped = 0;
+
+  constructor(limitBytes: number) {
+    this.#half = Math.ceil(limitBytes / 2);
+  }
+
+  push(chunk: Buffer): void {
+    const room = this.#half - this.#headBytes;
+    const head = chunk.subarray(0, room);
+    if (head.length > 0) {
+      this.#head.push(head);
+      this.#headBytes += head.length;
+    }
+    const rest = chunk.subarray(head.length);
+    if (rest.length === 0) return;
+    this.#tail.push(rest);
+    this.#tailBytes += rest.length;
+    // Joined only when it has doubled, so that many small pieces do not cost their square.
+    if (this.#tailBytes > 2 * this.#half) this.#cutTail();
+  }
+
+  toString(): string {
+    this.#cutTail();
+    const head = Buffer.concat(this.#head).toString("utf8");
+    const tail = Buffer.concat(this.#tail).toString("utf8");
+    if (this.#dropped === 0) return Buffer.concat([...this.#head, ...this.#tail]).toString("utf8");
+    return `${head}\n[... ${this.#dropped} bytes left out ...]\n${tail}`;
+  }
+
+  #cutTail(): void {
+    const all = Buffer.concat(this.#tail);
+    const from = Math.max(0, all.length - this.#half);
+    this.#dropped += from;
+    this.#tail = [Buffer.from(all.subarray(from))];
+    this.#tailBytes = all.length - from;
+  }
+}
+
+/** The same for a text that is there already. */
+export function capped(text: string, limitChars: number): string {
+  if (text.length <= limitChars) return text;
+  const half = Math.ceil(limitChars / 2);
+  const left = text.length - 2 * half;
+  if (left <= 0) return text;
+  const head = whole(text.slice(0, half));
+  return `${head}\n[... ${left} characters left out ...]\n${whole(text.slice(-half))}`;
+}
+
+/** A character cut in two is no text that an API would take. */
+export function whole(text: string): string {
+  return Buffer.from(text).toString();
+}

@@ -1,0 +1,144 @@
+import type { ToolSet } from "ai";
+import { z } from "zod";
+import { brief } from "../json-line-steps.ts";
+import { ToolError, type Workspace } from "./confine.ts";
+import { editFile, listFiles, readFile, writeFile } from "./files.ts";
+import { messageOf } from "./message-of.ts";
+import { runShell } from "./shell.ts";
+
+const LONGEST_COMMAND_S = 600;
+
+/** What a tool needs of the world. */
+export interface Bench {
+  place: Workspace;
+  /** Without the key. */
+  env: NodeJS.ProcessEnv;
+  signal: AbortSignal;
+  commandMs: number;
+  /** No result is longer, so that one result never fills the window. */
+  limitChars: number;
+}
+
+export interface ToolResult {
+  text: string;
+  /** Short, when it went wrong: for people who watch. */
+  failure: string | null;
+}
+
+interface Tool<I> {
+  description: string;
+  input: z.ZodType<I>;
+  /** What it is called on, for people. */
+  target(input: I): string;
+  run(input: I, bench: Bench): Promise<ToolResult> | ToolResult;
+}
+
+const path = z.string().min(1).describe("relative to the workspace");
+
+const readTool = define({
+  description: "Reads a text file of the workspace.",
+  input: z.object({
+    path,
+    from: z.number().int().optional().describe("the first line, from 1 on"),
+    lines: z.number().int().positive().optional().describe("how many lines"),
+  }),
+  target: (input) => input.path,
+  run: (input, { place, limitChars }) => good(readFile(place, input, limitChars)),
+});
+
+const listTool = define({
+  description: "Lists a folder of the workspace. Folders end with a slash.",
+  input: z.object({ path: path.optional(), recursive: z.boolean().optional() }),
+  target: (input) => input.path ?? ".",
+  run: (input, { place }) => good(listFiles(place, input)),
+});
+
+const writeTool = define({
+  description: "Writes a whole file of the workspace, and makes its folders.",
+  input: z.object({ path, content: z.string() }),
+  target: (input) => input.path,
+  run: (input, { place }) => good(writeFile(place, input)),
+});
+
+const editTool = define({
+  description:
+    "Replaces a piece of a file. `old` must be there exactly, and once unless all: true.",
+  input: z.object({ path, old: z.string(), new: z.string(), all: z.boolean().optional() }),
+  target: (input) => input.path,
+  run: (input, { place }) => good(editFile(place, input)),
+});
+
+const shellTool = define({
+  description:
+    "Runs a command with /bin/sh in the workspace. It has no terminal and no input. Of a long output the beginning and the end are kept.",
+  input: z.object({
+    command: z.string().min(1),
+    timeout_seconds: z.number().positive().max(LONGEST_COMMAND_S).optional(),
+  }),
+  target: (input) => input.command,
+  run: async (input, { place, env, signal, commandMs, limitChars }) => {
+    const timeoutMs = input.timeout_seconds ? input.timeout_seconds * 1000 : commandMs;
+    const options = { cwd: place.root, env, signal, timeoutMs, limitBytes: limitChars };
+    const end = await runShell(input.command, options);
+    const how = end.isTimedOut
+      ? `ended after ${timeoutMs / 1000} s, its time limit`
+      : end.signal
+        ? `ended by ${end.signal}`
+        : `exit ${end.exit}`;
+    const isWell = end.exit === 0;
+    const last = end.output.trimEnd().split("\n").at(-1) ?? "";
+    return {
+      text: `[${how}]\n${end.output}`,
+      failure: isWell ? null : brief(last === "" ? how : `${how}: ${last}`),
+    };
+  },
+});
+
+const READING = { read_file: readTool, list_files: listTool };
+const ALL = { ...READING, write_file: writeTool, edit_file: editTool, shell: shellTool };
+
+type Tools = Readonly<Record<string, Tool<unknown>>>;
+
+/** In plan mode there is none that could change anything. */
+export function toolsFor(mode: "plan" | "edit"): Tools {
+  return mode === "plan" ? READING : ALL;
+}
+
+/** As the `ai` package wants them. It gets no `execute`: we run them, between its calls. */
+export function declare(tools: Tools): ToolSet {
+  const set: ToolSet = {};
+  for (const [name, { description, input }] of Object.entries(tools)) {
+    set[name] = { description, inputSchema: input };
+  }
+  return set;
+}
+
+/** Never throws: what goes wrong is told to the model. */
+export async function runTool(
+  tools: Tools,
+  name: string,
+  input: unknown,
+  bench: Bench,
+): Promise<ToolResult> {
+  try {
+    const found = Object.hasOwn(tools, name) ? tools[name] : undefined;
+    if (!found) throw new ToolError(`There is no tool ${name}.`);
+    return await found.run(found.input.parse(input), bench);
+  } catch (error) {
+    return { text: `Error: ${messageOf(error)}`, failure: brief(messageOf(error)) };
+  }
+}
+
+/** For people: what a call is about. */
+export function targetOf(tools: Tools, name: string, input: unknown): string {
+  const found = Object.hasOwn(tools, name) ? tools[name] : undefined;
+  const parsed = found?.input.safeParse(input);
+  return parsed?.success && found ? brief(found.target(parsed.data), 200) : "";
+}
+
+const good = (text: string): ToolResult => ({ text, failure: null });
+
+/** The type of the input is needed only within a definition. */
+function define<I>(one: Tool<I>): Tool<unknown> {
+  return one as Tool<unknown>;
+}
