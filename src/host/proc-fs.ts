@@ -10,6 +10,7 @@ export interface Process {
   /** A thread has a number, too, and is found under it, but it is no process. */
   readonly isThread: boolean;
   readonly isDead: boolean;
+  readonly parent: number;
   readonly group: number;
   readonly session: number;
   /** Ticks since boot. */
@@ -34,6 +35,7 @@ export function readProcess(pid: number): Process | "gone" | "hidden" {
     pid,
     isThread: fields[35] === "-1", // it sends no signal to a parent when it ends
     isDead: hasEnded && Number(fields[17]) <= 1, // its other threads may live on
+    parent: Number(fields[1]),
     group: Number(fields[2]),
     session: Number(fields[3]),
     started: Number(fields[19]),

@@ -324,3 +324,14 @@ test("one that ends the tree it belongs to survives itself", async () => {
   expect(isAlive(leader.pid) || isAlive(Number(leader.lines[0]))).toBe(false);
   expect(findTree(leader.ref)).toHaveLength(1);
 });
+
+test("a child that has left both the group and its environment is found by its parent", async () => {
+  const leader = shell(
+    "env -i setsid sh -c 'echo $$; env -i setsid sleep 1000 & echo $!; wait' & wait",
+  );
+  const [middle = 0, last = 0] = await leader.tells(2);
+  await isProgram(last, "sleep");
+  expect(sorted(findTree(leader.ref))).toEqual(expect.arrayContaining(sorted([middle, last])));
+  expect(await endTree(leader.ref, { killAfterMs: 60_000 })).toEqual([]);
+  expect([isAlive(middle), isAlive(last)]).toEqual([false, false]);
+});

@@ -11,7 +11,7 @@ import {
 
 /**
  * The tree of a handler: the process group it leads, and whatever has left that group (`setsid`)
- * but still carries its claim in the environment. Looked at anew each time, because a tree grows
+ * but still carries its claim in the environment, or is a child of one that is known. Looked at anew each time, because a tree grows
  * while it is being ended. A number that may have been given to somebody else is never signalled.
  *
  * Without /proc (macOS) only the group is seen.
@@ -154,6 +154,7 @@ function look(ref: TreeRef, tracks: Tracks): Sight {
     return answer === "yes";
   };
   let leader: "gone" | "ours" | "foreign" = "gone";
+  const others: Process[] = [];
   for (const pid of pidsSince(ref.pid, born)) {
     if (tracks.others?.has(pid)) continue;
     const found = readProcess(pid);
@@ -166,6 +167,7 @@ function look(ref: TreeRef, tracks: Tracks): Sight {
     else if (found.isDead || found.isThread) continue;
     else if (isInGroup) sight.group.push(found);
     else if (tracks.know(found) || isMarked(found)) sight.strays.push(found);
+    else others.push(found);
   }
   const isProof = (member: Process) =>
     tracks.know(member) || tracks.isOlderThanEnd(member) || isMarked(member);
@@ -173,8 +175,22 @@ function look(ref: TreeRef, tracks: Tracks): Sight {
     sight.strays.push(...sight.group.filter(isMarked));
     sight.group = [];
   }
+  sight.strays.push(...descendants([...sight.group, ...sight.strays], others));
   tracks.remember(sight);
   return sight;
+}
+
+/** Children that have left the group and their environment, too, as long as their parents live. */
+function descendants(known: readonly Process[], others: readonly Process[]): Process[] {
+  const found: Process[] = [];
+  let parents = new Set(known.map(({ pid }) => pid));
+  for (let rest = others; parents.size > 0 && rest.length > 0; ) {
+    const children = rest.filter(({ parent }) => parents.has(parent));
+    rest = rest.filter(({ parent }) => !parents.has(parent));
+    parents = new Set(children.map(({ pid }) => pid));
+    found.push(...children);
+  }
+  return found;
 }
 
 function lookWithoutProcFs(ref: TreeRef, sight: Sight): Sight {
@@ -184,6 +200,7 @@ function lookWithoutProcFs(ref: TreeRef, sight: Sight): Sight {
     const known = {
       isDead: false,
       isThread: false,
+      parent: 0,
       started: 0,
       hasMemory: true,
       hasEnvironment: true,

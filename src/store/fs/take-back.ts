@@ -9,6 +9,7 @@ import { applyEnding, type Ending, end, type Held } from "./finish.ts";
 import { fileOf, idOf } from "./layout.ts";
 import { readLedger } from "./ledger.ts";
 import { endTreeOf, forgetTreeOf } from "./processes.ts";
+import { quarantine } from "./quarantine.ts";
 import type { FsRun } from "./run.ts";
 
 /** A worker's claims, and what becomes of them when it is gone. */
@@ -51,6 +52,7 @@ export function takeBack(
       report.skipped.push({ worker, id: claim.id });
       continue;
     }
+    if (isCopy(run, claim)) continue;
     // First the tree, then the task: once it is moved, somebody may begin it anew.
     const pids = endTreeOf(run, { ...claim, worker });
     if (pids.length > 0) {
@@ -82,6 +84,19 @@ export function takeBack(
       if (!isVivError(error, "CLAIM_LOST")) throw error;
     }
   }
+}
+
+/**
+ * A claim is moved by a rename, so a task that lies in another state as well was copied by somebody:
+ * given out again, it would be done twice. The copy goes to quarantine.
+ */
+function isCopy(run: FsRun, { id, path }: ClaimFile): boolean {
+  const states = ["done", "review", "failed", "waiting"] as const;
+  const other = states.find((state) => statIfThere(fileOf(run.paths.state[state], id)));
+  const stats = other === undefined ? undefined : statIfThere(path);
+  // Gone by now: it was the task itself, on its way there.
+  if (stats === undefined) return other !== undefined;
+  return quarantine(run, path, `a second file of a task that is in ${other}/ already`, stats.ino);
 }
 
 function isCurrent(claim: ClaimFile): boolean {
