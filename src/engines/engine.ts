@@ -1,6 +1,6 @@
 import type { EngineName, EngineSettings } from "../model/config-engine.ts";
 import type { Step } from "../model/step.ts";
-import type { ModelUsage } from "../model/usage.ts";
+import type { ModelUsage, Tokens } from "../model/usage.ts";
 
 export type { EngineName, EngineSettings } from "../model/config-engine.ts";
 
@@ -31,6 +31,8 @@ export interface EngineRequest {
   mode: "plan" | "edit";
   /** The vendor's session to go on with, of an earlier attempt. */
   resume: string | null;
+  /** What that session has used so far, for a vendor that counts on where it left off. */
+  resumeUsed?: Tokens;
   turns: number | null;
   settings: EngineSettings;
 }

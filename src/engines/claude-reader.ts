@@ -1,0 +1,213 @@
+import type { Step } from "../model/step.ts";
+import { type ModelUsage, NO_TOKENS, type Tokens } from "../model/usage.ts";
+import { claudeUsage, messageTokens } from "./claude-usage.ts";
+import type { EngineExit, EngineOutcome, EngineResult, StreamReader } from "./engine.ts";
+import {
+  asObject,
+  type JsonObject,
+  listAt,
+  numberAt,
+  objectAt,
+  parseLine,
+  stringAt,
+} from "./json-line.ts";
+import { targetOf, textStep, toolStep, Unknowns } from "./json-line-steps.ts";
+import { moreThan, UNNAMED_MODEL, UsageSum } from "./json-line-usage.ts";
+import {
+  brokenOff,
+  type Complaint,
+  failed,
+  outcome,
+  outcomeOf,
+  recognise,
+  type Vendor,
+} from "./limits.ts";
+import { epochMs } from "./limits-reset.ts";
+
+const CLAUDE: Vendor = {
+  name: "claude",
+  login:
+    "Run `claude` and then /login as the user the workers run as, or give them a valid ANTHROPIC_API_KEY.",
+  credit: "Add credit or a plan to the account claude is logged in to, then release the account.",
+};
+
+/** Events that say nothing a person waits for. */
+const SILENT = new Set([
+  "user",
+  "stream_event",
+  "tool_progress",
+  "tool_use_summary",
+  "keep_alive",
+  "auth_status",
+  "prompt_suggestion",
+  "control_request",
+  "control_response",
+]);
+
+/** A message comes in several events, close together; so few need to be remembered. */
+const MAX_MESSAGES = 256;
+
+export class ClaudeReader implements StreamReader {
+  readonly #now: () => number;
+  readonly #unknowns = new Unknowns();
+  readonly #sum = new UsageSum();
+  readonly #messages = new Map<string, Tokens>();
+  #session: string | null = null;
+  #model = UNNAMED_MODEL;
+  #text = "";
+  /** What the last message was marked with, when it was the vendor's and no model's. */
+  #error: { word: string; text: string } | null = null;
+  #rejection: { until: number | null; limit: string } | null = null;
+  #result: JsonObject | null = null;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  line(text: string): Step[] {
+    const event = parseLine(text);
+    if (event === null) return this.#unknowns.line(text);
+    const type = stringAt(event, "type");
+    this.#session = stringAt(event, "session_id") ?? this.#session;
+    if (type === "assistant") return this.#assistant(event);
+    if (type === "system") return this.#system(event);
+    if (type === "rate_limit_event") return this.#rateLimit(event);
+    if (type === "result") {
+      this.#result = event;
+      return [];
+    }
+    return type !== null && SILENT.has(type) ? [] : this.#unknowns.event(type);
+  }
+
+  end(exit: EngineExit): EngineResult {
+    const usage = (this.#result && claudeUsage(this.#result, this.#model)) ?? this.#sum.get();
+    return {
+      outcome: this.#outcome(exit),
+      text: stringAt(this.#result, "result") ?? this.#text,
+      session: this.#session,
+      usage,
+      unknown: this.#unknowns.count,
+    };
+  }
+
+  #system(event: JsonObject): Step[] {
+    const subtype = stringAt(event, "subtype");
+    if (subtype === "init") this.#model = stringAt(event, "model") ?? this.#model;
+    if (subtype !== "api_retry") return [];
+    const why = [numberAt(event, "error_status"), stringAt(event, "error")].filter(Boolean);
+    return [
+      textStep("notice", `attempt ${numberAt(event, "attempt") ?? "?"} failed: ${why.join(" ")}`),
+    ];
+  }
+
+  #assistant(event: JsonObject): Step[] {
+    const message = objectAt(event, "message");
+    const steps: Step[] = [];
+    let said = "";
+    for (const item of listAt(message, "content")) {
+      const block = asObject(item);
+      const type = stringAt(block, "type");
+      if (type === "text") {
+        const text = stringAt(block, "text") ?? "";
+        said += text;
+        if (text.trim() !== "") steps.push(textStep("text", text));
+      } else if (type === "thinking") {
+        steps.push(textStep("thought", stringAt(block, "thinking") ?? ""));
+      } else if (type === "tool_use" || type === "server_tool_use") {
+        const tool = stringAt(block, "name") ?? "unknown";
+        steps.push(toolStep(tool, targetOf(objectAt(block, "input"))));
+      }
+    }
+    const word = stringAt(event, "error");
+    this.#error = word === null ? null : { word, text: said };
+    // A subagent's words are not the answer.
+    if (said !== "" && stringAt(event, "parent_tool_use_id") === null) this.#text = said;
+    const usage = this.#used(message);
+    if (usage !== null) {
+      this.#sum.add(usage);
+      if (steps.length === 0) steps.push({ kind: "thought" });
+      steps[0] = { ...(steps[0] as Step), usage };
+    }
+    return steps;
+  }
+
+  /** Each event of a message repeats the usage of the whole: only what is new counts. */
+  #used(message: JsonObject | null): ModelUsage | null {
+    const tokens = messageTokens(objectAt(message, "usage"));
+    const id = stringAt(message, "id");
+    if (tokens === null) return null;
+    const more = moreThan((id !== null && this.#messages.get(id)) || NO_TOKENS, tokens);
+    if (id !== null) {
+      this.#messages.delete(id);
+      this.#messages.set(id, tokens);
+      const [oldest] = this.#messages.keys();
+      if (this.#messages.size > MAX_MESSAGES && oldest !== undefined) this.#messages.delete(oldest);
+    }
+    return more && { model: stringAt(message, "model") ?? this.#model, ...more, usd: null };
+  }
+
+  #rateLimit(event: JsonObject): Step[] {
+    const info = objectAt(event, "rate_limit_info");
+    const status = stringAt(info, "status");
+    const limit = stringAt(info, "rateLimitType") ?? "usage";
+    // What goes over the limit may still be served, on the account's extra usage.
+    const served = info?.isUsingOverage === true && stringAt(info, "overageStatus") !== "rejected";
+    if (status === "rejected" && !served) {
+      const at = numberAt(info, "resetsAt");
+      this.#rejection = { until: at === null ? null : epochMs(at), limit };
+      return [textStep("notice", `the ${limit} limit is reached`)];
+    }
+    this.#rejection = null;
+    return status === "allowed_warning" ? [textStep("notice", `the ${limit} limit is near`)] : [];
+  }
+
+  #outcome(exit: EngineExit): EngineOutcome {
+    const now = this.#now();
+    const result = this.#result;
+    if (result === null) {
+      return (
+        this.#named(this.#error?.text ?? "") ??
+        (this.#rejection && this.#limited(`the ${this.#rejection.limit} limit is reached`)) ??
+        brokenOff(exit, [], this.#unknowns.lastLines, CLAUDE, now)
+      );
+    }
+    const subtype = stringAt(result, "subtype");
+    const errors = listAt(result, "errors").filter((item) => typeof item === "string");
+    const text = [stringAt(result, "result") ?? "", ...errors].join("\n").trim();
+    if (subtype === "error_max_turns") {
+      return { kind: "turn_limit", message: "claude used up the turns it was given" };
+    }
+    const isBad = result.is_error === true || subtype !== "success" || OLD_LIMIT.test(text);
+    if (!isBad && this.#error === null) return { kind: "done" };
+    const status = numberAt(result, "api_error_status");
+    const complaint: Complaint = { message: text, status, until: this.#rejection?.until ?? null };
+    return (
+      this.#named(text) ??
+      recognise(complaint, CLAUDE, now) ??
+      (this.#rejection === null ? null : this.#limited(text)) ??
+      (text === ""
+        ? failed(`ended with ${subtype ?? "an error"}`, CLAUDE)
+        : outcomeOf(complaint, CLAUDE, now))
+    );
+  }
+
+  /** The causes the vendor marks its own messages with. */
+  #named(text: string): EngineOutcome | null {
+    const complaint = { message: text, until: this.#rejection?.until ?? null };
+    const word = this.#error?.word;
+    if (word === "authentication_failed" || word === "oauth_org_not_allowed") {
+      return outcome("unauthorized", complaint, CLAUDE, this.#now());
+    }
+    if (word === "billing_error") return outcome("quota", complaint, CLAUDE, this.#now());
+    if (word === "model_not_found") return outcome("refused", complaint, CLAUDE, this.#now());
+    return word === "rate_limit" || word === "overloaded" ? this.#limited(text) : null;
+  }
+
+  #limited(message: string): EngineOutcome {
+    const complaint = { message, until: this.#rejection?.until ?? null };
+    return outcome("rate_limited", complaint, CLAUDE, this.#now());
+  }
+}
+
+/** Older versions report the limit as a success, with this for an answer. */
+const OLD_LIMIT = /^Claude AI usage limit reached\|\d+$/;

@@ -1,0 +1,188 @@
+import { describe, expect, test } from "vitest";
+import { claudeEngine } from "../../../src/engines/claude.ts";
+import { now, RESETS, request, run, SETTINGS, tools } from "./run.ts";
+
+const engine = claudeEngine({ now });
+const play = (scenario: string, fields = {}, wasEnded = false) =>
+  run(engine, scenario, fields, wasEnded);
+
+describe("the command", () => {
+  test("keeps the prompt off the command line", () => {
+    const { argv, stdin } = engine.command(request({ prompt: "secret", model: "m", turns: 5 }));
+    expect(stdin).toBe("secret");
+    expect(argv.join(" ")).toBe(
+      "claude -p --output-format stream-json --verbose --model m --max-turns 5 --permission-mode bypassPermissions",
+    );
+  });
+
+  test("takes binary, permission and flags from the settings, flags last", () => {
+    const settings = {
+      ...SETTINGS,
+      binary: "/c",
+      permission: "acceptEdits",
+      flags: ["--add-dir", "/x"],
+    };
+    const { argv } = engine.command(request({ settings, resume: "id" }));
+    expect(argv[0]).toBe("/c");
+    expect(argv.slice(-6)).toEqual(
+      ["--resume", "id", "--permission-mode", "acceptEdits", "--add-dir", "/x"].slice(-6),
+    );
+  });
+
+  test("in plan mode has no tool that writes, whatever the settings allow", () => {
+    const settings = { ...SETTINGS, permission: "bypassPermissions" };
+    const { argv } = engine.command(request({ mode: "plan", settings }));
+    expect(argv).toContain("plan");
+    expect(argv).not.toContain("bypassPermissions");
+    expect(argv[argv.indexOf("--disallowedTools") + 1]).toContain("Write");
+  });
+
+  test("is understood in every mode by the program, which refuses a flag it does not know", async () => {
+    for (const mode of ["plan", "edit"] as const) {
+      expect((await play("good", { mode, turns: 3, model: "m" })).exit.exit).toBe(0);
+    }
+    const odd = await play("good", { settings: { ...SETTINGS, flags: ["--frobnicate"] } });
+    expect(odd.exit.exit).toBe(64);
+    expect(odd.outcome).toMatchObject({ kind: "refused" });
+  });
+});
+
+describe("a good run", () => {
+  test("tells each call, thought and word, without control characters", async () => {
+    const { steps, outcome, text, session, unknown } = await play("good");
+    expect(outcome).toEqual({ kind: "done" });
+    expect(text).toBe("It is done.");
+    expect(session).toBe("0c0ffee0-1111-4222-8333-444455556666");
+    expect(unknown).toBe(0);
+    expect(tools(steps)).toEqual([
+      ["Read", "/w/src/a.ts"],
+      ["Task", "count lines"],
+      ["Bash", "wc -l src/*.ts"],
+    ]);
+    expect(steps.filter(({ kind }) => kind === "thought")).toMatchObject([
+      { text: "What is there?" },
+    ]);
+    expect(steps.at(-1)).toEqual({ kind: "notice", text: "the seven_day limit is near" });
+  });
+
+  test("counts a message once, however many events it comes in", async () => {
+    const { steps } = await play("good");
+    const used = steps.flatMap(({ usage }) => (usage === undefined ? [] : [usage]));
+    expect(used).toEqual([
+      { model: "claude-sonnet-5", input: 3, output: 10, cacheRead: 100, cacheWrite: 20, usd: null },
+      { model: "claude-sonnet-5", input: 3, output: 10, cacheRead: 100, cacheWrite: 20, usd: null },
+      { model: "claude-haiku-4-5", input: 7, output: 8, cacheRead: 9, cacheWrite: 10, usd: null },
+    ]);
+  });
+
+  test("has the subagents in its usage, and the dollars of the last event", async () => {
+    const { usage } = await play("good");
+    expect(usage).toEqual(
+      [
+        {
+          model: "claude-sonnet-5",
+          input: 6,
+          output: 30,
+          cacheRead: 200,
+          cacheWrite: 40,
+          usd: 0.04,
+        },
+        { model: "claude-haiku-4-5", input: 7, output: 8, cacheRead: 9, cacheWrite: 10, usd: 0.01 },
+      ].map((one) => ({ ...one, usd: expect.closeTo(one.usd, 9) })),
+    );
+  });
+
+  test("goes on with a session", async () => {
+    const { session, argv } = await play("good", {
+      resume: "11111111-2222-4333-8444-555555555555",
+    });
+    expect(session).toBe("11111111-2222-4333-8444-555555555555");
+    expect(argv).toContain("--resume");
+  });
+
+  test("is not spoilt by attempts that failed on the way", async () => {
+    const { outcome, steps } = await play("retries");
+    expect(outcome).toEqual({ kind: "done" });
+    expect(steps[0]).toEqual({ kind: "notice", text: "attempt 1 failed: 529 overloaded" });
+  });
+});
+
+describe("a bad day", () => {
+  test.each(["cut-off", "half"])("%s: says so, and knows what was used", async (scenario) => {
+    const { outcome, usage, text, session } = await play(scenario);
+    expect(outcome).toMatchObject({ kind: "cut_off" });
+    expect(text).toBe("I look first.");
+    expect(session).not.toBeNull();
+    expect(usage).toMatchObject([
+      { model: "claude-sonnet-5", input: 6, output: 20, usd: null },
+      { model: "claude-haiku-4-5", input: 7, output: 8, usd: null },
+    ]);
+  });
+
+  test("garbage is counted and passed over", async () => {
+    const { outcome, unknown, text } = await play("garbage");
+    expect(outcome).toEqual({ kind: "done" });
+    expect(text).toBe("It is done.");
+    expect(unknown).toBe(18);
+  });
+
+  test("a huge line is read, and its step stays short", async () => {
+    const { steps, text, outcome } = await play("huge");
+    expect(outcome).toEqual({ kind: "done" });
+    expect(text).toHaveLength(1_000_000);
+    for (const step of steps) expect(JSON.stringify(step).length).toBeLessThan(500);
+  });
+
+  test("an event nobody knows is kept, and not fatal", async () => {
+    const { outcome, unknown, steps } = await play("unknown");
+    expect(outcome).toEqual({ kind: "done" });
+    expect(unknown).toBe(1);
+    expect(steps).toContainEqual({ kind: "notice", text: "unknown event dream" });
+  });
+
+  test.each(["rate-limit", "rate-limit-old"])("%s: says until when", async (scenario) => {
+    const { outcome } = await play(scenario);
+    expect(outcome).toMatchObject({ kind: "rate_limited", until: new Date(RESETS).toISOString() });
+  });
+
+  test.each([
+    ["auth", "unauthorized", /login/],
+    ["quota", "quota", /credit/],
+  ])("%s: says what to do", async (scenario, kind, todo) => {
+    const { outcome } = await play(scenario);
+    expect(outcome).toMatchObject({ kind, todo: expect.stringMatching(todo) });
+  });
+
+  test.each([
+    ["model", "refused"],
+    ["turns", "turn_limit"],
+    ["session-lost", "session_lost"],
+  ])("%s", async (scenario, kind) => {
+    expect((await play(scenario, { resume: "gone" })).outcome).toMatchObject({ kind });
+  });
+
+  test("a crash is a failure with its last words, and no rate limit because they name one", async () => {
+    const { outcome, exit } = await play("crash");
+    expect(exit.exit).toBe(7);
+    expect(outcome).toMatchObject({
+      kind: "failed",
+      message: expect.stringContaining("exited with 7: TypeError"),
+    });
+  });
+
+  test("a signal is named, unless it was ours", async () => {
+    expect((await play("killed")).outcome).toEqual({
+      kind: "failed",
+      message: "claude: was ended by SIGKILL",
+    });
+    expect((await play("killed", {}, true)).outcome).toMatchObject({ kind: "cut_off" });
+  });
+
+  test("colours and bytes that are no text", async () => {
+    const { outcome, text, steps, unknown } = await play("ansi");
+    expect(outcome).toEqual({ kind: "done" });
+    expect(text).toBe("Red.");
+    expect(steps[0]).toEqual({ kind: "text", text: "In red." });
+    expect(unknown).toBe(1);
+  });
+});
