@@ -43,6 +43,8 @@ export interface Claim {
 export interface ClaimRequest {
   worker: string;
   types?: readonly string[];
+  /** Passes over tasks of these types, which keep their place. */
+  exceptTypes?: readonly string[];
   max?: number;
   /** Write the worker's heartbeat with the claim (default). swarm-cli does not. */
   heartbeat?: boolean;
@@ -219,6 +221,7 @@ export interface WaitOptions {
   timeoutMs: number;
   signal?: AbortSignal;
   types?: readonly string[];
+  exceptTypes?: readonly string[];
   /** Who waits: then what others of this process left to it counts as work. */
   worker?: string;
   /** As for `claim`: while review/ is full there is no work. */

@@ -5,6 +5,7 @@ import { claimSuite } from "./claim.ts";
 import { decideSuite } from "./decide.ts";
 import { dependenciesSuite } from "./dependencies.ts";
 import { enqueueSuite } from "./enqueue.ts";
+import { exceptTypesSuite } from "./except-types.ts";
 import { fencingSuite } from "./fencing.ts";
 import { finishSuite } from "./finish.ts";
 import type { MakeHarness } from "./harness.ts";
@@ -25,6 +26,7 @@ export function describeStore(name: string, make: MakeHarness): void {
     bulkSuite(make);
     orderSuite(make);
     claimSuite(make);
+    exceptTypesSuite(make);
     finishSuite(make);
     fencingSuite(make);
     dependenciesSuite(make);

@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, mkdirSync, renameSync, type Stats } from "node:fs";
 import { isVivError, VivError } from "../../model/errors.ts";
 import { assertName } from "../../model/names.ts";
-import { MAX_TASK_BYTES, parseTask, type Task } from "../../model/task.ts";
+import { MAX_TASK_BYTES, PRIORITIES, parseTask, type Task } from "../../model/task.ts";
 import { chokedWorkers } from "../../policy/choke.ts";
 import type { Claim, ClaimRequest } from "../store.ts";
 import { adopt, adoptIfDue } from "./adopt.ts";
@@ -9,6 +9,7 @@ import { errno, ifThereIsRoom, readRegular, tokenOf, translate } from "./atomic.
 import { attemptNumber, readHistory } from "./attempts.ts";
 import { isLeftToOthers } from "./choke.ts";
 import { writeHeartbeat } from "./heartbeat.ts";
+import type { Cursor } from "./lane.ts";
 import { type Candidate, LaneReader } from "./lane-reader.ts";
 import { stampOf } from "./lanes.ts";
 import { fileOf } from "./layout.ts";
@@ -18,6 +19,7 @@ import { quarantine } from "./quarantine.ts";
 import { claimName } from "./register.ts";
 import { assertReviewLimit, isReviewFull } from "./review-limit.ts";
 import { type FsRun, recordClaim } from "./run.ts";
+import { covers, filterOf, keyOf, type TypeFilter } from "./type-filter.ts";
 
 /**
  * Claiming: one rename into the worker's folder. Losing the race is normal and silent. What makes
@@ -38,7 +40,7 @@ export function claimTasks(run: FsRun, request: ClaimRequest): Claim[] {
     workerFolder(run, worker);
     if (isReviewFull(run, request.reviewLimit)) return [];
     promoteDue(run);
-    const reader = readerFor(run, types);
+    const reader = readerFor(run, filterOf(request));
     adoptIfDue(run, reader, begin);
     for (const force of [false, true]) {
       while (claims.length < max) {
@@ -87,20 +89,48 @@ function beat(
   writeHeartbeat(run, worker, note, types);
 }
 
-export function readerFor(run: FsRun, types: readonly string[] | null): LaneReader {
-  const key = types === null ? "all" : `of ${[...types].sort().join("\n")}`;
-  let reader = run.memo.readers.get(key);
+/** So many filters are in use at a time; what is closed and opened again makes new ones. */
+const MAX_READERS = 16;
+
+export function readerFor(run: FsRun, filter: TypeFilter): LaneReader {
+  const { readers } = run.memo;
+  const key = keyOf(filter);
+  let reader = readers.get(key);
   if (!reader) {
-    reader = new LaneReader(run.paths, types, run.random);
-    run.memo.readers.set(key, reader);
+    for (const [oldest] of readers) {
+      if (readers.size < MAX_READERS) break;
+      forgetReader(run, oldest);
+    }
+    reader = new LaneReader(run.paths, filter, run.random, placesFor(run, filter));
+    readers.set(key, reader);
   }
   return reader;
+}
+
+/** Where readers are that want all that this one wants: it need not try again what they tried. */
+function placesFor(run: FsRun, filter: TypeFilter): Cursor[][] {
+  const others = [...run.memo.readers.values()].filter((other) => covers(other.filter, filter));
+  const places = others.map((other) => other.places(isPendingIn(run)));
+  return PRIORITIES.map((_, lane) => places.flatMap((place) => place[lane] ?? []));
+}
+
+function forgetReader(run: FsRun, key: string): void {
+  const reader = run.memo.readers.get(key);
+  if (!reader) return;
+  reader.saveCursors(isPendingIn(run));
+  reader.close();
+  run.memo.readers.delete(key);
+  run.memo.pendingSeen.delete(reader);
+}
+
+function isPendingIn(run: FsRun): (id: string) => boolean {
+  return (id) => existsSync(fileOf(run.paths.state.pending, id));
 }
 
 function claimNext(run: FsRun, worker: string, reader: LaneReader, force: boolean): Claim | null {
   const pending = run.paths.state.pending;
   const folder = `${run.paths.state.claimed}/${worker}`;
-  const isThere = (id: string) => existsSync(fileOf(pending, id));
+  const isThere = isPendingIn(run);
   for (;;) {
     const candidate = reader.next(isThere, force, worker, run.machine.clock);
     if (candidate === null) return null;

@@ -2,7 +2,8 @@ import type { Clock } from "../../model/clock.ts";
 import { PRIORITIES, type Priority } from "../../model/task.ts";
 import { errno, overwrite, readRegular } from "./atomic.ts";
 import { type Cursor, Lane, linesOf } from "./lane.ts";
-import { encodeType, entryOfLine, type LaneEntry, lanePath } from "./lanes.ts";
+import { entryOfLine, type LaneEntry, lanePath } from "./lanes.ts";
+import { keyOf, type TypeFilter, type Wanted, wantedBy } from "./type-filter.ts";
 
 export interface Candidate extends LaneEntry {
   line: string;
@@ -10,33 +11,45 @@ export interface Candidate extends LaneEntry {
   lane: Pick<Lane, "missed" | "leave">;
 }
 
-/** Reads all lanes for one set of types, highest priority first. */
+/** Reads all lanes for one filter by type, highest priority first. */
 export class LaneReader {
+  readonly filter: TypeFilter;
   readonly #lanes: Lane[];
-  readonly #wanted: ReadonlySet<string> | null;
+  readonly #wanted: Wanted | null;
   readonly #folder: string;
   readonly #cursorFile: (priority: Priority) => string;
 
+  /** `places`: where it may begin, for each lane, because others have been there for it. */
   constructor(
     folders: { lanes: string; cursors: string },
-    types: readonly string[] | null,
+    filter: TypeFilter,
     random: () => number,
+    places: readonly (readonly Cursor[])[] = [],
   ) {
-    const key = types === null ? "all" : hash([...types].sort().join("\n"));
+    const key = filter.kind === "any" ? "all" : hash(nameOf(filter));
     this.#cursorFile = (priority) => `${folders.cursors}/${priority}.${key}`;
-    const wanted = types === null ? null : new Set(types.map(encodeType));
+    const wanted = wantedBy(filter);
+    this.filter = filter;
     this.#wanted = wanted;
     this.#folder = folders.lanes;
     this.#lanes = PRIORITIES.map(
-      (priority) =>
+      (priority, i) =>
         new Lane(
           lanePath(folders.lanes, priority),
           `${this.#cursorFile(priority)}.shares`,
           wanted,
-          readCursor(this.#cursorFile(priority)),
+          latest(readCursor(this.#cursorFile(priority)), places[i] ?? []),
           random,
         ),
     );
+  }
+
+  /** Where it is on each lane: what it wanted of what lies before is taken. */
+  places(isThere: (id: string) => boolean): Cursor[][] {
+    return this.#lanes.map((lane) => {
+      const place = lane.place(isThere);
+      return place === null ? [] : [place];
+    });
   }
 
   /** The next candidate, or null when the lanes are read to their ends. */
@@ -98,6 +111,19 @@ export class LaneReader {
 /** All that was ever put on a lane, with its type. */
 function* laneLines(folder: string): Generator<{ id: string; type: string }> {
   for (const priority of PRIORITIES) yield* linesOf(lanePath(folder, priority), 0);
+}
+
+/** Those of readers that are at work know which lane is there now; a saved one may be of another. */
+function latest(saved: Cursor, places: readonly Cursor[]): Cursor {
+  return places.reduce(
+    (best, place) => (best.name === place.name && best.offset >= place.offset ? best : place),
+    saved,
+  );
+}
+
+/** What cursors were always called after, for a filter that takes only some types. */
+function nameOf(filter: Exclude<TypeFilter, { kind: "any" }>): string {
+  return filter.kind === "only" ? [...filter.types].sort().join("\n") : keyOf(filter);
 }
 
 function readCursor(path: string): Cursor {

@@ -4,6 +4,7 @@ import { completeLines, errno } from "./atomic.ts";
 import { idOfLine, typeOfLine } from "./lanes.ts";
 import { LeftLines } from "./left-lines.ts";
 import { Shares } from "./shares.ts";
+import type { Wanted } from "./type-filter.ts";
 
 const WINDOW = 64;
 /** In company, and when there is enough for all: how many lines a claimer announces at a time. */
@@ -23,7 +24,7 @@ export interface Cursor {
 /** One claimer's place on one lane: the window of lines it tries, and how far it has read. */
 export class Lane {
   readonly #path: string;
-  readonly #wanted: ReadonlySet<string> | null;
+  readonly #wanted: Wanted | null;
   readonly #random: () => number;
   #fd = -1;
   /** Where the first line that was not looked at yet begins in the file. */
@@ -52,24 +53,32 @@ export class Lane {
   constructor(
     path: string,
     sharesPath: string,
-    wanted: ReadonlySet<string> | null,
+    wanted: Wanted | null,
     start: Cursor,
     random: () => number,
   ) {
     this.#path = path;
     this.#sharesPath = sharesPath;
     this.#wanted = wanted;
-    this.#mark = wanted?.size === 1 ? `\t${[...wanted][0]}\t` : null;
+    this.#mark = wanted?.only ? `\t${wanted.only}\t` : null;
     this.#random = random;
     this.#start = start;
   }
 
-  /** Everything before it is taken (or of a type this reader does not want). Null: not moved. */
+  /** Everything before it is taken (or of a type this reader does not want). Null: not begun. */
+  place(isThere: (id: string) => boolean): Cursor | null {
+    if (this.#fd < 0) return null;
+    return {
+      name: this.#name,
+      offset: Math.min(this.#cursor, this.#left.firstStart(isThere)),
+    };
+  }
+
+  /** Its place, unless that is where it began. */
   cursorToSave(isThere: (id: string) => boolean): Cursor | null {
-    const offset = Math.min(this.#cursor, this.#left.firstStart(isThere));
-    const cursor = { name: this.#name, offset };
-    const isSame = cursor.name === this.#start.name && cursor.offset === this.#start.offset;
-    return this.#fd < 0 || isSame ? null : cursor;
+    const cursor = this.place(isThere);
+    const { name, offset } = this.#start;
+    return cursor?.name === name && cursor.offset === offset ? null : cursor;
   }
 
   get #cursor(): number {
@@ -302,6 +311,10 @@ export class Lane {
   close(): void {
     if (this.#fd >= 0) closeSync(this.#fd);
     this.#fd = -1;
+    // Whoever still reads begins again where it began.
+    this.#text = "";
+    this.#position = 0;
+    this.#begin(0);
     this.#shares?.close();
   }
 }

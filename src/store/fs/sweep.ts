@@ -8,6 +8,7 @@ import { promoteDue, promoteMet } from "./promote.ts";
 import { finishPublish } from "./publish.ts";
 import type { FsRun } from "./run.ts";
 import { sweepNotes } from "./stale-notes.ts";
+import { ANY } from "./type-filter.ts";
 
 /** A temporary file of this age belongs to nobody who is still writing it. */
 export const STALE_TEMPORARY_MS = 10_000;
@@ -22,7 +23,7 @@ export function sweepRun(run: FsRun): SweepReport {
     const recovered = finishPublications(run);
     sweepNotes(run);
     const promoted = promoteDue(run, true) + promoteMet(run);
-    const adopted = adopt(run, readerFor(run, null));
+    const adopted = adopt(run, readerFor(run, ANY));
     if (existsSync(run.paths.status) && notProjectedYet(run).length > 0) project(run);
     return { promoted, adopted, recovered };
   } catch (error) {

@@ -11,6 +11,7 @@ import { projectBeforeIdling } from "./project.ts";
 import { promoteDependents, promoteDue, promoteMet } from "./promote.ts";
 import { assertReviewLimit, isReviewFull } from "./review-limit.ts";
 import type { FsRun } from "./run.ts";
+import { filterOf } from "./type-filter.ts";
 
 const LOOK_AT_TIMES_MS = 1_000;
 
@@ -22,8 +23,7 @@ const LOOK_AT_TIMES_MS = 1_000;
  */
 export async function waitForWork(run: FsRun, options: WaitOptions): Promise<boolean> {
   assertReviewLimit(options.reviewLimit);
-  const types = options.types && options.types.length > 0 ? options.types : null;
-  const reader = readerFor(run, types);
+  const reader = readerFor(run, filterOf(options));
   projectBeforeIdling(run);
   const watchers: FSWatcher[] = [];
   let deadline: NodeJS.Timeout | undefined;

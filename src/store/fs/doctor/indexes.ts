@@ -13,6 +13,7 @@ import { fileOf, idOf } from "../layout.ts";
 import { locate } from "../locate.ts";
 import { readyAt, unmetOf, wake } from "../promote.ts";
 import { quarantine } from "../quarantine.ts";
+import { ANY } from "../type-filter.ts";
 import type { Places } from "./places.ts";
 
 /** What is derived, against what is there. */
@@ -63,7 +64,7 @@ function reserveQuietly(
 }
 
 function checkLanes({ run, find }: Examination, places: Places): void {
-  const reader = new LaneReader(run.paths, null, run.random);
+  const reader = new LaneReader(run.paths, ANY, run.random);
   try {
     const known = new Set(reader.ahead());
     const missing = [...places].filter(
