@@ -1,0 +1,135 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { onTestFinished } from "vitest";
+import type { EngineRequest, EngineResult, EngineSettings } from "../../src/engines/engine.ts";
+import { llmEngine } from "../../src/engines/llm.ts";
+import type { Step } from "../../src/model/step.ts";
+import { within } from "../support/deadline.ts";
+import { newFolder } from "../support/folders.ts";
+import { DIST } from "../support/processes.ts";
+import { type Asked, type Body, type LlmServer, MODEL } from "./llm-server.ts";
+
+export type Api = "anthropic" | "openai";
+
+export interface RunOptions extends Partial<Omit<EngineRequest, "settings">> {
+  settings?: Partial<EngineSettings>;
+  env?: Record<string, string>;
+  sessionDir?: string | null;
+  limits?: Record<string, number>;
+}
+
+export interface Ran extends EngineResult {
+  steps: Step[];
+  exit: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** The real program, started and read through the engine, while it runs. */
+export class Running {
+  readonly cwd: string;
+  readonly child: ChildProcess;
+  readonly steps: Step[] = [];
+  readonly result: Promise<Ran>;
+  #news: (() => void)[] = [];
+
+  constructor(api: Api, url: string | null, options: RunOptions = {}) {
+    const { settings, env, sessionDir = null, limits, ...given } = options;
+    this.cwd = given.cwd ?? newFolder();
+    const engine = llmEngine({ program: join(DIST, "llm.cjs"), sessionDir });
+    const request: EngineRequest = {
+      prompt: "Do it.",
+      cwd: this.cwd,
+      model: MODEL,
+      mode: "edit",
+      resume: null,
+      turns: null,
+      ...given,
+      settings: {
+        binary: null,
+        flags: [],
+        permission: null,
+        url,
+        api,
+        keyEnv: null,
+        contextTokens: null,
+        scenario: null,
+        ...settings,
+      },
+    };
+    const { argv, stdin } = engine.command(request);
+    const [program = "", ...args] = argv;
+    this.child = spawn(program, args, {
+      cwd: this.cwd,
+      env: { PATH: process.env.PATH ?? "", ...env },
+      stdio: ["pipe", "pipe", "pipe"],
+    });
+    onTestFinished(() => void this.child.kill("SIGKILL"));
+    const quick = { retryMs: 0, ...limits };
+    this.child.stdin?.end(JSON.stringify({ ...JSON.parse(stdin), limits: quick }));
+    this.result = within("the loop ends", this.#read(engine.reader(request)), 50);
+  }
+
+  /** Resolves when it has told a step that fits. */
+  async tells(fits: (step: Step) => boolean): Promise<void> {
+    while (!this.steps.some(fits)) {
+      await within("it tells", new Promise<void>((resolve) => this.#news.push(resolve)));
+    }
+  }
+
+  async #read(reader: ReturnType<ReturnType<typeof llmEngine>["reader"]>): Promise<Ran> {
+    let stdout = "";
+    let stderr = "";
+    this.child.stderr?.setEncoding("utf8").on("data", (text) => {
+      stderr += text;
+    });
+    const lines = createInterface({ input: this.child.stdout as NodeJS.ReadableStream });
+    lines.on("line", (line) => {
+      stdout += `${line}\n`;
+      this.steps.push(...reader.line(line));
+      for (const resolve of this.#news.splice(0)) resolve();
+    });
+    const [exit, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve) =>
+      this.child.on("close", (...end) => resolve(end)),
+    );
+    const result = reader.end({ exit, signal, stderr, wasEnded: false });
+    return { ...result, steps: this.steps, exit, stdout, stderr };
+  }
+}
+
+export function run(api: Api, server: LlmServer, options: RunOptions = {}): Promise<Ran> {
+  return new Running(api, server.url, options).result;
+}
+
+/** What the results of tools were that the model saw with this request, in order. */
+export function resultsIn(asked: Asked | undefined): string[] {
+  const messages: Body[] = asked?.body.messages ?? [];
+  return messages.flatMap((message) => {
+    if (message.role === "tool") return [message.content];
+    if (!Array.isArray(message.content)) return [];
+    return message.content
+      .filter((part: Body) => part.type === "tool_result")
+      .map((part: Body) =>
+        typeof part.content === "string" ? part.content : part.content[0].text,
+      );
+  });
+}
+
+/** The texts of the user's side. */
+export function promptsIn(asked: Asked | undefined): string[] {
+  const messages: Body[] = asked?.body.messages ?? [];
+  return messages
+    .filter((message) => message.role === "user")
+    .flatMap((message) =>
+      typeof message.content === "string"
+        ? [message.content]
+        : message.content
+            .filter((part: Body) => part.type === "text")
+            .map((part: Body) => part.text),
+    );
+}
+
+export function toolsIn(asked: Asked | undefined): string[] {
+  return (asked?.body.tools ?? []).map((tool: Body) => tool.name ?? tool.function.name).sort();
+}
