@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { defineConfig } from "rolldown";
 
 const { version } = JSON.parse(readFileSync("package.json", "utf8"));
-const programs = ["viv", "swarm-cli", "demo-worker"];
+const programs = ["viv", "swarm-cli", "demo-worker", "script-engine"];
 
 // Dependencies are bundled in: one read instead of a walk through node_modules is most of what
 // makes `viv` start fast. A dynamic import() stays a chunk of its own and costs nothing until it

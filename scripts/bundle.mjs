@@ -10,7 +10,7 @@ import { root, run, tool } from "./run.mjs";
 const dist = join(root, "dist");
 const stage = join(root, "node_modules/.viv-build");
 const old = join(root, "node_modules/.viv-build-old");
-const programs = ["viv.cjs", "swarm-cli.cjs", "demo-worker.cjs", "llm.cjs"];
+const programs = ["viv.cjs", "swarm-cli.cjs", "demo-worker.cjs", "llm.cjs", "script-engine.cjs"];
 
 /** True when dist/ was built from the sources as they are now. */
 export function isBuilt() {

@@ -3,8 +3,11 @@
  * implementations together; what it exports is the public API.
  */
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { findProgram } from "./host/find-program.ts";
 import { localMachine } from "./host/machine.ts";
 import { endTreeNow } from "./host/process-tree.ts";
+import { programsBeside, readEnd, readText } from "./host/texts.ts";
 import type { Machine } from "./model/clock.ts";
 import type { Accounts } from "./services/accounts.ts";
 import type { WorkerHost } from "./services/worker/host.ts";
@@ -58,6 +61,19 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
     removeWorkspace: async (id) =>
       (await workspaces()).removeWorkspace(root, id, join(runDir, "artifacts", `${id}.patch`)),
     accounts: await accountsHere(env, cwd),
+    engine: async (name) => {
+      const { engineNamed } = await import("./engines/named.ts");
+      const programs = programsBeside(fileURLToPath(import.meta.url));
+      return engineNamed(name, { programs, sessions: join(runDir, ".viv/sessions") });
+    },
+    readText,
+    readEnd,
+    whyNotInstalled: (program) => {
+      if (findProgram(program, env.PATH) !== null) return null;
+      const where = program.includes("/") ? "" : " in PATH";
+      return `there is no program ${program}${where}; install it, or set binary to its path`;
+    },
+    whyNoSandbox: async () => (await sandbox()).whyNoSandbox(env.PATH),
     env: { ...env }, // a snapshot: to look at the real one costs a call per variable
     cwd,
   };

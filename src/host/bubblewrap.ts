@@ -1,6 +1,5 @@
 import { spawn } from "node:child_process";
-import { accessSync, constants, statSync } from "node:fs";
-import { delimiter, isAbsolute, join } from "node:path";
+import { findProgram, isProgram } from "./find-program.ts";
 
 /** Finding the program that makes sandboxes, and finding out whether it can make one here. */
 
@@ -9,20 +8,7 @@ export const INSTALL_BUBBLEWRAP =
 
 /** The `bwrap` in a PATH. Relative folders do not count: a task could put one of its own there. */
 export function findBubblewrap(path: string | undefined): string | null {
-  for (const folder of (path ?? "").split(delimiter)) {
-    const file = join(folder, "bwrap");
-    if (isAbsolute(folder) && isProgram(file)) return file;
-  }
-  return null;
-}
-
-function isProgram(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return statSync(file).isFile();
-  } catch {
-    return false; // not there, or not for us to run
-  }
+  return findProgram("bwrap", path);
 }
 
 const BASE = [

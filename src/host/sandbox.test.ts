@@ -229,6 +229,8 @@ describe.each([
       world.log,
       join(world.run, "artifacts/mine.md"),
       join(world.run, "pending/b.json"),
+      join(world.run, ".viv/note"),
+      join(world.run, ".viv/x"),
     ];
     const denied = [
       "/etc/viv-test-x",
@@ -236,8 +238,6 @@ describe.each([
       world.token,
       join(world.other, "file"),
       join(world.run, "workspaces/x"),
-      join(world.run, ".viv/note"),
-      join(world.run, ".viv/x"),
     ];
     expect(await writable(request, [...allowed, ...denied])).toEqual(allowed);
   });

@@ -77,16 +77,20 @@ export async function sandboxedHere(
   request: SandboxRequest,
   path: string | undefined,
 ): Promise<string[]> {
+  const problem = await whyNoSandbox(path);
+  if (problem !== null) throw new VivError("UNSUPPORTED", problem);
+  return sandboxed(argv, request, findBubblewrap(path));
+}
+
+/** Null when a sandbox can be made here. */
+export async function whyNoSandbox(path: string | undefined): Promise<string | null> {
   const bwrap = findBubblewrap(path);
-  if (bwrap === null) throw new VivError("UNSUPPORTED", INSTALL_BUBBLEWRAP);
+  if (bwrap === null) return INSTALL_BUBBLEWRAP;
   const probe = probes.get(bwrap) ?? probeBubblewrap(bwrap);
   probes.set(bwrap, probe);
   const problem = await probe;
-  if (problem !== null) {
-    probes.delete(bwrap); // somebody may repair it while we run
-    throw new VivError("UNSUPPORTED", problem);
-  }
-  return sandboxed(argv, request, bwrap);
+  if (problem !== null) probes.delete(bwrap); // somebody may repair it while we run
+  return problem;
 }
 
 function viewsFor(request: SandboxRequest, hasNetwork: boolean): Views {
@@ -99,7 +103,8 @@ function viewsFor(request: SandboxRequest, hasNetwork: boolean): Views {
 
   const mayWriteRun = !request.restrictions.includes("write-workspace");
   views.add(runDir, mayWriteRun ? "write" : "read");
-  for (const name of ["workspaces", ".viv"]) {
+  // Who may write the run may enqueue, too, and for that it needs the queue's own files.
+  for (const name of mayWriteRun ? ["workspaces"] : ["workspaces", ".viv"]) {
     const folder = join(runDir, name);
     // It must be there, or it would appear in plain sight when another worker makes it.
     mkdirSync(folder, { recursive: true, mode: 0o700 });

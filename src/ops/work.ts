@@ -3,10 +3,13 @@ import { hostname } from "node:os";
 import { resolve } from "node:path";
 import * as z from "zod/mini";
 import { type Config, type Route, routeFor, typesOf } from "../model/config.ts";
+import type { EngineRoute } from "../model/config-engine.ts";
 import { parseDuration } from "../model/duration.ts";
 import { VivError } from "../model/errors.ts";
 import { assertName, assertTypeName } from "../model/names.ts";
+import { Spending } from "../services/spending.ts";
 import { type ReadyRoute, resolveHandler } from "../services/worker/attempt.ts";
+import { checkRoutes } from "../services/worker/check-routes.ts";
 import { inheritedEnv } from "../services/worker/handler-env.ts";
 import type { WorkerHost } from "../services/worker/host.ts";
 import { Worker, type WorkerEvent, type WorkerOptions } from "../services/worker/worker.ts";
@@ -15,17 +18,18 @@ import { defineOp, type OpContext } from "./op.ts";
 const text = (describe: string) => z.optional(z.string().check(z.describe(describe)));
 const number = (describe: string) =>
   z.optional(z.number().check(z.gte(0)).check(z.describe(describe)));
+const count = (describe: string) => z.optional(z.int().check(z.gte(1)).check(z.describe(describe)));
 const flag = (describe: string) => z.optional(z.boolean().check(z.describe(describe)));
 
 const input = z.strictObject({
   handler: text("the executable for every task (default: the routes in viv.toml)"),
   types: z.optional(z.array(z.string()).check(z.describe("take only tasks of these types"))),
-  concurrency: number("how many at a time (default 1)"),
+  concurrency: count("how many at a time (default 1)"),
   worker_id: text("the worker's name (default: host and process id)"),
   timeout: text("time limit for a task whose route has none, like 30m"),
   once: flag("one task, then end"),
   drain: flag("end when nothing is left to do"),
-  max_tasks: number("end after so many tasks"),
+  max_tasks: count("end after so many tasks"),
   grace: text("when stopped, let tasks run for so long (default: until they end)"),
   kill_after: text("from SIGTERM to SIGKILL when a handler is ended (default 5s)"),
   poll_interval: number("seconds between looks when nothing wakes it (default 5)"),
@@ -71,14 +75,17 @@ export function workerFor(
     worker,
     types,
     routeFor: find,
-    concurrency: Math.max(1, Math.floor(given.concurrency ?? 1)),
+    concurrency: given.concurrency ?? 1,
     killAfterMs: duration(given.kill_after, "--kill-after") ?? 5_000,
     logBytes: config?.limits.logBytes ?? DEFAULT_LOG_BYTES,
     pollMs: Math.max(50, (given.poll_interval ?? 5) * 1000),
     heartbeatMs: Math.max(50, (given.heartbeat_interval ?? 30) * 1000),
     reapEveryMs: 1_000,
+    prices: config?.prices ?? new Map(),
+    budget: config?.budget ?? { run: {}, day: {} },
+    spending: new Spending(store),
     onEvent,
-    ...optional("timeoutMs", duration(given.timeout, "--timeout")),
+    ...optional("timeoutMs", timeLimit(given.timeout)),
     ...optional("graceMs", duration(given.grace, "--grace")),
     ...optional("maxTasks", maxTasks),
     ...optional("maxLooks", given.max_iterations || undefined),
@@ -86,6 +93,25 @@ export function workerFor(
     ...optional("reviewLimit", config?.limits.review),
   };
   return new Worker(store, host, options);
+}
+
+/** What would fail every task of a type is told before the first is taken. */
+export async function assertRoutes(
+  given: WorkInput,
+  config: Config | undefined,
+  host: WorkerHost,
+): Promise<void> {
+  if (given.handler || config === undefined) return;
+  const types = typesFor(given, config);
+  const wanted = types?.map((type) => routeFor(config, type)) ?? [...config.routes.values()];
+  const routes = [...new Set(wanted)].filter((route) => route !== undefined);
+  await checkRoutes(routes, config, host);
+}
+
+function timeLimit(given: string | undefined): number | undefined {
+  const timeoutMs = duration(given, "--timeout");
+  if (timeoutMs !== 0) return timeoutMs;
+  throw new VivError("USAGE", "--timeout must be more than zero; without it there is no limit.");
 }
 
 function typesFor(given: WorkInput, config: Config | undefined): readonly string[] | null {
@@ -124,10 +150,33 @@ function fromConfig(
     const known = ready.get(route);
     if (known !== undefined) return known;
     const handler = resolveHandler(route.handler, folder);
-    const made = { ...route, handler, folder, env: inheritedEnv(host.env, route) };
+    const env = inheritedEnv(host.env, withKey(route));
+    const engine = route.engine && readyEngine(route.engine, handler, folder);
+    const made = { ...route, handler, folder, env, ...(engine ? { engine } : {}) };
     ready.set(route, made);
     return made;
   };
+}
+
+/** What names a key's variable gives the key. */
+function withKey({ env, engine }: Route): Pick<Route, "env"> {
+  const { keyEnv = null, api = null } = engine?.settings ?? {};
+  const isAnthropic = engine?.name === "llm" && api !== "openai";
+  const name = keyEnv ?? (isAnthropic ? "ANTHROPIC_API_KEY" : null);
+  return { env: name === null || env.some((one) => one.startsWith(name)) ? env : [...env, name] };
+}
+
+/** Its paths are resolved; the command of `exec` is the route's handler. */
+function readyEngine(engine: EngineRoute, handler: readonly string[], folder: string): EngineRoute {
+  const { binary, scenario } = engine.settings;
+  const [command = null, ...flags] = handler;
+  const settings = {
+    ...engine.settings,
+    binary: binary?.includes("/") ? resolve(folder, binary) : binary,
+    scenario: scenario === null ? null : resolve(folder, scenario),
+    ...(engine.name === "exec" ? { binary: command, flags } : {}),
+  };
+  return { ...engine, settings };
 }
 
 function fromFlag(handler: string, host: WorkerHost): ReadyRoute {

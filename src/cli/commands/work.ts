@@ -2,7 +2,7 @@ import { formatTook } from "../../model/duration.ts";
 import { isVivError, VivError } from "../../model/errors.ts";
 import { complaint } from "../../model/issue.ts";
 import type { WorkerEvent } from "../../ops/store-types.ts";
-import { type WorkInput, work, workerFor } from "../../ops/work.ts";
+import { assertRoutes, type WorkInput, work, workerFor } from "../../ops/work.ts";
 import type { Command } from "../command.ts";
 import { plain, type Term, termFor } from "../term.ts";
 import { WorkProgress } from "../work-progress.ts";
@@ -27,7 +27,9 @@ export const command: Command = {
     const input: WorkInput = parsed.data;
     const term = termFor(io, io.stdout);
     const progress = input.drain && !json ? new WorkProgress(io, context.store) : null;
-    const worker = workerFor(context, input, config, await context.host(), (event) => {
+    const host = await context.host();
+    await assertRoutes(input, config, host);
+    const worker = workerFor(context, input, config, host, (event) => {
       progress?.clear();
       const line = json ? JSON.stringify(asJson(event)) : describe(event, term);
       if (line !== null) io.stdout.write(`${line}\n`);

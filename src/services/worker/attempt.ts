@@ -3,15 +3,19 @@ import { setImmediate, setTimeout } from "node:timers/promises";
 import type { Finished, RunningHandler } from "../../host/handlers.ts";
 import { isAttempt } from "../../model/attempt.ts";
 import type { Route } from "../../model/config.ts";
+import type { EngineRoute, Money } from "../../model/config-engine.ts";
 import { parseDuration } from "../../model/duration.ts";
 import { isVivError, VivError } from "../../model/errors.ts";
 import { canonicalJson } from "../../model/json.ts";
+import type { PriceTable } from "../../model/prices.ts";
 import type { Proof } from "../../model/proof.ts";
 import { lastLines } from "../../model/text.ts";
 import { fingerprint } from "../../policy/fingerprint.ts";
 import type { Claim, Ended, FailureReport, Store } from "../../store/store.ts";
+import type { Spending } from "../spending.ts";
 import { handlerEnv } from "./handler-env.ts";
 import type { WorkerHost } from "./host.ts";
+import { runModel } from "./run-model.ts";
 
 /**
  * One attempt, from the claim to its end:
@@ -26,6 +30,11 @@ export interface AttemptSettings {
   logBytes: number;
   /** A time limit for routes that have none. */
   timeoutMs?: number;
+  /** What model runs cost, and what they may. */
+  prices: PriceTable;
+  budget: { run: Money; day: Money };
+  /** Asked before and while a model runs. */
+  spending: Spending;
   /** Called when nothing of an attempt runs any more and only its end has to be recorded. */
   onIdle?: (claim: Claim) => void;
 }
@@ -41,14 +50,24 @@ export type AttemptEnd =
   | { kind: "lost" };
 
 const DONE_WHEN_TIMEOUT_MS = 10 * 60_000;
+/** The machine has not enough of something just now: no fault of the task, and tried again later. */
+const MAY_PASS = ["EAGAIN", "ENOMEM", "EMFILE", "ENFILE"];
 /** sysexits.h: EX_TEMPFAIL. */
 const TRY_LATER = 75;
 
-interface Place {
+export interface Place {
   cwd: string;
   workspace: string | null;
   env: Record<string, string>;
   branch?: string;
+}
+
+interface Execution {
+  stdin: string;
+  logPath: string;
+  timeoutMs: number | undefined;
+  onStdout?: (chunk: Buffer) => void;
+  stdoutPath?: string;
 }
 
 export class Attempt {
@@ -91,6 +110,7 @@ export class Attempt {
   async run(): Promise<AttemptEnd> {
     try {
       const place = await this.#prepare();
+      if (this.route.engine) return await this.#model(place, this.route.engine);
       const finished = await this.#handle(place);
       return await this.#conclude(place, finished);
     } catch (error) {
@@ -107,6 +127,7 @@ export class Attempt {
     const env = handlerEnv(this.route.env, {
       runDir: this.#store.location,
       id: task.task_id,
+      type: task.task_type,
       worker,
       attempt,
       artifact: evidence.artifactOf(this.#id),
@@ -150,17 +171,52 @@ export class Attempt {
     });
   }
 
+  /** The same with an engine: what the model did decides what follows. */
+  async #model(place: Place, engine: EngineRoute): Promise<AttemptEnd> {
+    const { evidence } = this.#host;
+    const { end, finished, result } = await runModel({
+      claim: this.claim,
+      route: engine,
+      place,
+      host: this.#host,
+      store: this.#store,
+      settings: this.#settings,
+      folder: this.route.folder,
+      execute: (argv, stdin, more) =>
+        this.#execute({ ...place, env: { ...place.env, ...more.env } }, argv, {
+          stdin,
+          logPath: evidence.logOf(this.#id),
+          timeoutMs: this.#timeoutMs(),
+          onStdout: more.onStdout,
+          stdoutPath: evidence.streamOf(this.#id),
+        }),
+      stop: (why) => void this.#running?.stop(why),
+      log: (text) => this.#running?.note(text),
+    });
+    if (this.#stopped !== null || end.kind === "ended") return this.#conclude(place, finished);
+    if (finished.survivors.length > 0) return this.#stuck(finished);
+    if (end.kind === "released") return this.#released(end.note);
+    if (end.kind === "limited") {
+      const { note, retryAt } = end;
+      return this.#failed({ outcome: "rate_limited", note, ...(retryAt ? { retryAt } : {}) });
+    }
+    if (end.kind === "failed") {
+      const { exit, signal } = finished;
+      const tail = end.report.note;
+      const print = fingerprint({ outcome: "failed", exit, signal, tail });
+      return this.#failed({ ...end.report, fingerprint: print }, finished);
+    }
+    if (result.text !== "") evidence.writeArtifact(this.#id, `${result.text.trimEnd()}\n`);
+    return this.#prove(place);
+  }
+
   #timeoutMs(): number | undefined {
     const own = this.claim.task.timeout;
     if (own !== undefined) return parseDuration(own, "timeout");
     return this.route.timeoutMs ?? this.#settings.timeoutMs;
   }
 
-  async #execute(
-    place: Place,
-    argv: readonly string[],
-    how: { stdin: string; logPath: string; timeoutMs: number | undefined },
-  ): Promise<Finished> {
+  async #execute(place: Place, argv: readonly string[], how: Execution): Promise<Finished> {
     const { evidence, handlers } = this.#host;
     const inside = this.route.sandbox.length > 0;
     const command = inside
@@ -188,6 +244,8 @@ export class Attempt {
       logPath: how.logPath,
       logBytes: this.#settings.logBytes,
       ...(how.timeoutMs === undefined ? {} : { timeoutMs: how.timeoutMs }),
+      ...(how.onStdout ? { onStdout: how.onStdout } : {}),
+      ...(how.stdoutPath ? { stdoutPath: how.stdoutPath } : {}),
       killAfterMs: this.#settings.killAfterMs,
     });
     this.#running = running;
@@ -217,6 +275,9 @@ export class Attempt {
     const { cause, exit } = finished;
     if (finished.survivors.length > 0) return this.#stuck(finished);
     if (cause === "stopped") return this.#released(finished.why ?? "the worker stops");
+    if (cause === "unstartable" && MAY_PASS.includes(finished.code ?? "")) {
+      return this.#failed({ outcome: "rate_limited", note: finished.error ?? "" });
+    }
     if (cause === "unstartable") {
       return this.#failed({ outcome: "failed", note: finished.error ?? "", final: true });
     }

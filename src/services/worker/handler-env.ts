@@ -6,6 +6,7 @@ const ALWAYS = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDI
 export interface Situation {
   runDir: string;
   id: string;
+  type: string;
   worker: string;
   attempt: number;
   artifact: string;
@@ -52,6 +53,7 @@ export function handlerEnv(
     VIV_RUN: at.runDir,
     VIV_RUN_DIR: at.runDir,
     VIV_TASK_ID: at.id,
+    VIV_TASK_TYPE: at.type,
     VIV_WORKER_ID: at.worker,
     VIV_ARTIFACT_PATH: at.artifact,
     VIV_LOG_PATH: at.log,

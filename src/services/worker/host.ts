@@ -1,3 +1,4 @@
+import type { Engine, EngineName } from "../../engines/engine.ts";
 import type { EvidenceFiles } from "../../host/evidence.ts";
 import type { Handlers } from "../../host/handlers.ts";
 import type { SandboxRequest } from "../../host/sandbox.ts";
@@ -19,6 +20,15 @@ export interface WorkerHost {
   removeWorkspace(id: string): Promise<RemovedWorkspace>;
   /** The gates of accounts, for every worker on the machine. */
   accounts: Accounts;
+  engine(name: EngineName): Promise<Engine>;
+  /** Throws INVALID when it cannot be read. */
+  readText(path: string): string;
+  /** The last bytes of a file as text; "" when there is none. */
+  readEnd(path: string, bytes: number): string;
+  /** Why a program could not be started, by its path or its name in PATH; null when it could. */
+  whyNotInstalled(program: string): string | null;
+  /** Why no sandbox could be made here; null when it can. */
+  whyNoSandbox(): Promise<string | null>;
   /** The worker's own environment, of which a handler gets a part. */
   env: Readonly<Record<string, string | undefined>>;
   cwd: string;

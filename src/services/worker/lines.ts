@@ -46,7 +46,10 @@ export class Lines {
     const [parts, length] = [this.#parts, this.#length];
     this.#parts = [];
     this.#length = 0;
-    if (length > this.#limit) return this.#onLong(length);
+    if (length > this.#limit) {
+      this.#onLong(length);
+      return;
+    }
     const bytes = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
     this.#onLine(bytes.toString("utf8"));
   }

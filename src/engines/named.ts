@@ -1,0 +1,33 @@
+import { join } from "node:path";
+import type { Engine, EngineName } from "./engine.ts";
+
+export interface EnginePlaces {
+  /** Where our own programs lie. */
+  programs: string;
+  /** Where `llm` keeps its conversations. */
+  sessions: string;
+}
+
+/** Each is loaded by who uses it. */
+export async function engineNamed(name: EngineName, places: EnginePlaces): Promise<Engine> {
+  switch (name) {
+    case "exec":
+      return (await import("./exec.ts")).execEngine;
+    case "claude":
+      return (await import("./claude.ts")).claudeEngine();
+    case "codex":
+      return (await import("./codex.ts")).codexEngine();
+    case "gemini":
+      return (await import("./gemini.ts")).geminiEngine();
+    case "opencode":
+      return (await import("./opencode.ts")).opencodeEngine();
+    case "llm": {
+      const program = join(places.programs, "llm.cjs");
+      return (await import("./llm.ts")).llmEngine({ program, sessionDir: places.sessions });
+    }
+    case "script": {
+      const program = join(places.programs, "script-engine.cjs");
+      return (await import("./script.ts")).scriptEngine({ program });
+    }
+  }
+}

@@ -1,0 +1,35 @@
+import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { VivError } from "../model/errors.ts";
+
+/** A text that somebody wrote for us: a template, a scenario. */
+export function readText(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    const why = code === "ENOENT" ? "is not there" : `cannot be read (${code})`;
+    throw new VivError("INVALID", `${path} ${why}.`, { path }, { cause: error });
+  }
+}
+
+/** The last bytes of a file as text; "" when there is none. */
+export function readEnd(path: string, bytes: number): string {
+  if (!existsSync(path)) return "";
+  const fd = openSync(path, "r");
+  try {
+    const { size } = fstatSync(fd);
+    const buffer = Buffer.alloc(Math.min(bytes, size));
+    const length = readSync(fd, buffer, 0, buffer.length, size - buffer.length);
+    return buffer.toString("utf8", 0, length);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Where our own programs lie: beside the code that runs, or, from the sources, in dist/. */
+export function programsBeside(file: string): string {
+  const here = dirname(file);
+  const folders = [here, dirname(here), join(here, "../dist")];
+  return folders.find((folder) => existsSync(join(folder, "viv.cjs"))) ?? here;
+}

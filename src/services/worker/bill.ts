@@ -1,0 +1,62 @@
+import type { DollarSource, PriceTable } from "../../model/prices.ts";
+import type { Step } from "../../model/step.ts";
+import { addTokens, type ModelUsage, totalTokens } from "../../model/usage.ts";
+import { impute } from "../../policy/price.ts";
+
+export interface BillLine extends ModelUsage {
+  /** Null: there is no price for it. */
+  source: DollarSource | null;
+}
+
+/** What an attempt has used, over all its runs and models. */
+export class Bill {
+  readonly #prices: PriceTable;
+  readonly #lines = new Map<string, BillLine>();
+  /** One of its runs did not tell. */
+  isUnreadable = false;
+
+  constructor(prices: PriceTable) {
+    this.#prices = prices;
+  }
+
+  add(usage: readonly ModelUsage[] | null): void {
+    if (usage === null) this.isUnreadable = true;
+    for (const each of usage ?? []) this.#add(each);
+  }
+
+  get lines(): BillLine[] {
+    return [...this.#lines.values()];
+  }
+
+  /** For the budget: model by model. */
+  get parts(): { usd: number | null; tokens: number; model: string }[] {
+    return this.lines.map((line) => ({
+      usd: line.usd,
+      tokens: totalTokens(line),
+      model: line.model,
+    }));
+  }
+
+  #add(usage: ModelUsage): void {
+    const priced = impute(usage, this.#prices);
+    const before = this.#lines.get(usage.model);
+    const usd = priced?.usd ?? null;
+    this.#lines.set(usage.model, {
+      model: usage.model,
+      ...addTokens(usage, before ?? { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }),
+      usd:
+        before === undefined ? usd : usd === null || before.usd === null ? null : usd + before.usd,
+      source: priced?.source ?? before?.source ?? null,
+    });
+  }
+}
+
+/** What a step cost; undefined when it does not say what it used. */
+export function priceStep(
+  step: Step,
+  prices: PriceTable,
+): { usd: number | null; tokens: number; model: string } | undefined {
+  if (step.usage === undefined) return undefined;
+  const { model } = step.usage;
+  return { usd: impute(step.usage, prices)?.usd ?? null, tokens: totalTokens(step.usage), model };
+}

@@ -1,0 +1,71 @@
+import { resolve } from "node:path";
+import type { Config, Route } from "../../model/config.ts";
+import type { EngineRoute } from "../../model/config-engine.ts";
+import { isVivError, VivError } from "../../model/errors.ts";
+import { whatIsMissing } from "../../policy/budget.ts";
+import { parseTemplate } from "../../policy/template-parse.ts";
+import type { WorkerHost } from "./host.ts";
+
+/**
+ * What can be known before the first task is taken: a sandbox that cannot be made, a template that
+ * makes no sense, an engine that is not installed, a budget that could not be held. Each would fail
+ * every task of its type, one after the other, all night. All problems are in one INVALID.
+ */
+export async function checkRoutes(
+  routes: readonly Route[],
+  config: Pick<Config, "folder" | "prices" | "budget">,
+  host: WorkerHost,
+): Promise<void> {
+  const problems: string[] = [];
+  for (const route of routes) {
+    for (const problem of await problemsOf(route, config, host)) {
+      problems.push(`[handlers.${route.type}]: ${problem}`);
+    }
+  }
+  if (problems.length > 0) throw new VivError("INVALID", problems.join("\n"), { problems });
+}
+
+async function problemsOf(
+  route: Route,
+  config: Pick<Config, "folder" | "prices" | "budget">,
+  host: WorkerHost,
+): Promise<string[]> {
+  const problems: (string | null)[] = [];
+  if (route.sandbox.length > 0) problems.push(await host.whyNoSandbox());
+  const { engine } = route;
+  if (engine === undefined) return problems.filter((problem) => problem !== null);
+  problems.push(
+    templateProblem(engine, config.folder, host),
+    ...(await engineProblems(route, engine, config, host)),
+  );
+  return problems.filter((problem) => problem !== null);
+}
+
+function templateProblem({ prompt }: EngineRoute, folder: string, host: WorkerHost): string | null {
+  if (prompt === null) return null;
+  const path = resolve(folder, prompt);
+  try {
+    parseTemplate(host.readText(path), path);
+    return null;
+  } catch (error) {
+    if (isVivError(error, "INVALID")) return error.message;
+    throw error;
+  }
+}
+
+async function engineProblems(
+  route: Route,
+  engine: EngineRoute,
+  { folder, prices, budget }: Pick<Config, "folder" | "prices" | "budget">,
+  host: WorkerHost,
+): Promise<(string | null)[]> {
+  const { tellsDollars, binary } = await host.engine(engine.name);
+  const models = engine.tiers.length > 0 ? engine.tiers.map(({ model }) => model) : [engine.model];
+  const limits = { attempt: engine.budget, task: engine.taskBudget, ...budget };
+  const program = engine.name === "exec" ? (route.handler[0] ?? "") : engine.settings.binary;
+  const path = program?.includes("/") ? resolve(folder, program) : program;
+  return [
+    host.whyNotInstalled(path ?? binary),
+    whatIsMissing(limits, tellsDollars, models, prices),
+  ];
+}

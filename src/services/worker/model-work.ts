@@ -1,0 +1,172 @@
+import type { Engine, EngineRequest, EngineResult } from "../../engines/engine.ts";
+import type { Finished } from "../../host/handlers.ts";
+import type { EngineRoute } from "../../model/config-engine.ts";
+import type { Step } from "../../model/step.ts";
+import { Budget, type BudgetVerdict, type SpentBefore } from "../../policy/budget.ts";
+import type { Claim, FailureReport } from "../../store/store.ts";
+import { Bill, priceStep } from "./bill.ts";
+import { ModelRun } from "./model-run.ts";
+import type { Money } from "./money.ts";
+import { renderStep } from "./render-step.ts";
+
+/**
+ * The model's part of an attempt: from the prompt to what it used. What it needs of the attempt
+ * (processes, files, the ledger) comes in as functions, so that it can be tried without any.
+ *
+ * Modes of its end:
+ *   proceed   it says that it is done: on to the proof
+ *   failed    it counts as an attempt; `final`: no further one would help
+ *   limited   its account is closed: it does not count
+ *   unpaid    the budget of the run or the day is used up: it does not count, and the task waits
+ *   ended     from outside: its time was up, or it was stopped; the attempt knows what to do
+ */
+export type ModelEnd =
+  | { kind: "proceed"; note?: string }
+  | { kind: "failed"; report: FailureReport & { outcome: "failed"; note: string } }
+  | { kind: "limited"; note: string }
+  | { kind: "unpaid"; note: string }
+  | { kind: "ended" };
+
+export interface ModelContext {
+  claim: Claim;
+  engine: Engine;
+  route: EngineRoute;
+  request: EngineRequest;
+  money: Money;
+  /** Runs a command as the attempt runs its handler. */
+  execute(
+    argv: readonly string[],
+    stdin: string,
+    more: { env: Record<string, string>; onStdout: (chunk: Buffer) => void },
+  ): Promise<Finished>;
+  /** Ends what `execute` runs. */
+  stop(why: string): void;
+  /** A line for the task's log. */
+  log(text: string): void;
+  tell(step: Step, priced: { usd: number | null }): void;
+  /** Asked again and again while it runs: others work on the same run. */
+  spentByOthers(): Promise<SpentBefore>;
+  now(): number;
+}
+
+export interface ModelOutcome {
+  end: ModelEnd;
+  finished: Finished;
+  result: EngineResult;
+  bill: Bill;
+}
+
+export async function workWithModel(context: ModelContext): Promise<ModelOutcome> {
+  const { money, now } = context;
+  const day = () => new Date(now()).toISOString().slice(0, 10);
+  const budget = new Budget(money.limits, money.before, day());
+  const bill = new Bill(money.prices);
+  let over: BudgetVerdict | undefined;
+  const heed = (verdicts: readonly BudgetVerdict[]) => {
+    for (const verdict of verdicts) {
+      const text = verdict.text;
+      context.log(`! ${text}\n`);
+      context.tell({ kind: "notice", text }, { usd: null });
+      if (verdict.level === "warn" || over !== undefined) continue;
+      over = verdict;
+      context.stop(text);
+    }
+  };
+  const onStep = (step: Step) => {
+    const priced = priceStep(step, money.prices);
+    const line = renderStep(step);
+    if (line !== "") context.log(line);
+    context.tell(step, { usd: priced?.usd ?? null });
+    if (!priced) return;
+    heed(budget.spend(priced, day()));
+    const hear = (before: SpentBefore) => heed(budget.hearOthers(before, day()));
+    context.spentByOthers().then(hear, () => {}); // unreadable now, readable at the next step
+  };
+
+  const begin = budget.spend(undefined, day()).find(({ level }) => level === "over");
+  if (begin) return notBegun(begin, bill);
+
+  let request = context.request;
+  let ran = await runOnce(context, request, onStep);
+  bill.add(ran.result.usage);
+  if (ran.result.outcome.kind === "session_lost" && request.resume !== null && over === undefined) {
+    onStep({ kind: "notice", text: "the session to go on with is gone: it begins anew" });
+    request = { ...request, resume: null };
+    ran = await runOnce(context, request, onStep);
+    bill.add(ran.result.usage);
+  }
+  heed(over ? [] : budget.settle(bill.parts, day()));
+  const hasLimits = Object.values(money.limits).some((limit) => limit?.usd ?? limit?.tokens);
+  const end = judge(ran.finished, ran.result, { over, isBlind: hasLimits && bill.isUnreadable });
+  return { ...ran, end, bill };
+}
+
+async function runOnce(
+  context: ModelContext,
+  request: EngineRequest,
+  onStep: (step: Step) => void,
+): Promise<{ finished: Finished; result: EngineResult }> {
+  const command = context.engine.command(request);
+  const run = new ModelRun(context.engine, request, onStep);
+  const { onStdout } = run;
+  const finished = await context.execute(command.argv, command.stdin, {
+    env: command.env ?? {},
+    onStdout,
+  });
+  return { finished, result: run.end(finished) };
+}
+
+/** The order matters: what we did to it comes before what it says of itself. */
+function judge(
+  finished: Finished,
+  { outcome }: EngineResult,
+  money: { over: BudgetVerdict | undefined; isBlind: boolean },
+): ModelEnd {
+  const failed = (note: string, final = false): ModelEnd => ({
+    kind: "failed",
+    report: { outcome: "failed", note, ...(final ? { final } : {}) },
+  });
+  const { over, isBlind } = money;
+  const isOwnEnd = finished.cause === "exit";
+  // Whoever was done before the last step was counted has done the work: it is told, not undone.
+  if (over && !(isOwnEnd && outcome.kind === "done")) return usedUp(over);
+  if (finished.cause === "unstartable")
+    return failed(finished.error ?? "it could not be started", true);
+  if (!isOwnEnd || finished.survivors.length > 0) return { kind: "ended" };
+  if (outcome.kind === "rate_limited") {
+    return { kind: "limited", note: outcome.message };
+  }
+  if (outcome.kind === "unauthorized" || outcome.kind === "quota") {
+    return { kind: "limited", note: `${outcome.message}; ${outcome.todo}` };
+  }
+  if (outcome.kind === "refused") return failed(outcome.message, true);
+  if (outcome.kind !== "done") return failed(outcome.message);
+  if (isBlind) {
+    return failed(
+      "a budget is set, but what this run used could not be read; take the budget off the route, or use an engine that tells what it uses",
+      true,
+    );
+  }
+  return { kind: "proceed", ...(over ? { note: over.text } : {}) };
+}
+
+/** Another attempt has a budget of its own; another task is not to blame for what the run has spent. */
+function usedUp({ which, text, level }: BudgetVerdict): ModelEnd {
+  if (level !== "blind" && (which === "run" || which === "day")) {
+    return { kind: "unpaid", note: text };
+  }
+  const final = which !== "attempt" || level === "blind";
+  return { kind: "failed", report: { outcome: "failed", note: text, ...(final ? { final } : {}) } };
+}
+
+function notBegun(verdict: BudgetVerdict, bill: Bill): ModelOutcome {
+  const finished: Finished = {
+    ...{ cause: "exit", exit: null, signal: null, durationMs: 0, tail: "", dropped: 0 },
+    survivors: [],
+  };
+  const result: EngineResult = {
+    ...{ outcome: { kind: "failed", message: verdict.text }, text: "", session: null },
+    ...{ usage: [], unknown: 0 },
+  };
+  return { end: usedUp(verdict), finished, result, bill };
+}

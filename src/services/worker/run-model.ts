@@ -1,0 +1,206 @@
+import { resolve } from "node:path";
+import type { EngineRequest, EngineResult } from "../../engines/engine.ts";
+import type { Finished } from "../../host/handlers.ts";
+import { isAttempt } from "../../model/attempt.ts";
+import type { EngineRoute } from "../../model/config-engine.ts";
+import { isVivError } from "../../model/errors.ts";
+import type { Limits } from "../../policy/budget.ts";
+import { render } from "../../policy/template.ts";
+import { parseTemplate } from "../../policy/template-parse.ts";
+import { pickModel, unprovenIn } from "../../policy/tier.ts";
+import type { Claim, FailureReport, Store } from "../../store/store.ts";
+import type { AttemptSettings, Place } from "./attempt.ts";
+import type { Bill } from "./bill.ts";
+import type { WorkerHost } from "./host.ts";
+import { type ModelContext, type ModelOutcome, workWithModel } from "./model-work.ts";
+import { stepLine, usageLine } from "./usage-lines.ts";
+
+/**
+ * An attempt with an engine: which model, which prompt, what it may spend; then the run; then what
+ * is remembered of it: the session, what it used, and what it says about its account.
+ */
+export interface ModelAttempt {
+  claim: Claim;
+  route: EngineRoute;
+  place: Place;
+  host: WorkerHost;
+  store: Store;
+  settings: AttemptSettings;
+  /** That of viv.toml. */
+  folder: string;
+  execute: ModelContext["execute"];
+  stop: ModelContext["stop"];
+  log: ModelContext["log"];
+}
+
+export type ModelAttemptEnd =
+  | { kind: "proceed" | "ended" }
+  | { kind: "released"; note: string }
+  | { kind: "limited"; note: string; retryAt?: string }
+  | { kind: "failed"; report: FailureReport & { outcome: "failed"; note: string } };
+
+export interface ModelAttemptResult {
+  end: ModelAttemptEnd;
+  finished: Finished;
+  result: EngineResult;
+}
+
+export async function runModel(attempt: ModelAttempt): Promise<ModelAttemptResult> {
+  try {
+    return await run(attempt);
+  } catch (error) {
+    if (!isVivError(error, "INVALID")) throw error;
+    // A template that asks for what the task does not have, a tier that there is not: next time too.
+    const report = { outcome: "failed" as const, note: error.message, final: true };
+    return { end: { kind: "failed", report }, finished: NOTHING_RAN, result: NO_RESULT };
+  }
+}
+
+async function run(attempt: ModelAttempt): Promise<ModelAttemptResult> {
+  const { claim, route, host, store, settings } = attempt;
+  const { task, token } = claim;
+  const engine = await host.engine(route.name);
+  const request = await requestFor(attempt);
+  const limits = limitsOf(route, settings);
+  const spentByOthers = () => settings.spending.before(task.task_id, token, limits);
+  const began = Date.now();
+  const outcome = await workWithModel({
+    claim,
+    engine,
+    route,
+    request,
+    money: {
+      limits,
+      before: await spentByOthers(),
+      prices: settings.prices,
+    },
+    execute: attempt.execute,
+    stop: attempt.stop,
+    log: attempt.log,
+    // A step that cannot be told (a full disk) is no reason to end the run.
+    tell: (step, { usd }) => void store.append(stepLine(claim, step, usd)).catch(() => {}),
+    spentByOthers,
+    now: Date.now,
+  });
+  await remember(attempt, request, outcome);
+  const { finished, result } = outcome;
+  return { end: afterwards(attempt, outcome, began), finished, result };
+}
+
+/** What its end says about the account that it used, and what follows for the attempt. */
+function afterwards(
+  { claim, route: { account }, host: { accounts }, store }: ModelAttempt,
+  { end, result: { outcome: said } }: ModelOutcome,
+  began: number,
+): ModelAttemptEnd {
+  if (end.kind === "ended" || end.kind === "failed") return end;
+  if (end.kind === "unpaid") return { kind: "released", note: end.note };
+  if (end.kind === "proceed") {
+    if (account !== null) accounts.succeeded(account, began);
+    return { kind: "proceed" };
+  }
+  const { note } = end;
+  const isLimit = said.kind === "rate_limited";
+  const until = isLimit ? said.until : null;
+  if (account === null) {
+    if (isLimit) return { kind: "limited", note, ...(until ? { retryAt: until } : {}) };
+    return { kind: "failed", report: { outcome: "failed", note, final: true } };
+  }
+  const { worker, task } = claim;
+  const state = accounts.close(account, {
+    reason: isLimit ? "rate_limited" : said.kind === "quota" ? "quota" : "unauthorized",
+    until,
+    message: "message" in said ? said.message : note,
+    todo: "todo" in said ? said.todo : "",
+    by: { run: store.location, worker, task: task.task_id },
+    began,
+  });
+  // What waits for a person must not wait for a time: it goes back, and is not claimed meanwhile.
+  if (state.state !== "closed") return { kind: "released", note };
+  return { kind: "limited", note, retryAt: state.until };
+}
+
+function limitsOf(route: EngineRoute, { budget }: AttemptSettings): Limits {
+  return { attempt: route.budget, task: route.taskBudget, run: budget.run, day: budget.day };
+}
+
+async function requestFor(attempt: ModelAttempt): Promise<EngineRequest> {
+  const { claim, route, place, host, store } = attempt;
+  const { task } = claim;
+  const history = claim.attempt > 1 ? ((await store.show(task.task_id))?.history ?? []) : [];
+  const { model } = pickModel({
+    tiers: route.tiers,
+    model: route.model,
+    tierHint: task.tier_hint ?? null,
+    unproven: unprovenIn(history),
+    escalateAfter: route.escalateAfter,
+  });
+  const session =
+    claim.attempt > 1 && route.resume ? host.evidence.readSession(task.task_id) : null;
+  const resume = session?.engine === route.name ? session.session : null;
+  const last = history.findLast(isAttempt);
+  return {
+    prompt: resume === null ? promptFor(attempt) : goOn(attempt, last?.note ?? ""),
+    cwd: place.cwd,
+    model,
+    mode: route.mode,
+    resume,
+    turns: route.budget.turns ?? null,
+    settings: route.settings,
+  };
+}
+
+function promptFor({ claim, route, place, host, folder }: ModelAttempt): string {
+  if (route.prompt === null) return "";
+  const path = resolve(folder, route.prompt);
+  const template = parseTemplate(host.readText(path), path);
+  return render(template, {
+    task: claim.task,
+    attempt: claim.attempt,
+    note: place.env.VIV_NOTE ?? "",
+    evidence: evidenceText(host, place),
+    artifact: (id) => host.evidence.readArtifact(id, 101 * 1024),
+  });
+}
+
+/** The session knows the task: what it does not know is why its work did not count. */
+function goOn({ host, place }: ModelAttempt, lastNote: string): string {
+  const note = place.env.VIV_NOTE || lastNote;
+  const evidence = evidenceText(host, place);
+  return [
+    "Your last attempt at this task did not count. Go on from where you stopped, and finish it.",
+    ...(note ? [`What was said about it: ${note}`] : []),
+    ...(evidence ? [`What the check said:\n\n${evidence}`] : []),
+  ].join("\n\n");
+}
+
+const EVIDENCE_BYTES = 16 * 1024;
+
+function evidenceText(host: WorkerHost, place: Place): string {
+  const path = place.env.VIV_EVIDENCE;
+  return path ? host.readEnd(path, EVIDENCE_BYTES) : "";
+}
+
+async function remember(
+  { claim, route, host, store }: ModelAttempt,
+  { model }: EngineRequest,
+  { result, bill, end }: ModelOutcome,
+): Promise<void> {
+  const { session } = result;
+  if (session !== null) {
+    host.evidence.writeSession(claim.task.task_id, { engine: route.name, session, model });
+  }
+  if (bill.lines.length === 0 && !bill.isUnreadable) return;
+  const more = { engine: route.name, account: route.account, session, outcome: end.kind };
+  await store.append(usageLine(claim, bill as Bill, more));
+}
+
+const NOTHING_RAN: Finished = {
+  ...{ cause: "exit", exit: null, signal: null, durationMs: 0, tail: "", dropped: 0 },
+  survivors: [],
+};
+
+const NO_RESULT: EngineResult = {
+  ...{ outcome: { kind: "failed", message: "" }, text: "", session: null, usage: [] },
+  unknown: 0,
+};

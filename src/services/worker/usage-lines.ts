@@ -1,0 +1,55 @@
+import type { Step } from "../../model/step.ts";
+import { type Tokens, totalTokens } from "../../model/usage.ts";
+import type { Claim } from "../../store/store.ts";
+import type { Bill } from "./bill.ts";
+
+/** What the ledger says about a model run: see model/usage-line.ts. */
+
+export function stepLine(claim: Claim, step: Step, usd: number | null) {
+  const { kind, tool, target, text, usage } = step;
+  return {
+    event: "step" as const,
+    ...of(claim),
+    kind,
+    ...(tool ? { tool } : {}),
+    ...(target ? { target } : {}),
+    ...(text ? { text } : {}),
+    ...(usage ? { model: usage.model, tokens: tokensOf(usage) } : {}),
+    ...(usd === null ? {} : { usd }),
+  };
+}
+
+export function usageLine(
+  claim: Claim,
+  bill: Bill,
+  more: { engine: string; account: string | null; session: string | null; outcome: string },
+) {
+  const { lines } = bill;
+  const { engine, account, session, outcome } = more;
+  return {
+    event: "usage" as const,
+    ...of(claim),
+    type: claim.task.task_type,
+    engine,
+    ...(account ? { account } : {}),
+    ...(session ? { session } : {}),
+    models: lines.map((line) => ({
+      model: line.model,
+      ...tokensOf(line),
+      usd: line.usd,
+      source: line.source,
+    })),
+    usd: lines.reduce((sum, { usd }) => sum + (usd ?? 0), 0),
+    tokens: lines.reduce((sum, line) => sum + totalTokens(line), 0),
+    outcome,
+    ...(bill.isUnreadable ? { unreadable: true } : {}),
+  };
+}
+
+function of({ task, worker, token, attempt }: Claim) {
+  return { task: task.task_id, worker, token, attempt };
+}
+
+function tokensOf({ input, output, cacheRead, cacheWrite }: Tokens) {
+  return { input, output, cache_read: cacheRead, cache_write: cacheWrite };
+}
