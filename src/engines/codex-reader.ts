@@ -1,0 +1,140 @@
+import type { Step } from "../model/step.ts";
+import { NO_TOKENS, type Tokens } from "../model/usage.ts";
+import { codexItem } from "./codex-item.ts";
+import type {
+  EngineExit,
+  EngineOutcome,
+  EngineRequest,
+  EngineResult,
+  StreamReader,
+} from "./engine.ts";
+import { type JsonObject, numberAt, objectAt, parseLine, stringAt } from "./json-line.ts";
+import { textStep, Unknowns } from "./json-line-steps.ts";
+import { moreThan, UNNAMED_MODEL } from "./json-line-usage.ts";
+import { brokenOff, type Complaint, outcomeOf, type Vendor } from "./limits.ts";
+
+const CODEX: Vendor = {
+  name: "codex",
+  login: "Run `codex login` as the user the workers run as, or give them a valid CODEX_API_KEY.",
+  credit: "Add credit or a plan to the account codex is logged in to, then release the account.",
+};
+
+/** Items that have begun; so few need to be remembered to tell no call twice. */
+const MAX_ITEMS = 256;
+
+export class CodexReader implements StreamReader {
+  readonly #now: () => number;
+  readonly #model: string;
+  readonly #unknowns = new Unknowns();
+  readonly #begun = new Set<string>();
+  /** The thread's counters when this run began: they go on where an earlier run left them. */
+  readonly #before: Tokens;
+  #used: Tokens | null = null;
+  #session: string | null = null;
+  #text = "";
+  #error: Complaint | null = null;
+  #last: "completed" | "failed" | null = null;
+
+  constructor(request: EngineRequest, now: () => number) {
+    this.#now = now;
+    this.#model = request.model ?? UNNAMED_MODEL;
+    this.#before = (request.resume !== null && request.resumeUsed) || NO_TOKENS;
+  }
+
+  line(text: string): Step[] {
+    const event = parseLine(text);
+    if (event === null) return this.#unknowns.line(text);
+    const type = stringAt(event, "type");
+    switch (type) {
+      case "thread.started":
+        this.#session = stringAt(event, "thread_id") ?? this.#session;
+        return [];
+      case "turn.started":
+        this.#last = null;
+        return [];
+      case "turn.completed":
+        this.#last = "completed";
+        return this.#completed(objectAt(event, "usage"));
+      case "turn.failed":
+        this.#last = "failed";
+        this.#error = complaintOf(stringAt(objectAt(event, "error"), "message") ?? "");
+        return [];
+      case "error":
+        // Also while it tries again; whether it was fatal is told by what comes after.
+        this.#error = complaintOf(stringAt(event, "message") ?? "");
+        return [textStep("notice", this.#error.message)];
+      case "item.started":
+      case "item.updated":
+      case "item.completed":
+        return this.#item(type, objectAt(event, "item"));
+      default:
+        return this.#unknowns.event(type);
+    }
+  }
+
+  end(exit: EngineExit): EngineResult {
+    return {
+      outcome: this.#outcome(exit),
+      text: this.#text,
+      session: this.#session,
+      usage: this.#used && [{ model: this.#model, ...this.#used, usd: null }],
+      unknown: this.#unknowns.count,
+    };
+  }
+
+  #item(type: string, item: JsonObject | null): Step[] {
+    const { step, answer, isKnown } = codexItem(item);
+    if (!isKnown) return this.#unknowns.event(`${type} ${stringAt(item, "type") ?? ""}`);
+    if (step === null) return [];
+    if (step.kind !== "tool") {
+      if (type !== "item.completed") return [];
+      if (answer !== null) this.#text = answer;
+      return [step];
+    }
+    // A call is told when it begins; what has no beginning, when it is over.
+    const id = stringAt(item, "id") ?? "";
+    if (type === "item.updated" || (type === "item.completed" && this.#begun.delete(id))) return [];
+    if (type === "item.started") {
+      this.#begun.add(id);
+      const [oldest] = this.#begun;
+      if (this.#begun.size > MAX_ITEMS && oldest !== undefined) this.#begun.delete(oldest);
+    }
+    return [step];
+  }
+
+  /** The counters are the whole thread's, cached tokens within the input. */
+  #completed(usage: JsonObject | null): Step[] {
+    const all = numberAt(usage, "input_tokens");
+    if (all === null) return [];
+    const cacheRead = numberAt(usage, "cached_input_tokens") ?? 0;
+    const cacheWrite = numberAt(usage, "cache_write_input_tokens") ?? 0;
+    const thread = {
+      input: Math.max(0, all - cacheRead - cacheWrite),
+      output: numberAt(usage, "output_tokens") ?? 0,
+      cacheRead,
+      cacheWrite,
+    };
+    const used = moreThan(this.#before, thread) ?? NO_TOKENS;
+    const more = moreThan(this.#used ?? NO_TOKENS, used);
+    this.#used = used;
+    if (more === null) return [];
+    const step: Step = { kind: "notice", text: "the turn is done" };
+    return [{ ...step, usage: { model: this.#model, ...more, usd: null } }];
+  }
+
+  #outcome(exit: EngineExit): EngineOutcome {
+    if (this.#last === "completed" && exit.exit === 0) return { kind: "done" };
+    if (this.#last === "failed" && this.#error !== null) {
+      return outcomeOf(this.#error, CODEX, this.#now());
+    }
+    const complaints = this.#error === null ? [] : [this.#error];
+    return brokenOff(exit, complaints, this.#unknowns.lastLines, CODEX, this.#now());
+  }
+}
+
+/** A message may be the API's answer as it came: then what it says is inside. */
+function complaintOf(message: string): Complaint {
+  const answer = parseLine(message);
+  const inner = stringAt(objectAt(answer, "error"), "message") ?? stringAt(answer, "detail");
+  return inner === null ? { message } : { message: inner, status: numberAt(answer, "status") };
+}

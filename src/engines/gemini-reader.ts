@@ -1,0 +1,131 @@
+import type { Step } from "../model/step.ts";
+import type { ModelUsage } from "../model/usage.ts";
+import type {
+  EngineExit,
+  EngineOutcome,
+  EngineRequest,
+  EngineResult,
+  StreamReader,
+} from "./engine.ts";
+import { geminiUsage } from "./gemini-usage.ts";
+import { type JsonObject, objectAt, parseLine, stringAt } from "./json-line.ts";
+import { MAX_TEXT, targetOf, textStep, toolStep, Unknowns } from "./json-line-steps.ts";
+import { UNNAMED_MODEL } from "./json-line-usage.ts";
+import { brokenOff, type Complaint, outcome, outcomeOf, recognise, type Vendor } from "./limits.ts";
+
+const GEMINI: Vendor = {
+  name: "gemini",
+  login: "Run `gemini` and log in as the user the workers run as, or give them a GEMINI_API_KEY.",
+  credit: "Add a plan or billing to the Google account gemini uses, then release the account.",
+  quotasRefill: true,
+};
+
+/** The statuses gemini documents, and those its own errors have. */
+const EXIT = { login: 41, input: 42, configuration: 52, turns: 53, untrusted: 55 };
+
+const TURNS = /maximum session turns|max session turns/i;
+
+export class GeminiReader implements StreamReader {
+  readonly #now: () => number;
+  readonly #unknowns = new Unknowns();
+  #model: string;
+  #session: string | null = null;
+  /** What it is saying, in pieces, until it does something else. */
+  #saying = "";
+  #text = "";
+  #error: Complaint | null = null;
+  #usage: ModelUsage[] | null = null;
+  #status: string | null = null;
+
+  constructor(request: EngineRequest, now: () => number) {
+    this.#now = now;
+    this.#model = request.model ?? UNNAMED_MODEL;
+  }
+
+  line(text: string): Step[] {
+    const event = parseLine(text);
+    if (event === null) return this.#unknowns.line(text);
+    const type = stringAt(event, "type");
+    switch (type) {
+      case "init":
+        this.#session = stringAt(event, "session_id") ?? this.#session;
+        this.#model = stringAt(event, "model") ?? this.#model;
+        return [];
+      case "message":
+        return this.#message(event);
+      case "tool_use": {
+        const tool = stringAt(event, "tool_name") ?? "unknown";
+        return [...this.#said(), toolStep(tool, targetOf(objectAt(event, "parameters")))];
+      }
+      case "tool_result":
+        return [];
+      case "error":
+        return this.#complained(event);
+      case "result":
+        return this.#ended(event);
+      default:
+        return this.#unknowns.event(type);
+    }
+  }
+
+  end(exit: EngineExit): EngineResult {
+    this.#said();
+    return {
+      outcome: this.#outcome(exit),
+      text: this.#text,
+      session: this.#session,
+      usage: this.#usage,
+      unknown: this.#unknowns.count,
+    };
+  }
+
+  #message(event: JsonObject): Step[] {
+    if (stringAt(event, "role") !== "assistant") return [];
+    const content = stringAt(event, "content") ?? "";
+    const before = event.delta === true ? [] : this.#said();
+    this.#saying += content.slice(0, MAX_TEXT - this.#saying.length);
+    return before;
+  }
+
+  #said(): Step[] {
+    const text = this.#saying;
+    this.#saying = "";
+    if (text.trim() === "") return [];
+    this.#text = text;
+    return [textStep("text", text)];
+  }
+
+  #complained(event: JsonObject): Step[] {
+    const message = stringAt(event, "message") ?? "";
+    if (stringAt(event, "severity") === "error") this.#error = { message };
+    return [textStep("notice", message)];
+  }
+
+  #ended(event: JsonObject): Step[] {
+    const steps = this.#said();
+    this.#status = stringAt(event, "status") ?? "error";
+    const message = stringAt(objectAt(event, "error"), "message");
+    if (message !== null) this.#error = { message };
+    this.#usage = geminiUsage(objectAt(event, "stats"), this.#model);
+    for (const usage of this.#usage ?? []) {
+      steps.push({ kind: "notice", text: "the run is over", usage });
+    }
+    return steps;
+  }
+
+  #outcome(exit: EngineExit): EngineOutcome {
+    const now = this.#now();
+    const complaint = this.#error ?? { message: exit.stderr };
+    if (exit.exit === EXIT.turns || TURNS.test(this.#error?.message ?? "")) {
+      return { kind: "turn_limit", message: "gemini used up the turns its settings allow" };
+    }
+    if (this.#status === "success") return { kind: "done" };
+    if (exit.exit === EXIT.login) return outcome("unauthorized", complaint, GEMINI, now);
+    if ([EXIT.input, EXIT.configuration, EXIT.untrusted].includes(exit.exit ?? 0)) {
+      return recognise(complaint, GEMINI, now) ?? outcome("refused", complaint, GEMINI, now);
+    }
+    if (this.#status !== null) return outcomeOf(complaint, GEMINI, now);
+    const complaints = this.#error === null ? [] : [this.#error];
+    return brokenOff(exit, complaints, this.#unknowns.lastLines, GEMINI, now);
+  }
+}

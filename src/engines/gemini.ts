@@ -1,0 +1,41 @@
+import { VivError } from "../model/errors.ts";
+import type { Engine, EngineCommand, EngineRequest } from "./engine.ts";
+import { GeminiReader } from "./gemini-reader.ts";
+
+/** Gemini, without a terminal: that it has none is how it knows. The prompt is what stdin says. */
+export function geminiEngine({ now = Date.now }: { now?: () => number } = {}): Engine {
+  return {
+    name: "gemini",
+    binary: "gemini",
+    tellsDollars: "never",
+    command,
+    reader: (request) => new GeminiReader(request, now),
+  };
+}
+
+function command(request: EngineRequest): EngineCommand {
+  const { model, resume, settings } = request;
+  const argv = [settings.binary ?? "gemini", "--output-format", "stream-json"];
+  if (model !== null) argv.push("--model", model);
+  if (resume !== null) argv.push("--resume", resume);
+  if (request.mode === "plan") {
+    assertPlanHolds(settings.flags);
+    argv.push("--approval-mode", "plan", ...settings.flags);
+    return { argv, stdin: request.prompt };
+  }
+  argv.push("--approval-mode", settings.permission ?? "yolo", ...settings.flags);
+  // A workspace nobody has trusted by hand falls back to asking, and nobody is there to be asked.
+  return { argv, stdin: request.prompt, env: { GEMINI_CLI_TRUST_WORKSPACE: "true" } };
+}
+
+/**
+ * Without a person, gemini leaves its plan mode by itself and carries the plan out, and no flag of
+ * its own keeps it from that: only a policy that denies the tools it leaves by.
+ */
+function assertPlanHolds(flags: readonly string[]): void {
+  if (flags.some((flag) => /^--(admin-)?policy(=|$)/.test(flag))) return;
+  throw new VivError(
+    "INVALID",
+    "gemini cannot be kept in plan mode when nobody is there: it goes on and carries out the plan. Use another engine for this route, or write a policy file that denies enter_plan_mode and exit_plan_mode and name it in the engine's flags (--policy FILE).",
+  );
+}

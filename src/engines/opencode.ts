@@ -1,0 +1,41 @@
+import { VivError } from "../model/errors.ts";
+import type { Engine, EngineCommand, EngineRequest } from "./engine.ts";
+import { OpencodeReader } from "./opencode-reader.ts";
+
+/** OpenCode, without a terminal: what it would ask a person for is refused, or allowed by `auto`. */
+export function opencodeEngine({ now = Date.now }: { now?: () => number } = {}): Engine {
+  return {
+    name: "opencode",
+    binary: "opencode",
+    tellsDollars: "each step",
+    command,
+    reader: (request) => new OpencodeReader(request, now),
+  };
+}
+
+/** Its plan agent keeps the shell, and falls back to the default agent where it is disabled. */
+const NO_WRITES = '{"edit":"deny","bash":"deny"}';
+
+function command(request: EngineRequest): EngineCommand {
+  const { model, resume, settings } = request;
+  const argv = [settings.binary ?? "opencode", "run", "--format", "json"];
+  if (model !== null) argv.push("--model", model);
+  if (resume !== null) argv.push("--session", resume);
+  const stdin = request.prompt;
+  if (request.mode === "plan") {
+    argv.push("--agent", "plan", ...settings.flags);
+    return { argv, stdin, env: { OPENCODE_PERMISSION: NO_WRITES } };
+  }
+  const { permission } = settings;
+  if (permission?.startsWith("{")) {
+    return { argv: [...argv, ...settings.flags], stdin, env: { OPENCODE_PERMISSION: permission } };
+  }
+  if (permission === "auto") argv.push("--auto");
+  else if (permission !== null) {
+    throw new VivError(
+      "INVALID",
+      `opencode has no permission "${permission}": use "auto", or its permissions as JSON ({"bash":"deny"}).`,
+    );
+  }
+  return { argv: [...argv, ...settings.flags], stdin };
+}

@@ -1,0 +1,185 @@
+import { describe, expect, test } from "vitest";
+import { codexEngine } from "../../../src/engines/codex.ts";
+import { now, RESETS, request, run, SETTINGS, tools } from "./run.ts";
+
+const engine = codexEngine({ now });
+const play = (scenario: string, fields = {}, wasEnded = false) =>
+  run(engine, scenario, fields, wasEnded);
+
+describe("the command", () => {
+  test("keeps the prompt off the command line", () => {
+    const { argv, stdin } = engine.command(request({ prompt: "secret", model: "m" }));
+    expect(stdin).toBe("secret");
+    expect(argv.join(" ")).toBe(
+      "codex exec --json --model m --sandbox workspace-write --skip-git-repo-check -",
+    );
+  });
+
+  test("names the session after all flags, which `resume` would not know", () => {
+    const settings = {
+      ...SETTINGS,
+      binary: "/c",
+      permission: "danger-full-access",
+      flags: ["-c", "a=1"],
+    };
+    const { argv } = engine.command(request({ settings, resume: "id" }));
+    expect(argv.join(" ")).toBe(
+      "/c exec --json --sandbox danger-full-access --skip-git-repo-check -c a=1 resume id -",
+    );
+  });
+
+  test("in plan mode is read-only, whatever the settings allow", () => {
+    const settings = { ...SETTINGS, permission: "danger-full-access" };
+    const { argv } = engine.command(request({ mode: "plan", settings }));
+    expect(argv[argv.indexOf("--sandbox") + 1]).toBe("read-only");
+  });
+
+  test("is understood in every mode by the program, which refuses a flag it does not know", async () => {
+    for (const mode of ["plan", "edit"] as const) {
+      expect((await play("good", { mode, model: "m", resume: "id" })).exit.exit).toBe(0);
+    }
+    const odd = await play("good", { settings: { ...SETTINGS, flags: ["--frobnicate"] } });
+    expect(odd.exit.exit).toBe(64);
+    expect(odd.outcome).toMatchObject({ kind: "refused" });
+  });
+});
+
+describe("a good run", () => {
+  test("tells each call once", async () => {
+    const { steps, outcome, text, session, unknown } = await play("good");
+    expect(outcome).toEqual({ kind: "done" });
+    expect(text).toBe("It is done.");
+    expect(session).toBe("019e9154-c304-70f0-adde-36efb1be1701");
+    expect(unknown).toBe(0);
+    expect(tools(steps)).toEqual([
+      ["shell", "npm test"],
+      ["edit", "src/a.ts src/b.ts"],
+      ["spawn_agent", "Count the lines."],
+      ["docs.lookup", "rename"],
+      ["web_search", "atomic rename"],
+    ]);
+    expect(steps[0]).toEqual({ kind: "thought", text: "**Looking around**" });
+  });
+
+  test("takes the cached tokens out of the input", async () => {
+    const { usage, steps } = await play("good", { model: "gpt-6" });
+    const used = {
+      model: "gpt-6",
+      input: 200,
+      output: 40,
+      cacheRead: 300,
+      cacheWrite: 0,
+      usd: null,
+    };
+    expect(usage).toEqual([used]);
+    expect(steps.at(-1)).toMatchObject({ usage: used });
+  });
+
+  test("of a resumed thread counts only what is new in it", async () => {
+    const resumeUsed = { input: 0, output: 1000, cacheRead: 1000, cacheWrite: 0 };
+    const { usage, session } = await play("good", { resume: "thread-7", resumeUsed });
+    expect(session).toBe("thread-7");
+    expect(usage).toMatchObject([{ input: 200, output: 40, cacheRead: 300 }]);
+  });
+
+  test("of a resumed thread nobody knows the past of counts all rather than too little", async () => {
+    const { usage } = await play("good", { resume: "thread-7" });
+    expect(usage).toMatchObject([{ output: 1040, cacheRead: 1300 }]);
+  });
+
+  test("is not spoilt by attempts that failed on the way", async () => {
+    const { outcome, steps } = await play("retries");
+    expect(outcome).toEqual({ kind: "done" });
+    expect(steps[0]).toMatchObject({ kind: "notice", text: expect.stringContaining("1/5") });
+  });
+});
+
+describe("a bad day", () => {
+  test.each(["cut-off", "half"])(
+    "%s: says so, and that nothing is known of its usage",
+    async (scenario) => {
+      const { outcome, usage, text } = await play(scenario);
+      expect(outcome).toMatchObject({ kind: "cut_off" });
+      expect(text).toBe("Half way.");
+      expect(usage).toBeNull();
+    },
+  );
+
+  test("garbage is counted and passed over", async () => {
+    const { outcome, unknown, text } = await play("garbage");
+    expect(outcome).toEqual({ kind: "done" });
+    expect(text).toBe("It is done.");
+    expect(unknown).toBe(21);
+  });
+
+  test("a huge line is read, and its step stays short", async () => {
+    const { steps, text, outcome } = await play("huge");
+    expect(outcome).toEqual({ kind: "done" });
+    expect(text).toHaveLength(1_000_000);
+    for (const step of steps) expect(JSON.stringify(step).length).toBeLessThan(500);
+  });
+
+  test("events and items nobody knows are kept, and not fatal", async () => {
+    const { outcome, unknown, steps } = await play("unknown");
+    expect(outcome).toEqual({ kind: "done" });
+    expect(unknown).toBe(2);
+    expect(steps).toContainEqual({ kind: "notice", text: "unknown event item.dream.delta" });
+    expect(steps).toContainEqual({ kind: "notice", text: "unknown event item.completed hologram" });
+  });
+
+  test("a rate limit says until when, or that it was not told", async () => {
+    expect((await play("rate-limit")).outcome).toMatchObject({
+      kind: "rate_limited",
+      until: new Date(RESETS).toISOString(),
+    });
+    expect((await play("rate-limit-status")).outcome).toMatchObject({
+      kind: "rate_limited",
+      until: null,
+    });
+  });
+
+  test.each([
+    ["auth", "unauthorized", /codex login/],
+    ["quota", "quota", /credit/],
+  ])("%s: says what to do", async (scenario, kind, todo) => {
+    const { outcome } = await play(scenario);
+    expect(outcome).toMatchObject({ kind, todo: expect.stringMatching(todo) });
+  });
+
+  test("a refused model is named as the API names it", async () => {
+    expect((await play("model", { model: "gpt-99" })).outcome).toEqual({
+      kind: "refused",
+      message:
+        "codex: The 'gpt-99' model is not supported when using Codex with a ChatGPT account.",
+    });
+  });
+
+  test("a thread that is gone", async () => {
+    const { outcome } = await play("session-lost", { resume: "gone" });
+    expect(outcome).toMatchObject({ kind: "session_lost" });
+  });
+
+  test("a crash is a failure with its last words", async () => {
+    const { outcome } = await play("crash");
+    expect(outcome).toMatchObject({
+      kind: "failed",
+      message: expect.stringContaining("exited with 101: thread 'main' panicked"),
+    });
+  });
+
+  test("a signal is named, unless it was ours", async () => {
+    expect((await play("killed")).outcome).toEqual({
+      kind: "failed",
+      message: "codex: was ended by SIGKILL",
+    });
+    expect((await play("killed", {}, true)).outcome).toMatchObject({ kind: "cut_off" });
+  });
+
+  test("colours and bytes that are no text", async () => {
+    const { outcome, steps, unknown, usage } = await play("ansi");
+    expect(outcome).toEqual({ kind: "done" });
+    expect(steps).toContainEqual({ kind: "text", text: "Red." });
+    expect(unknown).toBe(1);
+    expect(usage).toMatchObject([{ input: 1, output: 2 }]);
+  });
+});
