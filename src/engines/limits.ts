@@ -32,7 +32,7 @@ const CAUSES: readonly (readonly [Cause, RegExp])[] = [
   // Google calls a limit per minute a quota; what is lifted by itself is a limit.
   [
     "rate_limited",
-    /RESOURCE_EXHAUSTED|resource has been exhausted|exhausted your (?:daily|capacity|quota)|quota will reset|\bresets? (?:at |in )?\w+.*\b[ap]m\b/i,
+    /RESOURCE_EXHAUSTED|resource has been exhausted|exhausted your (?:daily|capacity|quota)|quota will reset|\bresets? \w.{0,40}?[ap]m\b/i,
   ],
   [
     "quota",

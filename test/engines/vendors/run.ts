@@ -71,7 +71,8 @@ export async function run(
       VENDOR_RESETS_AT: String(RESETS / 1000),
     },
   });
-  child.stdin.end(stdin);
+  // A program need not read its prompt to the end, or at all.
+  child.stdin.on("error", () => undefined).end(stdin);
   const reader = engine.reader(asked);
   const steps: Step[] = [];
   let rest = "";

@@ -1,0 +1,63 @@
+import { VivError } from "../model/errors.ts";
+import type { Step } from "../model/step.ts";
+import { lastLines } from "../model/text.ts";
+import type { Engine, EngineCommand, EngineExit, EngineRequest, EngineResult } from "./engine.ts";
+import { brief, MAX_TEXT, textStep } from "./json-line-steps.ts";
+
+/** Any command: the prompt on its stdin, the answer on its stdout. What it used nobody knows. */
+export const execEngine: Engine = {
+  name: "exec",
+  binary: "",
+  tellsDollars: "never",
+  command,
+  reader: () => new ExecReader(),
+};
+
+function command({ prompt, model, mode, settings }: EngineRequest): EngineCommand {
+  if (settings.binary === null) {
+    throw new VivError("INVALID", "The engine exec needs a command: set `binary` to it.");
+  }
+  if (mode === "plan") {
+    throw new VivError(
+      "INVALID",
+      "The engine exec cannot keep a command from writing: take another engine for plan mode, or put the route into a sandbox and use mode edit.",
+    );
+  }
+  const env = model === null ? {} : { env: { VIV_MODEL: model } };
+  return { argv: [settings.binary, ...settings.flags], stdin: prompt, ...env };
+}
+
+/** A command may print without end: the first lines are told, the answer is cut. */
+const MAX_LINES = 500;
+
+class ExecReader {
+  #text = "";
+  #lines = 0;
+
+  line(text: string): Step[] {
+    if (this.#text.length < MAX_TEXT) {
+      this.#text = `${this.#text}${text}\n`.slice(0, MAX_TEXT);
+    }
+    if (text.trim() === "" || ++this.#lines > MAX_LINES) return [];
+    if (this.#lines < MAX_LINES) return [textStep("text", text)];
+    return [{ kind: "notice", text: "further lines are in the answer, and no longer shown" }];
+  }
+
+  end(exit: EngineExit): EngineResult {
+    return {
+      outcome: outcomeOf(exit),
+      text: this.#text.trimEnd(),
+      session: null,
+      usage: null,
+      unknown: 0,
+    };
+  }
+}
+
+function outcomeOf(exit: EngineExit): EngineResult["outcome"] {
+  if (exit.exit === 0) return { kind: "done" };
+  if (exit.wasEnded) return { kind: "cut_off", message: "it was ended before it was done" };
+  const how = exit.signal === null ? `exited with ${exit.exit}` : `was ended by ${exit.signal}`;
+  const why = lastLines(exit.stderr, 2).join(" ");
+  return { kind: "failed", message: brief(why === "" ? `it ${how}` : `it ${how}: ${why}`, 500) };
+}

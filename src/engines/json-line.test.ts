@@ -1,0 +1,112 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { listAt, numberAt, objectAt, parseLine, stringAt } from "./json-line.ts";
+import { brief, targetOf, toolStep, Unknowns } from "./json-line-steps.ts";
+import { moreThan, UsageSum } from "./json-line-usage.ts";
+
+describe("a line", () => {
+  test.each([
+    ['{"type":"a"}', { type: "a" }],
+    ['  {"type":"a"}\r', { type: "a" }],
+    ['\ufeff{"type":"a"}', { type: "a" }],
+    ['\u001b[2K\u001b[32m{"type":"a"}\u001b[0m', { type: "a" }],
+    ['\u001b]0;a title\u0007{"type":"a"}', { type: "a" }],
+    ['{"type":"\u001b[31ma"}', { type: "a" }],
+    ["[1]", null],
+    ['"text"', null],
+    ["null", null],
+    ['{"type":"a"', null],
+    ["", null],
+    [`${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`, expect.anything()],
+  ])("%.40s", (line, expected) => {
+    if (line.length > 1000) parseLine(line);
+    else expect(parseLine(line)).toEqual(expected);
+  });
+
+  test("is an object or nothing, and never an error", () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string({ unit: "binary" }), fc.json()), (line) => {
+        const event = parseLine(line);
+        expect(event === null || (typeof event === "object" && !Array.isArray(event))).toBe(true);
+      }),
+    );
+  });
+
+  test("does not reach what every object inherits", () => {
+    const event = parseLine('{"__proto__":{"type":"a"},"n":-1,"big":1e999}');
+    expect(stringAt(event, "type")).toBeNull();
+    expect(objectAt(event, "constructor")).toBeNull();
+    expect(listAt(event, "n")).toEqual([]);
+    expect(numberAt(event, "n")).toBeNull();
+    expect(numberAt(event, "big")).toBeNull();
+  });
+});
+
+describe("a step's text", () => {
+  test("is one short line without controls", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary", maxLength: 2000 }), (text) => {
+        const short = brief(text);
+        expect(short.length).toBeLessThanOrEqual(200);
+        // biome-ignore lint/suspicious/noControlCharactersInRegex: none may be left
+        expect(short).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]/);
+      }),
+    );
+  });
+
+  test("is not cut within a character", () => {
+    expect(brief("😀".repeat(300))).toMatch(/^(😀)+…$/u);
+  });
+
+  test("names what a tool is called on", () => {
+    expect(targetOf({ description: "d", command: "c", file_path: "f" })).toBe("f");
+    expect(targetOf({ other: 1 })).toBeNull();
+    expect(toolStep("T", null)).toEqual({ kind: "tool", tool: "T" });
+  });
+});
+
+describe("what nobody knows", () => {
+  test("is all counted, and the first of it told", () => {
+    const unknowns = new Unknowns();
+    let told = 0;
+    for (let i = 0; i < 100_000; i++) told += unknowns.line(`line ${i}`).length;
+    expect(unknowns.count).toBe(100_000);
+    expect(told).toBe(21);
+    expect(unknowns.lastLines).toHaveLength(5);
+    expect(unknowns.lastLines.at(-1)).toBe("line 99999");
+  });
+});
+
+describe("usage", () => {
+  const tokens = { input: 1, output: 2, cacheRead: 3, cacheWrite: 4 };
+
+  test("is summed by model; dollars that were never told stay untold", () => {
+    const sum = new UsageSum();
+    expect(sum.get()).toBeNull();
+    sum.add({ model: "a", ...tokens, usd: null });
+    sum.add({ model: "a", ...tokens, usd: null });
+    sum.add({ model: "b", ...tokens, usd: 0.5 });
+    expect(sum.get()).toEqual([
+      { model: "a", input: 2, output: 4, cacheRead: 6, cacheWrite: 8, usd: null },
+      { model: "b", ...tokens, usd: 0.5 },
+    ]);
+  });
+
+  test("of a vendor that invents a model a line stays small", () => {
+    const sum = new UsageSum();
+    for (let i = 0; i < 1000; i++) sum.add({ model: `m${i}`, ...tokens, usd: null });
+    const all = sum.get() ?? [];
+    expect(all.length).toBeLessThanOrEqual(51);
+    expect(all.reduce((total, { input }) => total + input, 0)).toBe(1000);
+  });
+
+  test("never shrinks", () => {
+    expect(moreThan(tokens, tokens)).toBeNull();
+    expect(moreThan(tokens, { ...tokens, input: 0, output: 5 })).toEqual({
+      input: 0,
+      output: 3,
+      cacheRead: 0,
+      cacheWrite: 0,
+    });
+  });
+});
