@@ -4,11 +4,13 @@
  */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { Engine, EngineName } from "./engines/engine.ts";
 import { findProgram } from "./host/find-program.ts";
 import { localMachine } from "./host/machine.ts";
 import { endTreeNow } from "./host/process-tree.ts";
 import { programsBeside, readEnd, readText } from "./host/texts.ts";
 import type { Machine } from "./model/clock.ts";
+import type { EnginePort } from "./ops/engines.ts";
 import type { Accounts } from "./services/accounts.ts";
 import type { WorkerHost } from "./services/worker/host.ts";
 import { FsStore } from "./store/fs/fs-store.ts";
@@ -41,6 +43,20 @@ export async function accountsHere(
   return accountsOn({ files, now, random: Math.random });
 }
 
+async function engineIn(name: EngineName, sessions: string): Promise<Engine> {
+  const { engineNamed } = await import("./engines/named.ts");
+  return engineNamed(name, { programs: programsBeside(fileURLToPath(import.meta.url)), sessions });
+}
+
+/** What there is of engines on this machine. */
+export async function enginesHere(env: Env): Promise<EnginePort> {
+  const { probeProgram } = await import("./host/probe-program.ts");
+  return {
+    engine: (name) => engineIn(name, "/nowhere"), // only looked at, never run
+    probe: (program) => probeProgram(program, env),
+  };
+}
+
 /** Processes, workspaces and sandboxes of this machine, for a worker on the run at `runDir`. */
 export async function workerHost(runDir: string, env: Env, cwd: string): Promise<WorkerHost> {
   const [{ localHandlers }, { evidenceIn }] = await Promise.all([
@@ -61,11 +77,7 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
     removeWorkspace: async (id) =>
       (await workspaces()).removeWorkspace(root, id, join(runDir, "artifacts", `${id}.patch`)),
     accounts: await accountsHere(env, cwd),
-    engine: async (name) => {
-      const { engineNamed } = await import("./engines/named.ts");
-      const programs = programsBeside(fileURLToPath(import.meta.url));
-      return engineNamed(name, { programs, sessions: join(runDir, ".viv/sessions") });
-    },
+    engine: (name) => engineIn(name, join(runDir, ".viv/sessions")),
     readText,
     readEnd,
     whyNotInstalled: (program) => {

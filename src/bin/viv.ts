@@ -42,6 +42,7 @@ void runCli({
   workerHost: async (runDir) =>
     (await import("../main.ts")).workerHost(runDir, process.env, process.cwd()),
   accounts: async () => (await import("../main.ts")).accountsHere(process.env, process.cwd()),
+  engines: async () => (await import("../main.ts")).enginesHere(process.env),
   self: {
     node: process.execPath,
     viv: fileURLToPath(import.meta.url),

@@ -1,3 +1,4 @@
+import type { EnginePort } from "../ops/engines.ts";
 import type { Self } from "../ops/op.ts";
 import type { Accounts, Store, WorkerHost } from "../ops/store-types.ts";
 
@@ -19,6 +20,7 @@ export interface Io {
   workerHost(runDir: string): Promise<WorkerHost>;
   /** The gates of accounts, shared by all runs of this user. */
   accounts(): Promise<Accounts>;
+  engines(): Promise<EnginePort>;
   /** This very program, for what starts it again. */
   self: Self;
   /** `viv demo`, which needs more of the machine than a command should. */

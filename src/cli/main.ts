@@ -112,7 +112,12 @@ async function runCommand(
   if (parsed && !parsed.success) throw inputError(name, parsed.error.issues[0] as Issue, input);
   if (command.op.access === "none") {
     const config = await findConfig(io);
-    const context = { now: io.now, here: hereOf(io, config), accounts: () => io.accounts() };
+    const context = {
+      now: io.now,
+      here: hereOf(io, config),
+      accounts: () => io.accounts(),
+      engines: () => io.engines(),
+    };
     const output = await command.op.run(context, asGiven(command, parsed?.data ?? {}, input));
     return show(command, output, input, io, json === true);
   }

@@ -4,6 +4,7 @@ import type { Config } from "../model/config.ts";
 import type { Accounts } from "../services/accounts.ts";
 import type { WorkerHost } from "../services/worker/host.ts";
 import type { Store } from "../store/store.ts";
+import type { EnginePort } from "./engines.ts";
 
 /** What an operation that needs no run is given besides its input. */
 export interface FreeContext {
@@ -12,6 +13,8 @@ export interface FreeContext {
   here?: Here;
   /** The gates of accounts on this machine. */
   accounts?(): Promise<Accounts>;
+  /** What is installed on it. */
+  engines?(): Promise<EnginePort>;
 }
 
 /** What an operation on a run is given. */

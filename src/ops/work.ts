@@ -167,7 +167,11 @@ function withKey({ env, engine }: Route): Pick<Route, "env"> {
 }
 
 /** Its paths are resolved; the command of `exec` is the route's handler. */
-function readyEngine(engine: EngineRoute, handler: readonly string[], folder: string): EngineRoute {
+export function readyEngine(
+  engine: EngineRoute,
+  handler: readonly string[],
+  folder: string,
+): EngineRoute {
   const { binary, scenario } = engine.settings;
   const [command = null, ...flags] = handler;
   const settings = {

@@ -44,7 +44,9 @@ export const command: Command = {
     }
     if (output.proof) lines.push("", color.bold("Proof"), ...proofLines(output.proof, term));
     if (output.ledger.length > 0) {
-      lines.push("", color.bold("Ledger"), ...output.ledger.map((line) => ledgerLine(line, term)));
+      // Steps are what `viv logs` shows.
+      const events = output.ledger.filter(({ event }) => event !== "step");
+      lines.push("", color.bold("Ledger"), ...events.map((line) => ledgerLine(line, term)));
     }
     return lines.join("\n");
   },
@@ -63,7 +65,13 @@ function isEmpty(value: unknown): boolean {
 
 function text(value: unknown): string {
   if (typeof value === "string") return value;
-  return Array.isArray(value) ? value.join(", ") : JSON.stringify(value);
+  if (!Array.isArray(value)) return JSON.stringify(value);
+  return value.map((item: unknown) => (typeof item === "object" ? named(item) : item)).join(", ");
+}
+
+/** Of a model in a list, its name says enough. */
+function named(item: object | null): string {
+  return item !== null && "model" in item ? String(item.model) : JSON.stringify(item);
 }
 
 function indented(value: unknown): string {

@@ -1,8 +1,10 @@
 import * as z from "zod/mini";
+import { formatCount, formatUsd } from "../../model/amount.ts";
+import type { LedgerLine } from "../../model/ledger.ts";
 import { defineOp } from "../../ops/op.ts";
 import { currentCounts, watchChanges } from "../../ops/watch.ts";
 import type { Command } from "../command.ts";
-import { termFor } from "../term.ts";
+import { clip, type Term, termFor } from "../term.ts";
 import { countLine, paintState } from "./ls.ts";
 
 export const command: Command = {
@@ -38,9 +40,12 @@ export const command: Command = {
       const { value: change, done } = await next;
       if (done) return 0;
       next = changes.next();
-      if (change.kind !== "task") continue;
       if (json) io.stdout.write(`${JSON.stringify(change)}\n`);
-      else {
+      else if (change.kind === "ledger") {
+        const line = stepLine(change.line, term);
+        if (line !== null) io.stdout.write(`${line}\n`);
+        continue;
+      } else {
         const from = change.from ? `${paintState(change.from, term)} → ` : "";
         const to = change.to ? paintState(change.to, term) : term.color.dim("gone");
         const by = change.worker ? term.color.dim(` by ${change.worker}`) : "";
@@ -52,3 +57,17 @@ export const command: Command = {
     }
   },
 };
+
+/** What a model run does, a line for each step; null for one that only says what was used. */
+function stepLine(line: LedgerLine, { color, width }: Term): string | null {
+  const { at, task = "", event } = line;
+  const time = color.dim(at.slice(11, 23));
+  if (event === "usage") {
+    const { usd, tokens } = line as { usd?: number; tokens?: number };
+    return `${time}  ${task}  ${color.dim(`used ${formatUsd(usd ?? 0)}, ${formatCount(tokens ?? 0)} tokens`)}`;
+  }
+  const { kind, tool, target, text } = line as Partial<Record<string, string>>;
+  const what = kind === "tool" ? `▸ ${[tool, target ?? text].filter(Boolean).join(" ")}` : text;
+  if (!what) return null;
+  return `${time}  ${task}  ${clip(what, Math.max(20, width - task.length - 16))}`;
+}
