@@ -36,11 +36,6 @@ export class Gauge {
     // A count that is out of all reason (a server that counts only the new part) teaches nothing.
     if (chars > 0 && tokens > 0) this.#perChar = clamp(tokens / chars, 0.15, 1.5);
   }
-
-  /** The API has refused what we thought would fit. */
-  wasWrong(): void {
-    this.#perChar = clamp(this.#perChar * 1.5, 0.15, 6);
-  }
 }
 
 const clamp = (x: number, low: number, high: number) => Math.min(high, Math.max(low, x));

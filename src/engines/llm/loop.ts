@@ -3,7 +3,7 @@ import type { Step } from "../../model/step.ts";
 import { addTokens, NO_TOKENS, type Tokens } from "../../model/usage.ts";
 import type { EngineOutcome } from "../engine.ts";
 import { brief } from "../json-line-steps.ts";
-import { type Answer, askModel, BrokenAnswer, type ToolCall } from "./ask-model.ts";
+import { askModel } from "./ask-model.ts";
 import { classify } from "./classify.ts";
 import { openWorkspace } from "./confine.ts";
 import { connect, keyEnvOf, keyOf, urlOf } from "./connect.ts";
@@ -11,6 +11,7 @@ import { Ended } from "./ended.ts";
 import type { LlmEvent, ResultEvent } from "./events.ts";
 import { fitContext, Gauge, sizeOf } from "./fit-context.ts";
 import { instructions } from "./instruct.ts";
+import { type Answer, BrokenAnswer, type ToolCall } from "./listen.ts";
 import { messageOf } from "./message-of.ts";
 import { persist } from "./persist.ts";
 import type { LlmRequest } from "./request.ts";
@@ -46,6 +47,8 @@ export class Loop {
   /** Used, but not yet told with a step. */
   #untold: Tokens | null = null;
   #isCounted = true;
+  /** In characters: what the API has refused is surely too much. */
+  #ceiling = Infinity;
   #text = "";
   #steps = 0;
   #badCalls = 0;
@@ -135,7 +138,7 @@ export class Loop {
     const { retryMs = 1_000, waitMs = 30_000 } = this.#request.limits ?? {};
     const told = instructions(this.#request.mode, this.#request.cwd);
     const tools = declare(this.#tools);
-    const fixedChars = told.length + JSON.stringify(Object.keys(tools)).length + TOOLS_CHARS;
+    const fixedChars = told.length + TOOLS_CHARS;
     const call = async () => {
       signal.throwIfAborted();
       this.#fit(fixedChars);
@@ -173,8 +176,9 @@ export class Loop {
         sleep: (ms) => sleep(ms, signal),
         onAgain: (text) => this.#tell({ kind: "notice", text }),
         shorten: () => {
-          this.#gauge.wasWrong();
-          return this.#messages.length > 1;
+          if (this.#messages.length === 1) return false;
+          this.#ceiling = sizeOf(this.#messages) * 0.75;
+          return true;
         },
       },
     );
@@ -190,7 +194,8 @@ export class Loop {
 
   /** Makes room for the answer, when there is none. */
   #fit(fixedChars: number): void {
-    const room = this.#gauge.chars(this.#window - this.#answerRoom) - fixedChars;
+    const guess = this.#gauge.chars(this.#window - this.#answerRoom) - fixedChars;
+    const room = Math.min(guess, this.#ceiling);
     if (sizeOf(this.#messages) <= room) return;
     const { messages, shortened, dropped } = fitContext(this.#messages, Math.floor(room * ROOMY));
     const size = sizeOf(messages);
