@@ -139,14 +139,22 @@ export function* readLedger(
     for (const { text, end } of completeLines(`${folder}/${file}`, offset)) {
       offset = end;
       if (text === "") continue;
-      let line: LedgerLine;
-      try {
-        line = JSON.parse(text) as LedgerLine;
-      } catch {
+      const line = lineFrom(text);
+      if (line === null) {
         onTorn?.(file, text);
         continue;
       }
       yield { line, end: { file, offset } };
     }
+  }
+}
+
+/** Null also for what is JSON, but no line: `null`, a number. */
+function lineFrom(text: string): LedgerLine | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" ? (value as LedgerLine | null) : null;
+  } catch {
+    return null;
   }
 }
