@@ -74,10 +74,11 @@ function bash(list: readonly Entry[]): string {
       return `    ${name}) words="${words}${ids}" ;;`;
     })
     .join("\n");
+  // By command: what `--by` means to one is not what it means to another.
   const choices = choiceFlags(list)
     .map(
-      ([name, values]) =>
-        `    --${name}) COMPREPLY=($(compgen -W "${values.join(" ")}" -- "$cur")); return ;;`,
+      ([words, values]) =>
+        `    "${words}") COMPREPLY=($(compgen -W "${values.join(" ")}" -- "$cur")); return ;;`,
     )
     .join("\n");
   return `# bash completion for viv. Load it with: eval "$(viv completion bash)"
@@ -86,9 +87,9 @@ _viv() {
   if [[ $COMP_CWORD -eq 1 ]]; then
     COMPREPLY=($(compgen -W "${list.map(({ name }) => name).join(" ")}" -- "$cur")); return
   fi
-  case $prev in
+  case "\${COMP_WORDS[1]} $prev" in
 ${choices}
-    --run|--jsonl|-r) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    *" --run"|*" --jsonl"|*" -r") COMPREPLY=($(compgen -f -- "$cur")); return ;;
   esac
   case \${COMP_WORDS[1]} in
 ${cases}
@@ -155,10 +156,13 @@ function fish(list: readonly Entry[]): string {
   return `${lines.join("\n")}\n`;
 }
 
+/** A command and its flag, and what that may be. */
 function choiceFlags(list: readonly Entry[]): [string, readonly string[]][] {
-  const found = new Map<string, readonly string[]>();
-  for (const { flags } of list) for (const f of flags) if (f.choices) found.set(f.name, f.choices);
-  return [...found];
+  return list.flatMap(({ name, flags }) =>
+    flags.flatMap((flag): [string, readonly string[]][] =>
+      flag.choices ? [[`${name} --${flag.name}`, flag.choices]] : [],
+    ),
+  );
 }
 
 /** For inside single quotes, and inside zsh's brackets and colons. */

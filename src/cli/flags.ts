@@ -132,6 +132,7 @@ const PLACEHOLDERS: Record<string, string> = {
   not_before: "TIME",
   deadline: "TIME",
   retry_at: "TIME",
+  since: "TIME",
   stale_after: "SECONDS",
   tier_hint: "TIER",
   next_task_id: "ID",

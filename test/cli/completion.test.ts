@@ -47,7 +47,7 @@ describe("bash", () => {
       offers(
         [
           "viv ''",
-          "viv en",
+          "viv enq",
           "viv enqueue --",
           "viv ls --r",
           "viv enqueue --priority ''",
@@ -81,6 +81,12 @@ describe("bash", () => {
     expect(noIds?.every((word) => word.startsWith("--"))).toBe(true);
     expect(files).toEqual(["run"]);
     expect(unknown).toEqual([]);
+  });
+
+  it("knows what a flag means to which command", () => {
+    const [by, who] = offers(["viv costs --by mo", "viv approve --by mo"], newFolder());
+    expect(by).toEqual(["model"]);
+    expect(who).toEqual([]);
   });
 
   it("stays silent where there is no run", async () => {

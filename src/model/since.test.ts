@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import { parseSince } from "./since.ts";
+
+const NOW = Date.parse("2026-11-15T08:00:00Z");
+
+test.each([
+  ["2h", "2026-11-15T06:00:00.000Z"],
+  [" 1.5d ", "2026-11-13T20:00:00.000Z"],
+  ["9999999d", "1970-01-01T00:00:00.000Z"],
+  ["2026-11-14", "2026-11-14T00:00:00.000Z"],
+  ["2026-11-14T10:00:00+02:00", "2026-11-14T08:00:00.000Z"],
+  ["now", "2026-11-15T08:00:00.000Z"],
+])("since %j is %s", (text, at) => expect(parseSince(text, NOW)).toBe(at));
+
+test.each([
+  "",
+  "2026",
+  "yesterday",
+  "2 hours",
+  "-2h",
+  "2026-02-31",
+  "11-15",
+  "5x",
+  "2026-11-14T10:00",
+])("since %j makes no sense", (text) => {
+  expect(() => parseSince(text, NOW)).toThrow(expect.objectContaining({ code: "INVALID" }));
+  expect(() => parseSince(text, NOW)).toThrow(/--since .* write /);
+});

@@ -1,0 +1,92 @@
+import * as z from "zod/mini";
+import { parseSince } from "../model/since.ts";
+import { totalTokens } from "../model/usage.ts";
+import { dollarsOf, type Spending } from "../policy/spending.ts";
+import { DIMENSIONS, type Dimension, type Key, Tally } from "../policy/tally.ts";
+import { defineOp } from "./op.ts";
+
+const spending = z.object({
+  usd: z.number(),
+  /** Which part of it the vendors reported, and which was imputed from the price table. */
+  reported: z.number(),
+  imputed: z.number(),
+  /** Tokens that have no price: what they cost is not in `usd`. */
+  unpriced_tokens: z.number(),
+  tokens: z.object({
+    input: z.number(),
+    output: z.number(),
+    cache_read: z.number(),
+    cache_write: z.number(),
+  }),
+  attempts: z.number(),
+  proven: z.number(),
+  usd_per_proven: z.nullable(z.number()),
+});
+
+export const costs = defineOp({
+  name: "costs",
+  summary: "what model runs have used: dollars, tokens, dollars per proven task",
+  access: "read",
+  input: z.strictObject({
+    by: z.optional(z.enum(DIMENSIONS).check(z.describe("a row for each of these (default: type)"))),
+    since: z.optional(
+      z.string().check(z.describe("only from then on: 2h, 7d, 2026-11-15 or a time")),
+    ),
+    limit: z.optional(
+      z.int().check(z.gte(1)).check(z.describe("at most so many rows (default 50)")),
+    ),
+  }),
+  output: z.object({
+    by: z.enum(DIMENSIONS),
+    since: z.nullable(z.string()),
+    rows: z.array(z.extend(spending, { key: z.nullable(z.string()) })),
+    /** Rows that the limit left out. */
+    more: z.number(),
+    total: spending,
+  }),
+  async run({ store, now }, { by = "type", since: wanted, limit = 50 }) {
+    const since = wanted === undefined ? null : parseSince(wanted, now());
+    const tally = new Tally([by]);
+    for await (const line of store.ledger(since === null ? {} : { since })) tally.add(line);
+    const rows = inOrder(tally.rows(by), by);
+    return {
+      by,
+      since,
+      // Of days the last are the ones that matter.
+      rows: (by === "day" ? rows.slice(-limit) : rows.slice(0, limit)).map(([key, sum]) => ({
+        key,
+        ...shape(sum),
+      })),
+      more: Math.max(0, rows.length - limit),
+      total: shape(tally.total()),
+    };
+  },
+});
+
+/** The dearest first; days as they came. */
+function inOrder(rows: ReadonlyMap<Key, Spending>, by: Dimension): [Key, Spending][] {
+  const name = (key: Key) => key ?? "";
+  const byName = (a: Key, b: Key) => (name(a) < name(b) ? -1 : 1);
+  return [...rows].sort(([a, x], [b, y]) =>
+    by === "day"
+      ? byName(a, b)
+      : dollarsOf(y) - dollarsOf(x) ||
+        totalTokens(y.tokens) - totalTokens(x.tokens) ||
+        byName(a, b),
+  );
+}
+
+function shape(sum: Spending): z.output<typeof spending> {
+  const { input, output, cacheRead, cacheWrite } = sum.tokens;
+  const usd = dollarsOf(sum);
+  return {
+    usd,
+    reported: sum.reported,
+    imputed: sum.imputed,
+    unpriced_tokens: sum.unpriced,
+    tokens: { input, output, cache_read: cacheRead, cache_write: cacheWrite },
+    attempts: sum.attempts,
+    proven: sum.proven,
+    usd_per_proven: sum.proven === 0 ? null : usd / sum.proven,
+  };
+}
