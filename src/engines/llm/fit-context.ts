@@ -57,7 +57,7 @@ export function fitContext(messages: readonly ModelMessage[], limitChars: number
   if (excess() <= 0) return fit;
   shortenResults(fit, RECENT_TURNS);
   if (excess() <= 0) return fit;
-  dropTurns(fit, excess());
+  dropTurns(fit, excess() + charsOf(NOTE));
   if (excess() > 0) shortenResults(fit, 0);
   return fit;
 }
