@@ -9,6 +9,7 @@ import {
   numberAt,
   objectAt,
   parseLine,
+  sessionAt,
   stringAt,
 } from "./json-line.ts";
 import { targetOf, textStep, toolStep, Unknowns } from "./json-line-steps.ts";
@@ -68,7 +69,7 @@ export class ClaudeReader implements StreamReader {
     const event = parseLine(text);
     if (event === null) return this.#unknowns.line(text);
     const type = stringAt(event, "type");
-    this.#session = stringAt(event, "session_id") ?? this.#session;
+    this.#session = sessionAt(event, "session_id") ?? this.#session;
     if (type === "assistant") return this.#assistant(event);
     if (type === "system") return this.#system(event);
     if (type === "rate_limit_event") return this.#rateLimit(event);

@@ -8,7 +8,14 @@ import type {
   EngineResult,
   StreamReader,
 } from "./engine.ts";
-import { type JsonObject, numberAt, objectAt, parseLine, stringAt } from "./json-line.ts";
+import {
+  type JsonObject,
+  numberAt,
+  objectAt,
+  parseLine,
+  sessionAt,
+  stringAt,
+} from "./json-line.ts";
 import { textStep, Unknowns } from "./json-line-steps.ts";
 import { moreThan, UNNAMED_MODEL } from "./json-line-usage.ts";
 import { brokenOff, type Complaint, outcomeOf, type Vendor } from "./limits.ts";
@@ -47,7 +54,7 @@ export class CodexReader implements StreamReader {
     const type = stringAt(event, "type");
     switch (type) {
       case "thread.started":
-        this.#session = stringAt(event, "thread_id") ?? this.#session;
+        this.#session = sessionAt(event, "thread_id") ?? this.#session;
         return [];
       case "turn.started":
         this.#last = null;

@@ -1,5 +1,6 @@
 import { CodexReader } from "./codex-reader.ts";
 import type { Engine, EngineCommand, EngineRequest } from "./engine.ts";
+import { argument } from "./exec-argument.ts";
 
 /** Codex, without a terminal. It tells tokens and no dollars, and those only at the end. */
 export function codexEngine({ now = Date.now }: { now?: () => number } = {}): Engine {
@@ -15,14 +16,16 @@ export function codexEngine({ now = Date.now }: { now?: () => number } = {}): En
 function command(request: EngineRequest): EngineCommand {
   const { model, resume, settings } = request;
   const argv = [settings.binary ?? "codex", "exec", "--json"];
-  if (model !== null) argv.push("--model", model);
+  if (model !== null) argv.push("--model", argument(model, "model"));
   const sandbox =
-    request.mode === "plan" ? "read-only" : (settings.permission ?? "workspace-write");
+    request.mode === "plan"
+      ? "read-only"
+      : argument(settings.permission ?? "workspace-write", "permission");
   argv.push("--sandbox", sandbox);
   // Otherwise it asks, and so ends, in a folder that is no git repository it knows.
   argv.push("--skip-git-repo-check");
   // `resume` is a command of its own and knows few options: all of them stand before it.
   argv.push(...settings.flags);
-  if (resume !== null) argv.push("resume", resume);
+  if (resume !== null) argv.push("resume", argument(resume, "session"));
   return { argv: [...argv, "-"], stdin: request.prompt };
 }

@@ -8,7 +8,7 @@ import type {
   StreamReader,
 } from "./engine.ts";
 import { geminiUsage } from "./gemini-usage.ts";
-import { type JsonObject, objectAt, parseLine, stringAt } from "./json-line.ts";
+import { type JsonObject, objectAt, parseLine, sessionAt, stringAt } from "./json-line.ts";
 import { MAX_TEXT, targetOf, textStep, toolStep, Unknowns } from "./json-line-steps.ts";
 import { UNNAMED_MODEL } from "./json-line-usage.ts";
 import { brokenOff, type Complaint, outcome, outcomeOf, recognise, type Vendor } from "./limits.ts";
@@ -48,7 +48,7 @@ export class GeminiReader implements StreamReader {
     const type = stringAt(event, "type");
     switch (type) {
       case "init":
-        this.#session = stringAt(event, "session_id") ?? this.#session;
+        this.#session = sessionAt(event, "session_id") ?? this.#session;
         this.#model = stringAt(event, "model") ?? this.#model;
         return [];
       case "message":

@@ -1,5 +1,6 @@
 import { VivError } from "../model/errors.ts";
 import type { Engine, EngineCommand, EngineRequest } from "./engine.ts";
+import { argument } from "./exec-argument.ts";
 import { GeminiReader } from "./gemini-reader.ts";
 
 /** Gemini, without a terminal: that it has none is how it knows. The prompt is what stdin says. */
@@ -16,14 +17,18 @@ export function geminiEngine({ now = Date.now }: { now?: () => number } = {}): E
 function command(request: EngineRequest): EngineCommand {
   const { model, resume, settings } = request;
   const argv = [settings.binary ?? "gemini", "--output-format", "stream-json"];
-  if (model !== null) argv.push("--model", model);
-  if (resume !== null) argv.push("--resume", resume);
+  if (model !== null) argv.push("--model", argument(model, "model"));
+  if (resume !== null) argv.push("--resume", argument(resume, "session"));
   if (request.mode === "plan") {
     assertPlanHolds(settings.flags);
     argv.push("--approval-mode", "plan", ...settings.flags);
     return { argv, stdin: request.prompt };
   }
-  argv.push("--approval-mode", settings.permission ?? "yolo", ...settings.flags);
+  argv.push(
+    "--approval-mode",
+    argument(settings.permission ?? "yolo", "permission"),
+    ...settings.flags,
+  );
   // A workspace nobody has trusted by hand falls back to asking, and nobody is there to be asked.
   return { argv, stdin: request.prompt, env: { GEMINI_CLI_TRUST_WORKSPACE: "true" } };
 }

@@ -51,6 +51,12 @@ export function stringAt(object: JsonObject | null, key: string): string | null 
   return typeof value === "string" ? value : null;
 }
 
+/** A session to go on with becomes an argument one day: only what looks like an id is one. */
+export function sessionAt(object: JsonObject | null, key: string): string | null {
+  const value = stringAt(object, key);
+  return value !== null && /^[A-Za-z0-9][\w.:-]{0,199}$/.test(value) ? value : null;
+}
+
 /** A number that can be counted with: no NaN, no infinity, nothing below zero. */
 export function numberAt(object: JsonObject | null, key: string): number | null {
   const value = object === null ? null : own(object, key);

@@ -1,5 +1,6 @@
 import { VivError } from "../model/errors.ts";
 import type { Engine, EngineCommand, EngineRequest } from "./engine.ts";
+import { argument } from "./exec-argument.ts";
 import { OpencodeReader } from "./opencode-reader.ts";
 
 /** OpenCode, without a terminal: what it would ask a person for is refused, or allowed by `auto`. */
@@ -19,8 +20,8 @@ const NO_WRITES = '{"edit":"deny","bash":"deny"}';
 function command(request: EngineRequest): EngineCommand {
   const { model, resume, settings } = request;
   const argv = [settings.binary ?? "opencode", "run", "--format", "json"];
-  if (model !== null) argv.push("--model", model);
-  if (resume !== null) argv.push("--session", resume);
+  if (model !== null) argv.push("--model", argument(model, "model"));
+  if (resume !== null) argv.push("--session", argument(resume, "session"));
   const stdin = request.prompt;
   if (request.mode === "plan") {
     argv.push("--agent", "plan", ...settings.flags);

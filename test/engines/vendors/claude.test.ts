@@ -185,4 +185,19 @@ describe("a bad day", () => {
     expect(steps[0]).toEqual({ kind: "text", text: "In red." });
     expect(unknown).toBe(1);
   });
+
+  test("a limit it waits for when it is ended is what ended it; one it may go over is not", () => {
+    const limited = (more: object) => {
+      const reader = engine.reader(request());
+      const info = { status: "rejected", resetsAt: RESETS / 1000, ...more };
+      reader.line(JSON.stringify({ type: "rate_limit_event", rate_limit_info: info }));
+      return reader.end({ exit: null, signal: "SIGTERM", stderr: "", wasEnded: true }).outcome;
+    };
+    const until = new Date(RESETS).toISOString();
+    expect(limited({})).toMatchObject({ kind: "rate_limited", until });
+    expect(limited({ isUsingOverage: true, overageStatus: "allowed" })).toMatchObject({
+      kind: "cut_off",
+    });
+    expect(limited({ isUsingOverage: true, overageStatus: "rejected" })).toMatchObject({ until });
+  });
 });

@@ -151,6 +151,14 @@ play("gemini", args, {
     complain("Reached max session turns for this session.");
     return 53;
   },
+  "turns-status"() {
+    work();
+    return 53;
+  },
+  "auth-status"() {
+    complain("Something is wrong.");
+    return 41;
+  },
   input() {
     complain("Exiting due to an error processing the @ command.");
     return 42;

@@ -133,6 +133,8 @@ describe("a bad day", () => {
     ["model", "refused"],
     ["input", "refused"],
     ["turns", "turn_limit"],
+    ["turns-status", "turn_limit"],
+    ["auth-status", "unauthorized"],
     ["session-lost", "session_lost"],
   ])("%s", async (scenario, kind) => {
     expect((await play(scenario, { resume: "gone" })).outcome).toMatchObject({ kind });
