@@ -2,7 +2,9 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { holds } from "../../test/support/property.ts";
 import type { LedgerLine } from "../model/ledger.ts";
+import type { DollarSource } from "../model/prices.ts";
 import { totalTokens } from "../model/usage.ts";
+import type { StepLine, UsageLine } from "../model/usage-line.ts";
 import { dollarsOf, type Spending } from "./spending.ts";
 import { DIMENSIONS, Tally } from "./tally.ts";
 
@@ -17,11 +19,11 @@ const line = (event: LedgerLine["event"], more: Partial<LedgerLine> = {}): Ledge
   ...more,
 });
 const tokens = (input: number, output = 0) => ({ input, output, cache_read: 0, cache_write: 0 });
-const step = (more: Partial<LedgerLine> = {}) =>
+const step = (more: Partial<StepLine> = {}): LedgerLine =>
   line("step", { kind: "text", model: "opus", tokens: tokens(100), usd: 0.5, ...more });
-const usage = (models: object[], more: Partial<LedgerLine> = {}) =>
+const usage = (models: UsageLine["models"], more: Partial<UsageLine> = {}): LedgerLine =>
   line("usage", { type: "job", engine: "claude", models, ...more });
-const opus = (usd: number | null, input = 1000, source: string | null = "reported") => ({
+const opus = (usd: number | null, input = 1000, source: DollarSource = "reported") => ({
   model: "opus",
   ...tokens(input),
   usd,
@@ -124,6 +126,8 @@ describe("a proven task", () => {
     }
     const other = line("void", { outcome: "abandoned" });
     expect(tallied(spent, done(), other).total().proven).toBe(1);
+    const abandoned = line("ended", { outcome: "abandoned", to: "pending" });
+    expect(tallied(spent, abandoned, other, done()).total().proven).toBe(1);
   });
 
   test("is the credit of the attempt that proved it", () => {
