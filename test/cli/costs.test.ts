@@ -30,9 +30,10 @@ let run: string;
 let around: Surroundings;
 
 beforeEach(async () => {
-  run = join(newFolder(), "run");
-  around = { cwd: "/", env: { VIV_RUN: run } };
-  await ok(["init", run], { cwd: "/" });
+  const folder = newFolder();
+  run = join(folder, "run");
+  around = { cwd: folder, env: { VIV_RUN: run } };
+  await ok(["init", run], { cwd: folder });
 });
 
 function write(at: string, event: string, more: Record<string, unknown>): void {
