@@ -2,6 +2,7 @@
  * Vivarium's library: open a run, enqueue, claim, finish, watch. The only module that wires
  * implementations together; what it exports is the public API.
  */
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Engine, EngineName } from "./engines/engine.ts";
@@ -82,8 +83,10 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
     readEnd,
     whyNotInstalled: (program) => {
       if (findProgram(program, env.PATH) !== null) return null;
+      const isThere = program.includes("/") && existsSync(program);
+      const what = isThere ? `${program} is not executable` : `there is no program ${program}`;
       const where = program.includes("/") ? "" : " in PATH";
-      return `there is no program ${program}${where}; install it, or set binary to its path`;
+      return `${what}${where}; install it, or set binary to its path`;
     },
     whyNoSandbox: async () => (await sandbox()).whyNoSandbox(env.PATH),
     env: { ...env }, // a snapshot: to look at the real one costs a call per variable

@@ -5,19 +5,21 @@ import { runCli } from "../cli/main.ts";
 const stop = new AbortController();
 const urgent = new AbortController();
 let isHeard = false;
-for (const name of ["SIGINT", "SIGTERM"] as const) {
+for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   // The first signal lets a stream end in order; the next is the user's last word, except that a
   // worker still releases what it holds.
   process.on(name, () => {
     if (!stop.signal.aborted) stop.abort();
     else if (isHeard && !urgent.signal.aborted) urgent.abort();
-    else process.exit(name === "SIGINT" ? 130 : 143);
+    else process.exit({ SIGINT: 130, SIGTERM: 143, SIGHUP: 129 }[name]);
   });
 }
-// A reader that closed its end (viv ls | head) wants no more: that is not an error.
+// A reader that closed its end (viv ls | head) wants no more: that is not an error. But a worker has
+// tasks to finish, whether anybody listens or not.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code === "EPIPE") process.exit(0);
-  throw error;
+  if (error.code !== "EPIPE") throw error;
+  if (isHeard) stop.abort();
+  else process.exit(0);
 });
 process.stderr.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error; // nobody hears the message; the status still counts

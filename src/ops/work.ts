@@ -7,6 +7,7 @@ import type { EngineRoute } from "../model/config-engine.ts";
 import { parseDuration } from "../model/duration.ts";
 import { VivError } from "../model/errors.ts";
 import { assertName, assertTypeName } from "../model/names.ts";
+import { closedTypes } from "../services/closed-types.ts";
 import { Spending } from "../services/spending.ts";
 import { type ReadyRoute, resolveHandler } from "../services/worker/attempt.ts";
 import { checkRoutes } from "../services/worker/check-routes.ts";
@@ -61,7 +62,7 @@ const DEFAULT_LOG_BYTES = 10 * 1024 * 1024;
 
 /** A worker as these flags and this viv.toml describe it. `run()` it, `stop()` it. */
 export function workerFor(
-  { store }: OpContext,
+  { store, now }: OpContext,
   given: WorkInput,
   config: Config | undefined,
   host: WorkerHost,
@@ -71,6 +72,10 @@ export function workerFor(
   const find = given.handler ? always(fromFlag(given.handler, host)) : fromConfig(config, host);
   const types = typesFor(given, config);
   const maxTasks = given.once ? 1 : given.max_tasks;
+  const routes = given.handler || config === undefined ? new Map() : config.routes;
+  const onTrouble = (message: string) =>
+    onEvent({ kind: "trouble", error: new VivError("CORRUPT", message) });
+  const closed = closedTypes({ accounts: host.accounts, routes, types, now, onTrouble });
   const options: WorkerOptions = {
     worker,
     types,
@@ -91,6 +96,7 @@ export function workerFor(
     ...optional("maxLooks", given.max_iterations || undefined),
     ...optional("drain", given.drain),
     ...optional("reviewLimit", config?.limits.review),
+    ...optional("closedTypes", closed),
   };
   return new Worker(store, host, options);
 }
@@ -101,7 +107,12 @@ export async function assertRoutes(
   config: Config | undefined,
   host: WorkerHost,
 ): Promise<void> {
-  if (given.handler || config === undefined) return;
+  if (given.handler) {
+    const problem = host.whyNotInstalled(programAt(given.handler, host.cwd));
+    if (problem) throw new VivError("USAGE", `--handler: ${problem.replace(/;.*/, "")}.`);
+    return;
+  }
+  if (config === undefined) return;
   const types = typesFor(given, config);
   const wanted = types?.map((type) => routeFor(config, type)) ?? [...config.routes.values()];
   const routes = [...new Set(wanted)].filter((route) => route !== undefined);

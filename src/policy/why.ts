@@ -1,3 +1,4 @@
+import { type AccountState, describeAccount } from "../model/account.ts";
 import { type HistoryRecord, isAttempt } from "../model/attempt.ts";
 import { formatDuration } from "../model/duration.ts";
 import { isTypeName } from "../model/names.ts";
@@ -22,6 +23,7 @@ export const REASON_CODES = [
   "dependency_cycle",
   "not_before",
   "rate_limited",
+  "account_closed",
   "resting",
   "choked",
   "free",
@@ -61,6 +63,8 @@ export interface WhyFacts {
     types: readonly string[] | null;
     age: number | null;
   }[];
+  /** The account that tasks of its type use, if they use one. */
+  account?: AccountState;
   /** The last thing the ledger says about it, for a task that failed without an attempt. */
   lastNote?: string;
   now: number;
@@ -167,18 +171,31 @@ function timeReasons(facts: WhyFacts): Reason[] {
     const left = formatDuration(Date.parse(notBefore) - facts.now);
     reasons.push({ code: "not_before", text: `not before ${notBefore} (in ${left})` });
   }
-  const last = facts.history.at(-1);
-  if (last && isAttempt(last) && last.retry_at && Date.parse(last.retry_at) > facts.now) {
-    const left = formatDuration(Date.parse(last.retry_at) - facts.now);
-    const limited = last.outcome === "rate_limited";
-    reasons.push({
-      code: limited ? "rate_limited" : "resting",
-      text: limited
-        ? `rate limited until ${last.retry_at} (in ${left})`
-        : `attempt ${last.attempt} ended as ${last.outcome}; the next one starts at ${last.retry_at} (in ${left})`,
-    });
+  const rest = restReason(facts);
+  const account = accountReason(facts);
+  const inOrder = rest?.code === "rate_limited" ? [rest, account] : [account, rest];
+  return [...reasons, ...inOrder.filter((reason) => reason !== null)];
+}
+
+function restReason({ history, now }: WhyFacts): Reason | null {
+  const last = history.at(-1);
+  if (!last || !isAttempt(last) || !last.retry_at || Date.parse(last.retry_at) <= now) return null;
+  const when = `${last.retry_at} (in ${formatDuration(Date.parse(last.retry_at) - now)})`;
+  if (last.outcome === "rate_limited") {
+    return { code: "rate_limited", text: `rate limited until ${when}` };
   }
-  return reasons;
+  const text = `attempt ${last.attempt} ended as ${last.outcome}; the next one starts at ${when}`;
+  return { code: "resting", text };
+}
+
+/** What shares a limit with others is closed for all of them. */
+function accountReason({ account, now }: WhyFacts): Reason | null {
+  if (account === undefined || account.state === "open") return null;
+  const text = `account ${account.account} ${describeAccount(account, now)}`;
+  if (account.state === "closed") return { code: "account_closed", text };
+  const todo = account.todo === "" ? "" : `; ${account.todo}`;
+  const command = `viv accounts open ${account.account}`;
+  return { code: "account_closed", text: `${text}${todo}; then:`, command };
 }
 
 /** Who choked on it, and who may still try it. A retry by a person makes all of it history. */
@@ -212,7 +229,7 @@ function queueReasons(facts: WhyFacts): Reason[] {
   const takers = mayTry(facts.workers, type, facts.history);
   if (takers.length === 0 && alive.some((w) => takes(w.types, type))) {
     const text = `all live workers that take tasks of type ${type} have choked on it`;
-    return [{ code: "no_worker", text, command: "viv claim --worker NAME" }];
+    return [{ code: "no_worker", text, command: "viv work --handler COMMAND" }];
   }
   if (takers.length === 0) {
     const others =
@@ -222,7 +239,7 @@ function queueReasons(facts: WhyFacts): Reason[] {
         code: "no_worker",
         text: `no live worker takes tasks of type ${type}${others}`,
         // A foreign type may be any text; what is shown to be pasted must not be.
-        command: `viv claim --worker NAME${isTypeName(type) ? ` --types ${type}` : ""}`,
+        command: `viv work --handler COMMAND${isTypeName(type) ? ` --types ${type}` : ""}`,
       },
     ];
   }

@@ -165,7 +165,7 @@ describe("a task in the queue", () => {
       {
         code: "no_worker",
         text: "no live worker takes tasks of type job",
-        command: "viv claim --worker NAME --types job",
+        command: "viv work --handler COMMAND --types job",
       },
     ]);
   });

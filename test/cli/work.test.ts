@@ -146,13 +146,23 @@ describe("how it ends", () => {
 
   test("missing or not executable: said plainly, and not tried again", async () => {
     writeFileSync(join(home, "plain.txt"), "hello");
-    await enqueue("t.1", ["--max-attempts", "5"]);
-    await drain(["--handler", "./not-there.sh"]);
-    expect((await show("t.1")).history[0].note).toMatch(/not-there\.sh/);
+    config('[handlers.gone]\nhandler = "./not-there.sh"\n[handlers.t]\nhandler = "./plain.txt"');
+    await enqueue("t.1", ["--type", "gone", "--max-attempts", "5"]);
     await enqueue("t.2", ["--max-attempts", "5"]);
-    await drain(["--handler", "./plain.txt"]);
+    await drain();
+    expect((await show("t.1")).history[0].note).toMatch(/not-there\.sh/);
     expect((await show("t.2")).history).toHaveLength(1);
     expect((await show("t.2")).history[0].note).toMatch(/not executable/);
+  });
+
+  test("a typing mistake in --handler is told before any task is taken", async () => {
+    writeFileSync(join(home, "plain.txt"), "hello");
+    await enqueue("t.1");
+    const typo = await drain(["--handler", "./not-there.sh"]);
+    expect(typo).toMatchObject({ status: 2, stderr: expect.stringContaining("not-there.sh") });
+    const plain = await drain(["--handler", "./plain.txt"]);
+    expect(plain).toMatchObject({ status: 2, stderr: expect.stringContaining("not executable") });
+    expect((await show("t.1")).state).toBe("pending");
   });
 
   test("out of time: the whole tree is ended, also what left its group", async () => {

@@ -42,7 +42,10 @@ export const command: Command = {
     try {
       const report = await worker.run();
       progress?.clear();
-      if (json) io.stdout.write(`${JSON.stringify({ kind: "finished", ...report })}\n`);
+      if (json)
+        io.stdout.write(
+          `${JSON.stringify({ kind: "finished", at: new Date().toISOString(), ...report })}\n`,
+        );
       else io.stdout.write(`${summary(report, term)}\n`);
       return 0;
     } finally {

@@ -37,6 +37,8 @@ export interface AttemptSettings {
   spending: Spending;
   /** Called when nothing of an attempt runs any more and only its end has to be recorded. */
   onIdle?: (claim: Claim) => void;
+  /** Its end cannot be recorded for now. */
+  onTrouble?: (claim: Claim, error: unknown) => void;
 }
 
 /** A route as the worker uses it: the handler's path is resolved, its environment is put together. */
@@ -49,6 +51,7 @@ export type AttemptEnd =
   | { kind: "ended"; outcome: string; ended: Ended; note?: string }
   | { kind: "lost" };
 
+const FIRST_DELAY_MS = 500;
 const DONE_WHEN_TIMEOUT_MS = 10 * 60_000;
 /** The machine has not enough of something just now: no fault of the task, and tried again later. */
 const MAY_PASS = ["EAGAIN", "ENOMEM", "EMFILE", "ENFILE"];
@@ -349,18 +352,7 @@ export class Attempt {
     proof?: Proof,
   ): Promise<AttemptEnd> {
     const { maxAttempts, backoffMs } = this.route;
-    if (finished) {
-      const { evidence } = this.#host;
-      const { attempt, worker } = this.claim;
-      const log = proof ? evidence.proofLogOf(this.#id) : evidence.logOf(this.#id);
-      const { outcome, note } = report;
-      const at = new Date().toISOString();
-      evidence.keep(
-        this.#id,
-        { attempt, worker, outcome, note, at, ...(proof ? { proof } : {}) },
-        log,
-      );
-    }
+    if (finished) this.#keepEvidence(report, proof);
     return this.#end(
       report.outcome,
       () =>
@@ -373,6 +365,21 @@ export class Attempt {
     );
   }
 
+  /** For people and for the next attempt. That it cannot be kept must not hide what it is about. */
+  #keepEvidence(report: { outcome: string; note: string }, proof: Proof | undefined): void {
+    const { evidence } = this.#host;
+    const { attempt, worker } = this.claim;
+    const { outcome, note } = report;
+    const log = proof ? evidence.proofLogOf(this.#id) : evidence.logOf(this.#id);
+    const at = new Date().toISOString();
+    try {
+      const what = { attempt, worker, outcome, note, at, ...(proof ? { proof } : {}) };
+      evidence.keep(this.#id, what, log);
+    } catch (error) {
+      report.note = `${note} (its evidence could not be kept: ${sentence(error)})`;
+    }
+  }
+
   #released(why: string): Promise<AttemptEnd> {
     return this.#end("released", () => this.#store.release(this.#ref, { note: why }), why);
   }
@@ -383,20 +390,24 @@ export class Attempt {
     return this.#failed({ outcome: "failed", note, final: true });
   }
 
-  /** The work is done and only its record is missing: a full disk is waited for. */
+  /**
+   * The work is done and only its record is missing. Whatever keeps us from writing it (a full disk,
+   * too many open files) is waited for: a claim that nobody works on and nobody gives up would stay
+   * where it is for as long as this worker lives.
+   */
   async #end(outcome: string, act: () => Promise<Ended>, note?: string): Promise<AttemptEnd> {
     if (this.#settings.onIdle) {
       this.#settings.onIdle(this.claim);
       await setImmediate(); // so that the next handler starts first, and runs meanwhile
     }
-    for (let delay = 500; ; delay = Math.min(30_000, 2 * delay)) {
+    for (let delay = FIRST_DELAY_MS; ; delay = Math.min(30_000, 2 * delay)) {
       try {
         const ended = await act();
         return { kind: "ended", outcome, ended, ...(note ? { note } : {}) };
       } catch (error) {
         if (isVivError(error, "CLAIM_LOST")) return { kind: "lost" };
-        const mayPass = isVivError(error, "DISK_FULL") || isVivError(error, "LOCKED");
-        if (!mayPass || this.#stopped !== null) throw error;
+        if (this.#stopped !== null || isVivError(error, "RUN_NOT_FOUND")) throw error;
+        if (delay === FIRST_DELAY_MS) this.#settings.onTrouble?.(this.claim, error);
         await setTimeout(delay);
       }
     }
