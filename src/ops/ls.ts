@@ -2,8 +2,9 @@ import * as z from "zod/mini";
 import { TASK_STATES } from "../model/states.ts";
 import { PRIORITIES, type Priority } from "../model/task.ts";
 import type { TaskSummary } from "../store/store.ts";
+import { type AccountsInUse, accountsInUse, closedAccounts } from "./accounts-in-use.ts";
 import { defineOp } from "./op.ts";
-import { counts, taskState } from "./schemas.ts";
+import { accountState, counts, taskState } from "./schemas.ts";
 
 export const ls = defineOp({
   name: "ls",
@@ -26,11 +27,14 @@ export const ls = defineOp({
         worker: z.optional(z.string()),
         since: z.string(),
         priority: z.optional(z.string()),
+        account_closed_until: z.optional(z.nullable(z.string())),
       }),
     ),
+    closed_accounts: z.optional(z.array(accountState)),
     more: z.nullable(z.number()),
   }),
-  async run({ store }, { state, types, limit }) {
+  async run(context, { state, types, limit }) {
+    const { store } = context;
     const order = TASK_STATES.filter((s) => s !== "done");
     const states = state ?? [...order.filter((s) => s !== "failed").reverse(), "failed", "done"];
     const tasks: TaskSummary[] = [];
@@ -49,6 +53,24 @@ export const ls = defineOp({
     const isFull = tasks.length >= query.limit;
     // With a filter by type nobody knows without opening every file; then it is null.
     const more = !isFull ? 0 : types ? null : Math.max(0, all - tasks.length);
-    return { run_id: store.runId, run_dir: store.location, counts, tasks, more };
+    const accounts = await accountsInUse(context);
+    return {
+      run_id: store.runId,
+      run_dir: store.location,
+      counts,
+      tasks: tasks.map((task) => ({ ...task, ...closedUntil(task, accounts) })),
+      ...closedAccounts(accounts),
+      more,
+    };
   },
 });
+
+/** Null: until a person opens it. */
+function closedUntil(
+  { state, type }: TaskSummary,
+  { of }: AccountsInUse,
+): { account_closed_until?: string | null } {
+  const account = state === "pending" && type !== null ? of(type) : null;
+  if (account === null || account.state === "open") return {};
+  return { account_closed_until: account.until };
+}

@@ -1,8 +1,9 @@
 import * as z from "zod/mini";
 import { VivError } from "../model/errors.ts";
 import { parseUserJson } from "../model/spec.ts";
+import { accountsInUse, closedAccounts } from "./accounts-in-use.ts";
 import { defineOp } from "./op.ts";
-import { counts, taskFile } from "./schemas.ts";
+import { accountState, counts, taskFile } from "./schemas.ts";
 
 export const status = defineOp({
   name: "status",
@@ -20,9 +21,11 @@ export const status = defineOp({
     run_dir: z.string(),
     counts,
     workers: z.array(taskFile),
+    closed_accounts: z.optional(z.array(accountState)),
     status: z.nullable(taskFile),
   }),
-  async run({ store }, { metadata, next_task_id, ...fields }) {
+  async run(context, { metadata, next_task_id, ...fields }) {
+    const { store } = context;
     const update = {
       ...fields,
       ...(next_task_id === undefined ? {} : { next_task_id: next_task_id || null }),
@@ -38,6 +41,7 @@ export const status = defineOp({
         ...w,
         heartbeat_age: heartbeatAge,
       })),
+      ...closedAccounts(await accountsInUse(context)),
       status: await store.readStatus(),
     };
   },

@@ -1,6 +1,7 @@
 import * as z from "zod/mini";
 import { REASON_CODES } from "../policy/why.ts";
 import { whyTask } from "../services/why.ts";
+import { accountsInUse } from "./accounts-in-use.ts";
 import { defineOp } from "./op.ts";
 import { anyState } from "./schemas.ts";
 
@@ -17,7 +18,8 @@ export const why = defineOp({
       z.object({ code: z.enum(REASON_CODES), text: z.string(), command: z.optional(z.string()) }),
     ),
   }),
-  async run({ store, now }, { id }) {
-    return whyTask(store, id, now());
+  async run(context, { id }) {
+    const { of } = await accountsInUse(context);
+    return whyTask(context.store, id, context.now(), of);
   },
 });

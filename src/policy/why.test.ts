@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { type AccountState, openAccount } from "../model/account.ts";
 import type { AttemptRecord } from "../model/attempt.ts";
 import type { Task } from "../model/task.ts";
 import { explain, type WhyFacts } from "./why.ts";
@@ -60,6 +61,51 @@ describe("why it is not moving", () => {
       "waits for c, which is claimed by w7 for 3h",
     ]);
     expect(reasons[0]?.command).toBe("viv retry f");
+  });
+
+  test("its account is closed until a time, or until a person has done something", () => {
+    const closed: AccountState = {
+      ...{ account: "main", state: "closed", reason: "rate_limited", until: iso(12) },
+      ...{ since: iso(-1), message: "429", todo: "", by: null, failures: 1 },
+    };
+    const [reason] = explain(facts({ account: closed, workers: [worker()] }));
+    expect(reason).toEqual({
+      code: "account_closed",
+      text: "account main is closed until 12:12 UTC (in 12m): rate limit",
+    });
+    const far: AccountState = { ...closed, until: iso(2 * 24 * 60) };
+    expect(explain(facts({ account: far }))[0]?.text).toContain(
+      "until 2026-11-17 12:00 UTC (in 2d",
+    );
+    const parked: AccountState = {
+      ...{ ...closed, state: "parked", reason: "quota", until: null },
+      ...{ message: "no credit left", todo: "buy some" },
+    };
+    expect(explain(facts({ account: parked }))[0]).toEqual({
+      code: "account_closed",
+      text: "account main is parked: no credit left; buy some; then:",
+      command: "viv accounts open main",
+    });
+    const shy: AccountState = { ...parked, message: "", todo: "" };
+    expect(explain(facts({ account: shy }))[0]?.text).toBe(
+      "account main is parked: quota used up; then:",
+    );
+    expect(codes(facts({ account: openAccount("main") }))).toEqual(["no_worker"]);
+    // After a limit of its own, before a rest; and the queue still counts.
+    const limited = attempt({ outcome: "rate_limited", retry_at: iso(5) });
+    const both = { account: closed, workers: [worker()] };
+    expect(codes(facts({ ...both, history: [limited] }))).toEqual([
+      "rate_limited",
+      "account_closed",
+      "queued",
+    ]);
+    const rests = attempt({ retry_at: iso(5) });
+    expect(codes(facts({ ...both, history: [rests] }))).toEqual([
+      "account_closed",
+      "resting",
+      "queued",
+    ]);
+    expect(codes(facts({ ...both, state: "done" }))).toEqual(["done"]);
   });
 
   test("every reason, in the order in which they would have to go away", () => {

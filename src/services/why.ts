@@ -1,4 +1,6 @@
+import type { AccountState } from "../model/account.ts";
 import { VivError } from "../model/errors.ts";
+import type { Task } from "../model/task.ts";
 import { judgeWorker } from "../policy/liveness.ts";
 import { explain, type Reason } from "../policy/why.ts";
 import type { Store, TaskView } from "../store/store.ts";
@@ -11,7 +13,12 @@ export interface Why {
 }
 
 /** Gathers the facts and lets policy/why.ts put them in order. */
-export async function whyTask(store: Store, id: string, now: number): Promise<Why> {
+export async function whyTask(
+  store: Store,
+  id: string,
+  now: number,
+  accountOf: (type: string) => AccountState | null = () => null,
+): Promise<Why> {
   const view = await store.show(id);
   if (view === null) {
     throw new VivError("TASK_NOT_FOUND", `there is no task ${id} in this run; see: viv ls`, { id });
@@ -41,10 +48,19 @@ export async function whyTask(store: Store, id: string, now: number): Promise<Wh
     dependencies: view.task ? await store.dependencies(view.task) : [],
     cycle: view.task ? await findCycle(store, view) : null,
     workers,
+    ...accountFact(view.task, accountOf),
     ...(await lastNote(store, view)),
     now,
   });
   return { id: view.id, state: view.state, since: view.since, reasons };
+}
+
+function accountFact(
+  task: Task | null,
+  accountOf: (type: string) => AccountState | null,
+): { account?: AccountState } {
+  const account = task === null ? null : accountOf(task.task_type);
+  return account === null ? {} : { account };
 }
 
 async function lastNote(store: Store, view: TaskView): Promise<{ lastNote?: string }> {

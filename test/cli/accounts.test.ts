@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { accountsHere } from "../../src/main.ts";
 import type { AccountState } from "../../src/model/account.ts";
 import { accounts } from "../../src/ops/accounts.ts";
+import { ls } from "../../src/ops/ls.ts";
 import type { Accounts } from "../../src/services/accounts.ts";
 import { within } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
@@ -154,6 +155,152 @@ describe("viv accounts", () => {
     writeFileSync(join(state, "accounts"), "a file");
     const { status, stderr } = await refused("close", "a", "--for", "1h");
     expect([status, stderr]).toEqual([5, expect.stringContaining(join(state, "accounts"))]);
+  });
+});
+
+const TOML = `run = "run"
+[handlers.slow]
+engine = "exec"
+prompt = "p.md"
+handler = "./handle.sh"
+account = "acme"
+[handlers.other]
+engine = "exec"
+prompt = "p.md"
+handler = "./handle.sh"
+account = "spare"
+[handlers.default]
+handler = "./handle.sh"
+`;
+
+/** A run with a task of each type. */
+async function project(toml = TOML): Promise<void> {
+  writeFileSync(join(folder, "handle.sh"), "#!/bin/sh\n", { mode: 0o755 });
+  writeFileSync(join(folder, "p.md"), "do it");
+  writeFileSync(join(folder, "viv.toml"), toml);
+  await say("init", "run");
+  for (const type of ["slow", "other", "quick"]) await say("enqueue", "--id", type, "--type", type);
+}
+
+interface Listed {
+  tasks: { id: string; account_closed_until?: string | null }[];
+  closed_accounts?: AccountState[];
+}
+
+describe("what others say of a closed account", () => {
+  it("nothing while all are open", async () => {
+    await project();
+    const { tasks, closed_accounts } = await json<Listed>(["ls"], around);
+    expect(tasks.map((task) => "account_closed_until" in task)).toEqual([false, false, false]);
+    expect(closed_accounts).toBeUndefined();
+    expect(await json(["status"], around)).not.toHaveProperty("closed_accounts");
+    for (const command of ["ls", "status"]) expect(await say(command)).not.toContain("account");
+  });
+
+  it("until when, on each pending task of its type and for the run", async () => {
+    await project();
+    gates.close("acme", limited(12 * 60_000));
+    gates.close("spare", unauthorized());
+    gates.close("elsewhere", limited(60_000));
+    const output = await json<Listed>(["ls"], around);
+    expect(ls.output.parse(output)).toEqual(output);
+    const until = new Map(output.tasks.map((task) => [task.id, task.account_closed_until]));
+    expect([until.get("slow"), until.get("other"), until.get("quick")]).toEqual([
+      iso(12 * 60_000),
+      null,
+      undefined,
+    ]);
+    expect(output.closed_accounts?.map(({ account }) => account)).toEqual(["acme", "spare"]);
+    const at = `${iso(12 * 60_000).slice(11, 16)} UTC (in 12m)`;
+    for (const command of ["ls", "status"]) {
+      const text = await say(command);
+      expect(text).toContain(`account acme is closed until ${at}: rate limit`);
+      expect(text).toContain("account spare is parked: invalid key");
+      expect(text).not.toContain("elsewhere");
+    }
+    expect((await json<Listed>(["status"], around)).closed_accounts).toHaveLength(2);
+    const why = await json<{ reasons: { code: string; text: string }[] }>(["why", "slow"], around);
+    expect(why.reasons.map(({ code }) => code)).toEqual(["account_closed", "no_worker"]);
+    expect(why.reasons[0]?.text).toBe(`account acme is closed until ${at}: rate limit`);
+    const parked = await say("why", "other");
+    expect(parked).toContain("is parked: invalid key; log in with: claude /login; then:");
+    expect(parked).toContain("viv accounts open spare");
+    expect(await say("why", "quick")).not.toContain("account");
+  });
+
+  it("the route of all other types may have one, too", async () => {
+    await project(`${TOML}engine = "exec"\nprompt = "p.md"\naccount = "acme"\n`);
+    gates.close("acme", limited(60_000));
+    const { tasks } = await json<Listed>(["ls"], around);
+    const closed = tasks.filter((task) => task.account_closed_until).map(({ id }) => id);
+    expect(closed.sort()).toEqual(["quick", "slow"]);
+  });
+});
+
+/** These wait for times to come, so their clock is the real one. */
+describe("a worker", () => {
+  beforeEach(async () => {
+    around = { cwd: folder, env: around.env ?? {} };
+    gates = await accountsHere(around.env ?? {}, folder);
+  });
+  const later = (ms: number) => ({
+    ...limited(0),
+    began: Date.now(),
+    until: new Date(Date.now() + ms).toISOString(),
+  });
+  const done = () => readdirSync(join(folder, "run/done")).sort();
+  const work = (...args: string[]) => say("work", "--poll-interval", "60", ...args);
+
+  it("leaves alone what needs a closed account, and takes the rest", async () => {
+    await project();
+    gates.close("acme", later(3_600_000));
+    gates.close("spare", later(3_600_000));
+    await work("--max-tasks", "1");
+    expect(done()).toEqual(["quick.json"]);
+    gates.open("spare", "pia");
+    await work("--max-tasks", "1");
+    expect(done()).toEqual(["other.json", "quick.json"]);
+    gates.open("acme", "pia");
+    await work("--drain");
+    expect(done()).toEqual(["other.json", "quick.json", "slow.json"]);
+  });
+
+  it("takes only what has a route of its own while the account of all others is closed", async () => {
+    await project(`${TOML}engine = "exec"\nprompt = "p.md"\naccount = "acme"\n`);
+    gates.close("acme", later(3_600_000));
+    await work("--max-tasks", "1");
+    expect(done()).toEqual(["other.json"]);
+  });
+
+  it("goes on when the time has come, without having to be woken", async () => {
+    await project();
+    gates.close("acme", later(1_500));
+    gates.close("spare", later(1_000));
+    const begin = Date.now();
+    await within("the accounts are open again", work("--drain"));
+    expect(Date.now() - begin).toBeGreaterThan(1_000);
+    expect(done()).toEqual(["other.json", "quick.json", "slow.json"]);
+  });
+
+  it("sleeps when all that it takes is closed, and stops when it is told to", async () => {
+    await project();
+    gates.close("acme", later(3_600_000));
+    const stop = new AbortController();
+    const args = ["work", "--types", "slow", "--drain", "--worker-id", "w1"];
+    const working = ok(args, { ...around, signal: stop.signal });
+    await work("--types", "quick", "--worker-id", "w2", "--max-tasks", "1"); // all that while
+    stop.abort();
+    expect(await within("it stops", working)).toContain("nothing was claimed");
+    expect(done()).toEqual(["quick.json"]);
+  });
+
+  it("says once that a file cannot be used, and works", async () => {
+    await project();
+    mkdirSync(join(state, "accounts"), { recursive: true });
+    writeFileSync(join(state, "accounts/acme.json"), "{");
+    const text = await work("--drain");
+    expect(text.match(/acme\.json cannot be used/g)).toHaveLength(1);
+    expect(done()).toHaveLength(3);
   });
 });
 

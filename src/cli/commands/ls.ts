@@ -1,3 +1,4 @@
+import { type AccountState, describeAccount } from "../../model/account.ts";
 import { formatDuration } from "../../model/duration.ts";
 import { TASK_STATES } from "../../model/states.ts";
 import { ls } from "../../ops/ls.ts";
@@ -9,7 +10,8 @@ interface Output {
   run_id: string;
   run_dir: string;
   counts: Counts;
-  tasks: TaskSummary[];
+  tasks: (TaskSummary & { account_closed_until?: string | null })[];
+  closed_accounts?: AccountState[];
   more: number | null;
 }
 
@@ -24,6 +26,7 @@ export const command: Command = {
     const { color } = term;
     const head = `${color.bold(plain(output.run_id))}  ${color.dim(output.run_dir)}`;
     const lines = [head, countLine(output.counts, term)];
+    lines.push(...accountLines(output.closed_accounts, term, io.now()));
     if (output.tasks.length > 0) {
       const rows = output.tasks.map((task) => [
         paintState(task.state, term),
@@ -50,6 +53,19 @@ export function countLine(counts: Counts, term: Term): string {
   );
   if (counts.quarantined > 0) parts.push(term.color.red(`quarantined ${counts.quarantined}`));
   return parts.join("  ");
+}
+
+/** What no worker takes for now, and why. */
+export function accountLines(
+  accounts: readonly AccountState[] | undefined,
+  { color }: Term,
+  now: number,
+): string[] {
+  return (accounts ?? []).map((account) => {
+    const paint = account.state === "parked" ? color.red : color.yellow;
+    const text = `account ${account.account} ${describeAccount(account, now)}`;
+    return `${paint(plain(text))}${color.dim("  (see: viv accounts)")}`;
+  });
 }
 
 export function paintState(state: string, { color }: Term, text = state): string {

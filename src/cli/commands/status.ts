@@ -1,15 +1,17 @@
+import type { AccountState } from "../../model/account.ts";
 import { formatDuration } from "../../model/duration.ts";
 import { status } from "../../ops/status.ts";
 import type { Counts, WorkerView } from "../../ops/store-types.ts";
 import type { Command } from "../command.ts";
 import { plain, table } from "../term.ts";
-import { countLine } from "./ls.ts";
+import { accountLines, countLine } from "./ls.ts";
 
 interface Output {
   run_id: string;
   run_dir: string;
   counts: Counts;
   workers: (Omit<WorkerView, "heartbeatAge"> & { heartbeat_age: number | null })[];
+  closed_accounts?: AccountState[];
   status: { checkpoint?: Record<string, unknown> } | null;
 }
 
@@ -25,11 +27,12 @@ export const command: Command = {
       "a checkpoint",
     ],
   ],
-  human: (output: Output, term) => {
+  human: (output: Output, term, io) => {
     const { color } = term;
     const lines = [
       `${color.bold(plain(output.run_id))}  ${color.dim(output.run_dir)}`,
       countLine(output.counts, term),
+      ...accountLines(output.closed_accounts, term, io.now()),
     ];
     const checkpoint = output.status?.checkpoint ?? {};
     const rows = SHOWN.filter((key) => checkpoint[key]).map((key) => [

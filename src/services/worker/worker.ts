@@ -1,5 +1,6 @@
 import { isVivError } from "../../model/errors.ts";
-import type { Claim, Store } from "../../store/store.ts";
+import type { Claim, ClaimRequest, Store } from "../../store/store.ts";
+import type { ClosedTypes } from "../closed-types.ts";
 import { Lease } from "../lease.ts";
 import { Reaper } from "../reaper.ts";
 import { Attempt, type AttemptEnd, type AttemptSettings, type ReadyRoute } from "./attempt.ts";
@@ -30,6 +31,8 @@ export interface WorkerOptions extends AttemptSettings {
   heartbeatMs: number;
   reapEveryMs: number;
   reviewLimit?: number;
+  /** Asked before each claim: what must be left alone while its account is closed. */
+  closedTypes?: () => ClosedTypes;
   onEvent?: (event: WorkerEvent) => void;
 }
 
@@ -141,13 +144,14 @@ export class Worker {
   }
 
   async #claim(): Promise<Claim[]> {
-    const { worker, types, reviewLimit } = this.#options;
-    if (this.#free === 0) return [];
+    const { worker, reviewLimit } = this.#options;
+    const closed = this.#options.closedTypes?.();
+    if (this.#free === 0 || closed?.all) return [];
     try {
       return await this.#store.claim({
         worker,
         max: this.#free,
-        ...(types ? { types } : {}),
+        ...this.#wanted(closed),
         ...(reviewLimit === undefined ? {} : { reviewLimit }),
       });
     } catch (error) {
@@ -156,6 +160,14 @@ export class Worker {
       if (isVivError(error, "RUN_NOT_FOUND")) throw error;
       return [];
     }
+  }
+
+  #wanted(closed: ClosedTypes | undefined): Pick<ClaimRequest, "types" | "exceptTypes"> {
+    const types = closed?.only ?? this.#options.types;
+    return {
+      ...(types ? { types } : {}),
+      ...(closed && closed.types.length > 0 ? { exceptTypes: closed.types } : {}),
+    };
   }
 
   #begin(claim: Claim): void {
@@ -209,28 +221,25 @@ export class Worker {
 
   /** Until there may be work, something that ran has ended, or somebody says stop. */
   async #sleep(): Promise<void> {
-    const { types, pollMs, reviewLimit } = this.#options;
+    const { pollMs, reviewLimit } = this.#options;
     if (this.#isStopping) return;
     if (this.#free === 0) return this.#someEnd();
     const woken = new AbortController();
     this.#wake = () => woken.abort();
+    const closed = this.#options.closedTypes?.();
+    const timeoutMs = Math.min(pollMs, closed?.nextOpenMs ?? pollMs);
+    if (closed?.all) return pause(timeoutMs, woken.signal);
     try {
       await this.#store.waitForWork({
-        timeoutMs: pollMs,
+        timeoutMs,
         worker: this.#options.worker,
         signal: woken.signal,
-        ...(types ? { types } : {}),
+        ...this.#wanted(closed),
         ...(reviewLimit === undefined ? {} : { reviewLimit }),
       });
     } catch (error) {
       this.#tell({ kind: "trouble", error });
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, 1_000);
-        woken.signal.addEventListener("abort", () => {
-          clearTimeout(timer);
-          resolve();
-        });
-      });
+      await pause(1_000, woken.signal);
     }
   }
 
@@ -247,4 +256,14 @@ export class Worker {
 
 function keyOf({ token, task }: Claim): string {
   return `${token} ${task.task_id}`;
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
 }
