@@ -233,6 +233,14 @@ describe.each(["anthropic", "openai"] as const)("%s", (api) => {
   });
 });
 
+test("a conversation that cannot be kept is no reason to stop", async () => {
+  const file = join(newFolder(), "file");
+  writeFileSync(file, "");
+  const ran = await run("openai", await LlmServer.start({ text: "Ok." }), { sessionDir: file });
+  expect(ran).toMatchObject({ outcome: { kind: "done" }, session: null });
+  expect(ran.steps[0]?.text).toMatch(/^the session is not kept/);
+});
+
 test("a server that counts nothing: usage is unknown, and not zero", async () => {
   const server = await LlmServer.start({ text: "Ok.", usage: null });
   const ran = await run("openai", server);

@@ -8,7 +8,8 @@ import type { Step } from "../../src/model/step.ts";
 import { within } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
 import { DIST } from "../support/processes.ts";
-import { type Asked, type Body, type LlmServer, MODEL } from "./llm-server.ts";
+import { type Asked, type LlmServer, MODEL } from "./llm-server.ts";
+import { partsOf } from "./llm-wire.ts";
 
 export type Api = "anthropic" | "openai";
 
@@ -104,32 +105,24 @@ export function run(api: Api, server: LlmServer, options: RunOptions = {}): Prom
 
 /** What the results of tools were that the model saw with this request, in order. */
 export function resultsIn(asked: Asked | undefined): string[] {
-  const messages: Body[] = asked?.body.messages ?? [];
-  return messages.flatMap((message) => {
-    if (message.role === "tool") return [message.content];
-    if (!Array.isArray(message.content)) return [];
-    return message.content
-      .filter((part: Body) => part.type === "tool_result")
-      .map((part: Body) =>
-        typeof part.content === "string" ? part.content : part.content[0].text,
-      );
+  return (asked?.body.messages ?? []).flatMap((message) => {
+    if (message.role === "tool") return [String(message.content)];
+    return partsOf(message)
+      .filter((part) => part.type === "tool_result")
+      .map(({ content }) => (Array.isArray(content) ? content[0]?.text : content) ?? "");
   });
 }
 
 /** The texts of the user's side. */
 export function promptsIn(asked: Asked | undefined): string[] {
-  const messages: Body[] = asked?.body.messages ?? [];
-  return messages
+  return (asked?.body.messages ?? [])
     .filter((message) => message.role === "user")
-    .flatMap((message) =>
-      typeof message.content === "string"
-        ? [message.content]
-        : message.content
-            .filter((part: Body) => part.type === "text")
-            .map((part: Body) => part.text),
-    );
+    .flatMap((message) => {
+      if (typeof message.content === "string") return [message.content];
+      return partsOf(message).flatMap(({ type, text }) => (type === "text" && text ? [text] : []));
+    });
 }
 
 export function toolsIn(asked: Asked | undefined): string[] {
-  return (asked?.body.tools ?? []).map((tool: Body) => tool.name ?? tool.function.name).sort();
+  return (asked?.body.tools ?? []).map((tool) => tool.name ?? tool.function?.name ?? "").sort();
 }

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
-import { checkAnthropic, checkOpenai } from "./llm-wire-check.ts";
+import { type Body, checkAnthropic, checkOpenai } from "./llm-wire.ts";
 
 /** One answer of the model, or one of its bad days. */
 export type Reply = Said | Refusal;
@@ -31,9 +31,6 @@ interface Counts {
   cacheRead: number;
   cacheWrite: number;
 }
-
-// biome-ignore lint/suspicious/noExplicitAny: the body of a request, as a test looks into it
-export type Body = any;
 
 export interface Asked {
   path: string;

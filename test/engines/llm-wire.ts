@@ -1,15 +1,41 @@
-import type { Body } from "./llm-server.ts";
+/** Of both protocols, what is looked at. */
+export interface Body {
+  model: string;
+  messages: Message[];
+  stream?: boolean;
+  max_tokens?: number;
+  system?: unknown;
+  tools?: { name?: string; function?: { name: string } }[];
+}
+
+export interface Message {
+  role: string;
+  content?: string | Part[] | null;
+  tool_calls?: { id: string; function: { arguments: string } }[];
+  tool_call_id?: string;
+}
+
+export interface Part {
+  type: string;
+  text?: string;
+  id?: string;
+  input?: unknown;
+  tool_use_id?: string;
+  content?: string | Part[];
+}
+
+export const partsOf = ({ content }: Message): Part[] => (Array.isArray(content) ? content : []);
 
 /** What the real APIs refuse with a 400: said in one line, or null. */
 export function checkAnthropic(body: Body): string | null {
-  if (!(body.max_tokens > 0)) return "max_tokens: field required";
+  if (!((body.max_tokens ?? 0) > 0)) return "max_tokens: field required";
   if (body.stream !== true) return "this server only streams";
   if (body.messages[0]?.role !== "user") return "messages: first message must use the user role";
   for (const [i, message] of body.messages.entries()) {
     const next = body.messages[i + 1];
     if (message.role === next?.role) return `messages.${i + 1}: roles must alternate`;
-    for (const part of message.content) {
-      if (part.type === "text" && part.text.trim() === "") return `messages.${i}: empty text`;
+    for (const part of partsOf(message)) {
+      if (part.type === "text" && part.text?.trim() === "") return `messages.${i}: empty text`;
       if (part.type === "tool_result" && !has(body.messages[i - 1], "tool_use", part.tool_use_id)) {
         return `messages.${i}: unexpected tool_use_id`;
       }
@@ -21,10 +47,9 @@ export function checkAnthropic(body: Body): string | null {
   return null;
 }
 
-function has(message: Body, type: string, id: string): boolean {
-  return (message?.content ?? []).some(
-    (part: Body) => part.type === type && (part.tool_use_id ?? part.id) === id,
-  );
+function has(message: Message | undefined, type: string, id: string | undefined): boolean {
+  const parts = message ? partsOf(message) : [];
+  return parts.some((part) => part.type === type && (part.tool_use_id ?? part.id) === id);
 }
 
 export function checkOpenai(body: Body): string | null {
@@ -32,7 +57,7 @@ export function checkOpenai(body: Body): string | null {
   const open = new Set<string>();
   for (const [i, message] of body.messages.entries()) {
     if (message.role === "tool") {
-      if (!open.delete(message.tool_call_id)) return `messages.${i}: no such tool_call_id`;
+      if (!open.delete(message.tool_call_id ?? "")) return `messages.${i}: no such tool_call_id`;
       continue;
     }
     if (open.size > 0) return `messages.${i}: tool_calls must be followed by tool messages`;
