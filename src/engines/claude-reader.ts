@@ -4,16 +4,16 @@ import { claudeUsage, messageTokens } from "./claude-usage.ts";
 import type { EngineExit, EngineOutcome, EngineResult, StreamReader } from "./engine.ts";
 import {
   asObject,
+  idAt,
   type JsonObject,
   listAt,
   numberAt,
   objectAt,
   parseLine,
-  sessionAt,
   stringAt,
 } from "./json-line.ts";
 import { targetOf, textStep, toolStep, Unknowns } from "./json-line-steps.ts";
-import { moreThan, UNNAMED_MODEL, UsageSum } from "./json-line-usage.ts";
+import { modelName, moreThan, UNNAMED_MODEL, UsageSum } from "./json-line-usage.ts";
 import {
   brokenOff,
   type Complaint,
@@ -69,7 +69,7 @@ export class ClaudeReader implements StreamReader {
     const event = parseLine(text);
     if (event === null) return this.#unknowns.line(text);
     const type = stringAt(event, "type");
-    this.#session = sessionAt(event, "session_id") ?? this.#session;
+    this.#session = idAt(event, "session_id") ?? this.#session;
     if (type === "assistant") return this.#assistant(event);
     if (type === "system") return this.#system(event);
     if (type === "rate_limit_event") return this.#rateLimit(event);
@@ -93,7 +93,7 @@ export class ClaudeReader implements StreamReader {
 
   #system(event: JsonObject): Step[] {
     const subtype = stringAt(event, "subtype");
-    if (subtype === "init") this.#model = stringAt(event, "model") ?? this.#model;
+    if (subtype === "init") this.#model = modelName(stringAt(event, "model")) ?? this.#model;
     if (subtype !== "api_retry") return [];
     const why = [numberAt(event, "error_status"), stringAt(event, "error")].filter(Boolean);
     return [
@@ -135,7 +135,7 @@ export class ClaudeReader implements StreamReader {
   /** Each event of a message repeats the usage of the whole: only what is new counts. */
   #used(message: JsonObject | null): ModelUsage | null {
     const tokens = messageTokens(objectAt(message, "usage"));
-    const id = stringAt(message, "id");
+    const id = idAt(message, "id");
     if (tokens === null) return null;
     const more = moreThan((id !== null && this.#messages.get(id)) || NO_TOKENS, tokens);
     if (id !== null) {
@@ -144,7 +144,9 @@ export class ClaudeReader implements StreamReader {
       const [oldest] = this.#messages.keys();
       if (this.#messages.size > MAX_MESSAGES && oldest !== undefined) this.#messages.delete(oldest);
     }
-    return more && { model: stringAt(message, "model") ?? this.#model, ...more, usd: null };
+    return (
+      more && { model: modelName(stringAt(message, "model")) ?? this.#model, ...more, usd: null }
+    );
   }
 
   #rateLimit(event: JsonObject): Step[] {

@@ -1,5 +1,6 @@
 import type { ModelUsage, Tokens } from "../model/usage.ts";
 import { asObject, type JsonObject, numberAt, objectAt } from "./json-line.ts";
+import { modelName } from "./json-line-usage.ts";
 
 /** The tokens of one message; null when it tells none. */
 export function messageTokens(usage: JsonObject | null): Tokens | null {
@@ -21,7 +22,7 @@ export function claudeUsage(result: JsonObject, model: string): ModelUsage[] | n
   const byModel = objectAt(result, "modelUsage") ?? {};
   const used = Object.entries(byModel).flatMap(([name, value]) => {
     const usage = asObject(value);
-    return usage === null ? [] : [modelUsage(name, usage)];
+    return usage === null ? [] : [modelUsage(modelName(name) ?? model, usage)];
   });
   if (used.length > 0) return total === null ? used : withTotal(used, total);
   const tokens = messageTokens(objectAt(result, "usage"));

@@ -8,14 +8,7 @@ import type {
   EngineResult,
   StreamReader,
 } from "./engine.ts";
-import {
-  type JsonObject,
-  numberAt,
-  objectAt,
-  parseLine,
-  sessionAt,
-  stringAt,
-} from "./json-line.ts";
+import { idAt, type JsonObject, numberAt, objectAt, parseLine, stringAt } from "./json-line.ts";
 import { textStep, Unknowns } from "./json-line-steps.ts";
 import { moreThan, UNNAMED_MODEL } from "./json-line-usage.ts";
 import { brokenOff, type Complaint, outcomeOf, type Vendor } from "./limits.ts";
@@ -54,7 +47,7 @@ export class CodexReader implements StreamReader {
     const type = stringAt(event, "type");
     switch (type) {
       case "thread.started":
-        this.#session = sessionAt(event, "thread_id") ?? this.#session;
+        this.#session = idAt(event, "thread_id") ?? this.#session;
         return [];
       case "turn.started":
         this.#last = null;
@@ -99,7 +92,7 @@ export class CodexReader implements StreamReader {
       return [step];
     }
     // A call is told when it begins; what has no beginning, when it is over.
-    const id = stringAt(item, "id") ?? "";
+    const id = idAt(item, "id") ?? "";
     if (type === "item.updated" || (type === "item.completed" && this.#begun.delete(id))) return [];
     if (type === "item.started") {
       this.#begun.add(id);

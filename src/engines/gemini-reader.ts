@@ -8,9 +8,9 @@ import type {
   StreamReader,
 } from "./engine.ts";
 import { geminiUsage } from "./gemini-usage.ts";
-import { type JsonObject, objectAt, parseLine, sessionAt, stringAt } from "./json-line.ts";
+import { idAt, type JsonObject, objectAt, parseLine, stringAt } from "./json-line.ts";
 import { MAX_TEXT, targetOf, textStep, toolStep, Unknowns } from "./json-line-steps.ts";
-import { UNNAMED_MODEL } from "./json-line-usage.ts";
+import { modelName, UNNAMED_MODEL } from "./json-line-usage.ts";
 import { brokenOff, type Complaint, outcome, outcomeOf, recognise, type Vendor } from "./limits.ts";
 
 const GEMINI: Vendor = {
@@ -48,8 +48,8 @@ export class GeminiReader implements StreamReader {
     const type = stringAt(event, "type");
     switch (type) {
       case "init":
-        this.#session = sessionAt(event, "session_id") ?? this.#session;
-        this.#model = stringAt(event, "model") ?? this.#model;
+        this.#session = idAt(event, "session_id") ?? this.#session;
+        this.#model = modelName(stringAt(event, "model")) ?? this.#model;
         return [];
       case "message":
         return this.#message(event);

@@ -1,10 +1,11 @@
 import type { ModelUsage } from "../model/usage.ts";
 import { asObject, type JsonObject, numberAt, objectAt } from "./json-line.ts";
+import { modelName } from "./json-line-usage.ts";
 
 /** The tokens of a whole run, by model where this version of gemini tells them apart. */
 export function geminiUsage(stats: JsonObject | null, model: string): ModelUsage[] | null {
   const byModel = Object.entries(objectAt(stats, "models") ?? {}).flatMap(([name, value]) => {
-    const usage = tokens(asObject(value), name);
+    const usage = tokens(asObject(value), modelName(name) ?? model);
     return usage === null ? [] : [usage];
   });
   if (byModel.length > 0) return byModel;

@@ -11,13 +11,18 @@ export const MAX_TEXT = 4_000_000;
 const MAX_NOTICES = 20;
 
 export function brief(text: string, max = MAX_BRIEF): string {
-  const line = stripCodes(text.slice(0, max * 8))
+  const line = stripCodes(beginning(text, max * 8))
     .replace(UNSEEN, " ")
     .replace(/\s+/g, " ")
     .trim();
   if (line.length <= max) return line;
   // Not between the halves of a character beyond the first 65,536.
   return `${line.slice(0, max - 1).replace(/[\ud800-\udbff]$/, "")}…`;
+}
+
+/** A copy: a piece of a string keeps the whole of it in memory, and a line may be huge. */
+function beginning(text: string, length: number): string {
+  return text.length <= length ? text : Buffer.from(text.slice(0, length)).toString();
 }
 
 /** C1 controls, line separators, and what turns the direction of a text around. */

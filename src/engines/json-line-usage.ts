@@ -3,6 +3,12 @@ import { addTokens, type ModelUsage, NO_TOKENS, type Tokens, totalTokens } from 
 /** A vendor that does not say which model it used, in a run that did not ask for one. */
 export const UNNAMED_MODEL = "unknown";
 
+/** A model as the vendor names it; null for what can be no name. */
+export function modelName(name: string | null): string | null {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: no name has any
+  return name !== null && /^[^\u0000-\u001f\u007f]{1,200}$/.test(name) ? name : null;
+}
+
 /** How many models one run can name before they are counted together. */
 const MAX_MODELS = 50;
 

@@ -51,8 +51,8 @@ export function stringAt(object: JsonObject | null, key: string): string | null 
   return typeof value === "string" ? value : null;
 }
 
-/** A session to go on with becomes an argument one day: only what looks like an id is one. */
-export function sessionAt(object: JsonObject | null, key: string): string | null {
+/** Only what looks like an id is one: it is remembered, and may become an argument one day. */
+export function idAt(object: JsonObject | null, key: string): string | null {
   const value = stringAt(object, key);
   return value !== null && /^[A-Za-z0-9][\w.:-]{0,199}$/.test(value) ? value : null;
 }

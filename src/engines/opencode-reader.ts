@@ -7,14 +7,7 @@ import type {
   EngineResult,
   StreamReader,
 } from "./engine.ts";
-import {
-  type JsonObject,
-  numberAt,
-  objectAt,
-  parseLine,
-  sessionAt,
-  stringAt,
-} from "./json-line.ts";
+import { idAt, type JsonObject, numberAt, objectAt, parseLine, stringAt } from "./json-line.ts";
 import { MAX_TEXT, targetOf, textStep, toolStep, Unknowns } from "./json-line-steps.ts";
 import { UNNAMED_MODEL, UsageSum } from "./json-line-usage.ts";
 import { brokenOff, type Complaint, outcome, outcomeOf, type Vendor } from "./limits.ts";
@@ -47,7 +40,7 @@ export class OpencodeReader implements StreamReader {
   line(text: string): Step[] {
     const event = parseLine(text);
     if (event === null) return this.#unknowns.line(text);
-    this.#session = sessionAt(event, "sessionID") ?? this.#session;
+    this.#session = idAt(event, "sessionID") ?? this.#session;
     const type = stringAt(event, "type");
     const part = objectAt(event, "part");
     switch (type) {

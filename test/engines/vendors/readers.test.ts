@@ -123,6 +123,12 @@ describe.each(engines.map((engine) => [engine.name, engine] as const))("%s", (_,
     feed(0, 5_000);
     const before = feed(5_000, 10_000);
     const after = feed(10_000, 40_000);
+    if (engine !== execEngine) {
+      for (let i = 0; i < 20; i++) reader.line(`${i}${"no-event".repeat(125_000)}`);
+      for (let i = 0; i < 20; i++)
+        for (const text of manyLines(i, "y".repeat(500_000))) reader.line(text);
+      expect(feed(40_000, 40_001) - after).toBeLessThan(3_000_000);
+    }
     expect(after - before).toBeLessThan(engine === execEngine ? 12_000_000 : 2_000_000);
   });
 });
@@ -136,13 +142,16 @@ function soundUsage(usage: readonly object[]): void {
 }
 
 /** One line of each vendor that a reader might be tempted to remember. */
-function manyLines(i: number): string[] {
+function manyLines(i: number, tail = ""): string[] {
   const usage = { input_tokens: 1, output_tokens: 1 };
   return [
-    { type: "assistant", message: { id: `m${i}`, model: "m", content: [], usage } },
-    { type: "item.started", item: { id: `i${i}`, type: "command_execution", command: "x" } },
+    { type: "assistant", message: { id: `m${i}${tail}`, model: `m${tail}`, content: [], usage } },
+    {
+      type: "item.started",
+      item: { id: `i${i}-${"x".repeat(100)}${tail}`, type: "command_execution", command: "x" },
+    },
     { type: "text", sessionID: `s${i}`, part: { messageID: `m${i}`, text: "t" } },
     { type: "message", role: "assistant", content: "t" },
-    { type: `unknown${i}` },
+    { type: `unknown${i}${tail}` },
   ].map((one) => JSON.stringify(one));
 }
