@@ -20,10 +20,9 @@ function command(request: EngineRequest): EngineCommand {
   if (resume !== null) argv.push("--resume", argument(resume, "session"));
   if (turns !== null) argv.push("--max-turns", String(turns));
   if (request.mode === "plan") {
-    // Its plan mode asks before it writes, and has let a write through after a refused
-    // ExitPlanMode; without these tools there is nothing to let through.
-    argv.push("--permission-mode", "plan");
-    argv.push("--disallowedTools", "Edit,Write,NotebookEdit,ExitPlanMode");
+    // Its plan mode is no wall: a rule that allows a command lets that command write. Without
+    // the tools there is nothing to allow.
+    argv.push("--tools", "Read,Grep,Glob,WebFetch,WebSearch", "--permission-mode", "plan");
   } else {
     // Anything less denies what nobody is there to allow, a test run for one.
     argv.push(

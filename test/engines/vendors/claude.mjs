@@ -31,6 +31,7 @@ const args = parse(process.argv.slice(2), {
     "dontAsk",
     "auto",
   ],
+  "--tools": "value",
   "--disallowedTools": "value",
   "--allowedTools": "value",
   "--add-dir": "value",

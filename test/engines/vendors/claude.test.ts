@@ -32,9 +32,12 @@ describe("the command", () => {
   test("in plan mode has no tool that writes, whatever the settings allow", () => {
     const settings = { ...SETTINGS, permission: "bypassPermissions" };
     const { argv } = engine.command(request({ mode: "plan", settings }));
-    expect(argv).toContain("plan");
-    expect(argv).not.toContain("bypassPermissions");
-    expect(argv[argv.indexOf("--disallowedTools") + 1]).toContain("Write");
+    expect(argv[argv.indexOf("--permission-mode") + 1]).toBe("plan");
+    const has = argv[argv.indexOf("--tools") + 1]?.split(",") ?? [];
+    expect(has).toContain("Read");
+    for (const tool of ["Bash", "Edit", "Write", "NotebookEdit", "Task", "default"]) {
+      expect(has).not.toContain(tool);
+    }
   });
 
   test("is understood in every mode by the program, which refuses a flag it does not know", async () => {
