@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { accountsHere } from "../../src/main.ts";
+import { accountsHere, openRun } from "../../src/main.ts";
 import type { AccountState } from "../../src/model/account.ts";
 import { accounts } from "../../src/ops/accounts.ts";
 import { ls } from "../../src/ops/ls.ts";
@@ -292,6 +292,30 @@ describe("a worker", () => {
     stop.abort();
     expect(await within("it stops", working)).toContain("nothing was claimed");
     expect(done()).toEqual(["quick.json"]);
+  });
+
+  it("does not go round in circles for what it must not take, whatever type that is", async () => {
+    await project(
+      'run = "run"\n[handlers.default]\nengine = "exec"\nprompt = "p.md"\nhandler = "./handle.sh"\naccount = "acme"\n',
+    );
+    gates.close("acme", later(1_000));
+    const asked: string[] = [];
+    const open: Surroundings["open"] = async (path, options) => {
+      const store = await openRun(path, options);
+      for (const name of ["claim", "waitForWork"] as const) {
+        const real = store[name].bind(store) as (request: never) => Promise<never>;
+        Object.assign(store, {
+          [name]: (request: never) => {
+            if (gates.read("acme").state !== "open") asked.push(name);
+            return real(request);
+          },
+        });
+      }
+      return store;
+    };
+    await within("it is open again", ok(["work", "--drain"], { ...around, open }));
+    expect(asked).toEqual([]);
+    expect(done()).toHaveLength(3);
   });
 
   it("says once that a file cannot be used, and works", async () => {
