@@ -2,6 +2,15 @@
 // VENDOR_SCENARIO or by "scenario: NAME" in the prompt, and knows only the flags that vendor knows.
 
 import { appendFileSync, readFileSync, writeSync } from "node:fs";
+import { basename } from "node:path";
+
+/** As each prints it. */
+const VERSIONS = {
+  claude: "2.1.283 (Claude Code)",
+  codex: "codex-cli 0.154.0",
+  gemini: "0.64.0",
+  opencode: "1.18.32",
+};
 
 /** Ends as a program does that was called wrongly. */
 function misused(message) {
@@ -14,6 +23,10 @@ function misused(message) {
  * Returns { flags, words }.
  */
 export function parse(argv, flags) {
+  if (argv.join(" ") === "--version") {
+    process.stdout.write(`${VERSIONS[basename(process.argv[1], ".mjs")] ?? "0.0.0"}\n`);
+    process.exit(0);
+  }
   const found = { flags: {}, words: [] };
   for (let i = 0; i < argv.length; i++) {
     const [name, ...rest] = argv[i].split("=");
