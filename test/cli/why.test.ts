@@ -338,6 +338,23 @@ describe("a task at its end", () => {
   });
 });
 
+it("its account is closed for all", async () => {
+  const folder = join(run, "..");
+  const route = 'engine = "claude"\nprompt = "p.md"\naccount = "acme"';
+  writeFileSync(join(folder, "p.md"), "do it");
+  writeFileSync(join(folder, "viv.toml"), `[handlers.job]\n${route}\n`);
+  around = { ...around, cwd: folder, env: { VIV_RUN: run, VIV_STATE: join(folder, "state") } };
+  await enqueue("t.1");
+  await say("accounts", "close", "acme", "--for", "2h", "--note", "for myself");
+  const [reason] = (await why("t.1")).reasons;
+  expect(reason).toMatchObject({ code: "account_closed" });
+  expect(reason?.text).toMatch(
+    /^account acme is closed until .* \(in 2h\): by hand \(for myself\)$/,
+  );
+  await say("accounts", "open", "acme");
+  expect(await codes("t.1")).toEqual(["no_worker"]);
+});
+
 describe("what others wrote", () => {
   it("in a note cannot command a terminal", async () => {
     await enqueue("t.1");
