@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import type { EngineRequest, EngineResult, EngineSettings } from "../../src/engines/engine.ts";
 import { llmEngine } from "../../src/engines/llm.ts";
 import type { Step } from "../../src/model/step.ts";
@@ -99,8 +99,11 @@ export class Running {
   }
 }
 
-export function run(api: Api, server: LlmServer, options: RunOptions = {}): Promise<Ran> {
-  return new Running(api, server.url, options).result;
+/** To its end; whatever happens to it, it never crashes. */
+export async function run(api: Api, server: LlmServer, options: RunOptions = {}): Promise<Ran> {
+  const ran = await new Running(api, server.url, options).result;
+  expect(ran.stderr).toBe("");
+  return ran;
 }
 
 /** What the results of tools were that the model saw with this request, in order. */
