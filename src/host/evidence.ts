@@ -12,6 +12,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import type { Evidence, Proof } from "../model/proof.ts";
+import type { Tokens } from "../model/usage.ts";
 
 /**
  * What an attempt leaves behind for people and for the next attempt, in `artifacts/`:
@@ -44,6 +45,8 @@ export interface EngineSession {
   engine: string;
   session: string;
   model: string | null;
+  /** In all its attempts: some vendors tell only the sum. */
+  used?: Tokens;
 }
 
 export function evidenceIn(artifacts: string): EvidenceFiles {

@@ -1,4 +1,5 @@
 import { type ConfigTable, nearest, shown } from "./config-table.ts";
+import { assertName } from "./names.ts";
 
 /** A model run instead of an executable: the keys of `[handlers.TYPE]` that go with `engine`. */
 export interface EngineRoute {
@@ -149,7 +150,10 @@ export function readEngine(table: ConfigTable, defaults: EngineDefaults): Engine
   if (name === "script" && settings.scenario === null && !table.has("scenario")) {
     table.note(["engine"], 'engine = "script" needs a scenario, like scenario = "demo.toml"');
   }
-  const account = table.text("account", "a name");
+  const account = table.attempt("account", () => {
+    const given = table.text("account", "a name");
+    return given === undefined ? undefined : assertName("account", given);
+  });
   return {
     name,
     prompt,

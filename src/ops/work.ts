@@ -7,6 +7,7 @@ import type { EngineRoute } from "../model/config-engine.ts";
 import { parseDuration } from "../model/duration.ts";
 import { VivError } from "../model/errors.ts";
 import { assertName, assertTypeName } from "../model/names.ts";
+import type { Limit, Spent } from "../policy/budget.ts";
 import { closedTypes } from "../services/closed-types.ts";
 import { Spending } from "../services/spending.ts";
 import { type ReadyRoute, resolveHandler } from "../services/worker/attempt.ts";
@@ -75,7 +76,12 @@ export function workerFor(
   const routes = given.handler || config === undefined ? new Map() : config.routes;
   const onTrouble = (message: string) =>
     onEvent({ kind: "trouble", error: new VivError("CORRUPT", message) });
-  const closed = closedTypes({ accounts: host.accounts, routes, types, now, onTrouble });
+  const spending = new Spending(store, now);
+  const money = config && spentCheck(config.budget, spending, now);
+  const closed = closedTypes({
+    ...{ accounts: host.accounts, routes, types, now, onTrouble },
+    ...optional("spent", money),
+  });
   const options: WorkerOptions = {
     worker,
     types,
@@ -88,7 +94,7 @@ export function workerFor(
     reapEveryMs: 1_000,
     prices: config?.prices ?? new Map(),
     budget: config?.budget ?? { run: {}, day: {} },
-    spending: new Spending(store),
+    spending,
     onEvent,
     ...optional("timeoutMs", timeLimit(given.timeout)),
     ...optional("graceMs", duration(given.grace, "--grace")),
@@ -97,6 +103,7 @@ export function workerFor(
     ...optional("drain", given.drain),
     ...optional("reviewLimit", config?.limits.review),
     ...optional("closedTypes", closed),
+    ...optional("beforeClaim", money && (() => spending.refresh())),
   };
   return new Worker(store, host, options);
 }
@@ -118,6 +125,27 @@ export async function assertRoutes(
   const routes = [...new Set(wanted)].filter((route) => route !== undefined);
   await checkRoutes(routes, config, host);
 }
+
+/** Undefined when neither the run nor the day has a budget. */
+function spentCheck(
+  budget: Config["budget"],
+  spending: Spending,
+  now: () => number,
+): (() => { until: number | null } | null) | undefined {
+  const isUsedUp = (limit: Limit, spent: Spent) =>
+    spent.usd >= (limit.usd ?? Number.POSITIVE_INFINITY) ||
+    spent.tokens >= (limit.tokens ?? Number.POSITIVE_INFINITY);
+  const limits = [budget.run, budget.day];
+  if (!limits.some(({ usd, tokens }) => usd ?? tokens)) return undefined;
+  return () => {
+    const { run, day } = spending.sums;
+    if (isUsedUp(budget.run, run)) return { until: null };
+    if (!isUsedUp(budget.day, day)) return null;
+    return { until: (Math.floor(now() / DAY_MS) + 1) * DAY_MS };
+  };
+}
+
+const DAY_MS = 86_400_000;
 
 function timeLimit(given: string | undefined): number | undefined {
   const timeoutMs = duration(given, "--timeout");

@@ -3,7 +3,7 @@ import type { Route } from "../model/config.ts";
 import { isName } from "../model/names.ts";
 import type { Accounts } from "./accounts.ts";
 
-/** What a worker leaves alone for now, because the accounts it needs are closed. */
+/** What a worker leaves alone for now: its account is closed, or the money for models is spent. */
 export interface ClosedTypes {
   /** Not these; empty when `only` says it. */
   types: readonly string[];
@@ -22,6 +22,8 @@ export interface ClosedTypesOptions {
   /** What the worker takes; null: any. */
   types: readonly string[] | null;
   now(): number;
+  /** The budget of the run or of the day is used up; `until`, if it comes back by itself. */
+  spent?: () => { until: number | null } | null;
   /** A file that cannot be used: said once. */
   onTrouble?: (message: string) => void;
 }
@@ -33,22 +35,26 @@ const UNSETTLED_MS = 50;
 
 /**
  * Asked before every claim, so it looks at the files only when one has changed or a time has come.
- * Undefined when no route uses an account.
+ * Undefined when no route uses an account, and none is limited by a budget.
  */
 export function closedTypes(options: ClosedTypesOptions): (() => ClosedTypes) | undefined {
   const { accounts, now } = options;
   const groups = groupsOf(options);
-  if (groups.every(({ account }) => account === null)) return undefined;
+  const spent = groups.some(({ usesModels }) => usesModels) ? options.spent : undefined;
+  if (!spent && groups.every(({ account }) => account === null)) return undefined;
   const told = new Set<string>();
   let seen = Number.NaN;
   let validUntil = Number.NEGATIVE_INFINITY;
   let readAt = 0;
+  let wasSpent = false;
   let last: Reading = { types: [], only: null, all: false, nextOpen: null };
   return () => {
     const at = now();
     const changed = accounts.changedAt();
-    if (changed !== seen || at >= validUntil || at < readAt) {
-      last = read(groups, accounts, (message) => {
+    const broke = spent?.() ?? null;
+    if (changed !== seen || at >= validUntil || at < readAt || wasSpent !== (broke !== null)) {
+      wasSpent = broke !== null;
+      last = read(groups, accounts, broke, (message) => {
         if (told.has(message)) return;
         told.add(message);
         options.onTrouble?.(message);
@@ -69,17 +75,21 @@ interface Reading extends Omit<ClosedTypes, "nextOpenMs"> {
 /** Types that share an account; null as the type stands for all that have no route of their own. */
 interface Group {
   account: string | null;
+  usesModels: boolean;
   types: (string | null)[];
 }
 
 function groupsOf({ routes, types }: ClosedTypesOptions): Group[] {
-  const named = types ?? [...routes.keys()].filter((type) => type !== "default");
-  const groups = new Map<string | null, Group>();
-  for (const type of types === null ? [...named, null] : named) {
+  const ours = types ?? [...routes.keys()].filter((type) => type !== "default");
+  const groups = new Map<string, Group>();
+  for (const type of types === null ? [...ours, null] : ours) {
     const own = type === null ? undefined : routes.get(type);
-    const account = accountOfRoute(own ?? routes.get("default"));
-    const key = isName(account) ? account : null;
-    const group = groups.get(key) ?? { account: key, types: [] };
+    const route = own ?? routes.get("default");
+    const named = accountOfRoute(route);
+    const account = isName(named) ? named : null;
+    const usesModels = route?.engine !== undefined;
+    const key = `${usesModels} ${account}`;
+    const group = groups.get(key) ?? { account, usesModels, types: [] };
     group.types.push(type);
     groups.set(key, group);
   }
@@ -89,17 +99,21 @@ function groupsOf({ routes, types }: ClosedTypesOptions): Group[] {
 function read(
   groups: readonly Group[],
   accounts: Accounts,
+  broke: { until: number | null } | null,
   onTrouble: (message: string) => void,
 ): Reading {
   const closed: (string | null)[] = [];
   const open: (string | null)[] = [];
   let nextOpen: number | null = null;
-  for (const { account, types } of groups) {
+  for (const { account, usesModels, types } of groups) {
     const state = account === null ? null : accounts.read(account);
     if (state?.trouble !== undefined) onTrouble(state.trouble);
-    (state === null || state.state === "open" ? open : closed).push(...types);
-    if (state?.state !== "closed") continue;
-    nextOpen = Math.min(nextOpen ?? Number.POSITIVE_INFINITY, Date.parse(state.until));
+    const isOpen = (state === null || state.state === "open") && !(usesModels && broke);
+    (isOpen ? open : closed).push(...types);
+    const times = [state?.state === "closed" ? Date.parse(state.until) : null, broke?.until];
+    for (const time of isOpen ? [] : times) {
+      if (typeof time === "number") nextOpen = Math.min(nextOpen ?? time, time);
+    }
   }
   const all = open.length === 0;
   const isRestClosed = closed.includes(null) && !all;

@@ -1,5 +1,4 @@
 import type { DollarSource, PriceTable } from "../../model/prices.ts";
-import type { Step } from "../../model/step.ts";
 import { addTokens, type ModelUsage, totalTokens } from "../../model/usage.ts";
 import { impute } from "../../policy/price.ts";
 
@@ -49,14 +48,4 @@ export class Bill {
       source: priced?.source ?? before?.source ?? null,
     });
   }
-}
-
-/** What a step cost; undefined when it does not say what it used. */
-export function priceStep(
-  step: Step,
-  prices: PriceTable,
-): { usd: number | null; tokens: number; model: string } | undefined {
-  if (step.usage === undefined) return undefined;
-  const { model } = step.usage;
-  return { usd: impute(step.usage, prices)?.usd ?? null, tokens: totalTokens(step.usage), model };
 }

@@ -1,25 +1,35 @@
 import type { Store } from "../../store/store.ts";
+import type { ClosedTypes } from "../closed-types.ts";
 
 /**
  * Nothing is left to do: nothing of these types is pending, nobody holds a task that could come
- * back or wake others, and nothing waits only for a time. Also when so much is in review that nothing
- * more may be claimed: then it is up to people.
+ * back or wake others, and nothing waits only for a time. What is up to people does not count:
+ * so much in review that nothing more may be claimed, types whose account is parked.
  */
 export async function isDrained(
   store: Store,
   types: readonly string[] | null,
-  reviewLimit = Number.POSITIVE_INFINITY,
+  people: { reviewLimit?: number; closed?: ClosedTypes } = {},
 ): Promise<boolean> {
   const wanted = types ? { types } : {};
+  const { reviewLimit = Number.POSITIVE_INFINITY, closed } = people;
   const { review, claimed } = await store.counts();
   if (review >= reviewLimit && claimed === 0) return true;
-  for await (const _ of store.list({ states: ["pending"], limit: 1, ...wanted })) return false;
+  for await (const { type } of store.list({ states: ["pending"], ...wanted })) {
+    if (!isClosed(type, closed)) return false;
+  }
   for await (const _ of store.list({ states: ["claimed"], limit: 1 })) return false;
   for await (const { id } of store.list({ states: ["waiting"], ...wanted })) {
     const view = await store.show(id);
     if (view?.state !== "waiting" || view.task === null) return false; // it has just moved on
+    if (isClosed(view.task.task_type, closed)) continue;
     const dependencies = await store.dependencies(view.task);
     if (dependencies.every(({ met }) => met)) return false;
   }
   return true;
+}
+
+function isClosed(type: string | null, closed: ClosedTypes | undefined): boolean {
+  if (closed === undefined || type === null) return false;
+  return closed.all || closed.types.includes(type) || closed.only?.includes(type) === false;
 }

@@ -1,10 +1,13 @@
 import type { Engine, EngineRequest, EngineResult } from "../../engines/engine.ts";
 import type { Finished } from "../../host/handlers.ts";
 import type { EngineRoute } from "../../model/config-engine.ts";
+import type { DollarSource } from "../../model/prices.ts";
 import type { Step } from "../../model/step.ts";
+import { totalTokens } from "../../model/usage.ts";
 import { Budget, type BudgetVerdict, type SpentBefore } from "../../policy/budget.ts";
+import { impute } from "../../policy/price.ts";
 import type { Claim, FailureReport } from "../../store/store.ts";
-import { Bill, priceStep } from "./bill.ts";
+import { Bill } from "./bill.ts";
 import { ModelRun } from "./model-run.ts";
 import type { Money } from "./money.ts";
 import { renderStep } from "./render-step.ts";
@@ -43,7 +46,7 @@ export interface ModelContext {
   stop(why: string): void;
   /** A line for the task's log. */
   log(text: string): void;
-  tell(step: Step, priced: { usd: number | null }): void;
+  tell(step: Step, priced: { usd: number; source: DollarSource } | null): void;
   /** Asked again and again while it runs: others work on the same run. */
   spentByOthers(): Promise<SpentBefore>;
   now(): number;
@@ -66,21 +69,24 @@ export async function workWithModel(context: ModelContext): Promise<ModelOutcome
     for (const verdict of verdicts) {
       const text = verdict.text;
       context.log(`! ${text}\n`);
-      context.tell({ kind: "notice", text }, { usd: null });
+      context.tell({ kind: "notice", text }, null);
       if (verdict.level === "warn" || over !== undefined) continue;
       over = verdict;
       context.stop(text);
     }
   };
   const onStep = (step: Step) => {
-    const priced = priceStep(step, money.prices);
+    const priced = step.usage ? impute(step.usage, money.prices) : null;
     const line = renderStep(step);
     if (line !== "") context.log(line);
-    context.tell(step, { usd: priced?.usd ?? null });
-    if (!priced) return;
-    heed(budget.spend(priced, day()));
+    context.tell(step, priced);
+    const turns = countsTurns(context.engine) || step.kind !== "tool" ? 0 : 1;
+    if (!step.usage && turns === 0) return;
+    const { model = "" } = step.usage ?? {};
+    const tokens = step.usage ? totalTokens(step.usage) : 0;
+    heed(budget.spend({ usd: priced?.usd ?? null, tokens, turns, model }, day()));
     const hear = (before: SpentBefore) => heed(budget.hearOthers(before, day()));
-    context.spentByOthers().then(hear, () => {}); // unreadable now, readable at the next step
+    if (step.usage) context.spentByOthers().then(hear, () => {}); // else at the next step
   };
 
   const begin = budget.spend(undefined, day()).find(({ level }) => level === "over");
@@ -99,6 +105,11 @@ export async function workWithModel(context: ModelContext): Promise<ModelOutcome
   const hasLimits = Object.values(money.limits).some((limit) => limit?.usd ?? limit?.tokens);
   const end = judge(ran.finished, ran.result, { over, isBlind: hasLimits && bill.isUnreadable });
   return { ...ran, end, bill };
+}
+
+/** Whom we tell how many turns there are. For the others, a tool that they call is a turn. */
+function countsTurns({ name }: Engine): boolean {
+  return name === "claude" || name === "llm" || name === "script";
 }
 
 async function runOnce(

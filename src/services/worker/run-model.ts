@@ -4,13 +4,13 @@ import type { Finished } from "../../host/handlers.ts";
 import { isAttempt } from "../../model/attempt.ts";
 import type { EngineRoute } from "../../model/config-engine.ts";
 import { isVivError } from "../../model/errors.ts";
+import { addTokens, NO_TOKENS } from "../../model/usage.ts";
 import type { Limits } from "../../policy/budget.ts";
 import { render } from "../../policy/template.ts";
 import { parseTemplate } from "../../policy/template-parse.ts";
 import { pickModel, unprovenIn } from "../../policy/tier.ts";
 import type { Claim, FailureReport, Store } from "../../store/store.ts";
 import type { AttemptSettings, Place } from "./attempt.ts";
-import type { Bill } from "./bill.ts";
 import type { WorkerHost } from "./host.ts";
 import { type ModelContext, type ModelOutcome, workWithModel } from "./model-work.ts";
 import { stepLine, usageLine } from "./usage-lines.ts";
@@ -78,13 +78,28 @@ async function run(attempt: ModelAttempt): Promise<ModelAttemptResult> {
     stop: attempt.stop,
     log: attempt.log,
     // A step that cannot be told (a full disk) is no reason to end the run.
-    tell: (step, { usd }) => void store.append(stepLine(claim, step, usd)).catch(() => {}),
+    tell: (step, priced) => void store.append(stepLine(claim, step, priced)).catch(() => {}),
     spentByOthers,
     now: Date.now,
   });
   await remember(attempt, request, outcome);
   const { finished, result } = outcome;
-  return { end: afterwards(attempt, outcome, began), finished, result };
+  return { end: afterwardsIfPossible(attempt, outcome, began), finished, result };
+}
+
+/** That the account's file cannot be written (a full disk) must not undo what was done. */
+function afterwardsIfPossible(
+  attempt: ModelAttempt,
+  outcome: ModelOutcome,
+  began: number,
+): ModelAttemptEnd {
+  try {
+    return afterwards(attempt, outcome, began);
+  } catch (error) {
+    attempt.settings.onTrouble?.(attempt.claim, error);
+    if (outcome.end.kind === "proceed") return { kind: "proceed" };
+    return { kind: "limited", note: "note" in outcome.end ? outcome.end.note : "" };
+  }
 }
 
 /** What its end says about the account that it used, and what follows for the attempt. */
@@ -147,6 +162,7 @@ async function requestFor(attempt: ModelAttempt): Promise<EngineRequest> {
     resume,
     turns: route.budget.turns ?? null,
     settings: route.settings,
+    ...(resume !== null && session?.used ? { resumeUsed: session.used } : {}),
   };
 }
 
@@ -183,16 +199,18 @@ function evidenceText(host: WorkerHost, place: Place): string {
 
 async function remember(
   { claim, route, host, store }: ModelAttempt,
-  { model }: EngineRequest,
-  { result, bill, end }: ModelOutcome,
+  { model, resumeUsed }: EngineRequest,
+  { result, bill }: ModelOutcome,
 ): Promise<void> {
   const { session } = result;
   if (session !== null) {
-    host.evidence.writeSession(claim.task.task_id, { engine: route.name, session, model });
+    const used = bill.lines.reduce(addTokens, resumeUsed ?? NO_TOKENS);
+    host.evidence.writeSession(claim.task.task_id, { engine: route.name, session, model, used });
   }
   if (bill.lines.length === 0 && !bill.isUnreadable) return;
-  const more = { engine: route.name, account: route.account, session, outcome: end.kind };
-  await store.append(usageLine(claim, bill as Bill, more));
+  const said = result.outcome.kind;
+  const more = { engine: route.name, account: route.account, session, said };
+  await store.append(usageLine(claim, bill, more));
 }
 
 const NOTHING_RAN: Finished = {

@@ -1,3 +1,4 @@
+import type { DollarSource } from "../../model/prices.ts";
 import type { Step } from "../../model/step.ts";
 import { type Tokens, totalTokens } from "../../model/usage.ts";
 import type { Claim } from "../../store/store.ts";
@@ -5,27 +6,32 @@ import type { Bill } from "./bill.ts";
 
 /** What the ledger says about a model run: see model/usage-line.ts. */
 
-export function stepLine(claim: Claim, step: Step, usd: number | null) {
+export function stepLine(
+  claim: Claim,
+  step: Step,
+  priced: { usd: number; source: DollarSource } | null,
+) {
   const { kind, tool, target, text, usage } = step;
   return {
     event: "step" as const,
     ...of(claim),
+    type: claim.task.task_type,
     kind,
     ...(tool ? { tool } : {}),
     ...(target ? { target } : {}),
     ...(text ? { text } : {}),
     ...(usage ? { model: usage.model, tokens: tokensOf(usage) } : {}),
-    ...(usd === null ? {} : { usd }),
+    ...priced,
   };
 }
 
 export function usageLine(
   claim: Claim,
   bill: Bill,
-  more: { engine: string; account: string | null; session: string | null; outcome: string },
+  more: { engine: string; account: string | null; session: string | null; said: string },
 ) {
   const { lines } = bill;
-  const { engine, account, session, outcome } = more;
+  const { engine, account, session, said } = more;
   return {
     event: "usage" as const,
     ...of(claim),
@@ -41,7 +47,8 @@ export function usageLine(
     })),
     usd: lines.reduce((sum, { usd }) => sum + (usd ?? 0), 0),
     tokens: lines.reduce((sum, line) => sum + totalTokens(line), 0),
-    outcome,
+    /** How the engine says that it ended. */
+    said,
     ...(bill.isUnreadable ? { unreadable: true } : {}),
   };
 }

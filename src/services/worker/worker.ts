@@ -33,6 +33,8 @@ export interface WorkerOptions extends AttemptSettings {
   reviewLimit?: number;
   /** Asked before each claim: what must be left alone while its account is closed. */
   closedTypes?: () => ClosedTypes;
+  /** Done before each claim: what `closedTypes` must know. */
+  beforeClaim?: () => Promise<void>;
   onEvent?: (event: WorkerEvent) => void;
 }
 
@@ -62,6 +64,8 @@ export class Worker {
   readonly #busy = new Set<string>();
   readonly #report: WorkerReport = { attempts: 0, done: 0, other: 0 };
   #looks = 0;
+  /** Claims in a row that went wrong. */
+  #troubles = 0;
   #isStopping = false;
   #wake: () => void = () => {};
   #grace: NodeJS.Timeout | undefined;
@@ -75,7 +79,11 @@ export class Worker {
       this.#wake();
     };
     // With a limit for review, what was recorded last decides whether there may be a next one.
-    this.#settings = options.reviewLimit === undefined ? { ...options, onIdle } : options;
+    const early = options.reviewLimit === undefined ? { onIdle } : {};
+    const onTrouble = (claim: Claim, error: unknown) => {
+      this.#tell({ kind: "trouble", error, claim });
+    };
+    this.#settings = { ...options, ...early, onTrouble };
   }
 
   stop(): void {
@@ -139,25 +147,36 @@ export class Worker {
 
   /** Asked only when a claim found nothing: it looks at more than a claim does. */
   async #isDrained(): Promise<boolean> {
-    const { drain, types } = this.#options;
-    return drain === true && this.#running.size === 0 && (await isDrained(this.#store, types));
+    const { drain, types, reviewLimit } = this.#options;
+    if (!drain || this.#running.size > 0 || this.#troubles > 0) return false;
+    const closed = this.#options.closedTypes?.();
+    return isDrained(this.#store, types, {
+      ...(reviewLimit === undefined ? {} : { reviewLimit }),
+      // What opens by itself is waited for; what waits for a person is not.
+      ...(closed && closed.nextOpenMs === null ? { closed } : {}),
+    });
   }
 
   async #claim(): Promise<Claim[]> {
     const { worker, reviewLimit } = this.#options;
-    const closed = this.#options.closedTypes?.();
-    if (this.#free === 0 || closed?.all) return [];
+    if (this.#free === 0) return [];
     try {
-      return await this.#store.claim({
+      await this.#options.beforeClaim?.();
+      const closed = this.#options.closedTypes?.();
+      if (closed?.all) return [];
+      const claims = await this.#store.claim({
         worker,
         max: this.#free,
         ...this.#wanted(closed),
         ...(reviewLimit === undefined ? {} : { reviewLimit }),
       });
+      this.#troubles = 0;
+      return claims;
     } catch (error) {
       // A full disk, a run that is not there for a moment: nobody is watching at night.
       this.#tell({ kind: "trouble", error });
-      if (isVivError(error, "RUN_NOT_FOUND")) throw error;
+      if (isVivError(error, "RUN_NOT_FOUND") || isVivError(error, "INVALID")) throw error;
+      this.#troubles++;
       return [];
     }
   }
@@ -226,6 +245,10 @@ export class Worker {
     if (this.#free === 0) return this.#someEnd();
     const woken = new AbortController();
     this.#wake = () => woken.abort();
+    // There may be work, and it cannot be claimed: to be woken at once would be to go round in circles.
+    if (this.#troubles > 0) {
+      return pause(Math.min(30_000, 500 * 2 ** Math.min(10, this.#troubles)), woken.signal);
+    }
     const closed = this.#options.closedTypes?.();
     const timeoutMs = Math.min(pollMs, closed?.nextOpenMs ?? pollMs);
     if (closed?.all) return pause(timeoutMs, woken.signal);

@@ -1,0 +1,322 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { openRun } from "../../src/main.ts";
+import { newFolder } from "../support/folders.ts";
+import { cli, ok } from "./support.ts";
+
+/** Engines as a worker runs them: stand-ins for the vendors, which speak their real streams. */
+
+const vendor = (name: string) =>
+  fileURLToPath(new URL(`../engines/vendors/${name}.mjs`, import.meta.url));
+
+let home: string;
+let run: string;
+let scenario = "";
+
+beforeEach(async () => {
+  home = newFolder();
+  run = join(home, "run");
+  scenario = "";
+  await (await openRun(run, { create: true, durability: "fast" })).close();
+  writeFileSync(join(home, "prompt.md"), "Please do {{payload.goal}}. {{note}}{{evidence}}\n");
+});
+
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+const around = () => ({
+  cwd: home,
+  env: {
+    PATH: process.env.PATH ?? "",
+    HOME: home,
+    VIV_STATE: join(home, "state"),
+    VENDOR_SCENARIO: scenario,
+    VENDOR_RECORD: join(home, "calls"),
+  },
+});
+
+function config(route: string, more = ""): void {
+  const env = 'env = ["VENDOR_SCENARIO", "VENDOR_RECORD"]';
+  writeFileSync(
+    join(home, "viv.toml"),
+    `run = "run"\n[handlers.default]\nprompt = "prompt.md"\n${env}\n${route}\n${more}`,
+  );
+}
+
+const claude = (more = "") => `engine = "claude"\nbinary = "${vendor("claude")}"\n${more}`;
+
+const enqueue = (id: string, ...flags: string[]) =>
+  ok(["enqueue", "--id", id, "--type", "t", "--payload", `{"goal":"${id}"}`, ...flags], around());
+
+const drain = (...flags: string[]) =>
+  cli(["work", "--worker-id", "w", "--drain", ...flags], around());
+
+async function show(id: string) {
+  return JSON.parse(await ok(["show", "--json", id], around()));
+}
+
+const linesOf = async (id: string, event: string) =>
+  ((await show(id)).ledger as Record<string, unknown>[]).filter((line) => line.event === event);
+
+const calls = () =>
+  (existsSync(join(home, "calls")) ? readFileSync(join(home, "calls"), "utf8") : "")
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as { argv: string[]; prompt: string });
+
+describe("a model run", () => {
+  test("its answer is the artifact; what it did and used is in the ledger", async () => {
+    config(claude('model = "claude-sonnet-5"'));
+    await enqueue("a");
+    const said = await drain();
+    expect(said.status, said.stderr).toBe(0);
+    expect((await show("a")).state).toBe("done");
+    expect(readFileSync(join(run, "artifacts/a.md"), "utf8").length).toBeGreaterThan(5);
+    expect(calls()).toMatchObject([{ prompt: "Please do a. \n" }]);
+    const steps = await linesOf("a", "step");
+    expect(steps.some(({ kind, tool }) => kind === "tool" && tool)).toBe(true);
+    expect(steps.every(({ worker, task }) => worker === "w" && task === "a")).toBe(true);
+    const [usage] = await linesOf("a", "usage");
+    expect(usage).toMatchObject({ engine: "claude", account: "claude", said: "done" });
+    expect(usage?.usd).toBeGreaterThan(0);
+    const log = await ok(["logs", "a"], around());
+    expect(log).toMatch(/^▸ \w+/m);
+    expect(log).not.toContain('{"type"');
+    expect(readFileSync(join(run, "artifacts/a.stream.jsonl"), "utf8")).toContain(
+      '"type":"result"',
+    );
+    const costs = JSON.parse(await ok(["costs", "--json"], around()));
+    expect(costs.total).toMatchObject({ proven: 1 });
+  });
+
+  test("an attempt that was not proven is gone on with, with what the check said", async () => {
+    config(
+      claude('model = "claude-sonnet-5"'),
+      `done_when = "test -e ${home}/ok || { echo nothing there; touch ${home}/ok; exit 1; }"
+       max_attempts = 3
+       backoff = "50ms"`,
+    );
+    await enqueue("a");
+    await drain();
+    expect((await show("a")).state).toBe("done");
+    const [first, second] = calls();
+    expect(first?.argv).not.toContain("--resume");
+    expect(second?.argv).toContain("--resume");
+    expect(second?.prompt).toContain("nothing there");
+  });
+
+  test("a session that is gone begins anew, in the same attempt", async () => {
+    config(claude(), 'max_attempts = 2\nbackoff = "50ms"');
+    writeFileSync(
+      join(run, "artifacts/a.session.json"),
+      '{"engine":"claude","session":"0c0ffee0-0000-4000-8000-000000000000","model":null}',
+    );
+    scenario = "session-lost";
+    await enqueue("a");
+    await drain();
+    const tries = calls();
+    // The first attempt has no earlier one, so it resumes nothing; the second does, and begins anew.
+    expect(tries.map(({ argv }) => argv.includes("--resume"))).toEqual([false, true, false]);
+  });
+
+  test.each([
+    ["model", /selected model/],
+    ["turns", /turns/],
+    ["crash", /rate_limits|exit 7|ended/],
+    ["cut-off", /./],
+  ])("%s: a failure with a reason", async (name, note) => {
+    config(claude());
+    scenario = name;
+    await enqueue("a", "--max-attempts", "1");
+    await drain();
+    const view = await show("a");
+    expect(view.state).toBe("failed");
+    expect(view.history[0].note).toMatch(note);
+  });
+
+  test.each(["codex", "gemini", "opencode"])("%s works, too", async (name) => {
+    config(`engine = "${name}"\nbinary = "${vendor(name)}"`);
+    await enqueue("a");
+    const said = await drain();
+    expect(said.status, said.stderr).toBe(0);
+    expect((await show("a")).state, said.stdout).toBe("done");
+    const [usage] = await linesOf("a", "usage");
+    expect(usage?.tokens).toBeGreaterThan(0);
+  });
+});
+
+describe("limits of an account", () => {
+  test("a rate limit closes it for everybody, and the attempt does not count", async () => {
+    config(claude());
+    scenario = "rate-limit";
+    for (const id of ["a", "b"]) await enqueue(id, "--max-attempts", "1");
+    await cli(["work", "--worker-id", "w", "--once"], around());
+    expect(calls()).toHaveLength(1);
+    const { accounts } = JSON.parse(await ok(["accounts", "--json"], around()));
+    expect(accounts).toMatchObject([{ account: "claude", state: "closed" }]);
+    expect((await show("a")).history).toMatchObject([{ outcome: "rate_limited" }]);
+    expect((await show("a")).state).toBe("waiting");
+    const why = JSON.parse(await ok(["why", "--json", "b"], around()));
+    expect(why.reasons[0]).toMatchObject({ code: "account_closed" });
+    // Nobody else tries either, in this run or in another one.
+    scenario = "";
+    const looked = await cli(["work", "--worker-id", "w2", "--max-iterations", "1"], around());
+    expect(looked.stdout).toContain("nothing was claimed");
+    expect(calls()).toHaveLength(1);
+    await ok(["accounts", "open", "claude"], around());
+    await cli(["work", "--worker-id", "w2", "--once"], around());
+    expect((await show("b")).state).toBe("done");
+  });
+
+  test.each(["auth", "quota"])("%s parks it: no attempt is burnt", async (name) => {
+    config(claude());
+    scenario = name;
+    for (const id of ["a", "b"]) await enqueue(id, "--max-attempts", "1");
+    const said = await drain();
+    expect(said.status, said.stderr).toBe(0);
+    expect(calls()).toHaveLength(1);
+    for (const id of ["a", "b"]) expect((await show(id)).state).toBe("pending");
+    const list = await ok(["accounts"], around());
+    expect(list).toContain("parked");
+    expect(list).toContain("viv accounts open claude");
+    scenario = "";
+    await ok(["accounts", "open", "claude"], around());
+    await drain();
+    for (const id of ["a", "b"]) expect((await show(id)).state).toBe("done");
+  });
+});
+
+describe("money", () => {
+  const play = (cases: string) => writeFileSync(join(home, "play.toml"), cases);
+  const script = (more: string) => `engine = "script"\nscenario = "play.toml"\n${more}`;
+
+  test("a run that goes over its budget is ended before its next step", async () => {
+    play(`[[case]]
+step = [
+  { say = "cheap", usage = { input = 10, usd = 0.041 } },
+  { say = "dear", usage = { input = 10, usd = 0.02 } },
+  { run = "sleep 60; touch too-late" },
+]`);
+    config(script('workspace = "dir"\nbudget = { usd = 0.05 }'));
+    await enqueue("a", "--max-attempts", "1");
+    await drain();
+    const view = await show("a");
+    expect(view.state).toBe("failed");
+    expect(view.history[0].note).toContain(
+      "the budget of this attempt is used up: $0.0610 of $0.0500",
+    );
+    expect(existsSync(join(run, "workspaces/a/too-late"))).toBe(false);
+    const notices = (await linesOf("a", "step")).filter(({ kind }) => kind === "notice");
+    expect(notices.some(({ text }) => String(text).includes("82 %"))).toBe(true);
+    expect((await linesOf("a", "usage"))[0]).toMatchObject({ usd: 0.061 });
+  });
+
+  test("the budget of a task counts all its attempts", async () => {
+    play(
+      '[[case]]\nstep = [{ say = "x", usage = { input = 10, usd = 0.03 } }]\nend = { outcome = "failed" }',
+    );
+    config(script('task_budget = { usd = 0.05 }\nmax_attempts = 9\nbackoff = "20ms"'));
+    await enqueue("a");
+    await drain();
+    const view = await show("a");
+    expect(view.history).toHaveLength(2);
+    expect(view.history.at(-1).note).toContain("the budget of this task");
+  });
+
+  test("the budget of a run: what is over is given back, and nothing more is begun", async () => {
+    play(
+      '[[case]]\nstep = [{ say = "x", usage = { input = 10, usd = 0.03 } }, { run = "sleep 0.2" }]',
+    );
+    config(script(""), "[budget]\nrun = { usd = 0.05 }\n");
+    for (const id of ["a", "b", "c", "d"]) await enqueue(id, "--max-attempts", "1");
+    const said = await drain();
+    expect(said.status, said.stderr).toBe(0);
+    const states = await Promise.all(
+      ["a", "b", "c", "d"].map(async (id) => (await show(id)).state),
+    );
+    expect(states).toEqual(["done", "pending", "pending", "pending"]);
+    const costs = JSON.parse(await ok(["costs", "--json"], around()));
+    expect(costs.total.usd).toBeLessThanOrEqual(0.06 + 1e-9);
+  });
+
+  test("a budget that could not be held is told before anything begins", async () => {
+    config(claude('model = "claude-sonnet-5"\nbudget = { usd = 1 }'));
+    await enqueue("a");
+    const refused = await drain();
+    expect(refused.status).not.toBe(0);
+    expect(refused.stderr).toContain('[prices."claude-sonnet-5"]');
+    expect(calls()).toEqual([]);
+    config(
+      claude('model = "claude-sonnet-5"\nbudget = { usd = 1 }'),
+      '[prices."claude-*"]\ninput = 3\noutput = 15\n',
+    );
+    await drain();
+    expect((await show("a")).state).toBe("done");
+  });
+
+  test("an engine that does not tell what it used fails closed", async () => {
+    writeFileSync(join(home, "answer.sh"), "#!/bin/sh\ncat\n", { mode: 0o755 });
+    config('engine = "exec"\nhandler = "./answer.sh"\nbudget = { tokens = 1000 }');
+    await enqueue("a");
+    await drain();
+    expect((await show("a")).history).toMatchObject([
+      { outcome: "failed", note: expect.stringContaining("could not be read") },
+    ]);
+  });
+});
+
+describe("bad input", () => {
+  test("a field that the task does not have", async () => {
+    writeFileSync(join(home, "prompt.md"), "Do {{payload.gaol}}");
+    config(claude());
+    await enqueue("a", "--max-attempts", "5");
+    await enqueue("b", "--payload", '{"gaol":"x"}');
+    await drain();
+    const { history, state } = await show("a");
+    expect(state).toBe("failed");
+    expect(history).toHaveLength(1);
+    expect(history[0].note).toContain("gaol");
+    expect((await show("b")).state).toBe("done");
+  });
+
+  test("a name that no template has is told before anything begins", async () => {
+    writeFileSync(join(home, "prompt.md"), "one\nDo {{paylod.goal}}");
+    config(claude());
+    const said = await drain();
+    expect(said.stderr).toMatch(/prompt\.md:2: .*payload/);
+  });
+
+  test("an engine that is not installed", async () => {
+    config('engine = "codex"\nbinary = "./no-such-codex"');
+    expect((await drain()).stderr).toContain("no-such-codex");
+  });
+
+  test("a stream of a hundred thousand lines, with colours and bytes that are no text", async () => {
+    const noise = `#!/bin/sh
+cat > /dev/null
+i=0; while [ $i -lt 1000 ]; do printf '\\033[31m%0100d\\033[0m\\377\\n' $i; i=$((i+1)); done > ${home}/k
+i=0; while [ $i -lt 100 ]; do cat ${home}/k; i=$((i+1)); done\n`;
+    writeFileSync(join(home, "noise.sh"), noise, { mode: 0o755 });
+    config('engine = "exec"\nhandler = "./noise.sh"', '[limits]\nlog = "100kB"\n');
+    await enqueue("a");
+    const said = await drain();
+    expect((await show("a")).state, said.stdout).toBe("done");
+    expect((await linesOf("a", "step")).length).toBeLessThan(2_100);
+    expect(readFileSync(join(run, "artifacts/a.stream.jsonl")).length).toBeLessThan(110_000);
+  });
+});
+
+test("supervision costs no tokens: one call for each attempt, whatever else happens", async () => {
+  config(claude());
+  for (let i = 0; i < 5; i++) await enqueue(`t.${i}`);
+  await drain("--concurrency", "2");
+  for (const command of [["ls"], ["status"], ["reap"], ["doctor"], ["why", "t.1"], ["costs"]]) {
+    await ok(command, around());
+  }
+  await cli(
+    ["work", "--worker-id", "x", "--max-iterations", "3", "--poll-interval", "0.05"],
+    around(),
+  );
+  expect(calls()).toHaveLength(5);
+});
