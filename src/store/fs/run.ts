@@ -104,8 +104,8 @@ export function record(run: FsRun, line: Omit<LedgerLine, "at">, sync = false): 
 
 /** Steps come by the hundred and are only told; what was spent must not be lost. */
 export function appendLine(run: FsRun, line: Omit<LedgerLine, "at">): void {
-  if (line.event === "usage") return record(run, line, run.durability === "safe");
-  run.ledger.writeSoon(nowIso(run), `",${JSON.stringify(line).slice(1)}`, false);
+  if (line.event === "usage") record(run, line, run.durability === "safe");
+  else run.ledger.writeSoon(nowIso(run), `",${JSON.stringify(line).slice(1)}`, false);
 }
 
 /** Several at once: one write, so all of them or, on a full disk, some. */
