@@ -31,8 +31,8 @@ function requestOf(request: EngineRequest, sessionDir: string | null): LlmReques
   if (settings.permission !== null) throw invalid("knows no permission; use mode plan or edit");
   const url = settings.url === null ? null : checked(settings.url);
   const { contextTokens } = settings;
-  if (contextTokens !== null && !(contextTokens >= 1_000)) {
-    throw invalid(`cannot work with a window of ${contextTokens} tokens; at least 1000 are needed`);
+  if (contextTokens !== null && !(contextTokens >= 2_000)) {
+    throw invalid(`cannot work with a window of ${contextTokens} tokens; at least 2000 are needed`);
   }
   return {
     prompt: request.prompt,

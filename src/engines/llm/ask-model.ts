@@ -30,7 +30,6 @@ export async function askModel(question: Question): Promise<Answer> {
   } catch (error) {
     listener.fail(error); // the connection broke
   }
-  signal.throwIfAborted();
   listener.throwIfBroken();
   const { messages } = await result.response;
   return listener.answer(messages.filter((message) => message.role === "assistant"));

@@ -34,7 +34,7 @@ export class Gauge {
 
   learn(chars: number, tokens: number): void {
     // A count that is out of all reason (a server that counts only the new part) teaches nothing.
-    if (chars > 0 && tokens > 0) this.#perChar = clamp(tokens / chars, 0.15, 1.5);
+    if (chars > 0 && tokens > 0) this.#perChar = clamp(tokens / chars, 0.2, 1.5);
   }
 }
 

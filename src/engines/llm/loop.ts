@@ -1,21 +1,21 @@
-import type { LanguageModel, ModelMessage, ToolContent } from "ai";
+import type { LanguageModel, ToolContent } from "ai";
 import type { Step } from "../../model/step.ts";
-import { addTokens, NO_TOKENS, type Tokens } from "../../model/usage.ts";
+import { NO_TOKENS } from "../../model/usage.ts";
 import type { EngineOutcome } from "../engine.ts";
 import { brief } from "../json-line-steps.ts";
 import { askModel } from "./ask-model.ts";
 import { classify } from "./classify.ts";
 import { openWorkspace } from "./confine.ts";
 import { connect, keyEnvOf, keyOf, urlOf } from "./connect.ts";
+import { Conversation } from "./conversation.ts";
 import { Ended } from "./ended.ts";
 import type { LlmEvent, ResultEvent } from "./events.ts";
-import { fitContext, Gauge, sizeOf } from "./fit-context.ts";
 import { instructions } from "./instruct.ts";
 import { type Answer, BrokenAnswer, type ToolCall } from "./listen.ts";
 import { messageOf } from "./message-of.ts";
 import { persist } from "./persist.ts";
 import type { LlmRequest } from "./request.ts";
-import { loadSession, newSessionId, saveSession } from "./session.ts";
+import { Tally } from "./tally.ts";
 import { type Bench, declare, runTool, targetOf, toolsFor } from "./tools.ts";
 
 export interface Surroundings {
@@ -28,204 +28,132 @@ export interface Surroundings {
 }
 
 const MOST_STEPS = 60;
-const MOST_BAD_CALLS = 5;
-const DEFAULT_CONTEXT = 128_000;
-const LONGEST_ANSWER = 32_000;
-const LONGEST_RESULT_CHARS = 30_000;
-/** When the window is full it is emptied to this: the cache begins anew each time. */
-const ROOMY = 0.6;
+const MOST_BAD_ANSWERS = 5;
 
 /** The whole of one run: asks the model, runs the tools it calls, until it calls none. */
 export class Loop {
   readonly #request: LlmRequest;
   readonly #around: Surroundings;
-  readonly #gauge = new Gauge();
   readonly #tools;
-  #messages: ModelMessage[] = [];
-  #session: string | null = null;
-  #used: Tokens = NO_TOKENS;
-  /** Used, but not yet told with a step. */
-  #untold: Tokens | null = null;
-  #isCounted = true;
-  /** In characters: what the API has refused is surely too much. */
-  #ceiling = Infinity;
+  readonly #tally: Tally;
+  #talk: Conversation | undefined;
   #text = "";
   #steps = 0;
-  #badCalls = 0;
+  #badAnswers = 0;
 
   constructor(request: LlmRequest, around: Surroundings) {
     this.#request = request;
     this.#around = around;
     this.#tools = toolsFor(request.mode);
+    this.#tally = new Tally(request.model);
   }
 
   /** Never throws. */
   async run(): Promise<ResultEvent> {
-    let outcome: EngineOutcome;
-    try {
-      outcome = await this.#work();
-    } catch (error) {
-      outcome =
-        error instanceof Ended
-          ? error.outcome
-          : { kind: "failed", message: brief(messageOf(error), 500) };
-    }
-    if (this.#around.signal.aborted) outcome = { kind: "failed", message: "it was told to end" };
+    const outcome = await this.#work().catch((error: unknown) => this.#explain(error));
     this.#tell({ kind: "notice", text: "the rest of what was used" }, true);
-    const { model } = this.#request;
-    const usage = this.#steps === 0 ? [] : [{ model, ...this.#used, usd: null }];
+    const { total } = this.#tally;
     return {
       type: "result",
       outcome,
       text: this.#text,
-      session: this.#session,
-      usage: this.#isCounted ? usage : null,
+      session: this.#talk?.session ?? null,
+      usage: this.#steps === 0 ? [] : total && [total],
       steps: this.#steps,
     };
+  }
+
+  #explain(error: unknown): EngineOutcome {
+    if (this.#around.signal.aborted) return { kind: "failed", message: "it was told to end" };
+    if (error instanceof Ended) return error.outcome;
+    return { kind: "failed", message: brief(messageOf(error), 500) };
   }
 
   async #work(): Promise<EngineOutcome> {
     const request = this.#request;
     const model = connect(request, keyOf(request, this.#around.env));
-    const bench = this.#bench();
-    this.#begin();
+    const told = instructions(request.mode, request.cwd);
+    const talk = new Conversation(request, told);
+    const bench = this.#bench(talk.resultRoom);
+    this.#talk = talk;
+    this.#save(talk);
+    if (talk.session !== null) this.#around.say({ type: "session", session: talk.session });
     const most = Math.min(MOST_STEPS, request.turns ?? MOST_STEPS);
     while (this.#steps < most) {
-      const answer = await this.#ask(model);
-      this.#messages.push(...answer.messages);
+      this.#steps++;
+      const answer = await this.#ask(model, told, talk);
+      talk.add(...answer.messages);
       this.#show(answer);
       if (answer.calls.length > 0) {
-        const content = await this.#runCalls(answer.calls, bench);
-        this.#messages.push({ role: "tool", content });
+        talk.add({ role: "tool", content: await this.#runCalls(answer.calls, bench) });
       } else if (answer.finish === "length") {
         // Cut by its own limit; asked to go on it says the rest, and may still call a tool.
         this.#countBad("its answers are cut off at the limit for output");
-        this.#messages.push({ role: "user", content: "You were cut off. Go on from there." });
+        talk.add({ role: "user", content: "You were cut off. Go on from there." });
       } else if (answer.finish === "content-filter") {
         throw new Ended({ kind: "failed", message: "the vendor's filter stopped the answer" });
+      } else {
+        this.#save(talk);
+        return { kind: "done" };
       }
-      this.#save();
-      const isOver = answer.calls.length === 0 && answer.finish !== "length";
-      if (isOver) return { kind: "done" };
+      this.#save(talk);
     }
-    const message = `it was not done after ${most} steps`;
-    return { kind: "turn_limit", message };
+    return { kind: "turn_limit", message: `it was not done after ${most} steps` };
   }
 
-  #bench(): Bench {
+  #bench(limitChars: number): Bench {
     const env = { ...this.#around.env };
     const keyEnv = keyEnvOf(this.#request);
     if (keyEnv !== null) delete env[keyEnv]; // the model has no business with it
     const { commandMs = 120_000 } = this.#request.limits ?? {};
-    // As many characters as the window has tokens are about a quarter of it.
-    const limitChars = Math.min(LONGEST_RESULT_CHARS, this.#window);
     const { signal } = this.#around;
     return { place: openWorkspace(this.#request.cwd), env, signal, commandMs, limitChars };
   }
 
-  #begin(): void {
-    const { resume, sessionDir, model, prompt } = this.#request;
-    if (resume !== null) this.#messages = loadSession(sessionDir, resume, model);
-    this.#messages.push({ role: "user", content: prompt });
-    if (sessionDir === null) return;
-    this.#session = resume ?? newSessionId();
-    this.#save();
-    if (this.#session !== null) this.#around.say({ type: "session", session: this.#session });
-  }
-
-  async #ask(model: LanguageModel): Promise<Answer> {
+  #ask(model: LanguageModel, told: string, talk: Conversation): Promise<Answer> {
     const { signal, now, sleep } = this.#around;
-    const { retryMs = 1_000, waitMs = 30_000 } = this.#request.limits ?? {};
-    const told = instructions(this.#request.mode, this.#request.cwd);
-    const tools = declare(this.#tools);
-    const fixedChars = told.length + TOOLS_CHARS;
+    const { api, limits } = this.#request;
+    const { retryMs = 1_000, waitMs = 30_000 } = limits ?? {};
     const call = async () => {
       signal.throwIfAborted();
-      this.#fit(fixedChars);
-      const chars = fixedChars + sizeOf(this.#messages);
+      const text = talk.fit();
+      if (text !== null) this.#tell({ kind: "notice", text });
       const answer = await askModel({
         model,
         instructions: told,
-        messages: this.#messages,
-        tools,
-        maxOutputTokens: this.#request.api === "anthropic" ? this.#answerRoom : null,
+        messages: talk.messages,
+        tools: declare(this.#tools),
+        maxOutputTokens: api === "anthropic" ? talk.answerRoom : null,
         signal,
       });
-      this.#use(answer.tokens);
-      if (answer.tokens) {
-        const { input, cacheRead, cacheWrite } = answer.tokens;
-        this.#gauge.learn(chars, input + cacheRead + cacheWrite);
-      }
+      this.#tally.add(answer.tokens);
+      if (answer.tokens) talk.learn(answer.tokens);
       return answer;
     };
-    this.#steps++;
-    const where = { model: this.#request.model, url: urlOf(this.#request) };
+    return persist(call, (error) => this.#judge(error, talk), {
+      retryMs,
+      waitMs,
+      now,
+      sleep: (ms) => sleep(ms, signal),
+      onAgain: (text) => this.#tell({ kind: "notice", text }),
+      shorten: () => talk.mustShrink(),
+    });
+  }
+
+  #judge(error: unknown, talk: Conversation) {
+    if (error instanceof BrokenAnswer) this.#countBroken(error, talk);
+    this.#around.signal.throwIfAborted();
+    const cause = error instanceof BrokenAnswer ? error.cause : error;
+    const { model } = this.#request;
     const keyEnv = keyEnvOf(this.#request);
-    return persist(
-      call,
-      (error) => {
-        signal.throwIfAborted();
-        if (error instanceof BrokenAnswer) this.#useBroken(error, fixedChars);
-        const cause = error instanceof BrokenAnswer ? error.cause : error;
-        return classify(cause, { ...where, keyEnv, now: now() });
-      },
-      {
-        retryMs,
-        waitMs,
-        now,
-        sleep: (ms) => sleep(ms, signal),
-        onAgain: (text) => this.#tell({ kind: "notice", text }),
-        shorten: () => {
-          if (this.#messages.length === 1) return false;
-          this.#ceiling = sizeOf(this.#messages) * 0.75;
-          return true;
-        },
-      },
-    );
-  }
-
-  get #window(): number {
-    return this.#request.contextTokens ?? DEFAULT_CONTEXT;
-  }
-
-  get #answerRoom(): number {
-    return Math.min(LONGEST_ANSWER, Math.floor(this.#window / 4));
-  }
-
-  /** Makes room for the answer, when there is none. */
-  #fit(fixedChars: number): void {
-    const guess = this.#gauge.chars(this.#window - this.#answerRoom) - fixedChars;
-    const room = Math.min(guess, this.#ceiling);
-    if (sizeOf(this.#messages) <= room) return;
-    const { messages, shortened, dropped } = fitContext(this.#messages, Math.floor(room * ROOMY));
-    const size = sizeOf(messages);
-    if (size > room) {
-      const tokens = this.#gauge.tokens(fixedChars + size);
-      const message = `the prompt alone is about ${tokens} tokens, and does not fit into ${this.#window} with its answer`;
-      throw new Ended({ kind: "refused", message });
-    }
-    this.#messages = messages;
-    const text = `the window is full: ${shortened} old results shortened, ${dropped} old turns left out`;
-    this.#tell({ kind: "notice", text });
-  }
-
-  #use(tokens: Tokens | null): void {
-    if (tokens === null) {
-      this.#isCounted = false;
-      return;
-    }
-    this.#used = addTokens(this.#used, tokens);
-    this.#untold = addTokens(this.#untold ?? NO_TOKENS, tokens);
+    return classify(cause, { model, url: urlOf(this.#request), keyEnv, now: this.#around.now() });
   }
 
   /** An estimate is better than nothing where a budget has to hold. */
-  #useBroken({ tokens, chars }: BrokenAnswer, fixedChars: number): void {
+  #countBroken({ tokens, chars }: BrokenAnswer, talk: Conversation): void {
     const said = Math.ceil(chars / 4);
-    if (tokens) this.#use({ ...tokens, output: Math.max(tokens.output, said) });
-    else {
-      const input = this.#gauge.tokens(fixedChars + sizeOf(this.#messages));
-      this.#use({ ...NO_TOKENS, input, output: said });
-    }
+    const asked = tokens ?? { ...NO_TOKENS, input: talk.tokens };
+    this.#tally.add({ ...asked, output: Math.max(asked.output, said) });
   }
 
   #show({ thought, text, calls }: Answer): void {
@@ -239,63 +167,49 @@ export class Loop {
 
   /** With what was used since the last; `ifUsed`: not at all when that is nothing. */
   #tell(step: Step, ifUsed = false): void {
-    if (ifUsed && this.#untold === null) return;
-    const { model } = this.#request;
-    const usage = this.#untold && { model, ...this.#untold, usd: null };
-    this.#untold = null;
+    if (ifUsed && !this.#tally.hasNews) return;
+    const usage = this.#tally.takeNews();
     this.#around.say({ type: "step", ...step, ...(usage ? { usage } : {}) });
   }
 
   async #runCalls(calls: readonly ToolCall[], bench: Bench): Promise<ToolContent> {
     const content: ToolContent = [];
-    for (const { id, name, input, problem } of calls) {
-      const answered = (type: "text" | "error-text", value: string) =>
-        content.push({
-          type: "tool-result",
-          toolCallId: id,
-          toolName: name,
-          output: { type, value },
-        });
-      if (problem !== null) {
-        const text = brief(messageOf(problem), 1_000);
-        this.#tell({
-          kind: "notice",
-          tool: brief(name, 60),
-          text: brief(`a malformed call: ${text}`),
-        });
-        this.#countBad(`its calls of tools are malformed: ${text}`);
-        answered("error-text", `This call could not be read: ${text}`);
-        continue;
-      }
-      this.#badCalls = 0;
-      const target = targetOf(this.#tools, name, input);
-      this.#tell({ kind: "tool", tool: name, target });
-      const { text, failure } = await runTool(this.#tools, name, input, bench);
+    for (const call of calls) {
       bench.signal.throwIfAborted();
-      if (failure !== null) this.#tell({ kind: "notice", tool: name, target, text: failure });
-      answered(failure === null ? "text" : "error-text", text);
+      const { text, isError } = await this.#runCall(call, bench);
+      const output = { type: isError ? ("error-text" as const) : ("text" as const), value: text };
+      content.push({ type: "tool-result", toolCallId: call.id, toolName: call.name, output });
     }
+    bench.signal.throwIfAborted(); // what was ended by that says nothing worth keeping
     return content;
   }
 
+  async #runCall({ name, input, problem }: ToolCall, bench: Bench) {
+    const tool = brief(name, 80);
+    if (problem !== null) {
+      const why = brief(messageOf(problem), 1_000);
+      this.#tell({ kind: "notice", tool, text: brief(`a malformed call: ${why}`) });
+      this.#countBad(`its calls of tools are malformed: ${why}`);
+      return { text: `This call could not be read: ${why}`, isError: true };
+    }
+    this.#badAnswers = 0;
+    const target = targetOf(this.#tools, name, input);
+    this.#tell({ kind: "tool", tool, target });
+    const { text, failure } = await runTool(this.#tools, name, input, bench);
+    if (failure !== null) this.#tell({ kind: "notice", tool, target, text: failure });
+    return { text, isError: failure !== null };
+  }
+
   #countBad(what: string): void {
-    if (++this.#badCalls < MOST_BAD_CALLS) return;
-    const message = brief(`given up after ${MOST_BAD_CALLS} in a row: ${what}`, 500);
+    if (++this.#badAnswers < MOST_BAD_ANSWERS) return;
+    const message = brief(`given up after ${MOST_BAD_ANSWERS} in a row: ${what}`, 500);
     throw new Ended({ kind: "failed", message });
   }
 
   /** A conversation that cannot be kept is no reason to stop working. */
-  #save(): void {
-    const { sessionDir, model } = this.#request;
-    if (sessionDir === null || this.#session === null) return;
-    try {
-      saveSession(sessionDir, this.#session, model, this.#messages);
-    } catch (error) {
-      this.#session = null;
-      this.#tell({ kind: "notice", text: brief(`the session is not kept: ${messageOf(error)}`) });
-    }
+  #save(talk: Conversation): void {
+    const error = talk.save();
+    if (error === null) return;
+    this.#tell({ kind: "notice", text: brief(`the session is not kept: ${error.message}`) });
   }
 }
-
-/** What the descriptions and schemas of our tools take, about. */
-const TOOLS_CHARS = 2_500;

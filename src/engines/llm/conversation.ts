@@ -1,0 +1,104 @@
+import type { ModelMessage } from "ai";
+import type { Tokens } from "../../model/usage.ts";
+import { Ended } from "./ended.ts";
+import { fitContext, Gauge, sizeOf } from "./fit-context.ts";
+import type { LlmRequest } from "./request.ts";
+import { loadSession, newSessionId, saveSession } from "./session.ts";
+
+const DEFAULT_WINDOW = 128_000;
+const LONGEST_ANSWER = 32_000;
+const LONGEST_RESULT_CHARS = 30_000;
+/** When the window is full it is emptied to this: the vendor's cache begins anew each time. */
+const ROOMY = 0.6;
+/** What the descriptions and schemas of our tools take, about. */
+const TOOLS_CHARS = 2_500;
+
+/** All that was said, as it is sent: kept within the window, and on disk. */
+export class Conversation {
+  readonly #request: LlmRequest;
+  readonly #gauge = new Gauge();
+  readonly #window: number;
+  /** What is sent besides, in characters. */
+  readonly #besides: number;
+  #messages: ModelMessage[] = [];
+  #session: string | null = null;
+  /** In characters: what the API has refused is surely too much. */
+  #ceiling = Infinity;
+
+  /** Throws Ended when the session to go on with is lost. */
+  constructor(request: LlmRequest, instructions: string) {
+    const { resume, sessionDir, model, prompt, contextTokens } = request;
+    this.#request = request;
+    this.#window = contextTokens ?? DEFAULT_WINDOW;
+    this.#besides = instructions.length + TOOLS_CHARS;
+    if (resume !== null) this.#messages = loadSession(sessionDir, resume, model);
+    this.#messages.push({ role: "user", content: prompt });
+    if (sessionDir !== null) this.#session = resume ?? newSessionId();
+  }
+
+  get messages(): readonly ModelMessage[] {
+    return this.#messages;
+  }
+
+  get session(): string | null {
+    return this.#session;
+  }
+
+  /** In tokens. */
+  get answerRoom(): number {
+    return Math.min(LONGEST_ANSWER, Math.floor(this.#window / 4));
+  }
+
+  /** As many characters as the window has tokens are about a quarter of it. */
+  get resultRoom(): number {
+    return Math.min(LONGEST_RESULT_CHARS, this.#window);
+  }
+
+  add(...messages: ModelMessage[]): void {
+    this.#messages.push(...messages);
+  }
+
+  /** Why it could not be kept; then it is not tried again. */
+  save(): Error | null {
+    const { sessionDir, model } = this.#request;
+    if (sessionDir === null || this.#session === null) return null;
+    try {
+      saveSession(sessionDir, this.#session, model, this.#messages);
+      return null;
+    } catch (error) {
+      this.#session = null;
+      return error as Error;
+    }
+  }
+
+  /** What it takes of the window, about. */
+  get tokens(): number {
+    return this.#gauge.tokens(this.#besides + sizeOf(this.#messages));
+  }
+
+  /** The API has counted it. */
+  learn({ input, cacheRead, cacheWrite }: Tokens): void {
+    this.#gauge.learn(this.#besides + sizeOf(this.#messages), input + cacheRead + cacheWrite);
+  }
+
+  /** The API has refused it as too long. False when nothing can be done about that. */
+  mustShrink(): boolean {
+    if (this.#messages.length === 1) return false;
+    this.#ceiling = sizeOf(this.#messages) * 0.75;
+    return true;
+  }
+
+  /** Makes room for the answer, when there is none; says what was done for it. */
+  fit(): string | null {
+    const guess = this.#gauge.chars(this.#window - this.answerRoom) - this.#besides;
+    const room = Math.min(guess, this.#ceiling);
+    if (sizeOf(this.#messages) <= room) return null;
+    const { messages, shortened, dropped } = fitContext(this.#messages, Math.floor(room * ROOMY));
+    this.#messages = messages;
+    if (sizeOf(messages) > room) {
+      const message = `the prompt alone is about ${this.tokens} tokens, and does not fit into ${this.#window} with its answer`;
+      throw new Ended({ kind: "refused", message });
+    }
+    return `the window is full: ${shortened} old results shortened, ${dropped} old turns left out`;
+  }
+}
