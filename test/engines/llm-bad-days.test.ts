@@ -186,10 +186,10 @@ describe.each(["anthropic", "openai"] as const)("%s", (api) => {
     const cwd = newFolder();
     mkdirSync(join(cwd, "big"));
     for (let i = 0; i < 25; i++) {
-      writeFileSync(join(cwd, `big/${i}`), `file ${i}: ${"lorem ipsum ".repeat(600)}`);
+      writeFileSync(join(cwd, `big/${i}`), `file ${i}: ${"lorem ipsum ".repeat(200)}`);
     }
     const contextTokens = 8_000;
-    const count = (body: unknown) => Math.ceil(JSON.stringify(body).length / 3); // dearer than we think
+    const count = (body: unknown) => Math.ceil(JSON.stringify(body).length / 2); // dearer than we think
     const server = await LlmServer.start();
     let next = 0;
     server.forever = ({ body }) => {

@@ -1,5 +1,5 @@
 import { readdirSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { ModelMessage } from "ai";
 import { expect, test } from "vitest";
 import { newFolder } from "../../../test/support/folders.ts";
@@ -42,12 +42,13 @@ test("what is not a session is lost", () => {
   const folder = newFolder();
   const damaged = newSessionId();
   writeFileSync(join(folder, `${damaged}.json`), '{"version":1,"model":"m","messages":[]}');
-  writeFileSync(join(folder, "x.json"), "{}");
+  const elsewhere = newFolder();
+  const foreign = newSessionId();
+  saveSession(elsewhere, foreign, "m", TALK);
   for (const [where, id] of [
     [folder, newSessionId()],
     [folder, damaged],
-    [folder, "../../../../etc/passwd"],
-    [folder, "x"],
+    [folder, `../${basename(elsewhere)}/${foreign}`],
     [null, newSessionId()],
   ] as const) {
     expect(() => loadSession(where, id, "m")).toThrow(Ended);
