@@ -51,6 +51,19 @@ describe("README.md", () => {
     expect(masked(output)).toBe(masked(printed ?? ""));
   });
 
+  it("shows what an agent really prints", () => {
+    const block = blocks(readme, "sh").find((one) => one.includes("viv work --worker-id w2"));
+    const printed = blocks(readme, "text").find((one) => one.includes("w2 waits for work"));
+    const viv = `viv() { ${process.execPath} ${join(dist, "viv.cjs")} "$@"; }; cd "$(mktemp -d)"`;
+    // Accounts are the machine's: this is a machine of its own.
+    const state = mkdtempSync(join(tmpdir(), "viv-docs-"));
+    const env = { ...process.env, VIV_RUN: "", VIV_STATE: state };
+    const script = `${viv}\n${block}`;
+    const output = execFileSync("bash", ["-euc", script], { encoding: "utf8", env });
+    expect(masked(output)).toBe(masked(printed ?? ""));
+    rmSync(state, { recursive: true });
+  });
+
   it("has a library example that works", () => {
     const example = blocks(readme, "ts")[0] ?? "";
     const library = pathToFileURL(join(dist, "main.js")).href;
