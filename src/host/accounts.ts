@@ -149,6 +149,7 @@ function withLock<T>(path: string, critical: () => T): T {
     if (error && codeOf(error) === "ENOENT") {
       throw new VivError("UNSUPPORTED", "the flock command is missing; install util-linux.");
     }
+    if (error) throw error; // it could not be started: that says nothing about the lock
     if (status !== 0) {
       const message = `another process has held ${path} for 10 seconds; find it with: fuser ${path}`;
       throw new VivError("LOCKED", message);

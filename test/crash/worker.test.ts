@@ -218,3 +218,28 @@ test("a handler that ends its own task may finish", async () => {
   expect(await written("end")).toBe("over");
   expect(await store.show("a")).toMatchObject({ state: "done" });
 });
+
+test("a terminal that is closed ends a worker in order", async () => {
+  const handler = script(`echo $$ > ${home}/pid; while [ ! -e ${home}/go ]; do sleep 0.05; done`);
+  const worker = work("--handler", handler, "--worker-id", "w");
+  for (const id of ["a", "b"]) await store.enqueue({ id, type: "t" });
+  await written("pid");
+  worker.kill("SIGHUP");
+  writeFileSync(join(home, "go"), "");
+  await once(worker, "exit");
+  expect(await store.show("a")).toMatchObject({ state: "done" });
+  expect(await store.show("b")).toMatchObject({ state: "pending" });
+});
+
+test("when nobody reads what a worker says, it finishes its task", async () => {
+  const handler = script(`echo $$ > ${home}/pid; while [ ! -e ${home}/go ]; do sleep 0.05; done`);
+  const worker = work("--handler", handler, "--worker-id", "w", "--concurrency", "2");
+  await store.enqueue({ id: "a", type: "t" });
+  await written("pid");
+  worker.stdout?.destroy();
+  await store.enqueue({ id: "b", type: "t" }); // it says that it has claimed this one
+  await until("b is begun", async () => (await store.show("b"))?.state === "claimed");
+  writeFileSync(join(home, "go"), "");
+  await once(worker, "exit");
+  for (const id of ["a", "b"]) expect(await store.show(id)).toMatchObject({ state: "done" });
+});

@@ -23,6 +23,7 @@ export function withLock<T>(path: string, critical: () => T): T {
     if (locked.error && errno(locked.error) === "ENOENT") {
       throw new VivError("UNSUPPORTED", "the flock command is missing; install util-linux.");
     }
+    if (locked.error) throw locked.error; // it could not be started: that says nothing about the lock
     if (locked.status !== 0) {
       throw new VivError(
         "LOCKED",

@@ -1,5 +1,13 @@
-import { closeSync, fstatSync, ftruncateSync, openSync, renameSync, writeSync } from "node:fs";
-import { discard, errno, statIfThere } from "./atomic.ts";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  renameSync,
+  writeSync,
+} from "node:fs";
+import { discard, statIfThere, writeNew } from "./atomic.ts";
 
 /**
  * The files of process notes, used again and again: a note lives as long as a handler, and a file
@@ -25,76 +33,64 @@ export class NoteFiles {
   add(key: string, path: string, line: string): boolean {
     const file = this.#inUse.get(key);
     if (file === undefined) return false;
-    if (statIfThere(path)?.ino !== file.ino) {
-      this.#drop(key, file);
-      return false;
-    }
-    writeLine(file, line);
-    return true;
+    if (write(file, path, line)) return true;
+    this.#inUse.delete(key);
+    return false;
   }
 
   /** Begins one. `isRight` is asked when it is written and before it can be seen. */
   begin(key: string, path: string, line: string, isRight: () => boolean): boolean {
-    for (;;) {
-      const old = this.#spare.pop();
-      const file = old ?? this.#create();
-      try {
-        file.length = 0;
-        writeLine(file, line);
-        if (!isRight()) {
-          this.#spare.push(file);
-          return false;
-        }
-        renameSync(file.path, path);
-      } catch (error) {
-        closeSync(file.fd);
-        discard(file.path);
-        if (old !== undefined && errno(error) === "ENOENT") continue; // somebody tidied up
-        throw error;
-      }
-      this.#inUse.set(key, file);
-      return true;
+    const file = this.#takeSpare(line) ?? this.#create(line);
+    if (!isRight()) {
+      this.#spare.push(file);
+      return false;
     }
+    try {
+      renameSync(file.path, path);
+    } catch (error) {
+      discard(file.path);
+      throw error;
+    }
+    this.#inUse.set(key, file);
+    return true;
   }
 
   /** Takes a note away; false when it was not begun here, or was replaced. */
   end(key: string, path: string): boolean {
     const file = this.#inUse.get(key);
     if (file === undefined) return false;
-    if (statIfThere(path)?.ino !== file.ino) {
-      this.#drop(key, file);
-      return false;
-    }
-    renameSync(path, file.path);
     this.#inUse.delete(key);
+    if (statIfThere(path)?.ino !== file.ino) return false;
+    renameSync(path, file.path);
     this.#spare.push(file);
     return true;
   }
 
   close(): void {
-    for (const file of this.#spare.splice(0)) {
-      closeSync(file.fd);
-      discard(file.path);
+    for (const { path } of this.#spare.splice(0)) discard(path);
+    this.#inUse.clear();
+  }
+
+  /** With its first line. Undefined when there is none that nobody has tidied away. */
+  #takeSpare(line: string): NoteFile | undefined {
+    for (let file = this.#spare.pop(); file !== undefined; file = this.#spare.pop()) {
+      file.length = 0;
+      if (write(file, file.path, line)) return file;
     }
-    for (const [key, file] of this.#inUse) this.#drop(key, file);
+    return undefined;
   }
 
-  #create(): NoteFile {
+  #create(line: string): NoteFile {
     const path = `${this.#folder}/~${this.#name()}`;
-    const fd = openSync(path, "wx", 0o600);
-    return { path, fd, ino: fstatSync(fd).ino, length: 0, size: 0 };
-  }
-
-  #drop(key: string, file: NoteFile): void {
-    this.#inUse.delete(key);
-    closeSync(file.fd);
+    const { ino } = writeNew(path, `${line}\n`, false);
+    const length = Buffer.byteLength(line) + 1;
+    return { path, ino, length, size: length };
   }
 }
 
 interface NoteFile {
   /** Where it lies as a spare. */
   path: string;
-  fd: number;
   ino: number;
   /** Of the lines that count. */
   length: number;
@@ -102,12 +98,22 @@ interface NoteFile {
   size: number;
 }
 
-function writeLine(file: NoteFile, line: string): void {
-  const bytes = Buffer.from(`${line}\n`);
-  const written = writeSync(file.fd, bytes, 0, bytes.length, file.length);
-  if (written < bytes.length)
-    writeSync(file.fd, bytes, written, bytes.length, file.length + written);
-  file.length += bytes.length;
-  if (file.size > file.length) ftruncateSync(file.fd, file.length);
-  file.size = file.length;
+/** False when it does not lie there. Not kept open: a worker has many notes and few descriptors. */
+function write(file: NoteFile, path: string, line: string): boolean {
+  if (statIfThere(path)?.ino !== file.ino) return false;
+  const fd = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW);
+  try {
+    if (fstatSync(fd).ino !== file.ino) return false;
+    const bytes = Buffer.from(`${line}\n`);
+    const written = writeSync(fd, bytes, 0, bytes.length, file.length);
+    if (written < bytes.length) {
+      writeSync(fd, bytes, written, bytes.length - written, file.length + written);
+    }
+    file.length += bytes.length;
+    if (file.size > file.length) ftruncateSync(fd, file.length);
+    file.size = file.length;
+    return true;
+  } finally {
+    closeSync(fd);
+  }
 }
