@@ -1,7 +1,8 @@
 #!/bin/sh
-# Reads the file that its task names and reports what a reviewer should look at.
+# Reads the file that its task names and reports what a reviewer should look at. Where a model would be.
 set -eu
-file=$(node -p 'JSON.parse(require("fs").readFileSync(0, "utf8")).payload.file')
+file=$(viv show "$VIV_TASK_ID" --json |
+  node -p 'JSON.parse(require("fs").readFileSync(0, "utf8")).task.payload.file')
 [ -f "$file" ] || { echo "there is no $file" && exit 1; }
 
 # look_for PATTERN WHAT: a finding for every line that has it

@@ -5,7 +5,10 @@ here=$(cd "$(dirname "$0")" && pwd)
 command -v viv >/dev/null || PATH="$here/../bin:$PATH" # in a clone
 folder=${1:-$(mktemp -d)/triage}
 mkdir -p "$(dirname "$folder")" && mkdir "$folder"
-cp -R "$here/." "$folder"
+for part in viv.toml request.sh hand-over.sh requests.jsonl handbook.md charges.csv \
+  prompts checks stand-in; do
+  cp -R "$here/$part" "$folder"
+done
 cd "$folder"
 unset VIV_RUN # viv.toml says which
 

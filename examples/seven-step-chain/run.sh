@@ -5,7 +5,9 @@ here=$(cd "$(dirname "$0")" && pwd)
 command -v viv >/dev/null || PATH="$here/../bin:$PATH" # in a clone
 folder=${1:-$(mktemp -d)/chain}
 mkdir -p "$(dirname "$folder")" && mkdir "$folder"
-cp -R "$here/viv.toml" "$here/steps" "$here/app" "$folder"
+for part in viv.toml stand-in.toml prompts steps app; do
+  cp -R "$here/$part" "$folder"
+done
 cd "$folder"
 unset VIV_RUN # viv.toml says which
 

@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { EXAMPLES, Example } from "./example.ts";
+import { putClaude } from "./claude.ts";
+import { EXAMPLES, Example, edit } from "./example.ts";
 
 const SERVICES = readdirSync(join(EXAMPLES, "audit-fanout/services")).map((file) =>
   basename(file, ".conf"),
@@ -33,5 +34,21 @@ describe("examples/audit-fanout", () => {
     expect(pasted).toMatchObject({ status: 0, stderr: "" });
     expect(pasted.stdout).toContain("- services/cart.conf:4: says too much\n");
     expect(example.counts()).toEqual({ done: 18 });
+  });
+
+  it("fails when an audit cannot read its file", () => {
+    const example = new Example("audit-fanout");
+    edit(join(example.folder, "run.sh"), '"payload":{"file":"%s"}', '"payload":{"file":"no/%s"}');
+    expect(example.run().status).not.toBe(0);
+    expect(example.show("audit.cart")).toMatchObject({ state: "failed", proof: { exit: 2 } });
+  });
+
+  it("runs with a real engine when one line is changed", () => {
+    const example = new Example("audit-fanout");
+    edit(join(example.folder, "viv.toml"), /^engine = "script".*$/gm, 'engine = "claude"');
+    putClaude(example, "./audit.sh");
+    expect(example.run()).toMatchObject({ status: 0, stderr: "" });
+    expect(example.counts()).toEqual({ done: 17 });
+    expect(example.asked("audit.cart")).toContain("Read services/cart.conf, the settings");
   });
 });

@@ -15,6 +15,14 @@ interface Shown {
   proof?: { exit: number | null; attempt: number; command: string; output: string };
 }
 
+/** Replaces text in a file that has it. */
+export function edit(path: string, from: string | RegExp, to: string): void {
+  const text = readFileSync(path, "utf8");
+  const edited = text.replaceAll(from, () => to);
+  if (edited === text) throw new Error(`${path} has no ${from}`);
+  writeFileSync(path, edited);
+}
+
 /** A copy of one example, and `viv` in PATH as if it were installed. */
 export class Example {
   /** The copy. */
@@ -62,6 +70,11 @@ export class Example {
     });
     if (error) throw error;
     return { status: status ?? -1, stdout, stderr };
+  }
+
+  /** The prompt that the stand-in of claude.ts got for a task. */
+  asked(task: string): string {
+    return readFileSync(join(this.folder, `../asked-${task}`), "utf8");
   }
 
   json<T>(...args: string[]): T {

@@ -1,7 +1,8 @@
-import { chmodSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { Example } from "./example.ts";
+import { putClaude } from "./claude.ts";
+import { Example, edit } from "./example.ts";
 
 const REQUESTS = Array.from({ length: 12 }, (_, i) => `req.${String(i + 1).padStart(2, "0")}`);
 const HARD = ["req.03", "req.06", "req.09", "req.12"];
@@ -19,12 +20,6 @@ function modelsOf(example: Example, task: string): string[] {
   return ledger
     .filter(({ event }) => event === "usage")
     .map(({ models = [] }) => models.map(({ model }) => model).join("+"));
-}
-
-function edit(path: string, from: string | RegExp, to: string): void {
-  const text = readFileSync(path, "utf8");
-  expect(text).toMatch(from);
-  writeFileSync(path, text.replaceAll(from, to));
 }
 
 describe("examples/hmd-triage", () => {
@@ -108,9 +103,18 @@ describe("examples/hmd-triage", () => {
     const example = new Example("hmd-triage");
     edit(join(example.folder, "viv.toml"), /^engine = "script".*$/gm, 'engine = "claude"');
     edit(join(example.folder, "requests.jsonl"), /^.*"req\.(?!03|04).*\n/gm, "");
-    const claude = join(example.folder, "../bin/claude");
-    writeFileSync(claude, CLAUDE);
-    chmodSync(claude, 0o755);
+    const solve = readFileSync(join(example.folder, "stand-in/solve.toml"), "utf8");
+    const [, sum = "exit 1"] = /'''\n([\s\S]*?)'''/.exec(solve) ?? [];
+    putClaude(
+      example,
+      `if [ "$VIV_TASK_TYPE" = triage ]; then
+         stand-in/classify.sh
+         if grep -q hard "$VIV_ARTIFACT_PATH"; then ./hand-over.sh; fi
+         stand-in/answer.sh 9
+       else
+         ${sum}
+       fi`,
+    );
     const { status, stdout, stderr } = example.run();
     expect(stderr).toBe("");
     expect(status).toBe(0);
@@ -121,29 +125,6 @@ describe("examples/hmd-triage", () => {
     expect(modelsOf(example, "req.03")).toEqual([small]);
     expect(modelsOf(example, "req.04")).toEqual([small]);
     expect(modelsOf(example, "req.03.solve")).toEqual([large]);
-    const asked = readFileSync(join(example.work, "asked-req.03.solve"), "utf8");
-    expect(asked).toContain("> Order 1007: I believe I was charged twice.");
+    expect(example.asked("req.03.solve")).toContain("> Order 1007: I believe I was charged twice.");
   });
 });
-
-/** Stands in for the vendor's program: its flags, its stream, its long names for its models. */
-const CLAUDE = String.raw`#!/usr/bin/env node
-const { spawnSync } = require("node:child_process");
-const { readFileSync, writeFileSync } = require("node:fs");
-const { VIV_TASK_ID: id, VIV_TASK_TYPE: type } = process.env;
-writeFileSync("asked-" + id, readFileSync(0, "utf8"));
-const args = process.argv.slice(2).join(" ");
-const [, alias] = /^-p --output-format stream-json --verbose --model (haiku|opus) --max-turns \d+ --permission-mode bypassPermissions$/.exec(args);
-const model = "claude-" + alias + "-9-20260101";
-const say = (event) => console.log(JSON.stringify({ session_id: "s-1", ...event }));
-const message = (usage) => say({ type: "assistant", message: { id: "m" + Math.random(), model, content: [], usage } });
-say({ type: "system", subtype: "init", model });
-message({ input_tokens: 3000, output_tokens: 80, cache_creation_input_tokens: 9000 });
-const [, sum] = /'''\n([^]*?)'''/.exec(readFileSync("stand-in/solve.toml", "utf8"));
-const triage = 'stand-in/classify.sh; grep -q hard "$VIV_ARTIFACT_PATH" && ./hand-over.sh; stand-in/answer.sh 9';
-spawnSync("sh", ["-c", type === "triage" ? triage : sum]);
-message({ input_tokens: 100, output_tokens: 80, cache_read_input_tokens: 12000 });
-const costUSD = 0.25;
-const modelUsage = { [model]: { inputTokens: 3100, outputTokens: 160, costUSD } };
-say({ type: "result", subtype: "success", is_error: false, result: "Done.", total_cost_usd: costUSD, modelUsage });
-`;

@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { Example } from "./example.ts";
+import { putClaude } from "./claude.ts";
+import { Example, edit } from "./example.ts";
 
 describe("examples/overnight-digest", () => {
   it("waits, is turned away, fails, and is proven and approved in the end", () => {
@@ -34,6 +35,17 @@ describe("examples/overnight-digest", () => {
     expect(pasted.stdout).toMatch(/not before .* \(in (8h|7h)/);
     expect(pasted.stdout).toContain("systemctl --user enable --now viv-worker-run.service");
     expect(example.counts()).toEqual({ done: 1, waiting: 1 });
+  });
+
+  it("runs with a real engine when the README's two lines are in the place of the handler", () => {
+    const example = new Example("overnight-digest");
+    const readme = readFileSync(join(example.folder, "README.md"), "utf8");
+    const [, lines = ""] = /^```toml\n([\s\S]*?)^```$/m.exec(readme) ?? [];
+    edit(join(example.folder, "viv.toml"), /^handler = .*\n/gm, lines);
+    putClaude(example, "until ./digest.sh; do :; done");
+    expect(example.run()).toMatchObject({ status: 0, stderr: "" });
+    expect(example.show("digest.monday")).toMatchObject({ state: "done", proof: { attempt: 1 } });
+    expect(example.asked("digest.monday")).toContain("Write a digest of the day");
   });
 
   it("fails when the digest leaves something out", () => {

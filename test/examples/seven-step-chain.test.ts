@@ -2,7 +2,8 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { Example } from "./example.ts";
+import { putClaude } from "./claude.ts";
+import { Example, edit } from "./example.ts";
 
 const STEPS = ["intent", "plan", "implement", "review", "verify", "classify", "incentive"];
 
@@ -54,6 +55,15 @@ describe("examples/seven-step-chain", () => {
     for (const text of ["$ sh test.sh", "Points: 6", "Merge hello", "viv/hello.verify"]) {
       expect(pasted.stdout).toContain(text);
     }
+  });
+
+  it("runs with a real engine when one line is changed", () => {
+    const example = new Example("seven-step-chain");
+    edit(join(example.folder, "viv.toml"), /^engine = "script".*$/gm, 'engine = "claude"');
+    putClaude(example, '"$VIV_RUN/../steps/implement.sh"');
+    expect(example.run()).toMatchObject({ status: 0, stderr: "" });
+    expect(example.counts()).toEqual({ done: 7 });
+    expect(example.asked("hello.implement")).toContain("1. Change greet.sh, and only that.");
   });
 
   it("fails when a step does not hold what it says", () => {

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The work, in a git worktree of its own (the current folder). An agent would be called here, with
-# the plan as its prompt; this one knows the answer.
+# The work, in a git worktree of its own (the current folder). It is what the stand-in runs in place
+# of a model, and knows the answer.
 set -eu
 . "$(dirname "$0")/hand-on.sh"
 
