@@ -38,10 +38,8 @@ export default defineConfig([
   },
   {
     ...common,
-    // A program of its own, so that nothing of the `ai` package gets near the others. It stays
-    // outside of the bundle: beside a model that answers, the time to load it is nothing.
+    // A program of its own, so that nothing of the `ai` package gets near the others.
     input: { llm: "src/bin/llm.ts" },
-    external: [/^ai$/, /^@ai-sdk\//, /^zod/],
     output: {
       dir: "dist",
       format: "cjs",

@@ -7,9 +7,10 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 
 /** `said(kind)` resolves with the next line of that kind. */
-export function startWorker(bench, run, flags) {
+export function startWorker(bench, run, flags, options = {}) {
   const args = [join(bench.dist, "viv.cjs"), "work", "--run", run, "--json", ...flags];
-  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+  const stdio = ["ignore", "pipe", "inherit"];
+  const child = spawn(process.execPath, args, { ...options, stdio });
   const lines = createInterface({ input: child.stdout });
   const waiting = [];
   const seen = [];

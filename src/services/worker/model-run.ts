@@ -8,6 +8,9 @@ const LONGEST_LINE_BYTES = 16 * 1024 * 1024;
 /** Of one run. A stream of a million lines must not make a ledger of a million lines. */
 const MOST_STEPS = 2_000;
 
+/** `isOneOfMany`: it says only what was used, and there are too many to record each. */
+export type OnStep = (step: Step, isOneOfMany: boolean) => void;
+
 /**
  * One run of an engine: its stdout goes in as bytes, its steps come out as they happen, and at its
  * end the result.
@@ -15,10 +18,10 @@ const MOST_STEPS = 2_000;
 export class ModelRun {
   readonly #reader: StreamReader;
   readonly #lines: Lines;
-  readonly #onStep: (step: Step) => void;
+  readonly #onStep: OnStep;
   #steps = 0;
 
-  constructor(engine: Engine, request: EngineRequest, onStep: (step: Step) => void) {
+  constructor(engine: Engine, request: EngineRequest, onStep: OnStep) {
     this.#reader = engine.reader(request);
     this.#onStep = onStep;
     this.#lines = new Lines(LONGEST_LINE_BYTES, {
@@ -43,10 +46,10 @@ export class ModelRun {
   /** What a step has used is always told: it is what the budget lives on. */
   #tell(step: Step): void {
     this.#steps++;
-    if (this.#steps <= MOST_STEPS) this.#onStep(step);
+    if (this.#steps <= MOST_STEPS) this.#onStep(step, false);
     else if (this.#steps === MOST_STEPS + 1) {
       const text = `more than ${MOST_STEPS} steps: from here on only what they use is recorded`;
-      this.#onStep({ kind: "notice", text, ...(step.usage ? { usage: step.usage } : {}) });
-    } else if (step.usage) this.#onStep({ kind: "notice", usage: step.usage });
+      this.#onStep({ kind: "notice", text, ...(step.usage ? { usage: step.usage } : {}) }, false);
+    } else if (step.usage) this.#onStep({ kind: "notice", usage: step.usage }, true);
   }
 }

@@ -3,12 +3,12 @@ import type { Finished } from "../../host/handlers.ts";
 import type { EngineRoute } from "../../model/config-engine.ts";
 import type { DollarSource } from "../../model/prices.ts";
 import type { Step } from "../../model/step.ts";
-import { totalTokens } from "../../model/usage.ts";
+import { addTokens, type ModelUsage, NO_TOKENS, totalTokens } from "../../model/usage.ts";
 import { Budget, type BudgetVerdict, type SpentBefore } from "../../policy/budget.ts";
 import { impute } from "../../policy/price.ts";
 import type { Claim, FailureReport } from "../../store/store.ts";
 import { Bill } from "./bill.ts";
-import { ModelRun } from "./model-run.ts";
+import { ModelRun, type OnStep } from "./model-run.ts";
 import type { Money } from "./money.ts";
 import { renderStep } from "./render-step.ts";
 
@@ -75,11 +75,13 @@ export async function workWithModel(context: ModelContext): Promise<ModelOutcome
       context.stop(text);
     }
   };
-  const onStep = (step: Step) => {
+  const many = new Sum();
+  const onStep = (step: Step, isOneOfMany = false) => {
     const priced = step.usage ? impute(step.usage, money.prices) : null;
     const line = renderStep(step);
     if (line !== "") context.log(line);
-    context.tell(step, priced);
+    const told = isOneOfMany ? many.add(step) : step;
+    if (told) context.tell(told, told.usage ? impute(told.usage, money.prices) : null);
     const turns = countsTurns(context.engine) || step.kind !== "tool" ? 0 : 1;
     if (!step.usage && turns === 0) return;
     const { model = "" } = step.usage ?? {};
@@ -107,6 +109,29 @@ export async function workWithModel(context: ModelContext): Promise<ModelOutcome
   return { ...ran, end, bill };
 }
 
+const TOLD_AT_ONCE = 100;
+
+/** What many steps have used, told as one. */
+class Sum {
+  readonly #byModel = new Map<string, { count: number; usage: ModelUsage }>();
+
+  add(step: Step): Step | null {
+    const { usage } = step;
+    if (usage === undefined) return null;
+    const before = this.#byModel.get(usage.model);
+    const usd = before ? sumOf(before.usage.usd, usage.usd) : usage.usd;
+    const sum = { ...usage, ...addTokens(usage, before?.usage ?? NO_TOKENS), usd };
+    const count = (before?.count ?? 0) + 1;
+    if (count < TOLD_AT_ONCE) this.#byModel.set(usage.model, { count, usage: sum });
+    else this.#byModel.delete(usage.model);
+    return count < TOLD_AT_ONCE ? null : { kind: "notice", usage: sum };
+  }
+}
+
+function sumOf(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? null : a + b;
+}
+
 /** Whom we tell how many turns there are. For the others, a tool that they call is a turn. */
 function countsTurns({ name }: Engine): boolean {
   return name === "claude" || name === "llm" || name === "script";
@@ -115,7 +140,7 @@ function countsTurns({ name }: Engine): boolean {
 async function runOnce(
   context: ModelContext,
   request: EngineRequest,
-  onStep: (step: Step) => void,
+  onStep: OnStep,
 ): Promise<{ finished: Finished; result: EngineResult }> {
   const command = context.engine.command(request);
   const run = new ModelRun(context.engine, request, onStep);
