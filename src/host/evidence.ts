@@ -24,8 +24,8 @@ export interface EvidenceFiles {
   streamOf(id: string): string;
   /** Its first bytes as text; null when there is none. */
   readArtifact(id: string, bytes: number): string | null;
-  /** The answer of a model run that has not written its artifact itself. */
-  writeArtifact(id: string, text: string): void;
+  /** The answer of a model run that has not written its artifact itself since it began. */
+  writeArtifact(id: string, text: string, began: number): void;
   readSession(id: string): EngineSession | null;
   writeSession(id: string, session: EngineSession): void;
   logOf(id: string): string;
@@ -49,6 +49,9 @@ export interface EngineSession {
   used?: Tokens;
 }
 
+/** The file system's clock is a little behind ours. */
+const CLOCKS_DIFFER_BY_MS = 20;
+
 export function evidenceIn(artifacts: string): EvidenceFiles {
   const folderOf = (id: string) => join(artifacts, `${id}.evidence`);
   const proofOf = (id: string) => join(artifacts, `${id}.proof.json`);
@@ -57,10 +60,13 @@ export function evidenceIn(artifacts: string): EvidenceFiles {
     artifactOf: (id) => join(artifacts, `${id}.md`),
     streamOf: (id) => join(artifacts, `${id}.stream.jsonl`),
     readArtifact: (id, bytes) => readStart(join(artifacts, `${id}.md`), bytes),
-    writeArtifact: (id, text) => {
+    writeArtifact: (id, text, began) => {
       const path = join(artifacts, `${id}.md`);
       const there = lstatSync(path, { throwIfNoEntry: false });
-      if (there === undefined || (there.isFile() && there.size === 0)) replace(path, text);
+      // What is there from an earlier attempt is that one's answer.
+      const isOwn =
+        there?.isFile() && there.size > 0 && there.mtimeMs >= began - CLOCKS_DIFFER_BY_MS;
+      if (!isOwn) replace(path, text);
     },
     readSession: (id) => {
       const text = readStart(join(artifacts, `${id}.session.json`), 10_000);

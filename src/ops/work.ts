@@ -7,7 +7,6 @@ import type { EngineRoute } from "../model/config-engine.ts";
 import { parseDuration } from "../model/duration.ts";
 import { VivError } from "../model/errors.ts";
 import { assertName, assertTypeName } from "../model/names.ts";
-import type { Limit, Spent } from "../policy/budget.ts";
 import { closedTypes } from "../services/closed-types.ts";
 import { Spending } from "../services/spending.ts";
 import { type ReadyRoute, resolveHandler } from "../services/worker/attempt.ts";
@@ -131,17 +130,13 @@ function spentCheck(
   budget: Config["budget"],
   spending: Spending,
   now: () => number,
-): (() => { until: number | null } | null) | undefined {
-  const isUsedUp = (limit: Limit, spent: Spent) =>
-    spent.usd >= (limit.usd ?? Number.POSITIVE_INFINITY) ||
-    spent.tokens >= (limit.tokens ?? Number.POSITIVE_INFINITY);
-  const limits = [budget.run, budget.day];
-  if (!limits.some(({ usd, tokens }) => usd ?? tokens)) return undefined;
+): (() => { until: number | null; text: string } | null) | undefined {
+  if (![budget.run, budget.day].some(({ usd, tokens }) => usd ?? tokens)) return undefined;
   return () => {
-    const { run, day } = spending.sums;
-    if (isUsedUp(budget.run, run)) return { until: null };
-    if (!isUsedUp(budget.day, day)) return null;
-    return { until: (Math.floor(now() / DAY_MS) + 1) * DAY_MS };
+    const over = spending.usedUp(budget);
+    if (over === null) return null;
+    const midnight = (Math.floor(now() / DAY_MS) + 1) * DAY_MS;
+    return { until: over.which === "day" ? midnight : null, text: over.text };
   };
 }
 

@@ -112,3 +112,11 @@ describe("what a run cost", () => {
     );
   });
 });
+
+test("what was asked for by a short name has the price of that name", () => {
+  const prices = new Map([["haiku", { input: 1, output: 5 }]]);
+  const usage = { model: "claude-haiku-4-5", input: 1e6, output: 0, cacheRead: 0, cacheWrite: 0 };
+  expect(impute({ ...usage, usd: null }, prices, "haiku")).toEqual({ usd: 1, source: "imputed" });
+  expect(impute({ ...usage, usd: null }, prices, "opus")).toBeNull();
+  expect(impute({ ...usage, model: "claude-opus-4", usd: null }, prices, "haiku")).toBeNull();
+});

@@ -19,13 +19,18 @@ export function priceOf(model: string, prices: PriceTable): Price | undefined {
   return best;
 }
 
-/** What it cost: as the vendor reports it, or from our prices. Null: there is no price for it. */
+/**
+ * What it cost: as the vendor reports it, or from our prices. Null: there is no price for it. Who
+ * asks for `haiku` gets an answer from `claude-haiku-…`: then the price of what was asked for holds.
+ */
 export function impute(
   usage: ModelUsage,
   prices: PriceTable,
+  asked: string | null = null,
 ): { usd: number; source: DollarSource } | null {
   if (isAmount(usage.usd)) return { usd: usage.usd, source: "reported" };
-  const price = priceOf(usage.model, prices);
+  const isMeant = asked !== null && usage.model.toLowerCase().includes(asked.toLowerCase());
+  const price = priceOf(usage.model, prices) ?? (isMeant ? priceOf(asked, prices) : undefined);
   if (price === undefined) return null;
   const { input, output, cacheRead, cacheWrite } = usage;
   const dollars =

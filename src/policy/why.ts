@@ -24,6 +24,8 @@ export const REASON_CODES = [
   "not_before",
   "rate_limited",
   "account_closed",
+  "budget_used_up",
+  "review_full",
   "resting",
   "choked",
   "free",
@@ -65,6 +67,10 @@ export interface WhyFacts {
   }[];
   /** The account that tasks of its type use, if they use one. */
   account?: AccountState;
+  /** The budget that pays for tasks of its type is used up: in words. */
+  budget?: string;
+  /** So many are in review that workers claim nothing more. */
+  reviewFull?: { count: number; limit: number };
   /** The last thing the ledger says about it, for a task that failed without an attempt. */
   lastNote?: string;
   now: number;
@@ -173,8 +179,23 @@ function timeReasons(facts: WhyFacts): Reason[] {
   }
   const rest = restReason(facts);
   const account = accountReason(facts);
-  const inOrder = rest?.code === "rate_limited" ? [rest, account] : [account, rest];
+  const others = [account, budgetReason(facts), reviewReason(facts)];
+  const inOrder = rest?.code === "rate_limited" ? [rest, ...others] : [...others, rest];
   return [...reasons, ...inOrder.filter((reason) => reason !== null)];
+}
+
+function budgetReason({ budget }: WhyFacts): Reason | null {
+  if (budget === undefined) return null;
+  const text = `${budget}; raise it in viv.toml and start the worker anew`;
+  return { code: "budget_used_up", text, command: "viv costs" };
+}
+
+function reviewReason({ reviewFull }: WhyFacts): Reason | null {
+  if (reviewFull === undefined) return null;
+  const { count, limit } = reviewFull;
+  const tasks = count === 1 ? "1 task waits" : `${count} tasks wait`;
+  const text = `${tasks} for review, and with ${limit} nothing more is claimed`;
+  return { code: "review_full", text, command: "viv ls --state review" };
 }
 
 function restReason({ history, now }: WhyFacts): Reason | null {

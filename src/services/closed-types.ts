@@ -1,4 +1,4 @@
-import { accountOfRoute } from "../model/account.ts";
+import { accountOfRoute, describeAccount } from "../model/account.ts";
 import type { Route } from "../model/config.ts";
 import { isName } from "../model/names.ts";
 import type { Accounts } from "./accounts.ts";
@@ -13,6 +13,8 @@ export interface ClosedTypes {
   all: boolean;
   /** In how long the next account opens by itself; null when none does. */
   nextOpenMs: number | null;
+  /** Why, for people: a sentence for each account and budget. */
+  reasons: readonly string[];
 }
 
 export interface ClosedTypesOptions {
@@ -23,7 +25,7 @@ export interface ClosedTypesOptions {
   types: readonly string[] | null;
   now(): number;
   /** The budget of the run or of the day is used up; `until`, if it comes back by itself. */
-  spent?: () => { until: number | null } | null;
+  spent?: () => { until: number | null; text: string } | null;
   /** A file that cannot be used: said once. */
   onTrouble?: (message: string) => void;
 }
@@ -47,14 +49,14 @@ export function closedTypes(options: ClosedTypesOptions): (() => ClosedTypes) | 
   let validUntil = Number.NEGATIVE_INFINITY;
   let readAt = 0;
   let wasSpent = false;
-  let last: Reading = { types: [], only: null, all: false, nextOpen: null };
+  let last: Reading = { types: [], only: null, all: false, nextOpen: null, reasons: [] };
   return () => {
     const at = now();
     const changed = accounts.changedAt();
     const broke = spent?.() ?? null;
     if (changed !== seen || at >= validUntil || at < readAt || wasSpent !== (broke !== null)) {
       wasSpent = broke !== null;
-      last = read(groups, accounts, broke, (message) => {
+      last = read(groups, accounts, broke, at, (message) => {
         if (told.has(message)) return;
         told.add(message);
         options.onTrouble?.(message);
@@ -99,17 +101,22 @@ function groupsOf({ routes, types }: ClosedTypesOptions): Group[] {
 function read(
   groups: readonly Group[],
   accounts: Accounts,
-  broke: { until: number | null } | null,
+  broke: { until: number | null; text: string } | null,
+  now: number,
   onTrouble: (message: string) => void,
 ): Reading {
   const closed: (string | null)[] = [];
   const open: (string | null)[] = [];
+  const reasons = broke ? [broke.text] : [];
   let nextOpen: number | null = null;
   for (const { account, usesModels, types } of groups) {
     const state = account === null ? null : accounts.read(account);
     if (state?.trouble !== undefined) onTrouble(state.trouble);
     const isOpen = (state === null || state.state === "open") && !(usesModels && broke);
     (isOpen ? open : closed).push(...types);
+    if (state && state.state !== "open") {
+      reasons.push(`account ${account} ${describeAccount(state, now)}`);
+    }
     const times = [state?.state === "closed" ? Date.parse(state.until) : null, broke?.until];
     for (const time of isOpen ? [] : times) {
       if (typeof time === "number") nextOpen = Math.min(nextOpen ?? time, time);
@@ -122,5 +129,6 @@ function read(
     types: isRestClosed ? [] : closed.filter((type) => type !== null),
     only: isRestClosed ? open.filter((type) => type !== null) : null,
     nextOpen,
+    reasons: [...new Set(reasons)],
   };
 }

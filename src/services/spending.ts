@@ -1,4 +1,4 @@
-import type { Limits, Spent, SpentBefore } from "../policy/budget.ts";
+import { Budget, type BudgetVerdict, type Limits, type SpentBefore } from "../policy/budget.ts";
 import { Tally } from "../policy/tally.ts";
 import type { Store } from "../store/store.ts";
 
@@ -26,9 +26,14 @@ export class Spending {
     return this.#tally.withoutAttempt({ task, token }, this.#today);
   }
 
-  /** As of the last look, by everybody. */
-  get sums(): Record<"run" | "day", Spent> {
+  get #sums(): SpentBefore {
     return this.#tally.withoutAttempt({ task: "", token: "" }, this.#today);
+  }
+
+  /** Which of these budgets is used up, as of the last look; null when none is. */
+  usedUp(limits: Pick<Limits, "run" | "day">): BudgetVerdict | null {
+    const budget = new Budget(limits, this.#sums, this.#today);
+    return budget.spend().find(({ level }) => level === "over") ?? null;
   }
 
   /** One after the other: two readers would count a line twice. */

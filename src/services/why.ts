@@ -3,7 +3,7 @@ import { VivError } from "../model/errors.ts";
 import type { Task } from "../model/task.ts";
 import { judgeWorker } from "../policy/liveness.ts";
 import { explain, type Reason } from "../policy/why.ts";
-import type { Store, TaskView } from "../store/store.ts";
+import type { Counts, Store, TaskView } from "../store/store.ts";
 
 export interface Why {
   id: string;
@@ -17,7 +17,7 @@ export async function whyTask(
   store: Store,
   id: string,
   now: number,
-  accountOf: (type: string) => AccountState | null = () => null,
+  held: Held = {},
 ): Promise<Why> {
   const view = await store.show(id);
   if (view === null) {
@@ -48,19 +48,30 @@ export async function whyTask(
     dependencies: view.task ? await store.dependencies(view.task) : [],
     cycle: view.task ? await findCycle(store, view) : null,
     workers,
-    ...accountFact(view.task, accountOf),
+    ...(view.task ? heldFacts(view.task, held, await store.counts()) : {}),
     ...(await lastNote(store, view)),
     now,
   });
   return { id: view.id, state: view.state, since: view.since, reasons };
 }
 
-function accountFact(
-  task: Task | null,
-  accountOf: (type: string) => AccountState | null,
-): { account?: AccountState } {
-  const account = task === null ? null : accountOf(task.task_type);
-  return account === null ? {} : { account };
+/** What keeps tasks of a type from being claimed, as viv.toml and the machine have it. */
+export interface Held {
+  accountOf?: (type: string) => AccountState | null;
+  /** In words, for types that are paid for by a budget that is used up. */
+  budgetOf?: (type: string) => string | null;
+  reviewLimit?: number;
+}
+
+function heldFacts({ task_type: type }: Task, held: Held, { review }: Counts) {
+  const account = held.accountOf?.(type) ?? null;
+  const budget = held.budgetOf?.(type) ?? null;
+  const { reviewLimit: limit } = held;
+  return {
+    ...(account === null ? {} : { account }),
+    ...(budget === null ? {} : { budget }),
+    ...(limit !== undefined && review >= limit ? { reviewFull: { count: review, limit } } : {}),
+  };
 }
 
 async function lastNote(store: Store, view: TaskView): Promise<{ lastNote?: string }> {

@@ -379,6 +379,52 @@ describe("what others wrote", () => {
   });
 });
 
+describe("what is up to people", () => {
+  it("a full review", async () => {
+    around = { ...around, cwd: join(run, "..") };
+    writeFileSync(join(run, "../viv.toml"), 'run = "run"\n[limits]\nreview = 1\n');
+    await enqueue("t.1", "--review");
+    await claim("t.1");
+    await say("complete", "t.1", "--worker", "w1");
+    await enqueue("t.2");
+    expect((await why("t.2")).reasons[0]).toEqual({
+      code: "review_full",
+      text: "1 task waits for review, and with 1 nothing more is claimed",
+      command: "viv ls --state review",
+    });
+  });
+
+  it("a budget that is used up", async () => {
+    around = { ...around, cwd: join(run, "..") };
+    writeFileSync(
+      join(run, "../viv.toml"),
+      `run = "run"\n[handlers.job]\nengine = "claude"\nprompt = "p.md"\n[budget]\nrun = { usd = 1 }\n`,
+    );
+    await enqueue("t.1");
+    const store = await openRun(run, { machine: host.process() });
+    await store.append({
+      event: "usage",
+      ...{ task: "t.0", type: "job", worker: "w", token: "1", attempt: 1, engine: "claude" },
+      models: [
+        {
+          model: "m",
+          input: 1,
+          output: 1,
+          cache_read: 0,
+          cache_write: 0,
+          usd: 1.5,
+          source: "reported",
+        },
+      ],
+      ...{ usd: 1.5, tokens: 2 },
+    });
+    await store.close();
+    const [reason] = (await why("t.1")).reasons;
+    expect(reason).toMatchObject({ code: "budget_used_up", command: "viv costs" });
+    expect(reason?.text).toContain("the budget of this run is used up: $1.50 of $1.00");
+  });
+});
+
 it("every reason that the code can give was given above", () => {
   expect([...seen].sort()).toEqual([...REASON_CODES].sort());
 });

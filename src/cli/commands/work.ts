@@ -75,6 +75,9 @@ function describe(event: WorkerEvent, { color }: Term): string | null {
     }
     case "ended":
       return `${time} ${ending(event, color)}`;
+    case "held":
+      if (event.reasons.length === 0) return `${time} everything may be claimed again`;
+      return event.reasons.map((why) => `${time} ${color.yellow(plain(why))}`).join("\n");
     case "stopping":
       return event.running === 0
         ? `${time} stopping`

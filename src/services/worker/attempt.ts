@@ -177,6 +177,7 @@ export class Attempt {
   /** The same with an engine: what the model did decides what follows. */
   async #model(place: Place, engine: EngineRoute): Promise<AttemptEnd> {
     const { evidence } = this.#host;
+    const began = Date.now();
     const { end, finished, result } = await runModel({
       claim: this.claim,
       route: engine,
@@ -209,7 +210,9 @@ export class Attempt {
       const print = fingerprint({ outcome: "failed", exit, signal, tail });
       return this.#failed({ ...end.report, fingerprint: print }, finished);
     }
-    if (result.text !== "") evidence.writeArtifact(this.#id, `${result.text.trimEnd()}\n`);
+    if (result.text !== "") {
+      evidence.writeArtifact(this.#id, `${result.text.trimEnd()}\n`, began);
+    }
     return this.#prove(place);
   }
 

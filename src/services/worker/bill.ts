@@ -10,12 +10,15 @@ export interface BillLine extends ModelUsage {
 /** What an attempt has used, over all its runs and models. */
 export class Bill {
   readonly #prices: PriceTable;
+  readonly #asked: string | null;
   readonly #lines = new Map<string, BillLine>();
   /** One of its runs did not tell. */
   isUnreadable = false;
 
-  constructor(prices: PriceTable) {
+  /** `asked`: the model as the route names it. */
+  constructor(prices: PriceTable, asked: string | null) {
     this.#prices = prices;
+    this.#asked = asked;
   }
 
   add(usage: readonly ModelUsage[] | null): void {
@@ -37,7 +40,7 @@ export class Bill {
   }
 
   #add(usage: ModelUsage): void {
-    const priced = impute(usage, this.#prices);
+    const priced = impute(usage, this.#prices, this.#asked);
     const before = this.#lines.get(usage.model);
     const usd = priced?.usd ?? null;
     this.#lines.set(usage.model, {

@@ -63,7 +63,8 @@ export async function workWithModel(context: ModelContext): Promise<ModelOutcome
   const { money, now } = context;
   const day = () => new Date(now()).toISOString().slice(0, 10);
   const budget = new Budget(money.limits, money.before, day());
-  const bill = new Bill(money.prices);
+  const { model: asked } = context.request;
+  const bill = new Bill(money.prices, asked);
   let over: BudgetVerdict | undefined;
   const heed = (verdicts: readonly BudgetVerdict[]) => {
     for (const verdict of verdicts) {
@@ -77,11 +78,11 @@ export async function workWithModel(context: ModelContext): Promise<ModelOutcome
   };
   const many = new Sum();
   const onStep = (step: Step, isOneOfMany = false) => {
-    const priced = step.usage ? impute(step.usage, money.prices) : null;
+    const priced = step.usage ? impute(step.usage, money.prices, asked) : null;
     const line = renderStep(step);
     if (line !== "") context.log(line);
     const told = isOneOfMany ? many.add(step) : step;
-    if (told) context.tell(told, told.usage ? impute(told.usage, money.prices) : null);
+    if (told) context.tell(told, told.usage ? impute(told.usage, money.prices, asked) : null);
     const turns = countsTurns(context.engine) || step.kind !== "tool" ? 0 : 1;
     if (!step.usage && turns === 0) return;
     const { model = "" } = step.usage ?? {};

@@ -43,6 +43,8 @@ export type WorkerEvent =
   | { kind: "claimed"; claim: Claim }
   | { kind: "ended"; claim: Claim; end: AttemptEnd; durationMs: number }
   | { kind: "trouble"; error: unknown; claim?: Claim }
+  /** What it leaves alone for now, and why; told when that changes. No reasons: nothing any more. */
+  | { kind: "held"; reasons: readonly string[] }
   | { kind: "stopping"; running: number };
 
 export interface WorkerReport {
@@ -64,6 +66,7 @@ export class Worker {
   readonly #busy = new Set<string>();
   readonly #report: WorkerReport = { attempts: 0, done: 0, other: 0 };
   #looks = 0;
+  #held = "";
   /** Claims in a row that went wrong. */
   #troubles = 0;
   #isStopping = false;
@@ -163,6 +166,7 @@ export class Worker {
     try {
       await this.#options.beforeClaim?.();
       const closed = this.#options.closedTypes?.();
+      if (closed) this.#tellHeld(closed.reasons);
       if (closed?.all) return [];
       const claims = await this.#store.claim({
         worker,
@@ -179,6 +183,13 @@ export class Worker {
       this.#troubles++;
       return [];
     }
+  }
+
+  #tellHeld(reasons: readonly string[]): void {
+    const text = reasons.map((reason) => reason.replace(/ \(in [^)]*\)/, "")).join("\n");
+    if (text === this.#held) return;
+    this.#held = text;
+    this.#tell({ kind: "held", reasons });
   }
 
   #wanted(closed: ClosedTypes | undefined): Pick<ClaimRequest, "types" | "exceptTypes"> {
