@@ -1,4 +1,5 @@
 /** `llm`: one run of the built-in agent loop. A request on stdin, events on stdout. */
+import { closeSync, openSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
 import { keyEnvOf } from "../engines/llm/connect.ts";
@@ -26,13 +27,14 @@ void main();
 async function main(): Promise<void> {
   const request = await readRequest();
   if (typeof request === "string") return refuse(request);
+  const env = { ...process.env, ...request.keys };
   try {
-    secret = process.env[keyEnvOf(request) ?? ""];
+    secret = env[keyEnvOf(request) ?? ""];
   } catch {
     // there is none; the loop says so in its result
   }
   const loop = new Loop(request, {
-    env: process.env,
+    env,
     signal: stop.signal,
     say,
     now: Date.now,
@@ -44,10 +46,22 @@ async function main(): Promise<void> {
 
 async function readRequest() {
   try {
-    const parsed = llmRequest.safeParse(JSON.parse(await text(process.stdin)));
+    const given = await text(process.stdin);
+    hideStdin();
+    const parsed = llmRequest.safeParse(JSON.parse(given));
     return parsed.success ? parsed.data : explainRequest(parsed.error);
   } catch (error) {
     return (error as Error).message;
+  }
+}
+
+/** What was read there holds the keys, and a command could open it by our number. */
+function hideStdin(): void {
+  try {
+    closeSync(0);
+    openSync("/dev/null", "r"); // takes the number, so that nothing else gets it
+  } catch {
+    // it was closed already
   }
 }
 

@@ -61,6 +61,10 @@ export class ClaudeReader implements StreamReader {
   #rejection: { until: number | null; limit: string } | null = null;
   #result: JsonObject | null = null;
 
+  get session(): string | null {
+    return this.#session;
+  }
+
   constructor(now: () => number) {
     this.#now = now;
   }

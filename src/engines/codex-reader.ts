@@ -35,6 +35,10 @@ export class CodexReader implements StreamReader {
   #error: Complaint | null = null;
   #last: "completed" | "failed" | null = null;
 
+  get session(): string | null {
+    return this.#session;
+  }
+
   constructor(request: EngineRequest, now: () => number) {
     this.#now = now;
     this.#model = request.model ?? UNNAMED_MODEL;

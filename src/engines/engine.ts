@@ -34,6 +34,10 @@ export interface EngineRequest {
   /** What that session has used so far, for a vendor that counts on where it left off. */
   resumeUsed?: Tokens;
   turns: number | null;
+  /** Keys, by the names of their variables: for an engine that takes them other than in the environment. */
+  keys?: Readonly<Record<string, string>>;
+  /** Where an engine that keeps conversations itself may keep this task's. */
+  sessionDir?: string;
   settings: EngineSettings;
 }
 
@@ -46,6 +50,8 @@ export interface EngineCommand {
 
 /** Reads one run's stdout. It never throws, whatever it is given. */
 export interface StreamReader {
+  /** As soon as it is known: who dies before the end can be gone on with. */
+  readonly session: string | null;
   /** One line, without its end. What is no event of the vendor is kept as text or passed over. */
   line(text: string): Step[];
   /** When the process is gone. */

@@ -31,6 +31,7 @@ function command({ prompt, model, mode, settings }: EngineRequest): EngineComman
 const MAX_LINES = 500;
 
 class ExecReader {
+  readonly session = null;
   #text = "";
   #lines = 0;
 

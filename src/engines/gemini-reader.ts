@@ -37,6 +37,10 @@ export class GeminiReader implements StreamReader {
   #usage: ModelUsage[] | null = null;
   #status: string | null = null;
 
+  get session(): string | null {
+    return this.#session;
+  }
+
   constructor(request: EngineRequest, now: () => number) {
     this.#now = now;
     this.#model = request.model ?? UNNAMED_MODEL;

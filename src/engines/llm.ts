@@ -44,8 +44,9 @@ function requestOf(request: EngineRequest, sessionDir: string | null): LlmReques
     url,
     keyEnv: settings.keyEnv,
     contextTokens,
-    sessionDir,
+    sessionDir: request.sessionDir ?? sessionDir,
     resume: request.resume,
+    ...(request.keys ? { keys: request.keys } : {}),
   };
 }
 

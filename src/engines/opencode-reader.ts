@@ -32,6 +32,10 @@ export class OpencodeReader implements StreamReader {
   #reason: string | null = null;
   #isDone = false;
 
+  get session(): string | null {
+    return this.#session;
+  }
+
   constructor(request: EngineRequest, now: () => number) {
     this.#now = now;
     this.#model = request.model ?? UNNAMED_MODEL;

@@ -46,6 +46,12 @@ export class CappedLog {
   write(chunk: Buffer): void {
     if (this.#isClosed) return;
     this.#tail.push(chunk);
+    this.add(chunk);
+  }
+
+  /** What is not the program's own: it is in the log, and not in `tail`. */
+  add(chunk: Buffer): void {
+    if (this.#isClosed) return;
     const direct = chunk.subarray(0, this.#fd === undefined ? chunk.length : this.#room);
     const rest = chunk.subarray(direct.length);
     this.#room -= direct.length;

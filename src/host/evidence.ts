@@ -26,6 +26,8 @@ export interface EvidenceFiles {
   readArtifact(id: string, bytes: number): string | null;
   /** The answer of a model run that has not written its artifact itself since it began. */
   writeArtifact(id: string, text: string, began: number): void;
+  /** A folder for conversations that an engine keeps itself; made if it is missing. */
+  sessionsOf(id: string): string;
   readSession(id: string): EngineSession | null;
   writeSession(id: string, session: EngineSession): void;
   logOf(id: string): string;
@@ -68,6 +70,11 @@ export function evidenceIn(artifacts: string): EvidenceFiles {
         there?.isFile() && there.size > 0 && there.mtimeMs >= began - CLOCKS_DIFFER_BY_MS;
       if (!isOwn) replace(path, text);
     },
+    sessionsOf: (id) => {
+      const folder = join(artifacts, `${id}.sessions`);
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      return folder;
+    },
     readSession: (id) => {
       const text = readStart(join(artifacts, `${id}.session.json`), 10_000);
       try {
@@ -83,7 +90,9 @@ export function evidenceIn(artifacts: string): EvidenceFiles {
       const paths = [join(artifacts, `${id}.md`), join(artifacts, `${id}.log`)];
       const { O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
       for (const path of paths) closeSync(openSync(path, O_CREAT | O_NOFOLLOW | O_WRONLY, 0o600));
-      return paths;
+      const sessions = join(artifacts, `${id}.sessions`);
+      const isThere = lstatSync(sessions, { throwIfNoEntry: false })?.isDirectory();
+      return isThere ? [...paths, sessions] : paths;
     },
     writeProof: (id, proof) => replace(proofOf(id), `${JSON.stringify(proof, null, 2)}\n`),
     keep: (id, evidence, log) => {

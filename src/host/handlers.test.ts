@@ -460,6 +460,7 @@ test("who reads stdout gets all of it, and the log has the rest and what was add
   const finished = await handler.finished;
   expect(Buffer.concat(chunks).toString()).toBe("out\ntask");
   expect(finished).toMatchObject({ exit: 3, tail: expect.stringContaining("err\n") });
-  expect(finished.tail).toContain("noted\n");
-  expect(finished.tail).not.toContain("out");
+  expect(finished.tail).toBe("err\n"); // what we add is not what it said
+  expect(handler.read("a.log")).toContain("noted\n");
+  expect(handler.read("a.log")).not.toContain("out");
 });

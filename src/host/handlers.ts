@@ -203,7 +203,7 @@ function follow(started: Started): RunningHandler {
     decide({ cause: "stopped", why });
     return finished;
   };
-  return { ref, finished, stop, note: (text) => log.write(Buffer.from(text)) };
+  return { ref, finished, stop, note: (text) => log.add(Buffer.from(text)) };
 }
 
 type Cause = Pick<Finished, "cause" | "why">;

@@ -184,20 +184,12 @@ function fromConfig(
     const known = ready.get(route);
     if (known !== undefined) return known;
     const handler = resolveHandler(route.handler, folder);
-    const env = inheritedEnv(host.env, withKey(route));
+    const env = inheritedEnv(host.env, route);
     const engine = route.engine && readyEngine(route.engine, handler, folder);
     const made = { ...route, handler, folder, env, ...(engine ? { engine } : {}) };
     ready.set(route, made);
     return made;
   };
-}
-
-/** What names a key's variable gives the key. */
-function withKey({ env, engine }: Route): Pick<Route, "env"> {
-  const { keyEnv = null, api = null } = engine?.settings ?? {};
-  const isAnthropic = engine?.name === "llm" && api !== "openai";
-  const name = keyEnv ?? (isAnthropic ? "ANTHROPIC_API_KEY" : null);
-  return { env: name === null || env.some((one) => one.startsWith(name)) ? env : [...env, name] };
 }
 
 /** Its paths are resolved; the command of `exec` is the route's handler. */

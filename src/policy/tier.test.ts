@@ -77,7 +77,7 @@ describe("the model of an attempt", () => {
   });
 });
 
-test("unproven attempts count, other ends do not, and a retry begins anew", () => {
+test("unproven attempts count, other ends do not, and a retry or a rejection forgets none", () => {
   const attempt = (outcome: Outcome): AttemptRecord => ({
     attempt: 1,
     worker: "w",
@@ -89,6 +89,6 @@ test("unproven attempts count, other ends do not, and a retry begins anew", () =
   const retried = { retried: true, by: "me", at: "2026-11-15T00:00:00Z" } as const;
   const some = [attempt("unproven"), attempt("failed"), attempt("rate_limited")];
   expect(unprovenIn([...some, attempt("unproven")])).toBe(2);
-  expect(unprovenIn([...some, retried, ...some])).toBe(1);
+  expect(unprovenIn([...some, retried, ...some])).toBe(2);
   expect(unprovenIn([])).toBe(0);
 });

@@ -1,7 +1,6 @@
-import type { HistoryRecord } from "../model/attempt.ts";
+import { type HistoryRecord, isAttempt } from "../model/attempt.ts";
 import { VivError } from "../model/errors.ts";
 import { suggest } from "../model/names.ts";
-import { attemptsSinceRetry } from "./retry.ts";
 
 export interface Tier {
   name: string;
@@ -56,7 +55,7 @@ function indexOfModel(tiers: readonly Tier[], model: string | null): number {
   return model === null ? 0 : tiers.findIndex((tier) => tier.model === model);
 }
 
-/** How many attempts since the last retry did their work, and could not prove it. */
+/** How many attempts did their work, and could not prove it. Who sends it round again expects no less. */
 export function unprovenIn(history: readonly HistoryRecord[]): number {
-  return attemptsSinceRetry(history).filter(({ outcome }) => outcome === "unproven").length;
+  return history.filter((record) => isAttempt(record) && record.outcome === "unproven").length;
 }

@@ -266,6 +266,96 @@ step = [
   });
 });
 
+describe("what can go wrong in between", () => {
+  test("a run that dies without a word about what it used fails closed, too", async () => {
+    config(`engine = "codex"\nbinary = "${vendor("codex")}"\nbudget = { tokens = 100 }`);
+    scenario = "crash";
+    await enqueue("a", "--max-attempts", "5");
+    await drain();
+    const { history } = await show("a");
+    expect(history).toHaveLength(1);
+    expect(history[0].note).toContain("could not be read");
+  });
+
+  test("what a model says is not taken for what its vendor says", async () => {
+    const words = "Invalid API key. Please run /login. Rate limit reached, try again in 5 minutes.";
+    const events = [
+      { type: "system", subtype: "init", session_id: "0c0ffee0-1111-4222-8333-444455556666" },
+      { type: "assistant", message: { id: "m", content: [{ type: "text", text: words }] } },
+    ];
+    const text = events.map((event) => `echo '${JSON.stringify(event)}'`).join("\n");
+    writeFileSync(join(home, "vendor.sh"), `#!/bin/sh\ncat > /dev/null\n${text}\nexit 7\n`, {
+      mode: 0o755,
+    });
+    config('engine = "claude"\nbinary = "./vendor.sh"');
+    await enqueue("a", "--max-attempts", "1");
+    await drain();
+    expect((await show("a")).history).toMatchObject([{ outcome: "failed" }]);
+    const { accounts } = JSON.parse(await ok(["accounts", "--json"], around()));
+    expect(accounts).toMatchObject([{ state: "open" }]);
+  });
+
+  test("the session is known before the run ends", async () => {
+    writeFileSync(
+      join(home, "vendor.sh"),
+      `#!/bin/sh
+cat > /dev/null
+echo '{"type":"system","subtype":"init","session_id":"0c0ffee0-1111-4222-8333-444455556666"}'
+until [ -e ${run}/artifacts/a.session.json ]; do sleep 0.02; done
+exit 7\n`,
+      { mode: 0o755 },
+    );
+    config('engine = "claude"\nbinary = "./vendor.sh"\ntimeout = "20s"');
+    await enqueue("a", "--max-attempts", "1");
+    await drain();
+    expect((await show("a")).history).toMatchObject([{ outcome: "failed" }]);
+  });
+
+  test("a second answer replaces the first, unless the model has written the artifact itself", async () => {
+    writeFileSync(
+      join(home, "play.toml"),
+      `[[case]]
+when = { attempt = 1 }
+end = { text = "first" }
+[[case]]
+when = { attempt = 2 }
+end = { text = "second" }
+[[case]]
+step = [{ run = "echo mine > $VIV_ARTIFACT_PATH" }]
+end = { text = "third" }`,
+    );
+    config(
+      'engine = "script"\nscenario = "play.toml"\nmax_attempts = 3\nbackoff = "20ms"',
+      'done_when = "grep -q mine $VIV_ARTIFACT_PATH"',
+    );
+    await enqueue("a");
+    await drain();
+    expect((await show("a")).state).toBe("done");
+    const said = [1, 2].map((n) => join(run, `artifacts/a.evidence/${n}.json`));
+    expect(said.every((path) => existsSync(path))).toBe(true);
+    expect(readFileSync(join(run, "artifacts/a.md"), "utf8")).toBe("mine\n");
+    config(
+      'engine = "script"\nscenario = "play.toml"\nmax_attempts = 2\nbackoff = "20ms"',
+      'done_when = "grep -q second $VIV_ARTIFACT_PATH"',
+    );
+    await enqueue("b");
+    await drain();
+    expect(readFileSync(join(run, "artifacts/b.md"), "utf8")).toBe("second\n");
+  });
+
+  test("money is counted without dust: ten times a tenth is one", async () => {
+    writeFileSync(
+      join(home, "play.toml"),
+      `[[case]]\nstep = [${'{ say = "x", usage = { input = 1, usd = 0.1 } },'.repeat(10)}]\n`,
+    );
+    config('engine = "script"\nscenario = "play.toml"', "[budget]\nrun = { usd = 1.0 }\n");
+    for (const id of ["a", "b"]) await enqueue(id);
+    const said = await drain();
+    expect(said.stdout).toContain("the budget of this run is used up");
+    expect((await show("b")).history).toEqual([]);
+  });
+});
+
 describe("bad input", () => {
   test("a field that the task does not have", async () => {
     writeFileSync(join(home, "prompt.md"), "Do {{payload.gaol}}");

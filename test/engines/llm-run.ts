@@ -13,7 +13,7 @@ import { partsOf } from "./llm-wire.ts";
 
 export type Api = "anthropic" | "openai";
 
-export interface RunOptions extends Partial<Omit<EngineRequest, "settings">> {
+export interface RunOptions extends Partial<Omit<EngineRequest, "settings" | "sessionDir">> {
   settings?: Partial<EngineSettings>;
   env?: Record<string, string>;
   sessionDir?: string | null;

@@ -24,6 +24,10 @@ export class LlmReader implements StreamReader {
   #lastText = "";
   #result: Omit<EngineResult, "unknown"> | undefined;
 
+  get session(): string | null {
+    return this.#session;
+  }
+
   /** The model is what usage is counted for, when a line does not say. */
   constructor(model: string) {
     this.#model = model;

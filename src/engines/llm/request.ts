@@ -22,6 +22,8 @@ export const llmRequest = z.object({
   /** Where conversations are kept; null: they are not. */
   sessionDir: z.string().startsWith("/").nullable(),
   resume: z.string().nullable(),
+  /** By variable. Here and not in the environment, which every command that it runs could read. */
+  keys: z.record(z.string(), z.string()).optional(),
   /** Pauses and limits, for tests and for slow machines. */
   limits: z
     .object({

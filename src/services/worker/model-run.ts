@@ -19,19 +19,35 @@ export class ModelRun {
   readonly #reader: StreamReader;
   readonly #lines: Lines;
   readonly #onStep: OnStep;
+  readonly #onSession: (session: string) => void;
+  #session: string | null = null;
   #steps = 0;
 
-  constructor(engine: Engine, request: EngineRequest, onStep: OnStep) {
+  constructor(
+    engine: Engine,
+    request: EngineRequest,
+    onStep: OnStep,
+    onSession: (session: string) => void,
+  ) {
+    this.#onSession = onSession;
     this.#reader = engine.reader(request);
     this.#onStep = onStep;
     this.#lines = new Lines(LONGEST_LINE_BYTES, {
       line: (text) => {
         for (const step of this.#reader.line(text)) this.#tell(step);
+        this.#tellSession();
       },
       tooLong: (bytes) => {
         this.#tell({ kind: "notice", text: `a line of ${bytes} bytes was passed over` });
       },
     });
+  }
+
+  #tellSession(): void {
+    const { session } = this.#reader;
+    if (session === null || session === this.#session) return;
+    this.#session = session;
+    this.#onSession(session);
   }
 
   readonly onStdout = (chunk: Buffer): void => this.#lines.push(chunk);

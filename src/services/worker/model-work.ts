@@ -47,6 +47,7 @@ export interface ModelContext {
   /** A line for the task's log. */
   log(text: string): void;
   tell(step: Step, priced: { usd: number; source: DollarSource } | null): void;
+  onSession(session: string): void;
   /** Asked again and again while it runs: others work on the same run. */
   spentByOthers(): Promise<SpentBefore>;
   now(): number;
@@ -65,6 +66,8 @@ export async function workWithModel(context: ModelContext): Promise<ModelOutcome
   const budget = new Budget(money.limits, money.before, day());
   const { model: asked } = context.request;
   const bill = new Bill(money.prices, asked);
+  /** By the steps: for a run that dies before it tells the whole. */
+  let stepped = new Bill(money.prices, asked);
   let over: BudgetVerdict | undefined;
   const heed = (verdicts: readonly BudgetVerdict[]) => {
     for (const verdict of verdicts) {
@@ -85,6 +88,7 @@ export async function workWithModel(context: ModelContext): Promise<ModelOutcome
     if (told) context.tell(told, told.usage ? impute(told.usage, money.prices, asked) : null);
     const turns = countsTurns(context.engine) || step.kind !== "tool" ? 0 : 1;
     if (!step.usage && turns === 0) return;
+    if (step.usage) stepped.add([step.usage]);
     const { model = "" } = step.usage ?? {};
     const tokens = step.usage ? totalTokens(step.usage) : 0;
     heed(budget.spend({ usd: priced?.usd ?? null, tokens, turns, model }, day()));
@@ -96,13 +100,22 @@ export async function workWithModel(context: ModelContext): Promise<ModelOutcome
   if (begin) return notBegun(begin, bill);
 
   let request = context.request;
+  const count = ({ usage }: EngineResult) => {
+    const isAll = usage !== null || stepped.lines.length === 0;
+    const told = stepped.lines.map((line) => ({
+      ...line,
+      usd: line.source === "reported" ? line.usd : null, // it is imputed again
+    }));
+    bill.add(isAll ? usage : told);
+    stepped = new Bill(money.prices, asked);
+  };
   let ran = await runOnce(context, request, onStep);
-  bill.add(ran.result.usage);
+  count(ran.result);
   if (ran.result.outcome.kind === "session_lost" && request.resume !== null && over === undefined) {
     onStep({ kind: "notice", text: "the session to go on with is gone: it begins anew" });
     request = { ...request, resume: null };
     ran = await runOnce(context, request, onStep);
-    bill.add(ran.result.usage);
+    count(ran.result);
   }
   heed(over ? [] : budget.settle(bill.parts, day()));
   const hasLimits = Object.values(money.limits).some((limit) => limit?.usd ?? limit?.tokens);
@@ -144,7 +157,7 @@ async function runOnce(
   onStep: OnStep,
 ): Promise<{ finished: Finished; result: EngineResult }> {
   const command = context.engine.command(request);
-  const run = new ModelRun(context.engine, request, onStep);
+  const run = new ModelRun(context.engine, request, onStep, context.onSession);
   const { onStdout } = run;
   const finished = await context.execute(command.argv, command.stdin, {
     env: command.env ?? {},
@@ -152,6 +165,10 @@ async function runOnce(
   });
   return { finished, result: run.end(finished) };
 }
+
+/** Another attempt would spend as much, and nobody would know. */
+const BLIND =
+  "a budget is set, but what this run used could not be read; take the budget off the route, or use an engine that tells what it uses";
 
 /** The order matters: what we did to it comes before what it says of itself. */
 function judge(
@@ -167,8 +184,7 @@ function judge(
   const isOwnEnd = finished.cause === "exit";
   // Whoever was done before the last step was counted has done the work: it is told, not undone.
   if (over && !(isOwnEnd && outcome.kind === "done")) return usedUp(over);
-  if (finished.cause === "unstartable")
-    return failed(finished.error ?? "it could not be started", true);
+  if (isBlind && finished.cause === "timed_out") return failed(`its time was up; ${BLIND}`, true);
   if (!isOwnEnd || finished.survivors.length > 0) return { kind: "ended" };
   if (outcome.kind === "rate_limited") {
     return { kind: "limited", note: outcome.message };
@@ -177,13 +193,10 @@ function judge(
     return { kind: "limited", note: `${outcome.message}; ${outcome.todo}` };
   }
   if (outcome.kind === "refused") return failed(outcome.message, true);
-  if (outcome.kind !== "done") return failed(outcome.message);
-  if (isBlind) {
-    return failed(
-      "a budget is set, but what this run used could not be read; take the budget off the route, or use an engine that tells what it uses",
-      true,
-    );
+  if (outcome.kind !== "done") {
+    return isBlind ? failed(`${outcome.message}; ${BLIND}`, true) : failed(outcome.message);
   }
+  if (isBlind) return failed(BLIND, true);
   return { kind: "proceed", ...(over ? { note: over.text } : {}) };
 }
 

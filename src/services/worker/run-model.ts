@@ -11,6 +11,7 @@ import { parseTemplate } from "../../policy/template-parse.ts";
 import { pickModel, unprovenIn } from "../../policy/tier.ts";
 import type { Claim, FailureReport, Store } from "../../store/store.ts";
 import type { AttemptSettings, Place } from "./attempt.ts";
+import type { Bill } from "./bill.ts";
 import type { WorkerHost } from "./host.ts";
 import { type ModelContext, type ModelOutcome, workWithModel } from "./model-work.ts";
 import { stepLine, usageLine } from "./usage-lines.ts";
@@ -79,6 +80,7 @@ async function run(attempt: ModelAttempt): Promise<ModelAttemptResult> {
     log: attempt.log,
     // A step that cannot be told (a full disk) is no reason to end the run.
     tell: (step, priced) => void store.append(stepLine(claim, step, priced)).catch(() => {}),
+    onSession: (session) => saveSession(attempt, request, session),
     spentByOthers,
     now: Date.now,
   });
@@ -132,7 +134,8 @@ function afterwards(
   });
   // What waits for a person must not wait for a time: it goes back, and is not claimed meanwhile.
   if (state.state !== "closed") return { kind: "released", note };
-  return { kind: "limited", note, retryAt: state.until };
+  // Its account keeps it back, and no longer than that: somebody may open it sooner.
+  return { kind: "limited", note, retryAt: new Date(Date.now() + 1_000).toISOString() };
 }
 
 function limitsOf(route: EngineRoute, { budget }: AttemptSettings): Limits {
@@ -163,6 +166,18 @@ async function requestFor(attempt: ModelAttempt): Promise<EngineRequest> {
     turns: route.budget.turns ?? null,
     settings: route.settings,
     ...(resume !== null && session?.used ? { resumeUsed: session.used } : {}),
+    ...(route.name === "llm" ? own(attempt) : {}),
+  };
+}
+
+/** What only our own loop takes. */
+function own({ route: { settings }, host, claim }: ModelAttempt) {
+  const vendor = settings.api === "openai" ? "OPENAI_API_KEY" : "ANTHROPIC_API_KEY";
+  const name = settings.keyEnv ?? vendor;
+  const key = host.env[name];
+  return {
+    sessionDir: host.evidence.sessionsOf(claim.task.task_id),
+    ...(key ? { keys: { [name]: key } } : {}),
   };
 }
 
@@ -197,16 +212,24 @@ function evidenceText(host: WorkerHost, place: Place): string {
   return path ? host.readEnd(path, EVIDENCE_BYTES) : "";
 }
 
+function saveSession(
+  { claim, route, host }: ModelAttempt,
+  { model, resumeUsed = NO_TOKENS }: EngineRequest,
+  session: string,
+  bill?: Bill,
+): void {
+  const used = bill?.lines.reduce(addTokens, resumeUsed) ?? resumeUsed;
+  host.evidence.writeSession(claim.task.task_id, { engine: route.name, session, model, used });
+}
+
 async function remember(
-  { claim, route, host, store }: ModelAttempt,
-  { model, resumeUsed }: EngineRequest,
+  attempt: ModelAttempt,
+  request: EngineRequest,
   { result, bill }: ModelOutcome,
 ): Promise<void> {
+  const { claim, route, store } = attempt;
   const { session } = result;
-  if (session !== null) {
-    const used = bill.lines.reduce(addTokens, resumeUsed ?? NO_TOKENS);
-    host.evidence.writeSession(claim.task.task_id, { engine: route.name, session, model, used });
-  }
+  if (session !== null) saveSession(attempt, request, session, bill);
   if (bill.lines.length === 0 && !bill.isUnreadable) return;
   const said = result.outcome.kind;
   const more = { engine: route.name, account: route.account, session, said };
