@@ -31,7 +31,8 @@ export async function tellStory(
   }
   const total = readFileSync(join(path, "artifacts/total.md"), "utf8").trim().split("\n").at(-1);
   lines.push(`  total ran last: ${total}`);
-  lines.push(`  doctor: ${findings.length === 0 ? "healthy" : `${findings.length} findings`}`);
+  lines.push(`  doctor: ${findings.length === 0 ? "healthy" : `${findings.length} found`}`);
+  for (const { path: where, message } of findings) lines.push(`    ${where}: ${message}`);
   lines.push("", color.bold("Look at it: every state is a folder"));
   const tries: [string, string][] = [
     [`viv() { node ${program} "$@"; }`, "unless viv is installed"],

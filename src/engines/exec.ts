@@ -55,9 +55,15 @@ class ExecReader {
   }
 }
 
+/** sysexits.h: EX_TEMPFAIL, as with every handler. */
+const TRY_LATER = 75;
+
 function outcomeOf(exit: EngineExit): EngineResult["outcome"] {
   if (exit.exit === 0) return { kind: "done" };
   if (exit.wasEnded) return { kind: "cut_off", message: "it was ended before it was done" };
+  if (exit.exit === TRY_LATER) {
+    return { kind: "rate_limited", message: "it asks to be tried again later", until: null };
+  }
   const how = exit.signal === null ? `exited with ${exit.exit}` : `was ended by ${exit.signal}`;
   const why = lastLines(exit.stderr, 2).join(" ");
   return { kind: "failed", message: brief(why === "" ? `it ${how}` : `it ${how}: ${why}`, 500) };

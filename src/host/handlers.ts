@@ -63,7 +63,8 @@ export interface RunningHandler {
   readonly ref: TreeRef | null;
   /** Never rejects. */
   readonly finished: Promise<Finished>;
-  stop(why: string): Promise<Finished>;
+  /** `atOnce`: without asking first. */
+  stop(why: string, atOnce?: boolean): Promise<Finished>;
   /** Adds to its log. */
   note(text: string): void;
 }
@@ -150,6 +151,7 @@ function follow(started: Started): RunningHandler {
   const ref = treeOf(pid, command.claim);
   leaders.add(pid);
   const { first, decide } = firstCause();
+  let isHasty = false;
   const exited = new Promise<Exit>((resolve) => {
     child.once("exit", (exit, signal) => {
       leaders.delete(pid);
@@ -175,7 +177,8 @@ function follow(started: Started): RunningHandler {
     const cause = await first;
     cancelTimeout();
     leaders.delete(pid);
-    const options: EndOptions = { killAfterMs: command.killAfterMs, others: leaders };
+    const killAfterMs = isHasty ? 0 : command.killAfterMs;
+    const options: EndOptions = { killAfterMs, others: leaders };
     if (cause.cause === "exit") {
       await atMost(DRAIN_MS, closed); // not at once: a `tee` behind it may still have to write
       options.reapedAtAgeMs = (await exited).ageMs;
@@ -199,7 +202,8 @@ function follow(started: Started): RunningHandler {
     };
   };
   const finished = finish();
-  const stop = (why: string) => {
+  const stop = (why: string, atOnce = false) => {
+    isHasty ||= atOnce;
     decide({ cause: "stopped", why });
     return finished;
   };

@@ -42,12 +42,18 @@ export const costs = defineOp({
     rows: z.array(z.extend(spending, { key: z.nullable(z.string()) })),
     /** Rows that the limit left out. */
     more: z.number(),
+    /** Attempts that did not tell what they used: it is not in any sum. */
+    unreadable: z.number(),
     total: spending,
   }),
   async run({ store, now }, { by = "type", since: wanted, limit = 50 }) {
     const since = wanted === undefined ? null : parseSince(wanted, now());
     const tally = new Tally([by]);
-    for await (const line of store.ledger(since === null ? {} : { since })) tally.add(line);
+    let unreadable = 0;
+    for await (const line of store.ledger(since === null ? {} : { since })) {
+      tally.add(line);
+      if (line.event === "usage" && line.unreadable === true) unreadable++;
+    }
     const rows = inOrder(tally.rows(by), by);
     return {
       by,
@@ -58,6 +64,7 @@ export const costs = defineOp({
         ...shape(sum),
       })),
       more: Math.max(0, rows.length - limit),
+      unreadable,
       total: shape(tally.total()),
     };
   },

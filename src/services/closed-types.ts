@@ -13,6 +13,8 @@ export interface ClosedTypes {
   all: boolean;
   /** In how long the next account opens by itself; null when none does. */
   nextOpenMs: number | null;
+  /** Does it open only when a person does something about it? */
+  waitsForPeople(type: string): boolean;
   /** Why, for people: a sentence for each account and budget. */
   reasons: readonly string[];
 }
@@ -49,7 +51,7 @@ export function closedTypes(options: ClosedTypesOptions): (() => ClosedTypes) | 
   let validUntil = Number.NEGATIVE_INFINITY;
   let readAt = 0;
   let wasSpent = false;
-  let last: Reading = { types: [], only: null, all: false, nextOpen: null, reasons: [] };
+  let last: Reading = NOTHING_CLOSED;
   return () => {
     const at = now();
     const changed = accounts.changedAt();
@@ -69,6 +71,11 @@ export function closedTypes(options: ClosedTypesOptions): (() => ClosedTypes) | 
     return { ...rest, nextOpenMs: nextOpen === null ? null : Math.max(0, nextOpen - at) };
   };
 }
+
+const NOTHING_CLOSED: Reading = {
+  ...{ types: [], only: null, all: false, nextOpen: null, reasons: [] },
+  waitsForPeople: () => false,
+};
 
 interface Reading extends Omit<ClosedTypes, "nextOpenMs"> {
   nextOpen: number | null;
@@ -108,6 +115,8 @@ function read(
   const closed: (string | null)[] = [];
   const open: (string | null)[] = [];
   const reasons = broke ? [broke.text] : [];
+  /** Of each type that has a route of its own, and of the rest. */
+  const forPeople = new Map<string | null, boolean>();
   let nextOpen: number | null = null;
   for (const { account, usesModels, types } of groups) {
     const state = account === null ? null : accounts.read(account);
@@ -118,6 +127,8 @@ function read(
       reasons.push(`account ${account} ${describeAccount(state, now)}`);
     }
     const times = [state?.state === "closed" ? Date.parse(state.until) : null, broke?.until];
+    const isTimed = times.some((time) => typeof time === "number");
+    for (const type of types) forPeople.set(type, !isOpen && !isTimed);
     for (const time of isOpen ? [] : times) {
       if (typeof time === "number") nextOpen = Math.min(nextOpen ?? time, time);
     }
@@ -129,6 +140,7 @@ function read(
     types: isRestClosed ? [] : closed.filter((type) => type !== null),
     only: isRestClosed ? open.filter((type) => type !== null) : null,
     nextOpen,
+    waitsForPeople: (type) => forPeople.get(type) ?? forPeople.get(null) ?? false,
     reasons: [...new Set(reasons)],
   };
 }

@@ -118,6 +118,7 @@ describe("a model run", () => {
     const tries = calls();
     // The first attempt has no earlier one, so it resumes nothing; the second does, and begins anew.
     expect(tries.map(({ argv }) => argv.includes("--resume"))).toEqual([false, true, false]);
+    expect(tries[2]?.prompt).toContain("Please do a.");
   });
 
   test.each([
@@ -185,6 +186,25 @@ describe("limits of an account", () => {
     await drain();
     for (const id of ["a", "b"]) expect((await show(id)).state).toBe("done");
   });
+});
+
+test("a parked account is not waited for, though another one opens by itself", async () => {
+  const other = `[handlers.other]\nprompt = "prompt.md"\n${claude('account = "second"')}\n`;
+  config(claude(), other);
+  await enqueue("a");
+  scenario = "auth";
+  await ok(["accounts", "close", "second", "--for", "1h"], around());
+  const said = await drain();
+  expect(said.stdout).toContain("account claude is parked");
+  expect((await show("a")).state).toBe("pending");
+});
+
+test("exit 75 means later, with engines as with handlers", async () => {
+  writeFileSync(join(home, "later.sh"), "#!/bin/sh\nexit 75\n", { mode: 0o755 });
+  config('engine = "exec"\nhandler = "./later.sh"');
+  await enqueue("a", "--max-attempts", "1");
+  await cli(["work", "--worker-id", "w", "--once"], around());
+  expect((await show("a")).history).toMatchObject([{ outcome: "rate_limited" }]);
 });
 
 describe("money", () => {
@@ -255,14 +275,36 @@ step = [
     expect((await show("a")).state).toBe("done");
   });
 
-  test("an engine that does not tell what it used fails closed", async () => {
+  test("an engine that never tells what it uses takes no budget", async () => {
     writeFileSync(join(home, "answer.sh"), "#!/bin/sh\ncat\n", { mode: 0o755 });
     config('engine = "exec"\nhandler = "./answer.sh"\nbudget = { tokens = 1000 }');
     await enqueue("a");
+    expect((await drain()).stderr).toContain("does not tell what it uses");
+    expect((await show("a")).state).toBe("pending");
+  });
+
+  test("who does not listen is ended all the same, before it spends more", async () => {
+    const step = (usd: number) =>
+      JSON.stringify({
+        type: "step",
+        kind: "notice",
+        usage: { model: "m", input: 1, output: 0, cacheRead: 0, cacheWrite: 0, usd },
+      });
+    writeFileSync(
+      join(home, "deaf.sh"),
+      `#!/bin/sh
+trap '' TERM
+cat > /dev/null
+echo '${step(2)}'
+while :; do echo '${step(0.01)}'; sleep 0.01; done\n`,
+      { mode: 0o755 },
+    );
+    config('engine = "script"\nscenario = "prompt.md"\nbinary = "./deaf.sh"\nbudget = { usd = 1 }');
+    await enqueue("a", "--max-attempts", "1");
     await drain();
-    expect((await show("a")).history).toMatchObject([
-      { outcome: "failed", note: expect.stringContaining("could not be read") },
-    ]);
+    expect((await show("a")).history[0].note).toContain("is used up");
+    const costs = JSON.parse(await ok(["costs", "--json"], around()));
+    expect(costs.total.usd).toBeLessThan(3);
   });
 });
 

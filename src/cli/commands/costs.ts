@@ -23,7 +23,10 @@ export const command: Command = {
     const lines = [tableOf(output, term)];
     if (more > 0)
       lines.push(term.color.dim(`… ${more} more rows than these ${rows.length}; see --limit`));
-    return [...lines, "", ...partsOf(total, output.by, term)].join("\n");
+    const { unreadable } = output;
+    const blind = `${unreadable} ${unreadable === 1 ? "attempt" : "attempts"} did not tell what was used: it is not in these sums`;
+    const note = unreadable > 0 ? [term.color.yellow(blind)] : [];
+    return [...lines, "", ...partsOf(total, output.by, term), ...note].join("\n");
   },
 };
 

@@ -194,7 +194,8 @@ export class Attempt {
           onStdout: more.onStdout,
           stdoutPath: evidence.streamOf(this.#id),
         }),
-      stop: (why) => void this.#running?.stop(why),
+      // At once: who is asked first may go on spending for as long as it takes to answer.
+      stop: (why) => void this.#running?.stop(why, true),
       log: (text) => this.#running?.note(text),
     });
     if (this.#stopped !== null || end.kind === "ended") return this.#conclude(place, finished);
@@ -213,7 +214,7 @@ export class Attempt {
     if (result.text !== "") {
       evidence.writeArtifact(this.#id, `${result.text.trimEnd()}\n`, began);
     }
-    return this.#prove(place);
+    return this.#prove(place, end.note);
   }
 
   #timeoutMs(): number | undefined {
@@ -295,7 +296,7 @@ export class Attempt {
     return this.#prove(place);
   }
 
-  async #prove(place: Place): Promise<AttemptEnd> {
+  async #prove(place: Place, note?: string): Promise<AttemptEnd> {
     const command = this.claim.task.done_when ?? this.route.doneWhen;
     if (command !== undefined && command !== null) {
       const finished = await this.#execute(place, ["/bin/sh", "-c", command], {
@@ -315,12 +316,9 @@ export class Attempt {
       const { task_id, task_type } = this.claim.task;
       await this.#host.commitWorkspace(place.workspace, `${task_type}: ${task_id}`);
     }
-    return this.#end("done", () =>
-      this.#store.complete(this.#ref, {
-        inBackground: true,
-        ...(this.route.review ? { review: true } : {}),
-      }),
-    );
+    const how = { ...(this.route.review ? { review: true } : {}), ...(note ? { note } : {}) };
+    const complete = () => this.#store.complete(this.#ref, { inBackground: true, ...how });
+    return this.#end("done", complete, note);
   }
 
   #proofOf(command: string, finished: Finished): Proof {

@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import type { Engine } from "../../engines/engine.ts";
 import type { Config, Route } from "../../model/config.ts";
 import type { EngineRoute } from "../../model/config-engine.ts";
 import { isVivError, VivError } from "../../model/errors.ts";
@@ -44,13 +45,7 @@ async function problemsOf(
 function templateProblem({ prompt }: EngineRoute, folder: string, host: WorkerHost): string | null {
   if (prompt === null) return null;
   const path = resolve(folder, prompt);
-  try {
-    parseTemplate(host.readText(path), path);
-    return null;
-  } catch (error) {
-    if (isVivError(error, "INVALID")) return error.message;
-    throw error;
-  }
+  return refusal(() => parseTemplate(host.readText(path), path));
 }
 
 async function engineProblems(
@@ -59,13 +54,53 @@ async function engineProblems(
   { folder, prices, budget }: Pick<Config, "folder" | "prices" | "budget">,
   host: WorkerHost,
 ): Promise<(string | null)[]> {
-  const { tellsDollars, binary } = await host.engine(engine.name);
+  const one = await host.engine(engine.name);
+  const { tellsDollars, binary } = one;
   const models = engine.tiers.length > 0 ? engine.tiers.map(({ model }) => model) : [engine.model];
   const limits = { attempt: engine.budget, task: engine.taskBudget, ...budget };
   const program = engine.name === "exec" ? (route.handler[0] ?? "") : engine.settings.binary;
   const path = program?.includes("/") ? resolve(folder, program) : program;
+  const isLimited = Object.values(limits).some((limit) => limit.usd ?? limit.tokens);
   return [
     host.whyNotInstalled(path ?? binary),
     whatIsMissing(limits, tellsDollars, models, prices),
+    engine.name === "exec" && isLimited
+      ? "a budget is set, but the engine exec does not tell what it uses"
+      : null,
+    scenarioProblem(engine, folder, host),
+    commandProblem(one, engine, models[0] ?? null, path ?? null),
   ];
+}
+
+function scenarioProblem(
+  { settings: { scenario } }: EngineRoute,
+  folder: string,
+  host: WorkerHost,
+) {
+  if (scenario === null) return null;
+  return refusal(() => host.readText(resolve(folder, scenario)));
+}
+
+/** What the engine would not do for anybody: a mode it cannot keep, a flag it does not take. */
+function commandProblem(
+  engine: Engine,
+  { mode, budget, settings, name }: EngineRoute,
+  model: string | null,
+  binary: string | null,
+): string | null {
+  const turns = budget.turns ?? null;
+  const own = name === "exec" ? { ...settings, binary } : settings;
+  return refusal(() =>
+    engine.command({ prompt: "x", cwd: "/", model, mode, resume: null, turns, settings: own }),
+  );
+}
+
+function refusal(act: () => unknown): string | null {
+  try {
+    act();
+    return null;
+  } catch (error) {
+    if (isVivError(error, "INVALID")) return error.message;
+    throw error;
+  }
 }

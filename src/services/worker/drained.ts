@@ -1,5 +1,4 @@
 import type { Store } from "../../store/store.ts";
-import type { ClosedTypes } from "../closed-types.ts";
 
 /**
  * Nothing is left to do: nothing of these types is pending, nobody holds a task that could come
@@ -9,27 +8,22 @@ import type { ClosedTypes } from "../closed-types.ts";
 export async function isDrained(
   store: Store,
   types: readonly string[] | null,
-  people: { reviewLimit?: number; closed?: ClosedTypes } = {},
+  people: { reviewLimit?: number; waitsForPeople?: (type: string) => boolean } = {},
 ): Promise<boolean> {
   const wanted = types ? { types } : {};
-  const { reviewLimit = Number.POSITIVE_INFINITY, closed } = people;
+  const { reviewLimit = Number.POSITIVE_INFINITY, waitsForPeople = () => false } = people;
   const { review, claimed } = await store.counts();
   if (review >= reviewLimit && claimed === 0) return true;
   for await (const { type } of store.list({ states: ["pending"], ...wanted })) {
-    if (!isClosed(type, closed)) return false;
+    if (type === null || !waitsForPeople(type)) return false;
   }
   for await (const _ of store.list({ states: ["claimed"], limit: 1 })) return false;
   for await (const { id } of store.list({ states: ["waiting"], ...wanted })) {
     const view = await store.show(id);
     if (view?.state !== "waiting" || view.task === null) return false; // it has just moved on
-    if (isClosed(view.task.task_type, closed)) continue;
+    if (waitsForPeople(view.task.task_type)) continue;
     const dependencies = await store.dependencies(view.task);
     if (dependencies.every(({ met }) => met)) return false;
   }
   return true;
-}
-
-function isClosed(type: string | null, closed: ClosedTypes | undefined): boolean {
-  if (closed === undefined || type === null) return false;
-  return closed.all || closed.types.includes(type) || closed.only?.includes(type) === false;
 }

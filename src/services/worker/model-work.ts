@@ -35,6 +35,8 @@ export interface ModelContext {
   engine: Engine;
   route: EngineRoute;
   request: EngineRequest;
+  /** The same without the session, told everything. */
+  afresh(): EngineRequest;
   money: Money;
   /** Runs a command as the attempt runs its handler. */
   execute(
@@ -100,7 +102,8 @@ export async function workWithModel(context: ModelContext): Promise<ModelOutcome
   if (begin) return notBegun(begin, bill);
 
   let request = context.request;
-  const count = ({ usage }: EngineResult) => {
+  const count = ({ usage, outcome }: EngineResult) => {
+    if (usage === null && outcome.kind === "session_lost") return; // it did not even begin
     const isAll = usage !== null || stepped.lines.length === 0;
     const told = stepped.lines.map((line) => ({
       ...line,
@@ -113,7 +116,7 @@ export async function workWithModel(context: ModelContext): Promise<ModelOutcome
   count(ran.result);
   if (ran.result.outcome.kind === "session_lost" && request.resume !== null && over === undefined) {
     onStep({ kind: "notice", text: "the session to go on with is gone: it begins anew" });
-    request = { ...request, resume: null };
+    request = context.afresh();
     ran = await runOnce(context, request, onStep);
     count(ran.result);
   }

@@ -35,7 +35,8 @@ export interface ModelAttempt {
 }
 
 export type ModelAttemptEnd =
-  | { kind: "proceed" | "ended" }
+  | { kind: "proceed"; note?: string }
+  | { kind: "ended" }
   | { kind: "released"; note: string }
   | { kind: "limited"; note: string; retryAt?: string }
   | { kind: "failed"; report: FailureReport & { outcome: "failed"; note: string } };
@@ -70,6 +71,10 @@ async function run(attempt: ModelAttempt): Promise<ModelAttemptResult> {
     engine,
     route,
     request,
+    afresh: () => {
+      const { resumeUsed: _, ...rest } = request;
+      return { ...rest, resume: null, prompt: promptFor(attempt) };
+    },
     money: {
       limits,
       before: await spentByOthers(),
@@ -99,7 +104,7 @@ function afterwardsIfPossible(
     return afterwards(attempt, outcome, began);
   } catch (error) {
     attempt.settings.onTrouble?.(attempt.claim, error);
-    if (outcome.end.kind === "proceed") return { kind: "proceed" };
+    if (outcome.end.kind === "proceed") return outcome.end;
     return { kind: "limited", note: "note" in outcome.end ? outcome.end.note : "" };
   }
 }
@@ -114,7 +119,7 @@ function afterwards(
   if (end.kind === "unpaid") return { kind: "released", note: end.note };
   if (end.kind === "proceed") {
     if (account !== null) accounts.succeeded(account, began);
-    return { kind: "proceed" };
+    return end;
   }
   const { note } = end;
   const isLimit = said.kind === "rate_limited";

@@ -155,8 +155,7 @@ export class Worker {
     const closed = this.#options.closedTypes?.();
     return isDrained(this.#store, types, {
       ...(reviewLimit === undefined ? {} : { reviewLimit }),
-      // What opens by itself is waited for; what waits for a person is not.
-      ...(closed && closed.nextOpenMs === null ? { closed } : {}),
+      ...(closed ? { waitsForPeople: closed.waitsForPeople } : {}),
     });
   }
 
