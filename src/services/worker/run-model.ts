@@ -64,7 +64,9 @@ async function run(attempt: ModelAttempt): Promise<ModelAttemptResult> {
   const engine = await host.engine(route.name);
   const request = await requestFor(attempt);
   const limits = limitsOf(route, settings);
-  const spentByOthers = () => settings.spending.before(task.task_id, token, limits);
+  const spentByOthers = atMostEvery(250, () =>
+    settings.spending.before(task.task_id, token, limits),
+  );
   const began = Date.now();
   const outcome = await workWithModel({
     claim,
@@ -94,6 +96,16 @@ async function run(attempt: ModelAttempt): Promise<ModelAttemptResult> {
   return { end: afterwardsIfPossible(attempt, outcome, began), finished, result };
 }
 
+/** Others spend now and then; a stream may say what it uses a thousand times a second. */
+function atMostEvery<T>(ms: number, ask: () => Promise<T>): () => Promise<T> {
+  let last: { at: number; answer: Promise<T> } | undefined;
+  return () => {
+    const at = performance.now();
+    if (last === undefined || at - last.at >= ms) last = { at, answer: ask() };
+    return last.answer;
+  };
+}
+
 /** That the account's file cannot be written (a full disk) must not undo what was done. */
 function afterwardsIfPossible(
   attempt: ModelAttempt,
@@ -105,7 +117,10 @@ function afterwardsIfPossible(
   } catch (error) {
     attempt.settings.onTrouble?.(attempt.claim, error);
     if (outcome.end.kind === "proceed") return outcome.end;
-    return { kind: "limited", note: "note" in outcome.end ? outcome.end.note : "" };
+    const { outcome: said } = outcome.result;
+    const until = said.kind === "rate_limited" ? said.until : null;
+    const note = "note" in outcome.end ? outcome.end.note : "";
+    return { kind: "limited", note, ...(until ? { retryAt: until } : {}) };
   }
 }
 

@@ -1,5 +1,4 @@
 import { closeSync, constants, fstatSync, openSync, readSync, watch } from "node:fs";
-import { setTimeout as pause } from "node:timers/promises";
 import { VivError } from "../../model/errors.ts";
 import { assertName } from "../../model/names.ts";
 import { errno } from "./atomic.ts";
@@ -44,7 +43,7 @@ export async function* readLog(
         place.state === "failed" ||
         place.state === "review";
       if (!options.follow || ended || options.signal?.aborted) return;
-      await Promise.race([bell.next(), rest(options.signal)]);
+      await bell.next(LOOK_AGAIN_MS, options.signal);
     }
   } finally {
     watcher?.close();
@@ -65,26 +64,29 @@ function openLog(path: string): number {
   }
 }
 
-async function rest(signal: AbortSignal | undefined): Promise<void> {
-  try {
-    await pause(LOOK_AGAIN_MS, undefined, signal ? { signal } : {});
-  } catch {
-    // aborted: the loop sees the signal
-  }
-}
-
-/** Lets a loop wait for the next of any number of notifications. */
+/** Lets a loop wait for the next of any number of notifications, or for some time. */
 class Bell {
-  #resolve: (() => void) | undefined;
+  #wake: (() => void) | undefined;
+  #hasRung = false;
 
-  next(): Promise<void> {
+  next(ms: number, signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve) => {
-      this.#resolve = resolve;
+      const done = () => {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", done);
+        this.#wake = undefined;
+        this.#hasRung = false;
+        resolve();
+      };
+      const timer = setTimeout(done, ms);
+      signal?.addEventListener("abort", done);
+      this.#wake = done;
+      if (this.#hasRung) done(); // while the log was being read
     });
   }
 
   ring(): void {
-    this.#resolve?.();
-    this.#resolve = undefined;
+    this.#hasRung = true;
+    this.#wake?.();
   }
 }
