@@ -24,11 +24,9 @@ function command(request: EngineRequest): EngineCommand {
     // the tools there is nothing to allow.
     argv.push("--tools", "Read,Grep,Glob,WebFetch,WebSearch", "--permission-mode", "plan");
   } else {
-    // Anything less denies what nobody is there to allow, a test run for one.
-    argv.push(
-      "--permission-mode",
-      argument(settings.permission ?? "bypassPermissions", "permission"),
-    );
+    // Files may be edited; for commands the user's own settings hold. Who wants more says so, best
+    // together with a sandbox: nobody is there to be asked.
+    argv.push("--permission-mode", argument(settings.permission ?? "acceptEdits", "permission"));
   }
   return { argv: [...argv, ...settings.flags], stdin: request.prompt };
 }

@@ -11,7 +11,7 @@ describe("the command", () => {
     const { argv, stdin } = engine.command(request({ prompt: "secret", model: "m", turns: 5 }));
     expect(stdin).toBe("secret");
     expect(argv.join(" ")).toBe(
-      "claude -p --output-format stream-json --verbose --model m --max-turns 5 --permission-mode bypassPermissions",
+      "claude -p --output-format stream-json --verbose --model m --max-turns 5 --permission-mode acceptEdits",
     );
   });
 
@@ -19,13 +19,13 @@ describe("the command", () => {
     const settings = {
       ...SETTINGS,
       binary: "/c",
-      permission: "acceptEdits",
+      permission: "dontAsk",
       flags: ["--add-dir", "/x"],
     };
     const { argv } = engine.command(request({ settings, resume: "id" }));
     expect(argv[0]).toBe("/c");
     expect(argv.slice(-6)).toEqual(
-      ["--resume", "id", "--permission-mode", "acceptEdits", "--add-dir", "/x"].slice(-6),
+      ["--resume", "id", "--permission-mode", "dontAsk", "--add-dir", "/x"].slice(-6),
     );
   });
 
