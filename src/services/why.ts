@@ -20,9 +20,7 @@ export async function whyTask(
   held: Held = {},
 ): Promise<Why> {
   const view = await store.show(id);
-  if (view === null) {
-    throw new VivError("TASK_NOT_FOUND", `there is no task ${id} in this run; see: viv ls`, { id });
-  }
+  if (view === null) throw await notFound(store, id);
   const workers = (await store.workers()).map((w) => ({
     name: w.name,
     types: w.types,
@@ -53,6 +51,15 @@ export async function whyTask(
     now,
   });
   return { id: view.id, state: view.state, since: view.since, reasons };
+}
+
+/** A task that the ledger knows was moved out of the run, by a person or by its own handler. */
+async function notFound(store: Store, id: string): Promise<VivError> {
+  for await (const _ of store.ledger({ task: id })) {
+    const message = `${id} was enqueued, but its file is in no state any more; somebody moved it away: viv doctor`;
+    return new VivError("TASK_NOT_FOUND", message, { id });
+  }
+  return new VivError("TASK_NOT_FOUND", `there is no task ${id} in this run; see: viv ls`, { id });
 }
 
 /** What keeps tasks of a type from being claimed, as viv.toml and the machine have it. */

@@ -5,7 +5,7 @@ import { openRun } from "../../src/main.ts";
 import { REASON_CODES, type ReasonCode } from "../../src/policy/why.ts";
 import { newFolder } from "../support/folders.ts";
 import { FakeHost } from "../support/machine.ts";
-import { controlCodes, json, ok, type Surroundings } from "./support.ts";
+import { cli, controlCodes, json, ok, type Surroundings } from "./support.ts";
 
 /** `viv why` gives every reason there is, each with the command that would change it. */
 
@@ -377,6 +377,14 @@ describe("what others wrote", () => {
     const [reason] = (await json<Why>(["why", "t.1"], around)).reasons;
     expect(reason?.command).not.toContain("--types a; rm");
   });
+});
+
+it("a task whose file somebody moved away is known to have been there", async () => {
+  await enqueue("t.1");
+  renameSync(join(run, "pending/t.1.json"), join(run, "../elsewhere.json"));
+  const said = await cli(["why", "t.1"], around);
+  expect(said.stderr).toContain("t.1 was enqueued, but its file is in no state any more");
+  expect((await cli(["why", "t.2"], around)).stderr).toContain("there is no task t.2");
 });
 
 describe("what is up to people", () => {
