@@ -34,7 +34,7 @@ export function checkStatus({ run, fix, find }: Examination): void {
     return;
   }
   if (status === null) return;
-  const { missing, wrong } = driftOf(run, status);
+  const { missing, wrong } = driftOf(run);
   if (missing.length > 0) {
     find(
       {
@@ -59,13 +59,14 @@ export function checkStatus({ run, fix, find }: Examination): void {
   }
 }
 
-function driftOf(
-  run: Examination["run"],
-  status: RunStatus,
-): { missing: string[]; wrong: string[] } {
-  const listed = new Set(status.checkpoint.completed_tasks);
+/**
+ * In this order, because workers go on meanwhile: what is in done/ is then either still on its way,
+ * or has been carried over by the time the list is read.
+ */
+function driftOf(run: Examination["run"]): { missing: string[]; wrong: string[] } {
   const done = new Set(namesIn(run.paths.state.done).map(idOf).filter(isName));
   const onTheWay = new Set(notProjectedYet(run));
+  const listed = new Set(readStatusFile(run.paths)?.checkpoint.completed_tasks ?? []);
   const missing = [...done].filter((id) => !listed.has(id) && !onTheWay.has(id));
   // Listed but nowhere to be found may be work of another tool: its word counts (SPEC §9).
   const wrong = [...listed].filter((id) => isName(id) && !done.has(id) && isElsewhere(run, id));
@@ -81,7 +82,7 @@ function repairDrift(run: Examination["run"]): boolean {
   return withStatusLock(run, () => {
     const status = readStatusFile(run.paths);
     if (status === null) return false;
-    const { missing, wrong } = driftOf(run, status);
+    const { missing, wrong } = driftOf(run);
     const off = new Set(wrong);
     status.checkpoint.completed_tasks = [
       ...status.checkpoint.completed_tasks.filter((id) => !off.has(id)),
