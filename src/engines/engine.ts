@@ -45,7 +45,11 @@ export interface EngineCommand {
   /** The first is a path, or a name in PATH. */
   argv: string[];
   stdin: string;
+  /** It holds a key: it is given so that it can be read once, by the first who reads. */
+  isSecret?: boolean;
   env?: Record<string, string>;
+  /** Files and folders that it must be able to read, wherever they are: also in a sandbox. */
+  reads?: readonly string[];
 }
 
 /** Reads one run's stdout. It never throws, whatever it is given. */

@@ -1,3 +1,4 @@
+import { dirname } from "node:path";
 import { VivError } from "../model/errors.ts";
 import type { Engine, EngineRequest } from "./engine.ts";
 import { LlmReader } from "./llm/read.ts";
@@ -19,6 +20,8 @@ export function llmEngine({ program, sessionDir }: LlmOptions): Engine {
     command: (request) => ({
       argv: [request.settings.binary ?? process.execPath, program],
       stdin: JSON.stringify(requestOf(request, sessionDir)),
+      isSecret: true,
+      reads: [dirname(program)],
     }),
     reader: (request) => new LlmReader(request.model ?? ""),
   };

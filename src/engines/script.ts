@@ -1,3 +1,4 @@
+import { dirname } from "node:path";
 import { VivError } from "../model/errors.ts";
 import type { Engine } from "./engine.ts";
 import { LlmReader } from "./llm/read.ts";
@@ -13,6 +14,7 @@ export function scriptEngine({ program }: { program: string }): Engine {
       return {
         argv: [binary ?? process.execPath, program, scenario],
         stdin: JSON.stringify({ prompt, model, mode, resume }),
+        reads: [dirname(program), scenario],
       };
     },
     reader: ({ model }) => new LlmReader(model ?? "script"),

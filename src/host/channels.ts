@@ -21,10 +21,11 @@ export interface Channels {
   close(): void;
 }
 
-export function openChannels(input: string, isApart = false): Channels {
+/** `isSecret`: the input must not be a file, which everybody who inherits it could read again. */
+export function openChannels(input: string, isApart = false, isSecret = false): Channels {
   const output = openOutput(isApart);
   try {
-    const file = fileWith(input);
+    const file = isSecret ? null : fileWith(input);
     return file === null ? withSocketInput(input, output) : withFileInput(file, output);
   } catch (error) {
     output.close();

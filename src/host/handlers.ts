@@ -22,6 +22,8 @@ export interface HandlerCommand {
   /** All it gets, but for VIV_CLAIM. */
   env: Readonly<Record<string, string>>;
   stdin: string;
+  /** Can be read only once then: what else it starts cannot read it again. */
+  isSecret?: boolean;
   /** Marks every process of its tree. */
   claim: string;
   logPath: string;
@@ -92,7 +94,7 @@ function start(command: HandlerCommand, leaders: Set<number>): RunningHandler {
   try {
     log = new CappedLog(command.logPath, command.logBytes);
     if (command.stdoutPath) raw = new CappedLog(command.stdoutPath, command.logBytes);
-    channels = openChannels(command.stdin, command.onStdout !== undefined);
+    channels = openChannels(command.stdin, command.onStdout !== undefined, command.isSecret);
     const [file = "", ...args] = command.argv;
     const env = { ...command.env, VIV_CLAIM: command.claim };
     const { stdio } = channels;

@@ -33,6 +33,8 @@ export interface SandboxRequest {
   artifacts: readonly string[];
   /** Files or folders that must not be readable; those that do not exist are skipped. */
   hidden: readonly string[];
+  /** What must be seen, read-only, even where all else is emptied. */
+  reads?: readonly string[];
   cwd: string;
 }
 
@@ -121,6 +123,7 @@ function viewsFor(request: SandboxRequest, hasNetwork: boolean): Views {
     views.add(path, "write");
   }
   views.keep(cwd);
+  for (const path of request.reads ?? []) if (existsSync(path)) views.keep(path);
   if (hasNetwork) for (const path of NAME_RESOLUTION) if (existsSync(path)) views.keep(path);
   for (const socket of strayListeners(workspace)) {
     if (views.viewOf(socket) === "read" || views.viewOf(socket) === "write") {

@@ -69,6 +69,8 @@ interface Execution {
   stdin: string;
   logPath: string;
   timeoutMs: number | undefined;
+  reads?: readonly string[];
+  isSecret?: boolean;
   onStdout?: (chunk: Buffer) => void;
   stdoutPath?: string;
 }
@@ -191,6 +193,8 @@ export class Attempt {
           stdin,
           logPath: evidence.logOf(this.#id),
           timeoutMs: this.#timeoutMs(),
+          reads: more.reads,
+          isSecret: more.isSecret,
           onStdout: more.onStdout,
           stdoutPath: evidence.streamOf(this.#id),
         }),
@@ -233,6 +237,7 @@ export class Attempt {
           workspace: place.workspace,
           artifacts: evidence.writableOf(this.#id),
           hidden: [],
+          ...(how.reads ? { reads: how.reads } : {}),
           cwd: place.cwd,
         })
       : argv;
@@ -251,6 +256,7 @@ export class Attempt {
       logPath: how.logPath,
       logBytes: this.#settings.logBytes,
       ...(how.timeoutMs === undefined ? {} : { timeoutMs: how.timeoutMs }),
+      ...(how.isSecret ? { isSecret: true } : {}),
       ...(how.onStdout ? { onStdout: how.onStdout } : {}),
       ...(how.stdoutPath ? { stdoutPath: how.stdoutPath } : {}),
       killAfterMs: this.#settings.killAfterMs,

@@ -6,6 +6,7 @@ import { isVivError, VivError } from "../../model/errors.ts";
 import { whatIsMissing } from "../../policy/budget.ts";
 import { parseTemplate } from "../../policy/template-parse.ts";
 import type { WorkerHost } from "./host.ts";
+import { keyVariable } from "./key-variable.ts";
 
 /**
  * What can be known before the first task is taken: a sandbox that cannot be made, a template that
@@ -68,6 +69,7 @@ async function engineProblems(
       ? "a budget is set, but the engine exec does not tell what it uses"
       : null,
     scenarioProblem(engine, folder, host),
+    keyProblem(engine, host),
     commandProblem(one, engine, models[0] ?? null, path ?? null),
   ];
 }
@@ -79,6 +81,13 @@ function scenarioProblem(
 ) {
   if (scenario === null) return null;
   return refusal(() => host.readText(resolve(folder, scenario)));
+}
+
+/** A server of one's own needs no key unless the route names one. */
+function keyProblem({ name, settings }: EngineRoute, { env }: WorkerHost): string | null {
+  if (name !== "llm" || (settings.keyEnv === null && settings.url !== null)) return null;
+  const variable = keyVariable(settings);
+  return env[variable] ? null : `${variable} is not set where the worker runs`;
 }
 
 /** What the engine would not do for anybody: a mode it cannot keep, a flag it does not take. */

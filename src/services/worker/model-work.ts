@@ -42,7 +42,12 @@ export interface ModelContext {
   execute(
     argv: readonly string[],
     stdin: string,
-    more: { env: Record<string, string>; onStdout: (chunk: Buffer) => void },
+    more: {
+      env: Record<string, string>;
+      reads: readonly string[];
+      isSecret: boolean;
+      onStdout: (chunk: Buffer) => void;
+    },
   ): Promise<Finished>;
   /** Ends what `execute` runs. */
   stop(why: string): void;
@@ -164,6 +169,8 @@ async function runOnce(
   const { onStdout } = run;
   const finished = await context.execute(command.argv, command.stdin, {
     env: command.env ?? {},
+    reads: command.reads ?? [],
+    isSecret: command.isSecret ?? false,
     onStdout,
   });
   return { finished, result: run.end(finished) };

@@ -13,6 +13,7 @@ import type { Claim, FailureReport, Store } from "../../store/store.ts";
 import type { AttemptSettings, Place } from "./attempt.ts";
 import type { Bill } from "./bill.ts";
 import type { WorkerHost } from "./host.ts";
+import { keyVariable } from "./key-variable.ts";
 import { type ModelContext, type ModelOutcome, workWithModel } from "./model-work.ts";
 import { stepLine, usageLine } from "./usage-lines.ts";
 
@@ -192,8 +193,7 @@ async function requestFor(attempt: ModelAttempt): Promise<EngineRequest> {
 
 /** What only our own loop takes. */
 function own({ route: { settings }, host, claim }: ModelAttempt) {
-  const vendor = settings.api === "openai" ? "OPENAI_API_KEY" : "ANTHROPIC_API_KEY";
-  const name = settings.keyEnv ?? vendor;
+  const name = keyVariable(settings);
   const key = host.env[name];
   return {
     sessionDir: host.evidence.sessionsOf(claim.task.task_id),
