@@ -1,5 +1,5 @@
 import { basename, join, resolve } from "node:path";
-import { setImmediate, setTimeout } from "node:timers/promises";
+import { setImmediate } from "node:timers/promises";
 import type { Finished, RunningHandler } from "../../host/handlers.ts";
 import { isAttempt } from "../../model/attempt.ts";
 import type { Route } from "../../model/config.ts";
@@ -415,7 +415,7 @@ export class Attempt {
         if (isVivError(error, "CLAIM_LOST")) return { kind: "lost" };
         if (this.#stopped !== null || isVivError(error, "RUN_NOT_FOUND")) throw error;
         if (delay === FIRST_DELAY_MS) this.#settings.onTrouble?.(this.claim, error);
-        await setTimeout(delay);
+        await new Promise((resolve) => setTimeout(resolve, delay));
       }
     }
   }
