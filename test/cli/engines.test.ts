@@ -232,6 +232,14 @@ step = [
     expect((await linesOf("a", "usage"))[0]).toMatchObject({ usd: 0.061 });
   });
 
+  test("turns: for an engine that is not told how many, a tool is one", async () => {
+    play(`[[case]]\nstep = [${'{ run = "echo x >> turns" },'.repeat(6)} { run = "sleep 60" }]`);
+    config(script('workspace = "dir"\nbudget = { turns = 3 }'));
+    await enqueue("a", "--max-attempts", "1");
+    await drain();
+    expect((await show("a")).history[0].note).toContain("turns");
+  });
+
   test("the budget of a task counts all its attempts", async () => {
     play(
       '[[case]]\nstep = [{ say = "x", usage = { input = 10, usd = 0.03 } }]\nend = { outcome = "failed" }',

@@ -156,7 +156,7 @@ function sumOf(a: number | null, b: number | null): number | null {
 
 /** Whom we tell how many turns there are. For the others, a tool that they call is a turn. */
 function countsTurns({ name }: Engine): boolean {
-  return name === "claude" || name === "llm" || name === "script";
+  return name === "claude" || name === "llm";
 }
 
 async function runOnce(
