@@ -9,13 +9,13 @@ import type { Engine, EngineName } from "./engines/engine.ts";
 import { findProgram } from "./host/find-program.ts";
 import { localMachine } from "./host/machine.ts";
 import { endTreeNow } from "./host/process-tree.ts";
-import { programsBeside, readEnd, readText } from "./host/texts.ts";
+import { programsBeside, readEnd, readText, writeIfAbsent } from "./host/texts.ts";
 import type { Machine } from "./model/clock.ts";
 import type { EnginePort } from "./ops/engines.ts";
 import type { Accounts } from "./services/accounts.ts";
 import type { WorkerHost } from "./services/worker/host.ts";
 import { FsStore } from "./store/fs/fs-store.ts";
-import { type OpenOptions, openFsRun } from "./store/fs/open.ts";
+import { layoutAt, type OpenOptions, openFsRun } from "./store/fs/open.ts";
 import type { Store } from "./store/store.ts";
 
 export type { AttemptRecord, HistoryRecord, Outcome } from "./model/attempt.ts";
@@ -68,15 +68,19 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
   const sandbox = () => import("./host/sandbox.ts");
   const workspaces = () => import("./host/workspaces.ts");
   const root = join(runDir, "workspaces");
+  const isPit = layoutAt(runDir)?.kind === "pit";
+  const artifacts = join(runDir, isPit ? "record/artifacts" : "artifacts");
+  const pitEvidence = async () =>
+    (await import("./host/pit-evidence.ts")).pitEvidenceIn(artifacts, join(runDir, "waste"));
   return {
     handlers: localHandlers(),
-    evidence: evidenceIn(join(runDir, "artifacts")),
+    evidence: isPit ? await pitEvidence() : evidenceIn(artifacts),
     sandboxed: async (argv, request) => (await sandbox()).sandboxedHere(argv, request, env.PATH),
     openWorkspace: async (request) => (await workspaces()).openWorkspace(request),
     commitWorkspace: async (path, message) => (await workspaces()).commitWorkspace(path, message),
     listWorkspaces: async () => (await workspaces()).listWorkspaces(root),
     removeWorkspace: async (id) =>
-      (await workspaces()).removeWorkspace(root, id, join(runDir, "artifacts", `${id}.patch`)),
+      (await workspaces()).removeWorkspace(root, id, join(artifacts, `${id}.patch`)),
     accounts: await accountsHere(env, cwd),
     engine: (name) => engineIn(name, join(runDir, ".viv/sessions")),
     readText,
@@ -88,6 +92,8 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
       const where = program.includes("/") ? "" : " in PATH";
       return `${what}${where}; install it, or set binary to its path`;
     },
+    writeIfAbsent,
+    wasteFiles: async () => (await import("./host/waste-files.ts")).wasteFiles(runDir),
     whyNoSandbox: async () => (await sandbox()).whyNoSandbox(env.PATH),
     env: { ...env }, // a snapshot: to look at the real one costs a call per variable
     cwd,

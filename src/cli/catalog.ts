@@ -16,6 +16,20 @@ export const CATALOG: readonly CatalogEntry[] = [
     "tasks",
     () => import("./commands/enqueue.ts"),
   ),
+  entry("pit init", "make a pit", "tasks", () => import("./commands/pit-init.ts")),
+  entry("pit toss", "toss food into a pit", "tasks", () => import("./commands/pit-toss.ts")),
+  entry(
+    "pit status",
+    "who is digesting what, and what is stuck",
+    "looking",
+    () => import("./commands/pit-status.ts"),
+  ),
+  entry(
+    "pit sweep",
+    "cleanup duty, once: prove, reclaim, tidy waste/",
+    "care",
+    () => import("./commands/pit-sweep.ts"),
+  ),
   entry("cancel", "stop a task for good", "tasks", () => import("./commands/cancel.ts")),
   entry("retry", "send a failed task round again", "tasks", () => import("./commands/retry.ts")),
   entry("approve", "accept a task in review", "tasks", () => import("./commands/approve.ts")),
@@ -72,6 +86,12 @@ export const CATALOG: readonly CatalogEntry[] = [
   ),
 ];
 
+/** Commands of two words and more: what the first word is about. */
+export const FAMILIES: Readonly<Record<string, { summary: string; group: CatalogEntry["group"] }>> =
+  {
+    pit: { summary: "the snake pit: init, toss, status, sweep", group: "tasks" },
+  };
+
 /** Commands that are not renderings of an operation. */
 export const OTHER_COMMANDS: readonly { name: string; summary: string }[] = [
   { name: "demo", summary: "a small fleet at work, with a crash on the way" },
@@ -90,5 +110,26 @@ function entry(
 }
 
 export function allCommandNames(): string[] {
-  return [...CATALOG, ...OTHER_COMMANDS].map(({ name }) => name);
+  return [...new Set([...CATALOG, ...OTHER_COMMANDS].map(({ name }) => firstWord(name)))];
+}
+
+export function firstWord(name: string): string {
+  return name.split(" ")[0] ?? name;
+}
+
+/** The commands that begin with this word. */
+export function familyOf(word: string): CatalogEntry[] {
+  return CATALOG.filter(({ name }) => name.startsWith(`${word} `));
+}
+
+/** The command with the longest name that these words begin with, and what follows it. */
+export function findCommand(
+  words: readonly string[],
+): { entry: CatalogEntry; rest: string[] } | null {
+  for (let n = Math.min(3, words.length); n > 0; n--) {
+    const name = words.slice(0, n).join(" ");
+    const entry = CATALOG.find((candidate) => candidate.name === name);
+    if (entry) return { entry, rest: words.slice(n) };
+  }
+  return null;
 }

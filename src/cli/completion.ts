@@ -1,5 +1,5 @@
 import { VivError } from "../model/errors.ts";
-import { CATALOG, OTHER_COMMANDS } from "./catalog.ts";
+import { CATALOG, FAMILIES, firstWord, OTHER_COMMANDS } from "./catalog.ts";
 import { findRun } from "./find-run.ts";
 import { type Flag, flagsOf, GLOBAL_FLAGS } from "./flags.ts";
 import type { Io } from "./io.ts";
@@ -71,27 +71,34 @@ function bash(list: readonly Entry[]): string {
     .map(({ name, flags, takesIds }) => {
       const words = flags.map((flag) => `--${flag.name}`).join(" ");
       const ids = takesIds ? " $([[ $cur == -* ]] || viv completion ids 2>/dev/null)" : "";
-      return `    ${name}) words="${words}${ids}" ;;`;
+      return `    "${name} "*) words="${words}${ids}" ;;`;
     })
     .join("\n");
   // By command: what `--by` means to one is not what it means to another.
   const choices = choiceFlags(list)
     .map(
-      ([words, values]) =>
-        `    "${words}") COMPREPLY=($(compgen -W "${values.join(" ")}" -- "$cur")); return ;;`,
+      ([name, flag, values]) =>
+        `    "${name} "*"--${flag} ") COMPREPLY=($(compgen -W "${values.join(" ")}" -- "$cur")); return ;;`,
+    )
+    .join("\n");
+  const seconds = families(list)
+    .map(
+      ([word, rest]) =>
+        `    "${word} ") COMPREPLY=($(compgen -W "${rest.map(([second]) => second).join(" ")}" -- "$cur")); return ;;`,
     )
     .join("\n");
   return `# bash completion for viv. Load it with: eval "$(viv completion bash)"
 _viv() {
-  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} words
+  local cur=\${COMP_WORDS[COMP_CWORD]} line="\${COMP_WORDS[*]:1:COMP_CWORD-1} " words
   if [[ $COMP_CWORD -eq 1 ]]; then
-    COMPREPLY=($(compgen -W "${list.map(({ name }) => name).join(" ")}" -- "$cur")); return
+    COMPREPLY=($(compgen -W "${firstWords(list).join(" ")}" -- "$cur")); return
   fi
-  case "\${COMP_WORDS[1]} $prev" in
+  case $line in
+${seconds}
 ${choices}
-    *" --run"|*" --jsonl"|*" -r") COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    *" --run "|*" --jsonl "|*" -r ") COMPREPLY=($(compgen -f -- "$cur")); return ;;
   esac
-  case \${COMP_WORDS[1]} in
+  case $line in
 ${cases}
   esac
   COMPREPLY=($(compgen -W "$words" -- "$cur"))
@@ -100,8 +107,31 @@ complete -o default -F _viv viv
 `;
 }
 
+function firstWords(list: readonly Entry[]): string[] {
+  return [...new Set(list.map(({ name }) => firstWord(name)))];
+}
+
+/** The words that are the first of several commands, with the second word and summary of each. */
+function families(list: readonly Entry[]): [string, [second: string, summary: string][]][] {
+  return Object.keys(FAMILIES).map((word) => {
+    const members = list.filter(({ name }) => name.startsWith(`${word} `));
+    return [word, members.map(({ name, summary }) => [name.slice(word.length + 1), summary])];
+  });
+}
+
 function zsh(list: readonly Entry[]): string {
-  const commands = list.map(({ name, summary }) => `    '${name}:${quote(summary)}'`).join("\n");
+  const summaryOf = (word: string) =>
+    FAMILIES[word]?.summary ?? list.find(({ name }) => name === word)?.summary ?? "";
+  const commands = firstWords(list)
+    .map((word) => `    '${word}:${quote(summaryOf(word))}'`)
+    .join("\n");
+  const seconds = families(list)
+    .map(([word, rest]) => {
+      const words = rest.map(([second, summary]) => `'${second}:${quote(summary)}'`).join(" ");
+      return `    ${word}) if (( CURRENT == 2 )); then local -a more=(${words}); _describe command more; return; fi
+      command="$command \${words[2]}"; shift words; (( CURRENT-- )) ;;`;
+    })
+    .join("\n");
   const cases = list
     .filter(({ flags }) => flags.length > 0)
     .map(({ name, flags, takesIds }) => {
@@ -109,7 +139,7 @@ function zsh(list: readonly Entry[]): string {
         (flag) => `'--${flag.name}[${quote(flag.describe)}]${zshValue(flag)}'`,
       );
       if (takesIds) specs.push("'*:task:{compadd -- $(viv completion ids 2>/dev/null)}'");
-      return `    ${name}) _arguments ${specs.join(" ")} ;;`;
+      return `    "${name}") _arguments ${specs.join(" ")} ;;`;
     })
     .join("\n");
   return `#compdef viv
@@ -121,6 +151,9 @@ ${commands}
   if (( CURRENT == 2 )); then _describe command commands; return; fi
   local command=\${words[2]}
   shift words; (( CURRENT-- ))
+  case $command in
+${seconds}
+  esac
   case $command in
 ${cases}
   esac
@@ -140,9 +173,22 @@ function fish(list: readonly Entry[]): string {
     "# fish completion for viv. Load it with: viv completion fish | source",
     "complete -c viv -f",
   ];
+  for (const [word, rest] of families(list)) {
+    const about = quote(FAMILIES[word]?.summary ?? "");
+    lines.push(`complete -c viv -n __fish_use_subcommand -a ${word} -d '${about}'`);
+    const seen = rest.map(([second]) => second).join(" ");
+    const when = `-n '__fish_seen_subcommand_from ${word}; and not __fish_seen_subcommand_from ${seen}'`;
+    for (const [second, summary] of rest) {
+      lines.push(`complete -c viv ${when} -a ${second} -d '${quote(summary)}'`);
+    }
+  }
   for (const { name, summary, flags, takesIds } of list) {
-    lines.push(`complete -c viv -n __fish_use_subcommand -a ${name} -d '${quote(summary)}'`);
-    const when = `-n '__fish_seen_subcommand_from ${name}'`;
+    const words = name.split(" ");
+    if (words.length === 1) {
+      lines.push(`complete -c viv -n __fish_use_subcommand -a ${name} -d '${quote(summary)}'`);
+    }
+    const seen = words.map((word) => `__fish_seen_subcommand_from ${word}`);
+    const when = `-n '${seen.join("; and ")}'`;
     for (const flag of flags) {
       const value =
         flag.kind === "boolean" ? "" : flag.choices ? ` -xa '${flag.choices.join(" ")}'` : " -r";
@@ -156,11 +202,13 @@ function fish(list: readonly Entry[]): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** A command and its flag, and what that may be. */
-function choiceFlags(list: readonly Entry[]): [string, readonly string[]][] {
+/** Commands, their flags, and what those may be. */
+function choiceFlags(
+  list: readonly Entry[],
+): [name: string, flag: string, values: readonly string[]][] {
   return list.flatMap(({ name, flags }) =>
-    flags.flatMap((flag): [string, readonly string[]][] =>
-      flag.choices ? [[`${name} --${flag.name}`, flag.choices]] : [],
+    flags.flatMap((flag): [string, string, readonly string[]][] =>
+      flag.choices ? [[name, flag.name, flag.choices]] : [],
     ),
   );
 }

@@ -63,7 +63,8 @@ async function readConfig(file: string): Promise<Config | undefined> {
 
 function runOf(folder: string, config: Config | undefined, io: Io): string | undefined {
   if (config?.run !== undefined) return resolve(folder, expandHome(config.run, io));
-  if (["pending", "claimed", "done"].every((name) => isFolder(join(folder, name)))) return folder;
+  const has = (...names: string[]) => names.every((name) => isFolder(join(folder, name)));
+  if (has("pending", "claimed", "done") || has("food", "claimed", "done")) return folder;
   const pointer = join(folder, ".viv-run");
   return existsSync(pointer) ? fromPointer(pointer, folder, io) : undefined;
 }

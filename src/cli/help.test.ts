@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { ERROR_CODES, EXIT_STATUS } from "../model/errors.ts";
-import { CATALOG, OTHER_COMMANDS } from "./catalog.ts";
+import { CATALOG, FAMILIES, familyOf, findCommand, OTHER_COMMANDS } from "./catalog.ts";
 import { flagsOf, GLOBAL_FLAGS, parseFlags } from "./flags.ts";
-import { helpFor, overview } from "./help.ts";
+import { familyHelp, helpFor, overview } from "./help.ts";
 import { termFor } from "./term.ts";
 
 const pipe = { write: () => true };
@@ -35,12 +35,12 @@ function callsOfViv(line: string): string[][] {
 async function expectParses(line: string): Promise<void> {
   const calls = callsOfViv(line);
   expect(calls.length, line).toBeGreaterThan(0);
-  for (const [name = "", ...args] of calls) {
-    if (OTHER_COMMANDS.some((other) => other.name === name)) continue;
-    const entry = CATALOG.find((candidate) => candidate.name === name);
-    if (!entry) throw new Error(`no such command: ${line}`);
-    const { command } = await entry.load();
-    const { values } = parseFlags(name, command, args);
+  for (const words of calls) {
+    if (OTHER_COMMANDS.some((other) => other.name === words[0])) continue;
+    const found = findCommand(words);
+    if (!found) throw new Error(`no such command: ${line}`);
+    const { command } = await found.entry.load();
+    const { values } = parseFlags(found.entry.name, command, found.rest);
     const { run: _, json: __, ...given } = values;
     if (command.streams?.(given) ?? command.stream !== undefined) continue;
     const extras = Object.keys(command.flags ?? {});
@@ -55,8 +55,18 @@ describe("the overview", () => {
   const text = overview(term);
 
   it("names every command with its summary", () => {
-    for (const { name, summary } of [...CATALOG, ...OTHER_COMMANDS]) {
+    const single = CATALOG.filter(({ name }) => !name.includes(" "));
+    const families = Object.entries(FAMILIES).map(([name, { summary }]) => ({ name, summary }));
+    for (const { name, summary } of [...single, ...families, ...OTHER_COMMANDS]) {
       expect(text).toMatch(new RegExp(`^  ${name} +${summary}$`, "m"));
+    }
+  });
+
+  it("and viv FAMILY names those of several words", () => {
+    for (const { name } of CATALOG.filter((entry) => entry.name.includes(" "))) {
+      const word = name.split(" ")[0] ?? "";
+      expect(FAMILIES[word]?.summary, word).toContain(name.split(" ")[1]);
+      expect(familyHelp(word, familyOf(word), term)).toContain(`viv ${name} `);
     }
   });
 
@@ -105,7 +115,9 @@ describe.each(CATALOG.map(({ name, load }) => [name, load] as const))(
 
     it("has examples that name the command", async () => {
       const { command } = await load();
-      const names = command.examples.flatMap(([example]) => callsOfViv(example).map(([n]) => n));
+      const names = command.examples.flatMap(([example]) =>
+        callsOfViv(example).map((words) => findCommand(words)?.entry.name),
+      );
       expect(names).toContain(name);
     });
   },

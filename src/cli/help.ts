@@ -1,4 +1,4 @@
-import { CATALOG, OTHER_COMMANDS } from "./catalog.ts";
+import { CATALOG, type CatalogEntry, FAMILIES, OTHER_COMMANDS } from "./catalog.ts";
 import type { Command } from "./command.ts";
 import { type Flag, flagsOf, GLOBAL_FLAGS } from "./flags.ts";
 import type { Term } from "./term.ts";
@@ -29,9 +29,10 @@ export function overview(term: Term): string {
   ];
   for (const [group, title] of Object.entries(GROUPS)) {
     lines.push("", bold(title));
-    for (const { name, summary } of CATALOG.filter((entry) => entry.group === group)) {
-      lines.push(`  ${cyan(name.padEnd(11))} ${summary}`);
-    }
+    const single = CATALOG.filter((entry) => entry.group === group && !entry.name.includes(" "));
+    const families = Object.entries(FAMILIES).filter(([, family]) => family.group === group);
+    const all = [...single, ...families.map(([name, { summary }]) => ({ name, summary }))];
+    for (const { name, summary } of all) lines.push(`  ${cyan(name.padEnd(11))} ${summary}`);
   }
   lines.push("", bold("More"));
   for (const { name, summary } of OTHER_COMMANDS)
@@ -44,6 +45,19 @@ export function overview(term: Term): string {
     ...wrap(EXITS, term).map(dim),
   );
   return lines.join("\n");
+}
+
+/** `viv pit`: what there is of that word. */
+export function familyHelp(word: string, family: readonly CatalogEntry[], term: Term): string {
+  const { cyan } = term.color;
+  const width = Math.max(...family.map(({ name }) => name.length)) + 6;
+  return [
+    ...wrap(`viv ${word}: ${FAMILIES[word]?.summary ?? ""}`, term),
+    "",
+    ...family.map(({ name, summary }) => `  ${cyan(`viv ${name}`.padEnd(width))} ${summary}`),
+    "",
+    ...wrap(`viv ${family[0]?.name ?? word} --help explains one of them.`, term),
+  ].join("\n");
 }
 
 export function helpFor(name: string, command: Command, term: Term): string {

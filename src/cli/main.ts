@@ -4,7 +4,7 @@ import { EXIT_STATUS, isVivError, VivError } from "../model/errors.ts";
 import { complaint, type Issue, isMissing } from "../model/issue.ts";
 import { suggest } from "../model/names.ts";
 import type { Here } from "../ops/op.ts";
-import { allCommandNames, CATALOG } from "./catalog.ts";
+import { allCommandNames, type CatalogEntry, familyOf, findCommand } from "./catalog.ts";
 import type { Command } from "./command.ts";
 import { findConfig, findRun } from "./find-run.ts";
 import { flagsOf, parseFlags } from "./flags.ts";
@@ -54,17 +54,27 @@ async function dispatch(io: Io): Promise<number> {
     const { completion } = await import("./completion.ts");
     return completion(io, args);
   }
-  if (name === "help") return dispatch({ ...io, argv: [args[0] ?? "", "--help"] });
-  const entry = CATALOG.find((candidate) => candidate.name === name);
-  if (!entry) throw unknownCommand(name);
+  if (name === "help") return dispatch({ ...io, argv: [...args, "--help"] });
+  const found = findCommand([name, ...args]);
+  if (found === null) {
+    const family = familyOf(name);
+    if (family.length === 0) throw unknownCommand(name);
+    if (args[0] !== undefined && args[0] !== "--help" && args[0] !== "-h") {
+      throw unknownCommand(`${name} ${args[0]}`, family);
+    }
+    const { familyHelp } = await import("./help.ts");
+    say(io, familyHelp(name, family, term));
+    return args[0] === undefined ? 2 : 0;
+  }
+  const { entry, rest } = found;
   const { command } = await entry.load();
-  const { values } = parseFlags(name, command, args);
+  const { values } = parseFlags(entry.name, command, rest);
   if (values.help) {
     const { helpFor } = await import("./help.ts");
-    say(io, helpFor(name, command, term));
+    say(io, helpFor(entry.name, command, term));
     return 0;
   }
-  return runCommand(name, command, values, io);
+  return runCommand(entry.name, command, values, io);
 }
 
 /** What people type first, and what it is called here. */
@@ -91,11 +101,14 @@ const OTHER_WORDS: Record<string, string> = {
   new: "init",
 };
 
-function unknownCommand(name: string): VivError {
-  const meant = Object.hasOwn(OTHER_WORDS, name)
-    ? OTHER_WORDS[name]
-    : suggest(name, allCommandNames());
-  const hint = meant ? `did you mean: viv ${meant}?` : "see: viv --help";
+function unknownCommand(name: string, family: readonly CatalogEntry[] = []): VivError {
+  const names = family.length > 0 ? family.map((entry) => entry.name) : allCommandNames();
+  const meant = Object.hasOwn(OTHER_WORDS, name) ? OTHER_WORDS[name] : suggest(name, names);
+  const hint = meant
+    ? `did you mean: viv ${meant}?`
+    : family.length > 0
+      ? `there are: ${names.map((one) => `viv ${one}`).join(", ")}`
+      : "see: viv --help";
   return new VivError("USAGE", `there is no command ${JSON.stringify(name)}; ${hint}`);
 }
 
@@ -130,6 +143,7 @@ async function runCommand(
     ...(durability ? { durability } : {}),
     ...(access === "create" ? { create: true } : {}),
     ...(access === "read" ? { readOnly: true } : {}),
+    ...(command.op.layout ? { layout: command.op.layout } : {}),
     ...(settings.onDependencyFailed ? { onDependencyFailed: settings.onDependencyFailed } : {}),
   });
   try {
@@ -144,7 +158,7 @@ async function runCommand(
       return await command.stream(context, input, io, json === true, settings.config);
     }
     const output = await command.op.run(context, asGiven(command, parsed?.data ?? {}, input));
-    if (isNewRun && io.stderr.isTTY && command.op.name !== "init") {
+    if (isNewRun && io.stderr.isTTY && !command.op.name.endsWith("init")) {
       io.stderr.write(`${termFor(io, io.stderr).color.dim(`(a new run: ${store.location})`)}\n`);
     }
     return show(command, output, input, io, json === true);

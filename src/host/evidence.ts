@@ -31,6 +31,9 @@ export interface EvidenceFiles {
   readSession(id: string): EngineSession | null;
   writeSession(id: string, session: EngineSession): void;
   logOf(id: string): string;
+  /** Where traces are kept apart: a new file for this attempt, which `logOf` is a second name of. */
+  beginLog?(log: { id: string; attempt: number; worker: string }): { head: string };
+  endLog?(id: string, foot: string): void;
   artifactOf(id: string): string;
   proofLogOf(id: string): string;
   /** What belongs to this task and a sandbox must let it write; made if it is missing. */

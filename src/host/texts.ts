@@ -1,4 +1,14 @@
-import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { VivError } from "../model/errors.ts";
 
@@ -10,6 +20,21 @@ export function readText(path: string): string {
     const code = (error as NodeJS.ErrnoException).code;
     const why = code === "ENOENT" ? "is not there" : `cannot be read (${code})`;
     throw new VivError("INVALID", `${path} ${why}.`, { path }, { cause: error });
+  }
+}
+
+/** Whole or not at all. False when something is there already. */
+export function writeIfAbsent(path: string, text: string): boolean {
+  const fresh = `${path}.${process.pid}.new`;
+  writeFileSync(fresh, text, { mode: 0o600 });
+  try {
+    linkSync(fresh, path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    return false;
+  } finally {
+    rmSync(fresh, { force: true });
   }
 }
 

@@ -55,6 +55,8 @@ interface Described<I extends AnyInput, O extends AnyOutput> {
 export interface RunOp<I extends AnyInput = AnyInput, O extends AnyOutput = AnyOutput>
   extends Described<I, O> {
   access: Access;
+  /** It needs a run of this kind, or makes one. */
+  layout?: "pit";
   run(context: OpContext, input: z.output<I>): Promise<z.output<O>>;
 }
 

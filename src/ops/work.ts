@@ -8,12 +8,19 @@ import { parseDuration } from "../model/duration.ts";
 import { VivError } from "../model/errors.ts";
 import { assertName, assertTypeName } from "../model/names.ts";
 import { closedTypes } from "../services/closed-types.ts";
+import { type ProveOptions, proveResults } from "../services/pit/prove-results.ts";
+import { Tender } from "../services/pit/tender.ts";
 import { Spending } from "../services/spending.ts";
-import { type ReadyRoute, resolveHandler } from "../services/worker/attempt.ts";
+import {
+  type AttemptSettings,
+  type ReadyRoute,
+  resolveHandler,
+} from "../services/worker/attempt.ts";
 import { checkRoutes } from "../services/worker/check-routes.ts";
 import { inheritedEnv } from "../services/worker/handler-env.ts";
 import type { WorkerHost } from "../services/worker/host.ts";
 import { Worker, type WorkerEvent, type WorkerOptions } from "../services/worker/worker.ts";
+import type { Store } from "../store/store.ts";
 import { defineOp, type OpContext } from "./op.ts";
 
 const text = (describe: string) => z.optional(z.string().check(z.describe(describe)));
@@ -60,6 +67,9 @@ export const work = defineOp({
 
 const DEFAULT_LOG_BYTES = 10 * 1024 * 1024;
 
+/** What can be run, and told to stop. */
+export type Startable = Pick<Worker, "run" | "stop" | "stopNow">;
+
 /** A worker as these flags and this viv.toml describe it. `run()` it, `stop()` it. */
 export function workerFor(
   { store, now }: OpContext,
@@ -67,8 +77,8 @@ export function workerFor(
   config: Config | undefined,
   host: WorkerHost,
   onEvent: (event: WorkerEvent) => void,
-): Worker {
-  const worker = assertName("worker name", given.worker_id ?? defaultName());
+): Startable {
+  const worker = assertName("worker name", given.worker_id ?? defaultName(store));
   const find = given.handler ? always(fromFlag(given.handler, host)) : fromConfig(config, host);
   const types = typesFor(given, config);
   const maxTasks = given.once ? 1 : given.max_tasks;
@@ -91,6 +101,7 @@ export function workerFor(
     pollMs: Math.max(50, (given.poll_interval ?? 5) * 1000),
     heartbeatMs: Math.max(50, (given.heartbeat_interval ?? 30) * 1000),
     reapEveryMs: 1_000,
+    ...optional("snakes", snakesOf(store, worker, given.concurrency ?? 1)),
     prices: config?.prices ?? new Map(),
     budget: config?.budget ?? { run: {}, day: {} },
     spending,
@@ -104,7 +115,72 @@ export function workerFor(
     ...optional("closedTypes", closed),
     ...optional("beforeClaim", money && (() => spending.refresh())),
   };
-  return new Worker(store, host, options);
+  const made = new Worker(store, host, options);
+  return store.pit === null ? made : tended(made, { store, now }, host, options);
+}
+
+/** In a pit, what snakes finished by hand is proven while the worker runs. */
+function tended(
+  worker: Worker,
+  context: Pick<OpContext, "store" | "now">,
+  host: WorkerHost,
+  options: WorkerOptions,
+): Startable {
+  const { onEvent } = options;
+  const tender = new Tender({
+    everyMs: TEND_EVERY_MS,
+    prove: () => proveResults(context.store, host, pitProving(context, host, options)),
+    onProven: (results) => {
+      for (const result of results) onEvent?.({ kind: "proven", result });
+    },
+    onError: (error) => onEvent?.({ kind: "trouble", error }),
+  });
+  return {
+    stop: () => worker.stop(),
+    stopNow: () => worker.stopNow(),
+    run: async () => {
+      tender.start();
+      try {
+        return await worker.run();
+      } finally {
+        await tender.stop();
+      }
+    },
+  };
+}
+
+const TEND_EVERY_MS = 2_000;
+
+/** How results are proven: as the worker would prove them, or else plainly. */
+export function pitProving(
+  { store, now }: Pick<OpContext, "store" | "now">,
+  host: WorkerHost,
+  options?: WorkerOptions,
+): ProveOptions {
+  const env = inheritedEnv(host.env, { env: [], inheritsAll: true });
+  const plainly: ReadyRoute = {
+    ...{ type: "default", handler: [], workspace: "none", sandbox: [], folder: host.cwd, env },
+  };
+  const settings: AttemptSettings = options ?? {
+    killAfterMs: 5_000,
+    logBytes: DEFAULT_LOG_BYTES,
+    prices: new Map(),
+    budget: { run: {}, day: {} },
+    spending: new Spending(store, now),
+  };
+  // Only what the proof needs: where it runs, and in which sandbox.
+  const { onIdle: _, onTrouble: __, ...rest } = settings;
+  return {
+    worker: `sweep-${process.pid}`,
+    routeFor: (type) => options?.routeFor(type) ?? plainly,
+    settings: rest,
+  };
+}
+
+/** A pit has one snake for each claim at a time. */
+function snakesOf(store: Store, worker: string, concurrency: number): string[] | undefined {
+  if (store.pit === null || concurrency === 1) return undefined;
+  return Array.from({ length: concurrency }, (_, i) => `${worker}-${i + 1}`);
 }
 
 /** What would fail every task of a type is told before the first is taken. */
@@ -231,7 +307,8 @@ function always<T>(value: T): () => T {
   return () => value;
 }
 
-function defaultName(): string {
+function defaultName(store: Store): string {
+  if (store.pit !== null) return `snake-${process.pid}`;
   const host = hostname()
     .replace(/[^A-Za-z0-9-]/g, "-")
     .replace(/^-+/, "")

@@ -1,7 +1,6 @@
 import type { AccountState } from "../model/account.ts";
 import { VivError } from "../model/errors.ts";
 import type { Task } from "../model/task.ts";
-import { judgeWorker } from "../policy/liveness.ts";
 import { explain, type Reason } from "../policy/why.ts";
 import type { Counts, Store, TaskView } from "../store/store.ts";
 
@@ -25,14 +24,7 @@ export async function whyTask(
     name: w.name,
     types: w.types,
     age: w.heartbeatAge,
-    alive: judgeWorker(
-      {
-        process: w.process,
-        heartbeatAge: w.heartbeatAge === null ? null : w.heartbeatAge * 1000,
-        claimAge: w.name === view.worker ? now - Date.parse(view.since) : Number.POSITIVE_INFINITY,
-      },
-      { staleAfterMs: 300_000 },
-    ).alive,
+    alive: w.alive,
   }));
   const reasons = explain({
     id: view.id,

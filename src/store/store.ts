@@ -161,6 +161,10 @@ export interface WorkerView {
   claims: string[];
   /** Seconds since the last heartbeat; null when there is none. */
   heartbeatAge: number | null;
+  /** Seconds since its last sign of life of any kind. */
+  quiet: number;
+  /** By the rule of `reap`. */
+  alive: boolean;
   /** A registered long-lived process, as far as this machine can tell. */
   process: "alive" | "gone" | "unknown" | "none";
   types: string[] | null;
@@ -243,6 +247,34 @@ export interface DependencyFact {
   since?: string;
 }
 
+/** A result that a snake put into done/ by hand: its word, until it is proven. */
+export interface HandResult {
+  id: string;
+  /** Who was last seen with the food, if anybody was. */
+  snake: string | null;
+  /** Where the food is. `gone`: nowhere, but known; `unknown`: nobody has ever seen it. */
+  state: TaskState | "gone" | "unknown";
+  /** May it be taken for proof now? */
+  ready: boolean;
+}
+
+/** What only a pit has. */
+export interface PitStore {
+  handResults(): Promise<HandResult[]>;
+  /** Makes the food of such a result a claim of `worker`; null when it is not to be had (now). */
+  takeForProof(id: string, worker: string): Promise<Claim | null>;
+  /** Gives the result a name that says that it is not proven, and returns that. */
+  markUnproven(id: string): Promise<string | null>;
+  claimPath(worker: string, id: string): string;
+  /** What lies there and is not, or no longer, food. */
+  oddities(): Promise<{
+    unproven: { id: string; name: string }[];
+    quarantined: { name: string; from: string; reason: string }[];
+  }>;
+  /** One at a time in the whole pit; null when another is at it. */
+  alone<T>(what: string, act: () => Promise<T>): Promise<T | null>;
+}
+
 /**
  * The queue. Only a store writes task state; everything above asks it to. Every method that names
  * a task or worker checks the name before it touches anything.
@@ -250,6 +282,10 @@ export interface DependencyFact {
 export interface Store {
   readonly runId: string;
   readonly location: string;
+  /** Types that only those claim who ask for them. */
+  readonly reservedTypes: readonly string[];
+  /** Null unless the run is a pit. */
+  readonly pit: PitStore | null;
 
   enqueue(spec: TaskSpec, options?: EnqueueOptions): Promise<Enqueued>;
   /** Any number of tasks; memory stays constant. `onProgress` gets the count so far. */

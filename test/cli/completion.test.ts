@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { CATALOG, OTHER_COMMANDS } from "../../src/cli/catalog.ts";
+import { allCommandNames, CATALOG } from "../../src/cli/catalog.ts";
 import { flagsOf, GLOBAL_FLAGS } from "../../src/cli/flags.ts";
 import { newFolder } from "../support/folders.ts";
 import { cli, ok, quoted, shell } from "./support.ts";
@@ -61,7 +61,7 @@ describe("bash", () => {
         ],
         folder,
       );
-    expect(all?.sort()).toEqual([...CATALOG, ...OTHER_COMMANDS].map(({ name }) => name).sort());
+    expect(all?.sort()).toEqual(allCommandNames().sort());
     expect(en).toEqual(["enqueue"]);
     const enqueue = CATALOG.find(({ name }) => name === "enqueue");
     const { command } = (await enqueue?.load()) ?? { command: undefined };
@@ -81,6 +81,16 @@ describe("bash", () => {
     expect(noIds?.every((word) => word.startsWith("--"))).toBe(true);
     expect(files).toEqual(["run"]);
     expect(unknown).toEqual([]);
+  });
+
+  it("knows commands of two words", () => {
+    const [second, flags, choice] = offers(
+      ["viv pit ''", "viv pit sweep --k", "viv pit toss . x --priority lo"],
+      newFolder(),
+    );
+    expect(second?.sort()).toEqual(["init", "status", "sweep", "toss"]);
+    expect(flags).toEqual(["--keep-logs"]);
+    expect(choice).toEqual(["low"]);
   });
 
   it("knows what a flag means to which command", () => {
@@ -109,7 +119,7 @@ describe.each(["zsh", "fish"] as const)("%s", (name) => {
 
   it("names every command and flag", async () => {
     for (const { name: command, load } of CATALOG) {
-      expect(script).toMatch(new RegExp(`\\b${command}\\b`));
+      for (const word of command.split(" ")) expect(script).toMatch(new RegExp(`\\b${word}\\b`));
       for (const flag of flagsOf((await load()).command))
         expect(script).toContain(name === "zsh" ? `'--${flag.name}[` : ` -l ${flag.name} `);
     }

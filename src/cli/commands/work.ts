@@ -78,6 +78,8 @@ function describe(event: WorkerEvent, { color }: Term): string | null {
     case "held":
       if (event.reasons.length === 0) return `${time} everything may be claimed again`;
       return event.reasons.map((why) => `${time} ${color.yellow(plain(why))}`).join("\n");
+    case "proven":
+      return `${time} ${proven(event.result, color)}`;
     case "stopping":
       return event.running === 0
         ? `${time} stopping`
@@ -88,6 +90,18 @@ function describe(event: WorkerEvent, { color }: Term): string | null {
     }
   }
 }
+
+function proven({ id, snake, end, unproven }: Proven["result"], color: Term["color"]): string {
+  const whose = snake ? ` by ${plain(snake)}` : "";
+  if (end.kind === "ended" && end.outcome === "done") {
+    return `${id} ${color.green("done by hand")}${whose}, proven`;
+  }
+  const note = end.kind === "ended" && end.note ? `: ${plain(end.note)}` : "";
+  const now = unproven ? ` (its result is done/${unproven} now)` : "";
+  return `${id} ${color.yellow("unproven")}${whose}${note}${color.dim(now)}`;
+}
+
+type Proven = Extract<WorkerEvent, { kind: "proven" }>;
 
 function ending(
   { claim, end, durationMs }: Extract<WorkerEvent, { kind: "ended" }>,
@@ -132,6 +146,11 @@ function asJson(event: WorkerEvent): Record<string, unknown> {
         ...(end.note ? { note: end.note } : {}),
         ...(retryAt ? { retry_at: retryAt } : {}),
       };
+    }
+    case "proven": {
+      const { id, snake, end, unproven } = event.result;
+      const outcome = end.kind === "ended" ? end.outcome : "lost";
+      return { kind: event.kind, at, id, snake, outcome, ...(unproven ? { unproven } : {}) };
     }
     case "trouble": {
       const code = isVivError(event.error) ? event.error.code : "BUG";

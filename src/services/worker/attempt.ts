@@ -10,6 +10,7 @@ import { canonicalJson } from "../../model/json.ts";
 import type { PriceTable } from "../../model/prices.ts";
 import type { Proof } from "../../model/proof.ts";
 import { lastLines } from "../../model/text.ts";
+import { wasteFoot } from "../../model/waste.ts";
 import { fingerprint } from "../../policy/fingerprint.ts";
 import type { Claim, Ended, FailureReport, Store } from "../../store/store.ts";
 import type { Spending } from "../spending.ts";
@@ -67,6 +68,8 @@ export interface Place {
 
 interface Execution {
   stdin: string;
+  /** Its log is the trace of the attempt. */
+  isTrace?: boolean;
   logPath: string;
   timeoutMs: number | undefined;
   reads?: readonly string[];
@@ -83,6 +86,8 @@ export class Attempt {
   readonly #settings: AttemptSettings;
   #running: RunningHandler | null = null;
   #stopped: string | null = null;
+  #head: string | undefined;
+  #onUnproven: () => Promise<void> = async () => {};
 
   constructor(
     claim: Claim,
@@ -112,15 +117,44 @@ export class Attempt {
     void this.#running?.stop(why);
   }
 
-  async run(): Promise<AttemptEnd> {
-    try {
+  run(): Promise<AttemptEnd> {
+    return this.#traced(async () => {
       const place = await this.#prepare();
-      if (this.route.engine) return await this.#model(place, this.route.engine);
-      const finished = await this.#handle(place);
-      return await this.#conclude(place, finished);
+      if (this.route.engine) return this.#model(place, this.route.engine);
+      return this.#conclude(place, await this.#handle(place));
+    });
+  }
+
+  /** Only the proof: somebody else says that the work is done. */
+  proveOnly(onUnproven: () => Promise<void>): Promise<AttemptEnd> {
+    this.#onUnproven = onUnproven;
+    return this.#traced(async () => this.#prove(await this.#prepare()));
+  }
+
+  async #traced(act: () => Promise<AttemptEnd>): Promise<AttemptEnd> {
+    const begun = performance.now();
+    let end: AttemptEnd;
+    try {
+      end = await act();
     } catch (error) {
-      if (isVivError(error, "CLAIM_LOST")) return { kind: "lost" };
-      return this.#failed({ outcome: "failed", note: sentence(error) });
+      if (isVivError(error, "CLAIM_LOST")) end = { kind: "lost" };
+      else end = await this.#failed({ outcome: "failed", note: sentence(error) });
+    }
+    this.#endLog(end, (performance.now() - begun) / 1000);
+    return end;
+  }
+
+  #endLog(end: AttemptEnd, seconds: number): void {
+    if (this.#head === undefined) return;
+    const outcome = end.kind === "lost" ? "lost" : end.outcome;
+    const note = end.kind === "lost" ? undefined : end.note;
+    try {
+      this.#host.evidence.endLog?.(
+        this.#id,
+        wasteFoot({ outcome, seconds, ...(note ? { note } : {}) }),
+      );
+    } catch {
+      // A trace without its last line is still a trace; the ledger has how it ended.
     }
   }
 
@@ -140,9 +174,10 @@ export class Attempt {
       workspace: workspace?.path ?? "",
       evidence: attempt > 1 ? evidence.newestBefore(this.#id, attempt) : "",
       note: attempt > 1 ? await this.#lastWord() : "",
+      ...(this.#store.pit ? { food: this.#store.pit.claimPath(worker, task.task_id) } : {}),
     });
     return {
-      cwd: workspace?.path ?? this.#host.cwd,
+      cwd: workspace?.path ?? (this.#store.pit ? this.#store.location : this.#host.cwd),
       workspace: workspace?.path ?? null,
       env,
       ...(workspace?.branch ? { branch: workspace.branch } : {}),
@@ -169,17 +204,25 @@ export class Attempt {
 
   // 2.
   async #handle(place: Place): Promise<Finished> {
+    this.#beginLog();
     return this.#execute(place, this.route.handler, {
       stdin: `${canonicalJson(this.claim.task)}\n`,
+      isTrace: true,
       logPath: this.#host.evidence.logOf(this.#id),
       timeoutMs: this.#timeoutMs(),
     });
+  }
+
+  #beginLog(): void {
+    const { attempt, worker } = this.claim;
+    this.#head = this.#host.evidence.beginLog?.({ id: this.#id, attempt, worker }).head;
   }
 
   /** The same with an engine: what the model did decides what follows. */
   async #model(place: Place, engine: EngineRoute): Promise<AttemptEnd> {
     const { evidence } = this.#host;
     const began = Date.now();
+    this.#beginLog();
     const { end, finished, result } = await runModel({
       claim: this.claim,
       route: engine,
@@ -191,6 +234,7 @@ export class Attempt {
       execute: (argv, stdin, more) =>
         this.#execute({ ...place, env: { ...place.env, ...more.env } }, argv, {
           stdin,
+          isTrace: true,
           logPath: evidence.logOf(this.#id),
           timeoutMs: this.#timeoutMs(),
           reads: more.reads,
@@ -262,6 +306,7 @@ export class Attempt {
       killAfterMs: this.#settings.killAfterMs,
     });
     this.#running = running;
+    if (this.#head !== undefined && how.isTrace) running.note(`${this.#head}\n`);
     try {
       if (running.ref !== null) {
         const { pid, started } = running.ref;
@@ -315,6 +360,7 @@ export class Attempt {
       const proof = this.#proofOf(command, finished);
       this.#host.evidence.writeProof(this.#id, proof);
       if (finished.exit !== 0) {
+        await this.#onUnproven();
         return this.#failed(this.#report("unproven", finished), finished, proof);
       }
     }

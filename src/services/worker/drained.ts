@@ -13,17 +13,26 @@ export async function isDrained(
   const wanted = types ? { types } : {};
   const { reviewLimit = Number.POSITIVE_INFINITY, waitsForPeople = () => false } = people;
   const { review, claimed } = await store.counts();
+  if (await isUnproven(store)) return false;
   if (review >= reviewLimit && claimed === 0) return true;
+  const isForOthers = (type: string) => types === null && store.reservedTypes.includes(type);
   for await (const { type } of store.list({ states: ["pending"], ...wanted })) {
-    if (type === null || !waitsForPeople(type)) return false;
+    if (type === null || !(waitsForPeople(type) || isForOthers(type))) return false;
   }
   for await (const _ of store.list({ states: ["claimed"], limit: 1 })) return false;
   for await (const { id } of store.list({ states: ["waiting"], ...wanted })) {
     const view = await store.show(id);
     if (view?.state !== "waiting" || view.task === null) return false; // it has just moved on
-    if (waitsForPeople(view.task.task_type)) continue;
+    const type = view.task.task_type;
+    if (waitsForPeople(type) || isForOthers(type)) continue;
     const dependencies = await store.dependencies(view.task);
     if (dependencies.every(({ met }) => met)) return false;
   }
   return true;
+}
+
+/** Somebody says that a task is done, and it will be proven soon, or comes back. */
+async function isUnproven(store: Store): Promise<boolean> {
+  const results = (await store.pit?.handResults()) ?? [];
+  return results.some(({ state }) => state === "gone" || state === "done");
 }

@@ -14,6 +14,8 @@ export interface Situation {
   workspace: string;
   evidence: string;
   note: string;
+  /** In a pit: the claimed file. */
+  food?: string;
 }
 
 /**
@@ -61,5 +63,6 @@ export function handlerEnv(
     VIV_WORKSPACE: at.workspace,
     VIV_EVIDENCE: at.evidence,
     VIV_NOTE: at.note,
+    ...(at.food === undefined ? {} : { VIV_FOOD: at.food, VIV_RESULT: at.artifact }),
   };
 }

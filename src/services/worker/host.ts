@@ -2,6 +2,7 @@ import type { Engine, EngineName } from "../../engines/engine.ts";
 import type { EvidenceFiles } from "../../host/evidence.ts";
 import type { Handlers } from "../../host/handlers.ts";
 import type { SandboxRequest } from "../../host/sandbox.ts";
+import type { WasteFiles } from "../../host/waste-files.ts";
 import type { RemovedWorkspace, WorkspaceInfo, WorkspaceRequest } from "../../host/workspaces.ts";
 import type { Accounts } from "../accounts.ts";
 
@@ -29,6 +30,10 @@ export interface WorkerHost {
   whyNotInstalled(program: string): string | null;
   /** Why no sandbox could be made here; null when it can. */
   whyNoSandbox(): Promise<string | null>;
+  /** False when something is there already. */
+  writeIfAbsent(path: string, text: string): boolean;
+  /** Of a pit: what cleanup duty looks after. */
+  wasteFiles(): Promise<WasteFiles>;
   /** The worker's own environment, of which a handler gets a part. */
   env: Readonly<Record<string, string | undefined>>;
   cwd: string;

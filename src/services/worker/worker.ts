@@ -2,6 +2,7 @@ import { isVivError } from "../../model/errors.ts";
 import type { Claim, ClaimRequest, Store } from "../../store/store.ts";
 import type { ClosedTypes } from "../closed-types.ts";
 import { Lease } from "../lease.ts";
+import type { ProvenResult } from "../pit/prove-results.ts";
 import { Reaper } from "../reaper.ts";
 import { Attempt, type AttemptEnd, type AttemptSettings, type ReadyRoute } from "./attempt.ts";
 import { isDrained } from "./drained.ts";
@@ -17,6 +18,8 @@ import type { WorkerHost } from "./host.ts";
  */
 export interface WorkerOptions extends AttemptSettings {
   worker: string;
+  /** In a pit one snake for each slot, with a name and at most one claim of its own. */
+  snakes?: readonly string[];
   /** Null: any type that has a route. */
   types: readonly string[] | null;
   routeFor(type: string): ReadyRoute | undefined;
@@ -45,6 +48,8 @@ export type WorkerEvent =
   | { kind: "trouble"; error: unknown; claim?: Claim }
   /** What it leaves alone for now, and why; told when that changes. No reasons: nothing any more. */
   | { kind: "held"; reasons: readonly string[] }
+  /** In a pit: what a snake said it had done was looked at. */
+  | { kind: "proven"; result: ProvenResult }
   | { kind: "stopping"; running: number };
 
 export interface WorkerReport {
@@ -108,15 +113,26 @@ export class Worker {
   /** Works until its mode is fulfilled or it is stopped, and what it began has ended. */
   async run(): Promise<WorkerReport> {
     const { worker, types, heartbeatMs, reapEveryMs } = this.#options;
-    const lease = new Lease(this.#store, { everyMs: heartbeatMs });
-    await lease.start(worker, types ?? undefined);
+    const leases: Lease[] = [];
+    try {
+      for (const name of this.#options.snakes ?? [worker]) {
+        const lease = new Lease(this.#store, { everyMs: heartbeatMs });
+        await lease.start(name, types ?? undefined);
+        leases.push(lease);
+      }
+    } catch (error) {
+      for (const lease of leases) await lease.stop();
+      throw error;
+    }
     const reaper = new Reaper(this.#store, {
       everyMs: reapEveryMs,
       onError: (error) => this.#tell({ kind: "trouble", error }),
     });
     reaper.start();
     const rounds = setInterval(() => void this.#lookAfterClaims(), LOOK_AFTER_CLAIMS_MS);
-    this.#tell({ kind: "started", worker, types });
+    for (const name of this.#options.snakes ?? [worker]) {
+      this.#tell({ kind: "started", worker: name, types });
+    }
     try {
       while (!this.#isStopping && !this.#isFulfilled) {
         const claims = await this.#claim();
@@ -130,7 +146,7 @@ export class Worker {
       clearTimeout(this.#grace);
       clearInterval(rounds);
       await reaper.stop();
-      await lease.stop();
+      for (const lease of leases) await lease.stop();
     }
     return this.#report;
   }
@@ -167,9 +183,7 @@ export class Worker {
       const closed = this.#options.closedTypes?.();
       if (closed) this.#tellHeld(closed.reasons);
       if (closed?.all) return [];
-      const claims = await this.#store.claim({
-        worker,
-        max: this.#free,
+      const claims = await this.#claimFor(worker, {
         ...this.#wanted(closed),
         ...(reviewLimit === undefined ? {} : { reviewLimit }),
       });
@@ -182,6 +196,24 @@ export class Worker {
       this.#troubles++;
       return [];
     }
+  }
+
+  async #claimFor(worker: string, request: Omit<ClaimRequest, "worker">): Promise<Claim[]> {
+    if (this.#options.snakes === undefined) {
+      return this.#store.claim({ ...request, worker, max: this.#free });
+    }
+    const claims: Claim[] = [];
+    for (const name of this.#idleSnakes) {
+      if (claims.length >= this.#free) break;
+      // None for the one does not mean none for the next: it may have choked on what is there.
+      claims.push(...(await this.#store.claim({ ...request, worker: name, max: 1 })));
+    }
+    return claims;
+  }
+
+  get #idleSnakes(): string[] {
+    const busy = new Set([...this.#running.values()].map(({ claim }) => claim.worker));
+    return (this.#options.snakes ?? []).filter((name) => !busy.has(name));
   }
 
   #tellHeld(reasons: readonly string[]): void {
@@ -265,7 +297,7 @@ export class Worker {
     try {
       await this.#store.waitForWork({
         timeoutMs,
-        worker: this.#options.worker,
+        worker: this.#idleSnakes[0] ?? this.#options.worker,
         signal: woken.signal,
         ...this.#wanted(closed),
         ...(reviewLimit === undefined ? {} : { reviewLimit }),

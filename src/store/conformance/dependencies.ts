@@ -97,7 +97,7 @@ export function dependenciesSuite(make: MakeHarness): void {
       const store = await run().open();
       await store.enqueue({ id: "a", type: "t" });
       await store.enqueue({ id: "b", type: "t", depends_on: ["a"] });
-      await store.fail(refOf(await claimOne(store)));
+      await store.fail(refOf(await claimOne(store)), { maxAttempts: 1 });
       expect(await stateOf(store, "b")).toBe("waiting");
       expect(await store.claim({ worker: "w" })).toEqual([]);
       await store.retry("a");
@@ -121,7 +121,7 @@ export function dependenciesSuite(make: MakeHarness): void {
       await store.enqueue({ id: "b", type: "t", depends_on: ["a"] });
       await store.enqueue({ id: "c", type: "t", depends_on: ["b"] });
       await store.enqueue({ id: "d", type: "t", depends_on: ["other"] });
-      await store.fail(refOf(await claimOne(store)));
+      await store.fail(refOf(await claimOne(store)), { maxAttempts: 1 });
       expect(await store.counts()).toMatchObject({ failed: 3, waiting: 1 });
       // Sent round again, b waits for a as before.
       expect(await store.retry("b")).toMatchObject({ to: "waiting" });

@@ -76,7 +76,7 @@ export function finishSuite(make: MakeHarness): void {
     test("fail: failed, with the note and the fingerprint", async () => {
       const store = await run().open();
       await store.enqueue({ id: "a", type: "t" });
-      const report = { note: "boom", fingerprint: "f1" };
+      const report = { note: "boom", fingerprint: "f1", maxAttempts: 1 };
       expect(await store.fail(refOf(await claimOne(store)), report)).toEqual({
         id: "a",
         from: "claimed",
@@ -105,7 +105,10 @@ export function finishSuite(make: MakeHarness): void {
       expect((await store.show("a"))?.history).toMatchObject([
         { attempt: 1, outcome: "released", note: "not mine" },
       ]);
-      expect(await store.fail(refOf(again))).toMatchObject({ to: "failed", attempt: 2 });
+      expect(await store.fail(refOf(again), { maxAttempts: 1 })).toMatchObject({
+        to: "failed",
+        attempt: 2,
+      });
     });
 
     test("a finished task stays finished", async () => {

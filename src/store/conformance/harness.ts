@@ -135,5 +135,5 @@ export async function bringInto(
   const claim = await claimOne(store, `worker-of-${id}`);
   expect(claim.task.task_id).toBe(id);
   if (state === "done" || state === "review") await store.complete(refOf(claim));
-  if (state === "failed") await store.fail(refOf(claim));
+  if (state === "failed") await store.fail(refOf(claim), { maxAttempts: 1 });
 }

@@ -227,7 +227,7 @@ export function processesSuite(make: MakeHarness): void {
     test("a retry does not end what a claim of now has started", async () => {
       const { worker, other, ref, tree, isAlive } = await scene();
       run().trees.die(tree.pid);
-      await worker.fail(ref);
+      await worker.fail(ref, { maxAttempts: 1 });
       await other.retry("a");
       const next = refOf(await claimOne(worker, "w"));
       const second = run().trees.start();

@@ -1,16 +1,18 @@
 import type { Stats } from "node:fs";
+import { type HistoryRecord, isAttempt } from "../../model/attempt.ts";
 import { isVivError } from "../../model/errors.ts";
 import { isName } from "../../model/names.ts";
-import { MAX_TASK_BYTES, parseTask, type Task } from "../../model/task.ts";
+import { MAX_TASK_BYTES, type Task } from "../../model/task.ts";
 import { errno, namesIn, overwrite, readRegular, statIfThere } from "./atomic.ts";
-import { attemptNumber, readHistory } from "./attempts.ts";
+import { appendHistory, attemptNumber, readHistory } from "./attempts.ts";
 import { addDependent, dependentsOf } from "./dependents.ts";
 import { reserveId } from "./ids.ts";
 import type { LaneReader } from "./lane-reader.ts";
-import { fileOf, idOf } from "./layout.ts";
+import { fileOf } from "./layout.ts";
+import { parseIn } from "./parse.ts";
 import { promoteMet, unmetOf } from "./promote.ts";
 import { quarantine } from "./quarantine.ts";
-import { type FsRun, record } from "./run.ts";
+import { type FsRun, nowIso, record } from "./run.ts";
 
 /**
  * Finding what lies in pending/ without being on a lane: tasks that swarm-lib or a person put
@@ -57,7 +59,7 @@ export function adopt(run: FsRun, reader: LaneReader): number {
     for (const id of reader.others()) known.add(id);
     const strangers: Stranger[] = [];
     for (const name of names) {
-      const id = idOf(name);
+      const id = run.paths.layout.idOf("pending", name);
       if (name.startsWith(".") || (id !== null && known.has(id))) continue;
       const found = examine(run, `${folder}/${name}`, id);
       if (found === "unripe") unripe = true;
@@ -86,14 +88,14 @@ function examine(run: FsRun, path: string, id: string | null): Stranger | "unrip
   if (id === null) {
     const stats = statIfThere(path);
     if (stats && Date.now() - stats.mtimeMs < GRACE_MS) return "unripe";
-    quarantine(run, path, "not a task: its name does not end in .json");
+    quarantine(run, path, `not a task: its name does not end in ${run.paths.layout.suffix}`);
     return null;
   }
   try {
     const file = readRegular(path, MAX_TASK_BYTES);
     if (file === null) return null;
     try {
-      const task = parseTask(file.text, id);
+      const task = parseIn(run, file, id);
       // A sound task under an id that ours could not have: its own kind may take it. Doctor tells.
       return isName(id) ? { task, stats: file.stats } : null;
     } catch (error) {
@@ -115,10 +117,21 @@ function offer(run: FsRun, { task, stats }: Stranger): boolean {
     }
   }
   if (unmet.length > 0 && unmetOf(run, task).length > 0) return false;
-  reserveId(run, task.task_id, fileOf(run.paths.state.pending, task.task_id));
-  run.lanes.offer(task, stats, attemptNumber(readHistory(run, task.task_id)));
+  reserveId(run, task.task_id, fileOf(run.paths, "pending", task.task_id));
+  run.customs?.onNew(run, task);
+  run.lanes.offer(task, stats, attemptNumber(historyOfAdopted(run, task.task_id)));
   record(run, { event: "adopted", task: task.task_id, type: task.task_type, to: "pending" });
   return true;
+}
+
+/** Who moves a task from failed/ back to pending/ by hand has decided the same as with `retry`. */
+function historyOfAdopted(run: FsRun, id: string): HistoryRecord[] {
+  const history = readHistory(run, id);
+  const last = history.at(-1);
+  const hasFailed = last !== undefined && isAttempt(last) && last.to === "failed";
+  if (!hasFailed && !run.customs?.wasStuck(run, id)) return history;
+  appendHistory(run, id, { retried: true, by: "hand", at: nowIso(run) });
+  return readHistory(run, id);
 }
 
 /** When some process last looked (its mtime) and what that cost (its size, in milliseconds). */

@@ -1,6 +1,6 @@
 import { isVivError } from "../../model/errors.ts";
 import { isName } from "../../model/names.ts";
-import { MAX_TASK_BYTES, parseTask, type Task } from "../../model/task.ts";
+import { MAX_TASK_BYTES, type Task } from "../../model/task.ts";
 import { afterChoke, chokedWorkers, chokesIn, mayTry, type Taker } from "../../policy/choke.ts";
 import { judgeWorker } from "../../policy/liveness.ts";
 import { readRegular } from "./atomic.ts";
@@ -8,27 +8,25 @@ import { readHistory } from "./attempts.ts";
 import { move } from "./decide.ts";
 import type { Candidate } from "./lane-reader.ts";
 import { fileOf } from "./layout.ts";
+import { parseIn } from "./parse.ts";
 import { viewWorkers } from "./read.ts";
-import { DEFAULT_STALE_AFTER_SECONDS } from "./reap.ts";
+import { staleAfterSeconds } from "./reap.ts";
 import type { FsRun } from "./run.ts";
 
 /** Tasks that a worker has choked on: see policy/choke.ts. It leaves them to others. */
 
 /** Everybody who could claim, with whether they are there to do it. */
-export function takersOf(run: FsRun): Taker[] {
-  return viewWorkers(run).map(({ name, types, process, heartbeatAge }) => ({
-    name,
-    types,
-    alive: judgeWorker(
-      {
-        process,
-        heartbeatAge: heartbeatAge === null ? null : heartbeatAge * 1000,
-        // That it holds a claim does not show that it will ask for another.
-        claimAge: Number.POSITIVE_INFINITY,
-      },
-      { staleAfterMs: DEFAULT_STALE_AFTER_SECONDS * 1000 },
-    ).alive,
-  }));
+export function takersOf(run: FsRun, type: string): Taker[] {
+  const { layout } = run.paths;
+  const isReserved = layout.reservedTypes.includes(type);
+  return viewWorkers(run).map(({ name, types, process, heartbeatAge: age, quiet }) => {
+    const heartbeatAge = age === null ? null : age * 1000;
+    // That it holds a claim does not show that it will ask for another; a shell has no other sign.
+    const claimAge = layout.isFlat ? quiet * 1000 : Number.POSITIVE_INFINITY;
+    const signs = { process, heartbeatAge, claimAge };
+    const { alive } = judgeWorker(signs, { staleAfterMs: staleAfterSeconds(run, signs) * 1000 });
+    return { name, types: isReserved ? (types ?? []) : types, alive };
+  });
 }
 
 /**
@@ -44,17 +42,17 @@ export function isLeftToOthers(run: FsRun, worker: string, candidate: Candidate)
   const task = readPending(run, id);
   if (task === "broken") return false; // whoever claims it will see
   if (task === null) return true; // somebody else has it
-  const verdict = afterChoke(last, mayTry(takersOf(run), task.task_type, history));
+  const verdict = afterChoke(last, mayTry(takersOf(run, task.task_type), task.task_type, history));
   if (verdict.to === "pending") lane.leave(line, worker, run.machine.clock.now());
   else giveUp(run, worker, id, verdict.note);
   return true;
 }
 
 function readPending(run: FsRun, id: string): Task | "broken" | null {
-  const path = fileOf(run.paths.state.pending, id);
+  const path = fileOf(run.paths, "pending", id);
   try {
     const file = readRegular(path, MAX_TASK_BYTES);
-    return file && parseTask(file.text, id);
+    return file && parseIn(run, file, id);
   } catch (error) {
     if (!isVivError(error)) throw error;
     return "broken";
@@ -63,6 +61,7 @@ function readPending(run: FsRun, id: string): Task | "broken" | null {
 
 /** One rename, like a cancel by a person; null means that somebody took it after all. */
 function giveUp(run: FsRun, worker: string, id: string, note: string): void {
-  const path = fileOf(run.paths.state.pending, id);
+  const path = fileOf(run.paths, "pending", id);
   move(run, id, { state: "pending", path }, "failed", "cancelled", { by: worker, note });
+  run.customs?.onStuck(run, id);
 }

@@ -1,7 +1,6 @@
 import { existsSync, lstatSync, mkdirSync, renameSync, type Stats } from "node:fs";
 import { isVivError, VivError } from "../../model/errors.ts";
-import { assertName } from "../../model/names.ts";
-import { MAX_TASK_BYTES, PRIORITIES, parseTask, type Task } from "../../model/task.ts";
+import { MAX_TASK_BYTES, PRIORITIES, type Task } from "../../model/task.ts";
 import { chokedWorkers } from "../../policy/choke.ts";
 import type { Claim, ClaimRequest } from "../store.ts";
 import { adopt, adoptIfDue } from "./adopt.ts";
@@ -12,8 +11,9 @@ import { writeHeartbeat } from "./heartbeat.ts";
 import type { Cursor } from "./lane.ts";
 import { type Candidate, LaneReader } from "./lane-reader.ts";
 import { stampOf } from "./lanes.ts";
-import { fileOf } from "./layout.ts";
+import { claimOf, fileOf, folderOf } from "./layout.ts";
 import { workerFolder } from "./open.ts";
+import { assertWorker, parseIn } from "./parse.ts";
 import { noteReasons, promoteDue, promoteMetIfDue, unmetOf } from "./promote.ts";
 import { quarantine } from "./quarantine.ts";
 import { claimName } from "./register.ts";
@@ -26,7 +26,7 @@ import { covers, filterOf, keyOf, type TypeFilter } from "./type-filter.ts";
  * it cheap is knowing which name to try: see lanes.ts.
  */
 export function claimTasks(run: FsRun, request: ClaimRequest): Claim[] {
-  const worker = assertName("worker name", request.worker);
+  const worker = assertWorker(run, request.worker);
   const max = request.max ?? 1;
   if (!Number.isSafeInteger(max) || max < 1) {
     throw new VivError("INVALID", "max must be a whole number of at least 1.");
@@ -40,7 +40,7 @@ export function claimTasks(run: FsRun, request: ClaimRequest): Claim[] {
     workerFolder(run, worker);
     if (isReviewFull(run, request.reviewLimit)) return [];
     promoteDue(run);
-    const reader = readerFor(run, filterOf(request));
+    const reader = readerFor(run, filterOf(request, run.paths.layout.reservedTypes));
     adoptIfDue(run, reader, begin);
     for (const force of [false, true]) {
       while (claims.length < max) {
@@ -124,19 +124,18 @@ function forgetReader(run: FsRun, key: string): void {
 }
 
 function isPendingIn(run: FsRun): (id: string) => boolean {
-  return (id) => existsSync(fileOf(run.paths.state.pending, id));
+  return (id) => existsSync(fileOf(run.paths, "pending", id));
 }
 
 function claimNext(run: FsRun, worker: string, reader: LaneReader, force: boolean): Claim | null {
-  const pending = run.paths.state.pending;
-  const folder = `${run.paths.state.claimed}/${worker}`;
+  const folder = folderOf(run.paths, worker);
   const isThere = isPendingIn(run);
   for (;;) {
     const candidate = reader.next(isThere, force, worker, run.machine.clock);
     if (candidate === null) return null;
     if (candidate.attempt > 1 && isLeftToOthers(run, worker, candidate)) continue;
-    const to = fileOf(folder, candidate.id);
-    if (!take(fileOf(pending, candidate.id), to, folder)) {
+    const to = claimOf(run.paths, worker, candidate.id);
+    if (!take(fileOf(run.paths, "pending", candidate.id), to, folder)) {
       candidate.lane.missed(candidate.line);
       continue;
     }
@@ -170,7 +169,7 @@ function readClaim(run: FsRun, worker: string, id: string, path: string): Claim 
     const file = readRegular(path, MAX_TASK_BYTES);
     if (file === null) return null; // taken back within microseconds
     stats = file.stats;
-    task = parseTask(file.text, id);
+    task = parseIn(run, file, id);
   } catch (error) {
     if (!isVivError(error)) throw error;
     quarantine(run, path, error.message);
@@ -221,11 +220,11 @@ function holdClaim(run: FsRun, worker: string, task: Task, token: string, attemp
  * had the task took it for gone, so there is another one.
  */
 function giveBackChoked(run: FsRun, task: Task, path: string, stats: Stats, attempt: number): void {
-  renameSync(path, fileOf(run.paths.state.pending, task.task_id));
+  renameSync(path, fileOf(run.paths, "pending", task.task_id));
   ifThereIsRoom(() => run.lanes.offer(task, stats, attempt));
 }
 
 function giveBackBlocked(run: FsRun, task: Task, path: string): void {
   noteReasons(run, task, unmetOf(run, task), 0);
-  renameSync(path, fileOf(run.paths.state.pending, task.task_id));
+  renameSync(path, fileOf(run.paths, "pending", task.task_id));
 }

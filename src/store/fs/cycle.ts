@@ -1,8 +1,9 @@
 import { isVivError, VivError } from "../../model/errors.ts";
-import { MAX_TASK_BYTES, parseTask, type Task } from "../../model/task.ts";
+import { MAX_TASK_BYTES, type Task } from "../../model/task.ts";
 import { readRegular } from "./atomic.ts";
 import { hasDependents } from "./dependents.ts";
 import { fileOf } from "./layout.ts";
+import { parseIn } from "./parse.ts";
 import type { FsRun } from "./run.ts";
 
 /**
@@ -30,8 +31,8 @@ export function findCycle(run: FsRun, task: Task, trustIndex = true): string[] |
 function dependenciesOf(run: FsRun, id: string): string[] {
   for (const state of ["waiting", "pending"] as const) {
     try {
-      const file = readRegular(fileOf(run.paths.state[state], id), MAX_TASK_BYTES);
-      if (file) return parseTask(file.text, id).depends_on;
+      const file = readRegular(fileOf(run.paths, state, id), MAX_TASK_BYTES);
+      if (file) return parseIn(run, file, id).depends_on;
     } catch (error) {
       if (!isVivError(error)) throw error; // unreadable: it will be quarantined when it is met
     }

@@ -1,7 +1,7 @@
 import { VivError } from "../../model/errors.ts";
 import { assertName } from "../../model/names.ts";
 import { isAllowed, type TaskEvent, type TaskState } from "../../model/states.ts";
-import { MAX_TASK_BYTES, parseTask } from "../../model/task.ts";
+import { MAX_TASK_BYTES } from "../../model/task.ts";
 import type { Ended } from "../store.ts";
 import {
   ifThereIsRoom,
@@ -16,6 +16,7 @@ import { cycleError, findCycle } from "./cycle.ts";
 import { afterMove, end, moveInto } from "./finish.ts";
 import { fileOf } from "./layout.ts";
 import { locate, type Place } from "./locate.ts";
+import { parseIn } from "./parse.ts";
 import { endOrphan, endTreeOf, forgetTreeOf, wouldNotDie } from "./processes.ts";
 import { noteReasons, readyAt, tryPromote, unmetOf } from "./promote.ts";
 import { type FsRun, nowIso, record } from "./run.ts";
@@ -30,7 +31,9 @@ export interface Decision {
 export function cancelTask(run: FsRun, id: string, decision: Decision): Ended {
   return decide(run, id, "cancel", (place) => {
     if (place.state !== "claimed" || place.worker === undefined) {
-      return move(run, id, place, "failed", "cancelled", decision);
+      const ended = move(run, id, place, "failed", "cancelled", decision);
+      if (ended) run.customs?.onCancelled(run, id);
+      return ended;
     }
     return cancelClaim(run, id, { path: place.path, worker: place.worker }, decision);
   });
@@ -74,7 +77,7 @@ export function retryTask(run: FsRun, id: string, decision: Decision): Ended {
     if (pids.length > 0) throw wouldNotDie(id, pids, "an earlier attempt of");
     const file = readRegular(place.path, MAX_TASK_BYTES);
     if (file === null) return null;
-    const task = parseTask(file.text, id);
+    const task = parseIn(run, file, id);
     // Those that wait for it now may be what it waits for.
     const cycle = findCycle(run, task);
     if (cycle) throw cycleError(id, cycle);
@@ -164,7 +167,8 @@ export function move(
   event: "cancelled" | "retried" | "approved" | "rejected",
   decision: Decision,
 ): Ended | null {
-  const target = fileOf(run.paths.state[to], id);
+  const target = fileOf(run.paths, to, id);
+  if (to === "done") run.customs?.beforeDone(run, id, null);
   if (!moveInto(run, place.path, target)) return null;
   if (run.durability === "safe") syncFolder(run.paths.state[to]);
   ifThereIsRoom(() => {

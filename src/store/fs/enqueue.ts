@@ -230,11 +230,13 @@ function prepare(run: FsRun, spec: TaskSpec): { task: Task; text: string } {
   const task = taskFromSpec(spec, {
     runId: run.runId,
     now: run.machine.clock.now(),
-    newId: run.newId,
+    newId: () => run.customs?.newId(run, spec) ?? run.newId(),
   });
+  const why = run.paths.layout.whyNotId(task.task_id);
+  if (why !== null) throw new VivError("INVALID", why);
   let text: string;
   try {
-    text = canonicalJson(task);
+    text = run.paths.layout.write(task);
   } catch (cause) {
     if (!(cause instanceof RangeError)) throw cause;
     const message = `payload of ${task.task_id} is nested deeper than ${MAX_JSON_DEPTH} levels; flatten it.`;
@@ -247,6 +249,6 @@ function prepare(run: FsRun, spec: TaskSpec): { task: Task; text: string } {
       `${task.task_id} is ${(bytes / 2 ** 20).toFixed(1)} MiB, the limit is ${MAX_TASK_BYTES / 2 ** 20}; put large data in a file and its path in the payload.`,
     );
   }
-  assertDepth(text);
+  assertDepth(run.paths.layout.kind === "run" ? text : canonicalJson(task));
   return { task, text };
 }

@@ -8,8 +8,8 @@ export function failDependents(run: FsRun, id: string): void {
   const queue = [id];
   for (let failed = queue.pop(); failed !== undefined; failed = queue.pop()) {
     for (const dependent of dependentsOf(run, failed)) {
-      const from = fileOf(run.paths.state.waiting, dependent);
-      if (!renameIfThere(from, fileOf(run.paths.state.failed, dependent))) continue;
+      const from = fileOf(run.paths, "waiting", dependent);
+      if (!renameIfThere(from, fileOf(run.paths, "failed", dependent))) continue;
       record(run, {
         event: "cancelled",
         task: dependent,

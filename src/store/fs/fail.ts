@@ -1,6 +1,7 @@
 import type { HistoryRecord } from "../../model/attempt.ts";
 import { parseTime } from "../../model/duration.ts";
 import { VivError } from "../../model/errors.ts";
+import type { Task } from "../../model/task.ts";
 import { afterChoke, mayTry, newChoke } from "../../policy/choke.ts";
 import { afterFailure } from "../../policy/retry.ts";
 import type { ClaimRef, Ended, FailureReport } from "../store.ts";
@@ -21,7 +22,8 @@ export function failTask(run: FsRun, ref: ClaimRef, report: FailureReport): Ende
   const held = hold(run, ref);
   const task = readHeld(run, held);
   const history = readHistory(run, held.id);
-  const { outcome = "failed", note, fingerprint, final, maxAttempts, backoffMs } = report;
+  const { outcome = "failed", note, fingerprint, final, backoffMs } = report;
+  const maxAttempts = report.maxAttempts ?? run.paths.layout.maxAttempts;
   const verdict = afterFailure(task, history, outcome, {
     ...(final ? { final } : {}),
     ...(maxAttempts === undefined ? {} : { maxAttempts }),
@@ -30,7 +32,7 @@ export function failTask(run: FsRun, ref: ClaimRef, report: FailureReport): Ende
   });
   const ending = { outcome, note, fingerprint };
   if (verdict.to !== "waiting") return end(run, held, { ...ending, to: verdict.to });
-  const choked = chokedEnding(run, held, { ...ending, to: "pending" }, task.task_type, history);
+  const choked = chokedEnding(run, held, { ...ending, to: "pending" }, task, history);
   if (choked !== null) return end(run, held, choked);
   const backoffEnds = run.machine.clock.now() + verdict.delayMs;
   const retryAt = wanted || new Date(backoffEnds).toISOString();
@@ -41,14 +43,16 @@ function chokedEnding(
   run: FsRun,
   held: Held,
   ending: Ending,
-  type: string,
+  task: Task,
   past: readonly HistoryRecord[],
 ): Ending | null {
   if (!ending.fingerprint) return null;
   const history = [...past, attemptRecord(run, held, ending)];
   const choke = newChoke(history);
   if (choke === null) return null;
-  const others = mayTry(takersOf(run), type, history);
+  const type = task.task_type;
+  const others = mayTry(takersOf(run, type), type, history);
+  run.customs?.beforeChoke(run, task, choke, history);
   return { ...ending, ...afterChoke(choke, others, ending.note) };
 }
 

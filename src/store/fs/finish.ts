@@ -4,7 +4,7 @@ import { isVivError, VivError } from "../../model/errors.ts";
 import type { LedgerLine } from "../../model/ledger.ts";
 import { assertName } from "../../model/names.ts";
 import type { TaskState } from "../../model/states.ts";
-import { MAX_TASK_BYTES, parseTask, type Task } from "../../model/task.ts";
+import { MAX_TASK_BYTES, type Task } from "../../model/task.ts";
 import type { ClaimRef, CompletionOptions, Ended } from "../store.ts";
 import {
   errno,
@@ -19,9 +19,10 @@ import {
 import { appendHistory, attemptNumber, readHistory } from "./attempts.ts";
 import { addDue } from "./due.ts";
 import { failDependents } from "./fail-dependents.ts";
-import { fileOf } from "./layout.ts";
+import { claimOf, fileOf } from "./layout.ts";
 import { readLedger } from "./ledger.ts";
 import { locate } from "./locate.ts";
+import { parseIn } from "./parse.ts";
 import { projectSoon } from "./project.ts";
 import { promoteDependents } from "./promote.ts";
 import { quarantine } from "./quarantine.ts";
@@ -108,7 +109,7 @@ export function releaseTask(run: FsRun, ref: ClaimRef, note?: string): Ended {
 export function hold(run: FsRun, ref: ClaimRef): Held {
   const id = assertName("task id", ref.id);
   const worker = assertName("worker name", ref.worker);
-  const path = fileOf(`${run.paths.state.claimed}/${worker}`, id);
+  const path = claimOf(run.paths, worker, id);
   const seenAt = performance.now();
   const own = run.memo.claims.get(id);
   if (own !== undefined && ref.token === own.token && isFresh(run, worker, own, seenAt)) {
@@ -155,7 +156,7 @@ export function readHeld(run: FsRun, held: Held): Task {
   try {
     const file = readRegular(held.path, MAX_TASK_BYTES);
     if (file === null) throw claimLost(run, held.id, held.worker);
-    return parseTask(file.text, held.id);
+    return parseIn(run, file, held.id);
   } catch (error) {
     if (isVivError(error, "CORRUPT")) quarantine(run, held.path, error.message);
     throw error;
@@ -203,7 +204,8 @@ function move(run: FsRun, held: Held, ending: Ending, recovered: boolean): numbe
   const logged = ending.to !== "done" || held.attempt > 1;
   if (logged) appendHistory(run, id, attemptRecord(run, held, ending));
   if (ending.retryAt) addDue(run, id, Date.parse(ending.retryAt));
-  const target = fileOf(run.paths.state[ending.to], id);
+  const target = fileOf(run.paths, ending.to, id);
+  if (ending.to === "done") run.customs?.beforeDone(run, id, held);
   if (!moveInto(run, held.path, target)) {
     takeBackRecord(run, held, ending, logged, recovered);
     throw claimLost(run, id, worker);
@@ -228,7 +230,12 @@ function move(run: FsRun, held: Held, ending: Ending, recovered: boolean): numbe
 
 /** Step 4, when the move is on the disk. */
 function follow(run: FsRun, { id, attempt }: Held, ending: Ending, moved: number): Ended {
-  ifThereIsRoom(() => afterMove(run, id, ending.to, moved));
+  ifThereIsRoom(() => {
+    afterMove(run, id, ending.to, moved);
+    if (ending.to !== "failed") return;
+    if (ending.outcome === "cancelled") run.customs?.onCancelled(run, id);
+    else run.customs?.onStuck(run, id);
+  });
   const ended: Ended = { id, from: "claimed", to: ending.to, attempt };
   if (ending.retryAt) ended.retryAt = ending.retryAt;
   return ended;
@@ -329,10 +336,10 @@ export function afterMove(run: FsRun, id: string, to: TaskState, now = performan
     promoteDependents(run, id);
     projectSoon(run, now);
   } else if (to === "pending") {
-    outdateLines(fileOf(run.paths.state.pending, id));
+    outdateLines(fileOf(run.paths, "pending", id));
     offerAgain(run, id);
   } else if (to === "waiting") {
-    outdateLines(fileOf(run.paths.state.waiting, id));
+    outdateLines(fileOf(run.paths, "waiting", id));
   } else if (to === "failed" && run.onDependencyFailed === "fail") {
     failDependents(run, id);
   }
@@ -353,10 +360,10 @@ function outdateLines(path: string): void {
 
 function offerAgain(run: FsRun, id: string): void {
   try {
-    const file = readRegular(fileOf(run.paths.state.pending, id), MAX_TASK_BYTES);
+    const file = readRegular(fileOf(run.paths, "pending", id), MAX_TASK_BYTES);
     // Gone again means that somebody claimed it already: it needs no line on a lane.
     if (file === null) return;
-    run.lanes.offer(parseTask(file.text, id), file.stats, attemptNumber(readHistory(run, id)));
+    run.lanes.offer(parseIn(run, file, id), file.stats, attemptNumber(readHistory(run, id)));
   } catch (error) {
     if (!isVivError(error, "CORRUPT")) throw error; // adopt will quarantine it
   }

@@ -7,14 +7,17 @@ import { describeStore } from "../conformance/describe-store.ts";
 import type { StoreHarness } from "../conformance/harness.ts";
 import type { Store } from "../store.ts";
 
-describeStore("a run directory", async (): Promise<StoreHarness> => {
+const harnessOf = (layout: "run" | "pit") => async (): Promise<StoreHarness> => {
   const folder = mkdtempSync(join(tmpdir(), "viv-store-"));
   const host = new FakeHost();
   const processes = new Map<Store, { die(): void }>();
   return {
     async open(options = {}) {
       const machine = host.process();
-      const store = await openRun(join(folder, "run"), { create: true, machine, ...options });
+      const store = await openRun(join(folder, "run"), {
+        ...{ create: true, machine, layout },
+        ...options,
+      });
       processes.set(store, machine);
       return store;
     },
@@ -41,4 +44,7 @@ describeStore("a run directory", async (): Promise<StoreHarness> => {
       rmSync(folder, { recursive: true, force: true });
     },
   };
-});
+};
+
+describeStore("a run directory", harnessOf("run"));
+describeStore("a pit", harnessOf("pit"));

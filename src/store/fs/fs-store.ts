@@ -17,6 +17,7 @@ import { completeInBackground, completeTask, releaseTask } from "./finish.ts";
 import { writeHeartbeat } from "./heartbeat.ts";
 import { fileOf } from "./layout.ts";
 import { readLog } from "./log.ts";
+import { pitStore } from "./pit/pit-store.ts";
 import { forgetProcess, noteProcess } from "./processes.ts";
 import { project, projectAtClose } from "./project.ts";
 import { readProof } from "./proof.ts";
@@ -50,6 +51,8 @@ function loadEnqueue(): Promise<typeof import("./enqueue.ts")> {
 export class FsStore implements S.Store {
   readonly runId: string;
   readonly location: string;
+  readonly reservedTypes: readonly string[];
+  readonly pit: S.PitStore | null;
   readonly #run: FsRun;
   readonly #registrations = new Set<S.Registration>();
   #closed = false;
@@ -59,6 +62,8 @@ export class FsStore implements S.Store {
     this.#run = run;
     this.runId = run.runId;
     this.location = run.paths.root;
+    this.reservedTypes = run.paths.layout.reservedTypes;
+    this.pit = run.paths.layout.kind === "pit" ? pitStore(run) : null;
   }
 
   async enqueue(spec: TaskSpec, options: S.EnqueueOptions = {}): Promise<S.Enqueued> {
@@ -218,7 +223,7 @@ export class FsStore implements S.Store {
       for (const registration of this.#registrations) await registration.release();
       this.#do(() => {
         projectAtClose(this.#run);
-        const isPending = (id: string) => existsSync(fileOf(this.#run.paths.state.pending, id));
+        const isPending = (id: string) => existsSync(fileOf(this.#run.paths, "pending", id));
         for (const reader of this.#run.memo.readers.values()) reader.saveCursors(isPending);
         this.#run.ledger.flush();
       });

@@ -1,6 +1,6 @@
 import type { Stats } from "node:fs";
 import { errno, overwrite, readRegular, statIfThere, translate } from "./atomic.ts";
-import { HEARTBEAT } from "./layout.ts";
+import { heartbeatOf } from "./layout.ts";
 import { workerFolder } from "./open.ts";
 import type { FsRun } from "./run.ts";
 
@@ -21,9 +21,9 @@ export function writeHeartbeat(
   const taken = types === undefined ? before?.types : types;
   const lastLine = taken ? `types ${JSON.stringify(taken)}\n` : "";
   for (;;) {
-    const folder = workerFolder(run, worker);
+    workerFolder(run, worker);
     try {
-      overwrite(`${folder}/${HEARTBEAT}`, `${firstLine}\n${stamp}\n${lastLine}`);
+      overwrite(heartbeatOf(run.paths, worker), `${firstLine}\n${stamp}\n${lastLine}`);
       return;
     } catch (error) {
       if (errno(error) !== "ENOENT") throw translate(error, `writing the heartbeat of ${worker}`);
@@ -41,7 +41,7 @@ export interface Heartbeat {
 }
 
 export function readHeartbeat(run: FsRun, worker: string): Heartbeat | null {
-  const path = `${run.paths.state.claimed}/${worker}/${HEARTBEAT}`;
+  const path = heartbeatOf(run.paths, worker);
   const stats = statIfThere(path);
   if (!stats?.isFile()) return null;
   const text = readRegular(path, 64 * 1024)?.text ?? "";

@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import type { TaskState } from "../../model/states.ts";
 import { namesIn } from "./atomic.ts";
-import { fileOf } from "./layout.ts";
+import { findClaim } from "./claimed.ts";
+import { fileOf, idLinkOf } from "./layout.ts";
 import type { FsRun } from "./run.ts";
 
 export interface Place {
@@ -18,7 +19,7 @@ export function locate(run: FsRun, id: string): Place | null {
   for (let round = 0; round < 50; round++) {
     const place = lookOnce(run, id);
     if (place !== null) return place;
-    if (!existsSync(fileOf(run.paths.ids, id))) return null;
+    if (!existsSync(idLinkOf(run.paths, id))) return null;
     if (round > 3 && !isMoving(run, id)) return null;
   }
   return null;
@@ -26,21 +27,19 @@ export function locate(run: FsRun, id: string): Place | null {
 
 const IN_ORDER = ["waiting", "pending", "claimed", "review", "done", "failed"] as const;
 
-/** One look through all states; may miss a task that moves meanwhile. */
+/** One look through all states; may miss a task that moves meanwhile. `names`: see findClaim. */
 export function lookOnce(
   run: FsRun,
   id: string,
-  workers: readonly string[] = namesIn(run.paths.state.claimed),
+  names: readonly string[] = namesIn(run.paths.state.claimed),
 ): Place | null {
   for (const state of IN_ORDER) {
     if (state === "claimed") {
-      for (const worker of workers) {
-        const path = fileOf(`${run.paths.state.claimed}/${worker}`, id);
-        if (existsSync(path)) return { state, path, worker };
-      }
+      const claim = findClaim(run.paths, id, names);
+      if (claim) return { state, path: claim.path, worker: claim.worker };
       continue;
     }
-    const path = fileOf(run.paths.state[state], id);
+    const path = fileOf(run.paths, state, id);
     if (existsSync(path)) return { state, path };
   }
   return null;
@@ -53,5 +52,5 @@ function isMoving(run: FsRun, id: string): boolean {
 
 /** A dependency is met when its task is done, or when status.json says so (mixed company). */
 export function isMet(run: FsRun, id: string, completed: () => ReadonlySet<string>): boolean {
-  return existsSync(fileOf(run.paths.state.done, id)) || completed().has(id);
+  return existsSync(fileOf(run.paths, "done", id)) || completed().has(id);
 }

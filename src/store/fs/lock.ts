@@ -8,23 +8,9 @@ import { errno, openLock, translate } from "./atomic.ts";
  * `critical` is synchronous: nothing else of this process can ask for the lock in between.
  */
 export function withLock<T>(path: string, critical: () => T): T {
-  let fd: number;
+  const fd = open(path);
   try {
-    fd = openLock(path);
-  } catch (error) {
-    throw translate(error, `opening ${path}`);
-  }
-  try {
-    // Loaded when it is needed: most commands take no lock, and it is slow to load.
-    const { spawnSync } = process.getBuiltinModule("node:child_process");
-    const locked = spawnSync("flock", ["-x", "-w", "30", "3"], {
-      stdio: ["ignore", "ignore", "ignore", fd],
-    });
-    if (locked.error && errno(locked.error) === "ENOENT") {
-      throw new VivError("UNSUPPORTED", "the flock command is missing; install util-linux.");
-    }
-    if (locked.error) throw locked.error; // it could not be started: that says nothing about the lock
-    if (locked.status !== 0) {
+    if (!flock(fd, ["-w", "30"])) {
       throw new VivError(
         "LOCKED",
         `another process has held ${path} for 30 seconds; find it with: fuser ${path}`,
@@ -34,4 +20,37 @@ export function withLock<T>(path: string, critical: () => T): T {
   } finally {
     closeSync(fd);
   }
+}
+
+/** For what may take long: returns what releases it, or null when somebody has it. */
+export function tryLock(path: string): (() => void) | null {
+  const fd = open(path);
+  let isOurs = false;
+  try {
+    isOurs = flock(fd, ["-n"]);
+  } finally {
+    if (!isOurs) closeSync(fd);
+  }
+  return isOurs ? () => closeSync(fd) : null;
+}
+
+function open(path: string): number {
+  try {
+    return openLock(path);
+  } catch (error) {
+    throw translate(error, `opening ${path}`);
+  }
+}
+
+function flock(fd: number, how: readonly string[]): boolean {
+  // Loaded when it is needed: most commands take no lock, and it is slow to load.
+  const { spawnSync } = process.getBuiltinModule("node:child_process");
+  const locked = spawnSync("flock", ["-x", ...how, "3"], {
+    stdio: ["ignore", "ignore", "ignore", fd],
+  });
+  if (locked.error && errno(locked.error) === "ENOENT") {
+    throw new VivError("UNSUPPORTED", "the flock command is missing; install util-linux.");
+  }
+  if (locked.error) throw locked.error; // it could not be started: that says nothing about the lock
+  return locked.status === 0;
 }

@@ -1,5 +1,5 @@
 import { lstatSync, mkdirSync, realpathSync, type Stats } from "node:fs";
-import { basename, dirname, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import type { Machine } from "../../model/clock.ts";
 import { VivError } from "../../model/errors.ts";
 import { newTaskId } from "../../model/id.ts";
@@ -7,9 +7,12 @@ import { isName } from "../../model/names.ts";
 import type { Durability } from "../store.ts";
 import { errno, statIfThere, translate } from "./atomic.ts";
 import { LaneWriter } from "./lanes.ts";
-import { foldersOf, type Paths, pathsOf } from "./layout.ts";
+import { folderOf, foldersOf, type Layout, type Paths, pathsOf } from "./layout.ts";
+import { PIT_LAYOUT } from "./layouts/pit-layout.ts";
+import { RUN_LAYOUT } from "./layouts/run-layout.ts";
 import { LedgerWriter } from "./ledger.ts";
 import { NoteFiles } from "./note-files.ts";
+import { PIT_CUSTOMS } from "./pit/customs.ts";
 import { type FsRun, newMemo, ownName } from "./run.ts";
 import { createStatus, readStatusLeniently } from "./status.ts";
 import { Syncs } from "./syncs.ts";
@@ -23,6 +26,8 @@ export interface OpenOptions {
   onDependencyFailed?: "wait" | "fail";
   /** For a new run; otherwise the folder's name. */
   runId?: string;
+  /** What a new one is to be (default: a run). For one that is there: what it must be. */
+  layout?: "run" | "pit";
   /** swarm-lib's runs have a status.json only when somebody made one. */
   withoutStatus?: boolean;
 }
@@ -43,12 +48,20 @@ export function openFsRun(path: string, machine: Machine, options: OpenOptions =
 
 function open(path: string, machine: Machine, options: OpenOptions): FsRun {
   const root = options.create ? makeRoot(path) : findRoot(path);
-  const paths = pathsOf(root);
+  const layout = layoutAt(root) ?? (options.layout === "pit" ? PIT_LAYOUT : RUN_LAYOUT);
+  if (options.layout !== undefined && options.layout !== layout.kind) {
+    throw new VivError(
+      "RUN_INVALID",
+      `${path} is ${layout.kind === "pit" ? "a pit" : "a run directory (it has a pending/ folder)"} already; choose another folder.`,
+      { path },
+    );
+  }
+  const paths = pathsOf(root, layout);
   const isNew = statIfThere(paths.state.pending) === undefined;
   if (isNew && !options.create) {
     throw new VivError(
       "RUN_NOT_FOUND",
-      `${path} is not a run (it has no pending/ folder); create one with: viv enqueue --run ${path} --type TYPE`,
+      `${path} is not a run (it has no pending/ folder) and not a pit (no food/); create one with: viv enqueue --run ${path} --type TYPE`,
       { path },
     );
   }
@@ -69,10 +82,18 @@ function open(path: string, machine: Machine, options: OpenOptions): FsRun {
     random: Math.random,
     newId: () => newTaskId(machine.clock.now(), Math.random),
     memo,
+    customs: layout.kind === "pit" ? PIT_CUSTOMS : null,
   };
   if (!options.readOnly) run.lanes.prepare();
   if (isNew && !options.withoutStatus) createStatus(run, runId);
   return run;
+}
+
+/** What somebody made here, or null. A folder with both kinds of folders is a run. */
+export function layoutAt(root: string): Layout | null {
+  const has = (folder: string) => statIfThere(join(root, folder)) !== undefined;
+  if (has(RUN_LAYOUT.folders.pending)) return RUN_LAYOUT;
+  return has(PIT_LAYOUT.folders.pending) && has(PIT_LAYOUT.folders.claimed) ? PIT_LAYOUT : null;
 }
 
 function findRoot(path: string): string {
@@ -178,7 +199,7 @@ function runIdFromFolder(root: string): string {
 
 /** The worker's folder in claimed/, made when missing. A link or file in its place is refused. */
 export function workerFolder(run: FsRun, worker: string): string {
-  const folder = `${run.paths.state.claimed}/${worker}`;
+  const folder = folderOf(run.paths, worker);
   if (run.memo.workerFolders.has(worker)) return folder;
   const stats = statIfThere(folder);
   if (!stats) {

@@ -4,7 +4,7 @@ import { assertName } from "../../model/names.ts";
 import type { ClaimProcess, ClaimRef } from "../store.ts";
 import { readRegular, statIfThere, tokenOf, unlinkIfThere } from "./atomic.ts";
 import { claimLost, isSameClaim } from "./finish.ts";
-import { fileOf } from "./layout.ts";
+import { claimOf } from "./layout.ts";
 import type { FsRun } from "./run.ts";
 
 /**
@@ -95,7 +95,7 @@ export function endOrphan(run: FsRun, id: string): number[] {
 
 /** Is the claim that the note is about still there? */
 export function isClaimed(run: FsRun, id: string, note: ProcessNote): boolean {
-  const stats = statIfThere(fileOf(`${run.paths.state.claimed}/${note.worker}`, id));
+  const stats = statIfThere(claimOf(run.paths, note.worker, id));
   return stats !== undefined && isOf(run, id, note, tokenOf(stats));
 }
 
@@ -118,7 +118,7 @@ function keyOf(id: string, token: string): string {
 }
 
 function pathOf(run: FsRun, id: string): string {
-  return fileOf(run.paths.processes, id);
+  return `${run.paths.processes}/${id}.json`;
 }
 
 function isOf(run: FsRun, id: string, note: ProcessNote, token: string): boolean {

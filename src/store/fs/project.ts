@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { isName } from "../../model/names.ts";
 import { completeLines, readRegular, replaceFile, statIfThere } from "./atomic.ts";
-import { fileOf } from "./layout.ts";
+import { fileOf, idLinkOf } from "./layout.ts";
 import { LEDGER_START, type LedgerPosition, ledgerFiles } from "./ledger.ts";
 import { lookOnce } from "./locate.ts";
 import { type FsRun, temporaryPath } from "./run.ts";
@@ -103,8 +103,8 @@ function collect(
   const ids: string[] = [];
   const open: string[] = [];
   for (const id of candidates) {
-    if (existsSync(fileOf(run.paths.state.done, id))) ids.push(id);
-    else if (existsSync(fileOf(run.paths.ids, id)) || lookOnce(run, id) !== null) open.push(id);
+    if (existsSync(fileOf(run.paths, "done", id))) ids.push(id);
+    else if (existsSync(idLinkOf(run.paths, id)) || lookOnce(run, id) !== null) open.push(id);
   }
   return { ids, open: open.slice(-1000), end };
 }

@@ -1,7 +1,7 @@
 import { existsSync, type Stats } from "node:fs";
 import { isVivError } from "../../model/errors.ts";
 import { isName } from "../../model/names.ts";
-import { MAX_TASK_BYTES, parseTask, type Task } from "../../model/task.ts";
+import { MAX_TASK_BYTES, type Task } from "../../model/task.ts";
 import { namesIn, readRegular, renameIfThere, syncFolder } from "./atomic.ts";
 import { attemptNumber, readHistory, restsUntil } from "./attempts.ts";
 import { completedTasks } from "./completed.ts";
@@ -10,6 +10,7 @@ import { addDue, dueBy } from "./due.ts";
 import { reserveId } from "./ids.ts";
 import { fileOf } from "./layout.ts";
 import { isMet } from "./locate.ts";
+import { parseIn } from "./parse.ts";
 import { quarantine } from "./quarantine.ts";
 import { type FsRun, record } from "./run.ts";
 
@@ -35,7 +36,7 @@ export function readyAt(run: FsRun, task: Task): number {
 /** Moves one waiting task to pending/ if nothing holds it back. False when something does. */
 export function tryPromote(run: FsRun, id: string): boolean {
   if (!isName(id)) return false;
-  const from = fileOf(run.paths.state.waiting, id);
+  const from = fileOf(run.paths, "waiting", id);
   const found = readWaiting(run, from, id);
   if (found === null) return offerForeign(run, id);
   const { task, stats } = found;
@@ -45,7 +46,7 @@ export function tryPromote(run: FsRun, id: string): boolean {
     addDue(run, id, at);
     return false;
   }
-  if (!renameIfThere(from, fileOf(run.paths.state.pending, id))) return false;
+  if (!renameIfThere(from, fileOf(run.paths, "pending", id))) return false;
   if (run.durability === "safe") syncFolder(run.paths.state.pending);
   run.lanes.offer(task, stats, nextAttempt(run, id));
   record(run, { event: "promoted", task: id, from: "waiting", to: "pending" });
@@ -59,7 +60,7 @@ function nextAttempt(run: FsRun, id: string): number {
 
 /** A foreign task lies in pending/ though it depends on others: it becomes visible instead. */
 function offerForeign(run: FsRun, id: string): boolean {
-  const path = fileOf(run.paths.state.pending, id);
+  const path = fileOf(run.paths, "pending", id);
   if (!existsSync(path)) return false;
   const found = readWaiting(run, path, id);
   if (found === null || found.task.depends_on.length === 0) return false;
@@ -72,7 +73,7 @@ function offerForeign(run: FsRun, id: string): boolean {
 function readWaiting(run: FsRun, path: string, id: string): { task: Task; stats: Stats } | null {
   try {
     const file = readRegular(path, MAX_TASK_BYTES);
-    return file && { task: parseTask(file.text, id), stats: file.stats };
+    return file && { task: parseIn(run, file, id), stats: file.stats };
   } catch (error) {
     if (!isVivError(error)) throw error;
     quarantine(run, path, error.message);
@@ -103,7 +104,7 @@ export function promoteMet(run: FsRun): number {
   const begin = performance.now();
   let promoted = 0;
   for (const id of namesIn(run.paths.dependents)) {
-    if (existsSync(fileOf(run.paths.state.done, id)) || completedTasks(run).has(id)) {
+    if (existsSync(fileOf(run.paths, "done", id)) || completedTasks(run).has(id)) {
       promoted += promoteDependents(run, id);
     }
   }
@@ -120,7 +121,7 @@ export function promoteMetIfDue(run: FsRun): number {
 
 /** For a waiting task whose notes may be missing: writes them again, then promotes if it can. */
 export function wake(run: FsRun, id: string): boolean {
-  const task = readWaiting(run, fileOf(run.paths.state.waiting, id), id)?.task;
+  const task = readWaiting(run, fileOf(run.paths, "waiting", id), id)?.task;
   if (task === undefined) return false;
   noteReasons(run, task, unmetOf(run, task), readyAt(run, task));
   return tryPromote(run, id);

@@ -13,7 +13,7 @@ import {
 import { cycleError, findCycle } from "./cycle.ts";
 import { hasDependents } from "./dependents.ts";
 import { type LaneEntry, laneEntry } from "./lanes.ts";
-import { fileOf } from "./layout.ts";
+import { fileOf, idLinkOf } from "./layout.ts";
 import { locate, lookOnce } from "./locate.ts";
 import { noteReasons, readyAt, tryPromote, unmetOf, wake } from "./promote.ts";
 import { type FsRun, recordAll } from "./run.ts";
@@ -48,7 +48,7 @@ export function publish(
 ): Enqueued {
   const { task, tmp } = staged;
   const id = task.task_id;
-  const idLink = fileOf(run.paths.ids, id);
+  const idLink = idLinkOf(run.paths, id);
   const cycle = task.depends_on.length > 0 ? findCycle(run, task) : null;
   if (cycle) throw cycleError(id, cycle);
   if (!linkIfFree(tmp, idLink)) return alreadyThere(run, staged, options);
@@ -76,13 +76,13 @@ function place(run: FsRun, { task, tmp }: Staged, options: EnqueueOptions): Enqu
   const state = waits ? "waiting" : "pending";
   if (waits) noteReasons(run, task, unmet, at);
   // Not there: somebody took us for dead and did this step. The task is published all the same.
-  renameIfThere(tmp, fileOf(run.paths.state[state], id));
+  renameIfThere(tmp, fileOf(run.paths, state, id));
   if (waits && hasDependents(run, id)) {
     // Two that depend on each other, enqueued at the same moment, are seen by the later one here.
     const late = findCycle(run, task);
     if (late) {
-      unlinkIfThere(fileOf(run.paths.state.waiting, id));
-      unlinkIfThere(fileOf(run.paths.ids, id));
+      unlinkIfThere(fileOf(run.paths, "waiting", id));
+      unlinkIfThere(idLinkOf(run.paths, id));
       throw cycleError(id, late);
     }
   }
@@ -125,6 +125,7 @@ export function settle(run: FsRun, task: Task): void {
 export function announce(run: FsRun, published: readonly Published[]): void {
   const byLane = new Map<Priority, LaneEntry[]>();
   for (const { task, stats, state } of published) {
+    run.customs?.onNew(run, task);
     if (state === "pending" && unmetAfterwards(run, task).length === 0) {
       const lane = byLane.get(priorityOf(task)) ?? [];
       lane.push(laneEntry(task, stats, 1));
@@ -162,14 +163,14 @@ function unmetAfterwards(run: FsRun, task: Task): string[] {
  * if it is not dead, because only one rename of that file can succeed.
  */
 export function finishPublish(run: FsRun, id: string, tmpName?: string): boolean {
-  const owner = statIfThere(fileOf(run.paths.ids, id));
+  const owner = statIfThere(idLinkOf(run.paths, id));
   if (!owner) return false;
   const names = tmpName ? [tmpName] : namesOfPublishers(run, id);
   for (const name of names) {
     const path = `${run.paths.tmp}/${name}`;
     if (statIfThere(path)?.ino !== owner.ino) continue;
     // waiting/ is right for either kind: promotion moves it on at once if nothing holds it.
-    if (renameIfThere(path, fileOf(run.paths.state.waiting, id))) {
+    if (renameIfThere(path, fileOf(run.paths, "waiting", id))) {
       wake(run, id);
       return true;
     }

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { basename, relative } from "node:path";
 import { canonicalJson } from "../../model/json.ts";
 import { errno, renameIfThere, statIfThere, translate, unlinkIfThere, writeNew } from "./atomic.ts";
+import { idOfLink } from "./layout.ts";
 import { type FsRun, nowIso, record } from "./run.ts";
 
 /**
@@ -31,7 +32,7 @@ export function quarantine(run: FsRun, path: string, reason: string, inode?: num
       unlinkIfThere(note);
       return false;
     }
-    const id = name.endsWith(".json") ? name.slice(0, -5) : undefined;
+    const id = idOfLink(run.paths, name) ?? undefined;
     record(run, {
       event: "quarantined",
       ...(id === undefined ? {} : { task: id }),

@@ -5,7 +5,8 @@ import { isVivError } from "../../model/errors.ts";
 import type { LedgerLine } from "../../model/ledger.ts";
 import { assertName, isListedName, isName } from "../../model/names.ts";
 import { TASK_STATES, type TaskState } from "../../model/states.ts";
-import { MAX_TASK_BYTES, parseTask, priorityOf, type Task } from "../../model/task.ts";
+import { MAX_TASK_BYTES, priorityOf, type Task } from "../../model/task.ts";
+import { judgeWorker, type VitalSigns } from "../../policy/liveness.ts";
 import type {
   Counts,
   DependencyFact,
@@ -16,13 +17,15 @@ import type {
 } from "../store.ts";
 import { namesIn, readRegular, statIfThere, tokenOf } from "./atomic.ts";
 import { readHistory } from "./attempts.ts";
+import { claimedTasks, claimWorkers } from "./claimed.ts";
 import { completedTasks } from "./completed.ts";
 import { readHeartbeat } from "./heartbeat.ts";
-import { fileOf, idOf } from "./layout.ts";
+import { fileOf, idOfNote, quarantinedOf } from "./layout.ts";
 import { readLedger } from "./ledger.ts";
 import { isMet, locate } from "./locate.ts";
+import { parseIn } from "./parse.ts";
 import { isClaimed, readNote } from "./processes.ts";
-import { vitalSigns } from "./reap.ts";
+import { staleAfterSeconds, vitalSigns } from "./reap.ts";
 import { readWorkerFile } from "./register.ts";
 import type { FsRun } from "./run.ts";
 import { claimsOf } from "./take-back.ts";
@@ -34,7 +37,7 @@ export function showTask(run: FsRun, rawId: string): TaskView | null {
   const place = locate(run, id);
   if (place === null) return showQuarantined(run, id);
   const stats = statIfThere(place.path);
-  const { task, reason } = readTaskAt(place.path, id);
+  const { task, reason } = readTaskAt(run, place.path, id);
   const history = readHistory(run, id);
   return {
     id,
@@ -56,10 +59,10 @@ function processOf(run: FsRun, id: string): Pick<TaskView, "process"> {
   return { process: { pid, host, vitality: run.machine.vitality(note) } };
 }
 
-function readTaskAt(path: string, id: string): { task: Task | null; reason?: string } {
+function readTaskAt(run: FsRun, path: string, id: string): { task: Task | null; reason?: string } {
   try {
     const file = readRegular(path, MAX_TASK_BYTES);
-    return { task: file && parseTask(file.text, id) };
+    return { task: file && parseIn(run, file, id) };
   } catch (error) {
     if (!isVivError(error)) throw error;
     return { task: null, reason: error.message };
@@ -67,7 +70,7 @@ function readTaskAt(path: string, id: string): { task: Task | null; reason?: str
 }
 
 function showQuarantined(run: FsRun, id: string): TaskView | null {
-  const path = fileOf(run.paths.quarantine, id);
+  const path = quarantinedOf(run.paths, id);
   const stats = statIfThere(path);
   if (!stats) return null;
   const note = readRegular(`${path}.reason`, 64 * 1024);
@@ -108,15 +111,15 @@ export function attemptsOf(run: FsRun, id: string): AttemptRecord[] {
   return (showTask(run, id)?.history ?? []).filter(isAttempt);
 }
 
-/** The folders of a state: one, or one per worker. */
-function foldersFor(run: FsRun, state: TaskState): { folder: string; worker?: string }[] {
-  if (state !== "claimed") return [{ folder: run.paths.state[state] }];
-  return namesIn(run.paths.state.claimed)
-    .filter(isListedName)
-    .map((worker) => ({ folder: `${run.paths.state.claimed}/${worker}`, worker }));
-}
-
-function* idsIn(folder: string): Generator<string> {
+function* tasksIn(
+  { paths }: FsRun,
+  state: TaskState,
+): Generator<{ id: string; path: string; worker?: string }> {
+  if (state === "claimed") {
+    yield* claimedTasks(paths);
+    return;
+  }
+  const folder = paths.state[state];
   let handle: ReturnType<typeof opendirSync>;
   try {
     handle = opendirSync(folder, { bufferSize: 256 });
@@ -125,8 +128,8 @@ function* idsIn(folder: string): Generator<string> {
   }
   try {
     for (let entry = handle.readSync(); entry !== null; entry = handle.readSync()) {
-      const id = idOf(entry.name);
-      if (isListedName(id)) yield id;
+      const id = paths.layout.idOf(state, entry.name);
+      if (isListedName(id)) yield { id, path: `${folder}/${entry.name}` };
     }
   } finally {
     handle.closeSync();
@@ -136,25 +139,22 @@ function* idsIn(folder: string): Generator<string> {
 export function* listTasks(run: FsRun, query: ListQuery): Generator<TaskSummary> {
   let left = query.limit ?? Number.POSITIVE_INFINITY;
   for (const state of query.states ?? TASK_STATES) {
-    for (const { folder, worker } of foldersFor(run, state)) {
-      for (const id of idsIn(folder)) {
-        if (left <= 0) return;
-        const path = fileOf(folder, id);
-        const stats = statIfThere(path);
-        if (!stats) continue; // moved on while we were listing
-        const { task } = readTaskAt(path, id);
-        const type = task?.task_type ?? null;
-        if (query.types && (type === null || !query.types.includes(type))) continue;
-        left--;
-        yield {
-          id,
-          type,
-          state,
-          since: new Date(stats.ctimeMs).toISOString(),
-          ...(worker ? { worker } : {}),
-          ...(task ? { priority: priorityOf(task) } : {}),
-        };
-      }
+    for (const { id, path, worker } of tasksIn(run, state)) {
+      if (left <= 0) return;
+      const stats = statIfThere(path);
+      if (!stats) continue; // moved on while we were listing
+      const { task } = readTaskAt(run, path, id);
+      const type = task?.task_type ?? null;
+      if (query.types && (type === null || !query.types.includes(type))) continue;
+      left--;
+      yield {
+        id,
+        type,
+        state,
+        since: new Date(stats.ctimeMs).toISOString(),
+        ...(worker ? { worker } : {}),
+        ...(task ? { priority: priorityOf(task) } : {}),
+      };
     }
   }
 }
@@ -163,15 +163,15 @@ export function countTasks(run: FsRun): Counts {
   const counts = {} as Counts;
   for (const state of TASK_STATES) {
     counts[state] = 0;
-    for (const { folder } of foldersFor(run, state)) for (const _ of idsIn(folder)) counts[state]++;
+    for (const _ of tasksIn(run, state)) counts[state]++;
   }
   counts.quarantined = namesIn(run.paths.quarantine).filter((n) => !n.endsWith(".reason")).length;
   return counts;
 }
 
 export function viewWorkers(run: FsRun): WorkerView[] {
-  const registered = namesIn(run.paths.workers).map(idOf).filter(isName);
-  const names = new Set([...namesIn(run.paths.state.claimed).filter(isListedName), ...registered]);
+  const registered = namesIn(run.paths.workers).map(idOfNote).filter(isName);
+  const names = new Set([...claimWorkers(run.paths), ...registered]);
   return [...names].sort().map((name) => {
     const claims = claimsOf(run, name);
     const signs = vitalSigns(run, name, claims);
@@ -180,6 +180,8 @@ export function viewWorkers(run: FsRun): WorkerView[] {
       name,
       claims: claims.map((c) => c.id),
       heartbeatAge: heartbeat ? Math.max(0, heartbeat.age / 1000) : null,
+      quiet: quietFor(signs),
+      alive: judgeWorker(signs, { staleAfterMs: staleAfterSeconds(run, signs) * 1000 }).alive,
       process: signs.process,
       types: readWorkerFile(run, name)?.types ?? heartbeat?.types ?? null,
       note: heartbeat?.note ?? "",
@@ -187,13 +189,17 @@ export function viewWorkers(run: FsRun): WorkerView[] {
   });
 }
 
+/** Seconds since the last sign of any kind. */
+function quietFor({ heartbeatAge, claimAge }: VitalSigns): number {
+  return Math.max(0, Math.min(heartbeatAge ?? claimAge, claimAge) / 1000);
+}
+
 export function dependencyFacts(run: FsRun, task: Task): DependencyFact[] {
   return task.depends_on.map((id) => {
     const place = isName(id) ? locate(run, id) : null;
     const met = isMet(run, id, () => completedTasks(run));
     const stats = place ? statIfThere(place.path) : undefined;
-    const quarantined =
-      place === null && isName(id) && statIfThere(fileOf(run.paths.quarantine, id));
+    const quarantined = place === null && isName(id) && statIfThere(quarantinedOf(run.paths, id));
     return {
       id,
       met,

@@ -1,24 +1,20 @@
-import { isListedName } from "../../model/names.ts";
-import { judgeWorker } from "../../policy/liveness.ts";
+import { judgeWorker, type VitalSigns } from "../../policy/liveness.ts";
 import type { ReapOptions, ReapReport } from "../store.ts";
-import { namesIn, translate } from "./atomic.ts";
+import { namesIn, statIfThere, translate } from "./atomic.ts";
+import { claimWorkers } from "./claimed.ts";
 import { readHeartbeat } from "./heartbeat.ts";
 import { buryWorker, readWorkerFile } from "./register.ts";
 import type { FsRun } from "./run.ts";
 import { type ClaimFile, claimsOf, takeBack } from "./take-back.ts";
-
-export const DEFAULT_STALE_AFTER_SECONDS = 300;
 
 /**
  * Takes back the claims of workers that are gone, when the processes they left are gone too. An attempt whose end was recorded but not made
  * (a crash between the two) is finished instead: the work is not run again.
  */
 export function reapClaims(run: FsRun, options: ReapOptions): ReapReport {
-  const staleAfterMs = (options.staleAfterSeconds ?? DEFAULT_STALE_AFTER_SECONDS) * 1000;
   const report: ReapReport = { reaped: [], live: [], skipped: [], stuck: [] };
   try {
-    for (const worker of namesIn(run.paths.state.claimed).sort()) {
-      if (!isListedName(worker)) continue;
+    for (const worker of claimWorkers(run.paths).sort()) {
       const claims = claimsOf(run, worker);
       const signs = vitalSigns(run, worker, claims);
       if (claims.length === 0) {
@@ -26,7 +22,7 @@ export function reapClaims(run: FsRun, options: ReapOptions): ReapReport {
         continue;
       }
       const verdict = judgeWorker(signs, {
-        staleAfterMs,
+        staleAfterMs: (options.staleAfterSeconds ?? staleAfterSeconds(run, signs)) * 1000,
         ...(options.heartbeatOnly ? { heartbeatOnly: true } : {}),
       });
       if (verdict.alive) {
@@ -45,13 +41,43 @@ export function reapClaims(run: FsRun, options: ReapOptions): ReapReport {
   return report;
 }
 
-export function vitalSigns(run: FsRun, worker: string, claims: readonly ClaimFile[]) {
+const STALE_AFTER_SECONDS = 300;
+
+/** Who beats does so often. Who has only a shell may never have heard of it. */
+export function staleAfterSeconds(
+  run: FsRun,
+  signs: Pick<VitalSigns, "process" | "heartbeatAge">,
+): number {
+  const hasOnlyShell = signs.process === "none" && signs.heartbeatAge === null;
+  return hasOnlyShell ? run.paths.layout.staleAfterSeconds : STALE_AFTER_SECONDS;
+}
+
+export function vitalSigns(run: FsRun, worker: string, claims: readonly ClaimFile[]): VitalSigns {
   const file = readWorkerFile(run, worker);
   const heartbeat = readHeartbeat(run, worker);
   const youngest = claims.reduce((latest, c) => Math.max(latest, c.claimedAt), 0);
+  const claimAge = run.machine.clock.now() - youngest;
+  const hasOnlyShell = run.paths.layout.isFlat && !file && !heartbeat;
   return {
-    process: file ? run.machine.vitality(file) : ("none" as const),
+    process: file ? run.machine.vitality(file) : "none",
     heartbeatAge: heartbeat ? heartbeat.age : null,
-    claimAge: run.machine.clock.now() - youngest,
+    claimAge: hasOnlyShell ? sinceProgress(run, worker, claimAge) : claimAge,
   };
+}
+
+/** A snake with nothing but a shell shows that it is alive by what it does: it claims, and logs. */
+function sinceProgress(run: FsRun, worker: string, claimAge: number): number {
+  // To look through all logs is dear, and needed only when its claims say that it is gone.
+  const isQuiet = claimAge > 60_000;
+  return isQuiet ? Math.min(claimAge, youngestLogAge(run, worker)) : claimAge;
+}
+
+function youngestLogAge(run: FsRun, worker: string): number {
+  const folder = `${run.paths.root}/waste`;
+  let youngest = 0;
+  for (const name of namesIn(folder)) {
+    if (!name.startsWith(`${worker}-`) || !name.endsWith(".log")) continue;
+    youngest = Math.max(youngest, statIfThere(`${folder}/${name}`)?.mtimeMs ?? 0);
+  }
+  return youngest === 0 ? Number.POSITIVE_INFINITY : run.machine.clock.now() - youngest;
 }

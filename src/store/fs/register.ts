@@ -2,12 +2,12 @@ import { rmdirSync } from "node:fs";
 import type { ProcessIdentity } from "../../model/clock.ts";
 import { VivError } from "../../model/errors.ts";
 import { canonicalJson } from "../../model/json.ts";
-import { assertName } from "../../model/names.ts";
 import type { ReapReport, Registration } from "../store.ts";
 import { errno, readRegular, replaceFile, translate, unlinkIfThere } from "./atomic.ts";
 import { readHeartbeat, writeHeartbeat } from "./heartbeat.ts";
-import { HEARTBEAT } from "./layout.ts";
+import { folderOf, heartbeatOf } from "./layout.ts";
 import { withLock } from "./lock.ts";
+import { assertWorker } from "./parse.ts";
 import { wouldNotDie } from "./processes.ts";
 import { type FsRun, nowIso, record, temporaryPath } from "./run.ts";
 import { claimsOf, takeBack } from "./take-back.ts";
@@ -84,7 +84,7 @@ export function registerWorker(
   name: string,
   types: readonly string[] | undefined,
 ): Registration {
-  const worker = assertName("worker name", name);
+  const worker = assertWorker(run, name);
   const path = pathOf(run, worker);
   const file: WorkerFile = {
     ...run.machine.self(),
@@ -148,7 +148,7 @@ function takeOver(run: FsRun, worker: string, predecessor: WorkerFile | null): v
 function unregister(run: FsRun, worker: string): void {
   if (!run.memo.registered.delete(worker)) return;
   unlinkIfThere(pathOf(run, worker));
-  unlinkIfThere(`${run.paths.state.claimed}/${worker}/${HEARTBEAT}`);
+  unlinkIfThere(heartbeatOf(run.paths, worker));
   record(run, { event: "worker_stopped", worker });
 }
 
@@ -158,10 +158,10 @@ export function buryWorker(run: FsRun, worker: string): void {
     const holder = readWorkerFile(run, worker);
     if (holder && run.machine.vitality(holder) !== "gone") return;
     unlinkIfThere(pathOf(run, worker));
-    const folder = `${run.paths.state.claimed}/${worker}`;
-    unlinkIfThere(`${folder}/${HEARTBEAT}`);
+    unlinkIfThere(heartbeatOf(run.paths, worker));
+    if (run.paths.layout.isFlat) return;
     try {
-      rmdirSync(folder);
+      rmdirSync(folderOf(run.paths, worker));
     } catch (error) {
       // Not empty: somebody claims under this name again, or keeps files of their own there.
       if (errno(error) !== "ENOTEMPTY" && errno(error) !== "ENOENT") throw error;

@@ -1,6 +1,5 @@
 import { VivError } from "../../model/errors.ts";
 import { namesIn, statIfThere } from "./atomic.ts";
-import { idOf } from "./layout.ts";
 import type { FsRun } from "./run.ts";
 
 /** A folder's time moves in ticks: what changed so recently may change again within the same one. */
@@ -18,7 +17,9 @@ export function isReviewFull(run: FsRun, limit: number | undefined): boolean {
   // The mark is taken before the look: what moves meanwhile is seen next time.
   const changed = statIfThere(folder)?.mtimeMs ?? 0;
   if (run.memo.reviewSeenAt !== changed) {
-    run.memo.inReview = namesIn(folder).filter((name) => idOf(name) !== null).length;
+    run.memo.inReview = namesIn(folder).filter(
+      (name) => run.paths.layout.idOf("review", name) !== null,
+    ).length;
     run.memo.reviewSeenAt = Date.now() - changed > SETTLED_MS ? changed : Number.NaN;
   }
   return run.memo.inReview >= limit;

@@ -1,6 +1,10 @@
 import { hostname } from "node:os";
+import type { HistoryRecord } from "../../model/attempt.ts";
 import type { Machine } from "../../model/clock.ts";
 import type { LedgerLine } from "../../model/ledger.ts";
+import type { TaskSpec } from "../../model/spec.ts";
+import type { Task } from "../../model/task.ts";
+import type { Choke } from "../../policy/choke.ts";
 import type { Durability } from "../store.ts";
 import type { LaneReader } from "./lane-reader.ts";
 import type { LaneWriter } from "./lanes.ts";
@@ -24,6 +28,24 @@ export interface FsRun {
   readonly random: () => number;
   readonly newId: () => string;
   readonly memo: Memo;
+  readonly customs: Customs | null;
+}
+
+/** What a layout does besides at some transitions; each step is safe to do again. */
+export interface Customs {
+  newId(run: FsRun, spec: TaskSpec): string;
+  /** After a task was published, or adopted. */
+  onNew(run: FsRun, task: Task): void;
+  /** Before the file of a task comes to done/. */
+  beforeDone(run: FsRun, id: string, by: { worker: string; attempt: number } | null): void;
+  /** Before a task that a worker choked on goes back. */
+  beforeChoke(run: FsRun, task: Task, choke: Choke, history: readonly HistoryRecord[]): void;
+  /** After a task came to failed/ and no person sent it there. */
+  onStuck(run: FsRun, id: string): void;
+  onCancelled(run: FsRun, id: string): void;
+  /** Has it come to failed/ since somebody last sent it round again? */
+  wasStuck(run: FsRun, id: string): boolean;
+  onSweep(run: FsRun): void;
 }
 
 export interface Memo {
@@ -49,6 +71,8 @@ export interface Memo {
   projectCost: number;
   projectionDue: boolean;
   temporaries: number;
+  /** The highest number of a food that is known to be taken. */
+  lastNumber: number | null;
 }
 
 export interface HeldClaim {
@@ -82,6 +106,7 @@ export function newMemo(): Memo {
     projectCost: NEVER,
     projectionDue: false,
     temporaries: 0,
+    lastNumber: null,
   };
 }
 

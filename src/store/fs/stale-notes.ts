@@ -1,10 +1,10 @@
 import { isName } from "../../model/names.ts";
 import { judgeWorker } from "../../policy/liveness.ts";
 import { discard, namesIn, statIfThere } from "./atomic.ts";
-import { idOf } from "./layout.ts";
+import { idOfNote } from "./layout.ts";
 import { locate } from "./locate.ts";
 import { endOrphan, isClaimed, type ProcessNote, readNote } from "./processes.ts";
-import { DEFAULT_STALE_AFTER_SECONDS, vitalSigns } from "./reap.ts";
+import { staleAfterSeconds, vitalSigns } from "./reap.ts";
 import type { FsRun } from "./run.ts";
 
 /** Notes about process trees whose claims have ended, but whose workers did not remove them. */
@@ -17,7 +17,7 @@ export function* notesWithoutClaim(
   run: FsRun,
 ): Generator<{ id: string; path: string; note: ProcessNote | null }> {
   for (const name of namesIn(run.paths.processes)) {
-    const id = idOf(name);
+    const id = idOfNote(name);
     if (!isName(id)) continue;
     const path = `${run.paths.processes}/${name}`;
     const note = readNote(run, id);
@@ -60,6 +60,6 @@ export function forgottenSpares(run: FsRun): string[] {
 }
 
 function isAlive(run: FsRun, worker: string): boolean {
-  const staleAfterMs = DEFAULT_STALE_AFTER_SECONDS * 1000;
-  return judgeWorker(vitalSigns(run, worker, []), { staleAfterMs }).alive;
+  const signs = vitalSigns(run, worker, []);
+  return judgeWorker(signs, { staleAfterMs: staleAfterSeconds(run, signs) * 1000 }).alive;
 }

@@ -22,6 +22,7 @@ export function sweepRun(run: FsRun): SweepReport {
   try {
     const recovered = finishPublications(run);
     sweepNotes(run);
+    run.customs?.onSweep(run);
     const promoted = promoteDue(run, true) + promoteMet(run);
     const adopted = adopt(run, readerFor(run, ANY));
     if (existsSync(run.paths.status) && notProjectedYet(run).length > 0) project(run);

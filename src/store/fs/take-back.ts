@@ -1,12 +1,12 @@
 import { isVivError } from "../../model/errors.ts";
 import type { LedgerLine } from "../../model/ledger.ts";
-import { isListedName } from "../../model/names.ts";
 import { afterAbandonment } from "../../policy/retry.ts";
 import type { ReapReport } from "../store.ts";
-import { namesIn, statIfThere, tokenOf } from "./atomic.ts";
+import { statIfThere, tokenOf } from "./atomic.ts";
 import { attemptNumber, readHistory } from "./attempts.ts";
+import { claimedTasks } from "./claimed.ts";
 import { applyEnding, type Ending, end, type Held } from "./finish.ts";
-import { fileOf, idOf } from "./layout.ts";
+import { fileOf } from "./layout.ts";
 import { readLedger } from "./ledger.ts";
 import { endTreeOf, forgetTreeOf } from "./processes.ts";
 import { quarantine } from "./quarantine.ts";
@@ -23,12 +23,7 @@ export interface ClaimFile {
 
 export function claimsOf(run: FsRun, worker: string): ClaimFile[] {
   const claims: ClaimFile[] = [];
-  const folder = `${run.paths.state.claimed}/${worker}`;
-  if (!statIfThere(folder)?.isDirectory()) return claims;
-  for (const name of namesIn(folder)) {
-    const id = idOf(name);
-    if (!isListedName(id)) continue;
-    const path = `${folder}/${name}`;
+  for (const { id, path } of claimedTasks(run.paths, worker)) {
     const stats = statIfThere(path);
     if (stats?.isFile()) claims.push({ id, path, token: tokenOf(stats), claimedAt: stats.ctimeMs });
   }
@@ -48,7 +43,7 @@ export function takeBack(
     const recorded = endings.get(`${claim.id} ${claim.token}`);
     // Others reap too: what lies there may be the claim of a successor by now.
     if (!isCurrent(claim)) continue;
-    if (!recorded && statIfThere(fileOf(run.paths.state.pending, claim.id))) {
+    if (!recorded && statIfThere(fileOf(run.paths, "pending", claim.id))) {
       report.skipped.push({ worker, id: claim.id });
       continue;
     }
@@ -92,7 +87,7 @@ export function takeBack(
  */
 function isCopy(run: FsRun, { id, path }: ClaimFile): boolean {
   const states = ["done", "review", "failed", "waiting"] as const;
-  const other = states.find((state) => statIfThere(fileOf(run.paths.state[state], id)));
+  const other = states.find((state) => statIfThere(fileOf(run.paths, state, id)));
   const stats = other === undefined ? undefined : statIfThere(path);
   // Gone by now: it was the task itself, on its way there.
   if (stats === undefined) return other !== undefined;

@@ -8,13 +8,17 @@ export type TypeFilter =
 
 export const ANY: TypeFilter = { kind: "any" };
 
-/** No types to choose from means any; none left of those that were chosen means none. */
-export function filterOf(request: {
-  types?: readonly string[];
-  exceptTypes?: readonly string[];
-}): TypeFilter {
-  const { types, exceptTypes: except } = request;
+/**
+ * No types to choose from means any but the reserved ones; none left of those that were chosen
+ * means none.
+ */
+export function filterOf(
+  request: { types?: readonly string[]; exceptTypes?: readonly string[] },
+  reserved: readonly string[] = [],
+): TypeFilter {
+  const { types } = request;
   const isAny = types === undefined || types.length === 0;
+  const except = isAny ? [...(request.exceptTypes ?? []), ...reserved] : request.exceptTypes;
   if (except === undefined || except.length === 0) return isAny ? ANY : { kind: "only", types };
   if (isAny) return { kind: "except", types: except };
   return { kind: "only", types: types.filter((type) => !except.includes(type)) };

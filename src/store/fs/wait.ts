@@ -1,4 +1,5 @@
 import { existsSync, type FSWatcher, watch as watchFolder } from "node:fs";
+import { dirname } from "node:path";
 import { isName } from "../../model/names.ts";
 import type { WaitOptions } from "../store.ts";
 import { adopt } from "./adopt.ts";
@@ -6,7 +7,7 @@ import { statIfThere } from "./atomic.ts";
 import { readerFor } from "./claim.ts";
 import { nextDue } from "./due.ts";
 import type { LaneReader } from "./lane-reader.ts";
-import { fileOf, idOf } from "./layout.ts";
+import { fileOf } from "./layout.ts";
 import { projectBeforeIdling } from "./project.ts";
 import { promoteDependents, promoteDue, promoteMet } from "./promote.ts";
 import { assertReviewLimit, isReviewFull } from "./review-limit.ts";
@@ -23,7 +24,7 @@ const LOOK_AT_TIMES_MS = 1_000;
  */
 export async function waitForWork(run: FsRun, options: WaitOptions): Promise<boolean> {
   assertReviewLimit(options.reviewLimit);
-  const reader = readerFor(run, filterOf(options));
+  const reader = readerFor(run, filterOf(options, run.paths.layout.reservedTypes));
   projectBeforeIdling(run);
   const watchers: FSWatcher[] = [];
   let deadline: NodeJS.Timeout | undefined;
@@ -49,9 +50,9 @@ export async function waitForWork(run: FsRun, options: WaitOptions): Promise<boo
       watch(watchers, run.paths.lanes, check);
       watch(watchers, run.paths.state.pending, check);
       watch(watchers, run.paths.state.done, (name) => {
-        const id = name === null ? null : idOf(name);
+        const id = name === null ? null : run.paths.layout.idOf("done", name);
         try {
-          if (id !== null && isName(id) && existsSync(fileOf(run.paths.state.done, id))) {
+          if (id !== null && isName(id) && existsSync(fileOf(run.paths, "done", id))) {
             promoteDependents(run, id);
           }
         } catch (error) {
@@ -59,7 +60,7 @@ export async function waitForWork(run: FsRun, options: WaitOptions): Promise<boo
         }
       });
       if (options.reviewLimit !== undefined) watch(watchers, run.paths.state.review, check);
-      watch(watchers, run.paths.root, (name) => {
+      watch(watchers, dirname(run.paths.status), (name) => {
         if (name !== "status.json") return;
         try {
           promoteMet(run);
@@ -122,7 +123,7 @@ function watch(list: FSWatcher[], folder: string, onEvent: (name: string | null)
 /** True, false, or in how many milliseconds it is worth looking again. */
 function hasWork(run: FsRun, reader: LaneReader, options: WaitOptions): boolean | number {
   if (isReviewFull(run, options.reviewLimit)) return false;
-  const isThere = (id: string) => existsSync(fileOf(run.paths.state.pending, id));
+  const isThere = (id: string) => existsSync(fileOf(run.paths, "pending", id));
   if (reader.peek(isThere, options.worker)) return true;
   // In a crowded pending/ (other workers' types) a look costs more than a notification is worth.
   const restsFor = run.memo.adoptedAt + 20 * run.memo.adoptCost - performance.now();

@@ -3,7 +3,8 @@ import { isName } from "../../model/names.ts";
 import { TASK_STATES, type TaskState } from "../../model/states.ts";
 import type { Change } from "../store.ts";
 import { namesIn, statIfThere } from "./atomic.ts";
-import { fileOf, idOf } from "./layout.ts";
+import { claimedTasks, claimWorkers, findClaim } from "./claimed.ts";
+import { fileOf, folderOf } from "./layout.ts";
 import { type LedgerPosition, ledgerFiles, readLedger } from "./ledger.ts";
 import { type FsRun, nowIso } from "./run.ts";
 
@@ -42,9 +43,11 @@ export async function* watchRun(
       at: nowIso(run),
     });
   };
-  const onName = (name: string | null) => {
-    const id = name === null ? null : idOf(name);
-    if (id !== null && isName(id)) suspects.add(id);
+  const { layout } = run.paths;
+  const onName = (state: TaskState) => (name: string | null) => {
+    const isClaim = layout.isFlat && state === "claimed";
+    const id = isClaim ? layout.splitClaim(name ?? "")?.id : layout.idOf(state, name ?? "");
+    if (isName(id)) suspects.add(id);
     ring();
   };
   const follow = (folder: string, onEvent: (name: string | null) => void) => {
@@ -68,8 +71,9 @@ export async function* watchRun(
     }
   };
   const followWorkers = () => {
-    for (const worker of namesIn(run.paths.state.claimed)) {
-      if (isName(worker)) follow(`${run.paths.state.claimed}/${worker}`, onName);
+    if (layout.isFlat) return;
+    for (const worker of claimWorkers(run.paths)) {
+      if (isName(worker)) follow(folderOf(run.paths, worker), onName("claimed"));
     }
   };
   const rescan = () => {
@@ -81,7 +85,7 @@ export async function* watchRun(
 
   for (const [id, where] of snapshot(run)) known.set(id, where);
   for (const state of TASK_STATES) {
-    if (state !== "claimed") follow(run.paths.state[state], onName);
+    if (layout.isFlat || state !== "claimed") follow(run.paths.state[state], onName(state));
   }
   follow(run.paths.state.claimed, () => {
     followWorkers();
@@ -144,13 +148,11 @@ function whereIs(run: FsRun, id: string): Where | null {
   for (let round = 0; round < 2; round++) {
     for (const state of TASK_STATES) {
       if (state !== "claimed") {
-        if (statIfThere(fileOf(run.paths.state[state], id))) return { state };
+        if (statIfThere(fileOf(run.paths, state, id))) return { state };
         continue;
       }
-      for (const worker of namesIn(run.paths.state.claimed)) {
-        const path = fileOf(`${run.paths.state.claimed}/${worker}`, id);
-        if (isName(worker) && statIfThere(path)) return { state, worker };
-      }
+      const claim = findClaim(run.paths, id);
+      if (isName(claim?.worker)) return { state, worker: claim.worker };
     }
   }
   return null;
@@ -158,19 +160,16 @@ function whereIs(run: FsRun, id: string): Where | null {
 
 function snapshot(run: FsRun): Map<string, Where> {
   const seen = new Map<string, Where>();
-  const add = (folder: string, where: Where) => {
-    if (!statIfThere(folder)?.isDirectory()) return;
-    for (const name of namesIn(folder)) {
-      const id = idOf(name);
-      if (id !== null && isName(id)) seen.set(id, where);
-    }
-  };
   for (const state of TASK_STATES) {
-    if (state !== "claimed") add(run.paths.state[state], { state });
-    else {
-      for (const worker of namesIn(run.paths.state.claimed)) {
-        if (isName(worker)) add(`${run.paths.state.claimed}/${worker}`, { state, worker });
+    if (state === "claimed") {
+      for (const { id, worker } of claimedTasks(run.paths)) {
+        if (isName(id) && isName(worker)) seen.set(id, { state, worker });
       }
+      continue;
+    }
+    for (const name of namesIn(run.paths.state[state])) {
+      const id = run.paths.layout.idOf(state, name);
+      if (isName(id)) seen.set(id, { state });
     }
   }
   return seen;

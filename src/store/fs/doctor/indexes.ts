@@ -1,6 +1,6 @@
 import { isVivError } from "../../../model/errors.ts";
 import { isName } from "../../../model/names.ts";
-import { MAX_TASK_BYTES, parseTask, type Task } from "../../../model/task.ts";
+import { MAX_TASK_BYTES, type Task } from "../../../model/task.ts";
 import { adopt } from "../adopt.ts";
 import { namesIn, readRegular, statIfThere, writeNew } from "../atomic.ts";
 import { findCycle } from "../cycle.ts";
@@ -9,8 +9,9 @@ import type { Examination } from "../doctor.ts";
 import { hasDue } from "../due.ts";
 import { reserveId } from "../ids.ts";
 import { LaneReader } from "../lane-reader.ts";
-import { fileOf, idOf } from "../layout.ts";
+import { below, fileOf, idLinkOf, idOfLink, quarantinedOf } from "../layout.ts";
 import { locate } from "../locate.ts";
+import { parseIn } from "../parse.ts";
 import { readyAt, unmetOf, wake } from "../promote.ts";
 import { quarantine } from "../quarantine.ts";
 import { ANY } from "../type-filter.ts";
@@ -30,7 +31,7 @@ export function checkIndexes(
 
 /** A task that only foreigners ever touched has no entry, and needs none. */
 function checkIds({ run, find }: Examination, places: Places, ours: ReadonlySet<string>): void {
-  const known = new Set(namesIn(run.paths.ids).map(idOf));
+  const known = new Set(namesIn(run.paths.ids).map((name) => idOfLink(run.paths, name)));
   const missing = [...places].filter(([id]) => !known.has(id) && ours.has(id));
   if (missing.length === 0) return;
   find(
@@ -60,7 +61,7 @@ function reserveQuietly(
     return;
   }
   const file = readRegular(place.path, MAX_TASK_BYTES);
-  if (file) writeNew(fileOf(run.paths.ids, id), file.text, false);
+  if (file) writeNew(idLinkOf(run.paths, id), file.text, false);
 }
 
 function checkLanes({ run, find }: Examination, places: Places): void {
@@ -87,14 +88,14 @@ function checkLanes({ run, find }: Examination, places: Places): void {
 
 /** A foreign task with open dependencies rests in pending/ without a line: that is in order. */
 function isOffered(run: Examination["run"], id: string): boolean {
-  const task = read(fileOf(run.paths.state.pending, id), id);
+  const task = read(run, fileOf(run.paths, "pending", id), id);
   return task !== null && unmetOf(run, task).length === 0;
 }
 
-function read(path: string, id: string): Task | null {
+function read(run: Examination["run"], path: string, id: string): Task | null {
   try {
     const file = readRegular(path, MAX_TASK_BYTES);
-    return file && parseTask(file.text, id);
+    return file && parseIn(run, file, id);
   } catch (error) {
     if (!isVivError(error)) throw error;
     return null; // reported as unreadable already
@@ -105,7 +106,7 @@ function checkWaiting({ run, find }: Examination, places: Places): void {
   const now = run.machine.clock.now();
   for (const [id, seen] of places) {
     if (seen[0]?.state !== "waiting") continue;
-    const task = read(seen[0].path, id);
+    const task = read(run, seen[0].path, id);
     if (task === null) continue;
     const unmet = unmetOf(run, task);
     const at = readyAt(run, task);
@@ -114,7 +115,7 @@ function checkWaiting({ run, find }: Examination, places: Places): void {
       find(
         {
           code: "stuck_waiting",
-          path: `waiting/${id}.json`,
+          path: below(run.paths, seen[0].path),
           message: "nothing holds it back, but nobody promoted it",
           repair: "promote it",
         },
@@ -126,7 +127,7 @@ function checkWaiting({ run, find }: Examination, places: Places): void {
     if (cycle) {
       find({
         code: "dependency_cycle",
-        path: `waiting/${id}.json`,
+        path: below(run.paths, seen[0].path),
         message: `it waits for itself: ${cycle.join(" → ")}`,
         repair: `none by itself; break it with: viv cancel ${cycle.at(-2)}`,
       });
@@ -154,9 +155,9 @@ function checkWaiting({ run, find }: Examination, places: Places): void {
 
 function checkVanished({ run, find }: Examination, places: Places): void {
   for (const name of namesIn(run.paths.ids)) {
-    const id = idOf(name);
+    const id = idOfLink(run.paths, name);
     if (id === null || !isName(id) || places.has(id)) continue;
-    if (statIfThere(fileOf(run.paths.quarantine, id)) || locate(run, id) !== null) continue;
+    if (statIfThere(quarantinedOf(run.paths, id)) || locate(run, id) !== null) continue;
     if (namesIn(run.paths.tmp).some((tmp) => tmp.startsWith(`${id}~`))) continue;
     find(
       {

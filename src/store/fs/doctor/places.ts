@@ -1,10 +1,11 @@
 import { isVivError } from "../../../model/errors.ts";
 import { isListedName, isName } from "../../../model/names.ts";
 import { TASK_STATES, type TaskState } from "../../../model/states.ts";
-import { MAX_TASK_BYTES, parseTask } from "../../../model/task.ts";
+import { MAX_TASK_BYTES } from "../../../model/task.ts";
 import { namesIn, readRegular, statIfThere } from "../atomic.ts";
 import type { Examination } from "../doctor.ts";
-import { HEARTBEAT, idOf } from "../layout.ts";
+import { below, type Layout } from "../layout.ts";
+import { parseIn } from "../parse.ts";
 import { quarantine } from "../quarantine.ts";
 
 /** Where each task was seen, by path below the run. */
@@ -19,7 +20,7 @@ export function checkPlaces(examination: Examination): Places {
   const places: Places = new Map();
   for (const state of TASK_STATES) {
     const folder = run.paths.state[state];
-    if (state === "claimed") {
+    if (state === "claimed" && !run.paths.layout.isFlat) {
       for (const worker of namesIn(folder)) {
         const path = `${folder}/${worker}`;
         if (isListedName(worker) && statIfThere(path)?.isDirectory()) {
@@ -46,20 +47,21 @@ function checkFolder(
     if (name.startsWith(".")) continue; // heartbeats, and temporary files (checked elsewhere)
     const path = `${folder}/${name}`;
     examination.checked[state] = (examination.checked[state] ?? 0) + 1;
-    const id = idOf(name);
+    const id = idOf(examination.run.paths.layout, state, name);
+    if (id === "no task, but in order") continue;
     if (id === null || !isName(id)) {
       const stats = statIfThere(path);
       const isYoung = stats !== undefined && Date.now() - stats.mtimeMs < GRACE_MS;
       if (!isYoung) reportForeign(examination, path, "its name is not that of a task file");
       continue;
     }
-    const problem = problemWith(path, id);
+    const problem = problemWith(examination.run, path, id);
     if (problem === "gone" || problem === "unripe") continue;
     if (problem === null) {
       places.set(id, [...(places.get(id) ?? []), { state, path }]);
       continue;
     }
-    const where = below(examination, path);
+    const where = below(examination.run.paths, path);
     examination.find(
       { code: "unreadable", path: where, message: problem, repair: "move it to quarantine/" },
       () => quarantine(examination.run, path, problem),
@@ -67,12 +69,19 @@ function checkFolder(
   }
 }
 
-function problemWith(path: string, id: string): string | null {
+/** A pit keeps results beside what is done, and may explain itself in food/. */
+function idOf(layout: Layout, state: TaskState, name: string): string | null {
+  if (layout.isFlat && state === "claimed") return layout.splitClaim(name)?.id ?? null;
+  const id = layout.idOf(state, name);
+  return id === null && layout.isBeside(state, name) ? "no task, but in order" : id;
+}
+
+function problemWith(run: Examination["run"], path: string, id: string): string | null {
   try {
     const file = readRegular(path, MAX_TASK_BYTES);
     if (file === null) return "gone";
     try {
-      parseTask(file.text, id);
+      parseIn(run, file, id);
       return null;
     } catch (error) {
       if (Date.now() - file.stats.mtimeMs < GRACE_MS) return "unripe";
@@ -85,11 +94,10 @@ function problemWith(path: string, id: string): string | null {
 }
 
 function reportForeign(examination: Examination, path: string, why: string): void {
-  if (path.endsWith(`/${HEARTBEAT}`)) return;
   examination.find(
     {
       code: "foreign_file",
-      path: below(examination, path),
+      path: below(examination.run.paths, path),
       message: why,
       repair: "move it to quarantine/",
     },
@@ -114,11 +122,11 @@ function checkTwoStates(
   there.sort((a, b) => KEEP_FIRST.indexOf(a.state) - KEEP_FIRST.indexOf(b.state));
   const [kept, ...others] = there;
   for (const other of others) {
-    const message = `${id} is ${other.state} here and ${kept?.state} in ${below(examination, kept?.path ?? "")}`;
+    const message = `${id} is ${other.state} here and ${kept?.state} in ${below(examination.run.paths, kept?.path ?? "")}`;
     examination.find(
       {
         code: "two_states",
-        path: below(examination, other.path),
+        path: below(examination.run.paths, other.path),
         message,
         repair: `keep the ${kept?.state} one, move this one to quarantine/`,
       },
@@ -126,8 +134,4 @@ function checkTwoStates(
     );
   }
   return there;
-}
-
-function below(examination: Examination, path: string): string {
-  return path.slice(examination.run.paths.root.length + 1);
 }

@@ -3,7 +3,6 @@ import { isName } from "../../../model/names.ts";
 import type { RunStatus } from "../../../model/status.ts";
 import { namesIn } from "../atomic.ts";
 import type { Examination } from "../doctor.ts";
-import { idOf } from "../layout.ts";
 import { locate } from "../locate.ts";
 import { notProjectedYet, project } from "../project.ts";
 import { quarantine } from "../quarantine.ts";
@@ -64,7 +63,11 @@ export function checkStatus({ run, fix, find }: Examination): void {
  * or has been carried over by the time the list is read.
  */
 function driftOf(run: Examination["run"]): { missing: string[]; wrong: string[] } {
-  const done = new Set(namesIn(run.paths.state.done).map(idOf).filter(isName));
+  const done = new Set(
+    namesIn(run.paths.state.done)
+      .map((name) => run.paths.layout.idOf("done", name))
+      .filter(isName),
+  );
   const onTheWay = new Set(notProjectedYet(run));
   const listed = new Set(readStatusFile(run.paths)?.checkpoint.completed_tasks ?? []);
   const missing = [...done].filter((id) => !listed.has(id) && !onTheWay.has(id));

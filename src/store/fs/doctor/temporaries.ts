@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { namesIn, statIfThere, unlinkIfThere } from "../atomic.ts";
 import type { Examination } from "../doctor.ts";
-import { fileOf } from "../layout.ts";
+import { below, idLinkOf } from "../layout.ts";
 import { finishPublish } from "../publish.ts";
 import { quarantine } from "../quarantine.ts";
 import { STALE_TEMPORARY_MS } from "../sweep.ts";
@@ -17,7 +17,7 @@ export function checkTemporaries({ run, checked, find }: Examination): void {
     const stats = statIfThere(path);
     if (!stats || Date.now() - stats.ctimeMs < STALE_TEMPORARY_MS) continue;
     const id = name.slice(0, Math.max(0, name.lastIndexOf("~")));
-    const owner = id === "" ? undefined : statIfThere(fileOf(paths.ids, id));
+    const owner = id === "" ? undefined : statIfThere(idLinkOf(paths, id));
     if (owner?.ino === stats.ino) {
       find(
         {
@@ -49,7 +49,7 @@ export function checkTemporaries({ run, checked, find }: Examination): void {
       find(
         {
           code: "stale_temporary",
-          path: `${state}/${name}`,
+          path: below(paths, path),
           message: "a foreign writer's temporary file, untouched for over an hour",
           repair: "move it to quarantine/",
         },

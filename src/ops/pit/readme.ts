@@ -1,0 +1,57 @@
+/** What `viv pit init` leaves in a pit, for an agent (or a person) that has only ls, cat and mv. */
+export function readme(): string {
+  return `# A pit
+
+This folder is a queue. Work is food, workers are snakes, and whoever moves a file has it: a move
+within one filesystem happens once, whoever else tries.
+
+    food/      work that waits            food-0007-reverse-string.md
+    claimed/   work in somebody's hands   snake-2.food-0007-reverse-string.md
+    done/      finished work              food-0007-reverse-string.result.md
+    scraps/    notes, leftovers, and files that the work is about
+    waste/     logs                       snake-2-20261115T134931.123Z.log
+
+## What food looks like
+
+    # food-0007-reverse-string
+    - **task:** Write reverse(s) in scraps/reverse.py, with a test.
+    - **done-when:** \`python3 -m pytest -q scraps\`
+    - **tossed-by:** keeper
+
+What stands in the backticks of done-when is run after you, in this folder. If it does not end with
+success, the work does not count as done, whatever the result says.
+
+## How to eat
+
+Choose a name for yourself, without dots and slashes: here it is snake-2.
+
+1. **Look.** \`ls food\`. Take the lowest number. Leave \`keeper-…\` alone, and what says
+   \`for: keeper\`, \`for: planner\` or \`size: too big\`, unless that is you. If scraps/ has a
+   \`choke-…\` note with your name about it, leave it to another snake.
+2. **Devour.** \`mv -n food/F.md claimed/snake-2.F.md\`. If F.md is gone, somebody was faster: take
+   another one.
+3. **Digest.** \`cat claimed/snake-2.F.md\` and do what it says, with this folder as the working
+   directory. If it takes long, \`touch claimed/snake-2.F.md\` now and then: a claim that nothing
+   happens to for half an hour is given to another snake.
+4. **Regurgitate.** Write what you did to \`done/F.result.md\`, and only when it is complete
+   \`rm claimed/snake-2.F.md\`. Too big for one sitting? Cut it up: write new files to food/, each
+   with the next free number, \`tossed-by: snake-2\` and \`part-of: F\`, and name them in the result.
+5. **Excrete.** Put your log into \`waste/snake-2-<time>.log\`.
+6. **Choke.** The same failure three times in a row? Write what failed and what you tried to
+   \`scraps/choke-F-snake-2.md\`, then \`mv -n claimed/snake-2.F.md food/F.md\` and take something else.
+
+To toss food without a tool: write it under another name first, then move it into food/.
+
+## With viv
+
+    viv pit toss . "what to do" --done-when "a command"
+    viv pit status .            who digests what, and what is stuck
+    viv work --run . --handler ./snake.sh --concurrency 3
+    viv why F --run .           why a food is not moving
+    viv doctor --run . --fix    find what is wrong and put it right
+
+resting/ holds food that nobody may take now: \`later/\` until its time, \`review/\` until a person
+says yes, \`stuck/\` until somebody helps (\`viv retry F\`, or move it back to food/). record/ is the
+memory: ledger, evidence, and in quarantine/ what could not be used. .viv/ can be rebuilt.
+`;
+}

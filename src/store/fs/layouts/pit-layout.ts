@@ -1,0 +1,41 @@
+import { foodOf, parseFood } from "../../../model/food.ts";
+import {
+  idOfDone,
+  idOfFood,
+  resultIdOf,
+  splitClaimName,
+  unprovenNumberOf,
+  whyNotFoodId,
+  whyNotSnake,
+} from "../../../model/food-names.ts";
+import type { Layout } from "../layout.ts";
+
+/** The snake pit's: Markdown, and all claims in one folder, the snake's name before the food's. */
+export const PIT_LAYOUT: Layout = {
+  kind: "pit",
+  folders: {
+    waiting: "resting/later",
+    pending: "food",
+    claimed: "claimed",
+    review: "resting/review",
+    done: "done",
+    failed: "resting/stuck",
+  },
+  record: "record",
+  others: ["scraps", "waste"],
+  derived: ["heartbeats", "numbers", "parts", "hand", "told"],
+  suffix: ".md",
+  isFlat: true,
+  maxAttempts: 20,
+  reservedTypes: ["keeper", "planner"],
+  staleAfterSeconds: 1800,
+  idOf: (state, name) => (state === "done" ? idOfDone(name) : idOfFood(name)),
+  isBeside: (state, name) =>
+    /^readme\.md$/i.test(name) ||
+    (state === "done" && (resultIdOf(name) !== null || unprovenNumberOf(name) !== null)),
+  splitClaim: splitClaimName,
+  whyNotId: whyNotFoodId,
+  whyNotWorker: whyNotSnake,
+  parse: parseFood,
+  write: foodOf,
+};

@@ -1,0 +1,126 @@
+import { VivError } from "../../../model/errors.ts";
+import { resultIdOf, resultName, unprovenName } from "../../../model/food-names.ts";
+import { isName } from "../../../model/names.ts";
+import { MAX_TASK_BYTES } from "../../../model/task.ts";
+import type { Claim, HandResult } from "../../store.ts";
+import {
+  linkIfFree,
+  namesIn,
+  readRegular,
+  renameIfThere,
+  statIfThere,
+  tokenOf,
+  unlinkIfThere,
+} from "../atomic.ts";
+import { attemptNumber, readHistory } from "../attempts.ts";
+import { completedTasks } from "../completed.ts";
+import { claimOf, fileOf, idLinkOf } from "../layout.ts";
+import { locate } from "../locate.ts";
+import { withLock } from "../lock.ts";
+import { assertWorker, parseIn } from "../parse.ts";
+import { notProjectedYet } from "../project.ts";
+import { readWorkerFile } from "../register.ts";
+import { type FsRun, recordClaim, temporaryPath } from "../run.ts";
+import { snakeOf } from "./hand-claims.ts";
+
+/**
+ * Results that a snake put into done/ by hand: with its food gone, still claimed, or moved there as
+ * well. They count when they are proven; until then each is somebody's word.
+ */
+
+/** A result that is younger may still be being written. */
+const SETTLED_MS = 2_000;
+/** The protocol says: first the result, then the claim goes. That takes a snake no longer. */
+const STILL_CLAIMED_MS = 10_000;
+
+export function handResults(run: FsRun): HandResult[] {
+  const results: HandResult[] = [];
+  const names = namesIn(run.paths.state.done);
+  const foods = new Set(names.map((name) => run.paths.layout.idOf("done", name)));
+  for (const name of names) {
+    const id = resultIdOf(name);
+    if (id === null || !isName(id) || foods.has(id)) continue;
+    const stats = statIfThere(`${run.paths.state.done}/${name}`);
+    if (stats?.isFile()) results.push(judge(run, id, Date.now() - stats.mtimeMs));
+  }
+  for (const id of unrecorded(run, foods)) {
+    results.push({ id, snake: snakeOf(run, id), state: "done", ready: true });
+  }
+  return results;
+}
+
+function judge(run: FsRun, id: string, ageMs: number): HandResult {
+  const place = locate(run, id);
+  const snake = place?.worker ?? snakeOf(run, id);
+  if (place === null) {
+    const isKnown = statIfThere(idLinkOf(run.paths, id)) !== undefined;
+    return { id, snake, state: isKnown ? "gone" : "unknown", ready: isKnown && ageMs > SETTLED_MS };
+  }
+  const isFree = place.state === "pending" || place.state === "done";
+  const isHandClaim = place.state === "claimed" && readWorkerFile(run, place.worker ?? "") === null;
+  const ready = isFree ? ageMs > SETTLED_MS : isHandClaim && ageMs > STILL_CLAIMED_MS;
+  return { id, snake, state: place.state, ready };
+}
+
+/** In done/, though nobody has recorded that it was finished. */
+function unrecorded(run: FsRun, foods: ReadonlySet<string | null>): string[] {
+  if (!statIfThere(run.paths.status)) return []; // then nothing says what was finished
+  // In this order: what ends meanwhile is in one of the two.
+  const underway = new Set(notProjectedYet(run));
+  const completed = completedTasks(run);
+  return [...foods].filter(
+    (id): id is string => isName(id) && !completed.has(id) && !underway.has(id) && isOld(run, id),
+  );
+}
+
+function isOld(run: FsRun, id: string): boolean {
+  const stats = statIfThere(fileOf(run.paths, "done", id));
+  return stats !== undefined && Date.now() - stats.ctimeMs > SETTLED_MS;
+}
+
+/**
+ * Makes such a food a claim of `rawWorker`, who is going to prove it. One at a time in the whole pit:
+ * a food that is gone would otherwise be brought back twice. Null when it is no longer to be had.
+ */
+export function takeForProof(run: FsRun, id: string, rawWorker: string): Claim | null {
+  const worker = assertWorker(run, rawWorker);
+  return withLock(`${run.paths.viv}/proof.lock`, () => {
+    const current = handResults(run).find((result) => result.id === id);
+    if (!current?.ready) return null;
+    const target = claimOf(run.paths, worker, id);
+    if (!fetchTo(run, id, current, target)) return null;
+    const file = readRegular(target, MAX_TASK_BYTES);
+    if (file === null) return null;
+    const task = parseIn(run, file, id);
+    const token = tokenOf(file.stats);
+    const attempt = attemptNumber(readHistory(run, id));
+    recordClaim(run, id, { worker, token, attempt });
+    return { task, worker, token, attempt };
+  });
+}
+
+function fetchTo(run: FsRun, id: string, { state }: HandResult, target: string): boolean {
+  if (state !== "gone") {
+    const place = locate(run, id);
+    return place !== null && place.state === state && renameIfThere(place.path, target);
+  }
+  const tmp = temporaryPath(run, `proof-${id}`);
+  if (!linkIfFree(idLinkOf(run.paths, id), tmp)) return false;
+  try {
+    return renameIfThere(tmp, target);
+  } finally {
+    unlinkIfThere(tmp);
+  }
+}
+
+/** The result stays, under a name that says what it is. */
+export function markUnproven(run: FsRun, id: string): string | null {
+  const from = `${run.paths.state.done}/${resultName(id)}`;
+  for (let n = 1; n < 10_000; n++) {
+    const name = unprovenName(id, n);
+    if (!linkIfFree(from, `${run.paths.state.done}/${name}`)) continue;
+    unlinkIfThere(from);
+    return name;
+  }
+  throw new VivError("WRONG_STATE", `${id} has ten thousand unproven results; look at them.`);
+}

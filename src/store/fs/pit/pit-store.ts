@@ -1,0 +1,58 @@
+import { unprovenNumberOf } from "../../../model/food-names.ts";
+import type { PitStore } from "../../store.ts";
+import { namesIn, readRegular, translate } from "../atomic.ts";
+import { claimOf } from "../layout.ts";
+import { tryLock } from "../lock.ts";
+import type { FsRun } from "../run.ts";
+import { handResults, markUnproven, takeForProof } from "./by-hand.ts";
+
+/** What only a pit has, as the store offers it. */
+export function pitStore(run: FsRun): PitStore {
+  return {
+    handResults: async () => doing("looking at results", () => handResults(run)),
+    takeForProof: async (id, worker) =>
+      doing(`taking ${id} for proof`, () => takeForProof(run, id, worker)),
+    markUnproven: async (id) => doing(`marking ${id}`, () => markUnproven(run, id)),
+    claimPath: (worker, id) => claimOf(run.paths, worker, id),
+    oddities: async () =>
+      doing("looking around", () => ({ unproven: unproven(run), quarantined: quarantined(run) })),
+    alone: async (what, act) => {
+      const release = tryLock(`${run.paths.viv}/${what}.lock`);
+      if (release === null) return null;
+      try {
+        return await act();
+      } finally {
+        release();
+      }
+    },
+  };
+}
+
+function doing<T>(what: string, act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    throw translate(error, what);
+  }
+}
+
+function unproven(run: FsRun): { id: string; name: string }[] {
+  return namesIn(run.paths.state.done).flatMap((name) => {
+    if (unprovenNumberOf(name) === null) return [];
+    return [{ id: name.slice(0, name.lastIndexOf(".unproven-")), name }];
+  });
+}
+
+function quarantined(run: FsRun): { name: string; from: string; reason: string }[] {
+  const folder = run.paths.quarantine;
+  const names = namesIn(folder).filter((name) => !name.endsWith(".reason"));
+  return names.map((name) => {
+    const note = readRegular(`${folder}/${name}.reason`, 64 * 1024)?.text ?? "{}";
+    try {
+      const { from = "", reason = "" } = JSON.parse(note) as { from?: string; reason?: string };
+      return { name, from, reason };
+    } catch {
+      return { name, from: "", reason: note.trim() }; // somebody wrote a note of their own there
+    }
+  });
+}

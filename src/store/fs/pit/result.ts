@@ -1,0 +1,81 @@
+import { isAttempt } from "../../../model/attempt.ts";
+import { quoteDoneWhen } from "../../../model/done-when.ts";
+import { resultName } from "../../../model/food-names.ts";
+import {
+  linkIfFree,
+  readRegular,
+  statIfThere,
+  syncFolder,
+  unlinkIfThere,
+  writeNew,
+} from "../atomic.ts";
+import { readHistory } from "../attempts.ts";
+import { readProof } from "../proof.ts";
+import { type FsRun, nowIso, temporaryPath } from "../run.ts";
+import { logsOf } from "./attempt-logs.ts";
+import { partsOf } from "./parts.ts";
+
+/**
+ * `done/<id>.result.md`, whole, before the claim leaves claimed/. What a snake has put there itself
+ * is its own and stays.
+ */
+const MAX_TEXT = 4 * 1024 * 1024;
+
+export interface Finisher {
+  worker: string;
+  attempt: number;
+}
+
+export function publishResult(run: FsRun, id: string, by: Finisher | null): void {
+  const target = `${run.paths.state.done}/${resultName(id)}`;
+  if (statIfThere(target)) return;
+  const tmp = temporaryPath(run, `result-${id}`);
+  const isSafe = run.durability === "safe";
+  writeNew(tmp, textOf(run, id, by ?? lastFinisher(run, id)), isSafe);
+  try {
+    linkIfFree(tmp, target);
+    if (isSafe) syncFolder(run.paths.state.done);
+  } finally {
+    unlinkIfThere(tmp);
+  }
+}
+
+/** Whoever approves a food has not eaten it. */
+function lastFinisher(run: FsRun, id: string): Finisher | null {
+  const last = readHistory(run, id).findLast(isAttempt);
+  return last ? { worker: last.worker, attempt: last.attempt } : null;
+}
+
+function textOf(run: FsRun, id: string, by: Finisher | null): string {
+  const parts = partsOf(run, id);
+  const log = by && logsOf(run, id).findLast(({ attempt }) => attempt === by.attempt);
+  const lines = [
+    `# ${id}: done`,
+    "",
+    ...(by ? [`- **by:** ${by.worker}, attempt ${by.attempt}`] : []),
+    `- **at:** ${nowIso(run)}`,
+    `- **proof:** ${proofOf(run, id, by)}`,
+    ...(parts.length > 0 ? [`- **cut into:** ${parts.join(", ")}`] : []),
+    ...(log ? [`- **log:** waste/${log.name}`] : []),
+  ];
+  const said = wordsOf(run, id);
+  return `${lines.join("\n")}\n${said === "" ? "" : `\n${said}\n`}`;
+}
+
+function proofOf(run: FsRun, id: string, by: Finisher | null): string {
+  const proof = readProof(run, id);
+  if (proof === null || (by !== null && proof.attempt !== by.attempt)) {
+    return "none was asked for";
+  }
+  const seconds = (proof.duration_ms / 1000).toFixed(1);
+  return `${quoteDoneWhen(proof.command)} exit ${proof.exit} after ${seconds} s`;
+}
+
+/** What the snake wrote where it was told to. */
+function wordsOf(run: FsRun, id: string): string {
+  try {
+    return readRegular(`${run.paths.artifacts}/${id}.md`, MAX_TEXT)?.text.trim() ?? "";
+  } catch {
+    return `(what it wrote is too long to repeat: record/artifacts/${id}.md)`;
+  }
+}
