@@ -2,7 +2,8 @@
  * Vivarium's library: open a run, enqueue, claim, finish, watch. The only module that wires
  * implementations together; what it exports is the public API.
  */
-import { existsSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Engine, EngineName } from "./engines/engine.ts";
@@ -13,6 +14,7 @@ import { programsBeside, readEnd, readText, writeIfAbsent } from "./host/texts.t
 import type { Machine } from "./model/clock.ts";
 import type { EnginePort } from "./ops/engines.ts";
 import type { Accounts } from "./services/accounts.ts";
+import type { UpHost } from "./services/up/ports.ts";
 import type { WorkerHost } from "./services/worker/host.ts";
 import { FsStore } from "./store/fs/fs-store.ts";
 import { layoutAt, type OpenOptions, openFsRun } from "./store/fs/open.ts";
@@ -97,6 +99,34 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
     whyNoSandbox: async () => (await sandbox()).whyNoSandbox(env.PATH),
     env: { ...env }, // a snapshot: to look at the real one costs a call per variable
     cwd,
+  };
+}
+
+/** Processes that live around a pit, and their files in it. */
+export async function upHost(): Promise<UpHost> {
+  const [{ localHandlers }, { localChildren, timers }, { upFilesIn }] = await Promise.all([
+    import("./host/handlers.ts"),
+    import("./host/children.ts"),
+    import("./host/up-files.ts"),
+  ]);
+  const machine = localMachine();
+  return {
+    machine,
+    timers,
+    children: localChildren(machine),
+    handlers: localHandlers(),
+    filesIn: upFilesIn,
+    readText: (path) => readFileSync(path, "utf8"),
+    isFolder: (path) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true,
+    workersIn: async (pit) => {
+      const store = await openRun(pit, { readOnly: true });
+      try {
+        return await store.workers();
+      } finally {
+        await store.close();
+      }
+    },
+    newMark: randomUUID,
   };
 }
 

@@ -34,6 +34,13 @@ void runCli({
   get stdin() {
     return process.stdin;
   },
+  onStdinClosed: (act) => {
+    const { stdin } = process;
+    // Whatever ends it: nobody can write to it any more.
+    for (const end of ["end", "error", "close"]) stdin.once(end, act);
+    stdin.resume();
+    if ("unref" in stdin) stdin.unref();
+  },
   signal: stop.signal,
   urgent: urgent.signal,
   hearUrgent: () => {
@@ -45,6 +52,7 @@ void runCli({
     (await import("../main.ts")).workerHost(runDir, process.env, process.cwd()),
   accounts: async () => (await import("../main.ts")).accountsHere(process.env, process.cwd()),
   engines: async () => (await import("../main.ts")).enginesHere(process.env),
+  up: async () => (await import("../main.ts")).upHost(),
   self: {
     node: process.execPath,
     viv: fileURLToPath(import.meta.url),

@@ -35,6 +35,12 @@ export const CATALOG: readonly CatalogEntry[] = [
   entry("approve", "accept a task in review", "tasks", () => import("./commands/approve.ts")),
   entry("reject", "send a task in review back", "tasks", () => import("./commands/reject.ts")),
   entry("work", "run a handler for task after task", "workers", () => import("./commands/work.ts")),
+  entry(
+    "up",
+    "keep the agents of an agents.toml alive",
+    "workers",
+    () => import("./commands/up.ts"),
+  ),
   entry("claim", "take the next task", "workers", () => import("./commands/claim.ts")),
   entry("complete", "a claimed task is done", "workers", () => import("./commands/complete.ts")),
   entry("fail", "a claimed task failed", "workers", () => import("./commands/fail.ts")),

@@ -1,5 +1,5 @@
 import type { Config } from "../model/config.ts";
-import type { Access, Op, OpContext } from "../ops/op.ts";
+import type { Access, FreeContext, Op, OpContext } from "../ops/op.ts";
 import type { Durability } from "../ops/store-types.ts";
 import type { Io } from "./io.ts";
 import type { Term } from "./term.ts";
@@ -10,6 +10,8 @@ export interface ExtraFlag {
   describe: string;
   short?: string;
   placeholder?: string;
+  /** For viv itself: it works, and is in no help. */
+  hidden?: boolean;
 }
 
 /** What a command adds to its operation: how it is typed and how its output is shown to people. */
@@ -18,6 +20,10 @@ export interface Command {
   /** Input keys that may be given without their flag, in order; the last may take many. */
   positionals?: readonly { key: string; many?: boolean }[];
   flags?: Record<string, ExtraFlag>;
+  /** Letters for inputs, by their keys. */
+  shorts?: Record<string, string>;
+  /** Another command that these flags mean. */
+  instead?: (values: Record<string, unknown>) => Promise<Command | undefined>;
   examples: readonly (readonly [command: string, what: string])[];
   /** Values for inputs that were not given. */
   defaults?: (io: Io) => Record<string, unknown>;
@@ -36,6 +42,13 @@ export interface Command {
     io: Io,
     json: boolean,
     config: Config | undefined,
+  ) => Promise<number>;
+  /** The same, for an operation that needs no run. */
+  freeStream?: (
+    context: FreeContext,
+    input: Record<string, unknown>,
+    io: Io,
+    json: boolean,
   ) => Promise<number>;
   /** True when these flags mean `stream`, and the operation otherwise. */
   streams?: (input: Record<string, unknown>) => boolean;

@@ -63,12 +63,20 @@ function global(
   };
 }
 
+/** Those that people are told of. */
 export function flagsOf(command: Command): Flag[] {
   const shape = command.op.input.shape as unknown as Record<string, Schema>;
-  const flags = Object.entries(shape).map(([key, schema]) => flagFrom(key, schema));
-  for (const [name, extra] of Object.entries(command.flags ?? {}))
-    flags.push(extraFlag(name, extra));
-  return flags;
+  const flags = Object.entries(shape).map(([key, schema]) => {
+    const short = command.shorts?.[key];
+    return { ...flagFrom(key, schema), ...(short ? { short } : {}) };
+  });
+  return [...flags, ...extrasOf(command, false)];
+}
+
+function extrasOf({ flags = {} }: Command, hidden: boolean): Flag[] {
+  return Object.entries(flags)
+    .filter(([, extra]) => (extra.hidden === true) === hidden)
+    .map(([name, extra]) => extraFlag(name, extra));
 }
 
 function extraFlag(name: string, extra: ExtraFlag): Flag {
@@ -128,6 +136,7 @@ const PLACEHOLDERS: Record<string, string> = {
   run_dir: "DIR",
   grace: "DURATION",
   kill_after: "DURATION",
+  config: "FILE",
   done_when: "CMD",
   not_before: "TIME",
   deadline: "TIME",
@@ -159,9 +168,10 @@ export interface Parsed {
 /** Reads the arguments after the command's name. Mistakes become USAGE errors with a suggestion. */
 export function parseFlags(name: string, command: Command, args: readonly string[]): Parsed {
   const flags = [...flagsOf(command), ...GLOBAL_FLAGS];
-  const byName = new Map(flags.map((flag) => [flag.name, flag]));
+  const all = [...flags, ...extrasOf(command, true)];
+  const byName = new Map(all.map((flag) => [flag.name, flag]));
   const options = Object.fromEntries(
-    flags.map((flag) => [
+    all.map((flag) => [
       flag.name,
       {
         type: flag.kind === "boolean" ? ("boolean" as const) : ("string" as const),

@@ -1,6 +1,7 @@
 import type { EnginePort } from "../ops/engines.ts";
 import type { Self } from "../ops/op.ts";
 import type { Accounts, Store, WorkerHost } from "../ops/store-types.ts";
+import type { UpHost } from "../ops/up.ts";
 
 /** Everything the command line needs from its surroundings; tests bring their own. */
 export interface Io {
@@ -10,6 +11,8 @@ export interface Io {
   stdout: Writer;
   stderr: Writer;
   stdin: AsyncIterable<Uint8Array | string>;
+  /** Calls back when nobody is left to write to stdin; waiting for it keeps no process alive. */
+  onStdinClosed(act: () => void): void;
   /** Aborted by Ctrl-C or SIGTERM. */
   signal: AbortSignal;
   /** Aborted by the second of them, if the command asked to hear of it. */
@@ -21,6 +24,8 @@ export interface Io {
   /** The gates of accounts, shared by all runs of this user. */
   accounts(): Promise<Accounts>;
   engines(): Promise<EnginePort>;
+  /** For agents around a pit. */
+  up(): Promise<UpHost>;
   /** This very program, for what starts it again. */
   self: Self;
   /** `viv demo`, which needs more of the machine than a command should. */

@@ -118,9 +118,12 @@ async function runCommand(
   values: Record<string, unknown>,
   io: Io,
 ): Promise<number> {
+  const other = await command.instead?.(values);
+  if (other) return runCommand(name, other, values, io);
   const { run: runFlag, json, help: _, "no-color": __, ...given } = values;
   const input: Record<string, unknown> = { ...command.defaults?.(io), ...given };
-  const streams = command.stream && (command.streams?.(input) ?? true);
+  const isStream = command.stream ?? command.freeStream;
+  const streams = isStream && (command.streams?.(input) ?? true);
   const parsed = streams ? null : command.op.input.safeParse(withoutExtras(command, input));
   if (parsed && !parsed.success) throw inputError(name, parsed.error.issues[0] as Issue, input);
   if (command.op.access === "none") {
@@ -130,7 +133,11 @@ async function runCommand(
       here: hereOf(io, config),
       accounts: () => io.accounts(),
       engines: () => io.engines(),
+      up: () => io.up(),
     };
+    if (streams && command.freeStream) {
+      return command.freeStream(context, input, io, json === true);
+    }
     const output = await command.op.run(context, asGiven(command, parsed?.data ?? {}, input));
     return show(command, output, input, io, json === true);
   }

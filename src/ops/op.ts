@@ -2,6 +2,7 @@ import type * as z from "zod/mini";
 import type { UnitFiles } from "../host/unit-files.ts";
 import type { Config } from "../model/config.ts";
 import type { Accounts } from "../services/accounts.ts";
+import type { UpHost } from "../services/up/ports.ts";
 import type { WorkerHost } from "../services/worker/host.ts";
 import type { Store } from "../store/store.ts";
 import type { EnginePort } from "./engines.ts";
@@ -15,6 +16,8 @@ export interface FreeContext {
   accounts?(): Promise<Accounts>;
   /** What is installed on it. */
   engines?(): Promise<EnginePort>;
+  /** Processes that live around a pit. */
+  up?(): Promise<UpHost>;
 }
 
 /** What an operation on a run is given. */

@@ -5,7 +5,7 @@ import { onTestFinished } from "vitest";
 import type { Io } from "../../src/cli/io.ts";
 import { runCli } from "../../src/cli/main.ts";
 import { unitFiles } from "../../src/host/unit-files.ts";
-import { accountsHere, enginesHere, openRun, workerHost } from "../../src/main.ts";
+import { accountsHere, enginesHere, openRun, upHost, workerHost } from "../../src/main.ts";
 import type { Machine } from "../../src/model/clock.ts";
 import { until, within } from "../support/deadline.ts";
 import { DIST } from "../support/processes.ts";
@@ -53,10 +53,12 @@ export async function cli(args: readonly string[], around: Surroundings = {}): P
     stdout: stream("stdout"),
     stderr: stream("stderr"),
     stdin: bytes(around.stdin ?? ""),
+    onStdinClosed: () => {},
     signal: around.signal ?? new AbortController().signal,
     urgent: around.urgent ?? new AbortController().signal,
     hearUrgent: () => {},
     engines: () => enginesHere(around.env ?? {}),
+    up: upHost,
     accounts: () => accountsHere(around.env ?? {}, around.cwd ?? "/", machine?.clock.now),
     workerHost: (runDir) => workerHost(runDir, around.env ?? {}, around.cwd ?? "/"),
     now: machine ? machine.clock.now : Date.now,

@@ -1,5 +1,6 @@
 import type { AccountState } from "../../model/account.ts";
 import { formatDuration } from "../../model/duration.ts";
+import { VivError } from "../../model/errors.ts";
 import { status } from "../../ops/status.ts";
 import type { Counts, WorkerView } from "../../ops/store-types.ts";
 import type { Command } from "../command.ts";
@@ -19,9 +20,27 @@ const SHOWN = ["summary", "next_step", "next_task_id", "risk", "current_worker",
 
 export const command: Command = {
   op: status,
+  flags: {
+    config: {
+      kind: "string",
+      short: "c",
+      placeholder: "FILE",
+      describe: "how the agents of this agents.toml are; needs no run",
+    },
+  },
+  instead: async (values) => {
+    if (values.config === undefined) return undefined;
+    const other = Object.keys(values).find((key) => key in status.input.shape);
+    if (other !== undefined) {
+      const flag = `--${other.replaceAll("_", "-")}`;
+      throw new VivError("USAGE", `${flag} is about a run; it does not go with --config.`);
+    }
+    return (await import("./species.ts")).command;
+  },
   accessFor: (input) => (Object.keys(input).length > 0 ? "write" : "read"),
   examples: [
     ["viv status", ""],
+    ["viv status --config agents.toml", "all agents that viv up keeps alive"],
     [
       'viv status --summary "Plan is written" --next-step "Implement it" --next-task-id t.2',
       "a checkpoint",

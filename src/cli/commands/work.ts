@@ -10,6 +10,13 @@ import { WorkProgress } from "../work-progress.ts";
 export const command: Command = {
   op: work,
   runFrom: (input, run) => run ?? (input.run_dir as string | undefined),
+  flags: {
+    "until-stdin-closes": {
+      kind: "boolean",
+      describe: "stop as with SIGTERM when whoever started it is gone",
+      hidden: true,
+    },
+  },
   durabilityFor: (input) => input.durability as WorkInput["durability"],
   examples: [
     ["viv work --handler ./handle.sh", "one worker, this executable for every task"],
@@ -17,7 +24,7 @@ export const command: Command = {
     ["viv work --handler ./handle.sh --drain", "until nothing is left to do"],
     ["viv work --once --timeout 30m", "one task, at most half an hour"],
   ],
-  stream: async (context, given, io, json, config) => {
+  stream: async (context, { "until-stdin-closes": untilClosed, ...given }, io, json, config) => {
     const parsed = work.input.safeParse(given);
     if (!parsed.success) {
       const [issue] = parsed.error.issues;
@@ -39,6 +46,7 @@ export const command: Command = {
     io.signal.addEventListener("abort", () => worker.stop());
     io.urgent.addEventListener("abort", () => worker.stopNow());
     if (io.signal.aborted) worker.stop();
+    if (untilClosed) io.onStdinClosed(() => worker.stop());
     try {
       const report = await worker.run();
       progress?.clear();

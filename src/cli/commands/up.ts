@@ -1,0 +1,77 @@
+import { formatDuration, formatTook } from "../../model/duration.ts";
+import { VivError } from "../../model/errors.ts";
+import { complaint } from "../../model/issue.ts";
+import { type UpEvent, type UpInput, up, upFor } from "../../ops/up.ts";
+import type { Command } from "../command.ts";
+import { plain, type Term, termFor } from "../term.ts";
+
+export const command: Command = {
+  op: up,
+  shorts: { config: "c" },
+  examples: [
+    ["viv up", "the agents of ./agents.toml; Ctrl-C lets them finish their food, twice: at once"],
+    ["viv up -c ./pit/agents.toml --json", "what happens, one object per line"],
+    ["viv up --drain", "until nothing is left that they could do"],
+    ["viv status --config agents.toml", "from another terminal: how each of them is"],
+  ],
+  freeStream: async (context, given, io, json) => {
+    const parsed = up.input.safeParse(given);
+    if (!parsed.success) {
+      const [issue] = parsed.error.issues;
+      const flag = `--${String(issue?.path[0] ?? "").replaceAll("_", "-")}`;
+      throw new VivError("USAGE", `${flag} ${issue ? complaint(issue) : "is not valid"}.`);
+    }
+    const term = termFor(io, io.stdout);
+    const service = await upFor(context, parsed.data as UpInput, (event) => {
+      const at = new Date(io.now()).toISOString();
+      const { kind, ...rest } = event;
+      const line = json ? JSON.stringify({ kind, at, ...rest }) : describe(event, at, term);
+      if (line !== null) io.stdout.write(`${line}\n`);
+    });
+    io.hearUrgent();
+    io.signal.addEventListener("abort", () => void service.stop());
+    io.urgent.addEventListener("abort", () => void service.stopNow());
+    if (io.signal.aborted) return 0;
+    await service.run();
+    return 0;
+  },
+};
+
+function describe(event: UpEvent, at: string, { color }: Term): string | null {
+  const time = color.dim(at.slice(11, 19));
+  const note = "note" in event && event.note ? `: ${plain(event.note)}` : "";
+  switch (event.kind) {
+    case "up": {
+      const count = `${event.agents.length} agent${event.agents.length === 1 ? "" : "s"}`;
+      return `${time} ${count} around ${plain(event.pit)} (pid ${event.pid})`;
+    }
+    case "leftover": {
+      const left = event.survivors.length > 0 ? `; still there: ${event.survivors.join(", ")}` : "";
+      return `${time} ${event.name} ${color.yellow(`a run from before was ended, pid ${event.pid}${left}`)}`;
+    }
+    case "started":
+      return `${time} ${event.name} ${color.green("started")}, pid ${event.pid}`;
+    case "ended":
+      return `${time} ${event.name} ${note ? color.yellow(`ended${note}`) : "ended"}`;
+    case "restarts":
+      return `${time} ${event.name} restarts in ${formatDuration(event.after_ms)}`;
+    case "parked":
+      return `${time} ${event.name} ${color.red(`is parked${note}`)}`;
+    case "runs":
+      return null; // its end is told in a moment
+    case "ran": {
+      const took = color.dim(`in ${formatTook(event.duration_ms)}`);
+      return `${time} ${event.name} ${note ? color.yellow(note.slice(2)) : "ran"} ${took}`;
+    }
+    case "trouble":
+      return `${time} ${event.name} ${color.red(plain(event.message))}`;
+    case "stopping": {
+      const busy = event.working.join(", ");
+      return busy === ""
+        ? `${time} stopping`
+        : `${time} stopping when ${busy} ${event.working.length === 1 ? "is" : "are"} through; once more to release now`;
+    }
+    case "finished":
+      return `${time} all have ended`;
+  }
+}

@@ -1,0 +1,140 @@
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import {
+  type AgentState,
+  parseAgentState,
+  parseServiceState,
+  type ServiceState,
+} from "../model/agent-state.ts";
+import { isVivError, VivError } from "../model/errors.ts";
+import { isName } from "../model/names.ts";
+
+/** `.viv/up/` of a pit: who lives around it, as its `viv up` sees them. */
+export interface UpFiles {
+  /** False when another process has it. Who took it has it until it ends, however it ends. */
+  take(): boolean;
+  service(): ServiceState | null;
+  /** Null when there is none, or none that can be read. */
+  agent(name: string): AgentState | null;
+  /** Whole or not at all. */
+  write(state: ServiceState | AgentState): void;
+  /** All agents that have a file. */
+  names(): string[];
+  remove(name: string): void;
+  /** What its worker says, or what its last run said. */
+  logOf(name: string, of: "worker" | "run"): string;
+}
+
+const MAX_BYTES = 256 * 1024;
+
+export function upFilesIn(pit: string): UpFiles {
+  const folder = join(pit, ".viv/up");
+  const pathOf = (name: string) => join(folder, `${name}.json`);
+  const read = (name: string) => readSmall(pathOf(name));
+  return {
+    take: () => explained(folder, () => take(folder)),
+    service: () => {
+      const text = read("service");
+      return text === null ? null : parseServiceState(text);
+    },
+    agent: (name) => {
+      const text = read(name);
+      return text === null ? null : parseAgentState(text);
+    },
+    write: (state) =>
+      explained(folder, () => {
+        // Only who has taken the folder writes there.
+        const hidden = join(folder, `.${state.name}.new`);
+        writeFileSync(hidden, `${JSON.stringify(state, null, 2)}\n`, { mode: 0o600 });
+        renameSync(hidden, pathOf(state.name));
+      }),
+    names: () =>
+      listed(folder)
+        .filter((name) => name.endsWith(".json"))
+        .map((name) => name.slice(0, -".json".length))
+        .filter((name) => isName(name) && name !== "service")
+        .sort(),
+    remove: (name) => rmSync(pathOf(name), { force: true }),
+    logOf: (name, of) => join(folder, of === "worker" ? `${name}.log` : `${name}.run.log`),
+  };
+}
+
+/** flock(1) takes the lock on our descriptor, so it is ours until we die: we never close it. */
+function take(folder: string): boolean {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const { O_WRONLY, O_CREAT, O_NOFOLLOW } = constants;
+  const fd = openSync(join(folder, ".lock"), O_WRONLY | O_CREAT | O_NOFOLLOW, 0o600);
+  const { spawnSync } = process.getBuiltinModule("node:child_process");
+  const { error, status } = spawnSync("flock", ["-x", "-n", "3"], {
+    stdio: ["ignore", "ignore", "ignore", fd],
+  });
+  if (status === 0) return true;
+  closeSync(fd);
+  if (status === 1) return false;
+  if (error && codeOf(error) !== "ENOENT") throw error;
+  const message = error
+    ? "the flock command is missing; install util-linux."
+    : `${folder} cannot be locked; put the pit on a local disk.`;
+  throw new VivError("UNSUPPORTED", message);
+}
+
+function listed(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return [];
+    throw failure(folder, error);
+  }
+}
+
+/** Null also for what is not a small file: whoever put it there, it says nothing of agents. */
+function readSmall(path: string): string | null {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+  let fd: number;
+  try {
+    fd = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  } catch (error) {
+    if (codeOf(error) === "ENOENT" || codeOf(error) === "ELOOP") return null;
+    throw failure(path, error);
+  }
+  try {
+    const stats = fstatSync(fd);
+    return stats.isFile() && stats.size <= MAX_BYTES ? readFileSync(fd, "utf8") : null;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function explained<T>(path: string, act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    throw failure(path, error);
+  }
+}
+
+function failure(path: string, cause: unknown): unknown {
+  const code = codeOf(cause);
+  if (isVivError(cause) || code === undefined) return cause;
+  if (code === "ENOSPC" || code === "EDQUOT") {
+    return new VivError("DISK_FULL", `the disk is full at ${path}.`, {}, { cause });
+  }
+  const message = `${path} cannot be used: ${(cause as Error).message}`;
+  const isDenied = code === "EACCES" || code === "EPERM" || code === "EROFS";
+  return new VivError(isDenied ? "READ_ONLY" : "CORRUPT", message, {}, { cause });
+}
+
+function codeOf(error: unknown): string | undefined {
+  return (error as NodeJS.ErrnoException | undefined)?.code;
+}

@@ -1,0 +1,339 @@
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { localMachine } from "../../src/host/machine.ts";
+import { endTreeNow } from "../../src/host/process-tree.ts";
+import type { SpeciesOutput } from "../../src/ops/species.ts";
+import { until } from "../support/deadline.ts";
+import { newFolder } from "../support/folders.ts";
+import { Running, viv } from "./support.ts";
+
+/** `viv up` and `viv status --config`, with real processes. */
+
+const machine = localMachine();
+const isAlive = (pid: number) => existsSync(`/proc/${pid}`) && !isZombie(pid);
+
+function isZombie(pid: number): boolean {
+  try {
+    return /\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return true;
+  }
+}
+
+const AGENTS = `[service]
+pit = "./pit"
+
+[agents.keeper]
+every = "5m"
+run = "./keeper-run.sh"
+handler = "./handle.sh"
+
+[agents.planner]
+handler = "./handle.sh"
+
+[agents.snake-1]
+handler = "./handle.sh"
+[agents.snake-2]
+handler = "./handle.sh"
+[agents.snake-3]
+handler = "./handle.sh"
+
+[agents.cleanup]
+every = "1m"
+`;
+const NAMES = ["keeper", "planner", "snake-1", "snake-2", "snake-3", "cleanup"];
+const WORKERS = NAMES.slice(0, 5);
+
+/** A handler that says that it has begun, and ends when the file `go` is there. */
+const HANDLE = `#!/bin/sh
+here=$(dirname "$0")
+echo "$VIV_TASK_ID $VIV_WORKER_ID" >>"$here/begun"
+trap 'exit 1' TERM
+while [ ! -e "$here/go" ]; do sleep 0.05; done
+echo done >"$VIV_ARTIFACT_PATH"
+`;
+
+function farm(agents = AGENTS) {
+  const folder = newFolder("viv-up-");
+  const pit = join(folder, "pit");
+  const script = (name: string, text: string) => {
+    writeFileSync(join(folder, name), text);
+    chmodSync(join(folder, name), 0o755);
+  };
+  for (const name of ["food", "claimed", "done", "scraps", "waste"]) {
+    mkdirSync(join(pit, name), { recursive: true });
+  }
+  writeFileSync(join(folder, "agents.toml"), agents);
+  script("handle.sh", HANDLE);
+  script("keeper-run.sh", '#!/bin/sh\necho "$VIV_AGENT $VIV_RUN $PWD" >>"$VIV_RUN/../ran"\n');
+  const env = { VIV_STATE: join(folder, "state") };
+  const status = (): SpeciesOutput => {
+    const said = viv(["status", "--config", "agents.toml", "--json"], { cwd: folder, env });
+    expect(said).toMatchObject({ status: 0, stderr: "" });
+    return JSON.parse(said.stdout) as SpeciesOutput;
+  };
+  const agent = (name: string) => {
+    const found = status().agents.find((one) => one.name === name);
+    if (!found) throw new Error(`${name} is not listed`);
+    return found;
+  };
+  const states = () => Object.fromEntries(status().agents.map((one) => [one.name, one.state]));
+  const up = (...args: string[]) =>
+    new Running(["up", "-c", "agents.toml", ...args], { cwd: folder, env });
+  const say = (args: readonly string[]) => viv(args, { cwd: folder, env });
+  const feed = (id: string, type = "food") => {
+    const said = say(["enqueue", "--run", "pit", "--type", type, "--id", id]);
+    expect(said).toMatchObject({ status: 0 });
+  };
+  const go = () => writeFileSync(join(folder, "go"), "");
+  return { folder, pit, script, status, agent, states, up, say, feed, go };
+}
+
+type Farm = ReturnType<typeof farm>;
+
+async function untilReady({ states }: Farm, workers = WORKERS): Promise<void> {
+  await until("all wait for food", () => {
+    const now = states();
+    return workers.every((name) => now[name] === "idle");
+  });
+}
+
+describe("a whole species", () => {
+  it("is listed with its states before, while and after it is up, and ends in order", async () => {
+    const here = farm();
+    expect(here.status().service).toMatchObject({ state: "not running", pid: null });
+    expect(new Set(Object.values(here.states()))).toEqual(new Set(["not running"]));
+
+    const up = here.up();
+    await untilReady(here);
+    await until("the sweep has been", () => here.agent("cleanup").state === "resting");
+    const { service, agents, pit } = here.status();
+    expect(pit).toBe(here.pit);
+    expect(service).toMatchObject({ state: "working", pid: up.pid });
+    expect(agents.map(({ name, species }) => [name, species])).toEqual([
+      ["keeper", "keeper"],
+      ["planner", "planner"],
+      ["snake-1", "snake"],
+      ["snake-2", "snake"],
+      ["snake-3", "snake"],
+      ["cleanup", "cleanup"],
+    ]);
+    for (const { name, pid, restarts } of agents) {
+      expect(restarts).toBe(0);
+      if (name !== "cleanup") expect(isAlive(pid ?? 0), name).toBe(true);
+    }
+    const [keeper] = agents;
+    expect(Date.parse(keeper?.next_run ?? "") - Date.parse(keeper?.last_run ?? "")).toBeGreaterThan(
+      290_000,
+    );
+    expect(readFileSync(join(here.folder, "ran"), "utf8")).toBe(`keeper ${pit} ${pit}\n`);
+    expect(agents[5]).toMatchObject({ last_exit: 0, note: "" });
+
+    const text = here.say(["status", "--config", "agents.toml"]).stdout;
+    expect(text).toMatch(/^service +working, pid \d+/);
+    for (const name of NAMES) expect(text).toMatch(new RegExp(`^${name} +\\w+`, "m"));
+
+    up.child.kill("SIGTERM");
+    expect(await up.end()).toMatchObject({ status: 0, stderr: "" });
+    for (const { pid } of agents) if (pid) expect(isAlive(pid)).toBe(false);
+    expect(here.status().service.state).toBe("stopped");
+    expect(here.states()).toEqual(Object.fromEntries(NAMES.map((name) => [name, "stopped"])));
+  });
+
+  it("shows who digests what, and lets them finish when it is stopped", async () => {
+    const here = farm();
+    const up = here.up("--json");
+    await untilReady(here);
+    here.feed("food-1-mouse");
+    await until("somebody has it", () => existsSync(join(here.folder, "begun")));
+    const who = here.status().agents.filter(({ digesting }) => digesting.length > 0);
+    expect(who).toMatchObject([{ state: "working", digesting: ["food-1-mouse"] }]);
+    up.child.kill("SIGTERM");
+    await up.says('"stopping"');
+    expect(here.status().service.state).toBe("stopping");
+    here.go();
+    const { status, stdout } = await up.end();
+    expect(status).toBe(0);
+    const events = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(events.every(({ at }) => typeof at === "string")).toBe(true);
+    expect(events[0]).toMatchObject({ kind: "up", pid: up.pid, agents: NAMES });
+    expect(events.find(({ kind }) => kind === "stopping")).toMatchObject({
+      working: [who[0]?.name],
+    });
+    expect(events.at(-1)).toMatchObject({ kind: "finished" });
+    const { counts } = JSON.parse(here.say(["ls", "--run", "pit", "--json"]).stdout);
+    expect(counts).toMatchObject({ done: 1, claimed: 0, pending: 0 });
+  });
+
+  it("leaves to the keeper and the planner what is theirs", async () => {
+    const here = farm();
+    here.go();
+    here.feed("food-1-mouse");
+    here.feed("food-2-feud", "keeper");
+    here.feed("food-3-cow", "planner");
+    expect(await here.up("--drain").end()).toMatchObject({ status: 0, stderr: "" });
+    const begun = readFileSync(join(here.folder, "begun"), "utf8").trimEnd().split("\n").sort();
+    expect(begun).toEqual([
+      expect.stringMatching(/^food-1-mouse snake-[123]$/),
+      "food-2-feud keeper",
+      "food-3-cow planner",
+    ]);
+    expect(here.say(["doctor", "--run", "pit"])).toMatchObject({ status: 0 });
+  });
+
+  it("gives the food back when it is told twice", async () => {
+    const here = farm();
+    const up = here.up();
+    await untilReady(here);
+    here.feed("food-1-mouse");
+    await until("somebody has it", () => existsSync(join(here.folder, "begun")));
+    up.child.kill("SIGINT");
+    await up.says("once more to release now");
+    up.child.kill("SIGINT");
+    expect(await up.end()).toMatchObject({ status: 0, stderr: "" });
+    const { counts } = JSON.parse(here.say(["ls", "--run", "pit", "--json"]).stdout);
+    expect(counts).toMatchObject({ done: 0, claimed: 0, pending: 1 });
+  });
+
+  it("ends by itself with --drain, when all is eaten", async () => {
+    const here = farm();
+    here.go();
+    for (const id of ["food-1-a", "food-2-b", "food-3-c"]) here.feed(id);
+    const up = here.up("--drain");
+    expect(await up.end()).toMatchObject({ status: 0, stderr: "" });
+    const { counts } = JSON.parse(here.say(["ls", "--run", "pit", "--json"]).stdout);
+    expect(counts).toMatchObject({ done: 3, claimed: 0, pending: 0 });
+    expect(here.status().service.state).toBe("ended");
+    expect(here.states()).toMatchObject({ "snake-1": "ended", cleanup: "stopped" });
+  });
+});
+
+describe("kill -9", () => {
+  it("of a snake: it is started again, and the others do not notice", async () => {
+    const here = farm();
+    const up = here.up();
+    await untilReady(here);
+    const before = here.status().agents;
+    process.kill(before[2]?.pid ?? 0, "SIGKILL");
+    await up.says(/snake-1 restarts in 1s/);
+    await until("it is back", () => here.agent("snake-1").state === "idle");
+    const after = here.status().agents;
+    expect(after[2]).toMatchObject({ restarts: 1, last_exit: "SIGKILL" });
+    expect(after[2]?.pid).not.toBe(before[2]?.pid);
+    const rest = (list: typeof before) => WORKERS.map((_, i) => (i === 2 ? 0 : list[i]?.pid));
+    expect(rest(after)).toEqual(rest(before));
+    up.child.kill("SIGTERM");
+    expect(await up.end()).toMatchObject({ status: 0 });
+  });
+
+  it("of the service: its workers end, and the next one takes over", async () => {
+    const here = farm();
+    here.script("keeper-run.sh", '#!/bin/sh\necho $$ >>"$VIV_RUN/../ran"\nexec sleep 300\n');
+    const up = here.up();
+    await untilReady(here, WORKERS.slice(1));
+    await until("the keeper runs", () => here.agent("keeper").state === "working");
+    const state = JSON.parse(readFileSync(join(here.pit, ".viv/up/keeper.json"), "utf8"));
+    onTestFinished(() => void endTreeNow(state.run));
+    const pids = here.status().agents.flatMap(({ pid }) => pid ?? []);
+    expect(pids).toHaveLength(5);
+    up.child.kill("SIGKILL");
+    await up.end();
+    await until("its workers are gone", () => !pids.some(isAlive));
+    expect(here.status().service).toMatchObject({ state: "not running", pid: null });
+    expect(new Set(Object.values(here.states()))).toEqual(new Set(["not running"]));
+    // The keeper's run cannot know; the next service ends it.
+    expect(machine.vitality(state.run)).toBe("alive");
+    const next = here.up();
+    await next.says("a run from before was ended");
+    expect(machine.vitality(state.run)).toBe("gone");
+    await untilReady(here, WORKERS.slice(1));
+    expect(here.status().service.pid).toBe(next.pid);
+    next.child.kill("SIGTERM");
+    expect(await next.end()).toMatchObject({ status: 0 });
+    const [, second = "0"] = readFileSync(join(here.folder, "ran"), "utf8").split("\n");
+    expect(isAlive(Number(second))).toBe(false);
+  });
+});
+
+describe("what is wrong is told", () => {
+  it("a second service, with who the first is", async () => {
+    const here = farm();
+    const up = here.up();
+    await untilReady(here);
+    const second = here.say(["up"]);
+    expect(second.status).toBe(4);
+    expect(second.stderr).toContain(`viv up runs there already: pid ${up.pid}`);
+    expect(here.status().service).toMatchObject({ state: "working", pid: up.pid });
+    up.child.kill("SIGTERM");
+    await up.end();
+  });
+
+  it("a handler that is not there: its snake is parked, and the others work", async () => {
+    const here = farm(
+      AGENTS.replace('snake-2]\nhandler = "./handle', 'snake-2]\nhandler = "./hand'),
+    );
+    const up = here.up();
+    await up.says(/snake-2 is parked: .*there is no program .*hand\.sh/);
+    await untilReady(here, ["keeper", "planner", "snake-1", "snake-3"]);
+    expect(here.agent("snake-2")).toMatchObject({ state: "parked", pid: null, last_exit: 2 });
+    up.child.kill("SIGTERM");
+    expect(await up.end()).toMatchObject({ status: 0 });
+    expect(here.agent("snake-2").state).toBe("parked");
+  });
+
+  it("a run that is not there, in the status and at each time it is due", async () => {
+    const here = farm(AGENTS.replace("./keeper-run.sh", "./nowhere.sh"));
+    const up = here.up();
+    await up.says(/keeper .*nowhere\.sh/);
+    await untilReady(here);
+    expect(here.agent("keeper").note).toContain("nowhere.sh");
+    up.child.kill("SIGTERM");
+    expect(await up.end()).toMatchObject({ status: 0 });
+  });
+
+  it("a typo, with its line, by both commands", () => {
+    const here = farm(
+      AGENTS.replace('every = "1m"', 'evry = "1m"').replace("[service]", "[sevice]"),
+    );
+    for (const args of [["up"], ["status", "-c", "agents.toml"]]) {
+      const { status, stderr } = here.say(args);
+      expect(status).toBe(2);
+      expect(stderr).toContain('agents.toml:1: unknown table "sevice"; did you mean "service"?');
+      expect(stderr).toContain('unknown key "evry" in [agents.cleanup]; did you mean "every"?');
+      expect(stderr.trimEnd().split("\n")).toHaveLength(2);
+    }
+  });
+
+  it("a pit that is not there, and how to make it", () => {
+    const here = farm(AGENTS.replace("./pit", "./pond"));
+    const { status, stderr } = here.say(["up"]);
+    expect(status).toBe(3);
+    expect(stderr).toContain("viv pit init ./pond");
+  });
+
+  it("a file that is not there", () => {
+    const { status, stderr } = farm().say(["up", "-c", "nobody.toml"]);
+    expect(status).toBe(2);
+    expect(stderr).toContain("nobody.toml; write it, or say where it is");
+  });
+
+  it("flags of a run beside --config", () => {
+    const { status, stderr } = farm().say(["status", "-c", "agents.toml", "--risk", "x"]);
+    expect(status).toBe(2);
+    expect(stderr).toContain("--risk is about a run");
+  });
+});
+
+it("viv work ends when its stdin does, if it is asked to, which is nobody's business", async () => {
+  const here = farm();
+  const args = ["work", "--run", "pit", "--handler", "./handle.sh", "--until-stdin-closes"];
+  const worker = new Running(args, { cwd: here.folder });
+  await worker.says("waits for work");
+  worker.child.stdin?.end();
+  expect(await worker.end()).toMatchObject({ status: 0, stderr: "" });
+  expect(here.say(["work", "--help"]).stdout).not.toContain("stdin");
+});
