@@ -154,7 +154,9 @@ export class Worker {
   get #free(): number {
     const { concurrency, maxTasks = Number.POSITIVE_INFINITY } = this.#options;
     const left = maxTasks - this.#report.attempts - this.#running.size;
-    const slots = Math.min(concurrency - this.#busy.size, 2 * concurrency - this.#running.size);
+    const slots = this.#options.snakes
+      ? this.#idleSnakes.length
+      : Math.min(concurrency - this.#busy.size, 2 * concurrency - this.#running.size);
     return Math.max(0, Math.min(slots, left));
   }
 
