@@ -6,7 +6,7 @@
  *   of 5 min. Five early deaths in a row (within a minute of the start) park it.
  * - It was refused, because it cannot work as it is configured: parked at once, because it would
  *   only be refused again.
- * - It is not its turn yet, because another process has its place: again, however often.
+ * - Its place is taken by another process: it looks again and again, and that counts for nothing.
  */
 export type Death = "died" | "refused" | "taken";
 
@@ -25,15 +25,15 @@ export const NO_DEATHS: RestartHistory = { pauses: 0, earlyDeaths: 0 };
 
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
+const LOOK_AGAIN_MS = 2_000;
 const GOOD_LIFE_MS = 5 * 60_000;
 const EARLY_MS = 60_000;
 const MOST_EARLY_DEATHS = 5;
 
 export function afterDeath(before: RestartHistory, death: Death, livedMs: number): RestartDecision {
   if (death === "refused") return { kind: "park", why: "it cannot work as it is configured" };
-  const isEarly = death === "died" && livedMs < EARLY_MS;
-  const untouched = death === "taken" ? before.earlyDeaths : 0;
-  const earlyDeaths = isEarly ? before.earlyDeaths + 1 : untouched;
+  if (death === "taken") return { kind: "restart", afterMs: LOOK_AGAIN_MS, history: before };
+  const earlyDeaths = livedMs < EARLY_MS ? before.earlyDeaths + 1 : 0;
   if (earlyDeaths >= MOST_EARLY_DEATHS) {
     const why = `it died ${MOST_EARLY_DEATHS} times in a row within a minute of its start`;
     return { kind: "park", why };

@@ -259,6 +259,26 @@ describe("kill -9", () => {
   });
 });
 
+it("lets a snake finish what it digests, though its service was killed and another is up", async () => {
+  const here = farm();
+  const up = here.up();
+  await untilReady(here);
+  here.feed("food-1-mouse");
+  const begun = join(here.folder, "begun");
+  await until("somebody has it", () => existsSync(begun));
+  up.child.kill("SIGKILL");
+  await up.end();
+  const next = here.up();
+  await next.says(/snake-[123] waits for its name: .* belongs to a live worker/);
+  here.go();
+  await untilReady(here);
+  expect(readFileSync(begun, "utf8")).toMatch(/^food-1-mouse snake-[123]\n$/);
+  next.child.kill("SIGTERM");
+  expect(await next.end()).toMatchObject({ status: 0, stderr: "" });
+  const { counts } = JSON.parse(here.say(["ls", "--run", "pit", "--json"]).stdout);
+  expect(counts).toMatchObject({ done: 1, claimed: 0, pending: 0 });
+});
+
 describe("what is wrong is told", () => {
   it("a second service, with who the first is", async () => {
     const here = farm();

@@ -55,6 +55,8 @@ function describe(event: UpEvent, at: string, { color }: Term): string | null {
       return `${time} ${event.name} ${note ? color.yellow(`ended${note}`) : "ended"}`;
     case "restarts":
       return `${time} ${event.name} restarts in ${formatDuration(event.after_ms)}`;
+    case "waits":
+      return `${time} ${event.name} ${color.yellow(`waits for its name${note}`)}`;
     case "parked":
       return `${time} ${event.name} ${color.red(`is parked${note}`)}`;
     case "runs":

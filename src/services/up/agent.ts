@@ -30,6 +30,8 @@ export class AgentMember implements Member {
   #held = "";
   /** Then a refusal is not for good: somebody is changing what it needs. */
   #wasReady = false;
+  /** For its name: it looks again and again, which is told once. */
+  #isWaiting = false;
   #hasWorked = false;
 
   constructor(
@@ -133,6 +135,7 @@ export class AgentMember implements Member {
   #heard(line: string): void {
     const said = saidBy(line);
     if (said === null) return;
+    if (this.#isWaiting) this.#tellStarted();
     this.#wasReady = true;
     this.#hasWorked ||= said.kind === "works";
     if (said.kind === "trouble") this.#worker.note = said.message;
@@ -154,19 +157,23 @@ export class AgentMember implements Member {
         this.#worker = { state: "starting", note: "", process };
         this.#held = "";
         this.#change({});
-        this.#tell({ kind: "started", name, pid: process?.pid ?? 0 });
+        if (!this.#isWaiting) this.#tellStarted();
         return;
       }
       case "ended": {
         const exit = event.end.signal ?? event.end.exit;
-        const isFine = event.wasAsked || (exit === 0 && this.#around.drain);
-        const note = isFine ? "" : describeEnd(event.end);
+        const { death, end } = event;
+        const isFine = death === "stopped" || death === "finished";
+        const note = isFine ? "" : death === "taken" ? lastError(end).message : describeEnd(end);
         this.#worker = { state: "resting", note, process: null };
         this.#change({ last_exit: exit });
-        this.#tell({ kind: "ended", name, exit, note });
+        if (death !== "taken") this.#tell({ kind: "ended", name, exit, note });
+        else if (!this.#isWaiting) this.#tell({ kind: "waits", name, note });
+        this.#isWaiting = death === "taken";
         return;
       }
       case "restarts":
+        if (this.#isWaiting) return;
         this.#change({ restarts: this.#state.restarts + 1 });
         this.#tell({ kind: "restarts", name, after_ms: event.afterMs });
         return;
@@ -178,6 +185,11 @@ export class AgentMember implements Member {
         if (event.how === "parked") this.#tell({ kind: "parked", name, note: this.#worker.note });
       }
     }
+  }
+
+  #tellStarted(): void {
+    this.#isWaiting = false;
+    this.#tell({ kind: "started", name: this.name, pid: this.#worker.process?.pid ?? 0 });
   }
 
   #startRun(standing: AgentStanding): RunningHandler {

@@ -6,6 +6,8 @@ export type UpEvent =
   | { kind: "started"; name: string; pid: number }
   | { kind: "ended"; name: string; exit: number | string | null; note: string }
   | { kind: "restarts"; name: string; after_ms: number }
+  /** For its name, which another worker still has. */
+  | { kind: "waits"; name: string; note: string }
   | { kind: "parked"; name: string; note: string }
   | { kind: "runs"; name: string; pid: number | null }
   | {

@@ -14,7 +14,7 @@ export interface KeptProgram {
 
 export type KeptEvent =
   | { kind: "started"; child: Child }
-  | { kind: "ended"; end: ChildEnd; wasAsked: boolean }
+  | { kind: "ended"; end: ChildEnd; death: Death | "finished" | "stopped" }
   | { kind: "restarts"; afterMs: number }
   | { kind: "over"; how: KeptEnd; why: string };
 
@@ -83,8 +83,8 @@ export class KeptAlive {
   #ended(end: ChildEnd, startedAt: number): void {
     this.#child = undefined;
     this.#cancel();
-    this.#tell({ kind: "ended", end, wasAsked: this.#isStopping });
     const death = this.#isStopping ? "stopped" : this.#program.judge(end);
+    this.#tell({ kind: "ended", end, death });
     if (death === "stopped") this.#end("stopped", "");
     else if (death === "finished") this.#end("ended", "");
     else this.#startAgain(death, (this.#ports.clock.uptime() - startedAt) * 1000);

@@ -159,13 +159,23 @@ describe("a worker that dies", () => {
   });
 
   it("waits for its name while the one before has not let go of it", async () => {
-    const { fake } = await start();
+    const { fake, events } = await start();
+    const before = events.length;
     for (let i = 0; i < 10; i++) {
       fake.child("snake-1").fail("WORKER_TAKEN", "the name belongs to a live worker", 4);
-      await fake.pass(MINUTE);
+      await settled();
+      expect(fake.state("snake-1")).toMatchObject({
+        ...{ state: "resting", restarts: 0, note: "the name belongs to a live worker" },
+      });
+      await fake.pass(2 * SECOND);
     }
     expect(fake.countOf("snake-1")).toBe(11);
-    expect(fake.state("snake-1").state).toBe("starting");
+    fake.child("snake-1").says({ kind: "started" });
+    expect(fake.state("snake-1")).toMatchObject({ state: "idle", note: "" });
+    expect(events.slice(before)).toMatchObject([
+      { kind: "waits", name: "snake-1" },
+      { kind: "started", name: "snake-1" },
+    ]);
   });
 });
 
