@@ -1,5 +1,10 @@
-import type { Task } from "../../../model/task.ts";
-import { appendLine, readRegular } from "../atomic.ts";
+import { existsSync } from "node:fs";
+import { isVivError } from "../../../model/errors.ts";
+import { isName } from "../../../model/names.ts";
+import { MAX_TASK_BYTES, type Task } from "../../../model/task.ts";
+import { appendLine, namesIn, readRegular } from "../atomic.ts";
+import { fileOf, idLinkOf } from "../layout.ts";
+import { parseIn } from "../parse.ts";
 import type { FsRun } from "../run.ts";
 
 /** `.viv/parts/<id>`: a line for each food that a snake cut this one into. */
@@ -8,8 +13,35 @@ export function notePart(run: FsRun, task: Task): void {
 }
 
 export function partsOf(run: FsRun, id: string): string[] {
+  noteUnseen(run);
   const text = readRegular(pathOf(run, id), 1024 * 1024)?.text ?? "";
   return [...new Set(text.split("\n").filter((line) => line !== ""))];
+}
+
+/** Names in food/ that were looked at already, so that a completion costs one listing. */
+const looked = new WeakMap<FsRun, Set<string>>();
+
+/** A snake writes its pieces with a shell and ends at once: nobody of ours has seen them yet. */
+function noteUnseen(run: FsRun): void {
+  const before = looked.get(run);
+  const now = new Set<string>();
+  for (const name of namesIn(run.paths.state.pending)) {
+    if (before?.has(name) || isNoted(run, run.paths.layout.idOf("pending", name))) now.add(name);
+  }
+  looked.set(run, now);
+}
+
+/** False while it cannot be read: it may still be being written. */
+function isNoted(run: FsRun, id: string | null): boolean {
+  if (!isName(id) || existsSync(idLinkOf(run.paths, id))) return true;
+  try {
+    const file = readRegular(fileOf(run.paths, "pending", id), MAX_TASK_BYTES);
+    if (file !== null) notePart(run, parseIn(run, file, id));
+    return true;
+  } catch (error) {
+    if (!isVivError(error)) throw error;
+    return false;
+  }
 }
 
 function pathOf(run: FsRun, id: string): string {
