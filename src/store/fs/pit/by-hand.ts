@@ -40,13 +40,26 @@ export function handResults(run: FsRun): HandResult[] {
   for (const name of names) {
     const id = resultIdOf(name);
     if (id === null || !isName(id) || foods.has(id)) continue;
-    const stats = statIfThere(`${run.paths.state.done}/${name}`);
-    if (stats?.isFile()) results.push(judge(run, id, Date.now() - stats.mtimeMs));
+    const result = judgeResult(run, id);
+    if (result) results.push(result);
   }
-  for (const id of unrecorded(run, foods)) {
-    results.push({ id, snake: snakeOf(run, id), state: "done", ready: true });
-  }
-  return results;
+  return [...results, ...movedByHand(run, foods)];
+}
+
+function handResult(run: FsRun, id: string): HandResult | undefined {
+  const isInDone = statIfThere(fileOf(run.paths, "done", id)) !== undefined;
+  return isInDone ? movedByHand(run, new Set([id]))[0] : (judgeResult(run, id) ?? undefined);
+}
+
+function movedByHand(run: FsRun, foods: ReadonlySet<string | null>): HandResult[] {
+  return unrecorded(run, foods).map((id) => {
+    return { id, snake: snakeOf(run, id), state: "done", ready: true };
+  });
+}
+
+function judgeResult(run: FsRun, id: string): HandResult | null {
+  const stats = statIfThere(`${run.paths.state.done}/${resultName(id)}`);
+  return stats?.isFile() ? judge(run, id, Date.now() - stats.mtimeMs) : null;
 }
 
 function judge(run: FsRun, id: string, ageMs: number): HandResult {
@@ -56,7 +69,9 @@ function judge(run: FsRun, id: string, ageMs: number): HandResult {
     const isKnown = statIfThere(idLinkOf(run.paths, id)) !== undefined;
     return { id, snake, state: isKnown ? "gone" : "unknown", ready: isKnown && ageMs > SETTLED_MS };
   }
-  const isFree = place.state === "pending" || place.state === "done";
+  // In done/ by now: somebody has finished it since we looked there. The next look tells whether
+  // that is recorded.
+  const isFree = place.state === "pending";
   const isHandClaim = place.state === "claimed" && readWorkerFile(run, place.worker ?? "") === null;
   const ready = isFree ? ageMs > SETTLED_MS : isHandClaim && ageMs > STILL_CLAIMED_MS;
   return { id, snake, state: place.state, ready };
@@ -85,7 +100,7 @@ function isOld(run: FsRun, id: string): boolean {
 export function takeForProof(run: FsRun, id: string, rawWorker: string): Claim | null {
   const worker = assertWorker(run, rawWorker);
   return withLock(`${run.paths.viv}/proof.lock`, () => {
-    const current = handResults(run).find((result) => result.id === id);
+    const current = handResult(run, id);
     if (!current?.ready) return null;
     const target = claimOf(run.paths, worker, id);
     if (!fetchTo(run, id, current, target)) return null;
@@ -113,9 +128,10 @@ function fetchTo(run: FsRun, id: string, { state }: HandResult, target: string):
   }
 }
 
-/** The result stays, under a name that says what it is. */
+/** The result stays, under a name that says what it is. Null when there is none to mark. */
 export function markUnproven(run: FsRun, id: string): string | null {
   const from = `${run.paths.state.done}/${resultName(id)}`;
+  if (!statIfThere(from)?.isFile()) return null; // the food was moved to done/ without one
   for (let n = 1; n < 10_000; n++) {
     const name = unprovenName(id, n);
     if (!linkIfFree(from, `${run.paths.state.done}/${name}`)) continue;
