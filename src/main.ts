@@ -9,8 +9,8 @@ import { fileURLToPath } from "node:url";
 import type { Engine, EngineName } from "./engines/engine.ts";
 import { findProgram } from "./host/find-program.ts";
 import { localMachine } from "./host/machine.ts";
-import { endTreeNow } from "./host/process-tree.ts";
-import { programsBeside, readEnd, readText, writeIfAbsent } from "./host/texts.ts";
+import { endTreeNow, ticksOfTree } from "./host/process-tree.ts";
+import { programsBeside, readEnd, readText, sizeOf, writeIfAbsent } from "./host/texts.ts";
 import type { Machine } from "./model/clock.ts";
 import type { EnginePort } from "./ops/engines.ts";
 import type { Accounts } from "./services/accounts.ts";
@@ -94,6 +94,8 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
       const where = program.includes("/") ? "" : " in PATH";
       return `${what}${where}; install it, or set binary to its path`;
     },
+    ticksOf: ticksOfTree,
+    sizeOf,
     writeIfAbsent,
     wasteFiles: async () => (await import("./host/waste-files.ts")).wasteFiles(runDir),
     whyNoSandbox: async () => (await sandbox()).whyNoSandbox(env.PATH),

@@ -15,6 +15,8 @@ export interface Process {
   readonly session: number;
   /** Ticks since boot. */
   readonly started: number;
+  /** CPU time in ticks, its own and that of children it has waited for. */
+  readonly ticks: number;
   /** Not so for threads of the kernel, and for one that is just dying. */
   readonly hasMemory: boolean;
   /** Not so for an instant while it becomes another program. */
@@ -39,6 +41,7 @@ export function readProcess(pid: number): Process | "gone" | "hidden" {
     group: Number(fields[2]),
     session: Number(fields[3]),
     started: Number(fields[19]),
+    ticks: fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0),
     hasMemory: fields[20] !== "0",
     hasEnvironment: fields[48] !== "0",
   };

@@ -37,6 +37,14 @@ export function findTree(ref: TreeRef): number[] {
   return pidsIn(see(ref, new Tracks()));
 }
 
+/** CPU time of the tree so far, in ticks. */
+export function ticksOfTree(pid: number, claim: string): number {
+  return findTree(treeOf(pid, claim)).reduce((sum, member) => {
+    const found = readProcess(member);
+    return sum + (typeof found === "string" ? 0 : found.ticks);
+  }, 0);
+}
+
 export interface EndOptions {
   /** From asking (SIGTERM) to killing. */
   killAfterMs: number;
@@ -202,6 +210,7 @@ function lookWithoutProcFs(ref: TreeRef, sight: Sight): Sight {
       isThread: false,
       parent: 0,
       started: 0,
+      ticks: 0,
       hasMemory: true,
       hasEnvironment: true,
     };

@@ -3,6 +3,7 @@ import {
   existsSync,
   fstatSync,
   linkSync,
+  lstatSync,
   openSync,
   readFileSync,
   readSync,
@@ -36,6 +37,10 @@ export function writeIfAbsent(path: string, text: string): boolean {
   } finally {
     rmSync(fresh, { force: true });
   }
+}
+
+export function sizeOf(path: string): number {
+  return lstatSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 /** The last bytes of a file as text; "" when there is none. */

@@ -168,7 +168,7 @@ test.each([
   ["..", /write "-" instead/],
   ["a/b", /use only/],
   ["a b", /use only/],
-  ["x".repeat(129), /at most 128/],
+  ["x".repeat(65), /at most 64/],
 ])("%j cannot name a snake", (name, sentence) => {
   expect(whyNotSnake(name)).toMatch(sentence);
 });

@@ -116,8 +116,8 @@ export function whyNotFoodId(id: string): string | null {
 export function whyNotSnake(name: string): string | null {
   const shown = JSON.stringify(name.length > 60 ? `${name.slice(0, 60)}…` : name);
   if (name === "") return "the name of a snake is empty; give it at least one letter or digit.";
-  if (name.length > MAX_NAME_LENGTH) {
-    return `${shown} has ${name.length} characters; a snake's name has at most ${MAX_NAME_LENGTH}.`;
+  if (name.length > MAX_SNAKE_LENGTH) {
+    return `${shown} has ${name.length} characters; a snake's name has at most ${MAX_SNAKE_LENGTH}.`;
   }
   if (name.includes(".")) {
     return `${shown} has a dot, which ends a snake's name in claimed/; write "-" instead.`;
@@ -126,6 +126,8 @@ export function whyNotSnake(name: string): string | null {
   return `${shown} cannot name a snake; use only letters, digits, "_" and "-".`;
 }
 
+/** With the name of the food behind it, it must fit into a file's name. */
+const MAX_SNAKE_LENGTH = 64;
 const UNPROVEN = /\.unproven-(\d{1,15})$/;
 
 function resultOf(stem: string): string | null {

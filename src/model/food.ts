@@ -5,7 +5,7 @@ import { parseFood, setOwn } from "./food-read.ts";
 import { canonicalJson } from "./json.ts";
 import type { Task } from "./task.ts";
 
-export { type FoodContext, parseFood } from "./food-read.ts";
+export { parseFood } from "./food-read.ts";
 
 /**
  * Writes a task as food: what people read as fields, anything else as JSON under `details`. What a

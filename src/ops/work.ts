@@ -80,7 +80,7 @@ export function workerFor(
 ): Startable {
   const worker = assertName("worker name", given.worker_id ?? defaultName(store));
   const find = given.handler ? always(fromFlag(given.handler, host)) : fromConfig(config, host);
-  const types = typesFor(given, config);
+  const types = typesFor(given, config, store.reservedTypes);
   const maxTasks = given.once ? 1 : given.max_tasks;
   const routes = given.handler || config === undefined ? new Map() : config.routes;
   const onTrouble = (message: string) =>
@@ -224,11 +224,16 @@ function timeLimit(given: string | undefined): number | undefined {
   throw new VivError("USAGE", "--timeout must be more than zero; without it there is no limit.");
 }
 
-function typesFor(given: WorkInput, config: Config | undefined): readonly string[] | null {
+/** Without being asked for, a reserved type is left to those that do ask. */
+function typesFor(
+  given: WorkInput,
+  config: Config | undefined,
+  reserved: readonly string[] = [],
+): readonly string[] | null {
   const asked = [...(given.types ?? []), ...(given.task_type_filter ?? [])].filter(Boolean);
   for (const type of asked) assertTypeName(type);
   const routed = given.handler || config === undefined ? null : typesOf(config);
-  if (asked.length === 0) return routed;
+  if (asked.length === 0) return routed?.filter((type) => !reserved.includes(type)) ?? null;
   const missing = routed === null ? [] : asked.filter((type) => !routed.includes(type));
   if (missing.length > 0) {
     throw new VivError(

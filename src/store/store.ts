@@ -1,5 +1,6 @@
 import type { AttemptRecord, FailureOutcome, HistoryRecord } from "../model/attempt.ts";
 import type { LedgerLine } from "../model/ledger.ts";
+import type { Progress } from "../model/progress.ts";
 import type { Proof } from "../model/proof.ts";
 import type { TaskSpec } from "../model/spec.ts";
 import type { TaskState } from "../model/states.ts";
@@ -207,6 +208,8 @@ export const FINDING_CODES = [
   "dependency_cycle",
   "future_heartbeat",
   "torn_line",
+  "same_number",
+  "orphan_result",
 ] as const;
 export type FindingCode = (typeof FINDING_CODES)[number];
 
@@ -266,6 +269,10 @@ export interface PitStore {
   /** Gives the result a name that says that it is not proven, and returns that. */
   markUnproven(id: string): Promise<string | null>;
   claimPath(worker: string, id: string): string;
+  /** Takes a claim back from a snake that is alive; null when it is no longer that claim. */
+  reclaim(id: string, token: string, note: string): Promise<string | null>;
+  readProgress(): Promise<Record<string, Progress>>;
+  writeProgress(seen: Readonly<Record<string, Progress>>): Promise<void>;
   /** What lies there and is not, or no longer, food. */
   oddities(): Promise<{
     unproven: { id: string; name: string }[];

@@ -38,7 +38,9 @@ export const command: Command = {
     await assertRoutes(input, config, host);
     const worker = workerFor(context, input, config, host, (event) => {
       progress?.clear();
-      const line = json ? JSON.stringify(asJson(event)) : describe(event, term);
+      const line = json
+        ? JSON.stringify(asJson(event))
+        : describe(event, term, context.store.pit !== null);
       if (line !== null) io.stdout.write(`${line}\n`);
       progress?.update();
     });
@@ -69,7 +71,7 @@ function summary(report: { attempts: number; done: number; other: number }, term
   return `${term.color.green(`${done} done`)}${rest}`;
 }
 
-function describe(event: WorkerEvent, { color }: Term): string | null {
+function describe(event: WorkerEvent, { color }: Term, isPit: boolean): string | null {
   const time = color.dim(new Date().toISOString().slice(11, 19));
   switch (event.kind) {
     case "started": {
@@ -77,9 +79,10 @@ function describe(event: WorkerEvent, { color }: Term): string | null {
       return `${time} ${event.worker} waits for work (${what})`;
     }
     case "claimed": {
-      const { task, attempt } = event.claim;
+      const { task, attempt, worker } = event.claim;
+      const who = isPit ? ` with ${plain(worker)}` : "";
       const again = attempt > 1 ? color.yellow(` attempt ${attempt}`) : "";
-      return `${time} ${task.task_id} ${color.dim(`(${plain(task.task_type)})`)} begins${again}`;
+      return `${time} ${task.task_id} ${color.dim(`(${plain(task.task_type)})`)} begins${who}${again}`;
     }
     case "ended":
       return `${time} ${ending(event, color)}`;

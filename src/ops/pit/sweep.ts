@@ -2,6 +2,7 @@ import * as z from "zod/mini";
 import { parseDuration } from "../../model/duration.ts";
 import { VivError } from "../../model/errors.ts";
 import { proveResults } from "../../services/pit/prove-results.ts";
+import { reclaimStuck } from "../../services/pit/reclaim-stuck.ts";
 import { tidyWaste } from "../../services/pit/tidy-waste.ts";
 import { defineOp, type OpContext } from "../op.ts";
 import { pitProving } from "../work.ts";
@@ -38,10 +39,14 @@ export const pitSweep = defineOp({
     const report = await store.reap(staleAfterSeconds === undefined ? {} : { staleAfterSeconds });
     const { adopted } = await store.sweep();
     const host = await context.host();
+    const limitMs = (staleAfterSeconds ?? DEFAULT_STALE_AFTER_SECONDS) * 1000;
+    const stuck = await reclaimStuck(store, host, { now: context.now(), limitMs });
     const results = await proveResults(store, host, pitProving(context, host));
     const tidied = await store.pit.alone("waste", () => tidy(context, keepMs));
     return {
-      reclaimed: report.reaped.map(({ id, worker, to }) => ({ food: id, snake: worker, to })),
+      reclaimed: [...report.reaped, ...stuck].map(({ id, worker, to }) => ({
+        ...{ food: id, snake: worker, to },
+      })),
       proven: results.filter(({ end }) => isDone(end)).map(({ id }) => id),
       unproven: results
         .filter(({ end }) => !isDone(end))
@@ -59,6 +64,8 @@ export const pitSweep = defineOp({
     };
   },
 });
+
+const DEFAULT_STALE_AFTER_SECONDS = 1800;
 
 function isDone(end: { kind: string; outcome?: string }): boolean {
   return end.kind === "ended" && end.outcome === "done";

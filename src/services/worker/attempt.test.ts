@@ -35,6 +35,7 @@ function scene(finished: Partial<Finished>, store: Partial<Store>) {
     } as unknown as ReadyRoute,
     {
       location: "/run",
+      pit: null,
       noteProcess: async () => {},
       forgetProcess: async () => {},
       ...store,

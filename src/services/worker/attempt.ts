@@ -348,7 +348,7 @@ export class Attempt {
   }
 
   async #prove(place: Place, note?: string): Promise<AttemptEnd> {
-    const command = this.claim.task.done_when ?? this.route.doneWhen;
+    const command = (await this.#doneWhen()) ?? this.route.doneWhen;
     if (command !== undefined && command !== null) {
       const finished = await this.#execute(place, ["/bin/sh", "-c", command], {
         stdin: "",
@@ -371,6 +371,13 @@ export class Attempt {
     const how = { ...(this.route.review ? { review: true } : {}), ...(note ? { note } : {}) };
     const complete = () => this.#store.complete(this.#ref, { inBackground: true, ...how });
     return this.#end("done", complete, note);
+  }
+
+  /** In a pit, food may still have been being written when it was claimed: what counts is there now. */
+  async #doneWhen(): Promise<string | undefined> {
+    const { done_when: known } = this.claim.task;
+    if (this.#store.pit === null) return known;
+    return (await this.#store.show(this.#id))?.task?.done_when ?? known;
   }
 
   #proofOf(command: string, finished: Finished): Proof {

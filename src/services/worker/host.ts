@@ -30,6 +30,10 @@ export interface WorkerHost {
   whyNotInstalled(program: string): string | null;
   /** Why no sandbox could be made here; null when it can. */
   whyNoSandbox(): Promise<string | null>;
+  /** CPU time of a process tree so far, in ticks. */
+  ticksOf(pid: number, claim: string): number;
+  /** 0 when it is not there. */
+  sizeOf(path: string): number;
   /** False when something is there already. */
   writeIfAbsent(path: string, text: string): boolean;
   /** Of a pit: what cleanup duty looks after. */

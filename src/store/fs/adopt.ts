@@ -1,6 +1,6 @@
 import type { Stats } from "node:fs";
 import { type HistoryRecord, isAttempt } from "../../model/attempt.ts";
-import { isVivError } from "../../model/errors.ts";
+import { isVivError, VivError } from "../../model/errors.ts";
 import { isName } from "../../model/names.ts";
 import { MAX_TASK_BYTES, type Task } from "../../model/task.ts";
 import { errno, namesIn, overwrite, readRegular, statIfThere } from "./atomic.ts";
@@ -96,6 +96,8 @@ function examine(run: FsRun, path: string, id: string | null): Stranger | "unrip
     if (file === null) return null;
     try {
       const task = parseIn(run, file, id);
+      const why = run.paths.layout.whyNotId(id);
+      if (why !== null) throw new VivError("CORRUPT", why);
       // A sound task under an id that ours could not have: its own kind may take it. Doctor tells.
       return isName(id) ? { task, stats: file.stats } : null;
     } catch (error) {

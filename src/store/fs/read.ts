@@ -20,7 +20,7 @@ import { readHistory } from "./attempts.ts";
 import { claimedTasks, claimWorkers } from "./claimed.ts";
 import { completedTasks } from "./completed.ts";
 import { readHeartbeat } from "./heartbeat.ts";
-import { fileOf, idOfNote, quarantinedOf } from "./layout.ts";
+import { idOfNote, quarantinedOf } from "./layout.ts";
 import { readLedger } from "./ledger.ts";
 import { isMet, locate } from "./locate.ts";
 import { parseIn } from "./parse.ts";

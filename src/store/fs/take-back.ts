@@ -37,6 +37,7 @@ export function takeBack(
   reason: "gone" | "stale",
   ageSeconds: number,
   report: ReapReport,
+  note?: string,
 ): void {
   const endings = recordedEndings(run, claims);
   for (const claim of claims) {
@@ -70,7 +71,7 @@ export function takeBack(
         });
       } else {
         const { to } = afterAbandonment(history);
-        end(run, held, { outcome: "abandoned", to, note: noteFor(worker, reason, to) });
+        end(run, held, { outcome: "abandoned", to, note: note ?? noteFor(worker, reason, to) });
         report.reaped.push({ worker, id: claim.id, ageSeconds, to, reason });
       }
       forgetTreeOf(run, claim.id, claim.token);

@@ -58,6 +58,7 @@ class Scene {
 interface Situation {
   name: string;
   code: FindingCode;
+  layout?: "pit";
   path: string | RegExp;
   /** What --fix cannot change by itself. */
   unfixable?: true;
@@ -470,6 +471,27 @@ const SITUATIONS: Situation[] = [
       await scene.enqueue("b");
     },
   },
+  {
+    name: "a pit with two foods of one number",
+    code: "same_number",
+    layout: "pit",
+    path: /food-7-a, food-7-b/,
+    unfixable: true,
+    async make(scene) {
+      await scene.enqueue("food-7-a");
+      await scene.enqueue("food-7-b");
+    },
+  },
+  {
+    name: "a pit with a result for food that nobody knows",
+    code: "orphan_result",
+    layout: "pit",
+    path: /^done\/food-9-x\.result\.md$/,
+    unfixable: true,
+    async make(scene) {
+      writeFileSync(scene.at("done", "food-9-x.result.md"), "done, trust me\n");
+    },
+  },
 ];
 
 afterEach(() => {
@@ -479,7 +501,8 @@ afterEach(() => {
 async function prepare(situation: Situation): Promise<Scene> {
   const scene = new Scene();
   const { path, machine } = scene;
-  scene.store = await openRun(path, { create: true, durability: "fast", machine });
+  const { layout = "run" } = situation;
+  scene.store = await openRun(path, { create: true, durability: "fast", machine, layout });
   await situation.make(scene);
   await scene.store.close();
   // Drafts are old enough to be nobody's: their age is told by the real time.

@@ -46,9 +46,9 @@ function checkFolder(
   for (const name of namesIn(folder)) {
     if (name.startsWith(".")) continue; // heartbeats, and temporary files (checked elsewhere)
     const path = `${folder}/${name}`;
-    examination.checked[state] = (examination.checked[state] ?? 0) + 1;
     const id = idOf(examination.run.paths.layout, state, name);
     if (id === "no task, but in order") continue;
+    examination.checked[state] = (examination.checked[state] ?? 0) + 1;
     if (id === null || !isName(id)) {
       const stats = statIfThere(path);
       const isYoung = stats !== undefined && Date.now() - stats.mtimeMs < GRACE_MS;

@@ -1,7 +1,7 @@
 import { numberOf } from "../../../model/food-names.ts";
 import type { Customs } from "../run.ts";
 import { leaveChokeNote } from "./choke-note.ts";
-import { noticeHandClaims } from "./hand-claims.ts";
+import { bringBackVanished, noticeHandClaims } from "./hand-claims.ts";
 import { isTold, keepFromKeeper, tellKeeper, tellKeeperOfAll } from "./keeper.ts";
 import { newFoodId, reserveNumber } from "./numbers.ts";
 import { notePart } from "./parts.ts";
@@ -22,6 +22,7 @@ export const PIT_CUSTOMS: Customs = {
   wasStuck: isTold,
   onSweep: (run) => {
     noticeHandClaims(run);
+    bringBackVanished(run);
     tellKeeperOfAll(run);
   },
 };

@@ -1,15 +1,26 @@
 import { existsSync } from "node:fs";
+import { resultName } from "../../../model/food-names.ts";
 import { isName } from "../../../model/names.ts";
-import { overwrite, readRegular } from "../atomic.ts";
+import {
+  discard,
+  linkIfFree,
+  namesIn,
+  overwrite,
+  readRegular,
+  renameIfThere,
+  unlinkIfThere,
+} from "../atomic.ts";
 import { claimedTasks } from "../claimed.ts";
+import { afterMove } from "../finish.ts";
 import { reserveId } from "../ids.ts";
-import { idLinkOf } from "../layout.ts";
-import { type FsRun, record } from "../run.ts";
+import { fileOf, idLinkOf } from "../layout.ts";
+import { locate } from "../locate.ts";
+import { type FsRun, record, temporaryPath } from "../run.ts";
 
 /**
- * Claims that a snake made with `mv`, of food that no process of ours had seen. Its link in ids/
+ * Claims that a snake made with `mv`, maybe of food that no process of ours had seen. Its link in ids/
  * keeps the food when the snake removes its claim, as the protocol tells it to; `.viv/hand/<id>`
- * keeps whose it was.
+ * keeps whose it was, and on a second line since when it is nowhere.
  */
 export function noticeHandClaims(run: FsRun): void {
   for (const { id, worker, path } of claimedTasks(run.paths)) {
@@ -17,12 +28,56 @@ export function noticeHandClaims(run: FsRun): void {
     const isNew = !existsSync(idLinkOf(run.paths, id));
     if (isNew) reserveId(run, id, path);
     if (existsSync(`${run.paths.workers}/${worker}.json`) || snakeOf(run, id) === worker) continue;
-    overwrite(`${run.paths.viv}/hand/${id}`, worker);
+    overwrite(noteOf(run, id), worker);
     if (isNew) record(run, { event: "adopted", task: id, worker, to: "claimed" });
   }
 }
 
 /** The last snake that was seen with it, if that was one with nothing but a shell. */
 export function snakeOf(run: FsRun, id: string): string | null {
-  return readRegular(`${run.paths.viv}/hand/${id}`, 256)?.text ?? null;
+  return readNote(run, id)?.worker || null;
+}
+
+/** Its claim and its result may go and come in the wrong order, a moment apart. */
+const GRACE_MS = 10_000;
+
+/** A claim that was removed without a result: the food is given to the others. */
+export function bringBackVanished(run: FsRun): void {
+  for (const id of namesIn(`${run.paths.viv}/hand`)) {
+    if (!isName(id)) continue;
+    const place = locate(run, id);
+    if (place?.state === "done") discard(noteOf(run, id));
+    const isClaimedDone = existsSync(`${run.paths.state.done}/${resultName(id)}`);
+    if (place !== null || isClaimedDone) continue;
+    const { worker = "", goneSince } = readNote(run, id) ?? {};
+    if (goneSince === undefined) overwrite(noteOf(run, id), `${worker}\n${Date.now()}`);
+    else if (Math.abs(Date.now() - goneSince) > GRACE_MS) bringBack(run, id, worker);
+  }
+}
+
+function bringBack(run: FsRun, id: string, worker: string): void {
+  const tmp = temporaryPath(run, `back-${id}`);
+  try {
+    if (!linkIfFree(idLinkOf(run.paths, id), tmp)) return;
+    renameIfThere(tmp, fileOf(run.paths, "pending", id));
+  } catch {
+    return; // doctor has made it a case for people: `vanished`
+  } finally {
+    unlinkIfThere(tmp);
+  }
+  discard(noteOf(run, id));
+  const note = `${worker} removed its claim without a result`;
+  record(run, { event: "adopted", task: id, from: "claimed", to: "pending", note });
+  afterMove(run, id, "pending");
+}
+
+function readNote(run: FsRun, id: string): { worker: string; goneSince?: number } | null {
+  const text = readRegular(noteOf(run, id), 256)?.text;
+  if (text === undefined) return null;
+  const [worker = "", since] = text.split("\n");
+  return since ? { worker, goneSince: Number(since) } : { worker };
+}
+
+function noteOf(run: FsRun, id: string): string {
+  return `${run.paths.viv}/hand/${id}`;
 }

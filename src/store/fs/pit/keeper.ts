@@ -1,4 +1,6 @@
+import { createHash } from "node:crypto";
 import { isAttempt } from "../../../model/attempt.ts";
+import { MAX_NAME_LENGTH } from "../../../model/names.ts";
 import type { Task } from "../../../model/task.ts";
 import { namesIn, overwrite, statIfThere, writeNew } from "../atomic.ts";
 import { readHistory } from "../attempts.ts";
@@ -42,7 +44,11 @@ export function isTold(run: FsRun, id: string): boolean {
 
 function keeperId(run: FsRun, id: string): string {
   const rounds = readHistory(run, id).filter((record) => !isAttempt(record)).length;
-  return `keeper-${id}${rounds === 0 ? "" : `-${rounds + 1}`}`;
+  const round = rounds === 0 ? "" : `-${rounds + 1}`;
+  const whole = `keeper-${id}${round}`;
+  if (whole.length <= MAX_NAME_LENGTH) return whole;
+  const mark = createHash("sha256").update(id).digest("hex").slice(0, 8);
+  return `keeper-${id.slice(0, 100)}-${mark}${round}`;
 }
 
 function keeperFood(run: FsRun, id: string, why: string): Task {

@@ -5,6 +5,7 @@ import { claimOf } from "../layout.ts";
 import { tryLock } from "../lock.ts";
 import type { FsRun } from "../run.ts";
 import { handResults, markUnproven, takeForProof } from "./by-hand.ts";
+import { readProgress, reclaim, writeProgress } from "./reclaim.ts";
 
 /** What only a pit has, as the store offers it. */
 export function pitStore(run: FsRun): PitStore {
@@ -14,6 +15,10 @@ export function pitStore(run: FsRun): PitStore {
       doing(`taking ${id} for proof`, () => takeForProof(run, id, worker)),
     markUnproven: async (id) => doing(`marking ${id}`, () => markUnproven(run, id)),
     claimPath: (worker, id) => claimOf(run.paths, worker, id),
+    reclaim: async (id, token, note) =>
+      doing(`reclaiming ${id}`, () => reclaim(run, id, token, note)),
+    readProgress: async () => readProgress(run),
+    writeProgress: async (seen) => doing("keeping what was seen", () => writeProgress(run, seen)),
     oddities: async () =>
       doing("looking around", () => ({ unproven: unproven(run), quarantined: quarantined(run) })),
     alone: async (what, act) => {

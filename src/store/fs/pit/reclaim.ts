@@ -1,0 +1,36 @@
+import { existsSync } from "node:fs";
+import type { Progress } from "../../../model/progress.ts";
+import type { ReapReport } from "../../store.ts";
+import { readRegular, replaceFile } from "../atomic.ts";
+import { findClaim } from "../claimed.ts";
+import { type FsRun, temporaryPath } from "../run.ts";
+import { claimsOf, takeBack } from "../take-back.ts";
+
+/** Takes one claim back from a worker that is alive. Where the food went, or null: it stayed. */
+export function reclaim(run: FsRun, id: string, token: string, note: string): string | null {
+  const worker = findClaim(run.paths, id)?.worker;
+  const claim = worker && claimsOf(run, worker).find((one) => one.id === id && one.token === token);
+  if (!claim) return null;
+  const report: ReapReport = { reaped: [], live: [], skipped: [], stuck: [] };
+  takeBack(run, worker, [claim], "stale", -1, report, note);
+  return report.reaped[0]?.to ?? null;
+}
+
+/** `.viv/progress.json`: what cleanup duty saw the last time. */
+export function readProgress(run: FsRun): Record<string, Progress> {
+  try {
+    const text = readRegular(pathOf(run), 16 * 1024 * 1024)?.text ?? "{}";
+    return JSON.parse(text) as Record<string, Progress>;
+  } catch {
+    return {}; // then the wait begins anew
+  }
+}
+
+export function writeProgress(run: FsRun, seen: Readonly<Record<string, Progress>>): void {
+  if (Object.keys(seen).length === 0 && !existsSync(pathOf(run))) return;
+  replaceFile(pathOf(run), temporaryPath(run, "progress"), `${JSON.stringify(seen)}\n`, false);
+}
+
+function pathOf(run: FsRun): string {
+  return `${run.paths.viv}/progress.json`;
+}
