@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
-import { allCommandNames, CATALOG } from "../../src/cli/catalog.ts";
+import { allCommandNames, findCommand } from "../../src/cli/catalog.ts";
 import { parseFlags } from "../../src/cli/flags.ts";
 import { EXIT_STATUS } from "../../src/model/errors.ts";
 import { mermaid } from "../../src/model/states.ts";
@@ -24,7 +24,7 @@ function blocks(text: string, language: string): string[] {
 /** Times and places differ from run to run; everything else must be as printed in the README. */
 function masked(text: string): string {
   return text
-    .replace(/\S*\/audit$/gm, "PATH/audit")
+    .replace(/\S*\/(audit|pit)$/gm, "PATH/$1")
     .replace(/\b\d+(\.\d)? ?(ms|s|m)\b/g, "TIME")
     .replace(/\d{4}-\d{2}-\d{2}T[\d:.]+Z|\b\d\d:\d\d:\d\d\b/g, "TIME")
     .trim();
@@ -64,6 +64,15 @@ describe("README.md", () => {
     rmSync(state, { recursive: true });
   });
 
+  it("shows what a pit really prints", () => {
+    const block = blocks(readme, "sh").find((one) => one.includes("viv pit init ./pit"));
+    const printed = blocks(readme, "text").find((one) => one.includes("snake-2 waits for work"));
+    const viv = `viv() { ${process.execPath} ${join(dist, "viv.cjs")} "$@"; }; cd "$(mktemp -d)"`;
+    const env = { ...process.env, VIV_RUN: "" };
+    const output = execFileSync("bash", ["-euc", `${viv}\n${block}`], { encoding: "utf8", env });
+    expect(masked(output)).toBe(masked(printed ?? ""));
+  });
+
   it("has a library example that works", () => {
     const example = blocks(readme, "ts")[0] ?? "";
     const library = pathToFileURL(join(dist, "main.js")).href;
@@ -77,17 +86,17 @@ describe("README.md", () => {
 
   it("names only commands and flags that exist", async () => {
     const lines = blocks(readme, "sh").flatMap((block) => block.replace(/ #.*$/gm, "").split("\n"));
-    const calls = lines.flatMap((line) => [...line.matchAll(/\bviv ([a-z]+)([^#&|]*)/g)]);
+    const calls = lines.flatMap((line) => [...line.matchAll(/\bviv ([a-z]+)([^#&|;]*)/g)]);
     expect(calls.length).toBeGreaterThan(20);
     for (const [, name = "", rest = ""] of calls) {
       expect(allCommandNames()).toContain(name);
-      const entry = CATALOG.find((candidate) => candidate.name === name);
-      if (!entry) continue;
       const words = [...rest.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(
         (m) => m[1] ?? m[2] ?? m[3] ?? "",
       );
-      const { command } = await entry.load();
-      expect(() => parseFlags(name, command, words), `viv ${name}${rest}`).not.toThrow();
+      const found = findCommand([name, ...words]);
+      if (!found) continue;
+      const { command } = await found.entry.load();
+      expect(() => parseFlags(name, command, found.rest), `viv ${name}${rest}`).not.toThrow();
     }
   });
 });

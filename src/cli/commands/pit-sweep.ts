@@ -27,7 +27,7 @@ export const command: Command = {
           `${color.yellow("unproven")} ${food}: ${plain(note)}${result ? color.dim(` ${result}`) : ""}`,
       ),
       ...(adopted > 0 ? [`${adopted} new food`] : []),
-      `${logs} logs in waste/${pruned.length > 0 ? `, ${pruned.length} pruned` : ""}${kept.length > 0 ? `, ${kept.length} old ones kept for a scrap` : ""}`,
+      `${logs} ${logs === 1 ? "log" : "logs"} in waste/${pruned.length > 0 ? `, ${pruned.length} pruned` : ""}${kept.length > 0 ? `, ${kept.length} old ones kept for a scrap` : ""}`,
       ...(trouble ? [color.red(plain(trouble))] : []),
     ];
     return lines.join("\n");
