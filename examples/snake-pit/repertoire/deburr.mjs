@@ -1,0 +1,3 @@
+export function deburr(s) {
+  return s.normalize("NFD").replace(/\p{M}/gu, "");
+}

@@ -1,0 +1,3 @@
+export function wordcount(s) {
+  return s.match(/\S+/g)?.length ?? 0;
+}
