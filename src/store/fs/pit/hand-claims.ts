@@ -8,6 +8,7 @@ import {
   overwrite,
   readRegular,
   renameIfThere,
+  statIfThere,
   unlinkIfThere,
 } from "../atomic.ts";
 import { claimedTasks } from "../claimed.ts";
@@ -15,6 +16,7 @@ import { afterMove } from "../finish.ts";
 import { reserveId } from "../ids.ts";
 import { fileOf, idLinkOf } from "../layout.ts";
 import { locate } from "../locate.ts";
+import { withLock } from "../lock.ts";
 import { type FsRun, record, temporaryPath } from "../run.ts";
 
 /**
@@ -24,7 +26,8 @@ import { type FsRun, record, temporaryPath } from "../run.ts";
  */
 export function noticeHandClaims(run: FsRun): void {
   for (const { id, worker, path } of claimedTasks(run.paths)) {
-    if (!isName(id)) continue;
+    // What is no file cannot be linked, and is no food: doctor tells.
+    if (!isName(id) || !statIfThere(path)?.isFile()) continue;
     const isNew = !existsSync(idLinkOf(run.paths, id));
     if (isNew) reserveId(run, id, path);
     if (existsSync(`${run.paths.workers}/${worker}.json`) || snakeOf(run, id) === worker) continue;
@@ -51,7 +54,12 @@ export function bringBackVanished(run: FsRun): void {
     if (place !== null || isClaimedDone) continue;
     const { worker = "", goneSince } = readNote(run, id) ?? {};
     if (goneSince === undefined) overwrite(noteOf(run, id), `${worker}\n${Date.now()}`);
-    else if (Math.abs(Date.now() - goneSince) > GRACE_MS) bringBack(run, id, worker);
+    else if (Math.abs(Date.now() - goneSince) > GRACE_MS) {
+      // One at a time, and another look: what another sweep brought back may be claimed by now.
+      withLock(`${run.paths.viv}/proof.lock`, () => {
+        if (locate(run, id) === null) bringBack(run, id, worker);
+      });
+    }
   }
 }
 

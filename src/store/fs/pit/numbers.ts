@@ -2,7 +2,7 @@ import { closeSync, openSync } from "node:fs";
 import { foodId, numberOf, slugOf } from "../../../model/food-names.ts";
 import type { TaskSpec } from "../../../model/spec.ts";
 import { TASK_STATES } from "../../../model/states.ts";
-import { errno, namesIn, overwrite, readRegular } from "../atomic.ts";
+import { errno, namesIn, overwrite, readRegular, translate } from "../atomic.ts";
 import { claimedTasks } from "../claimed.ts";
 import type { FsRun } from "../run.ts";
 
@@ -15,7 +15,11 @@ const HINT = ".last";
 
 export function newFoodId(run: FsRun, spec: TaskSpec): string {
   const task = spec.payload?.task;
-  return foodId(takeNumber(run), slugOf(typeof task === "string" ? task : spec.type));
+  try {
+    return foodId(takeNumber(run), slugOf(typeof task === "string" ? task : spec.type));
+  } catch (error) {
+    throw translate(error, "taking the next number for a food");
+  }
 }
 
 function takeNumber(run: FsRun): number {
