@@ -20,6 +20,8 @@ export interface Command {
   /** Input keys that may be given without their flag, in order; the last may take many. */
   positionals?: readonly { key: string; many?: boolean }[];
   flags?: Record<string, ExtraFlag>;
+  /** What stands for the value of an input in help, by its key. */
+  placeholders?: Record<string, string>;
   /** Letters for inputs, by their keys. */
   shorts?: Record<string, string>;
   /** Another command that these flags mean. */

@@ -68,7 +68,9 @@ export function flagsOf(command: Command): Flag[] {
   const shape = command.op.input.shape as unknown as Record<string, Schema>;
   const flags = Object.entries(shape).map(([key, schema]) => {
     const short = command.shorts?.[key];
-    return { ...flagFrom(key, schema), ...(short ? { short } : {}) };
+    const placeholder = command.placeholders?.[key];
+    const flag = { ...flagFrom(key, schema), ...(short ? { short } : {}) };
+    return placeholder === undefined ? flag : { ...flag, placeholder };
   });
   return [...flags, ...extrasOf(command, false)];
 }

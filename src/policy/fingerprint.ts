@@ -18,11 +18,23 @@ const MAX_LENGTH = 300;
 
 export function fingerprint({ outcome, exit, signal, tail }: Failure): string {
   const how = signal ?? (exit === null ? "" : `exit ${exit}`);
-  const said = lastLines(tail, LINES).map(withoutChanges).join(" / ");
+  const said = tellingLines(tail, LINES).map(withoutChanges).join(" / ");
   return [outcome, how, said]
     .filter((part) => part !== "")
     .join(": ")
     .slice(0, MAX_LENGTH);
+}
+
+/** The totals behind a test's output (TAP): they are the same for different failures. */
+const TOTALS =
+  /^(#|ℹ) (tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+$|^1\.\.\d+$/;
+const DETAIL = /^(\.\.\.|---|duration_ms: .*|type: .*|location: .*)$/;
+
+/** The last lines that say something about a failure. */
+export function tellingLines(tail: string, count: number): string[] {
+  const all = lastLines(tail, 200);
+  const telling = all.filter((line) => !TOTALS.test(line) && !DETAIL.test(line));
+  return (telling.length > 0 ? telling : all).slice(-count);
 }
 
 function withoutChanges(line: string): string {

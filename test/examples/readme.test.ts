@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { CATALOG } from "../../src/cli/catalog.ts";
+import { findCommand } from "../../src/cli/catalog.ts";
 import { parseFlags } from "../../src/cli/flags.ts";
 import { newFolder } from "../support/folders.ts";
 import { DIST } from "../support/processes.ts";
@@ -18,13 +18,13 @@ describe.each(names)("examples/%s/README.md", (name) => {
     const calls = [...shell.join("").matchAll(/^viv ([a-z]+)(.*?)( +#.*)?$/gm)];
     expect(calls.length).toBeGreaterThan(2);
     for (const [line, verb = "", rest = ""] of calls) {
-      const entry = CATALOG.find((candidate) => candidate.name === verb);
-      if (!entry) throw new Error(`there is no such command: ${line}`);
-      const { command } = await entry.load();
       const words = [...rest.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(
         ([, single, double, bare]) => single ?? double ?? bare ?? "",
       );
-      expect(() => parseFlags(verb, command, words), line).not.toThrow();
+      const found = findCommand([verb, ...words]);
+      if (!found) throw new Error(`there is no such command: ${line}`);
+      const { command } = await found.entry.load();
+      expect(() => parseFlags(verb, command, found.rest), line).not.toThrow();
     }
   });
 

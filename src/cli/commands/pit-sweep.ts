@@ -10,6 +10,7 @@ export const command: Command = {
   op: pitSweep,
   positionals: [{ key: "pit" }],
   runFrom: pitFrom,
+  placeholders: { stale_after: "DURATION", keep_logs: "DURATION" },
   examples: [
     ["viv pit sweep ./pit", "once; the cleanup species of viv up does it by its clock"],
     ["viv pit sweep ./pit --stale-after 10m --keep-logs 2d", "less patience, fewer logs"],

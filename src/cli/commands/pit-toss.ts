@@ -6,6 +6,7 @@ import { pitFrom } from "../pit-from.ts";
 export const command: Command = {
   op: pitToss,
   positionals: [{ key: "pit" }, { key: "task", many: true }],
+  placeholders: { for: "WHOM", part_of: "FOOD", by: "NAME" },
   runFrom: (input, run) =>
     // Without further words the first one is the task, and the pit is found as any run is.
     Array.isArray(input.task) && input.task.length > 0 ? pitFrom(input, run) : run,

@@ -29,7 +29,10 @@ export const command: Command = {
     const signal = AbortSignal.any([io.signal, stop.signal]);
     const isIdle = async () => {
       const counts = await currentCounts(context);
-      return counts.pending + counts.claimed + counts.waiting === 0;
+      if (counts.pending + counts.claimed + counts.waiting > 0) return false;
+      // What a snake says it has done comes back if it is not borne out.
+      const results = (await context.store.pit?.handResults()) ?? [];
+      return !results.some(({ state }) => state === "gone" || state === "done");
     };
     const changes = watchChanges(context, signal)[Symbol.asyncIterator]();
     // The watch stands before the first look, so that nothing falls between the two.

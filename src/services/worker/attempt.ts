@@ -9,9 +9,8 @@ import { isVivError, VivError } from "../../model/errors.ts";
 import { canonicalJson } from "../../model/json.ts";
 import type { PriceTable } from "../../model/prices.ts";
 import type { Proof } from "../../model/proof.ts";
-import { lastLines } from "../../model/text.ts";
 import { wasteFoot } from "../../model/waste.ts";
-import { fingerprint } from "../../policy/fingerprint.ts";
+import { fingerprint, tellingLines } from "../../policy/fingerprint.ts";
 import type { Claim, Ended, FailureReport, Store } from "../../store/store.ts";
 import type { Spending } from "../spending.ts";
 import { handlerEnv } from "./handler-env.ts";
@@ -497,7 +496,7 @@ function describe(outcome: string, { exit, signal, error, cause, durationMs }: F
 
 /** The note of a failure: how it ended and its last words. */
 function said(how: string, finished: Finished): string {
-  const [last] = lastLines(finished.tail, 1);
+  const [last] = tellingLines(finished.tail, 1);
   return (last === undefined ? how : `${how}: ${last}`).slice(0, 500);
 }
 

@@ -30,18 +30,19 @@ export function readHistory(run: FsRun, id: string): HistoryRecord[] {
     } catch {
       continue; // a line torn by a full disk; the ledger has the whole one
     }
-    if ("void" in read) {
-      const { void: token, outcome } = read;
-      const at = records.findLastIndex(
-        (r) => isAttempt(r) && r.token === token && r.outcome === outcome,
-      );
-      if (at >= 0) records.splice(at, 1);
-    } else if (!isAttempt(read) || !records.some((r) => isAttempt(r) && r.token === read.token)) {
-      // Recovery may have written an attempt that its worker wrote as well: the first counts.
+    if (!("void" in read)) {
       records.push(read);
+      continue;
     }
+    const { void: token, outcome } = read;
+    const at = records.findLastIndex(
+      (r) => isAttempt(r) && r.token === token && r.outcome === outcome,
+    );
+    if (at >= 0) records.splice(at, 1);
   }
-  return records;
+  // Others may have written an attempt as well (recovery, a second reaper): the first counts.
+  const seen = new Set<string>();
+  return records.filter((one) => !isAttempt(one) || (!seen.has(one.token) && seen.add(one.token)));
 }
 
 export function appendHistory(run: FsRun, id: string, entry: HistoryRecord | VoidRecord): void {

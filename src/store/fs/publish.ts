@@ -125,7 +125,6 @@ export function settle(run: FsRun, task: Task): void {
 export function announce(run: FsRun, published: readonly Published[]): void {
   const byLane = new Map<Priority, LaneEntry[]>();
   for (const { task, stats, state } of published) {
-    run.customs?.onNew(run, task);
     if (state === "pending" && unmetAfterwards(run, task).length === 0) {
       const lane = byLane.get(priorityOf(task)) ?? [];
       lane.push(laneEntry(task, stats, 1));
@@ -135,6 +134,7 @@ export function announce(run: FsRun, published: readonly Published[]): void {
   for (const [priority, entries] of byLane) {
     ifThereIsRoom(() => run.lanes.append(priority, entries));
   }
+  for (const { task } of published) ifThereIsRoom(() => run.customs?.onNew(run, task));
   ifThereIsRoom(() =>
     recordAll(
       run,

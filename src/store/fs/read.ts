@@ -89,11 +89,15 @@ function attemptsFromLedger(run: FsRun, id: string, task: Task | null): AttemptR
   const day = (task?.created_at ?? "").slice(0, 10);
   const file = /^\d{4}-\d{2}-\d{2}$/.test(day) ? `${day}.jsonl` : "";
   const attempts = new Map<string, AttemptRecord>();
+  const times = new Map<string, number>();
   for (const { line } of readLedger(run.paths.ledger, { file, offset: 0 })) {
     if (line.task !== id || line.token === undefined) continue;
     const key = `${line.token} ${line.outcome}`;
-    if (line.event === "void") attempts.delete(key);
+    if (line.event === "void") times.set(key, (times.get(key) ?? 1) - 1);
+    if (line.event === "void" && (times.get(key) ?? 0) <= 0) attempts.delete(key);
     if (line.event !== "ended" || !line.outcome || !line.to) continue;
+    times.set(key, (times.get(key) ?? 0) + 1);
+    if (attempts.has(key)) continue;
     attempts.set(key, {
       attempt: line.attempt ?? 1,
       worker: line.worker ?? "?",
