@@ -235,7 +235,7 @@ test("several sweeps and workers at once: each result is proven once", async () 
   const pit = await Pit.make();
   const proof = pit.script("proof.sh", 'echo "$VIV_TASK_ID" >> "$H/proofs"');
   const ids: string[] = [];
-  for (let n = 0; n < 8; n++) ids.push(await pit.toss(`n${n}`, "--done-when", proof));
+  for (let n = 0; n < 12; n++) ids.push(await pit.toss(`n${n}`, "--done-when", proof));
   for (const id of ids) eat(pit, id);
   const sweeps = [1, 2, 3].map(() => pit.viv("pit", "sweep"));
   const worker = pit.work(pit.script("h.sh", ":"));
