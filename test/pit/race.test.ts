@@ -4,7 +4,7 @@ import { ended, Pit, RESULT } from "./support.ts";
 
 /** Snakes that have only a shell, and ours, on one pit. */
 
-const FOODS = 200;
+const FOODS = 160;
 
 /** ls, mv, cat and rm: what the pit's README teaches. */
 const SHELL_SNAKE = `
