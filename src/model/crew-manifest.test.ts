@@ -207,6 +207,13 @@ describe("what is only odd", () => {
     expect(log).toEqual([expect.stringContaining(`crew.org:4: ${told}`)]);
   });
 
+  test("is told by line", () => {
+    const one = (name: string, line: string) =>
+      `* ${name}\n:PROPERTIES:\n:DEF: d\n${line}\n:END:\n`;
+    const { log } = org(one("a", ":MODLE: x") + one("b", "stray"));
+    expect(log.map((line) => line.split(" ")[0])).toEqual(["crew.org:4:", "crew.org:9:"]);
+  });
+
   test("a command that its engine does not use", () => {
     const { members, log } = moss(":DEF: d", ":ENGINE: codex", ":COMMAND: x");
     expect(members).toMatchObject([{ engine: "codex", problem: null }]);
