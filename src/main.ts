@@ -12,6 +12,7 @@ import { localMachine } from "./host/machine.ts";
 import { endTreeNow, ticksOfTree } from "./host/process-tree.ts";
 import { programsBeside, readEnd, readText, sizeOf, writeIfAbsent } from "./host/texts.ts";
 import type { Machine } from "./model/clock.ts";
+import type { CrewPorts } from "./ops/crew/ports.ts";
 import type { EnginePort } from "./ops/engines.ts";
 import type { Accounts } from "./services/accounts.ts";
 import type { UpHost } from "./services/up/ports.ts";
@@ -128,6 +129,42 @@ export async function upHost(): Promise<UpHost> {
         await store.close();
       }
     },
+    newMark: randomUUID,
+  };
+}
+
+/** Clocks, engines and files of this machine, for crews. */
+export async function crewPorts(env: Env, cwd: string): Promise<CrewPorts> {
+  const [
+    { localHandlers },
+    { timers },
+    { crewFilesIn },
+    { takeFolder },
+    { serveActivity },
+    { stampOf, watchFolders },
+  ] = await Promise.all([
+    import("./host/handlers.ts"),
+    import("./host/children.ts"),
+    import("./host/crew-files.ts"),
+    import("./host/up-files.ts"),
+    import("./host/activity-server.ts"),
+    import("./host/file-changes.ts"),
+  ]);
+  const machine = localMachine();
+  return {
+    machine,
+    timers,
+    handlers: localHandlers(),
+    accounts: await accountsHere(env, cwd),
+    engine: (name, state) => engineIn(name, join(state, "sessions")),
+    filesIn: crewFilesIn,
+    take: takeFolder,
+    readText: (path) => readFileSync(path, "utf8"),
+    isThere: existsSync,
+    stampOf,
+    watch: watchFolders,
+    endTree: endTreeNow,
+    serve: serveActivity,
     newMark: randomUUID,
   };
 }

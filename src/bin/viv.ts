@@ -52,6 +52,7 @@ void runCli({
     (await import("../main.ts")).workerHost(runDir, process.env, process.cwd()),
   accounts: async () => (await import("../main.ts")).accountsHere(process.env, process.cwd()),
   engines: async () => (await import("../main.ts")).enginesHere(process.env),
+  crew: async () => (await import("../main.ts")).crewPorts(process.env, process.cwd()),
   up: async () => (await import("../main.ts")).upHost(),
   self: {
     node: process.execPath,

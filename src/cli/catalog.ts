@@ -34,6 +34,18 @@ export const CATALOG: readonly CatalogEntry[] = [
   entry("retry", "send a failed task round again", "tasks", () => import("./commands/retry.ts")),
   entry("approve", "accept a task in review", "tasks", () => import("./commands/approve.ts")),
   entry("reject", "send a task in review back", "tasks", () => import("./commands/reject.ts")),
+  entry(
+    "crew up",
+    "start the crew of a manifest",
+    "workers",
+    () => import("./commands/crew-up.ts"),
+  ),
+  entry("crew ps", "how each member is", "looking", () => import("./commands/crew-ps.ts")),
+  entry("crew tick", "one tick now, watched", "workers", () => import("./commands/crew-tick.ts")),
+  entry("crew pause", "let a member rest", "care", () => import("./commands/crew-pause.ts")),
+  entry("crew resume", "let it go on", "care", () => import("./commands/crew-resume.ts")),
+  entry("crew stop", "stop the crew", "care", () => import("./commands/crew-stop.ts")),
+  entry("keeper up", "start one agent, alone", "workers", () => import("./commands/keeper-up.ts")),
   entry("work", "run a handler for task after task", "workers", () => import("./commands/work.ts")),
   entry(
     "up",
@@ -95,6 +107,8 @@ export const CATALOG: readonly CatalogEntry[] = [
 /** Commands of two words and more: what the first word is about. */
 export const FAMILIES: Readonly<Record<string, { summary: string; group: CatalogEntry["group"] }>> =
   {
+    crew: { summary: "standing agents: up, ps, tick, pause, resume, stop", group: "workers" },
+    keeper: { summary: "one standing agent, alone: up", group: "workers" },
     pit: { summary: "the snake pit: init, toss, status, sweep", group: "tasks" },
   };
 

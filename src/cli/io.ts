@@ -1,3 +1,4 @@
+import type { CrewPorts } from "../ops/crew/ports.ts";
 import type { EnginePort } from "../ops/engines.ts";
 import type { Self } from "../ops/op.ts";
 import type { Accounts, Store, WorkerHost } from "../ops/store-types.ts";
@@ -24,6 +25,8 @@ export interface Io {
   /** The gates of accounts, shared by all runs of this user. */
   accounts(): Promise<Accounts>;
   engines(): Promise<EnginePort>;
+  /** For crews. */
+  crew(): Promise<CrewPorts>;
   /** For agents around a pit. */
   up(): Promise<UpHost>;
   /** This very program, for what starts it again. */

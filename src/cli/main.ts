@@ -134,6 +134,7 @@ async function runCommand(
       accounts: () => io.accounts(),
       engines: () => io.engines(),
       up: () => io.up(),
+      crew: () => io.crew(),
     };
     if (streams && command.freeStream) {
       return command.freeStream(context, input, io, json === true);

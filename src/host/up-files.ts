@@ -43,7 +43,7 @@ export function upFilesIn(pit: string): UpFiles {
   const pathOf = (name: string) => join(folder, `${name}.json`);
   const read = (name: string) => readSmall(pathOf(name));
   return {
-    take: () => explained(folder, () => take(folder)),
+    take: () => takeFolder(folder),
     service: () => {
       const text = read("service");
       return text === null ? null : parseServiceState(text);
@@ -70,6 +70,11 @@ export function upFilesIn(pit: string): UpFiles {
   };
 }
 
+/** False when another process has it. Who took it has it until it ends, however it ends. */
+export function takeFolder(folder: string): boolean {
+  return explained(folder, () => take(folder));
+}
+
 /** flock(1) takes the lock on our descriptor, so it is ours until we die: we never close it. */
 function take(folder: string): boolean {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -85,7 +90,7 @@ function take(folder: string): boolean {
   if (error && codeOf(error) !== "ENOENT") throw error;
   const message = error
     ? "the flock command is missing; install util-linux."
-    : `${folder} cannot be locked; put the pit on a local disk.`;
+    : `${folder} cannot be locked; put it on a local disk.`;
   throw new VivError("UNSUPPORTED", message);
 }
 

@@ -29,9 +29,13 @@ export interface Config {
   budget: { run: Money; day: Money };
   /** Dollars for a million tokens, by model. */
   prices: PriceTable;
+  /** `[engines.NAME]`: for all runs with that engine. */
+  engines: EngineDefaults;
+  /** `[crew]`, as it is written: crew-manifest.ts reads it. */
+  crew?: Record<string, unknown>;
 }
 
-const TABLES = ["handlers", "limits", "engines", "prices", "budget"];
+const TABLES = ["handlers", "limits", "engines", "prices", "budget", "crew"];
 const LIMITS = ["review", "log"];
 
 /** Reads a viv.toml. All mistakes in it are in one INVALID, one on a line, each with its place. */
@@ -46,12 +50,16 @@ export async function parseConfig(text: string, file: string): Promise<Config> {
   );
   const run = top.text("run", "the path of a directory");
   const onDependencyFailed = top.choice("on_dependency_failed", ["wait", "fail"]);
+  const engines = readEngineDefaults(top);
+  const crew = top.hasTable("crew") ? (values.crew as Record<string, unknown>) : undefined;
   const config: Config = {
     file,
     folder: dirname(file),
     ...(run === undefined ? {} : { run }),
     ...(onDependencyFailed === undefined ? {} : { onDependencyFailed }),
-    routes: readRoutes(top, readEngineDefaults(top)),
+    routes: readRoutes(top, engines),
+    engines,
+    ...(crew === undefined ? {} : { crew }),
     limits: readLimits(top),
     budget: readBudgets(top),
     prices: readPrices(top),

@@ -5,6 +5,7 @@ import type { Accounts } from "../services/accounts.ts";
 import type { UpHost } from "../services/up/ports.ts";
 import type { WorkerHost } from "../services/worker/host.ts";
 import type { Store } from "../store/store.ts";
+import type { CrewPorts } from "./crew/ports.ts";
 import type { EnginePort } from "./engines.ts";
 
 /** What an operation that needs no run is given besides its input. */
@@ -14,6 +15,8 @@ export interface FreeContext {
   here?: Here;
   /** The gates of accounts on this machine. */
   accounts?(): Promise<Accounts>;
+  /** For crews. */
+  crew?(): Promise<CrewPorts>;
   /** What is installed on it. */
   engines?(): Promise<EnginePort>;
   /** Processes that live around a pit. */

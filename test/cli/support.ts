@@ -5,7 +5,14 @@ import { onTestFinished } from "vitest";
 import type { Io } from "../../src/cli/io.ts";
 import { runCli } from "../../src/cli/main.ts";
 import { unitFiles } from "../../src/host/unit-files.ts";
-import { accountsHere, enginesHere, openRun, upHost, workerHost } from "../../src/main.ts";
+import {
+  accountsHere,
+  crewPorts,
+  enginesHere,
+  openRun,
+  upHost,
+  workerHost,
+} from "../../src/main.ts";
 import type { Machine } from "../../src/model/clock.ts";
 import { until, within } from "../support/deadline.ts";
 import { DIST } from "../support/processes.ts";
@@ -58,6 +65,7 @@ export async function cli(args: readonly string[], around: Surroundings = {}): P
     urgent: around.urgent ?? new AbortController().signal,
     hearUrgent: () => {},
     engines: () => enginesHere(around.env ?? {}),
+    crew: () => crewPorts(around.env ?? {}, around.cwd ?? "/"),
     up: upHost,
     accounts: () => accountsHere(around.env ?? {}, around.cwd ?? "/", machine?.clock.now),
     workerHost: (runDir) => workerHost(runDir, around.env ?? {}, around.cwd ?? "/"),

@@ -6,7 +6,7 @@ import type { Step } from "../../model/step.ts";
 import { addTokens, type ModelUsage, NO_TOKENS, totalTokens } from "../../model/usage.ts";
 import { Budget, type BudgetVerdict, type SpentBefore } from "../../policy/budget.ts";
 import { impute } from "../../policy/price.ts";
-import type { Claim, FailureReport } from "../../store/store.ts";
+import type { FailureReport } from "../../store/store.ts";
 import { Bill } from "./bill.ts";
 import { ModelRun, type OnStep } from "./model-run.ts";
 import type { Money } from "./money.ts";
@@ -31,7 +31,6 @@ export type ModelEnd =
   | { kind: "ended" };
 
 export interface ModelContext {
-  claim: Claim;
   engine: Engine;
   route: EngineRoute;
   request: EngineRequest;

@@ -70,7 +70,6 @@ async function run(attempt: ModelAttempt): Promise<ModelAttemptResult> {
   );
   const began = Date.now();
   const outcome = await workWithModel({
-    claim,
     engine,
     route,
     request,

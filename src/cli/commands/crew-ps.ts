@@ -1,0 +1,66 @@
+import type * as z from "zod/mini";
+import { formatUsd } from "../../model/amount.ts";
+import { formatDuration } from "../../model/duration.ts";
+import { crewPs } from "../../ops/crew/ps.ts";
+import type { Command } from "../command.ts";
+import { plain, type Term, table } from "../term.ts";
+
+type Output = z.output<typeof crewPs.output>;
+
+export const command: Command = {
+  op: crewPs,
+  examples: [["viv crew ps", "name, state, last run, next tick, streak, lifecycle, cost today"]],
+  human: (output: Output, term, io) => {
+    const { color } = term;
+    const { running, pid, manifest } = output.supervisor;
+    const head = running
+      ? `${color.green("up")} (pid ${pid}) ${plain(manifest ?? "")}`
+      : color.yellow(`no crew runs; start it with: viv crew up ${plain(manifest ?? "")}`);
+    if (output.members.length === 0) return head;
+    const rows = output.members.map((one) => row(one, io.now(), term));
+    const titles = [
+      "name",
+      "state",
+      "last run",
+      "next tick",
+      "streak",
+      "lifecycle",
+      "saved",
+      "today",
+      "",
+    ];
+    return `${head}\n${table([titles.map((title) => color.dim(title)), ...rows], term)}`;
+  },
+};
+
+function row(one: Output["members"][number], now: number, { color }: Term): string[] {
+  const paint =
+    one.state === "running"
+      ? color.green
+      : one.state === "parked"
+        ? color.red
+        : (text: string) => text;
+  const ago =
+    one.last_run === null
+      ? "-"
+      : `${formatDuration(Math.max(0, now - Date.parse(one.last_run)))} ago`;
+  const next =
+    one.next_tick === null
+      ? "-"
+      : `in ${formatDuration(Math.max(0, Date.parse(one.next_tick) - now))}`;
+  const said =
+    one.state === "running"
+      ? (one.thought ?? "")
+      : [one.outcome ?? "", one.note].filter(Boolean).join(": ");
+  return [
+    one.name,
+    paint(one.state.replace("_", " ")),
+    ago,
+    next,
+    String(one.streak),
+    plain(one.lifecycle ?? "-"),
+    String(one.saved),
+    formatUsd(one.cost_today),
+    plain(said),
+  ];
+}

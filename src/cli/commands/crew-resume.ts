@@ -1,0 +1,9 @@
+import { crewResume } from "../../ops/crew/control.ts";
+import type { Command } from "../command.ts";
+
+export const command: Command = {
+  op: crewResume,
+  positionals: [{ key: "name" }],
+  examples: [["viv crew resume moss", "by its clock; also what was parked"]],
+  human: ({ name, state }: { name: string; state: string }) => `${name} ${state.replace("_", " ")}`,
+};

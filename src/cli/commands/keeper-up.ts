@@ -1,0 +1,18 @@
+import { chooseCrew } from "../../ops/crew/choose.ts";
+import { type KeeperUpInput, keeperUp } from "../../ops/crew/up.ts";
+import type { Command } from "../command.ts";
+import { upWith } from "./crew-up.ts";
+
+export const command: Command = {
+  op: keeperUp,
+  positionals: [{ key: "def" }],
+  examples: [
+    ["viv keeper up desk.org", "one standing agent, once an hour, in plan mode"],
+    ["viv keeper up desk.org --interval 15m --mode edit", "more often, and it may write"],
+    ['viv keeper up desk.org --command "./desk.sh" --grace 0s', "any command instead of a model"],
+  ],
+  freeStream: (context, given, io, json) =>
+    upWith(keeperUp, context, given, io, json, (input) =>
+      chooseCrew(context, { kind: "keeper", ...(input as KeeperUpInput) }),
+    ),
+};

@@ -1,0 +1,212 @@
+import {
+  appendFileSync,
+  closeSync,
+  existsSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { type CrewLine, type MemberStatus, parseMemberStatus } from "../model/crew-status.ts";
+import { isName } from "../model/names.ts";
+
+/** The state folder of a crew, or of the singleton: there `name` is "" and files have no suffix. */
+export interface CrewFiles {
+  readonly folder: string;
+  lastRun(name: string): string | null;
+  writeLastRun(name: string, at: number): void;
+  position(name: string): string | null;
+  writePosition(name: string, text: string): void;
+  /** When that state of its lifecycle was last run. */
+  ran(name: string, state: string): string | null;
+  writeRan(name: string, state: string, at: number): void;
+  status(name: string): MemberStatus | null;
+  writeStatus(name: string, status: MemberStatus): void;
+  /** Names of all that have a status; "" for the singleton. */
+  names(): string[];
+  append(line: CrewLine): void;
+  /** The last lines, oldest first. */
+  lastLines(count: number): CrewLine[];
+  /** A new log for a run; the oldest beyond the limit go. */
+  newLog(name: string, at: number): string;
+  isPaused(name: string): boolean;
+  setPaused(name: string, isPaused: boolean): void;
+  readJson(file: "crew" | "gate"): unknown;
+  writeJson(file: "crew" | "gate", value: unknown): void;
+  /** What was asked for, oldest first; each is given once. */
+  takeRequests(): { id: string; request: unknown }[];
+  leaveRequest(id: string, request: unknown): void;
+  answer(id: string, value: unknown): void;
+  /** Null while there is none. */
+  takeAnswer(id: string): unknown;
+}
+
+const KEPT_LOGS = 20;
+const MAX_STEPS_BYTES = 8 * 1024 * 1024;
+const STATUS = /^status(?:-(.+))?\.json$/;
+
+export function crewFilesIn(folder: string): CrewFiles {
+  const at = (...parts: string[]) => join(folder, ...parts);
+  const suffix = (name: string) => (name === "" ? "" : `-${name}`);
+  const ranPath = (name: string, state: string) =>
+    at(`lifecycle-ran-${name === "" ? "" : `${name}-`}${state.replace(/[^A-Za-z0-9_-]/g, "_")}`);
+  const steps = at("_steps.jsonl");
+  return {
+    folder,
+    lastRun: (name) => readIfThere(at(`keeper-last-run${suffix(name)}`)),
+    writeLastRun: (name, time) => replace(at(`keeper-last-run${suffix(name)}`), `${time}\n`),
+    position: (name) => readIfThere(at(`lifecycle-pos${suffix(name)}`)),
+    writePosition: (name, text) => replace(at(`lifecycle-pos${suffix(name)}`), `${text}\n`),
+    ran: (name, state) => readIfThere(ranPath(name, state)),
+    writeRan: (name, state, time) => replace(ranPath(name, state), `${time}\n`),
+    status: (name) => {
+      const text = readIfThere(at(`status${suffix(name)}.json`));
+      return text === null ? null : parseMemberStatus(text);
+    },
+    writeStatus: (name, status) =>
+      replace(at(`status${suffix(name)}.json`), `${JSON.stringify(status)}\n`),
+    names: () =>
+      listed(folder).flatMap((file) => {
+        const [whole, name = ""] = STATUS.exec(file) ?? [];
+        return whole !== undefined && (name === "" || isName(name)) ? [name] : [];
+      }),
+    append: (line) => {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      if (sizeOf(steps) > MAX_STEPS_BYTES) renameSync(steps, at("_steps.1.jsonl"));
+      appendFileSync(steps, `${JSON.stringify(line)}\n`, { mode: 0o600 });
+    },
+    lastLines: (count) => {
+      const lines = lastLinesOf(steps, count);
+      const missing = count - lines.length;
+      return missing > 0 ? [...lastLinesOf(at("_steps.1.jsonl"), missing), ...lines] : lines;
+    },
+    newLog: (name, time) => {
+      const runs = at("runs");
+      mkdirSync(runs, { recursive: true, mode: 0o700 });
+      const own = new RegExp(`^${name === "" ? "keeper" : name}-\\d{8}T\\d{6}\\.\\d{3}Z\\.log$`);
+      const logs = listed(runs).filter((file) => own.test(file));
+      for (const old of logs.sort().slice(0, Math.max(0, logs.length - KEPT_LOGS + 1))) {
+        rmSync(join(runs, old), { force: true });
+      }
+      const stamp = new Date(time).toISOString().replace(/[-:]/g, "");
+      return join(runs, `${name === "" ? "keeper" : name}-${stamp}.log`);
+    },
+    isPaused: (name) => existsSync(at("paused", name || "keeper")),
+    setPaused: (name, isPaused) => {
+      const path = at("paused", name || "keeper");
+      if (!isPaused) rmSync(path, { force: true });
+      else replace(path, "");
+    },
+    readJson: (file) => {
+      try {
+        return JSON.parse(readIfThere(at(`${file}.json`)) ?? "null");
+      } catch {
+        return null; // torn by a power loss
+      }
+    },
+    writeJson: (file, value) => replace(at(`${file}.json`), `${JSON.stringify(value)}\n`),
+    takeRequests: () =>
+      listed(at("inbox"))
+        .filter((file) => /^[A-Za-z0-9_-]+\.json$/.test(file))
+        .sort()
+        .flatMap((file) => {
+          const path = at("inbox", file);
+          const text = readIfThere(path);
+          rmSync(path, { force: true });
+          try {
+            return text === null ? [] : [{ id: file.slice(0, -5), request: JSON.parse(text) }];
+          } catch {
+            return []; // nobody can say what was asked for
+          }
+        }),
+    leaveRequest: (id, request) => replace(at("inbox", `${id}.json`), JSON.stringify(request)),
+    answer: (id, value) => replace(at("outbox", `${id}.json`), JSON.stringify(value)),
+    takeAnswer: (id) => {
+      const path = at("outbox", `${id}.json`);
+      const text = readIfThere(path);
+      if (text === null) return null;
+      rmSync(path, { force: true });
+      return JSON.parse(text);
+    },
+  };
+}
+
+function readIfThere(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw error;
+  }
+}
+
+let serial = 0;
+
+/** Whole or not at all. The folder is made when it is missing: somebody may have tidied up. */
+function replace(path: string, text: string): void {
+  const slash = path.lastIndexOf("/");
+  const hidden = `${path.slice(0, slash)}/.${path.slice(slash + 1)}.${process.pid}.${serial++}`;
+  try {
+    writeFileSync(hidden, text, { mode: 0o600 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    mkdirSync(path.slice(0, slash), { recursive: true, mode: 0o700 });
+    writeFileSync(hidden, text, { mode: 0o600 });
+  }
+  renameSync(hidden, path);
+}
+
+function listed(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/** From the end: a feed asks for sixty lines of what may be megabytes. */
+function lastLinesOf(path: string, count: number): CrewLine[] {
+  let fd: number;
+  try {
+    fd = openSync(path, "r");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+  try {
+    const { size } = fstatSync(fd);
+    let length = Math.min(size, 64 * 1024);
+    for (;;) {
+      const buffer = Buffer.alloc(length);
+      readSync(fd, buffer, 0, length, size - length);
+      const lines = buffer
+        .toString("utf8")
+        .split("\n")
+        .slice(length < size ? 1 : 0, -1);
+      if (lines.length >= count || length === size) return lines.slice(-count).flatMap(parsed);
+      length = Math.min(size, 4 * length);
+    }
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function parsed(line: string): CrewLine[] {
+  try {
+    return [JSON.parse(line) as CrewLine];
+  } catch {
+    return []; // torn by a full disk
+  }
+}

@@ -1,0 +1,29 @@
+import type { Engine } from "../../engines/engine.ts";
+import type { ActivityServer } from "../../host/activity-server.ts";
+import type { Timers } from "../../host/children.ts";
+import type { CrewFiles } from "../../host/crew-files.ts";
+import type { Handlers } from "../../host/handlers.ts";
+import type { ClaimTree, Machine } from "../../model/clock.ts";
+import type { Accounts } from "../../services/accounts.ts";
+
+/** What a crew needs of the machine; main.ts hands it the real thing. */
+export interface CrewPorts {
+  machine: Machine;
+  timers: Timers;
+  handlers: Handlers;
+  accounts: Accounts;
+  engine(name: Engine["name"], state: string): Promise<Engine>;
+  filesIn(state: string): CrewFiles;
+  /** For life; false when another process has it. */
+  take(state: string): boolean;
+  /** Throws what the system says. */
+  readText(path: string): string;
+  isThere(path: string): boolean;
+  /** Another text when the file was changed, or came, or went. */
+  stampOf(path: string): string;
+  /** Calls back when something in one of these folders has changed. */
+  watch(folders: readonly string[], act: () => void): () => void;
+  endTree(tree: ClaimTree): number[];
+  serve(port: number, activity: () => unknown): Promise<ActivityServer>;
+  newMark(): string;
+}

@@ -1,0 +1,246 @@
+import { basename, dirname, extname, join, resolve } from "node:path";
+import { parse } from "smol-toml";
+import { ENGINE_NAMES, type EngineName } from "../../model/config-engine.ts";
+import {
+  crewFromTable,
+  type Manifest,
+  type Member,
+  parseManifest,
+} from "../../model/crew-manifest.ts";
+import type { TickOutcome } from "../../model/crew-status.ts";
+import { VivError } from "../../model/errors.ts";
+import { suggest } from "../../model/names.ts";
+import { placesOf } from "../../model/toml-lines.ts";
+import { crewActivity, keeperActivity, LOOKED_AT } from "../../policy/activity.ts";
+import { Crew, type CrewHost } from "../../services/crew/crew.ts";
+import { engineRunner, SEED_LIMITS } from "../../services/crew/engine-runner.ts";
+import type { CrewEvent } from "../../services/crew/ports.ts";
+import { prepare } from "../../services/crew/prepare.ts";
+import { gateInMemory } from "../../services/gate.ts";
+import type { FreeContext, Here } from "../op.ts";
+import type { CrewPorts } from "./ports.ts";
+
+/** A crew, or the singleton, as flags, environment and files describe it. `run()` it, `stop()` it. */
+export interface CrewChoice {
+  /** Absolute: the manifest of a crew, or the def of the singleton. */
+  file: string;
+  isSingleton: boolean;
+  state: string;
+  graceMs: number;
+  staggerMs: number;
+  maxConcurrent: number;
+  /** Of the singleton. */
+  intervalMs: number;
+  mode: "plan" | "edit";
+  port: number | null;
+  /** Of the singleton: what a manifest would say. */
+  keeper: { engine?: string; command?: string; model?: string };
+}
+
+export type { CrewEvent } from "../../services/crew/ports.ts";
+
+export interface Startable {
+  run(): Promise<void>;
+  stop(): Promise<void>;
+  stopNow(): Promise<void>;
+  /** One tick of one member, without the clocks of the others. */
+  tickOnce(name: string): Promise<TickOutcome | null>;
+}
+
+export async function crewFor(
+  context: FreeContext,
+  choice: CrewChoice,
+  tell: (event: CrewEvent) => void,
+): Promise<Startable> {
+  const { here, ports } = await crewSurroundings(context);
+  const host = hostFor(choice, ports);
+  const gate = choice.isSingleton
+    ? null
+    : gateInMemory({ max: choice.maxConcurrent, clock: ports.machine.clock });
+  const runner = runnerFor(choice, here, ports);
+  const crew = new Crew({ ...choice, manifest: choice.file }, host, { gate, runner, tell });
+  const activity = () => activityOf(choice, ports);
+  return {
+    run: async () => {
+      const server = choice.port === null ? null : await ports.serve(choice.port, activity);
+      try {
+        await crew.run(server?.port);
+      } finally {
+        await server?.close();
+      }
+    },
+    stop: () => crew.stop(),
+    stopNow: () => crew.stopNow(),
+    tickOnce: async (name) => {
+      crew.begin();
+      const outcome = await crew.tick(choice.isSingleton ? singletonName(choice) : name);
+      await crew.stop();
+      return outcome;
+    },
+  };
+}
+
+export async function crewSurroundings(
+  context: FreeContext,
+): Promise<{ here: Here; ports: CrewPorts }> {
+  const { here, crew } = context;
+  if (here && crew) return { here, ports: await crew() };
+  throw new VivError("UNSUPPORTED", "crews live with the command line: viv crew up");
+}
+
+function hostFor(choice: CrewChoice, ports: CrewPorts): CrewHost {
+  const { machine, timers } = ports;
+  const folder = dirname(choice.file);
+  return {
+    machine,
+    timers,
+    files: ports.filesIn(choice.state),
+    take: () => ports.take(choice.state),
+    readManifest: () =>
+      choice.isSingleton ? { members: [singleton(choice)], log: [] } : readManifest(choice, ports),
+    stampOf: (members) =>
+      [choice.file, ...members.flatMap(({ def, lifecycle }) => [def, lifecycle ?? def])]
+        .map((file) => ports.stampOf(resolve(folder, file)))
+        .join(" "),
+    watch: (act) => ports.watch([folder, join(choice.state, "inbox")], act),
+    endLeftover: (tree) => ports.endTree(tree),
+  };
+}
+
+export function readManifest(
+  choice: Pick<CrewChoice, "file" | "isSingleton">,
+  ports: CrewPorts,
+): Manifest {
+  let text: string;
+  try {
+    text = ports.readText(choice.file);
+  } catch (cause) {
+    const isMissing = (cause as NodeJS.ErrnoException).code === "ENOENT";
+    const why = isMissing
+      ? `there is no ${choice.file}`
+      : `cannot read ${choice.file}: ${(cause as Error).message}`;
+    throw new VivError(
+      "INVALID",
+      `${why}; a crew needs a manifest: viv crew up crew.org`,
+      {},
+      { cause },
+    );
+  }
+  const { file } = choice;
+  if (basename(file) === "viv.toml") {
+    // Its other tables are not the crew's business.
+    return crewFromTable((parse(text) as { crew?: unknown }).crew, {
+      file,
+      places: placesOf(text),
+    });
+  }
+  return parseManifest(text, { file, format: extname(file) === ".toml" ? "toml" : "org" });
+}
+
+function singletonName({ file }: CrewChoice): string {
+  const base = file.slice(file.lastIndexOf("/") + 1).replace(/\.[^.]*$/, "");
+  return base.replace(/[^A-Za-z0-9_-]+/g, "-") || "keeper";
+}
+
+function singleton(choice: CrewChoice): Member {
+  return {
+    name: singletonName(choice),
+    index: 0,
+    def: choice.file,
+    lifecycle: null,
+    intervalMs: choice.intervalMs,
+    engine: engineOf(choice),
+    model: choice.keeper.model ?? null,
+    command: choice.keeper.command ?? null,
+    mode: choice.mode,
+    workdir: null,
+    runIf: null,
+    budgetUsdDay: null,
+    priority: "normal",
+    isContinuous: false,
+    problem: null,
+    line: 1,
+  };
+}
+
+function engineOf({ keeper }: CrewChoice): EngineName {
+  if (keeper.engine === undefined) return keeper.command === undefined ? "claude" : "exec";
+  const engine = ENGINE_NAMES.find((name) => name === keeper.engine);
+  if (engine) return engine;
+  const meant = suggest(keeper.engine, ENGINE_NAMES);
+  const hint = meant ? `did you mean ${meant}?` : `there are: ${ENGINE_NAMES.join(", ")}`;
+  throw new VivError("USAGE", `there is no engine ${JSON.stringify(keeper.engine)}; ${hint}`);
+}
+
+function runnerFor(choice: CrewChoice, here: Here, ports: CrewPorts) {
+  const folder = dirname(choice.file);
+  const files = ports.filesIn(choice.state);
+  const keyOf = ({ name }: Member) => (choice.isSingleton ? "" : name);
+  const env = Object.fromEntries(
+    Object.entries(here.env).filter((one): one is [string, string] => one[1] !== undefined),
+  );
+  return engineRunner(
+    {
+      handlers: ports.handlers,
+      engine: (name) => ports.engine(name, choice.state),
+      accounts: ports.accounts,
+      prepare: (member) =>
+        prepare(
+          {
+            folder,
+            readText: ports.readText,
+            position: (one) => files.position(keyOf(one)),
+            recent: (one) => recentOf(files.lastLines(400), one.name),
+          },
+          member,
+        ),
+      cwdOf: (member) => cwdOf(member, folder, ports),
+      env,
+      self: () => {
+        const { host, boot } = ports.machine.self();
+        return { host, boot };
+      },
+      newMark: ports.newMark,
+      now: () => ports.machine.clock.now(),
+    },
+    {
+      ...SEED_LIMITS,
+      killAfterMs: 5_000,
+      logBytes: 2 * 1024 * 1024,
+      prices: here.config?.prices ?? new Map(),
+      defaults: here.config?.engines ?? new Map(),
+      state: choice.state,
+    },
+  );
+}
+
+function cwdOf(member: Member, folder: string, ports: CrewPorts): string {
+  const cwd = member.workdir === null ? folder : resolve(folder, member.workdir);
+  if (ports.isThere(cwd)) return cwd;
+  throw new VivError("INVALID", `its workdir ${cwd} is not there`);
+}
+
+function recentOf(lines: ReturnType<ReturnType<CrewPorts["filesIn"]>["lastLines"]>, name: string) {
+  return lines
+    .filter(({ agent }) => agent === name)
+    .slice(-100)
+    .map((line) => JSON.stringify(line))
+    .join("\n");
+}
+
+export function activityOf(
+  choice: Pick<CrewChoice, "state" | "isSingleton">,
+  ports: CrewPorts,
+): unknown {
+  const files = ports.filesIn(choice.state);
+  // Thoughts and ends lie between the steps.
+  const lines = files.lastLines(10 * LOOKED_AT);
+  if (choice.isSingleton) {
+    const status = files.status("");
+    return status ? keeperActivity(status, lines) : { agent: null, steps: [], thought: null };
+  }
+  const crew = files.readJson("crew") as { members?: string[] } | null;
+  const names = crew?.members ?? files.names().filter((name) => name !== "");
+  const statuses = names.flatMap((name) => files.status(name) ?? []);
+  return crewActivity(statuses, lines);
+}

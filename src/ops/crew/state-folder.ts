@@ -1,0 +1,25 @@
+import { dirname, join, resolve } from "node:path";
+import { VivError } from "../../model/errors.ts";
+import type { Here } from "../op.ts";
+import type { CrewPorts } from "./ports.ts";
+
+/** The state of the crew that a command is about: `--state`, or the nearest .crew from here upwards. */
+export function stateFolder(given: string | undefined, here: Here, ports: CrewPorts): string {
+  if (given !== undefined) {
+    const folder = resolve(here.cwd, given);
+    if (ports.isThere(folder)) return folder;
+    throw new VivError(
+      "RUN_NOT_FOUND",
+      `there is no crew's state at ${folder}; start one: viv crew up`,
+    );
+  }
+  for (let folder = here.cwd; ; folder = dirname(folder)) {
+    const state = join(folder, ".crew");
+    if (ports.isThere(state)) return state;
+    if (dirname(folder) === folder) break;
+  }
+  throw new VivError(
+    "RUN_NOT_FOUND",
+    "there is no crew here (.crew); go to its folder, pass --state DIR, or start one: viv crew up crew.org",
+  );
+}

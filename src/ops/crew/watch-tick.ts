@@ -1,0 +1,63 @@
+import type { CrewLine } from "../../model/crew-status.ts";
+import { VivError } from "../../model/errors.ts";
+import type { FreeContext } from "../op.ts";
+import { askingOf, assertOk } from "./ask.ts";
+import { chooseAgain } from "./choose.ts";
+import { crewFor } from "./start.ts";
+
+export interface Ticked {
+  name: string;
+  outcome: string | null;
+  note: string;
+}
+
+const LOOK_MS = 100;
+
+/** One tick of one member, and its steps as they come: by the crew that runs, or else right here. */
+export async function watchTick(
+  context: FreeContext,
+  given: { name?: string; state?: string },
+  signal: AbortSignal,
+  onLine: (line: CrewLine) => void,
+): Promise<Ticked> {
+  const { name } = given;
+  if (!name) throw new VivError("USAGE", "which member? viv crew tick NAME");
+  const { ask, ports, state } = await askingOf(context, given.state);
+  const files = ports.filesIn(state);
+  const since = Math.floor(context.now() / 1000);
+  let told = 0;
+  const look = () => {
+    const lines = files.lastLines(400).filter((line) => line.agent === name && line.ts >= since);
+    for (const line of lines.slice(told)) onLine(line);
+    told = Math.max(told, lines.length);
+  };
+  let isOver = false;
+  const lookLater = () => {
+    ports.timers.after(LOOK_MS, () => {
+      if (isOver) return;
+      look();
+      lookLater();
+    });
+  };
+  lookLater();
+  try {
+    const outcome = ask
+      ? (assertOk(await ask({ cmd: "tick", name }, signal)).outcome ?? null)
+      : await tickHere(context, state, name, signal);
+    look();
+    return { name, outcome, note: files.status(name)?.note ?? "" };
+  } finally {
+    isOver = true;
+  }
+}
+
+async function tickHere(
+  context: FreeContext,
+  state: string,
+  name: string,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const crew = await crewFor(context, await chooseAgain(context, state), () => {});
+  signal.addEventListener("abort", () => void crew.stopNow());
+  return crew.tickOnce(name);
+}

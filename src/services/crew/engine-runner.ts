@@ -1,0 +1,283 @@
+import type { Engine, EngineRequest } from "../../engines/engine.ts";
+import type { Finished, Handlers } from "../../host/handlers.ts";
+import type { EngineRoute, EngineSettings } from "../../model/config-engine.ts";
+import type { Member } from "../../model/crew-manifest.ts";
+import type { CrewLine } from "../../model/crew-status.ts";
+import { VivError } from "../../model/errors.ts";
+import type { PriceTable } from "../../model/prices.ts";
+import type { Step } from "../../model/step.ts";
+import { isNoWork } from "../../policy/tick.ts";
+import type { Accounts } from "../accounts.ts";
+import { type ModelOutcome, workWithModel } from "../worker/model-work.ts";
+import type { Prepared, RunEnd, RunHooks, Runner } from "./ports.ts";
+
+/** Runs that are real: a def is read, an engine is started, and its end is judged. */
+export interface EngineRunnerHost {
+  handlers: Handlers;
+  engine(name: Engine["name"]): Promise<Engine>;
+  accounts: Accounts;
+  prepare(member: Member): Prepared;
+  cwdOf(member: Member): string;
+  env: Readonly<Record<string, string>>;
+  self(): { host: string; boot: string };
+  newMark(): string;
+  now(): number;
+}
+
+export interface RunnerSettings {
+  wallClockMs: number;
+  steps: number;
+  killAfterMs: number;
+  logBytes: number;
+  prices: PriceTable;
+  /** `[engines.NAME]` of viv.toml. */
+  defaults: ReadonlyMap<Engine["name"], EngineSettings>;
+  state: string;
+}
+
+export const SEED_LIMITS = { wallClockMs: 15 * 60_000, steps: 60 } as const;
+const RUN_IF_MS = 60_000;
+
+export function engineRunner(host: EngineRunnerHost, settings: RunnerSettings): Runner {
+  return {
+    prepare: async (member) => host.prepare(member),
+    isDue: async (member, signal) => isDue(host, settings, member, signal),
+    heldBy: (member, costToday) => heldBy(host, member, costToday),
+    run: (prepared, hooks) => run(host, settings, prepared, hooks),
+  };
+}
+
+async function isDue(
+  host: EngineRunnerHost,
+  settings: RunnerSettings,
+  member: Member,
+  signal: AbortSignal,
+): Promise<{ due: boolean; note: string }> {
+  const running = host.handlers.start({
+    ...{ argv: ["/bin/sh", "-c", member.runIf ?? "true"], cwd: host.cwdOf(member), stdin: "" },
+    ...{ env: envOf(host, settings, member, null), claim: host.newMark() },
+    ...{ logPath: "/dev/null", logBytes: 1024, timeoutMs: RUN_IF_MS },
+    killAfterMs: settings.killAfterMs,
+  });
+  const onAbort = () => void running.stop("stopped", true);
+  signal.addEventListener("abort", onAbort);
+  const { exit, cause, tail, error } = await running.finished;
+  signal.removeEventListener("abort", onAbort);
+  signal.throwIfAborted();
+  const said = tail.trim().split("\n").at(-1) ?? "";
+  // What cannot be asked does not cost money: no tick, and the reason is told.
+  if (cause === "timed_out") return { due: false, note: "its RUN-IF took longer than a minute" };
+  return { due: exit === 0, note: error ?? said };
+}
+
+function heldBy(
+  { accounts, now }: EngineRunnerHost,
+  member: Member,
+  costToday: number,
+): { note: string; until: number | null } | null {
+  if (member.budgetUsdDay !== null && costToday >= member.budgetUsdDay) {
+    const midnight = (Math.floor(now() / 86_400_000) + 1) * 86_400_000;
+    const note = `its $${member.budgetUsdDay} of today are used up`;
+    return { note, until: midnight };
+  }
+  const account = accountOf(member);
+  const state = account === null ? null : accounts.read(account);
+  if (state === null || state.state === "open") return null;
+  const note = `its account ${account} is ${state.state}${state.message ? `: ${state.message}` : ""}`;
+  return { note, until: state.until === null ? null : Date.parse(state.until) };
+}
+
+/** Vendors share a rate limit; a command of one's own has none that we know of. */
+function accountOf({ engine }: Member): string | null {
+  return engine === "exec" || engine === "script" ? null : engine;
+}
+
+async function run(
+  host: EngineRunnerHost,
+  settings: RunnerSettings,
+  { member }: Prepared,
+  hooks: RunHooks,
+): Promise<RunEnd> {
+  const engine = await host.engine(member.engine);
+  const began = host.now();
+  const request = requestFor(host, settings, member, hooks);
+  let stopRun: (why: string) => void = () => {};
+  const onAbort = () => stopRun("stopped by hand");
+  hooks.signal.addEventListener("abort", onAbort);
+  try {
+    const outcome = await workWithModel({
+      engine,
+      route: routeOf(member, request.settings),
+      request,
+      afresh: () => request,
+      money: {
+        limits: {
+          attempt: { turns: settings.steps },
+          ...(member.budgetUsdDay === null ? {} : { day: { usd: member.budgetUsdDay } }),
+        },
+        before: { day: { usd: hooks.costToday, tokens: 0 } },
+        prices: settings.prices,
+      },
+      execute: (argv, stdin, more) => {
+        const mark = host.newMark();
+        const tree = { ...host.self(), pid: 0, started: "0", claim: mark };
+        hooks.onProcess(tree);
+        const running = host.handlers.start({
+          ...{ argv, stdin, cwd: request.cwd, claim: mark, logPath: hooks.logPath },
+          env: { ...envOf(host, settings, member, hooks.lifecycle), ...more.env },
+          ...(more.isSecret ? { isSecret: true } : {}),
+          ...{ onStdout: more.onStdout, timeoutMs: settings.wallClockMs },
+          ...{ logBytes: settings.logBytes, killAfterMs: settings.killAfterMs },
+        });
+        if (running.ref) hooks.onProcess({ ...tree, ...running.ref, claim: mark });
+        stopRun = (why) => void running.stop(why);
+        if (hooks.signal.aborted) stopRun("stopped by hand");
+        return running.finished;
+      },
+      stop: (why) => stopRun(why),
+      log: () => {},
+      tell: (step) => {
+        const line = lineOf(step, member.name, host.now());
+        if (line) hooks.onLine(line);
+      },
+      onSession: () => {},
+      spentByOthers: async () => ({ day: { usd: hooks.costToday, tokens: 0 } }),
+      now: host.now,
+    });
+    return judge(host, member, outcome, began);
+  } finally {
+    hooks.signal.removeEventListener("abort", onAbort);
+  }
+}
+
+function requestFor(
+  host: EngineRunnerHost,
+  settings: RunnerSettings,
+  member: Member,
+  { prompt }: RunHooks,
+): EngineRequest {
+  const defaults = settings.defaults.get(member.engine) ?? NO_SETTINGS;
+  const isExec = member.engine === "exec";
+  if (isExec && member.command === null) {
+    throw new VivError("INVALID", "the engine exec needs a command: give the member a :COMMAND:");
+  }
+  return {
+    prompt,
+    cwd: host.cwdOf(member),
+    model: member.model,
+    // A command is what its author wrote; the prompt and VIV_MODE tell it the mode.
+    mode: isExec ? "edit" : member.mode,
+    resume: null,
+    turns: settings.steps,
+    settings: isExec
+      ? { ...defaults, binary: "/bin/sh", flags: ["-c", member.command ?? ""] }
+      : defaults,
+  };
+}
+
+const NO_SETTINGS: EngineSettings = {
+  ...{ binary: null, flags: [], permission: null, url: null, api: null, keyEnv: null },
+  ...{ contextTokens: null, scenario: null },
+};
+
+function routeOf(member: Member, settings: EngineSettings): EngineRoute {
+  return {
+    name: member.engine,
+    prompt: null,
+    model: member.model,
+    tiers: [],
+    escalateAfter: null,
+    mode: member.mode,
+    budget: {},
+    taskBudget: {},
+    account: accountOf(member),
+    resume: false,
+    settings,
+  };
+}
+
+function envOf(
+  host: EngineRunnerHost,
+  settings: RunnerSettings,
+  member: Member,
+  lifecycle: string | null,
+): Record<string, string> {
+  return {
+    ...host.env,
+    VIV_AGENT: member.name,
+    VIV_MODE: member.mode,
+    VIV_CREW_STATE: settings.state,
+    VIV_LIFECYCLE: lifecycle ?? "",
+  };
+}
+
+function lineOf(step: Step, agent: string, now: number): CrewLine | null {
+  const ts = Math.floor(now / 1000);
+  if (step.kind === "tool") return { tool: step.tool ?? "", target: step.target ?? "", ts, agent };
+  const text = step.text?.trim() ?? "";
+  return text === "" ? null : { thought: text, ts, agent };
+}
+
+/** The order matters: what was done to it comes before what it says of itself. */
+function judge(
+  { accounts }: EngineRunnerHost,
+  member: Member,
+  { end, finished, result, bill }: ModelOutcome,
+  began: number,
+): RunEnd {
+  const usd =
+    bill.lines.length === 0 ? null : bill.lines.reduce((sum, one) => sum + (one.usd ?? 0), 0);
+  const ended = (outcome: Extract<RunEnd, { kind: "ended" }>["outcome"], note: string): RunEnd => ({
+    ...{ kind: "ended", outcome, note: note.slice(0, 500), usd },
+  });
+  if (end.kind === "unpaid") return { kind: "held", note: end.note, until: null, usd };
+  if (end.kind === "limited")
+    return { ...closed(accounts, member, result.outcome, end.note, began), usd };
+  if (finished.cause === "timed_out") return ended("killed", "its time was up");
+  if (finished.cause === "stopped" && end.kind === "ended") {
+    return ended("killed", finished.why ?? "it was stopped");
+  }
+  if (isCrash(finished)) {
+    return ended("crashed", finished.error ?? `ended by ${finished.signal ?? "something"}`);
+  }
+  if (end.kind === "proceed") {
+    const account = accountOf(member);
+    if (account !== null) accounts.succeeded(account, began);
+    const note = result.text.trim().split("\n")[0] ?? "";
+    return ended(isNoWork(result.text) ? "no_work" : "done", note);
+  }
+  return ended("failed", end.kind === "failed" ? end.report.note : "it was cut off");
+}
+
+/** Without a word: nobody ended it that we know of, and it has no exit of its own. */
+function isCrash({ cause, exit, signal }: Finished): boolean {
+  return cause === "unstartable" || (cause === "exit" && exit === null && signal !== null);
+}
+
+function closed(
+  accounts: Accounts,
+  member: Member,
+  said: ModelOutcome["result"]["outcome"],
+  note: string,
+  began: number,
+): { kind: "held"; note: string; until: number | null } {
+  const account = accountOf(member);
+  const until = said.kind === "rate_limited" ? said.until : null;
+  if (account === null) {
+    return { kind: "held", note, until: until === null ? null : Date.parse(until) };
+  }
+  const state = accounts.close(account, {
+    reason:
+      said.kind === "rate_limited"
+        ? "rate_limited"
+        : said.kind === "quota"
+          ? "quota"
+          : "unauthorized",
+    until,
+    message: "message" in said ? said.message : note,
+    todo: "todo" in said ? said.todo : "",
+    by: { run: "", worker: member.name, task: "" },
+    began,
+  });
+  return { kind: "held", note, until: state.until === null ? null : Date.parse(state.until) };
+}

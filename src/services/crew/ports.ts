@@ -1,0 +1,94 @@
+import type { Timers } from "../../host/children.ts";
+import type { CrewFiles } from "../../host/crew-files.ts";
+import type { ClaimTree, Machine } from "../../model/clock.ts";
+import type { Member } from "../../model/crew-manifest.ts";
+import type { CrewLine, TickOutcome } from "../../model/crew-status.ts";
+
+/** What a member needs of its surroundings. Tests and benches bring their own. */
+export interface MemberContext {
+  machine: Machine;
+  timers: Timers;
+  files: CrewFiles;
+  /** Null for the singleton: it contends with nobody. */
+  gate: GatePort | null;
+  runner: Runner;
+  tell(event: CrewEvent): void;
+}
+
+export interface GatePort {
+  /** Resolves when it may run; what it returns gives the slot back. Rejects when the signal comes. */
+  acquire(request: {
+    name: string;
+    priority: Member["priority"];
+    signal: AbortSignal;
+  }): Promise<() => void>;
+}
+
+/** How a run happens: main.ts hands in engines and processes, a bench nothing at all. */
+export interface Runner {
+  /** Whether there is anything to do, by its RUN-IF. */
+  isDue(member: Member, signal: AbortSignal): Promise<{ due: boolean; note: string }>;
+  /** Throws INVALID for what a person has to put right: the member is parked. */
+  prepare(member: Member): Promise<Prepared>;
+  run(prepared: Prepared, hooks: RunHooks): Promise<RunEnd>;
+  /** Why it may not run now (its account, its budget), and until when; null when it may. */
+  heldBy(member: Member, costToday: number): { note: string; until: number | null } | null;
+}
+
+/** What a tick is about, read from the files as they are now. */
+export interface Prepared {
+  member: Member;
+  /** The lifecycle's spec, if it has one. */
+  lifecycle: LifecycleTick | null;
+  promptFor(lifecycle: { state: string; isReflection: boolean } | null): string;
+}
+
+export interface LifecycleTick {
+  position: string;
+  state: string;
+  isReflection: boolean;
+  isClosed(lastRan: number | null, now: number): boolean;
+  /** What is to be persisted after that outcome. */
+  after(outcome: TickOutcome): string;
+}
+
+export interface RunHooks {
+  prompt: string;
+  logPath: string;
+  costToday: number;
+  lifecycle: string | null;
+  signal: AbortSignal;
+  /** Before the engine begins, and again when it has a number. */
+  onProcess(tree: ClaimTree): void;
+  onLine(line: CrewLine): void;
+}
+
+export type RunEnd =
+  | { kind: "ended"; outcome: TickOutcome; note: string; usd: number | null }
+  /** Its account or its budget: not a failure. */
+  | { kind: "held"; note: string; until: number | null; usd: number | null };
+
+export type CrewEvent =
+  | { kind: "up"; pid: number; manifest: string; members: string[]; port?: number }
+  | { kind: "log"; text: string }
+  | { kind: "leftover"; name: string; pid: number; survivors: number[] }
+  | { kind: "next"; name: string; after_ms: number; why: string }
+  | { kind: "runs"; name: string; lifecycle: string | null }
+  | {
+      kind: "ran";
+      name: string;
+      outcome: TickOutcome;
+      seconds: number;
+      note: string;
+      usd: number | null;
+    }
+  | { kind: "saved"; name: string; saved: number; note: string }
+  | { kind: "held"; name: string; note: string; until: string | null }
+  | {
+      kind: "parked" | "paused" | "resumed" | "added" | "changed" | "removed";
+      name: string;
+      note: string;
+    }
+  | { kind: "trouble"; name: string; message: string }
+  | { kind: "stopping"; running: string[] }
+  | { kind: "finished" };
