@@ -14,6 +14,7 @@ import { programsBeside, readEnd, readText, sizeOf, writeIfAbsent } from "./host
 import type { Machine } from "./model/clock.ts";
 import type { CrewPorts } from "./ops/crew/ports.ts";
 import type { EnginePort } from "./ops/engines.ts";
+import type { GatePort } from "./ops/gate.ts";
 import type { Accounts } from "./services/accounts.ts";
 import type { UpHost } from "./services/up/ports.ts";
 import type { WorkerHost } from "./services/worker/host.ts";
@@ -45,6 +46,21 @@ export async function accountsHere(
   ]);
   const files = accountFilesIn(join(stateFolder(env, cwd), "accounts"));
   return accountsOn({ files, now, random: Math.random });
+}
+
+/** The machine's gate: one for all engines that the user runs on it. And those of crews. */
+export async function gateHere(
+  env: Env,
+  cwd: string,
+  machine: Machine = localMachine(),
+): Promise<GatePort> {
+  const [{ stateFolder }, { gateFilesIn, crewGateFilesIn }, { machineGate }] = await Promise.all([
+    import("./host/accounts.ts"),
+    import("./host/gate-files.ts"),
+    import("./services/machine-gate.ts"),
+  ]);
+  const files = gateFilesIn(join(stateFolder(env, cwd), "gate"));
+  return { machine: machineGate({ files, machine }), crewIn: crewGateFilesIn, host: machine };
 }
 
 async function engineIn(name: EngineName, sessions: string): Promise<Engine> {
@@ -85,6 +101,7 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
     removeWorkspace: async (id) =>
       (await workspaces()).removeWorkspace(root, id, join(artifacts, `${id}.patch`)),
     accounts: await accountsHere(env, cwd),
+    gate: (await gateHere(env, cwd)).machine,
     engine: (name) => engineIn(name, join(runDir, ".viv/sessions")),
     readText,
     readEnd,

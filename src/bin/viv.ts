@@ -51,6 +51,7 @@ void runCli({
   workerHost: async (runDir) =>
     (await import("../main.ts")).workerHost(runDir, process.env, process.cwd()),
   accounts: async () => (await import("../main.ts")).accountsHere(process.env, process.cwd()),
+  gate: async () => (await import("../main.ts")).gateHere(process.env, process.cwd()),
   engines: async () => (await import("../main.ts")).enginesHere(process.env),
   crew: async () => (await import("../main.ts")).crewPorts(process.env, process.cwd()),
   up: async () => (await import("../main.ts")).upHost(),

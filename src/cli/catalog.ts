@@ -84,6 +84,12 @@ export const CATALOG: readonly CatalogEntry[] = [
     () => import("./commands/accounts.ts"),
   ),
   entry(
+    "gate",
+    "how many engines may run; who is in, who waits",
+    "care",
+    () => import("./commands/gate.ts"),
+  ),
+  entry(
     "workspaces",
     "where tasks worked; gc tidies up",
     "care",

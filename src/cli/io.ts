@@ -1,5 +1,6 @@
 import type { CrewPorts } from "../ops/crew/ports.ts";
 import type { EnginePort } from "../ops/engines.ts";
+import type { GatePort } from "../ops/gate.ts";
 import type { Self } from "../ops/op.ts";
 import type { Accounts, Store, WorkerHost } from "../ops/store-types.ts";
 import type { UpHost } from "../ops/up.ts";
@@ -24,6 +25,8 @@ export interface Io {
   workerHost(runDir: string): Promise<WorkerHost>;
   /** The gates of accounts, shared by all runs of this user. */
   accounts(): Promise<Accounts>;
+  /** The machine's gate, and those of crews. */
+  gate(): Promise<GatePort>;
   engines(): Promise<EnginePort>;
   /** For crews. */
   crew(): Promise<CrewPorts>;

@@ -132,6 +132,7 @@ async function runCommand(
       now: io.now,
       here: hereOf(io, config),
       accounts: () => io.accounts(),
+      gate: () => io.gate(),
       engines: () => io.engines(),
       up: () => io.up(),
       crew: () => io.crew(),
@@ -161,6 +162,7 @@ async function runCommand(
       host: () => io.workerHost(store.location),
       here: hereOf(io, settings.config),
       accounts: () => io.accounts(),
+      gate: () => io.gate(),
     };
     if (streams && command.stream) {
       return await command.stream(context, input, io, json === true, settings.config);

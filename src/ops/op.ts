@@ -7,6 +7,7 @@ import type { WorkerHost } from "../services/worker/host.ts";
 import type { Store } from "../store/store.ts";
 import type { CrewPorts } from "./crew/ports.ts";
 import type { EnginePort } from "./engines.ts";
+import type { GatePort } from "./gate.ts";
 
 /** What an operation that needs no run is given besides its input. */
 export interface FreeContext {
@@ -17,6 +18,8 @@ export interface FreeContext {
   accounts?(): Promise<Accounts>;
   /** For crews. */
   crew?(): Promise<CrewPorts>;
+  /** The machine's gate, and those of crews. */
+  gate?(): Promise<GatePort>;
   /** What is installed on it. */
   engines?(): Promise<EnginePort>;
   /** Processes that live around a pit. */

@@ -26,10 +26,24 @@ export const why = defineOp({
     return whyTask(context.store, id, context.now(), {
       accountOf: of,
       budgetOf: await usedUpBudget(context),
+      gateOf: await fullGate(context),
       ...(limit === undefined ? {} : { reviewLimit: limit }),
     });
   },
 });
+
+/** Looked at only where an engine is used. */
+async function fullGate({ here, gate }: OpContext) {
+  const config = here?.config;
+  const usesModels = [...(config?.routes.values() ?? [])].some(({ engine }) => engine);
+  if (!config || !gate || !usesModels) return () => null;
+  const { machine } = await gate();
+  if (machine.room() !== 0) return () => null;
+  const { max, holders, queue } = machine.view();
+  if (max === null) return () => null; // it has just been lifted
+  const full = { max, holders: holders.length, waiting: queue.length };
+  return (type: string) => (routeFor(config, type)?.engine ? full : null);
+}
 
 /** The ledger is read only where a budget is set. */
 async function usedUpBudget({ here, store, now }: OpContext) {

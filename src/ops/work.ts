@@ -8,6 +8,7 @@ import { parseDuration } from "../model/duration.ts";
 import { VivError } from "../model/errors.ts";
 import { assertName, assertTypeName } from "../model/names.ts";
 import { closedTypes } from "../services/closed-types.ts";
+import { engineSlots } from "../services/engine-slots.ts";
 import { type ProveOptions, proveResults } from "../services/pit/prove-results.ts";
 import { Tender } from "../services/pit/tender.ts";
 import { Spending } from "../services/spending.ts";
@@ -65,6 +66,7 @@ export const work = defineOp({
   },
 });
 
+const GATE_FULL = "the machine's gate is full; see: viv gate";
 const DEFAULT_LOG_BYTES = 10 * 1024 * 1024;
 
 /** What can be run, and told to stop. */
@@ -87,9 +89,12 @@ export function workerFor(
     onEvent({ kind: "trouble", error: new VivError("CORRUPT", message) });
   const spending = new Spending(store, now);
   const money = config && spentCheck(config.budget, spending, now);
+  const usesModels = [...routes.values()].some(({ engine }) => engine !== undefined);
+  const slots = usesModels && host.gate ? engineSlots(host.gate, worker) : undefined;
   const closed = closedTypes({
     ...{ accounts: host.accounts, routes, types, now, onTrouble },
     ...optional("spent", money),
+    ...optional("full", slots && (() => (slots.room() === 0 ? GATE_FULL : null))),
   });
   const options: WorkerOptions = {
     worker,
@@ -113,6 +118,7 @@ export function workerFor(
     ...optional("drain", given.drain),
     ...optional("reviewLimit", config?.limits.review),
     ...optional("closedTypes", closed),
+    ...optional("slots", slots),
     ...optional("beforeClaim", money && (() => spending.refresh())),
   };
   const made = new Worker(store, host, options);

@@ -21,13 +21,6 @@ function rankOf({ priority, since }: Waiting, now: number): number {
   return Math.max(0, PRIORITIES.indexOf(priority) - steps);
 }
 
-/** The first of them, as a comparison: less than zero when `a` goes before `b`. */
-function compare(a: Waiting, b: Waiting, now: number): number {
-  // Also when their times contradict it, nobody passes one who came earlier with the same priority.
-  if (a.priority === b.priority) return a.order - b.order;
-  return rankOf(a, now) - rankOf(b, now) || a.order - b.order;
-}
-
 /** Of the first of each priority, the one whose turn it is. */
 export function firstOf<T extends Waiting>(
   heads: Iterable<T | undefined>,
@@ -35,7 +28,9 @@ export function firstOf<T extends Waiting>(
 ): T | undefined {
   let first: T | undefined;
   for (const head of heads) {
-    if (head && (first === undefined || compare(head, first, now) < 0)) first = head;
+    if (head === undefined) continue;
+    const after = first ? rankOf(head, now) - rankOf(first, now) || head.order - first.order : -1;
+    if (after < 0) first = head;
   }
   return first;
 }
@@ -44,6 +39,7 @@ export function firstOf<T extends Waiting>(
 export function inOrder<T extends Waiting>(waiting: Iterable<T>, now: number): T[] {
   const lines = PRIORITIES.map((priority) => ({ priority, all: [] as T[], next: 0 }));
   for (const one of waiting) lines.find((line) => line.priority === one.priority)?.all.push(one);
+  // A line for each: also when their times contradict it, nobody passes an equal who came earlier.
   for (const { all } of lines) all.sort((a, b) => a.order - b.order);
   const order: T[] = [];
   for (;;) {

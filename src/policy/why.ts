@@ -25,6 +25,7 @@ export const REASON_CODES = [
   "rate_limited",
   "account_closed",
   "budget_used_up",
+  "gate_full",
   "review_full",
   "resting",
   "choked",
@@ -69,6 +70,8 @@ export interface WhyFacts {
   account?: AccountState;
   /** The budget that pays for tasks of its type is used up: in words. */
   budget?: string;
+  /** The machine's gate, if tasks of its type need a slot there and none is free. */
+  gateFull?: { max: number; holders: number; waiting: number };
   /** So many are in review that workers claim nothing more. */
   reviewFull?: { count: number; limit: number };
   /** The last thing the ledger says about it, for a task that failed without an attempt. */
@@ -179,7 +182,7 @@ function timeReasons(facts: WhyFacts): Reason[] {
   }
   const rest = restReason(facts);
   const account = accountReason(facts);
-  const others = [account, budgetReason(facts), reviewReason(facts)];
+  const others = [account, budgetReason(facts), gateReason(facts), reviewReason(facts)];
   const inOrder = rest?.code === "rate_limited" ? [rest, ...others] : [...others, rest];
   return [...reasons, ...inOrder.filter((reason) => reason !== null)];
 }
@@ -188,6 +191,14 @@ function budgetReason({ budget }: WhyFacts): Reason | null {
   if (budget === undefined) return null;
   const text = `${budget}; raise it in viv.toml and start the worker anew`;
   return { code: "budget_used_up", text, command: "viv costs" };
+}
+
+function gateReason({ gateFull }: WhyFacts): Reason | null {
+  if (gateFull === undefined) return null;
+  const { max, holders, waiting } = gateFull;
+  const queue = waiting === 0 ? "" : `, and ${waiting} ${waiting === 1 ? "waits" : "wait"} there`;
+  const text = `the machine's gate is full: ${holders} of ${max} slots are taken${queue}`;
+  return { code: "gate_full", text, command: "viv gate" };
 }
 
 function reviewReason({ reviewFull }: WhyFacts): Reason | null {

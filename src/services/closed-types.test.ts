@@ -179,3 +179,42 @@ describe("how often it looks", () => {
     expect(said).toEqual(["bad file"]);
   });
 });
+
+describe("a full gate", () => {
+  const routes = routesOf({ model: null, limited: "acme" });
+  routes.set("plain", { type: "plain" } as unknown as Route);
+
+  test("closes what has an engine, until there is room; people need do nothing", () => {
+    const { accounts, set } = gates();
+    let full: string | null = "full";
+    const options = { accounts, routes, types: null, now: () => NOW, full: () => full };
+    const closed = closedTypes(options);
+    expect(closed?.()).toMatchObject({
+      ...{ types: ["model", "limited"], only: null, all: false },
+      ...{ nextOpenMs: 1_000, reasons: ["full"] },
+    });
+    const waits = (type: string) => [closed?.().waitsAtGate(type), closed?.().waitsForPeople(type)];
+    expect(["model", "limited", "plain", "other"].map(waits)).toEqual([
+      [true, false],
+      [true, false],
+      [false, false],
+      [false, false],
+    ]);
+    // With its account closed it would not be claimed with a slot either.
+    set("acme", null);
+    expect(["model", "limited"].map(waits)).toEqual([
+      [true, false],
+      [false, true],
+    ]);
+    full = null;
+    expect(closed?.()).toMatchObject({ types: ["limited"], nextOpenMs: null });
+    expect(waits("model")).toEqual([false, false]);
+  });
+
+  test("is not asked where there is no engine", () => {
+    const { accounts } = gates();
+    const plain = new Map([["plain", { type: "plain" } as unknown as Route]]);
+    const options = { accounts, types: null, now: () => NOW, full: () => "full" };
+    expect(closedTypes({ ...options, routes: plain })).toBeUndefined();
+  });
+});

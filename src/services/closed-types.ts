@@ -3,7 +3,10 @@ import type { Route } from "../model/config.ts";
 import { isName } from "../model/names.ts";
 import type { Accounts } from "./accounts.ts";
 
-/** What a worker leaves alone for now: its account is closed, or the money for models is spent. */
+/**
+ * What a worker leaves alone for now: its account is closed, the money for models is spent, or the
+ * machine's gate is full.
+ */
 export interface ClosedTypes {
   /** Not these; empty when `only` says it. */
   types: readonly string[];
@@ -15,7 +18,9 @@ export interface ClosedTypes {
   nextOpenMs: number | null;
   /** Does it open only when a person does something about it? */
   waitsForPeople(type: string): boolean;
-  /** Why, for people: a sentence for each account and budget. */
+  /** Does only the gate keep it from being claimed? */
+  waitsAtGate(type: string): boolean;
+  /** Why, for people: a sentence for each account and budget, and for the gate. */
   reasons: readonly string[];
 }
 
@@ -28,37 +33,45 @@ export interface ClosedTypesOptions {
   now(): number;
   /** The budget of the run or of the day is used up; `until`, if it comes back by itself. */
   spent?: () => { until: number | null; text: string } | null;
+  /** The machine's gate has no slot for an engine: in words. */
+  full?: () => string | null;
   /** A file that cannot be used: said once. */
   onTrouble?: (message: string) => void;
 }
 
 /** How long what was read is believed: a file that is edited in its place does not show. */
 const BELIEVED_MS = 5_000;
+/** Slots come back when somebody leaves, and nobody knows when. */
+const GATE_LOOK_MS = 1_000;
 /** The file system's clock may stand still for so long: a second change would not show. */
 const UNSETTLED_MS = 50;
 
 /**
  * Asked before every claim, so it looks at the files only when one has changed or a time has come.
- * Undefined when no route uses an account, and none is limited by a budget.
+ * Undefined when no route uses an account, and none is limited by a budget or a gate.
  */
 export function closedTypes(options: ClosedTypesOptions): (() => ClosedTypes) | undefined {
   const { accounts, now } = options;
   const groups = groupsOf(options);
-  const spent = groups.some(({ usesModels }) => usesModels) ? options.spent : undefined;
-  if (!spent && groups.every(({ account }) => account === null)) return undefined;
+  const usesModels = groups.some((group) => group.usesModels);
+  const spent = usesModels ? options.spent : undefined;
+  const full = usesModels ? options.full : undefined;
+  if (!spent && !full && groups.every(({ account }) => account === null)) return undefined;
   const told = new Set<string>();
   let seen = Number.NaN;
   let validUntil = Number.NEGATIVE_INFINITY;
   let readAt = 0;
-  let wasSpent = false;
+  let wasHeld = "";
   let last: Reading = NOTHING_CLOSED;
   return () => {
     const at = now();
     const changed = accounts.changedAt();
     const broke = spent?.() ?? null;
-    if (changed !== seen || at >= validUntil || at < readAt || wasSpent !== (broke !== null)) {
-      wasSpent = broke !== null;
-      last = read(groups, accounts, broke, at, (message) => {
+    const gate = full?.() ?? null;
+    const held = `${broke !== null} ${gate !== null}`;
+    if (changed !== seen || at >= validUntil || at < readAt || wasHeld !== held) {
+      wasHeld = held;
+      last = read(groups, accounts, { broke, gate }, at, (message) => {
         if (told.has(message)) return;
         told.add(message);
         options.onTrouble?.(message);
@@ -68,13 +81,16 @@ export function closedTypes(options: ClosedTypesOptions): (() => ClosedTypes) | 
       validUntil = Math.min(at + BELIEVED_MS, last.nextOpen ?? Number.POSITIVE_INFINITY);
     }
     const { nextOpen, ...rest } = last;
-    return { ...rest, nextOpenMs: nextOpen === null ? null : Math.max(0, nextOpen - at) };
+    const openMs = nextOpen === null ? null : Math.max(0, nextOpen - at);
+    const nextOpenMs = gate === null ? openMs : Math.min(openMs ?? GATE_LOOK_MS, GATE_LOOK_MS);
+    return { ...rest, nextOpenMs };
   };
 }
 
 const NOTHING_CLOSED: Reading = {
   ...{ types: [], only: null, all: false, nextOpen: null, reasons: [] },
   waitsForPeople: () => false,
+  waitsAtGate: () => false,
 };
 
 interface Reading extends Omit<ClosedTypes, "nextOpenMs"> {
@@ -108,28 +124,34 @@ function groupsOf({ routes, types }: ClosedTypesOptions): Group[] {
 function read(
   groups: readonly Group[],
   accounts: Accounts,
-  broke: { until: number | null; text: string } | null,
+  { broke, gate }: { broke: { until: number | null; text: string } | null; gate: string | null },
   now: number,
   onTrouble: (message: string) => void,
 ): Reading {
   const closed: (string | null)[] = [];
   const open: (string | null)[] = [];
   const reasons = broke ? [broke.text] : [];
+  if (gate !== null) reasons.push(gate);
   /** Of each type that has a route of its own, and of the rest. */
   const forPeople = new Map<string | null, boolean>();
+  const atGate = new Map<string | null, boolean>();
   let nextOpen: number | null = null;
   for (const { account, usesModels, types } of groups) {
     const state = account === null ? null : accounts.read(account);
     if (state?.trouble !== undefined) onTrouble(state.trouble);
-    const isOpen = (state === null || state.state === "open") && !(usesModels && broke);
+    const isUsable = (state === null || state.state === "open") && !(usesModels && broke);
+    const isOpen = isUsable && !(usesModels && gate !== null);
     (isOpen ? open : closed).push(...types);
     if (state && state.state !== "open") {
       reasons.push(`account ${account} ${describeAccount(state, now)}`);
     }
     const times = [state?.state === "closed" ? Date.parse(state.until) : null, broke?.until];
     const isTimed = times.some((time) => typeof time === "number");
-    for (const type of types) forPeople.set(type, !isOpen && !isTimed);
-    for (const time of isOpen ? [] : times) {
+    for (const type of types) {
+      forPeople.set(type, !isUsable && !isTimed);
+      atGate.set(type, isUsable && !isOpen);
+    }
+    for (const time of isUsable ? [] : times) {
       if (typeof time === "number") nextOpen = Math.min(nextOpen ?? time, time);
     }
   }
@@ -141,6 +163,7 @@ function read(
     only: isRestClosed ? open.filter((type) => type !== null) : null,
     nextOpen,
     waitsForPeople: (type) => forPeople.get(type) ?? forPeople.get(null) ?? false,
+    waitsAtGate: (type) => atGate.get(type) ?? atGate.get(null) ?? false,
     reasons: [...new Set(reasons)],
   };
 }

@@ -59,16 +59,20 @@ export interface Held {
   accountOf?: (type: string) => AccountState | null;
   /** In words, for types that are paid for by a budget that is used up. */
   budgetOf?: (type: string) => string | null;
+  /** The machine's gate, for types that need a slot there while none is free. */
+  gateOf?: (type: string) => { max: number; holders: number; waiting: number } | null;
   reviewLimit?: number;
 }
 
 function heldFacts({ task_type: type }: Task, held: Held, { review }: Counts) {
   const account = held.accountOf?.(type) ?? null;
   const budget = held.budgetOf?.(type) ?? null;
+  const gateFull = held.gateOf?.(type) ?? null;
   const { reviewLimit: limit } = held;
   return {
     ...(account === null ? {} : { account }),
     ...(budget === null ? {} : { budget }),
+    ...(gateFull === null ? {} : { gateFull }),
     ...(limit !== undefined && review >= limit ? { reviewFull: { count: review, limit } } : {}),
   };
 }

@@ -9,6 +9,7 @@ import {
   accountsHere,
   crewPorts,
   enginesHere,
+  gateHere,
   openRun,
   upHost,
   workerHost,
@@ -68,6 +69,7 @@ export async function cli(args: readonly string[], around: Surroundings = {}): P
     crew: () => crewPorts(around.env ?? {}, around.cwd ?? "/"),
     up: upHost,
     accounts: () => accountsHere(around.env ?? {}, around.cwd ?? "/", machine?.clock.now),
+    gate: () => gateHere(around.env ?? {}, around.cwd ?? "/", machine),
     workerHost: (runDir) => workerHost(runDir, around.env ?? {}, around.cwd ?? "/"),
     now: machine ? machine.clock.now : Date.now,
     open:

@@ -1,7 +1,7 @@
 import { mkdirSync, renameSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { openRun } from "../../src/main.ts";
+import { gateHere, openRun } from "../../src/main.ts";
 import { REASON_CODES, type ReasonCode } from "../../src/policy/why.ts";
 import { newFolder } from "../support/folders.ts";
 import { FakeHost } from "../support/machine.ts";
@@ -336,6 +336,30 @@ describe("a task at its end", () => {
       ],
     });
   });
+});
+
+it("the machine's gate is full", async () => {
+  const folder = join(run, "..");
+  writeFileSync(join(folder, "p.md"), "do it");
+  writeFileSync(join(folder, "viv.toml"), '[handlers.job]\nengine = "claude"\nprompt = "p.md"\n');
+  const env = { VIV_RUN: run, VIV_STATE: join(folder, "state") };
+  around = { ...around, cwd: folder, env };
+  await enqueue("t.1");
+  await say("gate", "--max", "1");
+  expect(await codes("t.1")).toEqual(["no_worker"]);
+  const { machine: gate } = await gateHere(env, folder, host.process());
+  await gate.acquire({ name: "a" });
+  const full = "the machine's gate is full: 1 of 1 slots are taken";
+  expect((await why("t.1")).reasons[0]).toEqual({
+    code: "gate_full",
+    text: full,
+    command: "viv gate",
+  });
+  const stop = new AbortController();
+  const waiting = gate.acquire({ name: "b", signal: stop.signal }).catch(() => {});
+  expect((await why("t.1")).reasons[0]?.text).toBe(`${full}, and 1 waits there`);
+  stop.abort();
+  await waiting;
 });
 
 it("its account is closed for all", async () => {

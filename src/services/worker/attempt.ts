@@ -9,9 +9,11 @@ import { isVivError, VivError } from "../../model/errors.ts";
 import { canonicalJson } from "../../model/json.ts";
 import type { PriceTable } from "../../model/prices.ts";
 import type { Proof } from "../../model/proof.ts";
+import { priorityOf } from "../../model/task.ts";
 import { wasteFoot } from "../../model/waste.ts";
 import { fingerprint, tellingLines } from "../../policy/fingerprint.ts";
 import type { Claim, Ended, FailureReport, Store } from "../../store/store.ts";
+import type { GateRequest, Release } from "../gate.ts";
 import type { Spending } from "../spending.ts";
 import { handlerEnv } from "./handler-env.ts";
 import type { WorkerHost } from "./host.ts";
@@ -35,6 +37,8 @@ export interface AttemptSettings {
   budget: { run: Money; day: Money };
   /** Asked before and while a model runs. */
   spending: Spending;
+  /** What an engine needs before it is started: a slot of the machine's gate. */
+  slot?: (request: Omit<GateRequest, "name">) => Promise<Release>;
   /** Called when nothing of an attempt runs any more and only its end has to be recorded. */
   onIdle?: (claim: Claim) => void;
   /** Its end cannot be recorded for now. */
@@ -85,6 +89,7 @@ export class Attempt {
   readonly #settings: AttemptSettings;
   #running: RunningHandler | null = null;
   #stopped: string | null = null;
+  readonly #stopping = new AbortController();
   #head: string | undefined;
   #onUnproven: () => Promise<void> = async () => {};
 
@@ -113,15 +118,34 @@ export class Attempt {
   /** Ends what runs, with its whole tree; the task is released. */
   stop(why: string): void {
     this.#stopped ??= why;
+    this.#stopping.abort();
     void this.#running?.stop(why);
   }
 
   run(): Promise<AttemptEnd> {
     return this.#traced(async () => {
+      if (this.route.engine) return this.#withSlot(this.route.engine);
       const place = await this.#prepare();
-      if (this.route.engine) return this.#model(place, this.route.engine);
       return this.#conclude(place, await this.#handle(place));
     });
+  }
+
+  /** The slot is asked for at once: who claims more must see that it is taken. */
+  async #withSlot(engine: EngineRoute): Promise<AttemptEnd> {
+    let release: Release | undefined;
+    try {
+      const priority = priorityOf(this.claim.task);
+      release = await this.#settings.slot?.({ priority, signal: this.#stopping.signal });
+    } catch (error) {
+      if (this.#stopped !== null) return this.#released(this.#stopped);
+      // The gate cannot be used: no fault of the task.
+      return this.#failed({ outcome: "rate_limited", note: sentence(error) });
+    }
+    try {
+      return await this.#model(await this.#prepare(), engine, release);
+    } finally {
+      release?.();
+    }
   }
 
   /** Only the proof: somebody else says that the work is done. */
@@ -218,7 +242,7 @@ export class Attempt {
   }
 
   /** The same with an engine: what the model did decides what follows. */
-  async #model(place: Place, engine: EngineRoute): Promise<AttemptEnd> {
+  async #model(place: Place, engine: EngineRoute, release?: Release): Promise<AttemptEnd> {
     const { evidence } = this.#host;
     const began = Date.now();
     this.#beginLog();
@@ -245,6 +269,7 @@ export class Attempt {
       stop: (why) => void this.#running?.stop(why, true),
       log: (text) => this.#running?.note(text),
     });
+    release?.(); // the proof is no model's work
     if (this.#stopped !== null || end.kind === "ended") return this.#conclude(place, finished);
     if (finished.survivors.length > 0) return this.#stuck(finished);
     if (end.kind === "released") return this.#released(end.note);

@@ -5,6 +5,7 @@ import type { SandboxRequest } from "../../host/sandbox.ts";
 import type { WasteFiles } from "../../host/waste-files.ts";
 import type { RemovedWorkspace, WorkspaceInfo, WorkspaceRequest } from "../../host/workspaces.ts";
 import type { Accounts } from "../accounts.ts";
+import type { MachineGate } from "../machine-gate.ts";
 
 /** What a worker needs of the machine; main.ts hands it the real thing. */
 export interface WorkerHost {
@@ -21,6 +22,8 @@ export interface WorkerHost {
   removeWorkspace(id: string): Promise<RemovedWorkspace>;
   /** The gates of accounts, for every worker on the machine. */
   accounts: Accounts;
+  /** The machine's gate, for every engine that is started on it. */
+  gate?: MachineGate;
   engine(name: EngineName): Promise<Engine>;
   /** Throws INVALID when it cannot be read. */
   readText(path: string): string;

@@ -1,6 +1,8 @@
 import { isVivError } from "../../model/errors.ts";
 import type { Claim, ClaimRequest, Store } from "../../store/store.ts";
 import type { ClosedTypes } from "../closed-types.ts";
+import type { EngineSlots } from "../engine-slots.ts";
+import type { Release } from "../gate.ts";
 import { Lease } from "../lease.ts";
 import type { ProvenResult } from "../pit/prove-results.ts";
 import { Reaper } from "../reaper.ts";
@@ -36,6 +38,8 @@ export interface WorkerOptions extends AttemptSettings {
   reviewLimit?: number;
   /** Asked before each claim: what must be left alone while its account is closed. */
   closedTypes?: () => ClosedTypes;
+  /** Where attempts with an engine get their slots of the machine's gate. */
+  slots?: EngineSlots;
   /** Done before each claim: what `closedTypes` must know. */
   beforeClaim?: () => Promise<void>;
   onEvent?: (event: WorkerEvent) => void;
@@ -72,6 +76,8 @@ export class Worker {
   readonly #report: WorkerReport = { attempts: 0, done: 0, other: 0 };
   #looks = 0;
   #held = "";
+  /** The slot in hand when it last claimed. */
+  #offered: Release | undefined;
   /** Claims in a row that went wrong. */
   #troubles = 0;
   #isStopping = false;
@@ -91,7 +97,9 @@ export class Worker {
     const onTrouble = (claim: Claim, error: unknown) => {
       this.#tell({ kind: "trouble", error, claim });
     };
-    this.#settings = { ...options, ...early, onTrouble };
+    const { slots } = options;
+    const slot = slots ? { slot: slots.take } : {};
+    this.#settings = { ...options, ...early, ...slot, onTrouble };
   }
 
   stop(): void {
@@ -141,8 +149,10 @@ export class Worker {
         if (claims.length === 0 && (await this.#isDrained())) break;
         if (claims.length === 0 || this.#free === 0) await this.#sleep();
       }
+      this.#options.slots?.leave();
       while (this.#running.size > 0) await this.#someEnd();
     } finally {
+      this.#options.slots?.leave();
       clearTimeout(this.#grace);
       clearInterval(rounds);
       await reaper.stop();
@@ -158,6 +168,11 @@ export class Worker {
       ? this.#idleSnakes.length
       : Math.min(concurrency - this.#busy.size, 2 * concurrency - this.#running.size);
     return Math.max(0, Math.min(slots, left));
+  }
+
+  /** At a time no more than there are slots for, since each of them may need one. */
+  get #most(): number {
+    return Math.min(this.#free, this.#options.slots?.room() || Number.POSITIVE_INFINITY);
   }
 
   get #isFulfilled(): boolean {
@@ -182,6 +197,7 @@ export class Worker {
     if (this.#free === 0) return [];
     try {
       await this.#options.beforeClaim?.();
+      this.#offered = this.#options.slots?.inHand();
       const closed = this.#options.closedTypes?.();
       if (closed) this.#tellHeld(closed.reasons);
       if (closed?.all) return [];
@@ -202,11 +218,12 @@ export class Worker {
 
   async #claimFor(worker: string, request: Omit<ClaimRequest, "worker">): Promise<Claim[]> {
     if (this.#options.snakes === undefined) {
-      return this.#store.claim({ ...request, worker, max: this.#free });
+      return this.#store.claim({ ...request, worker, max: this.#most });
     }
     const claims: Claim[] = [];
+    const most = this.#most;
     for (const name of this.#idleSnakes) {
-      if (claims.length >= this.#free) break;
+      if (claims.length >= most) break;
       // None for the one does not mean none for the next: it may have choked on what is there.
       claims.push(...(await this.#store.claim({ ...request, worker: name, max: 1 })));
     }
@@ -286,7 +303,13 @@ export class Worker {
   async #sleep(): Promise<void> {
     const { pollMs, reviewLimit } = this.#options;
     if (this.#isStopping) return;
-    if (this.#free === 0) return this.#someEnd();
+    const { slots } = this.#options;
+    if (this.#free === 0) {
+      slots?.leave();
+      return this.#someEnd();
+    }
+    if (slots?.inHand() !== this.#offered) return; // it came too late for the last claim
+    slots?.giveBack();
     const woken = new AbortController();
     this.#wake = () => woken.abort();
     // There may be work, and it cannot be claimed: to be woken at once would be to go round in circles.
@@ -294,6 +317,7 @@ export class Worker {
       return pause(Math.min(30_000, 500 * 2 ** Math.min(10, this.#troubles)), woken.signal);
     }
     const closed = this.#options.closedTypes?.();
+    if (closed) await this.#standInLine(closed, () => woken.abort());
     const timeoutMs = Math.min(pollMs, closed?.nextOpenMs ?? pollMs);
     if (closed?.all) return pause(timeoutMs, woken.signal);
     try {
@@ -307,6 +331,26 @@ export class Worker {
     } catch (error) {
       this.#tell({ kind: "trouble", error });
       await pause(1_000, woken.signal);
+    }
+  }
+
+  /**
+   * While the gate is full nothing with an engine is claimed. But if we only came when it is not,
+   * those who stand in line would always be before us: so we do too, if there is something to claim.
+   */
+  async #standInLine(closed: ClosedTypes, onSlot: () => void): Promise<void> {
+    const { slots, types } = this.#options;
+    if (slots === undefined || slots.room() !== 0) return;
+    try {
+      for await (const { type } of this.#store.list({
+        states: ["pending"],
+        ...(types ? { types } : {}),
+      })) {
+        if (type === null || !closed.waitsAtGate(type)) continue;
+        return slots.standInLine(onSlot);
+      }
+    } catch (error) {
+      this.#tell({ kind: "trouble", error });
     }
   }
 
