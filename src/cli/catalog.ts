@@ -30,6 +30,29 @@ export const CATALOG: readonly CatalogEntry[] = [
     "care",
     () => import("./commands/pit-sweep.ts"),
   ),
+  entry("board ls", "the tasks of a board", "looking", () => import("./commands/board-ls.ts")),
+  entry(
+    "board next",
+    "what an agent would take",
+    "looking",
+    () => import("./commands/board-next.ts"),
+  ),
+  entry(
+    "board claim",
+    "take a task of a board",
+    "workers",
+    () => import("./commands/board-claim.ts"),
+  ),
+  entry("board advance", "pass a task on", "workers", () => import("./commands/board-advance.ts")),
+  entry("board bounce", "send a task back", "workers", () => import("./commands/board-bounce.ts")),
+  entry("board open", "put a task on a board", "tasks", () => import("./commands/board-open.ts")),
+  entry("board log", "the commits of a task", "looking", () => import("./commands/board-log.ts")),
+  entry(
+    "board audit",
+    "commits that broke the protocol",
+    "care",
+    () => import("./commands/board-audit.ts"),
+  ),
   entry("cancel", "stop a task for good", "tasks", () => import("./commands/cancel.ts")),
   entry("retry", "send a failed task round again", "tasks", () => import("./commands/retry.ts")),
   entry("approve", "accept a task in review", "tasks", () => import("./commands/approve.ts")),
@@ -115,6 +138,10 @@ export const FAMILIES: Readonly<Record<string, { summary: string; group: Catalog
   {
     crew: { summary: "standing agents: up, ps, tick, pause, resume, stop", group: "workers" },
     keeper: { summary: "one standing agent, alone: up", group: "workers" },
+    board: {
+      summary: "a board in git: ls, next, claim, advance, bounce, open, log, audit",
+      group: "tasks",
+    },
     pit: { summary: "the snake pit: init, toss, status, sweep", group: "tasks" },
   };
 

@@ -1,3 +1,4 @@
+import type { BoardPort } from "../ops/board/shared.ts";
 import type { CrewPorts } from "../ops/crew/ports.ts";
 import type { EnginePort } from "../ops/engines.ts";
 import type { GatePort } from "../ops/gate.ts";
@@ -32,6 +33,8 @@ export interface Io {
   crew(): Promise<CrewPorts>;
   /** For agents around a pit. */
   up(): Promise<UpHost>;
+  /** Boards in git. */
+  board(): Promise<BoardPort>;
   /** This very program, for what starts it again. */
   self: Self;
   /** `viv demo`, which needs more of the machine than a command should. */

@@ -136,6 +136,7 @@ async function runCommand(
       engines: () => io.engines(),
       up: () => io.up(),
       crew: () => io.crew(),
+      board: () => io.board(),
     };
     if (streams && command.freeStream) {
       return command.freeStream(context, input, io, json === true);

@@ -1,4 +1,5 @@
 import type * as z from "zod/mini";
+import type { BoardPort } from "../host/board-git.ts";
 import type { UnitFiles } from "../host/unit-files.ts";
 import type { Config } from "../model/config.ts";
 import type { Accounts } from "../services/accounts.ts";
@@ -24,6 +25,8 @@ export interface FreeContext {
   engines?(): Promise<EnginePort>;
   /** Processes that live around a pit. */
   up?(): Promise<UpHost>;
+  /** Boards in git. */
+  board?(): Promise<BoardPort>;
 }
 
 /** What an operation on a run is given. */

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import type { Io } from "../../src/cli/io.ts";
 import { runCli } from "../../src/cli/main.ts";
+import { boardGit } from "../../src/host/board-git.ts";
 import { unitFiles } from "../../src/host/unit-files.ts";
 import {
   accountsHere,
@@ -68,6 +69,7 @@ export async function cli(args: readonly string[], around: Surroundings = {}): P
     engines: () => enginesHere(around.env ?? {}),
     crew: () => crewPorts(around.env ?? {}, around.cwd ?? "/"),
     up: upHost,
+    board: async () => boardGit,
     accounts: () => accountsHere(around.env ?? {}, around.cwd ?? "/", machine?.clock.now),
     gate: () => gateHere(around.env ?? {}, around.cwd ?? "/", machine),
     workerHost: (runDir) => workerHost(runDir, around.env ?? {}, around.cwd ?? "/"),

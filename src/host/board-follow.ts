@@ -1,0 +1,106 @@
+import { chmodSync, copyFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { isVivError } from "../model/errors.ts";
+import { blobsOnTheWay, type OwnNote, removeNotesOfTheDead, writeNote } from "./board-journal.ts";
+import { type BoardVersion, type FileBlob, fileBlob, readVersion } from "./board-look.ts";
+import type { BoardPlace } from "./board-place.ts";
+import { askGit, gitBytes, lastWord } from "./git.ts";
+
+/**
+ * Brings the file and the index to what HEAD has, when they are known to be only behind. Others may
+ * do the same at the same moment; whoever writes looks afterwards whether HEAD has moved on, so the
+ * last one to write leaves the latest. Returns what stayed behind, in words, or null.
+ */
+export async function follow(
+  place: BoardPlace,
+  first: BoardVersion,
+  note: OwnNote | null,
+  tipOf: () => string | null,
+): Promise<string | null> {
+  let version = first;
+  const own = note ?? writeNote(place, version.blob, version.blob);
+  for (let tries = 0; ; tries++) {
+    const trouble = await bring(place, version, own);
+    const isLatest = tipOf() === version.commit;
+    const latest = isLatest ? version : await readVersion(place);
+    if (latest.commit === version.commit && (trouble === null || tries > 2)) {
+      if (trouble === null || trouble.isEdited) own.remove();
+      if (trouble === null) removeNotesOfTheDead(place);
+      return trouble?.message ?? null;
+    }
+    if (tries === 20) return `${place.file} changes all the time; it will be brought up later.`;
+    version = latest;
+  }
+}
+
+interface Trouble {
+  message: string;
+  isEdited?: boolean;
+}
+
+async function bring(
+  place: BoardPlace,
+  version: BoardVersion,
+  own: OwnNote,
+): Promise<Trouble | null> {
+  try {
+    const file = await fileBlob(place, version);
+    if (file !== null && file.blob !== version.blob) {
+      if (!blobsOnTheWay(place).has(file.blob)) {
+        const message = `${place.file} was edited meanwhile and stays as it is; the change is committed.`;
+        return { message, isEdited: true };
+      }
+      await replaceFile(place, await asCheckedOut(place, version, file), own.scratch);
+    }
+    return await updateIndex(place, version);
+  } catch (error) {
+    if (!isVivError(error)) throw error;
+    return { message: `the change is committed, but ${error.message}` };
+  }
+}
+
+/** By rename: a reader, or a crash, sees the old file or the new one. */
+async function replaceFile(place: BoardPlace, bytes: Buffer, scratch: string): Promise<void> {
+  const { mode } = statSync(place.file);
+  writeFileSync(scratch, bytes);
+  chmodSync(scratch, mode & 0o7777);
+  try {
+    renameSync(scratch, place.file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EXDEV") throw error;
+    // A linked worktree on another disk than its repository.
+    const beside = join(place.folder, `.${place.name}.viv-${process.pid}`);
+    copyFileSync(scratch, beside);
+    chmodSync(beside, mode & 0o7777);
+    renameSync(beside, place.file);
+    rmSync(scratch, { force: true });
+  }
+}
+
+/** Where a checkout changes line ends or filters, only git can do that. */
+async function asCheckedOut(
+  { top, path }: BoardPlace,
+  { blob, bytes }: BoardVersion,
+  file: FileBlob,
+): Promise<Buffer> {
+  if (file.isAsItIs) return bytes;
+  return gitBytes(["cat-file", "--filters", `--path=${path}`, blob], { cwd: top });
+}
+
+async function updateIndex(place: BoardPlace, version: BoardVersion): Promise<Trouble | null> {
+  const mode = version.trees.at(-1)?.entry.mode ?? "100644";
+  const info = `${mode},${version.blob},${place.path}`;
+  // Also what the file looks like (size, time), so that `git diff-index` need not read it.
+  const args = ["update-index", "-q", "--cacheinfo", info, "--refresh"];
+  for (let tries = 0; ; tries++) {
+    const answer = await askGit(args, { cwd: place.top });
+    // Refreshing ends with 1 when any other file was edited: that is not our business.
+    if (answer.status === 0 || !/^(fatal|error):/m.test(answer.stderr)) return null;
+    if (tries < 6 && /index\.lock/.test(answer.stderr)) {
+      await new Promise((resolve) => setTimeout(resolve, 10 * 2 ** tries * (0.5 + Math.random())));
+      continue;
+    }
+    const said = lastWord(answer.stderr.split("\n\n")[0] ?? "");
+    return { message: `the change is committed, but the index is behind: ${said}.` };
+  }
+}

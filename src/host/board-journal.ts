@@ -1,0 +1,90 @@
+import { randomBytes } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import type { BoardPlace } from "./board-place.ts";
+
+/**
+ * `viv-board/` in the git directory of a checkout: one note for each change that is being made
+ * there, from before the branch moves until the index and the file have followed. So whoever looks
+ * in between, or after a crash, can tell a board that is only behind from one that was edited.
+ */
+interface Note {
+  path: string;
+  /** Blobs. */
+  from: string;
+  to: string;
+  pid: number;
+  host: string;
+}
+
+export interface OwnNote {
+  /** A file of one's own in that folder, for what is renamed into place. */
+  scratch: string;
+  remove(): void;
+}
+
+export function writeNote(place: BoardPlace, from: string, to: string): OwnNote {
+  const folder = folderOf(place);
+  mkdirSync(folder, { recursive: true });
+  const path = join(folder, `${process.pid}-${randomBytes(4).toString("hex")}`);
+  const note: Note = { path: place.path, from, to, pid: process.pid, host: hostname() };
+  writeFileSync(`${path}.json`, JSON.stringify(note), { flag: "wx" });
+  return {
+    scratch: `${path}.new`,
+    remove: () => {
+      for (const end of [".json", ".new"]) rmSync(path + end, { force: true });
+    },
+  };
+}
+
+/** Blobs that the board may have while somebody brings it up to date. */
+export function blobsOnTheWay(place: BoardPlace): Set<string> {
+  const notes = notesIn(place).filter(({ note }) => note?.path === place.path);
+  return new Set(notes.flatMap(({ note }) => (note ? [note.from, note.to] : [])));
+}
+
+/** Once everything is up to date: what the dead have left. */
+export function removeNotesOfTheDead(place: BoardPlace): void {
+  for (const { path, note } of notesIn(place)) {
+    const isOver = note === null ? false : note.path === place.path && isDead(note);
+    if (isOver) for (const end of [".json", ".new"]) rmSync(path + end, { force: true });
+  }
+}
+
+function isDead({ pid, host }: Note): boolean {
+  if (host !== hostname()) return false;
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "ESRCH";
+  }
+}
+
+function notesIn(place: BoardPlace): { path: string; note: Note | null }[] {
+  let names: string[];
+  try {
+    names = readdirSync(folderOf(place));
+  } catch {
+    return []; // nobody has ever made a change here
+  }
+  return names
+    .filter((name) => name.endsWith(".json"))
+    .map((name) => {
+      const path = join(folderOf(place), name);
+      return { path: path.slice(0, -".json".length), note: read(path) };
+    });
+}
+
+function read(path: string): Note | null {
+  try {
+    return JSON.parse(readFileSync(path, "utf8")) as Note;
+  } catch {
+    return null; // just removed, or being written: then its branch has not moved yet
+  }
+}
+
+function folderOf({ gitDir }: BoardPlace): string {
+  return join(gitDir, "viv-board");
+}

@@ -1,0 +1,95 @@
+import { createHash } from "node:crypto";
+import { deflateSync } from "node:zlib";
+
+/**
+ * Git's objects as bytes: what a tree holds, what an object is called, and several of them as one
+ * pack. So one process of git takes a blob, its trees and its commit, instead of one for each.
+ */
+export interface GitObject {
+  kind: "commit" | "tree" | "blob";
+  bytes: Buffer;
+}
+
+export type ObjectFormat = "sha1" | "sha256";
+
+export function formatOf(oid: string): ObjectFormat {
+  return oid.length === 64 ? "sha256" : "sha1";
+}
+
+export function oidOf({ kind, bytes }: GitObject, format: ObjectFormat): string {
+  return createHash(format).update(`${kind} ${bytes.length}\0`).update(bytes).digest("hex");
+}
+
+const PACK_TYPES: Record<GitObject["kind"], number> = { commit: 1, tree: 2, blob: 3 };
+
+export function packOf(objects: readonly GitObject[], format: ObjectFormat): Buffer {
+  const head = Buffer.alloc(12);
+  head.write("PACK");
+  head.writeUInt32BE(2, 4);
+  head.writeUInt32BE(objects.length, 8);
+  // Not compressed: it goes through a pipe, and git compresses what it keeps.
+  const parts = objects.flatMap((one) => [packHead(one), deflateSync(one.bytes, { level: 0 })]);
+  const body = Buffer.concat([head, ...parts]);
+  return Buffer.concat([body, createHash(format).update(body).digest()]);
+}
+
+function packHead({ kind, bytes }: GitObject): Buffer {
+  let rest = Math.floor(bytes.length / 16);
+  const head = [(PACK_TYPES[kind] << 4) | (bytes.length & 15)];
+  while (rest > 0) {
+    head[head.length - 1] = (head.at(-1) as number) | 0x80;
+    head.push(rest & 0x7f);
+    rest = Math.floor(rest / 128);
+  }
+  return Buffer.from(head);
+}
+
+export interface TreeEntry {
+  mode: string;
+  oid: string;
+  /** Where its oid begins. */
+  at: number;
+}
+
+export function entryOf(tree: Buffer, name: string, format: ObjectFormat): TreeEntry | null {
+  const wanted = Buffer.from(name);
+  const size = format === "sha1" ? 20 : 32;
+  for (let from = 0; from < tree.length; ) {
+    const space = tree.indexOf(0x20, from);
+    const end = tree.indexOf(0, space);
+    if (space === -1 || end === -1) return null;
+    if (tree.subarray(space + 1, end).equals(wanted)) {
+      const oid = tree.toString("hex", end + 1, end + 1 + size);
+      return { mode: tree.toString("latin1", from, space), oid, at: end + 1 };
+    }
+    from = end + 1 + size;
+  }
+  return null;
+}
+
+/** The same tree with another oid at that place. */
+export function treeWith(tree: Buffer, entry: TreeEntry, oid: string): Buffer {
+  const copy = Buffer.from(tree);
+  copy.write(oid, entry.at, "hex");
+  return copy;
+}
+
+/** What `git cat-file --batch` said, in the order of the questions; null is not there. */
+export function readBatch(said: Buffer): ({ oid: string; kind: string; bytes: Buffer } | null)[] {
+  const found: ReturnType<typeof readBatch> = [];
+  for (let from = 0; from < said.length; ) {
+    const end = said.indexOf(0x0a, from);
+    if (end === -1) break;
+    const head = /^([0-9a-f]+) (\w+) (\d+)$/.exec(said.toString("utf8", from, end));
+    if (head === null) {
+      found.push(null);
+      from = end + 1;
+      continue;
+    }
+    const size = Number(head[3]);
+    const bytes = said.subarray(end + 1, end + 1 + size);
+    found.push({ oid: head[1] as string, kind: head[2] as string, bytes });
+    from = end + 1 + size + 1;
+  }
+  return found;
+}

@@ -1,0 +1,207 @@
+import { type Board, type BoardTask, claimedState, readBoard, sequenceOf } from "./board.ts";
+
+/**
+ * What broke the protocol of a board. It is read from what each commit did to the board. Who did it
+ * is known from the trailer `Agent:`, or when the author has the name of an agent: then also what
+ * only the holder of a claim may do is checked. People may do anything but claim over a claim.
+ */
+export const BREACHES = [
+  "taken_over", // a claim over another's
+  "not_claimed", // passed on by somebody, though nobody had it
+  "not_holder", // passed on, or let go, by another than who had it
+  "skipped", // a state was left out, or a claim moved it elsewhere
+  "two_claims", // in one commit
+  "untyped", // a claim whose subject is not `PREFIX: claim SLUG`
+  "foreign_edit", // the text of a task that somebody else had
+  "merged_claims", // two branches each claimed it
+] as const;
+
+export interface Breach {
+  code: (typeof BREACHES)[number];
+  slug: string;
+  /** The agent that did it, if that is known. */
+  agent: string | null;
+  message: string;
+}
+
+export interface CommitInfo {
+  subject: string;
+  author: string;
+  agent: string | null;
+}
+
+/** A task that a commit changed. */
+export interface TaskChange {
+  before: BoardTask | null;
+  after: BoardTask | null;
+  isTextChanged: boolean;
+}
+
+/** The tasks that differ between two texts; only what stands between the common ends is read. */
+export function changesBetween(
+  before: string,
+  after: string,
+): { changes: TaskChange[]; board: Board } {
+  const [old, young] = differing(before, after);
+  const was = readBoard(old);
+  const board = readBoard(young);
+  const earlier = bySlug(was);
+  const later = bySlug(board);
+  const changes: TaskChange[] = [];
+  for (const slug of new Set([...earlier.keys(), ...later.keys()])) {
+    const [a, b] = [earlier.get(slug) ?? null, later.get(slug) ?? null];
+    const isTextChanged = a === null || b === null || textOf(was, a) !== textOf(board, b);
+    const isMoved = a?.state !== b?.state || a?.agent !== b?.agent;
+    if (isTextChanged || isMoved) changes.push({ before: a, after: b, isTextChanged });
+  }
+  return { changes, board };
+}
+
+/**
+ * Both texts without the whole tasks at their beginning and end that are the same. What stands
+ * before the first heading stays, for it names the states.
+ */
+function differing(before: string, after: string): [string, string] {
+  const length = Math.min(before.length, after.length);
+  let same = 0;
+  for (let step = 4096; step > 0; step >>= 1) {
+    while (same + step <= length && before.startsWith(after.slice(same, same + step), same)) {
+      same += step;
+    }
+  }
+  let tail = 0;
+  for (let step = 4096; step > 0; step >>= 1) {
+    while (tail + step <= length - same) {
+      const [a, b] = [before.length - tail - step, after.length - tail - step];
+      if (before.slice(a, a + step) !== after.slice(b, b + step)) break;
+      tail += step;
+    }
+  }
+  const firstHeading = /^\*+ /m.exec(after)?.index ?? after.length;
+  // One heading further back than need be: where they differ, a heading may just begin or end.
+  const start = headingBefore(after, headingBefore(after, same) - 1);
+  // Blocks reach over headings' look-alikes and #+TODO: may stand anywhere: then all is read.
+  const isPlain = !/^[ \t]*#\+/m.test(after.slice(firstHeading));
+  if (!isPlain || start <= firstHeading || /^[ \t]*#\+/m.test(before.slice(firstHeading))) {
+    return [before, after];
+  }
+  const end = /\n\*+ /.exec(after.slice(after.length - tail))?.index;
+  const behind = end === undefined ? 0 : tail - end - 1;
+  const cut = (text: string) =>
+    text.slice(0, firstHeading) + text.slice(start, text.length - behind);
+  return [cut(before), cut(after)];
+}
+
+/** Where the last heading before an offset begins; 0 if there is none. */
+function headingBefore(text: string, offset: number): number {
+  for (let at = offset; at > 0; ) {
+    at = text.lastIndexOf("\n*", at - 1);
+    if (at === -1) return 0;
+    if (/^\*+ /.test(text.slice(at + 1, at + 20))) return at + 1;
+  }
+  return 0;
+}
+
+function bySlug({ tasks }: Board): Map<string, BoardTask> {
+  const found = new Map<string, BoardTask>();
+  for (const task of tasks) if (!found.has(task.slug)) found.set(task.slug, task);
+  return found;
+}
+
+function textOf({ org }: Board, { heading }: BoardTask): string {
+  return org.text.slice(heading.from, heading.end).trimEnd();
+}
+
+export function breachesIn(
+  board: Board,
+  changes: readonly TaskChange[],
+  commit: CommitInfo,
+  agents: ReadonlySet<string>,
+): Breach[] {
+  const actor = commit.agent ?? (agents.has(commit.author) ? commit.author : null);
+  const claims = changes.filter(
+    ({ before, after }) => after?.agent && after.agent !== before?.agent,
+  );
+  const found = changes.flatMap((change) => breachesOf(board, change, actor));
+  const claimed = claims.filter(({ before }) => before !== null);
+  if (claimed.length > 1) {
+    const slugs = claimed.map(({ after }) => after?.slug).join(", ");
+    const slug = claimed[0]?.after?.slug ?? "";
+    const message = `${claimed.length} claims in one commit: ${slugs}`;
+    found.push({ code: "two_claims", slug, agent: claimed[0]?.after?.agent ?? null, message });
+  }
+  for (const { after } of claimed) {
+    if (after === null || isTyped(commit.subject, after.slug)) continue;
+    const message = `${after.agent} claimed ${after.slug} in a commit that does not say so: "${commit.subject}"`;
+    found.push({ code: "untyped", slug: after.slug, agent: after.agent, message });
+  }
+  return found;
+}
+
+function isTyped(subject: string, slug: string): boolean {
+  const match = /^[^\s:]+: claim (.+)$/.exec(subject);
+  return match !== null && (match[1] === slug || match[1]?.startsWith(`${slug} `) === true);
+}
+
+function breachesOf(board: Board, change: TaskChange, actor: string | null): Breach[] {
+  const { before, after, isTextChanged } = change;
+  if (before === null) return [];
+  const { slug, agent: holder } = before;
+  const breach = (code: Breach["code"], message: string, agent = actor): Breach[] => [
+    { code, slug, agent, message },
+  ];
+  const isForeign = holder !== null && actor !== null && holder !== actor;
+  if (after === null) {
+    return isForeign ? breach("foreign_edit", `${actor} removed ${slug}, which ${holder} had`) : [];
+  }
+  if (holder !== null && after.agent !== null && after.agent !== holder) {
+    return breach("taken_over", `${after.agent} claimed ${slug}, which ${holder} had`, after.agent);
+  }
+  const isMoved = after.state !== before.state;
+  if (holder === null && after.agent !== null) {
+    if (!isMoved && !before.isDone) return [];
+    if (isMoved && after.state === claimedState(board, before.state)) return [];
+    const move = isMoved
+      ? `moved it from ${before.state} to ${after.state}`
+      : `it is ${before.state}`;
+    return breach("skipped", `${after.agent} claimed ${slug} out of turn: ${move}`, after.agent);
+  }
+  const found: Breach[] = [];
+  const way = `${before.state} → ${after.state}`;
+  if (isMoved && holder === null && !isDroppedOrReopened(board, before, after)) {
+    found.push(...breach("not_claimed", `${slug} went on (${way}), and nobody had claimed it`));
+  }
+  if (isForeign && (isMoved || after.agent === null)) {
+    const what = isMoved ? `passed on (${way})` : "let go";
+    found.push(...breach("not_holder", `${actor} ${what} ${slug}, which ${holder} had`));
+  } else if (isForeign && isTextChanged) {
+    found.push(...breach("foreign_edit", `${actor} edited ${slug}, which ${holder} had`));
+  }
+  if (isMoved && isSkip(board, before, after)) {
+    found.push(...breach("skipped", `${slug} left out a state: ${way}`, actor ?? holder));
+  }
+  return found;
+}
+
+function isDroppedOrReopened(board: Board, before: BoardTask, after: BoardTask): boolean {
+  const { done } = sequenceOf(board, after.state);
+  return before.isDone || (after.isDone && after.state !== done[0]);
+}
+
+function isSkip(board: Board, before: BoardTask, after: BoardTask): boolean {
+  const { open, done } = sequenceOf(board, after.state);
+  const way = [...open, ...done.slice(0, 1)];
+  const [from, to] = [way.indexOf(before.state), way.indexOf(after.state)];
+  return from !== -1 && to > from + 1;
+}
+
+/** A merge whose board is that of no parent: two of them may each have claimed a task. */
+export function breachesOfMerge(parents: readonly string[], merged: string): Breach[] {
+  const boards = parents.map((text) => bySlug(readBoard(text)));
+  return [...bySlug(readBoard(merged)).keys()].flatMap((slug) => {
+    const agents = new Set(boards.flatMap((board) => board.get(slug)?.agent ?? []));
+    if (agents.size < 2) return [];
+    const message = `${slug} was claimed on two branches: by ${[...agents].join(" and ")}`;
+    return [{ code: "merged_claims" as const, slug, agent: null, message }];
+  });
+}

@@ -1,0 +1,89 @@
+import { isUtf8 } from "node:buffer";
+import type { BoardRepository } from "../../host/board-git.ts";
+import {
+  assertWhole,
+  type Board,
+  type BoardTask,
+  decodeBoard,
+  readBoard,
+  taskNamed,
+} from "../../model/board.ts";
+import { excerptFor } from "../../model/board-excerpt.ts";
+import type { Move } from "../../model/board-moves.ts";
+import { VivError } from "../../model/errors.ts";
+
+export interface Changed extends Move {
+  /** Null when there was nothing to change. */
+  commit: string | null;
+  /** What stayed behind in this checkout, though the change is made. */
+  trouble: string | null;
+}
+
+interface TaskDecision {
+  slug: string;
+  decide: (board: Board, task: BoardTask) => Move;
+}
+
+export type Decision = TaskDecision | { decide: (board: Board) => Move };
+
+/** Enough for a hundred that all want to change a board at once: one of them wins each time. */
+const MOST_TRIES = 200;
+
+/**
+ * Looks, decides, and commits on what it looked at; when the branch has moved meanwhile, all over
+ * again. So what was decided was true at the moment at which it was committed.
+ */
+export async function changeBoard(
+  repository: BoardRepository,
+  agent: string,
+  decision: Decision,
+): Promise<Changed> {
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    const tip = await repository.look(agent);
+    const { move, bytes } = moveOn(tip.bytes, repository.file, decision);
+    if (bytes === null) {
+      const trouble = tip.isBehind ? await repository.follow(tip) : null;
+      return { ...move, commit: null, trouble };
+    }
+    const message = `${move.subject}\n\nAgent: ${agent}\n`;
+    const made = await repository.commit(tip, { bytes, message, agent });
+    if (made !== null) {
+      return { ...move, commit: made.commit, trouble: await repository.follow(made) };
+    }
+    await repository.pause(tries);
+  }
+  throw new VivError(
+    "LOCKED",
+    `the branch of ${repository.file} could not be moved; if no git is running there, a file refs/heads/….lock was left behind: remove it.`,
+  );
+}
+
+interface Decided {
+  move: Move;
+  bytes: Buffer | null;
+}
+
+/** Where one task is concerned, its part of the board is enough; what goes wrong is told of the whole. */
+function moveOn(bytes: Buffer, file: string, decision: Decision): Decided {
+  const part = "slug" in decision && isUtf8(bytes) ? moveOnPart(bytes, decision) : null;
+  if (part !== null) return part;
+  const { text, encoding } = decodeBoard(bytes);
+  const board = readBoard(text);
+  assertWhole(board, file);
+  const move =
+    "slug" in decision
+      ? decision.decide(board, taskNamed(board, decision.slug, file))
+      : decision.decide(board);
+  return { move, bytes: move.text === null ? null : Buffer.from(move.text, encoding) };
+}
+
+function moveOnPart(bytes: Buffer, { slug, decide }: TaskDecision): Decided | null {
+  const excerpt = excerptFor(bytes, slug);
+  if (excerpt === null) return null;
+  const board = readBoard(excerpt.text);
+  const [task, other] = board.tasks.filter((one) => one.slug === slug);
+  if (task === undefined || other !== undefined) return null;
+  const move = decide(board, task);
+  const { text } = move;
+  return { move, bytes: text === null ? null : excerpt.restore(text, task.heading.from) };
+}
