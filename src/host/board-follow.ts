@@ -1,5 +1,6 @@
 import { chmodSync, copyFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { isVivError } from "../model/errors.ts";
 import { blobsOnTheWay, type OwnNote, removeNotesOfTheDead, writeNote } from "./board-journal.ts";
 import { type BoardVersion, type FileBlob, fileBlob, readVersion } from "./board-look.ts";
@@ -23,7 +24,8 @@ export async function follow(
     const trouble = await bring(place, version, own);
     const isLatest = tipOf() === version.commit;
     const latest = isLatest ? version : await readVersion(place);
-    if (latest.commit === version.commit && (trouble === null || tries > 2)) {
+    const isOver = trouble === null || trouble.isFinal === true || tries > 2;
+    if (latest.commit === version.commit && isOver) {
       if (trouble === null || trouble.isEdited) own.remove();
       if (trouble === null) removeNotesOfTheDead(place);
       return trouble?.message ?? null;
@@ -36,6 +38,8 @@ export async function follow(
 interface Trouble {
   message: string;
   isEdited?: boolean;
+  /** It was tried long enough. */
+  isFinal?: boolean;
 }
 
 async function bring(
@@ -92,15 +96,21 @@ async function updateIndex(place: BoardPlace, version: BoardVersion): Promise<Tr
   const info = `${mode},${version.blob},${place.path}`;
   // Also what the file looks like (size, time), so that `git diff-index` need not read it.
   const args = ["update-index", "-q", "--cacheinfo", info, "--refresh"];
+  const lock = join(place.gitDir, "index.lock");
   for (let tries = 0; ; tries++) {
     const answer = await askGit(args, { cwd: place.top });
     // Refreshing ends with 1 when any other file was edited: that is not our business.
-    if (answer.status === 0 || !/^(fatal|error):/m.test(answer.stderr)) return null;
-    if (tries < 6 && /index\.lock/.test(answer.stderr)) {
-      await new Promise((resolve) => setTimeout(resolve, 10 * 2 ** tries * (0.5 + Math.random())));
+    if (answer.status === 0 || answer.status === 1) return null;
+    // With -q, git says nothing when it finds the lock.
+    const isLocked = answer.stderr === "" || answer.stderr.includes("index.lock");
+    if (isLocked && tries < 6) {
+      await wait(10 * 2 ** tries * (0.5 + Math.random()));
       continue;
     }
-    const said = lastWord(answer.stderr.split("\n\n")[0] ?? "");
-    return { message: `the change is committed, but the index is behind: ${said}.` };
+    const why = isLocked
+      ? `${lock} is in its way; if no git is running there any more, remove that file`
+      : lastWord(answer.stderr);
+    const message = `the change is committed, but the index is behind: ${why}.`;
+    return { message, isFinal: true };
   }
 }

@@ -1,0 +1,167 @@
+import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { cli, ok } from "../cli/support.ts";
+import { NEWSROOM, Repository } from "./support.ts";
+
+/** What is refused: the status, a part of the sentence, and that nothing has changed. */
+async function refused(
+  repo: Repository,
+  args: readonly string[],
+  status: number,
+  sentence: string | RegExp,
+): Promise<void> {
+  const before = repo.state();
+  const text = existsSync(repo.board) ? repo.read() : null;
+  const said = await cli(["board", ...args], { cwd: repo.top });
+  expect(said.stderr).toMatch(sentence);
+  expect(said).toMatchObject({ status, stdout: "" });
+  expect(repo.state()).toBe(before);
+  expect(existsSync(repo.board) ? repo.read() : null).toBe(text);
+}
+
+const CLAIM = ["claim", "hello-world", "--agent", "moss"];
+
+describe("viv board refuses, and changes nothing", () => {
+  it("where there is no board, or it is in no repository", async () => {
+    const repo = new Repository();
+    await refused(repo, [...CLAIM, "--board", "nowhere.org"], 3, /there is no board .*nowhere.org/);
+    await refused(repo, [...CLAIM, "--board", "no/where.org"], 3, /there is no board/);
+    await refused(repo, [...CLAIM, "--board", "."], 2, /is a folder/);
+    await refused(repo, [...CLAIM, "--board", ""], 2, /--board is empty/);
+    renameSync(join(repo.top, ".git"), join(repo.top, "gone"));
+    await refused(repo, CLAIM, 5, /is in no git repository.*git init/);
+    await refused(repo, ["ls"], 5, /is in no git repository/);
+    renameSync(join(repo.top, "gone"), join(repo.top, ".git"));
+    const bare = join(repo.top, "bare.git");
+    repo.git("init", "-q", "--bare", bare);
+    writeFileSync(join(bare, "board.org"), NEWSROOM);
+    rmSync(join(repo.top, ".git"), { recursive: true });
+    await refused(repo, [...CLAIM, "--board", join(bare, "board.org")], 5, /bare repository/);
+  });
+
+  it("a board that is not committed, ignored, deleted or a link", async () => {
+    const empty = new Repository(null);
+    empty.write(NEWSROOM);
+    await refused(empty, CLAIM, 5, /has no commit yet/);
+    await refused(empty, ["ls"], 5, /has no commit yet/);
+    writeFileSync(join(empty.top, "a.txt"), "a");
+    empty.git("add", "a.txt");
+    empty.git("commit", "-qm", "a");
+    await refused(empty, CLAIM, 5, /is not committed on this branch.*git add board.org/);
+    writeFileSync(join(empty.top, ".gitignore"), "board.org\n");
+    await refused(empty, CLAIM, 5, /is ignored by git/);
+    const repo = new Repository();
+    rmSync(repo.board);
+    await refused(
+      repo,
+      [...CLAIM, "--board", "board.org"],
+      4,
+      /was deleted.*git restore board.org/,
+    );
+    symlinkSync("elsewhere.org", repo.board);
+    await refused(repo, [...CLAIM, "--board", "board.org"], 5, /is a link/);
+  });
+
+  it("a board that somebody has edited or staged", async () => {
+    const repo = new Repository();
+    repo.write(`${NEWSROOM}mine\n`);
+    await refused(repo, CLAIM, 4, /was edited and not committed/);
+    await refused(repo, ["open", "more"], 4, /was edited and not committed/);
+    repo.git("add", "board.org");
+    await refused(repo, CLAIM, 4, /was edited and not committed|in the index/);
+    repo.write(NEWSROOM);
+    await refused(repo, CLAIM, 4, /in the index.*git restore --staged board.org/);
+    expect((await cli(["board", "ls"], { cwd: repo.top })).status).toBe(0);
+  });
+
+  it("a merge, a rebase or a cherry-pick under way, conflicts, and no branch", async () => {
+    const repo = new Repository();
+    repo.git("switch", "-qc", "side");
+    repo.edit("A lead.", "Their lead.", "desk: theirs");
+    repo.git("switch", "-q", "main");
+    repo.edit("A lead.", "Our lead.", "desk: ours");
+    for (const [begin, end, what] of [
+      [["merge", "side"], ["merge", "--abort"], "a merge"],
+      [["rebase", "side"], ["rebase", "--abort"], "a rebase"],
+      [["cherry-pick", "side"], ["cherry-pick", "--abort"], "a cherry-pick"],
+    ] as const) {
+      expect(repo.ask(...begin).status).not.toBe(0);
+      await refused(repo, CLAIM, 4, `${what} is under way`);
+      repo.git(...end);
+    }
+    repo.write(repo.read().replace("Our lead.", "Stashed lead."));
+    repo.git("stash", "-q");
+    repo.edit("Our lead.", "Newer lead.", "desk: newer");
+    expect(repo.ask("stash", "pop").status).not.toBe(0);
+    await refused(repo, CLAIM, 4, /has conflicts that nobody has resolved/);
+    repo.git("add", "board.org");
+    repo.git("commit", "-qm", "desk: oh dear");
+    await refused(repo, CLAIM, 5, /marks of a conflict in it \(line \d+\)/);
+    await refused(repo, ["next", "--agent", "moss"], 5, /marks of a conflict/);
+    repo.git("switch", "-q", "--detach", "side");
+    await refused(repo, CLAIM, 4, /on no branch \(detached HEAD\)/);
+  });
+
+  it("names that mean nothing, two things, or no task in reach", async () => {
+    const twins = `${NEWSROOM}*** ASSIGNED Hello, World! — again\n`;
+    const repo = new Repository(twins);
+    const by = ["--agent", "moss"];
+    await refused(repo, ["claim", "hello-world", ...by], 2, /the name of 2 tasks .*lines 5 and 16/);
+    await refused(repo, ["claim", "secnd", ...by], 3, /did you mean second\?/);
+    await refused(repo, ["claim", "zzzzzzzz", ...by], 3, /see: viv board ls/);
+    await refused(repo, ["claim", ...by], 2, /viv board claim needs/);
+    await refused(repo, ["claim", "second"], 2, /--agent NAME, or set VIV_AGENT/);
+    await refused(repo, ["claim", "second", "--agent", "a\nb"], 2, /cannot stand on a board/);
+    await refused(repo, ["claim", "second", "--agent", "<x>"], 2, /cannot stand on a board/);
+    await refused(repo, ["claim", "second", ...by, "--role", "two words"], 2, /--role is one word/);
+    await refused(repo, ["claim", "old-news", ...by], 4, /is PUBLISHED; there is nothing left/);
+    await refused(repo, ["next", ...by, "--state", "WRITNG"], 2, /did you mean WRITING\?/);
+    await refused(repo, ["ls", "--state", "nowhere"], 2, /there are ASSIGNED RESEARCH/);
+    await refused(
+      repo,
+      ["open", "Second thoughts", "--id", "second"],
+      4,
+      /already \(line 7, WRITING\)/,
+    );
+    await refused(repo, ["open", "…"], 2, /gives no name/);
+    await refused(repo, ["open", " "], 2, /say what/);
+    await refused(repo, ["log", "secnd"], 3, /did you mean second\?/);
+    await refused(repo, ["advance", "second", ...by], 4, /is not yours yet; take it first/);
+    await refused(repo, ["bounce", "third-time-lucky", "--agent", "hale"], 2, /say why/);
+    const third = ["third-time-lucky", "--agent", "hale"];
+    await refused(
+      repo,
+      ["advance", ...third, "--to", "RESEARCH"],
+      4,
+      /goes on to PUBLISHED, not to/,
+    );
+    await refused(
+      repo,
+      ["bounce", ...third, "--note", "x", "--to", "KILLED"],
+      4,
+      /does not come before/,
+    );
+  });
+
+  it("a file named like an option, with odd letters, in a folder below", async () => {
+    const repo = new Repository(NEWSROOM, "a b/-ü*[x].org");
+    const board = join(repo.top, "a b/-ü*[x].org");
+    mkdirSync(join(repo.top, "a b/c"));
+    await ok(["board", "claim", "second", "--agent", "wren", "--board", board]);
+    expect(repo.git("status", "--porcelain")).toBe("");
+    expect(repo.subjects()[0]).toBe("write: claim second");
+  });
+
+  it("says so when the index cannot follow, and brings it up the next time", async () => {
+    const repo = new Repository();
+    const lock = join(repo.top, ".git/index.lock");
+    writeFileSync(lock, "");
+    const said = await cli(["board", "claim", "second", "--agent", "wren"], { cwd: repo.top });
+    expect(said.status).toBe(0);
+    expect(said.stderr).toMatch(/committed, but the index is behind: .*index.lock/);
+    rmSync(lock);
+    await ok(["board", "claim", "hello-world", "--agent", "moss"], { cwd: repo.top });
+    expect(repo.git("status", "--porcelain")).toBe("");
+  });
+});
