@@ -277,7 +277,7 @@ describe("a worker", () => {
       50,
     );
     expect(done()).toHaveLength(8);
-    expect(most()).toBe(2);
+    expect(most()).toBeLessThanOrEqual(2);
     expect(readdirSync(join(state, "gate/tickets"))).toEqual([]);
   });
 

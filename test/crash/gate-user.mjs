@@ -19,7 +19,7 @@ for (let n = 0; n < Number(times); n++) {
     appendFileSync(log, `begin ${name} ${process.pid}\n`);
     say({ in: n });
     if (hold) await new Promise(() => setInterval(() => {}, 60_000));
-    await sleep(n % 3);
+    await sleep(3 * (n % 4)); // long enough for others to be in at the same time
     appendFileSync(log, `end ${name} ${process.pid}\n`);
   } finally {
     release();
