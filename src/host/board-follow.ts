@@ -58,8 +58,9 @@ async function bring(
     }
     return await updateIndex(place, version);
   } catch (error) {
-    if (!isVivError(error)) throw error;
-    return { message: `the change is committed, but ${error.message}` };
+    // The change itself is made: whatever is wrong here must not look as if it had failed.
+    if (!isVivError(error) && !("code" in (error as Error))) throw error;
+    return { message: `the change is committed, but: ${(error as Error).message}` };
   }
 }
 

@@ -85,7 +85,6 @@ class GitBoard implements BoardRepository {
   }
 
   async commit(tip: BoardTip, { bytes, message, agent }: Change): Promise<BoardTip | null> {
-    const { top } = this.#place;
     const format = formatOf(tip.commit);
     const objects: GitObject[] = [{ kind: "blob", bytes }];
     let oid = oidOf(objects[0] as GitObject, format);
@@ -101,16 +100,29 @@ class GitBoard implements BoardRepository {
     const commit: GitObject = { kind: "commit", bytes: Buffer.from(text) };
     objects.push(commit);
     const made = oidOf(commit, format);
-    await gitBytes(["unpack-objects", "-q"], { cwd: top, stdin: packOf(objects, format) });
-    // From here on the index and the file may be behind: the note says that nobody edited them.
-    this.#note = writeNote(this.#place, tip.blob, blob);
+    const note = await this.#keep(packOf(objects, format), tip.blob, blob);
     const subject = message.split("\n")[0] as string;
     if (await this.#moveBranch(tip, made, subject)) {
+      this.#note = note;
       return { ...tip, commit: made, blob, bytes, isBehind: true };
     }
-    this.#note.remove();
-    this.#note = null;
+    note.remove();
     return null;
+  }
+
+  /** Before the branch moves: from then on the note says that nobody edited what is behind. */
+  async #keep(pack: Buffer, from: string, to: string): Promise<OwnNote> {
+    try {
+      await gitBytes(["unpack-objects", "-q"], { cwd: this.#place.top, stdin: pack });
+      return writeNote(this.#place, from, to);
+    } catch (cause) {
+      const said = (cause as Error).message;
+      const isFull = isVivError(cause, "DISK_FULL") || /ENOSPC|EDQUOT/.test(said);
+      const isReadOnly = /permission|read-only|EACCES|EPERM|EROFS/i.test(said);
+      const code = isFull ? "DISK_FULL" : isReadOnly ? "READ_ONLY" : "RUN_INVALID";
+      const message = `nothing can be committed in ${this.#place.top}: ${said}`;
+      throw new VivError(code, message, {}, { cause });
+    }
   }
 
   async #moveBranch(tip: BoardTip, made: string, subject: string): Promise<boolean> {

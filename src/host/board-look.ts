@@ -184,7 +184,8 @@ function bytesOf(file: string): Buffer | null {
     return readFileSync(file);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
-    throw error;
+    const message = `${file} cannot be read: ${(error as Error).message}.`;
+    throw new VivError("RUN_INVALID", message, { file }, { cause: error });
   }
 }
 

@@ -144,7 +144,7 @@ describe("viv board refuses, and changes nothing", () => {
     );
   });
 
-  it("a file named like an option, with odd letters, in a folder below", async () => {
+  it("but not a file named like an option, with odd letters, in a folder below", async () => {
     const repo = new Repository(NEWSROOM, "a b/-ü*[x].org");
     const board = join(repo.top, "a b/-ü*[x].org");
     mkdirSync(join(repo.top, "a b/c"));
@@ -163,5 +163,35 @@ describe("viv board refuses, and changes nothing", () => {
     rmSync(lock);
     await ok(["board", "claim", "hello-world", "--agent", "moss"], { cwd: repo.top });
     expect(repo.git("status", "--porcelain")).toBe("");
+  });
+
+  it("a repository to which nothing can be added, with the words of git", async () => {
+    const repo = new Repository();
+    const folders = Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2, "0"))
+      .map((name) => join(repo.top, ".git/objects", name))
+      .filter((folder) => !existsSync(folder));
+    for (const folder of folders) writeFileSync(folder, ""); // where git would make a folder
+    await refused(repo, CLAIM, 5, /nothing can be committed in .*unable to create/);
+    for (const folder of folders) rmSync(folder);
+    await ok(["board", ...CLAIM], { cwd: repo.top });
+  });
+
+  it("but not SHA-256, deep folders and a branch with slashes", async () => {
+    const repo = new Repository(null, "a/b/c/board.org");
+    rmSync(join(repo.top, ".git"), { recursive: true });
+    repo.git("init", "-q", "-b", "feature/x", "--object-format=sha256");
+    repo.git("config", "user.name", "somebody");
+    repo.git("config", "user.email", "somebody@example.org");
+    mkdirSync(join(repo.top, "a/b/c"), { recursive: true });
+    repo.write(NEWSROOM);
+    writeFileSync(join(repo.top, "a/z.txt"), "z");
+    repo.commit("desk: the board");
+    repo.git("gc", "-q");
+    const cwd = join(repo.top, "a/b/c");
+    await ok(["board", "claim", "second", "--agent", "wren"], { cwd });
+    await ok(["board", "advance", "second", "--agent", "wren"], { cwd });
+    expect(repo.git("status", "--porcelain")).toBe("");
+    expect(repo.git("fsck", "--strict")).toBe("");
+    expect(repo.git("show", "--format=", "--name-only")).toBe("a/b/c/board.org");
   });
 });

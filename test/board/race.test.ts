@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { readBoard } from "../../src/model/board.ts";
 import { Running, viv } from "../cli/support.ts";
+import { until } from "../support/deadline.ts";
 import { Repository } from "./support.ts";
 
 const TASKS = (count: number) =>
@@ -81,8 +82,7 @@ describe("a claim that is killed", () => {
       await running.end();
       clearTimeout(timer);
       // A git that it had started goes on for a moment.
-      for (let quiet = 0; quiet < 2; )
-        quiet = existsSync(join(repo.top, ".git/index.lock")) ? 0 : quiet + 1;
+      await until("the index is free", () => !existsSync(join(repo.top, ".git/index.lock")));
       expect(repo.git("fsck", "--strict", "--no-dangling")).toBe("");
       const { head } = repo;
       expect([before, repo.git("rev-parse", "HEAD~1")]).toContain(head === before ? head : before);
