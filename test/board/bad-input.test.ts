@@ -171,7 +171,7 @@ describe("viv board refuses, and changes nothing", () => {
       .map((name) => join(repo.top, ".git/objects", name))
       .filter((folder) => !existsSync(folder));
     for (const folder of folders) writeFileSync(folder, ""); // where git would make a folder
-    await refused(repo, CLAIM, 5, /nothing can be committed in .*unable to create/);
+    await refused(repo, CLAIM, 5, /nothing can be committed in .*unpack-objects failed/);
     for (const folder of folders) rmSync(folder);
     await ok(["board", ...CLAIM], { cwd: repo.top });
   });
