@@ -79,12 +79,10 @@ function differing(before: string, after: string): [string, string] {
   }
   const firstHeading = /^\*+ /m.exec(after)?.index ?? after.length;
   // One heading further back than need be: where they differ, a heading may just begin or end.
-  const start = headingBefore(after, headingBefore(after, same) - 1);
+  const start = Math.max(firstHeading, headingBefore(after, headingBefore(after, same) - 1));
   // Blocks reach over headings' look-alikes and #+TODO: may stand anywhere: then all is read.
-  const isPlain = !/^[ \t]*#\+/m.test(after.slice(firstHeading));
-  if (!isPlain || start <= firstHeading || /^[ \t]*#\+/m.test(before.slice(firstHeading))) {
-    return [before, after];
-  }
+  const isPlain = !before.includes("#+", firstHeading) && !after.includes("#+", firstHeading);
+  if (!isPlain || same < firstHeading) return [before, after];
   const end = /\n\*+ /.exec(after.slice(after.length - tail))?.index;
   const behind = end === undefined ? 0 : tail - end - 1;
   const cut = (text: string) =>

@@ -26,10 +26,8 @@ async function* stepsOf(repository: BoardRepository): AsyncGenerator<Step> {
     const entries = history.slice(from, from + AT_ONCE);
     const oids = entries.flatMap(({ before, after }) => [...before, ...(after ? [after] : [])]);
     const blobs = await repository.blobs([...new Set(oids)]);
-    const textOf = (oid: string) => {
-      const bytes = blobs.get(oid);
-      return bytes === undefined ? null : decodeBoard(bytes).text;
-    };
+    const texts = new Map([...blobs].map(([oid, bytes]) => [oid, decodeBoard(bytes).text]));
+    const textOf = (oid: string) => texts.get(oid) ?? null;
     for (const entry of entries) {
       const before = entry.before.map(textOf);
       const after = entry.after === null ? "" : textOf(entry.after);
