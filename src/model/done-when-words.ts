@@ -77,8 +77,11 @@ function endsLikeSentence(line: string): boolean {
 const plain = (token: string) =>
   token.length > 40 ? "" : token.toLowerCase().replace(/[,.:;!?]+$/, "");
 
-/** With NUL in place of what is quoted: it is the argument of a command, whatever it says. */
-function withoutQuoted(line: string): string {
+/** With one NUL in place of what is quoted: it is the argument of a command, whatever it says. */
+const withoutQuoted = (line: string) => masked(line).replace(/\0+/g, "\0");
+
+/** As long as the line, with NUL for all that is quoted. */
+function masked(line: string): string {
   let bare = "";
   for (let at = 0; at < line.length; at++) {
     const c = line.charAt(at);
@@ -86,24 +89,13 @@ function withoutQuoted(line: string): string {
     const quotes = c === '"' || (c === "'" && !/\w/.test(line.charAt(at - 1)));
     const end = quotes ? line.indexOf(c, at + 1) : -1;
     if (quotes && end === -1) return bare + line.slice(at);
+    bare += quotes ? "\0".repeat(end + 1 - at) : c;
     if (quotes) at = end;
-    bare += quotes ? "\0" : c;
   }
   return bare;
 }
 
-/** Words behind a command which say that its success is not what is meant, or not enough. */
-export function contradicts(after: string): boolean {
-  const text = after.slice(0, 200).trim().toLowerCase();
-  if (/^(?:exits?|returns?)(?: with)?(?: (?:code|status))? (?:0|zero|success)\b/.test(text)) {
-    return false;
-  }
-  return /^(?:still |now |then |always )?(?:fails?|failed|no longer|never|cannot|can't|(?:do|does|is|are|must|should|may|has|have|did|was)(?: not\b|n't\b)|exits?|returns?|prints?|outputs?|says?|gives?|contains?|writes?|not\b)/.test(
-    text,
-  );
-}
-
-/** "`scraps/x.txt` exists": the thing that is spoken of, not what is to be run. */
+/** "`scraps/x.txt` passes", "`sort` works": a thing that is spoken of, not what is to be run. */
 export function speaksOfThing(span: string, after: string): boolean {
   const text = span.trim();
   if (/^(?:true|false|null|none|nil|undefined|yes|no|ok|:|[\d.,%]+|["'{[(<].*)$/i.test(text)) {
@@ -114,7 +106,11 @@ export function speaksOfThing(span: string, after: string): boolean {
   if (/\w\.(?:md|txt|json|csv|html?|toml|ya?ml|css|log|png|jpe?g|svg|pdf|xml)$/i.test(text)) {
     return true;
   }
-  return /^(?:exists?|is (?:there|present|written|created|gone|removed|documented|updated|called)|contains?|has|have|mentions?|says?|lists?|describes?)\b/.test(
-    after.slice(0, 60).trim().toLowerCase(),
-  );
+  return /^\w+$/.test(text) && /\bworks?\b/i.test(after.slice(0, 200));
+}
+
+/** A line of a shell without the comment behind it. */
+export function withoutShellComment(line: string): string {
+  const at = /\s#(?=\s|$)/.exec(masked(line))?.index;
+  return at === undefined ? line : line.slice(0, at).trimEnd();
 }

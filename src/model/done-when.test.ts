@@ -22,12 +22,7 @@ describe("what stands in backticks or in a fence", () => {
     ["`a`\n`b`", "a && b"],
     ["`a` and `b || c`", "a && (b || c)"],
     ["`a # all of it` and `b`", "(a # all of it\n) && b"],
-    ["`first` is green and `x` exists", "first"],
-    ["`scraps/x.py` exists and `pytest -q` is green", "pytest -q"],
-    ["`a` or `b`", "a"],
-    ["run `make check` without an error", "make check"],
     ["`./check.sh` exits with 0", "./check.sh"],
-    ["`eslint .` reports no errors", "eslint ."],
     ["`long \n   command` is green", "long command"],
     ["- `a`\n- `b` is green", "a && b"],
     ["all of these pass:\n1. `a`\n2. npm test", "a && npm test"],
@@ -39,7 +34,11 @@ describe("what stands in backticks or in a fence", () => {
     ["```\na\n```\n```\nb; c\n```", "a && (b; c)"],
     ["```\na\ntest $? = 1\n```", "a\ntest $? = 1"],
     ["```sh\nset -eu\na\nb\n```", "set -eu\na\nb"],
+    ["this passes:\n```\na\n```\nand\n```\nb\n```\nis green", "a && b"],
+    ["- [ ] `a`\n- [x] `b` passes", "a && b"],
     ["test `wc -l < x` -gt 3", "test `wc -l < x` -gt 3"],
+    ["test `cat x` = 3 # of them", "test `cat x` = 3 # of them"],
+    ['[ "`cat x`" = "a b" ]', '[ "`cat x`" = "a b" ]'],
   ])("%j proves with %j", (value, command) => {
     expect(readDoneWhen(value)).toEqual({ command });
   });
@@ -61,6 +60,18 @@ describe("what stands in backticks or in a fence", () => {
     "```\n# only a comment\n\n```",
     "```python\nassert reverse('ab') == 'ba'\n```",
     "this must not succeed:\n```\nnpm test\n```",
+    "there is no output from:\n```\ngrep TODO x\n```",
+    "```\ngrep TODO x\n```\nfinds nothing",
+    "```\na\n```\nor\n```\nb\n```",
+    "none of these pass:\n- `a`\n- `b`",
+    "one of these passes:\n- `a`\n- `b`",
+    "! `grep -q TODO x` is empty",
+    "test `grep -q x y` fails",
+    "test -f `scraps/x.txt`",
+    "test `cat x`\n-gt 3",
+    "test `cat x` = `cat y`",
+    "! test `cat x` = 3",
+    "[ `cat x` = 3",
     "- `a`\n- somebody has looked at it",
   ])("%j is for a person", (value) => {
     expect(readDoneWhen(value)).toEqual({ words: value.trim() });
@@ -112,6 +123,16 @@ describe("without a mark", () => {
     expect(readDoneWhen("- npm test")).toEqual({ command: "npm test" });
   });
 
+  test("a comment behind it does not matter", () => {
+    const command = "pytest -q scraps";
+    expect(readDoneWhen("pytest -q scraps # run it")).toEqual({ command });
+    expect(readDoneWhen('"pytest -q scraps" # run it')).toEqual({ command });
+    expect(readDoneWhen('"pytest -q scraps # run it"')).toEqual({ command });
+    const quoted = "grep -q 'a # b' c";
+    expect(readDoneWhen(quoted)).toEqual({ command: quoted });
+    expect(readDoneWhen(`${quoted} # that's it`)).toEqual({ command: quoted });
+  });
+
   test.each([
     "test passes",
     "test suite passes",
@@ -157,6 +178,9 @@ describe("without a mark", () => {
     "npm test.",
     "all of: npm test, npm run lint",
     "npm test\nnpm run lint",
+    "npm test # all\n&& npm run lint",
+    "the tests pass # run it",
+    "test passes # run it",
     "alle Tests grün",
     "тесты проходят",
     "测试通过",
@@ -234,6 +258,11 @@ test("a hostile value takes no longer than a long one", () => {
     ".",
     "x.x/",
     "~~~ `\n",
+    "` # ` ",
+    "`a` # \n",
+    "`a` and ",
+    "`a` passes, ",
+    " #",
   ]) {
     const text = piece.repeat(size / piece.length);
     expect(Object.keys(readDoneWhen(text))).toHaveLength(1);

@@ -1,10 +1,11 @@
-import { contradicts, looksLikeCommand, speaksOfThing } from "./done-when-words.ts";
+import { asksForSuccess, commentIn, leadsIn, saysNothing } from "./done-when-sentence.ts";
+import { looksLikeCommand, speaksOfThing, withoutShellComment } from "./done-when-words.ts";
 import { contentOf, fenceFor, findFences, longestRun } from "./food-fence.ts";
 
 /**
  * What the field done-when of a food asks for: a command whose success is the proof, or words for
- * a person. A command stands in a fence or in backticks; without either the text is a command if it
- * looks like one.
+ * a person. A command stands in a fence or in backticks, and nothing around it but that it
+ * succeeds; without either the text is a command if it looks like one.
  */
 export type DoneWhen = { command: string } | { words: string };
 
@@ -38,18 +39,19 @@ function fromFences(text: string): string | null {
   const lines = text.split("\n");
   const fences = findFences(lines);
   if (fences.length === 0) return null;
-  const inside = new Set<number>();
   const commands: string[] = [];
+  const around: string[] = [];
+  let from = 0;
   for (const fence of fences) {
-    for (let at = fence.open; at <= fence.close; at++) inside.add(at);
+    around.push(lines.slice(from, fence.open).join("\n"));
+    from = fence.close + 1;
     const [language = "", how] = fence.info.toLowerCase().split(/\s+/);
     const content = contentOf(lines, fence);
     if (!SHELLS.has(language) || isNothing(content)) return "";
     commands.push(how === "verbatim" ? content : script(content));
   }
-  const outside = lines.filter((_, at) => !inside.has(at)).join(" ");
-  if (/\b(?:fails?|not|never|cannot|prints?|outputs?)\b|n't\b/i.test(outside)) return "";
-  return join(commands);
+  around.push(lines.slice(from).join("\n"));
+  return asksForSuccess(around) ? join(commands) : "";
 }
 
 /** Every line of a script must succeed: of a shell's own accord only the last one counts. */
@@ -66,7 +68,7 @@ function script(content: string): string {
   return isOne || looksItself ? trimmed : `set -e\n${trimmed}`;
 }
 
-const MARKER = /^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+/;
+const MARKER = /^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?/;
 
 /** A list: all of its items must be commands, for what the others ask would not be proven. */
 function fromList(text: string): string | null {
@@ -75,15 +77,15 @@ function fromList(text: string): string | null {
   if (lines.length === 0 || intro.includes("`") || !lines.every((line) => MARKER.test(line))) {
     return null;
   }
-  if (contradicts(intro)) return "";
+  if (!leadsIn(intro)) return "";
   const commands = lines.map((line) => fromLine(line.replace(MARKER, "")));
   return commands.includes("") ? "" : join(commands);
 }
 
 function fromLine(text: string): string {
-  if (isSubstituting(text)) return text.trim();
   const spans = spansOf(text);
-  return spans.length === 0 ? fromPlain(text) : fromSpans(text, spans);
+  if (spans.length === 0) return fromPlain(text);
+  return isSubstituting(text, spans) ? text.trim() : fromSpans(text, spans);
 }
 
 interface Span {
@@ -92,32 +94,51 @@ interface Span {
   content: string;
 }
 
-function fromSpans(text: string, spans: Span[]): string {
-  const between = (i: number) => text.slice(spans[i]?.end ?? 0, spans[i + 1]?.start).trim();
-  const isAlone =
-    text.slice(0, spans[0]?.start).trim() === "" && spans.every((_, i) => isJoint(between(i)));
-  const first = spans.findIndex(
-    (span, i) => !isNothing(span.content) && (isAlone || !speaksOfThing(span.content, between(i))),
+function fromSpans(text: string, found: Span[]): string {
+  const spans: Span[] = [];
+  const around: string[] = [];
+  const lastLine = text.trimEnd().lastIndexOf("\n");
+  let from = 0;
+  for (let i = 0; i <= found.length; i++) {
+    const span = found[i];
+    const gap = text.slice(from, span?.start);
+    const comment = commentIn(gap);
+    // Lines below it would make it one of several.
+    const isLast = comment !== -1 && from + comment >= lastLine;
+    around.push(isLast ? gap.slice(0, comment) : gap);
+    if (isLast || span === undefined) break;
+    spans.push(span);
+    from = span.end;
+  }
+  if (spans.length === 0 || !asksForSuccess(around)) return "";
+  const isAlone = saysNothing(around);
+  const isProof = spans.every(
+    ({ content }, i) =>
+      !isNothing(content) && (isAlone || !speaksOfThing(content, around[i + 1] ?? "")),
   );
-  if (first === -1) return "";
-  let last = first;
-  while (last + 1 < spans.length && isJoint(between(last))) last++;
-  const chosen = spans.slice(first, last + 1).map((span) => span.content);
-  if (contradicts(between(last)) || chosen.some(isNothing)) return "";
-  return join(chosen);
+  return isProof ? join(spans.map((span) => span.content)) : "";
 }
 
-/** What may stand between two commands that are both meant. */
-function isJoint(gap: string): boolean {
+/**
+ * test `wc -l < x` -gt 3: the shell's backticks, not Markdown's. Only where nothing in place of
+ * the backticks is an error: `test -f` and `test =` alone succeed.
+ */
+function isSubstituting(text: string, [span, second]: Span[]): boolean {
+  if (span === undefined || second !== undefined) return false;
+  const before = text.slice(0, span.start).trimStart();
+  const behind = text.slice(span.end).trimEnd();
+  if (before.length > 10 || behind.length > 200 || behind.includes("\n")) return false;
+  const opened = /^(?:test|(\[{1,2}))\s+("?)$/.exec(before);
+  if (opened === null) return false;
+  const compared =
+    /^("?)\s+(?:-[a-z]{2}|!?=|==)\s+(?:"[^"`]+"|'[^']+'|[^\s"'`\];|&<>()#]+)(?:\s+(\]{1,2}))?(?:\s+#\s.*)?$/.exec(
+      behind,
+    );
   return (
-    gap.length < 20 && /^[,;]?\s*(?:and|then|and then|as well as|plus|also|&&|&|\+)?$/i.test(gap)
+    compared !== null &&
+    compared[1] === opened[2] &&
+    (compared[2] ?? "").length === (opened[1] ?? "").length
   );
-}
-
-/** test `wc -l < x` -gt 3: the shell's backticks, not Markdown's. */
-function isSubstituting(text: string): boolean {
-  const line = text.trim();
-  return /^(?:test|\[{1,2}|!)\s[^\n]*`/.test(line) && /\s(?:-[a-z]{1,2}|!?=|==)(?:\s|$)/.test(line);
 }
 
 function fromPlain(text: string): string {
@@ -130,13 +151,15 @@ function fromPlain(text: string): string {
     (line, i) => i === 0 || /^(?:&&|\|)/.test(line) || /(?:&&|\||\\)$/.test(parts[i - 1] ?? ""),
   );
   if (!isOne) return "";
-  const whole = parts.map((line) => line.replace(/\\$/, "")).join(" ");
+  // Joined to one line, a comment would take the lines below it along.
+  if (parts.length > 1 && parts.some((line) => /(?:^|\s)#/.test(line))) return "";
+  const whole = withoutShellComment(parts.map((line) => line.replace(/\\$/, "")).join(" "));
   const quote = whole.charAt(0);
   const inner = whole.slice(1, -1);
-  if ((quote === '"' || quote === "'") && whole.endsWith(quote) && !inner.includes(quote)) {
-    return looksLikeCommand(inner) ? inner.trim() : "";
-  }
-  return looksLikeCommand(whole) ? whole : "";
+  const isQuoted =
+    (quote === '"' || quote === "'") && whole.endsWith(quote) && !inner.includes(quote);
+  const line = isQuoted ? withoutShellComment(inner).trim() : whole;
+  return looksLikeCommand(line) ? line : "";
 }
 
 /** Code spans as Markdown has them: a run of backticks up to the next run of the same length. */
