@@ -1,4 +1,4 @@
-import { closeSync, constants, linkSync, openSync, rmSync, writeSync } from "node:fs";
+import { closeSync, constants, linkSync, mkdirSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { wasteHead, wasteName } from "../model/waste.ts";
 import { type EvidenceFiles, evidenceIn } from "./evidence.ts";
@@ -44,7 +44,9 @@ function newTrace(waste: string, worker: string, at: number): string {
       closeSync(openSync(join(waste, name), "wx", 0o600));
       return name;
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === "ENOENT") mkdirSync(waste, { recursive: true, mode: 0o700 });
+      else if (code !== "EEXIST") throw error;
     }
   }
 }

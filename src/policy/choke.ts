@@ -53,6 +53,14 @@ function chokeOf(row: readonly AttemptRecord[], attempt: AttemptRecord): Choke {
   };
 }
 
+/** The failures behind the last choke. */
+export function failuresSinceChoke(history: readonly HistoryRecord[]): number {
+  const last = chokesIn(history).at(-1)?.attempt;
+  const attempts = attemptsSinceRetry(history);
+  const since = last === undefined ? attempts : attempts.slice(attempts.indexOf(last) + 1);
+  return since.filter(({ outcome }) => countsAsFailure(outcome)).length;
+}
+
 /** The choke that the last attempt of this history made, if it made one. */
 export function newChoke(history: readonly HistoryRecord[]): Choke | null {
   const choke = chokesIn(history).at(-1);

@@ -53,6 +53,8 @@ export interface FailureOptions {
   maxAttempts?: number;
   /** The first delay. */
   backoffMs?: number;
+  /** How many failures count for the delay, with this one (default: all). */
+  repeats?: number;
 }
 
 /** Decides where a failed attempt sends its task. `history` does not contain this attempt yet. */
@@ -73,7 +75,9 @@ export function afterFailure(
   if (failures >= (task.max_attempts ?? maxAttempts ?? 1)) {
     return { to: "failed", reason: "attempts_used" };
   }
-  return { to: "waiting", delayMs: backoff(failures, random, backoffMs) };
+  // Whoever gets it after a choke begins with the first pause.
+  const { repeats = failures } = options;
+  return { to: "waiting", delayMs: backoff(Math.max(1, repeats), random, backoffMs) };
 }
 
 /** How many of the last attempts ended in this way. */

@@ -269,6 +269,8 @@ export interface PitStore {
   /** Gives the result a name that says that it is not proven, and returns that. */
   markUnproven(id: string): Promise<string | null>;
   claimPath(worker: string, id: string): string;
+  /** As its file is now; null when it cannot be read. */
+  readClaimed(worker: string, id: string): Promise<Task | null>;
   /** Takes a claim back from a snake that is alive; null when it is no longer that claim. */
   reclaim(id: string, token: string, note: string): Promise<string | null>;
   readProgress(): Promise<Record<string, Progress>>;

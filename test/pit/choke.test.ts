@@ -95,9 +95,7 @@ test("moved from stuck/ to food/ by hand: a new round", async () => {
   await killed(snake);
 });
 
-// Known: the claimer's line of before is still there, so it gives the food up before it is adopted
-// (src/store/fs/choke.ts, isLeftToOthers): no new round, and the keeper is not told.
-test.fails("the same when its snake had left it to others before", async () => {
+test("the same when its snake had left it to others before", async () => {
   const pit = await Pit.make();
   const host = new FakeHost();
   const open = () => openRun(pit.dir, { machine: host.process(), durability: "fast" });

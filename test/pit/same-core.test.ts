@@ -155,7 +155,7 @@ test("after rm -rf .viv and record/, what is done stays done", async () => {
 });
 
 // Known: the finding `vanished` moves the only copy of the food to quarantine (doctor/indexes.ts).
-test.fails("doctor --fix between a snake's rm and the sweep: its result can still be proven", async () => {
+test("doctor --fix between a snake's rm and the sweep: its result can still be proven", async () => {
   const pit = await Pit.make();
   const id = await pit.toss("a");
   pit.result(id);
@@ -165,7 +165,7 @@ test.fails("doctor --fix between a snake's rm and the sweep: its result can stil
 });
 
 // Known: a token is the claim's change time, which `touch` renews; the README tells snakes to do it.
-test.fails("a handler that touches its claim, as the README teaches, keeps it", async () => {
+test("a handler that touches its claim, as the README teaches, keeps it", async () => {
   const pit = await Pit.make();
   const id = await pit.toss("a", "--done-when", "true");
   const handler = pit.script("h.sh", 'touch "$VIV_FOOD"');

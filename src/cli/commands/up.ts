@@ -32,7 +32,13 @@ export const command: Command = {
     io.signal.addEventListener("abort", () => void service.stop());
     io.urgent.addEventListener("abort", () => void service.stopNow());
     if (io.signal.aborted) return 0;
-    await service.run();
+    // Also when all are parked: whoever looks (viv status -c) must find it there, and why.
+    const alive = setInterval(() => {}, 60_000);
+    try {
+      await service.run();
+    } finally {
+      clearInterval(alive);
+    }
     return 0;
   },
 };

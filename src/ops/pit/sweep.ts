@@ -1,6 +1,7 @@
 import * as z from "zod/mini";
 import { parseDuration } from "../../model/duration.ts";
 import { VivError } from "../../model/errors.ts";
+import { snakeOfWaste } from "../../model/waste.ts";
 import { proveResults } from "../../services/pit/prove-results.ts";
 import { reclaimStuck } from "../../services/pit/reclaim-stuck.ts";
 import { tidyWaste } from "../../services/pit/tidy-waste.ts";
@@ -42,7 +43,7 @@ export const pitSweep = defineOp({
     const limitMs = (staleAfterSeconds ?? DEFAULT_STALE_AFTER_SECONDS) * 1000;
     const stuck = await reclaimStuck(store, host, { now: context.now(), limitMs });
     const results = await proveResults(store, host, pitProving(context, host));
-    const tidied = await store.pit.alone("waste", () => tidy(context, keepMs));
+    const tidied = await store.pit.alone("waste", () => tidyIfPossible(context, keepMs));
     return {
       reclaimed: [...report.reaped, ...stuck].map(({ id, worker, to }) => ({
         ...{ food: id, snake: worker, to },
@@ -71,6 +72,15 @@ function isDone(end: { kind: string; outcome?: string }): boolean {
   return end.kind === "ended" && end.outcome === "done";
 }
 
+async function tidyIfPossible(context: OpContext, keepMs: number) {
+  try {
+    return await tidy(context, keepMs);
+  } catch (error) {
+    const trouble = `waste/ cannot be tidied: ${(error as Error).message}`;
+    return { logs: 0, pruned: [], kept: [], trouble };
+  }
+}
+
 async function tidy(context: OpContext, keepMs: number) {
   const { wasteFiles } = await context.host();
   const claims = new Set<string>();
@@ -80,7 +90,7 @@ async function tidy(context: OpContext, keepMs: number) {
   return tidyWaste(await wasteFiles(), {
     now: context.now(),
     keepMs,
-    isRunning: (name) => [...claims].some((worker) => name.startsWith(`${worker}-`)),
+    isRunning: (name) => claims.has(snakeOfWaste(name)?.snake ?? ""),
   });
 }
 

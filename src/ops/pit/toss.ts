@@ -33,7 +33,7 @@ export const pitToss = defineOp({
     const { pit, task = [], for: whom, too_big, by, part_of, after, ...rest } = given;
     // One word alone is the task: the pit is known from --run, VIV_RUN or the folder.
     const words = (task.length === 0 && pit !== undefined ? [pit] : task).join(" ").trim();
-    if (words === "") {
+    if (words === "" || (task.length === 0 && /^[.~]?\.?(\/|$)/.test(words))) {
       throw new VivError("USAGE", 'say what to do: viv pit toss PIT "what to do"');
     }
     if (too_big && whom !== undefined && whom !== "planner") {

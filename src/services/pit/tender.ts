@@ -15,6 +15,7 @@ export class Tender {
   readonly #options: TenderOptions;
   #timer: NodeJS.Timeout | undefined;
   #pass: Promise<void> | null = null;
+  #restsUntil = 0;
 
   constructor(options: TenderOptions) {
     this.#options = options;
@@ -22,6 +23,7 @@ export class Tender {
 
   start(): void {
     this.#timer ??= setInterval(() => {
+      if (performance.now() < this.#restsUntil) return;
       this.#pass ??= this.runOnce().finally(() => {
         this.#pass = null;
       });
@@ -29,12 +31,16 @@ export class Tender {
   }
 
   async runOnce(): Promise<void> {
+    const begin = performance.now();
     try {
       const results = await this.#options.prove();
       if (results.length > 0) this.#options.onProven(results);
     } catch (error) {
       this.#options.onError(error);
     }
+    // A look through thousands of results is not made all the time.
+    const end = performance.now();
+    this.#restsUntil = end + 20 * (end - begin);
   }
 
   async stop(): Promise<void> {

@@ -161,7 +161,9 @@ export class Attempt {
       end = await act();
     } catch (error) {
       if (isVivError(error, "CLAIM_LOST")) end = { kind: "lost" };
-      else end = await this.#failed({ outcome: "failed", note: sentence(error) });
+      else if (isVivError(error, "READ_ONLY")) {
+        end = await this.#failed({ outcome: "rate_limited", note: sentence(error) });
+      } else end = await this.#failed({ outcome: "failed", note: sentence(error) });
     }
     this.#endLog(end, (performance.now() - begun) / 1000);
     return end;
@@ -238,7 +240,12 @@ export class Attempt {
 
   #beginLog(): void {
     const { attempt, worker } = this.claim;
-    this.#head = this.#host.evidence.beginLog?.({ id: this.#id, attempt, worker }).head;
+    try {
+      this.#head = this.#host.evidence.beginLog?.({ id: this.#id, attempt, worker }).head;
+    } catch (cause) {
+      // Trouble of the pit, and no fault of the food.
+      throw new VivError("READ_ONLY", `no trace can be kept: ${sentence(cause)}`, {}, { cause });
+    }
   }
 
   /** The same with an engine: what the model did decides what follows. */
@@ -401,7 +408,7 @@ export class Attempt {
   async #doneWhen(): Promise<string | undefined> {
     const { done_when: known } = this.claim.task;
     if (this.#store.pit === null) return known;
-    return (await this.#store.show(this.#id))?.task?.done_when ?? known;
+    return (await this.#store.pit.readClaimed(this.claim.worker, this.#id))?.done_when ?? known;
   }
 
   #proofOf(command: string, finished: Finished): Proof {

@@ -1,18 +1,19 @@
-import type { Stats } from "node:fs";
-import { type HistoryRecord, isAttempt } from "../../model/attempt.ts";
+import { existsSync, type Stats } from "node:fs";
+import { basename } from "node:path";
 import { isVivError, VivError } from "../../model/errors.ts";
 import { isName } from "../../model/names.ts";
 import { MAX_TASK_BYTES, type Task } from "../../model/task.ts";
 import { errno, namesIn, overwrite, readRegular, statIfThere } from "./atomic.ts";
-import { appendHistory, attemptNumber, readHistory } from "./attempts.ts";
+import { attemptNumber } from "./attempts.ts";
+import { historyOfPending } from "./came-back.ts";
 import { addDependent, dependentsOf } from "./dependents.ts";
 import { reserveId } from "./ids.ts";
 import type { LaneReader } from "./lane-reader.ts";
-import { fileOf } from "./layout.ts";
+import { fileOf, idLinkOf } from "./layout.ts";
 import { parseIn } from "./parse.ts";
 import { promoteMet, unmetOf } from "./promote.ts";
 import { quarantine } from "./quarantine.ts";
-import { type FsRun, nowIso, record } from "./run.ts";
+import { type FsRun, record } from "./run.ts";
 
 /**
  * Finding what lies in pending/ without being on a lane: tasks that swarm-lib or a person put
@@ -69,6 +70,7 @@ export function adopt(run: FsRun, reader: LaneReader): number {
     for (const stranger of strangers) if (offer(run, stranger)) adopted++;
   }
   run.memo.pendingSeen.set(reader, unripe ? -1 : changed);
+  run.memo.hasUnripe = unripe;
   run.memo.adoptedAt = performance.now();
   run.memo.adoptCost = run.memo.adoptedAt - begin;
   leaveMark(run, run.memo.adoptCost);
@@ -85,6 +87,7 @@ function firstComeFirst(a: Stranger, b: Stranger): number {
 }
 
 function examine(run: FsRun, path: string, id: string | null): Stranger | "unripe" | null {
+  if (id === null && run.paths.layout.isBeside("pending", basename(path))) return null;
   if (id === null) {
     const stats = statIfThere(path);
     if (stats && Date.now() - stats.mtimeMs < GRACE_MS) return "unripe";
@@ -94,10 +97,17 @@ function examine(run: FsRun, path: string, id: string | null): Stranger | "unrip
   try {
     const file = readRegular(path, MAX_TASK_BYTES);
     if (file === null) return null;
+    if (isStillWritten(run, id, file.stats)) return "unripe";
     try {
       const task = parseIn(run, file, id);
       const why = run.paths.layout.whyNotId(id);
       if (why !== null) throw new VivError("CORRUPT", why);
+      if (run.paths.layout.isFlat && !isName(id)) {
+        throw new VivError(
+          "CORRUPT",
+          "its name may have only letters, digits, dots, - and _; rename it, then move it to food/",
+        );
+      }
       // A sound task under an id that ours could not have: its own kind may take it. Doctor tells.
       return isName(id) ? { task, stats: file.stats } : null;
     } catch (error) {
@@ -111,6 +121,14 @@ function examine(run: FsRun, path: string, id: string | null): Stranger | "unrip
   }
 }
 
+/** Who writes food with a shell writes it where it lies: half of it may have no `done-when` yet. */
+const SETTLES_MS = 1_000;
+
+function isStillWritten(run: FsRun, id: string, { mtimeMs }: Stats): boolean {
+  if (!run.paths.layout.isFlat || existsSync(idLinkOf(run.paths, id))) return false;
+  return Math.abs(Date.now() - mtimeMs) < SETTLES_MS;
+}
+
 function offer(run: FsRun, { task, stats }: Stranger): boolean {
   const unmet = unmetOf(run, task);
   for (const dependency of unmet) {
@@ -121,19 +139,9 @@ function offer(run: FsRun, { task, stats }: Stranger): boolean {
   if (unmet.length > 0 && unmetOf(run, task).length > 0) return false;
   reserveId(run, task.task_id, fileOf(run.paths, "pending", task.task_id));
   run.customs?.onNew(run, task);
-  run.lanes.offer(task, stats, attemptNumber(historyOfAdopted(run, task.task_id)));
+  run.lanes.offer(task, stats, attemptNumber(historyOfPending(run, task.task_id)));
   record(run, { event: "adopted", task: task.task_id, type: task.task_type, to: "pending" });
   return true;
-}
-
-/** Who moves a task from failed/ back to pending/ by hand has decided the same as with `retry`. */
-function historyOfAdopted(run: FsRun, id: string): HistoryRecord[] {
-  const history = readHistory(run, id);
-  const last = history.at(-1);
-  const hasFailed = last !== undefined && isAttempt(last) && last.to === "failed";
-  if (!hasFailed && !run.customs?.wasStuck(run, id)) return history;
-  appendHistory(run, id, { retried: true, by: "hand", at: nowIso(run) });
-  return readHistory(run, id);
 }
 
 /** When some process last looked (its mtime) and what that cost (its size, in milliseconds). */

@@ -4,7 +4,7 @@ import { MAX_TASK_BYTES, type Task } from "../../model/task.ts";
 import { afterChoke, chokedWorkers, chokesIn, mayTry, type Taker } from "../../policy/choke.ts";
 import { judgeWorker } from "../../policy/liveness.ts";
 import { readRegular } from "./atomic.ts";
-import { readHistory } from "./attempts.ts";
+import { historyOfPending } from "./came-back.ts";
 import { move } from "./decide.ts";
 import type { Candidate } from "./lane-reader.ts";
 import { fileOf } from "./layout.ts";
@@ -36,12 +36,12 @@ export function takersOf(run: FsRun, type: string): Taker[] {
 export function isLeftToOthers(run: FsRun, worker: string, candidate: Candidate): boolean {
   const { id, lane, line } = candidate;
   if (!isName(id)) return false;
-  const history = readHistory(run, id);
-  const last = chokesIn(history).at(-1);
-  if (last === undefined || !chokedWorkers(history).has(worker)) return false;
   const task = readPending(run, id);
   if (task === "broken") return false; // whoever claims it will see
   if (task === null) return true; // somebody else has it
+  const history = historyOfPending(run, id);
+  const last = chokesIn(history).at(-1);
+  if (last === undefined || !chokedWorkers(history).has(worker)) return false;
   const verdict = afterChoke(last, mayTry(takersOf(run, task.task_type), task.task_type, history));
   if (verdict.to === "pending") lane.leave(line, worker, run.machine.clock.now());
   else giveUp(run, worker, id, verdict.note);

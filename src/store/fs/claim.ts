@@ -10,7 +10,7 @@ import { isLeftToOthers } from "./choke.ts";
 import { writeHeartbeat } from "./heartbeat.ts";
 import type { Cursor } from "./lane.ts";
 import { type Candidate, LaneReader } from "./lane-reader.ts";
-import { stampOf } from "./lanes.ts";
+import { encodeType, stampOf } from "./lanes.ts";
 import { claimOf, fileOf, folderOf } from "./layout.ts";
 import { workerFolder } from "./open.ts";
 import { assertWorker, parseIn } from "./parse.ts";
@@ -19,7 +19,7 @@ import { quarantine } from "./quarantine.ts";
 import { claimName } from "./register.ts";
 import { assertReviewLimit, isReviewFull } from "./review-limit.ts";
 import { type FsRun, recordClaim } from "./run.ts";
-import { covers, filterOf, keyOf, type TypeFilter } from "./type-filter.ts";
+import { covers, filterOf, keyOf, type TypeFilter, wantedBy } from "./type-filter.ts";
 
 /**
  * Claiming: one rename into the worker's folder. Losing the race is normal and silent. What makes
@@ -51,7 +51,7 @@ export function claimTasks(run: FsRun, request: ClaimRequest): Claim[] {
     }
     // The lanes are empty. What foreign workers finished may have unblocked others; what else lies
     // in pending/ is foreign itself, or was cut off from its line.
-    if (claims.length === 0 && promoteMetIfDue(run) + adopt(run, reader) > 0) {
+    if (claims.length === 0 && promoteMetIfDue(run) + adoptPatiently(run, worker, reader) > 0) {
       for (;;) {
         const claim = claims.length < max ? claimNext(run, worker, reader, true) : null;
         if (claim === null) break;
@@ -71,6 +71,15 @@ export function claimTasks(run: FsRun, request: ClaimRequest): Claim[] {
     }
   }
   return claims;
+}
+
+/** A worker looks again anyway. A command that ends would miss what was written a moment ago. */
+function adoptPatiently(run: FsRun, worker: string, reader: LaneReader): number {
+  const adopted = adopt(run, reader);
+  if (adopted > 0 || !run.memo.hasUnripe || !run.paths.layout.isFlat) return adopted;
+  if (run.memo.registered.has(worker)) return 0;
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_100);
+  return adopt(run, reader);
 }
 
 /** A one-shot claim starts a lease; a registered worker beats by its timer, unless it is too busy. */
@@ -140,7 +149,8 @@ function claimNext(run: FsRun, worker: string, reader: LaneReader, force: boolea
       continue;
     }
     const claim =
-      claimFromLine(run, worker, candidate, to) ?? readClaim(run, worker, candidate.id, to);
+      claimFromLine(run, worker, candidate, to) ??
+      readClaim(run, worker, candidate, to, reader.filter);
     if (claim === null) continue;
     recordClaim(run, candidate.id, claim);
     return claim;
@@ -162,7 +172,14 @@ function take(from: string, to: string, folder: string): boolean {
 }
 
 /** Reads what was just claimed. What turns out to be unusable is quarantined, with the reason. */
-function readClaim(run: FsRun, worker: string, id: string, path: string): Claim | null {
+function readClaim(
+  run: FsRun,
+  worker: string,
+  candidate: Candidate,
+  path: string,
+  filter: TypeFilter,
+): Claim | null {
+  const { id } = candidate;
   let task: Task;
   let stats: Stats;
   try {
@@ -182,8 +199,18 @@ function readClaim(run: FsRun, worker: string, id: string, path: string): Claim 
   }
   const history = readHistory(run, id);
   const attempt = attemptNumber(history);
+  // A line of an earlier attempt, which nobody had ticked off: its place now is behind the others.
+  if (candidate.attempt < attempt) {
+    giveBack(run, task, path, stats, attempt);
+    return null;
+  }
+  // Written on since it was offered: now it is for somebody else.
+  if (wantedBy(filter)?.has(encodeType(task.task_type)) === false) {
+    giveBack(run, task, path, stats, attempt);
+    return null;
+  }
   if (attempt > 1 && chokedWorkers(history).has(worker)) {
-    giveBackChoked(run, task, path, stats, attempt);
+    giveBack(run, task, path, stats, attempt);
     return null;
   }
   return holdClaim(run, worker, task, tokenOf(stats), attempt);
@@ -216,10 +243,10 @@ function holdClaim(run: FsRun, worker: string, task: Task, token: string, attemp
 }
 
 /**
- * The line was an old one, of before its worker choked on the task. Who read the new line while we
- * had the task took it for gone, so there is another one.
+ * The line was an old one: of before its worker choked on the task, or of when it had another type.
+ * Who read the new line while we had the task took it for gone, so there is another one.
  */
-function giveBackChoked(run: FsRun, task: Task, path: string, stats: Stats, attempt: number): void {
+function giveBack(run: FsRun, task: Task, path: string, stats: Stats, attempt: number): void {
   renameSync(path, fileOf(run.paths, "pending", task.task_id));
   ifThereIsRoom(() => run.lanes.offer(task, stats, attempt));
 }

@@ -2,7 +2,7 @@ import type { HistoryRecord } from "../../model/attempt.ts";
 import { parseTime } from "../../model/duration.ts";
 import { VivError } from "../../model/errors.ts";
 import type { Task } from "../../model/task.ts";
-import { afterChoke, mayTry, newChoke } from "../../policy/choke.ts";
+import { afterChoke, chokesIn, failuresSinceChoke, mayTry, newChoke } from "../../policy/choke.ts";
 import { afterFailure } from "../../policy/retry.ts";
 import type { ClaimRef, Ended, FailureReport } from "../store.ts";
 import { readHistory } from "./attempts.ts";
@@ -25,11 +25,13 @@ export function failTask(run: FsRun, ref: ClaimRef, report: FailureReport): Ende
   const { outcome = "failed", note, fingerprint, final, backoffMs } = report;
   const maxAttempts = report.maxAttempts ?? run.paths.layout.maxAttempts;
   const verdict = afterFailure(task, history, outcome, {
+    ...(chokesIn(history).length > 0 ? { repeats: failuresSinceChoke(history) + 1 } : {}),
     ...(final ? { final } : {}),
     ...(maxAttempts === undefined ? {} : { maxAttempts }),
     ...(backoffMs === undefined ? {} : { backoffMs }),
     random: run.random(),
   });
+  if (outcome !== "rate_limited") run.customs?.beforeFailure(run, held.id);
   const ending = { outcome, note, fingerprint };
   if (verdict.to !== "waiting") return end(run, held, { ...ending, to: verdict.to });
   const choked = chokedEnding(run, held, { ...ending, to: "pending" }, task, history);

@@ -139,6 +139,7 @@ function isFresh(run: FsRun, worker: string, own: HeldClaim, now: number): boole
 export function claimLost(run: FsRun, id: string, worker: string): VivError {
   run.memo.claims.delete(id);
   const place = locate(run, id);
+  if (place === null) run.customs?.onVanished(run, id, worker);
   const where =
     place === null
       ? "there is no such task"
@@ -205,8 +206,9 @@ function move(run: FsRun, held: Held, ending: Ending, recovered: boolean): numbe
   if (logged) appendHistory(run, id, attemptRecord(run, held, ending));
   if (ending.retryAt) addDue(run, id, Date.parse(ending.retryAt));
   const target = fileOf(run.paths, ending.to, id);
-  if (ending.to === "done") run.customs?.beforeDone(run, id, held);
+  const undo = ending.to === "done" ? run.customs?.beforeDone(run, id, held) : undefined;
   if (!moveInto(run, held.path, target)) {
+    undo?.();
     takeBackRecord(run, held, ending, logged, recovered);
     throw claimLost(run, id, worker);
   }
@@ -300,13 +302,22 @@ function laterClaim(run: FsRun, held: Held): string | null {
   return latest === held.token ? null : latest;
 }
 
-/** A claim that was moved by mistake and put back has a new token; the ledger says which. */
+/**
+ * A claim that was moved by mistake and put back has a new token; the ledger says which. So has one
+ * whose file was touched, or gained a link: it is the same while the last claim was the one with that
+ * token, and nobody has ended it.
+ */
 export function isSameClaim(run: FsRun, id: string, was: string, now: string): boolean {
   let token = was;
+  let isLast = run.memo.claims.get(id)?.token === was;
   for (const line of linesSince(run, was)) {
-    if (line.event === "void" && line.task === id && line.was === token) token = String(line.now);
+    if (line.task !== id) continue;
+    if (line.event === "void" && line.was === token) token = String(line.now);
+    else if (line.event === "void" && line.token === was) isLast = true;
+    if (line.event === "claimed") isLast = line.token === was;
+    if (line.event === "ended" && line.token === was) isLast = false;
   }
-  return token === now;
+  return token === now || isLast;
 }
 
 function* linesSince(run: FsRun, token: string): Generator<LedgerLine> {
@@ -349,7 +360,7 @@ export function afterMove(run: FsRun, id: string, to: TaskState, now = performan
  * Lane lines about the task's earlier attempts must not fit any more: see stampOf. A task may come
  * back twice within a millisecond, so the time is a finer one.
  */
-function outdateLines(path: string): void {
+export function outdateLines(path: string): void {
   try {
     const now = (Date.now() + (performance.now() % 1)) / 1000;
     utimesSync(path, now, now);

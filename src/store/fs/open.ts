@@ -47,7 +47,7 @@ export function openFsRun(path: string, machine: Machine, options: OpenOptions =
 }
 
 function open(path: string, machine: Machine, options: OpenOptions): FsRun {
-  const root = options.create ? makeRoot(path) : findRoot(path);
+  const root = options.create ? makeRoot(path) : findRoot(path, options.layout);
   const layout = layoutAt(root) ?? (options.layout === "pit" ? PIT_LAYOUT : RUN_LAYOUT);
   if (options.layout !== undefined && options.layout !== layout.kind) {
     throw new VivError(
@@ -61,7 +61,9 @@ function open(path: string, machine: Machine, options: OpenOptions): FsRun {
   if (isNew && !options.create) {
     throw new VivError(
       "RUN_NOT_FOUND",
-      `${path} is not a run (it has no pending/ folder) and not a pit (no food/); create one with: viv enqueue --run ${path} --type TYPE`,
+      options.layout === "pit"
+        ? `${path} is not a pit (it has no food/ folder); make one with: viv pit init ${path}`
+        : `${path} is not a run (it has no pending/ folder) and not a pit (no food/); create one with: viv enqueue --run ${path} --type TYPE`,
       { path },
     );
   }
@@ -96,7 +98,7 @@ export function layoutAt(root: string): Layout | null {
   return has(PIT_LAYOUT.folders.pending) && has(PIT_LAYOUT.folders.claimed) ? PIT_LAYOUT : null;
 }
 
-function findRoot(path: string): string {
+function findRoot(path: string, layout: OpenOptions["layout"] = "run"): string {
   try {
     const root = realpathSync(path);
     if (lstatSync(root).isDirectory()) return root;
@@ -104,7 +106,9 @@ function findRoot(path: string): string {
     if (errno(error) === "ENOENT") {
       throw new VivError(
         "RUN_NOT_FOUND",
-        `there is no run at ${path}; create it with: viv enqueue --run ${path} --type TYPE`,
+        layout === "pit"
+          ? `there is no pit at ${path}; make it with: viv pit init ${path}`
+          : `there is no run at ${path}; create it with: viv enqueue --run ${path} --type TYPE`,
         { path },
       );
     }

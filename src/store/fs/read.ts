@@ -59,7 +59,11 @@ function processOf(run: FsRun, id: string): Pick<TaskView, "process"> {
   return { process: { pid, host, vitality: run.machine.vitality(note) } };
 }
 
-function readTaskAt(run: FsRun, path: string, id: string): { task: Task | null; reason?: string } {
+export function readTaskAt(
+  run: FsRun,
+  path: string,
+  id: string,
+): { task: Task | null; reason?: string } {
   try {
     const file = readRegular(path, MAX_TASK_BYTES);
     return { task: file && parseIn(run, file, id) };

@@ -1,3 +1,4 @@
+import { snakeOfWaste } from "../../model/waste.ts";
 import { judgeWorker, type VitalSigns } from "../../policy/liveness.ts";
 import type { ReapOptions, ReapReport } from "../store.ts";
 import { namesIn, statIfThere, translate } from "./atomic.ts";
@@ -76,7 +77,7 @@ function youngestLogAge(run: FsRun, worker: string): number {
   const folder = `${run.paths.root}/waste`;
   let youngest = 0;
   for (const name of namesIn(folder)) {
-    if (!name.startsWith(`${worker}-`) || !name.endsWith(".log")) continue;
+    if (!name.startsWith(`${worker}-`) || snakeOfWaste(name)?.snake !== worker) continue;
     youngest = Math.max(youngest, statIfThere(`${folder}/${name}`)?.mtimeMs ?? 0);
   }
   return youngest === 0 ? Number.POSITIVE_INFINITY : run.machine.clock.now() - youngest;

@@ -37,12 +37,20 @@ export interface Customs {
   /** After a task was published, or adopted. */
   onNew(run: FsRun, task: Task): void;
   /** Before the file of a task comes to done/. */
-  beforeDone(run: FsRun, id: string, by: { worker: string; attempt: number } | null): void;
+  beforeDone(
+    run: FsRun,
+    id: string,
+    by: { worker: string; attempt: number; token: string } | null,
+  ): () => void;
+  /** Before the end of an attempt that did not count is recorded. */
+  beforeFailure(run: FsRun, id: string): void;
   /** Before a task that a worker choked on goes back. */
   beforeChoke(run: FsRun, task: Task, choke: Choke, history: readonly HistoryRecord[]): void;
   /** After a task came to failed/ and no person sent it there. */
   onStuck(run: FsRun, id: string): void;
   onCancelled(run: FsRun, id: string): void;
+  /** A claim is nowhere: whoever had it has removed it. */
+  onVanished(run: FsRun, id: string, worker: string): void;
   /** Has it come to failed/ since somebody last sent it round again? */
   wasStuck(run: FsRun, id: string): boolean;
   onSweep(run: FsRun): void;
@@ -58,6 +66,8 @@ export interface Memo {
   dueCheckedAt: number;
   adoptedAt: number;
   adoptCost: number;
+  /** Something in pending/ was still being written when we last looked. */
+  hasUnripe: boolean;
   /** Change time of pending/ when adopt last looked at all of it, for each reader. */
   pendingSeen: Map<LaneReader, number>;
   metAt: number;
@@ -71,6 +81,8 @@ export interface Memo {
   projectCost: number;
   projectionDue: boolean;
   temporaries: number;
+  /** Claims that this process made to prove what somebody else has done. */
+  proving: Set<string>;
   /** The highest number of a food that is known to be taken. */
   lastNumber: number | null;
 }
@@ -96,6 +108,7 @@ export function newMemo(): Memo {
     dueCheckedAt: NEVER,
     adoptedAt: NEVER,
     adoptCost: NEVER,
+    hasUnripe: false,
     pendingSeen: new Map(),
     metAt: NEVER,
     metCost: NEVER,
@@ -107,6 +120,7 @@ export function newMemo(): Memo {
     projectionDue: false,
     temporaries: 0,
     lastNumber: null,
+    proving: new Set(),
   };
 }
 

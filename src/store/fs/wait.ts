@@ -128,5 +128,6 @@ function hasWork(run: FsRun, reader: LaneReader, options: WaitOptions): boolean 
   // In a crowded pending/ (other workers' types) a look costs more than a notification is worth.
   const restsFor = run.memo.adoptedAt + 20 * run.memo.adoptCost - performance.now();
   if (restsFor > 0) return Math.ceil(restsFor);
-  return adopt(run, reader) > 0;
+  if (adopt(run, reader) > 0) return true;
+  return run.memo.hasUnripe ? LOOK_AT_TIMES_MS : false;
 }

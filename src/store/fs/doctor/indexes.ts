@@ -1,8 +1,9 @@
 import { isVivError } from "../../../model/errors.ts";
+import { resultName } from "../../../model/food-names.ts";
 import { isName } from "../../../model/names.ts";
 import { MAX_TASK_BYTES, type Task } from "../../../model/task.ts";
 import { adopt } from "../adopt.ts";
-import { namesIn, readRegular, statIfThere, writeNew } from "../atomic.ts";
+import { linkIfFree, namesIn, readRegular, statIfThere, writeNew } from "../atomic.ts";
 import { findCycle } from "../cycle.ts";
 import { dependentsOf } from "../dependents.ts";
 import type { Examination } from "../doctor.ts";
@@ -159,14 +160,22 @@ function checkVanished({ run, find }: Examination, places: Places): void {
     if (id === null || !isName(id) || places.has(id)) continue;
     if (statIfThere(quarantinedOf(run.paths, id)) || locate(run, id) !== null) continue;
     if (namesIn(run.paths.tmp).some((tmp) => tmp.startsWith(`${id}~`))) continue;
+    // In a pit its snake may have said that it is done: that is for the sweep to prove.
+    if (run.paths.layout.isFlat && statIfThere(`${run.paths.state.done}/${resultName(id)}`))
+      continue;
     find(
       {
         code: "vanished",
         path: `.viv/ids/${name}`,
         message: `${id} was enqueued, but its file is in no state any more (removed by hand?)`,
-        repair: "move the copy to quarantine/, which frees the id",
+        repair: run.paths.layout.isFlat
+          ? "put it back into food/"
+          : "move the copy to quarantine/, which frees the id",
       },
-      () => quarantine(run, `${run.paths.ids}/${name}`, "its file was removed from every state"),
+      () =>
+        run.paths.layout.isFlat
+          ? linkIfFree(`${run.paths.ids}/${name}`, fileOf(run.paths, "pending", id))
+          : quarantine(run, `${run.paths.ids}/${name}`, "its file was removed from every state"),
     );
   }
 }

@@ -1,3 +1,4 @@
+import { VivError } from "../../../model/errors.ts";
 import { foodOf, parseFood } from "../../../model/food.ts";
 import {
   idOfDone,
@@ -36,6 +37,9 @@ export const PIT_LAYOUT: Layout = {
   splitClaim: splitClaimName,
   whyNotId: whyNotFoodId,
   whyNotWorker: whyNotSnake,
-  parse: parseFood,
+  parse: (text, id, context) => {
+    if (text.includes("\0")) throw new VivError("CORRUPT", "not a text: no food");
+    return parseFood(text, id, context);
+  },
   write: foodOf,
 };

@@ -30,6 +30,8 @@ import { snakeOf } from "./hand-claims.ts";
 
 /** A result that is younger may still be being written. */
 const SETTLED_MS = 2_000;
+/** The file system gives times once per tick. */
+const CLOCKS_DIFFER_BY_MS = 20;
 /** The protocol says: first the result, then the claim goes. That takes a snake no longer. */
 const STILL_CLAIMED_MS = 10_000;
 
@@ -59,16 +61,23 @@ function movedByHand(run: FsRun, foods: ReadonlySet<string | null>): HandResult[
 
 function judgeResult(run: FsRun, id: string): HandResult | null {
   const stats = statIfThere(`${run.paths.state.done}/${resultName(id)}`);
-  return stats?.isFile() ? judge(run, id, Date.now() - stats.mtimeMs) : null;
+  if (!stats?.isFile()) return null;
+  // Who writes it may date it as he likes: a date in the future is no reason to wait for it.
+  const ageMs = Date.now() - Math.min(stats.mtimeMs, stats.ctimeMs);
+  return judge(run, id, ageMs, stats.ctimeMs);
 }
 
-function judge(run: FsRun, id: string, ageMs: number): HandResult {
+function judge(run: FsRun, id: string, ageMs: number, writtenAt: number): HandResult {
   const place = locate(run, id);
   const snake = place?.worker ?? snakeOf(run, id);
   if (place === null) {
     const isKnown = statIfThere(idLinkOf(run.paths, id)) !== undefined;
     return { id, snake, state: isKnown ? "gone" : "unknown", ready: isKnown && ageMs > SETTLED_MS };
   }
+  // Of before the food was: it is about another one that had this name.
+  const bornAt = statIfThere(place.path)?.birthtimeMs ?? 0;
+  if (bornAt > writtenAt + CLOCKS_DIFFER_BY_MS)
+    return { id, snake, state: place.state, ready: false };
   // In done/ by now: somebody has finished it since we looked there. The next look tells whether
   // that is recorded.
   const isFree = place.state === "pending";
@@ -110,6 +119,7 @@ export function takeForProof(run: FsRun, id: string, rawWorker: string): Claim |
     const token = tokenOf(file.stats);
     const attempt = attemptNumber(readHistory(run, id));
     recordClaim(run, id, { worker, token, attempt });
+    run.memo.proving.add(id);
     return { task, worker, token, attempt };
   });
 }

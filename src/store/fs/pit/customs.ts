@@ -1,7 +1,8 @@
 import { numberOf } from "../../../model/food-names.ts";
 import type { Customs } from "../run.ts";
+import { markUnproven } from "./by-hand.ts";
 import { leaveChokeNote } from "./choke-note.ts";
-import { bringBackVanished, noticeHandClaims } from "./hand-claims.ts";
+import { bringBackVanished, nameNameless, noteVanished, noticeHandClaims } from "./hand-claims.ts";
 import { isTold, keepFromKeeper, tellKeeper, tellKeeperOfAll } from "./keeper.ts";
 import { newFoodId, reserveNumber } from "./numbers.ts";
 import { notePart } from "./parts.ts";
@@ -16,11 +17,14 @@ export const PIT_CUSTOMS: Customs = {
     if (number !== null) reserveNumber(run, number);
   },
   beforeDone: publishResult,
+  beforeFailure: markUnproven,
   beforeChoke: leaveChokeNote,
   onStuck: tellKeeper,
   onCancelled: keepFromKeeper,
+  onVanished: noteVanished,
   wasStuck: isTold,
   onSweep: (run) => {
+    nameNameless(run);
     noticeHandClaims(run);
     bringBackVanished(run);
     tellKeeperOfAll(run);

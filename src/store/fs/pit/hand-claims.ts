@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { resultName } from "../../../model/food-names.ts";
+import { idOfFood, resultName } from "../../../model/food-names.ts";
 import { isName } from "../../../model/names.ts";
 import {
   discard,
@@ -14,7 +14,7 @@ import {
 import { claimedTasks } from "../claimed.ts";
 import { afterMove } from "../finish.ts";
 import { reserveId } from "../ids.ts";
-import { fileOf, idLinkOf } from "../layout.ts";
+import { claimOf, fileOf, idLinkOf } from "../layout.ts";
 import { locate } from "../locate.ts";
 import { withLock } from "../lock.ts";
 import { type FsRun, record, temporaryPath } from "../run.ts";
@@ -30,15 +30,31 @@ export function noticeHandClaims(run: FsRun): void {
     if (!isName(id) || !statIfThere(path)?.isFile()) continue;
     const isNew = !existsSync(idLinkOf(run.paths, id));
     if (isNew) reserveId(run, id, path);
-    if (existsSync(`${run.paths.workers}/${worker}.json`) || snakeOf(run, id) === worker) continue;
+    if (snakeOf(run, id) === worker) continue;
     overwrite(noteOf(run, id), worker);
     if (isNew) record(run, { event: "adopted", task: id, worker, to: "claimed" });
+  }
+}
+
+/** Who forgets to put a name before it: the food is claimed, by whom nobody can say. */
+export function nameNameless(run: FsRun): void {
+  const { claimed } = run.paths.state;
+  for (const name of namesIn(claimed)) {
+    const id = run.paths.layout.splitClaim(name) === null ? idOfFood(name) : null;
+    if (id === null || !isName(id)) continue;
+    const target = claimOf(run.paths, "nobody", id);
+    if (!existsSync(target)) renameIfThere(`${claimed}/${name}`, target);
   }
 }
 
 /** The last snake that was seen with it, if that was one with nothing but a shell. */
 export function snakeOf(run: FsRun, id: string): string | null {
   return readNote(run, id)?.worker || null;
+}
+
+/** A worker of ours finds its claim gone: maybe its handler follows the protocol of a shell. */
+export function noteVanished(run: FsRun, id: string, worker: string): void {
+  if (existsSync(idLinkOf(run.paths, id))) overwrite(noteOf(run, id), `${worker}\n${Date.now()}`);
 }
 
 /** Its claim and its result may go and come in the wrong order, a moment apart. */

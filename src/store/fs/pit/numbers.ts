@@ -1,5 +1,5 @@
 import { closeSync, openSync } from "node:fs";
-import { foodId, numberOf, slugOf } from "../../../model/food-names.ts";
+import { foodId, numberOf, resultIdOf, slugOf } from "../../../model/food-names.ts";
 import type { TaskSpec } from "../../../model/spec.ts";
 import { TASK_STATES } from "../../../model/states.ts";
 import { errno, namesIn, overwrite, readRegular, translate } from "../atomic.ts";
@@ -64,6 +64,8 @@ function highest(run: FsRun, everywhere: boolean): number {
     ? TASK_STATES.filter((name) => name !== "claimed")
     : ["pending" as const];
   for (const name of states) for (const file of namesIn(state[name])) see(layout.idOf(name, file));
+  // A result of before our time has a food that nobody knows: its number is taken all the same.
+  if (everywhere) for (const file of namesIn(state.done)) see(resultIdOf(file));
   if (everywhere) for (const name of namesIn(`${run.paths.viv}/numbers`)) see(`food-${name}`);
   return most;
 }

@@ -3,6 +3,7 @@ import type { PitStore } from "../../store.ts";
 import { namesIn, readRegular, translate } from "../atomic.ts";
 import { claimOf } from "../layout.ts";
 import { tryLock } from "../lock.ts";
+import { readTaskAt } from "../read.ts";
 import type { FsRun } from "../run.ts";
 import { handResults, markUnproven, takeForProof } from "./by-hand.ts";
 import { readProgress, reclaim, writeProgress } from "./reclaim.ts";
@@ -15,6 +16,7 @@ export function pitStore(run: FsRun): PitStore {
       doing(`taking ${id} for proof`, () => takeForProof(run, id, worker)),
     markUnproven: async (id) => doing(`marking ${id}`, () => markUnproven(run, id)),
     claimPath: (worker, id) => claimOf(run.paths, worker, id),
+    readClaimed: async (worker, id) => readTaskAt(run, claimOf(run.paths, worker, id), id).task,
     reclaim: async (id, token, note) =>
       doing(`reclaiming ${id}`, () => reclaim(run, id, token, note)),
     readProgress: async () => readProgress(run),

@@ -13,6 +13,7 @@ import { readHistory } from "../attempts.ts";
 import { readProof } from "../proof.ts";
 import { type FsRun, nowIso, temporaryPath } from "../run.ts";
 import { logsOf } from "./attempt-logs.ts";
+import { markUnproven } from "./by-hand.ts";
 import { partsOf } from "./parts.ts";
 
 /**
@@ -23,12 +24,19 @@ const MAX_TEXT = 4 * 1024 * 1024;
 
 export interface Finisher {
   worker: string;
+  /** Of its claim: what is older than that is not of this attempt. */
+  token: string;
   attempt: number;
 }
 
-export function publishResult(run: FsRun, id: string, by: Finisher | null): void {
+/** Returns what takes it back, should the food turn out to be somebody else's by now. */
+export function publishResult(run: FsRun, id: string, by: Finisher | null): () => void {
   const target = `${run.paths.state.done}/${resultName(id)}`;
-  if (statIfThere(target)) return;
+  const there = statIfThere(target);
+  const since = by === null ? 0 : Number(by.token) / 1000;
+  // What is being proven is the result that is there.
+  if (there && (run.memo.proving.delete(id) || there.ctimeMs >= since)) return () => {};
+  if (there) markUnproven(run, id); // of an earlier attempt, which did not count
   const tmp = temporaryPath(run, `result-${id}`);
   const isSafe = run.durability === "safe";
   writeNew(tmp, textOf(run, id, by ?? lastFinisher(run, id)), isSafe);
@@ -38,12 +46,13 @@ export function publishResult(run: FsRun, id: string, by: Finisher | null): void
   } finally {
     unlinkIfThere(tmp);
   }
+  return () => void unlinkIfThere(target);
 }
 
 /** Whoever approves a food has not eaten it. */
 function lastFinisher(run: FsRun, id: string): Finisher | null {
   const last = readHistory(run, id).findLast(isAttempt);
-  return last ? { worker: last.worker, attempt: last.attempt } : null;
+  return last ? { worker: last.worker, attempt: last.attempt, token: last.token } : null;
 }
 
 function textOf(run: FsRun, id: string, by: Finisher | null): string {
