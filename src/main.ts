@@ -173,6 +173,7 @@ export async function crewPorts(env: Env, cwd: string): Promise<CrewPorts> {
     timers,
     handlers: localHandlers(),
     accounts: await accountsHere(env, cwd),
+    machineGate: (await gateHere(env, cwd, machine)).machine,
     engine: (name, state) => engineIn(name, join(state, "sessions")),
     filesIn: crewFilesIn,
     take: takeFolder,

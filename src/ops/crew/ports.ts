@@ -5,6 +5,7 @@ import type { CrewFiles } from "../../host/crew-files.ts";
 import type { Handlers } from "../../host/handlers.ts";
 import type { ClaimTree, Machine } from "../../model/clock.ts";
 import type { Accounts } from "../../services/accounts.ts";
+import type { Gate } from "../../services/gate.ts";
 
 /** What a crew needs of the machine; main.ts hands it the real thing. */
 export interface CrewPorts {
@@ -12,6 +13,8 @@ export interface CrewPorts {
   timers: Timers;
   handlers: Handlers;
   accounts: Accounts;
+  /** Of the whole machine: needed besides the crew's own slot. */
+  machineGate: Pick<Gate, "acquire">;
   engine(name: Engine["name"], state: string): Promise<Engine>;
   filesIn(state: string): CrewFiles;
   /** For life; false when another process has it. */

@@ -16,7 +16,7 @@ import { Crew, type CrewHost } from "../../services/crew/crew.ts";
 import { engineRunner, SEED_LIMITS } from "../../services/crew/engine-runner.ts";
 import type { CrewEvent } from "../../services/crew/ports.ts";
 import { prepare } from "../../services/crew/prepare.ts";
-import { gateInMemory } from "../../services/gate.ts";
+import { type Gate, gateInMemory } from "../../services/gate.ts";
 import type { FreeContext, Here } from "../op.ts";
 import type { CrewPorts } from "./ports.ts";
 
@@ -54,9 +54,9 @@ export async function crewFor(
 ): Promise<Startable> {
   const { here, ports } = await crewSurroundings(context);
   const host = hostFor(choice, ports);
-  const gate = choice.isSingleton
-    ? null
-    : gateInMemory({ max: choice.maxConcurrent, clock: ports.machine.clock });
+  const clock = ports.machine.clock;
+  const own = choice.isSingleton ? null : gateInMemory({ max: choice.maxConcurrent, clock });
+  const gate = own && throughBoth(own, ports.machineGate);
   const runner = runnerFor(choice, here, ports);
   const crew = new Crew({ ...choice, manifest: choice.file }, host, { gate, runner, tell });
   const activity = () => activityOf(choice, ports);
@@ -76,6 +76,26 @@ export async function crewFor(
       const outcome = await crew.tick(choice.isSingleton ? singletonName(choice) : name);
       await crew.stop();
       return outcome;
+    },
+  };
+}
+
+/** First the crew's slot, then one of the machine's; whoever has both gives both back. */
+function throughBoth(own: Gate, machine: Pick<Gate, "acquire">): Gate {
+  return {
+    ...own,
+    acquire: async (request) => {
+      const release = await own.acquire(request);
+      try {
+        const releaseMachine = await machine.acquire(request);
+        return () => {
+          releaseMachine();
+          release();
+        };
+      } catch (error) {
+        release();
+        throw error;
+      }
     },
   };
 }
