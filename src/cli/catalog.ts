@@ -136,10 +136,10 @@ export const CATALOG: readonly CatalogEntry[] = [
 /** Commands of two words and more: what the first word is about. */
 export const FAMILIES: Readonly<Record<string, { summary: string; group: CatalogEntry["group"] }>> =
   {
-    crew: { summary: "standing agents: up, ps, tick, pause, resume, stop", group: "workers" },
+    crew: { summary: "standing agents: up ps tick pause resume stop", group: "workers" },
     keeper: { summary: "one standing agent, alone: up", group: "workers" },
     board: {
-      summary: "a board in git: ls, next, claim, advance, bounce, open, log, audit",
+      summary: "in git: ls next claim advance bounce open log audit",
       group: "tasks",
     },
     pit: { summary: "the snake pit: init, toss, status, sweep", group: "tasks" },

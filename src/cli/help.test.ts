@@ -29,7 +29,11 @@ function callsOfViv(line: string): string[][] {
     if (["|", "&&", ";"].includes(word)) calls.push([]);
     else calls.at(-1)?.push(word);
   }
-  return calls.filter(([program]) => program === "viv").map(([, ...args]) => args);
+  const isVariable = (word: string | undefined) => /^[A-Z_]+=/.test(word ?? "");
+  return calls
+    .map((call) => call.slice(call.findIndex((word) => !isVariable(word))))
+    .filter(([program]) => program === "viv")
+    .map(([, ...args]) => args);
 }
 
 async function expectParses(line: string): Promise<void> {

@@ -195,7 +195,7 @@ describe("examples/snake-pit", () => {
     async () => {
       const pit = new Pit();
       const path = [join(pit.folder, "../bin"), process.env.PATH].join(":");
-      const child = spawn("./run.sh", [pit.work], {
+      const child = spawn("/bin/sh", ["-c", 'exec ./run.sh "$1"', "sh", pit.work], {
         cwd: pit.folder,
         env: environment({ PATH: path }),
         detached: true, // a group of its own, as a terminal gives it one

@@ -12,7 +12,6 @@ import type { Cursor } from "./lane.ts";
 import { type Candidate, LaneReader } from "./lane-reader.ts";
 import { encodeType, stampOf } from "./lanes.ts";
 import { claimOf, fileOf, folderOf } from "./layout.ts";
-import { workerFolder } from "./open.ts";
 import { assertWorker, parseIn } from "./parse.ts";
 import { noteReasons, promoteDue, promoteMetIfDue, unmetOf } from "./promote.ts";
 import { quarantine } from "./quarantine.ts";
@@ -20,6 +19,7 @@ import { claimName } from "./register.ts";
 import { assertReviewLimit, isReviewFull } from "./review-limit.ts";
 import { type FsRun, recordClaim } from "./run.ts";
 import { covers, filterOf, keyOf, type TypeFilter, wantedBy } from "./type-filter.ts";
+import { workerFolder } from "./worker-folder.ts";
 
 /**
  * Claiming: one rename into the worker's folder. Losing the race is normal and silent. What makes

@@ -1,8 +1,8 @@
 import type { Stats } from "node:fs";
 import { errno, overwrite, readRegular, statIfThere, translate } from "./atomic.ts";
 import { heartbeatOf } from "./layout.ts";
-import { workerFolder } from "./open.ts";
 import type { FsRun } from "./run.ts";
+import { workerFolder } from "./worker-folder.ts";
 
 /**
  * `claimed/<worker>/.heartbeat`: its change of mtime is the sign of life, its text is a note. Ours

@@ -7,7 +7,7 @@ import { isName } from "../../model/names.ts";
 import type { Durability } from "../store.ts";
 import { errno, statIfThere, translate } from "./atomic.ts";
 import { LaneWriter } from "./lanes.ts";
-import { folderOf, foldersOf, type Layout, type Paths, pathsOf } from "./layout.ts";
+import { foldersOf, type Layout, type Paths, pathsOf } from "./layout.ts";
 import { PIT_LAYOUT } from "./layouts/pit-layout.ts";
 import { RUN_LAYOUT } from "./layouts/run-layout.ts";
 import { LedgerWriter } from "./ledger.ts";
@@ -199,22 +199,4 @@ function makeFolder(folder: string): Stats | undefined {
 function runIdFromFolder(root: string): string {
   const name = basename(root);
   return isName(name) ? name : "run";
-}
-
-/** The worker's folder in claimed/, made when missing. A link or file in its place is refused. */
-export function workerFolder(run: FsRun, worker: string): string {
-  const folder = folderOf(run.paths, worker);
-  if (run.memo.workerFolders.has(worker)) return folder;
-  const stats = statIfThere(folder);
-  if (!stats) {
-    try {
-      mkdirSync(folder, { mode: 0o700 });
-    } catch (error) {
-      if (errno(error) !== "EEXIST") throw translate(error, `creating ${folder}`);
-    }
-  } else if (!stats.isDirectory()) {
-    throw new VivError("RUN_INVALID", `claimed/${worker} is not a folder; run: viv doctor --fix`);
-  }
-  run.memo.workerFolders.add(worker);
-  return folder;
 }
