@@ -139,7 +139,7 @@ export const FAMILIES: Readonly<Record<string, { summary: string; group: Catalog
     crew: { summary: "standing agents: up ps tick pause resume stop", group: "workers" },
     keeper: { summary: "one standing agent, alone: up", group: "workers" },
     board: {
-      summary: "in git: ls next claim advance bounce open log audit",
+      summary: "ls next claim advance bounce open log audit",
       group: "tasks",
     },
     pit: { summary: "the snake pit: init, toss, status, sweep", group: "tasks" },
