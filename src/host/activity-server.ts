@@ -14,7 +14,7 @@ export async function serveActivity(
 ): Promise<ActivityServer> {
   const server = createServer((request, response) => answer(request, response, activity));
   await new Promise<void>((resolve, reject) => {
-    server.once("error", (error: NodeJS.ErrnoException) => {
+    server.on("error", (error: NodeJS.ErrnoException) => {
       const why = error.code === "EADDRINUSE" ? "is taken; choose another, or 0" : error.message;
       reject(new VivError("UNSUPPORTED", `port ${port} ${why}.`, {}, { cause: error }));
     });
@@ -45,15 +45,15 @@ function answer(request: IncomingMessage, response: ServerResponse, activity: ()
   };
   const { host = "", origin } = request.headers;
   const isForeign = origin !== undefined && !OURS.test(origin.replace(/^https?:\/\//, ""));
-  if (!OURS.test(host) || isForeign) return send(403, { error: "only from this machine" });
-  if (request.method !== "GET" && request.method !== "HEAD") {
-    return send(405, { error: "read-only" });
-  }
-  if ((request.url ?? "").split("?")[0] !== "/_activity")
-    return send(404, { error: "see /_activity" });
-  try {
-    send(200, activity());
-  } catch (error) {
-    send(500, { error: (error as Error).message });
+  if (!OURS.test(host) || isForeign) send(403, { error: "only from this machine" });
+  else if (request.method !== "GET" && request.method !== "HEAD") send(405, { error: "read-only" });
+  else if ((request.url ?? "").split("?")[0] !== "/_activity")
+    send(404, { error: "see /_activity" });
+  else {
+    try {
+      send(200, activity());
+    } catch (error) {
+      send(500, { error: (error as Error).message });
+    }
   }
 }

@@ -34,6 +34,8 @@ export interface CrewFiles {
   append(line: CrewLine): void;
   /** The last lines, oldest first. */
   lastLines(count: number): CrewLine[];
+  /** Those that were added behind a place, and the next place; from null: none, and where the end is. */
+  linesFrom(place: number | null): { lines: CrewLine[]; place: number };
   /** A new log for a run; the oldest beyond the limit go. */
   newLog(name: string, at: number): string;
   isPaused(name: string): boolean;
@@ -42,6 +44,8 @@ export interface CrewFiles {
   writeJson(file: "crew" | "gate", value: unknown): void;
   /** What was asked for, oldest first; each is given once. */
   takeRequests(): { id: string; request: unknown }[];
+  /** What one that died has left: requests, answers that nobody took, files half written. */
+  tidy(): void;
   leaveRequest(id: string, request: unknown): void;
   answer(id: string, value: unknown): void;
   /** Null while there is none. */
@@ -58,6 +62,8 @@ export function crewFilesIn(folder: string): CrewFiles {
   const ranPath = (name: string, state: string) =>
     at(`lifecycle-ran-${name === "" ? "" : `${name}-`}${state.replace(/[^A-Za-z0-9_-]/g, "_")}`);
   const steps = at("_steps.jsonl");
+  /** Listed once: thousands of logs are not to be looked through at each tick. */
+  let logs: Map<string, string[]> | undefined;
   return {
     folder,
     lastRun: (name) => readIfThere(at(`keeper-last-run${suffix(name)}`)),
@@ -78,25 +84,34 @@ export function crewFilesIn(folder: string): CrewFiles {
         return whole !== undefined && (name === "" || isName(name)) ? [name] : [];
       }),
     append: (line) => {
-      mkdirSync(folder, { recursive: true, mode: 0o700 });
       if (sizeOf(steps) > MAX_STEPS_BYTES) renameSync(steps, at("_steps.1.jsonl"));
-      appendFileSync(steps, `${JSON.stringify(line)}\n`, { mode: 0o600 });
+      inFolder(folder, () => appendFileSync(steps, `${JSON.stringify(line)}\n`, { mode: 0o600 }));
     },
     lastLines: (count) => {
       const lines = lastLinesOf(steps, count);
       const missing = count - lines.length;
       return missing > 0 ? [...lastLinesOf(at("_steps.1.jsonl"), missing), ...lines] : lines;
     },
+    linesFrom: (place) => {
+      const size = sizeOf(steps);
+      // Smaller than it was: it was begun anew.
+      return place === null
+        ? { lines: [], place: size }
+        : linesFrom(steps, place <= size ? place : 0);
+    },
     newLog: (name, time) => {
       const runs = at("runs");
       mkdirSync(runs, { recursive: true, mode: 0o700 });
-      const own = new RegExp(`^${name === "" ? "keeper" : name}-\\d{8}T\\d{6}\\.\\d{3}Z\\.log$`);
-      const logs = listed(runs).filter((file) => own.test(file));
-      for (const old of logs.sort().slice(0, Math.max(0, logs.length - KEPT_LOGS + 1))) {
+      logs ??= logsIn(runs);
+      const whose = name || "keeper";
+      const own = logs.get(whose) ?? [];
+      logs.set(whose, own);
+      const file = `${whose}-${new Date(time).toISOString().replace(/[-:]/g, "")}.log`;
+      if (!own.includes(file)) own.push(file);
+      for (const old of own.splice(0, own.length - KEPT_LOGS)) {
         rmSync(join(runs, old), { force: true });
       }
-      const stamp = new Date(time).toISOString().replace(/[-:]/g, "");
-      return join(runs, `${name === "" ? "keeper" : name}-${stamp}.log`);
+      return join(runs, file);
     },
     isPaused: (name) => existsSync(at("paused", name || "keeper")),
     setPaused: (name, isPaused) => {
@@ -118,14 +133,21 @@ export function crewFilesIn(folder: string): CrewFiles {
         .sort()
         .flatMap((file) => {
           const path = at("inbox", file);
-          const text = readIfThere(path);
-          rmSync(path, { force: true });
           try {
+            const text = readIfThere(path);
+            rmSync(path, { force: true });
             return text === null ? [] : [{ id: file.slice(0, -5), request: JSON.parse(text) }];
           } catch {
-            return []; // nobody can say what was asked for
+            return []; // nobody can say what was asked for; the others are answered
           }
         }),
+    tidy: () => {
+      for (const box of ["inbox", "outbox"]) {
+        for (const file of listed(at(box))) rmSync(at(box, file), { recursive: true, force: true });
+      }
+      const halves = listed(folder).filter((file) => /^\..+\.\d+\.\d+$/.test(file));
+      for (const file of halves) rmSync(at(file), { force: true });
+    },
     leaveRequest: (id, request) => replace(at("inbox", `${id}.json`), JSON.stringify(request)),
     answer: (id, value) => replace(at("outbox", `${id}.json`), JSON.stringify(value)),
     takeAnswer: (id) => {
@@ -154,13 +176,37 @@ function replace(path: string, text: string): void {
   const slash = path.lastIndexOf("/");
   const hidden = `${path.slice(0, slash)}/.${path.slice(slash + 1)}.${process.pid}.${serial++}`;
   try {
-    writeFileSync(hidden, text, { mode: 0o600 });
+    inFolder(path.slice(0, slash), () => writeFileSync(hidden, text, { mode: 0o600 }));
+    renameSync(hidden, path);
+  } catch (error) {
+    rmSync(hidden, { force: true }); // of a full disk
+    throw error;
+  }
+}
+
+function inFolder(folder: string, write: () => void): void {
+  try {
+    write();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-    mkdirSync(path.slice(0, slash), { recursive: true, mode: 0o700 });
-    writeFileSync(hidden, text, { mode: 0o600 });
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    write();
   }
-  renameSync(hidden, path);
+}
+
+const LOG = /^(.+)-\d{8}T\d{6}\.\d{3}Z\.log$/;
+
+/** By whose they are, the oldest first. */
+function logsIn(runs: string): Map<string, string[]> {
+  const logs = new Map<string, string[]>();
+  for (const file of listed(runs).sort()) {
+    const [, whose] = LOG.exec(file) ?? [];
+    if (whose === undefined) continue;
+    const own = logs.get(whose);
+    if (own) own.push(file);
+    else logs.set(whose, [file]);
+  }
+  return logs;
 }
 
 function listed(folder: string): string[] {
@@ -198,6 +244,21 @@ function lastLinesOf(path: string, count: number): CrewLine[] {
       if (lines.length >= count || length === size) return lines.slice(-count).flatMap(parsed);
       length = Math.min(size, 4 * length);
     }
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Up to the last whole line. */
+function linesFrom(path: string, place: number): { lines: CrewLine[]; place: number } {
+  const length = sizeOf(path) - place;
+  if (length <= 0) return { lines: [], place };
+  const fd = openSync(path, "r");
+  try {
+    const buffer = Buffer.alloc(length);
+    const whole = buffer.subarray(0, readSync(fd, buffer, 0, length, place)).lastIndexOf(10) + 1;
+    const lines = buffer.subarray(0, whole).toString("utf8").split("\n").slice(0, -1);
+    return { lines: lines.flatMap(parsed), place: place + whole };
   } finally {
     closeSync(fd);
   }

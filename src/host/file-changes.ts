@@ -2,8 +2,12 @@ import { type FSWatcher, mkdirSync, statSync, watch } from "node:fs";
 
 /** Another text when the file was changed, or came, or went. */
 export function stampOf(path: string): string {
-  const stats = statSync(path, { throwIfNoEntry: false });
-  return stats ? `${stats.ino}.${stats.mtimeMs}.${stats.size}` : "-";
+  try {
+    const stats = statSync(path, { throwIfNoEntry: false });
+    return stats ? `${stats.ino}.${stats.mtimeMs}.${stats.size}` : "-";
+  } catch (error) {
+    return String((error as NodeJS.ErrnoException).code); // who may not look sees when that changes
+  }
 }
 
 /** Soon enough for people, and seldom enough for a burst of changes. */

@@ -37,7 +37,8 @@ export async function upFor(
   tell: (event: UpEvent) => void,
 ): Promise<UpService> {
   const { here, host } = await surroundings(context);
-  const config = await readAgents(given.config ?? "agents.toml", here, host);
+  const hint = given.config === undefined ? CREW_HINT : "";
+  const config = await readAgents(given.config ?? "agents.toml", here, host, hint);
   assertPit(config, here, host);
   const drain = given.drain === true;
   if (drain && !config.agents.some(({ worker }) => worker)) {
@@ -51,26 +52,33 @@ export async function upFor(
   return new UpService(config, around, host, tell);
 }
 
+const CREW_HINT = "; for a crew: viv crew up crew.org (or WB_CREW_DEF, or [crew] in viv.toml)";
+
 export async function surroundings(context: FreeContext): Promise<{ here: Here; host: UpHost }> {
   const { here, up: host } = context;
   if (here && host) return { here, host: await host() };
   throw new VivError("UNSUPPORTED", "agents live with the command line: viv up");
 }
 
-export async function readAgents(path: string, here: Here, host: UpHost): Promise<AgentsConfig> {
+export async function readAgents(
+  path: string,
+  here: Here,
+  host: UpHost,
+  hint = "",
+): Promise<AgentsConfig> {
   const home = here.env.HOME;
   const isAtHome = home !== undefined && path.startsWith("~/");
   const file = isAtHome ? join(home, path.slice(2)) : resolve(here.cwd, path);
-  return parseAgents(textOf(file, host), file);
+  return parseAgents(textOf(file, host, hint), file);
 }
 
-function textOf(file: string, host: UpHost): string {
+function textOf(file: string, host: UpHost, hint: string): string {
   try {
     return host.readText(file);
   } catch (cause) {
     const isMissing = (cause as NodeJS.ErrnoException).code === "ENOENT";
     const message = isMissing
-      ? `there is no ${file}; write it, or say where it is with: -c FILE`
+      ? `there is no ${file}; write it, or say where it is with: -c FILE${hint}`
       : `cannot read ${file}: ${(cause as Error).message}`;
     throw new VivError("INVALID", message, {}, { cause });
   }

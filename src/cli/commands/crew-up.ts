@@ -42,8 +42,18 @@ export async function upWith(
     const flag = `--${String(issue?.path[0] ?? "").replaceAll("_", "-")}`;
     throw new VivError("USAGE", `${flag} ${issue ? complaint(issue) : "is not valid"}.`);
   }
+  return runCrew(context, await choose(parsed.data), io, json);
+}
+
+/** Until it is stopped: the first signal lets runs finish, the second ends them. */
+export async function runCrew(
+  context: FreeContext,
+  choice: Awaited<ReturnType<typeof chooseCrew>>,
+  io: Io,
+  json: boolean,
+): Promise<number> {
   const term = termFor(io, io.stdout);
-  const crew = await crewFor(context, await choose(parsed.data), (event) => {
+  const crew = await crewFor(context, choice, (event) => {
     const at = new Date(io.now()).toISOString();
     const { kind, ...rest } = event;
     const line = json ? JSON.stringify({ kind, at, ...rest }) : describeEvent(event, at, term);

@@ -1,9 +1,11 @@
 import { formatDuration, formatTook } from "../../model/duration.ts";
 import { VivError } from "../../model/errors.ts";
 import { complaint } from "../../model/issue.ts";
+import { chooseFromSurroundings } from "../../ops/crew/choose.ts";
 import { type UpEvent, type UpInput, up, upFor } from "../../ops/up.ts";
 import type { Command } from "../command.ts";
 import { plain, type Term, termFor } from "../term.ts";
+import { runCrew } from "./crew-up.ts";
 
 export const command: Command = {
   op: up,
@@ -11,6 +13,7 @@ export const command: Command = {
   examples: [
     ["viv up", "the agents of ./agents.toml; Ctrl-C lets them finish their food, twice: at once"],
     ["viv up -c ./pit/agents.toml --json", "what happens, one object per line"],
+    ["WB_CREW_DEF=crew.org viv up", "without agents.toml: a crew, or the keeper of WB_KEEPER_DEF"],
     ["viv up --drain", "until nothing is left that they could do"],
     ["viv status --config agents.toml", "from another terminal: how each of them is"],
   ],
@@ -20,6 +23,13 @@ export const command: Command = {
       const [issue] = parsed.error.issues;
       const flag = `--${String(issue?.path[0] ?? "").replaceAll("_", "-")}`;
       throw new VivError("USAGE", `${flag} ${issue ? complaint(issue) : "is not valid"}.`);
+    }
+    const crew = parsed.data.config === undefined ? await chooseFromSurroundings(context) : null;
+    if (crew !== null) {
+      if (parsed.data.drain) {
+        throw new VivError("USAGE", "--drain is for the agents of a pit; a crew is never through.");
+      }
+      return runCrew(context, crew, io, json);
     }
     const term = termFor(io, io.stdout);
     const service = await upFor(context, parsed.data as UpInput, (event) => {

@@ -1,5 +1,5 @@
 import type { ProcessIdentity } from "../../model/clock.ts";
-import { VivError } from "../../model/errors.ts";
+import { type ErrorCode, VivError } from "../../model/errors.ts";
 import type { FreeContext } from "../op.ts";
 import type { CrewPorts } from "./ports.ts";
 import { crewSurroundings } from "./start.ts";
@@ -18,6 +18,8 @@ export interface Answer {
   message?: string;
   outcome?: string | null;
   state?: string;
+  note?: string;
+  code?: ErrorCode;
 }
 
 const LOOK_MS = 50;
@@ -52,5 +54,5 @@ export async function askingOf(context: FreeContext, state: string | undefined):
 
 export function assertOk(answer: Answer): Answer {
   if (answer.ok) return answer;
-  throw new VivError("TASK_NOT_FOUND", answer.message ?? "the crew says no.");
+  throw new VivError(answer.code ?? "UNSUPPORTED", answer.message ?? "the crew says no.");
 }

@@ -23,9 +23,10 @@ export async function chooseCrew(context: FreeContext, wanted: Wanted): Promise<
   throw new VivError("USAGE", what);
 }
 
-/** What plain `viv up` means without an agents.toml; null: neither. */
+/** What plain `viv up` means where there is no agents.toml; null: no crew and no keeper. */
 export async function chooseFromSurroundings(context: FreeContext): Promise<CrewChoice | null> {
   const { here, ports } = await crewSurroundings(context);
+  if (ports.isThere(join(here.cwd, "agents.toml"))) return null;
   return chosen(here, ports, { kind: "crew" });
 }
 

@@ -39,14 +39,14 @@ async function setPaused(
     return { name: given.name, state: answer.state ?? cmd };
   }
   const files = ports.filesIn(state);
-  if (!files.names().includes(given.name)) {
-    const known = files
-      .names()
-      .filter((one) => one !== "")
-      .join(", ");
+  // The singleton's files have no name in them; its status says what it is called.
+  const names = new Map(files.names().map((key) => [key || (files.status("")?.name ?? ""), key]));
+  const key = names.get(given.name);
+  if (key === undefined) {
+    const known = [...names.keys()].join(", ");
     throw new VivError("TASK_NOT_FOUND", `there is no member ${given.name}; there are: ${known}`);
   }
-  files.setPaused(given.name, isPaused);
+  files.setPaused(key, isPaused);
   return { name: given.name, state: isPaused ? "paused" : "not running" };
 }
 
@@ -74,12 +74,11 @@ export const crewTick = defineFreeOp({
   }),
   output: z.object({ name: z.string(), outcome: z.nullable(z.string()), note: z.string() }),
   async run(context, given) {
-    const { ask, ports, state } = await askingOf(context, given.state);
+    const { ask } = await askingOf(context, given.state);
     if (!ask) {
       throw new VivError("WRONG_STATE", "no crew runs here; start it: viv crew up");
     }
-    const { outcome = null } = assertOk(await ask({ cmd: "tick", name: given.name }));
-    const status = ports.filesIn(state).status(given.name);
-    return { name: given.name, outcome, note: status?.note ?? "" };
+    const answer = assertOk(await ask({ cmd: "tick", name: given.name }));
+    return { name: given.name, outcome: answer.outcome ?? null, note: answer.note ?? "" };
   },
 });

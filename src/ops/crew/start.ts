@@ -14,7 +14,7 @@ import { placesOf } from "../../model/toml-lines.ts";
 import { crewActivity, keeperActivity, LOOKED_AT } from "../../policy/activity.ts";
 import { Crew, type CrewHost } from "../../services/crew/crew.ts";
 import { engineRunner, SEED_LIMITS } from "../../services/crew/engine-runner.ts";
-import type { CrewEvent } from "../../services/crew/ports.ts";
+import type { CrewEvent, GatePort } from "../../services/crew/ports.ts";
 import { prepare } from "../../services/crew/prepare.ts";
 import { type Gate, gateInMemory } from "../../services/gate.ts";
 import type { FreeContext, Here } from "../op.ts";
@@ -44,7 +44,7 @@ export interface Startable {
   stop(): Promise<void>;
   stopNow(): Promise<void>;
   /** One tick of one member, without the clocks of the others. */
-  tickOnce(name: string): Promise<TickOutcome | null>;
+  tickOnce(name: string): Promise<{ outcome: TickOutcome | null; note: string }>;
 }
 
 export async function crewFor(
@@ -58,10 +58,13 @@ export async function crewFor(
   const own = choice.isSingleton ? null : gateInMemory({ max: choice.maxConcurrent, clock });
   const gate = own && throughBoth(own, ports.machineGate);
   const runner = runnerFor(choice, here, ports);
-  const crew = new Crew({ ...choice, manifest: choice.file }, host, { gate, runner, tell });
+  const machine = gate && context.gate ? (await context.gate()).machine : null;
+  const parts = { gate, runner, tell, ...(gate && machine ? { enter: both(gate, machine) } : {}) };
+  const crew = new Crew({ ...choice, manifest: choice.file }, host, parts);
   const activity = () => activityOf(choice, ports);
   return {
     run: async () => {
+      crew.take();
       const server = choice.port === null ? null : await ports.serve(choice.port, activity);
       try {
         await crew.run(server?.port);
@@ -71,11 +74,25 @@ export async function crewFor(
     },
     stop: () => crew.stop(),
     stopNow: () => crew.stopNow(),
-    tickOnce: async (name) => {
-      crew.begin();
-      const outcome = await crew.tick(choice.isSingleton ? singletonName(choice) : name);
-      await crew.stop();
-      return outcome;
+    tickOnce: (name) => crew.tickAlone(name),
+  };
+}
+
+/** The crew's own slot first: who has none there must not keep one of the machine's. */
+function both(own: GatePort, machine: GatePort): GatePort {
+  return {
+    acquire: async (request) => {
+      const leave = await own.acquire(request);
+      try {
+        const leaveMachine = await machine.acquire(request);
+        return () => {
+          leaveMachine();
+          leave();
+        };
+      } catch (error) {
+        leave();
+        throw error;
+      }
     },
   };
 }
@@ -118,10 +135,7 @@ function hostFor(choice: CrewChoice, ports: CrewPorts): CrewHost {
     take: () => ports.take(choice.state),
     readManifest: () =>
       choice.isSingleton ? { members: [singleton(choice)], log: [] } : readManifest(choice, ports),
-    stampOf: (members) =>
-      [choice.file, ...members.flatMap(({ def, lifecycle }) => [def, lifecycle ?? def])]
-        .map((file) => ports.stampOf(resolve(folder, file)))
-        .join(" "),
+    stampOf: (files) => files.map((file) => ports.stampOf(resolve(folder, file))).join(" "),
     watch: (act) => ports.watch([folder, join(choice.state, "inbox")], act),
     endLeftover: (tree) => ports.endTree(tree),
   };

@@ -24,12 +24,11 @@ export async function watchTick(
   if (!name) throw new VivError("USAGE", "which member? viv crew tick NAME");
   const { ask, ports, state } = await askingOf(context, given.state);
   const files = ports.filesIn(state);
-  const since = Math.floor(context.now() / 1000);
-  let told = 0;
+  let { place } = files.linesFrom(null);
   const look = () => {
-    const lines = files.lastLines(400).filter((line) => line.agent === name && line.ts >= since);
-    for (const line of lines.slice(told)) onLine(line);
-    told = Math.max(told, lines.length);
+    const news = files.linesFrom(place);
+    place = news.place;
+    for (const line of news.lines) if (line.agent === name) onLine(line);
   };
   let isOver = false;
   const lookLater = () => {
@@ -41,11 +40,11 @@ export async function watchTick(
   };
   lookLater();
   try {
-    const outcome = ask
-      ? (assertOk(await ask({ cmd: "tick", name }, signal)).outcome ?? null)
+    const { outcome = null, note = "" } = ask
+      ? assertOk(await ask({ cmd: "tick", name }, signal))
       : await tickHere(context, state, name, signal);
     look();
-    return { name, outcome, note: files.status(name)?.note ?? "" };
+    return { name, outcome, note };
   } finally {
     isOver = true;
   }
@@ -56,7 +55,7 @@ async function tickHere(
   state: string,
   name: string,
   signal: AbortSignal,
-): Promise<string | null> {
+): Promise<{ outcome: string | null; note: string }> {
   const crew = await crewFor(context, await chooseAgain(context, state), () => {});
   signal.addEventListener("abort", () => void crew.stopNow());
   return crew.tickOnce(name);

@@ -1,10 +1,11 @@
 import type { CrewFiles } from "../../host/crew-files.ts";
+import type { ClaimTree, ProcessIdentity } from "../../model/clock.ts";
 import type { Manifest, Member } from "../../model/crew-manifest.ts";
 import type { TickOutcome } from "../../model/crew-status.ts";
 import { VivError } from "../../model/errors.ts";
 import { suggest } from "../../model/names.ts";
 import type { Gate } from "../gate.ts";
-import { CrewMember, type Pace } from "./member.ts";
+import { CrewMember, isSameEntry, type Pace } from "./member.ts";
 import type { CrewEvent, MemberContext, Runner } from "./ports.ts";
 
 /**
@@ -17,32 +18,39 @@ export interface CrewSettings extends Pace {
   isSingleton: boolean;
 }
 
-export interface CrewHost extends Pick<MemberContext, "machine" | "timers"> {
+export interface CrewHost extends Pick<MemberContext, "machine" | "timers" | "stampOf"> {
   files: CrewFiles;
   /** False when another process has this state folder. */
   take(): boolean;
   /** Reads the manifest as it is now. Throws INVALID when it cannot. */
   readManifest(): Manifest;
-  /** Changes whenever a file of the crew does: the manifest, a def, a lifecycle. */
-  stampOf(members: readonly Member[]): string;
   /** Calls back when the manifest's folder or the inbox may have changed; returns what ends that. */
   watch(act: () => void): () => void;
   /** Ends what is left of a run of a supervisor that died. The pids that would not die. */
-  endLeftover(tree: NonNullable<ReturnType<CrewFiles["status"]>>["run"] & object): number[];
+  endLeftover(tree: ClaimTree): number[];
 }
 
 const LOOK_EVERY_MS = 1_000;
+/** A manifest that was changed less than this ago may be half written. */
+const SETTLES_MS = 100;
 const SHOW_GATE_EVERY_MS = 100;
 
 export class Crew {
   readonly #settings: CrewSettings;
   readonly #host: CrewHost;
   readonly #gate: Gate | null;
-  readonly #runner: Runner;
+  readonly #context: MemberContext;
   readonly #tell: (event: CrewEvent) => void;
   readonly #members = new Map<string, CrewMember>();
+  /** No longer in the manifest, but in a run that may finish. */
+  readonly #leaving = new Map<string, CrewMember>();
   #entries = new Map<string, Member>();
+  /** Of the manifest as it was read, and as it was at the last look. */
   #stamp = "";
+  #seen = { stamp: "", at: 0 };
+  #port: number | null = null;
+  #since = "";
+  #isTaken = false;
   #cancelLook: () => void = () => {};
   #unwatch: () => void = () => {};
   #stopping: Promise<void> | null = null;
@@ -55,14 +63,22 @@ export class Crew {
   constructor(
     settings: CrewSettings,
     host: CrewHost,
-    parts: { gate: Gate | null; runner: Runner; tell: (event: CrewEvent) => void },
+    parts: {
+      gate: Gate | null;
+      /** What a run must have besides: the machine's gate. */
+      enter?: MemberContext["gate"];
+      runner: Runner;
+      tell: (event: CrewEvent) => void;
+    },
   ) {
     this.#settings = settings;
     this.#host = host;
     this.#gate = parts.gate;
-    this.#runner = parts.runner;
     this.#tell = parts.tell;
-    parts.gate?.onChange(() => this.#showGateSoon());
+    const { machine, timers, files, stampOf } = host;
+    const { runner, tell, gate, enter = gate } = parts;
+    this.#context = { machine, timers, files, stampOf, gate: enter, runner, tell };
+    gate?.onChange(() => this.#showGateSoon());
   }
 
   /** Until it is stopped. Rejects when another supervisor has the state folder, or nobody is in the manifest. */
@@ -72,83 +88,107 @@ export class Crew {
     this.#tell({ kind: "finished" });
   }
 
+  /** Throws when another process has the state folder. */
+  take(): void {
+    if (!this.#isTaken && !this.#host.take()) throw takenError(this.#host);
+    this.#isTaken = true;
+  }
+
   begin(port?: number): void {
+    if (this.#stopping) return;
     const { host, settings } = { host: this.#host, settings: this.#settings };
-    if (!host.take()) throw takenError(host.files);
-    const { members, log } = host.readManifest();
-    for (const text of log) this.#tell({ kind: "log", text });
-    if (members.length === 0) {
-      const message = `${settings.manifest} has no member with a def; give one a :DEF:`;
-      throw new VivError("INVALID", message);
-    }
-    this.#endLeftovers();
-    const names = members.map(({ name }) => name);
-    const self = host.machine.self();
-    host.files.writeJson("crew", {
-      ...self,
-      manifest: settings.manifest,
-      singleton: settings.isSingleton,
-      members: names,
-      port: port ?? null,
-      since: new Date(host.machine.clock.now()).toISOString(),
-    });
+    this.#stamp = host.stampOf([settings.manifest]);
+    const members = this.#readFirst();
+    this.#port = port ?? null;
+    this.#since = new Date(host.machine.clock.now()).toISOString();
+    for (const member of members) this.#entries.set(member.name, member);
+    this.#writeCrew();
     this.#tell({
-      ...{ kind: "up", pid: self.pid, manifest: settings.manifest, members: names },
+      ...{ kind: "up", pid: host.machine.self().pid, manifest: settings.manifest },
+      members: members.map(({ name }) => name),
       ...(port === undefined ? {} : { port }),
     });
-    this.#stamp = host.stampOf(members);
-    for (const member of members) this.#add(member);
+    for (const member of members) this.#add(member).start(settings);
     this.#showGate();
     this.#unwatch = host.watch(() => this.#look());
     this.#lookLater();
   }
 
   async stop(): Promise<void> {
-    this.#stopping ??= this.#stop(false);
+    this.#stopping ??= this.#stop();
     await this.#stopping;
   }
 
   async stopNow(): Promise<void> {
-    await Promise.all([...this.#members.values()].map((member) => member.stopNow()));
+    await Promise.all(this.#all().map((member) => member.stopNow()));
     await this.stop();
   }
 
-  tick(name: string): Promise<TickOutcome | null> {
-    return this.#memberNamed(name).tickNow();
+  /** One tick of one member, and nobody else's clock runs. */
+  async tickAlone(name: string): Promise<{ outcome: TickOutcome | null; note: string }> {
+    for (const member of this.#readFirst()) this.#entries.set(member.name, member);
+    const entry = this.#entries.get(name);
+    if (entry === undefined) throw unknownMember(name, this.#entries.keys());
+    const member = this.#add(entry);
+    try {
+      return { outcome: await member.tickNow(), note: member.note };
+    } finally {
+      await member.stop();
+    }
   }
 
-  async #stop(isAtOnce: boolean): Promise<void> {
+  async #stop(): Promise<void> {
     this.#cancelLook();
     this.#unwatch();
-    const running = [...this.#members.values()].filter(({ isRunning }) => isRunning);
+    const running = this.#all().filter(({ isInRun }) => isInRun);
     this.#tell({ kind: "stopping", running: running.map(({ name }) => name) });
-    await Promise.all(
-      [...this.#members.values()].map((member) => (isAtOnce ? member.stopNow() : member.stop())),
-    );
+    await Promise.all(this.#all().map((member) => member.stop()));
     this.#showGate();
     this.#ended();
   }
 
-  #add(member: Member): void {
-    const { machine, timers, files } = this.#host;
-    const context: MemberContext = {
-      ...{ machine, timers, files, gate: this.#gate, runner: this.#runner, tell: this.#tell },
-    };
-    const one = new CrewMember(member, this.#settings.isSingleton ? "" : member.name, context);
+  #all(): CrewMember[] {
+    return [...this.#members.values(), ...this.#leaving.values()];
+  }
+
+  /** The folder becomes ours, and what is left of those who had it before is cleared away. */
+  #readFirst(): Member[] {
+    this.take();
+    const { members, log } = this.#host.readManifest();
+    for (const text of log) this.#tell({ kind: "log", text });
+    if (members.length === 0) throw nobodyIn(this.#settings.manifest);
+    this.#endLeftovers();
+    // Asked of a crew that is gone; it would be strange to be stopped by yesterday's word.
+    this.#host.files.tidy();
+    return members;
+  }
+
+  #add(member: Member): CrewMember {
+    const key = this.#settings.isSingleton ? "" : member.name;
+    const one = new CrewMember(member, key, this.#context);
     this.#members.set(member.name, one);
-    this.#entries.set(member.name, member);
-    one.start(this.#settings);
+    return one;
   }
 
   #endLeftovers(): void {
-    const { files } = this.#host;
+    const { files, machine } = this.#host;
+    const { host, boot } = machine.self();
     for (const key of files.names()) {
-      const status = files.status(key);
-      if (!status?.run) continue;
-      const { pid } = status.run;
-      const survivors = this.#host.endLeftover(status.run);
-      files.writeStatus(key, { ...status, run: null, state: "stopped", note: "its run was ended" });
-      this.#tell({ kind: "leftover", name: status.name, pid, survivors });
+      try {
+        const status = files.status(key);
+        const run = status?.run;
+        if (!status || !run) continue;
+        // Of another machine we can end nothing; after a reboot its number is somebody else's.
+        const isOurs = run.host === host && run.boot === boot;
+        const survivors = isOurs ? this.#host.endLeftover(run) : [];
+        files.writeStatus(key, {
+          ...{ ...status, run: survivors.length > 0 ? run : null },
+          ...{ state: "stopped", note: "its run was ended" },
+        });
+        if (isOurs) this.#tell({ kind: "leftover", name: status.name, pid: run.pid, survivors });
+      } catch (error) {
+        this.#tell({ kind: "trouble", name: key, message: (error as Error).message });
+      }
     }
   }
 
@@ -156,28 +196,43 @@ export class Crew {
     this.#cancelLook();
     this.#cancelLook = this.#host.timers.after(LOOK_EVERY_MS, () => {
       this.#look();
-      this.#lookLater();
+      if (!this.#stopping) this.#lookLater();
     });
   }
 
   /** What has changed, and what somebody asks for. Nothing here may end the supervisor. */
   #look(): void {
     if (this.#stopping) return;
-    try {
-      this.#readAgain();
-      for (const { id, request } of this.#host.files.takeRequests()) this.#obey(id, request);
-    } catch (error) {
-      this.#tell({ kind: "trouble", name: "crew", message: (error as Error).message });
-    }
+    const safely = (act: () => void) => {
+      try {
+        act();
+      } catch (error) {
+        this.#tell({ kind: "trouble", name: "crew", message: (error as Error).message });
+      }
+    };
+    safely(() => this.#readAgain());
+    safely(() => {
+      for (const member of this.#members.values()) member.lookAgain();
+    });
+    safely(() => {
+      for (const { id, request } of this.#host.files.takeRequests()) void this.#obey(id, request);
+    });
   }
 
   #readAgain(): void {
-    const stamp = this.#host.stampOf([...this.#entries.values()]);
+    const stamp = this.#host.stampOf([this.#settings.manifest]);
     if (stamp === this.#stamp) return;
+    const at = this.#host.machine.clock.uptime() * 1000;
+    if (stamp !== this.#seen.stamp) {
+      this.#seen = { stamp, at };
+      this.#host.timers.after(SETTLES_MS, () => this.#look());
+    }
+    if (Math.round(at - this.#seen.at) < SETTLES_MS) return;
     this.#stamp = stamp;
     let manifest: Manifest;
     try {
       manifest = this.#host.readManifest();
+      if (manifest.members.length === 0) throw nobodyIn(this.#settings.manifest);
     } catch (error) {
       // Half written, or broken: the crew goes on as it is.
       const message = `the manifest cannot be used as it is now: ${(error as Error).message}`;
@@ -185,68 +240,103 @@ export class Crew {
       return;
     }
     for (const text of manifest.log) this.#tell({ kind: "log", text });
-    const now = new Map(manifest.members.map((member) => [member.name, member]));
+    this.#takeIn(manifest.members);
+  }
+
+  #takeIn(members: readonly Member[]): void {
+    const now = new Map(members.map((member) => [member.name, member]));
     for (const name of [...this.#members.keys()]) if (!now.has(name)) this.#remove(name);
-    for (const member of manifest.members) {
-      const before = this.#entries.get(member.name);
-      if (before === undefined) {
+    const before = this.#entries;
+    this.#entries = now;
+    let added = 0;
+    for (const member of members) {
+      const known = this.#members.get(member.name);
+      if (known === undefined) {
+        if (this.#leaving.has(member.name)) continue; // it comes back when its run has ended
         this.#tell({ kind: "added", name: member.name, note: "" });
-        this.#add(member);
+        // The stagger is among those that come together.
+        this.#add(member).start(this.#settings, added++);
         continue;
       }
-      this.#entries.set(member.name, member);
-      if (JSON.stringify({ ...before, line: 0 }) !== JSON.stringify({ ...member, line: 0 })) {
+      const was = before.get(member.name);
+      if (was === undefined || !isSameEntry(was, member)) {
         this.#tell({ kind: "changed", name: member.name, note: "" });
       }
-      this.#members.get(member.name)?.update(member, this.#settings);
+      known.update(member);
     }
-    this.#stamp = this.#host.stampOf(manifest.members);
+    this.#writeCrew();
   }
 
   #remove(name: string): void {
-    const member = this.#members.get(name);
+    const member = this.#members.get(name) as CrewMember;
     this.#members.delete(name);
-    this.#entries.delete(name);
-    this.#tell({ kind: "removed", name, note: member?.isRunning ? "its run may finish" : "" });
-    void member?.stop();
+    this.#tell({ kind: "removed", name, note: member.isInRun ? "its run may finish" : "" });
+    this.#leaving.set(name, member);
+    void member.stop().then(() => {
+      this.#leaving.delete(name);
+      const entry = this.#entries.get(name);
+      if (entry === undefined || this.#stopping) return;
+      this.#tell({ kind: "added", name, note: "" });
+      this.#add(entry).start(this.#settings, 0);
+    });
   }
 
-  #obey(id: string, request: unknown): void {
-    const { cmd, name, max } = (request ?? {}) as { cmd?: string; name?: string; max?: number };
-    const answer = (value: unknown) => this.#host.files.answer(id, value);
+  async #obey(id: string, request: unknown): Promise<void> {
     try {
-      if (typeof max === "number") {
-        this.#gate?.setMax(max);
-        return answer({ ok: true });
-      }
+      this.#host.files.answer(id, await this.#answerTo(request));
+    } catch (error) {
+      // Who asked gives up by himself.
+      this.#tell({ kind: "trouble", name: "crew", message: (error as Error).message });
+    }
+  }
+
+  async #answerTo(request: unknown): Promise<object> {
+    const { cmd, name, max } = (request ?? {}) as { cmd?: unknown; name?: unknown; max?: unknown };
+    try {
+      if (max !== undefined) return this.#setMax(max);
       if (cmd === "stop" && name === undefined) {
-        answer({ ok: true });
         void this.stop();
-        return;
+        return { ok: true };
       }
       const member = this.#memberNamed(String(name));
       if (cmd === "tick") {
-        void member.tickNow().then((outcome) => answer({ ok: true, outcome, state: member.state }));
-        return;
+        const outcome = await member.tickNow();
+        return { ok: true, outcome, state: member.state, note: member.note };
       }
-      if (cmd === "pause" || cmd === "stop") member.pause();
+      if (cmd === "pause") member.pause();
       else if (cmd === "resume") member.resume();
-      else throw new VivError("USAGE", `nobody knows how to ${cmd}.`);
+      else throw new VivError("USAGE", `nobody knows how to ${JSON.stringify(cmd)}.`);
       this.#tell({ kind: cmd === "resume" ? "resumed" : "paused", name: member.name, note: "" });
-      answer({ ok: true, state: member.state });
+      return { ok: true, state: member.state };
     } catch (error) {
-      answer({ ok: false, message: (error as Error).message });
+      const code = error instanceof VivError ? error.code : undefined;
+      return { ok: false, message: (error as Error).message, code };
     }
+  }
+
+  #setMax(max: unknown): object {
+    if (this.#gate === null) throw new VivError("WRONG_STATE", "a keeper has no gate.");
+    if (!Number.isSafeInteger(max) || Number(max) < 1) {
+      throw new VivError("INVALID", "a crew's maximum is a whole number, at least 1.");
+    }
+    this.#gate.setMax(Number(max));
+    return { ok: true };
   }
 
   #memberNamed(name: string): CrewMember {
     const member = this.#members.get(name);
     if (member) return member;
-    const meant = suggest(name, this.#members.keys());
-    const hint = meant
-      ? `did you mean ${meant}?`
-      : `there are: ${[...this.#members.keys()].join(", ")}`;
-    throw new VivError("TASK_NOT_FOUND", `there is no member ${JSON.stringify(name)}; ${hint}`);
+    throw unknownMember(name, this.#members.keys());
+  }
+
+  #writeCrew(): void {
+    const { machine, files } = this.#host;
+    const { manifest, isSingleton } = this.#settings;
+    files.writeJson("crew", {
+      ...machine.self(),
+      ...{ manifest, singleton: isSingleton, members: [...this.#entries.keys()] },
+      ...{ port: this.#port, since: this.#since },
+    });
   }
 
   #showGateSoon(): void {
@@ -267,11 +357,26 @@ export class Crew {
   }
 }
 
-function takenError(files: CrewFiles): VivError {
-  const crew = files.readJson("crew") as { pid?: number } | null;
-  const who = crew?.pid ? ` (pid ${crew.pid})` : "";
+function nobodyIn(manifest: string): VivError {
+  return new VivError("INVALID", `${manifest} has no member with a def; give one a :DEF:`);
+}
+
+function unknownMember(name: string, names: Iterable<string>): VivError {
+  const known = [...names];
+  const meant = suggest(name, known);
+  const hint = meant ? `did you mean ${meant}?` : `there are: ${known.join(", ")}`;
+  return new VivError("TASK_NOT_FOUND", `there is no member ${JSON.stringify(name)}; ${hint}`);
+}
+
+function takenError({ files, machine }: CrewHost): VivError {
+  const crew = files.readJson("crew") as ProcessIdentity | null;
+  if (crew === null || machine.vitality(crew) === "gone") {
+    const message = `another process has just taken ${files.folder} (a crew that starts, or one tick); try again.`;
+    return new VivError("WORKER_TAKEN", message);
+  }
   return new VivError(
     "WORKER_TAKEN",
-    `a crew runs already with the state in ${files.folder}${who}; stop it with: viv crew stop, or choose another --state.`,
+    `a crew runs already with the state in ${files.folder} (pid ${crew.pid}); stop it with: viv crew stop, or choose another --state.`,
+    { pid: crew.pid },
   );
 }

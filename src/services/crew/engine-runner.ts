@@ -1,5 +1,6 @@
 import type { Engine, EngineRequest } from "../../engines/engine.ts";
 import type { Finished, Handlers } from "../../host/handlers.ts";
+import type { ClaimTree } from "../../model/clock.ts";
 import type { EngineRoute, EngineSettings } from "../../model/config-engine.ts";
 import type { Member } from "../../model/crew-manifest.ts";
 import type { CrewLine } from "../../model/crew-status.ts";
@@ -41,7 +42,7 @@ const RUN_IF_MS = 60_000;
 export function engineRunner(host: EngineRunnerHost, settings: RunnerSettings): Runner {
   return {
     prepare: async (member) => host.prepare(member),
-    isDue: async (member, signal) => isDue(host, settings, member, signal),
+    isDue: async (member, hooks) => isDue(host, settings, member, hooks),
     heldBy: (member, costToday) => heldBy(host, member, costToday),
     run: (prepared, hooks) => run(host, settings, prepared, hooks),
   };
@@ -51,16 +52,21 @@ async function isDue(
   host: EngineRunnerHost,
   settings: RunnerSettings,
   member: Member,
-  signal: AbortSignal,
+  { signal, onProcess }: Parameters<Runner["isDue"]>[1],
 ): Promise<{ due: boolean; note: string }> {
+  const cwd = host.cwdOf(member);
+  const tree = newTree(host);
+  onProcess(tree);
   const running = host.handlers.start({
-    ...{ argv: ["/bin/sh", "-c", member.runIf ?? "true"], cwd: host.cwdOf(member), stdin: "" },
-    ...{ env: envOf(host, settings, member, null), claim: host.newMark() },
+    ...{ argv: ["/bin/sh", "-c", member.runIf ?? "true"], cwd, stdin: "" },
+    ...{ env: envOf(host, settings, member, null), claim: tree.claim },
     ...{ logPath: "/dev/null", logBytes: 1024, timeoutMs: RUN_IF_MS },
     killAfterMs: settings.killAfterMs,
   });
+  if (running.ref) onProcess({ ...tree, ...running.ref });
   const onAbort = () => void running.stop("stopped", true);
   signal.addEventListener("abort", onAbort);
+  if (signal.aborted) onAbort();
   const { exit, cause, tail, error } = await running.finished;
   signal.removeEventListener("abort", onAbort);
   signal.throwIfAborted();
@@ -119,17 +125,16 @@ async function run(
         prices: settings.prices,
       },
       execute: (argv, stdin, more) => {
-        const mark = host.newMark();
-        const tree = { ...host.self(), pid: 0, started: "0", claim: mark };
+        const tree = newTree(host);
         hooks.onProcess(tree);
         const running = host.handlers.start({
-          ...{ argv, stdin, cwd: request.cwd, claim: mark, logPath: hooks.logPath },
+          ...{ argv, stdin, cwd: request.cwd, claim: tree.claim, logPath: hooks.logPath },
           env: { ...envOf(host, settings, member, hooks.lifecycle), ...more.env },
           ...(more.isSecret ? { isSecret: true } : {}),
           ...{ onStdout: more.onStdout, timeoutMs: settings.wallClockMs },
           ...{ logBytes: settings.logBytes, killAfterMs: settings.killAfterMs },
         });
-        if (running.ref) hooks.onProcess({ ...tree, ...running.ref, claim: mark });
+        if (running.ref) hooks.onProcess({ ...tree, ...running.ref });
         stopRun = (why) => void running.stop(why);
         if (hooks.signal.aborted) stopRun("stopped by hand");
         return running.finished;
@@ -148,6 +153,11 @@ async function run(
   } finally {
     hooks.signal.removeEventListener("abort", onAbort);
   }
+}
+
+/** Before anything starts: whoever comes after us finds by its mark what has no number yet. */
+function newTree(host: EngineRunnerHost): ClaimTree {
+  return { ...host.self(), pid: 0, started: "0", claim: host.newMark() };
 }
 
 function requestFor(

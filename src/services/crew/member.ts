@@ -1,6 +1,6 @@
 import type { Member } from "../../model/crew-manifest.ts";
-import type { MemberState, MemberStatus, TickOutcome } from "../../model/crew-status.ts";
-import { isVivError } from "../../model/errors.ts";
+import type { CrewLine, MemberState, TickOutcome } from "../../model/crew-status.ts";
+import { isVivError, VivError } from "../../model/errors.ts";
 import {
   BREATHER_MS,
   firstDelay,
@@ -9,6 +9,7 @@ import {
   nextDelay,
 } from "../../policy/tick.ts";
 import type { MemberContext, Prepared, RunEnd } from "./ports.ts";
+import { iso, ShownStatus } from "./shown-status.ts";
 
 /**
  * One standing agent: its clock, its state files, and one tick after the other. The singleton and every
@@ -16,7 +17,7 @@ import type { MemberContext, Prepared, RunEnd } from "./ports.ts";
  *
  * A tick: what it is about is read (def, lifecycle); RUN-IF; the gate; the time of this run is written; the
  * engine runs; its outcome decides about the lifecycle and the next tick. Whatever happens, the slot is given
- * back and another tick is scheduled, unless the member is parked.
+ * back and another tick is scheduled, unless the member is parked, paused or stopped.
  */
 export interface Pace {
   graceMs: number;
@@ -25,6 +26,7 @@ export interface Pace {
 
 /** How long a member is held when nobody knows until when. */
 const LOOK_AGAIN_MS = 60_000;
+const AT_ONCE: Pace = { graceMs: 0, staggerMs: 0 };
 
 export class CrewMember {
   readonly name: string;
@@ -32,88 +34,90 @@ export class CrewMember {
   /** "" for the singleton: its files have no suffix. */
   readonly #key: string;
   readonly #context: MemberContext;
-  readonly #status: MemberStatus;
+  readonly #status: ShownStatus;
   #cancelTimer: () => void = () => {};
-  #running: Promise<TickOutcome | null> | null = null;
+  #ticking: Promise<TickOutcome | null> | null = null;
   #abort = new AbortController();
+  /** Then it may finish what it does; before that a tick is called off. */
+  #isInRun = false;
   #isStopped = false;
+  /** What a person puts right when it is parked, and how that looked. */
+  #parkedOver: { files: string[]; stamp: string } | null = null;
 
   constructor(member: Member, key: string, context: MemberContext) {
     this.name = member.name;
     this.#member = member;
     this.#key = key;
     this.#context = context;
-    const before = context.files.status(key);
-    const now = context.machine.clock.now();
-    this.#status = {
-      name: member.name,
-      state: "waiting",
-      since: iso(now),
-      run: null,
-      outcome: before?.outcome ?? null,
-      note: "",
-      last_run: before?.last_run ?? null,
-      next_tick: null,
-      streak: before?.streak ?? 0,
-      crashes: 0,
-      lifecycle: before?.lifecycle ?? null,
-      saved: before?.saved ?? 0,
-      cost_today: before?.cost_today ?? 0,
-      day: before?.day ?? "",
-      thought: before?.thought ?? null,
-      engine: member.engine,
-      mode: member.mode,
-    };
+    this.#status = new ShownStatus(member, key, context, (message) => this.#trouble(message));
   }
 
-  get isRunning(): boolean {
-    return this.#running !== null;
+  get isTicking(): boolean {
+    return this.#ticking !== null;
+  }
+
+  get isInRun(): boolean {
+    return this.#isInRun;
   }
 
   get state(): MemberState {
-    return this.#status.state;
+    return this.#status.now.state;
   }
 
-  start(pace: Pace): void {
-    const { problem } = this.#member;
-    if (problem !== null) return this.#park(problem);
-    if (this.#isPausedByHand()) return this.#show("paused", "by hand");
-    this.#schedule(this.#firstDelay(pace), "first");
+  get note(): string {
+    return this.#status.now.note;
   }
 
-  /** New settings count from the next tick on; a parked member gets another chance. */
-  update(member: Member, pace: Pace): void {
-    const wasParked = this.#status.state === "parked";
-    const interval = member.intervalMs !== this.#member.intervalMs;
+  /** `place`: among those that start together. */
+  start(pace: Pace, place = this.#member.index): void {
+    this.#schedule(this.#firstDelay(pace, place), "first");
+  }
+
+  /** New settings count from the next tick on; a parked member whose entry has changed gets another chance. */
+  update(member: Member): void {
+    const before = this.#member;
+    const baseBefore = this.#baseMs;
     this.#member = member;
-    this.#status.engine = member.engine;
-    this.#status.mode = member.mode;
-    if (this.isRunning || this.#isStopped) return;
-    if (member.problem !== null) return this.#park(member.problem);
-    if (wasParked) this.#status.crashes = 0;
-    if (wasParked || (interval && this.#status.state === "waiting")) {
-      this.#schedule(this.#firstDelay({ ...pace, graceMs: 0, staggerMs: 0 }), "changed");
+    this.#status.now.engine = member.engine;
+    this.#status.now.mode = member.mode;
+    if (this.isTicking || this.#isStopped || isSameEntry(before, member)) return;
+    if (this.state === "parked") this.#unpark();
+    else if (this.state === "paused") return;
+    else if (member.problem !== null) this.#park(member.problem);
+    else if (this.state === "waiting" && this.#baseMs !== baseBefore) {
+      this.#schedule(this.#firstDelay(AT_ONCE), "changed");
     }
+  }
+
+  /** Whether what it is parked over was changed meanwhile. */
+  lookAgain(): void {
+    if (this.state !== "parked" || this.#parkedOver === null || this.isTicking) return;
+    const { files, stamp } = this.#parkedOver;
+    if (this.#context.stampOf(files) !== stamp) this.#unpark();
   }
 
   pause(): void {
     this.#context.files.setPaused(this.#key, true);
-    if (this.isRunning || this.#isStopped) return;
-    this.#cancelTimer();
-    this.#show("paused", "by hand");
+    if (this.#isStopped) return;
+    // What waits for its turn waits no longer; a run that is under way may finish.
+    if (this.isTicking) this.#callOff();
+    else {
+      this.#cancelTimer();
+      this.#status.show("paused", "by hand");
+    }
   }
 
   resume(): void {
     this.#context.files.setPaused(this.#key, false);
-    if (this.isRunning || this.#isStopped) return;
-    this.#status.crashes = 0;
-    const { problem } = this.#member;
-    if (problem !== null) return this.#park(problem);
-    this.#schedule(this.#firstDelay({ graceMs: 0, staggerMs: 0 }), "resumed");
+    if (this.isTicking || this.#isStopped) return;
+    this.#unpark("resumed");
   }
 
-  /** One tick now, whatever its clock says; joins one that is under way. */
-  tickNow(): Promise<TickOutcome | null> {
+  /** One tick now, whatever its clock says; joins one that is under way. Rejects if it cannot have any. */
+  async tickNow(): Promise<TickOutcome | null> {
+    if (this.#isStopped) return null;
+    const { problem } = this.#member;
+    if (problem !== null) throw new VivError("WRONG_STATE", `${this.name} is parked: ${problem}`);
     this.#cancelTimer();
     return this.#tick(true);
   }
@@ -122,9 +126,9 @@ export class CrewMember {
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#cancelTimer();
-    if (this.#status.state === "queued" || this.#status.state === "checking") this.#abort.abort();
-    await this.#running;
-    this.#show("stopped", "");
+    this.#callOff();
+    await this.#ticking;
+    this.#status.show("stopped", "");
   }
 
   async stopNow(): Promise<void> {
@@ -133,18 +137,36 @@ export class CrewMember {
     await this.stop();
   }
 
-  #firstDelay({ graceMs, staggerMs }: Pace): number {
-    const { files, machine } = this.#context;
-    const now = machine.clock.now();
-    const { at, problem } = lastRunFrom(files.lastRun(this.#key), now);
-    if (problem) this.#trouble(problem);
+  #callOff(): void {
+    if (!this.#isInRun) this.#abort.abort();
+  }
+
+  #unpark(why = "changed"): void {
+    this.#status.now.crashes = 0;
+    this.#schedule(this.#firstDelay(AT_ONCE), why);
+  }
+
+  #firstDelay({ graceMs, staggerMs }: Pace, index = 0): number {
+    const now = this.#context.machine.clock.now();
+    const at = this.#lastRun(now);
     return firstDelay({
       graceMs,
       intervalMs: this.#baseMs,
       sinceLastRunMs: at === null ? null : now - at,
-      index: this.#member.index,
+      index,
       staggerMs,
     });
+  }
+
+  #lastRun(now: number): number | null {
+    try {
+      const { at, problem } = lastRunFrom(this.#context.files.lastRun(this.#key), now);
+      if (problem) this.#trouble(problem);
+      return at;
+    } catch (error) {
+      this.#trouble(`when it last ran cannot be read: ${messageOf(error)}`);
+      return null;
+    }
   }
 
   get #baseMs(): number {
@@ -153,35 +175,43 @@ export class CrewMember {
 
   #schedule(delayMs: number, why: string, state: MemberState = "waiting", note = ""): void {
     if (this.#isStopped) return;
-    const { machine, timers, tell } = this.#context;
     this.#cancelTimer();
-    this.#status.next_tick = iso(machine.clock.now() + delayMs);
-    this.#show(state, note);
+    this.#parkedOver = null;
+    const { problem } = this.#member;
+    if (problem !== null) this.#park(problem);
+    else if (this.#context.files.isPaused(this.#key)) this.#status.show("paused", "by hand");
+    else this.#tickAfter(delayMs, why, state, note);
+  }
+
+  #tickAfter(delayMs: number, why: string, state: MemberState, note: string): void {
+    const { machine, timers, tell } = this.#context;
+    this.#status.now.next_tick = iso(machine.clock.now() + delayMs);
+    this.#status.show(state, note);
     this.#cancelTimer = timers.after(delayMs, () => void this.#tick(false));
     tell({ kind: "next", name: this.name, after_ms: Math.round(delayMs), why });
   }
 
   #tick(isForced: boolean): Promise<TickOutcome | null> {
-    this.#running ??= this.#tickOnce(isForced)
+    this.#ticking ??= this.#tickOnce(isForced)
       .catch((error): null => {
         this.#afterTrouble(error);
         return null;
       })
       .finally(() => {
-        this.#running = null;
+        this.#ticking = null;
       });
-    return this.#running;
+    return this.#ticking;
   }
 
   async #tickOnce(isForced: boolean): Promise<TickOutcome | null> {
     this.#abort = new AbortController();
     const { signal } = this.#abort;
-    const { runner, gate, machine, files } = this.#context;
+    const { runner, machine, files } = this.#context;
     const member = this.#member;
-    this.#status.next_tick = null;
+    this.#status.now.next_tick = null;
     const prepared = await runner.prepare(member);
     const { lifecycle } = prepared;
-    this.#status.lifecycle = lifecycle?.state ?? null;
+    this.#status.now.lifecycle = lifecycle?.state ?? null;
     if (lifecycle && !isForced) {
       const ran = Number(files.ran(this.#key, lifecycle.state) ?? Number.NaN);
       if (lifecycle.isClosed(Number.isFinite(ran) ? ran : null, machine.clock.now())) {
@@ -189,20 +219,41 @@ export class CrewMember {
         return null;
       }
     }
-    const held = runner.heldBy(member, this.#costToday());
+    const held = runner.heldBy(member, this.#status.costToday());
     if (held !== null) return this.#hold(held.note, held.until);
     if (member.runIf !== null && !isForced) {
-      this.#show("checking", "");
-      const { due, note } = await runner.isDue(member, signal);
+      this.#status.show("checking", "");
+      const { due, note } = await runner.isDue(member, {
+        signal,
+        onProcess: (tree) => this.#showProcess(tree, "checking"),
+      });
+      this.#status.now.run = null;
       if (!due) return this.#saveTick(note);
     }
-    if (gate) this.#show("queued", "");
-    const release = await gate?.acquire({ name: this.name, priority: member.priority, signal });
+    const release = await this.#enterGate(member, signal);
     try {
+      signal.throwIfAborted();
+      this.#isInRun = true;
       return await this.#run(prepared, signal);
     } finally {
-      release?.();
+      this.#isInRun = false;
+      release();
     }
+  }
+
+  /** Who finds the gate open is not shown as one who waits for it: that would be a write for nothing. */
+  async #enterGate(member: Member, signal: AbortSignal): Promise<() => void> {
+    const { gate } = this.#context;
+    if (gate === null) return () => {};
+    const entering = gate.acquire({ name: this.name, priority: member.priority, signal });
+    let isDecided = false;
+    const decided = () => {
+      isDecided = true;
+    };
+    entering.then(decided, decided);
+    for (let i = 0; i < 8 && !isDecided; i++) await null;
+    if (!isDecided) this.#status.show("queued", "");
+    return entering;
   }
 
   async #run(prepared: Prepared, signal: AbortSignal): Promise<TickOutcome | null> {
@@ -212,121 +263,123 @@ export class CrewMember {
     const begun = machine.clock.uptime();
     files.writeLastRun(this.#key, began);
     if (lifecycle) files.writeRan(this.#key, lifecycle.state, began);
-    this.#status.last_run = iso(began);
-    this.#status.thought = null;
-    this.#show("running", "");
+    this.#status.now.last_run = iso(began);
+    this.#status.now.thought = null;
+    this.#status.show("running", "");
     tell({ kind: "runs", name: this.name, lifecycle: lifecycle?.state ?? null });
     const end = await runner.run(prepared, {
       prompt: prepared.promptFor(lifecycle),
       logPath: files.newLog(this.#key, began),
-      costToday: this.#costToday(),
+      costToday: this.#status.costToday(),
       lifecycle: lifecycle?.state ?? null,
       signal,
-      onProcess: (tree) => {
-        this.#status.run = tree;
-        this.#show("running", "");
-      },
-      onLine: (line) => {
-        files.append(line);
-        if ("thought" in line) {
-          this.#status.thought = line.thought;
-          this.#show("running", "");
-        }
-      },
+      onProcess: (tree) => this.#showProcess(tree, "running"),
+      onLine: (line) => this.#hear(line),
     });
-    this.#status.run = null;
+    this.#status.now.run = null;
     return this.#conclude(prepared, end, (machine.clock.uptime() - begun) * 1000);
   }
 
+  #showProcess(tree: NonNullable<ShownStatus["now"]["run"]>, state: MemberState): void {
+    this.#status.now.run = tree;
+    this.#status.show(state, "");
+  }
+
+  #hear(line: CrewLine): void {
+    this.#append(line);
+    if (!("thought" in line)) return;
+    this.#status.now.thought = line.thought;
+    this.#status.show("running", "");
+  }
+
   #conclude(prepared: Prepared, end: RunEnd, tookMs: number): TickOutcome | null {
-    const { files, machine, tell } = this.#context;
-    if (end.usd !== null) this.#status.cost_today = this.#costToday() + end.usd;
+    const { machine, tell } = this.#context;
+    const status = this.#status.now;
+    if (end.usd !== null) status.cost_today = this.#status.costToday() + end.usd;
     if (end.kind === "held") return this.#hold(end.note, end.until);
     const { outcome, note, usd } = end;
     const seconds = Math.round(tookMs) / 1000;
     const ts = Math.floor(machine.clock.now() / 1000);
-    files.append({ run: outcome, ts, agent: this.name, seconds, usd, note });
+    this.#append({ run: outcome, ts, agent: this.name, seconds, usd, note });
     tell({ kind: "ran", name: this.name, outcome, seconds, note, usd });
-    if (prepared.lifecycle) files.writePosition(this.#key, prepared.lifecycle.after(outcome));
-    this.#status.outcome = outcome;
-    this.#status.streak = outcome === "no_work" ? this.#status.streak + 1 : 0;
-    this.#status.crashes = outcome === "crashed" ? this.#status.crashes + 1 : 0;
-    const { streak, crashes } = this.#status;
+    this.#moveOn(prepared, outcome);
+    status.outcome = outcome;
+    status.streak = outcome === "no_work" ? status.streak + 1 : 0;
+    status.crashes = outcome === "crashed" ? status.crashes + 1 : 0;
+    const { streak, crashes } = status;
     if (crashes >= MOST_CRASHES) {
       this.#park(`it crashed ${crashes} times in a row: ${note}`);
       return outcome;
     }
-    if (this.#isPausedByHand()) this.#show("paused", "by hand");
-    else {
-      const baseMs = this.#baseMs;
-      const isContinuous = this.#member.isContinuous;
-      const delay = nextDelay({ outcome, baseMs, streak, crashes, tookMs, isContinuous });
-      const isLate = outcome === "no_work" || outcome === "crashed";
-      this.#schedule(delay, outcome, isLate ? "backing_off" : "waiting", note);
-    }
+    const { isContinuous } = this.#member;
+    const delay = nextDelay({
+      ...{ outcome, baseMs: this.#baseMs, streak, crashes, tookMs, isContinuous },
+    });
+    const isLate = outcome === "no_work" || outcome === "crashed";
+    this.#schedule(delay, outcome, isLate ? "backing_off" : "waiting", note);
     return outcome;
   }
 
+  #moveOn({ lifecycle }: Prepared, outcome: TickOutcome): void {
+    if (lifecycle === null) return;
+    try {
+      this.#context.files.writePosition(this.#key, lifecycle.after(outcome));
+    } catch (error) {
+      // It does that state once more.
+      this.#trouble(`its lifecycle stays where it was: ${messageOf(error)}`);
+    }
+  }
+
   #saveTick(note: string): null {
-    this.#status.saved++;
-    this.#context.tell({ kind: "saved", name: this.name, saved: this.#status.saved, note });
-    if (this.#isPausedByHand()) this.#show("paused", "by hand");
-    else this.#schedule(this.#baseMs, "run-if says no");
+    const { now } = this.#status;
+    now.saved++;
+    this.#context.tell({ kind: "saved", name: this.name, saved: now.saved, note });
+    this.#schedule(this.#baseMs, "run-if says no", "waiting", note);
     return null;
   }
 
   #hold(note: string, until: number | null): null {
     const { machine, tell } = this.#context;
     const now = machine.clock.now();
-    tell({ kind: "held", name: this.name, note, until: until === null ? null : iso(until) });
+    // It looks once a minute, and says so once.
+    if (this.state !== "held" || this.note !== note) {
+      tell({ kind: "held", name: this.name, note, until: until === null ? null : iso(until) });
+    }
     const delay = until === null ? LOOK_AGAIN_MS : Math.max(1_000, until - now);
     this.#schedule(Math.min(delay, LOOK_AGAIN_MS), "held", "held", note);
     return null;
   }
 
-  #park(note: string): void {
+  #park(note: string, file?: string): void {
+    const { def, lifecycle, workdir } = this.#member;
     this.#cancelTimer();
-    this.#status.next_tick = null;
-    this.#show("parked", note);
+    const files = [def, lifecycle, workdir, file].filter(
+      (one) => one !== null && one !== undefined,
+    );
+    this.#parkedOver = { files, stamp: this.#context.stampOf(files) };
+    this.#status.show("parked", note);
     this.#context.tell({ kind: "parked", name: this.name, note });
   }
 
   /** Nothing of a tick that went wrong may stop the clock, nor hide what went wrong. */
   #afterTrouble(error: unknown): void {
-    this.#status.run = null;
-    if (this.#isStopped || this.#abort.signal.aborted) return;
-    const message = error instanceof Error ? error.message : String(error);
-    if (isVivError(error, "INVALID")) return this.#park(message);
-    this.#trouble(message);
-    this.#schedule(this.#baseMs, "trouble", "backing_off", message);
-  }
-
-  #costToday(): number {
-    const day = iso(this.#context.machine.clock.now()).slice(0, 10);
-    if (this.#status.day !== day) {
-      this.#status.day = day;
-      this.#status.cost_today = 0;
+    this.#status.now.run = null;
+    if (this.#isStopped) return;
+    const message = messageOf(error);
+    if (this.#abort.signal.aborted) this.#schedule(this.#firstDelay(AT_ONCE), "called off");
+    else if (isVivError(error, "INVALID")) this.#park(message, pathIn(error));
+    else {
+      this.#trouble(message);
+      this.#schedule(this.#baseMs, "trouble", "backing_off", message);
     }
-    return this.#status.cost_today;
   }
 
-  #isPausedByHand(): boolean {
-    return this.#context.files.isPaused(this.#key);
-  }
-
-  #show(state: MemberState, note: string): void {
-    const { files, machine } = this.#context;
-    if (this.#status.state !== state) this.#status.since = iso(machine.clock.now());
-    this.#status.state = state;
-    this.#status.note = note;
-    if (state !== "waiting" && state !== "backing_off" && state !== "held") {
-      this.#status.next_tick = null;
-    }
+  #append(line: CrewLine): void {
     try {
-      files.writeStatus(this.#key, this.#status);
+      this.#context.files.append(line);
     } catch (error) {
-      // Its clock goes on; only what is shown of it is late.
-      this.#trouble((error as Error).message);
+      // A feed with a gap is no reason to end a run.
+      this.#trouble(messageOf(error));
     }
   }
 
@@ -335,6 +388,16 @@ export class CrewMember {
   }
 }
 
-function iso(ms: number): string {
-  return new Date(ms).toISOString();
+/** Where it stands in the manifest says nothing about it. */
+export function isSameEntry(a: Member, b: Member): boolean {
+  const nowhere = { line: 0, index: 0 };
+  return JSON.stringify({ ...a, ...nowhere }) === JSON.stringify({ ...b, ...nowhere });
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function pathIn({ details }: VivError): string | undefined {
+  return typeof details?.path === "string" ? details.path : undefined;
 }

@@ -12,6 +12,8 @@ export interface MemberContext {
   /** Null for the singleton: it contends with nobody. */
   gate: GatePort | null;
   runner: Runner;
+  /** Another text when one of these was changed, or came, or went; paths as the manifest has them. */
+  stampOf(files: readonly string[]): string;
   tell(event: CrewEvent): void;
 }
 
@@ -27,7 +29,10 @@ export interface GatePort {
 /** How a run happens: main.ts hands in engines and processes, a bench nothing at all. */
 export interface Runner {
   /** Whether there is anything to do, by its RUN-IF. */
-  isDue(member: Member, signal: AbortSignal): Promise<{ due: boolean; note: string }>;
+  isDue(
+    member: Member,
+    hooks: Pick<RunHooks, "signal" | "onProcess">,
+  ): Promise<{ due: boolean; note: string }>;
   /** Throws INVALID for what a person has to put right: the member is parked. */
   prepare(member: Member): Promise<Prepared>;
   run(prepared: Prepared, hooks: RunHooks): Promise<RunEnd>;

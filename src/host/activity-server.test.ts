@@ -1,0 +1,98 @@
+import { request } from "node:http";
+import { connect } from "node:net";
+import { expect, it, onTestFinished } from "vitest";
+import { within } from "../../test/support/deadline.ts";
+import { serveActivity } from "./activity-server.ts";
+
+async function serve(activity: () => unknown = () => ({ agents: [] }), port = 0) {
+  const server = await serveActivity(port, activity);
+  onTestFinished(() => server.close());
+  return server;
+}
+
+interface Answer {
+  status: number;
+  body: string;
+  type: string;
+}
+
+function ask(
+  port: number,
+  { path = "/_activity", method = "GET", headers = {} }: Record<string, unknown> = {},
+): Promise<Answer> {
+  const options = { host: "127.0.0.1", port, path, method, headers } as object;
+  const answered = new Promise<Answer>((resolve, reject) => {
+    request(options, (response) => {
+      let body = "";
+      response.setEncoding("utf8").on("data", (text) => {
+        body += text;
+      });
+      const type = response.headers["content-type"] ?? "";
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, body, type }));
+    })
+      .on("error", reject)
+      .end();
+  });
+  return within("an answer", answered);
+}
+
+it("serves what happens at the moment", async () => {
+  let count = 0;
+  const { port } = await serve(() => ({ count: ++count }));
+  expect(port).toBeGreaterThan(0);
+  expect(await ask(port)).toEqual({
+    ...{ status: 200, body: '{"count":1}\n', type: "application/json; charset=utf-8" },
+  });
+  expect((await ask(port, { path: "/_activity?since=1" })).body).toBe('{"count":2}\n');
+  expect(await ask(port, { method: "HEAD" })).toMatchObject({ status: 200, body: "" });
+});
+
+it.each([
+  [404, { path: "/" }],
+  [404, { path: "/_activity/.." }],
+  [405, { method: "POST" }],
+  [405, { method: "DELETE" }],
+  [405, { method: "OPTIONS" }],
+  [403, { headers: { host: "evil.example" } }],
+  [403, { headers: { host: "localhost.evil.example" } }],
+  [403, { headers: { host: "127.0.0.1.evil.example:80" } }],
+  [403, { headers: { origin: "https://evil.example" } }],
+  [403, { headers: { origin: "null" } }],
+  [403, { headers: { origin: "http://localhost@evil.example" } }],
+  [200, { headers: { host: "localhost" } }],
+  [200, { headers: { host: "[::1]:8080" } }],
+  [200, { headers: { origin: "http://localhost:3000" } }],
+])("answers %i to %j", async (status, how) => {
+  let looks = 0;
+  const { port } = await serve(() => ++looks);
+  expect((await ask(port, how)).status).toBe(status);
+  expect(looks).toBe(status === 200 ? 1 : 0);
+});
+
+it("goes on when the state cannot be read, and when somebody talks nonsense to it", async () => {
+  let isBroken = true;
+  const { port } = await serve(() => {
+    if (isBroken) throw new Error("the disk is gone");
+    return {};
+  });
+  expect(await ask(port)).toMatchObject({ status: 500, body: '{"error":"the disk is gone"}\n' });
+  const socket = connect(port, "127.0.0.1");
+  const closed = new Promise((resolve) => socket.on("close", resolve).on("error", () => {}));
+  socket.resume().write("nonsense\r\n\r\n");
+  await within("it is hung up", closed);
+  isBroken = false;
+  expect((await ask(port)).status).toBe(200);
+});
+
+it("says that a port is taken, and closes also while somebody is connected", async () => {
+  const server = await serve();
+  await expect(serveActivity(server.port, () => ({}))).rejects.toThrow(
+    `port ${server.port} is taken; choose another, or 0`,
+  );
+  const socket = connect(server.port, "127.0.0.1");
+  await within("connected", new Promise((resolve) => socket.on("connect", resolve)));
+  const closed = new Promise((resolve) => socket.on("close", resolve).on("error", () => {}));
+  socket.resume();
+  await within("it closes", server.close());
+  await within("they are hung up", closed);
+});

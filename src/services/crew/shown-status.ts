@@ -1,0 +1,85 @@
+import type { Member } from "../../model/crew-manifest.ts";
+import type { MemberState, MemberStatus } from "../../model/crew-status.ts";
+import type { MemberContext } from "./ports.ts";
+
+/** What a member is and does, and its file: anybody can read that while its run is under way. */
+export class ShownStatus {
+  readonly now: MemberStatus;
+  readonly #key: string;
+  readonly #context: Pick<MemberContext, "machine" | "files">;
+  readonly #trouble: (message: string) => void;
+
+  constructor(
+    member: Member,
+    key: string,
+    context: Pick<MemberContext, "machine" | "files">,
+    trouble: (message: string) => void,
+  ) {
+    this.#key = key;
+    this.#context = context;
+    this.#trouble = trouble;
+    const before = this.#before();
+    this.now = {
+      name: member.name,
+      state: "waiting",
+      since: iso(context.machine.clock.now()),
+      run: null,
+      outcome: before?.outcome ?? null,
+      note: "",
+      last_run: before?.last_run ?? null,
+      next_tick: null,
+      streak: count(before?.streak),
+      crashes: 0,
+      lifecycle: before?.lifecycle ?? null,
+      saved: count(before?.saved),
+      cost_today: count(before?.cost_today),
+      day: before?.day ?? "",
+      thought: before?.thought ?? null,
+      engine: member.engine,
+      mode: member.mode,
+    };
+  }
+
+  show(state: MemberState, note: string): void {
+    const { now } = this;
+    if (now.state !== state) now.since = iso(this.#context.machine.clock.now());
+    now.state = state;
+    now.note = note;
+    if (state !== "waiting" && state !== "backing_off" && state !== "held") now.next_tick = null;
+    try {
+      this.#context.files.writeStatus(this.#key, now);
+    } catch (error) {
+      // Its clock goes on; only what is shown of it is late.
+      this.#trouble((error as Error).message);
+    }
+  }
+
+  /** Dollars on this UTC day. */
+  costToday(): number {
+    const day = iso(this.#context.machine.clock.now()).slice(0, 10);
+    if (this.now.day !== day) {
+      this.now.day = day;
+      this.now.cost_today = 0;
+    }
+    return this.now.cost_today;
+  }
+
+  #before(): MemberStatus | null {
+    try {
+      return this.#context.files.status(this.#key);
+    } catch (error) {
+      // It begins anew: what it counted is lost, and nothing else.
+      this.#trouble((error as Error).message);
+      return null;
+    }
+  }
+}
+
+/** Of a file that anybody may have edited. */
+function count(value: unknown): number {
+  return typeof value === "number" && value >= 0 && Number.isFinite(value) ? value : 0;
+}
+
+export function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}
