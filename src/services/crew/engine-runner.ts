@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { Engine, EngineRequest } from "../../engines/engine.ts";
 import type { Finished, Handlers } from "../../host/handlers.ts";
 import type { ClaimTree } from "../../model/clock.ts";
@@ -38,6 +39,7 @@ export interface RunnerSettings {
 
 export const SEED_LIMITS = { wallClockMs: 15 * 60_000, steps: 60 } as const;
 const RUN_IF_MS = 60_000;
+const RUN_IF_LOG_BYTES = 64 * 1024;
 
 export function engineRunner(host: EngineRunnerHost, settings: RunnerSettings): Runner {
   return {
@@ -60,7 +62,8 @@ async function isDue(
   const running = host.handlers.start({
     ...{ argv: ["/bin/sh", "-c", member.runIf ?? "true"], cwd, stdin: "" },
     ...{ env: envOf(host, settings, member, null), claim: tree.claim },
-    ...{ logPath: "/dev/null", logBytes: 1024, timeoutMs: RUN_IF_MS },
+    logPath: join(settings.state, `run-if-${member.name}.log`),
+    ...{ logBytes: RUN_IF_LOG_BYTES, timeoutMs: RUN_IF_MS },
     killAfterMs: settings.killAfterMs,
   });
   if (running.ref) onProcess({ ...tree, ...running.ref });
@@ -108,6 +111,7 @@ async function run(
   const began = host.now();
   const request = requestFor(host, settings, member, hooks);
   let stopRun: (why: string) => void = () => {};
+  let log: (text: string) => void = () => {};
   const onAbort = () => stopRun("stopped by hand");
   hooks.signal.addEventListener("abort", onAbort);
   try {
@@ -136,11 +140,12 @@ async function run(
         });
         if (running.ref) hooks.onProcess({ ...tree, ...running.ref });
         stopRun = (why) => void running.stop(why);
+        log = (text) => running.note(text);
         if (hooks.signal.aborted) stopRun("stopped by hand");
         return running.finished;
       },
       stop: (why) => stopRun(why),
-      log: () => {},
+      log: (text) => log(text),
       tell: (step) => {
         const line = lineOf(step, member.name, host.now());
         if (line) hooks.onLine(line);
