@@ -14,7 +14,7 @@ import { placesOf } from "../../model/toml-lines.ts";
 import { crewActivity, keeperActivity, LOOKED_AT } from "../../policy/activity.ts";
 import { Crew, type CrewHost } from "../../services/crew/crew.ts";
 import { engineRunner, SEED_LIMITS } from "../../services/crew/engine-runner.ts";
-import type { CrewEvent, GatePort } from "../../services/crew/ports.ts";
+import type { CrewEvent } from "../../services/crew/ports.ts";
 import { prepare } from "../../services/crew/prepare.ts";
 import { type Gate, gateInMemory } from "../../services/gate.ts";
 import type { FreeContext, Here } from "../op.ts";
@@ -58,9 +58,7 @@ export async function crewFor(
   const own = choice.isSingleton ? null : gateInMemory({ max: choice.maxConcurrent, clock });
   const gate = own && throughBoth(own, ports.machineGate);
   const runner = runnerFor(choice, here, ports);
-  const machine = gate && context.gate ? (await context.gate()).machine : null;
-  const parts = { gate, runner, tell, ...(gate && machine ? { enter: both(gate, machine) } : {}) };
-  const crew = new Crew({ ...choice, manifest: choice.file }, host, parts);
+  const crew = new Crew({ ...choice, manifest: choice.file }, host, { gate, runner, tell });
   const activity = () => activityOf(choice, ports);
   return {
     run: async () => {
@@ -78,25 +76,6 @@ export async function crewFor(
   };
 }
 
-/** The crew's own slot first: who has none there must not keep one of the machine's. */
-function both(own: GatePort, machine: GatePort): GatePort {
-  return {
-    acquire: async (request) => {
-      const leave = await own.acquire(request);
-      try {
-        const leaveMachine = await machine.acquire(request);
-        return () => {
-          leaveMachine();
-          leave();
-        };
-      } catch (error) {
-        leave();
-        throw error;
-      }
-    },
-  };
-}
-
 /** First the crew's slot, then one of the machine's; whoever has both gives both back. */
 function throughBoth(own: Gate, machine: Pick<Gate, "acquire">): Gate {
   return {
@@ -106,8 +85,11 @@ function throughBoth(own: Gate, machine: Pick<Gate, "acquire">): Gate {
       try {
         const releaseMachine = await machine.acquire(request);
         return () => {
-          releaseMachine();
-          release();
+          try {
+            releaseMachine();
+          } finally {
+            release();
+          }
         };
       } catch (error) {
         release();

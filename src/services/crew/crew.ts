@@ -59,26 +59,20 @@ export class Crew {
     this.#ended = resolve;
   });
   #isGateShown = true;
+  #shownGate = "";
 
   constructor(
     settings: CrewSettings,
     host: CrewHost,
-    parts: {
-      gate: Gate | null;
-      /** What a run must have besides: the machine's gate. */
-      enter?: MemberContext["gate"];
-      runner: Runner;
-      tell: (event: CrewEvent) => void;
-    },
+    parts: { gate: Gate | null; runner: Runner; tell: (event: CrewEvent) => void },
   ) {
     this.#settings = settings;
     this.#host = host;
     this.#gate = parts.gate;
     this.#tell = parts.tell;
     const { machine, timers, files, stampOf } = host;
-    const { runner, tell, gate, enter = gate } = parts;
-    this.#context = { machine, timers, files, stampOf, gate: enter, runner, tell };
-    gate?.onChange(() => this.#showGateSoon());
+    this.#context = { ...parts, machine, timers, files, stampOf };
+    parts.gate?.onChange(() => this.#showGateSoon());
   }
 
   /** Until it is stopped. Rejects when another supervisor has the state folder, or nobody is in the manifest. */
@@ -349,8 +343,14 @@ export class Crew {
     this.#isGateShown = true;
     if (this.#gate === null) return;
     const { machine, files } = this.#host;
+    const view = this.#gate.view();
+    // Times of waiting are reckoned from `since` by whoever looks.
+    const queue = view.queue.map(({ waiting_ms: _, ...rest }) => rest);
+    const shown = JSON.stringify({ ...view, queue });
+    if (shown === this.#shownGate) return;
     try {
-      files.writeJson("gate", { ...this.#gate.view(), at: machine.clock.now(), ...machine.self() });
+      files.writeJson("gate", { ...view, at: machine.clock.now(), ...machine.self() });
+      this.#shownGate = shown;
     } catch (error) {
       this.#tell({ kind: "trouble", name: "gate", message: (error as Error).message });
     }

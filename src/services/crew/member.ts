@@ -265,7 +265,7 @@ export class CrewMember {
     if (lifecycle) files.writeRan(this.#key, lifecycle.state, began);
     this.#status.now.last_run = iso(began);
     this.#status.now.thought = null;
-    this.#status.show("running", "");
+    this.#status.showSoon("running", "");
     tell({ kind: "runs", name: this.name, lifecycle: lifecycle?.state ?? null });
     const end = await runner.run(prepared, {
       prompt: prepared.promptFor(lifecycle),

@@ -8,6 +8,7 @@ export class ShownStatus {
   readonly #key: string;
   readonly #context: Pick<MemberContext, "machine" | "files">;
   readonly #trouble: (message: string) => void;
+  #isLate = false;
 
   constructor(
     member: Member,
@@ -41,13 +42,34 @@ export class ShownStatus {
   }
 
   show(state: MemberState, note: string): void {
+    this.#change(state, note);
+    this.#write();
+  }
+
+  /**
+   * As soon as what can be done at once is done: for what is changed again in a moment, mostly. To replace
+   * a file is the dearest part of a tick.
+   */
+  showSoon(state: MemberState, note: string): void {
+    this.#change(state, note);
+    this.#isLate = true;
+    setImmediate(() => {
+      if (this.#isLate) this.#write();
+    });
+  }
+
+  #change(state: MemberState, note: string): void {
     const { now } = this;
     if (now.state !== state) now.since = iso(this.#context.machine.clock.now());
     now.state = state;
     now.note = note;
     if (state !== "waiting" && state !== "backing_off" && state !== "held") now.next_tick = null;
+  }
+
+  #write(): void {
+    this.#isLate = false;
     try {
-      this.#context.files.writeStatus(this.#key, now);
+      this.#context.files.writeStatus(this.#key, this.now);
     } catch (error) {
       // Its clock goes on; only what is shown of it is late.
       this.#trouble((error as Error).message);

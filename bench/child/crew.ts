@@ -1,0 +1,76 @@
+// A crew whose runs do nothing, with the files, clocks and gate that a real one has. It says what it
+// used of the processor, its memory, and how late its ticks were.
+
+import { readFileSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { timers } from "../../src/host/children.ts";
+import { crewFilesIn } from "../../src/host/crew-files.ts";
+import { stampOf, watchFolders } from "../../src/host/file-changes.ts";
+import { localMachine } from "../../src/host/machine.ts";
+import { takeFolder } from "../../src/host/up-files.ts";
+import { parseManifest } from "../../src/model/crew-manifest.ts";
+import { Crew } from "../../src/services/crew/crew.ts";
+import { prepare } from "../../src/services/crew/prepare.ts";
+import { gateInMemory } from "../../src/services/gate.ts";
+
+const { folder, members, warmUpMs, measuredMs } = JSON.parse(process.argv[2] ?? "{}");
+const manifest = join(folder, "crew.org");
+const state = join(folder, ".crew");
+const INTERVAL_MS = 60_000;
+
+const heading = (_: unknown, i: number) =>
+  `* m${i}\n:PROPERTIES:\n:DEF: def.org\n:INTERVAL: ${INTERVAL_MS}\n:END:\n`;
+writeFileSync(join(folder, "def.org"), "You do nothing.\n");
+writeFileSync(manifest, Array.from({ length: members }, heading).join(""));
+
+const machine = localMachine();
+const files = crewFilesIn(state);
+const readText = (path: string) => readFileSync(path, "utf8");
+// As it is after its first minute: every file is there, and everybody is due in his turn.
+for (let i = 0; i < members; i++) files.writeLastRun(`m${i}`, Date.now() - INTERVAL_MS);
+const due = new Map<string, number>();
+let late: number[] = [];
+
+const crew = new Crew(
+  { manifest, isSingleton: false, graceMs: 0, staggerMs: INTERVAL_MS / members },
+  {
+    machine,
+    timers,
+    files,
+    take: () => takeFolder(state),
+    readManifest: () => parseManifest(readText(manifest), { file: manifest, format: "org" }),
+    stampOf: (paths) => paths.map((path) => stampOf(resolve(dirname(manifest), path))).join(" "),
+    watch: (act) => watchFolders([folder, join(state, "inbox")], act),
+    endLeftover: () => [],
+  },
+  {
+    gate: gateInMemory({ max: 2, clock: machine.clock }),
+    runner: {
+      isDue: async () => ({ due: true, note: "" }),
+      prepare: async (member) =>
+        prepare({ folder, readText, position: () => null, recent: () => "" }, member),
+      heldBy: () => null,
+      run: async () => ({ kind: "ended", outcome: "done", note: "", usd: null }),
+    },
+    tell: (event) => {
+      if (event.kind === "next") due.set(event.name, performance.now() + event.after_ms);
+      if (event.kind === "runs") late.push(performance.now() - (due.get(event.name) ?? 0));
+      if (event.kind === "trouble") throw new Error(event.message);
+    },
+  },
+);
+
+crew.begin();
+setTimeout(() => {
+  late = [];
+  const before = process.cpuUsage();
+  const begin = performance.now();
+  setTimeout(() => {
+    const { user, system } = process.cpuUsage(before);
+    const percent = (user + system) / 10 / (performance.now() - begin);
+    const [, peak = "0"] = /VmHWM:\s+(\d+) kB/.exec(readText("/proc/self/status")) ?? [];
+    const inTime = (100 * late.filter((ms) => ms <= 50).length) / late.length;
+    process.send?.({ percent, peakMb: Number(peak) / 1024, ticks: late.length, inTime, late });
+    void crew.stop().then(() => process.disconnect?.());
+  }, measuredMs);
+}, warmUpMs);
