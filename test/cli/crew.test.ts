@@ -363,6 +363,11 @@ describe("/_activity", () => {
     await keeper.end();
     expect(crew.viv("crew", "resume", "desk").status).toBe(0);
     expect(existsSync(join(crew.state, "paused/keeper"))).toBe(false);
+    // Also without it: its command, and not the default engine.
+    expect(crew.viv("crew", "tick", "desk")).toMatchObject({
+      ...{ status: 0, stdout: expect.stringContaining("wrote it") },
+    });
+    expect(crew.lines("begun")).toEqual(["desk", "desk"]);
   });
 
   it("on a port that is taken is refused", async () => {

@@ -38,7 +38,7 @@ export async function chooseAgain(context: FreeContext, state: string): Promise<
     throw new VivError("RUN_NOT_FOUND", `${state} does not say whose it is; start: viv crew up`);
   }
   const wanted: Wanted = crew.singleton
-    ? { kind: "keeper", def: crew.manifest, state }
+    ? { kind: "keeper", ...crew.keeper, def: crew.manifest, state }
     : { kind: "crew", manifest: crew.manifest, state };
   return chosen(here, ports, wanted) as CrewChoice;
 }
@@ -46,6 +46,7 @@ export async function chooseAgain(context: FreeContext, state: string): Promise<
 interface CrewJson {
   manifest?: string;
   singleton?: boolean;
+  keeper?: Pick<KeeperUpInput, "engine" | "command" | "model" | "mode">;
 }
 
 function chosen(here: Here, ports: CrewPorts, wanted: Wanted): CrewChoice | null {

@@ -58,7 +58,9 @@ export async function crewFor(
   const own = choice.isSingleton ? null : gateInMemory({ max: choice.maxConcurrent, clock });
   const gate = own && throughBoth(own, ports.machineGate);
   const runner = runnerFor(choice, here, ports);
-  const crew = new Crew({ ...choice, manifest: choice.file }, host, { gate, runner, tell });
+  const keeper = { ...choice.keeper, mode: choice.mode };
+  const settings = { ...choice, keeper, manifest: choice.file };
+  const crew = new Crew(settings, host, { gate, runner, tell });
   const activity = () => activityOf(choice, ports);
   return {
     run: async () => {

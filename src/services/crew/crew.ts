@@ -16,6 +16,8 @@ export interface CrewSettings extends Pace {
   manifest: string;
   /** The singleton has no gate, and files without a suffix. */
   isSingleton: boolean;
+  /** Of the singleton, which has no manifest: what a tick without it must know. */
+  keeper?: Readonly<Record<string, unknown>>;
 }
 
 export interface CrewHost extends Pick<MemberContext, "machine" | "timers" | "stampOf"> {
@@ -325,11 +327,12 @@ export class Crew {
 
   #writeCrew(): void {
     const { machine, files } = this.#host;
-    const { manifest, isSingleton } = this.#settings;
+    const { manifest, isSingleton, keeper } = this.#settings;
     files.writeJson("crew", {
       ...machine.self(),
       ...{ manifest, singleton: isSingleton, members: [...this.#entries.keys()] },
       ...{ port: this.#port, since: this.#since },
+      ...(isSingleton && keeper ? { keeper } : {}),
     });
   }
 
