@@ -5,7 +5,11 @@ import { isVivError, type VivError } from "./errors.ts";
 
 const FILE = "/home/pia/audit/viv.toml";
 
-const NO_MONEY = { budget: { run: {}, day: {} }, prices: new Map() };
+const NO_MONEY = {
+  engines: new Map(),
+  budget: { run: {}, day: {} },
+  prices: new Map(),
+};
 
 const WHOLE = `run = "./audit"
 on_dependency_failed = "fail"

@@ -309,15 +309,21 @@ function laterClaim(run: FsRun, held: Held): string | null {
  */
 export function isSameClaim(run: FsRun, id: string, was: string, now: string): boolean {
   let token = was;
-  let isLast = run.memo.claims.get(id)?.token === was;
+  let isKnown = run.memo.claims.get(id)?.token === was;
+  let isLast = true;
+  let ends = 0;
   for (const line of linesSince(run, was)) {
     if (line.task !== id) continue;
+    if (line.event === "claimed") {
+      // By the token's time, not by place: a line may be written a while after its claim.
+      if (line.token === was) isKnown = true;
+      else if (Number(line.token) > Number(was)) isLast = false;
+    }
+    if (line.event === "ended" && line.token === was) ends++;
     if (line.event === "void" && line.was === token) token = String(line.now);
-    else if (line.event === "void" && line.token === was) isLast = true;
-    if (line.event === "claimed") isLast = line.token === was;
-    if (line.event === "ended" && line.token === was) isLast = false;
+    else if (line.event === "void" && line.token === was) ends--;
   }
-  return token === now || isLast;
+  return token === now || (isKnown && isLast && ends <= 0);
 }
 
 function* linesSince(run: FsRun, token: string): Generator<LedgerLine> {
