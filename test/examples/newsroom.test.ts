@@ -28,7 +28,7 @@ class Newsroom extends Example {
   }
 
   override run(): Said {
-    const { status, stdout, stderr, error } = spawnSync("./run.sh", [this.work], {
+    const { status, stdout, stderr, error } = spawnSync(join(this.folder, "run.sh"), [this.work], {
       ...{ cwd: this.folder, env: this.env, encoding: "utf8", timeout: RUN_MS },
     });
     if (error) throw error;
@@ -198,7 +198,7 @@ describe("examples/newsroom", () => {
     "leaves nothing running after Ctrl-C, and goes on when it is started again",
     async () => {
       const room = new Newsroom();
-      const child = spawn("./run.sh", [room.work], {
+      const child = spawn(join(room.folder, "run.sh"), [room.work], {
         cwd: room.folder,
         env: room.env,
         detached: true, // a group of its own, as a terminal gives it one
