@@ -163,8 +163,14 @@ function pairs({ org }: Board, keyword: string): (readonly [string, string | und
 export function nextFor(board: Board, agent: string, state?: string): BoardTask | null {
   const states =
     state === undefined ? null : [state, claimedState(board, assertState(board, state))];
+  const times = new Map<string, number>();
+  for (const { slug } of board.tasks) times.set(slug, (times.get(slug) ?? 0) + 1);
+  // Of two with one name nobody can claim either.
   const open = board.tasks.filter(
-    (task) => !task.isDone && (states === null || states.includes(task.state)),
+    (task) =>
+      !task.isDone &&
+      times.get(task.slug) === 1 &&
+      (states === null || states.includes(task.state)),
   );
   return open.find((task) => task.agent === agent) ?? open.find((task) => !task.agent) ?? null;
 }

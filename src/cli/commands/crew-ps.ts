@@ -9,6 +9,7 @@ type Output = z.output<typeof crewPs.output>;
 
 export const command: Command = {
   op: crewPs,
+  placeholders: { state: "DIR" },
   examples: [["viv crew ps", "name, state, last run, next tick, streak, lifecycle, cost today"]],
   human: (output: Output, term, io) => {
     const { color } = term;

@@ -3,6 +3,7 @@ import type { Command } from "../command.ts";
 
 export const command: Command = {
   op: crewResume,
+  placeholders: { state: "DIR" },
   positionals: [{ key: "name" }],
   examples: [["viv crew resume moss", "by its clock; also what was parked"]],
   human: ({ name, state }: { name: string; state: string }) => `${name} ${state.replace("_", " ")}`,

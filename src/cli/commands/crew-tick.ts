@@ -5,6 +5,7 @@ import { plain, termFor } from "../term.ts";
 
 export const command: Command = {
   op: crewTick,
+  placeholders: { state: "DIR" },
   positionals: [{ key: "name" }],
   examples: [["viv crew tick moss", "one tick now, watched; RUN-IF is not asked"]],
   freeStream: async (context, given, io, json) => {

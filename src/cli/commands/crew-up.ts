@@ -12,6 +12,7 @@ import { plain, type Term, termFor } from "../term.ts";
 
 export const command: Command = {
   op: crewUp,
+  placeholders: { state: "DIR" },
   positionals: [{ key: "manifest" }],
   examples: [
     ["viv crew up crew.org", "until Ctrl-C: runs may finish; twice: at once"],

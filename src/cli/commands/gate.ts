@@ -7,6 +7,7 @@ type View = Pick<GateOutput["machine"], "max" | "holders" | "queue">;
 
 export const command: Command = {
   op: gate,
+  placeholders: { state: "DIR" },
   examples: [
     ["viv gate", "who is in, and who waits"],
     ["viv gate --max 3", "at most 3 engines at a time on this machine; nobody is stopped"],

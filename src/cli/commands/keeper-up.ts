@@ -5,6 +5,7 @@ import { upWith } from "./crew-up.ts";
 
 export const command: Command = {
   op: keeperUp,
+  placeholders: { state: "DIR" },
   positionals: [{ key: "def" }],
   examples: [
     ["viv keeper up desk.org", "one standing agent, once an hour, in plan mode"],

@@ -13,6 +13,11 @@ export function stateFolder(given: string | undefined, here: Here, ports: CrewPo
       `there is no crew's state at ${folder}; start one: viv crew up`,
     );
   }
+  const named = here.config?.crew?.state;
+  if (here.config && typeof named === "string") {
+    const folder = resolve(here.config.folder, named);
+    if (ports.isThere(folder)) return folder;
+  }
   for (let folder = here.cwd; ; folder = dirname(folder)) {
     const state = join(folder, ".crew");
     if (ports.isThere(state)) return state;

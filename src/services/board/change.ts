@@ -26,8 +26,8 @@ interface TaskDecision {
 
 export type Decision = TaskDecision | { decide: (board: Board) => Move };
 
-/** Enough for a hundred that all want to change a board at once: one of them wins each time. */
-const MOST_TRIES = 200;
+/** Enough for dozens that all want to change a board at once: one of them wins each time. */
+const MOST_TRIES = 60;
 
 /**
  * Looks, decides, and commits on what it looked at; when the branch has moved meanwhile, all over

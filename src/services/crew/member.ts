@@ -24,6 +24,9 @@ export interface Pace {
   staggerMs: number;
 }
 
+/** So many thoughts of a run are told as they come; after that, this often. */
+const TOLD_AT_ONCE = 60;
+const TELL_EVERY_MS = 200;
 /** How long a member is held when nobody knows until when. */
 const LOOK_AGAIN_MS = 60_000;
 const AT_ONCE: Pace = { graceMs: 0, staggerMs: 0 };
@@ -43,6 +46,9 @@ export class CrewMember {
   #isStopped = false;
   /** What a person puts right when it is parked, and how that looked. */
   #parkedOver: { files: string[]; stamp: string } | null = null;
+  /** Of this run, and when the last was told, by the time since boot. */
+  #thoughts = 0;
+  #toldAt = 0;
 
   constructor(member: Member, key: string, context: MemberContext) {
     this.name = member.name;
@@ -261,6 +267,7 @@ export class CrewMember {
     const { lifecycle } = prepared;
     const began = machine.clock.now();
     const begun = machine.clock.uptime();
+    this.#thoughts = 0;
     files.writeLastRun(this.#key, began);
     if (lifecycle) files.writeRan(this.#key, lifecycle.state, began);
     this.#status.now.last_run = iso(began);
@@ -286,9 +293,17 @@ export class CrewMember {
   }
 
   #hear(line: CrewLine): void {
-    this.#append(line);
-    if (!("thought" in line)) return;
+    if (!("thought" in line)) {
+      this.#append(line);
+      return;
+    }
     this.#status.now.thought = line.thought;
+    // Who talks without end is told of now and then: the others have their ticks to make.
+    const now = this.#context.machine.clock.uptime() * 1000;
+    if (this.#thoughts >= TOLD_AT_ONCE && now - this.#toldAt < TELL_EVERY_MS) return;
+    this.#thoughts++;
+    this.#toldAt = now;
+    this.#append(line);
     this.#status.show("running", "");
   }
 
@@ -296,10 +311,14 @@ export class CrewMember {
     const { machine, tell } = this.#context;
     const status = this.#status.now;
     if (end.usd !== null) status.cost_today = this.#status.costToday() + end.usd;
-    if (end.kind === "held") return this.#hold(end.note, end.until);
-    const { outcome, note, usd } = end;
     const seconds = Math.round(tookMs) / 1000;
     const ts = Math.floor(machine.clock.now() / 1000);
+    if (end.kind === "held") {
+      const { note, usd } = end;
+      if (usd !== null) this.#append({ run: "killed", ts, agent: this.name, seconds, usd, note });
+      return this.#hold(note, end.until);
+    }
+    const { outcome, note, usd } = end;
     this.#append({ run: outcome, ts, agent: this.name, seconds, usd, note });
     tell({ kind: "ran", name: this.name, outcome, seconds, note, usd });
     this.#moveOn(prepared, outcome);
