@@ -5,7 +5,6 @@ import {
   fsyncSync,
   mkdirSync,
   openSync,
-  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -15,8 +14,11 @@ import {
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
 import { type AccountState, openAccount, parseAccount } from "../model/account.ts";
-import { isVivError, VivError } from "../model/errors.ts";
+import { VivError } from "../model/errors.ts";
 import { assertName, isName } from "../model/names.ts";
+import { codeOf, explained, listed, withFileLock } from "./state-files.ts";
+
+const TODO = "set VIV_STATE to a folder that may be written";
 
 /**
  * `accounts/<name>.json` in the user's state folder: one for each account, shared by all runs and
@@ -53,9 +55,9 @@ export function accountFilesIn(folder: string): AccountFiles {
     read,
     update: (account, change) => {
       const path = pathOf(account);
-      return explained(path, () => {
+      return tried(path, () => {
         mkdirSync(folder, { recursive: true, mode: 0o700 });
-        return withLock(join(folder, `.${account}.lock`), () => {
+        return withFileLock(join(folder, `.${account}.lock`), () => {
           const before = read(account);
           const after = change(before);
           if (after !== before) replace(path, join(folder, `.${account}.new`), after);
@@ -64,7 +66,7 @@ export function accountFilesIn(folder: string): AccountFiles {
       });
     },
     names: () =>
-      namesIn(folder)
+      listed(folder, TODO)
         .filter((name) => name.endsWith(".json"))
         .map((name) => name.slice(0, -".json".length))
         .filter(isName)
@@ -77,15 +79,6 @@ export function accountFilesIn(folder: string): AccountFiles {
       }
     },
   };
-}
-
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return [];
-    throw failure(folder, error);
-  }
 }
 
 function readState(path: string, account: string): AccountState {
@@ -136,53 +129,6 @@ function replace(path: string, hidden: string, { trouble: _, ...state }: Account
   }
 }
 
-/** flock(1) takes the lock on our descriptor, so it is ours until we close it, or die. */
-function withLock<T>(path: string, critical: () => T): T {
-  const { O_WRONLY, O_CREAT, O_NOFOLLOW } = constants;
-  const fd = openSync(path, O_WRONLY | O_CREAT | O_NOFOLLOW, 0o600);
-  try {
-    // Loaded when it is needed: to look at an account takes no lock.
-    const { spawnSync } = process.getBuiltinModule("node:child_process");
-    const { error, status } = spawnSync("flock", ["-x", "-w", "10", "3"], {
-      stdio: ["ignore", "ignore", "ignore", fd],
-    });
-    if (error && codeOf(error) === "ENOENT") {
-      throw new VivError("UNSUPPORTED", "the flock command is missing; install util-linux.");
-    }
-    if (error) throw error; // it could not be started: that says nothing about the lock
-    if (status !== 0) {
-      const message = `another process has held ${path} for 10 seconds; find it with: fuser ${path}`;
-      throw new VivError("LOCKED", message);
-    }
-    return critical();
-  } finally {
-    closeSync(fd);
-  }
-}
-
-function explained<T>(path: string, act: () => T): T {
-  try {
-    return act();
-  } catch (error) {
-    throw failure(path, error);
-  }
-}
-
-function failure(path: string, cause: unknown): unknown {
-  const code = codeOf(cause);
-  if (isVivError(cause) || code === undefined) return cause;
-  if (code === "ENOSPC" || code === "EDQUOT") {
-    const message = `the disk is full, so ${path} could not be written; free some space.`;
-    return new VivError("DISK_FULL", message, {}, { cause });
-  }
-  const { message } = cause as Error;
-  if (code === "EACCES" || code === "EPERM" || code === "EROFS") {
-    const todo = "set VIV_STATE to a folder that may be written";
-    return new VivError("READ_ONLY", `${path} cannot be used: ${message}; ${todo}.`, {}, { cause });
-  }
-  return new VivError("CORRUPT", `${path} cannot be used: ${message}`, {}, { cause });
-}
-
-function codeOf(error: unknown): string | undefined {
-  return (error as NodeJS.ErrnoException | undefined)?.code;
+function tried<T>(path: string, act: () => T): T {
+  return explained(path, act, TODO);
 }

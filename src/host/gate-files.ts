@@ -6,7 +6,6 @@ import {
   fstatSync,
   mkdirSync,
   openSync,
-  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -17,8 +16,11 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import type { ProcessIdentity } from "../model/clock.ts";
-import { isVivError, VivError } from "../model/errors.ts";
+import { VivError } from "../model/errors.ts";
 import { PRIORITIES, type Priority } from "../model/task.ts";
+import { codeOf, explained, listed, withFileLock } from "./state-files.ts";
+
+const TODO = "set VIV_STATE (or --state) to a folder that may be written";
 
 /**
  * `gate/` in the user's state folder, shared by all processes of the user on this machine:
@@ -80,11 +82,11 @@ export function gateFilesIn(folder: string): GateFiles {
   const tickets = join(folder, "tickets");
   const maxPath = join(folder, "max");
   const pathOf = (kind: "w" | "h", id: string) => join(tickets, `${kind}-${id}`);
-  const all = () => namesIn(tickets).flatMap((name) => readTicket(tickets, name) ?? []);
+  const all = () => listed(tickets, TODO).flatMap((name) => readTicket(tickets, name) ?? []);
   const gate: LockedGate = {
     tickets: all,
     add: (ticket) => {
-      const last = Math.max(0, ...namesIn(tickets).map(orderOf));
+      const last = Math.max(0, ...listed(tickets, TODO).map(orderOf));
       const order = last + 1;
       const id = `${String(order).padStart(12, "0")}-${randomBytes(6).toString("hex")}`;
       replace(pathOf("w", id), join(tickets, ".new"), `${JSON.stringify(ticket)}\n`);
@@ -112,16 +114,16 @@ export function gateFilesIn(folder: string): GateFiles {
     max: () => readMax(maxPath),
     tickets: all,
     counts: () => {
-      const names = namesIn(tickets).filter((name) => FILE.test(name));
+      const names = listed(tickets, TODO).filter((name) => FILE.test(name));
       const holding = names.filter((name) => name.startsWith("h-")).length;
       return { holding, waiting: names.length - holding };
     },
     isHolding: (id) => existsSync(pathOf("h", id)),
     isWaiting: (id) => existsSync(pathOf("w", id)),
     locked: (act) =>
-      explained(folder, () => {
+      tried(folder, () => {
         mkdirSync(tickets, { recursive: true, mode: 0o700 });
-        return withLock(join(folder, ".lock"), () => act(gate));
+        return withFileLock(join(folder, ".lock"), () => act(gate));
       }),
     drop: (id) => {
       for (const kind of ["h", "w"] as const) {
@@ -147,12 +149,12 @@ export interface CrewGateFiles {
 
 export function crewGateFilesIn(state: string): CrewGateFiles {
   return {
-    read: () => explained(state, () => readSmall(join(state, "gate.json"))),
+    read: () => tried(state, () => readSmall(join(state, "gate.json"))),
     isThere: () => statSync(state, { throwIfNoEntry: false })?.isDirectory() === true,
     ask: (max) => {
       const inbox = join(state, "inbox");
       const name = `gate-max-${max}-${Date.now()}-${randomBytes(4).toString("hex")}`;
-      return explained(inbox, () => {
+      return tried(inbox, () => {
         mkdirSync(inbox, { recursive: true, mode: 0o700 });
         const path = join(inbox, `${name}.json`);
         replace(path, join(inbox, `.${name}.new`), `${JSON.stringify({ max })}\n`);
@@ -164,15 +166,6 @@ export function crewGateFilesIn(state: string): CrewGateFiles {
 
 function orderOf(name: string): number {
   return Number(FILE.exec(name)?.[3] ?? 0);
-}
-
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return [];
-    throw failure(folder, error);
-  }
 }
 
 function readMax(path: string): { max: number | null; trouble?: string } {
@@ -265,53 +258,6 @@ function watchFolder(folder: string, onChange: () => void): () => void {
   }
 }
 
-/** flock(1) takes the lock on our descriptor, so it is ours until we close it, or die. */
-function withLock<T>(path: string, critical: () => T): T {
-  const { O_WRONLY, O_CREAT, O_NOFOLLOW } = constants;
-  const fd = openSync(path, O_WRONLY | O_CREAT | O_NOFOLLOW, 0o600);
-  try {
-    // Loaded when it is needed: to look at the gate takes no lock.
-    const { spawnSync } = process.getBuiltinModule("node:child_process");
-    const { error, status } = spawnSync("flock", ["-x", "-w", "10", "3"], {
-      stdio: ["ignore", "ignore", "ignore", fd],
-    });
-    if (error && codeOf(error) === "ENOENT") {
-      throw new VivError("UNSUPPORTED", "the flock command is missing; install util-linux.");
-    }
-    if (error) throw error; // it could not be started: that says nothing about the lock
-    if (status !== 0) {
-      const message = `another process has held ${path} for 10 seconds; find it with: fuser ${path}`;
-      throw new VivError("LOCKED", message);
-    }
-    return critical();
-  } finally {
-    closeSync(fd);
-  }
-}
-
-function explained<T>(path: string, act: () => T): T {
-  try {
-    return act();
-  } catch (error) {
-    throw failure(path, error);
-  }
-}
-
-function failure(path: string, cause: unknown): unknown {
-  const code = codeOf(cause);
-  if (isVivError(cause) || code === undefined) return cause;
-  if (code === "ENOSPC" || code === "EDQUOT") {
-    const message = `the disk is full, so ${path} could not be written; free some space.`;
-    return new VivError("DISK_FULL", message, {}, { cause });
-  }
-  const { message } = cause as Error;
-  if (code === "EACCES" || code === "EPERM" || code === "EROFS") {
-    const todo = "set VIV_STATE (or --state) to a folder that may be written";
-    return new VivError("READ_ONLY", `${path} cannot be used: ${message}; ${todo}.`, {}, { cause });
-  }
-  return new VivError("CORRUPT", `${path} cannot be used: ${message}`, {}, { cause });
-}
-
-function codeOf(error: unknown): string | undefined {
-  return (error as NodeJS.ErrnoException | undefined)?.code;
+function tried<T>(path: string, act: () => T): T {
+  return explained(path, act, TODO);
 }

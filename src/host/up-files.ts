@@ -4,7 +4,6 @@ import {
   fstatSync,
   mkdirSync,
   openSync,
-  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -17,8 +16,8 @@ import {
   parseServiceState,
   type ServiceState,
 } from "../model/agent-state.ts";
-import { isVivError, VivError } from "../model/errors.ts";
 import { isName } from "../model/names.ts";
+import { codeOf, explained, failure, listed, takeForLife } from "./state-files.ts";
 
 /** `.viv/up/` of a pit: who lives around it, as its `viv up` sees them. */
 export interface UpFiles {
@@ -72,35 +71,10 @@ export function upFilesIn(pit: string): UpFiles {
 
 /** False when another process has it. Who took it has it until it ends, however it ends. */
 export function takeFolder(folder: string): boolean {
-  return explained(folder, () => take(folder));
-}
-
-/** flock(1) takes the lock on our descriptor, so it is ours until we die: we never close it. */
-function take(folder: string): boolean {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const { O_WRONLY, O_CREAT, O_NOFOLLOW } = constants;
-  const fd = openSync(join(folder, ".lock"), O_WRONLY | O_CREAT | O_NOFOLLOW, 0o600);
-  const { spawnSync } = process.getBuiltinModule("node:child_process");
-  const { error, status } = spawnSync("flock", ["-x", "-n", "3"], {
-    stdio: ["ignore", "ignore", "ignore", fd],
+  return explained(folder, () => {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return takeForLife(join(folder, ".lock"));
   });
-  if (status === 0) return true;
-  closeSync(fd);
-  if (status === 1) return false;
-  if (error && codeOf(error) !== "ENOENT") throw error;
-  const message = error
-    ? "the flock command is missing; install util-linux."
-    : `${folder} cannot be locked; put it on a local disk.`;
-  throw new VivError("UNSUPPORTED", message);
-}
-
-function listed(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return [];
-    throw failure(folder, error);
-  }
 }
 
 /** Null also for what is not a small file: whoever put it there, it says nothing of agents. */
@@ -119,27 +93,4 @@ function readSmall(path: string): string | null {
   } finally {
     closeSync(fd);
   }
-}
-
-function explained<T>(path: string, act: () => T): T {
-  try {
-    return act();
-  } catch (error) {
-    throw failure(path, error);
-  }
-}
-
-function failure(path: string, cause: unknown): unknown {
-  const code = codeOf(cause);
-  if (isVivError(cause) || code === undefined) return cause;
-  if (code === "ENOSPC" || code === "EDQUOT") {
-    return new VivError("DISK_FULL", `the disk is full at ${path}.`, {}, { cause });
-  }
-  const message = `${path} cannot be used: ${(cause as Error).message}`;
-  const isDenied = code === "EACCES" || code === "EPERM" || code === "EROFS";
-  return new VivError(isDenied ? "READ_ONLY" : "CORRUPT", message, {}, { cause });
-}
-
-function codeOf(error: unknown): string | undefined {
-  return (error as NodeJS.ErrnoException | undefined)?.code;
 }

@@ -40,6 +40,15 @@ test("an attempt that is not proven leaves no result that looks like one", async
   expect(pit.read(`done/${id}.result.md`)).toContain("exit 0");
 });
 
+test("nor when nobody tries again", async () => {
+  const pit = await Pit.make();
+  const id = await pit.toss("x", "--done-when", "false", "--max-attempts", "1");
+  const lies = pit.script("h.sh", `echo LIE > done/${id}.result.md`);
+  expect(await ended(pit.work(lies, "--drain"))).toBe(0);
+  expect(await pit.stateOf(id)).toBe("failed");
+  expect(pit.names("done")).toEqual([`${id}.unproven-1.md`]);
+});
+
 test("a handler that removes its food without a result: the food comes back", async () => {
   const pit = await Pit.make();
   const id = await pit.toss("x", "--done-when", "true");

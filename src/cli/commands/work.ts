@@ -124,7 +124,7 @@ function ending(
   const took = color.dim(`after ${formatTook(durationMs)}`);
   const note = end.note ? `: ${plain(end.note)}` : "";
   if (end.outcome === "done") {
-    return `${id} ${color.green(to === "review" ? "proven, waits for review" : "done")} ${took}`;
+    return `${id} ${color.green(to === "review" ? "waits for review" : "done")} ${took}`;
   }
   const next = retryAt ? `, again at ${retryAt.slice(11, 19)}` : to === "failed" ? "" : `, ${to}`;
   const paint = end.outcome === "released" || to !== "failed" ? color.yellow : color.red;

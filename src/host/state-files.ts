@@ -1,0 +1,85 @@
+import { closeSync, constants, openSync, readdirSync } from "node:fs";
+import { isVivError, VivError } from "../model/errors.ts";
+
+/** What all files that hold state of the machine have in common: their lock, and how they fail. */
+
+/** flock(1) takes the lock on our descriptor, so it is ours until we close it, or die. */
+export function withFileLock<T>(path: string, critical: () => T): T {
+  const fd = openLock(path);
+  try {
+    if (!flock(fd, ["-w", "10"])) {
+      const message = `another process has held ${path} for 10 seconds; find it with: fuser ${path}`;
+      throw new VivError("LOCKED", message);
+    }
+    return critical();
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** False when another process has it. Whoever took it has it until it ends, however it ends. */
+export function takeForLife(path: string): boolean {
+  const fd = openLock(path);
+  let isOurs = false;
+  try {
+    isOurs = flock(fd, ["-n"]);
+  } finally {
+    if (!isOurs) closeSync(fd);
+  }
+  return isOurs;
+}
+
+function openLock(path: string): number {
+  const { O_WRONLY, O_CREAT, O_NOFOLLOW } = constants;
+  return openSync(path, O_WRONLY | O_CREAT | O_NOFOLLOW, 0o600);
+}
+
+function flock(fd: number, how: readonly string[]): boolean {
+  // Loaded when it is needed: whoever only looks takes no lock.
+  const { spawnSync } = process.getBuiltinModule("node:child_process");
+  const { error, status } = spawnSync("flock", ["-x", ...how, "3"], {
+    stdio: ["ignore", "ignore", "ignore", fd],
+  });
+  if (error && codeOf(error) === "ENOENT") {
+    throw new VivError("UNSUPPORTED", "the flock command is missing; install util-linux.");
+  }
+  if (error) throw error; // it could not be started: that says nothing about the lock
+  if (status === 0 || status === 1) return status === 0;
+  throw new VivError("UNSUPPORTED", "no file can be locked there; put it on a local disk.");
+}
+
+/** The names in a folder; none when there is no such folder. */
+export function listed(folder: string, todo?: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return [];
+    throw failure(folder, error, todo);
+  }
+}
+
+export function explained<T>(path: string, act: () => T, todo?: string): T {
+  try {
+    return act();
+  } catch (error) {
+    throw failure(path, error, todo);
+  }
+}
+
+/** `todo`: what helps when it may not be written. */
+export function failure(path: string, cause: unknown, todo?: string): unknown {
+  const code = codeOf(cause);
+  if (isVivError(cause) || code === undefined) return cause;
+  if (code === "ENOSPC" || code === "EDQUOT") {
+    const message = `the disk is full, so ${path} could not be written; free some space.`;
+    return new VivError("DISK_FULL", message, {}, { cause });
+  }
+  const message = `${path} cannot be used: ${(cause as Error).message}`;
+  const isDenied = code === "EACCES" || code === "EPERM" || code === "EROFS";
+  if (!isDenied) return new VivError("CORRUPT", message, {}, { cause });
+  return new VivError("READ_ONLY", todo ? `${message}; ${todo}.` : message, {}, { cause });
+}
+
+export function codeOf(error: unknown): string | undefined {
+  return (error as NodeJS.ErrnoException | undefined)?.code;
+}
