@@ -475,6 +475,22 @@ describe("RUN-IF", () => {
     expect(fake.asked).toHaveLength(1);
   });
 
+  it("that says no is no answer to who asks for a tick: that comes after it", async () => {
+    const fake = solo(":RUN-IF: sleep 50\n");
+    let answer: (due: boolean) => void = () => {};
+    fake.due = () =>
+      new Promise((resolve) => {
+        answer = resolve;
+      });
+    await fake.pass(0);
+    void fake.ask({ cmd: "tick", name: "moss" });
+    await fake.pass(SECOND);
+    expect(fake.running).toEqual([]);
+    answer(false);
+    await fake.pass(SECOND);
+    expect(fake.running).toEqual(["moss"]);
+  });
+
   it("that is being asked is shown, and stopping does not wait for it", async () => {
     const fake = solo(":RUN-IF: sleep 50\n");
     let answer: (due: boolean) => void = () => {};

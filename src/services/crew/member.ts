@@ -124,6 +124,9 @@ export class CrewMember {
     if (this.#isStopped) return null;
     const { problem } = this.#member;
     if (problem !== null) throw new VivError("WRONG_STATE", `${this.name} is parked: ${problem}`);
+    // One that only asks whether there is anything to do is none: what was asked for comes after it.
+    if (this.#status.now.state === "checking") await this.#ticking;
+    if (this.#isStopped) return null;
     this.#cancelTimer();
     return this.#tick(true);
   }
