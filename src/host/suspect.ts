@@ -1,0 +1,61 @@
+import type { ProcessEnd, SeenProcess } from "../model/dance.ts";
+import type { Question } from "../model/question.ts";
+import type { Bound, Warrant } from "../model/warrant.ts";
+
+/** How the warden finds what a warrant means. Implementations: tmux sessions, processes. */
+export interface Suspects {
+  /**
+   * The target of this warrant: the one it was bound to, or, where it was not, the one of that name.
+   * Never another: who is younger than the warrant was not meant.
+   */
+  find(warrant: Warrant): Promise<Found>;
+}
+
+export type Found =
+  | { is: "there"; suspect: Suspect }
+  | { is: "gone"; why: string }
+  /** It cannot be told who that is, or it is one of us: nothing may be done. */
+  | { is: "unknown"; why: string };
+
+/** One target, bound for good. Nothing of it is done to another that has its name or number. */
+export interface Suspect {
+  readonly bound: Bound;
+  look(): Promise<Look>;
+  /** Once for a nonce, however often it is called for it and by whom. */
+  ask(question: Question): Promise<Asked>;
+  /** Calls back when it may be worth looking. A hint: it may be late or missing. */
+  watch(act: () => void): void;
+  /** All that belongs to it now, and what of `known` still lives. Grows: a tree forgets nobody. */
+  tree(known: readonly SeenProcess[]): SeenProcess[];
+  /** Asks, kills, and looks until nothing is left, or it gives up. */
+  end(known: readonly SeenProcess[], options: { killAfterMs: number }): Promise<Ended>;
+  /** Lets go of everything that was opened for it. */
+  close(): void;
+}
+
+export type Look =
+  | {
+      is: "there";
+      /** The last lines of its terminal; none if it has none. */
+      screen: string[];
+      /** Sizes of the watched files. */
+      files: Record<string, number>;
+      /** Nonces that were answered beside the terminal (`viv alive`). */
+      answers: string[];
+    }
+  | { is: "gone"; why: string }
+  | { is: "unknown"; why: string };
+
+export type Asked =
+  | { is: "asked"; channel: string; arrived: boolean; submitted: boolean }
+  /** It would be run as a command, or the like. */
+  | { is: "refused"; why: string }
+  | { is: "gone"; why: string }
+  | { is: "unknown"; why: string };
+
+export interface Ended {
+  exit: ProcessEnd[];
+  survivors: number[];
+  /** Set when it turned out not to be the one that was meant: nothing was signalled. */
+  unknown?: string;
+}

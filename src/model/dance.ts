@@ -1,0 +1,189 @@
+import { VivError } from "./errors.ts";
+import type { Bound, Warrant } from "./warrant.ts";
+
+/** A dance: what one dog does about one warrant. The whole machine is `DANCE` below. */
+export const DANCE_STATES = [
+  "idle",
+  "interrogating", // it was asked, and has time to answer
+  "evaluating", // did it answer, or work?
+  "pardoned",
+  "executing", // its tree is being ended
+  "complete",
+  "failed", // no verdict could be reached, or carried out
+] as const;
+export type DanceStateName = (typeof DANCE_STATES)[number];
+
+export const DANCE_EVENTS = [
+  "allocated",
+  "answered",
+  "timed_out",
+  "alive",
+  "silent", // and there are attempts left
+  "silent_at_last",
+  "withdrawn",
+  "gone", // it ended by itself
+  "unknown", // who it is cannot be told, or it may not be typed to
+  "dead",
+  "survived",
+  "recorded",
+  "released", // by hand: the warrant waits again
+] as const;
+export type DanceEvent = (typeof DANCE_EVENTS)[number];
+
+/** A missing target means that the event cannot happen in that state. */
+export const DANCE: Record<DanceStateName, Record<DanceEvent, DanceStateName | null>> = {
+  idle: row({ allocated: "interrogating" }),
+  interrogating: row({
+    answered: "evaluating",
+    timed_out: "evaluating",
+    withdrawn: "pardoned",
+    gone: "complete",
+    unknown: "failed",
+    released: "idle",
+  }),
+  evaluating: row({
+    alive: "pardoned",
+    silent: "interrogating",
+    silent_at_last: "executing",
+    withdrawn: "pardoned",
+    gone: "complete",
+    unknown: "failed",
+    released: "idle",
+  }),
+  pardoned: row({ recorded: "complete" }),
+  executing: row({ dead: "complete", survived: "failed", gone: "complete", unknown: "failed" }),
+  complete: row({}),
+  failed: row({}),
+};
+
+function row(
+  allowed: Partial<Record<DanceEvent, DanceStateName>>,
+): Record<DanceEvent, DanceStateName | null> {
+  const full = {} as Record<DanceEvent, DanceStateName | null>;
+  for (const event of DANCE_EVENTS) full[event] = allowed[event] ?? null;
+  return full;
+}
+
+export function afterEvent(from: DanceStateName, event: DanceEvent): DanceStateName {
+  const to = DANCE[from][event];
+  if (to !== null) return to;
+  throw new VivError("WRONG_STATE", `a dance that is ${from} cannot be ${event}.`, { from, event });
+}
+
+export const VERDICTS = ["pardoned", "executed", "already_dead", "failed"] as const;
+export type Verdict = (typeof VERDICTS)[number];
+
+/** One process of a target's tree, as it was seen. */
+export interface SeenProcess {
+  pid: number;
+  started: string;
+  parent: number;
+  command: string;
+}
+
+/** How one of them ended: after which signal it was gone, and when that was seen. */
+export interface ProcessEnd extends SeenProcess {
+  /** "none": it was gone before any signal. */
+  signal: "none" | "SIGTERM" | "SIGKILL";
+  gone_at: string | null;
+}
+
+/** Once it is written, the question with this nonce may have been typed. */
+export interface Attempt {
+  number: number;
+  nonce: string;
+  timeout_ms: number;
+  /** ISO. Null until the question was typed. */
+  asked_at: string | null;
+  /** Where, in words: `pane %3`, or a file. */
+  channel: string | null;
+  /** Whether the text was seen to arrive, and to be submitted. A hung program may show neither. */
+  arrived: boolean;
+  submitted: boolean;
+  /** When something new was seen, and what. */
+  bursts: Burst[];
+  ended_at: string | null;
+  ended: "answered" | "progress" | "silent" | "gone" | "unknown" | "withdrawn" | null;
+}
+
+export interface Burst {
+  at: string;
+  /** `screen`, or the path of a watched file. */
+  source: string;
+  /** The first new lines, or how much the file grew. */
+  what: string;
+}
+
+export interface Outcome {
+  verdict: Verdict;
+  /** In one sentence. */
+  why: string;
+  ended_at: string;
+  evidence: string[];
+  screen_after: string[];
+  exit: ProcessEnd[];
+  survivors: number[];
+}
+
+/** `active/DOG.json`. The first keys are the seed's. */
+export interface Dance {
+  id: string;
+  warrant: Warrant;
+  state: DanceStateName;
+  attempt: number;
+  started_at: string;
+  last_message_at: string | null;
+  next_timeout: string | null;
+  /** The same on the machine's uptime, for a clock that jumps: seconds, within that boot. */
+  deadline: { boot: string; uptime: number } | null;
+  bound: Bound | null;
+  attempts: Attempt[];
+  screen_before: string[];
+  /** The last one that was looked at: what is new after a restart is new since then. */
+  screen_last: string[];
+  files: Record<string, number>;
+  tree: SeenProcess[];
+  outcome: Outcome | null;
+}
+
+/** `completed/DOG.json`. */
+export interface Receipt extends Outcome {
+  dog: string;
+  warrant: Warrant;
+  bound: Bound | null;
+  started_at: string;
+  duration_ms: number;
+  attempts: Attempt[];
+  screen_before: string[];
+  tree: SeenProcess[];
+  /** Claims of an executed worker that were given back: task ids. */
+  reaped: string[];
+  /** Whom the requester was told by, and what went wrong with it. */
+  told: { by: "inbox" | "hook" | "webhook"; trouble: string | null }[];
+}
+
+export function parseDance(text: string): Dance | null {
+  try {
+    const value = JSON.parse(text) as Dance;
+    const isOne =
+      typeof value?.id === "string" &&
+      DANCE_STATES.includes(value.state) &&
+      typeof value.warrant?.target === "string" &&
+      Array.isArray(value.attempts);
+    return isOne ? value : null;
+  } catch {
+    return null; // torn by a power loss, or no dance at all
+  }
+}
+
+/** The picture in SPEC.md, made from the table so that it cannot drift from it. */
+export function danceMermaid(): string {
+  const lines = ["stateDiagram-v2"];
+  for (const from of DANCE_STATES) {
+    for (const event of DANCE_EVENTS) {
+      const to = DANCE[from][event];
+      if (to !== null) lines.push(`  ${from} --> ${to}: ${event}`);
+    }
+  }
+  return lines.join("\n");
+}

@@ -1,0 +1,149 @@
+import type { ClaimTree } from "./clock.ts";
+import { VivError } from "./errors.ts";
+import { isName } from "./names.ts";
+
+/** What can be suspected. A script that only knows a session's name means a tmux session. */
+export const TARGET_KINDS = ["tmux", "pid", "worker", "agent"] as const;
+export type TargetKind = (typeof TARGET_KINDS)[number];
+
+/** One tmux session for good: another of the same name differs in at least one of these. */
+export interface BoundSession {
+  is: "session";
+  /** Of the server. */
+  socket: string;
+  server: { pid: number; started: string };
+  /** Like `$3`: never given out again by that server. */
+  session: string;
+  /** Seconds since 1970. */
+  created: number;
+}
+
+/** One process for good, and the mark that its tree carries (VIV_CLAIM; "" if it has none). */
+export interface BoundProcess extends ClaimTree {
+  is: "process";
+}
+
+export type Bound = BoundSession | BoundProcess;
+
+export interface Warrant {
+  id: string;
+  /** What it is called: a session's name, a pid, a worker's or an agent's name. */
+  target: string;
+  reason: string;
+  requester: string;
+  /** ISO. */
+  filed_at: string;
+  kind: TargetKind;
+  /** What it is. Null: the dog finds out when it begins. */
+  bound: Bound | null;
+  /** Files whose growth is progress: a transcript, an artifact. Absolute. */
+  watch: string[];
+  /** It is a shell, and may be typed to (as comments). */
+  shell: boolean;
+  /** The tmux server; null for the user's own. */
+  socket: string | null;
+  /** Of a worker: its run. Of an agent: the state folder of its crew, or its pit. Absolute. */
+  home: string | null;
+}
+
+/** Two warrants with the same key are about the same target: only one of them may be open. */
+export function targetKey({ kind, target, socket, home }: Warrant): string {
+  return JSON.stringify([kind, target, kind === "tmux" ? socket : home]);
+}
+
+const MAX_TEXT = 2000;
+
+/**
+ * Reads a warrant. Any script can write one: only `target` is needed; the id is the file's name,
+ * and the file's time is when it was filed unless it says so itself.
+ */
+export function parseWarrant(text: string, id: string, fileTime: number): Warrant {
+  const given = objectFrom(text);
+  if (!isName(id)) throw invalid("its name is its id: letters, digits, . _ - and at most 128");
+  const said = given.filed_at === undefined ? Number.NaN : Date.parse(String(given.filed_at));
+  const filed = Number.isNaN(said) || said > fileTime + 1000 ? fileTime : said;
+  const kind = given.kind ?? "tmux";
+  if (!TARGET_KINDS.includes(kind as TargetKind)) {
+    throw invalid(`kind must be one of ${TARGET_KINDS.join(", ")}`);
+  }
+  const target = typeof given.target === "number" ? String(given.target) : given.target;
+  if (typeof target !== "string" || target.trim() === "") {
+    throw invalid('it needs a target, like {"target": "my-session", "reason": "no_progress"}');
+  }
+  if (hasControls(target) || target.length > MAX_TEXT) {
+    throw invalid("its target has control characters, or is too long");
+  }
+  return {
+    id,
+    target,
+    reason: oneLine(given.reason) || "no reason given",
+    requester: oneLine(given.requester) || "unknown",
+    filed_at: new Date(filed).toISOString(),
+    kind: kind as TargetKind,
+    bound: boundFrom(given.bound),
+    watch: pathsFrom(given.watch),
+    shell: given.shell === true,
+    socket: pathFrom(given.socket, "socket"),
+    home: pathFrom(given.home, "home"),
+  };
+}
+
+/** For a question that is typed, and for lists: what scripts write may have anything in it. */
+export function oneLine(value: unknown): string {
+  if (typeof value !== "string") return "";
+  const clean = value.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, " ").trim();
+  return clean.length > MAX_TEXT ? `${clean.slice(0, MAX_TEXT)}…` : clean;
+}
+
+function objectFrom(text: string): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw invalid("it is not JSON");
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw invalid("it must be a JSON object");
+  }
+  return value as Record<string, unknown>;
+}
+
+/** One that makes no sense is refused: to bind it anew could mean somebody else. */
+function boundFrom(value: unknown): Bound | null {
+  if (value === undefined || value === null) return null;
+  const bound = value as Record<string, unknown>;
+  const server = bound.server as Record<string, unknown> | undefined;
+  const isPid = (pid: unknown) => Number.isSafeInteger(pid) && Number(pid) > 0;
+  const areTexts = (...texts: unknown[]) => texts.every((one) => typeof one === "string");
+  const isSession =
+    bound.is === "session" &&
+    areTexts(bound.socket, bound.session, server?.started) &&
+    isPid(server?.pid) &&
+    typeof bound.created === "number";
+  const isProcess =
+    bound.is === "process" &&
+    areTexts(bound.host, bound.boot, bound.started, bound.claim) &&
+    isPid(bound.pid);
+  if (isSession || isProcess) return value as Bound;
+  throw invalid("bound does not say what the target is");
+}
+
+function pathsFrom(value: unknown): string[] {
+  if (value === undefined || value === null) return [];
+  const list = Array.isArray(value) ? value : [value];
+  return list.map((one) => pathFrom(one, "watch") as string);
+}
+
+function pathFrom(value: unknown, what: string): string | null {
+  if (value === undefined || value === null) return null;
+  if (typeof value === "string" && value.startsWith("/") && !hasControls(value)) return value;
+  throw invalid(`${what} must be an absolute path`);
+}
+
+function hasControls(text: string): boolean {
+  return /\p{Cc}/u.test(text);
+}
+
+function invalid(what: string): VivError {
+  return new VivError("INVALID", `not a warrant: ${what}.`);
+}
