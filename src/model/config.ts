@@ -12,6 +12,7 @@ import { VivError } from "./errors.ts";
 import { assertTypeName } from "./names.ts";
 import type { PriceTable } from "./prices.ts";
 import { placesOf } from "./toml-lines.ts";
+import { readWarden, type WardenConfig } from "./warden-config.ts";
 
 export type { Route } from "./config-route.ts";
 
@@ -33,9 +34,10 @@ export interface Config {
   engines: EngineDefaults;
   /** `[crew]`, as it is written: crew-manifest.ts reads it. */
   crew?: Record<string, unknown>;
+  warden?: WardenConfig;
 }
 
-const TABLES = ["handlers", "limits", "engines", "prices", "budget", "crew"];
+const TABLES = ["handlers", "limits", "engines", "prices", "budget", "crew", "warden"];
 const LIMITS = ["review", "log"];
 
 /** Reads a viv.toml. All mistakes in it are in one INVALID, one on a line, each with its place. */
@@ -52,6 +54,7 @@ export async function parseConfig(text: string, file: string): Promise<Config> {
   const onDependencyFailed = top.choice("on_dependency_failed", ["wait", "fail"]);
   const engines = readEngineDefaults(top);
   const crew = top.hasTable("crew") ? (values.crew as Record<string, unknown>) : undefined;
+  const warden = readWarden(top);
   const config: Config = {
     file,
     folder: dirname(file),
@@ -60,6 +63,7 @@ export async function parseConfig(text: string, file: string): Promise<Config> {
     routes: readRoutes(top, engines),
     engines,
     ...(crew === undefined ? {} : { crew }),
+    ...(warden === undefined ? {} : { warden }),
     limits: readLimits(top),
     budget: readBudgets(top),
     prices: readPrices(top),
