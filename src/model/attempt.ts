@@ -31,6 +31,8 @@ export interface AttemptRecord {
   fingerprint?: string;
   /** The task rests until then. */
   retry_at?: string;
+  /** The warden ended its worker: where that is written. */
+  receipt?: string;
 }
 
 /** A person sent the task round again: what came before no longer counts against it. */
@@ -45,6 +47,12 @@ export interface RetryRecord {
 export interface VoidRecord {
   void: string;
   outcome: Outcome;
+}
+
+/** The attempt with this token ended because of an execution that has this receipt. */
+export interface ReceiptRecord {
+  executed: string;
+  receipt: string;
 }
 
 export type HistoryRecord = AttemptRecord | RetryRecord;

@@ -18,6 +18,7 @@ export interface LedgerLine {
   parent?: string;
   retry_at?: string;
   fingerprint?: string;
+  receipt?: string;
   [key: string]: unknown;
 }
 
@@ -28,6 +29,7 @@ export const LEDGER_EVENTS = [
   "claimed",
   "ended", // an attempt ended: outcome and to say how and where
   "void", // the `ended` line with this token had no effect: the claim was lost
+  "executed", // the attempt with this token ended because the warden ended its worker: see receipt
   "approved",
   "rejected",
   "cancelled",

@@ -12,3 +12,14 @@ export async function* readLogs(
   }
   yield* store.log(id, options);
 }
+
+/** Attempts of it that the warden ended, and where that is written. */
+export async function receiptsOf(
+  { store }: OpContext,
+  id: string,
+): Promise<{ attempt: number; worker: string; receipt: string }[]> {
+  const attempts = await store.attemptsOf(id);
+  return attempts.flatMap(({ attempt, worker, receipt }) =>
+    receipt === undefined ? [] : [{ attempt, worker, receipt }],
+  );
+}

@@ -39,6 +39,7 @@ export const historyRecord = z.union([
     note: z.optional(z.string()),
     fingerprint: z.optional(z.string()),
     retry_at: z.optional(z.string()),
+    receipt: z.optional(z.string()),
   }),
   z.object({
     retried: z.literal(true),

@@ -1,4 +1,5 @@
 import type { AttemptRecord, FailureOutcome, HistoryRecord } from "../model/attempt.ts";
+import type { ProcessIdentity } from "../model/clock.ts";
 import type { LedgerLine } from "../model/ledger.ts";
 import type { Progress } from "../model/progress.ts";
 import type { Proof } from "../model/proof.ts";
@@ -123,6 +124,10 @@ export interface ReapOptions {
   staleAfterSeconds?: number;
   /** swarm-lib's rule: a worker without a heartbeat is stale at once, a live process is no excuse. */
   heartbeatOnly?: boolean;
+  /** Only the claims of this one. */
+  worker?: string;
+  /** With `worker`: why it is gone. The attempts that ended so since then name the receipt. */
+  execution?: { receipt: string; since: string };
 }
 
 export interface TaskView {
@@ -168,6 +173,8 @@ export interface WorkerView {
   alive: boolean;
   /** A registered long-lived process, as far as this machine can tell. */
   process: "alive" | "gone" | "unknown" | "none";
+  /** Which one that is. */
+  identity?: ProcessIdentity;
   types: string[] | null;
   note: string;
 }

@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { VivError } from "../../model/errors.ts";
-import { readLogs } from "../../ops/logs.ts";
+import { readLogs, receiptsOf } from "../../ops/logs.ts";
 import { defineOp } from "../../ops/op.ts";
 import type { Command } from "../command.ts";
 import { plain } from "../term.ts";
@@ -34,6 +34,10 @@ export const command: Command = {
     }
     if (!wrote && !json)
       io.stderr.write(`viv: ${input.id} has written no log (artifacts/${input.id}.log)\n`);
+    for (const { attempt, worker, receipt } of json ? [] : await receiptsOf(context, input.id)) {
+      const what = `the warden ended ${worker} at attempt ${attempt}; receipt: ${receipt}`;
+      io.stderr.write(`viv: ${plain(what)}\n`);
+    }
     return 0;
   },
 };

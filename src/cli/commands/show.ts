@@ -85,7 +85,8 @@ function historyLine(record: HistoryRecord, { color }: Term): string {
   const paint = record.outcome === "done" ? color.green : color.yellow;
   const note = record.note ? `  ${plain(record.note)}` : "";
   const rest = record.retry_at ? color.dim(`  next at ${record.retry_at}`) : "";
-  return `  ${color.dim(record.at)}  ${record.attempt}. ${plain(record.worker)}  ${paint(record.outcome)} → ${record.to}${note}${rest}`;
+  const proof = record.receipt ? color.dim(`  receipt: ${plain(record.receipt)}`) : "";
+  return `  ${color.dim(record.at)}  ${record.attempt}. ${plain(record.worker)}  ${paint(record.outcome)} → ${record.to}${note}${rest}${proof}`;
 }
 
 function proofLines(proof: Proof, { color }: Term): string[] {

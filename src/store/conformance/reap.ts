@@ -1,8 +1,18 @@
 import { describe, expect, test } from "vitest";
-import { claimOne, type MakeHarness, refOf, stateOf, useRun } from "./harness.ts";
+import {
+  claimOne,
+  ledgerOf,
+  type MakeHarness,
+  refOf,
+  refused,
+  type StoreHarness,
+  stateOf,
+  useRun,
+} from "./harness.ts";
 
 const SECOND = 1000;
 const HOUR = 3_600_000;
+const isoNow = ({ clock }: StoreHarness) => new Date(clock.now()).toISOString();
 
 export function reapSuite(make: MakeHarness): void {
   describe("reap", () => {
@@ -27,6 +37,57 @@ export function reapSuite(make: MakeHarness): void {
       ]);
       expect(await reaper.reap()).toEqual({ reaped: [], live: [], skipped: [], stuck: [] });
       expect((await reaper.workers()).map(({ name }) => name)).toEqual([]);
+    });
+
+    test("of one worker alone, with the receipt of its execution", async () => {
+      const first = await run().open();
+      const second = await run().open();
+      const reaper = await run().open();
+      for (const id of ["a", "b"]) await first.enqueue({ id, type: "t" });
+      await first.register("w");
+      await second.register("v");
+      await claimOne(first, "w");
+      await claimOne(second, "v");
+      const execution = { receipt: "/state/completed/d1.json", since: isoNow(run()) };
+      expect((await reaper.reap({ worker: "w", execution })).live).toEqual(["w"]);
+      run().kill(first);
+      run().kill(second);
+      const report = await reaper.reap({ worker: "w", execution });
+      expect(report.reaped).toMatchObject([{ id: "a", worker: "w", reason: "gone" }]);
+      expect(await stateOf(reaper, "b")).toBe("claimed");
+      const { receipt } = execution;
+      expect(await reaper.attemptsOf("a")).toMatchObject([{ outcome: "abandoned", receipt }]);
+      const lines = (await ledgerOf(reaper, "a")).filter((line) => line.receipt === receipt);
+      expect(lines).toMatchObject([{ event: "ended", note: "the warden ended w" }]);
+      const before = await ledgerOf(reaper);
+      await reaper.reap({ worker: "w", execution });
+      expect(await ledgerOf(reaper)).toEqual(before);
+    });
+
+    test("an attempt that another reaper ended names the receipt all the same, once", async () => {
+      const worker = await run().open();
+      const reaper = await run().open();
+      for (const id of ["a", "b"]) await worker.enqueue({ id, type: "t" });
+      await worker.register("w");
+      await worker.release(refOf(await claimOne(worker))); // before: not because of it
+      run().clock.advance(5);
+      const execution = { receipt: "/state/completed/d1.json", since: isoNow(run()) };
+      run().clock.advance(5);
+      const held = await claimOne(worker);
+      await claimOne(worker);
+      await worker.release(refOf(held), { note: "stopping" });
+      run().kill(worker);
+      expect((await reaper.reap()).reaped).toHaveLength(1);
+      for (let n = 0; n < 2; n++) {
+        expect(await reaper.reap({ worker: "w", execution })).toMatchObject({ reaped: [] });
+      }
+      const attempts = [...(await reaper.attemptsOf("a")), ...(await reaper.attemptsOf("b"))];
+      expect(attempts.map(({ receipt }) => receipt ?? null).sort()).toEqual(
+        [null, execution.receipt, execution.receipt].sort(),
+      );
+      const lines = (await ledgerOf(reaper)).filter(({ event }) => event === "executed");
+      expect(lines.map(({ task }) => task).sort()).toEqual(["a", "b"]);
+      await refused(reaper.reap({ worker: "../w", execution }), "INVALID");
     });
 
     test("a worker that gives no sign of life is stale after the time, not before", async () => {

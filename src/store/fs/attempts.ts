@@ -2,6 +2,7 @@ import {
   type AttemptRecord,
   type HistoryRecord,
   isAttempt,
+  type ReceiptRecord,
   type VoidRecord,
 } from "../../model/attempt.ts";
 import { appendLine, readRegular } from "./atomic.ts";
@@ -24,11 +25,17 @@ export function readHistory(run: FsRun, id: string): HistoryRecord[] {
   const records: HistoryRecord[] = [];
   for (const line of file.text.split("\n")) {
     if (line === "") continue;
-    let read: HistoryRecord | VoidRecord;
+    let read: AnyRecord;
     try {
-      read = JSON.parse(line) as HistoryRecord | VoidRecord;
+      read = JSON.parse(line) as AnyRecord;
     } catch {
       continue; // a line torn by a full disk; the ledger has the whole one
+    }
+    if ("executed" in read) {
+      const { executed, receipt } = read;
+      const attempt = records.findLast((one) => isAttempt(one) && one.token === executed);
+      if (attempt) (attempt as AttemptRecord).receipt ??= receipt;
+      continue;
     }
     if (!("void" in read)) {
       records.push(read);
@@ -45,7 +52,9 @@ export function readHistory(run: FsRun, id: string): HistoryRecord[] {
   return records.filter((one) => !isAttempt(one) || (!seen.has(one.token) && seen.add(one.token)));
 }
 
-export function appendHistory(run: FsRun, id: string, entry: HistoryRecord | VoidRecord): void {
+type AnyRecord = HistoryRecord | VoidRecord | ReceiptRecord;
+
+export function appendHistory(run: FsRun, id: string, entry: AnyRecord): void {
   appendLine(pathOf(run, id), JSON.stringify(entry));
 }
 

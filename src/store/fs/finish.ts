@@ -58,6 +58,7 @@ export interface Ending {
   fingerprint?: string | undefined;
   retryAt?: string | undefined;
   by?: string | undefined;
+  receipt?: string | undefined;
 }
 
 export function completeTask(run: FsRun, ref: ClaimRef, options: CompletionOptions): Ended {
@@ -182,6 +183,7 @@ export function end(run: FsRun, held: Held, ending: Ending): Ended {
         ...(ending.fingerprint ? { fingerprint: ending.fingerprint } : {}),
         ...(ending.retryAt ? { retry_at: ending.retryAt } : {}),
         ...(ending.by ? { by: ending.by } : {}),
+        ...(ending.receipt ? { receipt: ending.receipt } : {}),
       },
       run.durability === "safe",
     );
@@ -344,6 +346,7 @@ export function attemptRecord(run: FsRun, held: Held, ending: Ending): AttemptRe
     ...(ending.note ? { note: ending.note } : {}),
     ...(ending.fingerprint ? { fingerprint: ending.fingerprint } : {}),
     ...(ending.retryAt ? { retry_at: ending.retryAt } : {}),
+    ...(ending.receipt ? { receipt: ending.receipt } : {}),
   };
 }
 

@@ -1,6 +1,7 @@
 import { opendirSync } from "node:fs";
 import type { AttemptRecord } from "../../model/attempt.ts";
 import { isAttempt } from "../../model/attempt.ts";
+import type { ProcessIdentity } from "../../model/clock.ts";
 import { isVivError } from "../../model/errors.ts";
 import type { LedgerLine } from "../../model/ledger.ts";
 import { assertName, isListedName, isName } from "../../model/names.ts";
@@ -184,6 +185,7 @@ export function viewWorkers(run: FsRun): WorkerView[] {
     const claims = claimsOf(run, name);
     const signs = vitalSigns(run, name, claims);
     const heartbeat = readHeartbeat(run, name);
+    const file = readWorkerFile(run, name);
     return {
       name,
       claims: claims.map((c) => c.id),
@@ -191,10 +193,15 @@ export function viewWorkers(run: FsRun): WorkerView[] {
       quiet: quietFor(signs),
       alive: judgeWorker(signs, { staleAfterMs: staleAfterSeconds(run, signs) * 1000 }).alive,
       process: signs.process,
-      types: readWorkerFile(run, name)?.types ?? heartbeat?.types ?? null,
+      ...(file ? { identity: identityOf(file) } : {}),
+      types: file?.types ?? heartbeat?.types ?? null,
       note: heartbeat?.note ?? "",
     };
   });
+}
+
+function identityOf({ host, boot, pid, started }: ProcessIdentity): ProcessIdentity {
+  return { host, boot, pid, started };
 }
 
 /** Seconds since the last sign of any kind. */

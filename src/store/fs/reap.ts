@@ -1,11 +1,15 @@
+import type { LedgerLine } from "../../model/ledger.ts";
 import { snakeOfWaste } from "../../model/waste.ts";
 import { judgeWorker, type VitalSigns } from "../../policy/liveness.ts";
 import type { ReapOptions, ReapReport } from "../store.ts";
 import { namesIn, statIfThere, translate } from "./atomic.ts";
+import { appendHistory } from "./attempts.ts";
 import { claimWorkers } from "./claimed.ts";
 import { readHeartbeat } from "./heartbeat.ts";
+import { readLedger } from "./ledger.ts";
+import { assertWorker } from "./parse.ts";
 import { buryWorker, readWorkerFile } from "./register.ts";
-import type { FsRun } from "./run.ts";
+import { type FsRun, record } from "./run.ts";
 import { type ClaimFile, claimsOf, takeBack } from "./take-back.ts";
 
 /**
@@ -15,7 +19,7 @@ import { type ClaimFile, claimsOf, takeBack } from "./take-back.ts";
 export function reapClaims(run: FsRun, options: ReapOptions): ReapReport {
   const report: ReapReport = { reaped: [], live: [], skipped: [], stuck: [] };
   try {
-    for (const worker of claimWorkers(run.paths).sort()) {
+    for (const worker of workersFor(run, options)) {
       const claims = claimsOf(run, worker);
       const signs = vitalSigns(run, worker, claims);
       if (claims.length === 0) {
@@ -31,15 +35,49 @@ export function reapClaims(run: FsRun, options: ReapOptions): ReapReport {
         continue;
       }
       const age = signs.heartbeatAge === null ? -1 : Math.max(0, signs.heartbeatAge / 1000);
-      takeBack(run, worker, claims, verdict.reason, age, report);
+      takeBack(run, worker, claims, verdict.reason, age, report, executionOf(worker, options));
       // While a claim of it is stuck, that its process is gone must stay known.
       const isStuck = report.stuck.some((one) => one.worker === worker);
       if (signs.process === "gone" && !options.heartbeatOnly && !isStuck) buryWorker(run, worker);
     }
+    linkReceipt(run, options);
   } catch (error) {
     throw translate(error, "reaping");
   }
   return report;
+}
+
+function workersFor(run: FsRun, { worker }: ReapOptions): string[] {
+  if (worker !== undefined) return [assertWorker(run, worker)];
+  return claimWorkers(run.paths).sort();
+}
+
+function executionOf(worker: string, { execution }: ReapOptions) {
+  if (execution === undefined) return {};
+  return { note: `the warden ended ${worker}`, receipt: execution.receipt };
+}
+
+/**
+ * Others reap as well, and a worker that is asked to end gives back what it holds: the attempts that
+ * ended so before we came here name the receipt too. Done again, it changes nothing.
+ */
+function linkReceipt(run: FsRun, { worker, execution }: ReapOptions): void {
+  if (worker === undefined || execution === undefined) return;
+  const { receipt, since } = execution;
+  const ends = new Map<string, LedgerLine>();
+  const keyOf = (line: LedgerLine) => `${line.task} ${line.token}`;
+  const file = `${since.slice(0, 10)}.jsonl`;
+  for (const { line } of readLedger(run.paths.ledger, { file, offset: 0 })) {
+    if (line.worker !== worker || line.at < since) continue;
+    const isCutShort = line.outcome === "abandoned" || line.outcome === "released";
+    if (line.event === "ended" && isCutShort && !line.receipt) ends.set(keyOf(line), line);
+    if (line.event === "void" || line.event === "executed") ends.delete(keyOf(line));
+  }
+  for (const { task, token } of ends.values()) {
+    if (task === undefined || token === undefined) continue;
+    appendHistory(run, task, { executed: token, receipt });
+    record(run, { event: "executed", task, worker, token, receipt });
+  }
 }
 
 const STALE_AFTER_SECONDS = 300;

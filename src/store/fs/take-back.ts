@@ -37,7 +37,7 @@ export function takeBack(
   reason: "gone" | "stale",
   ageSeconds: number,
   report: ReapReport,
-  note?: string,
+  why: { note?: string; receipt?: string } = {},
 ): void {
   const endings = recordedEndings(run, claims);
   for (const claim of claims) {
@@ -71,7 +71,8 @@ export function takeBack(
         });
       } else {
         const { to } = afterAbandonment(history);
-        end(run, held, { outcome: "abandoned", to, note: note ?? noteFor(worker, reason, to) });
+        const note = why.note ?? noteFor(worker, reason, to);
+        end(run, held, { outcome: "abandoned", to, note, receipt: why.receipt });
         report.reaped.push({ worker, id: claim.id, ageSeconds, to, reason });
       }
       forgetTreeOf(run, claim.id, claim.token);
@@ -142,5 +143,6 @@ function endingFrom(line: LedgerLine, outcome: Ending["outcome"], to: Ending["to
     fingerprint: line.fingerprint,
     retryAt: line.retry_at,
     by: line.by,
+    receipt: line.receipt,
   };
 }

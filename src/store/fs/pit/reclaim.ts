@@ -12,7 +12,7 @@ export function reclaim(run: FsRun, id: string, token: string, note: string): st
   const claim = worker && claimsOf(run, worker).find((one) => one.id === id && one.token === token);
   if (!claim) return null;
   const report: ReapReport = { reaped: [], live: [], skipped: [], stuck: [] };
-  takeBack(run, worker, [claim], "stale", -1, report, note);
+  takeBack(run, worker, [claim], "stale", -1, report, { note });
   return report.reaped[0]?.to ?? null;
 }
 
