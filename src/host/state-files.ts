@@ -1,4 +1,4 @@
-import { closeSync, constants, openSync, readdirSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync } from "node:fs";
 import { isVivError, VivError } from "../model/errors.ts";
 
 /** What all files that hold state of the machine have in common: their lock, and how they fail. */
@@ -55,6 +55,24 @@ export function listed(folder: string, todo?: string): string[] {
   } catch (error) {
     if (codeOf(error) === "ENOENT") return [];
     throw failure(folder, error, todo);
+  }
+}
+
+/** Null also for what is no file, or a large one: a link, or a pipe that nobody writes to. */
+export function readSmall(path: string, maxBytes: number): string | null {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+  let fd: number;
+  try {
+    fd = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  } catch (error) {
+    if (["ENOENT", "ELOOP", "ENXIO"].includes(codeOf(error) ?? "")) return null;
+    throw failure(path, error);
+  }
+  try {
+    const stats = fstatSync(fd);
+    return stats.isFile() && stats.size <= maxBytes ? readFileSync(fd, "utf8") : null;
+  } finally {
+    closeSync(fd);
   }
 }
 

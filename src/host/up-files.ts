@@ -1,14 +1,4 @@
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   type AgentState,
@@ -17,7 +7,7 @@ import {
   type ServiceState,
 } from "../model/agent-state.ts";
 import { isName } from "../model/names.ts";
-import { codeOf, explained, failure, listed, takeForLife } from "./state-files.ts";
+import { explained, listed, readSmall, takeForLife } from "./state-files.ts";
 
 /** `.viv/up/` of a pit: who lives around it, as its `viv up` sees them. */
 export interface UpFiles {
@@ -40,7 +30,7 @@ const MAX_BYTES = 256 * 1024;
 export function upFilesIn(pit: string): UpFiles {
   const folder = join(pit, ".viv/up");
   const pathOf = (name: string) => join(folder, `${name}.json`);
-  const read = (name: string) => readSmall(pathOf(name));
+  const read = (name: string) => readSmall(pathOf(name), MAX_BYTES);
   return {
     take: () => takeFolder(folder),
     service: () => {
@@ -75,22 +65,4 @@ export function takeFolder(folder: string): boolean {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     return takeForLife(join(folder, ".lock"));
   });
-}
-
-/** Null also for what is not a small file: whoever put it there, it says nothing of agents. */
-function readSmall(path: string): string | null {
-  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
-  let fd: number;
-  try {
-    fd = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  } catch (error) {
-    if (codeOf(error) === "ENOENT" || codeOf(error) === "ELOOP") return null;
-    throw failure(path, error);
-  }
-  try {
-    const stats = fstatSync(fd);
-    return stats.isFile() && stats.size <= MAX_BYTES ? readFileSync(fd, "utf8") : null;
-  } finally {
-    closeSync(fd);
-  }
 }
