@@ -48,6 +48,8 @@ export interface MemberStatus {
   /** Dollars on `day` (UTC). */
   cost_today: number;
   day: string;
+  /** Dollars that it may spend on a day; not there: as many as it likes. */
+  budget_usd_day?: number;
   thought: string | null;
   engine: string;
   mode: string;

@@ -35,6 +35,7 @@ export class ShownStatus {
       saved: count(before?.saved),
       cost_today: count(before?.cost_today),
       day: before?.day ?? "",
+      ...(member.budgetUsdDay === null ? {} : { budget_usd_day: member.budgetUsdDay }),
       thought: before?.thought ?? null,
       engine: member.engine,
       mode: member.mode,
