@@ -9,6 +9,8 @@ export interface Suspects {
    * Never another: who is younger than the warrant was not meant.
    */
   find(warrant: Warrant): Promise<Found>;
+  /** Of a target that is gone: ends these very processes, and what they have started. */
+  endLeft(left: readonly SeenProcess[], options: { killAfterMs: number }): Promise<Ended>;
 }
 
 export type Found =

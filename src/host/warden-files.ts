@@ -10,7 +10,6 @@ import {
   openSync,
   renameSync,
   rmSync,
-  statSync,
   utimesSync,
   watch,
   writeSync,
@@ -30,11 +29,13 @@ export interface WardenFiles {
   take(): boolean;
 
   /** The queue, the oldest first, and what lies in it that is no warrant. */
-  queued(): { warrants: Warrant[]; bad: { name: string; why: string }[] };
+  queued(): { warrants: Warrant[]; bad: BadWarrant[] };
   /** Files it, unless its target has an open warrant: then the id of that one. */
   file(warrant: Warrant): { filed: boolean; id: string };
   /** Out of the queue, for good. */
   reject(name: string, why: string): void;
+  /** A crash came between a dance and the end of its waiting. */
+  dropQueued(id: string): void;
   /** False when it is not in the queue. */
   withdrawQueued(id: string): boolean;
   withdrawn(id: string): Warrant | null;
@@ -66,10 +67,12 @@ export interface WardenFiles {
   /** What was asked for, by id of the warrant, and by dog. */
   asked(): { withdrawals: string[]; releases: string[] };
   forgetWithdrawal(id: string): void;
+  forgetRelease(dog: string): void;
 
   questionFile(dog: string): string;
   answer(nonce: string, text: string): void;
   answered(nonce: string): string | null;
+  forgetAnswers(nonces: readonly string[]): void;
 
   observe(line: Record<string, unknown>): void;
   observedFile(): string;
@@ -84,6 +87,13 @@ export interface WardenFiles {
   writeWarden(state: WardenState): void;
   /** Calls back when something may have changed here; a hint. Returns what ends that. */
   watch(act: () => void): () => void;
+}
+
+export interface BadWarrant {
+  name: string;
+  why: string;
+  /** When it was last written: it may be half of one. */
+  at: number;
 }
 
 export interface Pause {
@@ -137,10 +147,11 @@ export function wardenFilesIn(folder: string): WardenFiles {
     const names = listed(at("warrants")).filter(isMeant);
     for (const name of known.keys()) if (!names.includes(name)) known.delete(name);
     const warrants: Warrant[] = [];
-    const bad: { name: string; why: string }[] = [];
+    const bad: BadWarrant[] = [];
     for (const name of names) {
       const found = read(name);
-      if (typeof found === "string") bad.push({ name, why: found });
+      if (typeof found === "string")
+        bad.push({ name, why: found, at: timeOf(at("warrants", name)) });
       else if (found !== null) warrants.push(found);
     }
     return { warrants: warrants.sort(byAge), bad };
@@ -183,6 +194,7 @@ export function wardenFilesIn(folder: string): WardenFiles {
         replace(`${to}.why`, `${why}\n`);
         moveIfThere(at("warrants", name), to);
       }),
+    dropQueued: (id) => rmSync(at("warrants", `${id}.json`), { force: true }),
     withdrawQueued: (id) =>
       locked(
         () =>
@@ -267,10 +279,15 @@ export function wardenFilesIn(folder: string): WardenFiles {
       releases: listed(at("active")).flatMap((name) => /^(.+)\.release$/.exec(name)?.[1] ?? []),
     }),
     forgetWithdrawal: (id) => rmSync(at("withdrawals", id), { force: true }),
+    forgetRelease: (dog) => rmSync(at("active", `${dog}.release`), { force: true }),
 
     questionFile: (dog) => at("questions", `${dog}.txt`),
     answer: (nonce, text) => explained(folder, () => replace(at("answers", nonce), text)),
     answered: (nonce) => (isName(nonce) ? readSmall(at("answers", nonce), MAX_WARRANT) : null),
+
+    forgetAnswers: (nonces) => {
+      for (const nonce of nonces) rmSync(at("answers", nonce), { force: true });
+    },
 
     observe: (line) =>
       explained(folder, () =>
@@ -347,7 +364,11 @@ function parsed<T>(text: string | null): T | null {
 }
 
 function isSince(path: string, since: number): boolean {
-  return (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) >= since;
+  return timeOf(path) >= since;
+}
+
+function timeOf(path: string): number {
+  return lstatSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }
 
 function json(value: unknown): string {

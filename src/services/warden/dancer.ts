@@ -1,0 +1,383 @@
+import type { Look, Suspect } from "../../host/suspect.ts";
+import {
+  type Attempt,
+  afterEvent,
+  type Dance,
+  type DanceEvent,
+  type Outcome,
+  type Verdict,
+} from "../../model/dance.ts";
+import { isVivError } from "../../model/errors.ts";
+import { askedIn, Interrogation, rememberTree } from "./interrogation.ts";
+import type { WardenEvent, WardenHost, WardenSettings } from "./ports.ts";
+
+/** What a dance asks of its pool. */
+export interface Pool {
+  /** Takes a place among the executions, or says that there is none now. */
+  mayExecute(): boolean;
+  /** Gives it back. */
+  executed(isDead: boolean): void;
+}
+
+interface Ending {
+  event: DanceEvent;
+  verdict: Verdict;
+  why: string;
+  look?: Look | null;
+  exit?: Outcome["exit"];
+  survivors?: number[];
+}
+
+export type DanceEnd = "over" | "released" | "stopped";
+
+/** One dog with one warrant. Everything is written before it is done, so any step may be the last. */
+export class Dancer {
+  readonly dance: Dance;
+  readonly #host: WardenHost;
+  readonly #settings: WardenSettings;
+  readonly #pool: Pool;
+  readonly #tell: (event: WardenEvent) => void;
+  readonly #notes: Interrogation;
+  #suspect: Suspect | null = null;
+  #wish: "withdrawn" | "released" | "stopped" | null = null;
+  #isPoked = false;
+  #wake: (() => void) | null = null;
+  #isHolding = false;
+  /** It may have been signalled before a restart. */
+  readonly #wasExecuting: boolean;
+
+  constructor(
+    dance: Dance,
+    host: WardenHost,
+    settings: WardenSettings,
+    pool: Pool,
+    tell: (event: WardenEvent) => void,
+  ) {
+    this.dance = dance;
+    this.#host = host;
+    this.#settings = settings;
+    this.#pool = pool;
+    this.#tell = tell;
+    this.#notes = new Interrogation(dance, settings.timeoutsMs.length);
+    this.#wasExecuting = dance.state === "executing";
+  }
+
+  /** Once it executes, or is over, it is too late for the first two. */
+  wish(what: "withdrawn" | "released" | "stopped"): void {
+    if (this.#wish === "stopped") return;
+    this.#wish = what;
+    this.poke();
+  }
+
+  /** Something is worth a look: its screen, or the pool. */
+  poke(): void {
+    this.#isPoked = true;
+    this.#wake?.();
+  }
+
+  async run(): Promise<DanceEnd> {
+    try {
+      for (;;) {
+        if (this.#wish === "stopped") return "stopped";
+        const { state } = this.dance;
+        if (state === "pardoned" || state === "complete" || state === "failed") return "over";
+        if (state === "executing") await this.#execute();
+        else if (this.#wish === "withdrawn") await this.#withdraw();
+        else if (this.#wish === "released") return "released";
+        else if (state === "evaluating") await this.#evaluate();
+        else await this.#interrogate();
+      }
+    } finally {
+      this.#suspect?.close();
+      this.#suspect = null;
+    }
+  }
+
+  #withdraw(): Promise<void> {
+    return this.#end({ event: "withdrawn", verdict: "pardoned", why: "its warrant was withdrawn" });
+  }
+
+  async #interrogate(): Promise<void> {
+    const { dance } = this;
+    const suspect = await this.#find();
+    if (suspect === null) return;
+    let attempt = dance.attempts[dance.attempt - 1];
+    if (attempt === undefined) {
+      const look = await suspect.look();
+      if (look.is !== "there") return this.#lost(look);
+      this.#notes.begin(look);
+      rememberTree(dance, suspect);
+      attempt = this.#newAttempt();
+      dance.attempts.push(attempt);
+      // From here on it may have been typed.
+      if (!(await this.#save())) return;
+    }
+    if (attempt.asked_at === null && !(await this.#ask(suspect, attempt))) return;
+    if (!(await this.#await(suspect, attempt))) return;
+    attempt.ended_at = this.#now();
+    await this.#pass(attempt.ended === "answered" ? "answered" : "timed_out");
+  }
+
+  #newAttempt(): Attempt {
+    const number = this.dance.attempt;
+    return {
+      ...{ number, nonce: this.#host.newNonce(), asked_at: null, channel: null },
+      timeout_ms: this.#settings.timeoutsMs[number - 1] ?? 60_000,
+      ...{ arrived: false, submitted: false, bursts: [], ended_at: null, ended: null },
+    };
+  }
+
+  async #ask(suspect: Suspect, attempt: Attempt): Promise<boolean> {
+    const { dance } = this;
+    const question = askedIn(dance, attempt, this.#settings.timeoutsMs.length);
+    this.#notes.addQuestion(question);
+    const asked = await suspect.ask(question);
+    if (asked.is === "refused") {
+      const why = `not_asked: ${asked.why}`;
+      await this.#end({ event: "unknown", verdict: "failed", why });
+      return false;
+    }
+    if (asked.is !== "asked") {
+      await this.#lost(asked);
+      return false;
+    }
+    const { machine } = this.#host;
+    const now = machine.clock.now();
+    attempt.asked_at = new Date(now).toISOString();
+    attempt.channel = asked.channel;
+    attempt.arrived = asked.arrived;
+    attempt.submitted = asked.submitted;
+    dance.last_message_at = attempt.asked_at;
+    dance.next_timeout = new Date(now + attempt.timeout_ms).toISOString();
+    const uptime = machine.clock.uptime() + attempt.timeout_ms / 1000;
+    dance.deadline = { boot: machine.bootId(), uptime };
+    if (!(await this.#save())) return false;
+    this.#tell({
+      ...{ kind: "asked", dog: dance.id, target: dance.warrant.target },
+      ...{ attempt: attempt.number, timeout_ms: attempt.timeout_ms, channel: asked.channel },
+    });
+    return true;
+  }
+
+  /** Until it answers or its time is up. False when a wish came in between. */
+  async #await(suspect: Suspect, attempt: Attempt): Promise<boolean> {
+    suspect.watch(() => this.poke());
+    for (;;) {
+      const look = await suspect.look();
+      if (look.is === "gone") {
+        await this.#lost(look);
+        return false;
+      }
+      // One that cannot be told may be tmux being slow; what counts is the look when its time is up.
+      if (look.is === "there" && this.#notes.notice(look, attempt, this.#clock())) {
+        attempt.ended = "answered";
+        return true;
+      }
+      if (this.#wish !== null) return false;
+      const left = this.#msLeft(attempt);
+      if (left <= 0) return true;
+      await this.#nap(Math.min(left, slowLook(attempt.timeout_ms)));
+      if (this.#wish !== null) return false;
+    }
+  }
+
+  #msLeft(attempt: Attempt): number {
+    const { clock, bootId } = withBoot(this.#host.machine);
+    const { deadline, next_timeout: until } = this.dance;
+    const left =
+      deadline?.boot === bootId
+        ? (deadline.uptime - clock.uptime()) * 1000
+        : Date.parse(until ?? "") - clock.now();
+    // A clock that was set back must not make it longer than it was meant to be.
+    return Math.min(Number.isNaN(left) ? 0 : left, attempt.timeout_ms);
+  }
+
+  async #evaluate(): Promise<void> {
+    const { dance } = this;
+    const suspect = await this.#find();
+    if (suspect === null) return;
+    const attempt = dance.attempts[dance.attempt - 1];
+    const look = await suspect.look();
+    if (look.is !== "there") return this.#lost(look);
+    const isAnswered = attempt !== undefined && this.#notes.notice(look, attempt, this.#clock());
+    rememberTree(dance, suspect);
+    if (attempt && (isAnswered || attempt.ended === "answered")) {
+      attempt.ended = "answered";
+      const why = `it answered in attempt ${attempt.number}`;
+      return this.#end({ event: "alive", verdict: "pardoned", why, look });
+    }
+    if (attempt && this.#notes.hasProgress()) {
+      attempt.ended = "progress";
+      const why = "it did not answer, but it works: its output keeps coming";
+      return this.#end({ event: "alive", verdict: "pardoned", why, look });
+    }
+    if (attempt) attempt.ended = "silent";
+    if (dance.attempt < this.#settings.timeoutsMs.length) return this.#askAgain();
+    if (this.#pool.mayExecute()) return this.#beginExecution();
+    return this.#hold(suspect);
+  }
+
+  async #askAgain(): Promise<void> {
+    this.dance.attempt++;
+    this.dance.next_timeout = null;
+    this.dance.deadline = null;
+    if (!(await this.#pass("silent"))) this.dance.attempt--;
+  }
+
+  /** The breaker is open: until a person says more, it may still answer, or work. */
+  async #hold(suspect: Suspect): Promise<void> {
+    const { id: dog, warrant } = this.dance;
+    if (!this.#isHolding) {
+      const why = "the pool is paused; a person must say: viv warden resume";
+      this.#tell({ kind: "holds", dog, target: warrant.target, why });
+    }
+    this.#isHolding = true;
+    suspect.watch(() => this.poke());
+    await this.#nap(slowLook(Number.POSITIVE_INFINITY));
+  }
+
+  async #beginExecution(): Promise<void> {
+    const { dance } = this;
+    dance.next_timeout = null;
+    dance.deadline = null;
+    if (!(await this.#pass("silent_at_last"))) return this.#pool.executed(false);
+    const { id: dog, warrant, tree } = dance;
+    this.#tell({ kind: "executes", dog, target: warrant.target, processes: tree.length });
+  }
+
+  async #execute(): Promise<void> {
+    const ending = await this.#kill();
+    await this.#end(ending);
+    this.#pool.executed(ending.verdict === "executed");
+  }
+
+  async #kill(): Promise<Ending> {
+    const { dance } = this;
+    const failed = (why: string, look?: Look | null): Ending => ({
+      ...{ event: "unknown", verdict: "failed", why },
+      ...(look ? { look } : {}),
+    });
+    const found = this.#suspect
+      ? ({ is: "there", suspect: this.#suspect } as const)
+      : await this.#host.suspects.find({ ...dance.warrant, bound: dance.bound });
+    if (found.is === "unknown") return failed(found.why);
+    if (found.is === "there") this.#suspect = found.suspect;
+    const look = found.is === "there" ? await found.suspect.look() : null;
+    if (look?.is === "unknown") return failed(look.why);
+    const options = { killAfterMs: this.#settings.killAfterMs };
+    const ended =
+      found.is === "there"
+        ? await found.suspect.end(dance.tree, options)
+        : await this.#host.suspects.endLeft(dance.tree, options);
+    if (ended.unknown !== undefined) return failed(ended.unknown, look);
+    const { exit, survivors } = ended;
+    const proof = { look, exit, survivors };
+    if (survivors.length > 0) {
+      const why = `it could not be killed: ${survivors.join(", ")} are still there after SIGKILL`;
+      return { event: "survived", verdict: "failed", why, ...proof };
+    }
+    const wasSignalled = this.#wasExecuting || exit.some(({ signal }) => signal !== "none");
+    if (!wasSignalled) {
+      const why = "it ended by itself before it was signalled";
+      return { event: "gone", verdict: "already_dead", why, ...proof };
+    }
+    const asked = dance.attempts.filter(({ asked_at }) => asked_at !== null).length;
+    const why = `it was asked ${asked === 1 ? "once" : `${asked} times`}, and neither answered nor worked`;
+    return { event: "dead", verdict: "executed", why, ...proof };
+  }
+
+  /** Null when the dance went another way. */
+  async #find(): Promise<Suspect | null> {
+    if (this.#suspect !== null) return this.#suspect;
+    const { dance } = this;
+    const bound = dance.bound ?? dance.warrant.bound;
+    const found = await this.#host.suspects.find({ ...dance.warrant, bound });
+    if (found.is !== "there") {
+      await this.#lost(found);
+      return null;
+    }
+    this.#suspect = found.suspect;
+    dance.bound = found.suspect.bound;
+    return found.suspect;
+  }
+
+  async #lost(look: Exclude<Look, { is: "there" }>): Promise<void> {
+    const attempt = this.dance.attempts.at(-1);
+    if (attempt) attempt.ended = look.is;
+    const { why } = look;
+    if (look.is === "unknown") return this.#end({ event: "unknown", verdict: "failed", why });
+    return this.#end({ event: "gone", verdict: "already_dead", why });
+  }
+
+  async #end({ event, verdict, why, look, exit = [], survivors = [] }: Ending): Promise<void> {
+    const { dance } = this;
+    const attempt = dance.attempts.at(-1);
+    if (attempt && event === "withdrawn") attempt.ended = "withdrawn";
+    if (attempt) attempt.ended_at ??= this.#now();
+    dance.outcome = {
+      ...{ verdict, why, ended_at: this.#now(), exit, survivors },
+      evidence: this.#notes.bursts().map(({ at, source, what }) => `${at} ${source}: ${what}`),
+      screen_after: look?.is === "there" ? look.screen : dance.screen_last,
+    };
+    if (!(await this.#pass(event))) dance.outcome = null;
+  }
+
+  /** To the next state, on disk first. False when it could not be written before we were stopped. */
+  async #pass(event: DanceEvent): Promise<boolean> {
+    const before = this.dance.state;
+    this.dance.state = afterEvent(before, event);
+    if (await this.#save()) return true;
+    this.dance.state = before;
+    return false;
+  }
+
+  /** Nothing is done that is not written: with a full disk it waits. */
+  async #save(): Promise<boolean> {
+    for (let pause = 1_000; ; pause = Math.min(2 * pause, 30_000)) {
+      try {
+        this.#host.files.save(this.dance);
+        return true;
+      } catch (error) {
+        if (!isVivError(error)) throw error;
+        this.#tell({ kind: "trouble", what: `${this.dance.id}: ${error.message}` });
+      }
+      if (this.#wish === "stopped") return false;
+      await this.#pause(pause);
+    }
+  }
+
+  /** Until something is worth a look, or the time is over. */
+  async #nap(ms: number): Promise<void> {
+    if (!this.#isPoked) await this.#pause(ms);
+    this.#isPoked = false;
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = () => {
+        cancel();
+        this.#wake = null;
+        resolve();
+      };
+      const cancel = this.#host.timers.after(ms, wake);
+      this.#wake = wake;
+    });
+  }
+
+  #clock(): number {
+    return this.#host.machine.clock.now();
+  }
+
+  #now(): string {
+    return new Date(this.#clock()).toISOString();
+  }
+}
+
+function withBoot(machine: WardenHost["machine"]) {
+  return { clock: machine.clock, bootId: machine.bootId() };
+}
+
+/** Behind the notifications: often enough for its time-out, and seldom enough for twenty dogs. */
+function slowLook(timeoutMs: number): number {
+  return Math.min(15_000, Math.max(1_000, timeoutMs / 4));
+}

@@ -1,0 +1,101 @@
+import type { Look, Suspect } from "../../host/suspect.ts";
+import type { Attempt, Burst, Dance } from "../../model/dance.ts";
+import { type Question, questionFor } from "../../model/question.ts";
+import { answeredNonce, isProgress, SeenLines } from "../../policy/evidence.ts";
+
+type There = Extract<Look, { is: "there" }>;
+
+const FIRST_LINES = 3;
+const KEPT_LINES = 200;
+const KEPT_BURSTS = 50;
+/** A program's reaction to being typed at comes within this, or a tenth of its time. */
+const REACTS_WITHIN_MS = 1_000;
+
+/** What the looks at a suspect have shown since the first question of its dance. */
+export class Interrogation {
+  readonly #dance: Dance;
+  readonly #lines = new SeenLines();
+  #files: Record<string, number>;
+  /** After a restart nobody looked for a while: what is new then was not one burst. */
+  #isFirstLook: boolean;
+
+  constructor(dance: Dance, attempts: number) {
+    this.#dance = dance;
+    this.#files = dance.files;
+    this.#isFirstLook = dance.attempts.length > 0;
+    this.#lines.add(dance.screen_before);
+    this.#lines.add(dance.screen_last);
+    for (const attempt of dance.attempts)
+      this.#lines.addQuestion(askedIn(dance, attempt, attempts));
+  }
+
+  /** What is there before anything is typed is not new. */
+  begin(look: There): void {
+    if (this.#dance.attempts.length === 0)
+      this.#dance.screen_before = look.screen.slice(-KEPT_LINES);
+    this.#lines.add(look.screen);
+    this.#remember(look);
+  }
+
+  addQuestion(question: Question): void {
+    this.#lines.addQuestion(question);
+  }
+
+  /** Whether it answered. What else is new is written down, unless it may be a mere reaction. */
+  notice(look: There, attempt: Attempt, now: number): boolean {
+    const nonces = this.#dance.attempts.map(({ nonce }) => nonce);
+    const isAnswered =
+      answeredNonce(look.screen, nonces) !== null ||
+      look.answers.some((one) => nonces.includes(one));
+    const asked = attempt.asked_at === null ? Number.NaN : Date.parse(attempt.asked_at);
+    const isReaction = !(now - asked >= Math.min(REACTS_WITHIN_MS, attempt.timeout_ms / 10));
+    const at = new Date(now).toISOString();
+    const bursts: Burst[] = [];
+    const fresh = this.#lines.take(look.screen);
+    if (fresh.length > 0) {
+      bursts.push({ at, source: "screen", what: fresh.slice(0, FIRST_LINES).join("\n") });
+    }
+    for (const [path, size] of Object.entries(look.files)) {
+      const grown = size - (this.#files[path] ?? 0);
+      if (grown > 0) bursts.push({ at, source: path, what: `${grown} bytes more` });
+    }
+    this.#remember(look);
+    if (!isReaction && attempt.bursts.length < KEPT_BURSTS) {
+      if (this.#isFirstLook && bursts.length > 0 && attempt.asked_at !== null) {
+        bursts.unshift({ ...(bursts[0] as Burst), at: attempt.asked_at });
+      }
+      attempt.bursts.push(...bursts);
+    }
+    this.#isFirstLook = false;
+    return isAnswered;
+  }
+
+  /** Output that keeps coming, in all attempts together. */
+  hasProgress(): boolean {
+    const spread = Math.min(...this.#dance.attempts.map(({ timeout_ms }) => timeout_ms)) / 10;
+    return isProgress(this.bursts(), spread);
+  }
+
+  bursts(): Burst[] {
+    return this.#dance.attempts.flatMap((attempt) => attempt.bursts);
+  }
+
+  #remember(look: There): void {
+    this.#dance.screen_last = look.screen.slice(-KEPT_LINES);
+    this.#files = look.files;
+    this.#dance.files = look.files;
+  }
+}
+
+export function askedIn({ warrant }: Dance, attempt: Attempt, attempts: number): Question {
+  const { target, reason, requester } = warrant;
+  const { number, nonce, timeout_ms: timeoutMs } = attempt;
+  return questionFor({ target, reason, requester, attempt: number, attempts, timeoutMs, nonce });
+}
+
+/** What belongs to it now joins what was seen before: who ran away meanwhile is still known. */
+export function rememberTree(dance: Dance, suspect: Suspect): void {
+  const known = new Map(dance.tree.map((one) => [`${one.pid} ${one.started}`, one]));
+  for (const one of suspect.tree(dance.tree)) known.set(`${one.pid} ${one.started}`, one);
+  dance.tree = [...known.values()];
+}

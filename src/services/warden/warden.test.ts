@@ -1,0 +1,195 @@
+import { describe, expect, test } from "vitest";
+import { FakeWarden, SETTINGS } from "../../../test/support/warden-host.ts";
+
+describe("a dance", () => {
+  test("who answers is pardoned at once, and not waited for longer", async () => {
+    const fake = new FakeWarden();
+    fake.target("toast", { answers: { attempt: 1, afterMs: 20_000 } });
+    fake.file("toast");
+    await fake.up();
+    await fake.pass(19_900);
+    expect(fake.files.dances()[0]).toMatchObject({ state: "interrogating", attempt: 1 });
+    await fake.pass(200);
+    expect(fake.verdict("toast")).toBe("pardoned");
+    expect(fake.files.dances()).toEqual([]);
+    expect(fake.files.receipts()[0]?.why).toContain("answered in attempt 1");
+  });
+
+  test("who is silent is asked three times, 60, 120 and 240 s, and executed", async () => {
+    const fake = new FakeWarden();
+    const toast = fake.target("toast");
+    fake.file("toast");
+    await fake.up();
+    await fake.pass(419_000);
+    expect(fake.verdict("toast")).toBeNull();
+    await fake.pass(1_000);
+    expect(fake.verdict("toast")).toBe("executed");
+    const times = toast.typed.map(({ at }) => at - (toast.typed[0]?.at ?? 0));
+    expect(times).toEqual([0, 60_000, 180_000]);
+    expect(toast.signalled.map((at) => at - (toast.typed[0]?.at ?? 0))).toEqual([420_000]);
+    expect(fake.files.receipts()[0]?.exit).toMatchObject([{ signal: "SIGTERM" }]);
+  });
+
+  test("its output keeps coming: pardoned, with the evidence", async () => {
+    const fake = new FakeWarden();
+    fake.target("toast", { worksEveryMs: 25_000 });
+    fake.file("toast");
+    await fake.up();
+    await fake.pass(60_000);
+    expect(fake.verdict("toast")).toBe("pardoned");
+    expect(fake.files.receipts()[0]?.evidence.join("\n")).toContain("step number");
+  });
+
+  test("one that ends by itself in mid-dance is already dead", async () => {
+    const fake = new FakeWarden();
+    const toast = fake.target("toast", { diesAfterMs: 30_000 });
+    fake.file("toast");
+    fake.file("never-was");
+    await fake.up();
+    expect(fake.verdict("never-was")).toBe("already_dead");
+    await fake.pass(60_000);
+    expect(fake.verdict("toast")).toBe("already_dead");
+    expect(toast.signalled).toEqual([]);
+  });
+
+  test("who cannot be told, or may not be typed to, is not killed", async () => {
+    const fake = new FakeWarden();
+    const other = fake.target("other", { cannotBeTold: "another session of that name" });
+    const shell = fake.target("shell", { refuses: "bash waits for a command" });
+    fake.file("other");
+    fake.file("shell");
+    await fake.up();
+    await fake.pass(1_000_000);
+    expect([fake.verdict("other"), fake.verdict("shell")]).toEqual(["failed", "failed"]);
+    const whys = fake.files.receipts().map(({ why }) => why);
+    expect(whys.sort()).toEqual([
+      "another session of that name",
+      "not_asked: bash waits for a command",
+    ]);
+    expect([...other.signalled, ...shell.signalled]).toEqual([]);
+  });
+
+  test("a tree that survives is reported, not declared dead", async () => {
+    const fake = new FakeWarden();
+    fake.target("toast", { survives: true });
+    fake.file("toast");
+    await fake.up();
+    await fake.pass(420_000);
+    expect(fake.files.receipts()[0]).toMatchObject({ verdict: "failed", survivors: [5000] });
+  });
+
+  test("withdrawn in mid-dance: nothing is killed", async () => {
+    const fake = new FakeWarden();
+    const toast = fake.target("toast");
+    fake.file("toast");
+    await fake.up();
+    await fake.pass(100_000);
+    fake.files.askToWithdraw("w-toast");
+    await fake.pass(5_000);
+    expect(fake.files.receipts()[0]).toMatchObject({
+      verdict: "pardoned",
+      why: "its warrant was withdrawn",
+    });
+    await fake.pass(1_000_000);
+    expect(toast.signalled).toEqual([]);
+    expect(fake.files.asked().withdrawals).toEqual([]);
+  });
+
+  test("released by hand, its warrant waits again and is taken anew", async () => {
+    const fake = new FakeWarden();
+    const toast = fake.target("toast");
+    fake.file("toast");
+    await fake.up();
+    await fake.pass(10_000);
+    fake.files.askToRelease(fake.files.dances()[0]?.id ?? "");
+    await fake.pass(5_000);
+    expect(fake.events.map(({ kind }) => kind)).toContain("released");
+    expect(fake.files.dances()).toHaveLength(1);
+    expect(toast.typed).toHaveLength(2);
+  });
+
+  test("a full disk: nothing is done that is not written", async () => {
+    const fake = new FakeWarden();
+    const toast = fake.target("toast");
+    fake.file("toast");
+    await fake.up();
+    await fake.pass(300_000);
+    fake.isFull = true;
+    await fake.pass(600_000);
+    expect(toast.signalled).toEqual([]);
+    expect(fake.events.some(({ kind }) => kind === "trouble")).toBe(true);
+    fake.isFull = false;
+    await fake.pass(60_000);
+    expect(fake.verdict("toast")).toBe("executed");
+  });
+});
+
+describe("the pool", () => {
+  test("the sixth warrant waits, in the order of filing, and begins the moment a dog is free", async () => {
+    const fake = new FakeWarden();
+    for (let i = 0; i < 8; i++) {
+      fake.target(`t${i}`, i === 2 ? { answers: { attempt: 1, afterMs: 5_000 } } : {});
+      fake.file(`t${i}`);
+      fake.world.advance(10);
+    }
+    await fake.up();
+    const dancing = () =>
+      fake.files
+        .dances()
+        .map(({ warrant }) => warrant.target)
+        .sort();
+    expect(dancing()).toEqual(["t0", "t1", "t2", "t3", "t4"]);
+    await fake.pass(5_000);
+    expect(dancing()).toEqual(["t0", "t1", "t3", "t4", "t5"]);
+    expect(fake.files.queued().warrants.map(({ target }) => target)).toEqual(["t6", "t7"]);
+  });
+
+  test("the breaker: three executions, then a person is asked; who answers meanwhile is pardoned", async () => {
+    const fake = new FakeWarden();
+    fake.settings = { ...SETTINGS, breaker: { executions: 3, withinMs: 600_000 } };
+    const targets = ["a", "b", "c", "d", "e"].map((name) =>
+      fake.target(name, name === "e" ? { answers: { attempt: 3, afterMs: 500_000 } } : {}),
+    );
+    for (const name of ["a", "b", "c", "d", "e"]) fake.file(name);
+    await fake.up();
+    await fake.pass(425_000);
+    const killed = () => targets.filter(({ signalled }) => signalled.length > 0).length;
+    expect(killed()).toBe(3);
+    expect(fake.files.paused()).toMatchObject({ by: "breaker" });
+    fake.target("f");
+    fake.file("f");
+    await fake.pass(3_600_000);
+    expect(killed()).toBe(3);
+    expect(fake.files.queued().warrants).toHaveLength(1);
+    expect(fake.verdict("e")).toBe("pardoned");
+    fake.files.resume(fake.world.clock.now());
+    await fake.pass(10_000);
+    expect(killed()).toBe(4);
+    expect(fake.files.dances().map(({ warrant }) => warrant.target)).toEqual(["f"]);
+  });
+
+  test("a second warrant for one target, and what is no warrant, are put aside with the reason", async () => {
+    const fake = new FakeWarden();
+    fake.target("toast");
+    fake.file("toast");
+    await fake.up();
+    const { writeFileSync, readdirSync, readFileSync, utimesSync } = await import("node:fs");
+    const old = new Date(fake.world.clock.now() - 60_000);
+    for (const [name, text] of [
+      ["again.json", '{"target": "toast"}'],
+      ["broken.json", '{"target": '],
+      ["note.txt", "hello"],
+    ] as const) {
+      writeFileSync(`${fake.folder}/warrants/${name}`, text);
+      utimesSync(`${fake.folder}/warrants/${name}`, old, old);
+    }
+    await fake.pass(5_000);
+    expect(readdirSync(`${fake.folder}/rejected`).sort()).toEqual([
+      ...["again.json", "again.json.why", "broken.json", "broken.json.why"],
+      ...["note.txt", "note.txt.why"],
+    ]);
+    const why = readFileSync(`${fake.folder}/rejected/again.json.why`, "utf8");
+    expect(why).toContain("w-toast");
+    expect(fake.files.dances()).toHaveLength(1);
+  });
+});

@@ -1,0 +1,284 @@
+import type { Dance } from "../../model/dance.ts";
+import { isVivError, VivError } from "../../model/errors.ts";
+import { targetKey, type Warrant } from "../../model/warrant.ts";
+import { mayExecute } from "../../policy/breaker.ts";
+import { Dancer } from "./dancer.ts";
+import { finishDance } from "./finish.ts";
+import type { WardenEvent, WardenHost, WardenSettings } from "./ports.ts";
+
+/** Behind the notifications. */
+const SLOW_LOOK_MS = 5_000;
+/** A script may not write its file in one go. */
+const HALF_WRITTEN_MS = 2_000;
+const MARKERS_KEPT_MS = 24 * 3_600_000;
+
+/**
+ * The pool: takes warrants in the order in which they were filed, one dog each, and keeps the
+ * breaker. `run()` until `stop()`; what is under way then, or when it is killed, goes on at the next start.
+ */
+export class Warden {
+  readonly #settings: WardenSettings;
+  readonly #host: WardenHost;
+  readonly #tell: (event: WardenEvent) => void;
+  readonly #dancers = new Map<string, { dancer: Dancer; over: Promise<void> }>();
+  #executions: number[] = [];
+  #executing = 0;
+  #isPaused = false;
+  #isStopping = false;
+  #turning: Promise<void> | null = null;
+  #isTurnWanted = false;
+  #cancelTimer: (() => void) | null = null;
+  #end: (() => void) | null = null;
+
+  constructor(settings: WardenSettings, host: WardenHost, tell: (event: WardenEvent) => void) {
+    this.#settings = settings;
+    this.#host = host;
+    this.#tell = tell;
+  }
+
+  async run(): Promise<void> {
+    const { files, machine } = this.#host;
+    if (!files.take()) throw this.#isTaken();
+    const now = machine.clock.now();
+    const self = machine.self();
+    const since = new Date(now).toISOString();
+    const { pool, timeoutsMs } = this.#settings;
+    const state = { ...self, since, pool, timeouts_ms: [...timeoutsMs] };
+    files.writeWarden({ ...state, state: "up" });
+    files.removeOldMarkers(now - MARKERS_KEPT_MS);
+    this.#executions = files
+      .receipts(now - this.#settings.breaker.withinMs)
+      .filter(({ verdict }) => verdict === "executed")
+      .map(({ ended_at }) => Date.parse(ended_at));
+    this.#isPaused = files.paused() !== null;
+    this.#tell({ kind: "up", pid: self.pid, pool, state: files.folder });
+    for (const name of files.badDances()) {
+      this.#trouble(`active/${name} cannot be read as a dance; it is left alone`);
+    }
+    const unwatch = files.watch(() => this.#turn());
+    const ended = new Promise<void>((resolve) => {
+      this.#end = resolve;
+    });
+    this.#turn();
+    if (!this.#isStopping) await ended;
+    unwatch();
+    this.#cancelTimer?.();
+    await this.#turning;
+    for (const { dancer } of this.#dancers.values()) dancer.wish("stopped");
+    await Promise.all([...this.#dancers.values()].map(({ over }) => over));
+    files.writeWarden({ ...state, state: "stopped" });
+    this.#tell({ kind: "stopped" });
+  }
+
+  /** Dances stay as they are, on disk: the next start goes on with them. */
+  stop(): void {
+    this.#isStopping = true;
+    this.#end?.();
+  }
+
+  #isTaken(): VivError {
+    const other = this.#host.files.warden();
+    const who = other ? ` (pid ${other.pid} on ${other.host})` : "";
+    return new VivError("LOCKED", `another warden${who} has ${this.#host.files.folder}.`);
+  }
+
+  /** One look at everything, and another if something happened meanwhile. */
+  #turn(): void {
+    this.#isTurnWanted = true;
+    this.#turning ??= this.#turns().finally(() => {
+      this.#turning = null;
+    });
+  }
+
+  async #turns(): Promise<void> {
+    while (this.#isTurnWanted && !this.#isStopping) {
+      this.#isTurnWanted = false;
+      this.#cancelTimer?.();
+      try {
+        this.#lookAround();
+      } catch (error) {
+        if (!isVivError(error)) throw error;
+        this.#trouble(error.message);
+      }
+      this.#cancelTimer = this.#host.timers.after(SLOW_LOOK_MS, () => this.#turn());
+      await Promise.resolve();
+    }
+  }
+
+  #lookAround(): void {
+    this.#seePause();
+    this.#adopt();
+    this.#hearWishes();
+    this.#takeWarrants();
+  }
+
+  #seePause(): void {
+    const wasPaused = this.#isPaused;
+    const pause = this.#host.files.paused();
+    this.#isPaused = pause !== null;
+    if (pause !== null && !wasPaused) this.#tell({ kind: "paused", why: pause.why });
+    if (pause === null && wasPaused) this.#tell({ kind: "resumed" });
+    if (pause === null && wasPaused) for (const { dancer } of this.#dancers.values()) dancer.poke();
+  }
+
+  /** Dances of a warden before us, and those that somebody began by hand. */
+  #adopt(): void {
+    for (const dance of this.#host.files.dances()) {
+      if (this.#dancers.has(dance.id)) continue;
+      const { id: dog, state, warrant } = dance;
+      this.#tell({ kind: "resumes", dog, target: warrant.target, state });
+      this.#start(dance);
+    }
+  }
+
+  #hearWishes(): void {
+    const { files } = this.#host;
+    const { withdrawals, releases } = files.asked();
+    for (const id of withdrawals) {
+      const found = [...this.#dancers.values()].find(
+        ({ dancer }) => dancer.dance.warrant.id === id,
+      );
+      if (found) found.dancer.wish("withdrawn");
+      else {
+        files.withdrawQueued(id);
+        files.forgetWithdrawal(id);
+      }
+    }
+    for (const dog of releases) {
+      const found = this.#dancers.get(dog);
+      if (found && found.dancer.dance.state !== "executing") found.dancer.wish("released");
+      else files.forgetRelease(dog);
+    }
+  }
+
+  #takeWarrants(): void {
+    const { files, machine } = this.#host;
+    const { warrants, bad } = files.queued();
+    for (const { name, why, at } of bad) {
+      if (Math.abs(machine.clock.now() - at) < HALF_WRITTEN_MS) continue;
+      files.reject(name, why);
+      this.#tell({ kind: "rejected", name, why });
+    }
+    const open = new Map<string, string>();
+    const dancing = new Set<string>();
+    for (const { dancer } of this.#dancers.values()) {
+      open.set(targetKey(dancer.dance.warrant), dancer.dance.warrant.id);
+      dancing.add(dancer.dance.warrant.id);
+    }
+    for (const warrant of warrants) {
+      if (dancing.has(warrant.id)) {
+        files.dropQueued(warrant.id);
+        continue;
+      }
+      const other = open.get(targetKey(warrant));
+      if (other !== undefined) {
+        this.#rejectSecond(warrant, other);
+        continue;
+      }
+      open.set(targetKey(warrant), warrant.id);
+      if (!this.#isPaused && this.#dancers.size < this.#settings.pool) this.#begin(warrant);
+    }
+  }
+
+  #rejectSecond({ id, target }: Warrant, other: string): void {
+    const why = `there is an open warrant for ${target} already: ${other}`;
+    this.#host.files.reject(`${id}.json`, why);
+    this.#tell({ kind: "rejected", name: `${id}.json`, why });
+  }
+
+  #begin(warrant: Warrant): void {
+    const { files, machine } = this.#host;
+    const now = machine.clock.now();
+    const dance = newDance(files.newDog(now), warrant, now);
+    if (!files.begin(dance)) return; // withdrawn just now
+    const { id, target, reason } = warrant;
+    this.#tell({ kind: "begins", dog: dance.id, target, warrant: id, reason });
+    this.#start(dance);
+  }
+
+  #start(dance: Dance): void {
+    if (dance.state === "executing") this.#executing++;
+    const pool = { mayExecute: () => this.#mayExecute(), executed: this.#executed };
+    const dancer = new Dancer(dance, this.#host, this.#settings, pool, this.#tell);
+    const over = this.#follow(dancer).catch((error: unknown) => {
+      // A bug, or a machine in trouble: the dance stays on disk for the next start.
+      this.#trouble(`${dance.id}: ${(error as Error).message}`);
+    });
+    this.#dancers.set(dance.id, { dancer, over });
+  }
+
+  async #follow(dancer: Dancer): Promise<void> {
+    const { dance } = dancer;
+    const end = await dancer.run();
+    const { id, target } = dance.warrant;
+    if (end === "released") {
+      await this.#insist(async () => this.#host.files.giveBack(dance));
+      this.#tell({ kind: "released", warrant: id, target });
+    }
+    if (end === "over") {
+      await this.#insist(async () => {
+        const receipt = await finishDance(dance, this.#host);
+        if (receipt === null) throw new VivError("CORRUPT", `${dance.id} is over without outcome.`);
+        const { verdict, why } = receipt;
+        this.#tell({ kind: "verdict", dog: dance.id, target, verdict, why });
+      });
+    }
+    if (end !== "stopped") {
+      this.#dancers.delete(dance.id);
+      this.#turn();
+    }
+  }
+
+  /** With a full disk it waits; when we are stopped, the next start does it. */
+  async #insist(act: () => Promise<void>): Promise<void> {
+    for (let pause = 1_000; ; pause = Math.min(2 * pause, 30_000)) {
+      try {
+        return await act();
+      } catch (error) {
+        const isLasting = !isVivError(error) || error.code === "CORRUPT";
+        if (isLasting || this.#isStopping) throw error;
+        this.#trouble((error as Error).message);
+      }
+      await new Promise<void>((resolve) => this.#host.timers.after(pause, resolve));
+    }
+  }
+
+  #mayExecute(): boolean {
+    const { files, machine } = this.#host;
+    if (this.#isPaused || files.paused() !== null) return false;
+    const { breaker } = this.#settings;
+    const now = machine.clock.now();
+    if (mayExecute(breaker, this.#executions, this.#executing, now, files.resumedAt())) {
+      this.#executing++;
+      return true;
+    }
+    this.#isPaused = true;
+    const why = `${breaker.executions} executions within ${Math.round(breaker.withinMs / 1000)} s; look at the epitaphs, then: viv warden resume`;
+    this.#tell({ kind: "paused", why });
+    try {
+      files.pause({ since: new Date(now).toISOString(), by: "breaker", why });
+    } catch (error) {
+      if (!isVivError(error)) throw error;
+      this.#trouble(error.message); // the next look would resume it: then the breaker counts again
+    }
+    return false;
+  }
+
+  readonly #executed = (isDead: boolean): void => {
+    this.#executing--;
+    if (isDead) this.#executions.push(this.#host.machine.clock.now());
+  };
+
+  #trouble(what: string): void {
+    this.#tell({ kind: "trouble", what });
+  }
+}
+
+export function newDance(dog: string, warrant: Warrant, now: number): Dance {
+  return {
+    ...{ id: dog, warrant, state: "interrogating", attempt: 1 },
+    started_at: new Date(now).toISOString(),
+    ...{ last_message_at: null, next_timeout: null, deadline: null, bound: warrant.bound },
+    ...{ attempts: [], screen_before: [], screen_last: [], files: {}, tree: [], outcome: null },
+  };
+}

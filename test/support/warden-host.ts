@@ -1,0 +1,329 @@
+import type { Ended, Look, Suspect, Suspects } from "../../src/host/suspect.ts";
+import { type WardenFiles, wardenFilesIn } from "../../src/host/warden-files.ts";
+import type { Receipt, SeenProcess } from "../../src/model/dance.ts";
+import type { BoundSession, Warrant } from "../../src/model/warrant.ts";
+import type { WardenEvent, WardenSettings } from "../../src/services/warden/ports.ts";
+import { Warden } from "../../src/services/warden/warden.ts";
+import { newFolder } from "./folders.ts";
+import { FakeHost } from "./machine.ts";
+import { settled } from "./up-host.ts";
+
+export const SETTINGS: WardenSettings = {
+  pool: 5,
+  timeoutsMs: [60_000, 120_000, 240_000],
+  killAfterMs: 10_000,
+  breaker: { executions: 100, withinMs: 600_000 },
+};
+
+/** How a suspect behaves; times are from the question of that attempt. */
+export interface Behaviour {
+  answers?: { attempt: number; afterMs: number };
+  /** Says something new each time. */
+  worksEveryMs?: number;
+  diesAfterMs?: number;
+  cannotBeTold?: string;
+  refuses?: string;
+  survives?: boolean;
+}
+
+/** A warden on a machine where time only moves when a test moves it, and which can be killed at any write. */
+export class FakeWarden {
+  readonly world = new FakeHost();
+  readonly folder = newFolder("viv-warden-");
+  /** As nobody has broken it. */
+  readonly files = wardenFilesIn(this.folder);
+  readonly targets = new Map<string, FakeTarget>();
+  readonly events: WardenEvent[] = [];
+  readonly told: Receipt[] = [];
+  /** Counts what is written or done to the world; at one of these it is killed. */
+  steps = 0;
+  killAt: number | null = null;
+  isFull = false;
+  settings: WardenSettings = SETTINGS;
+  warden: Warden | null = null;
+  running: Promise<void> | null = null;
+  #life = 0;
+  #timers: { at: number; act: () => void; life: number }[] = [];
+  #nonces = 0;
+
+  target(name: string, behaviour: Behaviour = {}): FakeTarget {
+    const target = new FakeTarget(name, behaviour, this);
+    this.targets.set(name, target);
+    return target;
+  }
+
+  file(name: string, id = `w-${name}`): void {
+    const now = this.world.clock.now();
+    const warrant: Warrant = {
+      ...{ id, target: name, reason: "no_progress", requester: "deacon", kind: "tmux" },
+      ...{ bound: null, watch: [], shell: false, socket: null, home: null },
+      filed_at: new Date(now).toISOString(),
+    };
+    this.files.file(warrant);
+  }
+
+  /** A new process; what the old one had under way goes nowhere. */
+  async up(): Promise<void> {
+    const life = ++this.#life;
+    this.#timers = [];
+    const host = {
+      machine: this.world.process(),
+      timers: { after: (ms: number, act: () => void) => this.#after(ms, act, life) },
+      files: this.#filesOf(life),
+      suspects: this.#suspectsOf(life),
+      newNonce: () => `n${++this.#nonces}x`,
+      epitaph: ({ verdict }: Receipt) => `# ${verdict}\n`,
+      tellRequester: async (receipt: Receipt) => {
+        this.told.push(receipt);
+        return [{ by: "inbox" as const, trouble: null }];
+      },
+      reap: async () => [],
+    };
+    this.warden = new Warden(this.settings, host, (event) => this.events.push(event));
+    this.running = this.warden.run().catch((error: unknown) => {
+      if (!(error instanceof Killed)) throw error;
+    });
+    await settled();
+  }
+
+  get isDead(): boolean {
+    return this.#life < 0;
+  }
+
+  /** kill -9. */
+  die(): void {
+    this.#life = -Math.abs(this.#life) - 1;
+    this.#timers = [];
+  }
+
+  /** Brings it back after it was killed. */
+  async back(): Promise<void> {
+    this.#life = Math.abs(this.#life);
+    await this.up();
+  }
+
+  /** Time passes, timer by timer. */
+  async pass(ms: number): Promise<void> {
+    const end = this.world.clock.uptime() * 1000 + ms;
+    for (;;) {
+      await settled();
+      const now = this.world.clock.uptime() * 1000;
+      const next = this.#timers.filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0];
+      const change = Math.min(...[...this.targets.values()].map((one) => one.nextChange(now)));
+      const at = Math.min(next?.at ?? Number.POSITIVE_INFINITY, change);
+      if (at > end) {
+        this.world.advance(end - now);
+        return settled();
+      }
+      this.world.advance(Math.max(0, at - now));
+      for (const target of this.targets.values()) target.change(at);
+      if (next && next.at <= at) {
+        this.#timers.splice(this.#timers.indexOf(next), 1);
+        next.act();
+      }
+    }
+  }
+
+  told2(kind: WardenEvent["kind"]): WardenEvent[] {
+    return this.events.filter((event) => event.kind === kind);
+  }
+
+  verdict(name: string): string | null {
+    return this.files.receipts().find(({ warrant }) => warrant.target === name)?.verdict ?? null;
+  }
+
+  /** A write, or something done to the world: a place where it can be killed. */
+  step<T>(life: number, act: () => T): T {
+    if (life !== this.#life) throw new Killed();
+    if (this.killAt !== null && ++this.steps === this.killAt) {
+      this.die();
+      throw new Killed();
+    }
+    return act();
+  }
+
+  isAlive(life: number): boolean {
+    return life === this.#life;
+  }
+
+  #after(ms: number, act: () => void, life: number): () => void {
+    const timer = { at: this.world.clock.uptime() * 1000 + ms, act, life };
+    if (this.isAlive(life)) this.#timers.push(timer);
+    return () => {
+      const at = this.#timers.indexOf(timer);
+      if (at >= 0) this.#timers.splice(at, 1);
+    };
+  }
+
+  #filesOf(life: number): WardenFiles {
+    const overrides: Partial<WardenFiles> = { take: () => true, watch: () => () => {} };
+    return new Proxy(this.files, {
+      get: (files, key: keyof WardenFiles) => {
+        const value = overrides[key] ?? files[key];
+        if (typeof value !== "function") return value;
+        return (...args: unknown[]) => {
+          if (this.isFull && WRITES.has(key)) {
+            const error = new Error("the disk is full");
+            throw Object.assign(error, { name: "VivError", code: "DISK_FULL" });
+          }
+          const call = () => (value as (...args: unknown[]) => unknown)(...args);
+          if (!WRITES.has(key)) return this.isAlive(life) ? call() : killed();
+          // Before it is written, and after.
+          const result = this.step(life, call);
+          this.step(life, () => undefined);
+          return result;
+        };
+      },
+    });
+  }
+
+  #suspectsOf(life: number): Suspects {
+    return {
+      find: async (warrant) => {
+        const target = this.targets.get(warrant.target);
+        if (!target || target.isGone) return { is: "gone", why: "no such session" };
+        if (target.behaviour.cannotBeTold)
+          return { is: "unknown", why: target.behaviour.cannotBeTold };
+        return { is: "there", suspect: target.suspect(life) };
+      },
+      endLeft: async (left) => {
+        const target = [...this.targets.values()].find((one) => one.tree[0]?.pid === left[0]?.pid);
+        return target ? target.end(life) : { exit: [], survivors: [] };
+      },
+    };
+  }
+}
+
+class Killed extends Error {}
+
+function killed(): never {
+  throw new Killed();
+}
+
+const WRITES = new Set<keyof WardenFiles>([
+  "begin",
+  "save",
+  "giveBack",
+  "remove",
+  "writeReceipt",
+  "writeEpitaph",
+  "markDone",
+  "dropQueued",
+  "reject",
+  "pause",
+]);
+
+/** A session, its screen and its processes, as they are whatever becomes of the warden. */
+export class FakeTarget {
+  readonly typed: { nonce: string; attempt: number; at: number }[] = [];
+  readonly signalled: number[] = [];
+  readonly tree: SeenProcess[];
+  readonly bound: BoundSession;
+  readonly behaviour: Behaviour;
+  readonly #name: string;
+  readonly #fake: FakeWarden;
+  readonly #screen: string[] = ["$ agent", "ALIVE", "thinking"];
+  readonly #born: number;
+  isGone = false;
+  isAnswered = false;
+  #lines = 0;
+  #watchers: { life: number; act: () => void }[] = [];
+
+  constructor(name: string, behaviour: Behaviour, fake: FakeWarden) {
+    this.#name = name;
+    this.behaviour = behaviour;
+    this.#fake = fake;
+    const pid = 5000 + fake.targets.size;
+    this.#born = fake.world.clock.uptime() * 1000;
+    this.tree = [{ pid, started: "1", parent: 1, command: name }];
+    this.bound = {
+      ...{ is: "session", socket: "/tmp/s", server: { pid: 1, started: "1" } },
+      ...{ session: `$${pid}`, created: 0 },
+    };
+  }
+
+  /** When it does something by itself. */
+  nextChange(now: number): number {
+    return Math.min(...this.#changes().filter((at) => at > now), Number.POSITIVE_INFINITY);
+  }
+
+  #changes(): number[] {
+    const { answers, worksEveryMs, diesAfterMs } = this.behaviour;
+    if (this.isGone) return [];
+    const asked = this.typed.find(({ attempt }) => attempt === answers?.attempt);
+    const works = worksEveryMs ? [this.#born + (this.#lines + 1) * worksEveryMs] : [];
+    return [
+      ...(answers && asked && !this.isAnswered ? [asked.at + answers.afterMs] : []),
+      ...(diesAfterMs === undefined ? [] : [this.#born + diesAfterMs]),
+      ...works,
+    ];
+  }
+
+  change(now: number): void {
+    const { answers, worksEveryMs, diesAfterMs } = this.behaviour;
+    if (this.isGone) return;
+    const asked = this.typed.find(({ attempt }) => attempt === answers?.attempt);
+    if (diesAfterMs !== undefined && now >= this.#born + diesAfterMs) this.isGone = true;
+    if (answers && asked && !this.isAnswered && now >= asked.at + answers.afterMs) {
+      this.isAnswered = true;
+      this.#say(`ALIVE ${asked.nonce}`);
+    }
+    if (worksEveryMs && now >= this.#born + (this.#lines + 1) * worksEveryMs) {
+      this.#lines = Math.floor((now - this.#born) / worksEveryMs);
+      this.#say(`step number ${this.#lines}`);
+    }
+  }
+
+  #say(line: string): void {
+    this.#screen.push(line);
+    for (const { life, act } of this.#watchers) if (this.#fake.isAlive(life)) act();
+  }
+
+  suspect(life: number): Suspect {
+    const { behaviour } = this;
+    const gone = { is: "gone", why: "it has ended" } as const;
+    return {
+      bound: this.bound,
+      look: async (): Promise<Look> => {
+        if (this.isGone) return gone;
+        return { is: "there", screen: [...this.#screen], files: {}, answers: [] };
+      },
+      ask: async ({ nonce, lines }) => {
+        if (behaviour.refuses) return { is: "refused", why: behaviour.refuses };
+        if (this.isGone) return gone;
+        if (!this.typed.some((one) => one.nonce === nonce)) {
+          this.#fake.step(life, () => {
+            const attempt = Number(/Attempt: (\d)/.exec(lines.join("\n"))?.[1]);
+            this.typed.push({ nonce, attempt, at: this.#fake.world.clock.uptime() * 1000 });
+            this.#screen.push(...lines);
+          });
+        }
+        return { is: "asked", channel: "pane %1", arrived: true, submitted: true };
+      },
+      watch: (act) => void this.#watchers.push({ life, act }),
+      tree: () => this.tree,
+      end: () => this.end(life),
+      close: () => {
+        this.#watchers = this.#watchers.filter((one) => one.life !== life);
+      },
+    };
+  }
+
+  async end(life: number): Promise<Ended> {
+    const wasGone = this.isGone;
+    if (!wasGone) {
+      this.#fake.step(life, () => {
+        if (this.isAnswered) throw new Error(`${this.#name} had answered, and was killed`);
+        this.signalled.push(this.#fake.world.clock.uptime() * 1000);
+        this.isGone = this.behaviour.survives !== true;
+      });
+      this.#fake.step(life, () => undefined);
+    }
+    const signal = wasGone ? "none" : "SIGTERM";
+    const at = new Date(this.#fake.world.clock.now()).toISOString();
+    return {
+      exit: this.tree.map((one) => ({ ...one, signal, gone_at: this.isGone ? at : null })),
+      survivors: this.isGone ? [] : this.tree.map(({ pid }) => pid),
+    };
+  }
+}
