@@ -1,6 +1,8 @@
 import { spawn } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { rolldown } from "rolldown";
 import { expect, onTestFinished, test } from "vitest";
 import { until, within } from "../../test/support/deadline.ts";
 import { isAlive, pidsIn, TmuxServer, textIn, warrantFor } from "../../test/support/tmux.ts";
@@ -9,6 +11,7 @@ import type { Warrant } from "../model/warrant.ts";
 import { bindSession, findSessionSuspect, type SessionOptions } from "./session-suspect.ts";
 import type { Suspect } from "./suspect.ts";
 
+const SOURCE = fileURLToPath(new URL("./session-suspect.ts", import.meta.url));
 const OURS: SessionOptions = { env: { PATH: process.env.PATH } };
 
 let nonces = 0;
@@ -148,7 +151,7 @@ test.each(["warrant", "session option"])(
     const trap = join(server.folder, "trap");
     server.session("a", "bash", "--norc", "-i");
     if (how === "session option") server.run("set-option", "-t", "a", "@viv-shell", "on");
-    await server.shows("%0", "$");
+    await server.shows("%0", "bash-");
     server.run("send-keys", "-t", "%0", `touch ${trap}`); // somebody has begun to write
     await server.shows("%0", "touch");
     const suspect = await found({ socket: server.socket, shell: how === "warrant" });
@@ -322,9 +325,9 @@ test("the end of a session is the end of all that was started in it", async () =
   server.session("keep", "cat");
   const spared = Number(server.show("keep", "#{pane_pid}"));
   const script = `
-    sleep 1000 & echo $! >> ${list}
-    setsid sleep 1000 & echo $! >> ${list}
-    (setsid sh -c 'sleep 1000 & echo $! >> ${list}; exit' &)
+    sleep 1001 & echo $! >> ${list}
+    setsid sleep 1002 & echo $! >> ${list}
+    (setsid sh -c 'sleep 1003 & echo $! >> ${list}; exit' &)
     setsid sh -c 'trap "" TERM HUP; echo $$ >> ${list}; while :; do sleep 1; done' &
     trap '' TERM HUP; echo $$ >> ${list}; while :; do sleep 1; done`;
   const id = server.session("a", "bash", "-c", script);
@@ -340,10 +343,13 @@ test("the end of a session is the end of all that was started in it", async () =
   expect(isAlive(spared)).toBe(true);
   expect(server.has("=keep")).toBe(true);
   expect(server.has(id)).toBe(false);
-  const [plain, away, , deaf] = pids.map((pid) => ended.exit.find((each) => each.pid === pid));
-  expect(plain).toMatchObject({ signal: "SIGTERM", gone_at: expect.any(String) });
-  expect(away).toMatchObject({ signal: "SIGTERM" });
-  expect(deaf).toMatchObject({ signal: "SIGKILL", gone_at: expect.any(String) });
+  for (const command of ["sleep 1001", "sleep 1002", "sleep 1003"]) {
+    const end = ended.exit.find((each) => each.command === command);
+    expect(end).toMatchObject({ signal: "SIGTERM", gone_at: expect.any(String) });
+  }
+  const isDeaf = (command: string) => !command.startsWith("sleep");
+  const deaf = ended.exit.filter(({ pid, command }) => pids.includes(pid) && isDeaf(command));
+  expect(deaf.map(({ signal }) => signal)).toEqual(["SIGKILL", "SIGKILL"]);
   expect(ended.exit.every(({ gone_at }) => gone_at !== null)).toBe(true);
   expect(await suspect.look()).toMatchObject({ is: "gone" });
 });
@@ -400,14 +406,18 @@ test("a change on the pane is told, and neither size nor environment of the sess
 test("who dies with kill -9 leaves no client behind", async () => {
   const server = new TmuxServer();
   const id = server.session("a", "cat");
-  const code = `import("${new URL("./session-suspect.ts", import.meta.url)}").then(async (m) => {
-    const found = await m.findSessionSuspect(${JSON.stringify(warrantFor({ socket: server.socket }))});
-    found.suspect.watch(() => {});
-  });`;
+  const warrant = JSON.stringify(warrantFor({ socket: server.socket }));
+  const source = join(server.folder, "watch.ts");
+  writeFileSync(
+    source,
+    `import { findSessionSuspect } from ${JSON.stringify(SOURCE)};
+     findSessionSuspect(${warrant}).then(({ suspect }) => suspect.watch(() => {}));`,
+  );
+  const bundle = await rolldown({ input: source, platform: "node" });
   const script = join(server.folder, "watch.mjs");
-  writeFileSync(script, code);
-  const args = ["--experimental-strip-types", "--no-warnings", script];
-  const child = spawn(process.execPath, args, { stdio: "ignore" });
+  await bundle.write({ file: script, format: "esm" });
+  const child = spawn(process.execPath, [script], { stdio: "ignore" });
+  onTestFinished(() => void child.kill("SIGKILL"));
   await until("it watches", () => server.show(id, "#{session_attached}") === "1");
   child.kill("SIGKILL");
   await until("its client is gone", () => server.show(id, "#{session_attached}") === "0");
@@ -415,16 +425,24 @@ test("who dies with kill -9 leaves no client behind", async () => {
 
 test("a session that ends when nobody is attached is not kept alive", async () => {
   const server = new TmuxServer();
+  server.session("keep", "cat");
   const id = server.session("a", "cat");
-  const suspect0 = await found({ socket: server.socket });
+  const attach = `tmux -S ${server.socket} attach -t a`;
+  const env = { PATH: process.env.PATH, TERM: "xterm" };
+  const client = spawn("script", ["-qc", attach, "/dev/null"], {
+    env,
+    stdio: ["pipe", "ignore", "ignore"],
+  });
+  onTestFinished(() => void client.kill("SIGKILL"));
+  await until("somebody is attached", () => server.show(id, "#{session_attached}") === "1");
   server.run("set-option", "-t", id, "destroy-unattached", "on");
-  const suspect = await found({ socket: server.socket, bound: suspect0.bound });
+  const suspect = await found({ socket: server.socket });
   let calls = 0;
   suspect.watch(() => calls++);
   await until("it is looked at now and then", () => calls > 1);
-  expect(server.show(id, "#{session_attached}")).toBe("0");
-  suspect.close();
-  expect(server.has(id)).toBe(true);
+  expect(server.show(id, "#{session_attached}")).toBe("1");
+  server.run("detach-client", "-s", id);
+  await until("it has ended", () => !server.has(id));
 });
 
 test("a flood is neither stopped nor passed on, and an answer in it is seen", async () => {

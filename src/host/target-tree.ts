@@ -79,9 +79,8 @@ class Hunt {
   ask(): Process[] {
     const sight = this.#look();
     for (const each of sight.members) {
-      const end = this.#ends.get(nameOf(each));
-      if (end?.signal !== "none" || !send(each, "SIGTERM")) continue;
-      end.signal = "SIGTERM";
+      if (this.#ends.get(nameOf(each))?.signal !== "none" || !send(each, "SIGTERM")) continue;
+      this.#note(each, "SIGTERM");
       send(each, "SIGCONT"); // one that is stopped could not die of it
     }
     return sight.members;
@@ -94,14 +93,23 @@ class Hunt {
       const sight = this.#look();
       const fresh = sight.members.filter((each) => !struck.has(nameOf(each)));
       if (fresh.length === 0 || round === MOST_ROUNDS) return sight.members;
-      // A whole group in one call, so that no fork slips through.
-      for (const group of sight.wholeGroups) sendTo(-group, "SIGKILL");
+      const living = fresh.filter(isStill);
+      for (const each of living) this.#note(each, "SIGKILL");
+      // A whole group in one call, so that no fork slips through. One living member proves that
+      // the number is still that group's.
+      for (const group of sight.wholeGroups) {
+        if (living.some((each) => each.group === group)) sendTo(-group, "SIGKILL");
+      }
       for (const each of fresh) {
-        const end = this.#ends.get(nameOf(each));
-        if (end !== undefined && send(each, "SIGKILL")) end.signal = "SIGKILL";
+        send(each, "SIGKILL");
         struck.add(nameOf(each));
       }
     }
+  }
+
+  #note(one: Process, signal: ProcessEnd["signal"]): void {
+    const end = this.#ends.get(nameOf(one));
+    if (end !== undefined) end.signal = signal;
   }
 
   result(left: readonly Process[]): TreeEnd {
@@ -210,9 +218,12 @@ function ourLine(): number[] {
 
 /** Only if it is still the same one. */
 function send(to: Process, name: NodeJS.Signals): boolean {
-  const found = readProcess(to.pid);
-  if (typeof found === "string" || found.started !== to.started || found.isDead) return false;
-  return sendTo(to.pid, name);
+  return isStill(to) && sendTo(to.pid, name);
+}
+
+function isStill(one: Process): boolean {
+  const found = readProcess(one.pid);
+  return typeof found !== "string" && found.started === one.started && !found.isDead;
 }
 
 function sendTo(pid: number, name: NodeJS.Signals): boolean {
