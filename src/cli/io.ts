@@ -5,6 +5,7 @@ import type { GatePort } from "../ops/gate.ts";
 import type { Self } from "../ops/op.ts";
 import type { Accounts, Store, WorkerHost } from "../ops/store-types.ts";
 import type { UpHost } from "../ops/up.ts";
+import type { WardenPorts } from "../ops/warden/ports.ts";
 
 /** Everything the command line needs from its surroundings; tests bring their own. */
 export interface Io {
@@ -33,6 +34,8 @@ export interface Io {
   crew(): Promise<CrewPorts>;
   /** For agents around a pit. */
   up(): Promise<UpHost>;
+  /** Warrants, dogs, and who keeps them. */
+  warden(): Promise<WardenPorts>;
   /** Boards in git. */
   board(): Promise<BoardPort>;
   /** This very program, for what starts it again. */

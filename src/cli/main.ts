@@ -137,6 +137,8 @@ async function runCommand(
       up: () => io.up(),
       crew: () => io.crew(),
       board: () => io.board(),
+      warden: () => io.warden(),
+      run: async () => (await findRun(runFlag as string | undefined, io)).path,
     };
     if (streams && command.freeStream) {
       return command.freeStream(context, input, io, json === true);

@@ -123,7 +123,14 @@ thinking …
   it("is there for each verdict and kind", () => {
     for (const verdict of ["pardoned", "executed", "already_dead", "failed"] as const) {
       const { warrant } = receipt();
-      const bound = { is: "process", host: "h", boot: "b", pid: 5, started: "1", claim: "" } as const;
+      const bound = {
+        is: "process",
+        host: "h",
+        boot: "b",
+        pid: 5,
+        started: "1",
+        claim: "",
+      } as const;
       const given = { ...warrant, kind: "worker" as const, home: "/run" };
       const text = epitaphOf(receipt({ verdict, bound, warrant: given }));
       expect(text).toContain("worker `agent-1` of `/run`, pid 5 on `h`");

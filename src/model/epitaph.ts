@@ -64,7 +64,8 @@ function attemptLines(attempt: Attempt): string {
   const where = channel === null ? "" : ` in ${code(channel)}`;
   const seen = arrived ? (submitted ? "" : ", not seen to be submitted") : ", not seen to arrive";
   const asked = asked_at === null ? "not asked" : `asked at ${asked_at}${where}${seen}`;
-  const end = ended === null ? "no end" : `${ENDS[ended]}${ended_at === null ? "" : ` at ${ended_at}`}`;
+  const end =
+    ended === null ? "no end" : `${ENDS[ended]}${ended_at === null ? "" : ` at ${ended_at}`}`;
   const bursts = attempt.bursts.map(
     ({ at, source, what }) => `   - ${at}, ${code(source)}: ${code(what)}`,
   );
@@ -117,7 +118,9 @@ function list(lines: readonly string[]): string {
 
 /** Our own words, with what others are called in them. */
 function sentence(text: string): string {
-  const clean = oneLine(text).replace(/</g, "&lt;").replace(/([`*_[\]])/g, "\\$1");
+  const clean = oneLine(text)
+    .replace(/</g, "&lt;")
+    .replace(/([`*_[\]])/g, "\\$1");
   return clean === "" ? "No reason is known." : `${clean}${/[.!?]$/.test(clean) ? "" : "."}`;
 }
 

@@ -8,6 +8,7 @@ export const ERROR_CODES = [
   "RUN_NOT_FOUND", // no run directory there
   "RUN_INVALID", // there is something, but it cannot serve as a run
   "TASK_NOT_FOUND",
+  "WARRANT_NOT_FOUND", // no such warrant, or dog
   "TASK_EXISTS", // the id is taken, in the state named in details.state
   "DEPENDENCY_CYCLE",
   "WRONG_STATE", // the transition is not allowed from the state the task is in
@@ -28,6 +29,7 @@ export const EXIT_STATUS: Record<ErrorCode, number> = {
   INVALID: 2,
   RUN_NOT_FOUND: 3,
   TASK_NOT_FOUND: 3,
+  WARRANT_NOT_FOUND: 3,
   TASK_EXISTS: 4,
   DEPENDENCY_CYCLE: 4,
   WRONG_STATE: 4,

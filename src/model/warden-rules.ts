@@ -72,7 +72,10 @@ function durationAt(table: ConfigTable, key: string, rule: Timed): number | unde
   const value = table.get(key);
   if (value === undefined) return undefined;
   if (typeof value !== "string" && typeof value !== "number") {
-    table.note([key], `${key} must be a duration like "10m", or { after = "10m", action = "file" }`);
+    table.note(
+      [key],
+      `${key} must be a duration like "10m", or { after = "10m", action = "file" }`,
+    );
     return undefined;
   }
   const ms = table.attempt(key, () => parseDuration(String(value), key));

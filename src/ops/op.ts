@@ -9,6 +9,7 @@ import type { Store } from "../store/store.ts";
 import type { CrewPorts } from "./crew/ports.ts";
 import type { EnginePort } from "./engines.ts";
 import type { GatePort } from "./gate.ts";
+import type { WardenPorts } from "./warden/ports.ts";
 
 /** What an operation that needs no run is given besides its input. */
 export interface FreeContext {
@@ -25,6 +26,10 @@ export interface FreeContext {
   engines?(): Promise<EnginePort>;
   /** Processes that live around a pit. */
   up?(): Promise<UpHost>;
+  /** Warrants, dogs, and who keeps them. */
+  warden?(): Promise<WardenPorts>;
+  /** The run that --run, VIV_RUN or this folder means; for what needs one only sometimes. */
+  run?(): Promise<string>;
   /** Boards in git. */
   board?(): Promise<BoardPort>;
 }

@@ -1,7 +1,7 @@
 import { formatUsd } from "../model/amount.ts";
 import { formatDuration } from "../model/duration.ts";
-import type { TargetKind } from "../model/warrant.ts";
 import type { RuleAction, RuleName, Rules } from "../model/warden-rules.ts";
+import type { TargetKind } from "../model/warrant.ts";
 
 /** What was seen of one that may be a suspect. What is null or missing could not be seen. */
 export interface Sighting {

@@ -13,6 +13,7 @@ import {
   gateHere,
   openRun,
   upHost,
+  wardenPorts,
   workerHost,
 } from "../../src/main.ts";
 import type { Machine } from "../../src/model/clock.ts";
@@ -70,6 +71,7 @@ export async function cli(args: readonly string[], around: Surroundings = {}): P
     crew: () => crewPorts(around.env ?? {}, around.cwd ?? "/"),
     up: upHost,
     board: async () => boardGit,
+    warden: () => wardenPorts(around.env ?? {}, around.cwd ?? "/"),
     accounts: () => accountsHere(around.env ?? {}, around.cwd ?? "/", machine?.clock.now),
     gate: () => gateHere(around.env ?? {}, around.cwd ?? "/", machine),
     workerHost: (runDir) => workerHost(runDir, around.env ?? {}, around.cwd ?? "/"),

@@ -2,8 +2,9 @@ import { join } from "node:path";
 import type { CrewFiles } from "../../host/crew-files.ts";
 import type { UpFiles } from "../../host/up-files.ts";
 import type { ClaimTree, Machine } from "../../model/clock.ts";
+import { isVivError } from "../../model/errors.ts";
 import { isName, suggest } from "../../model/names.ts";
-import type { BoundProcess } from "../../model/warrant.ts";
+import type { BoundProcess, TargetKind } from "../../model/warrant.ts";
 import type { Store } from "../../store/store.ts";
 
 /** Which process a worker or an agent is, and whose growth is its progress. */
@@ -73,6 +74,45 @@ export function resolveAgent(
   return bind(process, `agent ${name}`, [files.logOf(name, "worker")], machine);
 }
 
+/** What the machine has of runs, crews and pits. */
+export interface Homes {
+  machine: Pick<Machine, "vitality">;
+  openRun(path: string): Promise<Store>;
+  crewFilesIn(state: string): CrewFiles;
+  upFilesIn(pit: string): UpFiles;
+}
+
+/** The worker of a run, or the agent of a crew or a pit, that a warrant names. */
+export async function resolveTarget(
+  homes: Homes,
+  kind: TargetKind,
+  name: string,
+  home: string | null,
+): Promise<Resolved> {
+  if (home === null) {
+    return { is: "unknown", why: `the warrant does not say where ${kind} ${name} is (home)` };
+  }
+  if (kind === "agent") {
+    const { machine } = homes;
+    const found =
+      resolveMember(homes.crewFilesIn(home), name, machine) ??
+      resolveAgent(homes.upFilesIn(home), name, machine);
+    return found ?? { is: "gone", why: `there is no agent ${name} in ${home}` };
+  }
+  let store: Store;
+  try {
+    store = await homes.openRun(home);
+  } catch (error) {
+    if (!isVivError(error)) throw error;
+    return { is: error.code === "RUN_NOT_FOUND" ? "gone" : "unknown", why: error.message };
+  }
+  try {
+    return await resolveWorker(store, name, homes.machine);
+  } finally {
+    await store.close();
+  }
+}
+
 function bind(
   tree: ClaimTree,
   what: string,
@@ -105,4 +145,3 @@ export function missing(
 }
 
 const nameOf = ({ name }: { name: string }) => name;
-

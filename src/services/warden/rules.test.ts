@@ -10,7 +10,13 @@ import type { Rules } from "../../model/warden-rules.ts";
 import { targetKey, type Warrant } from "../../model/warrant.ts";
 import { reapAfter } from "./reap-after.ts";
 import { logOf, resolveMember, resolveWorker } from "./resolve.ts";
-import { patternFor, type RuleEvent, type RulesHost, type RulesSettings, RuleWatch } from "./rules.ts";
+import {
+  patternFor,
+  type RuleEvent,
+  type RulesHost,
+  type RulesSettings,
+  RuleWatch,
+} from "./rules.ts";
 
 const MIN = 60_000;
 const FILE = { after: 10 * MIN };
@@ -91,7 +97,10 @@ describe("a tmux session", () => {
     expect(await rulesAt.runOnce()).toMatchObject({ seen: 1, found: 0 });
     await pass(rulesAt, 10 * MIN);
     expect(events).toMatchObject([{ kind: "observed", target: "agent-1", rule: "no_output" }]);
-    expect(lines[0]).toMatchObject({ state: "found", evidence: expect.stringContaining("10m ago") });
+    expect(lines[0]).toMatchObject({
+      state: "found",
+      evidence: expect.stringContaining("10m ago"),
+    });
     await pass(rulesAt, 5 * MIN);
     expect(events).toHaveLength(1);
     sessions = new Error("tmux does not answer");

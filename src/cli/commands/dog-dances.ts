@@ -1,0 +1,26 @@
+import { dogDances } from "../../ops/warden/dogs.ts";
+import type { DanceView } from "../../ops/warden/views.ts";
+import type { Command } from "../command.ts";
+import { plain } from "../term.ts";
+
+export const command: Command = {
+  op: dogDances,
+  placeholders: { state: "DIR" },
+  examples: [["viv dog dances", "the dances in progress"]],
+  human: ({ dances }: { dances: DanceView[] }, { color }) =>
+    dances.length === 0
+      ? color.dim("no dance is under way")
+      : [
+          color.bold("Active Shutdown Dances:"),
+          ...dances.map((one) => `  ${one.dog} → ${plain(one.target)}: ${stateWords(one)}`),
+        ].join("\n"),
+};
+
+function stateWords({ state, attempt, attempts, seconds_left }: DanceView): string {
+  if (state === "executing") return "Executing warrant";
+  const name = `${state.charAt(0).toUpperCase()}${state.slice(1)}`;
+  const left = seconds_left === null ? "" : `, timeout in ${seconds_left}s`;
+  return state === "interrogating" || state === "evaluating"
+    ? `${name} (${attempt}/${attempts})${left}`
+    : name;
+}

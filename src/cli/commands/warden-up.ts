@@ -1,0 +1,92 @@
+import { VivError } from "../../model/errors.ts";
+import { complaint } from "../../model/issue.ts";
+import type { FreeContext } from "../../ops/op.ts";
+import {
+  type UpWardenEvent,
+  type WardenService,
+  type WardenUpInput,
+  wardenFor,
+  wardenUp,
+} from "../../ops/warden/up.ts";
+import type { Command } from "../command.ts";
+import type { Io } from "../io.ts";
+import { plain, type Term, termFor } from "../term.ts";
+
+export const command: Command = {
+  op: wardenUp,
+  placeholders: { state: "DIR", timeouts: "60s,120s,240s" },
+  examples: [
+    ["viv warden up", "until Ctrl-C; dances go on at the next start"],
+    ["viv warden up --timeouts 6s,12s,24s --pool 2 --state ./w", "a try-out"],
+  ],
+  freeStream: async (context, given, io, json) => {
+    const parsed = wardenUp.input.safeParse(given);
+    if (!parsed.success) {
+      const [issue] = parsed.error.issues;
+      const flag = `--${String(issue?.path[0] ?? "").replaceAll("_", "-")}`;
+      throw new VivError("USAGE", `${flag} ${issue ? complaint(issue) : "is not valid"}.`);
+    }
+    const warden = await startWarden(context, parsed.data as WardenUpInput, io, json);
+    io.signal.addEventListener("abort", () => warden.stop());
+    if (io.signal.aborted) return 0;
+    await warden.run();
+    return 0;
+  },
+};
+
+export function startWarden(
+  context: FreeContext,
+  given: WardenUpInput,
+  io: Io,
+  json: boolean,
+): Promise<WardenService> {
+  const term = termFor(io, io.stdout);
+  return wardenFor(context, given, (event) => {
+    const at = new Date(io.now()).toISOString();
+    const { kind, ...rest } = event;
+    const line = json ? JSON.stringify({ kind, at, ...rest }) : describe(event, at, term);
+    io.stdout.write(`${line}\n`);
+  });
+}
+
+function describe(event: UpWardenEvent, at: string, { color }: Term): string {
+  const time = color.dim(at.slice(11, 19));
+  const who = "target" in event ? plain(event.target) : "";
+  switch (event.kind) {
+    case "up":
+      return `${time} the warden is up with ${event.pool} dogs (pid ${event.pid}, ${plain(event.state)})`;
+    case "begins":
+      return `${time} ${event.dog} takes ${plain(event.warrant)}: ${who}, ${plain(event.reason)}`;
+    case "resumes":
+      return `${time} ${event.dog} goes on with ${who} (${event.state})`;
+    case "asked":
+      return `${time} ${event.dog} asks ${who}, attempt ${event.attempt}, in ${plain(event.channel)}`;
+    case "holds":
+      return `${time} ${event.dog} ${color.yellow(`holds: ${who}, ${plain(event.why)}`)}`;
+    case "executes":
+      return `${time} ${event.dog} ${color.red(`ends ${who}`)}, ${event.processes} processes`;
+    case "verdict": {
+      const paint = event.verdict === "pardoned" ? color.green : color.red;
+      return `${time} ${event.dog} ${who}: ${paint(event.verdict)}, ${plain(event.why)}`;
+    }
+    case "rejected":
+      return `${time} ${color.yellow(`rejected ${plain(event.name)}: ${plain(event.why)}`)}`;
+    case "withdrawn":
+    case "released":
+      return `${time} ${plain(event.warrant)} was ${event.kind} (${who})`;
+    case "paused":
+      return `${time} ${color.red(`the pool is paused: ${plain(event.why)}`)}`;
+    case "resumed":
+      return `${time} the pool goes on`;
+    case "observed":
+      return `${time} ${color.yellow(`${event.rule}: ${who}`)}, ${plain(event.evidence)}`;
+    case "ceased":
+      return `${time} ${event.rule} no more: ${who}`;
+    case "filed":
+      return `${time} ${color.yellow(`${event.rule}: ${who}`)}, ${plain(event.evidence)}; filed ${event.warrant}`;
+    case "trouble":
+      return `${time} ${color.red(plain("what" in event ? event.what : event.message))}`;
+    case "stopped":
+      return `${time} the warden has stopped`;
+  }
+}

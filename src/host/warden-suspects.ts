@@ -1,0 +1,49 @@
+import { isAnswerOf } from "../model/alive.ts";
+import type { Machine } from "../model/clock.ts";
+import type { Bound, BoundProcess, TargetKind } from "../model/warrant.ts";
+import type { Found, Suspects } from "./suspect.ts";
+import { localSuspects } from "./suspects.ts";
+import type { Env } from "./tmux.ts";
+import type { WardenFiles } from "./warden-files.ts";
+
+type Resolved =
+  | { is: "there"; bound: BoundProcess; watch: string[] }
+  | { is: "gone"; why: string }
+  | { is: "unknown"; why: string };
+
+/** The suspects of this machine, for the warden of one state folder. */
+export function suspectsFor(around: {
+  machine: Machine;
+  files: WardenFiles;
+  env: Env;
+  resolve(kind: TargetKind, name: string, home: string | null): Promise<Resolved>;
+}): Suspects {
+  const { machine, files, env } = around;
+  const suspects = (answered: (nonce: string) => boolean) =>
+    localSuspects({
+      machine,
+      env,
+      answered,
+      questionFile: (warrant) => {
+        const dance = files.dances().find((one) => one.warrant.id === warrant);
+        return files.questionFile(dance?.id ?? warrant);
+      },
+      resolve: async ({ kind, target, home }) => {
+        const found = await around.resolve(kind, target, home);
+        if (found.is === "there") return { bound: found.bound, watch: found.watch };
+        return found.is === "gone" ? { gone: found.why } : { unknown: found.why };
+      },
+    });
+  return {
+    find: async (warrant): Promise<Found> => {
+      // Only what this very target said is its answer.
+      let bound: Bound | null = null;
+      const isAnswered = (nonce: string) =>
+        bound !== null && isAnswerOf(files.answered(nonce), nonce, bound);
+      const found = await suspects(isAnswered).find(warrant);
+      if (found.is === "there") bound = found.suspect.bound;
+      return found;
+    },
+    endLeft: (left, options) => suspects(() => false).endLeft(left, options),
+  };
+}
