@@ -7,7 +7,7 @@ import { Repository } from "./support.ts";
 
 /** A change as far as the commit: whoever makes it may die there. */
 async function commitAs(board: BoardRepository, agent: string) {
-  const tip = await board.look(agent);
+  const tip = await board.look();
   return () =>
     board.commit(tip, {
       bytes: Buffer.concat([tip.bytes, Buffer.from(`${agent}\n`)]),
@@ -52,9 +52,9 @@ describe("a board in git", () => {
     expect(repo.read()).toBe(before);
     expect(repo.git("status", "--porcelain")).toBe("M  board.org");
     repo.write(`${before}mine\n`);
-    await expect((await boardGit.open(repo.board)).look("kim")).rejects.toThrow("was edited");
+    await expect((await boardGit.open(repo.board)).look()).rejects.toThrow("was edited");
     repo.write(before);
-    expect((await (await boardGit.open(repo.board)).look("kim")).isBehind).toBe(true);
+    expect((await (await boardGit.open(repo.board)).look()).isBehind).toBe(true);
     await ok(["board", "claim", "second", "--agent", "wren"], { cwd: repo.top });
     expect(repo.git("status", "--porcelain")).toBe("");
     expect(repo.read()).toContain(":AGENT: wren");

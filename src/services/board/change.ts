@@ -39,7 +39,7 @@ export async function changeBoard(
   decision: Decision,
 ): Promise<Changed> {
   for (let tries = 0; tries < MOST_TRIES; tries++) {
-    const tip = await repository.look(agent);
+    const tip = await repository.look();
     const { move, bytes } = moveOn(tip.bytes, repository.file, decision);
     if (bytes === null) {
       const trouble = tip.isBehind ? await repository.follow(tip) : null;
