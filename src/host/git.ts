@@ -69,7 +69,8 @@ export function askGitNow(args: readonly string[], options: GitOptions): GitAnsw
   const { error, status, stdout, stderr } = spawnSync("git", argvFor(args, options), {
     cwd: options.cwd,
     env: environment(options),
-    input: options.stdin ?? "",
+    ...(options.stdin === undefined ? {} : { input: options.stdin }),
+    stdio: [options.stdin === undefined ? "ignore" : "pipe", "pipe", "pipe"],
     maxBuffer: Number.POSITIVE_INFINITY,
   });
   // Git may end before it has read all; its exit says why.
