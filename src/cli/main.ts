@@ -138,7 +138,7 @@ async function runCommand(
       engines: () => io.engines(),
       up: () => io.up(),
       crew: () => io.crew(),
-      board: () => io.board(),
+      board: () => io.board((sentence) => void io.stderr.write(`viv: ${plain(sentence)}\n`)),
     };
     if (streams && command.freeStream) {
       return command.freeStream(context, input, io, json === true);

@@ -1,4 +1,4 @@
-import { lstatSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { BoardPlace } from "./board-place.ts";
 import { askGitNow } from "./git.ts";
@@ -13,11 +13,10 @@ export function branchOf(place: BoardPlace): string | null {
 
 /**
  * Null where the file does not tell: with another kind of store it names `.invalid`, and long ago
- * it was a link.
+ * it was a link to the branch.
  */
 function refInFile(head: string): string | null {
   try {
-    if (!lstatSync(head).isFile()) return null;
     const ref = /^ref: *(\S+)\s*$/.exec(readFileSync(head, "utf8"))?.[1];
     return ref === undefined || ref === `${HEADS}.invalid` ? null : ref;
   } catch {

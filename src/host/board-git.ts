@@ -5,6 +5,7 @@ import { follow } from "./board-follow.ts";
 import { boardHistory, type HistoryEntry, readBlobs } from "./board-history.ts";
 import { identityFor } from "./board-identity.ts";
 import { type OwnNote, writeNote } from "./board-journal.ts";
+import { lockIn, PATIENCE, waitForLock } from "./board-lock.ts";
 import { type BoardTip, lookForChange } from "./board-look.ts";
 import { formatOf, type NamedObject, named, packOf, treeWith } from "./board-objects.ts";
 import { type BoardPlace, findBoard, placeOf } from "./board-place.ts";
@@ -50,18 +51,21 @@ export interface BoardRepository {
   blobs(oids: readonly string[]): Promise<Map<string, Buffer>>;
 }
 
-export const boardGit: BoardPort = {
-  find: findBoard,
-  open: async (file) => new GitBoard(await placeOf(file)),
-};
+/** `tell` hears what is waited for, if that takes long. */
+export function boardGit(tell: (sentence: string) => void, patience = PATIENCE): BoardPort {
+  const waitFor = (lock: string) => waitForLock(lock, tell, patience);
+  return { find: findBoard, open: async (file) => new GitBoard(await placeOf(file), waitFor) };
+}
 
 class GitBoard implements BoardRepository {
   readonly #place: BoardPlace;
+  readonly #waitFor: (lock: string) => Promise<void>;
   #variables: Map<string, string> | null = null;
   #note: OwnNote | null = null;
 
-  constructor(place: BoardPlace) {
+  constructor(place: BoardPlace, waitFor: (lock: string) => Promise<void>) {
     this.#place = place;
+    this.#waitFor = waitFor;
   }
 
   get file(): string {
@@ -103,11 +107,13 @@ class GitBoard implements BoardRepository {
     const note = await this.#keep([...objects, commit], tip.blob, blob.oid);
     const made = commit.oid;
     const subject = message.split("\n")[0] as string;
-    if (this.#moveBranch(tip, made, subject)) {
+    const move = this.#moveBranch(tip, made, subject);
+    if (move === "moved") {
       this.#note = note;
       return { ...tip, commit: made, blob: blob.oid, bytes, isBehind: true };
     }
     note.remove();
+    if (move !== "lost") await this.#waitFor(move.lock);
     return null;
   }
 
@@ -140,12 +146,14 @@ class GitBoard implements BoardRepository {
     }
   }
 
-  #moveBranch(tip: BoardTip, made: string, subject: string): boolean {
+  #moveBranch(tip: BoardTip, made: string, subject: string): "moved" | "lost" | { lock: string } {
     const ref = `refs/heads/${tip.branch}`;
     const args = ["update-ref", "-m", `viv board: ${subject}`, ref, made, tip.commit];
     const answer = askGitNow(args, { cwd: this.#place.top });
-    if (answer.status === 0) return true;
-    if (/but expected|cannot lock ref|\.lock': File exists/i.test(answer.stderr)) return false;
+    if (answer.status === 0) return "moved";
+    const lock = lockIn(answer.stderr, this.#place.top);
+    if (lock !== null) return { lock };
+    if (/but expected|cannot lock ref/i.test(answer.stderr)) return "lost";
     const message = `the branch ${tip.branch} could not be moved: ${lastWord(answer.stderr)}.`;
     throw new VivError("RUN_INVALID", message, { stderr: answer.stderr });
   }

@@ -52,10 +52,8 @@ export async function changeBoard(
     }
     await repository.pause(tries);
   }
-  throw new VivError(
-    "LOCKED",
-    `the branch of ${repository.file} could not be moved; if no git is running there, a file refs/heads/….lock was left behind: remove it.`,
-  );
+  const message = `others changed the branch of ${repository.file} each of ${MOST_TRIES} times; try again when there is less to do.`;
+  throw new VivError("LOCKED", message);
 }
 
 interface Decided {
