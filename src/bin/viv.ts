@@ -55,7 +55,7 @@ void runCli({
   engines: async () => (await import("../main.ts")).enginesHere(process.env),
   crew: async () => (await import("../main.ts")).crewPorts(process.env, process.cwd()),
   up: async () => (await import("../main.ts")).upHost(),
-  board: async () => (await import("../host/board-git.ts")).boardGit,
+  board: async (tell) => (await import("../host/board-git.ts")).boardGit(tell),
   self: {
     node: process.execPath,
     viv: fileURLToPath(import.meta.url),

@@ -33,8 +33,8 @@ export interface Io {
   crew(): Promise<CrewPorts>;
   /** For agents around a pit. */
   up(): Promise<UpHost>;
-  /** Boards in git. */
-  board(): Promise<BoardPort>;
+  /** Boards in git; `tell` hears what is waited for. */
+  board(tell: (sentence: string) => void): Promise<BoardPort>;
   /** This very program, for what starts it again. */
   self: Self;
   /** `viv demo`, which needs more of the machine than a command should. */
