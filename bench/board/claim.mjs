@@ -4,6 +4,8 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { build } from "rolldown";
 import { median, pairedRatio, takeTurns } from "../lib/samples.mjs";
 
 export default async function claim(bench) {
@@ -12,6 +14,7 @@ export default async function claim(bench) {
   const folder = repository(bench, tasks, commits);
   const board = join(folder, "board.org");
   const viv = join(bench.dist, "viv.cjs");
+  const claimHere = await inProcess(bench, folder);
   let next = 0;
   const samples = await takeTurns(
     {
@@ -28,10 +31,15 @@ export default async function claim(bench) {
         return timed("git", ["commit", "-q", "-a", "-m", "research: claim"], folder);
       },
       node: () => timed(process.execPath, ["-e", "0"], folder),
+      here: async () => {
+        const begin = performance.now();
+        await claimHere(`story-${next++}`);
+        return Math.round((performance.now() - begin) * 100) / 100;
+      },
     },
     bench.quick ? 7 : 25,
   );
-  const { ours, bare, node } = samples;
+  const { ours, bare, node, here } = samples;
   const less = ours.map((took, i) => Math.round((took - node[i]) * 100) / 100);
   const row = (measure, mine, rest) =>
     bench.row({
@@ -46,6 +54,23 @@ export default async function claim(bench) {
   const where = `${tasks.toLocaleString("en-US")} tasks, ${commits.toLocaleString("en-US")} commits`;
   row(`board: viv board claim beside git commit -a, ${where}`, ours, { target: { atMost: 2 } });
   row("board: the same, less what node -e 0 takes", less, {});
+  row("board: the same, in a process that is running already", here, {});
+}
+
+/** Bundled for this alone: no program of ours that stays changes boards, and the library has none. */
+async function inProcess(bench, cwd) {
+  const dir = bench.workspace.fresh("in-process");
+  const source = (path) => join(import.meta.dirname, "../../src", path);
+  await build({
+    input: { claim: source("ops/board/claim.ts"), git: source("host/board-git.ts") },
+    platform: "node",
+    output: { dir, format: "esm", entryFileNames: "[name].mjs", chunkFileNames: "[name].mjs" },
+  });
+  const load = (name) => import(pathToFileURL(join(dir, name)));
+  const [{ boardClaim }, { boardGit }] = [await load("claim.mjs"), await load("git.mjs")];
+  const port = boardGit(() => {});
+  const context = { now: Date.now, here: { cwd, env: {} }, board: async () => port };
+  return (slug) => boardClaim.run(context, { slug, agent: "moss" });
 }
 
 function repository(bench, tasks, commits) {
@@ -76,9 +101,12 @@ function repository(bench, tasks, commits) {
   return folder;
 }
 
+/** Without NODE_EXTRA_CA_CERTS: where it is set, node reads all certificates at each start. */
+const { NODE_EXTRA_CA_CERTS: _, ...env } = process.env;
+
 function timed(program, args, cwd) {
   const begin = performance.now();
-  const { status, stderr } = spawnSync(program, args, { cwd, encoding: "utf8" });
+  const { status, stderr } = spawnSync(program, args, { cwd, env, encoding: "utf8" });
   const took = performance.now() - begin;
   if (status !== 0) throw new Error(`${program} ${args.join(" ")} ended with ${status}: ${stderr}`);
   return Math.round(took * 100) / 100;

@@ -56,7 +56,7 @@ void runCli({
   crew: async () => (await import("../main.ts")).crewPorts(process.env, process.cwd()),
   warden: async () => (await import("../main.ts")).wardenPorts(process.env, process.cwd()),
   up: async () => (await import("../main.ts")).upHost(),
-  board: async () => (await import("../host/board-git.ts")).boardGit,
+  board: async (tell) => (await import("../host/board-git.ts")).boardGit(tell),
   self: {
     node: process.execPath,
     viv: fileURLToPath(import.meta.url),

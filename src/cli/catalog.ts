@@ -46,6 +46,7 @@ export const CATALOG: readonly CatalogEntry[] = [
   entry("board advance", "pass a task on", "workers", () => import("./commands/board-advance.ts")),
   entry("board bounce", "send a task back", "workers", () => import("./commands/board-bounce.ts")),
   entry("board open", "put a task on a board", "tasks", () => import("./commands/board-open.ts")),
+  entry("board show", "a task of a board", "looking", () => import("./commands/board-show.ts")),
   entry("board log", "the commits of a task", "looking", () => import("./commands/board-log.ts")),
   entry(
     "board audit",
@@ -194,7 +195,7 @@ export const FAMILIES: Readonly<Record<string, { summary: string; group: Catalog
     crew: { summary: "standing agents: up ps tick pause resume stop", group: "workers" },
     keeper: { summary: "one standing agent, alone: up", group: "workers" },
     board: {
-      summary: "ls next claim advance bounce open log audit",
+      summary: "ls show next claim advance bounce open log audit",
       group: "tasks",
     },
     warrant: { summary: "suspects: file, ls, show, withdraw", group: "workers" },

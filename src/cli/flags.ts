@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 import { globalRegistry } from "zod/mini";
 import { VivError } from "../model/errors.ts";
 import { suggest } from "../model/names.ts";
-import { parseUserJson } from "../model/spec.ts";
+import { parseUserJson } from "../model/user-json.ts";
 import type { Command, ExtraFlag } from "./command.ts";
 
 /** Flags come from the operation's input schema: `depends_on` is `--depends-on`, lists take commas. */

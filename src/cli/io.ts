@@ -36,8 +36,8 @@ export interface Io {
   up(): Promise<UpHost>;
   /** Warrants, dogs, and who keeps them. */
   warden(): Promise<WardenPorts>;
-  /** Boards in git. */
-  board(): Promise<BoardPort>;
+  /** Boards in git; `tell` hears what is waited for. */
+  board(tell: (sentence: string) => void): Promise<BoardPort>;
   /** This very program, for what starts it again. */
   self: Self;
   /** `viv demo`, which needs more of the machine than a command should. */

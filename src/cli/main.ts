@@ -16,8 +16,10 @@ declare const __VIV_VERSION__: string | undefined;
 /** The whole command line. Returns the exit status; never exits by itself. */
 export async function runCli(io: Io): Promise<number> {
   const json = io.argv.includes("--json");
-  const env = io.argv.includes("--no-color") ? { ...io.env, NO_COLOR: "1" } : io.env;
-  const surroundings = { ...io, env };
+  // Copied only then: a copy opens stdin, which most commands never read.
+  const surroundings = io.argv.includes("--no-color")
+    ? { ...io, env: { ...io.env, NO_COLOR: "1" } }
+    : io;
   try {
     return await dispatch(surroundings);
   } catch (error) {
@@ -136,9 +138,9 @@ async function runCommand(
       engines: () => io.engines(),
       up: () => io.up(),
       crew: () => io.crew(),
-      board: () => io.board(),
       warden: () => io.warden(),
       run: async () => (await findRun(runFlag as string | undefined, io)).path,
+      board: () => io.board((sentence) => void io.stderr.write(`viv: ${plain(sentence)}\n`)),
     };
     if (streams && command.freeStream) {
       return command.freeStream(context, input, io, json === true);

@@ -3,9 +3,10 @@ import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { isVivError } from "../model/errors.ts";
 import { blobsOnTheWay, type OwnNote, removeNotesOfTheDead, writeNote } from "./board-journal.ts";
-import { type BoardVersion, type FileBlob, fileBlob, readVersion } from "./board-look.ts";
+import { type FileBlob, fileBlob } from "./board-look.ts";
 import type { BoardPlace } from "./board-place.ts";
-import { askGit, gitBytes, lastWord } from "./git.ts";
+import { type BoardVersion, readVersion } from "./board-version.ts";
+import { askGitNow, gitBytes, lastWord } from "./git.ts";
 
 /**
  * Brings the file and the index to what HEAD has, when they are known to be only behind. Others may
@@ -23,7 +24,7 @@ export async function follow(
   for (let tries = 0; ; tries++) {
     const trouble = await bring(place, version, own);
     const isLatest = tipOf() === version.commit;
-    const latest = isLatest ? version : await readVersion(place);
+    const latest = isLatest ? version : readVersion(place);
     const isOver = trouble === null || trouble.isFinal === true || tries > 2;
     if (latest.commit === version.commit && isOver) {
       if (trouble === null || trouble.isEdited) own.remove();
@@ -48,13 +49,13 @@ async function bring(
   own: OwnNote,
 ): Promise<Trouble | null> {
   try {
-    const file = await fileBlob(place, version);
+    const file = fileBlob(place, version);
     if (file !== null && file.blob !== version.blob) {
       if (!blobsOnTheWay(place).has(file.blob)) {
         const message = `${place.file} was edited meanwhile and stays as it is; the change is committed.`;
         return { message, isEdited: true };
       }
-      await replaceFile(place, await asCheckedOut(place, version, file), own.scratch);
+      replaceFile(place, await asCheckedOut(place, version, file), own.scratch);
     }
     return await updateIndex(place, version);
   } catch (error) {
@@ -65,7 +66,7 @@ async function bring(
 }
 
 /** By rename: a reader, or a crash, sees the old file or the new one. */
-async function replaceFile(place: BoardPlace, bytes: Buffer, scratch: string): Promise<void> {
+function replaceFile(place: BoardPlace, bytes: Buffer, scratch: string): void {
   const { mode } = statSync(place.file);
   writeFileSync(scratch, bytes);
   chmodSync(scratch, mode & 0o7777);
@@ -99,7 +100,7 @@ async function updateIndex(place: BoardPlace, version: BoardVersion): Promise<Tr
   const args = ["update-index", "-q", "--cacheinfo", info, "--refresh"];
   const lock = join(place.gitDir, "index.lock");
   for (let tries = 0; ; tries++) {
-    const answer = await askGit(args, { cwd: place.top });
+    const answer = askGitNow(args, { cwd: place.top });
     // Refreshing ends with 1 when any other file was edited: that is not our business.
     if (answer.status === 0 || answer.status === 1) return null;
     // With -q, git says nothing when it finds the lock.

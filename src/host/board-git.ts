@@ -1,23 +1,27 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { isVivError, VivError } from "../model/errors.ts";
+import { commitInFile } from "./board-branch.ts";
 import { follow } from "./board-follow.ts";
 import { boardHistory, type HistoryEntry, readBlobs } from "./board-history.ts";
-import { type Identity, identityFor } from "./board-identity.ts";
+import { identityFor } from "./board-identity.ts";
 import { type OwnNote, writeNote } from "./board-journal.ts";
-import { type BoardTip, type BoardVersion, lookForChange, readVersion } from "./board-look.ts";
-import { formatOf, type GitObject, oidOf, packOf, treeWith } from "./board-objects.ts";
+import { lockIn, PATIENCE, waitForLock } from "./board-lock.ts";
+import { type BoardTip, lookForChange } from "./board-look.ts";
+import { formatOf, type NamedObject, named, packOf, treeWith } from "./board-objects.ts";
 import { type BoardPlace, findBoard, placeOf } from "./board-place.ts";
-import { askGit, gitBytes, lastWord } from "./git.ts";
+import { type BoardVersion, readVersion } from "./board-version.ts";
+import { askGitNow, gitBytes, lastWord } from "./git.ts";
+import { gitVariables } from "./git-variables.ts";
+import { areFilesEnough, writeLoose } from "./loose-objects.ts";
 
 export type { HistoryEntry } from "./board-history.ts";
-export type { BoardTip, BoardVersion } from "./board-look.ts";
+export type { BoardTip } from "./board-look.ts";
+export type { BoardVersion } from "./board-version.ts";
 
 /**
  * A board in git. A change is one commit, made beside the index and the files: blob, trees and
- * commit go to git as one pack, then the branch is moved from exactly the commit that was looked
- * at. Who finds it moved has lost, and looks again. Hooks are not run and nothing is signed.
+ * commit are put among git's objects, then the branch is moved from exactly the commit that was
+ * looked at. Who finds it moved has lost, and looks again. Hooks are not run and nothing is signed.
  */
 export interface BoardPort {
   find(from: string): string | null;
@@ -36,7 +40,7 @@ export interface BoardRepository {
   /** As HEAD has it. */
   read(): Promise<BoardVersion>;
   /** For a change; refuses where none may be made. */
-  look(agent: string): Promise<BoardTip>;
+  look(): Promise<BoardTip>;
   /** The new tip, or null if somebody was faster. */
   commit(tip: BoardTip, change: Change): Promise<BoardTip | null>;
   /** Brings the index and the file up to date. What it could not do, or null. */
@@ -47,35 +51,36 @@ export interface BoardRepository {
   blobs(oids: readonly string[]): Promise<Map<string, Buffer>>;
 }
 
-export const boardGit: BoardPort = {
-  find: findBoard,
-  open: async (file) => new GitBoard(await placeOf(file)),
-};
+/** `tell` hears what is waited for, if that takes long. */
+export function boardGit(tell: (sentence: string) => void, patience = PATIENCE): BoardPort {
+  const waitFor = (lock: string) => waitForLock(lock, tell, patience);
+  return { find: findBoard, open: async (file) => new GitBoard(await placeOf(file), waitFor) };
+}
 
 class GitBoard implements BoardRepository {
   readonly #place: BoardPlace;
-  #identity: { agent: string; answer: Promise<Identity> } | null = null;
+  readonly #waitFor: (lock: string) => Promise<void>;
+  #variables: Map<string, string> | null = null;
   #note: OwnNote | null = null;
 
-  constructor(place: BoardPlace) {
+  constructor(place: BoardPlace, waitFor: (lock: string) => Promise<void>) {
     this.#place = place;
+    this.#waitFor = waitFor;
   }
 
   get file(): string {
     return this.#place.file;
   }
 
-  read(): Promise<BoardVersion> {
+  async read(): Promise<BoardVersion> {
     return readVersion(this.#place);
   }
 
   /** Another change may be half way through the index and the file: then a moment later they fit. */
-  async look(agent: string): Promise<BoardTip> {
-    // Asked early, to be answered while git looks for other things; who needs it hears of trouble.
-    this.#who(agent).catch(() => {});
+  async look(): Promise<BoardTip> {
     for (let tries = 0; ; tries++) {
       try {
-        return await lookForChange(this.#place);
+        return lookForChange(this.#place);
       } catch (error) {
         const isPassing = isVivError(error, "WRONG_STATE") && "how" in error.details;
         if (!isPassing || tries === 4) throw error;
@@ -86,34 +91,39 @@ class GitBoard implements BoardRepository {
 
   async commit(tip: BoardTip, { bytes, message, agent }: Change): Promise<BoardTip | null> {
     const format = formatOf(tip.commit);
-    const objects: GitObject[] = [{ kind: "blob", bytes }];
-    let oid = oidOf(objects[0] as GitObject, format);
-    const blob = oid;
+    const blob = named({ kind: "blob", bytes }, format);
+    const objects = [blob];
+    let { oid } = blob;
     for (const { bytes: tree, entry } of tip.trees.toReversed()) {
-      const changed: GitObject = { kind: "tree", bytes: treeWith(tree, entry, oid) };
+      const changed = named({ kind: "tree", bytes: treeWith(tree, entry, oid) }, format);
       objects.push(changed);
-      oid = oidOf(changed, format);
+      oid = changed.oid;
     }
-    const { author, committer } = await this.#who(agent);
+    this.#variables ??= gitVariables(this.#place.top);
+    const { author, committer } = identityFor(agent, this.#variables);
     const heads = [`tree ${oid}`, `parent ${tip.commit}`, `author ${author}`];
     const text = [...heads, `committer ${committer}`, "", message].join("\n");
-    const commit: GitObject = { kind: "commit", bytes: Buffer.from(text) };
-    objects.push(commit);
-    const made = oidOf(commit, format);
-    const note = await this.#keep(packOf(objects, format), tip.blob, blob);
+    const commit = named({ kind: "commit", bytes: Buffer.from(text) }, format);
+    const note = await this.#keep([...objects, commit], tip.blob, blob.oid);
+    const made = commit.oid;
     const subject = message.split("\n")[0] as string;
-    if (await this.#moveBranch(tip, made, subject)) {
+    const move = this.#moveBranch(tip, made, subject);
+    if (move === "moved") {
       this.#note = note;
-      return { ...tip, commit: made, blob, bytes, isBehind: true };
+      return { ...tip, commit: made, blob: blob.oid, bytes, isBehind: true };
     }
     note.remove();
+    if (move !== "lost") await this.#waitFor(move.lock);
     return null;
   }
 
   /** Before the branch moves: from then on the note says that nobody edited what is behind. */
-  async #keep(pack: Buffer, from: string, to: string): Promise<OwnNote> {
+  async #keep(objects: readonly NamedObject[], from: string, to: string): Promise<OwnNote> {
     try {
-      await gitBytes(["unpack-objects", "-q"], { cwd: this.#place.top, stdin: pack });
+      if (!this.#wrote(objects)) {
+        const stdin = packOf(objects, formatOf(from));
+        await gitBytes(["unpack-objects", "-q"], { cwd: this.#place.top, stdin });
+      }
       return writeNote(this.#place, from, to);
     } catch (cause) {
       const said = (cause as Error).message;
@@ -125,29 +135,34 @@ class GitBoard implements BoardRepository {
     }
   }
 
-  async #moveBranch(tip: BoardTip, made: string, subject: string): Promise<boolean> {
+  /** Without a process. Where that is not possible git does it, or says why it cannot either. */
+  #wrote(objects: readonly NamedObject[]): boolean {
+    if (!areFilesEnough(this.#variables ?? new Map())) return false;
+    try {
+      writeLoose(this.#place.commonDir, objects);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  #moveBranch(tip: BoardTip, made: string, subject: string): "moved" | "lost" | { lock: string } {
     const ref = `refs/heads/${tip.branch}`;
     const args = ["update-ref", "-m", `viv board: ${subject}`, ref, made, tip.commit];
-    const answer = await askGit(args, { cwd: this.#place.top });
-    if (answer.status === 0) return true;
-    if (/but expected|cannot lock ref|\.lock': File exists/i.test(answer.stderr)) return false;
+    const answer = askGitNow(args, { cwd: this.#place.top });
+    if (answer.status === 0) return "moved";
+    const lock = lockIn(answer.stderr, this.#place.top);
+    if (lock !== null) return { lock };
+    if (/but expected|cannot lock ref/i.test(answer.stderr)) return "lost";
     const message = `the branch ${tip.branch} could not be moved: ${lastWord(answer.stderr)}.`;
     throw new VivError("RUN_INVALID", message, { stderr: answer.stderr });
   }
 
   async follow(tip: BoardTip): Promise<string | null> {
-    const trouble = await follow(this.#place, tip, this.#note, () => this.#tipIs(tip.branch));
+    const tipNow = () => commitInFile(this.#place, tip.branch);
+    const trouble = await follow(this.#place, tip, this.#note, tipNow);
     this.#note = null;
     return trouble;
-  }
-
-  /** The branch's commit if that can be read without git, as right after it was moved; else null. */
-  #tipIs(branch: string): string | null {
-    try {
-      return readFileSync(join(this.#place.commonDir, "refs/heads", branch), "utf8").trim();
-    } catch {
-      return null; // packed, or another kind of store: git must be asked
-    }
   }
 
   /** Up to a twentieth of a second: who wins needs some ten milliseconds. */
@@ -161,12 +176,5 @@ class GitBoard implements BoardRepository {
 
   blobs(oids: readonly string[]): Promise<Map<string, Buffer>> {
     return readBlobs(this.#place, oids);
-  }
-
-  #who(agent: string): Promise<Identity> {
-    if (this.#identity?.agent !== agent) {
-      this.#identity = { agent, answer: identityFor(agent, this.#place.top) };
-    }
-    return this.#identity.answer;
   }
 }

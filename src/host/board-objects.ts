@@ -10,10 +10,19 @@ export interface GitObject {
   bytes: Buffer;
 }
 
+/** With the name that its bytes give it. */
+export interface NamedObject extends GitObject {
+  oid: string;
+}
+
 export type ObjectFormat = "sha1" | "sha256";
 
 export function formatOf(oid: string): ObjectFormat {
   return oid.length === 64 ? "sha256" : "sha1";
+}
+
+export function named(object: GitObject, format: ObjectFormat): NamedObject {
+  return { ...object, oid: oidOf(object, format) };
 }
 
 export function oidOf({ kind, bytes }: GitObject, format: ObjectFormat): string {

@@ -193,7 +193,7 @@ test("what is left of a tree whose suspect is gone is ended", async () => {
   const all = suspects();
   const suspect = await found({ target: String(pid) });
   const known = suspect.tree([]);
-  const ended = await all.endRest(known, { killAfterMs: 60_000 });
+  const ended = await all.endLeft(known, { killAfterMs: 60_000 });
   expect(ended).toMatchObject({ survivors: [], exit: [{ pid, signal: "SIGTERM" }] });
   expect(isAlive(pid)).toBe(false);
 });

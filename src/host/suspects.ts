@@ -17,14 +17,14 @@ export type Resolved =
 
 export interface LocalSuspects extends Suspects {
   /** Of a suspect that is gone itself: ends what still lives of the tree that was seen. */
-  endRest(known: readonly SeenProcess[], options: { killAfterMs: number }): Promise<Ended>;
+  endLeft(known: readonly SeenProcess[], options: { killAfterMs: number }): Promise<Ended>;
 }
 
 /** The suspects of this machine. */
 export function localSuspects(options: LocalSuspectsOptions): LocalSuspects {
   return {
     find: (warrant) => find(warrant, options),
-    endRest: async (known, { killAfterMs }) => {
+    endLeft: async (known, { killAfterMs }) => {
       const rest = { roots: [], marks: [] };
       const why = whyNotOurs(seeTree(rest, known));
       if (why !== null) return { exit: [], survivors: [], unknown: why };

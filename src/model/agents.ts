@@ -1,7 +1,8 @@
 import { dirname, resolve } from "node:path";
-import { ConfigTable, type Notes, nearest, shown } from "./config-table.ts";
+import { ConfigTable, type Notes, nearest } from "./config-table.ts";
 import { VivError } from "./errors.ts";
 import { assertName, assertTypeName } from "./names.ts";
+import { shown } from "./shown.ts";
 import { placesOf } from "./toml-lines.ts";
 
 /** What an agents.toml says: who lives around a pit. */

@@ -1,5 +1,6 @@
-import { type ConfigTable, nearest, shown } from "./config-table.ts";
+import { type ConfigTable, nearest } from "./config-table.ts";
 import { assertName } from "./names.ts";
+import { shown } from "./shown.ts";
 
 /** A model run instead of an executable: the keys of `[handlers.TYPE]` that go with `engine`. */
 export interface EngineRoute {

@@ -1,5 +1,6 @@
 import { ENGINE_KEYS, type EngineDefaults, type EngineRoute, readEngine } from "./config-engine.ts";
-import { belongsOnTop, type ConfigTable, nearest, shown } from "./config-table.ts";
+import { belongsOnTop, type ConfigTable, nearest } from "./config-table.ts";
+import { shown } from "./shown.ts";
 
 /** How tasks of one type are worked on: a table `[handlers.TYPE]` of viv.toml. */
 export interface Route {

@@ -1,6 +1,7 @@
 import { parseDuration } from "./duration.ts";
 import { isVivError } from "./errors.ts";
 import { suggest } from "./names.ts";
+import { shown } from "./shown.ts";
 import { parseSize } from "./size.ts";
 import { lineOf, type Place } from "./toml-lines.ts";
 
@@ -199,11 +200,6 @@ export class ConfigTable {
 /** For a key that stands below the first table by mistake. */
 export function belongsOnTop(key: string): string | undefined {
   return TOP_KEYS.includes(key) ? "it belongs above the first table of the file" : undefined;
-}
-
-/** What somebody wrote, quoted and on one line, and not more of it than tells which. */
-export function shown(text: string): string {
-  return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);
 }
 
 /** Which of `choices` was probably meant. */

@@ -7,10 +7,11 @@ import {
 } from "./config-engine.ts";
 import { readPrices } from "./config-prices.ts";
 import { ROUTE_KEYS, type Route, readRoute } from "./config-route.ts";
-import { belongsOnTop, ConfigTable, type Notes, shown, TOP_KEYS } from "./config-table.ts";
+import { belongsOnTop, ConfigTable, type Notes, TOP_KEYS } from "./config-table.ts";
 import { VivError } from "./errors.ts";
 import { assertTypeName } from "./names.ts";
 import type { PriceTable } from "./prices.ts";
+import { shown } from "./shown.ts";
 import { placesOf } from "./toml-lines.ts";
 import { readWarden, type WardenConfig } from "./warden-config.ts";
 

@@ -1,5 +1,6 @@
-import { nearest, shown } from "./config-table.ts";
+import { nearest } from "./config-table.ts";
 import { parseInterval } from "./interval.ts";
+import { shown } from "./shown.ts";
 
 /** One property of a member as it is written: always a text in org, in TOML whatever it is there. */
 export interface RawField {

@@ -1,9 +1,10 @@
 import { parse, TomlError } from "smol-toml";
-import { nearest, shown } from "./config-table.ts";
+import { nearest } from "./config-table.ts";
 import { type Member, membersFrom, type RawMember } from "./crew-member.ts";
 import { type CrewSettings, settingsFrom } from "./crew-settings.ts";
 import { VivError } from "./errors.ts";
 import { scanOrg } from "./org.ts";
+import { shown } from "./shown.ts";
 import { lineOf, type Place, placesOf } from "./toml-lines.ts";
 
 export type { Member } from "./crew-member.ts";

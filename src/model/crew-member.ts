@@ -1,8 +1,8 @@
 import { ENGINE_NAMES, type EngineName } from "./config-engine.ts";
-import { shown } from "./config-table.ts";
 import { CrewFields, type RawField } from "./crew-field.ts";
 import { isVivError } from "./errors.ts";
 import { assertName, suggest } from "./names.ts";
+import { shown } from "./shown.ts";
 
 /** A standing agent of a crew. Its paths are as they are written: relative to the manifest. */
 export interface Member {

@@ -1,7 +1,7 @@
-import { shown } from "./config-table.ts";
 import { parseDuration } from "./duration.ts";
 import { isVivError } from "./errors.ts";
 import { suggest } from "./names.ts";
+import { shown } from "./shown.ts";
 
 /** What `[crew]` says of the whole crew; the path is as it is written. */
 export interface CrewSettings {

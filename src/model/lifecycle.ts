@@ -1,8 +1,8 @@
-import { shown } from "./config-table.ts";
 import type { TickOutcome } from "./crew-status.ts";
 import { parseInterval } from "./interval.ts";
 import { isName, suggest } from "./names.ts";
 import { type OrgHeading, propertyOf, scanOrg } from "./org.ts";
+import { shown } from "./shown.ts";
 
 /** The phases a member goes through, as an org file describes them. */
 export interface LifecycleSpec {

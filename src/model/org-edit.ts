@@ -1,9 +1,9 @@
-import { shown } from "./config-table.ts";
 import { VivError } from "./errors.ts";
 import { suggest } from "./names.ts";
 import { type OrgDocument, type OrgHeading, propertyOf, statesOf } from "./org.ts";
 import type { OrgLine } from "./org-line.ts";
 import { drawerIndent, propertyLine } from "./org-style.ts";
+import { shown } from "./shown.ts";
 
 /** Puts `text` in the place of what stands between two offsets. */
 export interface OrgEdit {

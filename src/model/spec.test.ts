@@ -3,8 +3,9 @@ import { describe, expect, test } from "vitest";
 import { holds } from "../../test/support/property.ts";
 import { isVivError } from "./errors.ts";
 import { canonicalJson } from "./json.ts";
-import { parseUserJson, specFromObject, type TaskSpec, taskFromSpec } from "./spec.ts";
+import { specFromObject, type TaskSpec, taskFromSpec } from "./spec.ts";
 import { parseTask } from "./task.ts";
+import { parseUserJson } from "./user-json.ts";
 
 const NOW = Date.parse("2026-11-15T08:00:00.000Z");
 const context = { runId: "r", now: NOW, newId: () => "made-up" };

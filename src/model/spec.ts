@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { parseDuration, parseTime } from "./duration.ts";
 import { VivError } from "./errors.ts";
 import { complaint, type Issue, isMissing } from "./issue.ts";
-import { assertDepth, assertJson } from "./json.ts";
+import { assertJson } from "./json.ts";
 import { assertName, assertTypeName, suggest } from "./names.ts";
 import { PRIORITIES, type Task } from "./task.ts";
 
@@ -64,31 +64,6 @@ export function specFromObject(value: unknown): TaskSpec {
   }
   if (Object.keys(extra).length > 0) spec.extra = extra;
   return spec as TaskSpec;
-}
-
-/** Parses JSON that a user typed, refusing what would not survive the way to disk unchanged. */
-export function parseUserJson(text: string, what: string): unknown {
-  let value: unknown;
-  try {
-    assertDepth(text);
-    value = JSON.parse(text);
-  } catch (cause) {
-    const why = (cause as Error).message;
-    throw new VivError("INVALID", `${what} is not valid JSON: ${why}`, {}, { cause });
-  }
-  const tokens = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
-  for (const [token] of text.matchAll(tokens)) {
-    if (token.startsWith('"')) continue;
-    const number = Number(token);
-    const exact =
-      Number.isFinite(number) && (!/^-?\d+$/.test(token) || Number.isSafeInteger(number));
-    if (exact) continue;
-    throw new VivError(
-      "INVALID",
-      `${what} has the number ${token.slice(0, 40)}, which would lose digits; pass it as a string.`,
-    );
-  }
-  return value;
 }
 
 /** Checks a spec and makes the task that will be written. Throws INVALID with what to change. */

@@ -1,6 +1,7 @@
 import { VivError } from "../model/errors.ts";
-import { parseUserJson, specFromObject, type TaskSpec } from "../model/spec.ts";
+import { specFromObject, type TaskSpec } from "../model/spec.ts";
 import { MAX_TASK_BYTES } from "../model/task.ts";
+import { parseUserJson } from "../model/user-json.ts";
 import type { BulkResult, Durability } from "../store/store.ts";
 import type { OpContext } from "./op.ts";
 

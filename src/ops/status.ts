@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { VivError } from "../model/errors.ts";
-import { parseUserJson } from "../model/spec.ts";
+import { parseUserJson } from "../model/user-json.ts";
 import { accountsInUse, closedAccounts } from "./accounts-in-use.ts";
 import { defineOp } from "./op.ts";
 import { accountState, counts, taskFile } from "./schemas.ts";

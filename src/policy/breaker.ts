@@ -13,6 +13,6 @@ export function mayExecute(
   now: number,
   resumedAt: number,
 ): boolean {
-  const recent = ends.filter((end) => end > resumedAt && end > now - withinMs && end <= now);
+  const recent = ends.filter((end) => end > resumedAt && end > now - withinMs);
   return recent.length + running < executions;
 }

@@ -126,7 +126,11 @@ describe("viv board refuses, and changes nothing", () => {
     );
     await refused(repo, ["open", "…"], 2, /gives no name/);
     await refused(repo, ["open", " "], 2, /say what/);
-    await refused(repo, ["log", "secnd"], 3, /did you mean second\?/);
+    for (const name of ["advance", "bounce", "log", "show"]) {
+      const flags = { advance: by, bounce: [...by, "--note", "x"] }[name] ?? [];
+      await refused(repo, [name, "secnd", ...flags], 3, /did you mean second\?/);
+    }
+    await refused(repo, ["show", "hello-world"], 2, /the name of 2 tasks/);
     await refused(repo, ["advance", "second", ...by], 4, /is not yours yet; take it first/);
     await refused(repo, ["bounce", "third-time-lucky", "--agent", "hale"], 2, /say why/);
     const third = ["third-time-lucky", "--agent", "hale"];

@@ -5,9 +5,11 @@ import { type BoardRepository, boardGit } from "../../src/host/board-git.ts";
 import { ok } from "../cli/support.ts";
 import { Repository } from "./support.ts";
 
+const boards = boardGit(() => {});
+
 /** A change as far as the commit: whoever makes it may die there. */
 async function commitAs(board: BoardRepository, agent: string) {
-  const tip = await board.look(agent);
+  const tip = await board.look();
   return () =>
     board.commit(tip, {
       bytes: Buffer.concat([tip.bytes, Buffer.from(`${agent}\n`)]),
@@ -20,27 +22,27 @@ describe("a board in git", () => {
   it("takes one commit of all that were made on the same tip", async () => {
     const repo = new Repository();
     const agents = ["a", "b", "c", "d", "e"];
-    const boards = await Promise.all(agents.map(() => boardGit.open(repo.board)));
+    const opened = await Promise.all(agents.map(() => boards.open(repo.board)));
     for (let round = 0; round < 5; round++) {
       const ready = await Promise.all(
-        boards.map((board, i) => commitAs(board, agents[i] as string)),
+        opened.map((board, i) => commitAs(board, agents[i] as string)),
       );
       const tips = await Promise.all(ready.map((commit) => commit()));
       const [winner, ...others] = tips.filter((tip) => tip !== null);
       expect(others).toEqual([]);
       expect(repo.head).toBe(winner?.commit);
       expect(
-        await boards[tips.findIndex((tip) => tip !== null)]?.follow(winner as never),
+        await opened[tips.findIndex((tip) => tip !== null)]?.follow(winner as never),
       ).toBeNull();
       expect(repo.git("status", "--porcelain")).toBe("");
     }
     expect(repo.git("rev-list", "--count", "HEAD")).toBe("6");
     // One that comes long after has lost as well.
-    const late = await commitAs(await boardGit.open(repo.board), "late");
+    const late = await commitAs(await boards.open(repo.board), "late");
     repo.git("commit", "-q", "--allow-empty", "-m", "something else");
     expect(await late()).toBeNull();
     // And so has one whose tip was taken back.
-    const back = await commitAs(await boardGit.open(repo.board), "back");
+    const back = await commitAs(await boards.open(repo.board), "back");
     repo.git("update-ref", "refs/heads/main", "HEAD~1");
     expect(await back()).toBeNull();
   });
@@ -48,13 +50,13 @@ describe("a board in git", () => {
   it("knows a board that is behind, after a crash, from one that was edited", async () => {
     const repo = new Repository();
     const before = repo.read();
-    expect(await (await commitAs(await boardGit.open(repo.board), "dead"))()).not.toBeNull();
+    expect(await (await commitAs(await boards.open(repo.board), "dead"))()).not.toBeNull();
     expect(repo.read()).toBe(before);
     expect(repo.git("status", "--porcelain")).toBe("M  board.org");
     repo.write(`${before}mine\n`);
-    await expect((await boardGit.open(repo.board)).look("kim")).rejects.toThrow("was edited");
+    await expect((await boards.open(repo.board)).look()).rejects.toThrow("was edited");
     repo.write(before);
-    expect((await (await boardGit.open(repo.board)).look("kim")).isBehind).toBe(true);
+    expect((await (await boards.open(repo.board)).look()).isBehind).toBe(true);
     await ok(["board", "claim", "second", "--agent", "wren"], { cwd: repo.top });
     expect(repo.git("status", "--porcelain")).toBe("");
     expect(repo.read()).toContain(":AGENT: wren");
@@ -63,7 +65,7 @@ describe("a board in git", () => {
 
   it("leaves what is edited between the commit and the update of the file", async () => {
     const repo = new Repository();
-    const board = await boardGit.open(repo.board);
+    const board = await boards.open(repo.board);
     const tip = await (await commitAs(board, "a"))();
     repo.write("mine\n");
     expect(await board.follow(tip as never)).toContain("was edited meanwhile and stays as it is");

@@ -96,6 +96,46 @@ describe("viv board", () => {
     expect(repo.head).toBe(head);
   });
 
+  it("shows a task as it is committed: who has it, its properties, text and log", async () => {
+    const repo = new Repository();
+    const around = { cwd: repo.top };
+    const by = ["second", "--agent", "wren"];
+    await ok(["board", "claim", ...by], around);
+    await ok(["board", "bounce", ...by, "--note", "too thin"], around);
+    repo.edit(":END:\n*** EDIT", ":END:\nWhat was \u001b[31msaid.\n*** EDIT", "desk: a lead");
+    await ok(["board", "claim", ...by], around);
+    const log = [expect.stringMatching(/wren: WRITING → RESEARCH: too thin$/)];
+    expect(await json(["board", "show", "second"], around)).toEqual({
+      ...{ slug: "second", state: "RESEARCH", agent: "wren", title: "second thoughts", line: 7 },
+      properties: { CUSTOM_ID: "second", AGENT: "wren" },
+      ...{ body: "What was \u001b[31msaid.", log },
+    });
+    repo.write("not committed");
+    const said = await ok(["board", "show", "second"], around);
+    expect(said).toMatch(
+      /^second {2}RESEARCH by wren line 7\nsecond thoughts\nCUSTOM_ID +second\nAGENT +wren\n\nWhat was ␛\[31msaid\.\n\nLog\n.*too thin\n$/,
+    );
+    expect(await ok(["board", "show", "hello-world"], around)).toBe(
+      "hello-world  ASSIGNED nobody has it line 5\nhello world — one story through the whole pipeline\n\nA lead.\n",
+    );
+  });
+
+  it("has an answer where there are no tasks", async () => {
+    const repo = new Repository("#+TODO: ASSIGNED | DONE\n");
+    const around = { cwd: repo.top };
+    expect(await ok(["board", "ls"], around)).toBe("no tasks\n");
+    expect(await json(["board", "ls"], around)).toEqual({
+      ...{ board: repo.board, states: ["ASSIGNED", "DONE"], tasks: [] },
+    });
+    const next = ["board", "next", "--agent", "moss"];
+    expect(await ok(next, around)).toBe("nothing to take\n");
+    expect(await json(next, around)).toEqual({ task: null });
+    const must = await cli([...next, "--json", "--exit-code"], around);
+    expect(must).toEqual({ status: 1, stdout: '{"task":null}\n', stderr: "" });
+    expect(await ok(["board", "audit"], around)).toContain("1 commits, 0 claims");
+    expect((await cli(["board", "show", "x"], around)).stderr).toContain("see: viv board ls");
+  });
+
   it("next shows what is one's own first, and nothing that another has", async () => {
     const repo = new Repository();
     const next = async (...args: string[]) =>

@@ -5,6 +5,7 @@ import { onTestFinished } from "vitest";
 import type { Io } from "../../src/cli/io.ts";
 import { runCli } from "../../src/cli/main.ts";
 import { boardGit } from "../../src/host/board-git.ts";
+import type { Patience } from "../../src/host/board-lock.ts";
 import { unitFiles } from "../../src/host/unit-files.ts";
 import {
   accountsHere,
@@ -43,6 +44,8 @@ export interface Surroundings {
   self?: Partial<Io["self"]>;
   /** Called with everything that is written to stdout. */
   onStdout?: (text: string) => void;
+  /** With a lock in the way of a board's branch. */
+  patience?: Patience;
 }
 
 /** Runs a command in this process: as good as a real one, but for what only processes have. */
@@ -70,8 +73,8 @@ export async function cli(args: readonly string[], around: Surroundings = {}): P
     engines: () => enginesHere(around.env ?? {}),
     crew: () => crewPorts(around.env ?? {}, around.cwd ?? "/"),
     up: upHost,
-    board: async () => boardGit,
     warden: () => wardenPorts(around.env ?? {}, around.cwd ?? "/"),
+    board: async (tell) => boardGit(tell, around.patience),
     accounts: () => accountsHere(around.env ?? {}, around.cwd ?? "/", machine?.clock.now),
     gate: () => gateHere(around.env ?? {}, around.cwd ?? "/", machine),
     workerHost: (runDir) => workerHost(runDir, around.env ?? {}, around.cwd ?? "/"),

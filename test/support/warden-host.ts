@@ -1,6 +1,6 @@
 import type { Ended, Look, Suspect, Suspects } from "../../src/host/suspect.ts";
 import { type WardenFiles, wardenFilesIn } from "../../src/host/warden-files.ts";
-import type { Receipt, SeenProcess } from "../../src/model/dance.ts";
+import type { Dance, Receipt, SeenProcess } from "../../src/model/dance.ts";
 import type { BoundSession, Warrant } from "../../src/model/warrant.ts";
 import type { WardenEvent, WardenSettings } from "../../src/services/warden/ports.ts";
 import { Warden } from "../../src/services/warden/warden.ts";
@@ -37,7 +37,7 @@ export class FakeWarden {
   readonly told: Receipt[] = [];
   /** Counts what is written or done to the world; at one of these it is killed. */
   steps = 0;
-  killAt: number | null = null;
+  killAt: number | "signal" | null = null;
   isFull = false;
   settings: WardenSettings = SETTINGS;
   warden: Warden | null = null;
@@ -168,6 +168,7 @@ export class FakeWarden {
           }
           const call = () => (value as (...args: unknown[]) => unknown)(...args);
           if (!WRITES.has(key)) return this.isAlive(life) ? call() : killed();
+          if (key === "begin") return this.#begin(life, args[0] as Dance);
           // Before it is written, and after.
           const result = this.step(life, call);
           this.step(life, () => undefined);
@@ -175,6 +176,16 @@ export class FakeWarden {
         };
       },
     });
+  }
+
+  /** Between its two steps, too. */
+  #begin(life: number, dance: Dance): boolean {
+    const isWaiting = this.files.queued().warrants.some(({ id }) => id === dance.warrant.id);
+    if (!isWaiting) return false;
+    this.step(life, () => this.files.save(dance));
+    this.step(life, () => this.files.dropQueued(dance.warrant.id));
+    this.step(life, () => undefined);
+    return true;
   }
 
   #suspectsOf(life: number): Suspects {
@@ -317,6 +328,7 @@ export class FakeTarget {
         this.signalled.push(this.#fake.world.clock.uptime() * 1000);
         this.isGone = this.behaviour.survives !== true;
       });
+      if (this.#fake.killAt === "signal") this.#fake.die();
       this.#fake.step(life, () => undefined);
     }
     const signal = wasGone ? "none" : "SIGTERM";

@@ -1,5 +1,5 @@
 import { VivError } from "../../model/errors.ts";
-import { parseUserJson } from "../../model/spec.ts";
+import { parseUserJson } from "../../model/user-json.ts";
 import type { Values } from "./values.ts";
 
 /** A JSON object given as a flag's value; undefined when the flag is missing or empty. */

@@ -39,7 +39,7 @@ export async function changeBoard(
   decision: Decision,
 ): Promise<Changed> {
   for (let tries = 0; tries < MOST_TRIES; tries++) {
-    const tip = await repository.look(agent);
+    const tip = await repository.look();
     const { move, bytes } = moveOn(tip.bytes, repository.file, decision);
     if (bytes === null) {
       const trouble = tip.isBehind ? await repository.follow(tip) : null;
@@ -52,10 +52,8 @@ export async function changeBoard(
     }
     await repository.pause(tries);
   }
-  throw new VivError(
-    "LOCKED",
-    `the branch of ${repository.file} could not be moved; if no git is running there, a file refs/heads/….lock was left behind: remove it.`,
-  );
+  const message = `others changed the branch of ${repository.file} each of ${MOST_TRIES} times; try again when there is less to do.`;
+  throw new VivError("LOCKED", message);
 }
 
 interface Decided {

@@ -24,7 +24,10 @@ const behaviour: fc.Arbitrary<Behaviour> = fc.oneof(
 
 const kills = fc.array(
   fc.record({
-    step: fc.integer({ min: 1, max: 30 }),
+    step: fc.oneof(
+      { weight: 4, arbitrary: fc.integer({ min: 1, max: 45 }) },
+      { weight: 1, arbitrary: fc.constant("signal" as const) },
+    ),
     downMs: fc.integer({ min: 0, max: 300_000 }),
   }),
   { maxLength: 6 },
@@ -39,11 +42,14 @@ test("killed at any step, and brought back", async () => {
         const fake = new FakeWarden();
         const targets = all.map((one, i) => ({ one, target: fake.target(`t${i}`, one) }));
         for (const i of all.keys()) fake.file(`t${i}`);
-        await fake.up();
         let down = 0;
+        fake.killAt = downs[0]?.step ?? null;
+        await fake.up();
         for (const { step, downMs } of downs) {
-          fake.killAt = step;
-          fake.steps = 0;
+          if (fake.killAt === null) {
+            fake.killAt = step;
+            fake.steps = 0;
+          }
           for (let i = 0; i < 120 && !fake.isDead; i++) await fake.pass(10_000);
           if (!fake.isDead) break;
           fake.killAt = null;

@@ -29,6 +29,7 @@ export class Warden {
   #isTurnWanted = false;
   #cancelTimer: (() => void) | null = null;
   #end: (() => void) | null = null;
+  #failure: { error: unknown } | null = null;
 
   constructor(settings: WardenSettings, host: WardenHost, tell: (event: WardenEvent) => void) {
     this.#settings = settings;
@@ -66,6 +67,7 @@ export class Warden {
     await this.#turning;
     for (const { dancer } of this.#dancers.values()) dancer.wish("stopped");
     await Promise.all([...this.#dancers.values()].map(({ over }) => over));
+    if (this.#failure !== null) throw this.#failure.error;
     files.writeWarden({ ...state, state: "stopped" });
     this.#tell({ kind: "stopped" });
   }
@@ -85,9 +87,14 @@ export class Warden {
   /** One look at everything, and another if something happened meanwhile. */
   #turn(): void {
     this.#isTurnWanted = true;
-    this.#turning ??= this.#turns().finally(() => {
-      this.#turning = null;
-    });
+    this.#turning ??= this.#turns()
+      .catch((error: unknown) => {
+        this.#failure = { error };
+        this.stop();
+      })
+      .finally(() => {
+        this.#turning = null;
+      });
   }
 
   async #turns(): Promise<void> {

@@ -20,7 +20,8 @@ import { DIST } from "../../../test/support/processes.ts";
 import { contents, names, places, snapshot } from "../../../test/support/run-files.ts";
 import { openRun } from "../../main.ts";
 import { isVivError, type VivError } from "../../model/errors.ts";
-import { parseUserJson, specFromObject } from "../../model/spec.ts";
+import { specFromObject } from "../../model/spec.ts";
+import { parseUserJson } from "../../model/user-json.ts";
 import type { Store } from "../store.ts";
 
 /** Everything on the list "Bad input" that a run directory can meet. */

@@ -1,0 +1,27 @@
+import { VivError } from "./errors.ts";
+import { assertDepth } from "./json.ts";
+
+/** Parses JSON that a user typed, refusing what would not survive the way to disk unchanged. */
+export function parseUserJson(text: string, what: string): unknown {
+  let value: unknown;
+  try {
+    assertDepth(text);
+    value = JSON.parse(text);
+  } catch (cause) {
+    const why = (cause as Error).message;
+    throw new VivError("INVALID", `${what} is not valid JSON: ${why}`, {}, { cause });
+  }
+  const tokens = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+  for (const [token] of text.matchAll(tokens)) {
+    if (token.startsWith('"')) continue;
+    const number = Number(token);
+    const exact =
+      Number.isFinite(number) && (!/^-?\d+$/.test(token) || Number.isSafeInteger(number));
+    if (exact) continue;
+    throw new VivError(
+      "INVALID",
+      `${what} has the number ${token.slice(0, 40)}, which would lose digits; pass it as a string.`,
+    );
+  }
+  return value;
+}

@@ -1,0 +1,51 @@
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { boardGit } from "../../src/host/board-git.ts";
+import type { Board, BoardTask } from "../../src/model/board.ts";
+import { claimMove } from "../../src/model/board-moves.ts";
+import { changeBoard, type Decision } from "../../src/services/board/change.ts";
+import { cli } from "../cli/support.ts";
+import { Repository } from "./support.ts";
+
+const CLAIM: Decision = {
+  slug: "second",
+  decide: (board: Board, task: BoardTask) => claimMove(board, task, { agent: "wren", now: 0 }),
+};
+
+describe("a lock that somebody left on the branch", () => {
+  it("is waited for: first in silence, then it is told, and the change is made when it is gone", async () => {
+    const repo = new Repository();
+    const lock = join(repo.top, ".git/refs/heads/main.lock");
+    writeFileSync(lock, "");
+    const told: string[] = [];
+    const tell = (sentence: string) => {
+      told.push(sentence);
+      rmSync(lock);
+    };
+    const port = boardGit(tell, { silentMs: 0, mostMs: Number.POSITIVE_INFINITY });
+    const { commit } = await changeBoard(await port.open(repo.board), "wren", CLAIM);
+    expect(told).toEqual([`waiting for ${lock}, which some git has made`]);
+    expect(commit).toBe(repo.head);
+    expect(repo.git("status", "--porcelain")).toBe("");
+  });
+
+  it("is named when it does not go away, and nothing has changed", async () => {
+    const repo = new Repository();
+    const { head } = repo;
+    const claim = ["board", "claim", "second", "--agent", "wren"];
+    for (const name of ["refs/heads/main.lock", "HEAD.lock"]) {
+      const lock = join(repo.top, ".git", name);
+      writeFileSync(lock, "");
+      const around = { cwd: repo.top, patience: { silentMs: 0, mostMs: 0 } };
+      expect(await cli(claim, around)).toEqual({
+        status: 5,
+        stdout: "",
+        stderr: `viv: ${lock} has been in the way for 0 s; if no git is running there any more, remove that file and try again.\n`,
+      });
+      rmSync(lock);
+    }
+    expect(repo.head).toBe(head);
+    expect(repo.git("status", "--porcelain")).toBe("");
+  });
+});
