@@ -403,24 +403,54 @@ test("a change on the pane is told, and neither size nor environment of the sess
   await until("nobody is attached", () => server.show(id, "#{session_attached}") === "0");
 });
 
-test("who dies with kill -9 leaves no client behind", async () => {
-  const server = new TmuxServer();
-  const id = server.session("a", "cat");
+/** A process of its own that watches the session, and writes a dot for each call. */
+async function watchElsewhere(server: TmuxServer, id: string) {
   const warrant = JSON.stringify(warrantFor({ socket: server.socket }));
-  const source = join(server.folder, "watch.ts");
+  const [source, script, calls] = ["watch.ts", "watch.mjs", "calls"].map((name) =>
+    join(server.folder, name),
+  ) as [string, string, string];
   writeFileSync(
     source,
-    `import { findSessionSuspect } from ${JSON.stringify(SOURCE)};
-     findSessionSuspect(${warrant}).then(({ suspect }) => suspect.watch(() => {}));`,
+    `import { appendFileSync } from "node:fs";
+     import { findSessionSuspect } from ${JSON.stringify(SOURCE)};
+     const { suspect } = await findSessionSuspect(${warrant});
+     suspect.watch(() => appendFileSync(${JSON.stringify(calls)}, "."));`,
   );
   const bundle = await rolldown({ input: source, platform: "node" });
-  const script = join(server.folder, "watch.mjs");
   await bundle.write({ file: script, format: "esm" });
   const child = spawn(process.execPath, [script], { stdio: "ignore" });
   onTestFinished(() => void child.kill("SIGKILL"));
   await until("it watches", () => server.show(id, "#{session_attached}") === "1");
+  return { child, calls: () => textIn(calls).length };
+}
+
+test("who dies with kill -9 leaves no client behind", async () => {
+  const server = new TmuxServer();
+  const id = server.session("a", "cat");
+  const { child } = await watchElsewhere(server, id);
   child.kill("SIGKILL");
   await until("its client is gone", () => server.show(id, "#{session_attached}") === "0");
+});
+
+test("nobody has to wait for a warden that is stopped, and it hears again afterwards", async () => {
+  const server = new TmuxServer();
+  const count = join(server.folder, "count");
+  const line = "x".repeat(90);
+  const id = server.session(
+    "a",
+    "bash",
+    "-c",
+    `while :; do echo ${line}; echo . >> ${count}; done`,
+  );
+  const { child, calls } = await watchElsewhere(server, id);
+  await until("it hears", () => calls() > 0);
+  child.kill("SIGSTOP");
+  const before = textIn(count).length;
+  const farMoreThanAPipeHolds = before + 2 * 20_000;
+  await until("the program goes on", () => textIn(count).length > farMoreThanAPipeHolds);
+  const heard = calls();
+  child.kill("SIGCONT");
+  await until("it hears again", () => calls() > heard + 5);
 });
 
 test("a session that ends when nobody is attached is not kept alive", async () => {
@@ -445,7 +475,7 @@ test("a session that ends when nobody is attached is not kept alive", async () =
   await until("it has ended", () => !server.has(id));
 });
 
-test("a flood is neither stopped nor passed on, and an answer in it is seen", async () => {
+test("a flood goes on, and is not passed on", async () => {
   const server = new TmuxServer();
   const id = server.session("a", "sh", "-c", "yes flood & while read x; do echo got $x; done");
   const suspect = await found({ socket: server.socket });

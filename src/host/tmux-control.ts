@@ -7,14 +7,16 @@ import { type Tmux, TmuxTrouble, troubleFrom } from "./tmux.ts";
  * resizes nothing; it does not touch the session's environment (-E); and it ends with us, because
  * its stdin does.
  *
- * tmux waits for a client that does not read, and lets the programs wait that write. So all of it is
- * read at once, and a pane that writes too much is paused: that concerns us alone.
+ * tmux waits for a client that does not read, and lets the programs wait that write. Nobody shall
+ * wait for us, also while we are stopped: so a pane that we are behind with is paused after a second.
+ * That concerns what we are told, and nobody else; and we pause those ourselves that write too much.
  */
 export class TmuxControl {
   readonly #child: ChildProcess;
   readonly #limitMs: number;
   readonly #session: string;
   readonly #onOutput: (pane: string) => void;
+  readonly #onPaused: (pane: string) => void;
   readonly #onEnd: () => void;
   readonly #waiting: Waiting[] = [];
   #rest = "";
@@ -25,11 +27,12 @@ export class TmuxControl {
   constructor(
     tmux: Tmux,
     session: string,
-    on: { output: (pane: string) => void; end: () => void },
+    on: { output: (pane: string) => void; paused: (pane: string) => void; end: () => void },
     limitMs = 5_000,
   ) {
     this.#session = session;
     this.#onOutput = on.output;
+    this.#onPaused = on.paused;
     this.#onEnd = on.end;
     this.#limitMs = limitMs;
     const flags = ["-f", "ignore-size,pause-after=1"];
@@ -98,7 +101,7 @@ export class TmuxControl {
     else if (word === "%begin") {
       const end = line.slice("%begin ".length);
       this.#answer = { lines: [], end, isOurs: end.endsWith(" 1") };
-    } else if (word === "%pause") this.#onOutput(first);
+    } else if (word === "%pause") this.#onPaused(first);
     else if (word === "%exit") this.#end();
     else if (word === "%session-changed" && first !== this.#session) this.close();
   }

@@ -103,7 +103,8 @@ async function whyNot(
       return { is: "unknown", why: `another session of that name: ${madeAt(heir)}` };
     }
     const isStillListed = listed.some(
-      ({ session, created }) => session === bound.session && created === bound.created,
+      ({ session, created, server }) =>
+        session === bound.session && created === bound.created && server === bound.server.pid,
     );
     if (isStillListed) return { is: "unknown", why: "tmux lists the session, but shows no panes" };
     const isOtherServer = listed.length > 0 && listed[0]?.server !== bound.server.pid;

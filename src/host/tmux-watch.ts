@@ -1,16 +1,18 @@
 import type { Tmux } from "./tmux.ts";
 import { TmuxControl } from "./tmux-control.ts";
 
-/** From one call to the next, however much is written. */
+/** From one call to the next, however much is written; and when that goes on and on (a spinner). */
 const GAP_MS = 100;
+const LONG_GAP_MS = 200;
+const CALLS_BEFORE_LONG_GAP = 20;
 /** Output of one gap, in messages; more is a flood, and not listened to until the next gap. */
 const FLOOD = 20;
 /** Where nobody tells. */
 const POLL_MS = 1_000;
 
 /**
- * Calls back soon after a session's pane has written something: the first time at once, then at
- * most ten times a second. When the client ends, or may not attach, it calls back every second.
+ * Calls back soon after a session's pane has written something: the first time at once, then ten
+ * times a second at most, and five while it goes on. When the client ends, or may not attach, it calls back every second.
  */
 export class TmuxWatch {
   readonly #act: () => void;
@@ -22,6 +24,8 @@ export class TmuxWatch {
   #hearAgain: NodeJS.Timeout | undefined;
   #last = Number.NEGATIVE_INFINITY;
   #messages = 0;
+  /** Calls that followed each other without a rest. */
+  #inARow = 0;
   #isClosed = false;
 
   constructor(
@@ -35,6 +39,7 @@ export class TmuxWatch {
     else
       this.#control = new TmuxControl(tmux, session, {
         output: (pane) => this.#hear(pane),
+        paused: (pane) => this.#rest(pane),
         end: () => this.#fallBack(),
       });
   }
@@ -62,9 +67,15 @@ export class TmuxWatch {
     const isWatched = this.#isWatched(pane);
     if (isWatched) this.#ring();
     if (isWatched && ++this.#messages < FLOOD) return;
-    this.#deaf.add(pane);
     this.control?.tell(pane, "pause");
-    if (isWatched) this.#hearAgain ??= setTimeout(() => this.#listen(), GAP_MS);
+    this.#rest(pane);
+  }
+
+  /** By us, or by tmux because we were slow. */
+  #rest(pane: string): void {
+    this.#deaf.add(pane);
+    if (this.#isClosed || !this.#isWatched(pane)) return;
+    this.#hearAgain ??= setTimeout(() => this.#listen(), GAP_MS);
   }
 
   /** What came meanwhile was not heard: it is worth a look. */
@@ -75,10 +86,11 @@ export class TmuxWatch {
   }
 
   #ring(): void {
-    const wait = this.#last + GAP_MS - performance.now();
-    if (wait > 0) {
-      this.#next ??= setTimeout(() => this.#callBack(), wait);
-    } else this.#callBack();
+    const gap = this.#inARow < CALLS_BEFORE_LONG_GAP ? GAP_MS : LONG_GAP_MS;
+    const rested = performance.now() - this.#last;
+    if (rested > LONG_GAP_MS * 2) this.#inARow = 0;
+    if (rested < gap) this.#next ??= setTimeout(() => this.#callBack(), gap - rested);
+    else if (this.#next === undefined) this.#callBack();
   }
 
   #callBack(): void {
@@ -86,6 +98,7 @@ export class TmuxWatch {
     this.#next = undefined;
     this.#last = performance.now();
     this.#messages = 0;
+    this.#inARow++;
     if (!this.#isClosed) this.#act();
   }
 
