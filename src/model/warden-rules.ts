@@ -1,5 +1,6 @@
-import { type ConfigTable, shown } from "./config-table.ts";
+import type { ConfigTable } from "./config-table.ts";
 import { parseDuration } from "./duration.ts";
+import { shown } from "./shown.ts";
 
 /** What a rule that found something does: tell it, or file a warrant. */
 export const RULE_ACTIONS = ["observe", "file"] as const;

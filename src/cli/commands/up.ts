@@ -6,6 +6,7 @@ import { type UpEvent, type UpInput, up, upFor } from "../../ops/up.ts";
 import type { Command } from "../command.ts";
 import { plain, type Term, termFor } from "../term.ts";
 import { runCrew } from "./crew-up.ts";
+import { withWarden } from "./warden-up.ts";
 
 export const command: Command = {
   op: up,
@@ -29,7 +30,7 @@ export const command: Command = {
       if (parsed.data.drain) {
         throw new VivError("USAGE", "--drain is for the agents of a pit; a crew is never through.");
       }
-      return runCrew(context, crew, io, json);
+      return withWarden(context, io, json, () => runCrew(context, crew, io, json));
     }
     const term = termFor(io, io.stdout);
     const service = await upFor(context, parsed.data as UpInput, (event) => {
@@ -42,14 +43,16 @@ export const command: Command = {
     io.signal.addEventListener("abort", () => void service.stop());
     io.urgent.addEventListener("abort", () => void service.stopNow());
     if (io.signal.aborted) return 0;
-    // Also when all are parked: whoever looks (viv status -c) must find it there, and why.
-    const alive = setInterval(() => {}, 60_000);
-    try {
-      await service.run();
-    } finally {
-      clearInterval(alive);
-    }
-    return 0;
+    return withWarden(context, io, json, async () => {
+      // Also when all are parked: whoever looks (viv status -c) must find it there, and why.
+      const alive = setInterval(() => {}, 60_000);
+      try {
+        await service.run();
+      } finally {
+        clearInterval(alive);
+      }
+      return 0;
+    });
   },
 };
 

@@ -34,6 +34,30 @@ export const command: Command = {
   },
 };
 
+/**
+ * Beside agents or a crew: the warden of `[warden]` in viv.toml, as long as they are there. Where
+ * another keeps that folder already, that one does.
+ */
+export async function withWarden(
+  context: FreeContext,
+  io: Io,
+  json: boolean,
+  act: () => Promise<number>,
+): Promise<number> {
+  if (context.here?.config?.warden === undefined) return act();
+  const warden = await startWarden(context, {}, io, json);
+  const over = warden.run().catch((error: unknown) => {
+    const message = error instanceof Error ? error.message : String(error);
+    io.stderr.write(`viv: without a warden of its own: ${plain(message)}\n`);
+  });
+  try {
+    return await act();
+  } finally {
+    warden.stop();
+    await over;
+  }
+}
+
 export function startWarden(
   context: FreeContext,
   given: WardenUpInput,
