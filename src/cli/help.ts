@@ -52,7 +52,7 @@ export function familyHelp(word: string, family: readonly CatalogEntry[], term: 
   const { cyan } = term.color;
   const width = Math.max(...family.map(({ name }) => name.length)) + 6;
   return [
-    ...wrap(`viv ${word}: ${FAMILIES[word]?.summary ?? ""}`, term),
+    ...wrap(`viv ${word}: ${FAMILIES[word.split(" ")[0] ?? word]?.summary ?? ""}`, term),
     "",
     ...family.map(({ name, summary }) => `  ${cyan(`viv ${name}`.padEnd(width))} ${summary}`),
     "",

@@ -59,14 +59,18 @@ async function dispatch(io: Io): Promise<number> {
   if (name === "help") return dispatch({ ...io, argv: [...args, "--help"] });
   const found = findCommand([name, ...args]);
   if (found === null) {
-    const family = familyOf(name);
+    // `viv dog pool` is a family in a family.
+    const inner = familyOf(`${name} ${args[0]}`);
+    const [word, next] = inner.length > 0 ? [`${name} ${args[0]}`, args[1]] : [name, args[0]];
+    const family = inner.length > 0 ? inner : familyOf(name);
     if (family.length === 0) throw unknownCommand(name);
-    if (args[0] !== undefined && args[0] !== "--help" && args[0] !== "-h") {
-      throw unknownCommand(`${name} ${args[0]}`, family);
+    if (next !== undefined && next !== "--help" && next !== "-h") {
+      const words = [name, ...args].slice(0, 3).filter((one) => !one.startsWith("-"));
+      throw unknownCommand(`${word} ${next}`, family, words.join(" "));
     }
     const { familyHelp } = await import("./help.ts");
-    say(io, familyHelp(name, family, term));
-    return args[0] === undefined ? 2 : 0;
+    say(io, familyHelp(word, family, term));
+    return next === undefined ? 2 : 0;
   }
   const { entry, rest } = found;
   const { command } = await entry.load();
@@ -101,11 +105,19 @@ const OTHER_WORDS: Record<string, string> = {
   check: "doctor",
   create: "init",
   new: "init",
+  "warden start": "warden up",
+  "warrant cancel": "warrant withdraw",
 };
 
-function unknownCommand(name: string, family: readonly CatalogEntry[] = []): VivError {
+function unknownCommand(
+  name: string,
+  family: readonly CatalogEntry[] = [],
+  typed = name,
+): VivError {
   const names = family.length > 0 ? family.map((entry) => entry.name) : allCommandNames();
-  const meant = Object.hasOwn(OTHER_WORDS, name) ? OTHER_WORDS[name] : suggest(name, names);
+  const meant = Object.hasOwn(OTHER_WORDS, name)
+    ? OTHER_WORDS[name]
+    : (suggest(name, names) ?? suggest(typed, names));
   const hint = meant
     ? `did you mean: viv ${meant}?`
     : family.length > 0

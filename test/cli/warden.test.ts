@@ -1,0 +1,294 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { openRun } from "../../src/main.ts";
+import { until } from "../support/deadline.ts";
+import { newFolder } from "../support/folders.ts";
+import { cli, type Said, VIV } from "./support.ts";
+
+/** Warrants, dogs and the warden, as typed. */
+
+interface Place {
+  folder: string;
+  state: string;
+  run(...args: string[]): Promise<Said>;
+  // biome-ignore lint/suspicious/noExplicitAny: as the command prints it
+  json(...args: string[]): Promise<any>;
+}
+
+function place(): Place {
+  const folder = newFolder();
+  const env = { VIV_STATE: join(folder, "state"), USER: "pia", PATH: process.env.PATH };
+  const run = (...args: string[]) => cli(args, { cwd: folder, env });
+  return {
+    folder,
+    state: join(folder, "state/warden"),
+    run,
+    json: async (...args) => {
+      const said = await run(...args, "--json");
+      expect(said.stderr).toBe("");
+      return JSON.parse(said.stdout);
+    },
+  };
+}
+
+function start(command: string, args: string[], options = {}): ChildProcess {
+  const child = spawn(command, args, { stdio: "ignore", ...options });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  return child;
+}
+
+/** The warden as the program it is, with time-outs for a test. */
+function wardenUp({ folder }: Place, ...args: string[]): { said: () => string } {
+  const child = spawn(process.execPath, [VIV, "warden", "up", ...args], {
+    cwd: folder,
+    env: { ...process.env, VIV_STATE: join(folder, "state"), VIV_RUN: "" },
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  let text = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (more: string) => {
+      text += more;
+    });
+  }
+  return { said: () => text };
+}
+
+describe("the queue", () => {
+  it("takes a warrant for what is not there, and says so", async () => {
+    const here = place();
+    const said = await here.run(
+      ...["warrant", "file", "no:such.$(session);", "--socket", "/nowhere/s"],
+      ...["--reason", "no_progress", "--by", "deacon"],
+    );
+    expect(said).toMatchObject({ status: 0, stderr: "" });
+    expect(said.stdout).toMatch(/^filed w-\S+ for no:such.\$\(session\);\n/);
+    expect(said.stdout).toContain("start one: viv warden up");
+    const { warrants } = await here.json("dog", "warrants");
+    expect(warrants).toMatchObject([
+      { target: "no:such.$(session);", kind: "tmux", reason: "no_progress", requester: "deacon" },
+    ]);
+    const { id } = warrants[0];
+    const again = await here.json(
+      "warrant",
+      "file",
+      "no:such.$(session);",
+      "--socket",
+      "/nowhere/s",
+    );
+    expect(again).toMatchObject({ filed: false, id });
+    expect((await here.run("warrant", "ls")).stdout).toContain("by deacon");
+    expect((await here.run("warrant", "show", id)).stdout).toContain("queued");
+    expect((await here.run("epitaph", id)).stderr).toContain("has no epitaph: it is queued");
+    expect((await here.run("warrant", "withdraw", id)).stdout).toContain(`withdrawn ${id}`);
+    expect((await here.run("warrant", "withdraw", id)).status).toBe(0);
+    expect((await here.run("dog", "warrants")).stdout).toBe("no warrant waits\n");
+    expect(await here.json("warrant", "show", id)).toMatchObject({ state: "withdrawn" });
+  });
+
+  it("is given to a dog by hand, and back", async () => {
+    const here = place();
+    const { id } = await here.json("warrant", "file", "x", "--socket", "/nowhere/s");
+    const { dog } = await here.json("dog", "pool", "allocate", id);
+    const status = await here.run("dog", "pool", "status");
+    expect(status.stdout).toMatch(
+      /^Dog Pool: 1\/5 active\n {2}dog-\d+: interrogating x \(attempt 1\)/,
+    );
+    const dances = (await here.run("dog", "dances")).stdout;
+    expect(dances).toBe(`Active Shutdown Dances:\n  ${dog} → x: Interrogating (1/3)\n`);
+    expect(await here.run("dog", "pool", "allocate", id)).toMatchObject({ status: 4 });
+    expect(await here.json("warrant", "show", dog)).toMatchObject({ id, state: "dancing" });
+    expect((await here.run("dog", "pool", "release", dog)).stdout).toContain("asked to give");
+    expect(await here.json("warrant", "withdraw", id)).toMatchObject({ withdrawn: false });
+    expect((await here.run("dog", "pool", "release", `${dog}1`)).stderr).toContain("did you mean");
+  });
+
+  it("is paused and resumed by a person", async () => {
+    const here = place();
+    const { id } = await here.json("warrant", "file", "x", "--socket", "/nowhere/s");
+    expect((await here.run("warden", "pause", "--why", "a storm")).stdout).toContain("a storm");
+    expect((await here.run("warden", "status")).stdout).toContain("paused by pia: a storm");
+    const refused = await here.run("dog", "pool", "allocate", id);
+    expect(refused).toMatchObject({ status: 4, stderr: expect.stringContaining("a storm") });
+    expect((await here.run("warden", "resume")).stdout).toContain("it was paused: a storm");
+    expect((await here.run("warden", "resume")).stdout).toBe("the pool was not paused\n");
+  });
+
+  it("tells of files that are no warrants", async () => {
+    const here = place();
+    mkdirSync(join(here.state, "warrants"), { recursive: true });
+    writeFileSync(join(here.state, "warrants/broken.json"), "{");
+    writeFileSync(join(here.state, "warrants/good.json"), '{"target":"a"}');
+    const { stdout } = await here.run("dog", "warrants");
+    expect(stdout).toContain("Warrants: 1 waiting");
+    expect(stdout).toContain("broken.json: not a warrant: it is not JSON.");
+  });
+
+  it("lists a thousand", async () => {
+    const here = place();
+    mkdirSync(join(here.state, "warrants"), { recursive: true });
+    for (let n = 0; n < 1000; n++) {
+      const text = JSON.stringify({ target: `s${n}`, reason: "r" });
+      writeFileSync(join(here.state, `warrants/w${n}.json`), text);
+    }
+    expect((await here.json("dog", "warrants")).warrants).toHaveLength(1000);
+  });
+});
+
+describe("bad input", () => {
+  it.each([
+    [["warrant", "file"], 2, "who?"],
+    [["warrant", "file", "x", "--pid", "5"], 2, "which of them?"],
+    [["warrant", "file", ""], 2, "empty"],
+    [["warrant", "file", "a\nb"], 2, "control characters"],
+    [["warrant", "file", "--pid", "0"], 2, "--pid"],
+    [["warrant", "file", "--pid", "x"], 2, "is not a number"],
+    [["warrant", "file", "--worker", "w"], 2, "which run?"],
+    [["warrant", "file", "--worker", "w", "--run", "nowhere"], 3, "nowhere"],
+    [["warrant", "show", "nope"], 3, "there is no warrant"],
+    [["warrant", "show", "../../etc/passwd"], 3, "there is no warrant"],
+    [["warrant", "withdraw", "nope"], 3, "see: viv warrant ls"],
+    [["epitaph", "nope"], 3, "there is no warrant"],
+    [["epitaph"], 2, "needs"],
+    [["dog", "pool", "release", "dog-1"], 3, "no dog"],
+    [["dog", "pool", "allocate", "w"], 3, "there is no warrant"],
+    [["dog", "pol", "status"], 2, "did you mean"],
+    [["dog", "pool", "alocate"], 2, "did you mean: viv dog pool allocate?"],
+    [["warden", "start"], 2, "viv warden up"],
+    [["warden", "up", "--pool", "21"], 2, "--pool"],
+    [["warden", "up", "--timeouts", "soon"], 2, "is not a duration"],
+    [["warden", "up", "--timeouts", "1s,1s,1s,1s,1s,1s"], 2, "from one to five"],
+    [["alive", "k3x9"], 3, "nobody is asked with k3x9"],
+    [["alive", "../x"], 2, "is no nonce"],
+    [["warrant", "ls", "--state", ""], 2, "--state is empty"],
+  ])("%j", async (args, status, words) => {
+    const said = await place().run(...args);
+    expect(said).toMatchObject({ status, stderr: expect.stringContaining(words) });
+  });
+
+  it("in GT_DOG_POOL_SIZE and [warden] is named", async () => {
+    const here = place();
+    const env = { VIV_STATE: join(here.folder, "state"), GT_DOG_POOL_SIZE: "many" };
+    const said = await cli(["dog", "pool", "status"], { cwd: here.folder, env });
+    expect(said.stderr).toContain('GT_DOG_POOL_SIZE "many" is no pool');
+    writeFileSync(join(here.folder, "viv.toml"), "[warden]\npol = 3\n");
+    const { status, stderr } = await here.run("dog", "pool", "status");
+    expect(status).toBe(2);
+    expect(stderr).toContain('viv.toml:2: unknown key "pol" in [warden]; did you mean "pool"?');
+  });
+});
+
+describe("help", () => {
+  it.each([["dog"], ["dog", "pool"], ["warden"], ["warrant"]])("viv %s %s", async (...words) => {
+    const family = words.filter((word) => word !== undefined);
+    const said = await place().run(...family, "--help");
+    expect(said.status).toBe(0);
+    expect(said.stdout).toContain(`viv ${family.join(" ")}: `);
+    expect(said.stdout).toContain(`  viv ${family.join(" ")} `);
+    expect((await place().run(...family)).status).toBe(2);
+  });
+});
+
+describe("viv.toml", () => {
+  it("says where the warden is, and how large its pool", async () => {
+    const here = place();
+    writeFileSync(join(here.folder, "viv.toml"), '[warden]\nstate = "w"\npool = 2\n');
+    const status = await here.json("dog", "pool", "status");
+    expect(status).toMatchObject({ pool: 2, state: join(here.folder, "w") });
+    const env = { VIV_STATE: join(here.folder, "state"), GT_DOG_POOL_SIZE: "7" };
+    const said = await cli(["dog", "pool", "status"], { cwd: here.folder, env });
+    expect(said.stdout).toContain("Dog Pool: 0/7 active");
+  });
+});
+
+describe("a warden that is up", () => {
+  it("ends a worker that does not answer; its task goes back, with the receipt", async () => {
+    const here = place();
+    const run = join(here.folder, "run");
+    const script = `
+      import("${join(VIV, "../main.js")}").then(async ({ openRun }) => {
+        const store = await openRun(${JSON.stringify(run)}, { create: true });
+        await store.enqueue({ id: "a", type: "t" });
+        await store.register("w1");
+        await store.claim({ worker: "w1" });
+        process.on("SIGTERM", () => {});
+        setInterval(() => {}, 1000);
+      });`;
+    const worker = start(process.execPath, ["-e", script]);
+    await until("it has claimed", async () => {
+      const said = await here.run("show", "a", "--run", run);
+      return said.stdout.includes("claimed");
+    });
+    writeFileSync(
+      join(here.folder, "viv.toml"),
+      '[warden]\ntimeouts = ["300ms"]\nkill_after = "300ms"\nhook = "cat > told.json"\n',
+    );
+    const filed = await here.json("warrant", "file", "--worker", "w1", "--run", run, "--by", "pia");
+    expect(filed.bound).toMatchObject({ is: "process", pid: worker.pid });
+    const warden = wardenUp(here);
+    await until("it is over", async () => {
+      const { state } = await here.json("warrant", "show", filed.id);
+      return state === "over" && warden.said().includes("executed");
+    });
+    const { receipt } = await here.json("warrant", "show", filed.id);
+    expect(receipt).toMatchObject({ verdict: "executed", reaped: ["a"] });
+    const path = join(here.state, "completed", `${receipt.dog}.json`);
+    const store = await openRun(run, { readOnly: true });
+    expect(await store.show("a")).toMatchObject({
+      state: "pending",
+      history: [{ worker: "w1", outcome: "abandoned", receipt: path }],
+    });
+    await store.close();
+    const shown = await here.run("show", "a", "--run", run);
+    expect(shown.stdout).toContain(`receipt: ${path}`);
+    expect((await here.run("logs", "a", "--run", run)).stderr).toContain(`receipt: ${path}`);
+    expect(JSON.parse(readFileSync(join(here.folder, "told.json"), "utf8")).verdict).toBe(
+      "executed",
+    );
+    const { stdout } = await here.run("epitaph", filed.id);
+    expect(stdout).toContain("# Executed: `w1`");
+    expect(stdout).toContain("gone after SIGKILL");
+    expect((await here.run("warden", "status")).stdout).toContain("executed");
+    expect(await here.run("warrant", "withdraw", filed.id)).toMatchObject({
+      status: 4,
+      stderr: expect.stringContaining("its verdict is executed"),
+    });
+  });
+
+  it("hears viv alive from the suspect itself, and from nobody else", async () => {
+    const here = place();
+    const questions = join(here.state, "questions");
+    // It waits for its question, and answers it.
+    const script = `
+      until nonce=$(sed -n 's/^Nonce: \\([^ ]*\\).*/\\1/p' ${questions}/*.txt 2>/dev/null) && [ -n "$nonce" ] && [ -e ${here.folder}/go ]; do sleep 0.05; done
+      "${process.execPath}" "${VIV}" alive "$nonce"; sleep 600`;
+    const env = { ...process.env, VIV_STATE: join(here.folder, "state") };
+    const suspect = start("bash", ["-c", script], { env, cwd: here.folder });
+    const { id } = await here.json("warrant", "file", "--pid", String(suspect.pid));
+    wardenUp(here, "--timeouts", "60s");
+    let nonce = "";
+    await until("it is asked", async () => {
+      const { dance } = await here.json("warrant", "show", id);
+      nonce = dance?.attempts[0]?.asked_at ? String(dance.attempts[0].nonce) : "";
+      return nonce !== "";
+    });
+    expect((await here.run("alive", nonce)).stdout).toBe(`ALIVE ${nonce}\n`); // not the suspect
+    const status = await here.run("dog", "pool", "status");
+    expect(status.stdout).toMatch(/interrogating \d+ \(attempt 1, \d+s remaining\)/);
+    writeFileSync(join(here.folder, "go"), "");
+    await until("it is pardoned", async () => {
+      const { receipt } = await here.json("warrant", "show", id);
+      return receipt?.verdict === "pardoned";
+    });
+    suspect.kill("SIGKILL");
+  });
+
+  it("is one for a folder", async () => {
+    const here = place();
+    const first = wardenUp(here);
+    await until("it is up", () => first.said().includes("is up"));
+    const second = wardenUp(here);
+    await until("it is refused", () => second.said().includes("another warden"));
+  });
+});
