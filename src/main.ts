@@ -2,22 +2,19 @@
  * Vivarium's library: open a run, enqueue, claim, finish, watch. The only module that wires
  * implementations together; what it exports is the public API.
  */
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Engine, EngineName } from "./engines/engine.ts";
-import { ancestorsOf } from "./host/ancestors.ts";
 import { findProgram } from "./host/find-program.ts";
 import { localMachine } from "./host/machine.ts";
 import { endTreeNow, ticksOfTree } from "./host/process-tree.ts";
 import { programsBeside, readEnd, readText, sizeOf, writeIfAbsent } from "./host/texts.ts";
 import type { Machine } from "./model/clock.ts";
-import type { TargetKind } from "./model/warrant.ts";
 import type { CrewPorts } from "./ops/crew/ports.ts";
 import type { EnginePort } from "./ops/engines.ts";
 import type { GatePort } from "./ops/gate.ts";
-import type { WardenPorts } from "./ops/warden/ports.ts";
 import type { Accounts } from "./services/accounts.ts";
 import type { UpHost } from "./services/up/ports.ts";
 import type { WorkerHost } from "./services/worker/host.ts";
@@ -187,71 +184,6 @@ export async function crewPorts(env: Env, cwd: string): Promise<CrewPorts> {
     endTree: endTreeNow,
     serve: serveActivity,
     newMark: randomUUID,
-  };
-}
-
-/** Warrants, dogs and who keeps them, on this machine. */
-export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
-  const [{ stateFolder }, { wardenFilesIn }, { crewFilesIn }, { upFilesIn }] = await Promise.all([
-    import("./host/accounts.ts"),
-    import("./host/warden-files.ts"),
-    import("./host/crew-files.ts"),
-    import("./host/up-files.ts"),
-  ]);
-  const machine = localMachine();
-  const forReading = (path: string) => openRun(path, { readOnly: true });
-  const homes = { machine, openRun: forReading, crewFilesIn, upFilesIn };
-  const newId = () => `w-${Date.now().toString(36)}-${randomBytes(2).toString("hex")}`;
-  return {
-    machine,
-    defaultState: join(stateFolder(env, cwd), "warden"),
-    filesIn: wardenFilesIn,
-    openRun: forReading,
-    crewFilesIn,
-    upFilesIn,
-    isThere: existsSync,
-    bind: async ({ kind, target, socket }) => {
-      if (kind === "pid") {
-        return (await import("./host/process-suspect.ts")).bindPid(target, machine);
-      }
-      return (await import("./host/session-suspect.ts")).bindSession(target, socket, { env });
-    },
-    ancestors: () => ancestorsOf(process.pid),
-    newId,
-    readEnd,
-    service: async (options, tell) => {
-      const files = wardenFilesIn(options.state);
-      const [{ WardenUp }, { suspectsFor }, { requestersBy }, { activityOn }, { timers }] =
-        await Promise.all([
-          import("./services/warden/up.ts"),
-          import("./host/warden-suspects.ts"),
-          import("./host/requester.ts"),
-          import("./host/tmux-activity.ts"),
-          import("./host/children.ts"),
-        ]);
-      const { resolveTarget } = await import("./services/warden/resolve.ts");
-      const resolve = (kind: TargetKind, name: string, home: string | null) =>
-        resolveTarget(homes, kind, name, home);
-      const { hook, webhook } = options;
-      const requesters = requestersBy({
-        ...{ inbox: join(options.state, "inbox"), cwd: options.cwd, env },
-        ...(hook === undefined ? {} : { hook }),
-        ...(webhook === undefined ? {} : { webhook }),
-      });
-      return new WardenUp(
-        options,
-        {
-          ...{ machine, timers, files, newId, openRun: forReading, crewFilesIn, resolve },
-          suspects: suspectsFor({ machine, files, env, resolve }),
-          newNonce: () => randomBytes(8).toString("hex"),
-          openForReaping: (path) => openRun(path),
-          tellRequester: (receipt) => requesters.tell(receipt),
-          sessionsOn: (socket) => activityOn(socket, env),
-          writtenAt: (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? null,
-        },
-        tell,
-      );
-    },
   };
 }
 

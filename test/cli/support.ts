@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import type { Io } from "../../src/cli/io.ts";
 import { runCli } from "../../src/cli/main.ts";
+import { wardenPorts } from "../../src/bin/warden-ports.ts";
 import { boardGit } from "../../src/host/board-git.ts";
 import type { Patience } from "../../src/host/board-lock.ts";
 import { unitFiles } from "../../src/host/unit-files.ts";
@@ -14,7 +15,6 @@ import {
   gateHere,
   openRun,
   upHost,
-  wardenPorts,
   workerHost,
 } from "../../src/main.ts";
 import type { Machine } from "../../src/model/clock.ts";
