@@ -6,6 +6,7 @@ import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
 import { allCommandNames, findCommand } from "../../src/cli/catalog.ts";
 import { parseFlags } from "../../src/cli/flags.ts";
+import { parseConfig } from "../../src/model/config.ts";
 import { EXIT_STATUS } from "../../src/model/errors.ts";
 import { mermaid } from "../../src/model/states.ts";
 import { REASON_CODES } from "../../src/policy/why.ts";
@@ -82,6 +83,12 @@ describe("README.md", () => {
     execFileSync(process.execPath, [script], { cwd: folder });
     expect(readdirSync(join(folder, "audit/done"))).toEqual(["t.1.json"]);
     rmSync(folder, { recursive: true });
+  });
+
+  it("has a [warden] that is read", async () => {
+    const [text = ""] = blocks(readme, "toml").filter((block) => block.includes("[warden]"));
+    const { warden } = await parseConfig(text, "/viv.toml");
+    expect(Object.keys(warden?.rules ?? {})).toHaveLength(3);
   });
 
   it("names only commands and flags that exist", async () => {
