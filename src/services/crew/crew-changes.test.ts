@@ -136,6 +136,18 @@ describe("a manifest that changes", () => {
 });
 
 describe("by hand", () => {
+  it("a tick alone has the state folder, and says so to who wants it meanwhile", async () => {
+    const fake = newsroom();
+    const ticked = fake.make(NEWSROOM).tickAlone("moss");
+    await fake.pass(0);
+    const { pid } = JSON.parse(fake.raw(".lock"));
+    fake.isTaken = true;
+    const who = `viv crew tick moss (pid ${pid}) has ${fake.state} for one tick, and will end`;
+    expect(() => fake.make(NEWSROOM).take()).toThrow(who);
+    await fake.run("moss").end("done");
+    await ticked;
+  });
+
   it("a tick joins one that is under way, and says how it ended", async () => {
     const fake = solo();
     await fake.pass(0);
@@ -204,7 +216,7 @@ describe("by hand", () => {
     await fake.pass(24 * HOUR);
     expect(fake.running).toEqual(["moss"]);
     await fake.run("moss").end("done", "found three");
-    expect(await ticked).toEqual({ outcome: "done", note: "found three" });
+    expect(await ticked).toMatchObject({ outcome: "done", note: "found three" });
     await fake.pass(24 * HOUR);
     expect(fake.pending).toBe(0);
     expect(fake.runs).toHaveLength(1);
@@ -216,7 +228,7 @@ describe("by hand", () => {
     const fake = newsroom();
     const ticked = fake.make(member("moss", "nowhere.org")).tickAlone("moss");
     expect(await ticked).toMatchObject({
-      ...{ outcome: null, note: expect.stringContaining("is not there") },
+      ...{ outcome: null, state: "parked", note: expect.stringContaining("is not there") },
     });
     const bad = fake.make(member("moss", "desk.org", ":INTERVAL: 0\n")).tickAlone("moss");
     await expect(bad).rejects.toThrow("moss is parked");

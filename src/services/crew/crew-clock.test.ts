@@ -189,15 +189,24 @@ describe("RUN-IF", () => {
     expect(fake.runs).toEqual([]);
     expect(fake.status("moss")).toMatchObject({ state: "waiting", saved: 4, outcome: null });
     expect(fake.status("moss").note).toBe("nothing new");
-    expect(fake.told("saved").at(-1)).toMatchObject({ saved: 4, note: "nothing new" });
+    // Told when it begins, and when there is a tick again.
+    expect(fake.told("saved")).toEqual([
+      { kind: "saved", name: "moss", saved: 1, note: "nothing new" },
+    ]);
+    expect(fake.told("due")).toEqual([]);
     expect(existsSync(join(fake.state, "keeper-last-run-moss"))).toBe(false);
     expect(fake.gate?.view()).toMatchObject({ holders: [], queue: [] });
     fake.due = () => true;
     await fake.pass(10 * MINUTE);
     expect(fake.running).toEqual(["moss"]);
+    expect(fake.told("due")).toEqual([{ kind: "due", name: "moss", meanwhile: 4, saved: 4 }]);
+    fake.due = () => false;
+    await fake.run("moss").end("done");
+    await fake.pass(10 * MINUTE);
+    expect(fake.told("saved")).toHaveLength(2);
     // It stays counted.
     fake.up(member("moss", "moss.org"));
-    expect(fake.status("moss").saved).toBe(4);
+    expect(fake.status("moss").saved).toBe(5);
   });
 
   it("is not asked for a tick by hand", async () => {

@@ -16,7 +16,9 @@ describe("files", () => {
     await fake.pass(0);
     await fake.run("wren").end("done");
     await fake.run("moss").end("done");
-    const names = readdirSync(fake.state).filter((file) => !["inbox", "outbox"].includes(file));
+    const names = readdirSync(fake.state).filter(
+      (file) => !["inbox", "outbox", ".lock"].includes(file),
+    );
     expect(names.sort()).toEqual([
       ...["_steps.jsonl", "crew.json", "gate.json", "keeper-last-run-moss", "keeper-last-run-wren"],
       ...["lifecycle-pos-wren", "lifecycle-ran-wren-draft", "runs", "status-moss.json"],
@@ -28,7 +30,7 @@ describe("files", () => {
     await keeper.pass(0);
     await keeper.run("desk").end("done");
     expect(readdirSync(keeper.state).sort()).toEqual([
-      ...["_steps.jsonl", "crew.json", "keeper-last-run", "runs", "status.json"],
+      ...[".lock", "_steps.jsonl", "crew.json", "keeper-last-run", "runs", "status.json"],
     ]);
     const rem = newsroom();
     rem.files.writePosition("", "polish 0");
@@ -104,6 +106,65 @@ describe("what has to be put right", () => {
     fake.texts.set("/news/moss.org", "You are moss.");
     await fake.pass(SECOND);
     expect(fake.running).toEqual(["moss"]);
+  });
+
+  it("a def that is not there at the start is told at once, and not when its turn comes", async () => {
+    const fake = newsroom();
+    fake.up(member("moss", "nowhere.org") + member("wren", "writer.org"));
+    expect(fake.told("parked")).toMatchObject([
+      { name: "moss", note: "its def /news/nowhere.org is not there" },
+    ]);
+    expect(fake.told("next").map(({ name }) => name)).toEqual(["wren"]);
+    expect(fake.status("moss").state).toBe("parked");
+    fake.texts.set("/news/nowhere.org", "You are moss.");
+    await fake.pass(SECOND);
+    expect(fake.running).toEqual(["moss"]);
+  });
+
+  it("so is one of an entry that was changed", async () => {
+    const fake = solo();
+    await fake.pass(0);
+    await fake.run("moss").end("done");
+    fake.texts.set("/news/crew.org", member("moss", "nowhere.org", ":INTERVAL: 10m\n"));
+    await fake.pass(2 * SECOND);
+    expect(fake.status("moss")).toMatchObject({ state: "parked" });
+  });
+
+  it("two that would share a file of their lifecycles: the second is parked, and says with whom", async () => {
+    const fake = newsroom();
+    fake.texts.set("/news/one.org", "* b-x\n* wake\n");
+    fake.texts.set("/news/two.org", "* x\n");
+    const life = (file: string) => `:LIFECYCLE: ${file}\n:INTERVAL: 1m\n`;
+    const manifest =
+      member("a", "desk.org", life("one.org")) + member("a-b", "desk.org", life("two.org"));
+    fake.up(manifest, { graceMs: 0, staggerMs: 0 });
+    expect(fake.told("parked")).toMatchObject([
+      { name: "a-b", note: expect.stringContaining("lifecycle-ran-a-b-x with a in its state b-x") },
+    ]);
+    await fake.pass(0);
+    expect(fake.running).toEqual(["a"]);
+    // Renamed: it comes back. Named again so, while it runs: it is parked when its turn comes.
+    fake.texts.set("/news/two.org", "* y\n");
+    await fake.pass(SECOND);
+    expect(fake.running).toEqual(["a", "a-b"]);
+    fake.texts.set("/news/two.org", "* x\n");
+    await fake.run("a-b").end("done");
+    await fake.pass(MINUTE);
+    expect(fake.status("a-b").state).toBe("parked");
+    // The other one goes, and with it what it had.
+    fake.texts.set("/news/crew.org", member("a-b", "desk.org", life("two.org")));
+    await fake.pass(2 * SECOND);
+    await fake.run("a").end("done");
+    await fake.ask({ cmd: "resume", name: "a-b" });
+    await fake.pass(MINUTE);
+    expect(fake.running).toEqual(["a-b"]);
+  });
+
+  it("two states of one lifecycle that have the same file", async () => {
+    const fake = newsroom();
+    fake.texts.set("/news/life.org", "* x.1\n* x_1\n");
+    fake.up(member("wren", "writer.org", ":LIFECYCLE: life.org\n"));
+    expect(fake.status("wren").note).toContain("with its own state x.1");
   });
 
   it("so does a shared file that is not there", async () => {

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import {
@@ -138,6 +138,58 @@ describe("supervision", () => {
     expect(fake.told("trouble").length).toBeGreaterThanOrEqual(3);
   });
 
+  it("shows how a run ended as soon as the disk takes it, and not at the next tick", async () => {
+    const fake = solo(":INTERVAL: 1h\n");
+    await fake.pass(0);
+    fake.broken = (method) => method === "writeStatus";
+    await fake.run("moss").end("done", "found three");
+    await fake.pass(10 * MINUTE);
+    expect(fake.status("moss").state).toBe("running");
+    expect(fake.told("trouble")).toHaveLength(1);
+    fake.broken = undefined;
+    await fake.pass(MINUTE);
+    expect(fake.status("moss")).toMatchObject({ state: "waiting", note: "found three", run: null });
+    // Nothing is tried again when there is nothing left to do.
+    fake.broken = (method) => method === "writeStatus";
+    await fake.crew.stop();
+    expect(fake.pending).toBe(0);
+  });
+
+  it("stops when its state folder is removed, ends its runs, and writes nothing there", async () => {
+    const fake = newsroom();
+    const ran = fake.make(NEWSROOM, { graceMs: 0, staggerMs: 0 }).run();
+    const said = expect(ran).rejects.toThrow(`${fake.state} was removed or replaced`);
+    await fake.pass(0);
+    expect(fake.running).toEqual(["desk", "moss"]);
+    rmSync(fake.state, { recursive: true });
+    fake.isRemoved = true;
+    await fake.pass(SECOND);
+    await said;
+    expect(fake.running).toEqual([]);
+    expect(fake.told("ran")).toMatchObject([{ outcome: "killed" }, { outcome: "killed" }]);
+    await fake.pass(SECOND);
+    expect(existsSync(fake.state)).toBe(false);
+    expect(fake.pending).toBe(0);
+  });
+
+  it("throws answers away that nobody has taken for ten minutes", async () => {
+    const fake = newsroom().up(NEWSROOM);
+    const outbox = join(fake.state, "outbox");
+    const answered = (id: string, agoMs: number) => {
+      fake.files.answer(id, {});
+      const at = (fake.world.clock.now() - agoMs) / 1000;
+      utimesSync(join(outbox, `${id}.json`), at, at);
+    };
+    answered("old", 0);
+    await fake.pass(9 * MINUTE);
+    answered("new", 0);
+    expect(readdirSync(outbox).sort()).toEqual(["new.json", "old.json"]);
+    await fake.pass(2 * MINUTE);
+    expect(readdirSync(outbox)).toEqual(["new.json"]);
+    await fake.pass(20 * MINUTE);
+    expect(readdirSync(outbox)).toEqual([]);
+  });
+
   it("answers no request that it cannot, and survives that", async () => {
     const fake = solo();
     await fake.pass(0);
@@ -174,7 +226,7 @@ describe("supervision", () => {
     for (const name of ["desk", "moss", "wren", "hale"]) expect(fake.status(name).run).toBe(null);
     await fake.pass(HOUR);
     expect(fake.runs).toHaveLength(4);
-    expect(readdirSync(fake.state).filter((file) => file.startsWith("."))).toEqual([]);
+    expect(readdirSync(fake.state).filter((file) => file.startsWith("."))).toEqual([".lock"]);
     expect(readdirSync(join(fake.state, "outbox"))).toEqual([]);
   });
 
@@ -204,6 +256,7 @@ describe("supervision", () => {
     const fake = newsroom().up(NEWSROOM);
     const { pid } = JSON.parse(fake.raw("crew.json"));
     fake.isTaken = true;
+    expect(() => fake.up(NEWSROOM)).toThrow(`a crew runs already`);
     expect(() => fake.up(NEWSROOM)).toThrow(`(pid ${pid})`);
   });
 
