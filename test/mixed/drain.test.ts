@@ -2,15 +2,8 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openRun } from "../../src/main.ts";
-import {
-  idsIn,
-  newFolder,
-  readStatus,
-  startSwarmWorker,
-  startVivWorker,
-  swarm,
-  until,
-} from "./company.ts";
+import { newFolder } from "../support/folders.ts";
+import { idsIn, readStatus, startSwarmWorker, startVivWorker, swarm, until } from "./company.ts";
 
 const TASKS = 400;
 
