@@ -1,4 +1,5 @@
 import { existsSync, statfsSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
@@ -36,7 +37,7 @@ function temporaryFolder(): Record<string, string> {
   const memory = "/dev/shm";
   if (process.env.TMPDIR || !existsSync(memory)) return {};
   const { bavail, bsize } = statfsSync(memory);
-  return bavail * bsize > 2 ** 30 ? { TMPDIR: memory } : {};
+  return bavail * bsize > 2 ** 30 ? { TMPDIR: memory, VIV_TEST_DISK: tmpdir() } : {};
 }
 
 export default defineConfig({
