@@ -16,6 +16,7 @@ ensureDebianPackages([
   { command: "flock", package: "util-linux" },
   { command: "git", package: "git" },
   { command: "bwrap", package: "bubblewrap" },
+  { command: "tmux", package: "tmux" },
 ]);
 ensureBuilt();
 

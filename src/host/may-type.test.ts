@@ -1,0 +1,114 @@
+import { expect, test } from "vitest";
+import { asComments, type ForegroundProgram, mayType } from "./may-type.ts";
+
+const program = (line: string, hasTerminal = true): ForegroundProgram => {
+  const argv = line.split(" ");
+  const comm = (argv[0] ?? "").replace(/^.*\//, "").replace(/^-/, "");
+  return { argv, comm, hasTerminal };
+};
+
+test.each([
+  "bash agent.sh",
+  "/bin/bash ./agent.sh --now",
+  "sh -c while_read",
+  "bash -lc agent",
+  "bash -o pipefail agent.sh",
+  "bash --rcfile x agent.sh",
+  "node agent.js",
+  "node --require ./a.js agent.js",
+  "node -e 1",
+  "python3 agent.py",
+  "python3.11 -u agent.py",
+  "python3 -m agent",
+  "claude",
+  "/usr/bin/claude --resume",
+  "codex",
+  "cat",
+  "env A=1 nice -n 5 python3 agent.py",
+  "timeout 100 node agent.js",
+  "sudo -u bob python3 agent.py",
+  "docker logs -f x",
+  "perl -e x",
+])("%s is asked", (line) => {
+  expect(mayType([program(line)])).toEqual({ is: "yes" });
+});
+
+test.each([
+  "bash",
+  "-bash",
+  "-zsh",
+  "/usr/bin/zsh -i",
+  "bash --norc -i",
+  "bash -s",
+  "bash -o vi",
+  "bash --rcfile x",
+  "sh -",
+  "fish -l",
+  "tcsh",
+  "busybox sh",
+  "env A=1 bash",
+  "sudo -u bob bash",
+])("%s is a shell's prompt", (line) => {
+  expect(mayType([program(line)]).is).toBe("shell");
+});
+
+test.each([
+  "vim notes",
+  "less log",
+  "man tmux",
+  "python3",
+  "python3 -i agent.py",
+  "python3 -m pdb agent.py",
+  "python3 -W ignore",
+  "node",
+  "node --inspect",
+  "node -r ./a.js",
+  "irb",
+  "psql -h db",
+  "sqlite3 x.db",
+  "gdb -p 1",
+  "ssh host",
+  "mosh host",
+  "docker exec -it x sh",
+  "docker compose exec x sh",
+  "kubectl exec -it x -- agent",
+  "su",
+  "sudo -i",
+  "sudo -s",
+  "tmux attach",
+  "screen",
+  "top",
+  "perl",
+  "nohup ssh host",
+])("%s is not typed to", (line) => {
+  expect(mayType([program(line)]).is).toBe("no");
+});
+
+test("one that may not be asked is enough, whatever it belongs to", () => {
+  expect(mayType([program("bash agent.sh"), program("less log", false)]).is).toBe("no");
+  expect(mayType([program("bash agent.sh"), program("ssh host")]).is).toBe("no");
+  expect(mayType([program("bash agent.sh"), program("bash")]).is).toBe("shell");
+});
+
+test("what reads something else than the terminal takes no commands from it", () => {
+  expect(mayType([program("node agent.js"), program("bash", false)]).is).toBe("yes");
+  expect(mayType([program("node agent.js"), program("python3", false)]).is).toBe("yes");
+});
+
+test("a shell that was given another name is a shell", () => {
+  expect(mayType([{ argv: ["agent"], comm: "bash", hasTerminal: true }]).is).toBe("shell");
+});
+
+test("where nothing can be seen, nothing is typed", () => {
+  expect(mayType([]).is).toBe("no");
+});
+
+test("a comment has nothing in it that a shell could take for its own", () => {
+  const lines = [
+    "[DOG] x; touch /tmp/a $(id) `id` 'q' \"q\" !! & | > < \\ {a,b}*?~",
+    "Nonce: ab-1_2",
+  ];
+  const [first = "", second] = asComments(lines);
+  expect(first).toMatch(/^# [\w ,.:/%-]+$/);
+  expect(second).toBe("# Nonce: ab-1_2");
+});

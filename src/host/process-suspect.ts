@@ -1,0 +1,160 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import type { Machine } from "../model/clock.ts";
+import type { SeenProcess } from "../model/dance.ts";
+import type { Question } from "../model/question.ts";
+import type { BoundProcess, Warrant } from "../model/warrant.ts";
+import { readProcess, TICKS_PER_SECOND } from "./proc-fs.ts";
+import type { Asked, Ended, Found, Look, Suspect } from "./suspect.ts";
+import { endTargetTree, seeTree, type TreeOf, whyNotOurs } from "./target-tree.ts";
+import { sizesOf, watchSizes } from "./watched-files.ts";
+
+/**
+ * A process, and the tree that it leads. It has no terminal that we know of: the question is a file,
+ * and the answer comes beside it (`viv alive`).
+ */
+export interface ProcessOptions {
+  machine: Machine;
+  /** Where the question for the target of this warrant is written. */
+  questionFile(warrantId: string): string;
+  answered(nonce: string): boolean;
+}
+
+export type BoundNow =
+  | { is: "there"; bound: BoundProcess }
+  | { is: "gone"; why: string }
+  | { is: "unknown"; why: string };
+
+/** What this process is, so that another that gets its number is never taken for it. */
+export function bindPid(pid: string | number, machine: Machine): BoundNow {
+  const number = Number(pid);
+  if (!/^[1-9]\d{0,9}$/.test(String(pid))) {
+    return { is: "unknown", why: `${JSON.stringify(String(pid))} is not the number of a process` };
+  }
+  if (number === 1) return { is: "unknown", why: "process 1 is the machine's own" };
+  const found = readProcess(number);
+  if (found === "hidden") return { is: "unknown", why: "this process may not be looked at" };
+  if (found === "gone" || found.isDead) return { is: "gone", why: "there is no such process" };
+  if (found.isThread) return { is: "unknown", why: "it is a thread of another process" };
+  if (!found.hasMemory) return { is: "unknown", why: "it is a process of the kernel" };
+  const { host, boot } = machine.self();
+  const started = String(found.started);
+  return { is: "there", bound: { is: "process", host, boot, pid: number, started, claim: "" } };
+}
+
+export function findProcessSuspect(
+  warrant: Warrant,
+  bound: BoundProcess | null,
+  watch: readonly string[],
+  options: ProcessOptions,
+): Found {
+  const found: BoundNow = bound ? { is: "there", bound } : boundBefore(warrant, options.machine);
+  if (found.is !== "there") return found;
+  const state = stateOf(found.bound, options.machine);
+  if (state.is !== "there") return state;
+  const suspect = new ProcessSuspect(warrant.id, found.bound, watch, options);
+  const why = whyNotOurs(suspect.tree([]));
+  return why === null ? { is: "there", suspect } : { is: "unknown", why };
+}
+
+/** By its number alone; so it must have been there when the warrant was filed. */
+function boundBefore(warrant: Warrant, machine: Machine): BoundNow {
+  const now = bindPid(warrant.target, machine);
+  if (now.is !== "there") return now;
+  const age = machine.clock.uptime() - Number(now.bound.started) / TICKS_PER_SECOND;
+  const warrantAge = (machine.clock.now() - Date.parse(warrant.filed_at)) / 1000;
+  if (age + CLOCKS_DIFFER_BY_S >= warrantAge) return now;
+  return { is: "unknown", why: "the process is younger than the warrant" };
+}
+
+/** Starts are told in whole ticks, and a file's time is a few milliseconds old. */
+const CLOCKS_DIFFER_BY_S = 0.05;
+
+type State = { is: "there" } | { is: "gone"; why: string } | { is: "unknown"; why: string };
+
+function stateOf(bound: BoundProcess, machine: Machine): State {
+  const self = machine.self();
+  if (bound.host !== self.host) {
+    return { is: "unknown", why: `it is a process of another machine: ${bound.host}` };
+  }
+  if (bound.pid <= 1) return { is: "unknown", why: `${bound.pid} is not a process to be ended` };
+  const found = readProcess(bound.pid);
+  if (found === "hidden") return { is: "unknown", why: "this process may not be looked at" };
+  const isFree = found === "gone" || found.isThread;
+  if (isFree) return { is: "gone", why: "the process has ended" };
+  const isSame = bound.boot === self.boot && String(found.started) === bound.started;
+  if (!isSame) return { is: "unknown", why: "the number was given to another process" };
+  return found.isDead ? { is: "gone", why: "the process has ended" } : { is: "there" };
+}
+
+class ProcessSuspect implements Suspect {
+  readonly bound: BoundProcess;
+  readonly #id: string;
+  readonly #watch: readonly string[];
+  readonly #options: ProcessOptions;
+  readonly #nonces: string[] = [];
+  #endWatch: () => void = () => {};
+
+  constructor(id: string, bound: BoundProcess, watch: readonly string[], options: ProcessOptions) {
+    this.#id = id;
+    this.bound = bound;
+    this.#watch = watch;
+    this.#options = options;
+  }
+
+  async look(): Promise<Look> {
+    const state = stateOf(this.bound, this.#options.machine);
+    if (state.is !== "there") return state;
+    const answers = [...this.#nonces, ...this.#askedBefore()].filter((nonce) =>
+      this.#options.answered(nonce),
+    );
+    return { is: "there", screen: [], files: sizesOf(this.#watch), answers };
+  }
+
+  /** The same file with the same text, however often. */
+  async ask(question: Question): Promise<Asked> {
+    if (!this.#nonces.includes(question.nonce)) this.#nonces.push(question.nonce);
+    const state = stateOf(this.bound, this.#options.machine);
+    if (state.is !== "there") return state;
+    const path = this.#options.questionFile(this.#id);
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    writeFileSync(path, `${question.lines.join("\n")}\n`, { mode: 0o600 });
+    return { is: "asked", channel: path, arrived: true, submitted: true };
+  }
+
+  watch(act: () => void): void {
+    this.#endWatch();
+    this.#endWatch = watchSizes(this.#watch, act);
+  }
+
+  tree(known: readonly SeenProcess[]): SeenProcess[] {
+    return seeTree(this.#treeOf(), known);
+  }
+
+  async end(known: readonly SeenProcess[], options: { killAfterMs: number }): Promise<Ended> {
+    const state = stateOf(this.bound, this.#options.machine);
+    const why = state.is === "unknown" ? state.why : whyNotOurs(this.tree(known));
+    if (why !== null) return { exit: [], survivors: [], unknown: why };
+    return endTargetTree(() => this.#treeOf(), known, options);
+  }
+
+  close(): void {
+    this.#endWatch();
+  }
+
+  /** By who was before us, as the question that lies there says. */
+  #askedBefore(): string[] {
+    try {
+      const text = readFileSync(this.#options.questionFile(this.#id), "utf8");
+      const nonce = /^Nonce: (\S+)/m.exec(text)?.[1];
+      return nonce === undefined || this.#nonces.includes(nonce) ? [] : [nonce];
+    } catch {
+      return []; // it was not asked yet
+    }
+  }
+
+  #treeOf(): TreeOf {
+    const { pid, started, claim } = this.bound;
+    return { roots: [{ pid, started }], marks: claim === "" ? [] : [[`VIV_CLAIM=${claim}`]] };
+  }
+}

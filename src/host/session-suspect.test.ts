@@ -1,0 +1,536 @@
+import { spawn } from "node:child_process";
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { rolldown } from "rolldown";
+import { expect, onTestFinished, test } from "vitest";
+import { until, within } from "../../test/support/deadline.ts";
+import { isAlive, pidsIn, TmuxServer, textIn, warrantFor } from "../../test/support/tmux.ts";
+import { type Question, questionFor } from "../model/question.ts";
+import type { Warrant } from "../model/warrant.ts";
+import { bindSession, findSessionSuspect, type SessionOptions } from "./session-suspect.ts";
+import type { Suspect } from "./suspect.ts";
+
+const SOURCE = fileURLToPath(new URL("./session-suspect.ts", import.meta.url));
+const OURS: SessionOptions = { env: { PATH: process.env.PATH } };
+
+let nonces = 0;
+const ask = (reason = "no_progress"): Question =>
+  questionFor({
+    target: "a",
+    reason,
+    requester: "a test",
+    attempt: 1,
+    attempts: 3,
+    timeoutMs: 60_000,
+    nonce: `n${process.pid}x${++nonces}`,
+  });
+
+async function found(given: Partial<Warrant>, options = OURS): Promise<Suspect> {
+  const result = await findSessionSuspect(warrantFor(given), options);
+  if (result.is !== "there") throw new Error(`${result.is}: ${result.why}`);
+  onTestFinished(() => result.suspect.close());
+  return result.suspect;
+}
+
+const find = (given: Partial<Warrant>, options = OURS) =>
+  findSessionSuspect(warrantFor(given), options);
+
+const screenOf = async (suspect: Suspect) => {
+  const look = await suspect.look();
+  return look.is === "there" ? look.screen.join("\n") : `${look.is}: ${look.why}`;
+};
+
+/** Answers each line that has a nonce in it, and says what it was told. */
+const AGENT = `while read line; do case "$line" in *Nonce:*) set -- $line; n=$2; [ "$1" = Nonce: ] && echo "ALIVE $n";; esac; done`;
+const NAMES = [
+  "x;y",
+  "p$(touch pwned)",
+  "=eq*",
+  "sp ace",
+  "$1",
+  "%0",
+  "@0",
+  "é日",
+  "-t",
+  "#{pid}x",
+];
+
+test("a session is found by exactly its name, whatever that means to tmux", async () => {
+  const server = new TmuxServer();
+  const ids = NAMES.map((name) => server.session(name, "cat"));
+  const really = ids.map((id) => server.show(id, "#{session_name}"));
+  expect(new Set(really).size).toBe(NAMES.length);
+  for (const [index, target] of really.entries()) {
+    const suspect = await found({ target, socket: server.socket });
+    expect(suspect.bound).toMatchObject({ is: "session", session: ids[index] });
+  }
+  for (const target of ["x", "sp", "=x;y", "$2", "x;y:0", "x;y.0", "*", ""]) {
+    expect(await find({ target, socket: server.socket })).toMatchObject({ is: "gone" });
+  }
+  expect(await find({ target: "a.b", socket: server.socket })).toMatchObject({
+    is: "gone",
+    why: expect.stringContaining("a_b"),
+  });
+});
+
+test("a program is asked once and its answer is on the screen", async () => {
+  const server = new TmuxServer();
+  const id = server.session("a", "sh", "-c", AGENT);
+  const suspect = await found({ socket: server.socket });
+  const question = ask();
+  const asked = await suspect.ask(question);
+  expect(asked).toEqual({ is: "asked", channel: "pane %0", arrived: true, submitted: true });
+  await server.shows(id, `ALIVE ${question.nonce}`);
+  expect(await screenOf(suspect)).toContain(`ALIVE ${question.nonce}`);
+  expect(server.run("list-buffers")).toBe("");
+});
+
+/** A program that writes all it reads to a file. */
+const scribe = (path: string) => ["sh", "-c", `echo ready; exec cat > '${path}'`];
+
+test("a question is typed once, also by another warden after a crash", async () => {
+  const server = new TmuxServer();
+  const heard = join(server.folder, "heard");
+  const id = server.session("a", ...scribe(heard));
+  await server.shows(id, "ready");
+  const question = ask();
+  const suspect = await found({ socket: server.socket });
+  await suspect.ask(question);
+  const again = await found({ socket: server.socket, bound: suspect.bound });
+  await again.ask(question);
+  await suspect.ask(question);
+  const next = ask();
+  await again.ask(next);
+  await until("the next question is heard", () => textIn(heard).includes(next.nonce));
+  expect(textIn(heard)).toBe(`${[...question.lines, ...next.lines].join("\n")}\n`);
+});
+
+test("what was pasted before a crash is only sent after it", async () => {
+  const server = new TmuxServer();
+  const heard = join(server.folder, "heard");
+  const id = server.session("a", ...scribe(heard));
+  await server.shows(id, "ready");
+  const question = ask();
+  server.run("set-option", "-p", "-t", "%0", "@viv-asked", question.nonce);
+  const suspect = await found({ socket: server.socket });
+  await suspect.ask(question);
+  await until("Enter was typed", () => textIn(heard) === "\n");
+});
+
+test("an unread question is asked, but was not seen to arrive", async () => {
+  const server = new TmuxServer();
+  const id = server.session("a", "sh", "-c", "stty raw -echo; echo ready; exec sleep 1000");
+  await server.shows(id, "ready");
+  const suspect = await found({ socket: server.socket });
+  expect(await suspect.ask(ask())).toMatchObject({ is: "asked", arrived: false, submitted: false });
+});
+
+/** As agents do: raw keys, a paste in brackets, a box that is drawn anew, Enter submits. */
+const BOX = `
+  const { appendFileSync } = require("node:fs");
+  let [box, ignored] = ["", Number(process.argv[2])];
+  process.stdin.setRawMode(true);
+  const draw = () => process.stdout.write("\\x1b[2J\\x1b[H| " + box.replaceAll("\\r", "\\r\\n| "));
+  process.stdout.write("\\x1b[?2004hready");
+  process.stdin.on("data", (data) => {
+    let text = String(data);
+    const pasted = /\\x1b\\[200~([^]*)\\x1b\\[201~/.exec(text);
+    if (pasted) { box += pasted[1]; text = text.replace(pasted[0], ""); }
+    for (const key of text) {
+      if (key !== "\\r") { box += key; continue; }
+      appendFileSync(process.argv[3], "Enter" + String.fromCharCode(10));
+      if (ignored-- > 0) continue;
+      appendFileSync(process.argv[3], JSON.stringify(box) + String.fromCharCode(10));
+      box = "";
+    }
+    draw();
+  });`;
+
+test.each([
+  { ignored: 0, submitted: true, enters: 1 },
+  { ignored: 1, submitted: true, enters: 2 },
+  { ignored: 9, submitted: false, enters: 2 },
+])("a box that ignores $ignored Enters gets $enters, and that is said", async (given) => {
+  const server = new TmuxServer();
+  const heard = join(server.folder, "heard");
+  const script = join(server.folder, "box.cjs");
+  writeFileSync(script, BOX);
+  const id = server.session("a", process.execPath, script, String(given.ignored), heard);
+  await server.shows(id, "ready");
+  const suspect = await found({ socket: server.socket });
+  const question = ask();
+  const { submitted } = given;
+  expect(await suspect.ask(question)).toMatchObject({ is: "asked", arrived: true, submitted });
+  expect(await suspect.ask(question)).toMatchObject({ is: "asked", submitted });
+  const entered = Array.from({ length: given.enters }, () => "Enter");
+  const all = submitted ? [...entered, JSON.stringify(question.lines.join("\r"))] : entered;
+  expect(textIn(heard).trim().split("\n")).toEqual(all);
+});
+
+test("nothing is typed to a shell's prompt, and nothing is run there", async () => {
+  const server = new TmuxServer();
+  const trap = join(server.folder, "trap");
+  server.session("a", "bash", "--norc", "-i");
+  const suspect = await found({ socket: server.socket });
+  const before = await screenOf(suspect);
+  expect(await suspect.ask(ask(`$(touch ${trap})`))).toMatchObject({
+    is: "refused",
+    why: expect.stringContaining("bash"),
+  });
+  server.run("send-keys", "-t", "%0", "echo do''ne", "Enter");
+  await server.shows("%0", "done");
+  expect(existsSync(trap)).toBe(false);
+  expect(server.screen("%0")).not.toContain("DOG");
+  expect(before).not.toContain("DOG");
+  expect(server.run("list-buffers")).toBe("");
+});
+
+test.each(["warrant", "session option"])(
+  "a shell that is marked by the %s gets comments",
+  async (how) => {
+    const server = new TmuxServer();
+    const trap = join(server.folder, "trap");
+    server.session("a", "bash", "--norc", "-i");
+    if (how === "session option") server.run("set-option", "-t", "a", "@viv-shell", "on");
+    await server.shows("%0", "bash-");
+    server.run("send-keys", "-t", "%0", `touch ${trap}`); // somebody has begun to write
+    await server.shows("%0", "touch");
+    const suspect = await found({ socket: server.socket, shell: how === "warrant" });
+    const question = ask(`x; touch ${trap}; $(touch ${trap})`);
+    expect(await suspect.ask(question)).toMatchObject({
+      is: "asked",
+      arrived: true,
+      submitted: true,
+    });
+    server.run("send-keys", "-t", "%0", "echo do''ne", "Enter");
+    await server.shows("%0", "done");
+    expect(server.screen("%0")).toContain(`# Nonce: ${question.nonce}`);
+    expect(existsSync(trap)).toBe(false);
+  },
+);
+
+test("a marked shell that shows an editor or a pager is not typed to", async () => {
+  const server = new TmuxServer();
+  server.session("a", "less", "/etc/passwd");
+  const suspect = await found({ socket: server.socket, shell: true });
+  expect(await suspect.ask(ask())).toMatchObject({
+    is: "refused",
+    why: expect.stringContaining("less"),
+  });
+});
+
+test("another pane that can be asked is asked", async () => {
+  const server = new TmuxServer();
+  server.session("a", "sh", "-c", AGENT);
+  server.run("split-window", "-t", "%0", "bash", "--norc", "-i");
+  expect(server.show("a", "#{pane_id}")).toBe("%1");
+  const suspect = await found({ socket: server.socket });
+  const question = ask();
+  expect(await suspect.ask(question)).toMatchObject({ is: "asked", channel: "pane %0" });
+  await server.shows("%0", `ALIVE ${question.nonce}`);
+  expect(await screenOf(suspect)).toContain(`ALIVE ${question.nonce}`);
+});
+
+test("synchronised panes, and one without input, are not typed to", async () => {
+  const server = new TmuxServer();
+  server.session("a", "cat");
+  server.run("set-option", "-w", "-t", "a", "synchronize-panes", "on");
+  const suspect = await found({ socket: server.socket });
+  expect(await suspect.ask(ask())).toMatchObject({ is: "refused" });
+  server.run("set-option", "-w", "-t", "a", "synchronize-panes", "off");
+  server.run("select-pane", "-d", "-t", "%0");
+  expect(await suspect.ask(ask())).toMatchObject({ is: "refused" });
+});
+
+test("a pane in copy mode is asked all the same", async () => {
+  const server = new TmuxServer();
+  server.session("a", "sh", "-c", AGENT);
+  server.run("copy-mode", "-t", "%0");
+  const suspect = await found({ socket: server.socket });
+  const question = ask();
+  expect(await suspect.ask(question)).toMatchObject({
+    is: "asked",
+    arrived: true,
+    submitted: true,
+  });
+  await server.shows("%0", `ALIVE ${question.nonce}`);
+});
+
+test("a session that was renamed is still the same", async () => {
+  const server = new TmuxServer();
+  server.session("a", "cat");
+  const suspect = await found({ socket: server.socket });
+  server.run("rename-session", "-t", "a", "b");
+  server.session("a", "cat");
+  expect(await suspect.look()).toMatchObject({ is: "there" });
+  const { bound } = suspect;
+  expect((await found({ socket: server.socket, bound })).bound).toEqual(bound);
+});
+
+test("a session that was made anew under the same name is unknown, and untouched", async () => {
+  const server = new TmuxServer();
+  server.session("keep", "cat");
+  server.session("a", "cat");
+  const suspect = await found({ socket: server.socket });
+  server.run("kill-session", "-t", "a");
+  expect(await suspect.look()).toMatchObject({ is: "gone" });
+  const id = server.session("a", "cat");
+  const pid = Number(server.show(id, "#{pane_pid}"));
+  const why = expect.stringContaining("another session of that name");
+  expect(await suspect.look()).toEqual({ is: "unknown", why });
+  expect(await suspect.ask(ask())).toEqual({ is: "unknown", why });
+  expect(await find({ socket: server.socket, bound: suspect.bound })).toEqual({
+    is: "unknown",
+    why,
+  });
+  const ended = await suspect.end([], { killAfterMs: 0 });
+  expect(ended).toEqual({ exit: [], survivors: [], unknown: why });
+  expect(isAlive(pid)).toBe(true);
+});
+
+test("a session that is younger than the warrant was not meant", async () => {
+  const server = new TmuxServer();
+  server.session("a", "cat");
+  const filed_at = new Date(Date.now() - 5_000).toISOString();
+  expect(await find({ socket: server.socket, filed_at })).toMatchObject({ is: "unknown" });
+});
+
+test("no server, a server that was killed, and another one at its place", async () => {
+  const server = new TmuxServer();
+  expect(await find({ socket: server.socket })).toMatchObject({ is: "gone" });
+  server.session("a", "cat");
+  const suspect = await found({ socket: server.socket });
+  suspect.watch(() => {});
+  process.kill(server.pid, "SIGKILL");
+  await until("it is gone", async () => (await suspect.look()).is === "gone");
+  expect(await suspect.ask(ask())).toMatchObject({ is: "gone" });
+  server.session("other", "cat");
+  expect(await suspect.look()).toMatchObject({ is: "gone" });
+  server.session("a", "cat");
+  expect(await suspect.look()).toMatchObject({ is: "unknown" });
+});
+
+test("a server that does not answer: unknown, and nothing is killed", async () => {
+  const server = new TmuxServer();
+  const id = server.session("a", "cat");
+  const pid = Number(server.show(id, "#{pane_pid}"));
+  const tmux = server.pid;
+  const options = { ...OURS, limitMs: 300 };
+  const suspect = await found({ socket: server.socket }, options);
+  process.kill(tmux, "SIGSTOP");
+  onTestFinished(() => void process.kill(tmux, "SIGCONT"));
+  const why = expect.stringContaining("did not answer");
+  expect(await suspect.look()).toEqual({ is: "unknown", why });
+  expect(await suspect.ask(ask())).toEqual({ is: "unknown", why });
+  expect(await suspect.end([], { killAfterMs: 0 })).toMatchObject({ exit: [], unknown: why });
+  expect(await find({ socket: server.socket }, options)).toEqual({ is: "unknown", why });
+  expect(isAlive(pid)).toBe(true);
+  process.kill(tmux, "SIGCONT");
+  expect(await suspect.look()).toMatchObject({ is: "there" });
+});
+
+test("no tmux installed: clear words", async () => {
+  const env = { PATH: "/nonexistent" };
+  expect(await find({ socket: "/nonexistent/s" }, { env })).toEqual({
+    is: "unknown",
+    why: "tmux is not installed: `apt install tmux`",
+  });
+  expect(await bindSession("a", null, { env })).toMatchObject({ is: "unknown" });
+});
+
+test("the session that we live in is unknown", async () => {
+  const server = new TmuxServer();
+  server.session("a", "cat");
+  const env = { ...OURS.env, TMUX: `${server.socket},${server.pid},0`, TMUX_PANE: "%0" };
+  expect(await find({}, { env })).toMatchObject({
+    is: "unknown",
+    why: expect.stringMatching(/lives in/),
+  });
+  server.session("b", "cat");
+  expect(await find({ target: "b" }, { env })).toMatchObject({ is: "there" });
+});
+
+test("to bind a session says what it is, or why not", async () => {
+  const server = new TmuxServer();
+  const id = server.session("a", "cat");
+  expect(await bindSession("a", server.socket, OURS)).toMatchObject({
+    is: "there",
+    bound: { session: id, server: { pid: server.pid }, socket: server.socket },
+  });
+  expect(await bindSession("b", server.socket, OURS)).toMatchObject({ is: "gone" });
+});
+
+test("the end of a session is the end of all that was started in it", async () => {
+  const server = new TmuxServer();
+  const list = join(server.folder, "pids");
+  server.session("keep", "cat");
+  const spared = Number(server.show("keep", "#{pane_pid}"));
+  const script = `
+    sleep 1001 & echo $! >> ${list}
+    setsid sleep 1002 & echo $! >> ${list}
+    (setsid sh -c 'sleep 1003 & echo $! >> ${list}; exit' &)
+    setsid sh -c 'trap "" TERM HUP; echo $$ >> ${list}; while :; do sleep 1; done' &
+    trap '' TERM HUP; echo $$ >> ${list}; while :; do sleep 1; done`;
+  const id = server.session("a", "bash", "-c", script);
+  server.run("split-window", "-t", id, "cat");
+  const pids = await pidsIn(list, 5);
+  const suspect = await found({ socket: server.socket });
+  const tree = suspect.tree([]);
+  for (const pid of pids) expect(tree.map((each) => each.pid)).toContain(pid);
+  const ended = await within("it ends", suspect.end(tree, { killAfterMs: 300 }));
+  expect(ended.survivors).toEqual([]);
+  expect(ended.unknown).toBeUndefined();
+  expect(pids.filter(isAlive)).toEqual([]);
+  expect(isAlive(spared)).toBe(true);
+  expect(server.has("=keep")).toBe(true);
+  expect(server.has(id)).toBe(false);
+  for (const command of ["sleep 1001", "sleep 1002", "sleep 1003"]) {
+    const end = ended.exit.find((each) => each.command === command);
+    expect(end).toMatchObject({ signal: "SIGTERM", gone_at: expect.any(String) });
+  }
+  const isDeaf = (command: string) => !command.startsWith("sleep");
+  const deaf = ended.exit.filter(({ pid, command }) => pids.includes(pid) && isDeaf(command));
+  expect(deaf.map(({ signal }) => signal)).toEqual(["SIGKILL", "SIGKILL"]);
+  expect(ended.exit.every(({ gone_at }) => gone_at !== null)).toBe(true);
+  expect(await suspect.look()).toMatchObject({ is: "gone" });
+});
+
+test("a session that remains on exit is gone when its program is, and is removed at the end", async () => {
+  const server = new TmuxServer();
+  server.session("keep", "cat");
+  const id = server.session("a", "cat");
+  server.run("set-option", "-t", id, "remain-on-exit", "on");
+  const suspect = await found({ socket: server.socket });
+  const ended = await suspect.end([], { killAfterMs: 60_000 });
+  expect(ended).toMatchObject({ survivors: [], exit: [{ signal: "SIGTERM" }] });
+  expect(server.has(id)).toBe(false);
+  const other = server.session("b", "cat");
+  server.run("set-option", "-t", other, "remain-on-exit", "on");
+  process.kill(Number(server.show(other, "#{pane_pid}")), "SIGKILL");
+  await until("it is dead", () => server.show(other, "#{pane_dead}") === "1");
+  expect(await find({ target: "b", socket: server.socket })).toMatchObject({
+    is: "gone",
+    why: expect.stringContaining("remain-on-exit"),
+  });
+});
+
+test("panes that are opened while the session is being ended are ended too", async () => {
+  const server = new TmuxServer();
+  server.session("keep", "cat");
+  const id = server.session("a", "cat");
+  server.run("set-option", "-t", id, "remain-on-exit", "on");
+  server.run("set-hook", "-t", id, "pane-died", "respawn-pane -t %1");
+  const suspect = await found({ socket: server.socket });
+  const ended = await within("it ends", suspect.end([], { killAfterMs: 200 }));
+  expect(ended).toMatchObject({ survivors: [] });
+  expect(server.has(id)).toBe(false);
+  expect(ended.exit.filter(({ pid }) => isAlive(pid))).toEqual([]);
+});
+
+test("a change on the pane is told, and neither size nor environment of the session change", async () => {
+  const server = new TmuxServer();
+  const id = server.session("a", "cat");
+  const size = server.show(id, "#{window_width}x#{window_height}");
+  server.run("set-environment", "-t", id, "DISPLAY", ":77");
+  const environment = server.run("show-environment", "-t", id);
+  const suspect = await found({ socket: server.socket });
+  let calls = 0;
+  suspect.watch(() => calls++);
+  await until("a client is attached", () => server.show(id, "#{session_attached}") === "1");
+  server.run("send-keys", "-t", id, "hello", "Enter");
+  await until("it was told", async () => calls > 0 && (await screenOf(suspect)).includes("hello"));
+  expect(server.show(id, "#{window_width}x#{window_height}")).toBe(size);
+  expect(server.run("show-environment", "-t", id)).toBe(environment);
+  suspect.close();
+  await until("nobody is attached", () => server.show(id, "#{session_attached}") === "0");
+});
+
+/** A process of its own that watches the session, and writes a dot for each call. */
+async function watchElsewhere(server: TmuxServer, id: string) {
+  const warrant = JSON.stringify(warrantFor({ socket: server.socket }));
+  const [source, script, calls] = ["watch.ts", "watch.mjs", "calls"].map((name) =>
+    join(server.folder, name),
+  ) as [string, string, string];
+  writeFileSync(
+    source,
+    `import { appendFileSync } from "node:fs";
+     import { findSessionSuspect } from ${JSON.stringify(SOURCE)};
+     const { suspect } = await findSessionSuspect(${warrant});
+     suspect.watch(() => appendFileSync(${JSON.stringify(calls)}, "."));`,
+  );
+  const bundle = await rolldown({ input: source, platform: "node" });
+  await bundle.write({ file: script, format: "esm" });
+  const child = spawn(process.execPath, [script], { stdio: "ignore" });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  await until("it watches", () => server.show(id, "#{session_attached}") === "1");
+  return { child, calls: () => textIn(calls).length };
+}
+
+test("who dies with kill -9 leaves no client behind", async () => {
+  const server = new TmuxServer();
+  const id = server.session("a", "cat");
+  const { child } = await watchElsewhere(server, id);
+  child.kill("SIGKILL");
+  await until("its client is gone", () => server.show(id, "#{session_attached}") === "0");
+});
+
+test("nobody has to wait for a warden that is stopped, and it hears again afterwards", async () => {
+  const server = new TmuxServer();
+  const count = join(server.folder, "count");
+  const line = "x".repeat(90);
+  const id = server.session(
+    "a",
+    "bash",
+    "-c",
+    `while :; do echo ${line}; echo . >> ${count}; done`,
+  );
+  const { child, calls } = await watchElsewhere(server, id);
+  await until("it hears", () => calls() > 0);
+  child.kill("SIGSTOP");
+  const before = textIn(count).length;
+  const farMoreThanAPipeHolds = before + 2 * 20_000;
+  await until("the program goes on", () => textIn(count).length > farMoreThanAPipeHolds);
+  const heard = calls();
+  child.kill("SIGCONT");
+  await until("it hears again", () => calls() > heard + 5);
+});
+
+test("a session that ends when nobody is attached is not kept alive", async () => {
+  const server = new TmuxServer();
+  server.session("keep", "cat");
+  const id = server.session("a", "cat");
+  const attach = `tmux -S ${server.socket} attach -t a`;
+  const env = { PATH: process.env.PATH, TERM: "xterm" };
+  const client = spawn("script", ["-qc", attach, "/dev/null"], {
+    env,
+    stdio: ["pipe", "ignore", "ignore"],
+  });
+  onTestFinished(() => void client.kill("SIGKILL"));
+  await until("somebody is attached", () => server.show(id, "#{session_attached}") === "1");
+  server.run("set-option", "-t", id, "destroy-unattached", "on");
+  const suspect = await found({ socket: server.socket });
+  let calls = 0;
+  suspect.watch(() => calls++);
+  await until("it is looked at now and then", () => calls > 1);
+  expect(server.show(id, "#{session_attached}")).toBe("1");
+  server.run("detach-client", "-s", id);
+  await until("it has ended", () => !server.has(id));
+});
+
+test("a flood goes on, and is not passed on", async () => {
+  const server = new TmuxServer();
+  const id = server.session("a", "sh", "-c", "yes flood & while read x; do echo got $x; done");
+  const suspect = await found({ socket: server.socket });
+  let calls = 0;
+  suspect.watch(() => calls++);
+  await until("it was told often", () => calls > 5);
+  const before = Number(server.show(id, "#{history_bytes}"));
+  await until("more was told", () => calls > 15);
+  expect(before).toBeGreaterThan(0);
+  expect((await screenOf(suspect)).length).toBeGreaterThan(1000);
+  const yes = suspect.tree([]).find(({ command }) => command.startsWith("yes"));
+  const ticks = () => textIn(`/proc/${yes?.pid}/io`);
+  const written = ticks();
+  await until("it goes on writing", () => ticks() !== written);
+});

@@ -1,0 +1,329 @@
+import { readFileSync } from "node:fs";
+import type { ProcessEnd, SeenProcess } from "../model/dance.ts";
+import type { Question } from "../model/question.ts";
+import type { BoundSession, Warrant } from "../model/warrant.ts";
+import { readProcess } from "./proc-fs.ts";
+import type { Asked, Ended, Found, Look, Suspect } from "./suspect.ts";
+import { endTargetTree, seeTree, type TreeOf, whyNotOurs } from "./target-tree.ts";
+import { defaultSocket, type Env, type Tmux, TmuxTrouble, tmuxAt } from "./tmux.ts";
+import { askPane, howToType } from "./tmux-ask.ts";
+import {
+  findSession,
+  type Pane,
+  type Seen,
+  type SessionSight,
+  seeSession,
+} from "./tmux-sessions.ts";
+import { TmuxWatch } from "./tmux-watch.ts";
+import { sizesOf, watchSizes } from "./watched-files.ts";
+
+export interface SessionOptions {
+  /** Ours: tells the user's own server, and whether we live in a pane. */
+  env?: Env;
+  /** For each command of tmux. */
+  limitMs?: number;
+  /** Whether this nonce was answered beside the terminal. */
+  answered?(nonce: string): boolean;
+}
+
+/** What this session is, so that another of its name is never taken for it. */
+export async function bindSession(
+  name: string,
+  socket: string | null = null,
+  options: SessionOptions = {},
+): Promise<Seen<{ bound: BoundSession }>> {
+  const tmux = tmuxAt(socket ?? defaultSocket(options.env), options);
+  const found = await findSession(tmux, name, null);
+  if (found.is !== "there") return found;
+  const seen = await seeSession(tmux, found.bound, name);
+  return seen.is === "there" ? found : seen;
+}
+
+export async function findSessionSuspect(
+  warrant: Warrant,
+  options: SessionOptions = {},
+): Promise<Found> {
+  const { bound } = warrant;
+  if (bound?.is === "process") return { is: "unknown", why: "it is bound to a process" };
+  const socket = bound?.socket ?? warrant.socket ?? defaultSocket(options.env);
+  const tmux = tmuxAt(socket, options);
+  const found: Seen<{ bound: BoundSession }> = bound
+    ? { is: "there", bound }
+    : await findSession(tmux, warrant.target, Date.parse(warrant.filed_at));
+  if (found.is !== "there") return found;
+  const seen = await seeSession(tmux, found.bound, warrant.target);
+  if (seen.is !== "there") return seen;
+  const suspect = new SessionSuspect(tmux, warrant, seen.sight, options);
+  const why = suspect.whyNot();
+  return why === null ? { is: "there", suspect } : { is: "unknown", why };
+}
+
+const SCREEN_LINES = 1_000;
+/** How often panes are listed while they are being ended: new ones may be opened meanwhile. */
+const REFRESH_MS = 250;
+const MOST_ROUNDS = 3;
+
+class SessionSuspect implements Suspect {
+  readonly bound: BoundSession;
+  readonly #tmux: Tmux;
+  readonly #warrant: Warrant;
+  readonly #env: Env;
+  readonly #answered: (nonce: string) => boolean;
+  #sight: SessionSight;
+  /** The pane that was asked. */
+  #asked: string | null = null;
+  /** The one that is looked at. */
+  #pane: string | null = null;
+  /** What came of it, by nonce: later the screen may not show it any more. */
+  readonly #results = new Map<string, Asked>();
+  #watch: TmuxWatch | null = null;
+  #endFileWatch: (() => void) | null = null;
+
+  constructor(tmux: Tmux, warrant: Warrant, sight: SessionSight, options: SessionOptions) {
+    this.#tmux = tmux;
+    this.#warrant = warrant;
+    this.#sight = sight;
+    this.#env = options.env ?? process.env;
+    this.#answered = options.answered ?? (() => false);
+    this.bound = sight.bound;
+  }
+
+  /** It is ours, or we are its: nothing may be done to it. */
+  whyNot(): string | null {
+    const [socket, server] = (this.#env.TMUX ?? "").split(",");
+    const isOurs =
+      (socket === this.bound.socket || Number(server) === this.bound.server.pid) &&
+      this.#sight.panes.some(({ id }) => id === this.#env.TMUX_PANE);
+    return isOurs ? "the warden lives in that session" : whyNotOurs(this.tree([]));
+  }
+
+  async look(): Promise<Look> {
+    for (let tries = 1; ; tries++) {
+      const seen = await this.#see();
+      if (seen.is !== "there") return seen;
+      try {
+        const from = ["-S", `-${SCREEN_LINES}`, "-t", this.#paneToShow()];
+        const text = await this.#run(["capture-pane", "-p", "-J", ...from]);
+        const files = sizesOf(this.#warrant.watch);
+        const asked = this.#sight.panes.map((pane) => pane.asked);
+        const answers = asked.filter((nonce) => nonce !== "-" && this.#answered(nonce));
+        return { is: "there", screen: linesOf(text), files, answers };
+      } catch (error) {
+        // The pane was closed just now: then the next look shows another one, or the end.
+        if (!hasVanished(error) || tries === 3) return explain(error);
+      }
+    }
+  }
+
+  async ask(question: Question): Promise<Asked> {
+    const seen = await this.#see();
+    if (seen.is !== "there") return seen;
+    const result = this.#results.get(question.nonce);
+    if (result !== undefined) return result;
+    try {
+      const before = this.#livePanes().find(({ asked }) => asked === question.nonce);
+      const pane = before ?? this.#paneToAsk();
+      if (pane === undefined) return { is: "refused", why: this.#whyNobody() };
+      this.#asked = pane.id;
+      this.#show(pane.id);
+      const typed = await askPane(this.#tmux, pane, question, this.#warrant.shell);
+      if (typed.is === "refused") return typed;
+      const { arrived, submitted } = typed;
+      const asked: Asked = { is: "asked", channel: `pane ${pane.id}`, arrived, submitted };
+      this.#results.set(question.nonce, asked);
+      return asked;
+    } catch (error) {
+      const now = hasVanished(error) ? await this.#see() : null;
+      return now === null || now.is === "there" ? explain(error) : now;
+    }
+  }
+
+  watch(act: () => void): void {
+    this.close();
+    this.#endFileWatch = watchSizes(this.#warrant.watch, act);
+    this.#watch = new TmuxWatch(this.#tmux, this.bound.session, {
+      mayAttach: !this.#sight.endsUnattached,
+      isWatched: (pane) => this.#pane === null || pane === this.#pane,
+      act,
+    });
+  }
+
+  tree(known: readonly SeenProcess[]): SeenProcess[] {
+    return seeTree(this.#treeOf(), known);
+  }
+
+  async end(known: readonly SeenProcess[], options: { killAfterMs: number }): Promise<Ended> {
+    const nothing = { exit: [], survivors: [] };
+    const seen = await this.#see();
+    if (seen.is === "unknown") return { ...nothing, unknown: seen.why };
+    const why = whyNotOurs(this.tree(known));
+    if (why !== null) return { ...nothing, unknown: why };
+    const ends = new Map<string, ProcessEnd>();
+    for (let round = 1; ; round++) {
+      const ended = await this.#endOnce([...known, ...ends.values()], options.killAfterMs);
+      for (const each of ended.exit) {
+        const key = `${each.pid} ${each.started}`;
+        if (!ends.get(key)?.gone_at) ends.set(key, each);
+      }
+      const result = { exit: [...ends.values()], survivors: ended.survivors };
+      const rest = ended.survivors.length > 0 ? "programs" : await this.#whatIsLeft();
+      if (rest === "nothing" || rest === "programs") return result;
+      if (rest !== "session") return { ...result, unknown: rest };
+      if (round > MOST_ROUNDS) return this.#stillThere(result.exit);
+      await this.#killSession();
+    }
+  }
+
+  close(): void {
+    this.#watch?.close();
+    this.#watch = null;
+    this.#endFileWatch?.();
+    this.#endFileWatch = null;
+  }
+
+  async #endOnce(known: readonly SeenProcess[], killAfterMs: number) {
+    let isOver = false;
+    const refresh = async () => {
+      while (!isOver) {
+        await new Promise((resolve) => setTimeout(resolve, REFRESH_MS));
+        if (!isOver) await this.#see();
+      }
+    };
+    const refreshing = refresh();
+    try {
+      return await endTargetTree(() => this.#treeOf(), known, { killAfterMs });
+    } finally {
+      isOver = true;
+      await refreshing;
+    }
+  }
+
+  /** Its programs have ended, but it is kept (remain-on-exit), or was given new ones. */
+  async #killSession(): Promise<void> {
+    try {
+      await this.#tmux.run(["kill-session", "-t", this.bound.session]);
+    } catch (error) {
+      if (!(error instanceof TmuxTrouble)) throw error; // else: what is left tells what is so
+    }
+  }
+
+  /** By its identity, whoever has its name by now; or why that cannot be told. */
+  async #whatIsLeft(): Promise<"nothing" | "session" | (string & {})> {
+    try {
+      const format = "#{session_id} #{session_created} #{pid}";
+      const text = await this.#tmux.run(["list-sessions", "-F", format]);
+      const { session, created, server } = this.bound;
+      if (!text.split("\n").includes(`${session} ${created} ${server.pid}`)) return "nothing";
+      await this.#see(); // it may have new panes
+      return "session";
+    } catch (error) {
+      return hasVanished(error) ? "nothing" : explain(error).why;
+    }
+  }
+
+  #stillThere(exit: ProcessEnd[]): Ended {
+    const survivors = this.tree([]).map(({ pid }) => pid);
+    if (survivors.length > 0) return { exit, survivors };
+    return { exit, survivors, unknown: "its programs are gone, but tmux keeps the session" };
+  }
+
+  async #see(): Promise<Seen<{ sight: SessionSight }>> {
+    const control = this.#watch?.control;
+    const via: Tmux = control ? { ...this.#tmux, run: (args) => this.#run(args) } : this.#tmux;
+    const seen = await seeSession(via, this.bound, this.#warrant.target);
+    if (seen.is === "there") this.#sight = seen.sight;
+    return seen;
+  }
+
+  /** Through the client that is there anyway, else by one of its own. */
+  async #run(args: readonly string[]): Promise<string> {
+    const control = this.#watch?.control;
+    if (!control) return this.#tmux.run(args);
+    try {
+      return await control.run(args);
+    } catch (error) {
+      const hasAnswered = error instanceof TmuxTrouble && error.kind !== "other";
+      if (hasAnswered) throw error;
+      return this.#tmux.run(args);
+    }
+  }
+
+  /** One that was asked before comes first: who has started anew looks where it was asked. */
+  #livePanes(): Pane[] {
+    const live = this.#sight.panes.filter(({ isDead }) => !isDead);
+    return live.sort((a, b) => Number(a.asked === "-") - Number(b.asked === "-"));
+  }
+
+  #paneToAsk(): Pane | undefined {
+    return this.#livePanes().find((pane) => howToType(pane, this.#warrant.shell).is !== "no");
+  }
+
+  #whyNobody(): string {
+    const whys = this.#livePanes().map((pane) => {
+      const how = howToType(pane, this.#warrant.shell);
+      return `pane ${pane.id}: ${how.is === "no" ? how.why : "it may be asked"}`;
+    });
+    return whys.join("; ");
+  }
+
+  #paneToShow(): string {
+    const live = this.#livePanes();
+    const pane =
+      live.find(({ id }) => id === this.#asked) ??
+      live.find(({ id }) => id === this.#pane) ??
+      live.find(({ asked }) => asked !== "-") ??
+      this.#paneToAsk() ??
+      live[0];
+    this.#show(pane?.id ?? "");
+    return pane?.id ?? "";
+  }
+
+  #show(pane: string): void {
+    if (this.#pane === pane) return;
+    this.#pane = pane;
+    this.#watch?.turnTo(pane);
+  }
+
+  #treeOf(): TreeOf {
+    const { server, socket, session } = this.bound;
+    const roots: { pid: number; started: string }[] = [];
+    const marks: string[][] = [];
+    for (const pane of this.#sight.panes) {
+      const mark = `TMUX_PANE=${pane.id}`;
+      marks.push([mark, `TMUX=${socket},${server.pid},${session.slice(1)}`]);
+      const found = readProcess(pane.pid);
+      // The number of a dead pane may be somebody else's by now.
+      if (pane.isDead || typeof found === "string" || found.parent !== server.pid) continue;
+      roots.push({ pid: pane.pid, started: String(found.started) });
+      const entry = tmuxEntryOf(pane.pid, server.pid);
+      if (entry !== null) marks.push([mark, entry]);
+    }
+    return { roots, marks, spare: [server.pid] };
+  }
+}
+
+function hasVanished(error: unknown): boolean {
+  return error instanceof TmuxTrouble && (error.kind === "no-server" || error.kind === "no-target");
+}
+
+function explain(error: unknown): { is: "unknown"; why: string } {
+  if (!(error instanceof TmuxTrouble)) throw error;
+  return { is: "unknown", why: error.message };
+}
+
+/** The TMUX entry of its environment, as long as it is this server's. */
+function tmuxEntryOf(pid: number, server: number): string | null {
+  try {
+    const entries = readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");
+    const entry = entries.find((each) => each.startsWith("TMUX="));
+    return entry?.split(",")[1] === String(server) ? entry : null;
+  } catch {
+    return null; // gone, or somebody else's
+  }
+}
+
+function linesOf(text: string): string[] {
+  const lines = text.split("\n").map((line) => line.trimEnd());
+  while (lines.at(-1) === "") lines.pop();
+  return lines;
+}

@@ -1,0 +1,227 @@
+import { readFileSync } from "node:fs";
+import type { BoundSession } from "../model/warrant.ts";
+import { readProcess } from "./proc-fs.ts";
+import { type Tmux, TmuxTrouble } from "./tmux.ts";
+
+/**
+ * Sessions by their identity. A name is only compared with what tmux lists, and never given to it:
+ * `a:b`, `=x*` and `$3` mean something else to tmux than they do to us. What it gets are ids.
+ */
+
+export interface Pane {
+  id: string;
+  pid: number;
+  tty: string;
+  /** Of the active window, the active one. */
+  isActive: boolean;
+  isDead: boolean;
+  isInputOff: boolean;
+  isSynchronized: boolean;
+  /** Marked with `@viv-shell`, or its session is. */
+  isShell: boolean;
+  /** The nonce that it was asked with last, by whomever; "-" for none. */
+  asked: string;
+}
+
+export interface SessionSight {
+  bound: BoundSession;
+  name: string;
+  /** The active one first. */
+  panes: Pane[];
+  /** It, or its server, ends when nobody is attached: whoever attaches would keep it alive. */
+  endsUnattached: boolean;
+}
+
+export type Seen<T> =
+  | ({ is: "there" } & T)
+  | { is: "gone"; why: string }
+  | { is: "unknown"; why: string };
+
+/** What is no nonce of ours may have anything in it. */
+const ASKED = "#{?#{m/r:^[A-Za-z0-9_-]+$,#{@viv-asked}},#{@viv-asked},-}";
+/** The numbers first: a name may have spaces in it. */
+const SESSION = "#{session_id} #{session_created} #{pid} #{session_name}";
+const PANE = [
+  "#{session_id} #{session_created} #{pid} #{pane_id} #{pane_pid} #{pane_tty}",
+  "#{window_active}#{pane_active} #{pane_dead}#{pane_input_off}#{pane_synchronized}",
+  `#{?@viv-shell,1,0} ${ASKED} #{destroy-unattached} #{exit-unattached} #{session_name}`,
+].join(" ");
+
+/**
+ * The session of this name. One that was made after `filedAt` was not meant; tmux tells whole
+ * seconds, so the second in which it was filed counts as before.
+ */
+export async function findSession(
+  tmux: Tmux,
+  name: string,
+  filedAt: number | null,
+): Promise<Seen<{ bound: BoundSession }>> {
+  try {
+    const found = (await listSessions(tmux)).find((each) => each.name === name);
+    if (found === undefined) return { is: "gone", why: noSuch(name) };
+    if (filedAt !== null && found.created > Math.floor(filedAt / 1000)) {
+      return { is: "unknown", why: `another session of that name: ${madeAt(found)}, later` };
+    }
+    return bind(tmux, found);
+  } catch (error) {
+    return explain(error);
+  }
+}
+
+/** The bound one, whatever it is called by now. */
+export async function seeSession(
+  tmux: Tmux,
+  bound: BoundSession,
+  name: string,
+): Promise<Seen<{ sight: SessionSight }>> {
+  try {
+    const text = await tmux.run(["list-panes", "-s", "-t", bound.session, "-F", PANE]);
+    const sight = sightFrom(text, bound.socket);
+    if (sight !== null && isSame(sight.bound, bound)) return seenAs(sight);
+  } catch (error) {
+    const kind = error instanceof TmuxTrouble ? error.kind : "other";
+    if (kind !== "no-server" && kind !== "no-target") return explain(error);
+  }
+  return whyNot(tmux, bound, name);
+}
+
+function seenAs(sight: SessionSight): Seen<{ sight: SessionSight }> {
+  if (sight.panes.some(({ isDead }) => !isDead)) return { is: "there", sight };
+  return { is: "gone", why: "its program has ended; remain-on-exit keeps the session" };
+}
+
+/** It is not there under its id. But is it really gone, and has somebody else its name? */
+async function whyNot(
+  tmux: Tmux,
+  bound: BoundSession,
+  name: string,
+): Promise<Seen<{ sight: SessionSight }>> {
+  try {
+    const listed = await listSessions(tmux);
+    const heir = listed.find((each) => each.name === name);
+    if (heir !== undefined) {
+      return { is: "unknown", why: `another session of that name: ${madeAt(heir)}` };
+    }
+    const isStillListed = listed.some(
+      ({ session, created, server }) =>
+        session === bound.session && created === bound.created && server === bound.server.pid,
+    );
+    if (isStillListed) return { is: "unknown", why: "tmux lists the session, but shows no panes" };
+    const isOtherServer = listed.length > 0 && listed[0]?.server !== bound.server.pid;
+    if (!isOtherServer) return { is: "gone", why: "the session has ended" };
+  } catch (error) {
+    if (!(error instanceof TmuxTrouble) || error.kind !== "no-server") return explain(error);
+  }
+  if (startOf(bound.server.pid) === bound.server.started) {
+    return {
+      is: "unknown",
+      why: `its tmux server (process ${bound.server.pid}) runs, but not at ${bound.socket}`,
+    };
+  }
+  return { is: "gone", why: "its tmux server has ended" };
+}
+
+interface Listed {
+  session: string;
+  created: number;
+  server: number;
+  name: string;
+}
+
+async function listSessions(tmux: Tmux): Promise<Listed[]> {
+  const text = await tmux.run(["list-sessions", "-F", SESSION]);
+  return text.split("\n").flatMap((line) => {
+    const [, session = "", created, server, name = ""] =
+      /^(\$\d+) (\d+) (\d+) (.*)$/.exec(line) ?? [];
+    if (session === "") return [];
+    return [{ session, created: Number(created), server: Number(server), name }];
+  });
+}
+
+function bind(tmux: Tmux, found: Listed): Seen<{ bound: BoundSession }> {
+  const started = startOf(found.server);
+  if (started === null || !isTmux(found.server)) {
+    return { is: "unknown", why: "its tmux server is not a process of this machine" };
+  }
+  const server = { pid: found.server, started };
+  const { session, created } = found;
+  return { is: "there", bound: { is: "session", socket: tmux.socket, server, session, created } };
+}
+
+function isSame(one: BoundSession, other: BoundSession): boolean {
+  return (
+    one.session === other.session &&
+    one.created === other.created &&
+    one.server.pid === other.server.pid &&
+    one.server.started === other.server.started
+  );
+}
+
+function sightFrom(text: string, socket: string): SessionSight | null {
+  let sight: SessionSight | null = null;
+  for (const line of text.split("\n")) {
+    const fields = PANE_LINE.exec(line);
+    if (fields === null) continue;
+    const [, session = "", created, server, id = "", pid, tty = ""] = fields;
+    const [active, dead, shell, asked = "-", destroy = "", exit = "", name = ""] = fields.slice(7);
+    const started = startOf(Number(server)) ?? "?";
+    sight ??= {
+      bound: {
+        is: "session",
+        socket,
+        server: { pid: Number(server), started },
+        session,
+        created: Number(created),
+      },
+      name,
+      panes: [],
+      endsUnattached: [destroy, exit].some((each) => !["0", "off", ""].includes(each)),
+    };
+    const [isDead, isInputOff, isSynchronized] = [...(dead ?? "")].map((flag) => flag === "1");
+    sight.panes.push({
+      id,
+      pid: Number(pid),
+      tty,
+      isActive: active === "11",
+      isDead: isDead ?? true,
+      isInputOff: isInputOff ?? true,
+      isSynchronized: isSynchronized ?? true,
+      isShell: shell === "1",
+      asked,
+    });
+  }
+  sight?.panes.sort((a, b) => Number(b.isActive) - Number(a.isActive));
+  return sight;
+}
+
+const PANE_LINE =
+  /^(\$\d+) (\d+) (\d+) (%\d+) (-?\d*) (\S*) ([01]{2}) ([01]{3}) ([01]) (\S+) (\S*) (\S*) (.*)$/;
+
+function startOf(pid: number): string | null {
+  const found = readProcess(pid);
+  return typeof found === "string" || found.isDead ? null : String(found.started);
+}
+
+function isTmux(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, "utf8").includes("tmux");
+  } catch {
+    return false; // gone: then it is not that server
+  }
+}
+
+const madeAt = ({ created }: { created: number }) =>
+  `created ${new Date(created * 1000).toISOString()}`;
+
+function noSuch(name: string): string {
+  const own = name.replace(/[:.]/g, "_");
+  const hint = own === name ? "" : ` (tmux has no : or . in names: it would be called ${own})`;
+  return `there is no session of that name${hint}`;
+}
+
+function explain(error: unknown): { is: "gone" | "unknown"; why: string } {
+  if (!(error instanceof TmuxTrouble)) throw error;
+  if (error.kind === "no-server") return { is: "gone", why: `no tmux server: ${error.message}` };
+  if (error.kind === "no-target") return { is: "gone", why: "the session has ended" };
+  return { is: "unknown", why: error.message };
+}
