@@ -1,6 +1,6 @@
 // Running the project's tools from its root.
 
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 export const root = fileURLToPath(new URL("..", import.meta.url));
@@ -14,6 +14,23 @@ export function run(command, args, options = {}) {
   });
   if (error) throw new Error(`cannot run ${command}: ${error.message}`, { cause: error });
   return signal ? 1 : status;
+}
+
+/** Runs a command without input; resolves with its exit status and all that it said. */
+export function runQuietly(command, args) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd: root, stdio: ["ignore", "pipe", "pipe"] });
+    let said = "";
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding("utf8").on("data", (text) => {
+        said += text;
+      });
+    }
+    child.on("error", (error) =>
+      reject(new Error(`cannot run ${command}: ${error.message}`, { cause: error })),
+    );
+    child.on("close", (status) => resolve({ status: status ?? 1, said }));
+  });
 }
 
 /** The path of a tool that npm installed. */

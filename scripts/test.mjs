@@ -4,7 +4,7 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { root, run, tool } from "./run.mjs";
+import { root, run, runQuietly, tool } from "./run.mjs";
 import { ensureBuilt, ensureDebianPackages, ensureInstalled } from "./setup.mjs";
 
 const selection = process.argv.slice(2);
@@ -21,10 +21,12 @@ ensureDebianPackages([
 ensureBuilt();
 
 if (selection.length === 0) {
-  check("biome ci", tool("biome"), ["ci", "."]);
-  check("import direction", process.execPath, [join(root, "scripts/check-imports.mjs")]);
-  check("tsc", tool("tsc"), ["--noEmit"]);
-  check("knip", tool("knip"), []);
+  await checkAtOnce([
+    ["tsc", tool("tsc"), ["--noEmit"]],
+    ["knip", tool("knip"), []],
+    ["biome ci", tool("biome"), ["ci", "."]],
+    ["import direction", process.execPath, [join(root, "scripts/check-imports.mjs")]],
+  ]);
 }
 const counts = runTests();
 if (counts.passed + counts.failed === 0) failed.push("no test ran");
@@ -36,6 +38,17 @@ process.exitCode = failed.length > 0 || counts.failed > 0 ? 1 : 0;
 function check(name, command, args) {
   console.log(`\n== ${name}`);
   if (run(command, args) !== 0) failed.push(name);
+}
+
+/** Each in a process of its own; what they say comes one after the other. */
+async function checkAtOnce(checks) {
+  const running = checks.map(([, command, args]) => runQuietly(command, args));
+  for (const [at, [name]] of checks.entries()) {
+    const { status, said } = await running[at];
+    console.log(`\n== ${name}`);
+    process.stdout.write(said);
+    if (status !== 0) failed.push(name);
+  }
 }
 
 function runTests() {

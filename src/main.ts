@@ -159,6 +159,7 @@ export async function crewPorts(env: Env, cwd: string): Promise<CrewPorts> {
     { takeFolder },
     { serveActivity },
     { stampOf, watchFolders },
+    { openStepsFile },
   ] = await Promise.all([
     import("./host/handlers.ts"),
     import("./host/children.ts"),
@@ -166,6 +167,7 @@ export async function crewPorts(env: Env, cwd: string): Promise<CrewPorts> {
     import("./host/up-files.ts"),
     import("./host/activity-server.ts"),
     import("./host/file-changes.ts"),
+    import("./host/steps-file.ts"),
   ]);
   const machine = localMachine();
   return {
@@ -179,6 +181,8 @@ export async function crewPorts(env: Env, cwd: string): Promise<CrewPorts> {
     take: takeFolder,
     readText: (path) => readFileSync(path, "utf8"),
     isThere: existsSync,
+    isFolder: (path) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true,
+    openSteps: openStepsFile,
     stampOf,
     watch: watchFolders,
     endTree: endTreeNow,

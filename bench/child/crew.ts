@@ -1,7 +1,7 @@
 // A crew whose runs do nothing, with the files, clocks and gate that a real one has. It says what it
 // used of the processor, its memory, and how late its ticks were.
 
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { timers } from "../../src/host/children.ts";
 import { crewFilesIn } from "../../src/host/crew-files.ts";
@@ -25,6 +25,7 @@ writeFileSync(manifest, Array.from({ length: members }, heading).join(""));
 
 const machine = localMachine();
 const files = crewFilesIn(state);
+mkdirSync(state);
 const readText = (path: string) => readFileSync(path, "utf8");
 // As it is after its first minute: every file is there, and everybody is due in his turn.
 for (let i = 0; i < members; i++) files.writeLastRun(`m${i}`, Date.now() - INTERVAL_MS);
@@ -47,7 +48,7 @@ const crew = new Crew(
     gate: gateInMemory({ max: 2, clock: machine.clock }),
     runner: {
       isDue: async () => ({ due: true, note: "" }),
-      prepare: async (member) =>
+      prepare: (member) =>
         prepare({ folder, readText, position: () => null, recent: () => "" }, member),
       heldBy: () => null,
       run: async () => ({ kind: "ended", outcome: "done", note: "", usd: null }),

@@ -56,6 +56,8 @@ export interface EngineCommand {
 export interface StreamReader {
   /** As soon as it is known: who dies before the end can be gone on with. */
   readonly session: string | null;
+  /** No further line can change anything. */
+  readonly isFull?: boolean;
   /** One line, without its end. What is no event of the vendor is kept as text or passed over. */
   line(text: string): Step[];
   /** When the process is gone. */

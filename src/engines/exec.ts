@@ -35,6 +35,10 @@ class ExecReader {
   #text = "";
   #lines = 0;
 
+  get isFull(): boolean {
+    return this.#text.length >= MAX_TEXT && this.#lines > MAX_LINES;
+  }
+
   line(text: string): Step[] {
     if (this.#text.length < MAX_TEXT) {
       this.#text = `${this.#text}${text}\n`.slice(0, MAX_TEXT);

@@ -17,7 +17,7 @@ import { holds } from "../../test/support/property.ts";
 import type { CrewLine, MemberStatus } from "../model/crew-status.ts";
 import { crewFilesIn } from "./crew-files.ts";
 
-const files = () => crewFilesIn(join(newFolder("viv-crew-files-"), "state"));
+const files = () => crewFilesIn(newFolder("viv-crew-files-"));
 
 const STATUS: MemberStatus = {
   ...{ name: "moss", state: "running", since: "2026-11-15T00:00:00.000Z", run: null },
@@ -63,14 +63,33 @@ describe("names", () => {
     expect(state.isPaused("moss")).toBe(false);
   });
 
-  it("leave nothing behind when the folder is removed under them", () => {
-    const state = files();
-    state.writeStatus("moss", STATUS);
+  it("do not come back when somebody removes their folder, with or without what is around it", () => {
+    const state = crewFilesIn(join(newFolder("viv-crew-files-"), "news", ".crew"));
+    const writes = [
+      () => state.writeStatus("moss", STATUS),
+      () => state.append(step(1)),
+      () => state.setPaused("moss", true),
+      () => state.newLog("moss", 1),
+    ];
+    mkdirSync(state.folder, { recursive: true });
+    for (const write of writes) write();
     rmSync(state.folder, { recursive: true });
+    for (const write of writes) expect(write).toThrow("ENOENT");
+    rmSync(join(state.folder, ".."), { recursive: true });
+    for (const write of writes) expect(write).toThrow("ENOENT");
+    expect(existsSync(join(state.folder, ".."))).toBe(false);
+  });
+
+  it("are written no more when they are another's", () => {
+    const state = files();
     state.append(step(1));
+    state.abandon();
     state.writeStatus("moss", STATUS);
-    expect(state.status("moss")).toEqual(STATUS);
-    expect(readdirSync(state.folder).sort()).toEqual(["_steps.jsonl", "status-moss.json"]);
+    state.append(step(2));
+    state.writeLastRun("moss", 1);
+    state.writeJson("crew", {});
+    expect(readdirSync(state.folder)).toEqual(["_steps.jsonl"]);
+    expect(state.lastLines(9)).toEqual([step(1)]);
   });
 
   it("leave no half of a file that could not be put in its place", () => {
@@ -135,7 +154,7 @@ describe("steps", () => {
         fc.array(fc.integer({ min: 0, max: 40_000 }), { maxLength: 30 }),
         fc.integer({ min: 1, max: 40 }),
         (lengths, count) => {
-          rmSync(state.folder, { recursive: true, force: true });
+          rmSync(join(state.folder, "_steps.jsonl"), { force: true });
           const lines = lengths.map((length, ts): CrewLine => {
             return { thought: "é".repeat(length), ts, agent: "moss" };
           });

@@ -15,8 +15,9 @@ import {
   writeFileSync,
   writeSync,
 } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { type CrewLine, type MemberStatus, parseMemberStatus } from "../model/crew-status.ts";
+import { ranFileOf } from "../model/lifecycle.ts";
 import { isName } from "../model/names.ts";
 
 /** The state folder of a crew, or of the singleton: there `name` is "" and files have no suffix. */
@@ -52,8 +53,16 @@ export interface CrewFiles {
   answer(id: string, value: unknown): void;
   /** Null while there is none. */
   takeAnswer(id: string): unknown;
+  /** Answers that were given before that time: nobody waits for them any more. */
+  dropAnswers(before: number): void;
+  /** Who has the folder's lock, as it says itself, in the lock file; null when that says nothing. */
+  holder(): unknown;
+  writeHolder(value: unknown): void;
+  /** The folder is another's now: nothing is written any more. */
+  abandon(): void;
 }
 
+const PARTS = ["runs", "paused", "inbox", "outbox"];
 const KEPT_LOGS = 20;
 const MAX_STEPS_BYTES = 8 * 1024 * 1024;
 const STATUS = /^status(?:-(.+))?\.json$/;
@@ -61,34 +70,46 @@ const STATUS = /^status(?:-(.+))?\.json$/;
 export function crewFilesIn(folder: string): CrewFiles {
   const at = (...parts: string[]) => join(folder, ...parts);
   const suffix = (name: string) => (name === "" ? "" : `-${name}`);
-  const ranPath = (name: string, state: string) =>
-    at(`lifecycle-ran-${name === "" ? "" : `${name}-`}${state.replace(/[^A-Za-z0-9_-]/g, "_")}`);
+  const ranPath = (name: string, state: string) => at(ranFileOf(name, state));
+  let isAbandoned = false;
+  const unlessAbandoned =
+    <A extends unknown[]>(write: (...args: A) => void) =>
+    (...args: A) => {
+      if (!isAbandoned) write(...args);
+    };
   const steps = at("_steps.jsonl");
   /** Listed once: thousands of logs are not to be looked through at each tick. */
   let logs: Map<string, string[]> | undefined;
   return {
     folder,
     lastRun: (name) => readIfThere(at(`keeper-last-run${suffix(name)}`)),
-    writeLastRun: (name, time) => overwrite(at(`keeper-last-run${suffix(name)}`), `${time}\n`),
+    writeLastRun: unlessAbandoned((name: string, time: number) =>
+      overwrite(at(`keeper-last-run${suffix(name)}`), `${time}\n`),
+    ),
     position: (name) => readIfThere(at(`lifecycle-pos${suffix(name)}`)),
-    writePosition: (name, text) => replace(at(`lifecycle-pos${suffix(name)}`), `${text}\n`),
+    writePosition: unlessAbandoned((name: string, text: string) =>
+      replace(at(`lifecycle-pos${suffix(name)}`), `${text}\n`),
+    ),
     ran: (name, state) => readIfThere(ranPath(name, state)),
-    writeRan: (name, state, time) => replace(ranPath(name, state), `${time}\n`),
+    writeRan: unlessAbandoned((name: string, state: string, time: number) =>
+      replace(ranPath(name, state), `${time}\n`),
+    ),
     status: (name) => {
       const text = readIfThere(at(`status${suffix(name)}.json`));
       return text === null ? null : parseMemberStatus(text);
     },
-    writeStatus: (name, status) =>
+    writeStatus: unlessAbandoned((name: string, status: MemberStatus) =>
       replace(at(`status${suffix(name)}.json`), `${JSON.stringify(status)}\n`),
+    ),
     names: () =>
       listed(folder).flatMap((file) => {
         const [whole, name = ""] = STATUS.exec(file) ?? [];
         return whole !== undefined && (name === "" || isName(name)) ? [name] : [];
       }),
-    append: (line) => {
+    append: unlessAbandoned((line: CrewLine) => {
       if (sizeOf(steps) > MAX_STEPS_BYTES) renameSync(steps, at("_steps.1.jsonl"));
       inFolder(folder, () => appendFileSync(steps, `${JSON.stringify(line)}\n`, { mode: 0o600 }));
-    },
+    }),
     lastLines: (count) => {
       const lines = lastLinesOf(steps, count);
       const missing = count - lines.length;
@@ -103,7 +124,7 @@ export function crewFilesIn(folder: string): CrewFiles {
     },
     newLog: (name, time) => {
       const runs = at("runs");
-      mkdirSync(runs, { recursive: true, mode: 0o700 });
+      makeFolder(runs);
       logs ??= logsIn(runs);
       const whose = name || "keeper";
       const own = logs.get(whose) ?? [];
@@ -116,11 +137,11 @@ export function crewFilesIn(folder: string): CrewFiles {
       return join(runs, file);
     },
     isPaused: (name) => existsSync(at("paused", name || "keeper")),
-    setPaused: (name, isPaused) => {
+    setPaused: unlessAbandoned((name: string, isPaused: boolean) => {
       const path = at("paused", name || "keeper");
       if (!isPaused) rmSync(path, { force: true });
       else replace(path, "");
-    },
+    }),
     readJson: (file) => {
       try {
         return JSON.parse(readIfThere(at(`${file}.json`)) ?? "null");
@@ -128,7 +149,9 @@ export function crewFilesIn(folder: string): CrewFiles {
         return null; // torn by a power loss
       }
     },
-    writeJson: (file, value) => replace(at(`${file}.json`), `${JSON.stringify(value)}\n`),
+    writeJson: unlessAbandoned((file: "crew" | "gate", value: unknown) =>
+      replace(at(`${file}.json`), `${JSON.stringify(value)}\n`),
+    ),
     takeRequests: () =>
       listed(at("inbox"))
         .filter((file) => /^[A-Za-z0-9_-]+\.json$/.test(file))
@@ -151,13 +174,37 @@ export function crewFilesIn(folder: string): CrewFiles {
       for (const file of halves) rmSync(at(file), { force: true });
     },
     leaveRequest: (id, request) => replace(at("inbox", `${id}.json`), JSON.stringify(request)),
-    answer: (id, value) => replace(at("outbox", `${id}.json`), JSON.stringify(value)),
+    answer: unlessAbandoned((id: string, value: unknown) =>
+      replace(at("outbox", `${id}.json`), JSON.stringify(value)),
+    ),
     takeAnswer: (id) => {
       const path = at("outbox", `${id}.json`);
       const text = readIfThere(path);
       if (text === null) return null;
       rmSync(path, { force: true });
       return JSON.parse(text);
+    },
+    dropAnswers: (before) => {
+      for (const file of listed(at("outbox"))) {
+        const path = at("outbox", file);
+        const stats = statSync(path, { throwIfNoEntry: false });
+        if (stats && stats.mtimeMs < before) rmSync(path, { recursive: true, force: true });
+      }
+    },
+    holder: () => {
+      try {
+        return JSON.parse(readIfThere(at(".lock")) || "null");
+      } catch {
+        return null; // it is just being written
+      }
+    },
+    // In place: another file would be another lock.
+    writeHolder: (value) =>
+      inFolder(folder, () =>
+        writeFileSync(at(".lock"), `${JSON.stringify(value)}\n`, { mode: 0o600 }),
+      ),
+    abandon: () => {
+      isAbandoned = true;
     },
   };
 }
@@ -173,7 +220,10 @@ function readIfThere(path: string): string | null {
 
 let serial = 0;
 
-/** Whole or not at all. The folder is made when it is missing: somebody may have tidied up. */
+/**
+ * Whole or not at all. A folder in the state folder is made when it is missing; that one itself is not: who has
+ * removed it has taken it from the crew.
+ */
 function replace(path: string, text: string): void {
   const slash = path.lastIndexOf("/");
   const hidden = `${path.slice(0, slash)}/.${path.slice(slash + 1)}.${process.pid}.${serial++}`;
@@ -208,9 +258,18 @@ function inFolder(folder: string, write: () => void): void {
   try {
     write();
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const isMissing = (error as NodeJS.ErrnoException).code === "ENOENT";
+    if (!isMissing || !PARTS.includes(basename(folder))) throw error;
+    makeFolder(folder);
     write();
+  }
+}
+
+function makeFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
 }
 

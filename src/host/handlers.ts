@@ -3,6 +3,7 @@ import type { Readable } from "node:stream";
 import { CappedLog } from "./capped-log.ts";
 import { type Channels, openChannels } from "./channels.ts";
 import { explainStart } from "./explain-start.ts";
+import { type Pace, readPaced } from "./paced.ts";
 import { type EndOptions, endTree, endTreeNow, type TreeRef, treeOf } from "./process-tree.ts";
 
 /**
@@ -35,6 +36,8 @@ export interface HandlerCommand {
   onStdout?: (chunk: Buffer) => void;
   /** Where stdout is kept then, with the same limit. */
   stdoutPath?: string;
+  /** How fast what it says is read, of stdout and stderr each; without it: as fast as it comes. */
+  pace?: Pace;
 }
 
 export interface Finished {
@@ -163,15 +166,15 @@ function follow(started: Started): RunningHandler {
   });
   const cancelTimeout = after(command.timeoutMs, () => decide({ cause: "timed_out" }));
   const outputs = channels.connect(child);
-  outputs.forEach((output, i) => {
+  const readers = outputs.map((output, i) => {
     const onStdout = i === 0 ? command.onStdout : undefined;
+    output.on("error", () => {}); // a pipe that broke has told us all it had
     // Written before more is read, so that memory does not grow with the output.
-    output.on("data", (chunk: Buffer) => {
+    return readPaced(output, command.pace, (chunk) => {
       if (onStdout === undefined) return log.write(chunk);
       raw?.write(chunk);
       onStdout(chunk);
     });
-    output.on("error", () => {}); // a pipe that broke has told us all it had
   });
   const closed = allClosed(outputs);
 
@@ -179,6 +182,7 @@ function follow(started: Started): RunningHandler {
     const cause = await first;
     cancelTimeout();
     leaders.delete(pid);
+    for (const readTheRest of readers) readTheRest();
     const killAfterMs = isHasty ? 0 : command.killAfterMs;
     const options: EndOptions = { killAfterMs, others: leaders };
     if (cause.cause === "exit") {

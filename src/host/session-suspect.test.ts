@@ -87,7 +87,7 @@ test("a program is asked once and its answer is on the screen", async () => {
 });
 
 /** A program that writes all it reads to a file. */
-const scribe = (path: string) => ["sh", "-c", `stty -echo; echo ready; exec cat > '${path}'`];
+const scribe = (path: string) => ["sh", "-c", `echo ready; exec cat > '${path}'`];
 
 test("a question is typed once, also by another warden after a crash", async () => {
   const server = new TmuxServer();
@@ -124,6 +124,48 @@ test("an unread question is asked, but was not seen to arrive", async () => {
   await server.shows(id, "ready");
   const suspect = await found({ socket: server.socket });
   expect(await suspect.ask(ask())).toMatchObject({ is: "asked", arrived: false, submitted: false });
+});
+
+/** As agents do: raw keys, a paste in brackets, a box that is drawn anew, Enter submits. */
+const BOX = `
+  const { appendFileSync } = require("node:fs");
+  let [box, ignored] = ["", Number(process.argv[2])];
+  process.stdin.setRawMode(true);
+  const draw = () => process.stdout.write("\\x1b[2J\\x1b[H| " + box.replaceAll("\\r", "\\r\\n| "));
+  process.stdout.write("\\x1b[?2004hready");
+  process.stdin.on("data", (data) => {
+    let text = String(data);
+    const pasted = /\\x1b\\[200~([^]*)\\x1b\\[201~/.exec(text);
+    if (pasted) { box += pasted[1]; text = text.replace(pasted[0], ""); }
+    for (const key of text) {
+      if (key !== "\\r") { box += key; continue; }
+      appendFileSync(process.argv[3], "Enter" + String.fromCharCode(10));
+      if (ignored-- > 0) continue;
+      appendFileSync(process.argv[3], JSON.stringify(box) + String.fromCharCode(10));
+      box = "";
+    }
+    draw();
+  });`;
+
+test.each([
+  { ignored: 0, submitted: true, enters: 1 },
+  { ignored: 1, submitted: true, enters: 2 },
+  { ignored: 9, submitted: false, enters: 2 },
+])("a box that ignores $ignored Enters gets $enters, and that is said", async (given) => {
+  const server = new TmuxServer();
+  const heard = join(server.folder, "heard");
+  const script = join(server.folder, "box.cjs");
+  writeFileSync(script, BOX);
+  const id = server.session("a", process.execPath, script, String(given.ignored), heard);
+  await server.shows(id, "ready");
+  const suspect = await found({ socket: server.socket });
+  const question = ask();
+  const { submitted } = given;
+  expect(await suspect.ask(question)).toMatchObject({ is: "asked", arrived: true, submitted });
+  expect(await suspect.ask(question)).toMatchObject({ is: "asked", submitted });
+  const entered = Array.from({ length: given.enters }, () => "Enter");
+  const all = submitted ? [...entered, JSON.stringify(question.lines.join("\r"))] : entered;
+  expect(textIn(heard).trim().split("\n")).toEqual(all);
 });
 
 test("nothing is typed to a shell's prompt, and nothing is run there", async () => {
@@ -390,6 +432,7 @@ test("a change on the pane is told, and neither size nor environment of the sess
   const server = new TmuxServer();
   const id = server.session("a", "cat");
   const size = server.show(id, "#{window_width}x#{window_height}");
+  server.run("set-environment", "-t", id, "DISPLAY", ":77");
   const environment = server.run("show-environment", "-t", id);
   const suspect = await found({ socket: server.socket });
   let calls = 0;

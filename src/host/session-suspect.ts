@@ -74,6 +74,8 @@ class SessionSuspect implements Suspect {
   #asked: string | null = null;
   /** The one that is looked at. */
   #pane: string | null = null;
+  /** What came of it, by nonce: later the screen may not show it any more. */
+  readonly #results = new Map<string, Asked>();
   #watch: TmuxWatch | null = null;
   #endFileWatch: (() => void) | null = null;
 
@@ -116,6 +118,8 @@ class SessionSuspect implements Suspect {
   async ask(question: Question): Promise<Asked> {
     const seen = await this.#see();
     if (seen.is !== "there") return seen;
+    const result = this.#results.get(question.nonce);
+    if (result !== undefined) return result;
     try {
       const before = this.#livePanes().find(({ asked }) => asked === question.nonce);
       const pane = before ?? this.#paneToAsk();
@@ -125,7 +129,9 @@ class SessionSuspect implements Suspect {
       const typed = await askPane(this.#tmux, pane, question, this.#warrant.shell);
       if (typed.is === "refused") return typed;
       const { arrived, submitted } = typed;
-      return { is: "asked", channel: `pane ${pane.id}`, arrived, submitted };
+      const asked: Asked = { is: "asked", channel: `pane ${pane.id}`, arrived, submitted };
+      this.#results.set(question.nonce, asked);
+      return asked;
     } catch (error) {
       const now = hasVanished(error) ? await this.#see() : null;
       return now === null || now.is === "there" ? explain(error) : now;

@@ -1,4 +1,12 @@
-import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+} from "node:fs";
 import { isVivError, VivError } from "../model/errors.ts";
 
 /** What all files that hold state of the machine have in common: their lock, and how they fail. */
@@ -17,8 +25,11 @@ export function withFileLock<T>(path: string, critical: () => T): T {
   }
 }
 
-/** False when another process has it. Whoever took it has it until it ends, however it ends. */
-export function takeForLife(path: string): boolean {
+/**
+ * Null when another process has it. Whoever took it has it until it ends, however it ends; unless somebody
+ * removes the file: then the next one locks another. What is returned says whether that has happened.
+ */
+export function takeForLife(path: string): StillOurs | null {
   const fd = openLock(path);
   let isOurs = false;
   try {
@@ -26,7 +37,18 @@ export function takeForLife(path: string): boolean {
   } finally {
     if (!isOurs) closeSync(fd);
   }
-  return isOurs;
+  return isOurs ? () => isSameFile(fd, path) : null;
+}
+
+export type StillOurs = () => boolean;
+
+function isSameFile(fd: number, path: string): boolean {
+  try {
+    const [held, there] = [fstatSync(fd), lstatSync(path, { throwIfNoEntry: false })];
+    return there !== undefined && there.ino === held.ino && there.dev === held.dev;
+  } catch {
+    return true; // who may not look knows of nothing that has changed
+  }
 }
 
 function openLock(path: string): number {

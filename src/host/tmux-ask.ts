@@ -134,13 +134,14 @@ class Typing {
     ]);
     const [cursor = "", ...rows] = text.split("\n");
     const [x = 0, y = 0] = cursor.split(" ").map(Number);
-    const beforeCursor = [...rows.slice(0, y), (rows[y] ?? "").slice(0, x)].join("");
+    const line = (rows[y] ?? "").slice(0, x);
+    const beforeCursor = [...rows.slice(0, y), line].join("");
     const tail = flat(this.#lines.at(-1) ?? "").slice(-8);
     const screen = flat(rows.join(""));
     return {
       // Some programs show a long paste as a note only.
       hasArrived: screen.includes(flat(this.#nonce)) || /\[Pasted ?text/i.test(rows.join(" ")),
-      isInInput: flat(beforeCursor).endsWith(tail),
+      isInInput: flat(line) !== "" && flat(beforeCursor).endsWith(tail),
     };
   }
 

@@ -7,7 +7,7 @@ import {
   type ServiceState,
 } from "../model/agent-state.ts";
 import { isName } from "../model/names.ts";
-import { explained, listed, readSmall, takeForLife } from "./state-files.ts";
+import { explained, listed, readSmall, type StillOurs, takeForLife } from "./state-files.ts";
 
 /** `.viv/up/` of a pit: who lives around it, as its `viv up` sees them. */
 export interface UpFiles {
@@ -32,7 +32,7 @@ export function upFilesIn(pit: string): UpFiles {
   const pathOf = (name: string) => join(folder, `${name}.json`);
   const read = (name: string) => readSmall(pathOf(name), MAX_BYTES);
   return {
-    take: () => takeFolder(folder),
+    take: () => takeFolder(folder) !== null,
     service: () => {
       const text = read("service");
       return text === null ? null : parseServiceState(text);
@@ -59,8 +59,8 @@ export function upFilesIn(pit: string): UpFiles {
   };
 }
 
-/** False when another process has it. Who took it has it until it ends, however it ends. */
-export function takeFolder(folder: string): boolean {
+/** Null when another process has it. Who took it has it until it ends, or somebody removes the folder. */
+export function takeFolder(folder: string): StillOurs | null {
   return explained(folder, () => {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     return takeForLife(join(folder, ".lock"));

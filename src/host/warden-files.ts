@@ -20,13 +20,21 @@ import { type Dance, parseDance, type Receipt } from "../model/dance.ts";
 import { isVivError } from "../model/errors.ts";
 import { isName } from "../model/names.ts";
 import { parseWarrant, targetKey, type Warrant } from "../model/warrant.ts";
-import { codeOf, explained, listed, readSmall, takeForLife, withFileLock } from "./state-files.ts";
+import {
+  codeOf,
+  explained,
+  listed,
+  readSmall,
+  type StillOurs,
+  takeForLife,
+  withFileLock,
+} from "./state-files.ts";
 
 /** The warden's state folder (SPEC §19): the queue, the dances, the receipts. */
 export interface WardenFiles {
   readonly folder: string;
-  /** False when another warden has it. Who took it has it until it ends, however it ends. */
-  take(): boolean;
+  /** Null when another warden has it. Who took it has it until it ends, or somebody removes it. */
+  take(): StillOurs | null;
 
   /** The queue, the oldest first, and what lies in it that is no warrant. */
   queued(): { warrants: Warrant[]; bad: BadWarrant[] };

@@ -85,8 +85,10 @@ function differing(before: string, after: string): [string, string] {
   if (!isPlain || same < firstHeading) return [before, after];
   const end = /\n\*+ /.exec(after.slice(after.length - tail))?.index;
   const behind = end === undefined ? 0 : tail - end - 1;
+  // A task without a title is named by its line: the lines stay, though nothing stands on them.
+  const lines = "\n".repeat(after.slice(firstHeading, start).split("\n").length - 1);
   const cut = (text: string) =>
-    text.slice(0, firstHeading) + text.slice(start, text.length - behind);
+    text.slice(0, firstHeading) + lines + text.slice(start, text.length - behind);
   return [cut(before), cut(after)];
 }
 

@@ -170,7 +170,8 @@ describe("what parks a member", () => {
     const { members, log } = moss(":DEF: d", line);
     expect(members).toHaveLength(1);
     expect(members[0]?.problem).toContain(problem);
-    expect(log).toEqual([`crew.org:4: moss is parked: ${members[0]?.problem}.`]);
+    const stop = problem.endsWith("?") ? "" : ".";
+    expect(log).toEqual([`crew.org:4: moss is parked: ${members[0]?.problem}${stop}`]);
   });
 
   test.each([

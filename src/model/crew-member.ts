@@ -3,6 +3,7 @@ import { CrewFields, type RawField } from "./crew-field.ts";
 import { isVivError } from "./errors.ts";
 import { assertName, suggest } from "./names.ts";
 import { shown } from "./shown.ts";
+import { sentence } from "./text.ts";
 
 /** A standing agent of a crew. Its paths are as they are written: relative to the manifest. */
 export interface Member {
@@ -91,7 +92,7 @@ function memberFrom(
   const problems: string[] = [];
   const fields = new CrewFields(fieldsOf(raw, tell), (where, what) => {
     problems.push(what);
-    tell(where, `${name} is parked: ${what}.`);
+    tell(where, sentence(`${name} is parked: ${what}`));
   });
   const def = fields.text("DEF");
   if (def === null && problems.length === 0) {

@@ -1,4 +1,4 @@
-import type { ClaimTree } from "./clock.ts";
+import type { ClaimTree, ProcessIdentity } from "./clock.ts";
 
 /** What a member of a crew does, as `status-NAME.json` says it. */
 
@@ -76,4 +76,21 @@ export function parseMemberStatus(text: string): MemberStatus | null {
   } catch {
     return null; // torn by a power loss: it is written anew at the next change
   }
+}
+
+/** Who has a state folder's lock: a crew, the singleton, or one tick of one member without a crew. */
+export interface Holder extends ProcessIdentity {
+  kind: "crew" | "keeper" | "tick";
+  /** Whose tick it is. */
+  member?: string;
+}
+
+export function holderFrom(value: unknown): Holder | null {
+  const { host, boot, pid, started, kind, member } = (value ?? {}) as Partial<Holder>;
+  const isOne =
+    [host, boot, started].every((one) => typeof one === "string") && Number.isSafeInteger(pid);
+  if (!isOne || (kind !== "crew" && kind !== "keeper" && kind !== "tick")) return null;
+  return value === null || (member !== undefined && typeof member !== "string")
+    ? null
+    : (value as Holder);
 }

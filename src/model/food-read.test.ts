@@ -311,7 +311,7 @@ test("hostile food takes no longer than long food", () => {
       "|",
     );
   for (const piece of pieces) {
-    const size = piece === "- " || piece === "`" ? 5_000_000 : 200_000;
+    const size = piece === "- " || piece === "`" ? 2_000_000 : 200_000;
     const long = sized(piece, size);
     for (const text of [
       long,

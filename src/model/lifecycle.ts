@@ -41,6 +41,14 @@ export const LIFECYCLE_EFFECTS: Readonly<Record<TickOutcome, "hit" | "next" | "s
 const KINDS = ["wake", "rem"] as const;
 const PROPERTIES = ["KIND", "REPEAT", "NEXT", "MIN-INTERVAL"];
 
+/**
+ * Where it is written when a state was last run; `name` is "" for the singleton. It is the seed's naming, and
+ * not one to one: `a` in `b-x` and `a-b` in `x` have the same.
+ */
+export function ranFileOf(name: string, state: string): string {
+  return `lifecycle-ran-${name === "" ? "" : `${name}-`}${state.replace(/[^A-Za-z0-9_-]/g, "_")}`;
+}
+
 /** Reads a spec: every heading, of whatever level, is a state. Nothing makes it throw. */
 export function parseLifecycle(text: string): LifecycleSpec {
   const org = scanOrg(text);

@@ -11,3 +11,8 @@ export function lastLines(text: string, count: number): string[] {
       .slice(-count)
   );
 }
+
+/** With a full stop, unless it ends with a question or has one. */
+export function sentence(text: string): string {
+  return /[.?!…]$/.test(text) ? text : `${text}.`;
+}

@@ -4,6 +4,7 @@ import type { Config } from "../model/config.ts";
 import { parseDuration } from "../model/duration.ts";
 import { VivError } from "../model/errors.ts";
 import { isName, suggest } from "../model/names.ts";
+import { sentence } from "../model/text.ts";
 import type { Accounts } from "../services/accounts.ts";
 import { defineFreeOp, type FreeContext } from "./op.ts";
 import { accountState, by } from "./schemas.ts";
@@ -65,7 +66,7 @@ function unknown(name: string, known: readonly string[]): VivError {
   const meant = suggest(name, known);
   const others = known.length === 0 ? "there are none yet" : `known are ${known.join(", ")}`;
   const hint = meant === undefined ? others : `did you mean ${meant}?`;
-  return new VivError("INVALID", `there is no account ${name}; ${hint}.`);
+  return new VivError("INVALID", sentence(`there is no account ${name}; ${hint}`));
 }
 
 function closeByHand(

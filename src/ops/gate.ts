@@ -116,6 +116,9 @@ function readCrew(
 ): z.output<typeof crewView> {
   const file = asObject(text, state);
   const at = timeOf(file.at);
+  const alive = isAlive(file, host);
+  // What one that was killed said last: nobody is in, and nobody waits.
+  if (alive === false) Object.assign(file, { holders: [], queue: [] });
   return {
     state,
     max: typeof file.max === "number" ? file.max : null,
@@ -133,7 +136,7 @@ function readCrew(
       };
     }),
     at,
-    alive: isAlive(file, host),
+    alive,
   };
 }
 

@@ -140,7 +140,7 @@ describe("viv accounts", () => {
       [["close", "a", "--for", "9999d"], /at most 365d/],
       [["close", "../a", "--for", "1h"], /may contain only|must not begin/],
       [["open", "../a"], /account/],
-      [["open", "antropic-main"], /did you mean anthropic-main\?/],
+      [["open", "antropic-main"], /did you mean anthropic-main\?$/m],
       [["frob"], /action/],
     ];
     for (const [args, message] of bad) {

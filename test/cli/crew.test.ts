@@ -4,6 +4,7 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
@@ -173,13 +174,16 @@ describe("viv crew up", () => {
       ":INTERVAL: 50\n:RUN-IF: test -e news || { echo no news; exit 1; }\n",
     );
     const up = crew.up();
-    await until("some are saved", () => of(up, "saved").length >= 3);
-    expect(of(up, "saved")[0]).toMatchObject({ name: "moss", saved: 1, note: "no news" });
+    await up.says('"saved"');
+    await until("some are saved", () => crew.status("moss").saved >= 3);
+    expect(of(up, "saved")).toMatchObject([{ name: "moss", saved: 1, note: "no news" }]);
     expect(existsSync(join(crew.folder, "ran"))).toBe(false);
     expect(existsSync(join(crew.state, "keeper-last-run-moss"))).toBe(false);
     expect(crew.json("crew", "ps").members[0].saved).toBeGreaterThanOrEqual(3);
     crew.touch("news");
     await crew.hasLines("ran", 1);
+    const [{ meanwhile } = {}] = of(up, "due");
+    expect(meanwhile).toBeGreaterThanOrEqual(3);
     up.child.kill("SIGTERM");
     await up.end();
   });
@@ -462,5 +466,224 @@ describe("which one starts", () => {
       });
       expect(said).toMatchObject({ status: 2, stderr: expect.stringContaining(name) });
     }
+  });
+});
+
+describe("a crew in trouble", () => {
+  it("stops when its folder is removed, in words; a second one may then start", async () => {
+    const crew = new CrewFolder().member("moss", WAITS);
+    const up = crew.up();
+    await crew.hasLines("begun", 1);
+    rmSync(crew.state, { recursive: true, maxRetries: 9 }); // it may just write there
+    const { status, stderr } = await up.end();
+    expect([status, stderr]).toEqual([4, expect.stringContaining("was removed or replaced")]);
+    expect(existsSync(crew.state)).toBe(false);
+    expect(of(up, "ran")).toMatchObject([{ outcome: "killed" }]);
+    const second = crew.up();
+    await crew.hasLines("begun", 2);
+    crew.touch("go");
+    second.child.kill("SIGTERM");
+    expect(await second.end()).toMatchObject({ status: 0 });
+  });
+
+  it("does not bring a folder back that is gone with its manifest, nor makes one for none", async () => {
+    const crew = new CrewFolder();
+    crew.write("news/moss.org", "You are moss.\n");
+    const manifest =
+      "* moss\n:PROPERTIES:\n:DEF: moss.org\n:COMMAND: true\n:INTERVAL: 100\n:END:\n";
+    crew.write("news/crew.org", manifest);
+    const up = crew.running("crew", "up", "news/crew.org", "--grace=0s", "--json");
+    await up.says('"ran"');
+    rmSync(join(crew.folder, "news"), { recursive: true, maxRetries: 9 });
+    expect((await up.end()).status).toBe(4);
+    expect(crew.viv("crew", "up", "news/crew.org")).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining("there is no "),
+    });
+    expect(crew.viv("keeper", "up", "news/desk.org")).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining("there is no folder"),
+    });
+    expect(existsSync(join(crew.folder, "news"))).toBe(false);
+  });
+
+  it("says at the start which def and which workdir is missing, and shows why one is parked", async () => {
+    const crew = new CrewFolder()
+      .member("moss", "true")
+      .member("wren", "true", ":WORKDIR: nowhere\n")
+      .member("hale", "true", ":WORKDIR: crew.org\n")
+      .member("desk", "true", ":MODE: edti\n");
+    crew.write("crew.org", crew.manifest.replace("moss.org", "mos.org"));
+    const up = crew.running("crew", "up", "crew.org", "--grace", "1h");
+    await up.says(/hale is parked/);
+    const at = (file: string) => join(crew.folder, file);
+    const why = {
+      moss: `its def ${at("mos.org")} is not there`,
+      wren: `its workdir ${at("nowhere")} is not there`,
+      hale: `its workdir ${at("crew.org")} is not a folder`,
+      desk: ':MODE: "edti" must be one of plan edit; did you mean edit?',
+    };
+    const ps = stripColors(
+      viv(["crew", "ps"], { cwd: crew.folder, env: { ...crew.env, COLUMNS: "300" } }).stdout,
+    );
+    for (const [name, note] of Object.entries(why)) {
+      expect(up.stdout).toContain(`${name} is parked: ${note}\n`);
+      const row = ps.split("\n").find((line) => line.startsWith(`${name} `));
+      expect(row).toMatch(/^\w+ +parked /);
+      expect(row?.endsWith(` ${note}`)).toBe(true);
+      const ticked = crew.viv("crew", "tick", name);
+      expect(ticked.status).not.toBe(0);
+      expect(ticked.stdout + ticked.stderr).toContain(`${name} is parked: ${note}`);
+    }
+    crew.write("mos.org", "You are moss.\n");
+    await up.says(/moss done/);
+    up.child.kill("SIGTERM");
+    await up.end();
+  });
+
+  it("says of a workdir that is in no repository that nothing there can be taken back, and runs", async () => {
+    const crew = new CrewFolder()
+      .member("moss", "true", ":WORKDIR: .\n")
+      .member("wren", "true", ":MODE: edit\n")
+      .member("hale", "true")
+      .member("desk", "cd ..; true", ":WORKDIR: repo/inner\n:COMMAND: true\n");
+    mkdirSync(join(crew.folder, "repo/.git"), { recursive: true });
+    mkdirSync(join(crew.folder, "repo/inner"));
+    const up = crew.up();
+    await until("all have run", () => of(up, "ran").length === 4);
+    const said = of(up, "log").map(({ text }) => String(text));
+    expect(said.filter((text) => text.includes("not in a git repository"))).toEqual([
+      expect.stringContaining(`moss, wren work in ${crew.folder}, which`),
+    ]);
+    up.child.kill("SIGTERM");
+    await up.end();
+  });
+});
+
+describe("steps of a command", () => {
+  it("are those it writes to $VIV_STEPS, while it runs, with its name and the time", async () => {
+    const crew = new CrewFolder().member(
+      "moss",
+      `echo '{"tool":"fetch","target":"arxiv.org","agent":"hale"}' >>"$VIV_STEPS"\n${WAITS}\necho junk >>"$VIV_STEPS"\necho '{"tool":"write"}' >>"$VIV_STEPS"`,
+    );
+    const up = crew.up("--port=0");
+    await up.says('"up"');
+    const [{ port } = {}] = of(up, "up");
+    await until("the step is served", async () => {
+      const answer = await fetch(`http://127.0.0.1:${port}/_activity`);
+      const { wire } = (await answer.json()) as { wire: { tool: string; agent: string }[] };
+      return wire.length === 1 && wire[0]?.agent === "moss" && wire[0].tool === "fetch";
+    });
+    expect(of(up, "ran")).toEqual([]);
+    crew.touch("go");
+    await until("it has run", () => of(up, "ran").length === 1);
+    const tools = crew
+      .lines(".crew/_steps.jsonl")
+      .map((line) => JSON.parse(line))
+      .filter((line) => "tool" in line);
+    expect(tools).toMatchObject([
+      { tool: "fetch", target: "arxiv.org", agent: "moss", ts: expect.any(Number) },
+      { tool: "write", target: "", agent: "moss" },
+    ]);
+    expect(of(up, "trouble")).toMatchObject([
+      { name: "moss", message: expect.stringContaining("$VIV_STEPS") },
+    ]);
+    expect(readdirSync(join(crew.state, "steps"))).toEqual([]);
+    up.child.kill("SIGTERM");
+    await up.end();
+  });
+});
+
+describe("one tick without a crew", () => {
+  it("has the lock: a crew says who has it, and ps shows it", async () => {
+    const crew = new CrewFolder().member("moss", WAITS).member("wren", "true");
+    crew.write();
+    const up = crew.running("crew", "up", "crew.org", "--grace", "1h", "--json");
+    await up.says('"next"');
+    up.child.kill("SIGTERM");
+    await up.end();
+    const tick = crew.running("crew", "tick", "moss");
+    await crew.hasLines("begun", 1);
+    const refused = crew.viv("crew", "up", "crew.org");
+    expect(refused.status).toBe(4);
+    expect(refused.stderr).toContain(`viv crew tick moss (pid ${tick.pid})`);
+    expect(refused.stderr).toContain("will end");
+    expect(crew.json("crew", "ps")).toMatchObject({
+      supervisor: { running: false },
+      tick: { name: "moss", pid: tick.pid },
+      members: [
+        { name: "moss", state: "running" },
+        { name: "wren", state: "not running" },
+      ],
+    });
+    expect(stripColors(crew.viv("crew", "ps").stdout)).toContain(
+      `viv crew tick moss (pid ${tick.pid})`,
+    );
+    crew.touch("go");
+    expect(await tick.end()).toMatchObject({ status: 0 });
+    expect(crew.json("crew", "ps").tick).toBe(null);
+  });
+});
+
+describe("viv keeper up", () => {
+  const keeper = (crew: CrewFolder, ...flags: string[]) =>
+    crew.running("keeper", "up", "desk.org", "--grace=0s", "--json", ...flags);
+
+  it("is refused where one runs already, with its pid", async () => {
+    const crew = new CrewFolder().member("desk", WAITS);
+    const up = keeper(crew, "--command", "./desk.sh");
+    await crew.hasLines("begun", 1);
+    for (const args of [
+      ["keeper", "up", "desk.org"],
+      ["crew", "up", "crew.org"],
+    ]) {
+      crew.write();
+      const second = crew.viv(...args);
+      expect(second.status).toBe(4);
+      expect(second.stderr).toContain(`a keeper runs already`);
+      expect(second.stderr).toContain(`(pid ${up.pid})`);
+    }
+    up.child.kill("SIGTERM");
+    crew.touch("go");
+    expect(await up.end()).toMatchObject({ status: 0 });
+  });
+
+  it("has the flags that a member has properties", async () => {
+    const crew = new CrewFolder();
+    crew.write("news/desk.org", "You are the desk.\n");
+    crew.write("life.org", "* wake\n* nap\n");
+    mkdirSync(join(crew.folder, "work"));
+    const up = crew.running(
+      ...["keeper", "up", "news/desk.org", "--grace=0s", "--interval=100ms", "--json"],
+      ...["--lifecycle", "life.org", "--workdir", "work", "--mode", "edit"],
+      ...["--run-if", "test -e ../go", "--command", 'echo "$VIV_LIFECYCLE $VIV_MODE" >>ran; pwd'],
+    );
+    await up.says('"saved"');
+    crew.touch("go");
+    await crew.hasLines("work/ran", 1);
+    up.child.kill("SIGTERM");
+    await up.end();
+    expect(crew.lines("work/ran")[0]).toBe("wake edit");
+    expect(of(up, "ran")[0]).toMatchObject({ note: join(crew.folder, "work") });
+    // One tick without it is one with the same flags.
+    const before = crew.lines("work/ran").length;
+    const tick = crew.viv("crew", "tick", "desk", "--state", "news/.crew");
+    expect(tick).toMatchObject({ status: 0 });
+    expect(crew.lines("work/ran")).toHaveLength(before + 1);
+  });
+
+  it.each([
+    [["--engine", "cluade"], "did you mean claude?"],
+    [["--engine", "exec"], "the engine exec needs a COMMAND"],
+    [["--budget-usd-day", "lots"], '--budget-usd-day "lots" must be a number of dollars'],
+    [["--interval", "0"], '--interval "0" must be'],
+    [["--mode", "edti"], "did you mean edit?"],
+  ])("refuses %j", (flags, message) => {
+    const crew = new CrewFolder();
+    crew.write("desk.org", "You are the desk.\n");
+    const { status, stderr } = crew.viv("keeper", "up", "desk.org", ...flags);
+    expect([status, stderr]).toEqual([2, expect.stringContaining(message)]);
+    expect(stderr).not.toContain("?.");
+    expect(existsSync(crew.state)).toBe(false);
   });
 });

@@ -190,7 +190,12 @@ describe("the gate of a crew", () => {
       4,
       expect.stringContaining("does not run; start it with --max-concurrent 3"),
     ]);
-    expect(await say("gate")).toContain("which does not run");
+    // Nobody is in the gate of one that was killed, whatever it said last.
+    expect((await say("gate")).split("\n").slice(1)).toEqual([
+      `the gate of the crew in ${crewFolder()}, which does not run: 0 of 2 slots taken`,
+      "",
+    ]);
+    expect(await looked()).toMatchObject({ crew: { alive: false, holders: [], queue: [] } });
     writeFileSync(join(crewFolder(), "gate.json"), "[1]");
     expect((await cli(["gate"], around)).stderr).toContain("gate.json is not a JSON object");
   });

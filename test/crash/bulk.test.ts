@@ -2,18 +2,18 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { openRun } from "../../src/main.ts";
-import { newFolder } from "../support/folders.ts";
+import { onDisk } from "../support/folders.ts";
 import { Script } from "../support/processes.ts";
 import { chooseSeed, seeded } from "../support/random.ts";
 import { names, places } from "../support/run-files.ts";
 
-const TASKS = 20_000;
+const TASKS = 8_000;
 
 test("kill -9 of a bulk enqueue: what was acknowledged is there, and a second run completes it", {
   timeout: 180_000,
 }, async () => {
   const random = seeded(chooseSeed("bulk enqueue"));
-  const run = join(newFolder(), "run");
+  const run = join(onDisk(), "run");
   await (await openRun(run, { create: true })).close();
 
   let acknowledged = 0;

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { openRun } from "../../src/main.ts";
 import { isVivError } from "../../src/model/errors.ts";
 import type { DoctorReport, Finding, Store } from "../../src/store/store.ts";
-import { type Fault, Faults, WRITES } from "../support/faults.ts";
+import { type Fault, Faults } from "../support/faults.ts";
 import { newFolder } from "../support/folders.ts";
 import { FakeHost } from "../support/machine.ts";
 import { contents, countedCompletions, ledgerLines, names, places } from "../support/run-files.ts";
@@ -330,8 +330,7 @@ describe.each(Object.keys(FAULTS) as Fault[])("%s", (fault) => {
       } finally {
         faults.heal();
       }
-      // Only a write can be torn: of the other changes, "die" has told the story already.
-      if (fault === "tear" && faults.happened && !WRITES.includes(faults.struck)) continue;
+      at = Math.max(at, faults.struckAt); // nothing in between would have made a difference
       const story = `${FAULTS[fault]} at change ${at} of:\n${faults.log.join("\n")}\n`;
       try {
         if (fault === "enospc") await afterFullDisk(scenario, scene, faults, outcome);

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openRun } from "../../src/main.ts";
-import { newFolder } from "../support/folders.ts";
+import { onDisk } from "../support/folders.ts";
 import { Script } from "../support/processes.ts";
 import { countedCompletions, places } from "../support/run-files.ts";
 
@@ -9,7 +9,7 @@ const isClaim = (line: Record<string, unknown>) => "claimed" in line;
 const isAnswer = (line: Record<string, unknown>) => "ended" in line || "refused" in line;
 
 async function newRun() {
-  const run = join(newFolder(), "run");
+  const run = join(onDisk(), "run");
   const store = await openRun(run, { create: true });
   await store.enqueue({ id: "a", type: "t" });
   return { run, store };

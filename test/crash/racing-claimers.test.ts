@@ -3,19 +3,19 @@ import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { openRun } from "../../src/main.ts";
 import { Reaper } from "../../src/services/reaper.ts";
-import { newFolder } from "../support/folders.ts";
+import { onDisk } from "../support/folders.ts";
 import { Script } from "../support/processes.ts";
 import { chooseSeed, seeded } from "../support/random.ts";
 import { countedCompletions, ledgerLines, names, places } from "../support/run-files.ts";
 
-const TASKS = 5_000;
+const TASKS = 2_500;
 const WORKERS = 8;
 
-test("8 claimers, 5,000 tasks, kill -9 at random: none lost, none done twice", {
+test("8 claimers, 2,500 tasks, kill -9 at random: none lost, none done twice", {
   timeout: 180_000,
 }, async () => {
   const random = seeded(chooseSeed("racing claimers"));
-  const run = join(newFolder(), "run");
+  const run = join(onDisk(), "run");
   const store = await openRun(run, { create: true, durability: "fast" });
   const ids = Array.from({ length: TASKS }, (_, n) => `t.${n}`);
   await store.enqueueMany(

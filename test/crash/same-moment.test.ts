@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openRun, type Store } from "../../src/main.ts";
 import { until } from "../support/deadline.ts";
-import { newFolder } from "../support/folders.ts";
+import { onDisk } from "../support/folders.ts";
 import { Script } from "../support/processes.ts";
 
 /** Two processes that do the same to the same tasks: each task moves once, and none is lost. */
@@ -35,7 +35,7 @@ const PREPARE: Record<string, { to: string; prepare: (store: Store) => Promise<v
 
 test.each(Object.keys(PREPARE))("two processes %s the same tasks", async (what) => {
   const { to, prepare } = PREPARE[what] as (typeof PREPARE)[string];
-  const run = join(newFolder(), "run");
+  const run = join(onDisk(), "run");
   const store = await openRun(run, { create: true, durability: "fast" });
   const review = what === "approve";
   await store.enqueueMany(

@@ -1,6 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
@@ -11,6 +10,7 @@ import { EXIT_STATUS } from "../../src/model/errors.ts";
 import { mermaid } from "../../src/model/states.ts";
 import { REASON_CODES } from "../../src/policy/why.ts";
 import { FINDING_CODES } from "../../src/store/store.ts";
+import { newFolder } from "../support/folders.ts";
 
 const root = join(import.meta.dirname, "../..");
 const dist = process.env.VIV_DIST ?? join(root, "dist");
@@ -37,7 +37,7 @@ describe("README.md", () => {
     const printed = blocks(readme, "text").find((block) => block.includes("enqueued t.web"));
     const script =
       tour?.replace('"$PWD/dist/viv.cjs"', JSON.stringify(join(dist, "viv.cjs"))) ?? "";
-    const env = { ...process.env, VIV_RUN: "", USER: "tester" };
+    const env = { ...process.env, VIV_RUN: "", TMPDIR: newFolder(), USER: "tester" };
     const output = execFileSync("bash", ["-euc", script], { encoding: "utf8", env });
     expect(masked(output)).toBe(masked(printed ?? ""));
   });
@@ -46,7 +46,7 @@ describe("README.md", () => {
     const block = blocks(readme, "sh").find((one) => one.includes("viv work --worker-id w1"));
     const printed = blocks(readme, "text").find((one) => one.includes("w1 waits for work"));
     const viv = `viv() { ${process.execPath} ${join(dist, "viv.cjs")} "$@"; }; cd "$(mktemp -d)"`;
-    const env = { ...process.env, VIV_RUN: "" };
+    const env = { ...process.env, VIV_RUN: "", TMPDIR: newFolder() };
     const script = `${viv}\n${block}`;
     const output = execFileSync("bash", ["-euc", script], { encoding: "utf8", env });
     expect(masked(output)).toBe(masked(printed ?? ""));
@@ -57,19 +57,17 @@ describe("README.md", () => {
     const printed = blocks(readme, "text").find((one) => one.includes("w2 waits for work"));
     const viv = `viv() { ${process.execPath} ${join(dist, "viv.cjs")} "$@"; }; cd "$(mktemp -d)"`;
     // Accounts are the machine's: this is a machine of its own.
-    const state = mkdtempSync(join(tmpdir(), "viv-docs-"));
-    const env = { ...process.env, VIV_RUN: "", VIV_STATE: state };
+    const env = { ...process.env, VIV_RUN: "", TMPDIR: newFolder(), VIV_STATE: newFolder() };
     const script = `${viv}\n${block}`;
     const output = execFileSync("bash", ["-euc", script], { encoding: "utf8", env });
     expect(masked(output)).toBe(masked(printed ?? ""));
-    rmSync(state, { recursive: true });
   });
 
   it("shows what a pit really prints", () => {
     const block = blocks(readme, "sh").find((one) => one.includes("viv pit init ./pit"));
     const printed = blocks(readme, "text").find((one) => one.includes("snake-2 waits for work"));
     const viv = `viv() { ${process.execPath} ${join(dist, "viv.cjs")} "$@"; }; cd "$(mktemp -d)"`;
-    const env = { ...process.env, VIV_RUN: "" };
+    const env = { ...process.env, VIV_RUN: "", TMPDIR: newFolder() };
     const output = execFileSync("bash", ["-euc", `${viv}\n${block}`], { encoding: "utf8", env });
     expect(masked(output)).toBe(masked(printed ?? ""));
   });
@@ -77,12 +75,11 @@ describe("README.md", () => {
   it("has a library example that works", () => {
     const example = blocks(readme, "ts")[0] ?? "";
     const library = pathToFileURL(join(dist, "main.js")).href;
-    const folder = mkdtempSync(join(tmpdir(), "viv-docs-"));
+    const folder = newFolder();
     const script = join(folder, "example.mjs");
     writeFileSync(script, example.replace('"vivarium"', JSON.stringify(library)));
     execFileSync(process.execPath, [script], { cwd: folder });
     expect(readdirSync(join(folder, "audit/done"))).toEqual(["t.1.json"]);
-    rmSync(folder, { recursive: true });
   });
 
   it("has a [warden] that is read", async () => {

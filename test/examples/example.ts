@@ -1,8 +1,11 @@
-import { spawnSync } from "node:child_process";
-import { chmodSync, cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { environment, quoted, type Said, VIV, viv } from "../cli/support.ts";
+import { expect, onTestFinished } from "vitest";
+import { environment, json, quoted, type Said, VIV } from "../cli/support.ts";
+import { until, within } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
 
 export const EXAMPLES = fileURLToPath(new URL("../../examples", import.meta.url));
@@ -30,8 +33,10 @@ export class Example {
   /** Where run.sh works. */
   readonly work: string;
   readonly #env: Record<string, string>;
+  readonly #timeoutMs: number;
 
-  constructor(name: string) {
+  constructor(name: string, timeoutMs = 50_000) {
+    this.#timeoutMs = timeoutMs;
     const root = newFolder();
     this.folder = join(root, name);
     this.work = join(root, "with a space", "work");
@@ -65,11 +70,40 @@ export class Example {
       cwd: this.folder,
       env: this.#env,
       encoding: "utf8",
-      timeout: 50_000,
+      timeout: this.#timeoutMs,
       killSignal: "SIGKILL",
     });
     if (error) throw error;
     return { status: status ?? -1, stdout, stderr };
+  }
+
+  /** ./run.sh, and Ctrl-C as soon as a file is there: it ends as one that was interrupted. */
+  async interrupt(when: string, path: string): Promise<void> {
+    const child = spawn(join(this.folder, "run.sh"), [this.work], {
+      cwd: this.folder,
+      env: this.#env,
+      detached: true, // a group of its own, as a terminal gives it one
+      stdio: "ignore",
+    });
+    const group = -(child.pid ?? Number.NaN);
+    onTestFinished(() => {
+      // Safe if it is gone: the whole group has ended then.
+      if (child.exitCode === null) process.kill(group, "SIGKILL");
+    });
+    const ended = once(child, "exit");
+    await until(when, () => existsSync(join(this.work, path)), 60);
+    process.kill(group, "SIGINT");
+    expect(await within("it ends", ended)).toEqual([130, null]);
+  }
+
+  /** Every process that has to do with it. */
+  processes(): string[] {
+    const all = execFileSync("ps", ["-A", "-ww", "-o", "pid=,args="], { encoding: "utf8" });
+    return all.split("\n").filter((line) => line.includes(this.work));
+  }
+
+  text(path: string): string {
+    return readFileSync(join(this.work, path), "utf8");
   }
 
   /** The prompt that the stand-in of claude.ts got for a task. */
@@ -77,18 +111,17 @@ export class Example {
     return readFileSync(join(this.folder, `../asked-${task}`), "utf8");
   }
 
-  json<T>(...args: string[]): T {
-    const { status, stdout, stderr } = viv([...args, "--json"], { cwd: this.work });
-    if (status !== 0) throw new Error(`viv ${args.join(" ")} ended with ${status}: ${stderr}`);
-    return JSON.parse(stdout) as T;
+  /** What viv says about it, without a process for that. */
+  json<T>(...args: string[]): Promise<T> {
+    return json<T>(args, { cwd: this.work });
   }
 
-  counts(): Record<string, number> {
-    const { counts } = this.json<{ counts: Record<string, number> }>("ls");
+  async counts(): Promise<Record<string, number>> {
+    const { counts } = await this.json<{ counts: Record<string, number> }>("ls");
     return Object.fromEntries(Object.entries(counts).filter(([, n]) => n > 0));
   }
 
-  show(id: string): Shown {
+  show(id: string): Promise<Shown> {
     return this.json("show", id);
   }
 }

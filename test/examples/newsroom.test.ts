@@ -1,10 +1,7 @@
-import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
-import { existsSync, readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
-import { environment, type Said, viv } from "../cli/support.ts";
-import { until, within } from "../support/deadline.ts";
+import { describe, expect, it } from "vitest";
+import { environment, viv } from "../cli/support.ts";
 import { Example, edit } from "./example.ts";
 
 // A run is some eighty short processes: seconds on an idle machine, a minute on one with ten others at work.
@@ -19,24 +16,12 @@ interface CrewLine {
 
 class Newsroom extends Example {
   constructor() {
-    super("newsroom");
+    super("newsroom", RUN_MS);
   }
 
-  get env(): Record<string, string> {
-    const path = [join(this.folder, "../bin"), process.env.PATH].join(":");
-    return environment({ PATH: path, HOME: join(this.folder, "..") });
-  }
-
-  override run(): Said {
-    const { status, stdout, stderr, error } = spawnSync(join(this.folder, "run.sh"), [this.work], {
-      ...{ cwd: this.folder, env: this.env, encoding: "utf8", timeout: RUN_MS },
-    });
-    if (error) throw error;
-    return { status: status ?? -1, stdout, stderr };
-  }
-
-  text(path: string): string {
-    return readFileSync(join(this.work, path), "utf8");
+  /** Where one story tells enough: it, and one that is over at once. */
+  dropLeads(): void {
+    edit(join(this.folder, "leads.org"), /^\* the li[^*]*/gm, "");
   }
 
   git(...args: string[]): string {
@@ -53,23 +38,16 @@ class Newsroom extends Example {
     return this.log().filter((line) => line.includes(` ${slug}`));
   }
 
-  states(): Record<string, string> {
-    const { tasks } = this.json<{ tasks: { slug: string; state: string; agent: string | null }[] }>(
-      "board",
-      "ls",
-    );
+  async states(): Promise<Record<string, string>> {
+    const { tasks } = await this.json<{
+      tasks: { slug: string; state: string; agent: string | null }[];
+    }>("board", "ls");
     return Object.fromEntries(tasks.map(({ slug, state, agent }) => [slug, agent ?? state]));
   }
 
   crewLog(): CrewLine[] {
     const lines = this.text("crew.log").split("\n");
     return lines.filter((line) => line !== "").map((line) => JSON.parse(line) as CrewLine);
-  }
-
-  /** Every process that has to do with it. */
-  processes(): string[] {
-    const all = execFileSync("ps", ["-A", "-ww", "-o", "pid=,args="], { encoding: "utf8" });
-    return all.split("\n").filter((line) => line.includes(this.work));
   }
 }
 
@@ -83,7 +61,7 @@ const ALL_OVER = {
 describe("examples/newsroom", () => {
   it(
     "publishes what has sources, through four agents, one board and two slots",
-    () => {
+    async () => {
       const room = new Newsroom();
       const { status, stdout, stderr } = room.run();
       expect({ status, stderr }, stdout).toEqual({ status: 0, stderr: "" });
@@ -95,7 +73,7 @@ describe("examples/newsroom", () => {
       expect(stdout).toMatch(/^ {2}(desk|moss|wren|hale) (board|commit) /m); // the wire
       expect(room.processes()).toEqual([]);
 
-      expect(room.states()).toEqual(ALL_OVER);
+      expect(await room.states()).toEqual(ALL_OVER);
       expect(room.about("the-library-roof")).toEqual([
         "desk desk: open the-library-roof",
         "moss research: claim the-library-roof",
@@ -137,7 +115,7 @@ describe("examples/newsroom", () => {
       // Nobody's work got lost among the others' commits.
       expect(room.git("status", "--porcelain")).toBe("");
       expect(room.git("ls-files", "content").trimEnd().split("\n")).toHaveLength(6);
-      expect(room.json("board", "audit")).toMatchObject({ claims: 12, findings: [] });
+      expect(await room.json("board", "audit")).toMatchObject({ claims: 12, findings: [] });
 
       let [now, most] = [0, 0];
       for (const { kind, outcome } of room.crewLog()) {
@@ -167,6 +145,7 @@ describe("examples/newsroom", () => {
     "finds a story without a source, though its editor was asleep",
     () => {
       const room = new Newsroom();
+      room.dropLeads();
       edit(join(room.folder, "stand-in/editor.mjs"), "problems.length > 0", "false");
       const { status, stderr } = room.run();
       expect(stderr.split("\n")).toEqual([
@@ -198,27 +177,16 @@ describe("examples/newsroom", () => {
     "leaves nothing running after Ctrl-C, and goes on when it is started again",
     async () => {
       const room = new Newsroom();
-      const child = spawn(join(room.folder, "run.sh"), [room.work], {
-        cwd: room.folder,
-        env: room.env,
-        detached: true, // a group of its own, as a terminal gives it one
-        stdio: "ignore",
-      });
-      const group = -(child.pid ?? Number.NaN);
-      onTestFinished(() => {
-        // Safe if it is gone: the whole group has ended then.
-        if (child.exitCode === null) process.kill(group, "SIGKILL");
-      });
-      const ended = once(child, "exit");
-      const draft = join(room.work, "content/stories/the-night-ferry.md");
-      await until("wren writes", () => existsSync(draft), 60);
-      process.kill(group, "SIGINT");
-      expect(await within("it ends", ended)).toEqual([130, null]);
+      room.dropLeads();
+      await room.interrupt("wren writes", "content/stories/the-night-ferry.md");
       expect(room.processes()).toEqual([]);
       expect(viv(["board", "audit"], { cwd: room.work })).toMatchObject({ status: 0 });
 
       expect(room.run()).toMatchObject({ status: 0, stderr: "" });
-      expect(room.states()).toEqual(ALL_OVER);
+      expect(await room.states()).toEqual({
+        "the-night-ferry": "PUBLISHED",
+        "the-whale-in-the-bay": "KILLED",
+      });
     },
     TIMEOUT_MS,
   );

@@ -5,15 +5,15 @@ import { putClaude } from "./claude.ts";
 import { Example, edit } from "./example.ts";
 
 describe("examples/overnight-digest", () => {
-  it("waits, is turned away, fails, and is proven and approved in the end", () => {
+  it("waits, is turned away, fails, and is proven and approved in the end", async () => {
     const example = new Example("overnight-digest");
     const { status, stdout, stderr } = example.run();
     expect(stderr).toBe("");
     expect(status).toBe(0);
     expect(stdout).toContain("proven and approved");
 
-    expect(example.counts()).toEqual({ done: 1 });
-    const { history, proof } = example.show("digest.monday");
+    expect(await example.counts()).toEqual({ done: 1 });
+    const { history, proof } = await example.show("digest.monday");
     expect(history.map(({ outcome, to }) => `${outcome} → ${to}`)).toEqual([
       "rate_limited → waiting",
       "failed → waiting",
@@ -34,26 +34,32 @@ describe("examples/overnight-digest", () => {
     expect(pasted).toMatchObject({ status: 0, stderr: "" });
     expect(pasted.stdout).toMatch(/not before .* \(in (8h|7h)/);
     expect(pasted.stdout).toContain("systemctl --user enable --now viv-worker-run.service");
-    expect(example.counts()).toEqual({ done: 1, waiting: 1 });
+    expect(await example.counts()).toEqual({ done: 1, waiting: 1 });
   });
 
-  it("runs with a real engine when the README's two lines are in the place of the handler", () => {
+  it("runs with a real engine when the README's two lines are in the place of the handler", async () => {
     const example = new Example("overnight-digest");
     const readme = readFileSync(join(example.folder, "README.md"), "utf8");
     const [, lines = ""] = /^```toml\n([\s\S]*?)^```$/m.exec(readme) ?? [];
     edit(join(example.folder, "viv.toml"), /^handler = .*\n/gm, lines);
     putClaude(example, "until ./digest.sh; do :; done");
     expect(example.run()).toMatchObject({ status: 0, stderr: "" });
-    expect(example.show("digest.monday")).toMatchObject({ state: "done", proof: { attempt: 1 } });
+    expect(await example.show("digest.monday")).toMatchObject({
+      state: "done",
+      proof: { attempt: 1 },
+    });
     expect(example.asked("digest.monday")).toContain("Write a digest of the day");
   });
 
-  it("fails when the digest leaves something out", () => {
+  it("fails when the digest leaves something out", async () => {
     const example = new Example("overnight-digest");
     const handler = join(example.folder, "digest.sh");
     writeFileSync(handler, readFileSync(handler, "utf8").replace("notes/*.txt", "notes/b*.txt"));
     const { status } = example.run();
     expect(status).not.toBe(0);
-    expect(example.show("digest.monday")).toMatchObject({ state: "failed", proof: { exit: 1 } });
+    expect(await example.show("digest.monday")).toMatchObject({
+      state: "failed",
+      proof: { exit: 1 },
+    });
   });
 });

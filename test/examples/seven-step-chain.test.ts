@@ -14,7 +14,7 @@ interface Node {
 }
 
 describe("examples/seven-step-chain", () => {
-  it("ends with seven proven steps, each the child of the one before", () => {
+  it("ends with seven proven steps, each the child of the one before", async () => {
     const example = new Example("seven-step-chain");
     const { status, stdout, stderr } = example.run();
     expect(stderr).toBe("");
@@ -23,12 +23,12 @@ describe("examples/seven-step-chain", () => {
     const readme = readFileSync(join(example.folder, "README.md"), "utf8");
     expect(stdout).toContain(/```text\n([\s\S]*?)```/.exec(readme)?.[1]);
 
-    expect(example.counts()).toEqual({ done: 7 });
+    expect(await example.counts()).toEqual({ done: 7 });
     for (const step of STEPS) {
-      const { state, proof } = example.show(`hello.${step}`);
+      const { state, proof } = await example.show(`hello.${step}`);
       expect({ step, state, exit: proof?.exit }).toEqual({ step, state: "done", exit: 0 });
     }
-    const { families } = example.json<{ families: Node[] }>("tree");
+    const { families } = await example.json<{ families: Node[] }>("tree");
     expect(families).toHaveLength(1);
     const chain: string[] = [];
     for (let node = families[0]; node; node = node.children[0]) {
@@ -48,7 +48,7 @@ describe("examples/seven-step-chain", () => {
       readFileSync(join(example.work, `run/artifacts/hello.${step}.md`), "utf8");
     expect(artifact("intent")).toContain("Wish: greet people by name");
     expect(artifact("incentive")).toContain("Points: 6");
-    const last = example.json<{ status: { checkpoint: { summary: string } } }>("status");
+    const last = await example.json<{ status: { checkpoint: { summary: string } } }>("status");
     expect(last.status.checkpoint.summary).toBe("Seven steps done, 6 points");
     const pasted = example.paste();
     expect(pasted).toMatchObject({ status: 0, stderr: "" });
@@ -57,24 +57,24 @@ describe("examples/seven-step-chain", () => {
     }
   });
 
-  it("runs with a real engine when one line is changed", () => {
+  it("runs with a real engine when one line is changed", async () => {
     const example = new Example("seven-step-chain");
     edit(join(example.folder, "viv.toml"), /^engine = "script".*$/gm, 'engine = "claude"');
     putClaude(example, '"$VIV_RUN/../steps/implement.sh"');
     expect(example.run()).toMatchObject({ status: 0, stderr: "" });
-    expect(example.counts()).toEqual({ done: 7 });
+    expect(await example.counts()).toEqual({ done: 7 });
     expect(example.asked("hello.implement")).toContain("1. Change greet.sh, and only that.");
   });
 
-  it("fails when a step does not hold what it says", () => {
+  it("fails when a step does not hold what it says", async () => {
     const example = new Example("seven-step-chain");
     const step = join(example.folder, "steps/implement.sh");
     writeFileSync(step, readFileSync(step, "utf8").replace("Hello, $", "Hullo, $"));
     const { status, stderr } = example.run();
     expect(status).toBe(1);
     expect(stderr).toContain("hello.implement is failed");
-    expect(example.counts()).toEqual({ done: 2, failed: 1, waiting: 1 });
-    const { history, proof } = example.show("hello.implement");
+    expect(await example.counts()).toEqual({ done: 2, failed: 1, waiting: 1 });
+    const { history, proof } = await example.show("hello.implement");
     expect(history.map(({ outcome }) => outcome)).toEqual(["unproven", "unproven"]);
     expect(proof).toMatchObject({ exit: 1, output: "it does not greet Ada\n" });
   });

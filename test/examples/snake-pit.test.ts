@@ -1,11 +1,8 @@
-import { execFileSync, spawn } from "node:child_process";
-import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { appendFileSync, existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { LedgerLine } from "../../src/model/ledger.ts";
-import { environment, viv } from "../cli/support.ts";
-import { until, within } from "../support/deadline.ts";
+import { viv } from "../cli/support.ts";
 import { Example, edit } from "./example.ts";
 
 const TIMEOUT_MS = 180_000; // several whole runs
@@ -31,17 +28,21 @@ class Pit extends Example {
     super("snake-pit");
   }
 
+  /** The menu has only these. */
+  serve(...foods: string[]): void {
+    const menu = join(this.folder, "menu.mjs");
+    edit(menu, "export const MENU = [", "const ALL = [");
+    const only = JSON.stringify(foods);
+    appendFileSync(menu, `export const MENU = ALL.filter(({ name }) => ${only}.includes(name));\n`);
+  }
+
   names(folder: string): string[] {
     return readdirSync(join(this.work, "pit", folder)).sort();
   }
 
-  text(path: string): string {
-    return readFileSync(join(this.work, path), "utf8");
-  }
-
   /** The food that asks for this. */
-  food(name: string): Food {
-    const { tasks } = this.json<{ tasks: { id: string }[] }>("ls");
+  async food(name: string): Promise<Food> {
+    const { tasks } = await this.json<{ tasks: { id: string }[] }>("ls");
     const found = tasks.filter(({ id }) => new RegExp(`^food-\\d+-${name}-`).test(id));
     if (found.length !== 1) throw new Error(`${found.length} foods ask for ${name}`);
     return this.json("show", found[0]?.id ?? "");
@@ -52,12 +53,6 @@ class Pit extends Example {
       .flatMap((name) => this.text(`pit/record/ledger/${name}`).split("\n"))
       .filter((line) => line !== "");
     return lines.map((line) => JSON.parse(line) as LedgerLine).filter(({ task }) => task === id);
-  }
-
-  /** Every process that has to do with it. */
-  processes(): string[] {
-    const all = execFileSync("ps", ["-A", "-ww", "-o", "pid=,args="], { encoding: "utf8" });
-    return all.split("\n").filter((line) => line.includes(this.work));
   }
 }
 
@@ -71,7 +66,7 @@ const PARTS = ["wordcount", "palindrome", "titlecase", "toolkit"];
 describe("examples/snake-pit", () => {
   it(
     "eats all of it, through death, choking and food that is stuck",
-    () => {
+    async () => {
       const pit = new Pit();
       const { status, stdout, stderr } = pit.run();
       expect({ status, stderr }, stdout).toEqual({ status: 0, stderr: "" });
@@ -81,11 +76,11 @@ describe("examples/snake-pit", () => {
       expect(stdout).toMatch(/^\| \*\*all\*\* \| +\d+ \|/m); // of SUMMARY.md
       expect(pit.processes()).toEqual([]);
 
-      expect(pit.counts()).toEqual({ done: 14 });
+      expect(await pit.counts()).toEqual({ done: 14 });
       for (const folder of ["food", "claimed", "resting/later", "resting/review", "resting/stuck"])
         expect(pit.names(folder)).toEqual([]);
       for (const name of [...FUNCTIONS, ...PARTS]) {
-        const { id, state, proof } = pit.food(name);
+        const { id, state, proof } = await pit.food(name);
         const command = `node --test scraps/${name}.test.mjs`;
         expect({ id, state, proof }).toMatchObject({ state: "done", proof: { exit: 0, command } });
         expect(proof?.output).toMatch(/\bpass [1-9]/);
@@ -94,7 +89,7 @@ describe("examples/snake-pit", () => {
       }
 
       // Wrong at first, and only the proof noticed.
-      const fizzbuzz = pit.food("fizzbuzz");
+      const fizzbuzz = await pit.food("fizzbuzz");
       expect(pit.ledger(fizzbuzz.id)).toContainEqual(
         expect.objectContaining({ event: "ended", outcome: "unproven" }),
       );
@@ -106,7 +101,7 @@ describe("examples/snake-pit", () => {
       );
 
       // Choked on: the note names who, and somebody else has done it.
-      const roman = pit.food("roman");
+      const roman = await pit.food("roman");
       expect(outcomes(roman).filter((outcome) => outcome === "unproven")).toHaveLength(3);
       const notes = pit.names("scraps").filter((name) => name.startsWith("choke-"));
       expect(notes).toHaveLength(1);
@@ -117,7 +112,7 @@ describe("examples/snake-pit", () => {
       expect(roman.history.at(-1)?.worker).not.toBe(choker);
 
       // Died of: its food went back, and somebody else has done it.
-      const primes = pit.food("primes");
+      const primes = await pit.food("primes");
       const dead = pit.text("pit/scraps/bitten");
       expect(pit.ledger(primes.id)).toContainEqual(
         expect.objectContaining({ event: "ended", outcome: "abandoned", worker: dead }),
@@ -127,19 +122,19 @@ describe("examples/snake-pit", () => {
       expect(pit.text("up.log")).toContain(`${dead} ended: SIGKILL`);
 
       // Stuck: the keeper was told, tossed what was missing, and sent it round again.
-      const slugify = pit.food("slugify");
-      const deburr = pit.food("deburr");
+      const slugify = await pit.food("slugify");
+      const deburr = await pit.food("deburr");
       expect(outcomes(slugify)).toEqual(["unproven", "unproven", undefined, "done"]);
       const retried = { retried: true, by: "keeper", note: `deburr is there now: ${deburr.id}` };
       expect(slugify.history[2]).toMatchObject(retried);
       expect(deburr.task.parent).toBe(`keeper-${slugify.id}`);
-      expect(pit.show(`keeper-${slugify.id}`).state).toBe("done");
+      expect((await pit.show(`keeper-${slugify.id}`)).state).toBe("done");
 
       // Too big: cut by the planner, whose result names the parts.
-      const whole = pit.food("text-toolkit");
+      const whole = await pit.food("text-toolkit");
       expect(whole).toMatchObject({ state: "done", task: { task_type: "planner" } });
       expect(whole.history.at(-1)?.worker).toBe("planner");
-      const parts = PARTS.map((name) => pit.food(name));
+      const parts = await Promise.all(PARTS.map((name) => pit.food(name)));
       for (const { id, task } of parts) {
         expect(task.parent).toBe(whole.id);
         expect(pit.text(`pit/done/${whole.id}.result.md`)).toContain(`- ${id}\n`);
@@ -148,7 +143,7 @@ describe("examples/snake-pit", () => {
       expect(parts[3]?.task.depends_on).toEqual(before);
 
       // By hand: as the snake wrote it, and proven by another.
-      const headings = pit.food("headings");
+      const headings = await pit.food("headings");
       expect(headings).toMatchObject({ state: "done", proof: { exit: 0 } });
       expect(headings.history.at(-1)?.worker).toMatch(/^sweep-/);
       expect(pit.text(`pit/done/${headings.id}.result.md`)).toBe(
@@ -164,20 +159,21 @@ describe("examples/snake-pit", () => {
       // Once more, where it has been: nothing is tossed twice, and the check believes no record.
       edit(join(pit.work, "pit/scraps/reverse.mjs"), ".reverse()", "");
       const again = pit.run();
-      expect(again.stderr).toContain(`${pit.food("reverse").id} is not proven`);
+      expect(again.stderr).toContain(`${(await pit.food("reverse")).id} is not proven`);
       expect(again.status).toBe(1);
-      expect(pit.counts()).toEqual({ done: 14 });
+      expect(await pit.counts()).toEqual({ done: 14 });
     },
     TIMEOUT_MS,
   );
 
   it(
     "does not call done what is wrong",
-    () => {
+    async () => {
       const pit = new Pit();
+      pit.serve("slugify");
       edit(join(pit.folder, "repertoire/slugify.mjs"), '"-"', '"_"');
       const { status, stderr } = pit.run();
-      const { id, state, history } = pit.food("slugify");
+      const { id, state, history } = await pit.food("slugify");
       expect(stderr).toBe(`the keeper does not know what to do about ${id}\n`);
       expect(status).toBe(1);
       expect(state).toBe("failed");
@@ -194,27 +190,13 @@ describe("examples/snake-pit", () => {
     "leaves nothing running after Ctrl-C, and goes on when it is started again",
     async () => {
       const pit = new Pit();
-      const path = [join(pit.folder, "../bin"), process.env.PATH].join(":");
-      const child = spawn("/bin/sh", ["-c", 'exec ./run.sh "$1"', "sh", pit.work], {
-        cwd: pit.folder,
-        env: environment({ PATH: path }),
-        detached: true, // a group of its own, as a terminal gives it one
-        stdio: "ignore",
-      });
-      const group = -(child.pid ?? Number.NaN);
-      onTestFinished(() => {
-        // Safe if it is gone: the whole group has ended then.
-        if (child.exitCode === null) process.kill(group, "SIGKILL");
-      });
-      const ended = once(child, "exit");
-      await until("a snake is dead", () => existsSync(join(pit.work, "pit/scraps/chewing-pid")));
-      process.kill(group, "SIGINT");
-      expect(await within("it ends", ended)).toEqual([130, null]);
+      pit.serve("reverse", "primes", "headings");
+      await pit.interrupt("a snake is dead", "pit/scraps/chewing-pid");
       expect(pit.processes()).toEqual([]);
       expect(viv(["doctor"], { cwd: pit.work })).toMatchObject({ status: 0 });
 
       expect(pit.run()).toMatchObject({ status: 0, stderr: "" });
-      expect(pit.counts()).toEqual({ done: 14 });
+      expect(await pit.counts()).toEqual({ done: 3 });
     },
     TIMEOUT_MS,
   );

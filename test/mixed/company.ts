@@ -1,32 +1,15 @@
-import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { execFile, spawn } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { afterEach } from "vitest";
+import { onTestFinished } from "vitest";
 
-/** Folders, processes and questions that the tests of mixed company share. */
+/** Processes and questions that the tests of mixed company share. */
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 /** VIV_DIST: another build than the one `npm test` makes. */
 export const DIST = process.env.VIV_DIST ?? join(HERE, "../../dist");
-
-const folders: string[] = [];
-const processes = new Set<ChildProcess>();
-
-afterEach(() => {
-  for (const process of processes) process.kill("SIGKILL");
-  processes.clear();
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
-});
-
-/** A folder of its own for one test; a run in it is called `run`. */
-export function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "viv-mixed-"));
-  folders.push(folder);
-  return folder;
-}
 
 export interface Outcome {
   code: number;
@@ -96,7 +79,9 @@ function start(file: string, args: readonly string[]): Started {
     env: { ...process.env, VIV_DIST: DIST },
     stdio: ["ignore", "ignore", "pipe"],
   });
-  processes.add(child);
+  onTestFinished(() => {
+    child.kill("SIGKILL");
+  });
   let stderr = "";
   child.stderr?.on("data", (data) => {
     stderr += data;
@@ -104,7 +89,6 @@ function start(file: string, args: readonly string[]): Started {
   const ended = new Promise<void>((resolve, reject) => {
     child.on("error", reject);
     child.on("close", (code, signal) => {
-      processes.delete(child);
       if (code === 0) resolve();
       else reject(new Error(`${args.join(" ")} ended with ${code ?? signal}: ${stderr}`));
     });

@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openRun, type Store } from "../../src/main.ts";
-import { idsIn, newFolder, readStatus, swarm, swarmCli } from "./company.ts";
+import { newFolder } from "../support/folders.ts";
+import { idsIn, readStatus, swarm, swarmCli } from "./company.ts";
 
 const WORKER = "viv.1";
 const LONG = 60_000;

@@ -2,15 +2,8 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openRun } from "../../src/main.ts";
-import {
-  idsIn,
-  newFolder,
-  readStatus,
-  startSwarmWorker,
-  startVivWorker,
-  swarm,
-  until,
-} from "./company.ts";
+import { onDisk } from "../support/folders.ts";
+import { idsIn, readStatus, startSwarmWorker, startVivWorker, swarm, until } from "./company.ts";
 
 const TASKS = 400;
 
@@ -19,7 +12,7 @@ const idOf = (n: number) => `t.${String((n * 37) % TASKS).padStart(3, "0")}`;
 const dependenciesOf = (n: number) => [n - 7, n - 13].filter((m) => m >= 0).map(idOf);
 
 test("swarm-lib's workers and ours drain one run together, each task exactly once", async () => {
-  const folder = newFolder();
+  const folder = onDisk();
   const run = join(folder, "run");
   const log = join(folder, "log");
   const go = join(folder, "go");

@@ -2,7 +2,8 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openRun } from "../../src/main.ts";
-import { idsIn, newFolder, swarm, swarmCli } from "./company.ts";
+import { newFolder } from "../support/folders.ts";
+import { idsIn, swarm, swarmCli } from "./company.ts";
 
 test("our one-shot claim starts a lease: its process is gone, but nobody reaps it yet", async () => {
   const run = join(newFolder(), "run");

@@ -2,7 +2,8 @@ import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type Claim, openRun, type Store } from "../../src/main.ts";
-import { idsIn, newFolder, readStatus, swarm } from "./company.ts";
+import { newFolder } from "../support/folders.ts";
+import { idsIn, readStatus, swarm } from "./company.ts";
 
 const numbered = (prefix: string, n: number) =>
   Array.from({ length: n }, (_, i) => `${prefix}.${String(i).padStart(3, "0")}`);

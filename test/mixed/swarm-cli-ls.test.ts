@@ -1,8 +1,10 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { idsIn, swarm, swarmCli } from "./company.ts";
-import { cli, folder, printed, refused, run, SILENT } from "./swarm-cli.ts";
+import { cli, folder, printed, refused, run, SILENT, useNewRun } from "./swarm-cli.ts";
+
+beforeEach(useNewRun);
 
 describe("ls", () => {
   /** Two runs below one folder: `beta` has seen work, `alpha` is not even a run. */

@@ -7,9 +7,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { idsIn, readStatus, swarm } from "./company.ts";
-import { cli, printed, refused, run, SILENT, timeless } from "./swarm-cli.ts";
+import { cli, printed, refused, run, SILENT, timeless, useNewRun } from "./swarm-cli.ts";
+
+beforeEach(useNewRun);
 
 const SHOWN = `{
   "schema_version": "0.1",

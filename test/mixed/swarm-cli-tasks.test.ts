@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { idsIn, readStatus, swarm } from "./company.ts";
 import {
   claim,
@@ -14,7 +14,10 @@ import {
   SILENT,
   TIME,
   timeless,
+  useNewRun,
 } from "./swarm-cli.ts";
+
+beforeEach(useNewRun);
 
 describe("enqueue", () => {
   test("publishes to pending/, in swarm-lib's bytes, in a run it makes without a status.json", async () => {

@@ -1,16 +1,17 @@
 import { join } from "node:path";
-import { beforeEach } from "vitest";
-import { newFolder, type Outcome, swarmCli } from "./company.ts";
+import { newFolder } from "../support/folders.ts";
+import { type Outcome, swarmCli } from "./company.ts";
 
 /** For the tests of swarm-cli: calls in a run of each test's own, and what should come of them. */
 
 export let folder = "";
 /** Not made yet: the commands do that. */
 export let run = "";
-beforeEach(() => {
+/** Before each test. */
+export function useNewRun(): void {
   folder = newFolder();
   run = join(folder, "run");
-});
+}
 
 export const printed = (...lines: string[]): Outcome => ({
   code: 0,

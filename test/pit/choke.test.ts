@@ -57,6 +57,8 @@ test("all have choked: it rests, the keeper is told once; retry gives it a new r
   const id = await pit.toss("chew");
   quick(pit, pit.script("h.sh", FAILS));
   const stuck = () => pit.has(`resting/stuck/${id}.md`);
+  // Both live from the beginning: one alone would be all there are.
+  for (const name of ["a", "b"]) await pit.ok("heartbeat", "--worker", name);
   const snakes = ["a", "b"].map((name) => work(pit, "--worker-id", name));
   await until("stuck", stuck);
   await until("told", () => pit.has(`food/keeper-${id}.md`));

@@ -23,13 +23,15 @@ export class FakeCrew {
   held: (name: string, costToday: number) => { note: string; until: number | null } | null = () =>
     null;
   readonly events: CrewEvent[] = [];
-  readonly state = join(newFolder("viv-crew-"), "state");
+  readonly state = newFolder("viv-crew-");
   readonly files: CrewFiles = breakable(crewFilesIn(this.state), this);
   /** What fails as if the disk were full; undefined: nothing. */
   broken: ((method: keyof CrewFiles, name: unknown) => boolean) | undefined;
   /** Trees that a new supervisor has ended. */
   readonly ended: string[] = [];
   isTaken = false;
+  /** Somebody has removed the state folder. */
+  isRemoved = false;
   crew!: Crew;
   gate: Gate | null = null;
   #timers: { at: number; act: () => void }[] = [];
@@ -128,7 +130,7 @@ export class FakeCrew {
         },
       },
       files: this.files,
-      take: () => !this.isTaken,
+      take: () => (this.isTaken ? null : () => !this.isRemoved),
       stampOf: (files) => files.map((file) => this.#stampOf(pathOf(file))).join(" "),
       readManifest: () => {
         if (settings.isSingleton) return { members: [SINGLETON], log: [] };
@@ -145,7 +147,7 @@ export class FakeCrew {
   #runner(): Runner {
     const keyOf = ({ name }: Member) => (this.gate === null ? "" : name);
     return {
-      prepare: async (member) =>
+      prepare: (member) =>
         prepare(
           {
             folder: "/news",

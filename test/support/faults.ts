@@ -34,13 +34,13 @@ const CHANGES: Record<string, { needsRoom: boolean }> = {
   writeFileSync: { needsRoom: true },
 };
 
-/** Counts the changes below `root` and lets the one numbered `at` (from 1) go wrong. */
+/** Counts the changes and lets the first from `at` (from 1) on go wrong that can. */
 export class Faults {
   changes = 0;
   /** What happened, for the message of a test that fails. */
   readonly log: string[] = [];
-  /** The call that went wrong first. */
-  struck = "";
+  /** The change that went wrong first: the one numbered `at`, or the next of those that can. */
+  struckAt = 0;
   #happened = false;
   readonly #originals = new Map<string, Change>();
 
@@ -61,7 +61,9 @@ export class Faults {
 
   #strike(fault: Fault, name: string, needsRoom: boolean, original: Change, args: unknown[]): void {
     if (fault === "enospc" && !needsRoom) return;
-    if (!this.#happened) this.struck = name;
+    // Only a write can be torn: of the other changes, "die" tells the story.
+    if (fault === "tear" && !this.#happened && !WRITES.includes(name)) return;
+    if (!this.#happened) this.struckAt = this.changes;
     if (fault === "enospc") {
       this.#happened = true;
       const error = new Error(`ENOSPC: no space left on device, ${name}`);
@@ -89,11 +91,10 @@ function creates(args: unknown[]): boolean {
   return typeof flags === "string" && flags !== "r";
 }
 
-export const WRITES = ["writeSync", "appendFileSync", "writeFileSync"];
+const WRITES = ["writeSync", "appendFileSync", "writeFileSync"];
 
 function tear(name: string, original: Change, args: unknown[]): void {
   const [target, data, ...rest] = args;
-  if (!WRITES.includes(name)) return;
   const bytes = Buffer.isBuffer(data) ? data : Buffer.from(String(data));
   const from = name === "writeSync" && typeof rest[0] === "number" ? rest[0] : 0;
   const half = bytes.subarray(from, from + Math.ceil((bytes.length - from) / 2));

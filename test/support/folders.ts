@@ -4,8 +4,13 @@ import { join } from "node:path";
 import { onTestFinished } from "vitest";
 
 /** A folder of its own for one test, removed when the test has finished. */
-export function newFolder(prefix = "viv-test-"): string {
-  const folder = mkdtempSync(join(tmpdir(), prefix));
+export function newFolder(prefix = "viv-test-", parent = tmpdir()): string {
+  const folder = mkdtempSync(join(parent, prefix));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
+}
+
+/** As newFolder, but not in memory: for processes that race or die on a file system as people have it. */
+export function onDisk(): string {
+  return newFolder("viv-test-", process.env.VIV_TEST_DISK);
 }

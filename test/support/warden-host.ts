@@ -39,6 +39,7 @@ export class FakeWarden {
   steps = 0;
   killAt: number | "signal" | null = null;
   isFull = false;
+  isOurs = true;
   settings: WardenSettings = SETTINGS;
   warden: Warden | null = null;
   running: Promise<void> | null = null;
@@ -156,7 +157,10 @@ export class FakeWarden {
   }
 
   #filesOf(life: number): WardenFiles {
-    const overrides: Partial<WardenFiles> = { take: () => true, watch: () => () => {} };
+    const overrides: Partial<WardenFiles> = {
+      take: () => () => this.isOurs,
+      watch: () => () => {},
+    };
     return new Proxy(this.files, {
       get: (files, key: keyof WardenFiles) => {
         const value = overrides[key] ?? files[key];

@@ -5,7 +5,7 @@
 import { spawnSync } from "node:child_process";
 import { appendFileSync, readFileSync } from "node:fs";
 
-const { VIV_AGENT: me, VIV_CREW_STATE: crew, VIV_LIFECYCLE: lifecycle } = process.env;
+const { VIV_AGENT: me, VIV_STEPS: steps, VIV_LIFECYCLE: lifecycle } = process.env;
 const identity = { GIT_AUTHOR_NAME: me, GIT_AUTHOR_EMAIL: `${me}@newsroom.example` };
 const env = {
   ...process.env,
@@ -42,10 +42,9 @@ export function noWork(why) {
   process.exit(0);
 }
 
-/** For /_activity: a step of this run. A vendor's engine tells its steps itself. */
+/** For /_activity: a step of this run. A vendor's engine tells its steps itself; a command, in this file. */
 function step(tool, target) {
-  const line = { tool, target, ts: Math.floor(Date.now() / 1000), agent: me };
-  if (crew) appendFileSync(`${crew}/_steps.jsonl`, `${JSON.stringify(line)}\n`);
+  if (steps) appendFileSync(steps, `${JSON.stringify({ tool, target })}\n`);
 }
 
 export function board(verb, ...args) {

@@ -16,7 +16,11 @@ export const command: Command = {
     const { running, pid, manifest } = output.supervisor;
     const head = running
       ? `${color.green("up")} (pid ${pid}) ${plain(manifest ?? "")}`
-      : color.yellow(`no crew runs; start it with: viv crew up ${plain(manifest ?? "")}`);
+      : output.tick
+        ? color.yellow(
+            `no crew runs, but viv crew tick ${output.tick.name} (pid ${output.tick.pid})`,
+          )
+        : color.yellow(`no crew runs; start it with: viv crew up ${plain(manifest ?? "")}`);
     if (output.members.length === 0) return head;
     const rows = output.members.map((one) => row(one, io.now(), term));
     const titles = [
@@ -52,7 +56,9 @@ function row(one: Output["members"][number], now: number, { color }: Term): stri
   const said =
     one.state === "running"
       ? (one.thought ?? "")
-      : [one.outcome ?? "", one.note].filter(Boolean).join(": ");
+      : one.state === "parked"
+        ? one.note // why, and not how some earlier run ended
+        : [one.outcome ?? "", one.note].filter(Boolean).join(": ");
   return [
     one.name,
     paint(one.state.replace("_", " ")),

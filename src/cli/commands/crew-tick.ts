@@ -24,7 +24,8 @@ export const command: Command = {
     if (json) io.stdout.write(`${JSON.stringify(result)}\n`);
     else {
       const note = result.note ? `: ${plain(result.note)}` : "";
-      io.stdout.write(`${result.name} ${result.outcome ?? "did not run"}${note}\n`);
+      const did = result.outcome ?? (result.state === "parked" ? "is parked" : "did not run");
+      io.stdout.write(`${result.name} ${did}${note}\n`);
     }
     return result.outcome === "done" || result.outcome === "no_work" ? 0 : 1;
   },

@@ -98,7 +98,11 @@ function describeEvent(event: CrewEvent, at: string, { color }: Term): string | 
       return `${time} ${event.name} ${paint(event.outcome.replace("_", " "))} ${color.dim(`after ${event.seconds} s${cost}`)}${note}`;
     }
     case "saved":
-      return `${time} ${event.name} ${color.dim(`no tick (${event.saved} saved)${note}`)}`;
+      return `${time} ${event.name} ${color.dim(`has no ticks while its RUN-IF says no${note}`)}`;
+    case "due": {
+      const count = event.meanwhile === 1 ? "1 tick" : `${event.meanwhile} ticks`;
+      return `${time} ${event.name} ${color.dim(`is due again, after ${count} saved (${event.saved} in all)`)}`;
+    }
     case "held":
       return `${time} ${event.name} ${color.yellow(`is held${note}`)}`;
     case "trouble":

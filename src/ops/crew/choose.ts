@@ -6,7 +6,7 @@ import { placesOf } from "../../model/toml-lines.ts";
 import { crewStart, type StartFlags } from "../../policy/crew-start.ts";
 import type { FreeContext, Here } from "../op.ts";
 import type { CrewPorts } from "./ports.ts";
-import { type CrewChoice, crewSurroundings, readManifest } from "./start.ts";
+import { type CrewChoice, crewSurroundings, type KeeperSettings, readManifest } from "./start.ts";
 import type { CrewUpInput, KeeperUpInput } from "./up.ts";
 
 /** Which crew or keeper these flags, this environment and this viv.toml mean. */
@@ -46,7 +46,7 @@ export async function chooseAgain(context: FreeContext, state: string): Promise<
 interface CrewJson {
   manifest?: string;
   singleton?: boolean;
-  keeper?: Pick<KeeperUpInput, "engine" | "command" | "model" | "mode">;
+  keeper?: KeeperSettings & Pick<KeeperUpInput, "mode">;
 }
 
 function chosen(here: Here, ports: CrewPorts, wanted: Wanted): CrewChoice | null {
@@ -73,16 +73,19 @@ function chosen(here: Here, ports: CrewPorts, wanted: Wanted): CrewChoice | null
   return {
     ...{ file, state, graceMs, staggerMs, maxConcurrent, intervalMs, mode, isSingleton },
     port: wanted.port ?? null,
-    keeper: wanted.kind === "keeper" ? keeperFrom(wanted) : {},
+    keeper: wanted.kind === "keeper" ? keeperFrom(wanted, here.cwd) : {},
   };
 }
 
-function keeperFrom({ engine, command, model }: KeeperUpInput): CrewChoice["keeper"] {
-  return {
-    ...(engine === undefined ? {} : { engine }),
-    ...(command === undefined ? {} : { command }),
-    ...(model === undefined ? {} : { model }),
+/** Paths on the command line are relative to where it is typed, not to the def. */
+function keeperFrom(wanted: KeeperUpInput, cwd: string): KeeperSettings {
+  const { engine, command, model, lifecycle, workdir, run_if, budget_usd_day, continuous } = wanted;
+  const given = {
+    ...{ engine, command, model, run_if, budget_usd_day, continuous },
+    lifecycle: lifecycle === undefined ? undefined : resolve(cwd, lifecycle),
+    workdir: workdir === undefined ? undefined : resolve(cwd, workdir),
   };
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 
 function flagsFrom(wanted: Wanted): StartFlags {

@@ -3,6 +3,7 @@ import type { ActivityServer } from "../../host/activity-server.ts";
 import type { Timers } from "../../host/children.ts";
 import type { CrewFiles } from "../../host/crew-files.ts";
 import type { Handlers } from "../../host/handlers.ts";
+import type { StepsFile } from "../../host/steps-file.ts";
 import type { ClaimTree, Machine } from "../../model/clock.ts";
 import type { Accounts } from "../../services/accounts.ts";
 import type { Gate } from "../../services/gate.ts";
@@ -17,11 +18,13 @@ export interface CrewPorts {
   machineGate: Pick<Gate, "acquire">;
   engine(name: Engine["name"], state: string): Promise<Engine>;
   filesIn(state: string): CrewFiles;
-  /** For life; false when another process has it. */
-  take(state: string): boolean;
+  /** For life; null when another process has it, else what says whether it is still ours. */
+  take(state: string): (() => boolean) | null;
   /** Throws what the system says. */
   readText(path: string): string;
   isThere(path: string): boolean;
+  isFolder(path: string): boolean;
+  openSteps(path: string): StepsFile;
   /** Another text when the file was changed, or came, or went. */
   stampOf(path: string): string;
   /** Calls back when something in one of these folders has changed. */

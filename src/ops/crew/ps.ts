@@ -1,7 +1,13 @@
 import * as z from "zod/mini";
 import type { ProcessIdentity } from "../../model/clock.ts";
-import { MEMBER_STATES, type MemberStatus, TICK_OUTCOMES } from "../../model/crew-status.ts";
+import {
+  holderFrom,
+  MEMBER_STATES,
+  type MemberStatus,
+  TICK_OUTCOMES,
+} from "../../model/crew-status.ts";
 import { defineFreeOp } from "../op.ts";
+import type { CrewPorts } from "./ports.ts";
 import { crewSurroundings } from "./start.ts";
 import { stateFolder } from "./state-folder.ts";
 
@@ -22,6 +28,8 @@ export const crewPs = defineFreeOp({
       manifest: z.nullable(z.string()),
       port: z.nullable(z.number()),
     }),
+    /** One tick of one member, by a `viv crew tick` without a crew. */
+    tick: z.nullable(z.object({ name: z.string(), pid: z.number() })),
     members: z.array(
       z.object({
         name: z.string(),
@@ -46,11 +54,13 @@ export const crewPs = defineFreeOp({
     const crew = files.readJson("crew") as CrewJson | null;
     const running = crew !== null && ports.machine.vitality(crew) === "alive";
     const singleton = crew?.singleton === true;
+    const tick = running ? null : tickIn(files.holder(), ports);
     const names = singleton ? [""] : (crew?.members ?? files.names().filter((name) => name !== ""));
     const day = new Date(context.now()).toISOString().slice(0, 10);
     const members = names.flatMap((name) => {
       const status = files.status(name);
-      return status ? [memberOf(status, running, day)] : [];
+      const isUp = running || status?.name === tick?.name;
+      return status ? [memberOf(status, isUp, day)] : [];
     });
     return {
       state,
@@ -60,10 +70,19 @@ export const crewPs = defineFreeOp({
         manifest: crew?.manifest ?? null,
         port: running ? (crew?.port ?? null) : null,
       },
+      tick,
       members,
     };
   },
 });
+
+function tickIn(value: unknown, ports: CrewPorts): { name: string; pid: number } | null {
+  const holder = holderFrom(value);
+  if (holder?.kind !== "tick" || holder.member === undefined) return null;
+  return ports.machine.vitality(holder) === "alive"
+    ? { name: holder.member, pid: holder.pid }
+    : null;
+}
 
 interface CrewJson extends ProcessIdentity {
   manifest: string;

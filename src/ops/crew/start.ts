@@ -1,24 +1,23 @@
 import { basename, dirname, extname, join, resolve } from "node:path";
 import { parse } from "smol-toml";
-import { ENGINE_NAMES, type EngineName } from "../../model/config-engine.ts";
 import {
   crewFromTable,
   type Manifest,
   type Member,
   parseManifest,
 } from "../../model/crew-manifest.ts";
-import type { TickOutcome } from "../../model/crew-status.ts";
 import { VivError } from "../../model/errors.ts";
-import { suggest } from "../../model/names.ts";
 import { placesOf } from "../../model/toml-lines.ts";
 import { crewActivity, keeperActivity, LOOKED_AT } from "../../policy/activity.ts";
-import { Crew, type CrewHost } from "../../services/crew/crew.ts";
+import { Crew, type CrewHost, type Ticked } from "../../services/crew/crew.ts";
 import { engineRunner, SEED_LIMITS } from "../../services/crew/engine-runner.ts";
 import type { CrewEvent } from "../../services/crew/ports.ts";
 import { prepare } from "../../services/crew/prepare.ts";
 import { type Gate, gateInMemory } from "../../services/gate.ts";
 import type { FreeContext, Here } from "../op.ts";
+import { withoutHistory } from "./no-history.ts";
 import type { CrewPorts } from "./ports.ts";
+import { singleton } from "./singleton.ts";
 
 /** A crew, or the singleton, as flags, environment and files describe it. `run()` it, `stop()` it. */
 export interface CrewChoice {
@@ -34,7 +33,19 @@ export interface CrewChoice {
   mode: "plan" | "edit";
   port: number | null;
   /** Of the singleton: what a manifest would say. */
-  keeper: { engine?: string; command?: string; model?: string };
+  keeper: KeeperSettings;
+}
+
+/** Paths are absolute. */
+export interface KeeperSettings {
+  engine?: string;
+  command?: string;
+  model?: string;
+  lifecycle?: string;
+  workdir?: string;
+  run_if?: string;
+  budget_usd_day?: string;
+  continuous?: boolean;
 }
 
 export type { CrewEvent } from "../../services/crew/ports.ts";
@@ -44,7 +55,7 @@ export interface Startable {
   stop(): Promise<void>;
   stopNow(): Promise<void>;
   /** One tick of one member, without the clocks of the others. */
-  tickOnce(name: string): Promise<{ outcome: TickOutcome | null; note: string }>;
+  tickOnce(name: string): Promise<Ticked>;
 }
 
 export async function crewFor(
@@ -53,6 +64,7 @@ export async function crewFor(
   tell: (event: CrewEvent) => void,
 ): Promise<Startable> {
   const { here, ports } = await crewSurroundings(context);
+  assertSensible(choice, ports);
   const host = hostFor(choice, ports);
   const clock = ports.machine.clock;
   const own = choice.isSingleton ? null : gateInMemory({ max: choice.maxConcurrent, clock });
@@ -76,6 +88,21 @@ export async function crewFor(
     stopNow: () => crew.stopNow(),
     tickOnce: (name) => crew.tickAlone(name),
   };
+}
+
+/** Before anything is made: where there is no such crew, nothing is left behind. */
+function assertSensible(choice: CrewChoice, ports: CrewPorts): void {
+  if (!choice.isSingleton) {
+    if (!ports.isThere(choice.file)) readManifest(choice, ports); // it says what is wrong
+    return;
+  }
+  singleton(choice);
+  const folder = dirname(choice.file);
+  if (ports.isFolder(folder)) return;
+  throw new VivError(
+    "INVALID",
+    `there is no folder ${folder}; a keeper needs a def: viv keeper up desk.org`,
+  );
 }
 
 /** First the crew's slot, then one of the machine's; whoever has both gives both back. */
@@ -117,8 +144,10 @@ function hostFor(choice: CrewChoice, ports: CrewPorts): CrewHost {
     timers,
     files: ports.filesIn(choice.state),
     take: () => ports.take(choice.state),
-    readManifest: () =>
-      choice.isSingleton ? { members: [singleton(choice)], log: [] } : readManifest(choice, ports),
+    readManifest: () => {
+      const read = choice.isSingleton ? singleton(choice) : readManifest(choice, ports);
+      return { ...read, log: [...read.log, ...withoutHistory(read.members, folder, ports)] };
+    },
     stampOf: (files) => files.map((file) => ports.stampOf(resolve(folder, file))).join(" "),
     watch: (act) => ports.watch([folder, join(choice.state, "inbox")], act),
     endLeftover: (tree) => ports.endTree(tree),
@@ -155,41 +184,6 @@ export function readManifest(
   return parseManifest(text, { file, format: extname(file) === ".toml" ? "toml" : "org" });
 }
 
-function singletonName({ file }: CrewChoice): string {
-  const base = file.slice(file.lastIndexOf("/") + 1).replace(/\.[^.]*$/, "");
-  return base.replace(/[^A-Za-z0-9_-]+/g, "-") || "keeper";
-}
-
-function singleton(choice: CrewChoice): Member {
-  return {
-    name: singletonName(choice),
-    index: 0,
-    def: choice.file,
-    lifecycle: null,
-    intervalMs: choice.intervalMs,
-    engine: engineOf(choice),
-    model: choice.keeper.model ?? null,
-    command: choice.keeper.command ?? null,
-    mode: choice.mode,
-    workdir: null,
-    runIf: null,
-    budgetUsdDay: null,
-    priority: "normal",
-    isContinuous: false,
-    problem: null,
-    line: 1,
-  };
-}
-
-function engineOf({ keeper }: CrewChoice): EngineName {
-  if (keeper.engine === undefined) return keeper.command === undefined ? "claude" : "exec";
-  const engine = ENGINE_NAMES.find((name) => name === keeper.engine);
-  if (engine) return engine;
-  const meant = suggest(keeper.engine, ENGINE_NAMES);
-  const hint = meant ? `did you mean ${meant}?` : `there are: ${ENGINE_NAMES.join(", ")}`;
-  throw new VivError("USAGE", `there is no engine ${JSON.stringify(keeper.engine)}; ${hint}`);
-}
-
 function runnerFor(choice: CrewChoice, here: Here, ports: CrewPorts) {
   const folder = dirname(choice.file);
   const files = ports.filesIn(choice.state);
@@ -213,6 +207,9 @@ function runnerFor(choice: CrewChoice, here: Here, ports: CrewPorts) {
           member,
         ),
       cwdOf: (member) => cwdOf(member, folder, ports),
+      openSteps: (member) =>
+        ports.openSteps(join(choice.state, "steps", `${keyOf(member) || "keeper"}.jsonl`)),
+      timers: ports.timers,
       env,
       self: () => {
         const { host, boot } = ports.machine.self();
@@ -234,8 +231,9 @@ function runnerFor(choice: CrewChoice, here: Here, ports: CrewPorts) {
 
 function cwdOf(member: Member, folder: string, ports: CrewPorts): string {
   const cwd = member.workdir === null ? folder : resolve(folder, member.workdir);
-  if (ports.isThere(cwd)) return cwd;
-  throw new VivError("INVALID", `its workdir ${cwd} is not there`);
+  if (ports.isFolder(cwd)) return cwd;
+  const why = ports.isThere(cwd) ? "is not a folder" : "is not there";
+  throw new VivError("INVALID", `its workdir ${cwd} ${why}`);
 }
 
 function recentOf(lines: ReturnType<ReturnType<CrewPorts["filesIn"]>["lastLines"]>, name: string) {

@@ -38,6 +38,13 @@ const keeperInput = z.strictObject({
   engine: text("which engine runs it (default claude; exec with --command)"),
   command: text("for exec: a shell command, the prompt on its stdin"),
   model: text("handed to the engine"),
+  lifecycle: text("a spec of states that it goes through"),
+  workdir: text("where it works (default: the def's folder)"),
+  run_if: text("a shell command that is asked first; not 0: no tick"),
+  budget_usd_day: text("dollars per UTC day"),
+  continuous: z.optional(
+    z.boolean().check(z.describe("a breather of 45s after each run, instead of the interval")),
+  ),
   port: z.optional(
     z.int().check(z.gte(0), z.lte(65535)).check(z.describe("serve /_activity there; 0: any port")),
   ),

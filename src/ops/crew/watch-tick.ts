@@ -8,6 +8,8 @@ import { crewFor } from "./start.ts";
 export interface Ticked {
   name: string;
   outcome: string | null;
+  /** What it is after that. */
+  state: string;
   note: string;
 }
 
@@ -40,11 +42,15 @@ export async function watchTick(
   };
   lookLater();
   try {
-    const { outcome = null, note = "" } = ask
+    const {
+      outcome = null,
+      note = "",
+      state: is = "",
+    } = ask
       ? assertOk(await ask({ cmd: "tick", name }, signal))
       : await tickHere(context, state, name, signal);
     look();
-    return { name, outcome, note };
+    return { name, outcome, state: is, note };
   } finally {
     isOver = true;
   }
@@ -55,7 +61,7 @@ async function tickHere(
   state: string,
   name: string,
   signal: AbortSignal,
-): Promise<{ outcome: string | null; note: string }> {
+): Promise<{ outcome: string | null; state: string; note: string }> {
   const crew = await crewFor(context, await chooseAgain(context, state), () => {});
   signal.addEventListener("abort", () => void crew.stopNow());
   return crew.tickOnce(name);

@@ -1,12 +1,18 @@
 import type { CrewFiles } from "../../host/crew-files.ts";
-import type { ClaimTree, ProcessIdentity } from "../../model/clock.ts";
+import type { ClaimTree } from "../../model/clock.ts";
 import type { Manifest, Member } from "../../model/crew-manifest.ts";
-import type { TickOutcome } from "../../model/crew-status.ts";
+import {
+  type Holder,
+  holderFrom,
+  type MemberState,
+  type TickOutcome,
+} from "../../model/crew-status.ts";
 import { VivError } from "../../model/errors.ts";
 import { suggest } from "../../model/names.ts";
 import type { Gate } from "../gate.ts";
 import { CrewMember, isSameEntry, type Pace } from "./member.ts";
 import type { CrewEvent, MemberContext, Runner } from "./ports.ts";
+import { RanFiles } from "./ran-files.ts";
 
 /**
  * The supervisor of a crew: one for one. It starts the members, tells them when the manifest has changed,
@@ -22,8 +28,8 @@ export interface CrewSettings extends Pace {
 
 export interface CrewHost extends Pick<MemberContext, "machine" | "timers" | "stampOf"> {
   files: CrewFiles;
-  /** False when another process has this state folder. */
-  take(): boolean;
+  /** Null when another process has this state folder; else what says whether it is still ours. */
+  take(): (() => boolean) | null;
   /** Reads the manifest as it is now. Throws INVALID when it cannot. */
   readManifest(): Manifest;
   /** Calls back when the manifest's folder or the inbox may have changed; returns what ends that. */
@@ -36,6 +42,14 @@ const LOOK_EVERY_MS = 1_000;
 /** A manifest that was changed less than this ago may be half written. */
 const SETTLES_MS = 100;
 const SHOW_GATE_EVERY_MS = 100;
+/** Who asks looks for the answer twenty times a second: after that he is gone. */
+const ANSWERS_KEPT_MS = 10 * 60_000;
+
+export interface Ticked {
+  outcome: TickOutcome | null;
+  state: MemberState;
+  note: string;
+}
 
 export class Crew {
   readonly #settings: CrewSettings;
@@ -52,7 +66,10 @@ export class Crew {
   #seen = { stamp: "", at: 0 };
   #port: number | null = null;
   #since = "";
-  #isTaken = false;
+  #isOurs: (() => boolean) | null = null;
+  /** Why it ends by itself. */
+  #lost: VivError | null = null;
+  #droppedAt = 0;
   #cancelLook: () => void = () => {};
   #unwatch: () => void = () => {};
   #stopping: Promise<void> | null = null;
@@ -73,7 +90,8 @@ export class Crew {
     this.#gate = parts.gate;
     this.#tell = parts.tell;
     const { machine, timers, files, stampOf } = host;
-    this.#context = { ...parts, machine, timers, files, stampOf };
+    const ranFiles = new RanFiles();
+    this.#context = { ...parts, machine, timers, files, stampOf, ranFiles };
     parts.gate?.onChange(() => this.#showGateSoon());
   }
 
@@ -81,13 +99,19 @@ export class Crew {
   async run(port?: number): Promise<void> {
     this.begin(port);
     await this.#done;
+    if (this.#lost) throw this.#lost;
     this.#tell({ kind: "finished" });
   }
 
-  /** Throws when another process has the state folder. */
-  take(): void {
-    if (!this.#isTaken && !this.#host.take()) throw takenError(this.#host);
-    this.#isTaken = true;
+  /** Throws when another process has the state folder. `member`: for one tick of that one. */
+  take(member?: string): void {
+    if (this.#isOurs) return;
+    this.#isOurs = this.#host.take();
+    if (this.#isOurs === null) throw takenError(this.#host);
+    const { files, machine } = this.#host;
+    const kind = member === undefined ? (this.#settings.isSingleton ? "keeper" : "crew") : "tick";
+    const holder: Holder = { ...machine.self(), kind, ...(member === undefined ? {} : { member }) };
+    files.writeHolder(holder);
   }
 
   begin(port?: number): void {
@@ -121,13 +145,15 @@ export class Crew {
   }
 
   /** One tick of one member, and nobody else's clock runs. */
-  async tickAlone(name: string): Promise<{ outcome: TickOutcome | null; note: string }> {
+  async tickAlone(name: string): Promise<Ticked> {
+    this.take(name);
     for (const member of this.#readFirst()) this.#entries.set(member.name, member);
     const entry = this.#entries.get(name);
     if (entry === undefined) throw unknownMember(name, this.#entries.keys());
     const member = this.#add(entry);
     try {
-      return { outcome: await member.tickNow(), note: member.note };
+      const outcome = await member.tickNow();
+      return { outcome, state: member.state, note: member.note };
     } finally {
       await member.stop();
     }
@@ -199,6 +225,10 @@ export class Crew {
   /** What has changed, and what somebody asks for. Nothing here may end the supervisor. */
   #look(): void {
     if (this.#stopping) return;
+    if (this.#isOurs?.() === false) {
+      this.#giveUp();
+      return;
+    }
     const safely = (act: () => void) => {
       try {
         act();
@@ -213,6 +243,28 @@ export class Crew {
     safely(() => {
       for (const { id, request } of this.#host.files.takeRequests()) void this.#obey(id, request);
     });
+    safely(() => this.#dropAnswers());
+  }
+
+  /**
+   * Somebody has removed the folder: another crew can start there at any moment, and would know nothing of our
+   * runs. So they end with us, and nothing more is written there.
+   */
+  #giveUp(): void {
+    const { files } = this.#host;
+    files.abandon();
+    const what = `${files.folder} was removed or replaced under the crew that runs`;
+    const message = `${what}, so it stops and ends its runs; start it again: viv crew up`;
+    this.#lost = new VivError("WRONG_STATE", message);
+    void this.stopNow();
+  }
+
+  #dropAnswers(): void {
+    const { clock } = this.#host.machine;
+    const at = clock.uptime() * 1000;
+    if (at - this.#droppedAt < ANSWERS_KEPT_MS) return;
+    this.#droppedAt = at;
+    this.#host.files.dropAnswers(clock.now() - ANSWERS_KEPT_MS);
   }
 
   #readAgain(): void {
@@ -372,14 +424,23 @@ function unknownMember(name: string, names: Iterable<string>): VivError {
 }
 
 function takenError({ files, machine }: CrewHost): VivError {
-  const crew = files.readJson("crew") as ProcessIdentity | null;
-  if (crew === null || machine.vitality(crew) === "gone") {
-    const message = `another process has just taken ${files.folder} (a crew that starts, or one tick); try again.`;
-    return new VivError("WORKER_TAKEN", message);
+  const { folder } = files;
+  const refused = (message: string, pid?: number) =>
+    new VivError("WORKER_TAKEN", message, pid === undefined ? {} : { pid });
+  const holder = holderFrom(files.holder());
+  if (holder === null || machine.vitality(holder) === "gone") {
+    return refused(
+      `another process has just taken ${folder} (a crew that starts, or one tick); try again.`,
+    );
   }
-  return new VivError(
-    "WORKER_TAKEN",
-    `a crew runs already with the state in ${files.folder} (pid ${crew.pid}); stop it with: viv crew stop, or choose another --state.`,
-    { pid: crew.pid },
-  );
+  const { pid, kind, member } = holder;
+  if (kind === "tick") {
+    const who = `viv crew tick ${member ?? ""} (pid ${pid})`;
+    return refused(
+      `${who} has ${folder} for one tick, and will end with that; try again then.`,
+      pid,
+    );
+  }
+  const todo = "stop it with: viv crew stop, or choose another --state";
+  return refused(`a ${kind} runs already with the state in ${folder} (pid ${pid}); ${todo}.`, pid);
 }

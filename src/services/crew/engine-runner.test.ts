@@ -7,6 +7,7 @@ import type { Engine, EngineExit, EngineOutcome } from "../../engines/engine.ts"
 import { execEngine } from "../../engines/exec.ts";
 import { accountFilesIn } from "../../host/accounts.ts";
 import type { Finished, HandlerCommand, RunningHandler } from "../../host/handlers.ts";
+import { openStepsFile } from "../../host/steps-file.ts";
 import type { ClaimTree } from "../../model/clock.ts";
 import type { Member } from "../../model/crew-member.ts";
 import type { CrewLine } from "../../model/crew-status.ts";
@@ -82,6 +83,7 @@ const DONE = vendor(() => ({ kind: "done" }));
 function scene(engine: Engine = execEngine) {
   const processes: FakeProcess[] = [];
   const clock = { now: NOW };
+  const steps = newFolder();
   const now = () => clock.now;
   const files = accountFilesIn(join(newFolder(), "accounts"));
   const accounts = accountsOn({ files, now, random: () => 1 });
@@ -100,6 +102,8 @@ function scene(engine: Engine = execEngine) {
       accounts,
       prepare: (member) => ({ member, lifecycle: null, promptFor: () => "" }),
       cwdOf: () => "/news",
+      openSteps: ({ name }) => openStepsFile(join(steps, `${name}.jsonl`)),
+      timers: { after: () => () => {} },
       env: { PATH: "/bin" },
       self: () => ({ host: "here", boot: "b" }),
       newMark: () => `mark-${processes.length}`,
@@ -114,11 +118,13 @@ function scene(engine: Engine = execEngine) {
   const abort = new AbortController();
   const lines: CrewLine[] = [];
   const trees: ClaimTree[] = [];
+  const warnings: string[] = [];
   const hooks = {
     ...{ prompt: "the prompt", logPath: "/log", costToday: 0, lifecycle: "draft" },
     signal: abort.signal,
     onProcess: (tree: ClaimTree) => void trees.push(tree),
     onLine: (line: CrewLine) => void lines.push(line),
+    warn: (message: string) => void warnings.push(message),
   };
   const run = async (member: Partial<Member>, act: (process: FakeProcess) => void) => {
     const whole = { ...SINGLETON, name: "moss", ...member };
@@ -128,7 +134,7 @@ function scene(engine: Engine = execEngine) {
     act(processes.at(-1) as FakeProcess);
     return ending;
   };
-  return { runner, processes, accounts, clock, abort, lines, trees, hooks, run };
+  return { runner, processes, accounts, clock, abort, lines, trees, warnings, hooks, run };
 }
 
 const ended = (outcome: string, note: unknown): object => ({ kind: "ended", outcome, note });

@@ -1,6 +1,8 @@
 import { join } from "node:path";
 import type { Engine, EngineRequest } from "../../engines/engine.ts";
+import type { Timers } from "../../host/children.ts";
 import type { Finished, Handlers } from "../../host/handlers.ts";
+import type { StepsFile } from "../../host/steps-file.ts";
 import type { ClaimTree } from "../../model/clock.ts";
 import type { EngineRoute, EngineSettings } from "../../model/config-engine.ts";
 import type { Member } from "../../model/crew-manifest.ts";
@@ -12,6 +14,7 @@ import { isNoWork } from "../../policy/tick.ts";
 import type { Accounts } from "../accounts.ts";
 import { type ModelOutcome, workWithModel } from "../worker/model-work.ts";
 import type { Prepared, RunEnd, RunHooks, Runner } from "./ports.ts";
+import { StepFeed } from "./step-feed.ts";
 
 /** Runs that are real: a def is read, an engine is started, and its end is judged. */
 export interface EngineRunnerHost {
@@ -19,7 +22,11 @@ export interface EngineRunnerHost {
   engine(name: Engine["name"]): Promise<Engine>;
   accounts: Accounts;
   prepare(member: Member): Prepared;
+  /** Throws INVALID when there is no such folder. */
   cwdOf(member: Member): string;
+  /** Where a command of its own tells its steps. */
+  openSteps(member: Member): StepsFile;
+  timers: Timers;
   env: Readonly<Record<string, string>>;
   self(): { host: string; boot: string };
   newMark(): string;
@@ -40,10 +47,15 @@ export interface RunnerSettings {
 export const SEED_LIMITS = { wallClockMs: 15 * 60_000, steps: 60 } as const;
 const RUN_IF_MS = 60_000;
 const RUN_IF_LOG_BYTES = 64 * 1024;
+/** A model says a few kilobytes in a second. Who writes without end waits, not the others. */
+const PACE = { bytes: 256 * 1024, everyMs: 100 };
 
 export function engineRunner(host: EngineRunnerHost, settings: RunnerSettings): Runner {
   return {
-    prepare: async (member) => host.prepare(member),
+    prepare: (member) => {
+      host.cwdOf(member); // it throws for one that is not there
+      return host.prepare(member);
+    },
     isDue: async (member, hooks) => isDue(host, settings, member, hooks),
     heldBy: (member, costToday) => heldBy(host, member, costToday),
     run: (prepared, hooks) => run(host, settings, prepared, hooks),
@@ -65,6 +77,7 @@ async function isDue(
     logPath: join(settings.state, `run-if-${member.name}.log`),
     ...{ logBytes: RUN_IF_LOG_BYTES, timeoutMs: RUN_IF_MS },
     killAfterMs: settings.killAfterMs,
+    pace: PACE,
   });
   if (running.ref) onProcess({ ...tree, ...running.ref });
   const onAbort = () => void running.stop("stopped", true);
@@ -112,6 +125,7 @@ async function run(
   const request = requestFor(host, settings, member, hooks);
   let stopRun: (why: string) => void = () => {};
   let log: (text: string) => void = () => {};
+  const steps = stepsOf(host, member, hooks);
   const onAbort = () => stopRun("stopped by hand");
   hooks.signal.addEventListener("abort", onAbort);
   try {
@@ -133,10 +147,10 @@ async function run(
         hooks.onProcess(tree);
         const running = host.handlers.start({
           ...{ argv, stdin, cwd: request.cwd, claim: tree.claim, logPath: hooks.logPath },
-          env: { ...envOf(host, settings, member, hooks.lifecycle), ...more.env },
+          env: { ...envOf(host, settings, member, hooks.lifecycle), ...more.env, ...steps?.env },
           ...(more.isSecret ? { isSecret: true } : {}),
           ...{ onStdout: more.onStdout, timeoutMs: settings.wallClockMs },
-          ...{ logBytes: settings.logBytes, killAfterMs: settings.killAfterMs },
+          ...{ logBytes: settings.logBytes, killAfterMs: settings.killAfterMs, pace: PACE },
         });
         if (running.ref) hooks.onProcess({ ...tree, ...running.ref });
         stopRun = (why) => void running.stop(why);
@@ -157,6 +171,29 @@ async function run(
     return judge(host, member, outcome, began);
   } finally {
     hooks.signal.removeEventListener("abort", onAbort);
+    steps?.end();
+  }
+}
+
+/** Only of a command of one's own: the others tell their steps on stdout. */
+function stepsOf(
+  host: EngineRunnerHost,
+  member: Member,
+  { onLine, warn }: RunHooks,
+): { env: Record<string, string>; end(): void } | null {
+  if (member.engine !== "exec") return null;
+  try {
+    const file = host.openSteps(member);
+    const feed = new StepFeed(file, host.timers, {
+      onStep: (step) => {
+        onLine({ ...step, ts: Math.floor(host.now() / 1000), agent: member.name });
+      },
+      warn,
+    });
+    return { env: { VIV_STEPS: file.path }, end: () => feed.end() };
+  } catch (error) {
+    warn(`its steps cannot be told: ${(error as Error).message}`);
+    return null;
   }
 }
 
@@ -217,8 +254,9 @@ function envOf(
   member: Member,
   lifecycle: string | null,
 ): Record<string, string> {
+  const { VIV_STEPS: _, ...env } = host.env; // of a run that we are part of
   return {
-    ...host.env,
+    ...env,
     VIV_AGENT: member.name,
     VIV_MODE: member.mode,
     VIV_CREW_STATE: settings.state,

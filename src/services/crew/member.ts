@@ -46,6 +46,8 @@ export class CrewMember {
   #isStopped = false;
   /** What a person puts right when it is parked, and how that looked. */
   #parkedOver: { files: string[]; stamp: string } | null = null;
+  /** Ticks since its last run that its RUN-IF has saved. */
+  #savedInRow = 0;
   /** Of this run, and when the last was told, by the time since boot. */
   #thoughts = 0;
   #toldAt = 0;
@@ -76,7 +78,30 @@ export class CrewMember {
 
   /** `place`: among those that start together. */
   start(pace: Pace, place = this.#member.index): void {
-    this.#schedule(this.#firstDelay(pace, place), "first");
+    // Now, and not when its turn comes: that may be in an hour.
+    if (!this.#isParkedAtOnce()) this.#schedule(this.#firstDelay(pace, place), "first");
+  }
+
+  #isParkedAtOnce(): boolean {
+    if (this.#member.problem !== null || this.#context.files.isPaused(this.#key)) return false;
+    try {
+      this.#prepare();
+      return false;
+    } catch (error) {
+      // Whatever else it is may have passed when its turn comes.
+      if (!isVivError(error, "INVALID")) return false;
+      this.#park(messageOf(error), pathIn(error));
+      return true;
+    }
+  }
+
+  /** What its tick is about, from the files as they are now. Throws INVALID for what parks it. */
+  #prepare(): Prepared {
+    const { runner, ranFiles } = this.#context;
+    const prepared = runner.prepare(this.#member);
+    const problem = ranFiles.take(this.#key, prepared.lifecycle?.states ?? []);
+    if (problem !== null) throw new VivError("INVALID", problem);
+    return prepared;
   }
 
   /** New settings count from the next tick on; a parked member whose entry has changed gets another chance. */
@@ -90,6 +115,7 @@ export class CrewMember {
     if (this.state === "parked") this.#unpark();
     else if (this.state === "paused") return;
     else if (member.problem !== null) this.#park(member.problem);
+    else if (this.#isParkedAtOnce()) return;
     else if (this.state === "waiting" && this.#baseMs !== baseBefore) {
       this.#schedule(this.#firstDelay(AT_ONCE), "changed");
     }
@@ -138,6 +164,8 @@ export class CrewMember {
     this.#callOff();
     await this.#ticking;
     this.#status.show("stopped", "");
+    this.#status.close();
+    this.#context.ranFiles.release(this.#key);
   }
 
   async stopNow(): Promise<void> {
@@ -218,7 +246,7 @@ export class CrewMember {
     const { runner, machine, files } = this.#context;
     const member = this.#member;
     this.#status.now.next_tick = null;
-    const prepared = await runner.prepare(member);
+    const prepared = this.#prepare();
     const { lifecycle } = prepared;
     this.#status.now.lifecycle = lifecycle?.state ?? null;
     if (lifecycle && !isForced) {
@@ -276,6 +304,7 @@ export class CrewMember {
     this.#status.now.last_run = iso(began);
     this.#status.now.thought = null;
     this.#status.showSoon("running", "");
+    this.#tellSaved();
     tell({ kind: "runs", name: this.name, lifecycle: lifecycle?.state ?? null });
     const end = await runner.run(prepared, {
       prompt: prepared.promptFor(lifecycle),
@@ -285,6 +314,7 @@ export class CrewMember {
       signal,
       onProcess: (tree) => this.#showProcess(tree, "running"),
       onLine: (line) => this.#hear(line),
+      warn: (message) => this.#trouble(message),
     });
     this.#status.now.run = null;
     return this.#conclude(prepared, end, (machine.clock.uptime() - begun) * 1000);
@@ -355,9 +385,18 @@ export class CrewMember {
   #saveTick(note: string): null {
     const { now } = this.#status;
     now.saved++;
-    this.#context.tell({ kind: "saved", name: this.name, saved: now.saved, note });
+    if (this.#savedInRow++ === 0) {
+      this.#context.tell({ kind: "saved", name: this.name, saved: now.saved, note });
+    }
     this.#schedule(this.#baseMs, "run-if says no", "waiting", note);
     return null;
+  }
+
+  #tellSaved(): void {
+    if (this.#savedInRow === 0) return;
+    const { saved } = this.#status.now;
+    this.#context.tell({ kind: "due", name: this.name, meanwhile: this.#savedInRow, saved });
+    this.#savedInRow = 0;
   }
 
   #hold(note: string, until: number | null): null {

@@ -3,6 +3,7 @@ import type { CrewFiles } from "../../host/crew-files.ts";
 import type { ClaimTree, Machine } from "../../model/clock.ts";
 import type { Member } from "../../model/crew-manifest.ts";
 import type { CrewLine, TickOutcome } from "../../model/crew-status.ts";
+import type { RanFiles } from "./ran-files.ts";
 
 /** What a member needs of its surroundings. Tests and benches bring their own. */
 export interface MemberContext {
@@ -12,6 +13,8 @@ export interface MemberContext {
   /** Null for the singleton: it contends with nobody. */
   gate: GatePort | null;
   runner: Runner;
+  /** Of the whole crew. */
+  ranFiles: RanFiles;
   /** Another text when one of these was changed, or came, or went; paths as the manifest has them. */
   stampOf(files: readonly string[]): string;
   tell(event: CrewEvent): void;
@@ -34,7 +37,7 @@ export interface Runner {
     hooks: Pick<RunHooks, "signal" | "onProcess">,
   ): Promise<{ due: boolean; note: string }>;
   /** Throws INVALID for what a person has to put right: the member is parked. */
-  prepare(member: Member): Promise<Prepared>;
+  prepare(member: Member): Prepared;
   run(prepared: Prepared, hooks: RunHooks): Promise<RunEnd>;
   /** Why it may not run now (its account, its budget), and until when; null when it may. */
   heldBy(member: Member, costToday: number): { note: string; until: number | null } | null;
@@ -49,6 +52,8 @@ export interface Prepared {
 }
 
 export interface LifecycleTick {
+  /** All that the spec has. */
+  states: readonly string[];
   position: string;
   state: string;
   isReflection: boolean;
@@ -66,6 +71,8 @@ export interface RunHooks {
   /** Before the engine begins, and again when it has a number. */
   onProcess(tree: ClaimTree): void;
   onLine(line: CrewLine): void;
+  /** What is odd about the run, for people. */
+  warn(message: string): void;
 }
 
 export type RunEnd =
@@ -87,7 +94,10 @@ export type CrewEvent =
       note: string;
       usd: number | null;
     }
+  /** Its RUN-IF has begun to say no; that is told once, until there is a tick again. */
   | { kind: "saved"; name: string; saved: number; note: string }
+  /** There is: so many were saved meanwhile, and so many in all. */
+  | { kind: "due"; name: string; meanwhile: number; saved: number }
   | { kind: "held"; name: string; note: string; until: string | null }
   | {
       kind: "parked" | "paused" | "resumed" | "added" | "changed" | "removed";

@@ -60,6 +60,7 @@ function lifecycleOf(host: PrepareHost, member: Member, file: string): Lifecycle
   if (spec.problem !== null) throw new VivError("INVALID", `${path}: ${spec.problem}`);
   const position = positionFrom(host.position(member), spec);
   return {
+    states: [...spec.states.keys()],
     position: textOf(position),
     state: position.state,
     isReflection: spec.states.get(position.state)?.kind === "rem",

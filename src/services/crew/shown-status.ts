@@ -2,18 +2,27 @@ import type { Member } from "../../model/crew-manifest.ts";
 import type { MemberState, MemberStatus } from "../../model/crew-status.ts";
 import type { MemberContext } from "./ports.ts";
 
+/** As long as the disk is full. */
+const FIRST_RETRY_MS = 1_000;
+const LONGEST_RETRY_MS = 60_000;
+
+type Surroundings = Pick<MemberContext, "machine" | "files" | "timers">;
+
 /** What a member is and does, and its file: anybody can read that while its run is under way. */
 export class ShownStatus {
   readonly now: MemberStatus;
   readonly #key: string;
-  readonly #context: Pick<MemberContext, "machine" | "files">;
+  readonly #context: Surroundings;
   readonly #trouble: (message: string) => void;
   #isLate = false;
+  /** Writes in a row that have failed. */
+  #failures = 0;
+  #cancelRetry: () => void = () => {};
 
   constructor(
     member: Member,
     key: string,
-    context: Pick<MemberContext, "machine" | "files">,
+    context: Surroundings,
     trouble: (message: string) => void,
   ) {
     this.#key = key;
@@ -67,13 +76,25 @@ export class ShownStatus {
     if (state !== "waiting" && state !== "backing_off" && state !== "held") now.next_tick = null;
   }
 
-  #write(): void {
+  /** Nothing is written after that: what could not be written is not tried again. */
+  close(): void {
     this.#isLate = false;
+    this.#cancelRetry();
+  }
+
+  #write(): void {
+    const { files, timers } = this.#context;
+    this.#isLate = false;
+    this.#cancelRetry();
     try {
-      this.#context.files.writeStatus(this.#key, this.now);
+      files.writeStatus(this.#key, this.now);
+      this.#failures = 0;
     } catch (error) {
-      // Its clock goes on; only what is shown of it is late.
-      this.#trouble((error as Error).message);
+      // Its clock goes on; only what is shown of it is late, and that is told once.
+      if (this.#failures === 0) this.#trouble((error as Error).message);
+      const pause = Math.min(FIRST_RETRY_MS * 2 ** this.#failures, LONGEST_RETRY_MS);
+      this.#failures = Math.min(this.#failures + 1, 10);
+      this.#cancelRetry = timers.after(pause, () => this.#write());
     }
   }
 

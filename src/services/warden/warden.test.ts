@@ -125,6 +125,18 @@ describe("a dance", () => {
 });
 
 describe("the pool", () => {
+  test("its folder was removed: it kills nobody, and stops", async () => {
+    const fake = new FakeWarden();
+    const toast = fake.target("toast");
+    fake.file("toast");
+    await fake.up();
+    fake.isOurs = false;
+    const running = expect(fake.running).rejects.toThrow("removed under this warden");
+    await fake.pass(1_000_000);
+    await running;
+    expect(toast.signalled).toEqual([]);
+  });
+
   test("the sixth warrant waits, in the order of filing, and begins the moment a dog is free", async () => {
     const fake = new FakeWarden();
     for (let i = 0; i < 8; i++) {

@@ -21,6 +21,7 @@ export class Warden {
   readonly #host: WardenHost;
   readonly #tell: (event: WardenEvent) => void;
   readonly #dancers = new Map<string, { dancer: Dancer; over: Promise<void> }>();
+  #isOurs: (() => boolean) | null = null;
   #executions: number[] = [];
   #executing = 0;
   #isPaused = false;
@@ -39,7 +40,8 @@ export class Warden {
 
   async run(): Promise<void> {
     const { files, machine } = this.#host;
-    if (!files.take()) throw this.#isTaken();
+    this.#isOurs = files.take();
+    if (this.#isOurs === null) throw this.#isTaken();
     const now = machine.clock.now();
     const self = machine.self();
     const since = new Date(now).toISOString();
@@ -104,8 +106,9 @@ export class Warden {
       try {
         this.#lookAround();
       } catch (error) {
-        if (!isVivError(error)) throw error;
-        this.#trouble(error.message);
+        const isLasting = !isVivError(error) || error.code === "WRONG_STATE";
+        if (isLasting) throw error;
+        this.#trouble((error as Error).message);
       }
       this.#cancelTimer = this.#host.timers.after(SLOW_LOOK_MS, () => this.#turn());
       await Promise.resolve();
@@ -113,10 +116,18 @@ export class Warden {
   }
 
   #lookAround(): void {
+    this.#assertOurs();
     this.#seePause();
     this.#adopt();
     this.#hearWishes();
     this.#takeWarrants();
+  }
+
+  /** Without its folder another warden may be at work, on the same suspects. */
+  #assertOurs(): void {
+    if (this.#isOurs?.() !== false) return;
+    const message = `${this.#host.files.folder} was removed under this warden, so it stops.`;
+    throw new VivError("WRONG_STATE", message);
   }
 
   #seePause(): void {
@@ -225,7 +236,7 @@ export class Warden {
     if (end === "over") {
       await this.#insist(async () => {
         const receipt = await finishDance(dance, this.#host);
-        if (receipt === null) throw new VivError("CORRUPT", `${dance.id} is over without outcome.`);
+        if (receipt === null) throw new VivError("WRONG_STATE", `${dance.id} is over without outcome.`);
         const { verdict, why } = receipt;
         this.#tell({ kind: "verdict", dog: dance.id, target, verdict, why });
       });
@@ -242,7 +253,7 @@ export class Warden {
       try {
         return await act();
       } catch (error) {
-        const isLasting = !isVivError(error) || error.code === "CORRUPT";
+        const isLasting = !isVivError(error) || error.code === "WRONG_STATE";
         if (isLasting || this.#isStopping) throw error;
         this.#trouble((error as Error).message);
       }
@@ -252,6 +263,7 @@ export class Warden {
 
   #mayExecute(): boolean {
     const { files, machine } = this.#host;
+    if (this.#isOurs?.() === false) return false;
     if (this.#isPaused || files.paused() !== null) return false;
     const { breaker } = this.#settings;
     const now = machine.clock.now();

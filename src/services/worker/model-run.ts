@@ -50,7 +50,10 @@ export class ModelRun {
     this.#onSession(session);
   }
 
-  readonly onStdout = (chunk: Buffer): void => this.#lines.push(chunk);
+  readonly onStdout = (chunk: Buffer): void => {
+    // To cut into lines what nobody will look at is the dearest part of who writes without end.
+    if (!this.#reader.isFull) this.#lines.push(chunk);
+  };
 
   end(finished: Finished): EngineResult {
     this.#lines.close();
