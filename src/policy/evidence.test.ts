@@ -68,6 +68,12 @@ describe("what is new on a screen", () => {
     expect(seen().take(["[Pasted text #1 +4 lines]"])).toEqual([]);
   });
 
+  test("not the question on one line with what was there before", () => {
+    const lines = seen("| working");
+    expect(lines.take(["/ working3a9c (say the word, a space and this nonce)"])).toEqual([]);
+    expect(lines.take(["working on b.ts now3a9c (say the word, a space"])).toHaveLength(1);
+  });
+
   test("not spinners, clocks and how long it takes", () => {
     const lines = seen("✻ Simmering… (41s · 1.2k tokens)", "17:02:11 waiting |");
     expect(lines.take(["✶ Simmering… (1m 42s · 1.2k tokens)", "17:02:12 waiting /"])).toEqual([]);

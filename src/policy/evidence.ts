@@ -19,6 +19,8 @@ export function answeredNonce(screen: readonly string[], nonces: readonly string
 const CLOCK = /\b\d{1,2}:\d{2}(?::\d{2})?(?:[.,]\d+)?\b/g;
 const DATE = /\b\d{4}-\d{2}-\d{2}T?/g;
 const TIME = /\b\d+(?:[.,]\d+)?\s*(?:ms|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)\b/gi;
+/** So many letters and digits of the question in a row are its echo. */
+const SHORTEST_ECHO = 6;
 /** How programs show that something long was pasted. */
 const PASTED = /pasted (?:text|content)/i;
 
@@ -35,7 +37,6 @@ export function tellingPart(line: string): string {
 export class SeenLines {
   readonly #seen = new Set<string>();
   #question = "";
-  #lines: string[] = [];
 
   add(screen: readonly string[]): void {
     for (const line of screen) this.#seen.add(tellingPart(line));
@@ -44,7 +45,6 @@ export class SeenLines {
   /** Its words are nobody's output, however a terminal wraps and frames them. */
   addQuestion({ lines }: Question): void {
     this.#question += lines.map(tellingPart).join("");
-    this.#lines.push(...lines.map(tellingPart).filter((line) => line.length >= 8));
   }
 
   /** The lines that are new; from now on they are not. */
@@ -52,16 +52,28 @@ export class SeenLines {
     const fresh: string[] = [];
     for (const line of screen) {
       const part = tellingPart(line);
-      if (part === "" || this.#seen.has(part) || this.#isEcho(part, line)) continue;
+      if (part === "" || this.#seen.has(part)) continue;
       this.#seen.add(part);
-      fresh.push(line.trim());
+      if (!PASTED.test(line) && this.#isOwn(part)) fresh.push(line.trim());
     }
     return fresh;
   }
 
-  #isEcho(part: string, line: string): boolean {
-    if (PASTED.test(line)) return true;
-    return this.#question.includes(part) || this.#lines.some((own) => part.includes(own));
+  /** Whether more of it is new than the question's words: these may be echoed on any line. */
+  #isOwn(part: string): boolean {
+    if (this.#question.includes(part)) return false;
+    let rest = "";
+    for (let at = 0; at < part.length; ) {
+      let end = at + SHORTEST_ECHO;
+      if (end > part.length || !this.#question.includes(part.slice(at, end))) {
+        rest += part[at++];
+        continue;
+      }
+      while (end < part.length && this.#question.includes(part.slice(at, end + 1))) end++;
+      at = end;
+    }
+    if (rest === part) return true;
+    return rest.length > part.length - rest.length && !this.#seen.has(rest);
   }
 }
 

@@ -1,0 +1,163 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { until } from "../support/deadline.ts";
+import { isAlive, pidsIn, textIn } from "../support/tmux.ts";
+import { Scene } from "./support.ts";
+
+/** Real sessions that hang, answer, answer late, flood, lie, run away: what becomes of them. */
+
+/** Reads what is typed, and says the word with the nonce of the question that is due. */
+const ANSWERS = (from: number) => `
+while read -r line; do
+  case "$line" in
+    Attempt:*) attempt=\${line#Attempt: }; attempt=\${attempt%%/*};;
+    Nonce:*) [ "$attempt" -ge ${from} ] && { nonce=\${line#Nonce: }; echo "ALIVE \${nonce%% *}"; };;
+  esac
+done`;
+
+describe("who answers is pardoned", () => {
+  it("at once, and is not waited for longer", async () => {
+    const scene = new Scene();
+    scene.suspect("good", ANSWERS(1));
+    scene.file("good");
+    const warden = scene.up("--timeouts", "10m,10m,10m");
+    expect(await scene.verdicts("good")).toEqual(["pardoned"]);
+    expect(scene.tmux.has("good")).toBe(true);
+    const receipt = scene.receipt("good");
+    expect(receipt?.attempts).toMatchObject([
+      { ended: "answered", arrived: true, submitted: true },
+    ]);
+    expect(receipt?.screen_after.join("\n")).toMatch(/ALIVE [0-9a-f]+/);
+    expect(await warden.stop()).toBe(0);
+  });
+
+  it("late, after the second question", async () => {
+    const scene = new Scene();
+    scene.suspect("late", ANSWERS(2));
+    scene.file("late");
+    scene.up("--timeouts", "500ms,10m");
+    expect(await scene.verdicts("late")).toEqual(["pardoned"]);
+    expect(scene.receipt("late")?.attempts.map(({ ended }) => ended)).toEqual([
+      "silent",
+      "answered",
+    ]);
+  });
+
+  it("and who only works, with the evidence", async () => {
+    const scene = new Scene();
+    const transcript = join(scene.folder, "transcript.jsonl");
+    writeFileSync(transcript, "");
+    scene.suspect("works", 'i=0; while sleep 0.1; do i=$((i+1)); echo "compiled file $i"; done');
+    scene.suspect("writes", `while sleep 0.1; do echo '{"step":1}' >>'${transcript}'; done`);
+    scene.file("works");
+    scene.file("writes", { watch: [transcript] });
+    scene.up("--timeouts", "3s,10m,10m");
+    expect(await scene.verdicts("works", "writes")).toEqual(["pardoned", "pardoned"]);
+    expect(scene.receipt("works")?.evidence.join("\n")).toContain("compiled file");
+    expect(scene.receipt("writes")?.evidence.join("\n")).toContain("transcript.jsonl");
+  });
+});
+
+describe("who neither answers nor works is executed", () => {
+  it("whatever its terminal shows", async () => {
+    const scene = new Scene();
+    scene.script("story.txt", "We were so ALIVE\nALIVE\nALIVE 1234\n");
+    scene.suspect("hung", "sleep 600");
+    scene.suspect("echoes", "cat");
+    scene.suspect("said-before", "echo ALIVE; echo ALIVE; sleep 600");
+    scene.suspect("loops", "while sleep 0.05; do echo ALIVE; done");
+    scene.suspect("floods", "yes ALIVE");
+    scene.suspect(
+      "spins",
+      "while :; do printf '\\r%s working' '|'; printf '\\r%s working' '/'; done",
+    );
+    scene.suspect("shows", `read -r _; cat '${join(scene.folder, "story.txt")}'; sleep 600`);
+    const all = ["hung", "echoes", "said-before", "loops", "floods", "spins", "shows"];
+    for (const name of all) scene.file(name);
+    scene.up("--timeouts", "1s,1s,1s", "--pool", "10");
+    const verdicts = await scene.verdicts(...all);
+    console.log(JSON.stringify(scene.files.receipts().map((r) => [r.warrant.target, r.verdict, r.why, r.attempts.map(a=>a.ended), r.verdict === "pardoned" ? r.evidence : 0])));
+    expect(verdicts).toEqual(all.map(() => "executed"));
+    expect(all.filter((name) => scene.tmux.has(name))).toEqual([]);
+    for (const name of all) {
+      const receipt = scene.receipt(name);
+      expect(receipt?.attempts.map(({ ended }) => ended)).toEqual(["silent", "silent", "silent"]);
+      expect(receipt?.exit.length).toBeGreaterThan(0);
+      expect(receipt?.exit.every(({ gone_at }) => gone_at !== null)).toBe(true);
+    }
+  });
+
+  it("with all that it started: who ignores TERM, and who ran away", async () => {
+    const scene = new Scene();
+    const pids = join(scene.folder, "pids");
+    scene.suspect(
+      "family",
+      `export PIDS='${pids}'
+trap '' TERM
+echo $$ >>"$PIDS"
+setsid bash -c 'trap "" TERM; echo $$ >>"$PIDS"; while :; do sleep 1; done' &
+(setsid bash -c 'echo $$ >>"$PIDS"; exec sleep 600' &) &
+while :; do sleep 1; done`,
+    );
+    const family = await pidsIn(pids, 3);
+    scene.file("family");
+    scene.up("--timeouts", "500ms,500ms,500ms");
+    expect(await scene.verdicts("family")).toEqual(["executed"]);
+    expect(family.filter(isAlive)).toEqual([]);
+    const exit = scene.receipt("family")?.exit ?? [];
+    for (const pid of family) expect(exit.map((one) => one.pid)).toContain(pid);
+    expect(exit.some(({ signal }) => signal === "SIGKILL")).toBe(true);
+    await until("its epitaph is written", () =>
+      textIn(join(scene.state, "epitaphs/w-family.md")).includes("SIGKILL"),
+    );
+  });
+});
+
+describe("who must not be killed is not", () => {
+  it("a shell's prompt is not typed to; another of its name is another", async () => {
+    const scene = new Scene();
+    scene.tmux.session("shell", "bash", "--norc", "-i");
+    scene.suspect("again", "sleep 600");
+    const { files, tmux } = scene;
+    scene.file("shell");
+    scene.file("again", { filed_at: new Date(Date.now() - 3_600_000).toISOString() });
+    scene.file("never-was");
+    scene.up("--timeouts", "200ms,200ms,200ms");
+    const verdicts = await scene.verdicts("shell", "again", "never-was");
+    expect(verdicts).toEqual(["failed", "failed", "already_dead"]);
+    expect(scene.receipt("shell")?.why).toContain("not_asked");
+    expect(scene.receipt("again")?.why).toMatch(/created|younger/);
+    expect(tmux.has("shell") && tmux.has("again")).toBe(true);
+    expect(tmux.screen("shell")).not.toContain("DOG");
+    expect(files.dances()).toEqual([]);
+  });
+
+  it("withdrawn in mid-dance, it lives on; its requester is told", async () => {
+    const scene = new Scene();
+    scene.suspect("hung", "sleep 600");
+    scene.file("hung");
+    const warden = scene.up("--timeouts", "10m,10m,10m");
+    await warden.says("asked", ({ kind }) => kind === "asked");
+    scene.files.askToWithdraw("w-hung");
+    expect(await scene.verdicts("hung")).toEqual(["pardoned"]);
+    expect(scene.tmux.has("hung")).toBe(true);
+    await until("the requester is told", () =>
+      textIn(join(scene.state, "inbox/deacon/w-hung.json")).includes("withdrawn"),
+    );
+  });
+
+  it("after three executions a person is asked", async () => {
+    const scene = new Scene("");
+    const all = ["a", "b", "c", "d"];
+    for (const name of all) scene.suspect(name, "sleep 600");
+    for (const name of all) scene.file(name);
+    const warden = scene.up("--timeouts", "300ms,300ms,300ms");
+    await warden.says("paused", ({ kind }) => kind === "paused");
+    await until("three are executed", () => scene.files.receipts().length === 3);
+    expect(all.filter((name) => scene.tmux.has(name))).toHaveLength(1);
+    scene.files.resume(Date.now());
+    await scene.verdicts(...all);
+    expect(all.filter((name) => scene.tmux.has(name))).toEqual([]);
+  });
+});

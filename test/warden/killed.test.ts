@@ -1,0 +1,51 @@
+import { expect, it } from "vitest";
+import { chooseSeed, seeded } from "../support/random.ts";
+import { textIn } from "../support/tmux.ts";
+import { Scene } from "./support.ts";
+
+/** kill -9 of the warden, anywhere in a dance: nothing is lost, nothing is done twice. */
+
+/** Hangs, and writes down all that is typed to it. */
+const LISTENS = (log: string) => `exec cat >'${log}'`;
+
+async function dance(moments: readonly ((scene: Scene) => Promise<void>)[]): Promise<void> {
+  const scene = new Scene();
+  const log = `${scene.folder}/typed`;
+  scene.suspect("hung", LISTENS(log));
+  scene.file("hung");
+  for (const moment of moments) await moment(scene);
+  scene.up("--timeouts", "1s,1s,1s");
+  expect(await scene.verdicts("hung")).toEqual(["executed"]);
+  const typed = textIn(log);
+  for (const attempt of ["1/3", "2/3", "3/3"]) {
+    expect(typed.split(`Attempt: ${attempt}`).length - 1, `question ${attempt}`).toBe(1);
+  }
+  expect(scene.tmux.has("hung")).toBe(false);
+  expect(scene.files.receipts()).toHaveLength(1);
+  expect(scene.files.queued().warrants).toEqual([]);
+}
+
+/** Until the warden says so, and not one instant longer. */
+const killedAt = (kind: string, attempt?: number) => async (scene: Scene) => {
+  const warden = scene.up("--timeouts", "1s,1s,1s");
+  await warden.says(kind, (event) => {
+    const isMeant = attempt === undefined || ("attempt" in event && event.attempt === attempt);
+    return event.kind === kind && isMeant;
+  });
+  await warden.kill();
+};
+
+it("when it has taken a warrant", () => dance([killedAt("begins")]));
+it("after the first and the second question", () =>
+  dance([killedAt("asked", 1), killedAt("asked", 2)]));
+it("when it begins to kill", () => dance([killedAt("executes")]));
+it("at any time", async () => {
+  const random = seeded(chooseSeed("a warden killed at any time"));
+  const killedLater = async (scene: Scene) => {
+    const warden = scene.up("--timeouts", "1s,1s,1s");
+    await warden.says("up", ({ kind }) => kind === "up");
+    await new Promise((resolve) => setTimeout(resolve, random() * 1_500));
+    await warden.kill();
+  };
+  await dance(Array.from({ length: 5 }, () => killedLater));
+});
