@@ -71,7 +71,7 @@ describe("what is new on a screen", () => {
   test("not the question on one line with what was there before", () => {
     const lines = seen("| working");
     expect(lines.take(["/ working3a9c (say the word, a space and this nonce)"])).toEqual([]);
-    expect(lines.take(["working on b.ts now3a9c (say the word, a space"])).toHaveLength(1);
+    expect(lines.take(["compiling all of it anew: b.ts, c.ts3a9c (say"])).toHaveLength(1);
   });
 
   test("not spinners, clocks and how long it takes", () => {
