@@ -486,7 +486,9 @@ test("who dies with kill -9 leaves no client behind", async () => {
   const server = new TmuxServer();
   const id = server.session("a", "cat");
   const { child } = await watchElsewhere(server, id);
+  const clients = server.run("list-clients", "-F", "#{client_pid}").split("\n").map(Number);
   child.kill("SIGKILL");
+  await until("they have ended", () => clients.filter(isAlive).length === 0);
   await until("its client is gone", () => server.show(id, "#{session_attached}") === "0");
 });
 

@@ -4,8 +4,7 @@ import { type Tmux, TmuxTrouble, troubleFrom } from "./tmux.ts";
 /**
  * A client of tmux in control mode, attached to one session: it tells when a pane has new output,
  * and runs commands at a fraction of what a process for each would cost. It has no size, so it
- * resizes nothing; it does not touch the session's environment (-E); and it ends with us, because
- * its stdin does.
+ * resizes nothing; it does not touch the session's environment (-E); and it ends with us.
  *
  * One that listens is told of all output. tmux waits for it when it does not read, and lets the
  * programs wait that write; but not as long as another client is attached that has no need of it.
@@ -70,8 +69,7 @@ export class TmuxControl {
   }
 
   close(): void {
-    this.#child.stdin?.end();
-    this.#child.kill("SIGTERM");
+    this.#child.kill("SIGKILL"); // asked nicely, it would wait until all was read
     this.#end();
   }
 
