@@ -106,6 +106,20 @@ test("a question is typed once, also by another warden after a crash", async () 
   expect(textIn(heard)).toBe(`${[...question.lines, ...next.lines].join("\n")}\n`);
 });
 
+test("a question that two ask at the same time is typed once", async () => {
+  const server = new TmuxServer();
+  const heard = join(server.folder, "heard");
+  const id = server.session("a", ...scribe(heard));
+  await server.shows(id, "ready");
+  const all = await Promise.all([1, 2, 3, 4].map(() => found({ socket: server.socket })));
+  const question = ask();
+  await Promise.all(all.map((suspect) => suspect.ask(question)));
+  const next = ask();
+  await all[0]?.ask(next);
+  await until("the next question is heard", () => textIn(heard).includes(next.nonce));
+  expect(textIn(heard)).toBe(`${[...question.lines, ...next.lines].join("\n")}\n`);
+});
+
 test("what was pasted before a crash is only sent after it", async () => {
   const server = new TmuxServer();
   const heard = join(server.folder, "heard");
@@ -194,7 +208,7 @@ test.each(["warrant", "session option"])(
     server.session("a", "bash", "--norc", "-i");
     if (how === "session option") server.run("set-option", "-t", "a", "@viv-shell", "on");
     await server.shows("%0", "bash-");
-    server.run("send-keys", "-t", "%0", `touch ${trap}`); // somebody has begun to write
+    server.run("send-keys", "-t", "%0", `touch ${trap} `); // somebody has begun to write
     await server.shows("%0", "touch");
     const suspect = await found({ socket: server.socket, shell: how === "warrant" });
     const question = ask(`x; touch ${trap}; $(touch ${trap})`);
@@ -255,6 +269,7 @@ test("a pane in copy mode is asked all the same", async () => {
     submitted: true,
   });
   await server.shows("%0", `ALIVE ${question.nonce}`);
+  expect(server.show("%0", "#{@viv-sent}")).toBe(question.nonce); // one Enter was enough
 });
 
 test("a session that was renamed is still the same", async () => {
@@ -437,7 +452,7 @@ test("a change on the pane is told, and neither size nor environment of the sess
   const suspect = await found({ socket: server.socket });
   let calls = 0;
   suspect.watch(() => calls++);
-  await until("a client is attached", () => server.show(id, "#{session_attached}") === "1");
+  await until("it is attached", () => server.show(id, "#{session_attached}") === "2");
   server.run("send-keys", "-t", id, "hello", "Enter");
   await until("it was told", async () => calls > 0 && (await screenOf(suspect)).includes("hello"));
   expect(server.show(id, "#{window_width}x#{window_height}")).toBe(size);
@@ -463,7 +478,7 @@ async function watchElsewhere(server: TmuxServer, id: string) {
   await bundle.write({ file: script, format: "esm" });
   const child = spawn(process.execPath, [script], { stdio: "ignore" });
   onTestFinished(() => void child.kill("SIGKILL"));
-  await until("it watches", () => server.show(id, "#{session_attached}") === "1");
+  await until("it watches", () => server.show(id, "#{session_attached}") === "2");
   return { child, calls: () => textIn(calls).length };
 }
 
@@ -471,25 +486,23 @@ test("who dies with kill -9 leaves no client behind", async () => {
   const server = new TmuxServer();
   const id = server.session("a", "cat");
   const { child } = await watchElsewhere(server, id);
+  const clients = server.run("list-clients", "-F", "#{client_pid}").split("\n").map(Number);
   child.kill("SIGKILL");
+  await until("they have ended", () => clients.filter(isAlive).length === 0);
   await until("its client is gone", () => server.show(id, "#{session_attached}") === "0");
 });
 
 test("nobody has to wait for a warden that is stopped, and it hears again afterwards", async () => {
   const server = new TmuxServer();
-  const count = join(server.folder, "count");
-  const line = "x".repeat(90);
-  const id = server.session(
-    "a",
-    "bash",
-    "-c",
-    `while :; do echo ${line}; echo . >> ${count}; done`,
-  );
+  const [count, go] = [join(server.folder, "count"), join(server.folder, "go")];
+  const flood = `while :; do head -c 100000 /dev/zero | tr '\\0' x; echo . >> ${count}; done`;
+  const script = `echo ready; until [ -e ${go} ]; do sleep 0.05; done; ${flood}`;
+  const id = server.session("a", "bash", "-c", script);
+  await server.shows(id, "ready");
   const { child, calls } = await watchElsewhere(server, id);
-  await until("it hears", () => calls() > 0);
   child.kill("SIGSTOP");
-  const before = textIn(count).length;
-  const farMoreThanAPipeHolds = before + 2 * 20_000;
+  writeFileSync(go, "");
+  const farMoreThanAPipeHolds = 2 * 200; // 20 MB
   await until("the program goes on", () => textIn(count).length > farMoreThanAPipeHolds);
   const heard = calls();
   child.kill("SIGCONT");

@@ -52,9 +52,10 @@ test("a tree is the root, its descendants, its session, and who carries all of a
     sleep 1000 & echo $! >> ${list}
     setsid env -i sleep 1000 & echo $! >> ${list}
     (env -i sleep 1000 & echo $! >> ${list})
+    (set -m; env -i sleep 1000 & echo $! >> ${list})
     (setsid sh -c 'sleep 1000 & echo $! >> ${list}' &)
     wait; sleep 1000`);
-  const pids = await pidsIn(list, 4);
+  const pids = await pidsIn(list, 5);
   const all = () => pidsOf(seeTree(treeFrom(pid, mark), []));
   await until("they are all there", () => pids.every((each) => all().includes(each)));
   expect(all()).toContain(pid);

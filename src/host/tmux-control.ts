@@ -4,12 +4,12 @@ import { type Tmux, TmuxTrouble, troubleFrom } from "./tmux.ts";
 /**
  * A client of tmux in control mode, attached to one session: it tells when a pane has new output,
  * and runs commands at a fraction of what a process for each would cost. It has no size, so it
- * resizes nothing; it does not touch the session's environment (-E); and it ends with us, because
- * its stdin does.
+ * resizes nothing; it does not touch the session's environment (-E); and it ends with us.
  *
- * tmux waits for a client that does not read, and lets the programs wait that write. Nobody shall
- * wait for us, also while we are stopped: so a pane that we are behind with is paused after a second.
- * That concerns what we are told, and nobody else; and we pause those ourselves that write too much.
+ * One that listens is told of all output. tmux waits for it when it does not read, and lets the
+ * programs wait that write; but not as long as another client is attached that has no need of it.
+ * So nobody may listen alone: a mute one goes with it, and then a pane that the listener is behind
+ * with is paused after a second. That concerns what we are told, and nobody else.
  */
 export class TmuxControl {
   readonly #child: ChildProcess;
@@ -27,6 +27,7 @@ export class TmuxControl {
   constructor(
     tmux: Tmux,
     session: string,
+    kind: "mute" | "listening",
     on: { output: (pane: string) => void; paused: (pane: string) => void; end: () => void },
     limitMs = 5_000,
   ) {
@@ -35,7 +36,7 @@ export class TmuxControl {
     this.#onPaused = on.paused;
     this.#onEnd = on.end;
     this.#limitMs = limitMs;
-    const flags = ["-f", "ignore-size,pause-after=1"];
+    const flags = ["-f", `ignore-size,${kind === "mute" ? "no-output" : "pause-after=1"}`];
     this.#child = tmux.stay(["-C", "attach-session", "-E", "-t", session, ...flags]);
     this.#child.stdin?.on("error", () => this.#end()); // it is gone
     this.#child.stdout?.setEncoding("utf8").on("data", (text: string) => this.#read(text));
@@ -68,8 +69,7 @@ export class TmuxControl {
   }
 
   close(): void {
-    this.#child.stdin?.end();
-    this.#child.kill("SIGTERM");
+    this.#child.kill("SIGKILL"); // asked nicely, it would wait until all was read
     this.#end();
   }
 

@@ -18,7 +18,8 @@ export class TmuxWatch {
   readonly #act: () => void;
   readonly #isWatched: (pane: string) => boolean;
   readonly #deaf = new Set<string>();
-  #control: TmuxControl | null = null;
+  #mute: TmuxControl | null = null;
+  #listener: TmuxControl | null = null;
   #poll: NodeJS.Timeout | undefined;
   #next: NodeJS.Timeout | undefined;
   #hearAgain: NodeJS.Timeout | undefined;
@@ -35,23 +36,28 @@ export class TmuxWatch {
   ) {
     this.#act = options.act;
     this.#isWatched = options.isWatched;
-    if (!options.mayAttach) this.#fallBack();
-    else
-      this.#control = new TmuxControl(tmux, session, {
-        output: (pane) => this.#hear(pane),
-        paused: (pane) => this.#rest(pane),
-        end: () => this.#fallBack(),
-      });
+    if (!options.mayAttach) {
+      this.#fallBack();
+      return;
+    }
+    const end = () => this.#fallBack();
+    const nothing = () => {};
+    this.#mute = new TmuxControl(tmux, session, "mute", { output: nothing, paused: nothing, end });
+    this.#listener = new TmuxControl(tmux, session, "listening", {
+      output: (pane) => this.#hear(pane),
+      paused: (pane) => this.#rest(pane),
+      end,
+    });
   }
 
   /** For commands; null when there is none. */
   get control(): TmuxControl | null {
-    return this.#control?.hasEnded ? null : this.#control;
+    return this.#mute?.hasEnded ? null : this.#mute;
   }
 
   /** Another pane is the one that counts now. */
   turnTo(pane: string): void {
-    if (this.#deaf.delete(pane)) this.control?.tell(pane, "continue");
+    if (this.#deaf.delete(pane)) this.#listener?.tell(pane, "continue");
   }
 
   close(): void {
@@ -59,7 +65,8 @@ export class TmuxWatch {
     clearInterval(this.#poll);
     clearTimeout(this.#next);
     clearTimeout(this.#hearAgain);
-    this.#control?.close();
+    this.#listener?.close();
+    this.#mute?.close();
   }
 
   #hear(pane: string): void {
@@ -67,7 +74,7 @@ export class TmuxWatch {
     const isWatched = this.#isWatched(pane);
     if (isWatched) this.#ring();
     if (isWatched && ++this.#messages < FLOOD) return;
-    this.control?.tell(pane, "pause");
+    this.#listener?.tell(pane, "pause");
     this.#rest(pane);
   }
 
@@ -104,6 +111,8 @@ export class TmuxWatch {
 
   #fallBack(): void {
     if (this.#isClosed) return;
+    this.#listener?.close(); // it may not stay alone
+    this.#mute?.close();
     this.#poll ??= setInterval(() => this.#act(), POLL_MS);
     this.#ring();
   }

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { findProgram } from "./find-program.ts";
 
 /**
  * Runs tmux: with an argv, never a shell; against one server, named by its socket; and without what
@@ -47,7 +48,13 @@ export function tmuxAt(socket: string, options: TmuxOptions = {}): Tmux {
       await assertVersion(env, limitMs);
       return run([...place, ...args], { env, limitMs, stdin });
     },
-    stay: (args) => spawn("tmux", [...place, ...args], { env, stdio: ["pipe", "pipe", "ignore"] }),
+    stay: (args) => {
+      // A client whose pipes broke can hang for good, and its server with it. So it dies with us.
+      const setpriv = findProgram("setpriv", env.PATH);
+      const prefix = setpriv === null ? [] : [setpriv, "--pdeathsig", "KILL"];
+      const [file, ...rest] = [...prefix, "tmux", ...place, ...args] as [string, ...string[]];
+      return spawn(file, rest, { env, stdio: ["pipe", "pipe", "ignore"] });
+    },
   };
 }
 

@@ -25,6 +25,7 @@ export class TmuxServer {
     const { TMUX: _, TMUX_PANE: __, ...env } = process.env;
     return spawnSync("tmux", ["-u", "-f", "/dev/null", "-S", this.socket, ...args], {
       env,
+      cwd: this.folder,
       encoding: "utf8",
       timeout: 20_000,
     });
