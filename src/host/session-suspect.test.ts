@@ -1,8 +1,6 @@
-import { spawn } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { rolldown } from "rolldown";
 import { expect, onTestFinished, test } from "vitest";
 import { until, within } from "../../test/support/deadline.ts";
 import { isAlive, pidsIn, TmuxServer, textIn, warrantFor } from "../../test/support/tmux.ts";
@@ -11,7 +9,7 @@ import type { Warrant } from "../model/warrant.ts";
 import { bindSession, findSessionSuspect, type SessionOptions } from "./session-suspect.ts";
 import type { Suspect } from "./suspect.ts";
 
-const SOURCE = fileURLToPath(new URL("./session-suspect.ts", import.meta.url));
+const _SOURCE = fileURLToPath(new URL("./session-suspect.ts", import.meta.url));
 const OURS: SessionOptions = { env: { PATH: process.env.PATH } };
 
 let nonces = 0;
@@ -443,92 +441,32 @@ test("panes that are opened while the session is being ended are ended too", asy
   expect(ended.exit.filter(({ pid }) => isAlive(pid))).toEqual([]);
 });
 
-test("a change on the pane is told, and neither size nor environment of the session change", async () => {
+test("a change on the pane is told, by nobody that is attached", async () => {
   const server = new TmuxServer();
   const id = server.session("a", "cat");
-  const size = server.show(id, "#{window_width}x#{window_height}");
-  server.run("set-environment", "-t", id, "DISPLAY", ":77");
-  const environment = server.run("show-environment", "-t", id);
   const suspect = await found({ socket: server.socket });
   let calls = 0;
   suspect.watch(() => calls++);
-  await until("it is attached", () => server.show(id, "#{session_attached}") === "2");
   server.run("send-keys", "-t", id, "hello", "Enter");
   await until("it was told", async () => calls > 0 && (await screenOf(suspect)).includes("hello"));
-  expect(server.show(id, "#{window_width}x#{window_height}")).toBe(size);
-  expect(server.run("show-environment", "-t", id)).toBe(environment);
+  expect(server.run("list-clients")).toBe("");
   suspect.close();
-  await until("nobody is attached", () => server.show(id, "#{session_attached}") === "0");
 });
 
-/** A process of its own that watches the session, and writes a dot for each call. */
-async function watchElsewhere(server: TmuxServer, id: string) {
-  const warrant = JSON.stringify(warrantFor({ socket: server.socket }));
-  const [source, script, calls] = ["watch.ts", "watch.mjs", "calls"].map((name) =>
-    join(server.folder, name),
-  ) as [string, string, string];
-  writeFileSync(
-    source,
-    `import { appendFileSync } from "node:fs";
-     import { findSessionSuspect } from ${JSON.stringify(SOURCE)};
-     const { suspect } = await findSessionSuspect(${warrant});
-     suspect.watch(() => appendFileSync(${JSON.stringify(calls)}, "."));`,
-  );
-  const bundle = await rolldown({ input: source, platform: "node" });
-  await bundle.write({ file: script, format: "esm" });
-  const child = spawn(process.execPath, [script], { stdio: "ignore" });
-  onTestFinished(() => void child.kill("SIGKILL"));
-  await until("it watches", () => server.show(id, "#{session_attached}") === "2");
-  return { child, calls: () => textIn(calls).length };
-}
-
-test("who dies with kill -9 leaves no client behind", async () => {
+test("another pane is listened to when it is the one that is looked at", async () => {
   const server = new TmuxServer();
-  const id = server.session("a", "cat");
-  const { child } = await watchElsewhere(server, id);
-  const clients = server.run("list-clients", "-F", "#{client_pid}").split("\n").map(Number);
-  child.kill("SIGKILL");
-  await until("they have ended", () => clients.filter(isAlive).length === 0);
-  await until("its client is gone", () => server.show(id, "#{session_attached}") === "0");
-});
-
-test("nobody has to wait for a warden that is stopped, and it hears again afterwards", async () => {
-  const server = new TmuxServer();
-  const [count, go] = [join(server.folder, "count"), join(server.folder, "go")];
-  const flood = `while :; do head -c 100000 /dev/zero | tr '\\0' x; echo . >> ${count}; done`;
-  const script = `echo ready; until [ -e ${go} ]; do sleep 0.05; done; ${flood}`;
-  const id = server.session("a", "bash", "-c", script);
-  await server.shows(id, "ready");
-  const { child, calls } = await watchElsewhere(server, id);
-  child.kill("SIGSTOP");
-  writeFileSync(go, "");
-  const farMoreThanAPipeHolds = 2 * 200; // 20 MB
-  await until("the program goes on", () => textIn(count).length > farMoreThanAPipeHolds);
-  const heard = calls();
-  child.kill("SIGCONT");
-  await until("it hears again", () => calls() > heard + 5);
-});
-
-test("a session that ends when nobody is attached is not kept alive", async () => {
-  const server = new TmuxServer();
-  server.session("keep", "cat");
-  const id = server.session("a", "cat");
-  const attach = `tmux -S ${server.socket} attach -t a`;
-  const env = { PATH: process.env.PATH, TERM: "xterm" };
-  const client = spawn("script", ["-qc", attach, "/dev/null"], {
-    env,
-    stdio: ["pipe", "ignore", "ignore"],
-  });
-  onTestFinished(() => void client.kill("SIGKILL"));
-  await until("somebody is attached", () => server.show(id, "#{session_attached}") === "1");
-  server.run("set-option", "-t", id, "destroy-unattached", "on");
+  const id = server.session("a", "bash", "--norc", "-i");
   const suspect = await found({ socket: server.socket });
   let calls = 0;
   suspect.watch(() => calls++);
-  await until("it is looked at now and then", () => calls > 1);
-  expect(server.show(id, "#{session_attached}")).toBe("1");
-  server.run("detach-client", "-s", id);
-  await until("it has ended", () => !server.has(id));
+  const pane = server.run("split-window", "-P", "-F", "#{pane_id}", "-t", id, "cat");
+  server.run("select-pane", "-t", "%0");
+  await suspect.ask({ nonce: "n1234", lines: ["are you there", "Nonce: n1234"] });
+  await suspect.look();
+  const before = calls;
+  server.run("send-keys", "-t", pane, "hello", "Enter");
+  await until("it was told", async () => calls > before);
+  suspect.close();
 });
 
 test("a flood goes on, and is not passed on", async () => {

@@ -14,7 +14,7 @@ import {
   type SessionSight,
   seeSession,
 } from "./tmux-sessions.ts";
-import { TmuxWatch } from "./tmux-watch.ts";
+import { TtyWatch } from "./tty-watch.ts";
 import { sizesOf, watchSizes } from "./watched-files.ts";
 
 export interface SessionOptions {
@@ -76,7 +76,7 @@ class SessionSuspect implements Suspect {
   #pane: string | null = null;
   /** What came of it, by nonce: later the screen may not show it any more. */
   readonly #results = new Map<string, Asked>();
-  #watch: TmuxWatch | null = null;
+  #watch: TtyWatch | null = null;
   #endFileWatch: (() => void) | null = null;
 
   constructor(tmux: Tmux, warrant: Warrant, sight: SessionSight, options: SessionOptions) {
@@ -103,7 +103,7 @@ class SessionSuspect implements Suspect {
       if (seen.is !== "there") return seen;
       try {
         const from = ["-S", `-${SCREEN_LINES}`, "-t", this.#paneToShow()];
-        const text = await this.#run(["capture-pane", "-p", "-J", ...from]);
+        const text = await this.#tmux.run(["capture-pane", "-p", "-J", ...from]);
         const files = sizesOf(this.#warrant.watch);
         const asked = this.#sight.panes.map((pane) => pane.asked);
         const answers = asked.filter((nonce) => nonce !== "-" && this.#answered(nonce));
@@ -141,11 +141,8 @@ class SessionSuspect implements Suspect {
   watch(act: () => void): void {
     this.close();
     this.#endFileWatch = watchSizes(this.#warrant.watch, act);
-    this.#watch = new TmuxWatch(this.#tmux, this.bound.session, {
-      mayAttach: !this.#sight.endsUnattached,
-      isWatched: (pane) => this.#pane === null || pane === this.#pane,
-      act,
-    });
+    this.#watch = new TtyWatch(act);
+    this.#paneToShow();
   }
 
   tree(known: readonly SeenProcess[]): SeenProcess[] {
@@ -228,24 +225,9 @@ class SessionSuspect implements Suspect {
   }
 
   async #see(): Promise<Seen<{ sight: SessionSight }>> {
-    const control = this.#watch?.control;
-    const via: Tmux = control ? { ...this.#tmux, run: (args) => this.#run(args) } : this.#tmux;
-    const seen = await seeSession(via, this.bound, this.#warrant.target);
+    const seen = await seeSession(this.#tmux, this.bound, this.#warrant.target);
     if (seen.is === "there") this.#sight = seen.sight;
     return seen;
-  }
-
-  /** Through the client that is there anyway, else by one of its own. */
-  async #run(args: readonly string[]): Promise<string> {
-    const control = this.#watch?.control;
-    if (!control) return this.#tmux.run(args);
-    try {
-      return await control.run(args);
-    } catch (error) {
-      const hasAnswered = error instanceof TmuxTrouble && error.kind !== "other";
-      if (hasAnswered) throw error;
-      return this.#tmux.run(args);
-    }
   }
 
   /** One that was asked before comes first: who has started anew looks where it was asked. */
@@ -279,9 +261,13 @@ class SessionSuspect implements Suspect {
   }
 
   #show(pane: string): void {
-    if (this.#pane === pane) return;
     this.#pane = pane;
-    this.#watch?.turnTo(pane);
+    this.#turn();
+  }
+
+  #turn(): void {
+    const pane = this.#sight.panes.find(({ id }) => id === this.#pane);
+    if (pane) this.#watch?.turnTo(pane.tty);
   }
 
   #treeOf(): TreeOf {

@@ -21,7 +21,7 @@ export interface LocalSuspects extends Suspects {
 }
 
 /** The suspects of this machine. */
-export function localSuspects(options: LocalSuspectsOptions): LocalSuspects {
+export function localSuspects(options: LocalSuspectsOptions): Suspects {
   return {
     find: (warrant) => find(warrant, options),
     endLeft: async (known, { killAfterMs }) => {

@@ -28,8 +28,6 @@ export interface SessionSight {
   name: string;
   /** The active one first. */
   panes: Pane[];
-  /** It, or its server, ends when nobody is attached: whoever attaches would keep it alive. */
-  endsUnattached: boolean;
 }
 
 export type Seen<T> =
@@ -44,7 +42,7 @@ const SESSION = "#{session_id} #{session_created} #{pid} #{session_name}";
 const PANE = [
   "#{session_id} #{session_created} #{pid} #{pane_id} #{pane_pid} #{pane_tty}",
   "#{window_active}#{pane_active} #{pane_dead}#{pane_input_off}#{pane_synchronized}",
-  `#{?@viv-shell,1,0} ${ASKED} #{destroy-unattached} #{exit-unattached} #{session_name}`,
+  `#{?@viv-shell,1,0} ${ASKED} #{session_name}`,
 ].join(" ");
 
 /**
@@ -163,7 +161,7 @@ function sightFrom(text: string, socket: string): SessionSight | null {
     const fields = PANE_LINE.exec(line);
     if (fields === null) continue;
     const [, session = "", created, server, id = "", pid, tty = ""] = fields;
-    const [active, dead, shell, asked = "-", destroy = "", exit = "", name = ""] = fields.slice(7);
+    const [active, dead, shell, asked = "-", name = ""] = fields.slice(7);
     const started = startOf(Number(server)) ?? "?";
     sight ??= {
       bound: {
@@ -175,7 +173,6 @@ function sightFrom(text: string, socket: string): SessionSight | null {
       },
       name,
       panes: [],
-      endsUnattached: [destroy, exit].some((each) => !["0", "off", ""].includes(each)),
     };
     const [isDead, isInputOff, isSynchronized] = [...(dead ?? "")].map((flag) => flag === "1");
     sight.panes.push({
@@ -195,7 +192,7 @@ function sightFrom(text: string, socket: string): SessionSight | null {
 }
 
 const PANE_LINE =
-  /^(\$\d+) (\d+) (\d+) (%\d+) (-?\d*) (\S*) ([01]{2}) ([01]{3}) ([01]) (\S+) (\S*) (\S*) (.*)$/;
+  /^(\$\d+) (\d+) (\d+) (%\d+) (-?\d*) (\S*) ([01]{2}) ([01]{3}) ([01]) (\S+) (.*)$/;
 
 function startOf(pid: number): string | null {
   const found = readProcess(pid);

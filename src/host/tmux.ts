@@ -1,5 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { findProgram } from "./find-program.ts";
+import { spawn } from "node:child_process";
 
 /**
  * Runs tmux: with an argv, never a shell; against one server, named by its socket; and without what
@@ -9,8 +8,6 @@ export interface Tmux {
   readonly socket: string;
   /** What it printed. Throws `TmuxTrouble`. */
   run(args: readonly string[], stdin?: string): Promise<string>;
-  /** A client that stays, as tmux's control mode is. */
-  stay(args: readonly string[]): ChildProcess;
 }
 
 /** Nothing may be concluded from any of these but the first two. */
@@ -47,13 +44,6 @@ export function tmuxAt(socket: string, options: TmuxOptions = {}): Tmux {
     run: async (args, stdin) => {
       await assertVersion(env, limitMs);
       return run([...place, ...args], { env, limitMs, stdin });
-    },
-    stay: (args) => {
-      // A client whose pipes broke can hang for good, and its server with it. So it dies with us.
-      const setpriv = findProgram("setpriv", env.PATH);
-      const prefix = setpriv === null ? [] : [setpriv, "--pdeathsig", "KILL"];
-      const [file, ...rest] = [...prefix, "tmux", ...place, ...args] as [string, ...string[]];
-      return spawn(file, rest, { env, stdio: ["pipe", "pipe", "ignore"] });
     },
   };
 }
@@ -124,7 +114,7 @@ function cannotRun(error: NodeJS.ErrnoException): TmuxTrouble {
 }
 
 /** In tmux's own words, which have not changed in ten years. */
-export function troubleFrom(words: string, status: number | null): TmuxTrouble {
+function troubleFrom(words: string, status: number | null): TmuxTrouble {
   const isNoServer =
     /^no server running on /.test(words) ||
     /^error connecting to .*\((No such file or directory|Connection refused)\)$/.test(words);
