@@ -54,8 +54,7 @@ void runCli({
   gate: async () => (await import("../main.ts")).gateHere(process.env, process.cwd()),
   engines: async () => (await import("../main.ts")).enginesHere(process.env),
   crew: async () => (await import("../main.ts")).crewPorts(process.env, process.cwd()),
-  warden: async () =>
-    (await import("./warden-ports.ts")).wardenPorts(process.env, process.cwd()),
+  warden: async () => (await import("./warden-ports.ts")).wardenPorts(process.env, process.cwd()),
   up: async () => (await import("../main.ts")).upHost(),
   board: async (tell) => (await import("../host/board-git.ts")).boardGit(tell),
   self: {

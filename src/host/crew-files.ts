@@ -41,6 +41,8 @@ export interface CrewFiles {
   linesFrom(place: number | null): { lines: CrewLine[]; place: number };
   /** A new log for a run; the oldest beyond the limit go. */
   newLog(name: string, at: number): string;
+  /** That of its latest run; null when it never ran. */
+  latestLog(name: string): string | null;
   isPaused(name: string): boolean;
   setPaused(name: string, isPaused: boolean): void;
   readJson(file: "crew" | "gate"): unknown;
@@ -135,6 +137,13 @@ export function crewFilesIn(folder: string): CrewFiles {
         rmSync(join(runs, old), { force: true });
       }
       return join(runs, file);
+    },
+    latestLog: (name) => {
+      const runs = at("runs");
+      // By the time in its name, which is as long in all of them.
+      const own = listed(runs).filter((file) => LOG.exec(file)?.[1] === (name || "keeper"));
+      const latest = own.sort().at(-1);
+      return latest === undefined ? null : join(runs, latest);
     },
     isPaused: (name) => existsSync(at("paused", name || "keeper")),
     setPaused: unlessAbandoned((name: string, isPaused: boolean) => {

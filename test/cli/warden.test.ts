@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -40,8 +40,12 @@ function start(command: string, args: string[], options = {}): ChildProcess {
 }
 
 /** The warden as the program it is, with time-outs for a test. */
-function wardenUp({ folder }: Place, ...args: string[]): { said: () => string } {
-  const child = spawn(process.execPath, [VIV, "warden", "up", ...args], {
+function wardenUp(here: Place, ...args: string[]) {
+  return vivProgram(here, "warden", "up", ...args);
+}
+
+function vivProgram({ folder }: Place, ...args: string[]) {
+  const child = spawn(process.execPath, [VIV, ...args], {
     cwd: folder,
     env: { ...process.env, VIV_STATE: join(folder, "state"), VIV_RUN: "" },
   });
@@ -52,7 +56,7 @@ function wardenUp({ folder }: Place, ...args: string[]): { said: () => string } 
       text += more;
     });
   }
-  return { said: () => text };
+  return { child, said: () => text };
 }
 
 describe("the queue", () => {
@@ -282,6 +286,56 @@ describe("a warden that is up", () => {
       return receipt?.verdict === "pardoned";
     });
     suspect.kill("SIGKILL");
+  });
+
+  it("finds a silent session by a rule, files a warrant, and ends it", async () => {
+    const here = place();
+    const socket = join(here.folder, "tmux");
+    const tmux = (...args: string[]) =>
+      execFileSync("tmux", ["-S", socket, "-f", "/dev/null", ...args], { encoding: "utf8" });
+    tmux("new-session", "-d", "-s", "agent-1", "exec sleep 600");
+    tmux("new-session", "-d", "-s", "other", "exec sleep 600");
+    onTestFinished(() => {
+      spawnSync("tmux", ["-S", socket, "kill-server"]);
+    });
+    const toml = `[warden]
+timeouts = ["300ms"]
+tmux_socket = "tmux"
+sessions = ["agent-*"]
+[warden.rules]
+no_output = { after = "1s", action = "file" }
+`;
+    writeFileSync(join(here.folder, "viv.toml"), toml);
+    const made = Date.now();
+    await until("both are silent", () => Date.now() - made > 2_000);
+    const warden = wardenUp(here);
+    await until("it is ended", () => warden.said().includes("agent-1: executed"));
+    expect(warden.said()).toMatch(/no_output: agent-1, no new output since .*; filed w-/);
+    expect(tmux("list-sessions", "-F", "#{session_name}")).toBe("other\n");
+    const { verdicts, findings } = await here.json("warden", "status");
+    expect(verdicts).toMatchObject([{ target: "agent-1", verdict: "executed" }]);
+    expect(findings).toMatchObject([{ rule: "no_output", target: "agent-1" }]);
+    const { stdout } = await here.run("epitaph", verdicts[0].warrant);
+    expect(stdout).toContain("- Asked for by: `warden:no_output`");
+  });
+
+  it("comes with viv up, where viv.toml has a [warden]", async () => {
+    const here = place();
+    await here.run("pit", "init", "pit");
+    writeFileSync(
+      join(here.folder, "agents.toml"),
+      '[service]\npit = "./pit"\n[agents.cleanup]\nevery = "1m"\n',
+    );
+    writeFileSync(join(here.folder, "viv.toml"), '[warden]\nstate = "w"\n');
+    const up = vivProgram(here, "up");
+    await until("both are up", () => /is up with 5 dogs/.test(up.said()));
+    await until("both are up", () => up.said().includes("1 agent around"));
+    expect(await here.json("warden", "status")).toMatchObject({ up: true, pid: up.child.pid });
+    up.child.kill("SIGTERM");
+    await until("both have ended", () => up.child.exitCode !== null);
+    expect(up.child.exitCode).toBe(0);
+    expect(up.said()).toContain("the warden has stopped");
+    expect(await here.json("warden", "status")).toMatchObject({ up: false });
   });
 
   it("is one for a folder", async () => {

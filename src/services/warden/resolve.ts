@@ -51,8 +51,8 @@ export function resolveMember(
   if (status.run === null) {
     return { is: "gone", why: `${name} has no run now (${status.state} since ${status.since})` };
   }
-  const steps = join(files.folder, "_steps.jsonl");
-  return bind(status.run, `the run of ${name}`, [steps], machine);
+  const log = files.latestLog(key ?? "");
+  return bind(status.run, `the run of ${name}`, log === null ? [] : [log], machine);
 }
 
 /** An agent of a `viv up`: its worker, or its run; null when there is none of that name. */

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -224,6 +224,7 @@ describe("a worker of a run", () => {
 describe("a member of a crew", () => {
   it("is found by its steps while its run is under way", async () => {
     const state = join(folder, ".crew");
+    mkdirSync(state);
     const files = crewFilesIn(state);
     const machine = host.process();
     const since = new Date(host.clock.now()).toISOString();
@@ -246,6 +247,10 @@ describe("a member of a crew", () => {
     });
     expect(resolveMember(files, "mos", machine)).toBeNull();
     files.writeStatus("moss", { ...status, run: { ...machine.self(), claim: "c1" } });
+    writeFileSync(files.newLog("moss", 1), "");
+    writeFileSync(files.newLog("moss-2", 3), "");
+    const log = files.newLog("moss", 2);
+    writeFileSync(log, "");
     const ts = Math.floor(host.clock.now() / 1000);
     const step = { tool: "Read", target: "a", ts, agent: "moss" };
     files.append(step);
@@ -255,7 +260,31 @@ describe("a member of a crew", () => {
     files.append(step);
     expect(await rulesAt.runOnce()).toMatchObject({ found: 2, filed: 1 });
     expect(open).toMatchObject([
-      { kind: "agent", target: "moss", home: state, bound: { claim: "c1" } },
+      { kind: "agent", target: "moss", home: state, bound: { claim: "c1" }, watch: [log] },
     ]);
+  });
+
+  it("is not silent while its log grows, and is when it does not", async () => {
+    const state = join(folder, ".crew");
+    mkdirSync(state);
+    const files = crewFilesIn(state);
+    const machine = host.process();
+    const since = new Date(host.clock.now()).toISOString();
+    const log = files.newLog("moss", 1);
+    writeFileSync(log, "");
+    files.writeStatus("moss", {
+      ...{ name: "moss", state: "running", since, outcome: null, note: "", last_run: null },
+      ...{ run: { ...machine.self(), claim: "c1" }, next_tick: null, streak: 0, crashes: 0 },
+      ...{ lifecycle: null, saved: 0, cost_today: 0, day: "", thought: null },
+      ...{ engine: "exec", mode: "edit" },
+    });
+    const rules: Rules = { no_output: { afterMs: 5 * MIN, action: "observe" } };
+    const rulesAt = watch(rules, { crews: [state] });
+    await pass(rulesAt, 4 * MIN);
+    written.set(log, host.clock.now());
+    await pass(rulesAt, 4 * MIN);
+    expect(events).toEqual([]);
+    await pass(rulesAt, MIN);
+    expect(events).toMatchObject([{ evidence: expect.stringContaining(log) }]);
   });
 });

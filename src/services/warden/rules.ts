@@ -192,9 +192,9 @@ export class RuleWatch {
   #crewAt(state: string): CrewSight {
     const known = this.#crews.get(state);
     if (known) return known;
-    const { machine, crewFilesIn } = this.#host;
+    const { machine, crewFilesIn, writtenAt } = this.#host;
     const times = this.#settings.rules.repeated_tool?.times;
-    const sight = new CrewSight(crewFilesIn(state), machine, times);
+    const sight = new CrewSight(crewFilesIn(state), machine, writtenAt, times);
     this.#crews.set(state, sight);
     return sight;
   }

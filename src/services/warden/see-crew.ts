@@ -11,12 +11,19 @@ const FIRST_LOOK_AT = 1000;
 export class CrewSight {
   readonly #files: CrewFiles;
   readonly #machine: Pick<Machine, "vitality" | "clock">;
+  readonly #writtenAt: (path: string) => number | null;
   readonly #mostSteps: number;
   #place: number | null = null;
   readonly #agents = new Map<string, { steps: Step[]; at: number }>();
 
-  constructor(files: CrewFiles, machine: Pick<Machine, "vitality" | "clock">, times = 0) {
+  constructor(
+    files: CrewFiles,
+    machine: Pick<Machine, "vitality" | "clock">,
+    writtenAt: (path: string) => number | null,
+    times = 0,
+  ) {
     this.#files = files;
+    this.#writtenAt = writtenAt;
     this.#machine = machine;
     this.#mostSteps = Math.max(KEPT_STEPS, times);
   }
@@ -30,11 +37,11 @@ export class CrewSight {
     for (const line of lines) this.#learn(line);
     return this.#files.names().flatMap((key) => {
       const status = this.#files.status(key);
-      return status === null ? [] : [this.#sighting(status)];
+      return status === null ? [] : [this.#sighting(status, this.#files.latestLog(key))];
     });
   }
 
-  #sighting(status: MemberStatus): Sighting {
+  #sighting(status: MemberStatus, log: string | null): Sighting {
     const { name, run, state, cost_today, budget_usd_day, day } = status;
     const known = this.#agents.get(name);
     const isAlive = run !== null && this.#machine.vitality(run) === "alive";
@@ -48,8 +55,8 @@ export class CrewSight {
       isAlive,
       isBusy: isAlive && state === "running",
       output: {
-        at: Math.max(began, known?.at ?? 0),
-        where: `in ${join(this.#files.folder, "_steps.jsonl")}`,
+        at: Math.max(began, known?.at ?? 0, (log && this.#writtenAt(log)) || 0),
+        where: `in ${log ?? join(this.#files.folder, "_steps.jsonl")}`,
       },
       steps: known?.steps ?? [],
       spent: hasBudget ? { usd: cost_today, budgetUsd: budget_usd_day, of: "today" } : null,

@@ -236,7 +236,8 @@ export class Warden {
     if (end === "over") {
       await this.#insist(async () => {
         const receipt = await finishDance(dance, this.#host);
-        if (receipt === null) throw new VivError("WRONG_STATE", `${dance.id} is over without outcome.`);
+        if (receipt === null)
+          throw new VivError("WRONG_STATE", `${dance.id} is over without outcome.`);
         const { verdict, why } = receipt;
         this.#tell({ kind: "verdict", dog: dance.id, target, verdict, why });
       });
