@@ -19,7 +19,7 @@ import type { ProcessIdentity } from "../model/clock.ts";
 import { type Dance, parseDance, type Receipt } from "../model/dance.ts";
 import { isVivError } from "../model/errors.ts";
 import { isName } from "../model/names.ts";
-import { parseWarrant, targetKey, type Warrant } from "../model/warrant.ts";
+import { OpenTargets, parseWarrant, type Warrant } from "../model/warrant.ts";
 import {
   codeOf,
   explained,
@@ -190,9 +190,9 @@ export function wardenFilesIn(folder: string): WardenFiles {
     queued: () => explained(folder, queued),
     file: (warrant) =>
       locked(() => {
-        const open = [...dances().map((dance) => dance.warrant), ...queued().warrants];
-        const same = open.find((one) => targetKey(one) === targetKey(warrant));
-        if (same) return { filed: false, id: same.id };
+        const dancing = dances().map((dance) => ({ ...dance.warrant, bound: dance.bound }));
+        const same = new OpenTargets([...dancing, ...queued().warrants]).same(warrant);
+        if (same !== undefined) return { filed: false, id: same };
         publish(at("warrants", `${warrant.id}.json`), json(warrant), "new");
         return { filed: true, id: warrant.id };
       }),

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { holds } from "../../test/support/property.ts";
 import { isVivError } from "./errors.ts";
-import { oneLine, parseWarrant, targetKey } from "./warrant.ts";
+import { OpenTargets, oneLine, parseWarrant, targetKey } from "./warrant.ts";
 
 const NOW = Date.parse("2026-01-07T20:15:00Z");
 
@@ -62,4 +62,26 @@ test("one target is one key, whoever filed it", () => {
   const byCommand = parseWarrant(JSON.stringify({ target: "a", bound }), "w2", NOW);
   expect(targetKey(byScript)).toBe(targetKey(byCommand));
   expect(targetKey({ ...byScript, kind: "worker" })).not.toBe(targetKey(byScript));
+});
+
+test("one open warrant for each target: by what it is where that is known, else by its name", () => {
+  const warrant = (id: string, given: object) => parseWarrant(JSON.stringify(given), id, NOW);
+  const on = (pid: number, session: string) => ({
+    ...{ is: "session", socket: `/tmp/s${pid}`, server: { pid, started: "1" } },
+    ...{ session, created: 1 },
+  });
+  const process = { is: "process", host: "h", boot: "b", pid: 7, started: "1", claim: "" };
+  const open = new OpenTargets([
+    warrant("w1", { target: "a", bound: on(2, "$1") }),
+    warrant("w2", { target: "7", kind: "pid", bound: process }),
+  ]);
+  expect(open.same(warrant("x", { target: "a" }))).toBe("w1");
+  expect(open.same(warrant("x", { target: "a", bound: on(3, "$1") }))).toBeUndefined();
+  const named = { target: "a", socket: "/tmp/s2", bound: on(2, "$1") };
+  expect(open.same(warrant("x", named))).toBe("w1");
+  const worker = { target: "w", kind: "worker", home: "/r", bound: process };
+  expect(open.same(warrant("x", worker))).toBe("w2");
+  expect(
+    open.same(warrant("x", { ...worker, bound: { ...process, started: "2" } })),
+  ).toBeUndefined();
 });

@@ -46,9 +46,44 @@ export interface Warrant {
   home: string | null;
 }
 
-/** Two warrants with the same key are about the same target: only one of them may be open. */
+/** What a target is called, and where. */
 export function targetKey({ kind, target, socket, home }: Warrant): string {
   return JSON.stringify([kind, target, kind === "tmux" ? socket : home]);
+}
+
+/** What it is, whatever it is called. */
+function identityOf(bound: Bound): string {
+  if (bound.is === "process")
+    return JSON.stringify([bound.host, bound.boot, bound.pid, bound.started]);
+  const { server, session, created } = bound;
+  return JSON.stringify([server.pid, server.started, session, created]);
+}
+
+/**
+ * Targets that have an open warrant: one for each. Where it is known of both what they are, that
+ * decides (a name may be given out on two servers, and one process has several names); else the name.
+ */
+export class OpenTargets {
+  readonly #named = new Map<string, Warrant[]>();
+  readonly #bound = new Map<string, string>();
+
+  constructor(open: readonly Warrant[] = []) {
+    for (const one of open) this.add(one);
+  }
+
+  add(warrant: Warrant): void {
+    const key = targetKey(warrant);
+    this.#named.set(key, [...(this.#named.get(key) ?? []), warrant]);
+    if (warrant.bound) this.#bound.set(identityOf(warrant.bound), warrant.id);
+  }
+
+  /** The id of the open warrant for this one's target. */
+  same(warrant: Warrant): string | undefined {
+    const { bound } = warrant;
+    const namesakes = this.#named.get(targetKey(warrant)) ?? [];
+    const named = namesakes.find((one) => one.bound === null || bound === null);
+    return (bound ? this.#bound.get(identityOf(bound)) : undefined) ?? named?.id;
+  }
 }
 
 const MAX_TEXT = 2000;

@@ -108,6 +108,20 @@ describe("a dance", () => {
     expect(toast.typed).toHaveLength(2);
   });
 
+  test("two are released at once: both warrants wait again", async () => {
+    const fake = new FakeWarden();
+    fake.settings = { ...SETTINGS, pool: 2 };
+    for (const name of ["a", "b"]) {
+      fake.target(name);
+      fake.file(name);
+    }
+    await fake.up();
+    for (const { id } of fake.files.dances()) fake.files.askToRelease(id);
+    await fake.pass(20_000);
+    const dancing = fake.files.dances().map(({ warrant }) => warrant.target);
+    expect(dancing.sort()).toEqual(["a", "b"]);
+  });
+
   test("a full disk: nothing is done that is not written", async () => {
     const fake = new FakeWarden();
     const toast = fake.target("toast");
@@ -200,6 +214,11 @@ describe("the pool", () => {
       ...["again.json", "again.json.why", "broken.json", "broken.json.why"],
       ...["note.txt", "note.txt.why"],
     ]);
+    const same = { id: "w-toast.json", text: '{"target": "butter"}' };
+    writeFileSync(`${fake.folder}/warrants/${same.id}`, same.text);
+    await fake.pass(5_000);
+    const another = readFileSync(`${fake.folder}/rejected/${same.id}.why`, "utf8");
+    expect(another).toContain("for another target than butter");
     const why = readFileSync(`${fake.folder}/rejected/again.json.why`, "utf8");
     expect(why).toContain("w-toast");
     expect(fake.files.dances()).toHaveLength(1);

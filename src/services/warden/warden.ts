@@ -1,6 +1,6 @@
 import type { Dance } from "../../model/dance.ts";
 import { isVivError, VivError } from "../../model/errors.ts";
-import { targetKey, type Warrant } from "../../model/warrant.ts";
+import { OpenTargets, targetKey, type Warrant } from "../../model/warrant.ts";
 import { mayExecute } from "../../policy/breaker.ts";
 import { Dancer } from "./dancer.ts";
 import { finishDance } from "./finish.ts";
@@ -177,29 +177,33 @@ export class Warden {
       files.reject(name, why);
       this.#tell({ kind: "rejected", name, why });
     }
-    const open = new Map<string, string>();
-    const dancing = new Set<string>();
+    const open = new OpenTargets();
+    const dancing = new Map<string, Warrant>();
     for (const { dancer } of this.#dancers.values()) {
-      open.set(targetKey(dancer.dance.warrant), dancer.dance.warrant.id);
-      dancing.add(dancer.dance.warrant.id);
+      open.add({ ...dancer.dance.warrant, bound: dancer.dance.bound });
+      dancing.set(dancer.dance.warrant.id, dancer.dance.warrant);
     }
     for (const warrant of warrants) {
-      if (dancing.has(warrant.id)) {
+      const begun = dancing.get(warrant.id);
+      if (begun && targetKey(begun) === targetKey(warrant)) {
         files.dropQueued(warrant.id);
         continue;
       }
-      const other = open.get(targetKey(warrant));
+      const other = begun?.id ?? open.same(warrant);
       if (other !== undefined) {
         this.#rejectSecond(warrant, other);
         continue;
       }
-      open.set(targetKey(warrant), warrant.id);
+      open.add(warrant);
       if (!this.#isPaused && this.#dancers.size < this.#settings.pool) this.#begin(warrant);
     }
   }
 
   #rejectSecond({ id, target }: Warrant, other: string): void {
-    const why = `there is an open warrant for ${target} already: ${other}`;
+    const why =
+      id === other
+        ? `${id} is in a dance already, for another target than ${target}`
+        : `there is an open warrant for ${target} already: ${other}`;
     this.#host.files.reject(`${id}.json`, why);
     this.#tell({ kind: "rejected", name: `${id}.json`, why });
   }
@@ -230,7 +234,11 @@ export class Warden {
     const end = await dancer.run();
     const { id, target } = dance.warrant;
     if (end === "released") {
-      await this.#insist(async () => this.#host.files.giveBack(dance));
+      await this.#insist(async () => {
+        this.#host.files.giveBack(dance);
+        // At once: whoever looks at the queue next must not take it for a dance's.
+        this.#dancers.delete(dance.id);
+      });
       this.#tell({ kind: "released", warrant: id, target });
     }
     if (end === "over") {
