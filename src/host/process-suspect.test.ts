@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { until, within } from "../../test/support/deadline.ts";
@@ -126,6 +126,21 @@ test("the question is a file, and its answer is seen, also by who comes after a 
   expect(await suspect.look()).toMatchObject({ answers: ["n-1"] });
   const after = await found({ target: String(pid), bound: suspect.bound }, options);
   expect(await after.look()).toMatchObject({ answers: ["n-1"] });
+});
+
+test("the question is not written through a link, and no place for it is told in words", async () => {
+  const { pid } = start("sleep", "1000");
+  const folder = newFolder();
+  const [file, precious] = [join(folder, "w.txt"), join(folder, "precious")];
+  writeFileSync(precious, "mine");
+  symlinkSync(precious, file);
+  const suspect = await found({ target: String(pid) }, { questionFile: () => file });
+  await suspect.ask(question("n-1"));
+  expect(readFileSync(precious, "utf8")).toBe("mine");
+  expect(readFileSync(file, "utf8")).toContain("n-1");
+  const nowhere = { questionFile: () => join(precious, "w.txt") };
+  const other = await found({ target: String(pid) }, nowhere);
+  await expect(other.ask(question("n-2"))).rejects.toMatchObject({ name: "VivError" });
 });
 
 test("growth of a watched file is told", async () => {

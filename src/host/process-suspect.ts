@@ -1,10 +1,12 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { randomBytes } from "node:crypto";
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import type { Machine } from "../model/clock.ts";
 import type { SeenProcess } from "../model/dance.ts";
 import type { Question } from "../model/question.ts";
 import type { BoundProcess, Warrant } from "../model/warrant.ts";
 import { readProcess, TICKS_PER_SECOND } from "./proc-fs.ts";
+import { explained } from "./state-files.ts";
 import type { Asked, Ended, Found, Look, Suspect } from "./suspect.ts";
 import { endTargetTree, seeTree, type TreeOf, whyNotOurs } from "./target-tree.ts";
 import { sizesOf, watchSizes } from "./watched-files.ts";
@@ -87,6 +89,21 @@ function stateOf(bound: BoundProcess, machine: Machine): State {
   return found.isDead ? { is: "gone", why: "the process has ended" } : { is: "there" };
 }
 
+/** Whole, or not at all; and never through a link. */
+function writeQuestion(path: string, text: string): void {
+  const folder = dirname(path);
+  const hidden = join(folder, `.${basename(path)}.${randomBytes(4).toString("hex")}`);
+  explained(folder, () => {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    try {
+      writeFileSync(hidden, text, { flag: "wx", mode: 0o600 });
+      renameSync(hidden, path);
+    } finally {
+      rmSync(hidden, { force: true });
+    }
+  });
+}
+
 class ProcessSuspect implements Suspect {
   readonly bound: BoundProcess;
   readonly #id: string;
@@ -117,8 +134,7 @@ class ProcessSuspect implements Suspect {
     const state = stateOf(this.bound, this.#options.machine);
     if (state.is !== "there") return state;
     const path = this.#options.questionFile(this.#id);
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    writeFileSync(path, `${question.lines.join("\n")}\n`, { mode: 0o600 });
+    writeQuestion(path, `${question.lines.join("\n")}\n`);
     return { is: "asked", channel: path, arrived: true, submitted: true };
   }
 

@@ -16,7 +16,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import type { ProcessIdentity } from "../model/clock.ts";
-import { type Dance, parseDance, type Receipt } from "../model/dance.ts";
+import { type Dance, isUndecided, parseDance, type Receipt } from "../model/dance.ts";
 import { isVivError } from "../model/errors.ts";
 import { isName } from "../model/names.ts";
 import { OpenTargets, parseWarrant, type Warrant } from "../model/warrant.ts";
@@ -54,6 +54,8 @@ export interface WardenFiles {
   /** From the queue to a dog. False when it is no longer in the queue. */
   begin(dance: Dance): boolean;
   save(dance: Dance): void;
+  /** Saves one that is to execute now. False, and nothing, when it was withdrawn or called back. */
+  saveForExecution(dance: Dance): boolean;
   /** The warrant waits again. */
   giveBack(dance: Dance): void;
   /** Its dance is over, and everything that comes of it is written. */
@@ -70,10 +72,11 @@ export interface WardenFiles {
   /** Markers that nobody has to see any more. */
   removeOldMarkers(before: number): void;
 
-  askToWithdraw(id: string): void;
+  /** False when it is too late: its dog executes, or it is over. */
+  askToWithdraw(id: string): boolean;
   askToRelease(dog: string): void;
-  /** What was asked for, by id of the warrant, and by dog. */
-  asked(): { withdrawals: string[]; releases: string[] };
+  /** What was asked for, by id of the warrant, and by dog; and the nonces that were answered. */
+  asked(): { withdrawals: string[]; releases: string[]; answers: string[] };
   forgetWithdrawal(id: string): void;
   forgetRelease(dog: string): void;
 
@@ -173,6 +176,10 @@ export function wardenFilesIn(folder: string): WardenFiles {
       return dance !== null && `${dance.id}.json` === name ? [dance] : [];
     });
 
+  /** Whatever it is: somebody may have made a folder of that name. */
+  const remove = (path: string) =>
+    explained(folder, () => rmSync(path, { force: true, recursive: true }));
+
   const locked = <T>(act: () => T): T =>
     explained(folder, () => {
       make();
@@ -202,7 +209,7 @@ export function wardenFilesIn(folder: string): WardenFiles {
         replace(`${to}.why`, `${why}\n`);
         moveIfThere(at("warrants", name), to);
       }),
-    dropQueued: (id) => rmSync(at("warrants", `${id}.json`), { force: true }),
+    dropQueued: (id) => remove(at("warrants", `${id}.json`)),
     withdrawQueued: (id) =>
       locked(
         () =>
@@ -230,6 +237,13 @@ export function wardenFilesIn(folder: string): WardenFiles {
       }),
     save: (dance) =>
       explained(folder, () => publish(at("active", `${dance.id}.json`), json(dance), "replace")),
+    saveForExecution: (dance) =>
+      locked(() => {
+        const wishes = [at("withdrawals", dance.warrant.id), at("active", `${dance.id}.release`)];
+        if (wishes.some((path) => existsSync(path))) return false;
+        publish(at("active", `${dance.id}.json`), json(dance), "replace");
+        return true;
+      }),
     giveBack: (dance) =>
       locked(() => {
         const path = at("warrants", `${dance.warrant.id}.json`);
@@ -241,8 +255,8 @@ export function wardenFilesIn(folder: string): WardenFiles {
           rmSync(at("active", dance.id + end), { force: true });
       }),
     remove: (dog) => {
-      for (const end of [".json", ".release"]) rmSync(at("active", dog + end), { force: true });
-      rmSync(at("questions", `${dog}.txt`), { force: true });
+      for (const end of [".json", ".release"]) remove(at("active", dog + end));
+      remove(at("questions", `${dog}.txt`));
     },
     newDog: (now) => {
       for (let time = now; ; time++) {
@@ -276,25 +290,32 @@ export function wardenFilesIn(folder: string): WardenFiles {
     removeOldMarkers: (before) => {
       for (const name of listed(at("active"))) {
         const isOld = name.endsWith(".done") && !isSince(at("active", name), before);
-        if (isOld) rmSync(at("active", name), { force: true });
+        if (isOld) remove(at("active", name));
       }
     },
 
-    askToWithdraw: (id) => explained(folder, () => replace(at("withdrawals", id), "")),
+    askToWithdraw: (id) =>
+      locked(() => {
+        const dance = dances().find(({ warrant }) => warrant.id === id);
+        if (dance === undefined || !isUndecided(dance)) return false;
+        replace(at("withdrawals", id), "");
+        return true;
+      }),
     askToRelease: (dog) => explained(folder, () => replace(at("active", `${dog}.release`), "")),
     asked: () => ({
       withdrawals: listed(at("withdrawals")).filter(isName),
       releases: listed(at("active")).flatMap((name) => /^(.+)\.release$/.exec(name)?.[1] ?? []),
+      answers: listed(at("answers")).filter(isName),
     }),
-    forgetWithdrawal: (id) => rmSync(at("withdrawals", id), { force: true }),
-    forgetRelease: (dog) => rmSync(at("active", `${dog}.release`), { force: true }),
+    forgetWithdrawal: (id) => remove(at("withdrawals", id)),
+    forgetRelease: (dog) => remove(at("active", `${dog}.release`)),
 
     questionFile: (dog) => at("questions", `${dog}.txt`),
     answer: (nonce, text) => explained(folder, () => replace(at("answers", nonce), text)),
     answered: (nonce) => (isName(nonce) ? readSmall(at("answers", nonce), MAX_WARRANT) : null),
 
     forgetAnswers: (nonces) => {
-      for (const nonce of nonces) rmSync(at("answers", nonce), { force: true });
+      for (const nonce of nonces) remove(at("answers", nonce));
     },
 
     observe: (line) =>
@@ -352,6 +373,7 @@ function warrantIn(path: string, name: string, time: number): Warrant | string |
     return parseWarrant(text, name.slice(0, -".json".length), time);
   } catch (error) {
     if (isVivError(error, "INVALID")) return error.message;
+    if (isVivError(error, "READ_ONLY")) return "it may not be read";
     throw error;
   }
 }

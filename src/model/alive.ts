@@ -29,7 +29,7 @@ export function isAnswerOf(text: string | null, nonce: string, bound: Bound): bo
   const answer = text === null ? null : parsed(text);
   if (answer === null || answer.nonce !== nonce) return false;
   const isFrom = (one: { pid: number; started: string }) =>
-    answer.chain.some(({ pid, started }) => pid === one.pid && started === one.started);
+    answer.chain.some((each) => each?.pid === one.pid && each.started === one.started);
   if (bound.is === "session") return isFrom(bound.server);
   if (answer.host !== bound.host || answer.boot !== bound.boot) return false;
   if (bound.claim !== "" && answer.claim === bound.claim) return true;

@@ -1,4 +1,5 @@
 import { VivError } from "./errors.ts";
+import { isName } from "./names.ts";
 import type { Bound, Warrant } from "./warrant.ts";
 
 /** A dance: what one dog does about one warrant. The whole machine is `DANCE` below. */
@@ -51,7 +52,13 @@ export const DANCE: Record<DanceStateName, Record<DanceEvent, DanceStateName | n
     released: "idle",
   }),
   pardoned: row({ recorded: "complete" }),
-  executing: row({ dead: "complete", survived: "failed", gone: "complete", unknown: "failed" }),
+  executing: row({
+    alive: "pardoned", // an answer, before anything was signalled
+    dead: "complete",
+    survived: "failed",
+    gone: "complete",
+    unknown: "failed",
+  }),
   complete: row({}),
   failed: row({}),
 };
@@ -68,6 +75,11 @@ export function afterEvent(from: DanceStateName, event: DanceEvent): DanceStateN
   const to = DANCE[from][event];
   if (to !== null) return to;
   throw new VivError("WRONG_STATE", `a dance that is ${from} cannot be ${event}.`, { from, event });
+}
+
+/** It may still be withdrawn, or called back. */
+export function isUndecided({ state }: Pick<Dance, "state">): boolean {
+  return DANCE[state].withdrawn !== null || state === "idle";
 }
 
 export const VERDICTS = ["pardoned", "executed", "already_dead", "failed"] as const;
@@ -169,6 +181,7 @@ export function parseDance(text: string): Dance | null {
       typeof value?.id === "string" &&
       DANCE_STATES.includes(value.state) &&
       typeof value.warrant?.target === "string" &&
+      isName(value.warrant.id) &&
       Array.isArray(value.attempts);
     return isOne ? value : null;
   } catch {

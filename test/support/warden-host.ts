@@ -1,6 +1,7 @@
 import type { Ended, Look, Suspect, Suspects } from "../../src/host/suspect.ts";
 import { type WardenFiles, wardenFilesIn } from "../../src/host/warden-files.ts";
 import type { Dance, Receipt, SeenProcess } from "../../src/model/dance.ts";
+import { VivError } from "../../src/model/errors.ts";
 import type { BoundSession, Warrant } from "../../src/model/warrant.ts";
 import type { WardenEvent, WardenSettings } from "../../src/services/warden/ports.ts";
 import { Warden } from "../../src/services/warden/warden.ts";
@@ -24,6 +25,12 @@ export interface Behaviour {
   cannotBeTold?: string;
   refuses?: string;
   survives?: boolean;
+  /** Called before each look, with the time since it was made. */
+  onLook?: (ms: number) => void;
+  /** The question cannot be written. */
+  isFull?: boolean;
+  /** With `viv alive`: all that it was asked. */
+  answersBeside?: boolean;
 }
 
 /** A warden on a machine where time only moves when a test moves it, and which can be killed at any write. */
@@ -218,6 +225,7 @@ function killed(): never {
 const WRITES = new Set<keyof WardenFiles>([
   "begin",
   "save",
+  "saveForExecution",
   "giveBack",
   "remove",
   "writeReceipt",
@@ -301,9 +309,12 @@ export class FakeTarget {
       bound: this.bound,
       look: async (): Promise<Look> => {
         if (this.isGone) return gone;
-        return { is: "there", screen: [...this.#screen], files: {}, answers: [] };
+        behaviour.onLook?.(this.#fake.world.clock.uptime() * 1000 - this.#born);
+        const answers = behaviour.answersBeside ? this.typed.map(({ nonce }) => nonce) : [];
+        return { is: "there", screen: [...this.#screen], files: {}, answers };
       },
       ask: async ({ nonce, lines }) => {
+        if (behaviour.isFull) throw new VivError("DISK_FULL", "the disk is full");
         if (behaviour.refuses) return { is: "refused", why: behaviour.refuses };
         if (this.isGone) return gone;
         if (!this.typed.some((one) => one.nonce === nonce)) {

@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import { isUndecided } from "../../model/dance.ts";
 import { VivError } from "../../model/errors.ts";
 import { suggest } from "../../model/names.ts";
 import { newDance } from "../../services/warden/warden.ts";
@@ -107,7 +108,7 @@ export const poolRelease = defineFreeOp({
       const message = `no dog ${JSON.stringify(dog.slice(0, 128))} is in a dance; ${hint}`;
       throw new VivError("WARRANT_NOT_FOUND", message, { dog });
     }
-    if (dance.state !== "interrogating" && dance.state !== "evaluating") {
+    if (!isUndecided(dance)) {
       const message = `${dog} is ${dance.state}, and can no longer be released.`;
       throw new VivError("WRONG_STATE", message, { dog, state: dance.state });
     }

@@ -108,11 +108,11 @@ export const warrantWithdraw = defineFreeOp({
       if (files.withdrawQueued(id)) return { id, target, withdrawn: true, notes: [] };
       found = findWarrant(place, given); // a dog has just taken it
     }
-    if (found.state === "dancing" && isOpen(found)) {
-      files.askToWithdraw(id);
+    if (found.state === "dancing" && files.askToWithdraw(id)) {
       const note = "no warden is up here; the dance ends when one is: viv warden up";
       return { id, target, withdrawn: false, notes: wardenNow(place).up ? [] : [note] };
     }
+    if (found.state === "dancing") found = findWarrant(place, given);
     if (found.state === "withdrawn") return { id, target, withdrawn: true, notes: [] };
     throw new VivError("WRONG_STATE", `${id} can no longer be withdrawn: ${whyNot(found)}.`, {
       id,
@@ -120,10 +120,6 @@ export const warrantWithdraw = defineFreeOp({
     });
   },
 });
-
-function isOpen({ dance }: Extract<WarrantPlace, { state: "dancing" }>): boolean {
-  return dance.state === "idle" || dance.state === "interrogating" || dance.state === "evaluating";
-}
 
 function whyNot(found: WarrantPlace): string {
   if (found.state === "over") return `its verdict is ${found.receipt.verdict}`;

@@ -131,7 +131,8 @@ export class Dancer {
     const { dance } = this;
     const question = askedIn(dance, attempt, this.#settings.timeoutsMs.length);
     this.#notes.addQuestion(question);
-    const asked = await suspect.ask(question);
+    const asked = await this.#insist(() => suspect.ask(question));
+    if (asked === null) return false;
     if (asked.is === "refused") {
       const why = `not_asked: ${asked.why}`;
       await this.#end({ event: "unknown", verdict: "failed", why });
@@ -211,6 +212,7 @@ export class Dancer {
       const why = "it did not answer, but it works: its output keeps coming";
       return this.#end({ event: "alive", verdict: "pardoned", why, look });
     }
+    if (this.#wish !== null) return;
     if (attempt) attempt.ended = "silent";
     if (dance.attempt < this.#settings.timeoutsMs.length) return this.#askAgain();
     if (this.#pool.mayExecute()) return this.#beginExecution();
@@ -240,9 +242,26 @@ export class Dancer {
     const { dance } = this;
     dance.next_timeout = null;
     dance.deadline = null;
-    if (!(await this.#pass("silent_at_last"))) return this.#pool.executed(false);
+    dance.state = afterEvent("evaluating", "silent_at_last");
+    if (!this.#saveForExecution()) {
+      dance.state = "evaluating";
+      this.#pool.executed(false);
+      // Whatever it was: by then it may have answered, so it is looked at again.
+      return this.#nap(1_000);
+    }
     const { id: dog, warrant, tree } = dance;
     this.#tell({ kind: "executes", dog, target: warrant.target, processes: tree.length });
+  }
+
+  /** Once: who waits for a disk is not to kill by a look of long ago. */
+  #saveForExecution(): boolean {
+    try {
+      return this.#host.files.saveForExecution(this.dance);
+    } catch (error) {
+      if (!isVivError(error)) throw error;
+      this.#tell({ kind: "trouble", what: `${this.dance.id}: ${error.message}` });
+      return false;
+    }
   }
 
   async #execute(): Promise<void> {
@@ -264,6 +283,12 @@ export class Dancer {
     if (found.is === "there") this.#suspect = found.suspect;
     const look = found.is === "there" ? await found.suspect.look() : null;
     if (look?.is === "unknown") return failed(look.why);
+    const attempt = dance.attempts[dance.attempt - 1];
+    if (look?.is === "there" && attempt && this.#notes.notice(look, attempt, this.#clock())) {
+      attempt.ended = "answered";
+      const why = `it answered in attempt ${attempt.number}, at the last moment`;
+      return { event: "alive", verdict: "pardoned", why, look };
+    }
     const options = { killAfterMs: this.#settings.killAfterMs };
     const ended =
       found.is === "there"
@@ -331,17 +356,25 @@ export class Dancer {
     return false;
   }
 
-  /** Nothing is done that is not written: with a full disk it waits. */
+  /** Nothing is done that is not written. False when we were stopped before. */
   async #save(): Promise<boolean> {
+    const save = () => {
+      this.#host.files.save(this.dance);
+      return true;
+    };
+    return (await this.#insist(save)) !== null;
+  }
+
+  /** With a full disk it waits. Null when we were stopped meanwhile. */
+  async #insist<T>(act: () => T | Promise<T>): Promise<T | null> {
     for (let pause = 1_000; ; pause = Math.min(2 * pause, 30_000)) {
       try {
-        this.#host.files.save(this.dance);
-        return true;
+        return await act();
       } catch (error) {
         if (!isVivError(error)) throw error;
         this.#tell({ kind: "trouble", what: `${this.dance.id}: ${error.message}` });
       }
-      if (this.#wish === "stopped") return false;
+      if (this.#wish === "stopped") return null;
       await this.#pause(pause);
     }
   }

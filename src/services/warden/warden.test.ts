@@ -138,7 +138,95 @@ describe("a dance", () => {
   });
 });
 
+describe("just before the execution", () => {
+  test("withdrawn while its last look was taken: nobody is killed", async () => {
+    const fake = new FakeWarden();
+    const toast = fake.target("toast", {
+      onLook: (now) => {
+        if (now >= 420_000) fake.files.askToWithdraw("w-toast");
+      },
+    });
+    fake.file("toast");
+    await fake.up();
+    await fake.pass(500_000);
+    expect(toast.signalled).toEqual([]);
+    expect(fake.files.receipts()[0]).toMatchObject({ verdict: "pardoned" });
+    expect(fake.files.askToWithdraw("w-toast")).toBe(false);
+  });
+
+  test("who answers between the decision and the first signal is pardoned, also after a crash", async () => {
+    const fake = new FakeWarden();
+    const toast = fake.target("toast", { answers: { attempt: 3, afterMs: 240_500 } });
+    fake.file("toast");
+    await fake.up();
+    await fake.pass(419_999);
+    fake.killAt = 4; // two steps for each file: its time is up, it is to be executed
+    await fake.pass(1);
+    expect([fake.isDead, fake.files.dances()[0]?.state]).toEqual([true, "executing"]);
+    fake.killAt = null;
+    await fake.pass(1_000);
+    await fake.back();
+    expect(toast.signalled).toEqual([]);
+    expect(fake.verdict("toast")).toBe("pardoned");
+  });
+
+  test("who answers while the disk is full is not killed when it is free again", async () => {
+    const fake = new FakeWarden();
+    const toast = fake.target("toast", {
+      answers: { attempt: 3, afterMs: 400_000 },
+      onLook: (ms) => {
+        const isLast = ms >= 420_000 && fake.files.dances()[0]?.state === "evaluating";
+        if (isLast && !toast.isAnswered) fake.isFull = true;
+      },
+    });
+    fake.file("toast");
+    await fake.up();
+    await fake.pass(719_000);
+    fake.isFull = false;
+    await fake.pass(60_000);
+    expect(toast.signalled).toEqual([]);
+    expect(fake.verdict("toast")).toBe("pardoned");
+  });
+});
+
+test("a full disk when the question is to be written: it is asked later", async () => {
+  const fake = new FakeWarden();
+  const toast = fake.target("toast", { answers: { attempt: 1, afterMs: 1_000 }, isFull: true });
+  fake.file("toast");
+  await fake.up();
+  await fake.pass(10_000);
+  expect(fake.files.dances()[0]?.attempts[0]?.asked_at).toBeNull();
+  toast.behaviour.isFull = false;
+  await fake.pass(60_000);
+  expect(fake.verdict("toast")).toBe("pardoned");
+});
+
+test("an answer beside the terminal is heard at the next look around, not at the dog's own", async () => {
+  const fake = new FakeWarden();
+  const toast = fake.target("toast");
+  fake.file("toast");
+  await fake.up();
+  await fake.pass(16_000); // its own next look is at 30 s
+  fake.files.answer(toast.typed[0]?.nonce ?? "", "{}");
+  toast.behaviour.answersBeside = true;
+  await fake.pass(5_000);
+  expect(fake.verdict("toast")).toBe("pardoned");
+});
+
 describe("the pool", () => {
+  test("folders where a wish should be a file do not stop it", async () => {
+    const fake = new FakeWarden();
+    fake.target("toast");
+    await fake.up();
+    const { mkdirSync } = await import("node:fs");
+    mkdirSync(`${fake.folder}/withdrawals/w1/x`, { recursive: true });
+    mkdirSync(`${fake.folder}/active/dog-1.release/x`, { recursive: true });
+    fake.file("toast");
+    await fake.pass(10_000);
+    expect(fake.files.dances()).toHaveLength(1);
+    expect(fake.files.asked()).toMatchObject({ withdrawals: [], releases: [] });
+  });
+
   test("its folder was removed: it kills nobody, and stops", async () => {
     const fake = new FakeWarden();
     const toast = fake.target("toast");

@@ -151,7 +151,10 @@ export class Warden {
 
   #hearWishes(): void {
     const { files } = this.#host;
-    const { withdrawals, releases } = files.asked();
+    const { withdrawals, releases, answers } = files.asked();
+    for (const { dancer } of this.#dancers.values()) {
+      if (dancer.dance.attempts.some(({ nonce }) => answers.includes(nonce))) dancer.poke();
+    }
     for (const id of withdrawals) {
       const found = [...this.#dancers.values()].find(
         ({ dancer }) => dancer.dance.warrant.id === id,
