@@ -212,3 +212,20 @@ test("what is left of a tree whose suspect is gone is ended", async () => {
   expect(ended).toMatchObject({ survivors: [], exit: [{ pid, signal: "SIGTERM" }] });
   expect(isAlive(pid)).toBe(false);
 });
+
+test("a worker that goes on to its next task is watched there, also after a restart", async () => {
+  const { pid } = start("sleep", "1000");
+  const folder = newFolder();
+  const [first, second] = [join(folder, "first.log"), join(folder, "second.log")];
+  for (const path of [first, second]) writeFileSync(path, "begun\n");
+  const bound = boundOf(pid);
+  let watch = [first];
+  const resolve = async () => ({ bound, watch });
+  const worker = { kind: "worker", target: "w1" } as const;
+  const suspect = await found(worker, { resolve });
+  expect(await suspect.look()).toMatchObject({ files: { [first]: 6 } });
+  watch = [second];
+  expect(await suspect.look()).toMatchObject({ files: { [first]: 6, [second]: 6 } });
+  const after = await found({ ...worker, bound }, { resolve });
+  expect(await after.look()).toMatchObject({ files: { [second]: 6 } });
+});

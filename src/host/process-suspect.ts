@@ -49,12 +49,13 @@ export function findProcessSuspect(
   bound: BoundProcess | null,
   watch: readonly string[],
   options: ProcessOptions,
+  watchNow?: () => Promise<readonly string[]>,
 ): Found {
   const found: BoundNow = bound ? { is: "there", bound } : boundBefore(warrant, options.machine);
   if (found.is !== "there") return found;
   const state = stateOf(found.bound, options.machine);
   if (state.is !== "there") return state;
-  const suspect = new ProcessSuspect(warrant.id, found.bound, watch, options);
+  const suspect = new ProcessSuspect(warrant.id, found.bound, watch, options, watchNow);
   const why = whyNotOurs(suspect.tree([]));
   return why === null ? { is: "there", suspect } : { is: "unknown", why };
 }
@@ -107,21 +108,31 @@ function writeQuestion(path: string, text: string): void {
 class ProcessSuspect implements Suspect {
   readonly bound: BoundProcess;
   readonly #id: string;
-  readonly #watch: readonly string[];
   readonly #options: ProcessOptions;
+  /** A worker that goes on to its next task writes to another log. */
+  readonly #watchNow: (() => Promise<readonly string[]>) | undefined;
+  #watch: readonly string[];
   readonly #nonces: string[] = [];
   #endWatch: () => void = () => {};
 
-  constructor(id: string, bound: BoundProcess, watch: readonly string[], options: ProcessOptions) {
+  constructor(
+    id: string,
+    bound: BoundProcess,
+    watch: readonly string[],
+    options: ProcessOptions,
+    watchNow?: () => Promise<readonly string[]>,
+  ) {
     this.#id = id;
     this.bound = bound;
     this.#watch = watch;
     this.#options = options;
+    this.#watchNow = watchNow;
   }
 
   async look(): Promise<Look> {
     const state = stateOf(this.bound, this.#options.machine);
     if (state.is !== "there") return state;
+    this.#watch = [...new Set([...this.#watch, ...((await this.#watchNow?.()) ?? [])])];
     const answers = [...this.#nonces, ...this.#askedBefore()].filter((nonce) =>
       this.#options.answered(nonce),
     );

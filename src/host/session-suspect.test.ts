@@ -453,6 +453,17 @@ test("a change on the pane is told, by nobody that is attached", async () => {
   suspect.close();
 });
 
+test("when its pane is closed, another one is looked at", async () => {
+  const server = new TmuxServer();
+  const id = server.session("a", "cat");
+  const suspect = await found({ socket: server.socket });
+  expect(await suspect.look()).toMatchObject({ is: "there" });
+  server.run("split-window", "-d", "-t", id, "sh", "-c", "echo second; exec cat");
+  server.run("kill-pane", "-t", "%0");
+  await until("the other is seen", async () => (await screenOf(suspect)).includes("second"));
+  expect(await suspect.look()).toMatchObject({ is: "there" });
+});
+
 test("another pane is listened to when it is the one that is looked at", async () => {
   const server = new TmuxServer();
   const id = server.session("a", "bash", "--norc", "-i");

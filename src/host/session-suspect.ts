@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { ProcessEnd, SeenProcess } from "../model/dance.ts";
 import type { Question } from "../model/question.ts";
@@ -99,20 +100,43 @@ class SessionSuspect implements Suspect {
 
   async look(): Promise<Look> {
     for (let tries = 1; ; tries++) {
-      const seen = await this.#see();
-      if (seen.is !== "there") return seen;
       try {
-        const from = ["-S", `-${SCREEN_LINES}`, "-t", this.#paneToShow()];
-        const text = await this.#tmux.run(["capture-pane", "-p", "-J", ...from]);
-        const files = sizesOf(this.#warrant.watch);
+        const { seen, screen } = await this.#seeWithScreen(this.#paneToShow());
+        if (seen.is !== "there") return seen;
+        if (screen === null && tries < 3) continue; // its pane was closed just now
         const asked = this.#sight.panes.map((pane) => pane.asked);
         const answers = asked.filter((nonce) => nonce !== "-" && this.#answered(nonce));
-        return { is: "there", screen: linesOf(text), files, answers };
+        return { is: "there", screen: screen ?? [], files: sizesOf(this.#warrant.watch), answers };
       } catch (error) {
-        // The pane was closed just now: then the next look shows another one, or the end.
-        if (!hasVanished(error) || tries === 3) return explain(error);
+        return explain(error);
       }
     }
+  }
+
+  /** Both in one command, because it is done often: who it is, and what its terminal shows. */
+  async #seeWithScreen(
+    pane: string,
+  ): Promise<{ seen: Seen<{ sight: SessionSight }>; screen: string[] | null }> {
+    const mark = randomUUID();
+    const capture = ["capture-pane", "-p", "-J", "-S", `-${SCREEN_LINES}`, "-t", pane];
+    let screen: string[] | null = null;
+    let isFirst = true;
+    const run: Tmux["run"] = async (args) => {
+      if (!isFirst) return this.#tmux.run(args);
+      isFirst = false;
+      const both = [...args, ";", "display-message", "-p", mark, ";", ...capture];
+      try {
+        const [head = "", text = ""] = (await this.#tmux.run(both)).split(`${mark}\n`);
+        screen = linesOf(text);
+        return head;
+      } catch (error) {
+        if (!hasVanished(error)) throw error;
+        return this.#tmux.run(args); // only the pane may be gone
+      }
+    };
+    const seen = await seeSession({ ...this.#tmux, run }, this.bound, this.#warrant.target);
+    if (seen.is === "there") this.#sight = seen.sight;
+    return { seen, screen };
   }
 
   async ask(question: Question): Promise<Asked> {

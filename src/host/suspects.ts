@@ -1,8 +1,7 @@
-import type { SeenProcess } from "../model/dance.ts";
 import type { BoundProcess, Warrant } from "../model/warrant.ts";
 import { findProcessSuspect, type ProcessOptions } from "./process-suspect.ts";
 import { findSessionSuspect, type SessionOptions } from "./session-suspect.ts";
-import type { Ended, Found, Suspects } from "./suspect.ts";
+import type { Found, Suspects } from "./suspect.ts";
 import { endTargetTree, seeTree, whyNotOurs } from "./target-tree.ts";
 
 export interface LocalSuspectsOptions extends ProcessOptions, Omit<SessionOptions, "answered"> {
@@ -14,11 +13,6 @@ export type Resolved =
   | { bound: BoundProcess; watch: string[] }
   | { gone: string }
   | { unknown: string };
-
-export interface LocalSuspects extends Suspects {
-  /** Of a suspect that is gone itself: ends what still lives of the tree that was seen. */
-  endLeft(known: readonly SeenProcess[], options: { killAfterMs: number }): Promise<Ended>;
-}
 
 /** The suspects of this machine. */
 export function localSuspects(options: LocalSuspectsOptions): Suspects {
@@ -37,10 +31,20 @@ async function find(warrant: Warrant, options: LocalSuspectsOptions): Promise<Fo
   const { kind, bound, watch } = warrant;
   if (kind === "tmux") return findSessionSuspect(warrant, options);
   if (bound?.is === "session") return { is: "unknown", why: "it is bound to a tmux session" };
-  if (kind === "pid" || bound) return findProcessSuspect(warrant, bound, watch, options);
+  if (kind === "pid") return findProcessSuspect(warrant, bound, watch, options);
   const resolved = await options.resolve(warrant);
+  // Whoever has its name now: only the one it was bound to is meant.
+  const isSame =
+    bound === null ||
+    ("bound" in resolved &&
+      resolved.bound.pid === bound.pid &&
+      resolved.bound.started === bound.started);
+  if (bound !== null && !isSame) return findProcessSuspect(warrant, bound, watch, options);
   if ("gone" in resolved) return { is: "gone", why: resolved.gone };
   if ("unknown" in resolved) return { is: "unknown", why: resolved.unknown };
-  const all = [...new Set([...watch, ...resolved.watch])];
-  return findProcessSuspect(warrant, resolved.bound, all, options);
+  const watchNow = async () => {
+    const now = await options.resolve(warrant);
+    return "bound" in now ? now.watch : [];
+  };
+  return findProcessSuspect(warrant, bound ?? resolved.bound, watch, options, watchNow);
 }

@@ -366,10 +366,11 @@ function byAge(a: Warrant, b: Warrant): number {
 /** A sentence says why it is none; null when it is gone. */
 function warrantIn(path: string, name: string, time: number): Warrant | string | null {
   if (!name.endsWith(".json")) return "a warrant is a file whose name ends with .json";
-  if (!existsSync(path)) return null;
   try {
     const text = readSmall(path, MAX_WARRANT);
-    if (text === null) return "it is no plain file, or larger than 64 KiB";
+    if (text === null) {
+      return existsSync(path) ? "it is no plain file, or larger than 64 KiB" : null;
+    }
     return parseWarrant(text, name.slice(0, -".json".length), time);
   } catch (error) {
     if (isVivError(error, "INVALID")) return error.message;

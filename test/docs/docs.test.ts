@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 import { allCommandNames, findCommand } from "../../src/cli/catalog.ts";
 import { parseFlags } from "../../src/cli/flags.ts";
 import { parseConfig } from "../../src/model/config.ts";
+import { danceMermaid } from "../../src/model/dance.ts";
 import { EXIT_STATUS } from "../../src/model/errors.ts";
 import { mermaid } from "../../src/model/states.ts";
 import { REASON_CODES } from "../../src/policy/why.ts";
@@ -107,10 +108,10 @@ describe("README.md", () => {
 
 describe("the picture of the state machine", () => {
   it.each([
-    ["README.md", readme],
-    ["SPEC.md", spec],
-  ])("in %s is the one the table makes", (_, text) => {
-    expect(blocks(text, "mermaid")).toEqual([`${mermaid()}\n`]);
+    ["README.md", readme, [mermaid()]],
+    ["SPEC.md", spec, [mermaid(), danceMermaid()]],
+  ])("in %s is the one the table makes", (_, text, pictures) => {
+    expect(blocks(text, "mermaid")).toEqual(pictures.map((picture) => `${picture}\n`));
   });
 });
 

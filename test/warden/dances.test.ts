@@ -76,7 +76,28 @@ describe("who neither answers nor works is executed", () => {
     const all = ["hung", "echoes", "said-before", "loops", "floods", "spins", "shows"];
     for (const name of all) scene.file(name);
     scene.up("--timeouts", "1s,1s,1s", "--pool", "10");
-    const verdicts = await scene.verdicts(...all);
+    expect(await scene.verdicts(...all)).toEqual(all.map(() => "executed"));
+    expect(all.filter((name) => scene.tmux.has(name))).toEqual([]);
+    for (const name of all) {
+      const receipt = scene.receipt(name);
+      expect(receipt?.attempts.map(({ ended }) => ended)).toEqual(["silent", "silent", "silent"]);
+      expect(receipt?.exit.length).toBeGreaterThan(0);
+      expect(receipt?.exit.every(({ gone_at }) => gone_at !== null)).toBe(true);
+    }
+  });
+
+  it("with all that it started: who ignores TERM, and who ran away", async () => {
+    const scene = new Scene();
+    const pids = join(scene.folder, "pids");
+    scene.suspect(
+      "family",
+      `export PIDS='${pids}'
+trap '' TERM
+echo $$ >>"$PIDS"
+setsid bash -c 'trap "" TERM; echo $$ >>"$PIDS"; while :; do sleep 1; done' &
+(setsid bash -c 'echo $$ >>"$PIDS"; exec sleep 600' &) &
+while :; do sleep 1; done`,
+    );
     const family = await pidsIn(pids, 3);
     scene.file("family");
     scene.up("--timeouts", "500ms,500ms,500ms");

@@ -412,5 +412,5 @@ function withBoot(machine: WardenHost["machine"]) {
 
 /** Behind the notifications: often enough for its time-out, and seldom enough for twenty dogs. */
 function slowLook(timeoutMs: number): number {
-  return Math.min(15_000, Math.max(1_000, timeoutMs / 4));
+  return Math.min(30_000, Math.max(1_000, timeoutMs / 2));
 }
