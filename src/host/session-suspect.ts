@@ -60,6 +60,8 @@ export async function findSessionSuspect(
 }
 
 const SCREEN_LINES = 1_000;
+/** Of these only what is visible. */
+const MOST_BESIDE = 15;
 /** How often panes are listed while they are being ended: new ones may be opened meanwhile. */
 const REFRESH_MS = 250;
 const MOST_ROUNDS = 3;
@@ -101,33 +103,40 @@ class SessionSuspect implements Suspect {
   async look(): Promise<Look> {
     for (let tries = 1; ; tries++) {
       try {
-        const { seen, screen } = await this.#seeWithScreen(this.#paneToShow());
+        const { seen, screens } = await this.#seeWithScreens(this.#paneToShow());
         if (seen.is !== "there") return seen;
-        if (screen === null && tries < 3) continue; // its pane was closed just now
+        if (screens === null && tries < 3) continue; // a pane was closed just now
         const asked = this.#sight.panes.map((pane) => pane.asked);
         const answers = asked.filter((nonce) => nonce !== "-" && this.#answered(nonce));
-        return { is: "there", screen: screen ?? [], files: sizesOf(this.#warrant.watch), answers };
+        const [screen = [], ...others] = screens ?? [];
+        const files = sizesOf(this.#warrant.watch);
+        return { is: "there", screen, beside: others.flat(), files, answers };
       } catch (error) {
         return explain(error);
       }
     }
   }
 
-  /** Both in one command, because it is done often: who it is, and what its terminal shows. */
-  async #seeWithScreen(
+  /** All in one command, because it is done often: who it is, and what its terminals show. */
+  async #seeWithScreens(
     pane: string,
-  ): Promise<{ seen: Seen<{ sight: SessionSight }>; screen: string[] | null }> {
+  ): Promise<{ seen: Seen<{ sight: SessionSight }>; screens: string[][] | null }> {
     const mark = randomUUID();
-    const capture = ["capture-pane", "-p", "-J", "-S", `-${SCREEN_LINES}`, "-t", pane];
-    let screen: string[] | null = null;
+    const next = [";", "display-message", "-p", mark, ";", "capture-pane", "-p", "-J"];
+    const others = this.#livePanes().filter(({ id }) => id !== pane);
+    const captures = [
+      ...[...next, "-S", `-${SCREEN_LINES}`, "-t", pane],
+      ...others.slice(0, MOST_BESIDE).flatMap(({ id }) => [...next, "-t", id]),
+    ];
+    let screens: string[][] | null = null;
     let isFirst = true;
     const run: Tmux["run"] = async (args) => {
       if (!isFirst) return this.#tmux.run(args);
       isFirst = false;
-      const both = [...args, ";", "display-message", "-p", mark, ";", ...capture];
       try {
-        const [head = "", text = ""] = (await this.#tmux.run(both)).split(`${mark}\n`);
-        screen = linesOf(text);
+        const text = await this.#tmux.run([...args, ...captures]);
+        const [head = "", ...shown] = text.split(`${mark}\n`);
+        screens = shown.map(linesOf);
         return head;
       } catch (error) {
         if (!hasVanished(error)) throw error;
@@ -136,7 +145,7 @@ class SessionSuspect implements Suspect {
     };
     const seen = await seeSession({ ...this.#tmux, run }, this.bound, this.#warrant.target);
     if (seen.is === "there") this.#sight = seen.sight;
-    return { seen, screen };
+    return { seen, screens };
   }
 
   async ask(question: Question): Promise<Asked> {

@@ -40,6 +40,8 @@ export type Look =
       is: "there";
       /** The last lines of its terminal; none if it has none. */
       screen: string[];
+      /** What is on the terminals beside the one that is asked: who works there works, too. */
+      beside?: string[];
       /** Sizes of the watched files. */
       files: Record<string, number>;
       /** Nonces that were answered beside the terminal (`viv alive`). */

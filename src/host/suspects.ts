@@ -1,3 +1,4 @@
+import { isVivError } from "../model/errors.ts";
 import type { BoundProcess, Warrant } from "../model/warrant.ts";
 import { findProcessSuspect, type ProcessOptions } from "./process-suspect.ts";
 import { findSessionSuspect, type SessionOptions } from "./session-suspect.ts";
@@ -43,8 +44,13 @@ async function find(warrant: Warrant, options: LocalSuspectsOptions): Promise<Fo
   if ("gone" in resolved) return { is: "gone", why: resolved.gone };
   if ("unknown" in resolved) return { is: "unknown", why: resolved.unknown };
   const watchNow = async () => {
-    const now = await options.resolve(warrant);
-    return "bound" in now ? now.watch : [];
+    try {
+      const now = await options.resolve(warrant);
+      return "bound" in now ? now.watch : [];
+    } catch (error) {
+      if (isVivError(error)) return []; // its run cannot be read just now: then as before
+      throw error;
+    }
   };
   return findProcessSuspect(warrant, bound ?? resolved.bound, watch, options, watchNow);
 }

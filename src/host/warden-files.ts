@@ -369,7 +369,9 @@ function warrantIn(path: string, name: string, time: number): Warrant | string |
   try {
     const text = readSmall(path, MAX_WARRANT);
     if (text === null) {
-      return existsSync(path) ? "it is no plain file, or larger than 64 KiB" : null;
+      return lstatSync(path, { throwIfNoEntry: false })
+        ? "it is no plain file, or larger than 64 KiB"
+        : null;
     }
     return parseWarrant(text, name.slice(0, -".json".length), time);
   } catch (error) {

@@ -120,7 +120,7 @@ export interface Attempt {
 
 export interface Burst {
   at: string;
-  /** `screen`, or the path of a watched file. */
+  /** `screen`, `another pane`, or the path of a watched file. */
   source: string;
   /** The first new lines, or how much the file grew. */
   what: string;
@@ -153,6 +153,8 @@ export interface Dance {
   screen_before: string[];
   /** The last one that was looked at: what is new after a restart is new since then. */
   screen_last: string[];
+  /** The same of the terminals beside it. */
+  beside_last?: string[];
   files: Record<string, number>;
   tree: SeenProcess[];
   outcome: Outcome | null;

@@ -50,10 +50,16 @@ describe("who answers is pardoned", () => {
     writeFileSync(transcript, "");
     scene.suspect("works", 'i=0; while sleep 0.1; do i=$((i+1)); echo "compiled file $i"; done');
     scene.suspect("writes", `while sleep 0.1; do echo '{"step":1}' >>'${transcript}'; done`);
+    scene.suspect("beside", "sleep 600");
+    const loop = 'i=0; while sleep 0.1; do i=$((i+1)); echo "linked file $i"; done';
+    scene.tmux.run("split-window", "-d", "-t", "beside", loop);
     scene.file("works");
     scene.file("writes", { watch: [transcript] });
+    scene.file("beside");
     scene.up("--timeouts", "3s,10m,10m");
-    expect(await scene.verdicts("works", "writes")).toEqual(["pardoned", "pardoned"]);
+    const all = ["works", "writes", "beside"];
+    expect(await scene.verdicts(...all)).toEqual(all.map(() => "pardoned"));
+    expect(scene.receipt("beside")?.evidence.join("\n")).toContain("another pane: linked file");
     expect(scene.receipt("works")?.evidence.join("\n")).toContain("compiled file");
     expect(scene.receipt("writes")?.evidence.join("\n")).toContain("transcript.jsonl");
   });

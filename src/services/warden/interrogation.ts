@@ -7,6 +7,7 @@ type There = Extract<Look, { is: "there" }>;
 
 const FIRST_LINES = 3;
 const KEPT_LINES = 200;
+const KEPT_BESIDE = 1_000;
 const KEPT_BURSTS = 50;
 /** A program's reaction to being typed at comes within this, or a tenth of its time. */
 const REACTS_WITHIN_MS = 1_000;
@@ -15,6 +16,7 @@ const REACTS_WITHIN_MS = 1_000;
 export class Interrogation {
   readonly #dance: Dance;
   readonly #lines = new SeenLines();
+  readonly #beside = new SeenLines();
   #files: Record<string, number>;
   /** After a restart nobody looked for a while: what is new then was not one burst. */
   #isFirstLook: boolean;
@@ -25,6 +27,7 @@ export class Interrogation {
     this.#isFirstLook = dance.attempts.length > 0;
     this.#lines.add(dance.screen_before);
     this.#lines.add(dance.screen_last);
+    this.#beside.add(dance.beside_last ?? []);
     for (const attempt of dance.attempts)
       this.#lines.addQuestion(askedIn(dance, attempt, attempts));
   }
@@ -34,6 +37,7 @@ export class Interrogation {
     if (this.#dance.attempts.length === 0)
       this.#dance.screen_before = look.screen.slice(-KEPT_LINES);
     this.#lines.add(look.screen);
+    this.#beside.add(look.beside ?? []);
     this.#remember(look);
   }
 
@@ -48,12 +52,19 @@ export class Interrogation {
       answeredNonce(look.screen, nonces) !== null ||
       look.answers.some((one) => nonces.includes(one));
     const asked = attempt.asked_at === null ? Number.NaN : Date.parse(attempt.asked_at);
-    const isReaction = !(now - asked >= Math.min(REACTS_WITHIN_MS, attempt.timeout_ms / 10));
+    // Before it was asked: somebody has set the clock back, and nobody can tell how long it is ago.
+    const isReaction =
+      Number.isNaN(asked) ||
+      (now >= asked && now - asked < Math.min(REACTS_WITHIN_MS, attempt.timeout_ms / 10));
     const at = new Date(now).toISOString();
     const bursts: Burst[] = [];
-    const fresh = this.#lines.take(look.screen);
-    if (fresh.length > 0) {
-      bursts.push({ at, source: "screen", what: fresh.slice(0, FIRST_LINES).join("\n") });
+    const terminals = [
+      { source: "screen", fresh: this.#lines.take(look.screen) },
+      { source: "another pane", fresh: this.#beside.take(look.beside ?? []) },
+    ];
+    for (const { source, fresh } of terminals) {
+      if (fresh.length === 0) continue;
+      bursts.push({ at, source, what: fresh.slice(0, FIRST_LINES).join("\n") });
     }
     for (const [path, size] of Object.entries(look.files)) {
       const grown = size - (this.#files[path] ?? 0);
@@ -82,6 +93,7 @@ export class Interrogation {
 
   #remember(look: There): void {
     this.#dance.screen_last = look.screen.slice(-KEPT_LINES);
+    this.#dance.beside_last = (look.beside ?? []).slice(-KEPT_BESIDE);
     this.#files = look.files;
     this.#dance.files = look.files;
   }
