@@ -128,6 +128,21 @@ describe("the webhook", () => {
     expect(bodies).toEqual([`POST ${JSON.stringify(receipt())}`]);
   });
 
+  it("gets the secret of its address as a header; nobody else does", async () => {
+    let said: string | undefined;
+    answer = (request, response) => {
+      said = request.headers.authorization;
+      says(200)(request, response);
+    };
+    const { port } = server.address() as AddressInfo;
+    const webhook = `http://me:s3%20cret@127.0.0.1:${port}/told`;
+    expect(await post({ webhook })).toEqual({ by: "webhook", trouble: null });
+    expect(said).toBe(`Basic ${Buffer.from("me:s3 cret").toString("base64")}`);
+    const trouble = (await post({ webhook: "http://me:s3cret@127.0.0.1:1/" }))?.trouble;
+    expect(trouble).toMatch(/^3 tries: /);
+    expect(trouble).not.toContain("s3cret");
+  });
+
   it("that has trouble is tried again, three times in all", async () => {
     answer = (request, response) => says(bodies.length < 3 ? 500 : 200)(request, response);
     expect(await post()).toMatchObject({ trouble: null });

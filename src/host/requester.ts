@@ -176,11 +176,23 @@ async function postTo(address: string, receipt: Receipt, options: RequesterOptio
 /** To say it again changes nothing. */
 class Refused extends Error {}
 
+/** fetch takes no `user:secret@`, and says the whole address in its complaint. */
+function withoutSecret(address: string): { url: URL; authorization: Record<string, string> } {
+  const url = new URL(address);
+  const [user, secret] = [url.username, url.password].map(decodeURIComponent);
+  if (!user && !secret) return { url, authorization: {} };
+  url.username = "";
+  url.password = "";
+  const basic = Buffer.from(`${user}:${secret}`).toString("base64");
+  return { url, authorization: { authorization: `Basic ${basic}` } };
+}
+
 async function postOnce(address: string, receipt: Receipt, timeoutMs: number): Promise<void> {
   const signal = AbortSignal.timeout(timeoutMs);
-  const response = await fetch(address, {
+  const { url, authorization } = withoutSecret(address);
+  const response = await fetch(url, {
     method: "POST",
-    headers: { "content-type": "application/json" },
+    headers: { "content-type": "application/json", ...authorization },
     body: JSON.stringify(receipt),
     redirect: "manual", // a POST that is sent on becomes a GET
     signal,

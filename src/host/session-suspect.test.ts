@@ -291,12 +291,10 @@ test("a session that was made anew under the same name is unknown, and untouched
   const id = server.session("a", "cat");
   const pid = Number(server.show(id, "#{pane_pid}"));
   const why = expect.stringContaining("another session of that name");
-  expect(await suspect.look()).toEqual({ is: "unknown", why });
-  expect(await suspect.ask(ask())).toEqual({ is: "unknown", why });
-  expect(await find({ socket: server.socket, bound: suspect.bound })).toEqual({
-    is: "unknown",
-    why,
-  });
+  const unknown = { is: "unknown", why, isReplaced: true };
+  expect(await suspect.look()).toEqual(unknown);
+  expect(await suspect.ask(ask())).toEqual(unknown);
+  expect(await find({ socket: server.socket, bound: suspect.bound })).toEqual(unknown);
   const ended = await suspect.end([], { killAfterMs: 0 });
   expect(ended).toEqual({ exit: [], survivors: [], unknown: why });
   expect(isAlive(pid)).toBe(true);

@@ -17,7 +17,14 @@ export type Found =
   | { is: "there"; suspect: Suspect }
   | { is: "gone"; why: string }
   /** It cannot be told who that is, or it is one of us: nothing may be done. */
-  | { is: "unknown"; why: string };
+  | Unknown;
+
+/** `isReplaced`: it is gone for sure; but another has its name by now. */
+export interface Unknown {
+  is: "unknown";
+  why: string;
+  isReplaced?: boolean;
+}
 
 /** One target, bound for good. Nothing of it is done to another that has its name or number. */
 export interface Suspect {
@@ -60,6 +67,6 @@ export type Asked =
 export interface Ended {
   exit: ProcessEnd[];
   survivors: number[];
-  /** Set when it turned out not to be the one that was meant: nothing was signalled. */
+  /** Set when it cannot be told who that is (any more); `exit` names who was signalled before that. */
   unknown?: string;
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { BoundSession } from "../model/warrant.ts";
 import { readProcess } from "./proc-fs.ts";
+import type { Unknown } from "./suspect.ts";
 import { type Tmux, TmuxTrouble } from "./tmux.ts";
 
 /**
@@ -30,10 +31,7 @@ export interface SessionSight {
   panes: Pane[];
 }
 
-export type Seen<T> =
-  | ({ is: "there" } & T)
-  | { is: "gone"; why: string }
-  | { is: "unknown"; why: string };
+export type Seen<T> = ({ is: "there" } & T) | { is: "gone"; why: string } | Unknown;
 
 /** What is no nonce of ours may have anything in it. */
 const ASKED = "#{?#{m/r:^[A-Za-z0-9_-]+$,#{@viv-asked}},#{@viv-asked},-}";
@@ -97,13 +95,16 @@ async function whyNot(
   try {
     const listed = await listSessions(tmux);
     const heir = listed.find((each) => each.name === name);
-    if (heir !== undefined) {
-      return { is: "unknown", why: `another session of that name: ${madeAt(heir)}` };
-    }
     const isStillListed = listed.some(
       ({ session, created, server }) =>
         session === bound.session && created === bound.created && server === bound.server.pid,
     );
+    if (heir !== undefined) {
+      const isSeen =
+        heir.server === bound.server.pid || startOf(bound.server.pid) !== bound.server.started;
+      const why = `another session of that name: ${madeAt(heir)}`;
+      return { is: "unknown", why, isReplaced: isSeen && !isStillListed };
+    }
     if (isStillListed) return { is: "unknown", why: "tmux lists the session, but shows no panes" };
     const isOtherServer = listed.length > 0 && listed[0]?.server !== bound.server.pid;
     if (!isOtherServer) return { is: "gone", why: "the session has ended" };

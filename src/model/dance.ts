@@ -137,6 +137,11 @@ export interface Outcome {
   survivors: number[];
 }
 
+/** Whether anybody was ended, whatever came of it: also where some survived. */
+export function hasKilled({ verdict, exit = [] }: Partial<Outcome>): boolean {
+  return verdict === "executed" || exit.some(({ signal }) => signal !== "none");
+}
+
 /** `active/DOG.json`. The first keys are the seed's. */
 export interface Dance {
   id: string;
@@ -157,6 +162,8 @@ export interface Dance {
   beside_last?: string[];
   files: Record<string, number>;
   tree: SeenProcess[];
+  /** The boot in which it was seen: in another one these numbers are somebody else's. */
+  tree_boot?: string;
   outcome: Outcome | null;
 }
 

@@ -11,7 +11,16 @@ test.each([
   ["those under way count", [NOW - 1], 2, 0, false],
   ["long ago", [NOW - 700_000, NOW - 2, NOW - 3], 0, 0, true],
   ["before a person resumed", [NOW - 1000, NOW - 2000, NOW - 3000], 0, NOW - 500, true],
+  ["a resume that lies in the future says nothing", [NOW - 1, NOW - 2, NOW - 3], 0, NOW + 9, false],
   ["a clock that was set back", [NOW + 9, NOW + 8, NOW + 7], 0, 0, false],
 ])("%s", (_, ends, running, resumed, may) => {
-  expect(mayExecute(settings, ends, running, NOW, resumed)).toBe(may);
+  const all = ends.map((at) => ({ at }));
+  expect(mayExecute(settings, all, running, NOW, resumed)).toBe(may);
+});
+
+test("a clock that was set forward: what was a minute ago still is", () => {
+  const ends = [1, 2, 3].map((at) => ({ at, agoMs: 60_000 }));
+  expect(mayExecute(settings, ends, 0, NOW, 0)).toBe(false);
+  const longAgo = ends.map(({ at }) => ({ at, agoMs: 700_000 }));
+  expect(mayExecute(settings, longAgo, 0, NOW, 0)).toBe(true);
 });

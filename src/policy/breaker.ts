@@ -5,14 +5,24 @@ export interface BreakerSettings {
   withinMs: number;
 }
 
-/** Whether one more may begin. `ends` are the times of executions; those under way are `running`. */
+/** When an execution ended: by the clock, and how long ago that is by the machine's uptime, if that is known. */
+export interface ExecutionEnd {
+  at: number;
+  agoMs?: number;
+}
+
+/** Whether one more may begin. Those under way are `running`. A clock that was set makes nobody forgotten. */
 export function mayExecute(
   { executions, withinMs }: BreakerSettings,
-  ends: readonly number[],
+  ends: readonly ExecutionEnd[],
   running: number,
   now: number,
   resumedAt: number,
 ): boolean {
-  const recent = ends.filter((end) => end > resumedAt && end > now - withinMs);
+  const since = resumedAt > now ? 0 : resumedAt;
+  const recent = ends.filter(
+    ({ at, agoMs = Number.POSITIVE_INFINITY }) =>
+      at > since && (at > now - withinMs || agoMs < withinMs),
+  );
   return recent.length + running < executions;
 }

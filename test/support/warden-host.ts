@@ -23,6 +23,8 @@ export interface Behaviour {
   worksEveryMs?: number;
   diesAfterMs?: number;
   cannotBeTold?: string;
+  /** Then: because another has its name. */
+  isReplaced?: boolean;
   refuses?: string;
   survives?: boolean;
   /** Called before each look, with the time since it was made. */
@@ -42,6 +44,8 @@ export class FakeWarden {
   readonly targets = new Map<string, FakeTarget>();
   readonly events: WardenEvent[] = [];
   readonly told: Receipt[] = [];
+  /** What was to be ended of targets that are gone. */
+  readonly left: SeenProcess[] = [];
   /** Counts what is written or done to the world; at one of these it is killed. */
   steps = 0;
   killAt: number | "signal" | null = null;
@@ -204,11 +208,12 @@ export class FakeWarden {
       find: async (warrant) => {
         const target = this.targets.get(warrant.target);
         if (!target || target.isGone) return { is: "gone", why: "no such session" };
-        if (target.behaviour.cannotBeTold)
-          return { is: "unknown", why: target.behaviour.cannotBeTold };
+        const { cannotBeTold: why, isReplaced = false } = target.behaviour;
+        if (why) return { is: "unknown", why, isReplaced };
         return { is: "there", suspect: target.suspect(life) };
       },
       endLeft: async (left) => {
+        this.left.push(...left);
         const target = [...this.targets.values()].find((one) => one.tree[0]?.pid === left[0]?.pid);
         return target ? target.end(life) : { exit: [], survivors: [] };
       },

@@ -4,6 +4,7 @@ import {
   afterEvent,
   type Dance,
   type DanceEvent,
+  hasKilled,
   type Outcome,
   type Verdict,
 } from "../../model/dance.ts";
@@ -15,8 +16,8 @@ import type { WardenEvent, WardenHost, WardenSettings } from "./ports.ts";
 export interface Pool {
   /** Takes a place among the executions, or says that there is none now. */
   mayExecute(): boolean;
-  /** Gives it back. */
-  executed(isDead: boolean): void;
+  /** Gives it back, and says whether anybody was ended. */
+  executed(hasKilled: boolean): void;
 }
 
 interface Ending {
@@ -106,7 +107,7 @@ export class Dancer {
       const look = await suspect.look();
       if (look.is !== "there") return this.#lost(look);
       this.#notes.begin(look);
-      rememberTree(dance, suspect);
+      this.#rememberTree(suspect);
       attempt = this.#newAttempt();
       dance.attempts.push(attempt);
       // From here on it may have been typed.
@@ -201,7 +202,7 @@ export class Dancer {
     const look = await suspect.look();
     if (look.is !== "there") return this.#lost(look);
     const isAnswered = attempt !== undefined && this.#notes.notice(look, attempt, this.#clock());
-    rememberTree(dance, suspect);
+    this.#rememberTree(suspect);
     if (attempt && (isAnswered || attempt.ended === "answered")) {
       attempt.ended = "answered";
       const why = `it answered in attempt ${attempt.number}`;
@@ -267,7 +268,7 @@ export class Dancer {
   async #execute(): Promise<void> {
     const ending = await this.#kill();
     await this.#end(ending);
-    this.#pool.executed(ending.verdict === "executed");
+    this.#pool.executed(hasKilled(ending));
   }
 
   async #kill(): Promise<Ending> {
@@ -279,7 +280,8 @@ export class Dancer {
     const found = this.#suspect
       ? ({ is: "there", suspect: this.#suspect } as const)
       : await this.#host.suspects.find({ ...dance.warrant, bound: dance.bound });
-    if (found.is === "unknown") return failed(found.why);
+    const isLeft = this.#wasExecuting && found.is === "unknown" && found.isReplaced === true;
+    if (found.is === "unknown" && !isLeft) return failed(found.why);
     if (found.is === "there") this.#suspect = found.suspect;
     const look = found.is === "there" ? await found.suspect.look() : null;
     if (look?.is === "unknown") return failed(look.why);
@@ -293,9 +295,9 @@ export class Dancer {
     const ended =
       found.is === "there"
         ? await found.suspect.end(dance.tree, options)
-        : await this.#host.suspects.endLeft(dance.tree, options);
-    if (ended.unknown !== undefined) return failed(ended.unknown, look);
+        : await this.#host.suspects.endLeft(this.#treeLeft(), options);
     const { exit, survivors } = ended;
+    if (ended.unknown !== undefined) return { ...failed(ended.unknown, look), exit, survivors };
     const proof = { look, exit, survivors };
     if (survivors.length > 0) {
       const why = `it could not be killed: ${survivors.join(", ")} are still there after SIGKILL`;
@@ -309,6 +311,16 @@ export class Dancer {
     const asked = dance.attempts.filter(({ asked_at }) => asked_at !== null).length;
     const why = `it was asked ${asked === 1 ? "once" : `${asked} times`}, and neither answered nor worked`;
     return { event: "dead", verdict: "executed", why, ...proof };
+  }
+
+  /** After a restart of the machine nobody of it is left, and its numbers are others'. */
+  #treeLeft(): Dance["tree"] {
+    return this.dance.tree_boot === this.#host.machine.bootId() ? this.dance.tree : [];
+  }
+
+  #rememberTree(suspect: Suspect): void {
+    rememberTree(this.dance, suspect);
+    this.dance.tree_boot = this.#host.machine.bootId();
   }
 
   /** Null when the dance went another way. */

@@ -17,8 +17,10 @@ function danceAsked(): { dance: Dance; attempt: Attempt } {
   return { dance, attempt };
 }
 
-const look = (screen: string[], beside: string[] = []) =>
-  ({ is: "there", screen, beside, files: {}, answers: [] }) as const;
+const look = (screen: string[], beside: string[] = []) => {
+  const answers: string[] = [];
+  return { is: "there" as const, screen, beside, files: {}, answers };
+};
 
 function begun(first = look([])) {
   const { dance, attempt } = danceAsked();

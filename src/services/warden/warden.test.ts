@@ -138,6 +138,41 @@ describe("a dance", () => {
   });
 });
 
+/** The execution of toast is written, and nothing signalled. */
+async function killedBeforeTheSignal(fake: FakeWarden): Promise<void> {
+  fake.file("toast");
+  await fake.up();
+  await fake.pass(419_999);
+  fake.killAt = 4; // two steps for each file: its time is up, it is to be executed
+  await fake.pass(1);
+  expect([fake.isDead, fake.files.dances()[0]?.state]).toEqual([true, "executing"]);
+  fake.killAt = null;
+}
+
+describe("killed in an execution", () => {
+  test("what is left of that very tree is ended, also if another has its name by now", async () => {
+    const fake = new FakeWarden();
+    const toast = fake.target("toast");
+    await killedBeforeTheSignal(fake);
+    toast.behaviour.cannotBeTold = "another session of that name";
+    toast.behaviour.isReplaced = true;
+    await fake.back();
+    expect(fake.left).toEqual(toast.tree);
+    expect(fake.verdict("toast")).toBe("executed");
+  });
+
+  test("but nobody in another boot, where its numbers are somebody else's", async () => {
+    const fake = new FakeWarden();
+    const toast = fake.target("toast");
+    await killedBeforeTheSignal(fake);
+    toast.isGone = true;
+    fake.world.reboot();
+    await fake.back();
+    expect(fake.left).toEqual([]);
+    expect(fake.files.dances()).toEqual([]);
+  });
+});
+
 describe("just before the execution", () => {
   test("withdrawn while its last look was taken: nobody is killed", async () => {
     const fake = new FakeWarden();
@@ -157,13 +192,7 @@ describe("just before the execution", () => {
   test("who answers between the decision and the first signal is pardoned, also after a crash", async () => {
     const fake = new FakeWarden();
     const toast = fake.target("toast", { answers: { attempt: 3, afterMs: 240_500 } });
-    fake.file("toast");
-    await fake.up();
-    await fake.pass(419_999);
-    fake.killAt = 4; // two steps for each file: its time is up, it is to be executed
-    await fake.pass(1);
-    expect([fake.isDead, fake.files.dances()[0]?.state]).toEqual([true, "executing"]);
-    fake.killAt = null;
+    await killedBeforeTheSignal(fake);
     await fake.pass(1_000);
     await fake.back();
     expect(toast.signalled).toEqual([]);
@@ -280,6 +309,23 @@ describe("the pool", () => {
     await fake.pass(10_000);
     expect(killed()).toBe(4);
     expect(fake.files.dances().map(({ warrant }) => warrant.target)).toEqual(["f"]);
+  });
+
+  test("the breaker counts those, too, of whom something survived; before a restart as well", async () => {
+    const fake = new FakeWarden();
+    fake.settings = { ...SETTINGS, breaker: { executions: 2, withinMs: 600_000 } };
+    const names = ["a", "b", "c"];
+    const targets = names.map((name) => fake.target(name, { survives: true }));
+    for (const name of names.slice(0, 2)) fake.file(name);
+    await fake.up();
+    await fake.pass(425_000);
+    fake.die();
+    fake.file("c");
+    fake.settings = { ...fake.settings, timeoutsMs: [1_000] };
+    await fake.back();
+    await fake.pass(10_000);
+    expect(targets.map(({ signalled }) => signalled.length)).toEqual([1, 1, 0]);
+    expect(fake.files.paused()).toMatchObject({ by: "breaker" });
   });
 
   test("a second warrant for one target, and what is no warrant, are put aside with the reason", async () => {

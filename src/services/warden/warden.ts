@@ -1,4 +1,4 @@
-import type { Dance } from "../../model/dance.ts";
+import { type Dance, hasKilled } from "../../model/dance.ts";
 import { isVivError, VivError } from "../../model/errors.ts";
 import { OpenTargets, targetKey, type Warrant } from "../../model/warrant.ts";
 import { mayExecute } from "../../policy/breaker.ts";
@@ -22,7 +22,7 @@ export class Warden {
   readonly #tell: (event: WardenEvent) => void;
   readonly #dancers = new Map<string, { dancer: Dancer; over: Promise<void> }>();
   #isOurs: (() => boolean) | null = null;
-  #executions: number[] = [];
+  #executions: { at: number; uptime?: number }[] = [];
   #executing = 0;
   #isPaused = false;
   #isStopping = false;
@@ -51,8 +51,8 @@ export class Warden {
     files.removeOldMarkers(now - MARKERS_KEPT_MS);
     this.#executions = files
       .receipts(now - this.#settings.breaker.withinMs)
-      .filter(({ verdict }) => verdict === "executed")
-      .map(({ ended_at }) => Date.parse(ended_at));
+      .filter(hasKilled)
+      .map(({ ended_at }) => ({ at: Date.parse(ended_at) }));
     this.#isPaused = files.paused() !== null;
     this.#tell({ kind: "up", pid: self.pid, pool, state: files.folder });
     for (const name of files.badDances()) {
@@ -279,7 +279,12 @@ export class Warden {
     if (this.#isPaused || files.paused() !== null) return false;
     const { breaker } = this.#settings;
     const now = machine.clock.now();
-    if (mayExecute(breaker, this.#executions, this.#executing, now, files.resumedAt())) {
+    const uptime = machine.clock.uptime();
+    const ends = this.#executions.map((end) => ({
+      at: end.at,
+      ...(end.uptime === undefined ? {} : { agoMs: (uptime - end.uptime) * 1000 }),
+    }));
+    if (mayExecute(breaker, ends, this.#executing, now, files.resumedAt())) {
       this.#executing++;
       return true;
     }
@@ -295,9 +300,10 @@ export class Warden {
     return false;
   }
 
-  readonly #executed = (isDead: boolean): void => {
+  readonly #executed = (hasKilled: boolean): void => {
+    const { clock } = this.#host.machine;
     this.#executing--;
-    if (isDead) this.#executions.push(this.#host.machine.clock.now());
+    if (hasKilled) this.#executions.push({ at: clock.now(), uptime: clock.uptime() });
   };
 
   #trouble(what: string): void {
