@@ -84,6 +84,17 @@ test("a program is asked once and its answer is on the screen", async () => {
   expect(server.run("list-buffers")).toBe("");
 });
 
+test("nothing is typed that a shell would make more of than words", async () => {
+  const server = new TmuxServer();
+  const id = server.session("a", "cat");
+  const suspect = await found({ socket: server.socket });
+  const question = ask("stuck `id`; $(touch x) | tee > y & \\");
+  expect(await suspect.ask(question)).toMatchObject({ is: "asked", submitted: true });
+  await server.shows(id, `${question.nonce} (say`);
+  expect(server.screen(id)).toContain("stuck  id   (touch x)   tee   y");
+  expect(server.screen(id)).not.toMatch(/[`$;|&<>\\]/);
+});
+
 /** A program that writes all it reads to a file. */
 const scribe = (path: string) => ["sh", "-c", `echo ready; exec cat > '${path}'`];
 

@@ -30,6 +30,11 @@ export function howToType(pane: Pane, isShell: boolean): MayType {
 
 const ARRIVES_WITHIN_MS = 1_800;
 const SUBMITTED_WITHIN_MS = 900;
+/**
+ * Controls, and what makes a text more than words to a shell: anybody may write a reason, and a
+ * program may end, or be a shell that nobody knows, just when it is typed.
+ */
+const UNTYPED = /[\p{Cc}`$;|&<>\\]+/gu;
 const NONCE = /^[A-Za-z0-9_-]{4,64}$/;
 
 export async function askPane(
@@ -73,7 +78,7 @@ class Typing {
     this.#tmux = tmux;
     this.#pane = pane;
     this.#nonce = question.nonce;
-    this.#lines = question.lines.map((line) => line.replace(/\p{Cc}+/gu, " "));
+    this.#lines = question.lines.map((line) => line.replace(UNTYPED, " "));
     this.#isShell = isShell;
   }
 
