@@ -6,6 +6,7 @@ import { until, within } from "../../test/support/deadline.ts";
 import { isAlive, pidsIn, TmuxServer, textIn, warrantFor } from "../../test/support/tmux.ts";
 import { type Question, questionFor } from "../model/question.ts";
 import type { Warrant } from "../model/warrant.ts";
+import { pidsSince, readProcess } from "./proc-fs.ts";
 import { bindSession, findSessionSuspect, type SessionOptions } from "./session-suspect.ts";
 import type { Suspect } from "./suspect.ts";
 
@@ -504,4 +505,27 @@ test("a flood goes on, and is not passed on", async () => {
   const ticks = () => textIn(`/proc/${yes?.pid}/io`);
   const written = ticks();
   await until("it goes on writing", () => ticks() !== written);
+});
+
+test("a Ctrl-C at our terminal does not reach the tmux that we ask", async () => {
+  const server = new TmuxServer();
+  server.session("a", "cat");
+  const suspect = await found({ socket: server.socket });
+  const { pid } = server;
+  process.kill(pid, "SIGSTOP");
+  onTestFinished(() => void process.kill(pid, "SIGCONT"));
+  const look = suspect.look();
+  const groupOf = (one: number) => {
+    const found = readProcess(one);
+    return typeof found === "string" ? null : { parent: found.parent, group: found.group };
+  };
+  const clients = () =>
+    [...pidsSince(1, 0)].filter(
+      (one) =>
+        groupOf(one)?.parent === process.pid && textIn(`/proc/${one}/comm`).startsWith("tmux"),
+    );
+  await until("it is asked", () => clients().length > 0);
+  for (const one of clients()) expect(groupOf(one)?.group).toBe(one);
+  process.kill(pid, "SIGCONT");
+  expect(await look).toMatchObject({ is: "there" });
 });

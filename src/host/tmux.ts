@@ -79,7 +79,11 @@ interface RunOptions {
 }
 
 async function run(args: readonly string[], options: RunOptions): Promise<string> {
-  const child = spawn("tmux", args, { env: options.env, stdio: ["pipe", "pipe", "pipe"] });
+  // In a group of its own: a Ctrl-C at our terminal is for us, and ends no question half asked.
+  const child = spawn("tmux", args, {
+    ...{ env: options.env, detached: true },
+    stdio: ["pipe", "pipe", "pipe"],
+  });
   let stdout = "";
   let stderr = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
