@@ -130,6 +130,20 @@ test("a question that two ask at the same time is typed once", async () => {
   expect(textIn(heard)).toBe(`${[...question.lines, ...next.lines].join("\n")}\n`);
 });
 
+test("whose program has become one that takes commands, before Enter was sent, was not asked", async () => {
+  const server = new TmuxServer();
+  const id = server.session(
+    "a",
+    "bash",
+    "-c",
+    "stty -echo; echo ready; head -n1 >/dev/null; exec less /etc/passwd",
+  );
+  await server.shows(id, "ready");
+  const suspect = await found({ socket: server.socket });
+  const why = expect.stringContaining("its program changed");
+  expect(await suspect.ask(ask())).toEqual({ is: "refused", why });
+});
+
 test("what was pasted before a crash is only sent after it", async () => {
   const server = new TmuxServer();
   const heard = join(server.folder, "heard");

@@ -35,6 +35,7 @@ const SUBMITTED_WITHIN_MS = 900;
  * program may end, or be a shell that nobody knows, just when it is typed.
  */
 const UNTYPED = /[\p{Cc}`$;|&<>\\]+/gu;
+const CHANGED = "its program changed while it was to be asked";
 const NONCE = /^[A-Za-z0-9_-]{4,64}$/;
 
 export async function askPane(
@@ -51,7 +52,8 @@ export async function askPane(
   const refusal = await typing.paste();
   if (refusal !== null) return { is: "refused", why: refusal };
   const arrived = await typing.sees(ARRIVES_WITHIN_MS, (screen) => screen.hasArrived);
-  if (!(await typing.enter("", nonce))) return { is: "typed", arrived, submitted: false };
+  // Pasted, but never sent: nobody was asked, so nobody may be found silent.
+  if (!(await typing.enter("", nonce))) return { is: "refused", why: CHANGED };
   const hasLeft = (screen: Screen) => !screen.isInInput;
   if (!arrived || (await typing.sees(SUBMITTED_WITHIN_MS, hasLeft))) {
     return { is: "typed", arrived, submitted: arrived };
@@ -101,7 +103,7 @@ class Typing {
     ]);
     if (await this.#is("@viv-asked", this.#nonce)) return null;
     await this.#tmux.run(["delete-buffer", "-b", buffer]);
-    return "its program changed while it was to be asked";
+    return CHANGED;
   }
 
   /** False when it may not be sent any more. Nothing is done if it was before. */
