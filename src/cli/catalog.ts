@@ -195,11 +195,11 @@ export const FAMILIES: Readonly<Record<string, { summary: string; group: Catalog
     crew: { summary: "standing agents: up ps tick pause resume stop", group: "workers" },
     keeper: { summary: "one standing agent, alone: up", group: "workers" },
     board: {
-      summary: "ls show next claim advance bounce open log audit",
+      summary: "ls show next claim advance bounce open log …",
       group: "tasks",
     },
     warrant: { summary: "suspects: file, ls, show, withdraw", group: "workers" },
-    dog: { summary: "who asks suspects: pool status, dances, warrants", group: "looking" },
+    dog: { summary: "who asks: pool status, dances, warrants", group: "looking" },
     warden: { summary: "who keeps the dogs: up, status, pause, resume", group: "care" },
     pit: { summary: "the snake pit: init, toss, status, sweep", group: "tasks" },
   };
