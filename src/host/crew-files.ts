@@ -19,6 +19,7 @@ import { basename, join } from "node:path";
 import { type CrewLine, type MemberStatus, parseMemberStatus } from "../model/crew-status.ts";
 import { ranFileOf } from "../model/lifecycle.ts";
 import { isName } from "../model/names.ts";
+import { explained } from "./state-files.ts";
 
 /** The state folder of a crew, or of the singleton: there `name` is "" and files have no suffix. */
 export interface CrewFiles {
@@ -107,8 +108,11 @@ export function crewFilesIn(folder: string): CrewFiles {
         return whole !== undefined && (name === "" || isName(name)) ? [name] : [];
       }),
     append: unlessAbandoned((line: CrewLine) => {
-      if (sizeOf(steps) > MAX_STEPS_BYTES) renameSync(steps, at("_steps.1.jsonl"));
-      inFolder(folder, () => appendFileSync(steps, `${JSON.stringify(line)}\n`, { mode: 0o600 }));
+      const text = `${JSON.stringify(line)}\n`;
+      explained(steps, () => {
+        if (sizeOf(steps) > MAX_STEPS_BYTES) renameSync(steps, at("_steps.1.jsonl"));
+        appendFileSync(steps, text, { mode: 0o600 });
+      });
     }),
     lastLines: (count) => {
       const lines = lastLinesOf(steps, count);
@@ -200,7 +204,7 @@ export function crewFilesIn(folder: string): CrewFiles {
     },
     // In place: another file would be another lock.
     writeHolder: (value) =>
-      inFolder(folder, () =>
+      explained(at(".lock"), () =>
         writeFileSync(at(".lock"), `${JSON.stringify(value)}\n`, { mode: 0o600 }),
       ),
     abandon: () => {
@@ -227,13 +231,15 @@ let serial = 0;
 function replace(path: string, text: string): void {
   const slash = path.lastIndexOf("/");
   const hidden = `${path.slice(0, slash)}/.${path.slice(slash + 1)}.${process.pid}.${serial++}`;
-  try {
-    inFolder(path.slice(0, slash), () => writeFileSync(hidden, text, { mode: 0o600 }));
-    renameSync(hidden, path);
-  } catch (error) {
-    rmSync(hidden, { force: true }); // of a full disk
-    throw error;
-  }
+  explained(path, () => {
+    try {
+      inFolder(path.slice(0, slash), () => writeFileSync(hidden, text, { mode: 0o600 }));
+      renameSync(hidden, path);
+    } catch (error) {
+      rmSync(hidden, { force: true }); // of a full disk
+      throw error;
+    }
+  });
 }
 
 /**
