@@ -128,7 +128,7 @@ export function crewFilesIn(folder: string): CrewFiles {
     },
     newLog: (name, time) => {
       const runs = at("runs");
-      makeFolder(runs);
+      if (!existsSync(runs)) explained(runs, () => makeFolder(runs));
       logs ??= logsIn(runs);
       const whose = name || "keeper";
       const own = logs.get(whose) ?? [];
@@ -250,8 +250,9 @@ function overwrite(path: string, text: string): void {
   let fd: number | undefined;
   try {
     fd = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW);
-    const isSame = fstatSync(fd).isFile() && fstatSync(fd).size === Buffer.byteLength(text);
-    if (isSame && writeSync(fd, text, 0) === Buffer.byteLength(text)) return;
+    const stats = fstatSync(fd);
+    const isSame = stats.isFile() && stats.size === Buffer.byteLength(text);
+    if (isSame && writeSync(fd, text, 0) === stats.size) return;
   } catch {
     // it is not there, or something else is: then it is made anew, or that tells what is wrong
   } finally {
