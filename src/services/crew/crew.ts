@@ -323,8 +323,12 @@ export class Crew {
     this.#leaving.set(name, member);
     void member.stop().then(() => {
       this.#leaving.delete(name);
+      if (this.#stopping) return;
       const entry = this.#entries.get(name);
-      if (entry === undefined || this.#stopping) return;
+      if (entry === undefined) {
+        this.#writeCrewIfPossible();
+        return;
+      }
       this.#tell({ kind: "added", name, note: "" });
       this.#add(entry).start(this.#settings, 0);
     });
@@ -381,12 +385,22 @@ export class Crew {
   #writeCrew(): void {
     const { machine, files } = this.#host;
     const { manifest, isSingleton, keeper } = this.#settings;
+    // Who was removed and still runs is seen until its run is over.
+    const names = new Set([...this.#entries.keys(), ...this.#leaving.keys()]);
     files.writeJson("crew", {
       ...machine.self(),
-      ...{ manifest, singleton: isSingleton, members: [...this.#entries.keys()] },
+      ...{ manifest, singleton: isSingleton, members: [...names] },
       ...{ port: this.#port, since: this.#since },
       ...(isSingleton && keeper ? { keeper } : {}),
     });
+  }
+
+  #writeCrewIfPossible(): void {
+    try {
+      this.#writeCrew();
+    } catch (error) {
+      this.#tell({ kind: "trouble", name: "crew", message: (error as Error).message });
+    }
   }
 
   #showGateSoon(): void {
