@@ -195,7 +195,7 @@ export const FAMILIES: Readonly<Record<string, { summary: string; group: Catalog
     crew: { summary: "standing agents: up ps tick pause resume stop", group: "workers" },
     keeper: { summary: "one standing agent, alone: up", group: "workers" },
     board: {
-      summary: "ls show next claim advance bounce open log …",
+      summary: "ls show next claim advance bounce open log audit",
       group: "tasks",
     },
     warrant: { summary: "suspects: file, ls, show, withdraw", group: "workers" },
