@@ -10,7 +10,14 @@ import type { Engine, EngineName } from "./engines/engine.ts";
 import { findProgram } from "./host/find-program.ts";
 import { localMachine } from "./host/machine.ts";
 import { endTreeNow, ticksOfTree } from "./host/process-tree.ts";
-import { programsBeside, readEnd, readText, sizeOf, writeIfAbsent } from "./host/texts.ts";
+import {
+  programsBeside,
+  readEnd,
+  readFileText,
+  readText,
+  sizeOf,
+  writeIfAbsent,
+} from "./host/texts.ts";
 import type { Machine } from "./model/clock.ts";
 import type { CrewPorts } from "./ops/crew/ports.ts";
 import type { EnginePort } from "./ops/engines.ts";
@@ -179,7 +186,7 @@ export async function crewPorts(env: Env, cwd: string): Promise<CrewPorts> {
     engine: (name, state) => engineIn(name, join(state, "sessions")),
     filesIn: crewFilesIn,
     take: takeFolder,
-    readText: (path) => readFileSync(path, "utf8"),
+    readText: readFileText,
     isThere: existsSync,
     isFolder: (path) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true,
     openSteps: openStepsFile,

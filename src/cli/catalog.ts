@@ -199,7 +199,7 @@ export const FAMILIES: Readonly<Record<string, { summary: string; group: Catalog
       group: "tasks",
     },
     warrant: { summary: "suspects: file, ls, show, withdraw", group: "workers" },
-    dog: { summary: "who asks suspects: pool status, dances, warrants", group: "looking" },
+    dog: { summary: "who asks: pool status, dances, warrants", group: "looking" },
     warden: { summary: "who keeps the dogs: up, status, pause, resume", group: "care" },
     pit: { summary: "the snake pit: init, toss, status, sweep", group: "tasks" },
   };

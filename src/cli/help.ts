@@ -20,6 +20,9 @@ const TRY: [string, string][] = [
 const EXITS =
   "viv COMMAND --help explains a command. Exit statuses: 0 fine, 1 no (doctor found something), 2 usage or bad input, 3 not found, 4 conflict (exists, wrong state, claim lost), 5 the run or the machine is in no state for it, 70 a bug.";
 
+/** How wide the column of names is. */
+const NAMES = 14;
+
 export function overview(term: Term): string {
   const { bold, cyan, dim } = term.color;
   const lines = [
@@ -32,7 +35,11 @@ export function overview(term: Term): string {
     const single = CATALOG.filter((entry) => entry.group === group && !entry.name.includes(" "));
     const families = Object.entries(FAMILIES).filter(([, family]) => family.group === group);
     const all = [...single, ...families.map(([name, { summary }]) => ({ name, summary }))];
-    for (const { name, summary } of all) lines.push(`  ${cyan(name.padEnd(11))} ${summary}`);
+    for (const { name, summary } of all) {
+      const [first = "", ...rest] = wrap(summary, term, NAMES).map((line) => line.trimStart());
+      lines.push(`  ${cyan(name.padEnd(11))} ${first}`);
+      lines.push(...rest.map((line) => " ".repeat(NAMES) + line));
+    }
   }
   lines.push("", bold("More"));
   for (const { name, summary } of OTHER_COMMANDS)

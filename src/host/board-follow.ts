@@ -57,7 +57,7 @@ async function bring(
       }
       replaceFile(place, await asCheckedOut(place, version, file), own.scratch);
     }
-    return await updateIndex(place, version);
+    return await updateIndex(place, version, file === null);
   } catch (error) {
     // The change itself is made: whatever is wrong here must not look as if it had failed.
     if (!isVivError(error) && !("code" in (error as Error))) throw error;
@@ -93,11 +93,17 @@ async function asCheckedOut(
   return gitBytes(["cat-file", "--filters", `--path=${path}`, blob], { cwd: top });
 }
 
-async function updateIndex(place: BoardPlace, version: BoardVersion): Promise<Trouble | null> {
+async function updateIndex(
+  place: BoardPlace,
+  version: BoardVersion,
+  isLeftOut: boolean,
+): Promise<Trouble | null> {
   const mode = version.trees.at(-1)?.entry.mode ?? "100644";
   const info = `${mode},${version.blob},${place.path}`;
-  // Also what the file looks like (size, time), so that `git diff-index` need not read it.
-  const args = ["update-index", "-q", "--cacheinfo", info, "--refresh"];
+  // Of a file that a sparse checkout leaves out, that must be said again: else it counts as deleted.
+  // Of any other, what it looks like (size, time), so that `git diff-index` need not read it.
+  const rest = isLeftOut ? ["--skip-worktree", "--", place.path] : ["--refresh"];
+  const args = ["update-index", "-q", "--cacheinfo", info, ...rest];
   const lock = join(place.gitDir, "index.lock");
   for (let tries = 0; ; tries++) {
     const answer = askGitNow(args, { cwd: place.top });

@@ -127,11 +127,10 @@ class GitBoard implements BoardRepository {
       return writeNote(this.#place, from, to);
     } catch (cause) {
       const said = (cause as Error).message;
-      const isFull = isVivError(cause, "DISK_FULL") || /ENOSPC|EDQUOT/.test(said);
-      const isReadOnly = /permission|read-only|EACCES|EPERM|EROFS/i.test(said);
-      const code = isFull ? "DISK_FULL" : isReadOnly ? "READ_ONLY" : "RUN_INVALID";
+      // What the disk says of it is before git's last word.
+      const all = `${said} ${isVivError(cause) ? (cause.details.stderr ?? "") : ""}`;
       const message = `nothing can be committed in ${this.#place.top}: ${said}`;
-      throw new VivError(code, message, {}, { cause });
+      throw new VivError(reasonIn(all), message, {}, { cause });
     }
   }
 
@@ -153,9 +152,11 @@ class GitBoard implements BoardRepository {
     if (answer.status === 0) return "moved";
     const lock = lockIn(answer.stderr, this.#place.top);
     if (lock !== null) return { lock };
-    if (/but expected|cannot lock ref/i.test(answer.stderr)) return "lost";
+    // A lock that cannot be made (read-only, full) is nobody's doing: to try again helps nothing.
+    const isLost = /but expected|cannot lock ref/i.test(answer.stderr);
+    if (isLost && !/unable to create ('|directory)/i.test(answer.stderr)) return "lost";
     const message = `the branch ${tip.branch} could not be moved: ${lastWord(answer.stderr)}.`;
-    throw new VivError("RUN_INVALID", message, { stderr: answer.stderr });
+    throw new VivError(reasonIn(answer.stderr), message, { stderr: answer.stderr });
   }
 
   async follow(tip: BoardTip): Promise<string | null> {
@@ -177,4 +178,10 @@ class GitBoard implements BoardRepository {
   blobs(oids: readonly string[]): Promise<Map<string, Buffer>> {
     return readBlobs(this.#place, oids);
   }
+}
+
+/** Of what the system or git said. */
+function reasonIn(said: string): "DISK_FULL" | "READ_ONLY" | "RUN_INVALID" {
+  if (/no space left|disk quota|ENOSPC|EDQUOT/i.test(said)) return "DISK_FULL";
+  return /permission|read-only|EACCES|EPERM|EROFS/i.test(said) ? "READ_ONLY" : "RUN_INVALID";
 }

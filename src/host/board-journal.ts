@@ -29,13 +29,16 @@ export function writeNote(place: BoardPlace, from: string, to: string): OwnNote 
   mkdirSync(folder, { recursive: true });
   const path = join(folder, `${process.pid}-${randomBytes(4).toString("hex")}`);
   const note: Note = { path: place.path, from, to, pid: process.pid, host: hostname() };
-  writeFileSync(`${path}.json`, JSON.stringify(note), { flag: "wx" });
-  return {
-    scratch: `${path}.new`,
-    remove: () => {
-      for (const end of [".json", ".new"]) rmSync(path + end, { force: true });
-    },
+  const remove = () => {
+    for (const end of [".json", ".new"]) rmSync(path + end, { force: true });
   };
+  try {
+    writeFileSync(`${path}.json`, JSON.stringify(note), { flag: "wx" });
+  } catch (error) {
+    remove(); // of a full disk: nobody could say later whose it was
+    throw error;
+  }
+  return { scratch: `${path}.new`, remove };
 }
 
 /** Blobs that the board may have while somebody brings it up to date. */

@@ -55,14 +55,15 @@ function stateOf(
   const known = blobsOnTheWay(place).add(version.blob);
   const isKnown = (blob: string | null) => blob !== null && known.has(blob);
   if (isKnown(index) && (file === null || isKnown(file))) return "behind";
-  throw edited(place, isKnown(file) ? "staged" : "edited");
+  throw edited(place, isKnown(file) ? "staged" : "edited", !isKnown(index));
 }
 
-function edited(place: BoardPlace, how: "staged" | "edited"): VivError {
+function edited(place: BoardPlace, how: "staged" | "edited", isInIndex: boolean): VivError {
+  const both = isInIndex ? "--staged --worktree " : "";
   const message =
     how === "staged"
       ? `${place.file} has changes in the index that are not committed; commit them, or drop them with: git restore --staged ${place.name}`
-      : `${place.file} was edited and not committed; commit that first, or drop it with: git restore ${place.name}`;
+      : `${place.file} was edited and not committed; commit that first, or drop it with: git restore ${both}${place.name}`;
   return new VivError("WRONG_STATE", message, { file: place.file, how });
 }
 

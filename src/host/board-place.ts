@@ -35,6 +35,7 @@ export async function placeOf(file: string): Promise<BoardPlace> {
   if (found?.isDirectory()) {
     throw new VivError("USAGE", `${file} is a folder; --board is an org file.`, { file });
   }
+  if (found && !found.isFile()) throw unusable(`${file} is no plain file.`, { file });
   if (found === undefined && !existsSync(dirname(file))) throw noBoard(file);
   const folder = realpathSync(dirname(file));
   const name = basename(file);

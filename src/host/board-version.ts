@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { VivError } from "../model/errors.ts";
+import { branchOf, commitInFile } from "./board-branch.ts";
 import { entryOf, formatOf, readBatch, type TreeEntry } from "./board-objects.ts";
 import { type BoardPlace, noBoard, unusable } from "./board-place.ts";
 import { askGitNow, type GitAnswer, lastWord } from "./git.ts";
@@ -68,7 +69,15 @@ function readAll(place: BoardPlace, object: string): Answers | null {
   return { head: { commit: commit.oid, blob: expected, trees }, blob: rest[parts.length] };
 }
 
-function noCommits({ top, name }: BoardPlace): VivError {
+function noCommits(place: BoardPlace): VivError {
+  const { top, name } = place;
+  const named = askGitNow(["rev-parse", "-q", "--verify", "HEAD"], { cwd: top });
+  const branch = branchOf(place);
+  const broken = named.stdout.toString("utf8").trim() || (branch && commitInFile(place, branch));
+  if (broken) {
+    const what = `HEAD of ${top} says ${JSON.stringify(broken.slice(0, 80))}, and there is no such commit`;
+    return unusable(`${what}: the repository is damaged; git fsck says more.`, { top });
+  }
   const message = `the branch of ${top} has no commit yet; make the first with: git add ${name} && git commit`;
   return unusable(message, { top });
 }

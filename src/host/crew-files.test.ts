@@ -6,6 +6,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -261,5 +262,32 @@ describe("what is asked", () => {
     expect(readdirSync(state.folder).sort()).toEqual([
       ...[".lock", "inbox", "outbox", "status-moss.json"],
     ]);
+  });
+});
+
+describe("what cannot be written", () => {
+  it("on a full disk is told as that, with the file", () => {
+    const state = files();
+    symlinkSync("/dev/full", join(state.folder, "_steps.jsonl"));
+    symlinkSync("/dev/full", join(state.folder, ".lock"));
+    for (const [write, file] of [
+      [() => state.append(step(1)), "_steps.jsonl"],
+      [() => state.writeHolder({}), ".lock"],
+    ] as const) {
+      const said = `the disk is full, so ${join(state.folder, file)} could not be written`;
+      expect(write).toThrow(expect.objectContaining({ code: "DISK_FULL" }));
+      expect(write).toThrow(said);
+    }
+  });
+
+  it("for another reason is told with the file, and is no bug of ours", () => {
+    const state = files();
+    writeFileSync(join(state.folder, "inbox"), "");
+    expect(() => state.leaveRequest("stop-1", {})).toThrow(
+      expect.objectContaining({
+        code: "CORRUPT",
+        message: expect.stringContaining(join(state.folder, "inbox/stop-1.json")),
+      }),
+    );
   });
 });

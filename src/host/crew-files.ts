@@ -19,6 +19,7 @@ import { basename, join } from "node:path";
 import { type CrewLine, type MemberStatus, parseMemberStatus } from "../model/crew-status.ts";
 import { ranFileOf } from "../model/lifecycle.ts";
 import { isName } from "../model/names.ts";
+import { explained } from "./state-files.ts";
 
 /** The state folder of a crew, or of the singleton: there `name` is "" and files have no suffix. */
 export interface CrewFiles {
@@ -109,8 +110,11 @@ export function crewFilesIn(folder: string): CrewFiles {
         return whole !== undefined && (name === "" || isName(name)) ? [name] : [];
       }),
     append: unlessAbandoned((line: CrewLine) => {
-      if (sizeOf(steps) > MAX_STEPS_BYTES) renameSync(steps, at("_steps.1.jsonl"));
-      inFolder(folder, () => appendFileSync(steps, `${JSON.stringify(line)}\n`, { mode: 0o600 }));
+      const text = `${JSON.stringify(line)}\n`;
+      explained(steps, () => {
+        if (sizeOf(steps) > MAX_STEPS_BYTES) renameSync(steps, at("_steps.1.jsonl"));
+        appendFileSync(steps, text, { mode: 0o600 });
+      });
     }),
     lastLines: (count) => {
       const lines = lastLinesOf(steps, count);
@@ -126,7 +130,7 @@ export function crewFilesIn(folder: string): CrewFiles {
     },
     newLog: (name, time) => {
       const runs = at("runs");
-      makeFolder(runs);
+      if (!existsSync(runs)) explained(runs, () => makeFolder(runs));
       logs ??= logsIn(runs);
       const whose = name || "keeper";
       const own = logs.get(whose) ?? [];
@@ -209,7 +213,7 @@ export function crewFilesIn(folder: string): CrewFiles {
     },
     // In place: another file would be another lock.
     writeHolder: (value) =>
-      inFolder(folder, () =>
+      explained(at(".lock"), () =>
         writeFileSync(at(".lock"), `${JSON.stringify(value)}\n`, { mode: 0o600 }),
       ),
     abandon: () => {
@@ -236,13 +240,15 @@ let serial = 0;
 function replace(path: string, text: string): void {
   const slash = path.lastIndexOf("/");
   const hidden = `${path.slice(0, slash)}/.${path.slice(slash + 1)}.${process.pid}.${serial++}`;
-  try {
-    inFolder(path.slice(0, slash), () => writeFileSync(hidden, text, { mode: 0o600 }));
-    renameSync(hidden, path);
-  } catch (error) {
-    rmSync(hidden, { force: true }); // of a full disk
-    throw error;
-  }
+  explained(path, () => {
+    try {
+      inFolder(path.slice(0, slash), () => writeFileSync(hidden, text, { mode: 0o600 }));
+      renameSync(hidden, path);
+    } catch (error) {
+      rmSync(hidden, { force: true }); // of a full disk
+      throw error;
+    }
+  });
 }
 
 /**
@@ -253,8 +259,9 @@ function overwrite(path: string, text: string): void {
   let fd: number | undefined;
   try {
     fd = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW);
-    const isSame = fstatSync(fd).isFile() && fstatSync(fd).size === Buffer.byteLength(text);
-    if (isSame && writeSync(fd, text, 0) === Buffer.byteLength(text)) return;
+    const stats = fstatSync(fd);
+    const isSame = stats.isFile() && stats.size === Buffer.byteLength(text);
+    if (isSame && writeSync(fd, text, 0) === stats.size) return;
   } catch {
     // it is not there, or something else is: then it is made anew, or that tells what is wrong
   } finally {

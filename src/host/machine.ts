@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { openSync, readFileSync, readSync } from "node:fs";
 import { hostname, uptime } from "node:os";
 import type { Clock, Machine, ProcessIdentity } from "../model/clock.ts";
 
@@ -33,9 +33,15 @@ function readBootId(): string {
   }
 }
 
+let uptimeFile: number | undefined;
+const uptimeText = Buffer.alloc(64);
+
+/** The file stays open, so it is one call: a crew asks at each tick. */
 function readUptime(): number {
   try {
-    return Number(readFileSync("/proc/uptime", "utf8").split(" ")[0]);
+    uptimeFile ??= openSync("/proc/uptime", "r");
+    const length = readSync(uptimeFile, uptimeText, 0, uptimeText.length, 0);
+    return Number(uptimeText.toString("latin1", 0, length).split(" ")[0]);
   } catch {
     return uptime();
   }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { until, within } from "../../test/support/deadline.ts";
 import { newFolder } from "../../test/support/folders.ts";
-import { isAlive, pidsIn } from "../../test/support/tmux.ts";
+import { isAlive, pidsIn, textIn } from "../../test/support/tmux.ts";
 import type { SeenProcess } from "../model/dance.ts";
 import { readProcess } from "./proc-fs.ts";
 import { endTargetTree, seeTree, type TreeOf, whyNotOurs } from "./target-tree.ts";
@@ -172,4 +172,20 @@ test("we are not ended even then", async () => {
   expect(isAlive(pid)).toBe(false);
   expect(ended.survivors).toEqual([]);
   expect(isAlive(process.pid)).toBe(true);
+});
+
+test("who comes first is killed before the others are asked, and sees nothing of their end", async () => {
+  const list = join(newFolder(), "seen");
+  const { pid } = start(
+    `trap "echo asked >> ${list}" TERM; sleep 1000; echo $? >> ${list}; sleep 1000`,
+  );
+  await until("it has a child", () => seeTree(treeFrom(pid), []).length === 2);
+  const of = treeFrom(pid);
+  const ended = await end({ ...of, first: of.roots }, seeTree(of, []));
+  expect(ended.survivors).toEqual([]);
+  expect(ended.exit.map((one) => [one.pid === pid, one.signal]).sort()).toEqual([
+    [false, "SIGTERM"],
+    [true, "SIGKILL"],
+  ]);
+  expect(textIn(list)).toBe("");
 });

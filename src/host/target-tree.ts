@@ -15,6 +15,8 @@ export interface TreeOf {
   roots: readonly { pid: number; started: string }[];
   /** Entries of an environment; whoever carries all of one of these sets belongs to the tree. */
   marks: readonly (readonly string[])[];
+  /** Killed before the others are asked to end: it would take that for their own doing. */
+  first?: readonly { pid: number; started: string }[];
   /** Whatever they carry or have started: not of the tree (the server that holds the panes). */
   spare?: readonly number[];
 }
@@ -78,8 +80,14 @@ class Hunt {
   /** SIGTERM, once for each: a second one means "at once" to many programs. */
   ask(): Process[] {
     const sight = this.#look();
+    const isNew = (each: Process) => this.#ends.get(nameOf(each))?.signal === "none";
+    const first = new Set((this.#of().first ?? []).map(nameOf));
     for (const each of sight.members) {
-      if (this.#ends.get(nameOf(each))?.signal !== "none" || !send(each, "SIGTERM")) continue;
+      const isStruck = first.has(nameOf(each)) && isNew(each) && send(each, "SIGKILL");
+      if (isStruck) this.#note(each, "SIGKILL");
+    }
+    for (const each of sight.members) {
+      if (!isNew(each) || !send(each, "SIGTERM")) continue;
       this.#note(each, "SIGTERM");
       send(each, "SIGCONT"); // one that is stopped could not die of it
     }
@@ -234,7 +242,7 @@ function sendTo(pid: number, name: NodeJS.Signals): boolean {
   }
 }
 
-const nameOf = ({ pid, started }: Process) => `${pid} ${started}`;
+const nameOf = ({ pid, started }: { pid: number; started: number | string }) => `${pid} ${started}`;
 
 const LONGEST_COMMAND = 200;
 

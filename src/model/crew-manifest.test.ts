@@ -229,9 +229,9 @@ describe("a [crew] of viv.toml", () => {
 
   test("has settings beside its members", () => {
     const text =
-      '[crew]\nstagger = "100ms"\ngrace = 0\nmax_concurrent = 3\nstate = "s"\n[crew.moss]\ndef = "d"\n';
+      '[crew]\nstagger = "100ms"\ngrace = 0\nmax_concurrent = 3\nstate = "s"\nport = 0\n[crew.moss]\ndef = "d"\n';
     expect(toml(text)).toMatchObject({
-      settings: { staggerMs: 100, graceMs: 0, maxConcurrent: 3, state: "s" },
+      settings: { staggerMs: 100, graceMs: 0, maxConcurrent: 3, state: "s", port: 0 },
       members: [{ name: "moss" }],
       log: [],
     });
@@ -244,6 +244,7 @@ describe("a [crew] of viv.toml", () => {
     ["[crew]\nstagger = 30", 'viv: stagger must be a duration with its unit, like "30s"'],
     ['[crew]\ngrace = "soon"', "grace must be a duration"],
     ["[crew]\nmax_concurrent = 0", "max_concurrent must be a whole number, at least 1"],
+    ["[crew]\nport = 70000", "port must be a port"],
     ['[crew]\nstate = ""', "state must be the path of a directory"],
     ["[crew]\nstager = 1", 'unknown key "stager" in [crew]; did you mean stagger?'],
     ["[crew]\nmoss = 1", 'unknown key "moss" in [crew]; a member is a table, like [crew.moss].'],

@@ -9,9 +9,11 @@ export interface CrewSettings {
   graceMs?: number;
   maxConcurrent?: number;
   state?: string;
+  /** Of /_activity. */
+  port?: number;
 }
 
-const KEYS = ["stagger", "grace", "max_concurrent", "state"];
+const KEYS = ["stagger", "grace", "max_concurrent", "state", "port"];
 
 /** Reads the keys of `[crew]` that are no tables. For one that is wrong, the default counts. */
 export function settingsFrom(
@@ -29,6 +31,10 @@ export function settingsFrom(
     } else if (name === "max_concurrent") {
       if (Number.isSafeInteger(value) && Number(value) >= 1) settings.maxConcurrent = Number(value);
       else wrong("a whole number, at least 1");
+    } else if (name === "port") {
+      const isPort = Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) < 65_536;
+      if (isPort) settings.port = Number(value);
+      else wrong("a port, 0 for any free one");
     } else if (name === "state") {
       const isPath = typeof value === "string" && value.trim() !== "" && !value.includes("\0");
       if (isPath) settings.state = value;

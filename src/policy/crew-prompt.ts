@@ -55,6 +55,7 @@ export function sharedOf(text: string, format: "org" | "markdown"): string[] {
 }
 
 function sharedInOrg(text: string): string[] {
+  if (!/#\+shared/i.test(text)) return []; // most have none, and this is asked at each tick
   const lines = scanOrg(text).keywords.filter(({ name }) => name === "SHARED");
   return lines.flatMap(({ value }) => (value.match(/"[^"]*"|\S+/g) ?? []).map(unquoted));
 }

@@ -12,6 +12,8 @@ export interface Gate {
   /** Null: no limit. Of those that are in, nobody is stopped. */
   setMax(max: number | null): void;
   view(): GateView;
+  /** Nobody is in, nobody waits. */
+  isIdle(): boolean;
   /** Called after each change. Returns what ends that. */
   onChange(listener: () => void): () => void;
 }
@@ -106,8 +108,8 @@ export function gateInMemory(options: { max: number | null; clock: Clock }): Gat
       changed();
     },
     view() {
-      const now = uptimeMs();
       const waiting = [...lines.values()].flatMap((line) => line.all);
+      const now = waiting.length === 0 ? 0 : uptimeMs();
       return {
         max,
         holders: [...holders].map(({ name, at }) => ({ name, since: iso(at) })),
@@ -117,6 +119,7 @@ export function gateInMemory(options: { max: number | null; clock: Clock }): Gat
         })),
       };
     },
+    isIdle: () => holders.size === 0 && [...lines.values()].every(({ first }) => !first),
     onChange(listener) {
       listeners.add(listener);
       return () => void listeners.delete(listener);

@@ -63,13 +63,34 @@ describe("viv board refuses, and changes nothing", () => {
     await refused(repo, [...CLAIM, "--board", "board.org"], 5, /is a link/);
   });
 
+  it("a repository whose branch names no commit that is there", async () => {
+    const repo = new Repository();
+    for (const [text, said] of [
+      ["1".repeat(40), /HEAD of .* says "1{40}".*damaged; git fsck/],
+      ["garbage", /says "garbage".*damaged/],
+    ] as const) {
+      writeFileSync(join(repo.top, ".git/refs/heads/main"), `${text}\n`);
+      await refused(repo, CLAIM, 5, said);
+      await refused(repo, ["ls"], 5, said);
+    }
+  });
+
+  it("a branch whose lock cannot be made, at once and with what git says", async () => {
+    const repo = new Repository();
+    repo.git("pack-refs", "--all");
+    const heads = join(repo.top, ".git/refs/heads");
+    rmSync(heads, { recursive: true });
+    symlinkSync("/nowhere/at/all", heads);
+    await refused(repo, CLAIM, 5, /the branch main could not be moved: .*unable to create/);
+  });
+
   it("a board that somebody has edited or staged", async () => {
     const repo = new Repository();
     repo.write(`${NEWSROOM}mine\n`);
     await refused(repo, CLAIM, 4, /was edited and not committed/);
     await refused(repo, ["open", "more"], 4, /was edited and not committed/);
     repo.git("add", "board.org");
-    await refused(repo, CLAIM, 4, /was edited and not committed|in the index/);
+    await refused(repo, CLAIM, 4, /edited.*git restore --staged --worktree board.org/);
     repo.write(NEWSROOM);
     await refused(repo, CLAIM, 4, /in the index.*git restore --staged board.org/);
     expect((await cli(["board", "ls"], { cwd: repo.top })).status).toBe(0);

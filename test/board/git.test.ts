@@ -74,6 +74,18 @@ describe("a board in git", () => {
     expect(existsSync(join(repo.top, ".git/index.lock"))).toBe(false);
   });
 
+  it("stays left out where a sparse checkout leaves it out", async () => {
+    const repo = new Repository();
+    writeFileSync(join(repo.top, "kept.txt"), "kept");
+    repo.commit("kept");
+    repo.git("sparse-checkout", "set", "--no-cone", "/kept.txt");
+    for (const slug of ["hello-world", "second"]) {
+      await ok(["board", "claim", slug, "--agent", "wren", "--board", repo.board]);
+      expect(existsSync(repo.board)).toBe(false);
+      expect(repo.git("status", "--porcelain")).toBe("");
+    }
+  });
+
   it("runs no hook and asks nobody to sign", async () => {
     const repo = new Repository();
     repo.git("config", "commit.gpgSign", "true");

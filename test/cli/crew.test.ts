@@ -342,6 +342,16 @@ describe("/_activity", () => {
     await expect(fetch(`http://127.0.0.1:${port}/_activity`)).rejects.toThrow();
   });
 
+  it("is served where viv.toml says so", async () => {
+    const crew = new CrewFolder().member("moss", "true");
+    crew.write("viv.toml", '[crew]\ngrace = "1h"\nport = 0\n');
+    const up = crew.up();
+    await up.says('"up"');
+    expect(await get(Number(of(up, "up")[0]?.port))).toMatchObject({ agents: [{ name: "moss" }] });
+    up.child.kill("SIGTERM");
+    await up.end();
+  });
+
   it("of a keeper has the other one, and its files no suffix", async () => {
     const crew = new CrewFolder().member("desk", WAITS);
     const keeper = crew.running(

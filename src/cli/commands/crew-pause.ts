@@ -6,5 +6,8 @@ export const command: Command = {
   placeholders: { state: "DIR" },
   positionals: [{ key: "name" }],
   examples: [["viv crew pause moss", "no further ticks until it is resumed"]],
-  human: ({ name, state }: { name: string; state: string }) => `${name} ${state.replace("_", " ")}`,
+  human: ({ name, state }: { name: string; state: string }) =>
+    state === "running"
+      ? `${name} is paused when its run has ended`
+      : `${name} ${state.replace("_", " ")}`,
 };

@@ -72,7 +72,7 @@ function chosen(here: Here, ports: CrewPorts, wanted: Wanted): CrewChoice | null
   const { graceMs, staggerMs, maxConcurrent, intervalMs, mode, isSingleton } = start;
   return {
     ...{ file, state, graceMs, staggerMs, maxConcurrent, intervalMs, mode, isSingleton },
-    port: wanted.port ?? null,
+    port: wanted.port ?? settings?.port ?? null,
     keeper: wanted.kind === "keeper" ? keeperFrom(wanted, here.cwd) : {},
   };
 }

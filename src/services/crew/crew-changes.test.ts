@@ -36,9 +36,10 @@ describe("a manifest that changes", () => {
     await fake.pass(2 * SECOND);
     expect(fake.told("removed")).toMatchObject([{ name: "b", note: "its run may finish" }]);
     expect(fake.running).toEqual(["a", "b"]);
-    expect(at(fake)).toEqual(["a"]);
+    expect(at(fake)).toEqual(["a", "b"]); // it is seen as long as it runs
     await fake.run("a").end("done");
     await fake.run("b").end("done");
+    expect(at(fake)).toEqual(["a"]);
     await fake.pass(10 * MINUTE);
     expect(fake.countOf("b")).toBe(1);
     expect(fake.status("b").state).toBe("stopped");

@@ -79,6 +79,25 @@ describe("the gate", () => {
     expect(fake.running).toEqual(["d"]);
   });
 
+  it("is shown when its maximum changes while nobody is in it", async () => {
+    const fake = newsroom().up(member("a", "desk.org"), { graceMs: HOUR, staggerMs: 0, max: 1 });
+    await fake.ask({ max: 5 });
+    await fake.pass(100);
+    expect(JSON.parse(fake.raw("gate.json"))).toMatchObject({ max: 5, holders: [] });
+  });
+
+  it("is shown once nobody is in it any more, and not each time that somebody was", async () => {
+    const fake = newsroom().up(member("a", "desk.org"), { graceMs: 0, staggerMs: 0 });
+    await fake.pass(100);
+    expect(JSON.parse(fake.raw("gate.json")).holders).toMatchObject([{ name: "a" }]);
+    await fake.run("a").end("done");
+    await fake.pass(100);
+    expect(JSON.parse(fake.raw("gate.json")).holders).toEqual([]);
+    const before = fake.pending;
+    (await fake.gate?.acquire({ name: "b" }))?.();
+    expect(fake.pending).toBe(before);
+  });
+
   it("is nothing for the singleton", async () => {
     const fake = newsroom().up("", { isSingleton: true, graceMs: 0, staggerMs: 0 });
     await fake.pass(0);
@@ -90,7 +109,8 @@ describe("the gate", () => {
   it("is left by one that is paused or removed while it waits", async () => {
     const fake = newsroom().up(FOUR, { graceMs: 0, staggerMs: 10, max: 1 });
     await fake.pass(30);
-    expect(await fake.ask({ cmd: "pause", name: "b" })).toMatchObject({ ok: true });
+    const paused = { ok: true, state: "paused" };
+    expect(await fake.ask({ cmd: "pause", name: "b" })).toMatchObject(paused);
     fake.texts.set(
       "/news/crew.org",
       member("a", "desk.org") + member("b", "desk.org") + member("d", "desk.org"),

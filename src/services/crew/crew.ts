@@ -9,7 +9,7 @@ import {
 } from "../../model/crew-status.ts";
 import { VivError } from "../../model/errors.ts";
 import { suggest } from "../../model/names.ts";
-import type { Gate } from "../gate.ts";
+import type { Gate, GateView } from "../gate.ts";
 import { CrewMember, isSameEntry, type Pace } from "./member.ts";
 import type { CrewEvent, MemberContext, Runner } from "./ports.ts";
 import { RanFiles } from "./ran-files.ts";
@@ -77,7 +77,8 @@ export class Crew {
   readonly #done = new Promise<void>((resolve) => {
     this.#ended = resolve;
   });
-  #isGateShown = true;
+  /** Of what shows the gate in a moment. */
+  #cancelShow: (() => void) | null = null;
   #shownGate = "";
 
   constructor(
@@ -322,8 +323,12 @@ export class Crew {
     this.#leaving.set(name, member);
     void member.stop().then(() => {
       this.#leaving.delete(name);
+      if (this.#stopping) return;
       const entry = this.#entries.get(name);
-      if (entry === undefined || this.#stopping) return;
+      if (entry === undefined) {
+        this.#writeCrewIfPossible();
+        return;
+      }
       this.#tell({ kind: "added", name, note: "" });
       this.#add(entry).start(this.#settings, 0);
     });
@@ -351,7 +356,7 @@ export class Crew {
         const outcome = await member.tickNow();
         return { ok: true, outcome, state: member.state, note: member.note };
       }
-      if (cmd === "pause") member.pause();
+      if (cmd === "pause") await member.pause();
       else if (cmd === "resume") member.resume();
       else throw new VivError("USAGE", `nobody knows how to ${JSON.stringify(cmd)}.`);
       this.#tell({ kind: cmd === "resume" ? "resumed" : "paused", name: member.name, note: "" });
@@ -380,36 +385,56 @@ export class Crew {
   #writeCrew(): void {
     const { machine, files } = this.#host;
     const { manifest, isSingleton, keeper } = this.#settings;
+    // Who was removed and still runs is seen until its run is over.
+    const names = new Set([...this.#entries.keys(), ...this.#leaving.keys()]);
     files.writeJson("crew", {
       ...machine.self(),
-      ...{ manifest, singleton: isSingleton, members: [...this.#entries.keys()] },
+      ...{ manifest, singleton: isSingleton, members: [...names] },
       ...{ port: this.#port, since: this.#since },
       ...(isSingleton && keeper ? { keeper } : {}),
     });
   }
 
+  #writeCrewIfPossible(): void {
+    try {
+      this.#writeCrew();
+    } catch (error) {
+      this.#tell({ kind: "trouble", name: "crew", message: (error as Error).message });
+    }
+  }
+
   #showGateSoon(): void {
-    if (!this.#isGateShown) return;
-    this.#isGateShown = false;
-    this.#host.timers.after(SHOW_GATE_EVERY_MS, () => this.#showGate());
+    // A slot that was taken and given back in one moment leaves nothing to show.
+    if (this.#gate?.isIdle() && viewed(this.#gate).text === this.#shownGate) {
+      this.#cancelShow?.();
+      this.#cancelShow = null;
+    } else {
+      this.#cancelShow ??= this.#host.timers.after(SHOW_GATE_EVERY_MS, () => this.#showGate());
+    }
   }
 
   #showGate(): void {
-    this.#isGateShown = true;
+    this.#cancelShow?.();
+    this.#cancelShow = null;
     if (this.#gate === null) return;
     const { machine, files } = this.#host;
-    const view = this.#gate.view();
-    // Times of waiting are reckoned from `since` by whoever looks.
-    const queue = view.queue.map(({ waiting_ms: _, ...rest }) => rest);
-    const shown = JSON.stringify({ ...view, queue });
-    if (shown === this.#shownGate) return;
+    const { view, text } = viewed(this.#gate);
+    if (text === this.#shownGate) return;
     try {
       files.writeJson("gate", { ...view, at: machine.clock.now(), ...machine.self() });
-      this.#shownGate = shown;
+      this.#shownGate = text;
     } catch (error) {
       this.#tell({ kind: "trouble", name: "gate", message: (error as Error).message });
     }
   }
+}
+
+/** The text is another when there is something new to show. */
+function viewed(gate: Gate): { view: GateView; text: string } {
+  const view = gate.view();
+  // Times of waiting are reckoned from `since` by whoever looks.
+  const queue = view.queue.map(({ waiting_ms: _, ...rest }) => rest);
+  return { view, text: JSON.stringify({ ...view, queue }) };
 }
 
 function nobodyIn(manifest: string): VivError {

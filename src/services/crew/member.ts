@@ -128,12 +128,14 @@ export class CrewMember {
     if (this.#context.stampOf(files) !== stamp) this.#unpark();
   }
 
-  pause(): void {
+  /** What waits for its turn waits no longer when this resolves; a run that is under way may finish. */
+  async pause(): Promise<void> {
     this.#context.files.setPaused(this.#key, true);
     if (this.#isStopped) return;
-    // What waits for its turn waits no longer; a run that is under way may finish.
-    if (this.isTicking) this.#callOff();
-    else {
+    if (this.isTicking) {
+      this.#callOff();
+      if (!this.#isInRun) await this.#ticking;
+    } else {
       this.#cancelTimer();
       this.#status.show("paused", "by hand");
     }
@@ -241,7 +243,7 @@ export class CrewMember {
   }
 
   async #tickOnce(isForced: boolean): Promise<TickOutcome | null> {
-    this.#abort = new AbortController();
+    if (this.#abort.signal.aborted) this.#abort = new AbortController();
     const { signal } = this.#abort;
     const { runner, machine, files } = this.#context;
     const member = this.#member;
