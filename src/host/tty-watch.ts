@@ -48,12 +48,12 @@ export class TtyWatch {
   #listen(): void {
     this.#watcher?.close();
     this.#watcher = null;
-    if (this.#tty === null || process.platform !== "linux") return this.#fallBack();
     try {
+      if (this.#tty === null || process.platform !== "linux") throw new Error("nothing to hear");
       this.#watcher = watch(this.#tty, () => this.#hear());
       this.#watcher.on("error", () => this.#fallBack());
     } catch {
-      this.#fallBack(); // its pane has just been closed, or there are too many watches
+      this.#fallBack(); // also: its pane has just been closed, or there are too many watches
     }
   }
 
