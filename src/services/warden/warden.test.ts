@@ -242,6 +242,23 @@ test("an answer beside the terminal is heard at the next look around, not at the
   expect(fake.verdict("toast")).toBe("pardoned");
 });
 
+test("what nobody has thought of costs no dog: it goes on from disk, with the same question", async () => {
+  const fake = new FakeWarden();
+  let failures = 2;
+  const toast = fake.target("toast", {
+    answers: { attempt: 1, afterMs: 50_000 },
+    onLook: (ms) => {
+      if (ms >= 10_000 && failures-- > 0) throw new Error("too many open files");
+    },
+  });
+  fake.file("toast");
+  await fake.up();
+  await fake.pass(100_000);
+  expect(fake.told2("trouble")).toHaveLength(2);
+  expect(toast.typed).toHaveLength(1);
+  expect(fake.verdict("toast")).toBe("pardoned");
+});
+
 describe("the pool", () => {
   test("folders where a wish should be a file do not stop it", async () => {
     const fake = new FakeWarden();

@@ -10,6 +10,8 @@ import type { WardenEvent, WardenHost, WardenSettings } from "./ports.ts";
 const SLOW_LOOK_MS = 5_000;
 /** A script may not write its file in one go. */
 const HALF_WRITTEN_MS = 2_000;
+/** After what nobody has thought of. */
+const TROUBLE_MS = 30_000;
 const MARKERS_KEPT_MS = 24 * 3_600_000;
 
 /**
@@ -29,6 +31,7 @@ export class Warden {
   #turning: Promise<void> | null = null;
   #isTurnWanted = false;
   #cancelTimer: (() => void) | null = null;
+  readonly #cancels = new Set<() => void>();
   #end: (() => void) | null = null;
   #failure: { error: unknown } | null = null;
 
@@ -69,6 +72,7 @@ export class Warden {
     await this.#turning;
     for (const { dancer } of this.#dancers.values()) dancer.wish("stopped");
     await Promise.all([...this.#dancers.values()].map(({ over }) => over));
+    for (const cancel of this.#cancels) cancel();
     if (this.#failure !== null) throw this.#failure.error;
     files.writeWarden({ ...state, state: "stopped" });
     this.#tell({ kind: "stopped" });
@@ -226,8 +230,15 @@ export class Warden {
     const pool = { mayExecute: () => this.#mayExecute(), executed: this.#executed };
     const dancer = new Dancer(dance, this.#host, this.#settings, pool, this.#tell);
     const over = this.#follow(dancer).catch((error: unknown) => {
-      // A bug, or a machine in trouble: the dance stays on disk for the next start.
+      // A bug, or a machine in trouble: after a while it goes on from disk, as after a restart.
       this.#trouble(`${dance.id}: ${(error as Error).message}`);
+      if (dancer.dance.state === "executing") this.#executing--;
+      const cancel = this.#host.timers.after(TROUBLE_MS, () => {
+        this.#cancels.delete(cancel);
+        this.#dancers.delete(dance.id);
+        this.#turn();
+      });
+      this.#cancels.add(cancel);
     });
     this.#dancers.set(dance.id, { dancer, over });
   }
