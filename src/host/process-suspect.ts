@@ -55,7 +55,7 @@ export function findProcessSuspect(
   if (found.is !== "there") return found;
   const state = stateOf(found.bound, options.machine);
   if (state.is !== "there") return state;
-  const suspect = new ProcessSuspect(warrant.id, found.bound, watch, options, watchNow);
+  const suspect = new ProcessSuspect(warrant, found.bound, watch, options, watchNow);
   const why = whyNotOurs(suspect.tree([]));
   return why === null ? { is: "there", suspect } : { is: "unknown", why };
 }
@@ -108,6 +108,7 @@ function writeQuestion(path: string, text: string): void {
 class ProcessSuspect implements Suspect {
   readonly bound: BoundProcess;
   readonly #id: string;
+  readonly #isWorker: boolean;
   readonly #options: ProcessOptions;
   /** A worker that goes on to its next task writes to another log. */
   readonly #watchNow: (() => Promise<readonly string[]>) | undefined;
@@ -116,13 +117,14 @@ class ProcessSuspect implements Suspect {
   #endWatch: () => void = () => {};
 
   constructor(
-    id: string,
+    { id, kind }: Warrant,
     bound: BoundProcess,
     watch: readonly string[],
     options: ProcessOptions,
     watchNow?: () => Promise<readonly string[]>,
   ) {
     this.#id = id;
+    this.#isWorker = kind === "worker";
     this.bound = bound;
     this.#watch = watch;
     this.#options = options;
@@ -182,6 +184,9 @@ class ProcessSuspect implements Suspect {
 
   #treeOf(): TreeOf {
     const { pid, started, claim } = this.bound;
-    return { roots: [{ pid, started }], marks: claim === "" ? [] : [[`VIV_CLAIM=${claim}`]] };
+    const roots = [{ pid, started }];
+    const marks = claim === "" ? [] : [[`VIV_CLAIM=${claim}`]];
+    // A worker loses nothing by being killed; but it would write down its handlers' end as failures.
+    return { roots, marks, ...(this.#isWorker ? { first: roots } : {}) };
   }
 }
