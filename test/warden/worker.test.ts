@@ -22,7 +22,7 @@ it("a worker whose handler hangs: its task goes back, and its attempt names the 
   };
   const handler = join(scene.folder, "handler.sh");
   writeFileSync(handler, `#!/bin/sh\necho $$ >>'${pids}'\nexec sleep 600\n`, { mode: 0o755 });
-  spawnSync(process.execPath, [join(DIST, "viv.cjs"), "init", run]);
+  spawnSync(process.execPath, [join(DIST, "viv.cjs"), "init", run], { cwd: scene.folder });
   viv("enqueue", "--type", "t", "--id", "a");
   const args = ["work", "--worker-id", "w1", "--handler", handler, "--run", run];
   const worker = spawn(process.execPath, [join(DIST, "viv.cjs"), ...args], {
