@@ -231,7 +231,8 @@ function withoutExtras(command: Command, input: Record<string, unknown>): Record
 function inputError(name: string, issue: Issue | undefined, input: unknown): VivError {
   const flag = `--${String(issue?.path[0] ?? "").replaceAll("_", "-")}`;
   if (issue && isMissing(issue, input) && /^--ids?$/.test(flag)) {
-    return new VivError("USAGE", `viv ${name} needs a task: viv ${name} ID`);
+    const what = /^(warrant|epitaph)/.test(name) ? "a warrant" : "a task";
+    return new VivError("USAGE", `viv ${name} needs ${what}: viv ${name} ID`);
   }
   if (issue && isMissing(issue, input)) {
     return new VivError("USAGE", `viv ${name} needs ${flag}; see: viv ${name} --help`);

@@ -136,7 +136,7 @@ test("whose program has become one that takes commands, before Enter was sent, w
     "a",
     "bash",
     "-c",
-    "stty -echo; echo ready; head -n1 >/dev/null; exec less /etc/passwd",
+    "stty -icanon -echo; echo ready; head -n1 >/dev/null; exec less /etc/passwd",
   );
   await server.shows(id, "ready");
   const suspect = await found({ socket: server.socket });
@@ -268,6 +268,20 @@ test("another pane that can be asked is asked", async () => {
   expect(await suspect.ask(question)).toMatchObject({ is: "asked", channel: "pane %0" });
   await server.shows("%0", `ALIVE ${question.nonce}`);
   expect(await screenOf(suspect)).toContain(`ALIVE ${question.nonce}`);
+});
+
+test("a program that asks for a password is not typed to", async () => {
+  const server = new TmuxServer();
+  const typed = join(server.folder, "typed");
+  const script = `stty -echo; echo Password:; read -r it; echo "$it" >${typed}`;
+  const id = server.session("a", "bash", "-c", script);
+  await server.shows(id, "Password:");
+  const suspect = await found({ socket: server.socket });
+  expect(await suspect.ask(ask())).toMatchObject({
+    is: "refused",
+    why: expect.stringContaining("password"),
+  });
+  expect(textIn(typed)).toBe("");
 });
 
 test("synchronised panes, and one without input, are not typed to", async () => {

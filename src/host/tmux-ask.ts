@@ -3,7 +3,7 @@ import { VivError } from "../model/errors.ts";
 import type { Question } from "../model/question.ts";
 import { asComments, type MayType, mayType } from "./may-type.ts";
 import type { Tmux } from "./tmux.ts";
-import { foregroundOf } from "./tmux-foreground.ts";
+import { foregroundOf, waitsForSecret } from "./tmux-foreground.ts";
 import type { Pane } from "./tmux-sessions.ts";
 
 /**
@@ -22,6 +22,7 @@ export function howToType(pane: Pane, isShell: boolean): MayType {
   if (pane.isDead) return { is: "no", why: "its program has ended" };
   if (pane.isInputOff) return { is: "no", why: "its input is switched off" };
   if (pane.isSynchronized) return { is: "no", why: "its input goes to other panes too" };
+  if (waitsForSecret(pane.tty)) return { is: "no", why: "it waits for a password" };
   const answer = mayType(foregroundOf(pane));
   if (answer.is !== "shell" || isShell || pane.isShell) return answer;
   const why = `${answer.program} is in the foreground: a shell's prompt that would run it as a command`;

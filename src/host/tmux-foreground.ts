@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { readFileSync, readlinkSync } from "node:fs";
 import type { ForegroundProgram } from "./may-type.ts";
 import { pidsSince, readProcess } from "./proc-fs.ts";
@@ -48,4 +49,11 @@ function textOf(path: string): string {
   } catch {
     return ""; // gone meanwhile
   }
+}
+
+/** A terminal that takes whole lines and does not show them: somebody is asked for a password. */
+export function waitsForSecret(tty: string): boolean {
+  const { status, stdout } = spawnSync("stty", ["-F", tty, "-a"], { encoding: "utf8" });
+  if (status !== 0) return false; // it cannot be told: the program in the foreground decides
+  return /(^|\s)icanon\b/.test(stdout) && /(^|\s)-echo\b/.test(stdout);
 }

@@ -1,18 +1,12 @@
-import { randomBytes } from "node:crypto";
 import {
   appendFileSync,
-  closeSync,
   existsSync,
-  fsyncSync,
-  linkSync,
   lstatSync,
   mkdirSync,
-  openSync,
   renameSync,
   rmSync,
   utimesSync,
   watch,
-  writeSync,
 } from "node:fs";
 import { join } from "node:path";
 import type { ProcessIdentity } from "../model/clock.ts";
@@ -29,6 +23,7 @@ import {
   takeForLife,
   withFileLock,
 } from "./state-files.ts";
+import { isHalfWritten, publish, replace } from "./whole-files.ts";
 
 /** The warden's state folder (SPEC §19): the queue, the dances, the receipts. */
 export interface WardenFiles {
@@ -69,7 +64,7 @@ export interface WardenFiles {
   writeEpitaph(warrant: string, text: string): void;
   epitaph(warrant: string): string | null;
   markDone(dog: string, verdict: string): void;
-  /** Markers that nobody has to see any more. */
+  /** Markers that nobody has to see any more, and what crashes have left half written. */
   removeOldMarkers(before: number): void;
 
   /** False when it is too late: its dog executes, or it is over. */
@@ -292,6 +287,11 @@ export function wardenFilesIn(folder: string): WardenFiles {
         const isOld = name.endsWith(".done") && !isSince(at("active", name), before);
         if (isOld) remove(at("active", name));
       }
+      for (const place of FOLDERS) {
+        for (const name of listed(at(place)).filter(isHalfWritten)) {
+          if (!isSince(at(place, name), before)) remove(at(place, name));
+        }
+      }
     },
 
     askToWithdraw: (id) =>
@@ -423,54 +423,5 @@ function freeName(folder: string, name: string): string {
   for (let n = 0; ; n++) {
     const path = join(folder, n === 0 ? name : `${name}.${n}`);
     if (!existsSync(path)) return path;
-  }
-}
-
-function hiddenBeside(path: string): string {
-  const slash = path.lastIndexOf("/");
-  return `${path.slice(0, slash)}/.${path.slice(slash + 1)}.${randomBytes(4).toString("hex")}`;
-}
-
-/** Whole, or not at all: also when the machine loses its power. */
-function publish(path: string, text: string, how: "new" | "replace"): void {
-  const hidden = hiddenBeside(path);
-  try {
-    write(hidden, text, true);
-    if (how === "replace") renameSync(hidden, path);
-    else linkSync(hidden, path);
-    syncFolder(path.slice(0, path.lastIndexOf("/")));
-  } finally {
-    rmSync(hidden, { force: true });
-  }
-}
-
-/** Whole, or not at all, for whoever reads it. */
-function replace(path: string, text: string): void {
-  const hidden = hiddenBeside(path);
-  try {
-    write(hidden, text, false);
-    renameSync(hidden, path);
-  } finally {
-    rmSync(hidden, { force: true }); // of a full disk
-  }
-}
-
-function write(path: string, text: string, isSynced: boolean): void {
-  const fd = openSync(path, "wx", 0o600);
-  try {
-    const bytes = Buffer.from(text);
-    for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done);
-    if (isSynced) fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
-}
-
-function syncFolder(path: string): void {
-  const fd = openSync(path, "r");
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
   }
 }

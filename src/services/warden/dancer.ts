@@ -303,14 +303,16 @@ export class Dancer {
       const why = `it could not be killed: ${survivors.join(", ")} are still there after SIGKILL`;
       return { event: "survived", verdict: "failed", why, ...proof };
     }
-    const wasSignalled = this.#wasExecuting || exit.some(({ signal }) => signal !== "none");
-    if (!wasSignalled) {
+    const isSignalled = exit.some(({ signal }) => signal !== "none");
+    if (!isSignalled && !this.#wasExecuting) {
       const why = "it ended by itself before it was signalled";
       return { event: "gone", verdict: "already_dead", why, ...proof };
     }
     const asked = dance.attempts.filter(({ asked_at }) => asked_at !== null).length;
     const why = `it was asked ${asked === 1 ? "once" : `${asked} times`}, and neither answered nor worked`;
-    return { event: "dead", verdict: "executed", why, ...proof };
+    // Who was killed between writing that it executes and its proof cannot tell what it had done.
+    const unseen = isSignalled ? "" : "; the warden ended while it executed, and found it gone";
+    return { event: "dead", verdict: "executed", why: why + unseen, ...proof };
   }
 
   /** After a restart of the machine nobody of it is left, and its numbers are others'. */

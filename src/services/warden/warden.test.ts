@@ -345,6 +345,23 @@ describe("the pool", () => {
     expect(fake.files.paused()).toMatchObject({ by: "breaker" });
   });
 
+  test("what a crash left half written is swept after a day", async () => {
+    const { existsSync, mkdirSync, utimesSync, writeFileSync } = await import("node:fs");
+    const fake = new FakeWarden();
+    const at = (name: string) => `${fake.folder}/active/${name}`;
+    mkdirSync(`${fake.folder}/active`);
+    const old = new Date(fake.world.clock.now() - 25 * 3_600_000);
+    for (const name of [".dog-1.json.0a1b2c3d", ".dog-2.json.0a1b2c3d", ".hidden"]) {
+      writeFileSync(at(name), "{");
+      if (!name.includes("dog-2")) utimesSync(at(name), old, old);
+    }
+    await fake.up();
+    const kept = [".dog-1.json.0a1b2c3d", ".dog-2.json.0a1b2c3d", ".hidden"].filter((name) =>
+      existsSync(at(name)),
+    );
+    expect(kept).toEqual([".dog-2.json.0a1b2c3d", ".hidden"]);
+  });
+
   test("a second warrant for one target, and what is no warrant, are put aside with the reason", async () => {
     const fake = new FakeWarden();
     fake.target("toast");
