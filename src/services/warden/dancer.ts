@@ -5,11 +5,11 @@ import {
   type Dance,
   type DanceEvent,
   hasKilled,
-  type Outcome,
-  type Verdict,
 } from "../../model/dance.ts";
 import { isVivError } from "../../model/errors.ts";
+import { type Ending, execute } from "./execute.ts";
 import { askedIn, Interrogation, rememberTree } from "./interrogation.ts";
+import { Naps } from "./naps.ts";
 import type { WardenEvent, WardenHost, WardenSettings } from "./ports.ts";
 
 /** What a dance asks of its pool. */
@@ -18,15 +18,6 @@ export interface Pool {
   mayExecute(): boolean;
   /** Gives it back, and says whether anybody was ended. */
   executed(hasKilled: boolean): void;
-}
-
-interface Ending {
-  event: DanceEvent;
-  verdict: Verdict;
-  why: string;
-  look?: Look | null;
-  exit?: Outcome["exit"];
-  survivors?: number[];
 }
 
 export type DanceEnd = "over" | "released" | "stopped";
@@ -41,8 +32,7 @@ export class Dancer {
   readonly #notes: Interrogation;
   #suspect: Suspect | null = null;
   #wish: "withdrawn" | "released" | "stopped" | null = null;
-  #isPoked = false;
-  #wake: (() => void) | null = null;
+  readonly #naps: Naps;
   #isHolding = false;
   /** It may have been signalled before a restart. */
   readonly #wasExecuting: boolean;
@@ -60,6 +50,7 @@ export class Dancer {
     this.#pool = pool;
     this.#tell = tell;
     this.#notes = new Interrogation(dance, settings.timeoutsMs.length);
+    this.#naps = new Naps(host.timers);
     this.#wasExecuting = dance.state === "executing";
   }
 
@@ -72,8 +63,7 @@ export class Dancer {
 
   /** Something is worth a look: its screen, or the pool. */
   poke(): void {
-    this.#isPoked = true;
-    this.#wake?.();
+    this.#naps.poke();
   }
 
   async run(): Promise<DanceEnd> {
@@ -178,7 +168,7 @@ export class Dancer {
       if (this.#wish !== null) return false;
       const left = this.#msLeft(attempt);
       if (left <= 0) return true;
-      await this.#nap(Math.min(left, slowLook(attempt.timeout_ms)));
+      await this.#naps.nap(Math.min(left, slowLook(attempt.timeout_ms)));
       if (this.#wish !== null) return false;
     }
   }
@@ -236,7 +226,7 @@ export class Dancer {
     }
     this.#isHolding = true;
     suspect.watch(() => this.poke());
-    await this.#nap(slowLook(Number.POSITIVE_INFINITY));
+    await this.#naps.nap(slowLook(Number.POSITIVE_INFINITY));
   }
 
   async #beginExecution(): Promise<void> {
@@ -248,7 +238,7 @@ export class Dancer {
       dance.state = "evaluating";
       this.#pool.executed(false);
       // Whatever it was: by then it may have answered, so it is looked at again.
-      return this.#nap(1_000);
+      return this.#naps.nap(1_000);
     }
     const { id: dog, warrant, tree } = dance;
     this.#tell({ kind: "executes", dog, target: warrant.target, processes: tree.length });
@@ -266,58 +256,14 @@ export class Dancer {
   }
 
   async #execute(): Promise<void> {
-    const ending = await this.#kill();
+    const { ending, suspect } = await execute({
+      ...{ dance: this.dance, host: this.#host, killAfterMs: this.#settings.killAfterMs },
+      ...{ suspect: this.#suspect, wasExecuting: this.#wasExecuting },
+      hasAnswered: (look, attempt) => this.#notes.notice(look, attempt, this.#clock()),
+    });
+    this.#suspect = suspect;
     await this.#end(ending);
     this.#pool.executed(hasKilled(ending));
-  }
-
-  async #kill(): Promise<Ending> {
-    const { dance } = this;
-    const failed = (why: string, look?: Look | null): Ending => ({
-      ...{ event: "unknown", verdict: "failed", why },
-      ...(look ? { look } : {}),
-    });
-    const found = this.#suspect
-      ? ({ is: "there", suspect: this.#suspect } as const)
-      : await this.#host.suspects.find({ ...dance.warrant, bound: dance.bound });
-    const isLeft = this.#wasExecuting && found.is === "unknown" && found.isReplaced === true;
-    if (found.is === "unknown" && !isLeft) return failed(found.why);
-    if (found.is === "there") this.#suspect = found.suspect;
-    const look = found.is === "there" ? await found.suspect.look() : null;
-    if (look?.is === "unknown") return failed(look.why);
-    const attempt = dance.attempts[dance.attempt - 1];
-    if (look?.is === "there" && attempt && this.#notes.notice(look, attempt, this.#clock())) {
-      attempt.ended = "answered";
-      const why = `it answered in attempt ${attempt.number}, at the last moment`;
-      return { event: "alive", verdict: "pardoned", why, look };
-    }
-    const options = { killAfterMs: this.#settings.killAfterMs };
-    const ended =
-      found.is === "there"
-        ? await found.suspect.end(dance.tree, options)
-        : await this.#host.suspects.endLeft(this.#treeLeft(), options);
-    const { exit, survivors } = ended;
-    if (ended.unknown !== undefined) return { ...failed(ended.unknown, look), exit, survivors };
-    const proof = { look, exit, survivors };
-    if (survivors.length > 0) {
-      const why = `it could not be killed: ${survivors.join(", ")} are still there after SIGKILL`;
-      return { event: "survived", verdict: "failed", why, ...proof };
-    }
-    const isSignalled = exit.some(({ signal }) => signal !== "none");
-    if (!isSignalled && !this.#wasExecuting) {
-      const why = "it ended by itself before it was signalled";
-      return { event: "gone", verdict: "already_dead", why, ...proof };
-    }
-    const asked = dance.attempts.filter(({ asked_at }) => asked_at !== null).length;
-    const why = `it was asked ${asked === 1 ? "once" : `${asked} times`}, and neither answered nor worked`;
-    // Who was killed between writing that it executes and its proof cannot tell what it had done.
-    const unseen = isSignalled ? "" : "; the warden ended while it executed, and found it gone";
-    return { event: "dead", verdict: "executed", why: why + unseen, ...proof };
-  }
-
-  /** After a restart of the machine nobody of it is left, and its numbers are others'. */
-  #treeLeft(): Dance["tree"] {
-    return this.dance.tree_boot === this.#host.machine.bootId() ? this.dance.tree : [];
   }
 
   #rememberTree(suspect: Suspect): void {
@@ -389,26 +335,8 @@ export class Dancer {
         this.#tell({ kind: "trouble", what: `${this.dance.id}: ${error.message}` });
       }
       if (this.#wish === "stopped") return null;
-      await this.#pause(pause);
+      await this.#naps.pause(pause);
     }
-  }
-
-  /** Until something is worth a look, or the time is over. */
-  async #nap(ms: number): Promise<void> {
-    if (!this.#isPoked) await this.#pause(ms);
-    this.#isPoked = false;
-  }
-
-  #pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const wake = () => {
-        cancel();
-        this.#wake = null;
-        resolve();
-      };
-      const cancel = this.#host.timers.after(ms, wake);
-      this.#wake = wake;
-    });
   }
 
   #clock(): number {
