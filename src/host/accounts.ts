@@ -18,7 +18,7 @@ import { VivError } from "../model/errors.ts";
 import { assertName, isName } from "../model/names.ts";
 import { codeOf, explained, listed, withFileLock } from "./state-files.ts";
 
-const TODO = "set VIV_STATE to a folder that may be written";
+const REMEDY = "set VIV_STATE to a folder that may be written";
 
 /**
  * `accounts/<name>.json` in the user's state folder: one for each account, shared by all runs and
@@ -66,7 +66,7 @@ export function accountFilesIn(folder: string): AccountFiles {
       });
     },
     names: () =>
-      listed(folder, TODO)
+      listed(folder, REMEDY)
         .filter((name) => name.endsWith(".json"))
         .map((name) => name.slice(0, -".json".length))
         .filter(isName)
@@ -130,5 +130,5 @@ function replace(path: string, hidden: string, { trouble: _, ...state }: Account
 }
 
 function tried<T>(path: string, act: () => T): T {
-  return explained(path, act, TODO);
+  return explained(path, act, REMEDY);
 }

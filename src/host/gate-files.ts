@@ -20,7 +20,7 @@ import { VivError } from "../model/errors.ts";
 import { PRIORITIES, type Priority } from "../model/task.ts";
 import { codeOf, explained, listed, withFileLock } from "./state-files.ts";
 
-const TODO = "set VIV_STATE (or --state) to a folder that may be written";
+const REMEDY = "set VIV_STATE (or --state) to a folder that may be written";
 
 /**
  * `gate/` in the user's state folder, shared by all processes of the user on this machine:
@@ -82,11 +82,11 @@ export function gateFilesIn(folder: string): GateFiles {
   const tickets = join(folder, "tickets");
   const maxPath = join(folder, "max");
   const pathOf = (kind: "w" | "h", id: string) => join(tickets, `${kind}-${id}`);
-  const all = () => listed(tickets, TODO).flatMap((name) => readTicket(tickets, name) ?? []);
+  const all = () => listed(tickets, REMEDY).flatMap((name) => readTicket(tickets, name) ?? []);
   const gate: LockedGate = {
     tickets: all,
     add: (ticket) => {
-      const last = Math.max(0, ...listed(tickets, TODO).map(orderOf));
+      const last = Math.max(0, ...listed(tickets, REMEDY).map(orderOf));
       const order = last + 1;
       const id = `${String(order).padStart(12, "0")}-${randomBytes(6).toString("hex")}`;
       replace(pathOf("w", id), join(tickets, ".new"), `${JSON.stringify(ticket)}\n`);
@@ -114,7 +114,7 @@ export function gateFilesIn(folder: string): GateFiles {
     max: () => readMax(maxPath),
     tickets: all,
     counts: () => {
-      const names = listed(tickets, TODO).filter((name) => FILE.test(name));
+      const names = listed(tickets, REMEDY).filter((name) => FILE.test(name));
       const holding = names.filter((name) => name.startsWith("h-")).length;
       return { holding, waiting: names.length - holding };
     },
@@ -259,5 +259,5 @@ function watchFolder(folder: string, onChange: () => void): () => void {
 }
 
 function tried<T>(path: string, act: () => T): T {
-  return explained(path, act, TODO);
+  return explained(path, act, REMEDY);
 }

@@ -71,12 +71,12 @@ function flock(fd: number, how: readonly string[]): boolean {
 }
 
 /** The names in a folder; none when there is no such folder. */
-export function listed(folder: string, todo?: string): string[] {
+export function listed(folder: string, remedy?: string): string[] {
   try {
     return readdirSync(folder);
   } catch (error) {
     if (codeOf(error) === "ENOENT") return [];
-    throw failure(folder, error, todo);
+    throw failure(folder, error, remedy);
   }
 }
 
@@ -98,16 +98,16 @@ export function readSmall(path: string, maxBytes: number): string | null {
   }
 }
 
-export function explained<T>(path: string, act: () => T, todo?: string): T {
+export function explained<T>(path: string, act: () => T, remedy?: string): T {
   try {
     return act();
   } catch (error) {
-    throw failure(path, error, todo);
+    throw failure(path, error, remedy);
   }
 }
 
-/** `todo`: what helps when it may not be written. */
-export function failure(path: string, cause: unknown, todo?: string): unknown {
+/** `remedy`: what helps when it may not be written. */
+export function failure(path: string, cause: unknown, remedy?: string): unknown {
   const code = codeOf(cause);
   if (isVivError(cause) || code === undefined) return cause;
   if (code === "ENOSPC" || code === "EDQUOT") {
@@ -117,7 +117,7 @@ export function failure(path: string, cause: unknown, todo?: string): unknown {
   const message = `${path} cannot be used: ${(cause as Error).message}`;
   const isDenied = code === "EACCES" || code === "EPERM" || code === "EROFS";
   if (!isDenied) return new VivError("CORRUPT", message, {}, { cause });
-  return new VivError("READ_ONLY", todo ? `${message}; ${todo}.` : message, {}, { cause });
+  return new VivError("READ_ONLY", remedy ? `${message}; ${remedy}.` : message, {}, { cause });
 }
 
 export function codeOf(error: unknown): string | undefined {

@@ -1,4 +1,7 @@
-import { expect, it } from "vitest";
+import { watch } from "node:fs";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
+import { until } from "../support/deadline.ts";
 import { chooseSeed, seeded } from "../support/random.ts";
 import { textIn } from "../support/tmux.ts";
 import { Scene } from "./support.ts";
@@ -39,13 +42,26 @@ it("when it has taken a warrant", () => dance([killedAt("begins")]));
 it("after the first and the second question", () =>
   dance([killedAt("asked", 1), killedAt("asked", 2)]));
 it("when it begins to kill", () => dance([killedAt("executes")]));
-it("at any time", async () => {
-  const random = seeded(chooseSeed("a warden killed at any time"));
-  const killedLater = async (scene: Scene) => {
+it("at any write", async () => {
+  const random = seeded(chooseSeed("a warden killed at any write"));
+  const killedAtWrite = async (scene: Scene) => {
+    const writes = 1 + Math.floor(random() * 6);
+    const seen = writesIn(join(scene.state, "active"));
     const warden = scene.up("--timeouts", "1s,1s,1s");
-    await warden.says("up", ({ kind }) => kind === "up");
-    await new Promise((resolve) => setTimeout(resolve, random() * 1_500));
+    await until(`${writes} writes, or the end`, () => {
+      return seen() >= writes || scene.receipt("hung") !== undefined;
+    });
     await warden.kill();
   };
-  await dance(Array.from({ length: 5 }, () => killedLater));
+  await dance(Array.from({ length: 5 }, () => killedAtWrite));
 });
+
+/** How often a state was replaced there so far. */
+function writesIn(folder: string): () => number {
+  let writes = 0;
+  const watcher = watch(folder, (_, name) => {
+    if (name !== null && /^dog-\d+\.json$/.test(name)) writes++;
+  });
+  onTestFinished(() => watcher.close());
+  return () => writes;
+}

@@ -16,7 +16,7 @@ export const command: Command = {
       : yellow("not up; start it: viv warden up");
     const timeouts = output.timeouts_ms.map((ms) => formatDuration(ms)).join(", ");
     return [
-      `${bold("Warden:")} ${who} ${dim(plain(output.state))}`,
+      `${bold("Warden:")} ${who} ${dim(`(${plain(output.state)})`)}`,
       `${output.active}/${output.pool} dogs active, ${output.waiting} waiting; time-outs ${timeouts}`,
       ...(output.paused
         ? [yellow(`paused by ${plain(output.paused.by)}: ${plain(output.paused.why)}`)]

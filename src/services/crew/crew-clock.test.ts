@@ -1,6 +1,7 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import type { FakeCrew } from "../../../test/support/crew-host.ts";
 import {
   HOUR,
   MINUTE,
@@ -221,11 +222,7 @@ describe("RUN-IF", () => {
 
   it("that says no is no answer to who asks for a tick: that comes after it", async () => {
     const fake = solo(":RUN-IF: sleep 50\n");
-    let answer: (due: boolean) => void = () => {};
-    fake.due = () =>
-      new Promise((resolve) => {
-        answer = resolve;
-      });
+    const answer = answeredLater(fake);
     await fake.pass(0);
     void fake.ask({ cmd: "tick", name: "moss" });
     await fake.pass(SECOND);
@@ -237,11 +234,7 @@ describe("RUN-IF", () => {
 
   it("that is being asked is shown, and stopping does not wait for it", async () => {
     const fake = solo(":RUN-IF: sleep 50\n");
-    let answer: (due: boolean) => void = () => {};
-    fake.due = () =>
-      new Promise((resolve) => {
-        answer = resolve;
-      });
+    const answer = answeredLater(fake);
     await fake.pass(0);
     expect(fake.status("moss").state).toBe("checking");
     const stopped = fake.crew.stop();
@@ -299,3 +292,13 @@ describe("money", () => {
     expect(fake.running).toEqual(["moss"]);
   });
 });
+
+/** Its RUN-IF says nothing until it is told what. */
+function answeredLater(fake: FakeCrew): (due: boolean) => void {
+  let resolve: (due: boolean) => void = () => {};
+  fake.due = () =>
+    new Promise((answer) => {
+      resolve = answer;
+    });
+  return (due) => resolve(due);
+}
