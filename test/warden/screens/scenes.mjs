@@ -1,6 +1,6 @@
 // The states of the vendors' terminal programs that record.mjs records: how each is reached.
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { at, log, ms, project, tmux } from "./screen.mjs";
 
 export const QUESTION = "Warden health check. Nonce: k7m2qp (say ALIVE k7m2qp on a line by itself)";
@@ -16,7 +16,11 @@ const json = (file, value) => writeFileSync(file, JSON.stringify(value));
 
 /** Settings with which a program neither welcomes its person nor asks about the folder or the key. */
 function settle(url) {
-  rmSync("/home/user", { recursive: true, force: true, maxRetries: 3 });
+  // opencode keeps the provider it has installed in .cache; without it, its first turn waits for npm.
+  for (const name of readdirSync("/home/user")) {
+    if (name !== ".cache")
+      rmSync(`/home/user/${name}`, { recursive: true, force: true, maxRetries: 3 });
+  }
   for (const folder of [".codex", ".gemini", ".config/opencode", "project"]) {
     mkdirSync(`/home/user/${folder}`, { recursive: true });
   }
@@ -86,6 +90,7 @@ async function up(screen, mode, options = {}) {
   const url = at(mode);
   settle(url);
   project();
+  writeFileSync(log, "");
   await screen.start(LINES[screen.program](url, options.free), options);
   await screen.until(SHOWS[screen.program].ready, 60_000);
   await screen.rest(2_000, 8_000);
@@ -121,10 +126,13 @@ async function talk(screen) {
   await screen.record("dialog-after-paste");
 }
 /** Until the server has answered the question with this nonce. */
-async function answered(nonce = "k7m2qp", limit = 20_000) {
+const answered = (nonce = "k7m2qp", limit = 40_000) => logged(`ALIVE ${nonce}`, limit);
+/** Until the server has got a request of the turn itself (not one for a title, which has no tools). */
+const heard = () => logged(/"tools":[1-9]/, 40_000);
+async function logged(what, limit) {
   const end = Date.now() + limit;
   while (Date.now() < end) {
-    if (readFileSync(log, "utf8").includes(`ALIVE ${nonce}`)) return true;
+    if (readFileSync(log, "utf8").search(what) >= 0) return true;
     await ms(50);
   }
   return false;
@@ -134,6 +142,7 @@ async function answered(nonce = "k7m2qp", limit = 20_000) {
 const busy = (mode, suffix) => async (screen) => {
   await up(screen, mode, { free: true });
   await work(screen);
+  await heard();
   await screen.until(SHOWS[screen.program].works);
   await ms(4_000);
   await screen.record(`working${suffix}`);
@@ -197,7 +206,8 @@ async function menus(screen) {
 const errors = (status) => async (screen) => {
   await up(screen, status);
   await work(screen);
-  await ms(15_000);
+  await heard();
+  await ms(12_000);
   await screen.record(`ratelimit-${status}`);
 };
 /** A home that has never seen the program: what it asks first, and second. */
