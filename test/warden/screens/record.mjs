@@ -7,7 +7,7 @@
 //   AGENTS   where the vendors' programs are installed: npm i --prefix DIR @anthropic-ai/claude-code
 //            @openai/codex @google/gemini-cli opencode-ai
 //   MOCK     a model server, started as `node FILE 0 LOG`; it prints "listening PORT", and the first
-//            part of an address' path is its mode (ok, alive, hang, sleep=N, write, escalate, 429 …)
+//            part of an address' path is its mode (ok, alive, hang, sleep=N, write, patch, escalate, 429 …)
 //   WORK     an empty folder of your own, not below /tmp
 //
 // It needs Linux, root (or the right to make namespaces), tmux and util-linux' unshare. Everything
