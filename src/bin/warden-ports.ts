@@ -1,9 +1,10 @@
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomInt } from "node:crypto";
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { ancestorsOf } from "../host/ancestors.ts";
 import { localMachine } from "../host/machine.ts";
 import { readEnd } from "../host/texts.ts";
+import { newNonce } from "../model/question.ts";
 import type { TargetKind } from "../model/warrant.ts";
 import type { WardenPorts } from "../ops/warden/ports.ts";
 
@@ -66,8 +67,8 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
         options,
         {
           ...{ machine, timers, files, newId, openRun: forReading, crewFilesIn, resolve },
-          suspects: suspectsFor({ machine, files, env, resolve }),
-          newNonce: () => randomBytes(8).toString("hex"),
+          suspects: suspectsFor({ machine, files, env, resolve, ask: options.ask }),
+          newNonce: () => newNonce((below) => randomInt(below)),
           openForReaping: (path) => open(path),
           tellRequester: (receipt) => requesters.tell(receipt),
           sessionsOn: (socket) => activityOn(socket, env),

@@ -19,8 +19,13 @@ export type MayType =
   | { is: "shell"; program: string }
   | { is: "no"; why: string };
 
-export function mayType(foreground: readonly ForegroundProgram[]): MayType {
+/** `ask` names programs that a person has allowed. */
+export function mayType(
+  foreground: readonly ForegroundProgram[],
+  ask: readonly string[] = [],
+): MayType {
   if (foreground.length === 0) return { is: "no", why: "it cannot be told what runs there" };
+  if (isNamed(foreground, ask)) return { is: "yes" };
   let shell: MayType | undefined;
   for (const program of foreground) {
     const answer = judge(program);
@@ -28,6 +33,17 @@ export function mayType(foreground: readonly ForegroundProgram[]): MayType {
     if (answer.is === "shell") shell ??= answer;
   }
   return shell ?? { is: "yes" };
+}
+
+/** By its own name, or that of the script which it runs. */
+export function isNamed(
+  foreground: readonly ForegroundProgram[],
+  ask: readonly string[],
+): boolean {
+  return foreground.some(
+    ({ argv, hasTerminal }) =>
+      hasTerminal && argv.slice(0, 2).some((word) => word !== "" && ask.includes(baseName(word))),
+  );
 }
 
 const words = (text: string) => new Set(text.split(/\s+/));
@@ -192,11 +208,3 @@ function no(name: string, what: string): MayType {
 }
 
 const baseName = (path: string) => path.slice(path.lastIndexOf("/") + 1);
-
-/**
- * For a shell's prompt: comments. Not every shell knows those at its prompt (zsh does not), so
- * nothing is left in them that would mean anything to one.
- */
-export function asComments(lines: readonly string[]): string[] {
-  return lines.map((line) => `# ${line.replace(/[^\p{L}\p{N} ,.:/%_-]+/gu, " ").trim()}`);
-}

@@ -7,9 +7,10 @@ import type { Question } from "../model/question.ts";
 import type { BoundProcess, Warrant } from "../model/warrant.ts";
 import { readProcess, TICKS_PER_SECOND } from "./proc-fs.ts";
 import { explained } from "./state-files.ts";
-import type { Asked, Ended, Found, Look, Suspect } from "./suspect.ts";
+import type { Asked, Ended, Found, Look, Suspect, Work } from "./suspect.ts";
 import { endTargetTree, seeTree, type TreeOf, whyNotOurs } from "./target-tree.ts";
 import { sizesOf, watchSizes } from "./watched-files.ts";
+import { workBelow } from "./work-below.ts";
 
 /**
  * A process, and the tree that it leads. It has no terminal that we know of: the question is a file,
@@ -149,6 +150,10 @@ class ProcessSuspect implements Suspect {
     const path = this.#options.questionFile(this.#id);
     writeQuestion(path, `${question.lines.join("\n")}\n`);
     return { is: "asked", channel: path, arrived: true, submitted: true };
+  }
+
+  work(since: number): Promise<Work> {
+    return workBelow(this.tree([]), (pid) => pid === this.bound.pid, since);
   }
 
   watch(act: () => void): void {

@@ -3,11 +3,14 @@ import { readFileSync } from "node:fs";
 import type { ProcessEnd, SeenProcess } from "../model/dance.ts";
 import type { Question } from "../model/question.ts";
 import type { BoundSession, Warrant } from "../model/warrant.ts";
+import { type Agent, agentLook, lineLook, ownRows, readRow, SPEAKS } from "./agent-screen.ts";
+import { isNamed } from "./may-type.ts";
 import { readProcess } from "./proc-fs.ts";
-import type { Asked, Ended, Found, Look, Suspect } from "./suspect.ts";
+import type { Asked, Ended, Found, Look, Suspect, Work } from "./suspect.ts";
 import { endTargetTree, seeTree, type TreeOf, whyNotOurs } from "./target-tree.ts";
 import { defaultSocket, type Env, type Tmux, TmuxTrouble, tmuxAt } from "./tmux.ts";
-import { askPane, howToType } from "./tmux-ask.ts";
+import { askPane, howToType, screenFrom } from "./tmux-ask.ts";
+import { agentIn, foregroundGroup, foregroundOf } from "./tmux-foreground.ts";
 import {
   findSession,
   type Pane,
@@ -17,6 +20,7 @@ import {
 } from "./tmux-sessions.ts";
 import { TtyWatch } from "./tty-watch.ts";
 import { sizesOf, watchSizes } from "./watched-files.ts";
+import { workBelow } from "./work-below.ts";
 
 export interface SessionOptions {
   /** Ours: tells the user's own server, and whether we live in a pane. */
@@ -25,6 +29,8 @@ export interface SessionOptions {
   limitMs?: number;
   /** Whether this nonce was answered beside the terminal. */
   answered?(nonce: string): boolean;
+  /** Names of programs that may be typed to, though they are not known. */
+  ask?: readonly string[];
 }
 
 /** What this session is, so that another of its name is never taken for it. */
@@ -72,6 +78,9 @@ class SessionSuspect implements Suspect {
   readonly #warrant: Warrant;
   readonly #env: Env;
   readonly #answered: (nonce: string) => boolean;
+  readonly #ask: readonly string[];
+  /** The known agent in each pane, as it was last looked for. */
+  readonly #agents = new Map<string, Agent | null>();
   #sight: SessionSight;
   /** The pane that was asked. */
   #asked: string | null = null;
@@ -79,6 +88,8 @@ class SessionSuspect implements Suspect {
   #pane: string | null = null;
   /** What came of it, by nonce: later the screen may not show it any more. */
   readonly #results = new Map<string, Asked>();
+  /** Its program reads lines: what stands before the cursor may ask a person. */
+  #isLineReader = false;
   #watch: TtyWatch | null = null;
   #endFileWatch: (() => void) | null = null;
 
@@ -88,6 +99,7 @@ class SessionSuspect implements Suspect {
     this.#sight = sight;
     this.#env = options.env ?? process.env;
     this.#answered = options.answered ?? (() => false);
+    this.#ask = options.ask ?? [];
     this.bound = sight.bound;
   }
 
@@ -108,9 +120,10 @@ class SessionSuspect implements Suspect {
         if (screens === null && tries < 3) continue; // a pane was closed just now
         const asked = this.#sight.panes.map((pane) => pane.asked);
         const answers = asked.filter((nonce) => nonce !== "-" && this.#answered(nonce));
-        const [screen = [], ...others] = screens ?? [];
+        const [head = [], screen = [], ...others] = screens ?? [];
         const files = sizesOf(this.#warrant.watch);
-        return { is: "there", screen, beside: others.flat(), files, answers };
+        const about = this.#judge(head, screen);
+        return { is: "there", screen, ...about, beside: others.flat(), files, answers };
       } catch (error) {
         return explain(error);
       }
@@ -121,12 +134,16 @@ class SessionSuspect implements Suspect {
   async #seeWithScreens(
     pane: string,
   ): Promise<{ seen: Seen<{ sight: SessionSight }>; screens: string[][] | null }> {
-    const mark = randomUUID();
-    const next = [";", "display-message", "-p", mark, ";", "capture-pane", "-p", "-J"];
+    const mark = [";", "display-message", "-p", randomUUID(), ";"];
+    const join = this.#agentIn(pane) === null ? ["-J"] : []; // rows of a framed screen stay rows
     const others = this.#livePanes().filter(({ id }) => id !== pane);
     const captures = [
-      ...[...next, "-S", `-${SCREEN_LINES}`, "-t", pane],
-      ...others.slice(0, MOST_BESIDE).flatMap(({ id }) => [...next, "-t", id]),
+      ...[...mark, "display-message", "-p", "-t", pane, "#{cursor_x} #{cursor_y} #{cursor_flag}"],
+      ...[";", "capture-pane", "-p", "-e", "-t", pane],
+      ...[...mark, "capture-pane", "-p", ...join, "-S", `-${SCREEN_LINES}`, "-t", pane],
+      ...others
+        .slice(0, MOST_BESIDE)
+        .flatMap(({ id }) => [...mark, "capture-pane", "-p", "-J", "-t", id]),
     ];
     let screens: string[][] | null = null;
     let isFirst = true;
@@ -135,7 +152,7 @@ class SessionSuspect implements Suspect {
       isFirst = false;
       try {
         const text = await this.#tmux.run([...args, ...captures]);
-        const [head = "", ...shown] = text.split(`${mark}\n`);
+        const [head = "", ...shown] = text.split(`${mark[3]}\n`);
         screens = shown.map(linesOf);
         return head;
       } catch (error) {
@@ -148,19 +165,87 @@ class SessionSuspect implements Suspect {
     return { seen, screens };
   }
 
+  /** What the visible screen says beside its words: whose they are, and whether it waits for a person. */
+  #judge(head: readonly string[], screen: readonly string[]) {
+    const visible = screenFrom(head.join("\n")).screen;
+    const agent = this.#agentIn(this.#pane ?? "");
+    if (agent === null) {
+      const input = lineLook(visible);
+      return input.is === "person" && this.#isLineReader ? { person: input.what } : {};
+    }
+    const { input, isBusy } = agentLook(agent, visible);
+    const rows = [
+      ...screen.slice(0, Math.max(0, screen.length - lastOf(visible.rows))),
+      ...visible.rows.map((row) => readRow(row).text),
+    ];
+    const top = input.is === "box" ? rows.length - visible.rows.length + input.top : null;
+    const speaks = SPEAKS[agent];
+    return {
+      said: ownRows(agent, rows, top),
+      ...(speaks === undefined ? {} : { speaks }),
+      ...(input.is === "person" ? { person: input.what } : {}),
+      ...(isBusy ? { isQueued: true } : {}),
+    };
+  }
+
+  /** As it was found out when it was first shown, or asked: to look is done often. */
+  #agentIn(id: string): Agent | null {
+    const known = this.#agents.get(id);
+    if (known !== undefined) return known;
+    const pane = this.#sight.panes.find((one) => one.id === id);
+    const agent = pane === undefined ? null : agentIn(foregroundOf(pane));
+    this.#agents.set(id, agent);
+    return agent;
+  }
+
+  async work(since: number): Promise<Work> {
+    const panes = this.#sight.panes.filter(({ isDead }) => !isDead);
+    const roots = panes.map(({ pid }) => pid);
+    const shown = new Set(panes.map((pane) => foregroundGroup(pane.pid)));
+    const isOwn = (pid: number) => roots.includes(pid) || shown.has(groupOf(pid));
+    const hasAgent = panes.some((pane) => this.#agentIn(pane.id) !== null);
+    return workBelow(this.tree([]), hasAgent ? (pid) => roots.includes(pid) : isOwn, since);
+  }
+
+  async closeShell(): Promise<boolean> {
+    const seen = await this.#see();
+    if (seen.is !== "there" || this.#shellLeft() === null) return false;
+    await this.#killSession();
+    return (await this.#whatIsLeft()) === "nothing";
+  }
+
+  /** The name of the shell that is all that is left in it, or null. */
+  #shellLeft(): string | null {
+    const live = this.#livePanes();
+    const hows = live.map((pane) => howToType(pane, false));
+    const areShells = hows.every((how) => "no" in how && how.isShell === true);
+    if (live.length === 0 || !areShells || this.tree([]).length > live.length) return null;
+    return foregroundOf(live[0] as Pane)[0]?.comm ?? "a shell";
+  }
+
   async ask(question: Question): Promise<Asked> {
     const seen = await this.#see();
     if (seen.is !== "there") return seen;
     const result = this.#results.get(question.nonce);
     if (result !== undefined) return result;
+    this.#agents.clear();
     try {
+      const shell = this.#warrant.shell ? null : this.#shellLeft();
+      if (shell !== null) {
+        return { is: "left", why: `its agent has ended: nothing but ${shell} is left there` };
+      }
       const before = this.#livePanes().find(({ asked }) => asked === question.nonce);
       const pane = before ?? this.#paneToAsk();
       if (pane === undefined) return { is: "refused", why: this.#whyNobody() };
       this.#asked = pane.id;
       this.#show(pane.id);
-      const typed = await askPane(this.#tmux, pane, question, this.#warrant.shell);
-      if (typed.is === "refused") return typed;
+      const how = this.#howToType(pane);
+      if ("no" in how) return { is: "refused", why: how.no };
+      this.#isLineReader = how.as === "lines";
+      const typed = await askPane(this.#tmux, pane, question, how, (one) =>
+        isNamed(foregroundOf(one), this.#ask),
+      );
+      if (typed.is !== "typed") return typed;
       const { arrived, submitted } = typed;
       const asked: Asked = { is: "asked", channel: `pane ${pane.id}`, arrived, submitted };
       this.#results.set(question.nonce, asked);
@@ -269,14 +354,18 @@ class SessionSuspect implements Suspect {
     return live.sort((a, b) => Number(a.asked === "-") - Number(b.asked === "-"));
   }
 
+  #howToType(pane: Pane): ReturnType<typeof howToType> {
+    return howToType(pane, this.#warrant.shell, this.#ask);
+  }
+
   #paneToAsk(): Pane | undefined {
-    return this.#livePanes().find((pane) => howToType(pane, this.#warrant.shell).is !== "no");
+    return this.#livePanes().find((pane) => !("no" in this.#howToType(pane)));
   }
 
   #whyNobody(): string {
     const whys = this.#livePanes().map((pane) => {
-      const how = howToType(pane, this.#warrant.shell);
-      return `pane ${pane.id}: ${how.is === "no" ? how.why : "it may be asked"}`;
+      const how = this.#howToType(pane);
+      return `pane ${pane.id}: ${"no" in how ? how.no : "it may be asked"}`;
     });
     return whys.join("; ");
   }
@@ -339,6 +428,16 @@ function tmuxEntryOf(pid: number, server: number): string | null {
   } catch {
     return null; // gone, or somebody else's
   }
+}
+
+/** How many rows of a screen say something: what is below them was cut from what is looked at. */
+function lastOf(rows: readonly string[]): number {
+  return rows.findLastIndex((row) => readRow(row).text !== "") + 1;
+}
+
+function groupOf(pid: number): number {
+  const found = readProcess(pid);
+  return typeof found === "string" ? -1 : found.group;
 }
 
 function linesOf(text: string): string[] {

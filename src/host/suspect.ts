@@ -1,4 +1,4 @@
-import type { ProcessEnd, SeenProcess } from "../model/dance.ts";
+import type { ProcessEnd, SeenProcess, WorkSample } from "../model/dance.ts";
 import type { Question } from "../model/question.ts";
 import type { Bound, Warrant } from "../model/warrant.ts";
 
@@ -32,6 +32,10 @@ export interface Suspect {
   look(): Promise<Look>;
   /** Once for a nonce, however often it is called for it and by whom. */
   ask(question: Question): Promise<Asked>;
+  /** What its children have used so far, and a file of its that changed after `since` (a time). */
+  work(since: number): Promise<Work>;
+  /** Closes a session that nothing but a shell is left in. False when that is not so any more. */
+  closeShell?(): Promise<boolean>;
   /** Calls back when it may be worth looking. A hint: it may be late or missing. */
   watch(act: () => void): void;
   /** All that belongs to it now, and what of `known` still lives. Grows: a tree forgets nobody. */
@@ -47,6 +51,14 @@ export type Look =
       is: "there";
       /** The last lines of its terminal; none if it has none. */
       screen: string[];
+      /** Those of them that are its own words: without the input box of a known agent, and its footer. */
+      said?: string[];
+      /** A line that it says in its own words begins with this. Missing: any line may be one. */
+      speaks?: RegExp;
+      /** It waits for a person, and for what. */
+      person?: string;
+      /** It holds a question back until its turn ends. */
+      isQueued?: boolean;
       /** What is on the terminals beside the one that is asked: who works there works, too. */
       beside?: string[];
       /** Sizes of the watched files. */
@@ -59,10 +71,20 @@ export type Look =
 
 export type Asked =
   | { is: "asked"; channel: string; arrived: boolean; submitted: boolean }
-  /** It would be run as a command, or the like. */
+  /** It would be run as a command, or would answer something else, or never reached its input. */
   | { is: "refused"; why: string }
+  /** A dialog, a password: it is not stuck, somebody else is needed. */
+  | { is: "waits"; why: string }
+  /** Its agent has ended: nothing but a shell is left there. */
+  | { is: "left"; why: string }
   | { is: "gone"; why: string }
   | { is: "unknown"; why: string };
+
+export interface Work {
+  processes: WorkSample[];
+  /** The file, or null. */
+  changed: string | null;
+}
 
 export interface Ended {
   exit: ProcessEnd[];

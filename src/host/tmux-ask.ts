@@ -1,9 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { VivError } from "../model/errors.ts";
 import type { Question } from "../model/question.ts";
-import { asComments, type MayType, mayType } from "./may-type.ts";
+import { type Agent, agentLook, type Input, isBarePrompt, lineLook, type Screen } from "./agent-screen.ts";
+import { type MayType, mayType } from "./may-type.ts";
 import type { Tmux } from "./tmux.ts";
-import { foregroundOf, waitsForSecret } from "./tmux-foreground.ts";
+import { agentIn, foregroundOf, modeOf } from "./tmux-foreground.ts";
 import type { Pane } from "./tmux-sessions.ts";
 
 /**
@@ -11,146 +12,215 @@ import type { Pane } from "./tmux-sessions.ts";
  * the same command of tmux's server that pastes the text, and only if it was not set to this nonce
  * before; `@viv-sent` likewise with Enter. So whoever comes after a crash neither types it again nor
  * leaves it unsent. The marks stay: only another question replaces them.
+ *
+ * Enter is sent only while the text is seen, alone and settled, in an input that takes it: anywhere
+ * else it could be the answer to something else. What does not leave the input then is taken back.
  */
 
 export type Typed =
-  | { is: "typed"; arrived: boolean; submitted: boolean }
+  | { is: "typed"; arrived: true; submitted: true }
+  /** It waits for a person. */
+  | { is: "waits"; why: string }
   | { is: "refused"; why: string };
 
-/** Whether the pane may be typed to now, and how. */
-export function howToType(pane: Pane, isShell: boolean): MayType {
-  if (pane.isDead) return { is: "no", why: "its program has ended" };
-  if (pane.isInputOff) return { is: "no", why: "its input is switched off" };
-  if (pane.isSynchronized) return { is: "no", why: "its input goes to other panes too" };
-  if (waitsForSecret(pane.tty)) return { is: "no", why: "it waits for a password" };
-  const answer = mayType(foregroundOf(pane));
-  if (answer.is !== "shell" || isShell || pane.isShell) return answer;
-  const why = `${answer.program} is in the foreground: a shell's prompt that would run it as a command`;
-  return { is: "no", why };
+export interface HowToType {
+  /** As whom it is typed to: an agent with a box of its own, a shell, or a program that reads lines. */
+  as: Agent | "shell" | "lines";
 }
 
-const ARRIVES_WITHIN_MS = 1_800;
-const SUBMITTED_WITHIN_MS = 900;
-/**
- * Controls, and what makes a text more than words to a shell: anybody may write a reason, and a
- * program may end, or be a shell that nobody knows, just when it is typed.
- */
-const UNTYPED = /[\p{Cc}`$;|&<>\\]+/gu;
+/** Whether the pane may be typed to at all, judged by its program; and how. */
+export function howToType(
+  pane: Pane,
+  isShell: boolean,
+  ask: readonly string[] = [],
+): HowToType | { no: string; isShell?: true } {
+  if (pane.isDead) return { no: "its program has ended" };
+  if (pane.isInputOff) return { no: "its input is switched off" };
+  if (pane.isSynchronized) return { no: "its input goes to other panes too" };
+  const foreground = foregroundOf(pane);
+  const agent = agentIn(foreground);
+  if (agent !== null) return { as: agent };
+  const answer: MayType = mayType(foreground, ask);
+  if (answer.is === "no") return { no: answer.why };
+  if (answer.is === "yes") return { as: "lines" };
+  if (isShell || pane.isShell) return { as: "shell" };
+  const why = `${answer.program} is in the foreground: a shell's prompt that would run it as a command`;
+  return { no: `${why} (--shell lets it be asked in a comment)`, isShell: true };
+}
+
+const SEEN_WITHIN_MS = 3_000;
+const ARRIVES_WITHIN_MS = 5_000;
+const SUBMITTED_WITHIN_MS = 2_000;
+/** An Enter that follows a paste more closely is taken for a part of it (gemini: 40 ms). */
+const SETTLES_MS = 250;
 const CHANGED = "its program changed while it was to be asked";
+const TYPING = "somebody has begun to type in its input; that was left as it is";
 const NONCE = /^[A-Za-z0-9_-]{4,64}$/;
 
 export async function askPane(
   tmux: Tmux,
   pane: Pane,
   question: Question,
-  isShell: boolean,
+  how: HowToType,
+  isNamed: (pane: Pane) => boolean,
 ): Promise<Typed> {
-  const { nonce } = question;
-  if (!NONCE.test(nonce)) {
-    throw new VivError("INVALID", `a nonce must be 4 to 64 of A-Z a-z 0-9 _ -, not "${nonce}".`);
+  if (!NONCE.test(question.nonce)) {
+    const message = `a nonce must be 4 to 64 of A-Z a-z 0-9 _ -, not "${question.nonce}".`;
+    throw new VivError("INVALID", message);
   }
-  const typing = new Typing(tmux, pane, question, isShell);
-  const refusal = await typing.paste();
-  if (refusal !== null) return { is: "refused", why: refusal };
-  const arrived = await typing.sees(ARRIVES_WITHIN_MS, (screen) => screen.hasArrived);
-  // Pasted, but never sent: nobody was asked, so nobody may be found silent.
-  if (!(await typing.enter("", nonce))) return { is: "refused", why: CHANGED };
-  const hasLeft = (screen: Screen) => !screen.isInInput;
-  if (!arrived || (await typing.sees(SUBMITTED_WITHIN_MS, hasLeft))) {
-    return { is: "typed", arrived, submitted: arrived };
-  }
-  // Some programs take an Enter that follows a paste too closely for a part of it.
-  await typing.enter(nonce, `${nonce}-again`);
-  return { is: "typed", arrived, submitted: await typing.sees(SUBMITTED_WITHIN_MS, hasLeft) };
+  return new Typing(tmux, pane, question, how, isNamed(pane)).ask();
 }
 
-interface Screen {
-  hasArrived: boolean;
-  /** The end of the question is just before the cursor. */
-  isInInput: boolean;
+interface Sight {
+  input: Input;
+  /** The text is in the input, and nothing else is. */
+  hasText: boolean;
+  cursor: { x: number; y: number };
+  program: string;
 }
 
 class Typing {
   readonly #tmux: Tmux;
   readonly #pane: Pane;
   readonly #nonce: string;
-  readonly #lines: readonly string[];
-  readonly #isShell: boolean;
+  readonly #text: string;
+  readonly #as: HowToType["as"];
+  readonly #isNamed: boolean;
 
-  constructor(tmux: Tmux, pane: Pane, question: Question, isShell: boolean) {
+  constructor(tmux: Tmux, pane: Pane, question: Question, { as }: HowToType, isNamed: boolean) {
     this.#tmux = tmux;
     this.#pane = pane;
     this.#nonce = question.nonce;
-    this.#lines = question.lines.map((line) => line.replace(UNTYPED, " "));
-    this.#isShell = isShell;
+    this.#as = as;
+    this.#isNamed = isNamed;
+    const isAgent = as !== "shell" && as !== "lines";
+    this.#text = isAgent ? question.typedToAgent : question.typed;
+    // Not every shell knows comments at its prompt: the words behind it are harmless, too.
+    if (as === "shell") this.#text = `# ${question.typed}`;
   }
 
-  /** Null when the text is there, or was before; else why not. */
-  async paste(): Promise<string | null> {
-    if (await this.#is("@viv-asked", this.#nonce)) return null;
-    const before = await this.#program();
-    const how = howToType(this.#pane, this.#isShell);
-    if (how.is === "no") return how.why;
-    const lines = how.is === "shell" ? asComments(this.#lines) : this.#lines;
+  async ask(): Promise<Typed> {
+    if (await this.#isMarked("@viv-sent")) return { is: "typed", arrived: true, submitted: true };
+    if (!(await this.#isMarked("@viv-asked"))) {
+      const refusal = await this.#paste();
+      if (refusal !== null) return refusal;
+    }
+    const settled = await this.#settled();
+    if (settled === null) {
+      await this.#takeBack();
+      return { is: "refused", why: "the question was not seen in its input, so it was not sent" };
+    }
+    if (!(await this.#enter(settled, this.#nonce))) return { is: "refused", why: CHANGED };
+    if (await this.#hasLeft()) return { is: "typed", arrived: true, submitted: true };
+    // Some programs take an Enter that follows a paste too closely for a part of it.
+    const again = await this.#settled();
+    if (again !== null) await this.#enter(again, `${this.#nonce}-again`);
+    if (await this.#hasLeft()) return { is: "typed", arrived: true, submitted: true };
+    await this.#takeBack();
+    return { is: "refused", why: "the question stayed in its input, and was taken back" };
+  }
+
+  /** Null when the text is pasted, by us or by another; else why not. */
+  async #paste(): Promise<Typed | null> {
+    const mode = await modeOf(this.#pane.tty);
+    if (mode === "secret") return { is: "waits", why: "asks for a password" };
+    if (this.#as === "lines" && mode !== "lines" && !this.#isNamed) {
+      const why = "its program reads keys, and is not known; [warden] ask can name it";
+      return { is: "refused", why };
+    }
+    const sight = await this.#awaitSight(({ input }) => this.#isFree(input), SEEN_WITHIN_MS);
+    const { input } = sight;
+    if (input.is === "person") return { is: "waits", why: input.what };
+    if (input.is === "none") return { is: "refused", why: "no input is seen on its screen" };
+    if (!this.#isFree(input)) return { is: "refused", why: TYPING };
     const buffer = `viv-${this.#nonce}`;
-    await this.#tmux.run(["load-buffer", "-b", buffer, "-"], lines.join("\n"));
+    await this.#tmux.run(["load-buffer", "-b", buffer, "-"], this.#text);
     const was = `#{==:#{@viv-asked},${this.#nonce}}`;
-    await this.#unless(`#{||:${was},${differs(before)}}`, [
+    await this.#unless(`#{||:${was},${differs(sight)}}`, [
       `set-option -p -t '${this.#pane.id}' @viv-asked '${this.#nonce}'`,
       `copy-mode -q -t '${this.#pane.id}'`,
-      // What somebody has begun to write at the prompt would be run together with ours.
-      ...(how.is === "shell" ? [`send-keys -t '${this.#pane.id}' C-u`] : []),
       `paste-buffer -d -p -b '${buffer}' -t '${this.#pane.id}'`,
     ]);
-    if (await this.#is("@viv-asked", this.#nonce)) return null;
+    if (await this.#isMarked("@viv-asked")) return null;
     await this.#tmux.run(["delete-buffer", "-b", buffer]);
-    return CHANGED;
+    return { is: "refused", why: CHANGED };
+  }
+
+  /** Nothing of anybody's is in it. */
+  #isFree(input: Input): boolean {
+    if (input.is === "box") return input.text === "";
+    return input.is === "line" && isBarePrompt(input.before);
+  }
+
+  /** The text, seen twice at the same place; null when it does not come, or something else does. */
+  async #settled(): Promise<Sight | null> {
+    const end = performance.now() + ARRIVES_WITHIN_MS;
+    let before: Sight | null = null;
+    let since = 0;
+    for (;;) {
+      const sight = await this.#see();
+      const isSame = sight.hasText && before !== null && isSamePlace(before, sight);
+      if (!isSame) since = performance.now();
+      if (isSame && performance.now() - since >= SETTLES_MS) return sight;
+      before = sight.hasText ? sight : null;
+      if (performance.now() > end) return null;
+      await delay(50);
+    }
   }
 
   /** False when it may not be sent any more. Nothing is done if it was before. */
-  async enter(from: string, to: string): Promise<boolean> {
-    const sent = [this.#nonce, `${this.#nonce}-again`];
-    if (from === "" && (await this.#isOneOf("@viv-sent", sent))) return true;
-    const before = await this.#program();
-    if (howToType(this.#pane, this.#isShell).is === "no") return false;
-    const isRight =
-      from === ""
-        ? `#{!=:#{@viv-sent},${to}}` // and not the other: see above
-        : `#{==:#{@viv-sent},${from}}`;
-    await this.#unless(`#{||:${differs(before)},#{?${isRight},0,1}}`, [
-      `set-option -p -t '${this.#pane.id}' @viv-sent '${to}'`,
+  async #enter(sight: Sight, mark: string): Promise<boolean> {
+    await this.#unless(`#{||:${differs(sight)},#{==:#{@viv-sent},${mark}}}`, [
+      `set-option -p -t '${this.#pane.id}' @viv-sent '${mark}'`,
       `copy-mode -q -t '${this.#pane.id}'`,
       `send-keys -t '${this.#pane.id}' Enter`,
     ]);
-    return this.#isOneOf("@viv-sent", sent);
+    return this.#isMarked("@viv-sent");
   }
 
-  async sees(limitMs: number, isSo: (screen: Screen) => boolean): Promise<boolean> {
+  async #hasLeft(): Promise<boolean> {
+    const sight = await this.#awaitSight(({ hasText }) => !hasText, SUBMITTED_WITHIN_MS);
+    return !sight.hasText;
+  }
+
+  /** Only ours, and only while it is seen there: as many characters as it has. */
+  async #takeBack(): Promise<void> {
+    const sight = await this.#see();
+    if (!sight.hasText) return;
+    await this.#unless(differs(sight), [
+      `send-keys -t '${this.#pane.id}' -N ${this.#text.length} BSpace`,
+    ]);
+  }
+
+  async #awaitSight(isSo: (sight: Sight) => boolean, limitMs: number): Promise<Sight> {
     const end = performance.now() + limitMs;
     for (let pause = 15; ; pause = Math.min(pause * 1.5, 150)) {
-      if (isSo(await this.#look())) return true;
-      if (performance.now() + pause > end) return false;
+      const sight = await this.#see();
+      if (isSo(sight) || performance.now() + pause > end) return sight;
+      if (sight.input.is === "person") return sight;
       await delay(pause);
     }
   }
 
-  async #look(): Promise<Screen> {
-    const target = ["-t", this.#pane.id];
-    const text = await this.#tmux.run([
-      ...["display-message", "-p", ...target, "#{cursor_x} #{cursor_y}", ";"],
-      ...["capture-pane", "-p", ...target],
-    ]);
-    const [cursor = "", ...rows] = text.split("\n");
-    const [x = 0, y = 0] = cursor.split(" ").map(Number);
-    const line = (rows[y] ?? "").slice(0, x);
-    const beforeCursor = [...rows.slice(0, y), line].join("");
-    const tail = flat(this.#lines.at(-1) ?? "").slice(-8);
-    const screen = flat(rows.join(""));
-    return {
-      // Some programs show a long paste as a note only.
-      hasArrived: screen.includes(flat(this.#nonce)) || /\[Pasted ?text/i.test(rows.join(" ")),
-      isInInput: flat(line) !== "" && flat(beforeCursor).endsWith(tail),
-    };
+  async #see(): Promise<Sight> {
+    const format = "#{cursor_x} #{cursor_y} #{cursor_flag} #{pane_current_command}";
+    const { screen, rest } = await captureScreen(this.#tmux, this.#pane.id, format);
+    const input =
+      this.#as === "shell" || this.#as === "lines"
+        ? lineLook(screen)
+        : agentLook(this.#as, screen).input;
+    const { x, y } = screen.cursor;
+    return { input, hasText: this.#hasText(input, screen), cursor: { x, y }, program: rest };
+  }
+
+  #hasText(input: Input, screen: Screen): boolean {
+    const text = flat(this.#text);
+    if (input.is === "box") return flat(input.text) === text || isFolded(input.text);
+    // A program that reads lines has no frame: it is what stands before the cursor, maybe wrapped.
+    const { x, y } = screen.cursor;
+    const rows = screen.rows.map(plainText);
+    const before = [...rows.slice(Math.max(0, y - 8), y), (rows[y] ?? "").slice(0, x)].join("");
+    return flat(rows[y]?.slice(0, x) ?? "") !== "" && flat(before).endsWith(text);
   }
 
   /** In one go of tmux's server: nobody comes between the question and the deed. */
@@ -159,32 +229,59 @@ class Typing {
     await this.#tmux.run(["if-shell", "-F", ...target, condition, "", commands.join(" ; ")]);
   }
 
-  #is(option: string, value: string): Promise<boolean> {
-    return this.#isOneOf(option, [value]);
-  }
-
-  async #isOneOf(option: string, values: readonly string[]): Promise<boolean> {
+  async #isMarked(option: string): Promise<boolean> {
+    const values = [this.#nonce, `${this.#nonce}-again`];
     const found = values.map((value) => `#{==:#{${option}},${value}}`).join("");
-    return (await read(this.#tmux, this.#pane.id, found)).includes("1");
-  }
-
-  /** What tmux takes for the program in the foreground. */
-  #program(): Promise<string> {
-    return read(this.#tmux, this.#pane.id, "#{pane_current_command}");
+    const target = ["-t", this.#pane.id];
+    return (await this.#tmux.run(["display-message", "-p", ...target, found])).includes("1");
   }
 }
 
-/** A format that is true when another program is in the foreground now. */
-function differs(program: string): string {
+/** How programs show a paste that they fold: it is one, and nothing stands beside it. */
+function isFolded(text: string): boolean {
+  return /^\[Pasted [^\]]*\]$/i.test(text.trim());
+}
+
+function isSamePlace(one: Sight, other: Sight): boolean {
+  return (
+    one.cursor.x === other.cursor.x &&
+    one.cursor.y === other.cursor.y &&
+    one.program === other.program
+  );
+}
+
+/** A format that is true when the cursor is elsewhere, or another program is in the foreground. */
+function differs({ cursor, program }: Sight): string {
+  const moved = `#{||:#{!=:#{cursor_x},${cursor.x}},#{!=:#{cursor_y},${cursor.y}}}`;
   // What else a name may have in it cannot be written in a format.
-  return /^[\w.+-]+$/.test(program) ? `#{!=:#{pane_current_command},${program}}` : "0";
+  if (!/^[\w.+-]+$/.test(program)) return moved;
+  return `#{||:${moved},#{!=:#{pane_current_command},${program}}}`;
 }
 
-async function read(tmux: Tmux, pane: string, format: string): Promise<string> {
-  return (await tmux.run(["display-message", "-p", "-t", pane, format])).replace(/\n$/, "");
+/** What is visible of a pane, and what else `format` says after its first three fields. */
+export async function captureScreen(
+  tmux: Pick<Tmux, "run">,
+  pane: string,
+  format: string,
+): Promise<{ screen: Screen; rest: string }> {
+  const text = await tmux.run([
+    ...["display-message", "-p", "-t", pane, format, ";"],
+    ...["capture-pane", "-p", "-e", "-t", pane],
+  ]);
+  return screenFrom(text);
 }
 
-/** A text in a box is broken into lines anywhere, and has a border. */
+export function screenFrom(text: string): { screen: Screen; rest: string } {
+  const [head = "", ...rows] = text.replace(/\n$/, "").split("\n");
+  const [x = "0", y = "0", flag = "1", ...rest] = head.split(" ");
+  const cursor = { x: Number(x), y: Number(y), isVisible: flag === "1" };
+  return { screen: { rows, cursor }, rest: rest.join(" ") };
+}
+
+/** Letters and digits: a box breaks a text anywhere, and has a border. */
 function flat(text: string): string {
-  return text.replace(/[^\p{L}\p{N}_-]+/gu, "");
+  return text.replace(/[^\p{L}\p{N}]+/gu, "");
 }
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the colours of a row
+const plainText = (row: string) => row.replace(/\x1b\[[\d;:]*m/g, "");

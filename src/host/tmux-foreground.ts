@@ -1,5 +1,6 @@
-import { spawnSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { readFileSync, readlinkSync } from "node:fs";
+import { type Agent, agentNamed } from "./agent-screen.ts";
 import type { ForegroundProgram } from "./may-type.ts";
 import { pidsSince, readProcess } from "./proc-fs.ts";
 
@@ -17,8 +18,17 @@ export function foregroundOf(pane: { pid: number; tty: string }): ForegroundProg
   return programs;
 }
 
+/** The known agent among these, if it reads the terminal and nothing that takes commands does. */
+export function agentIn(foreground: readonly ForegroundProgram[]): Agent | null {
+  const found = foreground
+    .filter(({ hasTerminal }) => hasTerminal)
+    .map(({ argv }) => agentNamed(argv))
+    .filter((name) => name !== null);
+  return found[0] ?? null;
+}
+
 /** Field 8 of /proc/<pid>/stat. */
-function foregroundGroup(pid: number): number {
+export function foregroundGroup(pid: number): number {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
     return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[5]);
@@ -51,9 +61,17 @@ function textOf(path: string): string {
   }
 }
 
-/** A terminal that takes whole lines and does not show them: somebody is asked for a password. */
-export function waitsForSecret(tty: string): boolean {
-  const { status, stdout } = spawnSync("stty", ["-F", tty, "-a"], { encoding: "utf8" });
-  if (status !== 0) return false; // it cannot be told: the program in the foreground decides
-  return /(^|\s)icanon\b/.test(stdout) && /(^|\s)-echo\b/.test(stdout);
+/**
+ * How a terminal is read: `lines` as they are typed and shown, `secret` without showing them (a
+ * password), `keys` one by one, by a program that has a screen of its own.
+ */
+export function modeOf(tty: string): Promise<"lines" | "secret" | "keys" | "unknown"> {
+  return new Promise((resolve) => {
+    execFile("stty", ["-F", tty, "-a"], { timeout: 5_000 }, (error, stdout) => {
+      if (error) return resolve("unknown");
+      const has = (word: string) => new RegExp(`(^|\\s)${word}(?=\\s|;|$)`).test(stdout);
+      if (!has("icanon")) return resolve("keys");
+      resolve(has("echo") ? "lines" : "secret");
+    });
+  });
 }

@@ -16,13 +16,16 @@ export function suspectsFor(around: {
   machine: Machine;
   files: WardenFiles;
   env: Env;
+  /** Programs that may be typed to, though they are not known. */
+  ask: readonly string[];
   resolve(kind: TargetKind, name: string, home: string | null): Promise<Resolved>;
 }): Suspects {
-  const { machine, files, env } = around;
+  const { machine, files, env, ask } = around;
   const suspects = (answered: (nonce: string) => boolean) =>
     localSuspects({
       machine,
       env,
+      ask,
       answered,
       questionFile: (warrant) => {
         const dance = files.dances().find((one) => one.warrant.id === warrant);

@@ -105,17 +105,50 @@ export interface Attempt {
   number: number;
   nonce: string;
   timeout_ms: number;
-  /** ISO. Null until the question was typed. */
+  /** ISO. Null until the question was submitted: what was not submitted was not asked. */
   asked_at: string | null;
+  /** When its wait began, whether it could be asked or not. */
+  began_at?: string | null;
+  /** Why it could not be asked: then it is only watched. */
+  unasked?: string | null;
+  /** The program holds the question back until its turn ends; the wait was made longer for that. */
+  queued?: boolean;
+  /** What its processes had used when the wait began. */
+  work?: WorkSample[];
   /** Where, in words: `pane %3`, or a file. */
   channel: string | null;
-  /** Whether the text was seen to arrive, and to be submitted. A hung program may show neither. */
+  /** Whether the text was seen in its input, and then seen gone from it. */
   arrived: boolean;
   submitted: boolean;
+  /** What it said in other words than those it was asked for. */
+  reply?: string;
   /** When something new was seen, and what. */
   bursts: Burst[];
   ended_at: string | null;
-  ended: "answered" | "progress" | "silent" | "gone" | "unknown" | "withdrawn" | null;
+  ended: AttemptEnd | null;
+}
+
+export type AttemptEnd =
+  | "answered"
+  | "replied" // in other words
+  | "progress"
+  | "work" // its children, its files
+  | "waiting" // for a person: a dialog, a password
+  | "silent"
+  | "gone"
+  | "unknown"
+  | "withdrawn";
+
+/** What a process below the agent has used so far. */
+export interface WorkSample {
+  pid: number;
+  started: string;
+  command: string;
+  /** How long it had run. */
+  age_ms: number;
+  cpu_ms: number;
+  /** Bytes read and written. */
+  io: number;
 }
 
 export interface Burst {

@@ -63,18 +63,27 @@ function attemptLines(attempt: Attempt): string {
   const { number, timeout_ms, asked_at, channel, arrived, submitted, ended, ended_at } = attempt;
   const where = channel === null ? "" : ` in ${code(channel)}`;
   const seen = arrived ? (submitted ? "" : ", not seen to be submitted") : ", not seen to arrive";
-  const asked = asked_at === null ? "not asked" : `asked at ${asked_at}${where}${seen}`;
+  const unasked = attempt.unasked ? ` (${code(attempt.unasked)})` : "";
+  const queued = attempt.queued ? ", held back until its turn ends" : "";
+  const asked =
+    asked_at === null ? `not asked${unasked}` : `asked at ${asked_at}${where}${seen}${queued}`;
   const end =
     ended === null ? "no end" : `${ENDS[ended]}${ended_at === null ? "" : ` at ${ended_at}`}`;
+  const reply = attempt.reply === undefined ? [] : [`   - it said: ${code(attempt.reply)}`];
   const bursts = attempt.bursts.map(
     ({ at, source, what }) => `   - ${at}, ${code(source)}: ${code(what)}`,
   );
-  return [`${number}. ${asked}; ${formatTook(timeout_ms)} to answer; ${end}`, ...bursts].join("\n");
+  return [`${number}. ${asked}; ${formatTook(timeout_ms)} to answer; ${end}`, ...reply, ...bursts].join(
+    "\n",
+  );
 }
 
 const ENDS: Record<NonNullable<Attempt["ended"]>, string> = {
   answered: "**answered**",
+  replied: "**answered** in other words",
   progress: "**progress**",
+  work: "**at work**",
+  waiting: "it waited for a person",
   silent: "silent",
   gone: "it was gone",
   unknown: "it could not be told who it is",

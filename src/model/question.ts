@@ -1,10 +1,15 @@
 /**
- * What a suspect is asked. The word and the nonce are both in it, but never side by side: so only an
- * answer has them together, and neither an echo of the question, nor an older text, nor a file that
- * is being shown can be taken for one.
+ * The health check. What is typed is one short line with the exact answer in it: plain words without
+ * anything that a shell, or an agent's own input box, would take for more than words. The reason and
+ * the requester stay in the receipt: anybody may write them, so they are never typed.
  */
 export interface Question {
   nonce: string;
+  /** For a program that reads lines. */
+  typed: string;
+  /** For the input box of a known agent: the label says what the code is. */
+  typedToAgent: string;
+  /** For a target without a terminal: the file that it finds. */
   lines: string[];
 }
 
@@ -17,15 +22,30 @@ export function questionFor(about: {
   timeoutMs: number;
   nonce: string;
 }): Question {
+  const { nonce, target, reason, requester, attempt, attempts } = about;
   const seconds = Math.max(1, Math.round(about.timeoutMs / 1000));
   return {
-    nonce: about.nonce,
+    nonce,
+    typed: `Warden health check. Nonce ${nonce}. To answer type ALIVE ${nonce} on a line by itself`,
+    typedToAgent: `Warden health check. Nonce: ${nonce} (say ALIVE ${nonce} on a line by itself)`,
     lines: [
-      `[DOG] HEALTH CHECK: Session ${about.target}, respond ALIVE within ${seconds}s or face termination.`,
-      `Warrant reason: ${about.reason}`,
-      `Filed by: ${about.requester}`,
-      `Attempt: ${about.attempt}/${about.attempts}`,
-      `Nonce: ${about.nonce} (say the word, a space and this nonce)`,
+      `[DOG] HEALTH CHECK: Session ${target}, respond ALIVE within ${seconds}s or face termination.`,
+      `Warrant reason: ${reason}`,
+      `Filed by: ${requester}`,
+      `Attempt: ${attempt}/${attempts}`,
+      `Nonce: ${nonce} (to answer, run: viv alive ${nonce})`,
     ],
   };
+}
+
+/** What a terminal may show as the echo of a question. */
+export function wordingsOf({ typed, typedToAgent }: Question): string[] {
+  return [typed, typedToAgent];
+}
+
+const NONCE_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789";
+
+/** Six characters that nobody mistakes for others; `random` gives whole numbers below its argument. */
+export function newNonce(random: (below: number) => number): string {
+  return Array.from({ length: 6 }, () => NONCE_LETTERS[random(NONCE_LETTERS.length)]).join("");
 }

@@ -2,12 +2,15 @@ import type { ConfigTable } from "./config-table.ts";
 import { parseDuration } from "./duration.ts";
 import { VivError } from "./errors.ts";
 import { type Rules, readRules } from "./warden-rules.ts";
+import { UNASKED, type Unasked } from "./warrant.ts";
 
 /** `[warden]` of a viv.toml. What it does not say is missing; paths are as they are written. */
 export interface WardenConfig {
   pool?: number;
   timeoutsMs?: number[];
   killAfterMs?: number;
+  unasked?: Unasked;
+  patienceMs?: number;
   state?: string;
   tmuxSocket?: string;
   hook?: string;
@@ -16,6 +19,8 @@ export interface WardenConfig {
   runs: string[];
   crews: string[];
   sessions: string[];
+  /** Programs that may be typed to, though their screens are not known. */
+  ask: string[];
   breaker: { executions?: number; withinMs?: number };
   rules: Rules;
 }
@@ -29,6 +34,8 @@ export const WARDEN_DEFAULTS = {
   pool: 5,
   timeoutsMs: [60_000, 120_000, 240_000],
   killAfterMs: 10_000,
+  unasked: "spare" as Unasked,
+  patienceMs: 1_800_000,
   breaker: { executions: 3, withinMs: 600_000 },
 };
 
@@ -41,9 +48,10 @@ const LISTS = {
   runs: "a list of run directories",
   crews: "a list of state folders of crews",
   sessions: 'a list of names of tmux sessions, like ["agent-*"]',
+  ask: 'a list of names of programs that may be typed to, like ["my-agent"]',
 };
 const KEYS = [
-  ...["pool", "timeouts", "kill_after", "webhook", "breaker", "rules"],
+  ...["pool", "timeouts", "kill_after", "unasked", "patience", "webhook", "breaker", "rules"],
   ...Object.keys(TEXTS),
   ...Object.keys(LISTS),
 ];
@@ -61,6 +69,10 @@ export function readWarden(top: ConfigTable): WardenConfig | undefined {
   const pool = table.whole("pool", MAX_POOL);
   const timeoutsMs = readTimeouts(table);
   const killAfterMs = table.duration("kill_after");
+  const patienceMs = table.duration("patience");
+  const unasked = table.text("unasked", UNASKED.join(" or "));
+  const isUnasked = unasked === undefined || UNASKED.includes(unasked as Unasked);
+  if (!isUnasked) table.note(["unasked"], `unasked must be ${UNASKED.join(" or ")}`);
   const state = table.text("state", TEXTS.state);
   const tmuxSocket = table.text("tmux_socket", TEXTS.tmux_socket);
   const hook = table.text("hook", TEXTS.hook);
@@ -73,6 +85,8 @@ export function readWarden(top: ConfigTable): WardenConfig | undefined {
     ...(pool === undefined ? {} : { pool }),
     ...(timeoutsMs === undefined ? {} : { timeoutsMs }),
     ...(killAfterMs === undefined ? {} : { killAfterMs }),
+    ...(patienceMs === undefined ? {} : { patienceMs }),
+    ...(unasked === undefined || !isUnasked ? {} : { unasked: unasked as Unasked }),
     ...(state === undefined ? {} : { state }),
     ...(tmuxSocket === undefined ? {} : { tmuxSocket }),
     ...(hook === undefined ? {} : { hook }),
@@ -80,6 +94,7 @@ export function readWarden(top: ConfigTable): WardenConfig | undefined {
     runs: table.texts("runs", LISTS.runs) ?? [],
     crews: table.texts("crews", LISTS.crews) ?? [],
     sessions: table.texts("sessions", LISTS.sessions) ?? [],
+    ask: table.texts("ask", LISTS.ask) ?? [],
     breaker: readBreaker(table),
     rules: readRules(table),
   };

@@ -25,6 +25,13 @@ export interface BoundProcess extends ClaimTree {
 
 export type Bound = BoundSession | BoundProcess;
 
+/**
+ * `spare`: it is watched, reported, and left alone. `execute`: it is ended if it did not work during
+ * the whole dance, though nobody could ask it.
+ */
+export const UNASKED = ["spare", "execute"] as const;
+export type Unasked = (typeof UNASKED)[number];
+
 export interface Warrant {
   id: string;
   /** What it is called: a session's name, a pid, a worker's or an agent's name. */
@@ -40,6 +47,12 @@ export interface Warrant {
   watch: string[];
   /** It is a shell, and may be typed to (as comments). */
   shell: boolean;
+  /** Close its session when its agent has left and nothing but a shell is there. */
+  close?: boolean;
+  /** What becomes of a target that could not be asked; the warden's own setting if it is missing. */
+  unasked?: Unasked;
+  /** For how long a tool call counts as work, and a queued question waits for the turn to end. */
+  patience_ms?: number;
   /** The tmux server; null for the user's own. */
   socket: string | null;
   /** Of a worker: its run. Of an agent: the state folder of its crew, or its pit. Absolute. */
@@ -118,6 +131,9 @@ export function parseWarrant(text: string, id: string, fileTime: number): Warran
     bound: boundFrom(given.bound),
     watch: pathsFrom(given.watch),
     shell: given.shell === true,
+    ...(given.close === true ? { close: true } : {}),
+    ...(given.unasked === undefined ? {} : { unasked: unaskedFrom(given.unasked) }),
+    ...(given.patience_ms === undefined ? {} : { patience_ms: msFrom(given.patience_ms) }),
     socket: pathFrom(given.socket, "socket"),
     home: pathFrom(given.home, "home"),
   };
@@ -161,6 +177,16 @@ function boundFrom(value: unknown): Bound | null {
     isPid(bound.pid);
   if (isSession || isProcess) return value as Bound;
   throw invalid("bound does not say what the target is");
+}
+
+function unaskedFrom(value: unknown): Unasked {
+  if (UNASKED.includes(value as Unasked)) return value as Unasked;
+  throw invalid(`unasked must be one of ${UNASKED.join(", ")}`);
+}
+
+function msFrom(value: unknown): number {
+  if (Number.isSafeInteger(value) && Number(value) >= 0) return value as number;
+  throw invalid("patience_ms must be a whole number of milliseconds");
 }
 
 function pathsFrom(value: unknown): string[] {

@@ -2,12 +2,22 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { holds } from "../../test/support/property.ts";
 import { questionFor } from "../model/question.ts";
-import { answeredNonce, isProgress, SeenLines, tellingPart } from "./evidence.ts";
+import {
+  answerIn,
+  isProgress,
+  isSentence,
+  SeenLines,
+  tellingPart,
+  withoutEcho,
+} from "./evidence.ts";
 
 const question = questionFor({
   ...{ target: "gt-gastown-Toast", reason: "no_progress ALIVE", requester: "deacon" },
   ...{ attempt: 1, attempts: 3, timeoutMs: 60_000, nonce: "7f3a9c" },
 });
+
+const answerOn = (...screen: string[]) =>
+  answerIn(withoutEcho(screen, [question]), ["7f3a9c"])?.is ?? null;
 
 describe("an answer", () => {
   test.each([
@@ -15,36 +25,88 @@ describe("an answer", () => {
     ["● ALIVE 7f3a9c"],
     ["I am ALIVE: 7f3a9c, and at work"],
     ["**alive** `7f3a9c`"],
-  ])("%s", (line) => {
-    expect(answeredNonce(["$ agent", ...question.lines, line], ["7f3a9c"])).toBe("7f3a9c");
-  });
-
-  test("broken by the terminal", () => {
-    expect(answeredNonce(["│ ALIVE │", "│ 7f3a9c │"], ["7f3a9c"])).toBe("7f3a9c");
+    ["ALIVE (code: 7f3a9c)"],
+    ["ALIVE and 7f3a9c"],
+    ["7f3a9c ALIVE"],
+    ["7f3a9c"],
+    ['{"status":"ALIVE","code":"7f3a9c"}'],
+    ["ALIVE 7f3a9c On it."],
+  ])("certain: %s", (line) => {
+    expect(answerOn("$ agent", question.typed, line)).toBe("certain");
+    expect(answerOn("$ agent", question.typedToAgent, line)).toBe("certain");
+    expect(answerOn(line)).toBe("certain");
   });
 
   test.each([
-    ["the word alone, as a file may have it", ["ALIVE"]],
-    ["of another question", ["ALIVE 111111"]],
-    ["the nonce alone", ["7f3a9c"]],
-    ["part of a longer word", ["ALIVE 7f3a9cd"]],
-  ])("not %s", (_, lines) => {
-    expect(answeredNonce([...question.lines, ...lines], ["7f3a9c"])).toBeNull();
+    ["ALIVE"],
+    ["ALIVE!"],
+    ["● ALIVE"],
+    ["alive"],
+    ["Yes, I'm ALIVE and working on X"],
+    ["yes, still alive, running the tests"],
+    ["ALIVE (nonce: 7f3a9c)"],
+    ['{"answer": "ALIVE", "nonce": "7f3a9c"}'],
+    ["ALIVE 7f3a9"],
+    ["ALIVE 111111"],
+  ])("the word: %s", (line) => {
+    expect(answerOn(question.typed, line)).not.toBeNull();
+    expect(answerOn(question.typedToAgent, line)).not.toBeNull();
   });
 
+  test("broken by the terminal", () => {
+    expect(answerOn("│ ALIVE │", "│ 7f3a9c │")).toBe("certain");
+  });
+
+  test.each([
+    ["part of a longer word", "keepALIVE=1 KeepAlive 7f3a9cd"],
+    ["a path or an option", "see src/ALIVE.md, --ALIVE, ALIVE=1"],
+    ["small letters of something else", "2 of 5 hosts alive"],
+    ["another nonce", "111111"],
+  ])("not %s", (_, line) => {
+    expect(answerOn(question.typed, line)).toBeNull();
+  });
+
+  const width = fc.integer({ min: 8, max: 200 });
+  const times = fc.integer({ min: 1, max: 3 });
+  const wordings = fc.constantFrom(question.typed, question.typedToAgent);
+  const frame = fc.constantFrom("", "│ ", "> ", "# ", "+ ", "  ┃  ");
+  const wrapped = (text: string, columns: number, before: string) =>
+    (text.match(new RegExp(`.{1,${columns}}`, "g")) ?? []).map((line) => before + line);
+
   test("its own question never is one, however it is wrapped, framed and repeated", () => {
-    const width = fc.integer({ min: 4, max: 200 });
-    const frame = fc.constantFrom("", "│ ", "> ", "# ", "+ ", "echo ");
     holds(
-      fc.property(width, frame, fc.integer({ min: 1, max: 3 }), (columns, before, times) => {
-        const screen = Array.from({ length: times }, () => question.lines)
-          .flat()
-          .flatMap((line) => line.match(new RegExp(`.{1,${columns}}`, "g")) ?? [])
-          .map((line) => before + line);
-        expect(answeredNonce(screen, ["7f3a9c"])).toBeNull();
+      fc.property(wordings, width, frame, times, (wording, columns, before, count) => {
+        const screen = Array.from({ length: count }, () => wrapped(wording, columns, before)).flat();
+        expect(answerOn(...screen)).toBeNull();
       }),
     );
   });
+
+  test.each(["you said: ", "unknown command: ", "echo "])("nor repeated after %j", (before) => {
+    const line = before + question.typed;
+    expect(answerOn(question.typed, line)).toBeNull();
+    expect(answerOn(...wrapped(line, 40, ""))).toBeNull();
+  });
+
+  test("nor beside a panel that is drawn on the same rows, nor cut at the top", () => {
+    const panel = ["  Context", "  1,300 tokens", "  1% used", "  MCP", "  LSP", "  Todo", "  x", "  y"];
+    const narrow = fc.integer({ min: 30, max: 90 });
+    holds(
+      fc.property(wordings, narrow, fc.nat({ max: 2 }), (wording, columns, cut) => {
+        const rows = wrapped(wording, columns, "  ┃  ").map(
+          (row, at) => `${row.padEnd(columns + 8)}│${panel[at % panel.length]}`,
+        );
+        expect(answerOn(...rows.slice(cut))).toBeNull();
+      }),
+    );
+  });
+});
+
+test("a sentence is a few words that are no echo", () => {
+  const is = (line: string) => withoutEcho([question.typed, line], [question]).map(isSentence)[1];
+  expect(is("running the test suite now…")).toBe(true);
+  expect(is("you said: Warden health check. Nonce 7f3a9c. To answer type")).toBe(false);
+  expect(is("⠋ ...")).toBe(false);
 });
 
 describe("what is new on a screen", () => {
@@ -57,21 +119,23 @@ describe("what is new on a screen", () => {
 
   test("a line that was not there", () => {
     const lines = seen("compiling a.ts");
-    expect(lines.take(["compiling a.ts", "compiling b.ts"])).toEqual(["compiling b.ts"]);
+    expect(lines.take(["compiling a.ts", "compiling b.ts"]).map(({ text }) => text)).toEqual([
+      "compiling b.ts",
+    ]);
     expect(lines.take(["compiling b.ts"])).toEqual([]);
   });
 
   test("not the question, wrapped or framed or said again", () => {
-    const echo = question.lines.map((line) => `│ ${line.slice(0, 40)}`);
-    const rest = question.lines.map((line) => `│ ${line.slice(40)}`);
-    expect(seen().take([...echo, ...rest, `you said: ${question.lines[0]}`])).toEqual([]);
-    expect(seen().take(["[Pasted text #1 +4 lines]"])).toEqual([]);
+    const { typed } = question;
+    const echo = [`│ ${typed.slice(0, 40)}`, `│ ${typed.slice(40)}`];
+    expect(seen().take([...echo, `you said: ${typed}`])).toEqual([]);
+    expect(seen().take(["[Pasted text #1 +4 lines]", "[Pasted ~5 lines]"])).toEqual([]);
   });
 
   test("not the question on one line with what was there before", () => {
     const lines = seen("| working");
-    expect(lines.take(["/ working3a9c (say the word, a space and this nonce)"])).toEqual([]);
-    expect(lines.take(["compiling all of it anew: b.ts, c.ts3a9c (say"])).toHaveLength(1);
+    expect(lines.take(["/ working on a line by itself"])).toEqual([]);
+    expect(lines.take(["compiling all of it anew: b.ts, c.ts on a line by"])).toHaveLength(1);
   });
 
   test("not spinners, clocks and how long it takes", () => {
@@ -85,7 +149,7 @@ describe("what is new on a screen", () => {
   });
 
   test("a number that grows is new", () => {
-    expect(seen("downloading 30%").take(["downloading 31%"])).toEqual(["downloading 31%"]);
+    expect(seen("downloading 30%").take(["downloading 31%"])).toHaveLength(1);
   });
 
   test("a line of frames says nothing", () => {

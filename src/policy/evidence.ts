@@ -1,28 +1,20 @@
 import type { Burst } from "../model/dance.ts";
-import type { Question } from "../model/question.ts";
-
-/** What a suspect's terminal says about it. Pure: looks come in, conclusions go out. */
+import { type Question, wordingsOf } from "../model/question.ts";
 
 /**
- * The nonce that was answered, or null. The question never has the word and the nonce side by side,
- * whatever a program makes of its echo; only an answer has. A terminal may break the line between.
+ * What a target's terminal says about it. Pure: screens come in, conclusions go out. Only what the
+ * target produced after the question counts: neither an echo of the question, however a terminal
+ * wraps and frames it, nor text that was there before.
  */
-export function answeredNonce(screen: readonly string[], nonces: readonly string[]): string | null {
-  const text = screen.join("\n");
-  return (
-    nonces.find((nonce) =>
-      new RegExp(`\\bALIVE\\b[^A-Za-z0-9]{1,12}${nonce}\\b`, "i").test(text),
-    ) ?? null
-  );
-}
 
+/** So many letters and digits of the question in a row are its echo. Longer than a nonce. */
+const SHORTEST_ECHO = 8;
+/** How programs show that something long was pasted. */
+const PASTED = /\[?pasted (?:text|content|~?\d+ lines)/i;
+const SPINNERS = /^[\s✻✶✳✢✽·*⠁-⣿◐◓◑◒|/\\-]+/u;
 const CLOCK = /\b\d{1,2}:\d{2}(?::\d{2})?(?:[.,]\d+)?\b/g;
 const DATE = /\b\d{4}-\d{2}-\d{2}T?/g;
 const TIME = /\b\d+(?:[.,]\d+)?\s*(?:ms|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)\b/gi;
-/** So many letters and digits of the question in a row are its echo. */
-const SHORTEST_ECHO = 6;
-/** How programs show that something long was pasted. */
-const PASTED = /pasted (?:text|content)/i;
 
 /**
  * What a line says without what changes by itself: spinners, frames, clocks, and how long something
@@ -33,48 +25,198 @@ export function tellingPart(line: string): string {
   return steady.replace(/[^\p{L}\p{N}%]+/gu, "").toLowerCase();
 }
 
+/** One line of a screen, with what of it is the question's echo blanked out. */
+export interface OwnLine {
+  /** As it is shown. */
+  text: string;
+  /** Without the echo. */
+  own: string;
+  hasEcho: boolean;
+}
+
+/** The lines of a screen without the echoes of these questions. */
+export function withoutEcho(screen: readonly string[], questions: readonly Question[]): OwnLine[] {
+  const isEcho = screen.map((line) => new Array<boolean>(line.length).fill(false));
+  const wordings = questions.flatMap((question) =>
+    wordingsOf(question).map((text) => ({
+      wording: lettersOf(text),
+      answer: lettersOf(`ALIVE ${question.nonce}`),
+    })),
+  );
+  // Whole rows, and the columns of a screen that is split into panels: an echo may wrap in either.
+  for (const texts of [[...wholeRows(screen)], columnsOf(screen)]) {
+    for (const letters of texts) for (const one of wordings) markEcho(letters, one, isEcho);
+  }
+  return screen.map((text, row) => {
+    const marks = isEcho[row] as boolean[];
+    const own = text.replace(/[^]/g, (char, at: number) => (marks[at] ? " " : char));
+    return { text, own, hasEcho: marks.includes(true) };
+  });
+}
+
+interface Letter {
+  char: string;
+  row: number;
+  at: number;
+}
+
+const LETTER = /[\p{L}\p{N}]/u;
+
+function lettersOf(text: string): string {
+  return text.replace(/[^\p{L}\p{N}]+/gu, "").toLowerCase();
+}
+
+/** All rows as one text. */
+function* wholeRows(screen: readonly string[]): Generator<Letter[]> {
+  yield screen.flatMap((line, row) => lettersIn(line, row, 0));
+}
+
+function lettersIn(text: string, row: number, from: number): Letter[] {
+  const letters: Letter[] = [];
+  for (const [at, char] of [...text.matchAll(/[^]/gu)].map((m) => [m.index, m[0]] as const)) {
+    if (LETTER.test(char)) letters.push({ char: char.toLowerCase(), row, at: from + at });
+  }
+  return letters;
+}
+
+/** A column may begin this far from the one above it: a bullet, then an indented line. */
+const SAME_COLUMN = 3;
+
+/** Panels side by side, each as one text from top to bottom. */
+function columnsOf(screen: readonly string[]): Letter[][] {
+  const done: Letter[][] = [];
+  let open: { start: number; letters: Letter[] }[] = [];
+  for (const [row, line] of screen.entries()) {
+    const next: typeof open = [];
+    for (const match of line.matchAll(/[^\s│┃║|▌▐╎┆](?:(?!\s{3,}|[│┃║|▌▐╎┆]).)*/gu)) {
+      const above = open.find(({ start }) => Math.abs(start - match.index) <= SAME_COLUMN);
+      const letters = above?.letters ?? [];
+      if (above === undefined) done.push(letters);
+      letters.push(...lettersIn(match[0], row, match.index));
+      next.push({ start: match.index, letters });
+    }
+    // An empty row (within a frame) does not end a panel.
+    if (next.length > 0) open = next;
+  }
+  return done;
+}
+
+interface Wording {
+  wording: string;
+  /** The exact answer is a part of the question; by itself it is an answer, and no echo. */
+  answer: string;
+}
+
+/** More of the question than the answer: then it is an echo of it. */
+const BEYOND_ANSWER = 5;
+
+/** Marks what of these letters is the wording's, in pieces of at least SHORTEST_ECHO. */
+function markEcho(letters: readonly Letter[], about: Wording, isEcho: boolean[][]): void {
+  const { wording, answer } = about;
+  // One unit each, so that places in the text are places in the list.
+  const text = letters.map(({ char }) => (char.length === 1 ? char : "_")).join("");
+  for (let at = 0; at + SHORTEST_ECHO <= text.length; ) {
+    const length = echoAt(text, at, wording);
+    const isAnswer = text.startsWith("alive", at) && length < answer.length + BEYOND_ANSWER;
+    for (const { row, at: column } of isAnswer ? [] : letters.slice(at, at + length)) {
+      (isEcho[row] as boolean[])[column] = true;
+    }
+    at += Math.max(1, length);
+  }
+}
+
+function echoAt(text: string, at: number, wording: string): number {
+  if (!wording.includes(text.slice(at, at + SHORTEST_ECHO))) return 0;
+  let end = at + SHORTEST_ECHO;
+  while (end < text.length && wording.includes(text.slice(at, end + 1))) end++;
+  return end - at;
+}
+
+/** An answer, and how sure that is. */
+export type Answer = { is: "certain" | "word"; line: string };
+
+const SAYS_SO = /\b(?:i'?m|i am|we are|still|yes|yep)\b[^.!?]*\balive\b/i;
+
+/**
+ * What in these lines is an answer. The nonce, beside the word or by itself, makes it certain; the
+ * word counts alone on its line or in a sentence.
+ */
+export function answerIn(lines: readonly OwnLine[], nonces: readonly string[]): Answer | null {
+  let found: Answer | null = null;
+  for (const [row, { text, own, hasEcho }] of lines.entries()) {
+    const words = own.replace(/[^\p{L}\p{N}']+/gu, " ").trim();
+    if (words === "") continue;
+    const next = lines[row + 1]?.own.replace(/[^\p{L}\p{N}]+/gu, " ").trim() ?? "";
+    const has = (where: string) => nonces.some((one) => hasWord(where, one));
+    const isWord = isAliveLine(words, own);
+    // A frame may put the nonce onto the next line.
+    if ((isWord && (has(words) || (next.length <= 8 && has(next)))) || nonces.includes(words)) {
+      return { is: "certain", line: text.trim() };
+    }
+    if (isWord && !(hasEcho && words.length > 12)) found ??= { is: "word", line: text.trim() };
+  }
+  return found;
+}
+
+function hasWord(text: string, word: string): boolean {
+  return ` ${text.toLowerCase()} `.includes(` ${word.toLowerCase()} `);
+}
+
+/** Capitals anywhere in a sentence; small letters only where a person would say so. */
+function isAliveLine(words: string, own: string): boolean {
+  const isPlain = /^(?:\w+ )?alive$|^alive\b/i.test(words);
+  return isPlain || /(?:^|[^\w/.=-])ALIVE(?![\w=/-])/.test(own) || SAYS_SO.test(words);
+}
+
 /** What was seen of a screen, and so is not new any more. */
 export class SeenLines {
   readonly #seen = new Set<string>();
-  #question = "";
+  readonly #questions: Question[] = [];
 
   add(screen: readonly string[]): void {
     for (const line of screen) this.#seen.add(tellingPart(line));
   }
 
   /** Its words are nobody's output, however a terminal wraps and frames them. */
-  addQuestion({ lines }: Question): void {
-    this.#question += lines.map(tellingPart).join("");
+  addQuestion(question: Question): void {
+    this.#questions.push(question);
   }
 
   /** The lines that are new; from now on they are not. */
-  take(screen: readonly string[]): string[] {
-    const fresh: string[] = [];
-    for (const line of screen) {
-      const part = tellingPart(line);
+  take(screen: readonly string[]): OwnLine[] {
+    const fresh: OwnLine[] = [];
+    for (const line of withoutEcho(screen, this.#questions)) {
+      const [part, own] = [tellingPart(line.text), tellingPart(line.own)];
       if (part === "" || this.#seen.has(part)) continue;
+      const isKnown = own === "" || this.#seen.has(own) || PASTED.test(line.text);
       this.#seen.add(part);
-      if (!PASTED.test(line) && this.#isOwn(part)) fresh.push(line.trim());
+      if (isKnown) continue;
+      // What is left beside an echo is mostly its frame: "you said:", a prompt, a cut word.
+      if (line.hasEcho && own.length < 12 && answerIn([line], this.#nonces()) === null) continue;
+      fresh.push({ ...line, text: line.text.trim() });
     }
     return fresh;
   }
 
-  /** Whether more of it is new than the question's words: these may be echoed on any line. */
-  #isOwn(part: string): boolean {
-    if (this.#question.includes(part)) return false;
-    let rest = "";
-    for (let at = 0; at < part.length; ) {
-      let end = at + SHORTEST_ECHO;
-      if (end > part.length || !this.#question.includes(part.slice(at, end))) {
-        rest += part[at++];
-        continue;
-      }
-      while (end < part.length && this.#question.includes(part.slice(at, end + 1))) end++;
-      at = end;
-    }
-    if (rest === part) return true;
-    return rest.length > part.length - rest.length && !this.#seen.has(rest);
+  /** What was said since the last question, though the same was said before it. */
+  repeated(screen: readonly string[]): OwnLine[] {
+    const lines = withoutEcho(screen, this.#questions);
+    const last = lines.findLastIndex(({ hasEcho }) => hasEcho);
+    return last < 0 ? [] : lines.slice(last + 1);
   }
+
+  #nonces(): string[] {
+    return this.#questions.map(({ nonce }) => nonce);
+  }
+}
+
+/**
+ * Whether a line is something said: a few words, and no echo. A single word may be a spinner's, and
+ * the rest of an echoed line is a frame.
+ */
+export function isSentence({ own, hasEcho }: OwnLine): boolean {
+  if (hasEcho) return false;
+  return (own.replace(SPINNERS, "").match(/\p{L}{2,}/gu) ?? []).length >= 3;
 }
 
 /**

@@ -14,6 +14,8 @@ export const SETTINGS: WardenSettings = {
   timeoutsMs: [60_000, 120_000, 240_000],
   killAfterMs: 10_000,
   breaker: { executions: 100, withinMs: 600_000 },
+  unasked: "spare",
+  patienceMs: 1_800_000,
 };
 
 /** How a suspect behaves; times are from the question of that attempt. */
@@ -26,6 +28,15 @@ export interface Behaviour {
   /** Then: because another has its name. */
   isReplaced?: boolean;
   refuses?: string;
+  /** It shows a dialog, from this time on. */
+  asksPersonAfterMs?: number;
+  /** Its agent has ended, and left a shell. */
+  isLeft?: boolean;
+  /** Its program holds questions back for so long. */
+  busyForMs?: number;
+  /** Its children use CPU. */
+  childrenWork?: boolean;
+  says?: { afterMs: number; line: string };
   survives?: boolean;
   /** Called before each look, with the time since it was made. */
   onLook?: (ms: number) => void;
@@ -254,6 +265,7 @@ export class FakeTarget {
   readonly #born: number;
   isGone = false;
   isAnswered = false;
+  #hasSaid = false;
   #lines = 0;
   #watchers: { life: number; act: () => void }[] = [];
 
@@ -270,6 +282,19 @@ export class FakeTarget {
     };
   }
 
+  #ageMs(): number {
+    return this.#fake.world.clock.uptime() * 1000 - this.#born;
+  }
+
+  #asksPerson(): boolean {
+    return this.#ageMs() >= (this.behaviour.asksPersonAfterMs ?? Number.POSITIVE_INFINITY);
+  }
+
+  #child() {
+    const cpu_ms = this.#ageMs() / 10;
+    return { pid: 1, started: "1", command: "make", age_ms: this.#ageMs(), cpu_ms, io: 0 };
+  }
+
   /** When it does something by itself. */
   nextChange(now: number): number {
     return Math.min(...this.#changes().filter((at) => at > now), Number.POSITIVE_INFINITY);
@@ -279,10 +304,13 @@ export class FakeTarget {
     const { answers, worksEveryMs, diesAfterMs } = this.behaviour;
     if (this.isGone) return [];
     const asked = this.typed.find(({ attempt }) => attempt === answers?.attempt);
+    const { says } = this.behaviour;
+    const first = this.typed[0];
     const works = worksEveryMs ? [this.#born + (this.#lines + 1) * worksEveryMs] : [];
     return [
       ...(answers && asked && !this.isAnswered ? [asked.at + answers.afterMs] : []),
       ...(diesAfterMs === undefined ? [] : [this.#born + diesAfterMs]),
+      ...(says && first && !this.#hasSaid ? [first.at + says.afterMs] : []),
       ...works,
     ];
   }
@@ -295,6 +323,12 @@ export class FakeTarget {
     if (answers && asked && !this.isAnswered && now >= asked.at + answers.afterMs) {
       this.isAnswered = true;
       this.#say(`ALIVE ${asked.nonce}`);
+    }
+    const { says } = this.behaviour;
+    const first = this.typed[0];
+    if (says && first && !this.#hasSaid && now >= first.at + says.afterMs) {
+      this.#hasSaid = true;
+      this.#say(says.line);
     }
     if (worksEveryMs && now >= this.#born + (this.#lines + 1) * worksEveryMs) {
       this.#lines = Math.floor((now - this.#born) / worksEveryMs);
@@ -316,17 +350,29 @@ export class FakeTarget {
         if (this.isGone) return gone;
         behaviour.onLook?.(this.#fake.world.clock.uptime() * 1000 - this.#born);
         const answers = behaviour.answersBeside ? this.typed.map(({ nonce }) => nonce) : [];
-        return { is: "there", screen: [...this.#screen], files: {}, answers };
+        const isBusy = this.#ageMs() < (behaviour.busyForMs ?? 0);
+        return {
+          ...{ is: "there", screen: [...this.#screen], files: {}, answers },
+          ...(this.#asksPerson() ? { person: "asks for permission" } : {}),
+          ...(isBusy ? { isQueued: true } : {}),
+        };
       },
-      ask: async ({ nonce, lines }) => {
+      work: async () => ({ processes: behaviour.childrenWork ? [this.#child()] : [], changed: null }),
+      closeShell: async () => {
+        this.isGone = true;
+        return true;
+      },
+      ask: async ({ nonce, lines, typed }) => {
         if (behaviour.isFull) throw new VivError("DISK_FULL", "the disk is full");
-        if (behaviour.refuses) return { is: "refused", why: behaviour.refuses };
         if (this.isGone) return gone;
+        if (behaviour.refuses) return { is: "refused", why: behaviour.refuses };
+        if (behaviour.isLeft) return { is: "left", why: "nothing but bash is left there" };
+        if (this.#asksPerson()) return { is: "waits", why: "asks for permission" };
         if (!this.typed.some((one) => one.nonce === nonce)) {
           this.#fake.step(life, () => {
             const attempt = Number(/Attempt: (\d)/.exec(lines.join("\n"))?.[1]);
             this.typed.push({ nonce, attempt, at: this.#fake.world.clock.uptime() * 1000 });
-            this.#screen.push(...lines);
+            this.#screen.push(typed);
           });
         }
         return { is: "asked", channel: "pane %1", arrived: true, submitted: true };

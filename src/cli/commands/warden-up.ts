@@ -85,6 +85,12 @@ function describe(event: UpWardenEvent, at: string, { color }: Term): string {
       return `${time} ${event.dog} goes on with ${who} (${event.state})`;
     case "asked":
       return `${time} ${event.dog} asks ${who}, attempt ${event.attempt}, in ${plain(event.channel)}`;
+    case "watched":
+      return `${time} ${event.dog} watches ${who}, attempt ${event.attempt}: ${plain(event.why)}`;
+    case "queued":
+      return `${time} ${event.dog} ${who} holds the question back until its turn ends`;
+    case "needs_you":
+      return `${time} ${event.dog} ${color.yellow(plain(event.why))}`;
     case "holds":
       return `${time} ${event.dog} ${color.yellow(`holds: ${who}, ${plain(event.why)}`)}`;
     case "executes":

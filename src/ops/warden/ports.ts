@@ -38,6 +38,8 @@ export interface WardenOptions {
   settings: WardenSettings;
   /** Without the socket: the user's own tmux server. */
   rules: RulesSettings;
+  /** Programs that may be typed to, though they are not known. */
+  ask: readonly string[];
   hook?: string;
   webhook?: string;
   /** Where the hook runs. */

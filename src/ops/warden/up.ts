@@ -43,7 +43,7 @@ export async function wardenFor(
 
 function optionsFor(here: Here, given: WardenUpInput, state: string): WardenOptions {
   const config = here.config?.warden;
-  const { breaker, killAfterMs, timeoutsMs } = WARDEN_DEFAULTS;
+  const { breaker, killAfterMs, timeoutsMs, unasked, patienceMs } = WARDEN_DEFAULTS;
   const at = (path: string) => fromConfig(path, here);
   return {
     state,
@@ -54,7 +54,10 @@ function optionsFor(here: Here, given: WardenUpInput, state: string): WardenOpti
         : (config?.timeoutsMs ?? timeoutsMs),
       killAfterMs: config?.killAfterMs ?? killAfterMs,
       breaker: { ...breaker, ...config?.breaker },
+      unasked: config?.unasked ?? unasked,
+      patienceMs: config?.patienceMs ?? patienceMs,
     },
+    ask: config?.ask ?? [],
     rules: {
       rules: config?.rules ?? {},
       runs: (config?.runs ?? []).map(at),

@@ -1,7 +1,8 @@
 import { resolve } from "node:path";
 import * as z from "zod/mini";
+import { parseDuration } from "../../model/duration.ts";
 import { VivError } from "../../model/errors.ts";
-import { oneLine, type Warrant } from "../../model/warrant.ts";
+import { oneLine, UNASKED, type Warrant } from "../../model/warrant.ts";
 import { resolveAgent, resolveMember, resolveWorker } from "../../services/warden/resolve.ts";
 import { defineFreeOp, type FreeContext } from "../op.ts";
 import { fromConfig, stateFlag, text, type WardenPlace, wardenNow, wardenPlace } from "./place.ts";
@@ -17,6 +18,15 @@ const input = z.strictObject({
   shell: z.optional(
     z.boolean().check(z.describe("it is a shell, and may be typed to: each line as a comment")),
   ),
+  close: z.optional(
+    z.boolean().check(z.describe("close its session when nothing but a shell is left in it")),
+  ),
+  unasked: z.optional(
+    z
+      .enum(UNASKED)
+      .check(z.describe("what becomes of it if it cannot be asked (default: the warden's)")),
+  ),
+  patience: text("how long a tool call counts as work (default: the warden's, 30m)"),
   watch: z.optional(
     z.array(z.string()).check(z.describe("files whose growth is progress, separated by commas")),
   ),
@@ -54,6 +64,11 @@ export const warrantFile = defineFreeOp({
       bound: null,
       watch: (given.watch ?? []).map((path) => resolve(here.cwd, path)),
       shell: given.shell === true,
+      ...(given.close === true ? { close: true } : {}),
+      ...(given.unasked === undefined ? {} : { unasked: given.unasked }),
+      ...(given.patience === undefined
+        ? {}
+        : { patience_ms: parseDuration(given.patience, "--patience") }),
       socket: socketFor(given, place),
       home: null,
     };

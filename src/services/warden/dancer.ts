@@ -1,12 +1,15 @@
 import type { Look, Suspect } from "../../host/suspect.ts";
 import {
   type Attempt,
+  type AttemptEnd,
   afterEvent,
   type Dance,
   type DanceEvent,
   hasKilled,
 } from "../../model/dance.ts";
 import { isVivError } from "../../model/errors.ts";
+import type { Unasked } from "../../model/warrant.ts";
+import { workSince } from "../../policy/work.ts";
 import { type Ending, execute } from "./execute.ts";
 import { askedIn, Interrogation, rememberTree } from "./interrogation.ts";
 import { Naps } from "./naps.ts";
@@ -19,6 +22,9 @@ export interface Pool {
   /** Gives it back, and says whether anybody was ended. */
   executed(hasKilled: boolean): void;
 }
+
+/** What is written because it was asked is no work. */
+const SETTLES_WITHIN_MS = 2_000;
 
 export type DanceEnd = "over" | "released" | "stopped";
 
@@ -103,8 +109,9 @@ export class Dancer {
       // From here on it may have been typed.
       if (!(await this.#save())) return;
     }
-    if (attempt.asked_at === null && !(await this.#ask(suspect, attempt))) return;
-    if (!(await this.#await(suspect, attempt))) return;
+    const hasBegun = (attempt.began_at ?? attempt.asked_at) !== null;
+    if (!hasBegun && !(await this.#ask(suspect, attempt))) return;
+    if (attempt.ended !== "waiting" && !(await this.#await(suspect, attempt))) return;
     attempt.ended_at = this.#now();
     await this.#pass(attempt.ended === "answered" ? "answered" : "timed_out");
   }
@@ -112,7 +119,7 @@ export class Dancer {
   #newAttempt(): Attempt {
     const number = this.dance.attempt;
     return {
-      ...{ number, nonce: this.#host.newNonce(), asked_at: null, channel: null },
+      ...{ number, nonce: this.#host.newNonce(), asked_at: null, began_at: null, channel: null },
       timeout_ms: this.#settings.timeoutsMs[number - 1] ?? 60_000,
       ...{ arrived: false, submitted: false, bursts: [], ended_at: null, ended: null },
     };
@@ -124,31 +131,61 @@ export class Dancer {
     this.#notes.addQuestion(question);
     const asked = await this.#insist(() => suspect.ask(question));
     if (asked === null) return false;
-    if (asked.is === "refused") {
-      const why = `not_asked: ${asked.why}`;
-      await this.#end({ event: "unknown", verdict: "failed", why });
+    if (asked.is === "left") {
+      await this.#leave(suspect, asked.why);
       return false;
     }
-    if (asked.is !== "asked") {
+    if (asked.is === "gone" || asked.is === "unknown") {
       await this.#lost(asked);
       return false;
     }
-    const { machine } = this.#host;
-    const now = machine.clock.now();
-    attempt.asked_at = new Date(now).toISOString();
-    attempt.channel = asked.channel;
-    attempt.arrived = asked.arrived;
-    attempt.submitted = asked.submitted;
-    dance.last_message_at = attempt.asked_at;
-    dance.next_timeout = new Date(now + attempt.timeout_ms).toISOString();
-    const uptime = machine.clock.uptime() + attempt.timeout_ms / 1000;
-    dance.deadline = { boot: machine.bootId(), uptime };
+    const now = this.#now();
+    attempt.began_at = now;
+    attempt.work = (await suspect.work(Date.parse(now))).processes;
+    if (asked.is === "asked") {
+      attempt.asked_at = now;
+      attempt.channel = asked.channel;
+      attempt.arrived = asked.arrived;
+      attempt.submitted = asked.submitted;
+      dance.last_message_at = now;
+    } else {
+      attempt.unasked = asked.why;
+      if (asked.is === "waits" && this.#unasked() === "spare") attempt.ended = "waiting";
+    }
+    this.#wait(attempt.timeout_ms);
     if (!(await this.#save())) return false;
-    this.#tell({
-      ...{ kind: "asked", dog: dance.id, target: dance.warrant.target },
-      ...{ attempt: attempt.number, timeout_ms: attempt.timeout_ms, channel: asked.channel },
-    });
+    const about = { dog: dance.id, target: dance.warrant.target, attempt: attempt.number };
+    if (asked.is === "asked") {
+      const { timeout_ms } = attempt;
+      this.#tell({ kind: "asked", ...about, timeout_ms, channel: asked.channel });
+    } else if (attempt.ended === null) {
+      this.#tell({ kind: "watched", ...about, why: asked.why });
+    }
     return true;
+  }
+
+  /** Its agent has ended. What it left behind is closed only if the warrant says so. */
+  async #leave(suspect: Suspect, why: string): Promise<void> {
+    const { warrant } = this.dance;
+    const isClosed = warrant.close === true && (await suspect.closeShell?.()) === true;
+    const hint = isClosed
+      ? "the session was closed"
+      : "the session was left as it is (--close would close it, --shell would ask the shell)";
+    await this.#end({ event: "gone", verdict: "already_dead", why: `${why}; ${hint}` });
+  }
+
+  #unasked(): Unasked {
+    return this.dance.warrant.unasked ?? this.#settings.unasked;
+  }
+
+  #patienceMs(): number {
+    return this.dance.warrant.patience_ms ?? this.#settings.patienceMs;
+  }
+
+  #wait(ms: number): void {
+    const { clock, bootId } = withBoot(this.#host.machine);
+    this.dance.next_timeout = new Date(clock.now() + ms).toISOString();
+    this.dance.deadline = { boot: bootId, uptime: clock.uptime() + ms / 1000 };
   }
 
   /** Until it answers or its time is up. False when a wish came in between. */
@@ -165,12 +202,31 @@ export class Dancer {
         attempt.ended = "answered";
         return true;
       }
+      if (look.is === "there" && look.person !== undefined && this.#unasked() === "spare") {
+        attempt.ended = "waiting";
+        return true;
+      }
       if (this.#wish !== null) return false;
       const left = this.#msLeft(attempt);
-      if (left <= 0) return true;
-      await this.#naps.nap(Math.min(left, slowLook(attempt.timeout_ms)));
+      if (left <= 0 && !(await this.#waitsForTurn(look, attempt))) return true;
+      await this.#naps.nap(Math.min(this.#msLeft(attempt), slowLook(attempt.timeout_ms)));
       if (this.#wish !== null) return false;
     }
+  }
+
+  /** A queued question cannot be answered before the turn ends; that may take as long as `patience`. */
+  async #waitsForTurn(look: Look, attempt: Attempt): Promise<boolean> {
+    if (look.is !== "there" || look.isQueued !== true || attempt.asked_at === null) return false;
+    const waited = this.#clock() - Date.parse(attempt.asked_at);
+    const left = this.#patienceMs() - Math.max(0, waited);
+    if (left <= 0) return false;
+    const { id: dog, warrant } = this.dance;
+    const { number, queued } = attempt;
+    attempt.queued = true;
+    this.#wait(Math.min(left, attempt.timeout_ms));
+    if (!(await this.#save())) return false;
+    if (!queued) this.#tell({ kind: "queued", dog, target: warrant.target, attempt: number });
+    return true;
   }
 
   #msLeft(attempt: Attempt): number {
@@ -198,16 +254,60 @@ export class Dancer {
       const why = `it answered in attempt ${attempt.number}`;
       return this.#end({ event: "alive", verdict: "pardoned", why, look });
     }
-    if (attempt && this.#notes.hasProgress()) {
-      attempt.ended = "progress";
-      const why = "it did not answer, but it works: its output keeps coming";
-      return this.#end({ event: "alive", verdict: "pardoned", why, look });
+    const alive = attempt && (await this.#signOfLife(suspect, attempt, look));
+    if (attempt && alive) {
+      attempt.ended = alive.ended;
+      return this.#end({ event: "alive", verdict: "pardoned", why: alive.why, look });
     }
     if (this.#wish !== null) return;
     if (attempt) attempt.ended = "silent";
     if (dance.attempt < this.#settings.timeoutsMs.length) return this.#askAgain();
+    const isAsked = attempt !== undefined && attempt.asked_at !== null;
+    if (!isAsked && this.#unasked() === "spare") {
+      const hint = "it was watched, and left alone; to end it all the same: --unasked execute";
+      const why = `not_asked: ${attempt?.unasked ?? "it could not be asked"}; ${hint}`;
+      return this.#end({ event: "unknown", verdict: "failed", why, look });
+    }
     if (this.#pool.mayExecute()) return this.#beginExecution();
     return this.#hold(suspect);
+  }
+
+  /** What besides an answer says that it is not stuck. */
+  async #signOfLife(
+    suspect: Suspect,
+    attempt: Attempt,
+    look: Extract<Look, { is: "there" }>,
+  ): Promise<{ ended: AttemptEnd; why: string } | null> {
+    const { dance } = this;
+    if (look.person !== undefined && this.#unasked() === "spare") {
+      const why = `needs you: ${dance.warrant.target} ${look.person}`;
+      this.#tell({ kind: "needs_you", dog: dance.id, target: dance.warrant.target, why });
+      return { ended: "waiting", why };
+    }
+    if (this.#notes.saysAgain(look)) {
+      return { ended: "answered", why: `it answered in attempt ${attempt.number}` };
+    }
+    const reply = dance.attempts.find((one) => one.reply !== undefined)?.reply;
+    if (reply !== undefined) {
+      return { ended: "replied", why: `it answered in other words: ${reply}` };
+    }
+    if (this.#notes.hasProgress()) {
+      return { ended: "progress", why: "it did not answer, but it works: its output keeps coming" };
+    }
+    const work = await this.#workOf(suspect, attempt);
+    return work === null ? null : { ended: "work", why: `it did not answer, but it works: ${work}` };
+  }
+
+  /** What its children did since its wait began, or a file that was written since. */
+  async #workOf(suspect: Suspect, attempt: Attempt): Promise<string | null> {
+    const began = Date.parse(attempt.began_at ?? attempt.asked_at ?? "");
+    if (Number.isNaN(began)) return null;
+    const { processes, changed } = await suspect.work(began + SETTLES_WITHIN_MS);
+    const elapsed = Math.max(0, this.#clock() - began);
+    const words = workSince(attempt.work ?? [], processes, elapsed, this.#patienceMs());
+    const what = words ?? (changed === null ? null : `it has changed ${changed}`);
+    if (what !== null) attempt.bursts.push({ at: this.#now(), source: "work", what });
+    return what;
   }
 
   async #askAgain(): Promise<void> {
@@ -260,6 +360,7 @@ export class Dancer {
       ...{ dance: this.dance, host: this.#host, killAfterMs: this.#settings.killAfterMs },
       ...{ suspect: this.#suspect, wasExecuting: this.#wasExecuting },
       hasAnswered: (look, attempt) => this.#notes.notice(look, attempt, this.#clock()),
+      sparesWaiting: this.#unasked() === "spare",
     });
     this.#suspect = suspect;
     await this.#end(ending);

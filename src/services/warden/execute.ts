@@ -23,6 +23,8 @@ export interface Execution {
   /** It may have been signalled before a restart. */
   wasExecuting: boolean;
   hasAnswered(look: There, attempt: Attempt): boolean;
+  /** A target that waits for a person is spared. */
+  sparesWaiting: boolean;
 }
 
 /** Ends a suspect, or finds out that it must not be; and the suspect as it was found. */
@@ -47,10 +49,17 @@ export async function execute(
 }
 
 /** The last look before the first signal. */
-function whyNot(look: Look, { dance, hasAnswered }: Execution): Ending | null {
+function whyNot(look: Look, about: Execution): Ending | null {
+  const { dance, hasAnswered } = about;
   if (look.is === "unknown") return failed(look.why);
   const attempt = dance.attempts[dance.attempt - 1];
-  if (look.is !== "there" || !attempt || !hasAnswered(look, attempt)) return null;
+  if (look.is !== "there" || !attempt) return null;
+  if (look.person !== undefined && about.sparesWaiting) {
+    attempt.ended = "waiting";
+    const why = `needs you: ${dance.warrant.target} ${look.person}`;
+    return { event: "alive", verdict: "pardoned", why, look };
+  }
+  if (!hasAnswered(look, attempt)) return null;
   attempt.ended = "answered";
   const why = `it answered in attempt ${attempt.number}, at the last moment`;
   return { event: "alive", verdict: "pardoned", why, look };
@@ -69,7 +78,7 @@ function verdictOn(ended: Ended, { dance, wasExecuting }: Execution): Ending {
     return { event: "gone", verdict: "already_dead", why, exit, survivors };
   }
   const asked = dance.attempts.filter(({ asked_at }) => asked_at !== null).length;
-  const times = asked === 1 ? "once" : `${asked} times`;
+  const times = asked === 0 ? "not" : asked === 1 ? "once" : `${asked} times`;
   // Who was killed between writing that it executes and its proof cannot tell what it had done.
   const unseen = isSignalled ? "" : "; the warden ended while it executed, and found it gone";
   const why = `it was asked ${times}, and neither answered nor worked${unseen}`;

@@ -1,7 +1,13 @@
 import type { Look, Suspect } from "../../host/suspect.ts";
 import type { Attempt, Burst, Dance } from "../../model/dance.ts";
 import { type Question, questionFor } from "../../model/question.ts";
-import { answeredNonce, isProgress, SeenLines } from "../../policy/evidence.ts";
+import {
+  answerIn,
+  isProgress,
+  isSentence,
+  type OwnLine,
+  SeenLines,
+} from "../../policy/evidence.ts";
 
 type There = Extract<Look, { is: "there" }>;
 
@@ -11,6 +17,8 @@ const KEPT_BESIDE = 1_000;
 const KEPT_BURSTS = 50;
 /** A program's reaction to being typed at comes within this, or a tenth of its time. */
 const REACTS_WITHIN_MS = 1_000;
+/** The same word more often than this after a question is a program that says it all the time. */
+const MOST_REPEATED = 3;
 
 /** What the looks at a suspect have shown since the first question of its dance. */
 export class Interrogation {
@@ -47,38 +55,26 @@ export class Interrogation {
 
   /** Whether it answered. What else is new is written down, unless it may be a mere reaction. */
   notice(look: There, attempt: Attempt, now: number): boolean {
-    const nonces = this.#dance.attempts.map(({ nonce }) => nonce);
+    const nonces = this.#nonces();
+    const fresh = this.#lines.take(look.said ?? look.screen);
+    const isAsked = this.#dance.attempts.some(({ asked_at }) => asked_at !== null);
     const isAnswered =
-      answeredNonce(look.screen, nonces) !== null ||
+      (isAsked && answerIn(fresh, nonces) !== null) ||
       look.answers.some((one) => nonces.includes(one));
-    const asked = attempt.asked_at === null ? Number.NaN : Date.parse(attempt.asked_at);
-    // Before it was asked: somebody has set the clock back, and nobody can tell how long it is ago.
-    const isReaction =
-      Number.isNaN(asked) ||
-      (now >= asked && now - asked < Math.min(REACTS_WITHIN_MS, attempt.timeout_ms / 10));
-    const at = new Date(now).toISOString();
-    const bursts: Burst[] = [];
-    const terminals = [
-      { source: "screen", fresh: this.#lines.take(look.screen) },
-      { source: "another pane", fresh: this.#beside.take(look.beside ?? []) },
-    ];
-    for (const { source, fresh } of terminals) {
-      if (fresh.length === 0) continue;
-      bursts.push({ at, source, what: fresh.slice(0, FIRST_LINES).join("\n") });
-    }
-    for (const [path, size] of Object.entries(look.files)) {
-      const grown = size - (this.#files[path] ?? 0);
-      if (grown > 0) bursts.push({ at, source: path, what: `${grown} bytes more` });
-    }
+    const reply = isAsked ? fresh.find((line) => isReply(line, look)) : undefined;
+    if (reply !== undefined) attempt.reply ??= reply.text;
+    this.#noteBursts(look, fresh, attempt, now);
     this.#remember(look);
-    if (!isReaction && attempt.bursts.length < KEPT_BURSTS) {
-      if (this.#isFirstLook && bursts.length > 0 && attempt.asked_at !== null) {
-        bursts.unshift({ ...(bursts[0] as Burst), at: attempt.asked_at });
-      }
-      attempt.bursts.push(...bursts);
-    }
     this.#isFirstLook = false;
     return isAnswered;
+  }
+
+  /** The word, though the same line had been there before the question: only if it was not said all the time. */
+  saysAgain(look: There): boolean {
+    if (!this.#dance.attempts.some(({ asked_at }) => asked_at !== null)) return false;
+    const since = this.#lines.repeated(look.said ?? look.screen);
+    const found = since.filter((line) => answerIn([line], this.#nonces()) !== null);
+    return found.length > 0 && found.length <= MOST_REPEATED;
   }
 
   /** Output that keeps coming, in all attempts together. */
@@ -91,12 +87,54 @@ export class Interrogation {
     return this.#dance.attempts.flatMap((attempt) => attempt.bursts);
   }
 
+  #nonces(): string[] {
+    return this.#dance.attempts.map(({ nonce }) => nonce);
+  }
+
+  #noteBursts(look: There, fresh: readonly OwnLine[], attempt: Attempt, now: number): void {
+    const at = new Date(now).toISOString();
+    const bursts: Burst[] = [];
+    const terminals = [
+      { source: "screen", fresh },
+      { source: "another pane", fresh: this.#beside.take(look.beside ?? []) },
+    ];
+    for (const { source, fresh } of terminals) {
+      if (fresh.length === 0) continue;
+      const what = fresh.slice(0, FIRST_LINES).map(({ text }) => text);
+      bursts.push({ at, source, what: what.join("\n") });
+    }
+    for (const [path, size] of Object.entries(look.files)) {
+      const grown = size - (this.#files[path] ?? 0);
+      if (grown > 0) bursts.push({ at, source: path, what: `${grown} bytes more` });
+    }
+    const began = attempt.began_at ?? attempt.asked_at;
+    if (isReaction(attempt, now) || attempt.bursts.length >= KEPT_BURSTS) return;
+    if (this.#isFirstLook && bursts.length > 0 && began !== null) {
+      bursts.unshift({ ...(bursts[0] as Burst), at: began });
+    }
+    attempt.bursts.push(...bursts);
+  }
+
   #remember(look: There): void {
     this.#dance.screen_last = look.screen.slice(-KEPT_LINES);
     this.#dance.beside_last = (look.beside ?? []).slice(-KEPT_BESIDE);
     this.#files = look.files;
     this.#dance.files = look.files;
   }
+}
+
+/** Of a known agent: what its model says, not what its screen is decorated with. */
+function isReply(line: OwnLine, { speaks }: There): boolean {
+  if (!isSentence(line)) return false;
+  return speaks === undefined || speaks.test(line.text);
+}
+
+/** Before it was asked: the clock was set back, and nobody can tell how long ago it was. */
+function isReaction(attempt: Attempt, now: number): boolean {
+  const began = attempt.began_at ?? attempt.asked_at;
+  const since = began === null ? Number.NaN : Date.parse(began);
+  if (Number.isNaN(since)) return true;
+  return now >= since && now - since < Math.min(REACTS_WITHIN_MS, attempt.timeout_ms / 10);
 }
 
 export function askedIn({ warrant }: Dance, attempt: Attempt, attempts: number): Question {

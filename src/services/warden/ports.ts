@@ -3,6 +3,7 @@ import type { Suspects } from "../../host/suspect.ts";
 import type { WardenFiles } from "../../host/warden-files.ts";
 import type { Machine } from "../../model/clock.ts";
 import type { Receipt, Verdict } from "../../model/dance.ts";
+import type { Unasked } from "../../model/warrant.ts";
 import type { BreakerSettings } from "../../policy/breaker.ts";
 
 export interface WardenSettings {
@@ -11,6 +12,9 @@ export interface WardenSettings {
   timeoutsMs: readonly number[];
   killAfterMs: number;
   breaker: BreakerSettings;
+  /** Unless the warrant says otherwise. */
+  unasked: Unasked;
+  patienceMs: number;
 }
 
 /** What the warden needs of its surroundings. Tests bring their own. */
@@ -41,6 +45,12 @@ export type WardenEvent =
       timeout_ms: number;
       channel: string;
     }
+  /** It could not be asked, and is only watched. */
+  | { kind: "watched"; dog: string; target: string; attempt: number; why: string }
+  /** It holds the question back until its turn ends. */
+  | { kind: "queued"; dog: string; target: string; attempt: number }
+  /** It waits for a person. */
+  | { kind: "needs_you"; dog: string; target: string; why: string }
   | { kind: "holds"; dog: string; target: string; why: string }
   | { kind: "executes"; dog: string; target: string; processes: number }
   | { kind: "verdict"; dog: string; target: string; verdict: Verdict; why: string }

@@ -1,0 +1,132 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import {
+  AGENTS,
+  agentLook,
+  agentNamed,
+  isBarePrompt,
+  lineLook,
+  ownRows,
+  readRow,
+  type Screen,
+} from "./agent-screen.ts";
+
+/** Screens of the real programs, as test/warden/screens/record.mjs has recorded them. */
+const FOLDER = fileURLToPath(new URL("../../test/warden/screens/", import.meta.url));
+
+interface Recorded {
+  name: string;
+  screen: Screen;
+  argv: string[][];
+}
+
+function recorded(program: string): Recorded[] {
+  return readdirSync(join(FOLDER, program)).map((name) => {
+    const file = JSON.parse(readFileSync(join(FOLDER, program, name), "utf8"));
+    const { x, y, visible } = file.cursor;
+    return {
+      name: name.replace(/\.json$/, ""),
+      screen: { rows: file.ansi, cursor: { x, y, isVisible: visible } },
+      argv: file.foreground.map(({ argv }: { argv: string[] }) => argv),
+    };
+  });
+}
+
+const QUESTION = "Warden health check. Nonce: k7m2qp (say ALIVE k7m2qp on a line by itself)";
+const flat = (text: string) => text.replace(/[^a-z0-9]/gi, "");
+
+describe.each(AGENTS)("%s", (agent) => {
+  const all = recorded(agent);
+  const those = (states: RegExp) => all.filter(({ name }) => states.test(name));
+  const inputOf = ({ screen }: Recorded) => agentLook(agent, screen).input;
+
+  test("was recorded", () => {
+    for (const state of ["idle", "typed", "pasted", "answered", "working", "queued", "dialog"]) {
+      expect(those(new RegExp(`^${state}-`)).length, state).toBeGreaterThan(0);
+    }
+  });
+
+  test.each(those(/^(idle|answered|working(-tool|-tick)?|queued(-tool|-tick)?)-\d/))(
+    "an empty box: $name",
+    (one) => {
+      expect(inputOf(one)).toMatchObject({ is: "box", text: "" });
+    },
+  );
+
+  test.each(those(/^typed-/))("half a sentence of somebody: $name", (one) => {
+    expect(inputOf(one)).toMatchObject({ is: "box", text: "please fix the te" });
+  });
+
+  test.each(those(/^(working-)?pasted(-tool|-tick)?-\d/))("the question: $name", (one) => {
+    const input = inputOf(one);
+    expect(input.is === "box" && flat(input.text)).toBe(flat(QUESTION));
+  });
+
+  test.each(those(/dialog|^trust|^(menu-)?model-|^fresh/))("no input: $name", (one) => {
+    expect(inputOf(one).is).not.toBe("box");
+  });
+
+  test.each(those(/^(edit-)?dialog/))("waits for a person: $name", (one) => {
+    expect(inputOf(one)).toMatchObject({ is: "person", what: expect.stringMatching(/permission/) });
+  });
+
+  test.each(those(/^menu-/))("a menu is no empty box: $name", (one) => {
+    const input = inputOf(one);
+    expect(input.is === "box" && input.text === "").toBe(false);
+  });
+
+  test.each(those(/^(working|queued)(-tool|-tick)?-\d/))("its turn goes on: $name", (one) => {
+    expect(agentLook(agent, one.screen).isBusy).toBe(true);
+  });
+
+  test.each(those(/^(idle|answered|dialog)-\d/))("no turn goes on: $name", (one) => {
+    expect(agentLook(agent, one.screen).isBusy).toBe(false);
+  });
+
+  test.each(those(/^answered-/))("its answer is among its own words: $name", (one) => {
+    const { input } = agentLook(agent, one.screen);
+    const rows = one.screen.rows.map((row) => readRow(row).text);
+    const own = ownRows(agent, rows, input.is === "box" ? input.top : null).join("\n");
+    expect(own).toMatch(/^\W*ALIVE k7m2qp$/m);
+  });
+
+  test.each(those(/^(idle|answered)-/))("is known by its name: $name", ({ argv }) => {
+    expect(argv.map(agentNamed)).toContain(agent);
+  });
+
+  test.each(those(/^exited-/))("a shell's prompt is no box of its: $name", (one) => {
+    expect(inputOf(one).is).not.toBe("box");
+  });
+});
+
+describe("programs that are no agents", () => {
+  const all = Object.fromEntries(recorded("plain").map((one) => [one.name, one.screen]));
+  const inputOf = (name: string) => lineLook(all[name] as Screen);
+
+  test.each(["apt-80", "git-add-p-80", "password-80", "read-80"])("%s waits for a person", (name) => {
+    expect(inputOf(name)).toMatchObject({ is: "person" });
+  });
+
+  test.each(["cat-80", "cat-after-80", "input-80", "input-after-80"])("%s may be asked", (name) => {
+    const input = inputOf(name);
+    expect(input.is === "line" && isBarePrompt(input.before)).toBe(true);
+  });
+
+  test("what somebody has begun to type is no prompt", () => {
+    const input = inputOf("bash-typed-80");
+    expect(input.is === "line" && isBarePrompt(input.before)).toBe(false);
+  });
+});
+
+test.each([
+  [["node", "/usr/lib/node_modules/@openai/codex/bin/codex.js"], "codex"],
+  [["/usr/bin/node", "--max-old-space-size=1", "/x/@google/gemini-cli/bundle/index.js"], "gemini"],
+  [["/opt/bin/claude", "--resume"], "claude"],
+  [["bash", "-c", "claude"], null],
+  [["vim", "claude"], null],
+  [["node", "agent.js", "claude"], null],
+])("%j is %s", (argv, agent) => {
+  expect(agentNamed(argv)).toBe(agent);
+});
