@@ -105,9 +105,12 @@ describe("programs that are no agents", () => {
   const all = Object.fromEntries(recorded("plain").map((one) => [one.name, one.screen]));
   const inputOf = (name: string) => lineLook(all[name] as Screen);
 
-  test.each(["apt-80", "git-add-p-80", "password-80", "read-80"])("%s waits for a person", (name) => {
-    expect(inputOf(name)).toMatchObject({ is: "person" });
-  });
+  test.each(["apt-80", "git-add-p-80", "password-80", "read-80"])(
+    "%s waits for a person",
+    (name) => {
+      expect(inputOf(name)).toMatchObject({ is: "person" });
+    },
+  );
 
   test.each(["cat-80", "cat-after-80", "input-80", "input-after-80"])("%s may be asked", (name) => {
     const input = inputOf(name);

@@ -39,8 +39,12 @@ export function agentNamed(argv: readonly string[]): Agent | null {
   const script = argv.slice(1).find((word) => !word.startsWith("-")) ?? second;
   const own = baseName(script).replace(/\.[cm]?js$/, "");
   if (isAgent(own)) return own;
-  const packaged = /\/(?:@anthropic-ai\/(claude)-code|@openai\/(codex)|@google\/(gemini)-cli|(opencode)-ai)\//;
-  const found = packaged.exec(script)?.slice(1).find((one) => one !== undefined);
+  const packaged =
+    /\/(?:@anthropic-ai\/(claude)-code|@openai\/(codex)|@google\/(gemini)-cli|(opencode)-ai)\//;
+  const found = packaged
+    .exec(script)
+    ?.slice(1)
+    .find((one) => one !== undefined);
   return found !== undefined && isAgent(found) ? found : null;
 }
 
@@ -61,7 +65,7 @@ export function agentLook(agent: Agent, screen: Screen): AgentLook {
   return { input, isBusy: input.is !== "person" && lastRows(texts).some((row) => BUSY.test(row)) };
 }
 
-const BUSY = /\besc(?:ape)?(?: to)? interrupt\b|\(esc to cancel/i;
+const BUSY = /\besc(?:ape)?(?: to)? interrupt\b|\(esc to cancel|⬝{4,}|^[\s┃]*QUEUED$/iu;
 
 /** A program that is no known agent, in a terminal that takes whole lines. */
 export function lineLook(screen: Screen): Input {
@@ -103,7 +107,9 @@ function isStatus(row: string): boolean {
   return (
     /^\W*\p{L}+(?:…|\.\.\.)/u.test(row) ||
     /\b(?:esc|ctrl|shift|tab|alt|f\d+)\b.*\b(?:to|for|interrupt|commands|agents)\b/i.test(row) ||
-    /^\W*tip\b|\? for shortcuts|\bpress (?:up|↑)|^\W*queued\b|messages to be submitted/i.test(row) ||
+    /^\W*tip\b|\? for shortcuts|\bpress (?:up|↑)|^\W*queued\b|messages to be submitted/i.test(
+      row,
+    ) ||
     /^\W*(?:worked|crunched|\p{L}+ed) for\b/iu.test(row)
   );
 }
@@ -167,7 +173,8 @@ function boxFrom(rows: readonly Row[], top: number, end: number, glyph: RegExp):
   return { text: lines.join("\n").trim(), top };
 }
 
-const PLACEHOLDERS = /^(?:Type your message or @path\/to\/file|Ask anything\b.*|Try "[^"]*"|Ask Codex .*)$/su;
+const PLACEHOLDERS =
+  /^(?:Type your message or @path\/to\/file|Ask anything\b.*|Try "[^"]*"|Ask Codex .*)$/su;
 
 function withoutPlaceholder(text: string): string {
   return PLACEHOLDERS.test(text.replace(/\s+/g, " ").trim()) ? "" : text;
@@ -231,7 +238,9 @@ export function readRow(row: string): Row {
   let isInverse = false;
   let cursorAt: number | null = null;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences are what this reads
-  for (const [, codes, char] of row.matchAll(/\x1b\[([\d;:]*)m|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|([^\x1b])/gu)) {
+  for (const [, codes, char] of row.matchAll(
+    /\x1b\[([\d;:]*)m|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|([^\x1b])/gu,
+  )) {
     if (char !== undefined) {
       if (isInverse) cursorAt = typed.length;
       text += char;
@@ -247,7 +256,11 @@ export function readRow(row: string): Row {
     }
   }
   // A drawn cursor may stand on the first letter of a placeholder.
-  if (cursorAt !== null && text.slice(cursorAt + 1).trim() !== "" && typed.slice(cursorAt + 1).trim() === "") {
+  if (
+    cursorAt !== null &&
+    text.slice(cursorAt + 1).trim() !== "" &&
+    typed.slice(cursorAt + 1).trim() === ""
+  ) {
     typed = `${typed.slice(0, cursorAt)} ${typed.slice(cursorAt + 1)}`;
   }
   return { text: text.trimEnd(), typed: typed.trimEnd() };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { asComments, type ForegroundProgram, mayType } from "./may-type.ts";
+import { type ForegroundProgram, isNamed, mayType } from "./may-type.ts";
 
 const program = (line: string, hasTerminal = true): ForegroundProgram => {
   const argv = line.split(" ");
@@ -103,12 +103,13 @@ test("where nothing can be seen, nothing is typed", () => {
   expect(mayType([]).is).toBe("no");
 });
 
-test("a comment has nothing in it that a shell could take for its own", () => {
-  const lines = [
-    "[DOG] x; touch /tmp/a $(id) `id` 'q' \"q\" !! & | > < \\ {a,b}*?~",
-    "Nonce: ab-1_2",
+test("a program that a person has named may be typed to, whatever it is", () => {
+  const foreground = [
+    { argv: ["python3", "/opt/my-agent.py"], comm: "python3", hasTerminal: true },
   ];
-  const [first = "", second] = asComments(lines);
-  expect(first).toMatch(/^# [\w ,.:/%-]+$/);
-  expect(second).toBe("# Nonce: ab-1_2");
+  expect(isNamed(foreground, ["my-agent.py"])).toBe(true);
+  expect(isNamed(foreground, ["agent.py"])).toBe(false);
+  const repl = [{ argv: ["ipython"], comm: "ipython", hasTerminal: true }];
+  expect(mayType(repl).is).toBe("no");
+  expect(mayType(repl, ["ipython"]).is).toBe("yes");
 });

@@ -36,10 +36,7 @@ export function mayType(
 }
 
 /** By its own name, or that of the script which it runs. */
-export function isNamed(
-  foreground: readonly ForegroundProgram[],
-  ask: readonly string[],
-): boolean {
+export function isNamed(foreground: readonly ForegroundProgram[], ask: readonly string[]): boolean {
   return foreground.some(
     ({ argv, hasTerminal }) =>
       hasTerminal && argv.slice(0, 2).some((word) => word !== "" && ask.includes(baseName(word))),

@@ -41,7 +41,7 @@ const screenOf = async (suspect: Suspect) => {
 };
 
 /** Answers each line that has a nonce in it, and says what it was told. */
-const AGENT = `while read line; do case "$line" in *Nonce:*) set -- $line; n=$2; [ "$1" = Nonce: ] && echo "ALIVE $n";; esac; done`;
+const AGENT = `while read line; do case "$line" in *"Nonce "*) set -- $line; echo "ALIVE \${5%.}";; esac; done`;
 const NAMES = [
   "x;y",
   "p$(touch pwned)",
@@ -85,15 +85,15 @@ test("a program is asked once and its answer is on the screen", async () => {
   expect(server.run("list-buffers")).toBe("");
 });
 
-test("nothing is typed that a shell would make more of than words", async () => {
+test("nothing is typed that a shell would make more of than words, and no reason", async () => {
   const server = new TmuxServer();
   const id = server.session("a", "cat");
   const suspect = await found({ socket: server.socket });
   const question = ask("stuck `id`; $(touch x) | tee > y & \\");
   expect(await suspect.ask(question)).toMatchObject({ is: "asked", submitted: true });
-  await server.shows(id, `${question.nonce} (say`);
-  expect(server.screen(id)).toContain("stuck  id   (touch x)   tee   y");
-  expect(server.screen(id)).not.toMatch(/[`$;|&<>\\]/);
+  await server.shows(id, `ALIVE ${question.nonce} on a line`);
+  expect(server.screen(id)).not.toContain("stuck");
+  expect(server.screen(id)).toMatch(/^[\w .\n]+$/);
 });
 
 /** A program that writes all it reads to a file. */
@@ -113,7 +113,7 @@ test("a question is typed once, also by another warden after a crash", async () 
   const next = ask();
   await again.ask(next);
   await until("the next question is heard", () => textIn(heard).includes(next.nonce));
-  expect(textIn(heard)).toBe(`${[...question.lines, ...next.lines].join("\n")}\n`);
+  expect(textIn(heard)).toBe(`${question.typed}\n${next.typed}\n`);
 });
 
 test("a question that two ask at the same time is typed once", async () => {
@@ -127,24 +127,34 @@ test("a question that two ask at the same time is typed once", async () => {
   const next = ask();
   await all[0]?.ask(next);
   await until("the next question is heard", () => textIn(heard).includes(next.nonce));
-  expect(textIn(heard)).toBe(`${[...question.lines, ...next.lines].join("\n")}\n`);
+  expect(textIn(heard)).toBe(`${question.typed}\n${next.typed}\n`);
 });
 
-test("whose program has become one that takes commands, before Enter was sent, was not asked", async () => {
+test("a program that takes commands by the time Enter is due gets none", async () => {
   const server = new TmuxServer();
-  const id = server.session(
-    "a",
-    "bash",
-    "-c",
-    "stty -icanon -echo; echo ready; head -n1 >/dev/null; exec less /etc/passwd",
-  );
+  const heard = join(server.folder, "heard");
+  const script = `stty -echo; echo ready; head -c 20 >/dev/null; exec bash --norc --noprofile -i 2>>'${heard}'`;
+  const id = server.session("a", "bash", "-c", `stty -icanon; ${script}`);
   await server.shows(id, "ready");
-  const suspect = await found({ socket: server.socket });
-  const why = expect.stringContaining("its program changed");
-  expect(await suspect.ask(ask())).toEqual({ is: "refused", why });
+  const suspect = await found({ socket: server.socket }, { ...OURS, ask: ["bash"] });
+  expect(await suspect.ask(ask())).toMatchObject({ is: "refused" });
+  expect(server.show("%0", "#{@viv-sent}")).toBe("");
 });
 
-test("what was pasted before a crash is only sent after it", async () => {
+test("what was pasted before a crash is sent after it, if it is seen there", async () => {
+  const server = new TmuxServer();
+  const heard = join(server.folder, "heard");
+  const id = server.session("a", ...scribe(heard));
+  await server.shows(id, "ready");
+  const question = ask();
+  server.run("set-option", "-p", "-t", "%0", "@viv-asked", question.nonce);
+  server.run("send-keys", "-t", "%0", "-l", question.typed);
+  const suspect = await found({ socket: server.socket });
+  expect(await suspect.ask(question)).toMatchObject({ is: "asked", submitted: true });
+  await until("it was sent once", () => textIn(heard) === `${question.typed}\n`);
+});
+
+test("what was pasted before a crash, and is not seen there, is not sent", async () => {
   const server = new TmuxServer();
   const heard = join(server.folder, "heard");
   const id = server.session("a", ...scribe(heard));
@@ -152,16 +162,93 @@ test("what was pasted before a crash is only sent after it", async () => {
   const question = ask();
   server.run("set-option", "-p", "-t", "%0", "@viv-asked", question.nonce);
   const suspect = await found({ socket: server.socket });
-  await suspect.ask(question);
-  await until("Enter was typed", () => textIn(heard) === "\n");
+  expect(await suspect.ask(question)).toMatchObject({ is: "refused" });
+  expect(textIn(heard)).toBe("");
 });
 
-test("an unread question is asked, but was not seen to arrive", async () => {
+test("a program that reads keys and is not known is not typed to", async () => {
   const server = new TmuxServer();
   const id = server.session("a", "sh", "-c", "stty raw -echo; echo ready; exec sleep 1000");
   await server.shows(id, "ready");
   const suspect = await found({ socket: server.socket });
-  expect(await suspect.ask(ask())).toMatchObject({ is: "asked", arrived: false, submitted: false });
+  const why = expect.stringContaining("[warden] ask");
+  expect(await suspect.ask(ask())).toEqual({ is: "refused", why });
+});
+
+test("a question that does not show up in the input is not sent", async () => {
+  const server = new TmuxServer();
+  const id = server.session("a", "sh", "-c", "stty raw -echo; echo ready; exec sleep 1000");
+  await server.shows(id, "ready");
+  const suspect = await found({ socket: server.socket }, { ...OURS, ask: ["sleep"] });
+  expect(await suspect.ask(ask())).toMatchObject({
+    is: "refused",
+    why: expect.stringContaining("not seen in its input"),
+  });
+  expect(server.show("%0", "#{@viv-sent}")).toBe("");
+});
+
+test.each([
+  ["a half-typed line", "cat", "git push --for"],
+  [
+    "a half-typed line after a prompt",
+    "sh -c 'while printf \"task> \"; read x; do :; done'",
+    "drop all",
+  ],
+])("%s is left as it is", async (_, program, text) => {
+  const server = new TmuxServer();
+  const id = server.session("a", "sh", "-c", `exec ${program}`);
+  server.run("send-keys", "-t", "%0", "-l", text);
+  await server.shows(id, text);
+  const suspect = await found({ socket: server.socket });
+  expect(await suspect.ask(ask())).toMatchObject({
+    is: "refused",
+    why: expect.stringContaining("begun to type"),
+  });
+  expect(server.screen(id).trim().endsWith(text)).toBe(true);
+});
+
+test.each([
+  ["a yes or no", "read -p 'Proceed? [y/N] ' it", "Proceed"],
+  ["a choice", "read -p 'Which branch shall be deleted: ' it", "branch"],
+  ["a hunk", "read -p '(1/1) Stage this hunk [y,n,q,a,d,e,?]? ' it", "hunk"],
+])("a program that asks its person for %s waits, and is not typed to", async (_, script, shown) => {
+  const server = new TmuxServer();
+  const heard = join(server.folder, "heard");
+  const id = server.session("a", "bash", "-c", `${script}; echo "$it" >'${heard}'`);
+  await server.shows(id, shown);
+  const suspect = await found({ socket: server.socket });
+  expect(await suspect.ask(ask())).toMatchObject({ is: "waits" });
+  expect(server.screen(id)).not.toContain("Warden");
+  expect(existsSync(heard)).toBe(false);
+});
+
+test("a shell that an agent has left behind is no suspect; closed only when nothing else runs", async () => {
+  const server = new TmuxServer();
+  const id = server.session("a", "bash", "--norc", "-i");
+  await server.shows(id, "bash-");
+  const suspect = await found({ socket: server.socket });
+  const why = expect.stringContaining("nothing but bash is left");
+  expect(await suspect.ask(ask())).toEqual({ is: "left", why });
+  server.run("send-keys", "-t", "%0", "sleep 500 &", "Enter");
+  await until("a job runs", () => suspect.tree([]).length > 1);
+  expect(await suspect.ask(ask())).toMatchObject({ is: "refused" });
+  expect(await suspect.closeShell?.()).toBe(false);
+  server.run("send-keys", "-t", "%0", "kill %1; wait", "Enter");
+  await until("it has ended", () => suspect.tree([]).length === 1);
+  expect(await suspect.closeShell?.()).toBe(true);
+  expect(server.has("a")).toBe(false);
+});
+
+test("a question that just fills its row is sent, too", async () => {
+  const server = new TmuxServer();
+  const question = ask();
+  for (const [at, spare] of [0, 1].entries()) {
+    const width = String(question.typed.length + spare);
+    const name = `w${at}`;
+    server.run("new-session", "-d", "-s", name, "-x", width, "-y", "20", "cat");
+    const suspect = await found({ target: name, socket: server.socket });
+    expect(await suspect.ask(question)).toMatchObject({ is: "asked", submitted: true });
+  }
 });
 
 /** As agents do: raw keys, a paste in brackets, a box that is drawn anew, Enter submits. */
@@ -170,12 +257,13 @@ const BOX = `
   let [box, ignored] = ["", Number(process.argv[2])];
   process.stdin.setRawMode(true);
   const draw = () => process.stdout.write("\\x1b[2J\\x1b[H| " + box.replaceAll("\\r", "\\r\\n| "));
-  process.stdout.write("\\x1b[?2004hready");
+  process.stdout.write("\\x1b[?2004hready\\r\\n| ");
   process.stdin.on("data", (data) => {
     let text = String(data);
     const pasted = /\\x1b\\[200~([^]*)\\x1b\\[201~/.exec(text);
     if (pasted) { box += pasted[1]; text = text.replace(pasted[0], ""); }
     for (const key of text) {
+      if (key === "\\x7f") { box = box.slice(0, -1); continue; }
       if (key !== "\\r") { box += key; continue; }
       appendFileSync(process.argv[3], "Enter" + String.fromCharCode(10));
       if (ignored-- > 0) continue;
@@ -189,22 +277,26 @@ test.each([
   { ignored: 0, submitted: true, enters: 1 },
   { ignored: 1, submitted: true, enters: 2 },
   { ignored: 9, submitted: false, enters: 2 },
-])("a box that ignores $ignored Enters gets $enters, and that is said", async (given) => {
-  const server = new TmuxServer();
-  const heard = join(server.folder, "heard");
-  const script = join(server.folder, "box.cjs");
-  writeFileSync(script, BOX);
-  const id = server.session("a", process.execPath, script, String(given.ignored), heard);
-  await server.shows(id, "ready");
-  const suspect = await found({ socket: server.socket });
-  const question = ask();
-  const { submitted } = given;
-  expect(await suspect.ask(question)).toMatchObject({ is: "asked", arrived: true, submitted });
-  expect(await suspect.ask(question)).toMatchObject({ is: "asked", submitted });
-  const entered = Array.from({ length: given.enters }, () => "Enter");
-  const all = submitted ? [...entered, JSON.stringify(question.lines.join("\r"))] : entered;
-  expect(textIn(heard).trim().split("\n")).toEqual(all);
-});
+])(
+  "a box that ignores $ignored Enters gets $enters; what is not submitted was not asked",
+  async (given) => {
+    const server = new TmuxServer();
+    const heard = join(server.folder, "heard");
+    const script = join(server.folder, "box.cjs");
+    writeFileSync(script, BOX);
+    const id = server.session("a", process.execPath, script, String(given.ignored), heard);
+    await server.shows(id, "ready");
+    const suspect = await found({ socket: server.socket }, { ...OURS, ask: ["box.cjs"] });
+    const question = ask();
+    const { submitted } = given;
+    expect(await suspect.ask(question)).toMatchObject({ is: submitted ? "asked" : "refused" });
+    const entered = Array.from({ length: given.enters }, () => "Enter");
+    const all = submitted ? [...entered, JSON.stringify(question.typed)] : entered;
+    expect(textIn(heard).trim().split("\n")).toEqual(all);
+    // What was not submitted is taken back.
+    expect(server.run("capture-pane", "-p", "-t", id).replace(/[| \n]/g, "")).toBe("");
+  },
+);
 
 test("nothing is typed to a shell's prompt, and nothing is run there", async () => {
   const server = new TmuxServer();
@@ -213,14 +305,14 @@ test("nothing is typed to a shell's prompt, and nothing is run there", async () 
   const suspect = await found({ socket: server.socket });
   const before = await screenOf(suspect);
   expect(await suspect.ask(ask(`$(touch ${trap})`))).toMatchObject({
-    is: "refused",
+    is: "left",
     why: expect.stringContaining("bash"),
   });
   server.run("send-keys", "-t", "%0", "echo do''ne", "Enter");
   await server.shows("%0", "done");
   expect(existsSync(trap)).toBe(false);
-  expect(server.screen("%0")).not.toContain("DOG");
-  expect(before).not.toContain("DOG");
+  expect(server.screen("%0")).not.toContain("Warden");
+  expect(before).not.toContain("Warden");
   expect(server.run("list-buffers")).toBe("");
 });
 
@@ -232,8 +324,6 @@ test.each(["warrant", "session option"])(
     server.session("a", "bash", "--norc", "-i");
     if (how === "session option") server.run("set-option", "-t", "a", "@viv-shell", "on");
     await server.shows("%0", "bash-");
-    server.run("send-keys", "-t", "%0", `touch ${trap} `); // somebody has begun to write
-    await server.shows("%0", "touch");
     const suspect = await found({ socket: server.socket, shell: how === "warrant" });
     const question = ask(`x; touch ${trap}; $(touch ${trap})`);
     expect(await suspect.ask(question)).toMatchObject({
@@ -243,7 +333,7 @@ test.each(["warrant", "session option"])(
     });
     server.run("send-keys", "-t", "%0", "echo do''ne", "Enter");
     await server.shows("%0", "done");
-    expect(server.screen("%0")).toContain(`# Nonce: ${question.nonce}`);
+    expect(server.screen("%0")).toContain(`# Warden health check. Nonce ${question.nonce}`);
     expect(existsSync(trap)).toBe(false);
   },
 );
@@ -278,7 +368,7 @@ test("a program that asks for a password is not typed to", async () => {
   await server.shows(id, "Password:");
   const suspect = await found({ socket: server.socket });
   expect(await suspect.ask(ask())).toMatchObject({
-    is: "refused",
+    is: "waits",
     why: expect.stringContaining("password"),
   });
   expect(textIn(typed)).toBe("");
@@ -510,7 +600,7 @@ test("another pane is listened to when it is the one that is looked at", async (
   suspect.watch(() => calls++);
   const pane = server.run("split-window", "-P", "-F", "#{pane_id}", "-t", id, "cat");
   server.run("select-pane", "-t", "%0");
-  await suspect.ask({ nonce: "n1234", lines: ["are you there", "Nonce: n1234"] });
+  await suspect.ask(ask());
   await suspect.look();
   const before = calls;
   server.run("send-keys", "-t", pane, "hello", "Enter");

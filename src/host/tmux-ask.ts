@@ -1,7 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { VivError } from "../model/errors.ts";
 import type { Question } from "../model/question.ts";
-import { type Agent, agentLook, type Input, isBarePrompt, lineLook, type Screen } from "./agent-screen.ts";
+import {
+  type Agent,
+  agentLook,
+  type Input,
+  isBarePrompt,
+  lineLook,
+  type Screen,
+} from "./agent-screen.ts";
 import { type MayType, mayType } from "./may-type.ts";
 import type { Tmux } from "./tmux.ts";
 import { agentIn, foregroundOf, modeOf } from "./tmux-foreground.ts";
@@ -49,8 +56,8 @@ export function howToType(
 }
 
 const SEEN_WITHIN_MS = 3_000;
-const ARRIVES_WITHIN_MS = 5_000;
-const SUBMITTED_WITHIN_MS = 2_000;
+const ARRIVES_WITHIN_MS = 8_000;
+const SUBMITTED_WITHIN_MS = 3_000;
 /** An Enter that follows a paste more closely is taken for a part of it (gemini: 40 ms). */
 const SETTLES_MS = 250;
 const CHANGED = "its program changed while it was to be asked";
@@ -76,6 +83,7 @@ interface Sight {
   /** The text is in the input, and nothing else is. */
   hasText: boolean;
   cursor: { x: number; y: number };
+  width: number;
   program: string;
 }
 
@@ -83,7 +91,7 @@ class Typing {
   readonly #tmux: Tmux;
   readonly #pane: Pane;
   readonly #nonce: string;
-  readonly #text: string;
+  #text: string;
   readonly #as: HowToType["as"];
   readonly #isNamed: boolean;
 
@@ -133,6 +141,8 @@ class Typing {
     if (input.is === "person") return { is: "waits", why: input.what };
     if (input.is === "none") return { is: "refused", why: "no input is seen on its screen" };
     if (!this.#isFree(input)) return { is: "refused", why: TYPING };
+    // A text that ends with its row would leave the cursor at the edge, or on the next row.
+    if ((sight.cursor.x + this.#text.length) % sight.width === 0) this.#text += " please";
     const buffer = `viv-${this.#nonce}`;
     await this.#tmux.run(["load-buffer", "-b", buffer, "-"], this.#text);
     const was = `#{==:#{@viv-asked},${this.#nonce}}`;
@@ -203,14 +213,18 @@ class Typing {
   }
 
   async #see(): Promise<Sight> {
-    const format = "#{cursor_x} #{cursor_y} #{cursor_flag} #{pane_current_command}";
+    const format = "#{cursor_x} #{cursor_y} #{cursor_flag} #{pane_width} #{pane_current_command}";
     const { screen, rest } = await captureScreen(this.#tmux, this.#pane.id, format);
     const input =
       this.#as === "shell" || this.#as === "lines"
         ? lineLook(screen)
         : agentLook(this.#as, screen).input;
     const { x, y } = screen.cursor;
-    return { input, hasText: this.#hasText(input, screen), cursor: { x, y }, program: rest };
+    const [width = "80", ...program] = rest.split(" ");
+    return {
+      ...{ input, hasText: this.#hasText(input, screen), cursor: { x, y } },
+      ...{ width: Number(width), program: program.join(" ") },
+    };
   }
 
   #hasText(input: Input, screen: Screen): boolean {
@@ -252,7 +266,9 @@ function isSamePlace(one: Sight, other: Sight): boolean {
 
 /** A format that is true when the cursor is elsewhere, or another program is in the foreground. */
 function differs({ cursor, program }: Sight): string {
-  const moved = `#{||:#{!=:#{cursor_x},${cursor.x}},#{!=:#{cursor_y},${cursor.y}}}`;
+  // A paste into a dead pane ends the whole server (seen with tmux 3.3a).
+  const place = `#{||:#{!=:#{cursor_x},${cursor.x}},#{!=:#{cursor_y},${cursor.y}}}`;
+  const moved = `#{||:#{pane_dead},${place}}`;
   // What else a name may have in it cannot be written in a format.
   if (!/^[\w.+-]+$/.test(program)) return moved;
   return `#{||:${moved},#{!=:#{pane_current_command},${program}}}`;

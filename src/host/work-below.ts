@@ -28,7 +28,10 @@ export async function workBelow(
     .map(sampleOf)
     .filter((one) => one !== null);
   const [leader] = agents;
-  return { processes, changed: leader === undefined ? null : await changedBy(leader, agents, since) };
+  return {
+    processes,
+    changed: leader === undefined ? null : await changedBy(leader, agents, since),
+  };
 }
 
 function sampleOf({ pid, started, command }: SeenProcess): WorkSample | null {

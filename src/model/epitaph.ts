@@ -73,9 +73,11 @@ function attemptLines(attempt: Attempt): string {
   const bursts = attempt.bursts.map(
     ({ at, source, what }) => `   - ${at}, ${code(source)}: ${code(what)}`,
   );
-  return [`${number}. ${asked}; ${formatTook(timeout_ms)} to answer; ${end}`, ...reply, ...bursts].join(
-    "\n",
-  );
+  return [
+    `${number}. ${asked}; ${formatTook(timeout_ms)} to answer; ${end}`,
+    ...reply,
+    ...bursts,
+  ].join("\n");
 }
 
 const ENDS: Record<NonNullable<Attempt["ended"]>, string> = {

@@ -76,8 +76,23 @@ describe("an answer", () => {
   test("its own question never is one, however it is wrapped, framed and repeated", () => {
     holds(
       fc.property(wordings, width, frame, times, (wording, columns, before, count) => {
-        const screen = Array.from({ length: count }, () => wrapped(wording, columns, before)).flat();
+        const screen = Array.from({ length: count }, () =>
+          wrapped(wording, columns, before),
+        ).flat();
         expect(answerOn(...screen)).toBeNull();
+      }),
+    );
+  });
+
+  test("the exact answer always is one, whatever stands before and after it", () => {
+    const line = fc.oneof(
+      fc.constantFrom("please type", "so i say", "● ALIVE ebhy2e", "on a", "online now", ""),
+      fc.string({ maxLength: 12 }),
+    );
+    holds(
+      fc.property(wordings, line, line, fc.boolean(), (wording, before, after, isEchoed) => {
+        const screen = [...(isEchoed ? [wording] : []), before, "● ALIVE 7f3a9c", after];
+        expect(answerOn(...screen)).toBe("certain");
       }),
     );
   });
@@ -89,7 +104,16 @@ describe("an answer", () => {
   });
 
   test("nor beside a panel that is drawn on the same rows, nor cut at the top", () => {
-    const panel = ["  Context", "  1,300 tokens", "  1% used", "  MCP", "  LSP", "  Todo", "  x", "  y"];
+    const panel = [
+      "  Context",
+      "  1,300 tokens",
+      "  1% used",
+      "  MCP",
+      "  LSP",
+      "  Todo",
+      "  x",
+      "  y",
+    ];
     const narrow = fc.integer({ min: 30, max: 90 });
     holds(
       fc.property(wordings, narrow, fc.nat({ max: 2 }), (wording, columns, cut) => {

@@ -108,7 +108,7 @@ interface Wording {
 }
 
 /** More of the question than the answer: then it is an echo of it. */
-const BEYOND_ANSWER = 5;
+const BEYOND_ANSWER = 12;
 
 /** Marks what of these letters is the wording's, in pieces of at least SHORTEST_ECHO. */
 function markEcho(letters: readonly Letter[], about: Wording, isEcho: boolean[][]): void {
@@ -117,7 +117,9 @@ function markEcho(letters: readonly Letter[], about: Wording, isEcho: boolean[][
   const text = letters.map(({ char }) => (char.length === 1 ? char : "_")).join("");
   for (let at = 0; at + SHORTEST_ECHO <= text.length; ) {
     const length = echoAt(text, at, wording);
-    const isAnswer = text.startsWith("alive", at) && length < answer.length + BEYOND_ANSWER;
+    // A letter before or after it may happen to be the question's, too.
+    const isAnswer =
+      length < answer.length + BEYOND_ANSWER && text.slice(at, at + length).includes("alive");
     for (const { row, at: column } of isAnswer ? [] : letters.slice(at, at + length)) {
       (isEcho[row] as boolean[])[column] = true;
     }

@@ -357,7 +357,10 @@ export class FakeTarget {
           ...(isBusy ? { isQueued: true } : {}),
         };
       },
-      work: async () => ({ processes: behaviour.childrenWork ? [this.#child()] : [], changed: null }),
+      work: async () => ({
+        processes: behaviour.childrenWork ? [this.#child()] : [],
+        changed: null,
+      }),
       closeShell: async () => {
         this.isGone = true;
         return true;

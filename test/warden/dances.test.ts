@@ -45,6 +45,34 @@ describe("who answers is pardoned", () => {
     ]);
   });
 
+  it.each([
+    ["bare", "ALIVE"],
+    ["loud", "ALIVE!"],
+    ["sentence", "Yes, it is ALIVE and working on X"],
+    ["labelled", "ALIVE (nonce: N)"],
+    ["joined", "ALIVE and N"],
+    ["reversed", "N ALIVE"],
+    ["json", '{"status": "ALIVE", "nonce": "N"}'],
+    ["busy", "running the test suite now..."],
+    ["three", "running the tests now\\nrunning the tests now\\nrunning the tests now"],
+  ])("in its own words: %s", async (name, words) => {
+    const scene = new Scene();
+    scene.suspect(name, ANSWERS(1, words));
+    scene.file(name);
+    scene.up("--timeouts", "2s,10m");
+    expect(await scene.verdicts(name)).toEqual(["pardoned"]);
+    expect(scene.receipt(name)?.attempts[0]?.ended).toMatch(/answered|replied/);
+  });
+
+  it("with the word, though it had said that before", async () => {
+    const scene = new Scene();
+    scene.suspect("again", `echo ALIVE; ${ANSWERS(1, "ALIVE")}`);
+    await scene.tmux.shows("again", "ALIVE");
+    scene.file("again");
+    scene.up("--timeouts", "2s,10m");
+    expect(await scene.verdicts("again")).toEqual(["pardoned"]);
+  });
+
   it("and who only works, with the evidence", async () => {
     const scene = new Scene();
     const transcript = join(scene.folder, "transcript.jsonl");
@@ -69,18 +97,12 @@ describe("who answers is pardoned", () => {
 describe("who neither answers nor works is executed", () => {
   it("whatever its terminal shows", async () => {
     const scene = new Scene();
-    scene.script("story.txt", "We were so ALIVE\nALIVE\nALIVE 1234\n");
     scene.suspect("hung", "sleep 600");
     scene.suspect("echoes", "cat");
+    scene.suspect("repeats", 'while read -r line; do echo "got: $line"; done');
     scene.suspect("said-before", "echo ALIVE; echo ALIVE; sleep 600");
-    scene.suspect("loops", "while sleep 0.05; do echo ALIVE; done");
-    scene.suspect("floods", "yes ALIVE");
-    scene.suspect(
-      "spins",
-      "while :; do printf '\\r%s working' '|'; printf '\\r%s working' '/'; done",
-    );
-    scene.suspect("shows", `read -r _; cat '${join(scene.folder, "story.txt")}'; sleep 600`);
-    const all = ["hung", "echoes", "said-before", "loops", "floods", "spins", "shows"];
+    scene.tmux.run("new-session", "-d", "-s", "narrow", "-x", "40", "-y", "20", "cat");
+    const all = ["hung", "echoes", "repeats", "said-before", "narrow"];
     for (const name of all) scene.file(name);
     scene.up("--timeouts", "1s,1s,1s", "--pool", "10");
     expect(await scene.verdicts(...all)).toEqual(all.map(() => "executed"));
@@ -91,6 +113,30 @@ describe("who neither answers nor works is executed", () => {
       expect(receipt?.exit.length).toBeGreaterThan(0);
       expect(receipt?.exit.every(({ gone_at }) => gone_at !== null)).toBe(true);
     }
+  });
+
+  it("but not who cannot be asked, unless that was asked for", async () => {
+    const scene = new Scene();
+    scene.script("story.txt", "We were so ALIVE\nALIVE\nALIVE 1234\n");
+    const loops = "while sleep 0.05; do echo ALIVE; done";
+    const spins = "while :; do printf '\\r%s working' '|'; printf '\\r%s working' '/'; done";
+    const shows = `less '${join(scene.folder, "story.txt")}'`;
+    const scripts = { loops, spins, shows };
+    for (const [name, script] of Object.entries(scripts)) {
+      scene.suspect(name, script);
+      scene.file(name);
+      scene.suspect(`${name}-too`, script);
+      scene.file(`${name}-too`, { unasked: "execute" });
+    }
+    await scene.tmux.shows("shows", "1234");
+    await scene.tmux.shows("shows-too", "1234");
+    scene.up("--timeouts", "500ms,500ms", "--pool", "10");
+    const names = Object.keys(scripts);
+    expect(await scene.verdicts(...names)).toEqual(names.map(() => "failed"));
+    expect(names.filter((name) => !scene.tmux.has(name))).toEqual([]);
+    for (const name of names) expect(scene.receipt(name)?.why).toMatch(/not_asked.*--unasked/);
+    const others = names.map((name) => `${name}-too`);
+    expect(await scene.verdicts(...others)).toEqual(names.map(() => "executed"));
   });
 
   it("with all that it started: who ignores TERM, and who ran away", async () => {
@@ -130,12 +176,37 @@ describe("who must not be killed is not", () => {
     scene.file("never-was");
     scene.up("--timeouts", "200ms,200ms,200ms");
     const verdicts = await scene.verdicts("shell", "again", "never-was");
-    expect(verdicts).toEqual(["failed", "failed", "already_dead"]);
-    expect(scene.receipt("shell")?.why).toContain("not_asked");
+    expect(verdicts).toEqual(["already_dead", "failed", "already_dead"]);
+    expect(scene.receipt("shell")?.why).toMatch(/nothing but bash.*--close.*--shell/);
     expect(scene.receipt("again")?.why).toMatch(/created|younger/);
     expect(tmux.has("shell") && tmux.has("again")).toBe(true);
-    expect(tmux.screen("shell")).not.toContain("DOG");
+    expect(tmux.screen("shell")).not.toContain("Warden");
     expect(files.dances()).toEqual([]);
+  });
+
+  it("who waits for a person is reported, and neither asked nor killed", async () => {
+    const scene = new Scene();
+    const heard = join(scene.folder, "heard");
+    scene.suspect("agent-3", `read -rp 'Delete all? [y/N] ' it; echo "$it" >'${heard}'; sleep 600`);
+    await scene.tmux.shows("agent-3", "Delete all");
+    scene.file("agent-3");
+    const warden = scene.up("--timeouts", "10m,10m,10m");
+    expect(await scene.verdicts("agent-3")).toEqual(["pardoned"]);
+    expect(scene.receipt("agent-3")?.why).toMatch(/^needs you: agent-3 .*Delete all/);
+    await warden.says("it needs you", ({ kind }) => kind === "needs_you");
+    expect(scene.tmux.screen("agent-3")).not.toContain("Warden");
+    expect(textIn(heard)).toBe("");
+  });
+
+  it("a shell that its agent has left is closed if the warrant allows it", async () => {
+    const scene = new Scene();
+    scene.tmux.session("left", "bash", "--norc", "-i");
+    await scene.tmux.shows("left", "bash-");
+    scene.file("left", { close: true });
+    scene.up("--timeouts", "200ms");
+    expect(await scene.verdicts("left")).toEqual(["already_dead"]);
+    expect(scene.receipt("left")?.why).toContain("the session was closed");
+    expect(scene.tmux.has("left")).toBe(false);
   });
 
   it("withdrawn in mid-dance, it lives on; its requester is told", async () => {

@@ -295,7 +295,9 @@ export class Dancer {
       return { ended: "progress", why: "it did not answer, but it works: its output keeps coming" };
     }
     const work = await this.#workOf(suspect, attempt);
-    return work === null ? null : { ended: "work", why: `it did not answer, but it works: ${work}` };
+    return work === null
+      ? null
+      : { ended: "work", why: `it did not answer, but it works: ${work}` };
   }
 
   /** What its children did since its wait began, or a file that was written since. */

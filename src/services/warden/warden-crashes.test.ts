@@ -19,6 +19,7 @@ const behaviour: fc.Arbitrary<Behaviour> = fc.oneof(
   fc.record({ diesAfterMs: fc.integer({ min: 0, max: 500_000 }) }),
   fc.record({ cannotBeTold: fc.constant("another of that name") }),
   fc.record({ refuses: fc.constant("a shell waits for a command") }),
+  fc.record({ asksPersonAfterMs: fc.integer({ min: 0, max: 300_000 }) }),
   fc.record({ survives: fc.constant(true) }),
 );
 
@@ -82,7 +83,11 @@ test("killed at any step, and brought back", async () => {
             expect(waited).toBeLessThanOrEqual((SETTINGS.timeoutsMs[n] as number) + down + 30_000);
           }
           if (target.signalled.length > 0) expect(attempts).toEqual([1, 2, 3]);
-          if (one.cannotBeTold || one.refuses) expect(receipt?.verdict).toBe("failed");
+          if (one.asksPersonAfterMs !== undefined) {
+            expect(receipt?.verdict).toBe("pardoned");
+            expect(receipt?.why).toContain("needs you");
+            expect(target.signalled).toEqual([]);
+          } else if (one.cannotBeTold || one.refuses) expect(receipt?.verdict).toBe("failed");
           else if (one.worksEveryMs) expect(receipt?.verdict).toBe("pardoned");
           else if (one.survives) expect(receipt?.verdict).toBe("failed");
           else if (target.isAnswered) expect(receipt?.verdict).toBe("pardoned");

@@ -69,6 +69,103 @@ describe("a dance", () => {
     expect([...other.signalled, ...shell.signalled]).toEqual([]);
   });
 
+  test("one that waits for a person is reported and spared, at the start and in mid-dance", async () => {
+    const fake = new FakeWarden();
+    const targets = [0, 30_000, 419_999].map((afterMs, i) =>
+      fake.target(`t${i}`, { asksPersonAfterMs: afterMs }),
+    );
+    for (const i of targets.keys()) fake.file(`t${i}`);
+    await fake.up();
+    await fake.pass(500_000);
+    for (const i of targets.keys()) expect(fake.verdict(`t${i}`)).toBe("pardoned");
+    for (const { why } of fake.files.receipts())
+      expect(why).toMatch(/^needs you: t\d asks for permission/);
+    expect(targets.flatMap(({ signalled }) => signalled)).toEqual([]);
+    expect(targets[0]?.typed).toEqual([]);
+  });
+
+  test("one that cannot be asked is watched for the whole dance, and ended only if that was asked for", async () => {
+    const fake = new FakeWarden();
+    const spared = fake.target("spared", { refuses: "vim is in the foreground" });
+    const works = fake.target("works", {
+      refuses: "vim is in the foreground",
+      worksEveryMs: 25_000,
+    });
+    for (const name of ["spared", "works"]) fake.file(name);
+    await fake.up();
+    await fake.pass(100_000);
+    expect(fake.verdict("works")).toBe("pardoned");
+    expect(fake.verdict("spared")).toBeNull();
+    await fake.pass(320_000);
+    expect(fake.verdict("spared")).toBe("failed");
+    expect([...spared.signalled, ...works.signalled]).toEqual([]);
+    const other = new FakeWarden();
+    other.settings = { ...SETTINGS, unasked: "execute" };
+    const ended = other.target("vim", { refuses: "vim is in the foreground" });
+    other.file("vim");
+    await other.up();
+    await other.pass(420_000);
+    expect(other.verdict("vim")).toBe("executed");
+    expect(ended.signalled).toHaveLength(1);
+  });
+
+  test("a question that waits behind a turn is waited for, as long as patience says", async () => {
+    const fake = new FakeWarden();
+    fake.settings = { ...SETTINGS, patienceMs: 600_000 };
+    const patient = fake.target("patient", {
+      busyForMs: 400_000,
+      answers: { attempt: 1, afterMs: 405_000 },
+    });
+    const hung = fake.target("hung", { busyForMs: 10_000_000 });
+    for (const name of ["patient", "hung"]) fake.file(name);
+    await fake.up();
+    await fake.pass(590_000);
+    expect(fake.verdict("patient")).toBe("pardoned");
+    expect(patient.typed).toHaveLength(1);
+    expect(hung.typed).toHaveLength(1);
+    await fake.pass(1_300_000);
+    expect(fake.verdict("hung")).toBe("executed");
+    expect(hung.typed).toHaveLength(3);
+  });
+
+  test("children at work pardon, within the limit of patience", async () => {
+    const fake = new FakeWarden();
+    fake.settings = { ...SETTINGS, patienceMs: 100_000 };
+    fake.target("builds", { childrenWork: true });
+    fake.file("builds");
+    await fake.up();
+    await fake.pass(60_000);
+    expect(fake.files.receipts()[0]).toMatchObject({
+      verdict: "pardoned",
+      why: expect.stringContaining("make"),
+    });
+    const late = fake.target("stuck-tool", { childrenWork: true });
+    await fake.pass(200_000);
+    fake.file("stuck-tool");
+    await fake.pass(425_000);
+    expect(fake.verdict("stuck-tool")).toBe("executed");
+    expect(late.signalled).toHaveLength(1);
+  });
+
+  test("one that says something else than the word has answered", async () => {
+    const fake = new FakeWarden();
+    fake.target("busy", { says: { afterMs: 20_000, line: "running the test suite now…" } });
+    fake.file("busy");
+    await fake.up();
+    await fake.pass(60_000);
+    expect(fake.verdict("busy")).toBe("pardoned");
+    expect(fake.files.receipts()[0]?.why).toContain("running the test suite now");
+  });
+
+  test("a session that its agent has left is already dead, and is closed only if the warrant says so", async () => {
+    const fake = new FakeWarden();
+    const left = fake.target("left", { isLeft: true });
+    fake.file("left");
+    await fake.up();
+    expect(fake.verdict("left")).toBe("already_dead");
+    expect(left.isGone).toBe(false);
+  });
+
   test("a tree that survives is reported, not declared dead", async () => {
     const fake = new FakeWarden();
     fake.target("toast", { survives: true });
