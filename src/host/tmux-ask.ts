@@ -21,7 +21,8 @@ import type { Pane } from "./tmux-sessions.ts";
  * leaves it unsent. The marks stay: only another question replaces them.
  *
  * Enter is sent only while the text is seen, alone and settled, in an input that takes it: anywhere
- * else it could be the answer to something else. What does not leave the input then is taken back.
+ * else it could be the answer to something else. Text that was not sent is taken back; once Enter was
+ * sent nothing is: a slow program may be reading it just then, and would submit the rest.
  */
 
 export type Typed =
@@ -57,11 +58,15 @@ export function howToType(
 
 const SEEN_WITHIN_MS = 3_000;
 const ARRIVES_WITHIN_MS = 8_000;
-const SUBMITTED_WITHIN_MS = 3_000;
+const LEAVES_WITHIN_MS = 3_000;
+/** A program that has just started, on a busy machine, takes seconds to act upon Enter. */
+const SUBMITTED_WITHIN_MS = 10_000;
 /** An Enter that follows a paste more closely is taken for a part of it (gemini: 40 ms). */
 const SETTLES_MS = 250;
 const CHANGED = "its program changed while it was to be asked";
 const TYPING = "somebody has begun to type in its input; that was left as it is";
+const STAYS = "the question stayed in its input: Enter did not submit it";
+const SUBMITTED = { is: "typed", arrived: true, submitted: true } as const;
 const NONCE = /^[A-Za-z0-9_-]{4,64}$/;
 
 export async function askPane(
@@ -108,7 +113,9 @@ class Typing {
   }
 
   async ask(): Promise<Typed> {
-    if (await this.#isMarked("@viv-sent")) return { is: "typed", arrived: true, submitted: true };
+    if (await this.#isMarked("@viv-sent")) {
+      return (await this.#see()).hasText ? { is: "refused", why: STAYS } : SUBMITTED;
+    }
     if (!(await this.#isMarked("@viv-asked"))) {
       const refusal = await this.#paste();
       if (refusal !== null) return refusal;
@@ -119,13 +126,12 @@ class Typing {
       return { is: "refused", why: "the question was not seen in its input, so it was not sent" };
     }
     if (!(await this.#enter(settled, this.#nonce))) return { is: "refused", why: CHANGED };
-    if (await this.#hasLeft()) return { is: "typed", arrived: true, submitted: true };
+    if (await this.#hasLeft(LEAVES_WITHIN_MS)) return SUBMITTED;
     // Some programs take an Enter that follows a paste too closely for a part of it.
     const again = await this.#settled();
     if (again !== null) await this.#enter(again, `${this.#nonce}-again`);
-    if (await this.#hasLeft()) return { is: "typed", arrived: true, submitted: true };
-    await this.#takeBack();
-    return { is: "refused", why: "the question stayed in its input, and was taken back" };
+    if (await this.#hasLeft(SUBMITTED_WITHIN_MS)) return SUBMITTED;
+    return { is: "refused", why: STAYS };
   }
 
   /** Null when the text is pasted, by us or by another; else why not. */
@@ -136,7 +142,11 @@ class Typing {
       const why = "its program reads keys, and is not known; [warden] ask can name it";
       return { is: "refused", why };
     }
-    const sight = await this.#awaitSight(({ input }) => this.#isFree(input), SEEN_WITHIN_MS);
+    let sight = await this.#awaitSight(({ input }) => this.#isFree(input), SEEN_WITHIN_MS);
+    if (sight.input.is === "box" && isEarlierQuestion(sight.input.text)) {
+      await this.#erase(sight, sight.input.text.length);
+      sight = await this.#awaitSight(({ input }) => this.#isFree(input), SEEN_WITHIN_MS);
+    }
     const { input } = sight;
     if (input.is === "person") return { is: "waits", why: input.what };
     if (input.is === "none") return { is: "refused", why: "no input is seen on its screen" };
@@ -188,18 +198,19 @@ class Typing {
     return this.#isMarked("@viv-sent");
   }
 
-  async #hasLeft(): Promise<boolean> {
-    const sight = await this.#awaitSight(({ hasText }) => !hasText, SUBMITTED_WITHIN_MS);
+  async #hasLeft(withinMs: number): Promise<boolean> {
+    const sight = await this.#awaitSight(({ hasText }) => !hasText, withinMs);
     return !sight.hasText;
   }
 
   /** Only ours, and only while it is seen there: as many characters as it has. */
   async #takeBack(): Promise<void> {
     const sight = await this.#see();
-    if (!sight.hasText) return;
-    await this.#unless(differs(sight), [
-      `send-keys -t '${this.#pane.id}' -N ${this.#text.length} BSpace`,
-    ]);
+    if (sight.hasText) await this.#erase(sight, this.#text.length);
+  }
+
+  async #erase(sight: Sight, count: number): Promise<void> {
+    await this.#unless(differs(sight), [`send-keys -t '${this.#pane.id}' -N ${count} BSpace`]);
   }
 
   async #awaitSight(isSo: (sight: Sight) => boolean, limitMs: number): Promise<Sight> {
@@ -249,6 +260,11 @@ class Typing {
     const target = ["-t", this.#pane.id];
     return (await this.#tmux.run(["display-message", "-p", ...target, found])).includes("1");
   }
+}
+
+/** Ours, of an attempt before, that Enter did not submit: it alone is in the box. */
+function isEarlierQuestion(text: string): boolean {
+  return /^Wardenhealthcheck\w*onalinebyitself(please)?$/.test(flat(text));
 }
 
 /** How programs show a paste that they fold: it is one, and nothing stands beside it. */
