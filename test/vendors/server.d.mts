@@ -46,8 +46,12 @@ export interface ModelServer {
   readonly port: number;
   /** Where a mode is: the base address of Anthropic's and Google's protocols; OpenAI's add /v1. */
   url(mode?: string): string;
+  /** From now on the model at this address does what another mode says. */
+  become(address: string, mode: string): void;
   requests(mode?: string): ModelRequest[];
+  /** Those with tools: not a title, a summary or a choice of model that a program asks beside. */
   work(mode: string): ModelRequest[];
+  /** The tokens of all whole answers in its work(). */
   told(mode: string): Tokens;
   stop(): Promise<void>;
 }

@@ -26,6 +26,7 @@ const PROTOCOLS = [anthropic, responses, chat, gemini];
 export async function start({ port = 0, log = null, bodies = false } = {}) {
   const records = [];
   const counts = new Map();
+  const replaced = new Map();
   const server = createServer((request, response) => {
     answer(request, response).catch((error) => {
       // A test's own mistake (an unknown mode): the program shows it as the vendor's refusal.
@@ -54,7 +55,7 @@ export async function start({ port = 0, log = null, bodies = false } = {}) {
       keep({ ...base, protocol: null });
       return json(response, 200, besides(path));
     }
-    const mode = parseMode(segment);
+    const mode = parseMode(replaced.get(segment) ?? segment);
     const body = JSON.parse(text);
     const heard = protocol.hear(body, path);
     const count = counts.get(segment) ?? { refused: 0 };
@@ -99,14 +100,19 @@ export async function start({ port = 0, log = null, bodies = false } = {}) {
       parseMode(mode);
       return `${address}/${mode}`;
     },
+    /** From now on the model at this address does what another mode says. */
+    become(address, mode) {
+      parseMode(mode);
+      replaced.set(address, mode);
+    },
     /** All requests so far, or those of one mode. */
     requests: (mode) => records.filter((one) => mode === undefined || one.mode === mode),
     /** Those with tools: not a title, a summary or a choice of model that the program asks beside. */
     work: (mode) => records.filter((one) => one.mode === mode && one.tools?.length > 0),
-    /** The tokens that were told to a mode, over all its answers. */
+    /** The tokens of all whole answers in its work(). */
     told(mode) {
       const sum = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0, thought: 0 };
-      for (const { used } of records.filter((one) => one.mode === mode && one.used))
+      for (const { used } of this.work(mode).filter((one) => one.used))
         for (const kind of Object.keys(sum)) sum[kind] += used[kind];
       return sum;
     },

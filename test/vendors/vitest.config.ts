@@ -8,7 +8,7 @@ export default defineConfig({
     pool: "forks",
     // Each of these programs takes a core and half a gigabyte while it starts.
     maxWorkers: 1,
-    testTimeout: 180_000,
+    testTimeout: 300_000,
     hookTimeout: 60_000,
   },
 });

@@ -1,0 +1,88 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { until } from "../support/deadline.ts";
+import { describeEach, MODELS, Vendors } from "./support.ts";
+
+/** `viv work` and a crew's tick with each vendor's real program. */
+
+const vendors = Vendors.forThisFile();
+const { parse } = JSON;
+
+describeEach((program) => {
+  test("a task is done, with proof, and its tokens are counted", async () => {
+    const route = await vendors.route(program, "ok");
+    await route.work();
+    expect(await route.json("show", "t.1")).toMatchObject({ state: "done" });
+    expect(parse(route.read("run/artifacts/t.1.proof.json"))).toMatchObject({ exit: 0 });
+    expect(parse(route.read("run/artifacts/t.1.session.json")).session).not.toBe("");
+    const told = vendors.server.told(route.mode);
+    expect(told.input).toBeGreaterThan(1000);
+    expect(await route.used()).toMatchObject({ input: told.input });
+  });
+
+  test("a file is written with the program's own tool", async () => {
+    const route = await vendors.route(program, "write");
+    await route.work();
+    expect(await route.json("show", "t.1")).toMatchObject({ state: "done" });
+  });
+
+  test("a resumed session is counted once", async () => {
+    const route = await vendors.route(program, "forget");
+    await route.work();
+    const { state, history } = await route.json("show", "t.1");
+    expect({ state, history }).toMatchObject({
+      state: "done",
+      history: [{ outcome: "unproven" }, {}],
+    });
+    // The second attempt went on with the first one's conversation: its model knew what it had said.
+    expect(vendors.server.work(route.mode).at(-1)?.prompt).toContain("did not count");
+    expect(await route.used()).toMatchObject({ input: vendors.server.told(route.mode).input });
+  });
+
+  test("cancel ends the whole tree", async () => {
+    const route = await vendors.route(program, "sleep=700");
+    const worker = route.worker();
+    await until("both processes of the tool call run", () => sleepers("700").length >= 2, 120);
+    await route.viv("cancel", "t.1");
+    await until("the tree is gone", () => sleepers("700").length === 0);
+    await worker.end(60);
+    expect(await route.json("show", "t.1")).toMatchObject({ state: "failed" });
+  });
+
+  test("a time limit ends the whole tree", async () => {
+    const route = await vendors.route(program, "sleep=800", { timeout: "60s", attempts: 1 });
+    const worker = route.worker();
+    await until("both processes of the tool call run", () => sleepers("800").length >= 2, 59);
+    await worker.end(90);
+    expect(sleepers("800")).toEqual([]);
+    const shown = await route.json("show", "t.1");
+    expect(shown).toMatchObject({ state: "failed", history: [{ outcome: "timed_out" }] });
+  });
+
+  test("a crew's member has its tick", async () => {
+    const route = await vendors.route(program, "talk");
+    vendors.trust(route.folder, route.mode);
+    const drawer = `:DEF: moss.md\n:ENGINE: ${program}\n:MODEL: ${MODELS[program]}\n:MODE: edit\n`;
+    writeFileSync(join(route.folder, "moss.md"), "You are moss. Say what you see.\n");
+    writeFileSync(join(route.folder, "crew.org"), `* moss\n:PROPERTIES:\n${drawer}:END:\n`);
+    const env = {
+      ...vendors.env,
+      ...vendors.envOf(program, route.mode),
+      WB_CREW_DEF: "crew.org",
+    };
+    const said = await route.runningWith(env, "crew", "tick", "moss").end(120);
+    expect(said.stderr).toBe("");
+    expect(said.status).toBe(0);
+    const asked = vendors.server.work(route.mode);
+    expect(asked).toHaveLength(1);
+    expect(asked[0]?.prompt).toContain("You are moss");
+  });
+});
+
+/** The two processes of the server's `sleep=N`: the second has left its group and its session. */
+function sleepers(seconds: string) {
+  return vendors
+    .processes()
+    .filter(({ command }) => new RegExp(`^sleep ${seconds}1?$`).test(command));
+}
