@@ -84,5 +84,5 @@ describeEach((program) => {
 function sleepers(seconds: string) {
   return vendors
     .processes()
-    .filter(({ command }) => new RegExp(`^sleep ${seconds}1?$`).test(command));
+    .filter(({ command }) => new RegExp(`^timeout ${seconds}1? tail`).test(command));
 }

@@ -104,12 +104,14 @@ function work(mode, heard) {
 
 function commandOf(mode) {
   if (mode.run) return mode.run;
-  // Two lengths, so that a test can tell the two processes apart.
-  if (mode.sleep) return `setsid sleep ${mode.sleep}1 & sleep ${mode.sleep}`;
+  // Two lengths, so that a test can tell the two processes apart. (claude refuses a plain sleep.)
+  if (mode.sleep) return `setsid ${waiting(`${mode.sleep}1`)} & ${waiting(mode.sleep)}`;
   if (mode.busy) return `timeout ${mode.busy} sh -c 'while :; do :; done'; true`;
   if (mode.tick) return "for i in $(seq 450); do echo tick $i; sleep 2; done";
   return "echo fixed > report.txt";
 }
+
+const waiting = (seconds) => `timeout ${seconds} tail -f /dev/null`;
 
 const WORD = "ALIVE";
 /**
