@@ -66,19 +66,25 @@ describeEach((program) => {
     const drawer = `:DEF: moss.md\n:ENGINE: ${program}\n:MODEL: ${MODELS[program]}\n:MODE: edit\n`;
     writeFileSync(join(route.folder, "moss.md"), "You are moss. Say what you see.\n");
     writeFileSync(join(route.folder, "crew.org"), `* moss\n:PROPERTIES:\n${drawer}:END:\n`);
-    const env = {
-      ...vendors.env,
-      ...vendors.envOf(program, route.mode),
-      WB_CREW_DEF: "crew.org",
-    };
-    const said = await route.runningWith(env, "crew", "tick", "moss").end(120);
-    expect(said.stderr).toBe("");
-    expect(said.status).toBe(0);
+    const env = { ...vendors.env, ...vendors.envOf(program, route.mode) };
+    const up = route.runningWith(env, "crew", "up", "crew.org", "--grace=0s", "--json");
+    const ran = () => lines(up.stdout).filter(({ kind }) => kind === "ran");
+    await until(`moss has run: ${up.stdout}`, () => ran().length > 0, 120);
+    expect(ran()[0]).toMatchObject({ name: "moss", outcome: "done" });
+    up.child.kill("SIGTERM");
+    expect(await up.end()).toMatchObject({ status: 0, stderr: "" });
     const asked = vendors.server.work(route.mode);
     expect(asked).toHaveLength(1);
     expect(asked[0]?.prompt).toContain("You are moss");
   });
 });
+
+function lines(text: string): Record<string, unknown>[] {
+  return text
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => parse(line));
+}
 
 /** The two processes of the server's `sleep=N`: the second has left its group and its session. */
 function sleepers(seconds: string) {
