@@ -9,9 +9,10 @@ import { DIALOG, PERSON, Terminal } from "./terminal.ts";
 const vendors = Vendors.forThisFile();
 
 /** Three questions, with this time for each. */
-const up = ({ scene }: Terminal, seconds: number) => scene.up("--timeouts", `${seconds}s`);
+const up = ({ scene }: Terminal, seconds: number) =>
+  scene.up("--timeouts", Array(3).fill(`${seconds}s`).join(","));
 
-/** All of these come from a model that lives; the last two have neither the word nor the code. */
+/** All of these come from a model that lives; the last one has neither the word nor the code. */
 const WORDINGS = ["exact", "word", "words", "json", "reversed", "code", "wrong", "mute"];
 
 describeEach((program: Program) => {
