@@ -9,6 +9,7 @@
 //   forget      a text and no tool call until a prompt says "did not count" (viv's next attempt)
 //   loop        a tool call after each tool call, without end
 //   sleep=N     a silent shell command of N seconds that also leaves a process in its own session
+//               (codex tells its model after 30 s that it still runs, and the model ends its turn)
 //   busy=N      a shell command of N seconds that is silent and uses the CPU
 //   tick        a shell command that prints a line every two seconds for a quarter of an hour
 //   ask         a shell command for which the program asks its person (as "ok"; codex needs to be
