@@ -70,6 +70,7 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
           newNonce: () => randomBytes(8).toString("hex"),
           openForReaping: (path) => open(path),
           tellRequester: (receipt) => requesters.tell(receipt),
+          tellHeld: (notice) => requesters.tellHeld(notice),
           sessionsOn: (socket) => activityOn(socket, env),
           writtenAt: (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? null,
         },

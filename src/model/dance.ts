@@ -164,7 +164,22 @@ export interface Dance {
   tree: SeenProcess[];
   /** The boot in which it was seen: in another one these numbers are somebody else's. */
   tree_boot?: string;
+  /** Its execution waits for a person: since which pause of the pool, and when its requester was told. */
+  held?: { since: string; why: string; told_at: string | null };
   outcome: Outcome | null;
+}
+
+/** What hook, webhook and inbox are told when an execution is held: it goes on only after `todo`. */
+export interface HeldNotice {
+  event: "held";
+  dog: string;
+  warrant: Warrant;
+  /** Since when the pool is paused, by whom and why. */
+  since: string;
+  by: string;
+  why: string;
+  /** The command that lets the pool go on. */
+  todo: string;
 }
 
 /** `completed/DOG.json`. */

@@ -11,12 +11,15 @@ export const command: Command = {
     [
       `${color.bold("Dog Pool:")} ${active}/${pool} active${waiting > 0 ? `, ${waiting} waiting` : ""}`,
       ...dogs.map((dog) => `  ${dog.dog}: ${danceWords(dog)}`),
-      ...(paused ? [color.yellow(`paused: ${plain(paused.why)}`)] : []),
+      ...(paused
+        ? [color.yellow(`paused: ${plain(paused.why)}; to go on: viv warden resume`)]
+        : []),
       ...(up ? [] : [color.yellow("no warden is up here; start one: viv warden up")]),
     ].join("\n"),
 };
 
-function danceWords({ state, target, attempt, seconds_left }: DanceView): string {
+function danceWords({ state, target, attempt, seconds_left, held }: DanceView): string {
+  if (held !== null) return `holds the execution of ${plain(target)}`;
   const left = seconds_left === null ? "" : `, ${seconds_left}s remaining`;
   const more =
     state === "interrogating" || state === "evaluating" ? ` (attempt ${attempt}${left})` : "";

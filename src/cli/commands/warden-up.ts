@@ -98,6 +98,8 @@ function describe(event: UpWardenEvent, at: string, { color }: Term): string {
     case "withdrawn":
     case "released":
       return `${time} ${plain(event.warrant)} was ${event.kind} (${who})`;
+    case "queued":
+      return `${time} Warrant ${plain(event.warrant)} queued (${event.why}): ${who}`;
     case "paused":
       return `${time} ${color.red(`the pool is paused: ${plain(event.why)}`)}`;
     case "resumed":

@@ -4,13 +4,15 @@ import { VivError } from "../../model/errors.ts";
 import { oneLine } from "../../model/warrant.ts";
 import { defineFreeOp } from "../op.ts";
 import { stateFlag, text, wardenNow, wardenPlace, wardenShape } from "./place.ts";
-import { receiptView, viewReceipt } from "./views.ts";
+import { receiptView, sortedDances, viewReceipt } from "./views.ts";
 
 const statusOutput = z.object({
   ...wardenShape,
   state: z.string(),
   active: z.number(),
   waiting: z.number(),
+  /** Executions that wait for a person. */
+  held: z.array(z.object({ dog: z.string(), target: z.string() })),
   /** Of the last day, the newest first. */
   verdicts: z.array(receiptView),
   /** What rules have found and is not over, the oldest first. */
@@ -29,10 +31,16 @@ export const wardenStatus = defineFreeOp({
   async run(context, { state }) {
     const place = await wardenPlace(context, state);
     const { files, ports } = place;
+    const now = wardenNow(place);
+    const dances = sortedDances(place);
+    const held = dances.filter(
+      (one) => now.paused !== null && one.held?.since === now.paused.since,
+    );
     return {
-      ...wardenNow(place),
+      ...now,
       state: files.folder,
-      active: files.dances().length,
+      active: dances.length,
+      held: held.map(({ id, warrant }) => ({ dog: id, target: warrant.target })),
       waiting: files.queued().warrants.length,
       verdicts: files.receipts(context.now() - DAY_MS).map(viewReceipt),
       findings: openFindings(ports.readEnd(files.observedFile(), 1024 * 1024)),

@@ -27,25 +27,26 @@ export const poolStatus = defineFreeOp({
   async run(context, { state }) {
     const place = await wardenPlace(context, state);
     const now = wardenNow(place);
-    const attempts = now.timeouts_ms.length;
-    const dogs = sortedDances(place).map((one) => viewDance(one, attempts, context.now()));
+    const dogs = sortedDances(place).map((one) => viewDance(one, now, context.now()));
     const waiting = place.files.queued().warrants.length;
     return { ...now, state: place.files.folder, active: dogs.length, waiting, dogs };
   },
 });
+
+const dancesOutput = z.object({ dances: z.array(danceView), paused: wardenShape.paused });
+export type DogDances = z.output<typeof dancesOutput>;
 
 export const dogDances = defineFreeOp({
   name: "dog dances",
   summary: "the dances that are under way",
   access: "none",
   input: only,
-  output: z.object({ dances: z.array(danceView) }),
+  output: dancesOutput,
   async run(context, { state }) {
     const place = await wardenPlace(context, state);
-    const attempts = wardenNow(place).timeouts_ms.length;
-    return {
-      dances: sortedDances(place).map((one) => viewDance(one, attempts, context.now())),
-    };
+    const now = wardenNow(place);
+    const dances = sortedDances(place).map((one) => viewDance(one, now, context.now()));
+    return { dances, paused: now.paused };
   },
 });
 

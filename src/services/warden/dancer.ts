@@ -18,6 +18,10 @@ export interface Pool {
   mayExecute(): boolean;
   /** Gives it back, and says whether anybody was ended. */
   executed(hasKilled: boolean): void;
+  /** Why it holds; null when it does not. */
+  pause(): { since: string; why: string } | null;
+  /** Tells everybody that this execution is held, then calls back. */
+  announce(dance: Dance, told: () => void): void;
 }
 
 export type DanceEnd = "over" | "released" | "stopped";
@@ -33,7 +37,9 @@ export class Dancer {
   #suspect: Suspect | null = null;
   #wish: "withdrawn" | "released" | "stopped" | null = null;
   readonly #naps: Naps;
-  #isHolding = false;
+  /** The pause that was seen to by this process. */
+  #heldSince: string | null = null;
+  #isOver = false;
   /** It may have been signalled before a restart. */
   readonly #wasExecuting: boolean;
 
@@ -79,6 +85,7 @@ export class Dancer {
         else await this.#interrogate();
       }
     } finally {
+      this.#isOver = true;
       this.#suspect?.close();
       this.#suspect = null;
     }
@@ -219,14 +226,28 @@ export class Dancer {
 
   /** The breaker is open: until a person says more, it may still answer, or work. */
   async #hold(suspect: Suspect): Promise<void> {
-    const { id: dog, warrant } = this.dance;
-    if (!this.#isHolding) {
-      const why = "the pool is paused; a person must say: viv warden resume";
-      this.#tell({ kind: "holds", dog, target: warrant.target, why });
-    }
-    this.#isHolding = true;
+    if (!(await this.#sayHeld())) return;
     suspect.watch(() => this.poke());
     await this.#naps.nap(slowLook(Number.POSITIVE_INFINITY));
+  }
+
+  /** Once for each pause: a restart tells only what nobody was told before. */
+  async #sayHeld(): Promise<boolean> {
+    const { dance } = this;
+    const pause = this.#pool.pause();
+    if (pause === null || this.#heldSince === pause.since) return true;
+    this.#heldSince = pause.since;
+    const why = `the pool is paused (${pause.why}); a person must say: viv warden resume`;
+    this.#tell({ kind: "holds", dog: dance.id, target: dance.warrant.target, why });
+    if (dance.held?.since === pause.since && dance.held.told_at !== null) return true;
+    dance.held = { since: pause.since, why: pause.why, told_at: null };
+    if (!(await this.#save())) return false;
+    this.#pool.announce(dance, () => {
+      if (this.#isOver || dance.held?.since !== pause.since) return;
+      dance.held.told_at = this.#now();
+      this.#host.files.save(dance);
+    });
+    return true;
   }
 
   async #beginExecution(): Promise<void> {

@@ -2,7 +2,7 @@ import type { Timers } from "../../host/children.ts";
 import type { Suspects } from "../../host/suspect.ts";
 import type { WardenFiles } from "../../host/warden-files.ts";
 import type { Machine } from "../../model/clock.ts";
-import type { Receipt, Verdict } from "../../model/dance.ts";
+import type { HeldNotice, Receipt, Verdict } from "../../model/dance.ts";
 import type { BreakerSettings } from "../../policy/breaker.ts";
 
 export interface WardenSettings {
@@ -25,6 +25,7 @@ export interface WardenHost {
   epitaph(receipt: Receipt): string;
   /** Never rejects: trouble is in what it returns. */
   tellRequester(receipt: Receipt): Promise<Receipt["told"]>;
+  tellHeld(notice: HeldNotice): Promise<Receipt["told"]>;
   /** Gives back what an executed worker held; the ids. */
   reap(receipt: Receipt): Promise<string[]>;
 }
@@ -46,6 +47,7 @@ export type WardenEvent =
   | { kind: "verdict"; dog: string; target: string; verdict: Verdict; why: string }
   | { kind: "rejected"; name: string; why: string }
   | { kind: "withdrawn" | "released"; warrant: string; target: string }
+  | { kind: "queued"; warrant: string; target: string; why: string }
   | { kind: "paused"; why: string }
   | { kind: "resumed" }
   | { kind: "observed"; rule: string; target: string; evidence: string }
