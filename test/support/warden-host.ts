@@ -313,6 +313,11 @@ export class FakeTarget {
     }
   }
 
+  /** What is there, whoever put it there. */
+  show(...lines: string[]): void {
+    this.#screen.push(...lines);
+  }
+
   #say(line: string): void {
     this.#screen.push(line);
     for (const { life, act } of this.#watchers) if (this.#fake.isAlive(life)) act();

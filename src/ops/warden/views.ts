@@ -51,7 +51,8 @@ export function viewDance(
   const { id, warrant, state, attempt, started_at, next_timeout } = dance;
   const end = state === "interrogating" ? Date.parse(next_timeout ?? "") : Number.NaN;
   return {
-    ...{ dog: id, warrant: warrant.id, target: warrant.target, kind: warrant.kind, state },
+    ...{ dog: id, warrant: warrant.id, target: warrant.target, kind: warrant.kind },
+    state: dance.seed ?? state,
     ...{ attempt, attempts: Math.max(timeouts_ms.length, attempt), started_at, next_timeout },
     seconds_left: Number.isNaN(end) ? null : Math.max(0, Math.ceil((end - now) / 1000)),
     ...{ reason: warrant.reason, requester: warrant.requester },

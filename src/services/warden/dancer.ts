@@ -7,10 +7,12 @@ import {
   hasKilled,
 } from "../../model/dance.ts";
 import { isVivError } from "../../model/errors.ts";
+import { attemptsBefore, type SeedState } from "../../model/seed-dance.ts";
 import { type Ending, execute } from "./execute.ts";
 import { askedIn, Interrogation, rememberTree } from "./interrogation.ts";
 import { Naps } from "./naps.ts";
 import type { WardenEvent, WardenHost, WardenSettings } from "./ports.ts";
+import { takenOver } from "./take-over.ts";
 
 /** What a dance asks of its pool. */
 export interface Pool {
@@ -81,6 +83,7 @@ export class Dancer {
         if (state === "executing") await this.#execute();
         else if (this.#wish === "withdrawn") await this.#withdraw();
         else if (this.#wish === "released") return "released";
+        else if (this.dance.seed !== undefined) await this.#takeOver(this.dance.seed);
         else if (state === "evaluating") await this.#evaluate();
         else await this.#interrogate();
       }
@@ -93,6 +96,26 @@ export class Dancer {
 
   #withdraw(): Promise<void> {
     return this.#end({ event: "withdrawn", verdict: "pardoned", why: "its warrant was withdrawn" });
+  }
+
+  /** What the seed left: what is over is cleaned up; else nobody is ended whom we did not ask. */
+  async #takeOver(seed: SeedState): Promise<void> {
+    const { dance } = this;
+    const found = await this.#host.suspects.find(dance.warrant);
+    const look = found.is === "there" ? await found.suspect.look() : found;
+    if (found.is === "there") found.suspect.close();
+    const taken = takenOver(seed, look, dance.attempt, this.#settings.timeoutsMs);
+    delete dance.seed;
+    if ("ending" in taken) {
+      await this.#end(taken.ending);
+    } else {
+      dance.attempt = taken.attempt;
+      dance.attempts = attemptsBefore(taken.attempt, this.#settings.timeoutsMs);
+      if (look.is === "there") dance.screen_before = look.screen.slice(-200);
+      await this.#pass("silent");
+    }
+    // Not written: then it is still the seed's.
+    if (dance.state === "evaluating") dance.seed = seed;
   }
 
   async #interrogate(): Promise<void> {

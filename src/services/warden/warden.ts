@@ -155,8 +155,8 @@ export class Warden {
   #adopt(): void {
     for (const dance of this.#host.files.dances()) {
       if (this.#dancers.has(dance.id)) continue;
-      const { id: dog, state, warrant } = dance;
-      this.#tell({ kind: "resumes", dog, target: warrant.target, state });
+      const { id: dog, state, seed, warrant } = dance;
+      this.#tell({ kind: "resumes", dog, target: warrant.target, state: seed ?? state });
       this.#start(dance);
     }
   }
@@ -229,8 +229,9 @@ export class Warden {
       id === other
         ? `${id} is in a dance already, for another target than ${target}`
         : `there is an open warrant for ${target} already: ${other}`;
-    this.#host.files.reject(`${id}.json`, why);
-    this.#tell({ kind: "rejected", name: `${id}.json`, why });
+    const name = this.#host.files.fileOf(id);
+    this.#host.files.reject(name, why);
+    this.#tell({ kind: "rejected", name, why });
   }
 
   #begin(warrant: Warrant): void {
@@ -266,7 +267,7 @@ export class Warden {
     const { id, target } = dance.warrant;
     if (end === "released") {
       await this.#insist(async () => {
-        this.#host.files.giveBack(dance);
+        this.#host.files.giveBack(dance, this.#host.machine.clock.now());
         // At once: whoever looks at the queue next must not take it for a dance's.
         this.#dancers.delete(dance.id);
       });
