@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
+import { suggest } from "../model/names.ts";
 import type { BoundSession } from "../model/warrant.ts";
 import { readProcess } from "./proc-fs.ts";
 import type { Unknown } from "./suspect.ts";
@@ -32,7 +33,11 @@ export interface SessionSight {
   panes: Pane[];
 }
 
-export type Seen<T> = ({ is: "there" } & T) | { is: "gone"; why: string } | Unknown;
+/** `isMissing`: its server has answered that there is none of that name. */
+export type Seen<T> =
+  | ({ is: "there" } & T)
+  | { is: "gone"; why: string; isMissing?: boolean }
+  | Unknown;
 
 /** What is no nonce of ours may have anything in it. */
 const ASKED = "#{?#{m/r:^[A-Za-z0-9_-]+$,#{@viv-asked}},#{@viv-asked},-}";
@@ -54,8 +59,12 @@ export async function findSession(
   filedAt: number | null,
 ): Promise<Seen<{ bound: BoundSession }>> {
   try {
-    const found = (await listSessions(tmux)).find((each) => each.name === name);
-    if (found === undefined) return { is: "gone", why: noSuch(name) };
+    const all = await listSessions(tmux);
+    const found = all.find((each) => each.name === name);
+    if (found === undefined) {
+      const names = all.map((each) => each.name);
+      return { is: "gone", why: noSuch(name, names), isMissing: names.length > 0 };
+    }
     if (filedAt !== null && found.created > Math.floor(filedAt / 1000)) {
       return { is: "unknown", why: `another session of that name: ${madeAt(found)}, later` };
     }
@@ -239,10 +248,13 @@ function isTmux(pid: number): boolean {
 const madeAt = ({ created }: { created: number }) =>
   `created ${new Date(created * 1000).toISOString()}`;
 
-function noSuch(name: string): string {
+function noSuch(name: string, names: readonly string[]): string {
   const own = name.replace(/[:.]/g, "_");
   const hint = own === name ? "" : ` (tmux has no : or . in names: it would be called ${own})`;
-  return `there is no session of that name${hint}`;
+  const meant = names.includes(own) ? own : suggest(name.slice(0, 128), names);
+  const some = `${names.slice(0, 10).join(", ")}${names.length > 10 ? ", …" : ""}`;
+  const near = meant !== undefined ? `; did you mean ${meant}?` : some && `; there are: ${some}`;
+  return `there is no session of that name${hint}${near}`;
 }
 
 function explain(error: unknown): { is: "gone" | "unknown"; why: string } {

@@ -30,7 +30,8 @@ export interface WardenPorts {
 
 export type BindResult =
   | { is: "there"; bound: Bound }
-  | { is: "gone"; why: string }
+  /** `isMissing`: who must know has answered that there is none. */
+  | { is: "gone"; why: string; isMissing?: boolean }
   | { is: "unknown"; why: string };
 
 export interface WardenOptions {
