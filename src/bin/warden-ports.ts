@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { existsSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, realpathSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { ancestorsOf } from "../host/ancestors.ts";
 import { localMachine } from "../host/machine.ts";
 import { readEnd } from "../host/texts.ts";
@@ -41,6 +41,14 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
       return (await import("../host/session-suspect.ts")).bindSession(target, socket, { env });
     },
     ancestors: () => ancestorsOf(process.pid),
+    wardenOf: (question) => {
+      try {
+        const folder = dirname(realpathSync(question));
+        return basename(folder) === "questions" ? dirname(folder) : null;
+      } catch {
+        return null; // nobody asks
+      }
+    },
     newId,
     readEnd,
     service: async (options, tell) => {

@@ -1,4 +1,5 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -341,6 +342,49 @@ describe("a warden that is up", () => {
       return receipt?.verdict === "pardoned";
     });
     suspect.kill("SIGKILL");
+  });
+
+  it("is seen and answered by a crew's member: in $VIV_QUESTION, with viv alive, by viv crew ps", async () => {
+    const here = place();
+    const at = (name: string) => join(here.folder, name);
+    const viv = `"${process.execPath}" "${VIV}"`;
+    writeFileSync(
+      at("moss.sh"),
+      `until [ -e "$VIV_QUESTION" ] && [ -e go ]; do sleep 0.05; done\n${viv} alive >said; until [ -e over ]; do sleep 0.05; done\n`,
+    );
+    writeFileSync(at("moss.org"), "You are moss.\n");
+    writeFileSync(
+      at("crew.org"),
+      "* moss\n:PROPERTIES:\n:DEF: moss.org\n:INTERVAL: 1h\n:ENGINE: exec\n:COMMAND: sh ./moss.sh\n:END:\n",
+    );
+    const crew = vivProgram(here, "crew", "up", "crew.org");
+    // biome-ignore lint/suspicious/noExplicitAny: as the command prints it
+    const moss = async (): Promise<any> => (await here.json("crew", "ps")).members[0];
+    await until("the crew is up", async () => (await here.run("crew", "ps")).status === 0);
+    vivProgram(here, "crew", "tick", "moss");
+    await until(`moss runs; ${crew.said()}`, async () => (await moss())?.state === "running");
+    expect((await moss()).asked).toBeNull();
+    expect((await here.run("alive")).stdout).toBe("nobody asks this process\n");
+    const state = ["--state", at("elsewhere")];
+    const { id, bound } = await here.json("warrant", "file", "--agent", "moss", ...state);
+    expect(bound).toMatchObject({ is: "process" });
+    wardenUp(here, "--timeouts", "60s", ...state);
+    await until("it is shown", async () => (await moss()).asked !== null);
+    expect((await moss()).asked).toContain(`viv alive`);
+    expect((await here.run("crew", "ps")).stdout).toContain("the warden asks whether it is alive");
+    // Neither a stranger nor one that names the folder answers for it.
+    expect(await here.json("alive", ...state)).toMatchObject({ answered: false, nonces: [] });
+    writeFileSync(at("go"), "");
+    await until("it is pardoned", async () => {
+      const { receipt } = await here.json("warrant", "show", id, ...state);
+      return receipt?.verdict === "pardoned";
+    });
+    expect(readFileSync(at("said"), "utf8")).toMatch(/^ALIVE \S+\n$/);
+    await until("it is shown no more", async () => (await moss()).asked === null);
+    writeFileSync(at("over"), "");
+    const ended = once(crew.child, "exit");
+    crew.child.kill("SIGTERM");
+    await ended;
   });
 
   it("finds a silent session by a rule, files a warrant, and ends it", async () => {

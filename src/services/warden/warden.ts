@@ -1,6 +1,7 @@
 import type { Pause } from "../../host/warden-files.ts";
 import { type Dance, hasKilled } from "../../model/dance.ts";
 import { isVivError, VivError } from "../../model/errors.ts";
+import { quoted } from "../../model/text.ts";
 import { OpenTargets, targetKey, type Warrant } from "../../model/warrant.ts";
 import { mayExecute } from "../../policy/breaker.ts";
 import { Dancer, type Pool } from "./dancer.ts";
@@ -353,10 +354,6 @@ export class Warden {
 
 function pausedBy({ by, why }: Pause): WardenEvent {
   return { kind: "paused", why: `by ${by}: ${why}; to go on: viv warden resume` };
-}
-
-function quoted(path: string): string {
-  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
 export function newDance(dog: string, warrant: Warrant, now: number): Dance {
