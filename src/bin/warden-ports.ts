@@ -1,6 +1,6 @@
 import { randomBytes, randomInt } from "node:crypto";
-import { existsSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, realpathSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { ancestorsOf } from "../host/ancestors.ts";
 import { localMachine } from "../host/machine.ts";
 import { readEnd } from "../host/texts.ts";
@@ -42,6 +42,14 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
       return (await import("../host/session-suspect.ts")).bindSession(target, socket, { env });
     },
     ancestors: () => ancestorsOf(process.pid),
+    wardenOf: (question) => {
+      try {
+        const folder = dirname(realpathSync(question));
+        return basename(folder) === "questions" ? dirname(folder) : null;
+      } catch {
+        return null; // nobody asks
+      }
+    },
     newId,
     readEnd,
     service: async (options, tell) => {
@@ -71,6 +79,7 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
           newNonce: () => newNonce((below) => randomInt(below)),
           openForReaping: (path) => open(path),
           tellRequester: (receipt) => requesters.tell(receipt),
+          tellHeld: (notice) => requesters.tellHeld(notice),
           sessionsOn: (socket) => activityOn(socket, env),
           writtenAt: (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? null,
         },

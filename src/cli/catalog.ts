@@ -104,6 +104,12 @@ export const CATALOG: readonly CatalogEntry[] = [
     () => import("./commands/dog-pool-status.ts"),
   ),
   entry(
+    "dog status",
+    "the dogs, a line for each",
+    "looking",
+    () => import("./commands/dog-status.ts"),
+  ),
+  entry(
     "dog pool allocate",
     "give a warrant to a dog now",
     "care",
@@ -199,7 +205,7 @@ export const FAMILIES: Readonly<Record<string, { summary: string; group: Catalog
       group: "tasks",
     },
     warrant: { summary: "suspects: file, ls, show, withdraw", group: "workers" },
-    dog: { summary: "who asks: pool status, dances, warrants", group: "looking" },
+    dog: { summary: "who asks: status, pool status, dances, warrants", group: "looking" },
     warden: { summary: "who keeps the dogs: up, status, pause, resume", group: "care" },
     pit: { summary: "the snake pit: init, toss, status, sweep", group: "tasks" },
   };

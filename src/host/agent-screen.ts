@@ -230,6 +230,10 @@ const clean = (line: string) =>
     .trim()
     .slice(0, 200);
 
+/** Colours; links and titles; else a character. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences are what this reads
+const SEQUENCE = /\x1b\[([\d;:]*)m|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|([^\x1b])/gu;
+
 /** A row of `capture-pane -e`: its text, and what of it is not dim. */
 export function readRow(row: string): Row {
   let text = "";
@@ -237,10 +241,7 @@ export function readRow(row: string): Row {
   let isDim = false;
   let isInverse = false;
   let cursorAt: number | null = null;
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences are what this reads
-  for (const [, codes, char] of row.matchAll(
-    /\x1b\[([\d;:]*)m|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|([^\x1b])/gu,
-  )) {
+  for (const [, codes, char] of row.matchAll(SEQUENCE)) {
     if (char !== undefined) {
       if (isInverse) cursorAt = typed.length;
       text += char;

@@ -16,7 +16,12 @@ import {
   writeSync,
 } from "node:fs";
 import { basename, join } from "node:path";
-import { type CrewLine, type MemberStatus, parseMemberStatus } from "../model/crew-status.ts";
+import {
+  type CrewLine,
+  type MemberStatus,
+  parseMemberStatus,
+  questionFileOf,
+} from "../model/crew-status.ts";
 import { ranFileOf } from "../model/lifecycle.ts";
 import { isName } from "../model/names.ts";
 import { explained } from "./state-files.ts";
@@ -44,6 +49,9 @@ export interface CrewFiles {
   newLog(name: string, at: number): string;
   /** That of its latest run; null when it never ran. */
   latestLog(name: string): string | null;
+  /** Where a member finds what the warden asks it, while it does (`$VIV_QUESTION`); and what that is. */
+  questionPath(name: string): string;
+  question(name: string): string | null;
   isPaused(name: string): boolean;
   setPaused(name: string, isPaused: boolean): void;
   readJson(file: "crew" | "gate"): unknown;
@@ -148,6 +156,14 @@ export function crewFilesIn(folder: string): CrewFiles {
       const own = listed(runs).filter((file) => LOG.exec(file)?.[1] === (name || "keeper"));
       const latest = own.sort().at(-1);
       return latest === undefined ? null : join(runs, latest);
+    },
+    questionPath: (name) => at(questionFileOf(name)),
+    question: (name) => {
+      try {
+        return readFileSync(at(questionFileOf(name)), "utf8");
+      } catch {
+        return null; // nobody asks, or it is another user's warden
+      }
     },
     isPaused: (name) => existsSync(at("paused", name || "keeper")),
     setPaused: unlessAbandoned((name: string, isPaused: boolean) => {

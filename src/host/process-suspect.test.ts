@@ -120,7 +120,9 @@ test("the question is a file, and its answer is seen, also by who comes after a 
   const asked = { is: "asked", channel: file, arrived: true, submitted: true };
   expect(await suspect.ask(question("n-1"))).toEqual(asked);
   expect(await suspect.ask(question("n-1"))).toEqual(asked);
-  expect(readFileSync(file, "utf8")).toBe(`${question("n-1").lines.join("\n")}\n`);
+  expect(readFileSync(file, "utf8")).toBe(
+    `${question("n-1").lines.join("\n")}\nTo answer, run: viv alive n-1\n`,
+  );
   expect(await suspect.look()).toEqual({ is: "there", screen: [], files: {}, answers: [] });
   answers.add("n-1");
   expect(await suspect.look()).toMatchObject({ answers: ["n-1"] });

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { Machine } from "../model/clock.ts";
 import type { SeenProcess } from "../model/dance.ts";
@@ -21,6 +21,8 @@ export interface ProcessOptions {
   /** Where the question for the target of this warrant is written. */
   questionFile(warrantId: string): string;
   answered(nonce: string): boolean;
+  /** The command that answers, as it is typed. */
+  answerWith?(nonce: string): string;
 }
 
 export type BoundNow =
@@ -51,12 +53,13 @@ export function findProcessSuspect(
   watch: readonly string[],
   options: ProcessOptions,
   watchNow?: () => Promise<readonly string[]>,
+  showAt?: string,
 ): Found {
   const found: BoundNow = bound ? { is: "there", bound } : boundBefore(warrant, options.machine);
   if (found.is !== "there") return found;
   const state = stateOf(found.bound, options.machine);
   if (state.is !== "there") return state;
-  const suspect = new ProcessSuspect(warrant, found.bound, watch, options, watchNow);
+  const suspect = new ProcessSuspect(warrant, found.bound, watch, options, watchNow, showAt);
   const why = whyNotOurs(suspect.tree([]));
   return why === null ? { is: "there", suspect } : { is: "unknown", why };
 }
@@ -106,6 +109,17 @@ function writeQuestion(path: string, text: string): void {
   });
 }
 
+/** Where the suspect looks: a link, which leads nowhere as soon as the question is no more. */
+function show(question: string, at: string): void {
+  const hidden = join(dirname(at), `.${basename(at)}.${randomBytes(4).toString("hex")}`);
+  try {
+    symlinkSync(question, hidden);
+    renameSync(hidden, at);
+  } catch {
+    rmSync(hidden, { force: true }); // its folder is gone, or full: the question is where it was
+  }
+}
+
 class ProcessSuspect implements Suspect {
   readonly bound: BoundProcess;
   readonly #id: string;
@@ -114,6 +128,7 @@ class ProcessSuspect implements Suspect {
   /** A worker that goes on to its next task writes to another log. */
   readonly #watchNow: (() => Promise<readonly string[]>) | undefined;
   #watch: readonly string[];
+  readonly #showAt: string | undefined;
   readonly #nonces: string[] = [];
   #endWatch: () => void = () => {};
 
@@ -123,6 +138,7 @@ class ProcessSuspect implements Suspect {
     watch: readonly string[],
     options: ProcessOptions,
     watchNow?: () => Promise<readonly string[]>,
+    showAt?: string,
   ) {
     this.#id = id;
     this.#isWorker = kind === "worker";
@@ -130,6 +146,7 @@ class ProcessSuspect implements Suspect {
     this.#watch = watch;
     this.#options = options;
     this.#watchNow = watchNow;
+    this.#showAt = showAt;
   }
 
   async look(): Promise<Look> {
@@ -148,7 +165,10 @@ class ProcessSuspect implements Suspect {
     const state = stateOf(this.bound, this.#options.machine);
     if (state.is !== "there") return state;
     const path = this.#options.questionFile(this.#id);
-    writeQuestion(path, `${question.lines.join("\n")}\n`);
+    const { nonce, lines } = question;
+    const command = this.#options.answerWith?.(nonce) ?? `viv alive ${nonce}`;
+    writeQuestion(path, `${[...lines, `To answer, run: ${command}`].join("\n")}\n`);
+    if (this.#showAt !== undefined) show(path, this.#showAt);
     return { is: "asked", channel: path, arrived: true, submitted: true };
   }
 
@@ -180,7 +200,7 @@ class ProcessSuspect implements Suspect {
   #askedBefore(): string[] {
     try {
       const text = readFileSync(this.#options.questionFile(this.#id), "utf8");
-      const nonce = /^Nonce: (\S+)/m.exec(text)?.[1];
+      const nonce = /^To answer, run: viv alive (\S+)/m.exec(text)?.[1];
       return nonce === undefined || this.#nonces.includes(nonce) ? [] : [nonce];
     } catch {
       return []; // it was not asked yet

@@ -54,6 +54,26 @@ describe("the inbox", () => {
   });
 });
 
+describe("an execution that is held", () => {
+  it("is told by inbox and hook, the last pause's notice beside the receipt", async () => {
+    const heard = join(folder, "heard");
+    const { tellHeld } = requestersBy({ inbox: inbox(), hook: `cat >>'${heard}'` });
+    const { dog, warrant } = receipt();
+    const notice = { event: "held" as const, dog, warrant, since: "1", by: "breaker", why: "3" };
+    await tellHeld({ ...notice, todo: "viv warden resume" });
+    const told = await tellHeld({ ...notice, since: "2", todo: "viv warden resume" });
+    expect(told).toEqual([
+      { by: "inbox", trouble: null },
+      { by: "hook", trouble: null },
+    ]);
+    await tell();
+    expect(readdirSync(join(inbox(), "deacon")).sort()).toEqual(["w1.held.json", "w1.json"]);
+    const left = JSON.parse(readFileSync(join(inbox(), "deacon/w1.held.json"), "utf8"));
+    expect(left).toEqual({ ...notice, since: "2", todo: "viv warden resume" });
+    expect(readFileSync(heard, "utf8").trim().split("\n")).toHaveLength(2);
+  });
+});
+
 describe("the hook", () => {
   const hook = async (command: string, more = {}) => (await tell({ hook: command, ...more }))[1];
 

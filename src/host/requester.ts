@@ -3,13 +3,16 @@ import { randomBytes } from "node:crypto";
 import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Receipt } from "../model/dance.ts";
+import type { HeldNotice, Receipt } from "../model/dance.ts";
 import { oneLine } from "../model/warrant.ts";
 import { codeOf } from "./state-files.ts";
+import { replace } from "./whole-files.ts";
 
 /** Who asked for a warrant is told what came of it. Nothing of it throws: trouble is written down. */
 export interface Requesters {
   tell(receipt: Receipt): Promise<Told[]>;
+  /** An execution waits for a person. */
+  tellHeld(notice: HeldNotice): Promise<Told[]>;
 }
 
 export type Told = Receipt["told"][number];
@@ -17,12 +20,12 @@ export type Told = Receipt["told"][number];
 export interface RequesterOptions {
   /** The folder with a folder for each of them. */
   inbox: string;
-  /** A shell command; the receipt is on its stdin. */
+  /** A shell command; the receipt, or the notice, is on its stdin. */
   hook?: string;
   /** Where it runs. */
   cwd?: string;
   env?: Readonly<Record<string, string | undefined>>;
-  /** Gets the receipt by POST. */
+  /** Gets the same by POST. */
   webhook?: string;
   hookMs?: number;
   webhookMs?: number;
@@ -36,15 +39,15 @@ const PAUSES_MS = [1_000, 4_000];
 
 export function requestersBy(options: RequesterOptions): Requesters {
   const { inbox, hook, webhook } = options;
+  const tell = (what: Receipt | HeldNotice, leave: () => void) => {
+    const ways: Promise<Told>[] = [told("inbox", leave)];
+    if (hook !== undefined) ways.push(told("hook", () => runHook(hook, what, options)));
+    if (webhook !== undefined) ways.push(told("webhook", () => postTo(webhook, what, options)));
+    return Promise.all(ways);
+  };
   return {
-    tell: async (receipt) => {
-      const ways: Promise<Told>[] = [told("inbox", () => leaveIn(inbox, receipt))];
-      if (hook !== undefined) ways.push(told("hook", () => runHook(hook, receipt, options)));
-      if (webhook !== undefined) {
-        ways.push(told("webhook", () => postTo(webhook, receipt, options)));
-      }
-      return Promise.all(ways);
-    },
+    tell: (receipt) => tell(receipt, () => leaveIn(inbox, receipt)),
+    tellHeld: (notice) => tell(notice, () => leaveNotice(inbox, notice)),
   };
 }
 
@@ -69,6 +72,13 @@ function reasonOf(error: unknown): string {
 export function inboxName(requester: string): string {
   const safe = requester.replace(/[^A-Za-z0-9._-]+/g, "_").replace(/^\.+/, "_");
   return safe.slice(0, 100) || "unknown";
+}
+
+/** One for each warrant, the last pause's: `ID.held.json`, beside where its receipt will be. */
+function leaveNotice(inbox: string, notice: HeldNotice): void {
+  const folder = join(inbox, inboxName(notice.warrant.requester));
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  replace(join(folder, `${notice.warrant.id}.held.json`), `${JSON.stringify(notice, null, 2)}\n`);
 }
 
 /** Never over another: a second file for a warrant has the dog in its name. */
@@ -108,7 +118,7 @@ function dogIn(path: string): unknown {
 
 const MAX_WORDS = 2_000;
 
-function runHook(hook: string, receipt: Receipt, options: RequesterOptions): Promise<void> {
+function runHook(hook: string, what: object, options: RequesterOptions): Promise<void> {
   const { cwd, env = process.env, hookMs = HOOK_MS } = options;
   return new Promise((resolve, reject) => {
     const child = spawn("/bin/sh", ["-c", hook], {
@@ -134,7 +144,7 @@ function runHook(hook: string, receipt: Receipt, options: RequesterOptions): Pro
       words = (words + text).slice(-MAX_WORDS);
     });
     child.stdin.on("error", () => {}); // it need not read it
-    child.stdin.end(`${JSON.stringify(receipt)}\n`);
+    child.stdin.end(`${JSON.stringify(what)}\n`);
     child.on("error", (error) => {
       clearTimeout(timer);
       reject(error);
@@ -156,12 +166,12 @@ function runHook(hook: string, receipt: Receipt, options: RequesterOptions): Pro
   });
 }
 
-async function postTo(address: string, receipt: Receipt, options: RequesterOptions): Promise<void> {
+async function postTo(address: string, what: object, options: RequesterOptions): Promise<void> {
   if (!/^https?:\/\//i.test(address)) throw new Error("the webhook is no http or https address");
   const { pausesMs = PAUSES_MS } = options;
   for (let n = 0; ; n++) {
     try {
-      return await postOnce(address, receipt, options.webhookMs ?? WEBHOOK_MS);
+      return await postOnce(address, what, options.webhookMs ?? WEBHOOK_MS);
     } catch (error) {
       const pause = pausesMs[n];
       if (error instanceof Refused) throw error;
@@ -187,13 +197,13 @@ function withoutSecret(address: string): { url: URL; authorization: Record<strin
   return { url, authorization: { authorization: `Basic ${basic}` } };
 }
 
-async function postOnce(address: string, receipt: Receipt, timeoutMs: number): Promise<void> {
+async function postOnce(address: string, what: object, timeoutMs: number): Promise<void> {
   const signal = AbortSignal.timeout(timeoutMs);
   const { url, authorization } = withoutSecret(address);
   const response = await fetch(url, {
     method: "POST",
     headers: { "content-type": "application/json", ...authorization },
-    body: JSON.stringify(receipt),
+    body: JSON.stringify(what),
     redirect: "manual", // a POST that is sent on becomes a GET
     signal,
   });

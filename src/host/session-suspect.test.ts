@@ -294,8 +294,15 @@ test.each([
     const all = submitted ? [...entered, JSON.stringify(question.typed)] : entered;
     expect(textIn(heard).trim().split("\n")).toEqual(all);
     const shown = server.run("capture-pane", "-p", "-t", id).replace(/[| \n]/g, "");
-  expect(shown).toBe(submitted ? "" : question.typed.replace(/ /g, ""));
-});
+    expect(shown).toBe(submitted ? "" : question.typed.replace(/ /g, ""));
+  },
+);
+
+test("nothing is typed to a shell's prompt, and nothing is run there", async () => {
+  const server = new TmuxServer();
+  const trap = join(server.folder, "trap");
+  server.session("a", "bash", "--norc", "-i");
+  const suspect = await found({ socket: server.socket });
   const before = await screenOf(suspect);
   expect(await suspect.ask(ask(`$(touch ${trap})`))).toMatchObject({
     is: "left",

@@ -12,11 +12,13 @@ import { defaultSocket, type Env, type Tmux, TmuxTrouble, tmuxAt } from "./tmux.
 import { askPane, howToType, screenFrom } from "./tmux-ask.ts";
 import { agentIn, foregroundGroup, foregroundOf } from "./tmux-foreground.ts";
 import {
+  askForSessions,
   findSession,
   type Pane,
   type Seen,
   type SessionSight,
   seeSession,
+  whyServerLives,
 } from "./tmux-sessions.ts";
 import { TtyWatch } from "./tty-watch.ts";
 import { sizesOf, watchSizes } from "./watched-files.ts";
@@ -326,13 +328,14 @@ class SessionSuspect implements Suspect {
   async #whatIsLeft(): Promise<"nothing" | "session" | (string & {})> {
     try {
       const format = "#{session_id} #{session_created} #{pid}";
-      const text = await this.#tmux.run(["list-sessions", "-F", format]);
+      const text = await askForSessions(this.#tmux, format);
       const { session, created, server } = this.bound;
       if (!text.split("\n").includes(`${session} ${created} ${server.pid}`)) return "nothing";
       await this.#see(); // it may have new panes
       return "session";
     } catch (error) {
-      return hasVanished(error) ? "nothing" : explain(error).why;
+      if (!hasVanished(error)) return explain(error).why;
+      return (await whyServerLives(this.bound)) ?? "nothing";
     }
   }
 
@@ -411,7 +414,8 @@ class SessionSuspect implements Suspect {
 }
 
 function hasVanished(error: unknown): boolean {
-  return error instanceof TmuxTrouble && (error.kind === "no-server" || error.kind === "no-target");
+  const kinds = ["no-server", "no-target", "lost-server"];
+  return error instanceof TmuxTrouble && kinds.includes(error.kind);
 }
 
 function explain(error: unknown): { is: "unknown"; why: string } {

@@ -11,7 +11,8 @@ export interface LocalSuspectsOptions extends ProcessOptions, Omit<SessionOption
 }
 
 export type Resolved =
-  | { bound: BoundProcess; watch: string[] }
+  /** `showAt`: where it looks for a question. */
+  | { bound: BoundProcess; watch: string[]; showAt?: string }
   | { gone: string }
   | { unknown: string };
 
@@ -52,5 +53,6 @@ async function find(warrant: Warrant, options: LocalSuspectsOptions): Promise<Fo
       throw error;
     }
   };
-  return findProcessSuspect(warrant, bound ?? resolved.bound, watch, options, watchNow);
+  const process = bound ?? resolved.bound;
+  return findProcessSuspect(warrant, process, watch, options, watchNow, resolved.showAt);
 }

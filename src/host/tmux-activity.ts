@@ -13,7 +13,8 @@ export async function activityOn(socket: string | null, env: Env): Promise<Sessi
   try {
     text = await tmux.run(["list-windows", "-a", "-F", "#{window_activity} #{session_name}"]);
   } catch (error) {
-    if (error instanceof TmuxTrouble && error.kind === "no-server") return [];
+    if (error instanceof TmuxTrouble && ["no-server", "lost-server"].includes(error.kind))
+      return [];
     throw error;
   }
   const sessions = new Map<string, number>();

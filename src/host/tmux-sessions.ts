@@ -1,4 +1,6 @@
 import { readFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import { suggest } from "../model/names.ts";
 import type { BoundSession } from "../model/warrant.ts";
 import { readProcess } from "./proc-fs.ts";
 import type { Unknown } from "./suspect.ts";
@@ -31,7 +33,11 @@ export interface SessionSight {
   panes: Pane[];
 }
 
-export type Seen<T> = ({ is: "there" } & T) | { is: "gone"; why: string } | Unknown;
+/** `isMissing`: its server has answered that there is none of that name. */
+export type Seen<T> =
+  | ({ is: "there" } & T)
+  | { is: "gone"; why: string; isMissing?: boolean }
+  | Unknown;
 
 /** What is no nonce of ours may have anything in it. */
 const ASKED = "#{?#{m/r:^[A-Za-z0-9_-]+$,#{@viv-asked}},#{@viv-asked},-}";
@@ -53,8 +59,12 @@ export async function findSession(
   filedAt: number | null,
 ): Promise<Seen<{ bound: BoundSession }>> {
   try {
-    const found = (await listSessions(tmux)).find((each) => each.name === name);
-    if (found === undefined) return { is: "gone", why: noSuch(name) };
+    const all = await listSessions(tmux);
+    const found = all.find((each) => each.name === name);
+    if (found === undefined) {
+      const names = all.map((each) => each.name);
+      return { is: "gone", why: noSuch(name, names), isMissing: names.length > 0 };
+    }
     if (filedAt !== null && found.created > Math.floor(filedAt / 1000)) {
       return { is: "unknown", why: `another session of that name: ${madeAt(found)}, later` };
     }
@@ -76,7 +86,8 @@ export async function seeSession(
     if (sight !== null && isSame(sight.bound, bound)) return seenAs(sight);
   } catch (error) {
     const kind = error instanceof TmuxTrouble ? error.kind : "other";
-    if (kind !== "no-server" && kind !== "no-target") return explain(error);
+    const isLeft = kind === "no-server" || kind === "no-target" || kind === "lost-server";
+    if (!isLeft) return explain(error);
   }
   return whyNot(tmux, bound, name);
 }
@@ -109,15 +120,26 @@ async function whyNot(
     const isOtherServer = listed.length > 0 && listed[0]?.server !== bound.server.pid;
     if (!isOtherServer) return { is: "gone", why: "the session has ended" };
   } catch (error) {
-    if (!(error instanceof TmuxTrouble) || error.kind !== "no-server") return explain(error);
+    const kind = error instanceof TmuxTrouble ? error.kind : "other";
+    if (kind !== "no-server" && kind !== "lost-server") return explain(error);
   }
-  if (startOf(bound.server.pid) === bound.server.started) {
-    return {
-      is: "unknown",
-      why: `its tmux server (process ${bound.server.pid}) runs, but not at ${bound.socket}`,
-    };
+  const why = await whyServerLives(bound);
+  return why === null ? { is: "gone", why: "its tmux server has ended" } : { is: "unknown", why };
+}
+
+/** A server leaves its socket before it ends. */
+const ENDS_WITHIN_MS = 2_000;
+const LOOK_EVERY_MS = 20;
+
+/** Null when this very server has ended, or does so now. */
+export async function whyServerLives({ server, socket }: BoundSession): Promise<string | null> {
+  for (let waited = 0; startOf(server.pid) === server.started; waited += LOOK_EVERY_MS) {
+    if (waited >= ENDS_WITHIN_MS) {
+      return `its tmux server (process ${server.pid}) runs, but does not answer at ${socket}`;
+    }
+    await delay(LOOK_EVERY_MS);
   }
-  return { is: "gone", why: "its tmux server has ended" };
+  return null;
 }
 
 interface Listed {
@@ -127,8 +149,23 @@ interface Listed {
   name: string;
 }
 
+/** What sessions there are. To ask again does no harm, and tells whether the server is really gone. */
+export async function askForSessions(tmux: Tmux, format: string): Promise<string> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await tmux.run(["list-sessions", "-F", format]);
+    } catch (error) {
+      const isLost = error instanceof TmuxTrouble && error.kind === "lost-server";
+      if (!isLost || tries === MOST_TRIES) throw error;
+      await delay(LOOK_EVERY_MS * tries);
+    }
+  }
+}
+
+const MOST_TRIES = 5;
+
 async function listSessions(tmux: Tmux): Promise<Listed[]> {
-  const text = await tmux.run(["list-sessions", "-F", SESSION]);
+  const text = await askForSessions(tmux, SESSION);
   return text.split("\n").flatMap((line) => {
     const [, session = "", created, server, name = ""] =
       /^(\$\d+) (\d+) (\d+) (.*)$/.exec(line) ?? [];
@@ -211,10 +248,13 @@ function isTmux(pid: number): boolean {
 const madeAt = ({ created }: { created: number }) =>
   `created ${new Date(created * 1000).toISOString()}`;
 
-function noSuch(name: string): string {
+function noSuch(name: string, names: readonly string[]): string {
   const own = name.replace(/[:.]/g, "_");
   const hint = own === name ? "" : ` (tmux has no : or . in names: it would be called ${own})`;
-  return `there is no session of that name${hint}`;
+  const meant = names.includes(own) ? own : suggest(name.slice(0, 128), names);
+  const some = `${names.slice(0, 10).join(", ")}${names.length > 10 ? ", …" : ""}`;
+  const near = meant !== undefined ? `; did you mean ${meant}?` : some && `; there are: ${some}`;
+  return `there is no session of that name${hint}${near}`;
 }
 
 function explain(error: unknown): { is: "gone" | "unknown"; why: string } {

@@ -10,8 +10,17 @@ export interface Tmux {
   run(args: readonly string[], stdin?: string): Promise<string>;
 }
 
-/** Nothing may be concluded from any of these but the first two. */
-export type TroubleKind = "no-server" | "no-target" | "no-answer" | "not-installed" | "other";
+/**
+ * Nothing may be concluded from any of these but the first two. `lost-server`: the server went away
+ * in the middle of a command. Whether it has ended is for its process to tell.
+ */
+export type TroubleKind =
+  | "no-server"
+  | "no-target"
+  | "lost-server"
+  | "no-answer"
+  | "not-installed"
+  | "other";
 
 export class TmuxTrouble extends Error {
   readonly kind: TroubleKind;
@@ -117,6 +126,10 @@ function cannotRun(error: NodeJS.ErrnoException): TmuxTrouble {
   return new TmuxTrouble("not-installed", "tmux is not installed: `apt install tmux`");
 }
 
+/** How a client ends whose server does (client.c): in the middle of a command, or while connecting. */
+const LOST =
+  /^(\[?(lost server|(server )?exited|server exited unexpectedly)\]?|error connecting to .*\((Connection reset by peer|Broken pipe)\))$/;
+
 /** In tmux's own words, which have not changed in ten years. */
 function troubleFrom(words: string, status: number | null): TmuxTrouble {
   const isNoServer =
@@ -124,5 +137,6 @@ function troubleFrom(words: string, status: number | null): TmuxTrouble {
     /^error connecting to .*\((No such file or directory|Connection refused)\)$/.test(words);
   if (isNoServer) return new TmuxTrouble("no-server", words);
   if (/^can't find (session|window|pane)/.test(words)) return new TmuxTrouble("no-target", words);
+  if (LOST.test(words)) return new TmuxTrouble("lost-server", `tmux: ${words}`);
   return new TmuxTrouble("other", `tmux: ${words || `ended with status ${status}`}`);
 }

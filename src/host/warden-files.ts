@@ -6,6 +6,7 @@ import { type DanceFiles, danceFiles } from "./warden/dance-files.ts";
 import { json, MAX_WARRANT, parsed, wardenFolder } from "./warden/folder.ts";
 import { type QueueFiles, queueFiles } from "./warden/queue-files.ts";
 import { type ReceiptFiles, receiptFiles } from "./warden/receipt-files.ts";
+import { warrantReader } from "./warden/warrant-reader.ts";
 import { publish, replace } from "./whole-files.ts";
 
 /** The warden's state folder (SPEC §19): the queue, the dances, the receipts, and the pool's own. */
@@ -50,10 +51,11 @@ export interface WardenState extends ProcessIdentity {
 export function wardenFilesIn(folder: string): WardenFiles {
   const state = wardenFolder(folder);
   const { at, make, remove, told } = state;
-  const dances = danceFiles(state);
+  const warrants = warrantReader(state);
+  const dances = danceFiles(state, warrants);
   return {
     ...dances,
-    ...queueFiles(state, dances),
+    ...queueFiles(state, warrants, dances),
     ...receiptFiles(state),
     folder,
     take: () =>

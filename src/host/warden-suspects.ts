@@ -1,5 +1,6 @@
 import { isAnswerOf } from "../model/alive.ts";
 import type { Machine } from "../model/clock.ts";
+import { quoted } from "../model/text.ts";
 import type { Bound, BoundProcess, TargetKind } from "../model/warrant.ts";
 import type { Found, Suspects } from "./suspect.ts";
 import { localSuspects } from "./suspects.ts";
@@ -7,7 +8,7 @@ import type { Env } from "./tmux.ts";
 import type { WardenFiles } from "./warden-files.ts";
 
 type Resolved =
-  | { is: "there"; bound: BoundProcess; watch: string[] }
+  | { is: "there"; bound: BoundProcess; watch: string[]; showAt?: string }
   | { is: "gone"; why: string }
   | { is: "unknown"; why: string };
 
@@ -27,13 +28,17 @@ export function suspectsFor(around: {
       env,
       ask,
       answered,
+      answerWith: (nonce) => `viv alive ${nonce} --state ${quoted(files.folder)}`,
       questionFile: (warrant) => {
         const dance = files.dances().find((one) => one.warrant.id === warrant);
         return files.questionFile(dance?.id ?? warrant);
       },
       resolve: async ({ kind, target, home }) => {
         const found = await around.resolve(kind, target, home);
-        if (found.is === "there") return { bound: found.bound, watch: found.watch };
+        if (found.is === "there") {
+          const { bound, watch, showAt } = found;
+          return { bound, watch, ...(showAt === undefined ? {} : { showAt }) };
+        }
         return found.is === "gone" ? { gone: found.why } : { unknown: found.why };
       },
     });

@@ -68,6 +68,11 @@ export type CrewLine =
       note: string;
     };
 
+/** In the crew's state folder: what the warden asks this member, while it does. */
+export function questionFileOf(member: string): string {
+  return `question-${member}.txt`;
+}
+
 export function parseMemberStatus(text: string): MemberStatus | null {
   try {
     const value = JSON.parse(text) as MemberStatus;

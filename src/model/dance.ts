@@ -1,5 +1,6 @@
 import { VivError } from "./errors.ts";
 import { isName } from "./names.ts";
+import { parseSeedDance, type SeedState } from "./seed-dance.ts";
 import type { Bound, Warrant } from "./warrant.ts";
 
 /** A dance: what one dog does about one warrant. The whole machine is `DANCE` below. */
@@ -197,7 +198,24 @@ export interface Dance {
   tree: SeenProcess[];
   /** The boot in which it was seen: in another one these numbers are somebody else's. */
   tree_boot?: string;
+  /** Found in the seed's shape, in this state; gone with the first thing that we write. */
+  seed?: SeedState;
+  /** Its execution waits for a person: since which pause of the pool, and when its requester was told. */
+  held?: { since: string; why: string; told_at: string | null };
   outcome: Outcome | null;
+}
+
+/** What hook, webhook and inbox are told when an execution is held: it goes on only after `todo`. */
+export interface HeldNotice {
+  event: "held";
+  dog: string;
+  warrant: Warrant;
+  /** Since when the pool is paused, by whom and why. */
+  since: string;
+  by: string;
+  why: string;
+  /** The command that lets the pool go on. */
+  todo: string;
 }
 
 /** `completed/DOG.json`. */
@@ -216,9 +234,13 @@ export interface Receipt extends Outcome {
   told: { by: "inbox" | "hook" | "webhook"; trouble: string | null }[];
 }
 
-export function parseDance(text: string): Dance | null {
+/** Also one that the seed has left. */
+export function parseDance(text: string, fileTime = 0): Dance | null {
   try {
     const value = JSON.parse(text) as Dance;
+    if (typeof value === "object" && value !== null && !("attempts" in value)) {
+      return parseSeedDance(value, fileTime);
+    }
     const isOne =
       typeof value?.id === "string" &&
       DANCE_STATES.includes(value.state) &&

@@ -9,6 +9,7 @@ export const ERROR_CODES = [
   "RUN_INVALID", // there is something, but it cannot serve as a run
   "TASK_NOT_FOUND",
   "WARRANT_NOT_FOUND", // no such warrant, or dog
+  "TARGET_NOT_FOUND", // nobody of that name to be suspected
   "TASK_EXISTS", // the id is taken, in the state named in details.state
   "DEPENDENCY_CYCLE",
   "WRONG_STATE", // the transition is not allowed from the state the task is in
@@ -30,6 +31,7 @@ export const EXIT_STATUS: Record<ErrorCode, number> = {
   RUN_NOT_FOUND: 3,
   TASK_NOT_FOUND: 3,
   WARRANT_NOT_FOUND: 3,
+  TARGET_NOT_FOUND: 3,
   TASK_EXISTS: 4,
   DEPENDENCY_CYCLE: 4,
   WRONG_STATE: 4,

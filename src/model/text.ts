@@ -16,3 +16,8 @@ export function lastLines(text: string, count: number): string[] {
 export function sentence(text: string): string {
   return /[.?!…]$/.test(text) ? text : `${text}.`;
 }
+
+/** A path as it is typed at a shell. */
+export function quoted(path: string): string {
+  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+}

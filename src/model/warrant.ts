@@ -40,6 +40,8 @@ export interface Warrant {
   requester: string;
   /** ISO. */
   filed_at: string;
+  /** When a dog last gave it back: its place in the queue is by that then. */
+  released_at?: string;
   kind: TargetKind;
   /** What it is. Null: the dog finds out when it begins. */
   bound: Bound | null;
@@ -102,12 +104,16 @@ export class OpenTargets {
 const MAX_TEXT = 2000;
 
 /**
- * Reads a warrant. Any script can write one: only `target` is needed; the id is the file's name,
- * and the file's time is when it was filed unless it says so itself.
+ * Reads a warrant. Any script can write one: only `target` is needed; the id is the file's name
+ * unless it has one inside, and the file's time is when it was filed unless it says so itself.
  */
-export function parseWarrant(text: string, id: string, fileTime: number): Warrant {
+export function parseWarrant(text: string, name: string, fileTime: number): Warrant {
   const given = objectFrom(text);
-  if (!isName(id)) throw invalid("its name is its id: letters, digits, . _ - and at most 128");
+  const id = given.id ?? name;
+  if (!isName(id)) {
+    const whose = given.id === undefined ? "its name is its id" : "its id may have only";
+    throw invalid(`${whose}: letters, digits, . _ - and at most 128`);
+  }
   const said = given.filed_at === undefined ? Number.NaN : Date.parse(String(given.filed_at));
   const filed = Number.isNaN(said) || said > fileTime + 1000 ? fileTime : said;
   const kind = given.kind ?? "tmux";
@@ -121,12 +127,14 @@ export function parseWarrant(text: string, id: string, fileTime: number): Warran
   if (hasControls(target) || target.length > MAX_TEXT) {
     throw invalid("its target has control characters, or is too long");
   }
+  const released = timeFrom(given.released_at);
   return {
     id,
     target,
     reason: oneLine(given.reason) || "no reason given",
     requester: oneLine(given.requester) || "unknown",
     filed_at: new Date(filed).toISOString(),
+    ...(released === null ? {} : { released_at: released }),
     kind: kind as TargetKind,
     bound: boundFrom(given.bound),
     watch: pathsFrom(given.watch),
@@ -137,6 +145,11 @@ export function parseWarrant(text: string, id: string, fileTime: number): Warran
     socket: pathFrom(given.socket, "socket"),
     home: pathFrom(given.home, "home"),
   };
+}
+
+function timeFrom(value: unknown): string | null {
+  const time = typeof value === "string" ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(time) ? null : new Date(time).toISOString();
 }
 
 /** For a question that is typed, and for lists: what scripts write may have anything in it. */

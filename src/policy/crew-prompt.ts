@@ -17,6 +17,7 @@ export interface PromptParts {
 const REQUEST = [
   "Do one keeper run in this repository now.",
   "In MODE: plan, change nothing: judge what is there and plan; in MODE: edit, do the work.",
+  "If the file that $VIV_QUESTION names is there, you are asked whether you are alive: run `viv alive`.",
   "If there is nothing for you to do, begin your last text with NO-WORK and say why.",
 ];
 

@@ -49,7 +49,7 @@ export function withoutEcho(screen: readonly string[], questions: readonly Quest
   }
   return screen.map((text, row) => {
     const marks = isEcho[row] as boolean[];
-    const own = text.replace(/[^]/g, (char, at: number) => (marks[at] ? " " : char));
+    const own = text.replace(/./gs, (char, at: number) => (marks[at] ? " " : char));
     return { text, own, hasEcho: marks.includes(true) };
   });
 }
@@ -59,8 +59,6 @@ interface Letter {
   row: number;
   at: number;
 }
-
-const LETTER = /[\p{L}\p{N}]/u;
 
 function lettersOf(text: string): string {
   return text.replace(/[^\p{L}\p{N}]+/gu, "").toLowerCase();
@@ -73,8 +71,8 @@ function* wholeRows(screen: readonly string[]): Generator<Letter[]> {
 
 function lettersIn(text: string, row: number, from: number): Letter[] {
   const letters: Letter[] = [];
-  for (const [at, char] of [...text.matchAll(/[^]/gu)].map((m) => [m.index, m[0]] as const)) {
-    if (LETTER.test(char)) letters.push({ char: char.toLowerCase(), row, at: from + at });
+  for (const { 0: char, index } of text.matchAll(/[\p{L}\p{N}]/gu)) {
+    letters.push({ char: char.toLowerCase(), row, at: from + index });
   }
   return letters;
 }

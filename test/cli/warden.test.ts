@@ -1,10 +1,12 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { openRun } from "../../src/main.ts";
 import { until } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
+import { TmuxServer } from "../support/tmux.ts";
 import { cli, type Said, VIV } from "./support.ts";
 
 /** Warrants, dogs and the warden, as typed. */
@@ -106,6 +108,60 @@ describe("the queue", () => {
     expect((await here.run("dog", "pool", "release", dog)).stdout).toContain("asked to give");
     expect(await here.json("warrant", "withdraw", id)).toMatchObject({ withdrawn: false });
     expect((await here.run("dog", "pool", "release", `${dog}1`)).stderr).toContain("did you mean");
+  });
+
+  it("refuses a session that its server does not have, unless told to", async () => {
+    const here = place();
+    const server = new TmuxServer();
+    server.session("agent-1", "sleep", "600");
+    const file = (name: string, ...more: string[]) =>
+      here.run("warrant", "file", name, "--socket", server.socket, ...more);
+    const refused = await file("agnet-1");
+    expect(refused).toMatchObject({ status: 3, stdout: "" });
+    expect(refused.stderr).toContain("no session of that name; did you mean agent-1?");
+    expect(refused.stderr).toContain("--force");
+    expect((await file("other")).stderr).toContain("there are: agent-1");
+    expect((await here.run("dog", "warrants")).stdout).toBe("no warrant waits\n");
+    expect((await file("other", "--force")).stdout).toMatch(/^filed w-/);
+    expect(await file("agent-1")).toMatchObject({ status: 0 });
+  });
+
+  it("says that all dogs are busy, and which are idle", async () => {
+    const here = place();
+    const dogs: string[] = [];
+    for (let n = 1; n <= 5; n++) {
+      const { id } = await here.json("warrant", "file", `x${n}`, "--socket", "/nowhere/s");
+      dogs.push((await here.json("dog", "pool", "allocate", id)).dog);
+      const { stdout } = await here.run("dog", "pool", "status");
+      expect(stdout.match(/^ {2}dog-\d+: idle$/gm) ?? []).toHaveLength(5 - n);
+    }
+    const said = await here.run("warrant", "file", "y", "--socket", "/nowhere/s");
+    expect(said.stdout).toContain("queued (pool exhausted): all 5 dogs are busy, it is the next");
+    const active = (await here.run("dog", "status", "--active")).stdout.trim().split("\n");
+    expect(active).toEqual(dogs.map((dog, n) => `${dog}: interrogating x${n + 1} (attempt 1)`));
+    expect(await here.json("dog", "status")).toMatchObject({ active: 5, idle: 0, waiting: 1 });
+  });
+
+  it("shows which executions are held, and what to type", async () => {
+    const here = place();
+    const { id } = await here.json("warrant", "file", "x", "--socket", "/nowhere/s");
+    const { dog } = await here.json("dog", "pool", "allocate", id);
+    await here.run("warden", "pause", "--why", "a storm");
+    const path = join(here.state, `active/${dog}.json`);
+    const dance = JSON.parse(readFileSync(path, "utf8"));
+    const { since } = (await here.json("warden", "status")).paused;
+    const held = { since, why: "a storm", told_at: null };
+    writeFileSync(path, JSON.stringify({ ...dance, state: "evaluating", held }));
+    const dances = (await here.run("dog", "dances")).stdout;
+    expect(dances).toContain(
+      `${dog} → x: Held before its execution; a person must say: viv warden resume`,
+    );
+    expect(dances).toContain("paused: a storm; to go on: viv warden resume");
+    const status = (await here.run("warden", "status")).stdout;
+    expect(status).toContain(`${dog} holds the execution of x`);
+    expect(status).toContain("to go on: viv warden resume");
+    const filed = await here.run("warrant", "file", "y", "--socket", "/nowhere/s");
+    expect(filed.stdout).toContain("queued (pool paused: a storm); to go on: viv warden resume");
   });
 
   it("is paused and resumed by a person", async () => {
@@ -286,6 +342,49 @@ describe("a warden that is up", () => {
       return receipt?.verdict === "pardoned";
     });
     suspect.kill("SIGKILL");
+  });
+
+  it("is seen and answered by a crew's member: in $VIV_QUESTION, with viv alive, by viv crew ps", async () => {
+    const here = place();
+    const at = (name: string) => join(here.folder, name);
+    const viv = `"${process.execPath}" "${VIV}"`;
+    writeFileSync(
+      at("moss.sh"),
+      `until [ -e "$VIV_QUESTION" ] && [ -e go ]; do sleep 0.05; done\n${viv} alive >said; until [ -e over ]; do sleep 0.05; done\n`,
+    );
+    writeFileSync(at("moss.org"), "You are moss.\n");
+    writeFileSync(
+      at("crew.org"),
+      "* moss\n:PROPERTIES:\n:DEF: moss.org\n:INTERVAL: 1h\n:ENGINE: exec\n:COMMAND: sh ./moss.sh\n:END:\n",
+    );
+    const crew = vivProgram(here, "crew", "up", "crew.org");
+    // biome-ignore lint/suspicious/noExplicitAny: as the command prints it
+    const moss = async (): Promise<any> => (await here.json("crew", "ps")).members[0];
+    await until("the crew is up", async () => (await here.run("crew", "ps")).status === 0);
+    vivProgram(here, "crew", "tick", "moss");
+    await until(`moss runs; ${crew.said()}`, async () => (await moss())?.state === "running");
+    expect((await moss()).asked).toBeNull();
+    expect((await here.run("alive")).stdout).toBe("nobody asks this process\n");
+    const state = ["--state", at("elsewhere")];
+    const { id, bound } = await here.json("warrant", "file", "--agent", "moss", ...state);
+    expect(bound).toMatchObject({ is: "process" });
+    wardenUp(here, "--timeouts", "60s", ...state);
+    await until("it is shown", async () => (await moss()).asked !== null);
+    expect((await moss()).asked).toContain(`viv alive`);
+    expect((await here.run("crew", "ps")).stdout).toContain("the warden asks whether it is alive");
+    // Neither a stranger nor one that names the folder answers for it.
+    expect(await here.json("alive", ...state)).toMatchObject({ answered: false, nonces: [] });
+    writeFileSync(at("go"), "");
+    await until("it is pardoned", async () => {
+      const { receipt } = await here.json("warrant", "show", id, ...state);
+      return receipt?.verdict === "pardoned";
+    });
+    expect(readFileSync(at("said"), "utf8")).toMatch(/^ALIVE \S+\n$/);
+    await until("it is shown no more", async () => (await moss()).asked === null);
+    writeFileSync(at("over"), "");
+    const ended = once(crew.child, "exit");
+    crew.child.kill("SIGTERM");
+    await ended;
   });
 
   it("finds a silent session by a rule, files a warrant, and ends it", async () => {

@@ -1,6 +1,6 @@
 import type { Ended, Look, Suspect, Suspects } from "../../src/host/suspect.ts";
 import { type WardenFiles, wardenFilesIn } from "../../src/host/warden-files.ts";
-import type { Dance, Receipt, SeenProcess } from "../../src/model/dance.ts";
+import type { Dance, HeldNotice, Receipt, SeenProcess } from "../../src/model/dance.ts";
 import { VivError } from "../../src/model/errors.ts";
 import type { BoundSession, Warrant } from "../../src/model/warrant.ts";
 import type { WardenEvent, WardenSettings } from "../../src/services/warden/ports.ts";
@@ -55,6 +55,9 @@ export class FakeWarden {
   readonly targets = new Map<string, FakeTarget>();
   readonly events: WardenEvent[] = [];
   readonly told: Receipt[] = [];
+  readonly notices: HeldNotice[] = [];
+  /** Until this resolves, nobody is told. */
+  hook: Promise<void> = Promise.resolve();
   /** What was to be ended of targets that are gone. */
   readonly left: SeenProcess[] = [];
   /** Counts what is written or done to the world; at one of these it is killed. */
@@ -97,7 +100,13 @@ export class FakeWarden {
       newNonce: () => `n${++this.#nonces}x`,
       epitaph: ({ verdict }: Receipt) => `# ${verdict}\n`,
       tellRequester: async (receipt: Receipt) => {
-        this.told.push(receipt);
+        await this.hook;
+        this.step(life, () => this.told.push(receipt));
+        return [{ by: "inbox" as const, trouble: null }];
+      },
+      tellHeld: async (notice: HeldNotice) => {
+        await this.hook;
+        this.step(life, () => this.notices.push(notice));
         return [{ by: "inbox" as const, trouble: null }];
       },
       reap: async () => [],
@@ -247,6 +256,8 @@ const WRITES = new Set<keyof WardenFiles>([
   "writeReceipt",
   "writeEpitaph",
   "markDone",
+  "markUntold",
+  "forgetUntold",
   "dropQueued",
   "reject",
   "pause",
@@ -334,6 +345,11 @@ export class FakeTarget {
       this.#lines = Math.floor((now - this.#born) / worksEveryMs);
       this.#say(`step number ${this.#lines}`);
     }
+  }
+
+  /** What is there, whoever put it there. */
+  show(...lines: string[]): void {
+    this.#screen.push(...lines);
   }
 
   #say(line: string): void {

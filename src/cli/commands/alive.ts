@@ -5,6 +5,10 @@ export const command: Command = {
   op: alive,
   placeholders: { state: "DIR" },
   positionals: [{ key: "nonce" }],
-  examples: [["viv alive k3x9-Qz7w", "the nonce that the question has"]],
-  human: ({ nonce }: { nonce: string }) => `ALIVE ${nonce}`,
+  examples: [
+    ["viv alive", "answers whatever this process, or one of its ancestors, is asked"],
+    ["viv alive k3x9-Qz7w", "the nonce that the question has"],
+  ],
+  human: ({ nonces }: { nonces: string[] }, { color }) =>
+    nonces.map((nonce) => `ALIVE ${nonce}`).join("\n") || color.dim("nobody asks this process"),
 };

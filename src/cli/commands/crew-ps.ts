@@ -38,6 +38,8 @@ export const command: Command = {
   },
 };
 
+const ASKED = "the warden asks whether it is alive;";
+
 function row(one: Output["members"][number], now: number, { color }: Term): string[] {
   const paint =
     one.state === "running"
@@ -68,6 +70,6 @@ function row(one: Output["members"][number], now: number, { color }: Term): stri
     plain(one.lifecycle ?? "-"),
     String(one.saved),
     formatUsd(one.cost_today),
-    plain(said),
+    one.asked === null ? plain(said) : `${color.yellow(ASKED)} ${plain(said)}`.trimEnd(),
   ];
 }

@@ -7,16 +7,29 @@ export const command: Command = {
   op: poolStatus,
   placeholders: { state: "DIR" },
   examples: [["viv dog pool status", "who asks whom, and for how long"]],
-  human: ({ active, pool, dogs, waiting, paused, up }: PoolStatus, { color }) =>
-    [
+  human: (status: PoolStatus, { color }) => {
+    const { active, pool, waiting, paused, up } = status;
+    return [
       `${color.bold("Dog Pool:")} ${active}/${pool} active${waiting > 0 ? `, ${waiting} waiting` : ""}`,
-      ...dogs.map((dog) => `  ${dog.dog}: ${danceWords(dog)}`),
-      ...(paused ? [color.yellow(`paused: ${plain(paused.why)}`)] : []),
+      ...dogLines(status).map((line) => `  ${line}`),
+      ...(paused
+        ? [color.yellow(`paused: ${plain(paused.why)}; to go on: viv warden resume`)]
+        : []),
       ...(up ? [] : [color.yellow("no warden is up here; start one: viv warden up")]),
-    ].join("\n"),
+    ].join("\n");
+  },
 };
 
-function danceWords({ state, target, attempt, seconds_left }: DanceView): string {
+/** A dog has a number of its own only as long as it has a warrant. */
+export function dogLines({ dogs, idle }: PoolStatus): string[] {
+  return [
+    ...dogs.map((dog) => `${dog.dog}: ${danceWords(dog)}`),
+    ...Array.from({ length: idle }, (_, n) => `dog-${dogs.length + n + 1}: idle`),
+  ];
+}
+
+function danceWords({ state, target, attempt, seconds_left, held }: DanceView): string {
+  if (held !== null) return `holds the execution of ${plain(target)}`;
   const left = seconds_left === null ? "" : `, ${seconds_left}s remaining`;
   const more =
     state === "interrogating" || state === "evaluating" ? ` (attempt ${attempt}${left})` : "";

@@ -19,7 +19,13 @@ export const command: Command = {
       `${bold("Warden:")} ${who} ${dim(`(${plain(output.state)})`)}`,
       `${output.active}/${output.pool} dogs active, ${output.waiting} waiting; time-outs ${timeouts}`,
       ...(output.paused
-        ? [yellow(`paused by ${plain(output.paused.by)}: ${plain(output.paused.why)}`)]
+        ? [
+            yellow(`paused by ${plain(output.paused.by)}: ${plain(output.paused.why)}`),
+            ...output.held.map(({ dog, target }) =>
+              yellow(`  ${dog} holds the execution of ${plain(target)}`),
+            ),
+            yellow("  to go on: viv warden resume"),
+          ]
         : []),
       ...part("Found", output.findings.map(findingRow), term),
       ...part("Verdicts of the last day", output.verdicts.map(verdictRow), term),

@@ -87,7 +87,7 @@ function describe(event: UpWardenEvent, at: string, { color }: Term): string {
       return `${time} ${event.dog} asks ${who}, attempt ${event.attempt}, in ${plain(event.channel)}`;
     case "watched":
       return `${time} ${event.dog} watches ${who}, attempt ${event.attempt}: ${plain(event.why)}`;
-    case "queued":
+    case "turn":
       return `${time} ${event.dog} ${who} holds the question back until its turn ends`;
     case "needs_you":
       return `${time} ${event.dog} ${color.yellow(plain(event.why))}`;
@@ -104,6 +104,8 @@ function describe(event: UpWardenEvent, at: string, { color }: Term): string {
     case "withdrawn":
     case "released":
       return `${time} ${plain(event.warrant)} was ${event.kind} (${who})`;
+    case "queued":
+      return `${time} Warrant ${plain(event.warrant)} queued (${event.why}): ${who}`;
     case "paused":
       return `${time} ${color.red(`the pool is paused: ${plain(event.why)}`)}`;
     case "resumed":

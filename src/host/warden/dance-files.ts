@@ -1,9 +1,10 @@
-import { existsSync, rmSync, utimesSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { type Dance, isUndecided, parseDance } from "../../model/dance.ts";
 import { isName } from "../../model/names.ts";
 import { listed, readSmall } from "../state-files.ts";
 import { publish, replace } from "../whole-files.ts";
-import { isMeant, json, MAX_DANCE, type WardenFolder } from "./folder.ts";
+import { isMeant, json, MAX_DANCE, timeOf, type WardenFolder } from "./folder.ts";
+import type { WarrantReader } from "./warrant-reader.ts";
 
 /** `active/`: the dances, and what people wish of them. */
 export interface DanceFiles {
@@ -15,8 +16,8 @@ export interface DanceFiles {
   save(dance: Dance): void;
   /** Saves one that is to execute now. False, and nothing, when it was withdrawn or called back. */
   saveForExecution(dance: Dance): boolean;
-  /** The warrant waits again. */
-  giveBack(dance: Dance): void;
+  /** The warrant waits again, behind those that wait now: the dog is for the next of them. */
+  giveBack(dance: Dance, now: number): void;
   /** Its dance is over, and everything that comes of it is written. */
   remove(dog: string): void;
   newDog(now: number): string;
@@ -30,12 +31,15 @@ export interface DanceFiles {
   forgetRelease(dog: string): void;
 }
 
-export function danceFiles({ at, locked, remove, told }: WardenFolder): DanceFiles {
+export function danceFiles(
+  { at, locked, remove, told }: WardenFolder,
+  { pathOf }: Pick<WarrantReader, "pathOf">,
+): DanceFiles {
   const dances = () =>
     listed(at("active")).flatMap((name) => {
       const text =
         name.endsWith(".json") && isMeant(name) && readSmall(at("active", name), MAX_DANCE);
-      const dance = text ? parseDance(text) : null;
+      const dance = text ? parseDance(text, timeOf(at("active", name))) : null;
       return dance !== null && `${dance.id}.json` === name ? [dance] : [];
     });
 
@@ -49,7 +53,7 @@ export function danceFiles({ at, locked, remove, told }: WardenFolder): DanceFil
     },
     begin: (dance) =>
       locked(() => {
-        const path = at("warrants", `${dance.warrant.id}.json`);
+        const path = pathOf(dance.warrant.id);
         if (!existsSync(path)) return false;
         publish(at("active", `${dance.id}.json`), json(dance), "new");
         rmSync(path, { force: true });
@@ -63,13 +67,11 @@ export function danceFiles({ at, locked, remove, told }: WardenFolder): DanceFil
         publish(at("active", `${dance.id}.json`), json(dance), "replace");
         return true;
       }),
-    giveBack: (dance) =>
+    giveBack: (dance, now) =>
       locked(() => {
-        const path = at("warrants", `${dance.warrant.id}.json`);
-        publish(path, json(dance.warrant), "replace");
-        // Its place in the queue is by when it was filed.
-        const filed = new Date(dance.warrant.filed_at);
-        utimesSync(path, filed, filed);
+        const path = pathOf(dance.warrant.id);
+        const released_at = new Date(now).toISOString();
+        publish(path, json({ ...dance.warrant, released_at }), "replace");
         for (const end of [".json", ".release"])
           rmSync(at("active", dance.id + end), { force: true });
       }),

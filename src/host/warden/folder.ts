@@ -28,6 +28,7 @@ export const FOLDERS = [
   "withdrawals",
   "questions",
   "answers",
+  "untold",
 ];
 
 export function wardenFolder(path: string): WardenFolder {

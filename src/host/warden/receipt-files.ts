@@ -13,6 +13,10 @@ export interface ReceiptFiles {
   writeEpitaph(warrant: string, text: string): void;
   epitaph(warrant: string): string | null;
   markDone(dog: string, verdict: string): void;
+  /** Dogs whose requesters are still to be told: written before the dance is removed. */
+  untold(): string[];
+  markUntold(dog: string): void;
+  forgetUntold(dog: string): void;
   /** Markers that nobody has to see any more, and what crashes have left half written. */
   removeOldMarkers(before: number): void;
 }
@@ -34,6 +38,9 @@ export function receiptFiles({ at, remove, told }: WardenFolder): ReceiptFiles {
     epitaph: (warrant) =>
       isName(warrant) ? readSmall(at("epitaphs", `${warrant}.md`), MAX_DANCE) : null,
     markDone: (dog, verdict) => told(() => replace(at("active", `${dog}.done`), `${verdict}\n`)),
+    untold: () => listed(at("untold")).filter(isName),
+    markUntold: (dog) => told(() => publish(at("untold", dog), "", "replace")),
+    forgetUntold: (dog) => remove(at("untold", dog)),
     removeOldMarkers: (before) => {
       for (const name of listed(at("active"))) {
         const isOld = name.endsWith(".done") && !isSince(at("active", name), before);

@@ -44,6 +44,8 @@ export const crewPs = defineFreeOp({
         saved: z.number(),
         cost_today: z.number(),
         thought: z.nullable(z.string()),
+        /** The warden's question to its run, while that is open. */
+        asked: z.nullable(z.string()),
       }),
     ),
   }),
@@ -60,7 +62,9 @@ export const crewPs = defineFreeOp({
     const members = names.flatMap((name) => {
       const status = files.status(name);
       const isUp = running || status?.name === tick?.name;
-      return status ? [memberOf(status, isUp, day)] : [];
+      if (status === null) return [];
+      const asked = status.run === null ? null : files.question(status.name);
+      return [{ ...memberOf(status, isUp, day), asked }];
     });
     return {
       state,

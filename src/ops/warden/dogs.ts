@@ -3,7 +3,7 @@ import { isUndecided } from "../../model/dance.ts";
 import { VivError } from "../../model/errors.ts";
 import { suggest } from "../../model/names.ts";
 import { newDance } from "../../services/warden/warden.ts";
-import { defineFreeOp } from "../op.ts";
+import { defineFreeOp, type FreeContext } from "../op.ts";
 import { stateFlag, wardenNow, wardenPlace, wardenShape } from "./place.ts";
 import { danceView, findWarrant, sortedDances, viewDance } from "./views.ts";
 
@@ -13,10 +13,21 @@ const statusOutput = z.object({
   ...wardenShape,
   state: z.string(),
   active: z.number(),
+  /** Dogs that have no warrant. */
+  idle: z.number(),
   waiting: z.number(),
   dogs: z.array(danceView),
 });
 export type PoolStatus = z.output<typeof statusOutput>;
+
+async function statusOf(context: FreeContext, state: string | undefined): Promise<PoolStatus> {
+  const place = await wardenPlace(context, state);
+  const now = wardenNow(place);
+  const dogs = sortedDances(place).map((one) => viewDance(one, now, context.now()));
+  const waiting = place.files.queued().warrants.length;
+  const idle = Math.max(0, now.pool - dogs.length);
+  return { ...now, state: place.files.folder, active: dogs.length, idle, waiting, dogs };
+}
 
 export const poolStatus = defineFreeOp({
   name: "dog pool status",
@@ -24,28 +35,38 @@ export const poolStatus = defineFreeOp({
   access: "none",
   input: only,
   output: statusOutput,
-  async run(context, { state }) {
-    const place = await wardenPlace(context, state);
-    const now = wardenNow(place);
-    const attempts = now.timeouts_ms.length;
-    const dogs = sortedDances(place).map((one) => viewDance(one, attempts, context.now()));
-    const waiting = place.files.queued().warrants.length;
-    return { ...now, state: place.files.folder, active: dogs.length, waiting, dogs };
+  run: (context, { state }) => statusOf(context, state),
+});
+
+export const dogStatus = defineFreeOp({
+  name: "dog status",
+  summary: "the dogs of the pool, for scripts that poll: a line for each",
+  access: "none",
+  input: z.strictObject({
+    active: z.optional(z.boolean().check(z.describe("only those that have a warrant"))),
+    state: stateFlag,
+  }),
+  output: statusOutput,
+  async run(context, { active, state }) {
+    const status = await statusOf(context, state);
+    return active === true ? { ...status, idle: 0 } : status;
   },
 });
+
+const dancesOutput = z.object({ dances: z.array(danceView), paused: wardenShape.paused });
+export type DogDances = z.output<typeof dancesOutput>;
 
 export const dogDances = defineFreeOp({
   name: "dog dances",
   summary: "the dances that are under way",
   access: "none",
   input: only,
-  output: z.object({ dances: z.array(danceView) }),
+  output: dancesOutput,
   async run(context, { state }) {
     const place = await wardenPlace(context, state);
-    const attempts = wardenNow(place).timeouts_ms.length;
-    return {
-      dances: sortedDances(place).map((one) => viewDance(one, attempts, context.now())),
-    };
+    const now = wardenNow(place);
+    const dances = sortedDances(place).map((one) => viewDance(one, now, context.now()));
+    return { dances, paused: now.paused };
   },
 });
 

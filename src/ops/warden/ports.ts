@@ -21,6 +21,8 @@ export interface WardenPorts {
   bind(warrant: Warrant): Promise<BindResult>;
   /** From this process up to the first. */
   ancestors(): Pick<ProcessIdentity, "pid" | "started">[];
+  /** The state folder of the warden whose question is shown here; null when none is. */
+  wardenOf(question: string): string | null;
   newId(): string;
   /** The last bytes of a file; "" when there is none. */
   readEnd(path: string, bytes: number): string;
@@ -30,7 +32,8 @@ export interface WardenPorts {
 
 export type BindResult =
   | { is: "there"; bound: Bound }
-  | { is: "gone"; why: string }
+  /** `isMissing`: who must know has answered that there is none. */
+  | { is: "gone"; why: string; isMissing?: boolean }
   | { is: "unknown"; why: string };
 
 export interface WardenOptions {

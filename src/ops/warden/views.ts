@@ -3,7 +3,7 @@ import { DANCE_STATES, type Dance, type Receipt, VERDICTS } from "../../model/da
 import { VivError } from "../../model/errors.ts";
 import { suggest } from "../../model/names.ts";
 import { TARGET_KINDS, type Warrant } from "../../model/warrant.ts";
-import type { WardenPlace } from "./place.ts";
+import type { WardenNow, WardenPlace } from "./place.ts";
 
 /** What the commands show of warrants and dances. */
 
@@ -38,17 +38,25 @@ export const danceView = z.object({
   seconds_left: z.nullable(z.number()),
   reason: z.string(),
   requester: z.string(),
+  /** Why its execution waits for a person; null when it does not. */
+  held: z.nullable(z.string()),
 });
 export type DanceView = z.output<typeof danceView>;
 
-export function viewDance(dance: Dance, attempts: number, now: number): DanceView {
+export function viewDance(
+  dance: Dance,
+  { timeouts_ms, paused }: Pick<WardenNow, "timeouts_ms" | "paused">,
+  now: number,
+): DanceView {
   const { id, warrant, state, attempt, started_at, next_timeout } = dance;
   const end = state === "interrogating" ? Date.parse(next_timeout ?? "") : Number.NaN;
   return {
-    ...{ dog: id, warrant: warrant.id, target: warrant.target, kind: warrant.kind, state },
-    ...{ attempt, attempts: Math.max(attempts, attempt), started_at, next_timeout },
+    ...{ dog: id, warrant: warrant.id, target: warrant.target, kind: warrant.kind },
+    state: dance.seed ?? state,
+    ...{ attempt, attempts: Math.max(timeouts_ms.length, attempt), started_at, next_timeout },
     seconds_left: Number.isNaN(end) ? null : Math.max(0, Math.ceil((end - now) / 1000)),
     ...{ reason: warrant.reason, requester: warrant.requester },
+    held: paused !== null && dance.held?.since === paused.since ? paused.why : null,
   };
 }
 

@@ -32,6 +32,9 @@ const input = z.strictObject({
   ),
   socket: text("of the tmux server (default: the user's own)"),
   crew: text("the state folder of the agent's crew (default: the nearest .crew)"),
+  force: z.optional(
+    z.boolean().check(z.describe("file it also when its tmux server has no such session")),
+  ),
   state: stateFlag,
 });
 type Input = z.output<typeof input>;
@@ -77,6 +80,7 @@ export const warrantFile = defineFreeOp({
     const notes = [
       ...(filed ? [] : [`${warrant.target} has an open warrant already`]),
       ...(note === null ? [] : [note]),
+      ...(filed ? queueNotes(id, place) : []),
       ...(wardenNow(place).up ? [] : ["no warden is up here; start one: viv warden up"]),
     ];
     const { target, kind, bound } = warrant;
@@ -84,6 +88,17 @@ export const warrantFile = defineFreeOp({
     return { id, filed, target, kind, path, bound: bound && { ...bound }, notes };
   },
 });
+
+/** Why no dog takes it at once. */
+function queueNotes(id: string, place: WardenPlace): string[] {
+  const { pool, paused } = wardenNow(place);
+  if (paused) return [`queued (pool paused: ${paused.why}); to go on: viv warden resume`];
+  const { warrants } = place.files.queued();
+  const before = warrants.findIndex((one) => one.id === id);
+  if (before === -1 || place.files.dances().length < pool) return [];
+  const first = before === 0 ? "it is the next" : `${before} before it`;
+  return [`queued (pool exhausted): all ${pool} dogs are busy, ${first}`];
+}
 
 function targetFrom(given: Input): Pick<Warrant, "kind" | "target"> {
   const { session, pid, worker, agent } = given;
@@ -120,6 +135,11 @@ async function completed(
   const plain = isTmux ? base : { ...base, socket: null };
   if (isTmux || base.kind === "pid") {
     const found = await place.ports.bind(plain);
+    if (found.is === "gone" && found.isMissing === true && given.force !== true) {
+      const hint = "--socket names another tmux server, --force files it all the same";
+      const message = `${JSON.stringify(plain.target)}: ${found.why} (${hint})`;
+      throw new VivError("TARGET_NOT_FOUND", message, { target: plain.target });
+    }
     return withBound(plain, found, []);
   }
   const { home, found } = await resolved(plain, given, context, place);

@@ -29,10 +29,9 @@ async function listWarrants(context: FreeContext, state?: string): Promise<Warra
   const place = await wardenPlace(context, state);
   const { warrants, bad } = place.files.queued();
   const now = context.now();
-  const attempts = wardenNow(place).timeouts_ms.length;
   return {
     warrants: warrants.map((one) => viewWarrant(one, now)),
-    dances: sortedDances(place).map((one) => viewDance(one, attempts, now)),
+    dances: sortedDances(place).map((one) => viewDance(one, wardenNow(place), now)),
     bad: bad.map(({ name, why }) => ({ name, why })),
   };
 }

@@ -6,7 +6,7 @@ import type { StepsFile } from "../../host/steps-file.ts";
 import type { ClaimTree } from "../../model/clock.ts";
 import type { EngineRoute, EngineSettings } from "../../model/config-engine.ts";
 import type { Member } from "../../model/crew-manifest.ts";
-import type { CrewLine } from "../../model/crew-status.ts";
+import { type CrewLine, questionFileOf } from "../../model/crew-status.ts";
 import { VivError } from "../../model/errors.ts";
 import type { PriceTable } from "../../model/prices.ts";
 import type { Step } from "../../model/step.ts";
@@ -260,6 +260,7 @@ function envOf(
     VIV_AGENT: member.name,
     VIV_MODE: member.mode,
     VIV_CREW_STATE: settings.state,
+    VIV_QUESTION: join(settings.state, questionFileOf(member.name)),
     VIV_LIFECYCLE: lifecycle ?? "",
   };
 }

@@ -8,12 +8,14 @@ import {
   hasKilled,
 } from "../../model/dance.ts";
 import { isVivError } from "../../model/errors.ts";
+import { attemptsBefore, type SeedState } from "../../model/seed-dance.ts";
 import type { Unasked } from "../../model/warrant.ts";
 import { workSince } from "../../policy/work.ts";
 import { type Ending, execute } from "./execute.ts";
 import { askedIn, Interrogation, rememberTree } from "./interrogation.ts";
 import { Naps } from "./naps.ts";
 import type { WardenEvent, WardenHost, WardenSettings } from "./ports.ts";
+import { takenOver } from "./take-over.ts";
 
 /** What a dance asks of its pool. */
 export interface Pool {
@@ -21,6 +23,10 @@ export interface Pool {
   mayExecute(): boolean;
   /** Gives it back, and says whether anybody was ended. */
   executed(hasKilled: boolean): void;
+  /** Why it holds; null when it does not. */
+  pause(): { since: string; why: string } | null;
+  /** Tells everybody that this execution is held, then calls back. */
+  announce(dance: Dance, told: () => void): void;
 }
 
 /** What is written because it was asked is no work. */
@@ -39,7 +45,9 @@ export class Dancer {
   #suspect: Suspect | null = null;
   #wish: "withdrawn" | "released" | "stopped" | null = null;
   readonly #naps: Naps;
-  #isHolding = false;
+  /** The pause that was seen to by this process. */
+  #heldSince: string | null = null;
+  #isOver = false;
   /** It may have been signalled before a restart. */
   readonly #wasExecuting: boolean;
 
@@ -81,10 +89,12 @@ export class Dancer {
         if (state === "executing") await this.#execute();
         else if (this.#wish === "withdrawn") await this.#withdraw();
         else if (this.#wish === "released") return "released";
+        else if (this.dance.seed !== undefined) await this.#takeOver(this.dance.seed);
         else if (state === "evaluating") await this.#evaluate();
         else await this.#interrogate();
       }
     } finally {
+      this.#isOver = true;
       this.#suspect?.close();
       this.#suspect = null;
     }
@@ -92,6 +102,26 @@ export class Dancer {
 
   #withdraw(): Promise<void> {
     return this.#end({ event: "withdrawn", verdict: "pardoned", why: "its warrant was withdrawn" });
+  }
+
+  /** What the seed left: what is over is cleaned up; else nobody is ended whom we did not ask. */
+  async #takeOver(seed: SeedState): Promise<void> {
+    const { dance } = this;
+    const found = await this.#host.suspects.find(dance.warrant);
+    const look = found.is === "there" ? await found.suspect.look() : found;
+    if (found.is === "there") found.suspect.close();
+    const taken = takenOver(seed, look, dance.attempt, this.#settings.timeoutsMs);
+    delete dance.seed;
+    if ("ending" in taken) {
+      await this.#end(taken.ending);
+    } else {
+      dance.attempt = taken.attempt;
+      dance.attempts = attemptsBefore(taken.attempt, this.#settings.timeoutsMs);
+      if (look.is === "there") dance.screen_before = look.screen.slice(-200);
+      await this.#pass("silent");
+    }
+    // Not written: then it is still the seed's.
+    if (dance.state === "evaluating") dance.seed = seed;
   }
 
   async #interrogate(): Promise<void> {
@@ -225,7 +255,7 @@ export class Dancer {
     attempt.queued = true;
     this.#wait(Math.min(left, attempt.timeout_ms));
     if (!(await this.#save())) return false;
-    if (!queued) this.#tell({ kind: "queued", dog, target: warrant.target, attempt: number });
+    if (!queued) this.#tell({ kind: "turn", dog, target: warrant.target, attempt: number });
     return true;
   }
 
@@ -321,14 +351,28 @@ export class Dancer {
 
   /** The breaker is open: until a person says more, it may still answer, or work. */
   async #hold(suspect: Suspect): Promise<void> {
-    const { id: dog, warrant } = this.dance;
-    if (!this.#isHolding) {
-      const why = "the pool is paused; a person must say: viv warden resume";
-      this.#tell({ kind: "holds", dog, target: warrant.target, why });
-    }
-    this.#isHolding = true;
+    if (!(await this.#sayHeld())) return;
     suspect.watch(() => this.poke());
     await this.#naps.nap(slowLook(Number.POSITIVE_INFINITY));
+  }
+
+  /** Once for each pause: a restart tells only what nobody was told before. */
+  async #sayHeld(): Promise<boolean> {
+    const { dance } = this;
+    const pause = this.#pool.pause();
+    if (pause === null || this.#heldSince === pause.since) return true;
+    this.#heldSince = pause.since;
+    const why = `the pool is paused (${pause.why}); a person must say: viv warden resume`;
+    this.#tell({ kind: "holds", dog: dance.id, target: dance.warrant.target, why });
+    if (dance.held?.since === pause.since && dance.held.told_at !== null) return true;
+    dance.held = { since: pause.since, why: pause.why, told_at: null };
+    if (!(await this.#save())) return false;
+    this.#pool.announce(dance, () => {
+      if (this.#isOver || dance.held?.since !== pause.since) return;
+      dance.held.told_at = this.#now();
+      this.#host.files.save(dance);
+    });
+    return true;
   }
 
   async #beginExecution(): Promise<void> {

@@ -3,7 +3,7 @@ import type { WardenHost } from "./ports.ts";
 
 /**
  * What comes of a dance that has its outcome. Each step is the same when it is done again, so a
- * restart may begin anew; the requester is told at least once.
+ * restart may begin anew. Its requester is told afterwards (`Teller`): the marker says that it must be.
  */
 export async function finishDance(dance: Dance, host: WardenHost): Promise<Receipt | null> {
   const { files } = host;
@@ -17,10 +17,8 @@ export async function finishDance(dance: Dance, host: WardenHost): Promise<Recei
   write();
   const isWorker = receipt.verdict === "executed" && receipt.warrant.kind === "worker";
   if (isWorker) receipt = { ...receipt, reaped: merged(receipt.reaped, await host.reap(receipt)) };
-  if (receipt.told.length === 0) {
-    receipt = { ...receipt, told: await host.tellRequester(receipt) };
-  }
   write();
+  if (receipt.told.length === 0) files.markUntold(dance.id);
   files.markDone(dance.id, receipt.verdict);
   files.forgetWithdrawal(dance.warrant.id);
   files.forgetAnswers(dance.attempts.map(({ nonce }) => nonce));

@@ -2,7 +2,7 @@ import type { Timers } from "../../host/children.ts";
 import type { Suspects } from "../../host/suspect.ts";
 import type { WardenFiles } from "../../host/warden-files.ts";
 import type { Machine } from "../../model/clock.ts";
-import type { Receipt, Verdict } from "../../model/dance.ts";
+import type { HeldNotice, Receipt, Verdict } from "../../model/dance.ts";
 import type { Unasked } from "../../model/warrant.ts";
 import type { BreakerSettings } from "../../policy/breaker.ts";
 
@@ -29,6 +29,7 @@ export interface WardenHost {
   epitaph(receipt: Receipt): string;
   /** Never rejects: trouble is in what it returns. */
   tellRequester(receipt: Receipt): Promise<Receipt["told"]>;
+  tellHeld(notice: HeldNotice): Promise<Receipt["told"]>;
   /** Gives back what an executed worker held; the ids. */
   reap(receipt: Receipt): Promise<string[]>;
 }
@@ -48,7 +49,7 @@ export type WardenEvent =
   /** It could not be asked, and is only watched. */
   | { kind: "watched"; dog: string; target: string; attempt: number; why: string }
   /** It holds the question back until its turn ends. */
-  | { kind: "queued"; dog: string; target: string; attempt: number }
+  | { kind: "turn"; dog: string; target: string; attempt: number }
   /** It waits for a person. */
   | { kind: "needs_you"; dog: string; target: string; why: string }
   | { kind: "holds"; dog: string; target: string; why: string }
@@ -56,6 +57,7 @@ export type WardenEvent =
   | { kind: "verdict"; dog: string; target: string; verdict: Verdict; why: string }
   | { kind: "rejected"; name: string; why: string }
   | { kind: "withdrawn" | "released"; warrant: string; target: string }
+  | { kind: "queued"; warrant: string; target: string; why: string }
   | { kind: "paused"; why: string }
   | { kind: "resumed" }
   | { kind: "observed"; rule: string; target: string; evidence: string }

@@ -9,7 +9,8 @@ import type { Store } from "../../store/store.ts";
 
 /** Which process a worker or an agent is, and whose growth is its progress. */
 export type Resolved =
-  | { is: "there"; bound: BoundProcess; watch: string[] }
+  /** `showAt`: where it looks for a question. */
+  | { is: "there"; bound: BoundProcess; watch: string[]; showAt?: string }
   | { is: "gone"; why: string }
   /** It cannot be told: another machine, or nothing of that name. */
   | { is: "unknown"; why: string };
@@ -52,7 +53,8 @@ export function resolveMember(
     return { is: "gone", why: `${name} has no run now (${status.state} since ${status.since})` };
   }
   const log = files.latestLog(key ?? "");
-  return bind(status.run, `the run of ${name}`, log === null ? [] : [log], machine);
+  const found = bind(status.run, `the run of ${name}`, log === null ? [] : [log], machine);
+  return found.is === "there" ? { ...found, showAt: files.questionPath(status.name) } : found;
 }
 
 /** An agent of a `viv up`: its worker, or its run; null when there is none of that name. */

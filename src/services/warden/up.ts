@@ -3,7 +3,7 @@ import type { CrewFiles } from "../../host/crew-files.ts";
 import type { Suspects } from "../../host/suspect.ts";
 import type { WardenFiles } from "../../host/warden-files.ts";
 import type { Machine } from "../../model/clock.ts";
-import type { Receipt } from "../../model/dance.ts";
+import type { HeldNotice, Receipt } from "../../model/dance.ts";
 import { epitaphOf } from "../../model/epitaph.ts";
 import { isVivError } from "../../model/errors.ts";
 import type { TargetKind } from "../../model/warrant.ts";
@@ -28,6 +28,7 @@ export interface UpHost {
   crewFilesIn(state: string): CrewFiles;
   resolve(kind: TargetKind, name: string, home: string | null): Promise<Resolved>;
   tellRequester(receipt: Receipt): Promise<Receipt["told"]>;
+  tellHeld(notice: HeldNotice): Promise<Receipt["told"]>;
   sessionsOn: RulesHost["sessionsOn"];
   writtenAt: RulesHost["writtenAt"];
 }
@@ -50,6 +51,7 @@ export class WardenUp {
       newNonce: host.newNonce,
       epitaph: epitaphOf,
       tellRequester: host.tellRequester,
+      tellHeld: host.tellHeld,
       reap: (receipt: Receipt) => reap(receipt, host),
     };
     this.#rules = new RuleWatch(

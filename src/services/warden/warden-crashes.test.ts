@@ -4,7 +4,8 @@ import { type Behaviour, FakeWarden, SETTINGS } from "../../../test/support/ward
 
 /**
  * Any behaviour, killed at any write or act and brought back after any time: no dance is lost, none
- * runs twice, no question is typed twice, and who answered or worked is not killed.
+ * runs twice, no question is typed twice, every requester is told, and who answered or worked is not
+ * killed.
  */
 
 const behaviour: fc.Arbitrary<Behaviour> = fc.oneof(
@@ -66,6 +67,9 @@ test("killed at any step, and brought back", async () => {
         expect(receipts.map(({ warrant }) => warrant.target).sort()).toEqual(
           targets.map((_, i) => `t${i}`),
         );
+        const told = new Set(fake.told.map(({ dog }) => dog));
+        expect(receipts.filter(({ dog }) => !told.has(dog))).toEqual([]);
+        expect(fake.files.untold()).toEqual([]);
         for (const [i, { one, target }] of targets.entries()) {
           const receipt = receipts.find(({ warrant }) => warrant.target === `t${i}`);
           const attempts = target.typed.map(({ attempt }) => attempt);

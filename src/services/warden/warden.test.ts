@@ -205,6 +205,24 @@ describe("a dance", () => {
     expect(toast.typed).toHaveLength(2);
   });
 
+  test("a dog that is released takes the next warrant; the one it gave back waits behind those", async () => {
+    const fake = new FakeWarden();
+    fake.settings = { ...SETTINGS, pool: 1 };
+    for (const name of ["a", "b", "c"]) {
+      fake.target(name);
+      fake.file(name);
+      fake.world.advance(10);
+    }
+    await fake.up();
+    fake.files.askToRelease(fake.files.dances()[0]?.id ?? "");
+    await fake.pass(6_000);
+    expect(fake.files.dances().map(({ warrant }) => warrant.target)).toEqual(["b"]);
+    expect(fake.files.queued().warrants.map(({ target }) => target)).toEqual(["c", "a"]);
+    fake.die();
+    await fake.back();
+    expect(fake.files.queued().warrants.map(({ target }) => target)).toEqual(["c", "a"]);
+  });
+
   test("two are released at once: both warrants wait again", async () => {
     const fake = new FakeWarden();
     fake.settings = { ...SETTINGS, pool: 2 };

@@ -1,10 +1,13 @@
+import type { Pause } from "../../host/warden-files.ts";
 import { type Dance, hasKilled } from "../../model/dance.ts";
 import { isVivError, VivError } from "../../model/errors.ts";
+import { quoted } from "../../model/text.ts";
 import { OpenTargets, targetKey, type Warrant } from "../../model/warrant.ts";
 import { mayExecute } from "../../policy/breaker.ts";
-import { Dancer } from "./dancer.ts";
+import { Dancer, type Pool } from "./dancer.ts";
 import { finishDance } from "./finish.ts";
 import type { WardenEvent, WardenHost, WardenSettings } from "./ports.ts";
+import { Teller } from "./teller.ts";
 
 /** Behind the notifications. */
 const SLOW_LOOK_MS = 5_000;
@@ -26,7 +29,10 @@ export class Warden {
   #isOurs: (() => boolean) | null = null;
   #executions: { at: number; uptime?: number }[] = [];
   #executing = 0;
-  #isPaused = false;
+  readonly #teller: Teller;
+  #pause: Pause | null = null;
+  /** Warrants that wait, and of which that was said. */
+  #queued: ReadonlySet<string> = new Set();
   #isStopping = false;
   #turning: Promise<void> | null = null;
   #isTurnWanted = false;
@@ -39,6 +45,7 @@ export class Warden {
     this.#settings = settings;
     this.#host = host;
     this.#tell = tell;
+    this.#teller = new Teller(host, tell);
   }
 
   async run(): Promise<void> {
@@ -56,11 +63,11 @@ export class Warden {
       .receipts(now - this.#settings.breaker.withinMs)
       .filter(hasKilled)
       .map(({ ended_at }) => ({ at: Date.parse(ended_at) }));
-    this.#isPaused = files.paused() !== null;
     this.#tell({ kind: "up", pid: self.pid, pool, state: files.folder });
     for (const name of files.badDances()) {
       this.#trouble(`active/${name} cannot be read as a dance; it is left alone`);
     }
+    this.#teller.start();
     const unwatch = files.watch(() => this.#turn());
     const ended = new Promise<void>((resolve) => {
       this.#end = resolve;
@@ -72,6 +79,7 @@ export class Warden {
     await this.#turning;
     for (const { dancer } of this.#dancers.values()) dancer.wish("stopped");
     await Promise.all([...this.#dancers.values()].map(({ over }) => over));
+    await this.#teller.stop();
     for (const cancel of this.#cancels) cancel();
     if (this.#failure !== null) throw this.#failure.error;
     files.writeWarden({ ...state, state: "stopped" });
@@ -135,20 +143,21 @@ export class Warden {
   }
 
   #seePause(): void {
-    const wasPaused = this.#isPaused;
-    const pause = this.#host.files.paused();
-    this.#isPaused = pause !== null;
-    if (pause !== null && !wasPaused) this.#tell({ kind: "paused", why: pause.why });
-    if (pause === null && wasPaused) this.#tell({ kind: "resumed" });
-    if (pause === null && wasPaused) for (const { dancer } of this.#dancers.values()) dancer.poke();
+    const before = this.#pause;
+    this.#pause = this.#host.files.paused();
+    const isNew = this.#pause !== null && this.#pause.since !== before?.since;
+    if (this.#pause !== null && isNew) this.#tell(pausedBy(this.#pause));
+    if (this.#pause === null && before !== null) this.#tell({ kind: "resumed" });
+    if (this.#pause?.since === before?.since) return;
+    for (const { dancer } of this.#dancers.values()) dancer.poke();
   }
 
   /** Dances of a warden before us, and those that somebody began by hand. */
   #adopt(): void {
     for (const dance of this.#host.files.dances()) {
       if (this.#dancers.has(dance.id)) continue;
-      const { id: dog, state, warrant } = dance;
-      this.#tell({ kind: "resumes", dog, target: warrant.target, state });
+      const { id: dog, state, seed, warrant } = dance;
+      this.#tell({ kind: "resumes", dog, target: warrant.target, state: seed ?? state });
       this.#start(dance);
     }
   }
@@ -185,6 +194,7 @@ export class Warden {
       this.#tell({ kind: "rejected", name, why });
     }
     const open = new OpenTargets();
+    const waiting = new Set<string>();
     const dancing = new Map<string, Warrant>();
     for (const { dancer } of this.#dancers.values()) {
       open.add({ ...dancer.dance.warrant, bound: dancer.dance.bound });
@@ -202,8 +212,17 @@ export class Warden {
         continue;
       }
       open.add(warrant);
-      if (!this.#isPaused && this.#dancers.size < this.#settings.pool) this.#begin(warrant);
+      if (this.#pause === null && this.#dancers.size < this.#settings.pool) this.#begin(warrant);
+      else waiting.add(this.#sayQueued(warrant));
     }
+    this.#queued = waiting;
+  }
+
+  /** Once for each that no dog takes now. */
+  #sayQueued({ id, target }: Warrant): string {
+    const why = this.#pause === null ? "pool exhausted" : "pool paused";
+    if (!this.#queued.has(id)) this.#tell({ kind: "queued", warrant: id, target, why });
+    return id;
   }
 
   #rejectSecond({ id, target }: Warrant, other: string): void {
@@ -211,8 +230,9 @@ export class Warden {
       id === other
         ? `${id} is in a dance already, for another target than ${target}`
         : `there is an open warrant for ${target} already: ${other}`;
-    this.#host.files.reject(`${id}.json`, why);
-    this.#tell({ kind: "rejected", name: `${id}.json`, why });
+    const name = this.#host.files.fileOf(id);
+    this.#host.files.reject(name, why);
+    this.#tell({ kind: "rejected", name, why });
   }
 
   #begin(warrant: Warrant): void {
@@ -227,8 +247,7 @@ export class Warden {
 
   #start(dance: Dance): void {
     if (dance.state === "executing") this.#executing++;
-    const pool = { mayExecute: () => this.#mayExecute(), executed: this.#executed };
-    const dancer = new Dancer(dance, this.#host, this.#settings, pool, this.#tell);
+    const dancer = new Dancer(dance, this.#host, this.#settings, this.#pool, this.#tell);
     const over = this.#follow(dancer).catch((error: unknown) => {
       // A bug, or a machine in trouble: after a while it goes on from disk, as after a restart.
       this.#trouble(`${dance.id}: ${(error as Error).message}`);
@@ -249,7 +268,7 @@ export class Warden {
     const { id, target } = dance.warrant;
     if (end === "released") {
       await this.#insist(async () => {
-        this.#host.files.giveBack(dance);
+        this.#host.files.giveBack(dance, this.#host.machine.clock.now());
         // At once: whoever looks at the queue next must not take it for a dance's.
         this.#dancers.delete(dance.id);
       });
@@ -262,6 +281,7 @@ export class Warden {
           throw new VivError("WRONG_STATE", `${dance.id} is over without outcome.`);
         const { verdict, why } = receipt;
         this.#tell({ kind: "verdict", dog: dance.id, target, verdict, why });
+        if (receipt.told.length === 0) this.#teller.verdict(receipt);
       });
     }
     if (end !== "stopped") {
@@ -287,7 +307,7 @@ export class Warden {
   #mayExecute(): boolean {
     const { files, machine } = this.#host;
     if (this.#isOurs?.() === false) return false;
-    if (this.#isPaused || files.paused() !== null) return false;
+    if (this.#pause !== null || files.paused() !== null) return false;
     const { breaker } = this.#settings;
     const now = machine.clock.now();
     const uptime = machine.clock.uptime();
@@ -299,11 +319,11 @@ export class Warden {
       this.#executing++;
       return true;
     }
-    this.#isPaused = true;
-    const why = `${breaker.executions} executions within ${Math.round(breaker.withinMs / 1000)} s; look at the epitaphs, then: viv warden resume`;
-    this.#tell({ kind: "paused", why });
+    const why = `${breaker.executions} executions within ${Math.round(breaker.withinMs / 1000)} s; look at the epitaphs`;
+    this.#pause = { since: new Date(now).toISOString(), by: "breaker", why };
+    this.#tell(pausedBy(this.#pause));
     try {
-      files.pause({ since: new Date(now).toISOString(), by: "breaker", why });
+      files.pause(this.#pause);
     } catch (error) {
       if (!isVivError(error)) throw error;
       this.#trouble(error.message); // the next look would resume it: then the breaker counts again
@@ -311,15 +331,29 @@ export class Warden {
     return false;
   }
 
-  readonly #executed = (hasKilled: boolean): void => {
-    const { clock } = this.#host.machine;
-    this.#executing--;
-    if (hasKilled) this.#executions.push({ at: clock.now(), uptime: clock.uptime() });
+  readonly #pool: Pool = {
+    mayExecute: () => this.#mayExecute(),
+    executed: (hasKilled) => {
+      const { clock } = this.#host.machine;
+      this.#executing--;
+      if (hasKilled) this.#executions.push({ at: clock.now(), uptime: clock.uptime() });
+    },
+    pause: () => this.#pause ?? this.#host.files.paused(),
+    announce: ({ id: dog, warrant }, told) => {
+      const pause = this.#pause ?? this.#host.files.paused();
+      if (pause === null) return; // resumed just now: it goes on
+      const todo = `viv warden resume --state ${quoted(this.#host.files.folder)}`;
+      this.#teller.held({ event: "held", dog, warrant, ...pause, todo }, told);
+    },
   };
 
   #trouble(what: string): void {
     this.#tell({ kind: "trouble", what });
   }
+}
+
+function pausedBy({ by, why }: Pause): WardenEvent {
+  return { kind: "paused", why: `by ${by}: ${why}; to go on: viv warden resume` };
 }
 
 export function newDance(dog: string, warrant: Warrant, now: number): Dance {
