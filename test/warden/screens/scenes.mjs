@@ -76,7 +76,7 @@ const LINES = {
   gemini: (url, free) =>
     `GEMINI_CLI_TRUST_WORKSPACE=true GOOGLE_GEMINI_BASE_URL=${url} GEMINI_API_KEY=test gemini --model gemini-3.1-pro-preview${free ? " --approval-mode yolo" : ""}`,
   opencode: (url, free) =>
-    `MOCK_URL=${url} OPENCODE_PERMISSION='${free ? '{"bash":"allow"}' : '{"bash":"ask","edit":"ask"}'}' opencode --model mock/mock-model`,
+    `MOCK_URL=${url} OPENCODE_DISABLE_MODELS_FETCH=1 OPENCODE_PERMISSION='${free ? '{"bash":"allow"}' : '{"bash":"ask","edit":"ask"}'}' opencode --model mock/mock-model`,
 };
 /** What each shows when its input box is up; when it asks; when it works. */
 const SHOWS = {
@@ -107,15 +107,16 @@ async function talk(screen) {
   await up(screen, screen.program === "codex" ? "ok+alive+escalate" : "ok+alive");
   await screen.record("idle");
   await screen.type("please fix the te");
-  await screen.rest();
+  await screen.until(/please fix the te/);
   await screen.record("typed");
   await screen.keys("-N", "20", "BSpace");
   await screen.rest();
   await screen.paste(QUESTION);
-  await screen.rest();
+  await screen.until(/itself\)/);
   await screen.record("pasted");
   await screen.keys("Enter");
   await answered();
+  await screen.until(/^[^(]*ALIVE k7m2qp(?! on)/m);
   await screen.rest(1_500, 8_000);
   await screen.record("answered");
   await work(screen);
@@ -147,17 +148,18 @@ const busy = (mode, suffix) => async (screen) => {
   await ms(4_000);
   await screen.record(`working${suffix}`);
   await screen.paste(QUESTION);
-  await screen.rest();
+  await screen.until(/itself\)/);
   await screen.record(`working-pasted${suffix}`);
   await ms(1_000);
   await screen.keys("Enter");
-  await screen.rest();
+  // In opencode the text leaves the box first, and is shown as queued some seconds later.
+  await screen.until(/queued|submitted after/i);
   await screen.record(`queued${suffix}`);
 };
 async function folded(screen) {
   await up(screen, "ok+alive", { shell: true });
   await screen.paste(FIVE);
-  await screen.rest();
+  await screen.until(/Pasted|itself\)/);
   await screen.record("pasted5");
   await screen.keys("C-c");
   await screen.rest(300, 600);
