@@ -126,6 +126,18 @@ async function talk(screen) {
   await screen.rest();
   await screen.record("dialog-after-paste");
 }
+/** Whether a text that was pasted into a dialog is in the box when the dialog is gone. */
+async function dismissed(screen) {
+  await up(screen, screen.program === "codex" ? "ok+escalate" : "ok");
+  await work(screen);
+  await screen.until(SHOWS[screen.program].asks, 60_000);
+  await screen.paste(QUESTION);
+  await screen.rest();
+  await screen.keys("Escape");
+  await ms(2_000);
+  await screen.rest();
+  await screen.record("dialog-dismissed");
+}
 /** Until the server has answered the question with this nonce. */
 const answered = (nonce = "k7m2qp", limit = 40_000) => logged(`ALIVE ${nonce}`, limit);
 /** Until the server has got a request of the turn itself (not one for a title, which has no tools). */
@@ -325,6 +337,7 @@ export const scenes = (program) => ({
   ...(program === "claude" ? { key: { play: key } } : {}),
   ...(program === "codex" ? { migration: { play: migration } } : {}),
   folded: { play: folded },
+  dismissed: { play: dismissed },
   edit: { play: edit },
   menus: { play: menus },
   ...(program === "claude" ? {} : { fresh: { play: fresh } }),
