@@ -83,7 +83,7 @@ const SHOWS = {
   claude: { ready: /^❯/m, asks: /1\. Yes/, works: /esc to interrupt|…/ },
   codex: { ready: /^›/m, asks: /1\. Yes/, works: /Working/ },
   gemini: { ready: /Type your message/, asks: /Allow once/, works: /esc to cancel/ },
-  opencode: { ready: /Ask anything/, asks: /Allow once/, works: /esc (to )?interrupt|interrupt/ },
+  opencode: { ready: /Ask anything/, asks: /Allow once/, works: /esc +(interr|tab)/ },
 };
 
 async function up(screen, mode, options = {}) {
@@ -257,7 +257,8 @@ async function fresh(screen) {
     rmSync(`/home/user/${path}`, { recursive: true });
   }
   await screen.start(screen.program, { shell: true });
-  await ms(8_000);
+  await screen.until(/trust|Welcome|Ask anything/, 60_000);
+  await ms(3_000);
   await screen.rest(2_000, 8_000);
   await screen.record("fresh");
   // codex: not the login in a browser, but the box for a key.
@@ -291,6 +292,9 @@ async function timing(screen) {
   let n = 0;
   for (const how of ["paste", "keys"]) {
     await up(screen, "ok+alive");
+    // The first turn may take long (opencode: 20 s without a network).
+    await deliver(screen, "paste", QUESTION.replaceAll("k7m2qp", `warm-${how}`), 1_000);
+    await answered(`warm-${how}`, 60_000);
     for (const wait of ["same", 0, 10, 20, 30, 40, 60, 100, 150, 250, 500]) {
       let first = 0;
       let second = 0;
@@ -341,7 +345,7 @@ export const scenes = (program) => ({
   edit: { play: edit },
   menus: { play: menus },
   ...(program === "claude" ? {} : { fresh: { play: fresh } }),
-  trust: { play: trust },
+  ...(program === "opencode" ? {} : { trust: { play: trust } }), // it asks no such thing
   429: { play: errors("429") },
   401: { play: errors("401") },
   500: { play: errors("500") },
