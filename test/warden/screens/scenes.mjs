@@ -1,9 +1,10 @@
 // The states of the vendors' terminal programs that record.mjs records: how each is reached.
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { at, log, ms, project, tmux } from "./screen.mjs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { answered, heard, json, LINES, QUESTION, SHOWS, settle, up, work } from "./agents.mjs";
+import { at, ms, project } from "./screen.mjs";
+import { deliver, timing } from "./timing.mjs";
 
-export const QUESTION = "Warden health check. Nonce: k7m2qp (say ALIVE k7m2qp on a line by itself)";
 const FIVE = ["first of five lines", "second line", "third line", "fourth line", QUESTION].join(
   "\n",
 );
@@ -11,96 +12,6 @@ const ALL = [120, 80, 40, 200];
 
 export const version = (program) =>
   /\d+(\.\d+)+/.exec(execFileSync(program, ["--version"], { encoding: "utf8" }))[0];
-
-const json = (file, value) => writeFileSync(file, JSON.stringify(value));
-
-/** Settings with which a program neither welcomes its person nor asks about the folder or the key. */
-function settle(url) {
-  // opencode keeps the provider it has installed in .cache; without it, its first turn waits for npm.
-  for (const name of readdirSync("/home/user")) {
-    if (name !== ".cache")
-      rmSync(`/home/user/${name}`, { recursive: true, force: true, maxRetries: 3 });
-  }
-  for (const folder of [".codex", ".gemini", ".config/opencode", "project"]) {
-    mkdirSync(`/home/user/${folder}`, { recursive: true });
-  }
-  json("/home/user/.claude.json", {
-    hasCompletedOnboarding: true,
-    theme: "dark",
-    numStartups: 5,
-    customApiKeyResponses: { approved: ["test"], rejected: [] },
-    projects: {
-      "/home/user/project": { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true },
-    },
-  });
-  writeFileSync(
-    "/home/user/.codex/config.toml",
-    `model_provider = "mock"
-[model_providers.mock]
-name = "mock"
-base_url = "${url}/v1"
-wire_api = "responses"
-env_key = "OPENAI_API_KEY"
-[projects."/home/user/project"]
-trust_level = "trusted"
-`,
-  );
-  json("/home/user/.gemini/settings.json", {
-    security: { auth: { selectedType: "gemini-api-key" } },
-  });
-  const model = {
-    name: "mock",
-    cost: { input: 1, output: 5 },
-    limit: { context: 200000, output: 8000 },
-  };
-  json("/home/user/.config/opencode/opencode.json", {
-    small_model: "mock/mock-model",
-    autoupdate: false,
-    provider: {
-      mock: {
-        npm: "@ai-sdk/openai-compatible",
-        name: "mock",
-        options: { baseURL: "{env:MOCK_URL}/v1", apiKey: "test" },
-        models: { "mock-model": model },
-      },
-    },
-  });
-}
-
-/** Program → the line that starts it; `free` lets it run commands without asking. */
-const LINES = {
-  claude: (url, free) =>
-    `ANTHROPIC_BASE_URL=${url} ANTHROPIC_API_KEY=test DISABLE_AUTOUPDATER=1 claude --permission-mode default${free ? " --allowedTools Bash" : ""}`,
-  codex: (url, free) =>
-    `OPENAI_API_KEY=test codex ${free ? "-a never -s danger-full-access" : "-a on-request -s read-only"} -m mock-model -c 'model_providers.mock.base_url="${url}/v1"'`,
-  gemini: (url, free) =>
-    `GEMINI_CLI_TRUST_WORKSPACE=true GOOGLE_GEMINI_BASE_URL=${url} GEMINI_API_KEY=test gemini --model gemini-3.1-pro-preview${free ? " --approval-mode yolo" : ""}`,
-  opencode: (url, free) =>
-    `MOCK_URL=${url} OPENCODE_DISABLE_MODELS_FETCH=1 OPENCODE_PERMISSION='${free ? '{"bash":"allow"}' : '{"bash":"ask","edit":"ask"}'}' opencode --model mock/mock-model`,
-};
-/** What each shows when its input box is up; when it asks; when it works. */
-const SHOWS = {
-  claude: { ready: /^❯/m, asks: /1\. Yes/, works: /esc to interrupt|…/ },
-  codex: { ready: /^›/m, asks: /1\. Yes/, works: /Working/ },
-  gemini: { ready: /Type your message/, asks: /Allow once/, works: /esc to cancel/ },
-  opencode: { ready: /Ask anything/, asks: /Allow once/, works: /esc +(interr|tab)/ },
-};
-
-async function up(screen, mode, options = {}) {
-  const url = at(mode);
-  settle(url);
-  project();
-  writeFileSync(log, "");
-  await screen.start(LINES[screen.program](url, options.free), options);
-  await screen.until(SHOWS[screen.program].ready, 60_000);
-  await screen.rest(2_000, 8_000);
-}
-async function send(screen, text) {
-  await screen.type(text);
-  await ms(1_000);
-  await screen.keys("Enter");
-}
-const work = (screen) => send(screen, "please do the work");
 
 async function talk(screen) {
   const { asks } = SHOWS[screen.program];
@@ -138,19 +49,6 @@ async function dismissed(screen) {
   await screen.rest();
   await screen.record("dialog-dismissed");
 }
-/** Until the server has answered the question with this nonce. */
-const answered = (nonce = "k7m2qp", limit = 40_000) => logged(`ALIVE ${nonce}`, limit);
-/** Until the server has got a request of the turn itself (not one for a title, which has no tools). */
-const heard = () => logged(/"tools":[1-9]/, 40_000);
-async function logged(what, limit) {
-  const end = Date.now() + limit;
-  while (Date.now() < end) {
-    if (readFileSync(log, "utf8").search(what) >= 0) return true;
-    await ms(50);
-  }
-  return false;
-}
-
 /** A turn that does not end, of the model (`hang`) or of a silent command (`sleep`). */
 const busy = (mode, suffix) => async (screen) => {
   await up(screen, mode, { free: true });
@@ -179,9 +77,9 @@ async function folded(screen) {
   await screen.rest();
   await ms(3_000);
   await screen.keys("C-c");
-  await ms(200);
   // codex and opencode exit at once when their box is empty.
-  if (!(await screen.hasEnded())) {
+  if (!["codex", "opencode"].includes(screen.program)) {
+    await ms(200);
     await screen.record("ctrl-c");
     await ms(3_000);
     await screen.keys("C-c");
@@ -261,6 +159,7 @@ async function fresh(screen) {
   await ms(3_000);
   await screen.rest(2_000, 8_000);
   await screen.record("fresh");
+  if (screen.program === "opencode") return; // that is its input box already
   // codex: not the login in a browser, but the box for a key.
   await screen.keys(...(screen.program === "codex" ? ["3"] : ["Enter"]));
   await ms(3_000);
@@ -286,58 +185,20 @@ async function trust(screen) {
   await screen.record("trust");
 }
 
-/** How long after a paste an Enter submits it: a table on stdout, no fixture. */
-async function timing(screen) {
-  const rows = [];
-  let n = 0;
-  for (const how of ["paste", "keys"]) {
-    await up(screen, "ok+alive");
-    // The first turn may take long (opencode: 20 s without a network).
-    await deliver(screen, "paste", QUESTION.replaceAll("k7m2qp", `warm-${how}`), 1_000);
-    await answered(`warm-${how}`, 60_000);
-    for (const wait of ["same", 0, 10, 20, 30, 40, 60, 100, 150, 250, 500]) {
-      let first = 0;
-      let second = 0;
-      const tries = 4;
-      for (let i = 0; i < tries; i++) {
-        const nonce = `t${String(++n).padStart(5, "0")}`;
-        const text = QUESTION.replaceAll("k7m2qp", nonce);
-        await deliver(screen, how, text, wait);
-        if (await answered(nonce, 2_500)) first++;
-        else {
-          await screen.keys("Enter");
-          if (await answered(nonce, 2_500)) second++;
-          else {
-            await screen.keys("C-u");
-            await screen.keys("-N", "200", "BSpace");
-          }
-        }
-        await screen.rest(400, 2_000);
-      }
-      rows.push({ how, wait, first: `${first}/${tries}`, second: `${second}/${tries - first}` });
-      console.log(screen.program, JSON.stringify(rows.at(-1)));
-    }
-  }
+/** An Enter together with a paste: a newline to gemini. */
+async function hasty(screen) {
+  await up(screen, "ok+alive");
+  await deliver(screen, "paste", QUESTION, "same");
+  await ms(3_000);
+  await screen.record("pasted-newline");
 }
-async function deliver(screen, how, text, wait) {
-  const target = ["-t", screen.target];
-  await tmux("set-buffer", "-b", "q", "--", text);
-  const put =
-    how === "paste"
-      ? ["paste-buffer", "-p", "-b", "q", ...target]
-      : ["send-keys", ...target, "-l", text];
-  if (wait === "same") return tmux(...put, ";", "send-keys", ...target, "Enter");
-  await tmux(...put);
-  if (wait > 0) await ms(wait);
-  await tmux("send-keys", ...target, "Enter");
-}
-
 export const scenes = (program) => ({
   talk: { sizes: ALL, play: talk },
   hang: { sizes: ALL, play: busy("hang", "") },
   tool: { sizes: ALL, play: busy("sleep=300", "-tool") },
   // gemini refuses that command, for the $( ) in it.
   ...(program === "gemini" ? {} : { tick: { play: busy("tick", "-tick") } }),
+  ...(program === "gemini" ? { hasty: { play: hasty } } : {}),
   ...(program === "claude" ? { key: { play: key } } : {}),
   ...(program === "codex" ? { migration: { play: migration } } : {}),
   folded: { play: folded },
