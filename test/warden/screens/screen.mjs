@@ -66,12 +66,6 @@ export class Screen {
     }
     await delay(300);
   }
-  /** Whether the shell that was there before is in the foreground again. */
-  async hasEnded() {
-    return (
-      (await tmux("display-message", "-p", "-t", this.target, "#{pane_current_command}")) === "bash"
-    );
-  }
   keys(...keys) {
     return tmux("send-keys", "-t", this.target, ...keys);
   }
