@@ -48,12 +48,11 @@ describe.each(AGENTS)("%s", (agent) => {
     }
   });
 
-  test.each(those(/^(idle|answered|working(-tool|-tick)?|queued(-tool|-tick)?)-\d/))(
-    "an empty box: $name",
-    (one) => {
-      expect(inputOf(one)).toMatchObject({ is: "box", text: "" });
-    },
-  );
+  test.each(
+    those(/^(idle|answered|working(-tool|-tick)?|queued(-tool|-tick)?|dialog-dismissed)-\d/),
+  )("an empty box: $name", (one) => {
+    expect(inputOf(one)).toMatchObject({ is: "box", text: "" });
+  });
 
   test.each(those(/^typed-/))("half a sentence of somebody: $name", (one) => {
     expect(inputOf(one)).toMatchObject({ is: "box", text: "please fix the te" });
@@ -64,12 +63,16 @@ describe.each(AGENTS)("%s", (agent) => {
     expect(input.is === "box" && flat(input.text)).toBe(flat(QUESTION));
   });
 
-  test.each(those(/dialog|^trust|^(menu-)?model-|^fresh/))("no input: $name", (one) => {
+  test.each(those(/dialog-(?!dismissed)|^trust|^(menu-)?model-|^fresh-2/))("no input: $name", (one) => {
     expect(inputOf(one).is).not.toBe("box");
   });
 
-  test.each(those(/^(edit-)?dialog/))("waits for a person: $name", (one) => {
+  test.each(those(/^(edit-)?dialog-(?!dismissed)/))("waits for a person: $name", (one) => {
     expect(inputOf(one)).toMatchObject({ is: "person", what: expect.stringMatching(/permission/) });
+  });
+
+  test.each(those(/^trust|^key-dialog|^model-dialog/))("waits for a choice: $name", (one) => {
+    expect(inputOf(one).is).toBe("person");
   });
 
   test.each(those(/^menu-/))("a menu is no empty box: $name", (one) => {
@@ -89,7 +92,7 @@ describe.each(AGENTS)("%s", (agent) => {
     const { input } = agentLook(agent, one.screen);
     const rows = one.screen.rows.map((row) => readRow(row).text);
     const own = ownRows(agent, rows, input.is === "box" ? input.top : null).join("\n");
-    expect(own).toMatch(/^\W*ALIVE k7m2qp$/m);
+    expect(own).toMatch(/^\W*ALIVE k7m2qp(\s{3}.*)?$/m); // beside a panel
   });
 
   test.each(those(/^(idle|answered)-/))("is known by its name: $name", ({ argv }) => {

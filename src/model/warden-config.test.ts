@@ -20,7 +20,7 @@ describe("[warden]", () => {
   it("is missing when there is none, and has no rules when it is empty", async () => {
     expect(await warden("")).toBeUndefined();
     expect(await warden("[warden]")).toEqual({
-      ...{ runs: [], crews: [], sessions: [], breaker: {}, rules: {} },
+      ...{ runs: [], crews: [], sessions: [], ask: [], breaker: {}, rules: {} },
     });
   });
 
@@ -58,6 +58,7 @@ past_deadline = "0s"
       runs: ["./run"],
       crews: [".crew"],
       sessions: ["agent-*"],
+      ask: [],
       breaker: { executions: 9, withinMs: 3_600_000 },
       rules: {
         no_output: { afterMs: 600_000, action: "observe" },
