@@ -63,9 +63,12 @@ describe.each(AGENTS)("%s", (agent) => {
     expect(input.is === "box" && flat(input.text)).toBe(flat(QUESTION));
   });
 
-  test.each(those(/dialog-(?!dismissed)|^trust|^(menu-)?model-|^fresh-2/))("no input: $name", (one) => {
-    expect(inputOf(one).is).not.toBe("box");
-  });
+  test.each(those(/dialog-(?!dismissed)|^trust|^(menu-)?model-|^fresh-2/))(
+    "no input: $name",
+    (one) => {
+      expect(inputOf(one).is).not.toBe("box");
+    },
+  );
 
   test.each(those(/^(edit-)?dialog-(?!dismissed)/))("waits for a person: $name", (one) => {
     expect(inputOf(one)).toMatchObject({ is: "person", what: expect.stringMatching(/permission/) });

@@ -84,7 +84,9 @@ export function isBarePrompt(before: string): boolean {
 /** The rows of a known agent that are its own words: not its box, footer, status or the user's. */
 export function ownRows(agent: Agent, rows: readonly string[], top: number | null): string[] {
   const end = top === null ? rows.length : top;
-  return rows.slice(0, end).filter((row) => !isStatus(row) && !USERS[agent].test(row));
+  // An echo of a question stays: it is told from an answer by all of its words.
+  const isOthers = (row: string) => USERS[agent].test(row) && !/health check/i.test(row);
+  return rows.slice(0, end).filter((row) => !isStatus(row) && !isOthers(row));
 }
 
 /** What a model says begins with this; of opencode any line may. */

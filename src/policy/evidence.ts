@@ -198,11 +198,18 @@ export class SeenLines {
     return fresh;
   }
 
-  /** What was said since the last question, though the same was said before it. */
-  repeated(screen: readonly string[]): OwnLine[] {
+  /** Whether a nonce is answered anywhere on it: no older text can have one. */
+  hasCertainAnswer(screen: readonly string[]): boolean {
     const lines = withoutEcho(screen, this.#questions);
-    const last = lines.findLastIndex(({ hasEcho }) => hasEcho);
-    return last < 0 ? [] : lines.slice(last + 1);
+    return answerIn(lines, this.#nonces())?.is === "certain";
+  }
+
+  /** Answers since the first question, though the same was said before it. */
+  repeatedAnswers(screen: readonly string[]): OwnLine[] {
+    const lines = withoutEcho(screen, this.#questions);
+    const first = lines.findIndex(({ hasEcho }) => hasEcho);
+    if (first < 0) return [];
+    return lines.slice(first + 1).filter((line) => answerIn([line], this.#nonces()) !== null);
   }
 
   #nonces(): string[] {

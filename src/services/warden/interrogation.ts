@@ -56,10 +56,11 @@ export class Interrogation {
   /** Whether it answered. What else is new is written down, unless it may be a mere reaction. */
   notice(look: There, attempt: Attempt, now: number): boolean {
     const nonces = this.#nonces();
-    const fresh = this.#lines.take(look.said ?? look.screen);
+    const said = look.said ?? look.screen;
+    const fresh = this.#lines.take(said);
     const isAsked = this.#dance.attempts.some(({ asked_at }) => asked_at !== null);
     const isAnswered =
-      (isAsked && answerIn(fresh, nonces) !== null) ||
+      (isAsked && (answerIn(fresh, nonces) !== null || this.#lines.hasCertainAnswer(said))) ||
       look.answers.some((one) => nonces.includes(one));
     const reply = isAsked ? fresh.find((line) => isReply(line, look)) : undefined;
     if (reply !== undefined) attempt.reply ??= reply.text;
@@ -72,8 +73,7 @@ export class Interrogation {
   /** The word, though the same line had been there before the question: only if it was not said all the time. */
   saysAgain(look: There): boolean {
     if (!this.#dance.attempts.some(({ asked_at }) => asked_at !== null)) return false;
-    const since = this.#lines.repeated(look.said ?? look.screen);
-    const found = since.filter((line) => answerIn([line], this.#nonces()) !== null);
+    const found = this.#lines.repeatedAnswers(look.said ?? look.screen);
     return found.length > 0 && found.length <= MOST_REPEATED;
   }
 

@@ -147,6 +147,26 @@ describe("a dance", () => {
     expect(late.signalled).toHaveLength(1);
   });
 
+  test("an answer that comes between two attempts is heard", async () => {
+    const fake = new FakeWarden();
+    let looks = 0;
+    const toast = fake.target("toast", {
+      answers: { attempt: 1, afterMs: 60_001 },
+      // Time goes on between the look of the evaluation and the one before the next question.
+      onLook: (ms) => {
+        if (ms >= 60_000 && ms < 61_000 && ++looks === 2) {
+          fake.world.advance(1);
+          toast.change(fake.world.clock.uptime() * 1000);
+        }
+      },
+    });
+    fake.file("toast");
+    await fake.up();
+    await fake.pass(500_000);
+    expect(looks).toBeGreaterThan(1);
+    expect(fake.verdict("toast")).toBe("pardoned");
+  });
+
   test("one that says something else than the word has answered", async () => {
     const fake = new FakeWarden();
     fake.target("busy", { says: { afterMs: 20_000, line: "running the test suite now…" } });
