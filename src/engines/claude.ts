@@ -7,6 +7,7 @@ export function claudeEngine({ now = Date.now }: { now?: () => number } = {}): E
   return {
     name: "claude",
     binary: "claude",
+    namesModel: true,
     tellsDollars: "at the end",
     command,
     reader: () => new ClaudeReader(now),

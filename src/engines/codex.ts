@@ -7,6 +7,7 @@ export function codexEngine({ now = Date.now }: { now?: () => number } = {}): En
   return {
     name: "codex",
     binary: "codex",
+    namesModel: true,
     tellsDollars: "never",
     command,
     reader: (request) => new CodexReader(request, now),

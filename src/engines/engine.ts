@@ -15,6 +15,8 @@ export interface Engine {
   readonly binary: string;
   /** Which dollars it can tell, and when: while it runs, only at its end, or never. */
   readonly tellsDollars: "each step" | "at the end" | "never";
+  /** It says which model it uses, in a run that did not ask for one. */
+  readonly namesModel?: boolean;
   /** The exact command line. Throws INVALID for what this engine cannot do. */
   command(request: EngineRequest): EngineCommand;
   /** A reader for one run. */

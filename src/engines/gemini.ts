@@ -8,6 +8,7 @@ export function geminiEngine({ now = Date.now }: { now?: () => number } = {}): E
   return {
     name: "gemini",
     binary: "gemini",
+    namesModel: true,
     tellsDollars: "never",
     command,
     reader: (request) => new GeminiReader(request, now),

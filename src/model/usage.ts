@@ -15,6 +15,8 @@ export interface ModelUsage extends Tokens {
   model: string;
   /** Dollars as the vendor reports them; null when it reports none. */
   usd: number | null;
+  /** Of one answer: the tokens of its prompt, which may decide what all of it costs. */
+  prompt?: number;
 }
 
 export function addTokens(a: Tokens, b: Tokens): Tokens {

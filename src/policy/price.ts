@@ -1,3 +1,4 @@
+import { PRICE_LIST } from "../model/price-list.ts";
 import type { DollarSource, Price, PriceTable } from "../model/prices.ts";
 import type { ModelUsage } from "../model/usage.ts";
 
@@ -19,6 +20,20 @@ export function priceOf(model: string, prices: PriceTable): Price | undefined {
   return best;
 }
 
+/** The user's own price, or else the vendor's list price. */
+export function priceFor(model: string, prices: PriceTable): Price | undefined {
+  return priceOf(model, prices) ?? PRICE_LIST.get(model) ?? PRICE_LIST.get(listName(model));
+}
+
+/** Without what a gateway puts before it, without a date, and without claude's mark for a long context. */
+function listName(model: string): string {
+  return model
+    .replace(/\[1m\]$/, "")
+    .replace(/^(?:[\w-]+\/)*(?:[a-z]+\.)?(?:anthropic\.)?(?=claude-|gpt-|gemini-)/, "")
+    .replace(/-v\d+(?::\d+)?$/, "")
+    .replace(/[-@]\d{8}$|-\d{4}-\d{2}-\d{2}$/, "");
+}
+
 /**
  * What it cost: as the vendor reports it, or from our prices. Null: there is no price for it. Who
  * asks for `haiku` gets an answer from `claude-haiku-…`: then the price of what was asked for holds.
@@ -30,9 +45,11 @@ export function impute(
 ): { usd: number; source: DollarSource } | null {
   if (isAmount(usage.usd)) return { usd: usage.usd, source: "reported" };
   const isMeant = asked !== null && usage.model.toLowerCase().includes(asked.toLowerCase());
-  const price = priceOf(usage.model, prices) ?? (isMeant ? priceOf(asked, prices) : undefined);
-  if (price === undefined) return null;
-  const { input, output, cacheRead, cacheWrite } = usage;
+  const own = priceOf(usage.model, prices) ?? (isMeant ? priceOf(asked, prices) : undefined);
+  const usual = own ?? priceFor(usage.model, prices);
+  if (usual === undefined) return null;
+  const { input, output, cacheRead, cacheWrite, prompt = 0 } = usage;
+  const price = usual.long && prompt > usual.long.above ? usual.long : usual;
   const dollars =
     input * price.input +
     output * price.output +
