@@ -19,6 +19,17 @@ export interface ModelUsage extends Tokens {
   prompt?: number;
 }
 
+/**
+ * What a vendor's session has used over the attempts that went on with it. Some vendors tell a run's
+ * total and some the session's; of the latter this is what an earlier attempt has counted already.
+ */
+export interface SessionUsed {
+  /** As the vendor last told it. */
+  total: ModelUsage[];
+  /** By runs since then that ended before they told a total: the sum of their steps. */
+  since: ModelUsage[];
+}
+
 export function addTokens(a: Tokens, b: Tokens): Tokens {
   return {
     input: a.input + b.input,

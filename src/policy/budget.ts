@@ -105,6 +105,14 @@ export class Budget {
     return this.#verdicts();
   }
 
+  /** Dollars that are left of the tightest budget; null when none is in dollars. */
+  leftUsd(): number | null {
+    const left = limitsIn(this.#limits).flatMap(({ which, unit, limit }) =>
+      unit === "usd" ? [limit - this.#spent(which, unit)] : [],
+    );
+    return left.length === 0 ? null : Math.max(0, Math.min(...left));
+  }
+
   /** A new day has a new budget. */
   #turnTo(day: string): void {
     if (day === this.#day) return;
