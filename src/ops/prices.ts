@@ -44,10 +44,16 @@ export const prices = defineFreeOp({
     return {
       as_of: PRICES_AS_OF,
       warning: priceListWarning(now()),
-      prices: all.filter(({ model }) => model.toLowerCase().includes(wanted.toLowerCase())),
+      prices: all.filter(({ model }) => isWanted(model, wanted.toLowerCase())),
     };
   },
 });
+
+/** Also a name that ends with a star, when that is for the model. */
+function isWanted(model: string, wanted: string): boolean {
+  const name = model.toLowerCase();
+  return name.includes(wanted) || (name.endsWith("*") && wanted.startsWith(name.slice(0, -1)));
+}
 
 function shape<Source extends "viv.toml" | "list">(model: string, price: Price, source: Source) {
   const { long } = price;

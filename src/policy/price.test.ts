@@ -4,7 +4,7 @@ import { holds } from "../../test/support/property.ts";
 import { PRICE_LIST, PRICES_AS_OF, priceListWarning } from "../model/price-list.ts";
 import type { Price, PriceTable } from "../model/prices.ts";
 import { type ModelUsage, NO_TOKENS } from "../model/usage.ts";
-import { impute, priceFor, priceOf } from "./price.ts";
+import { dearerThanAsked, impute, isAsked, priceFor, priceOf } from "./price.ts";
 
 const usage = (more: Partial<ModelUsage> = {}): ModelUsage => ({
   model: "m",
@@ -175,5 +175,30 @@ describe("the list", () => {
     expect(priceListWarning(day(90))).toBeNull();
     expect(priceListWarning(day(-1))).toBeNull();
     expect(priceListWarning(day(91))).toContain("91 days old");
+  });
+});
+
+describe("another model than was asked for", () => {
+  test.each([
+    ["claude-haiku-5-5", "haiku", true],
+    ["claude-sonnet-5-5", "haiku", false],
+    ["claude-sonnet-5-5", "sonnet[1m]", true],
+    ["claude-opus-5-5", "opusplan", true],
+    ["claude-opus-5-5", "default", true],
+    ["claude-opus-5-5", null, true],
+    ["mock/mock-model", "mock/mock-model", true],
+    ["gpt-6-sol", "openai/gpt-6-sol", true],
+  ])("%s for %s: %j", (model, asked, expected) => expect(isAsked(model, asked)).toBe(expected));
+
+  test("is told when it is dearer, or when nobody knows", () => {
+    const told = (model: string, asked: string | null, own = {}) =>
+      dearerThanAsked(model, asked, table(own));
+    expect(told("claude-sonnet-5-5", "haiku")).toBe(
+      "claude-sonnet-5-5 is used, and haiku was asked for, at 20 times the price",
+    );
+    expect(told("claude-haiku-5-5", "sonnet")).toBeNull();
+    expect(told("other", "haiku")).toBe("other is used, and haiku was asked for");
+    expect(told("claude-sonnet-5-5", "haiku", { haiku: flat(10) })).toBeNull();
+    expect(told("claude-sonnet-5-5", null)).toBeNull();
   });
 });

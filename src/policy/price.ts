@@ -34,6 +34,34 @@ function listName(model: string): string {
     .replace(/[-@]\d{8}$|-\d{4}-\d{2}-\d{2}$/, "");
 }
 
+/** Names that leave the choice to the vendor. */
+const ANY_MODEL = new Set(["default", "best", "auto", "inherit"]);
+
+/** Whether this is the model that was asked for, by its name or a part of it: `haiku`. */
+export function isAsked(model: string, asked: string | null): boolean {
+  if (asked === null || ANY_MODEL.has(asked)) return true;
+  const [name, wanted] = [model.toLowerCase(), asked.toLowerCase().replace(/\[1m\]$/, "")];
+  if (wanted === "opusplan") return /opus|sonnet/.test(name);
+  return name.includes(wanted) || wanted.includes(name);
+}
+
+/**
+ * What to say when another model was used than was asked for; null when that is so, or when the other
+ * costs no more: programs have small ones for titles and summaries.
+ */
+export function dearerThanAsked(
+  model: string,
+  asked: string | null,
+  prices: PriceTable,
+): string | null {
+  if (asked === null || isAsked(model, asked)) return null;
+  const [used, wanted] = [priceFor(model, prices), priceFor(asked, prices)];
+  if (used && wanted && used.output <= wanted.output) return null;
+  const times = used && wanted ? used.output / wanted.output : null;
+  const how = times === null ? "" : `, at ${Number(times.toPrecision(2))} times the price`;
+  return `${model} is used, and ${asked} was asked for${how}`;
+}
+
 /**
  * What it cost: as the vendor reports it, or from our prices. Null: there is no price for it. Who
  * asks for `haiku` gets an answer from `claude-haiku-…`: then the price of what was asked for holds.

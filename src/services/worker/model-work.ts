@@ -5,7 +5,7 @@ import type { DollarSource } from "../../model/prices.ts";
 import type { Step } from "../../model/step.ts";
 import { addTokens, type ModelUsage, NO_TOKENS, totalTokens } from "../../model/usage.ts";
 import { Budget, type BudgetVerdict, type SpentBefore } from "../../policy/budget.ts";
-import { impute } from "../../policy/price.ts";
+import { dearerThanAsked, impute } from "../../policy/price.ts";
 import type { FailureReport } from "../../store/store.ts";
 import { Bill, type BillLine } from "./bill.ts";
 import { ModelRun, type OnStep } from "./model-run.ts";
@@ -92,6 +92,15 @@ export async function workWithModel(context: ModelContext): Promise<ModelOutcome
       context.stop(text);
     }
   };
+  const named = new Set<string>();
+  const compare = (model: string) => {
+    if (named.has(model)) return;
+    named.add(model);
+    const text = dearerThanAsked(model, asked, money.prices);
+    if (text === null) return;
+    context.log(`! ${text}\n`);
+    context.tell({ kind: "notice", text }, null);
+  };
   const many = new Sum();
   const onStep = (step: Step, isOneOfMany = false) => {
     const priced = step.usage ? impute(step.usage, money.prices, asked) : null;
@@ -102,6 +111,7 @@ export async function workWithModel(context: ModelContext): Promise<ModelOutcome
     const turns = countsTurns(context.engine) || step.kind !== "tool" ? 0 : 1;
     if (!step.usage && turns === 0) return;
     if (step.usage) {
+      compare(step.usage.model);
       stepped.add([step.usage]);
       context.onUsed?.(stepped.lines.map(unpriced));
     }
@@ -137,6 +147,7 @@ export async function workWithModel(context: ModelContext): Promise<ModelOutcome
     ran = await runOnce(context, left(), onStep, onBlind);
     count(ran.result);
   }
+  for (const { model } of bill.lines) compare(model);
   heed(over ? [] : budget.settle(bill.parts, day()));
   const end = judge(ran.finished, ran.result, { over, isBlind: hasLimits && bill.isUnreadable });
   return { ...ran, end, bill };

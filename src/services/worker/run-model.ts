@@ -276,7 +276,8 @@ async function remember(
   }
   if (bill.lines.length === 0 && !bill.isUnreadable) return;
   const said = result.outcome.kind;
-  const more = { engine: route.name, account: route.account, session, said };
+  const asked = request.model;
+  const more = { engine: route.name, account: route.account, session, said, asked };
   await store.append(usageLine(claim, bill, more));
 }
 
