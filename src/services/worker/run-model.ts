@@ -11,7 +11,6 @@ import { parseTemplate } from "../../policy/template-parse.ts";
 import { pickModel, unprovenIn } from "../../policy/tier.ts";
 import type { Claim, FailureReport, Store } from "../../store/store.ts";
 import type { AttemptSettings, Place } from "./attempt.ts";
-import type { Bill } from "./bill.ts";
 import type { WorkerHost } from "./host.ts";
 import { keyVariable } from "./key-variable.ts";
 import { type ModelContext, type ModelOutcome, workWithModel } from "./model-work.ts";
