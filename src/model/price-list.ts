@@ -10,7 +10,7 @@ import type { Price, PriceTable } from "./prices.ts";
  */
 export const PRICES_AS_OF = "2026-11-16";
 
-/** Older than this, `viv prices` and `viv work` say so. */
+/** Older than this, `viv prices` says so. */
 export const PRICES_HOLD_DAYS = 90;
 
 /** input, output, cached read, cached write. */
