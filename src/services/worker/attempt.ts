@@ -252,7 +252,7 @@ export class Attempt {
   /** The same with an engine: what the model did decides what follows. */
   async #model(place: Place, engine: EngineRoute, release?: Release): Promise<AttemptEnd> {
     const { evidence } = this.#host;
-    const began = Date.now();
+    const before = evidence.markArtifact(this.#id);
     this.#beginLog();
     const { end, finished, result } = await runModel({
       claim: this.claim,
@@ -293,7 +293,7 @@ export class Attempt {
       return this.#failed({ ...end.report, fingerprint: print }, finished);
     }
     if (result.text !== "") {
-      evidence.writeArtifact(this.#id, `${result.text.trimEnd()}\n`, began);
+      evidence.writeArtifact(this.#id, `${result.text.trimEnd()}\n`, before);
     }
     return this.#prove(place, end.note);
   }
