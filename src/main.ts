@@ -10,6 +10,7 @@ import type { Engine, EngineName } from "./engines/engine.ts";
 import { findProgram } from "./host/find-program.ts";
 import { localMachine } from "./host/machine.ts";
 import { endTreeNow, ticksOfTree } from "./host/process-tree.ts";
+import { followLogs } from "./host/session-logs.ts";
 import {
   programsBeside,
   readEnd,
@@ -112,6 +113,7 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
     engine: (name) => engineIn(name, join(runDir, ".viv/sessions")),
     readText,
     readEnd,
+    followLogs,
     whyNotInstalled: (program) => {
       if (findProgram(program, env.PATH) !== null) return null;
       const isThere = program.includes("/") && existsSync(program);
@@ -190,6 +192,7 @@ export async function crewPorts(env: Env, cwd: string): Promise<CrewPorts> {
     isThere: existsSync,
     isFolder: (path) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true,
     openSteps: openStepsFile,
+    followLogs,
     stampOf,
     watch: watchFolders,
     endTree: endTreeNow,

@@ -161,6 +161,7 @@ export const CATALOG: readonly CatalogEntry[] = [
   entry("watch", "changes as they happen", "looking", () => import("./commands/watch.ts")),
   entry("logs", "what a task wrote", "looking", () => import("./commands/logs.ts")),
   entry("costs", "dollars, tokens, proven tasks", "looking", () => import("./commands/costs.ts")),
+  entry("prices", "what each model costs", "looking", () => import("./commands/prices.ts")),
   entry("engines", "what is installed; dry runs", "care", () => import("./commands/engines.ts")),
   entry(
     "accounts",

@@ -1,7 +1,19 @@
 import type { Step } from "../model/step.ts";
-import { type ModelUsage, NO_TOKENS, type Tokens } from "../model/usage.ts";
-import { claudeUsage, messageTokens } from "./claude-usage.ts";
-import type { EngineExit, EngineOutcome, EngineResult, StreamReader } from "./engine.ts";
+import {
+  addTokens,
+  type ModelUsage,
+  NO_TOKENS,
+  type SessionUsed,
+  type Tokens,
+} from "../model/usage.ts";
+import { addUsage, claudeUsage, messageTokens, runUsage } from "./claude-usage.ts";
+import type {
+  EngineExit,
+  EngineOutcome,
+  EngineRequest,
+  EngineResult,
+  StreamReader,
+} from "./engine.ts";
 import {
   asObject,
   idAt,
@@ -24,6 +36,7 @@ import {
   type Vendor,
 } from "./limits.ts";
 import { epochMs } from "./limits-reset.ts";
+import { usageOfRun } from "./session-usage.ts";
 
 const CLAUDE: Vendor = {
   name: "claude",
@@ -35,7 +48,6 @@ const CLAUDE: Vendor = {
 /** Events that say nothing a person waits for. */
 const SILENT = new Set([
   "user",
-  "stream_event",
   "tool_progress",
   "tool_use_summary",
   "keep_alive",
@@ -45,14 +57,26 @@ const SILENT = new Set([
   "control_response",
 ]);
 
+/** The pieces of an answer: thousands of lines, and none says what was used. */
+export const CLAUDE_NOISE = '{"type":"stream_event","event":{"type":"content_block_';
+
+/** Since this version a resumed run's totals are the session's. */
+const SESSION_TOTALS_SINCE = [2, 1, 277];
+
 /** A message comes in several events, close together; so few need to be remembered. */
 const MAX_MESSAGES = 256;
 
 export class ClaudeReader implements StreamReader {
   readonly #now: () => number;
+  readonly #request: EngineRequest;
   readonly #unknowns = new Unknowns();
   readonly #sum = new UsageSum();
   readonly #messages = new Map<string, Tokens>();
+  /** The message that is being said, by who says it: the agent itself, or one of its subagents. */
+  readonly #saying = new Map<string, JsonObject>();
+  #isSessions = false;
+  /** One process may end several turns, and tells of each what it has used since the last. */
+  #run: ModelUsage[] | null = null;
   #session: string | null = null;
   #model = UNNAMED_MODEL;
   #text = "";
@@ -65,11 +89,13 @@ export class ClaudeReader implements StreamReader {
     return this.#session;
   }
 
-  constructor(now: () => number) {
+  constructor(request: EngineRequest, now: () => number) {
+    this.#request = request;
     this.#now = now;
   }
 
   line(text: string): Step[] {
+    if (text.startsWith(CLAUDE_NOISE)) return [];
     const event = parseLine(text);
     if (event === null) return this.#unknowns.line(text);
     const type = stringAt(event, "type");
@@ -77,27 +103,76 @@ export class ClaudeReader implements StreamReader {
     if (type === "assistant") return this.#assistant(event);
     if (type === "system") return this.#system(event);
     if (type === "rate_limit_event") return this.#rateLimit(event);
+    if (type === "stream_event") return this.#partial(event);
     if (type === "result") {
       this.#result = event;
+      const run = runUsage(event);
+      if (run !== null) this.#run = addUsage(this.#run, run);
       return [];
     }
     return type !== null && SILENT.has(type) ? [] : this.#unknowns.event(type);
   }
 
+  /** The transcripts of its subagents: of these the stream tells less, or nothing. */
+  logLine(text: string, isPast: boolean): Step[] {
+    if (isPast || !text.includes('"assistant"')) return [];
+    const event = parseLine(text);
+    if (stringAt(event, "type") !== "assistant") return [];
+    return this.#usedStep(objectAt(event, "message"));
+  }
+
   end(exit: EngineExit): EngineResult {
-    const usage = (this.#result && claudeUsage(this.#result, this.#model)) ?? this.#sum.get();
+    const total = this.#result && claudeUsage(this.#result, this.#model);
+    const isSessions = this.#isSessions || this.#run !== null;
+    const told = { total, isSessions, run: this.#run };
     return {
       outcome: this.#outcome(exit),
       text: stringAt(this.#result, "result") ?? this.#text,
       session: this.#session,
-      usage,
+      usage: usageOfRun(told, this.#sum.get(), this.#before()),
+      ...(total !== null && isSessions ? { sessionTotal: total } : {}),
       unknown: this.#unknowns.count,
     };
   }
 
+  /** Not of a session that could not be resumed after all. A new one has used nothing. */
+  #before(): SessionUsed | undefined {
+    const { resume, resumeUsed } = this.#request;
+    if (resume === null || resume !== this.#session) return { total: [], since: [] };
+    return resumeUsed;
+  }
+
+  /** `assistant` events carry the count of the message's start; how long it became is told here. */
+  #partial(event: JsonObject): Step[] {
+    const inner = objectAt(event, "event");
+    const by = stringAt(event, "parent_tool_use_id") ?? "";
+    const type = stringAt(inner, "type");
+    if (type === "message_start") {
+      const message = objectAt(inner, "message");
+      if (message === null) return [];
+      this.#saying.set(by, message);
+      return this.#usedStep(message);
+    }
+    const message = this.#saying.get(by);
+    const usage = objectAt(inner, "usage");
+    if (type !== "message_delta" || message === undefined || usage === null) return [];
+    this.#saying.delete(by);
+    return this.#usedStep({ ...message, usage: { ...objectAt(message, "usage"), ...usage } });
+  }
+
+  #usedStep(message: JsonObject | null): Step[] {
+    const usage = this.#used(message);
+    if (usage === null) return [];
+    this.#sum.add(usage);
+    return [{ kind: "notice", usage }];
+  }
+
   #system(event: JsonObject): Step[] {
     const subtype = stringAt(event, "subtype");
-    if (subtype === "init") this.#model = modelName(stringAt(event, "model")) ?? this.#model;
+    if (subtype === "init") {
+      this.#model = modelName(stringAt(event, "model")) ?? this.#model;
+      this.#isSessions = isAtLeast(stringAt(event, "claude_code_version"), SESSION_TOTALS_SINCE);
+    }
     if (subtype !== "api_retry") return [];
     const why = [numberAt(event, "error_status"), stringAt(event, "error")].filter(Boolean);
     return [
@@ -141,16 +216,17 @@ export class ClaudeReader implements StreamReader {
     const tokens = messageTokens(objectAt(message, "usage"));
     const id = idAt(message, "id");
     if (tokens === null) return null;
-    const more = moreThan((id !== null && this.#messages.get(id)) || NO_TOKENS, tokens);
+    const before = (id !== null && this.#messages.get(id)) || NO_TOKENS;
+    const more = moreThan(before, tokens);
     if (id !== null) {
       this.#messages.delete(id);
-      this.#messages.set(id, tokens);
+      this.#messages.set(id, addTokens(before, more ?? NO_TOKENS));
       const [oldest] = this.#messages.keys();
       if (this.#messages.size > MAX_MESSAGES && oldest !== undefined) this.#messages.delete(oldest);
     }
-    return (
-      more && { model: modelName(stringAt(message, "model")) ?? this.#model, ...more, usd: null }
-    );
+    const prompt = tokens.input + tokens.cacheRead + tokens.cacheWrite;
+    const model = modelName(stringAt(message, "model")) ?? this.#model;
+    return more && { model, ...more, usd: null, prompt };
   }
 
   #rateLimit(event: JsonObject): Step[] {
@@ -183,6 +259,9 @@ export class ClaudeReader implements StreamReader {
     const text = [stringAt(result, "result") ?? "", ...errors].join("\n").trim();
     if (subtype === "error_max_turns") {
       return { kind: "turn_limit", message: "claude used up the turns it was given" };
+    }
+    if (subtype === "error_max_budget_usd") {
+      return { kind: "failed", message: "claude used up the dollars it was given" };
     }
     const isBad = result.is_error === true || subtype !== "success" || OLD_LIMIT.test(text);
     if (!isBad && this.#error === null) return { kind: "done" };
@@ -218,3 +297,13 @@ export class ClaudeReader implements StreamReader {
 
 /** Older versions report the limit as a success, with this for an answer. */
 const OLD_LIMIT = /^Claude AI usage limit reached\|\d+$/;
+
+function isAtLeast(version: string | null, wanted: readonly number[]): boolean {
+  const parts = /^(\d+)\.(\d+)\.(\d+)/
+    .exec(version ?? "")
+    ?.slice(1)
+    .map(Number);
+  if (parts === undefined) return false;
+  const at = parts.findIndex((part, i) => part !== wanted[i]);
+  return at < 0 || (parts[at] ?? 0) > (wanted[at] ?? 0);
+}

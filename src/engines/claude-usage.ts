@@ -1,6 +1,6 @@
 import type { ModelUsage, Tokens } from "../model/usage.ts";
 import { asObject, type JsonObject, numberAt, objectAt } from "./json-line.ts";
-import { modelName } from "./json-line-usage.ts";
+import { modelName, UNNAMED_MODEL, UsageSum } from "./json-line-usage.ts";
 
 /** The tokens of one message; null when it tells none. */
 export function messageTokens(usage: JsonObject | null): Tokens | null {
@@ -13,17 +13,32 @@ export function messageTokens(usage: JsonObject | null): Tokens | null {
   };
 }
 
+/** What the models have used since the result before it; null from a version that does not tell. */
+export function runUsage(result: JsonObject): ModelUsage[] | null {
+  const byModel = objectAt(result, "model_usage_since_last_result");
+  return byModel && modelsIn(byModel, UNNAMED_MODEL);
+}
+
+export function addUsage(before: ModelUsage[] | null, more: readonly ModelUsage[]): ModelUsage[] {
+  const sum = new UsageSum();
+  for (const usage of [...(before ?? []), ...more]) sum.add(usage);
+  return sum.get() ?? [];
+}
+
+function modelsIn(byModel: JsonObject, model: string): ModelUsage[] {
+  return Object.entries(byModel).flatMap(([name, value]) => {
+    const usage = asObject(value);
+    return usage === null ? [] : [modelUsage(modelName(name) ?? model, usage)];
+  });
+}
+
 /**
  * What the last event says about the whole run. `modelUsage` has the subagents in it, the event's
  * own `usage` has not; and the dollars of the models must come to `total_cost_usd`.
  */
 export function claudeUsage(result: JsonObject, model: string): ModelUsage[] | null {
   const total = numberAt(result, "total_cost_usd");
-  const byModel = objectAt(result, "modelUsage") ?? {};
-  const used = Object.entries(byModel).flatMap(([name, value]) => {
-    const usage = asObject(value);
-    return usage === null ? [] : [modelUsage(modelName(name) ?? model, usage)];
-  });
+  const used = modelsIn(objectAt(result, "modelUsage") ?? {}, model);
   if (used.length > 0) return total === null ? used : withTotal(used, total);
   const tokens = messageTokens(objectAt(result, "usage"));
   return tokens === null ? null : [{ model, ...tokens, usd: total }];

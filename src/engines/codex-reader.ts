@@ -1,5 +1,5 @@
 import type { Step } from "../model/step.ts";
-import { NO_TOKENS, type Tokens } from "../model/usage.ts";
+import { addTokens, type ModelUsage, NO_TOKENS, type Tokens } from "../model/usage.ts";
 import { codexItem } from "./codex-item.ts";
 import type {
   EngineExit,
@@ -10,8 +10,9 @@ import type {
 } from "./engine.ts";
 import { idAt, type JsonObject, numberAt, objectAt, parseLine, stringAt } from "./json-line.ts";
 import { textStep, Unknowns } from "./json-line-steps.ts";
-import { moreThan, UNNAMED_MODEL } from "./json-line-usage.ts";
+import { modelName, moreThan, mostOf, UNNAMED_MODEL } from "./json-line-usage.ts";
 import { brokenOff, type Complaint, outcomeOf, type Vendor } from "./limits.ts";
+import { sumOf } from "./session-usage.ts";
 
 const CODEX: Vendor = {
   name: "codex",
@@ -24,11 +25,15 @@ const MAX_ITEMS = 256;
 
 export class CodexReader implements StreamReader {
   readonly #now: () => number;
-  readonly #model: string;
+  #model: string;
   readonly #unknowns = new Unknowns();
   readonly #begun = new Set<string>();
   /** The thread's counters when this run began: they go on where an earlier run left them. */
-  readonly #before: Tokens;
+  #before: Tokens;
+  /** The last counters that were told. */
+  #thread: Tokens | null = null;
+  /** By the answers that its session file has told, each for itself. */
+  #answers: Tokens | null = null;
   #used: Tokens | null = null;
   #session: string | null = null;
   #text = "";
@@ -42,7 +47,9 @@ export class CodexReader implements StreamReader {
   constructor(request: EngineRequest, now: () => number) {
     this.#now = now;
     this.#model = request.model ?? UNNAMED_MODEL;
-    this.#before = (request.resume !== null && request.resumeUsed) || NO_TOKENS;
+    const { resume, resumeUsed } = request;
+    const isCounted = resume !== null && resumeUsed !== undefined;
+    this.#before = isCounted ? sumOf([...resumeUsed.total, ...resumeUsed.since]) : NO_TOKENS;
   }
 
   line(text: string): Step[] {
@@ -58,7 +65,7 @@ export class CodexReader implements StreamReader {
         return [];
       case "turn.completed":
         this.#last = "completed";
-        return this.#completed(objectAt(event, "usage"));
+        return this.#completed(tokensOf(objectAt(event, "usage")));
       case "turn.failed":
         this.#last = "failed";
         this.#error = complaintOf(stringAt(objectAt(event, "error"), "message") ?? "");
@@ -76,12 +83,39 @@ export class CodexReader implements StreamReader {
     }
   }
 
+  /**
+   * Its session file. A record for each answer is certain; the counters of the thread are not: of a run
+   * that was killed while a tool ran, they go on without its last answer.
+   */
+  logLine(text: string, isPast: boolean): Step[] {
+    const event = LOGGED.test(text) ? parseLine(text) : null;
+    const payload = objectAt(event, "payload");
+    const type = stringAt(event, "type");
+    if (type === "turn_context") {
+      this.#model = modelName(stringAt(payload, "model")) ?? this.#model;
+      return [];
+    }
+    if (type === "token_usage_record") {
+      const answer = tokensOf(objectAt(payload, "usage"));
+      if (isPast || answer === null) return [];
+      this.#answers = addTokens(this.#answers ?? NO_TOKENS, answer);
+      return this.#count("", promptOf(answer));
+    }
+    const info = objectAt(payload, "info");
+    const thread = tokensOf(objectAt(info, "total_token_usage"));
+    if (thread === null) return [];
+    if (isPast) this.#before = thread;
+    else this.#thread = thread;
+    return isPast ? [] : this.#count("", promptOf(tokensOf(objectAt(info, "last_token_usage"))));
+  }
+
   end(exit: EngineExit): EngineResult {
     return {
       outcome: this.#outcome(exit),
       text: this.#text,
       session: this.#session,
-      usage: this.#used && [{ model: this.#model, ...this.#used, usd: null }],
+      usage: this.#used && [this.#usage(this.#used)],
+      ...(this.#thread === null ? {} : { sessionTotal: [this.#usage(this.#thread)] }),
       unknown: this.#unknowns.count,
     };
   }
@@ -106,24 +140,26 @@ export class CodexReader implements StreamReader {
     return [step];
   }
 
-  /** The counters are the whole thread's, cached tokens within the input. */
-  #completed(usage: JsonObject | null): Step[] {
-    const all = numberAt(usage, "input_tokens");
-    if (all === null) return [];
-    const cacheRead = numberAt(usage, "cached_input_tokens") ?? 0;
-    const cacheWrite = numberAt(usage, "cache_write_input_tokens") ?? 0;
-    const thread = {
-      input: Math.max(0, all - cacheRead - cacheWrite),
-      output: numberAt(usage, "output_tokens") ?? 0,
-      cacheRead,
-      cacheWrite,
-    };
-    const used = moreThan(this.#before, thread) ?? NO_TOKENS;
+  /** The counters are the whole thread's. */
+  #completed(thread: Tokens | null): Step[] {
+    if (thread === null) return [];
+    this.#thread = thread;
+    return this.#count("the turn is done");
+  }
+
+  /** What the answers add up to, or what the thread's counters say, whichever is more. */
+  #count(text: string, prompt?: number): Step[] {
+    const counted = this.#thread && (moreThan(this.#before, this.#thread) ?? NO_TOKENS);
+    const used = mostOf(mostOf(this.#answers ?? NO_TOKENS, counted ?? NO_TOKENS), this.#used);
     const more = moreThan(this.#used ?? NO_TOKENS, used);
     this.#used = used;
     if (more === null) return [];
-    const step: Step = { kind: "notice", text: "the turn is done" };
-    return [{ ...step, usage: { model: this.#model, ...more, usd: null } }];
+    const usage = { ...this.#usage(more), ...(prompt === undefined ? {} : { prompt }) };
+    return [{ kind: "notice", ...(text === "" ? {} : { text }), usage }];
+  }
+
+  #usage(tokens: Tokens): ModelUsage {
+    return { model: this.#model, ...tokens, usd: null };
   }
 
   #outcome(exit: EngineExit): EngineOutcome {
@@ -134,6 +170,23 @@ export class CodexReader implements StreamReader {
     const complaints = this.#error === null ? [] : [this.#error];
     return brokenOff(exit, complaints, this.#unknowns.lastLines, CODEX, this.#now());
   }
+}
+
+/** Of a session file's lines, which may be whole files: the few that matter. */
+const LOGGED = /^.{0,200}"type":"(token_usage_record|event_msg|turn_context)"/;
+
+/** As codex counts: cached tokens within the input. */
+function tokensOf(usage: JsonObject | null): Tokens | null {
+  const all = numberAt(usage, "input_tokens");
+  if (all === null) return null;
+  const cacheRead = numberAt(usage, "cached_input_tokens") ?? 0;
+  const cacheWrite = numberAt(usage, "cache_write_input_tokens") ?? 0;
+  const input = Math.max(0, all - cacheRead - cacheWrite);
+  return { input, output: numberAt(usage, "output_tokens") ?? 0, cacheRead, cacheWrite };
+}
+
+function promptOf(answer: Tokens | null): number | undefined {
+  return answer ? answer.input + answer.cacheRead + answer.cacheWrite : undefined;
 }
 
 /** A message may be the API's answer as it came: then what it says is inside. */

@@ -1,15 +1,21 @@
+import { join } from "node:path";
 import { CodexReader } from "./codex-reader.ts";
-import type { Engine, EngineCommand, EngineRequest } from "./engine.ts";
+import type { Engine, EngineCommand, EngineRequest, LogsOf, SessionLogs } from "./engine.ts";
 import { argument } from "./exec-argument.ts";
 
-/** Codex, without a terminal. It tells tokens and no dollars, and those only at the end. */
+/**
+ * Codex, without a terminal. Its stream tells tokens only at the end of a turn; its session file tells
+ * those of each answer.
+ */
 export function codexEngine({ now = Date.now }: { now?: () => number } = {}): Engine {
   return {
     name: "codex",
     binary: "codex",
+    namesModel: true,
     tellsDollars: "never",
     command,
     reader: (request) => new CodexReader(request, now),
+    logs,
   };
 }
 
@@ -28,4 +34,11 @@ function command(request: EngineRequest): EngineCommand {
   argv.push(...settings.flags);
   if (resume !== null) argv.push("resume", argument(resume, "session"));
   return { argv: [...argv, "-"], stdin: request.prompt };
+}
+
+function logs({ session, env, settings }: LogsOf): SessionLogs | null {
+  if (settings.flags.includes("--ephemeral")) return null;
+  const root = join(env.CODEX_HOME || join(env.HOME ?? "/", ".codex"), "sessions");
+  const file = new RegExp(`-${session.replaceAll(".", "\\.")}\\.jsonl$`);
+  return { root, path: [/^\d{4}$/, /^\d\d$/, /^\d\d$/, file], isOnlySource: true };
 }

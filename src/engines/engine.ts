@@ -1,6 +1,6 @@
 import type { EngineName, EngineSettings } from "../model/config-engine.ts";
 import type { Step } from "../model/step.ts";
-import type { ModelUsage, Tokens } from "../model/usage.ts";
+import type { ModelUsage, SessionUsed } from "../model/usage.ts";
 
 export type { EngineName, EngineSettings } from "../model/config-engine.ts";
 
@@ -15,10 +15,34 @@ export interface Engine {
   readonly binary: string;
   /** Which dollars it can tell, and when: while it runs, only at its end, or never. */
   readonly tellsDollars: "each step" | "at the end" | "never";
+  /** It says which model it uses, in a run that did not ask for one. */
+  readonly namesModel?: boolean;
   /** The exact command line. Throws INVALID for what this engine cannot do. */
   command(request: EngineRequest): EngineCommand;
   /** A reader for one run. */
   reader(request: EngineRequest): StreamReader;
+  /** How lines of its stdout begin that say nothing, and are many: they are not kept. */
+  readonly noise?: string;
+  /** Where it writes what it uses while it runs; null when it is told not to. */
+  logs?(of: LogsOf): SessionLogs | null;
+}
+
+export interface LogsOf {
+  session: string;
+  /** What the program runs with. Its HOME is where we find it: that of a sandbox may lie elsewhere. */
+  env: Readonly<Record<string, string | undefined>>;
+  settings: EngineSettings;
+}
+
+/** Files of a vendor's own about one session, which it writes line by line. */
+export interface SessionLogs {
+  root: string;
+  /** The name on each level below it, down to the session's own file. */
+  path: readonly (string | RegExp)[];
+  /** Further files of the session are in the folder of this name, beside that file. */
+  beside?: readonly string[];
+  /** Nothing else tells what it uses while it runs: without them no budget can be held. */
+  isOnlySource: boolean;
 }
 
 export interface EngineRequest {
@@ -32,8 +56,10 @@ export interface EngineRequest {
   /** The vendor's session to go on with, of an earlier attempt. */
   resume: string | null;
   /** What that session has used so far, for a vendor that counts on where it left off. */
-  resumeUsed?: Tokens;
+  resumeUsed?: SessionUsed;
   turns: number | null;
+  /** What is left of the tightest budget in dollars, for a program that can be told. */
+  budgetUsd?: number;
   /** Keys, by the names of their variables: for an engine that takes them other than in the environment. */
   keys?: Readonly<Record<string, string>>;
   /** Where an engine that keeps conversations itself may keep this task's. */
@@ -60,6 +86,8 @@ export interface StreamReader {
   readonly isFull?: boolean;
   /** One line, without its end. What is no event of the vendor is kept as text or passed over. */
   line(text: string): Step[];
+  /** One line of the files that `logs` names. `isPast`: it was there before this run began. */
+  logLine?(text: string, isPast: boolean): Step[];
   /** When the process is gone. */
   end(exit: EngineExit): EngineResult;
 }
@@ -95,6 +123,8 @@ export interface EngineResult {
   session: string | null;
   /** One for each model that was used; null when it could not be read. */
   usage: ModelUsage[] | null;
+  /** What the vendor says its session has used in all, earlier runs included. */
+  sessionTotal?: ModelUsage[];
   /** Lines that were no events, or events nobody knows. */
   unknown: number;
 }

@@ -1,5 +1,5 @@
 import type { Step } from "../model/step.ts";
-import type { ModelUsage } from "../model/usage.ts";
+import { addTokens, type ModelUsage, NO_TOKENS, type Tokens } from "../model/usage.ts";
 import type {
   EngineExit,
   EngineOutcome,
@@ -7,11 +7,12 @@ import type {
   EngineResult,
   StreamReader,
 } from "./engine.ts";
-import { geminiUsage } from "./gemini-usage.ts";
+import { geminiUsage, messageUsage } from "./gemini-usage.ts";
 import { idAt, type JsonObject, objectAt, parseLine, stringAt } from "./json-line.ts";
 import { MAX_TEXT, targetOf, textStep, toolStep, Unknowns } from "./json-line-steps.ts";
-import { modelName, UNNAMED_MODEL } from "./json-line-usage.ts";
+import { modelName, moreThan, UNNAMED_MODEL, UsageSum } from "./json-line-usage.ts";
 import { brokenOff, type Complaint, outcome, outcomeOf, recognise, type Vendor } from "./limits.ts";
+import { atLeast } from "./session-usage.ts";
 
 const GEMINI: Vendor = {
   name: "gemini",
@@ -34,6 +35,9 @@ export class GeminiReader implements StreamReader {
   #saying = "";
   #text = "";
   #error: Complaint | null = null;
+  /** By its session file, which tells each answer, some of them twice. */
+  readonly #sum = new UsageSum();
+  readonly #messages = new Map<string, Tokens>();
   #usage: ModelUsage[] | null = null;
   #status: string | null = null;
 
@@ -72,13 +76,29 @@ export class GeminiReader implements StreamReader {
     }
   }
 
+  /** Its session file, and those of its subagents. */
+  logLine(text: string, isPast: boolean): Step[] {
+    if (!text.includes('"tokens"')) return [];
+    const event = parseLine(text);
+    const id = idAt(event, "id");
+    const usage = messageUsage(event, this.#model);
+    if (id === null || usage === null) return [];
+    const before = this.#messages.get(id) ?? NO_TOKENS;
+    const more = moreThan(before, usage);
+    this.#messages.set(id, addTokens(before, more ?? NO_TOKENS));
+    if (isPast || more === null) return [];
+    const step = { ...usage, ...more };
+    this.#sum.add(step);
+    return [{ kind: "notice", usage: step }];
+  }
+
   end(exit: EngineExit): EngineResult {
     this.#said();
     return {
       outcome: this.#outcome(exit),
       text: this.#text,
       session: this.#session,
-      usage: this.#usage,
+      usage: this.#usage ? atLeast(this.#usage, this.#sum.get() ?? []) : this.#sum.get(),
       unknown: this.#unknowns.count,
     };
   }
@@ -111,8 +131,12 @@ export class GeminiReader implements StreamReader {
     const message = stringAt(objectAt(event, "error"), "message");
     if (message !== null) this.#error = { message };
     this.#usage = geminiUsage(objectAt(event, "stats"), this.#model);
+    const told = this.#sum.get() ?? [];
     for (const usage of this.#usage ?? []) {
-      steps.push({ kind: "notice", text: "the run is over", usage });
+      const same = told.find(({ model }) => model === usage.model);
+      const more = moreThan(same ?? NO_TOKENS, usage);
+      if (more)
+        steps.push({ kind: "notice", text: "the run is over", usage: { ...usage, ...more } });
     }
     return steps;
   }

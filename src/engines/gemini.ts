@@ -1,5 +1,6 @@
+import { join } from "node:path";
 import { VivError } from "../model/errors.ts";
-import type { Engine, EngineCommand, EngineRequest } from "./engine.ts";
+import type { Engine, EngineCommand, EngineRequest, LogsOf, SessionLogs } from "./engine.ts";
 import { argument } from "./exec-argument.ts";
 import { GeminiReader } from "./gemini-reader.ts";
 
@@ -8,9 +9,11 @@ export function geminiEngine({ now = Date.now }: { now?: () => number } = {}): E
   return {
     name: "gemini",
     binary: "gemini",
+    namesModel: true,
     tellsDollars: "never",
     command,
     reader: (request) => new GeminiReader(request, now),
+    logs,
   };
 }
 
@@ -43,4 +46,11 @@ function assertPlanHolds(flags: readonly string[]): void {
     "INVALID",
     "gemini cannot be kept in plan mode when nobody is there: it goes on and carries out the plan. Use another engine for this route, or write a policy file that denies enter_plan_mode and exit_plan_mode and name it in the engine's flags (--policy FILE).",
   );
+}
+
+/** Named by the beginning of the session's id; those of its subagents are in a folder of its name. */
+function logs({ session, env }: LogsOf): SessionLogs {
+  const root = join(env.GEMINI_CLI_HOME || (env.HOME ?? "/"), ".gemini", "tmp");
+  const file = new RegExp(`^session-.*-${session.slice(0, 8).replaceAll(".", "\\.")}\\.jsonl?$`);
+  return { root, path: [/./, "chats", file], beside: [session], isOnlySource: true };
 }

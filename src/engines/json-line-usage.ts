@@ -43,3 +43,8 @@ export function moreThan(before: Tokens, after: Tokens): Tokens | null {
   };
   return totalTokens(more) === 0 ? null : more;
 }
+
+/** Of each kind, the larger number. */
+export function mostOf(a: Tokens, b: Tokens | null): Tokens {
+  return addTokens(a, moreThan(a, b ?? a) ?? NO_TOKENS);
+}

@@ -8,6 +8,7 @@ export function opencodeEngine({ now = Date.now }: { now?: () => number } = {}):
   return {
     name: "opencode",
     binary: "opencode",
+    namesModel: true,
     tellsDollars: "each step",
     command,
     reader: (request) => new OpencodeReader(request, now),

@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import type { Evidence, Proof } from "../model/proof.ts";
-import type { Tokens } from "../model/usage.ts";
+import type { SessionUsed } from "../model/usage.ts";
 
 /**
  * What an attempt leaves behind for people and for the next attempt, in `artifacts/`:
@@ -54,7 +54,7 @@ export interface EngineSession {
   session: string;
   model: string | null;
   /** In all its attempts: some vendors tell only the sum. */
-  used?: Tokens;
+  used?: SessionUsed;
 }
 
 /** Enough to tell two artifacts apart that were written within one tick of the file system's clock. */
@@ -81,9 +81,14 @@ export function evidenceIn(artifacts: string): EvidenceFiles {
       return folder;
     },
     readSession: (id) => {
-      const text = readStart(join(artifacts, `${id}.session.json`), 10_000);
+      const text = readStart(join(artifacts, `${id}.session.json`), 100_000);
       try {
-        return text === null ? null : (JSON.parse(text) as EngineSession);
+        if (text === null) return null;
+        const { used, ...session } = JSON.parse(text) as EngineSession;
+        // An earlier version wrote it in another form: then it is not known.
+        return Array.isArray(used?.total) && Array.isArray(used.since)
+          ? { ...session, used }
+          : session;
       } catch {
         return null; // then the next attempt begins anew
       }

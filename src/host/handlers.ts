@@ -3,6 +3,7 @@ import type { Readable } from "node:stream";
 import { CappedLog } from "./capped-log.ts";
 import { type Channels, openChannels } from "./channels.ts";
 import { explainStart } from "./explain-start.ts";
+import { withoutLines } from "./line-filter.ts";
 import { type Pace, readPaced } from "./paced.ts";
 import { type EndOptions, endTree, endTreeNow, type TreeRef, treeOf } from "./process-tree.ts";
 
@@ -36,6 +37,8 @@ export interface HandlerCommand {
   onStdout?: (chunk: Buffer) => void;
   /** Where stdout is kept then, with the same limit. */
   stdoutPath?: string;
+  /** How lines of it begin that are not kept there. */
+  noise?: string;
   /** How fast what it says is read, of stdout and stderr each; without it: as fast as it comes. */
   pace?: Pace;
 }
@@ -166,13 +169,15 @@ function follow(started: Started): RunningHandler {
   });
   const cancelTimeout = after(command.timeoutMs, () => decide({ cause: "timed_out" }));
   const outputs = channels.connect(child);
+  const quiet =
+    command.noise === undefined ? (chunk: Buffer) => chunk : withoutLines(command.noise);
   const readers = outputs.map((output, i) => {
     const onStdout = i === 0 ? command.onStdout : undefined;
     output.on("error", () => {}); // a pipe that broke has told us all it had
     // Written before more is read, so that memory does not grow with the output.
     return readPaced(output, command.pace, (chunk) => {
       if (onStdout === undefined) return log.write(chunk);
-      raw?.write(chunk);
+      raw?.write(quiet(chunk));
       onStdout(chunk);
     });
   });

@@ -6,6 +6,8 @@ export interface Price {
   cachedRead?: number;
   /** Without one, as input: most vendors ask nothing extra. */
   cachedWrite?: number;
+  /** What an answer costs whose prompt, cached parts included, has more tokens than `above`. */
+  long?: Omit<Price, "long"> & { above: number };
 }
 
 /** By the model's name, or by how names begin, with a star at the end: `claude-opus-4*`. */

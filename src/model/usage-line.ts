@@ -43,6 +43,8 @@ export interface UsageLine extends OfAttempt {
   engine: string;
   account?: string;
   session?: string;
+  /** The model that was asked for, when another was used. */
+  asked?: string;
   models: (TokensOnLine & { model: string; usd: number | null; source: DollarSource | null })[];
   /** In all, as far as it could be priced. */
   usd: number;

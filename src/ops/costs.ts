@@ -1,6 +1,9 @@
 import * as z from "zod/mini";
+import type { LedgerLine } from "../model/ledger.ts";
 import { parseSince } from "../model/since.ts";
 import { totalTokens } from "../model/usage.ts";
+import { usedOn } from "../model/usage-line.ts";
+import { isAsked } from "../policy/price.ts";
 import { dollarsOf, type Spending } from "../policy/spending.ts";
 import { DIMENSIONS, type Dimension, type Key, Tally } from "../policy/tally.ts";
 import { defineOp } from "./op.ts";
@@ -42,6 +45,10 @@ export const costs = defineOp({
     rows: z.array(z.extend(spending, { key: z.nullable(z.string()) })),
     /** Rows that the limit left out. */
     more: z.number(),
+    /** Models that were used although another was asked for. */
+    unasked: z.array(
+      z.object({ asked: z.string(), model: z.string(), usd: z.number(), attempts: z.number() }),
+    ),
     /** Attempts that did not tell what they used: it is not in any sum. */
     unreadable: z.number(),
     total: spending,
@@ -49,10 +56,13 @@ export const costs = defineOp({
   async run({ store, now }, { by = "type", since: wanted, limit = 50 }) {
     const since = wanted === undefined ? null : parseSince(wanted, now());
     const tally = new Tally([by]);
+    const unasked = new Unasked();
     let unreadable = 0;
     for await (const line of store.ledger(since === null ? {} : { since })) {
       tally.add(line);
-      if (line.event === "usage" && line.unreadable === true) unreadable++;
+      if (line.event !== "usage") continue;
+      unasked.add(line);
+      if (line.unreadable === true) unreadable++;
     }
     const rows = inOrder(tally.rows(by), by);
     return {
@@ -64,11 +74,36 @@ export const costs = defineOp({
         ...shape(sum),
       })),
       more: Math.max(0, rows.length - limit),
+      unasked: unasked.rows,
       unreadable,
       total: shape(tally.total()),
     };
   },
 });
+
+/** What was spent on models that nobody had asked for, by what was asked for instead. */
+class Unasked {
+  readonly #rows = new Map<
+    string,
+    { asked: string; model: string; usd: number; attempts: number }
+  >();
+
+  add(line: LedgerLine): void {
+    const { asked } = line;
+    if (typeof asked !== "string") return;
+    for (const { model, usd } of usedOn(line)) {
+      if (model === null || isAsked(model, asked)) continue;
+      const key = JSON.stringify([asked, model]);
+      const row = this.#rows.get(key) ?? { asked, model, usd: 0, attempts: 0 };
+      this.#rows.set(key, { ...row, usd: row.usd + (usd ?? 0), attempts: row.attempts + 1 });
+    }
+  }
+
+  /** The dearest first. */
+  get rows() {
+    return [...this.#rows.values()].sort((a, b) => b.usd - a.usd);
+  }
+}
 
 /** The dearest first; days as they came. */
 function inOrder(rows: ReadonlyMap<Key, Spending>, by: Dimension): [Key, Spending][] {

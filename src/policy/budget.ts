@@ -1,7 +1,7 @@
 import { formatCount, formatUsd } from "../model/amount.ts";
 import { VivError } from "../model/errors.ts";
 import type { PriceTable } from "../model/prices.ts";
-import { priceOf } from "./price.ts";
+import { priceFor } from "./price.ts";
 
 /**
  * Budgets. One Budget watches one attempt: it knows the limits that hold for it, what had been spent
@@ -103,6 +103,14 @@ export class Budget {
     this.#turnTo(day);
     this.#before = { ...this.#before, ...before };
     return this.#verdicts();
+  }
+
+  /** Dollars that are left of the tightest budget; null when none is in dollars. */
+  leftUsd(): number | null {
+    const left = limitsIn(this.#limits).flatMap(({ which, unit, limit }) =>
+      unit === "usd" ? [limit - this.#spent(which, unit)] : [],
+    );
+    return left.length === 0 ? null : Math.max(0, Math.min(...left));
   }
 
   /** A new day has a new budget. */
@@ -221,7 +229,7 @@ export function whatIsMissing(
   const which = dollarScope(limits);
   if (which === undefined) return null;
   // An empty name has the price of all names that have no other: that of the star alone.
-  const missing = [...new Set(models)].filter((model) => !priceOf(model ?? "", prices));
+  const missing = [...new Set(models)].filter((model) => !priceFor(model ?? "", prices));
   if (missing.length === 0) return null;
   const when =
     tellsDollars === "never"

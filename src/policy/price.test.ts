@@ -1,9 +1,10 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { holds } from "../../test/support/property.ts";
+import { PRICE_LIST, PRICES_AS_OF, priceListWarning } from "../model/price-list.ts";
 import type { Price, PriceTable } from "../model/prices.ts";
 import { type ModelUsage, NO_TOKENS } from "../model/usage.ts";
-import { impute, priceOf } from "./price.ts";
+import { dearerThanAsked, impute, isAsked, priceFor, priceOf } from "./price.ts";
 
 const usage = (more: Partial<ModelUsage> = {}): ModelUsage => ({
   model: "m",
@@ -117,6 +118,87 @@ test("what was asked for by a short name has the price of that name", () => {
   const prices = new Map([["haiku", { input: 1, output: 5 }]]);
   const usage = { model: "claude-haiku-4-5", input: 1e6, output: 0, cacheRead: 0, cacheWrite: 0 };
   expect(impute({ ...usage, usd: null }, prices, "haiku")).toEqual({ usd: 1, source: "imputed" });
-  expect(impute({ ...usage, usd: null }, prices, "opus")).toBeNull();
-  expect(impute({ ...usage, model: "claude-opus-4", usd: null }, prices, "haiku")).toBeNull();
+  const other = { ...usage, model: "my-haiku" };
+  expect(impute({ ...other, usd: null }, prices, "haiku")).toMatchObject({ usd: 1 });
+  expect(impute({ ...other, usd: null }, prices, "opus")).toBeNull();
+  // The price of what was used counts, not that of what was asked for.
+  const dear = impute({ ...usage, model: "claude-opus-4-8", usd: null }, prices, "haiku");
+  expect(dear).toEqual({ usd: 5, source: "imputed" });
+});
+
+describe("the list", () => {
+  const none = new Map<string, Price>();
+  test.each([
+    ["claude-haiku-4-5-20251001", 1],
+    ["us.anthropic.claude-haiku-4-5-20251001-v1:0", 1],
+    ["claude-sonnet-5-5[1m]", 2],
+    ["claude-opus-4-5@20251101", 5],
+    ["anthropic/claude-opus-5", 5],
+    ["openai/gpt-5.5", 5],
+    ["gpt-5.5-2026-04-23", 5],
+    ["haiku", 0.1],
+    ["gemini-2.5-flash", 0.3],
+  ])("%s costs $%d for a million in", (model, dollars) => {
+    expect(priceFor(model, none)?.input).toBe(dollars);
+  });
+
+  test.each(["gpt-oss:20b", "gpt-5.5-mini-mine", "my-claude-opus-5", "constructor", ""])(
+    "does not have %j",
+    (model) => expect(priceFor(model, none)).toBeUndefined(),
+  );
+
+  test("stands behind every price of the user's own", () => {
+    const own = table({ "*": flat(9) });
+    expect(priceFor("claude-haiku-5-5", own)).toEqual(flat(9));
+    expect(impute(usage({ model: "claude-haiku-5-5", input: 1e6 }), own)?.usd).toBe(9);
+  });
+
+  test("has a higher price for an answer to a long prompt, and for that answer only", () => {
+    const answer = usage({ model: "gemini-3.1-pro-preview", input: 1e6 });
+    expect(impute({ ...answer, prompt: 200_000 }, none)?.usd).toBe(2);
+    expect(impute({ ...answer, prompt: 200_001 }, none)?.usd).toBe(4);
+    expect(impute(answer, none)?.usd).toBe(2);
+  });
+
+  test("makes sense", () => {
+    for (const [model, { input, output, cachedRead = 0, cachedWrite = 0, long }] of PRICE_LIST) {
+      expect(input, model).toBeGreaterThan(0);
+      expect(output, model).toBeGreaterThan(input);
+      expect(cachedRead, model).toBeLessThan(input);
+      expect(cachedWrite === 0 || cachedWrite > input, model).toBe(true);
+      if (long) expect(long.input, model).toBeGreaterThan(input);
+    }
+  });
+
+  test("says when it is too old", () => {
+    const day = (days: number) => Date.parse(PRICES_AS_OF) + days * 86_400_000;
+    expect(priceListWarning(day(90))).toBeNull();
+    expect(priceListWarning(day(-1))).toBeNull();
+    expect(priceListWarning(day(91))).toContain("91 days old");
+  });
+});
+
+describe("another model than was asked for", () => {
+  test.each([
+    ["claude-haiku-5-5", "haiku", true],
+    ["claude-sonnet-5-5", "haiku", false],
+    ["claude-sonnet-5-5", "sonnet[1m]", true],
+    ["claude-opus-5-5", "opusplan", true],
+    ["claude-opus-5-5", "default", true],
+    ["claude-opus-5-5", null, true],
+    ["mock/mock-model", "mock/mock-model", true],
+    ["gpt-6-sol", "openai/gpt-6-sol", true],
+  ])("%s for %s: %j", (model, asked, expected) => expect(isAsked(model, asked)).toBe(expected));
+
+  test("is told when it is dearer, or when nobody knows", () => {
+    const told = (model: string, asked: string | null, own = {}) =>
+      dearerThanAsked(model, asked, table(own));
+    expect(told("claude-sonnet-5-5", "haiku")).toBe(
+      "claude-sonnet-5-5 is used, and haiku was asked for, at 20 times the price",
+    );
+    expect(told("claude-haiku-5-5", "sonnet")).toBeNull();
+    expect(told("other", "haiku")).toBe("other is used, and haiku was asked for");
+    expect(told("claude-sonnet-5-5", "haiku", { haiku: flat(10) })).toBeNull();
+    expect(told("claude-sonnet-5-5", null)).toBeNull();
+  });
 });

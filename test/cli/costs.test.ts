@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync } from "node:fs";
+import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -245,4 +245,34 @@ describe("what is wrong", () => {
     // biome-ignore lint/suspicious/noControlCharactersInRegex: colours are control codes
     for (const row of rows) expect(row.replace(/\u001b\[\d+m/g, "").length).toBeLessThanOrEqual(60);
   });
+});
+
+it("tells which models were used although another was asked for", async () => {
+  const of = { task: "t.1", type: "fix", worker: "w1", token: "11", attempt: 1, engine: "claude" };
+  const models = [
+    { model: "claude-sonnet-5-5", ...tokens(10, 20), usd: 0.4, source: "reported" },
+    { model: "claude-haiku-5-5", ...tokens(10, 20), usd: 0.1, source: "reported" },
+  ];
+  write("2026-11-14T10:00:00.000Z", "usage", { ...of, asked: "haiku", models });
+  expect(await ok(["costs"], around)).toContain(
+    "claude-sonnet-5-5 was used in 1 attempt that asked for haiku: $0.40",
+  );
+  const { unasked } = await json<{ unasked: object[] }>(["costs"], around);
+  expect(unasked).toEqual([{ asked: "haiku", model: "claude-sonnet-5-5", usd: 0.4, attempts: 1 }]);
+});
+
+it("lists what models cost; prices of one's own come first, and hide the list's", async () => {
+  const of = async (...args: string[]) =>
+    (await json<{ prices: { model: string; source: string; input: number }[] }>(args, around))
+      .prices;
+  const [haiku] = await of("prices", "claude-haiku-5-5");
+  expect(haiku).toMatchObject({ source: "list", input: 0.1 });
+  writeFileSync(
+    join(around.cwd ?? "", "viv.toml"),
+    '[prices."claude-haiku*"]\ninput = 7\noutput = 9\n',
+  );
+  expect(await of("prices", "claude-haiku-5-5")).toMatchObject([
+    { model: "claude-haiku*", source: "viv.toml", input: 7 },
+  ]);
+  expect(await ok(["prices"], around)).toContain("dollars for a million tokens");
 });

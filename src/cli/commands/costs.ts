@@ -26,9 +26,15 @@ export const command: Command = {
     const { unreadable } = output;
     const blind = `${unreadable} ${unreadable === 1 ? "attempt" : "attempts"} did not tell what was used: it is not in these sums`;
     const note = unreadable > 0 ? [term.color.yellow(blind)] : [];
-    return [...lines, "", ...partsOf(total, output.by, term), ...note].join("\n");
+    const others = output.unasked.map((one) => term.color.yellow(unaskedOf(one)));
+    return [...lines, "", ...partsOf(total, output.by, term), ...others, ...note].join("\n");
   },
 };
+
+function unaskedOf({ asked, model, usd, attempts }: Output["unasked"][number]): string {
+  const where = attempts === 1 ? "1 attempt" : `${formatCount(attempts)} attempts`;
+  return `${plain(model)} was used in ${where} that asked for ${plain(asked)}: ${formatUsd(usd)}`;
+}
 
 interface Column {
   title: string;

@@ -7,6 +7,7 @@ import type { StepsFile } from "../../host/steps-file.ts";
 import type { ClaimTree, Machine } from "../../model/clock.ts";
 import type { Accounts } from "../../services/accounts.ts";
 import type { Gate } from "../../services/gate.ts";
+import type { LogPort } from "../../services/worker/session-feed.ts";
 
 /** What a crew needs of the machine; main.ts hands it the real thing. */
 export interface CrewPorts {
@@ -25,6 +26,8 @@ export interface CrewPorts {
   isThere(path: string): boolean;
   isFolder(path: string): boolean;
   openSteps(path: string): StepsFile;
+  /** Files that a vendor's program writes about its session. */
+  followLogs: LogPort["follow"];
   /** Another text when the file was changed, or came, or went. */
   stampOf(path: string): string;
   /** Calls back when something in one of these folders has changed. */

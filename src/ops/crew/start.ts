@@ -207,6 +207,7 @@ function runnerFor(choice: CrewChoice, here: Here, ports: CrewPorts) {
           member,
         ),
       cwdOf: (member) => cwdOf(member, folder, ports),
+      followLogs: ports.followLogs,
       openSteps: (member) =>
         ports.openSteps(join(choice.state, "steps", `${keyOf(member) || "keeper"}.jsonl`)),
       timers: ports.timers,

@@ -7,6 +7,7 @@ import type { Engine, EngineExit, EngineOutcome } from "../../engines/engine.ts"
 import { execEngine } from "../../engines/exec.ts";
 import { accountFilesIn } from "../../host/accounts.ts";
 import type { Finished, HandlerCommand, RunningHandler } from "../../host/handlers.ts";
+import { followLogs } from "../../host/session-logs.ts";
 import { openStepsFile } from "../../host/steps-file.ts";
 import type { ClaimTree } from "../../model/clock.ts";
 import type { Member } from "../../model/crew-member.ts";
@@ -102,6 +103,7 @@ function scene(engine: Engine = execEngine) {
       accounts,
       prepare: (member) => ({ member, lifecycle: null, promptFor: () => "" }),
       cwdOf: () => "/news",
+      followLogs,
       openSteps: ({ name }) => openStepsFile(join(steps, `${name}.jsonl`)),
       timers: { after: () => () => {} },
       env: { PATH: "/bin" },

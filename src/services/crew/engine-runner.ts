@@ -13,6 +13,7 @@ import type { Step } from "../../model/step.ts";
 import { isNoWork } from "../../policy/tick.ts";
 import type { Accounts } from "../accounts.ts";
 import { type ModelOutcome, workWithModel } from "../worker/model-work.ts";
+import type { LogPort } from "../worker/session-feed.ts";
 import type { Prepared, RunEnd, RunHooks, Runner } from "./ports.ts";
 import { StepFeed } from "./step-feed.ts";
 
@@ -27,6 +28,8 @@ export interface EngineRunnerHost {
   /** Where a command of its own tells its steps. */
   openSteps(member: Member): StepsFile;
   timers: Timers;
+  /** Files that a vendor's program writes about its session. */
+  followLogs: LogPort["follow"];
   env: Readonly<Record<string, string>>;
   self(): { host: string; boot: string };
   newMark(): string;
@@ -165,6 +168,7 @@ async function run(
         if (line) hooks.onLine(line);
       },
       onSession: () => {},
+      logs: { follow: host.followLogs, env: host.env },
       spentByOthers: async () => ({ day: { usd: hooks.costToday, tokens: 0 } }),
       now: host.now,
     });

@@ -79,6 +79,7 @@ interface Execution {
   isSecret?: boolean;
   onStdout?: (chunk: Buffer) => void;
   stdoutPath?: string;
+  noise?: string | null;
 }
 
 export class Attempt {
@@ -271,6 +272,7 @@ export class Attempt {
           isSecret: more.isSecret,
           onStdout: more.onStdout,
           stdoutPath: evidence.streamOf(this.#id),
+          noise: more.noise,
         }),
       // At once: who is asked first may go on spending for as long as it takes to answer.
       stop: (why) => void this.#running?.stop(why, true),
@@ -334,6 +336,7 @@ export class Attempt {
       ...(how.isSecret ? { isSecret: true } : {}),
       ...(how.onStdout ? { onStdout: how.onStdout } : {}),
       ...(how.stdoutPath ? { stdoutPath: how.stdoutPath } : {}),
+      ...(how.noise ? { noise: how.noise } : {}),
       killAfterMs: this.#settings.killAfterMs,
     });
     this.#running = running;

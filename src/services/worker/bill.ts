@@ -21,9 +21,18 @@ export class Bill {
     this.#asked = asked;
   }
 
-  add(usage: readonly ModelUsage[] | null): void {
+  /**
+   * `steps`: the same, answer by answer. A long prompt has another price, which only they can know: of
+   * what we impute, the larger sum counts.
+   */
+  add(usage: readonly ModelUsage[] | null, steps?: Bill): void {
     if (usage === null) this.isUnreadable = true;
     for (const each of usage ?? []) this.#add(each);
+    for (const line of steps?.lines ?? []) {
+      const own = this.#lines.get(line.model);
+      if (own?.source !== "imputed" || line.source !== "imputed") continue;
+      this.#lines.set(line.model, { ...own, usd: Math.max(own.usd ?? 0, line.usd ?? 0) });
+    }
   }
 
   get lines(): BillLine[] {

@@ -56,7 +56,7 @@ async function engineProblems(
   host: WorkerHost,
 ): Promise<(string | null)[]> {
   const one = await host.engine(engine.name);
-  const { tellsDollars, binary } = one;
+  const { tellsDollars, binary, namesModel } = one;
   const models = engine.tiers.length > 0 ? engine.tiers.map(({ model }) => model) : [engine.model];
   const limits = { attempt: engine.budget, task: engine.taskBudget, ...budget };
   const program = engine.name === "exec" ? (route.handler[0] ?? "") : engine.settings.binary;
@@ -64,7 +64,13 @@ async function engineProblems(
   const isLimited = Object.values(limits).some((limit) => limit.usd ?? limit.tokens);
   return [
     host.whyNotInstalled(path ?? binary),
-    whatIsMissing(limits, tellsDollars, models, prices),
+    // A model that only the run can name has a price then, or ends the run at its first answer.
+    whatIsMissing(
+      limits,
+      tellsDollars,
+      models.filter((model) => model !== null || !namesModel),
+      prices,
+    ),
     engine.name === "exec" && isLimited
       ? "a budget is set, but the engine exec does not tell what it uses"
       : null,

@@ -6,6 +6,7 @@ import type { WasteFiles } from "../../host/waste-files.ts";
 import type { RemovedWorkspace, WorkspaceInfo, WorkspaceRequest } from "../../host/workspaces.ts";
 import type { Accounts } from "../accounts.ts";
 import type { MachineGate } from "../machine-gate.ts";
+import type { LogPort } from "./session-feed.ts";
 
 /** What a worker needs of the machine; main.ts hands it the real thing. */
 export interface WorkerHost {
@@ -33,6 +34,8 @@ export interface WorkerHost {
   whyNotInstalled(program: string): string | null;
   /** Why no sandbox could be made here; null when it can. */
   whyNoSandbox(): Promise<string | null>;
+  /** Files that a vendor's program writes about its session. */
+  followLogs: LogPort["follow"];
   /** CPU time of a process tree so far, in ticks. */
   ticksOf(pid: number, claim: string): number;
   /** 0 when it is not there. */

@@ -50,6 +50,11 @@ export class ModelRun {
     this.#onSession(session);
   }
 
+  /** One line of the vendor's own files about the session. */
+  readonly onLogLine = (text: string, isPast: boolean): void => {
+    for (const step of this.#reader.logLine?.(text, isPast) ?? []) this.#tell(step);
+  };
+
   readonly onStdout = (chunk: Buffer): void => {
     // To cut into lines what nobody will look at is the dearest part of who writes without end.
     if (!this.#reader.isFull) this.#lines.push(chunk);

@@ -5,12 +5,13 @@ import type { DollarSource } from "../../model/prices.ts";
 import type { Step } from "../../model/step.ts";
 import { addTokens, type ModelUsage, NO_TOKENS, totalTokens } from "../../model/usage.ts";
 import { Budget, type BudgetVerdict, type SpentBefore } from "../../policy/budget.ts";
-import { impute } from "../../policy/price.ts";
+import { dearerThanAsked, impute } from "../../policy/price.ts";
 import type { FailureReport } from "../../store/store.ts";
-import { Bill } from "./bill.ts";
+import { Bill, type BillLine } from "./bill.ts";
 import { ModelRun, type OnStep } from "./model-run.ts";
 import type { Money } from "./money.ts";
 import { renderStep } from "./render-step.ts";
+import { type LogPort, SessionFeed } from "./session-feed.ts";
 
 /**
  * The model's part of an attempt: from the prompt to what it used. What it needs of the attempt
@@ -45,6 +46,8 @@ export interface ModelContext {
       env: Record<string, string>;
       reads: readonly string[];
       isSecret: boolean;
+      /** How lines of stdout begin that are not worth keeping. */
+      noise: string | null;
       onStdout: (chunk: Buffer) => void;
     },
   ): Promise<Finished>;
@@ -54,6 +57,10 @@ export interface ModelContext {
   log(text: string): void;
   tell(step: Step, priced: { usd: number; source: DollarSource } | null): void;
   onSession(session: string): void;
+  /** What the run has used so far, by its steps: for an attempt that nobody sees the end of. */
+  onUsed?(used: readonly ModelUsage[]): void;
+  /** The files that a vendor's program keeps about its session. */
+  logs?: LogPort;
   /** Asked again and again while it runs: others work on the same run. */
   spentByOthers(): Promise<SpentBefore>;
   now(): number;
@@ -85,6 +92,15 @@ export async function workWithModel(context: ModelContext): Promise<ModelOutcome
       context.stop(text);
     }
   };
+  const named = new Set<string>();
+  const compare = (model: string) => {
+    if (named.has(model)) return;
+    named.add(model);
+    const text = dearerThanAsked(model, asked, money.prices);
+    if (text === null) return;
+    context.log(`! ${text}\n`);
+    context.tell({ kind: "notice", text }, null);
+  };
   const many = new Sum();
   const onStep = (step: Step, isOneOfMany = false) => {
     const priced = step.usage ? impute(step.usage, money.prices, asked) : null;
@@ -94,7 +110,11 @@ export async function workWithModel(context: ModelContext): Promise<ModelOutcome
     if (told) context.tell(told, told.usage ? impute(told.usage, money.prices, asked) : null);
     const turns = countsTurns(context.engine) || step.kind !== "tool" ? 0 : 1;
     if (!step.usage && turns === 0) return;
-    if (step.usage) stepped.add([step.usage]);
+    if (step.usage) {
+      compare(step.usage.model);
+      stepped.add([step.usage]);
+      context.onUsed?.(stepped.lines.map(unpriced));
+    }
     const { model = "" } = step.usage ?? {};
     const tokens = step.usage ? totalTokens(step.usage) : 0;
     heed(budget.spend({ usd: priced?.usd ?? null, tokens, turns, model }, day()));
@@ -109,25 +129,38 @@ export async function workWithModel(context: ModelContext): Promise<ModelOutcome
   const count = ({ usage, outcome }: EngineResult) => {
     if (usage === null && outcome.kind === "session_lost") return; // it did not even begin
     const isAll = usage !== null || stepped.lines.length === 0;
-    const told = stepped.lines.map((line) => ({
-      ...line,
-      usd: line.source === "reported" ? line.usd : null, // it is imputed again
-    }));
-    bill.add(isAll ? usage : told);
+    bill.add(isAll ? usage : stepped.lines.map(unpriced), stepped);
     stepped = new Bill(money.prices, asked);
   };
-  let ran = await runOnce(context, request, onStep);
+  const blind = () => {
+    const text = `what ${context.engine.name} uses while it runs cannot be read: its session file was not found, so no budget can be held; take the budget off the route, or let its home be where the route's HOME says`;
+    heed([{ level: "blind", which: "attempt", unit: "usd", text }]);
+  };
+  const hasLimits = Object.values(money.limits).some((limit) => limit?.usd ?? limit?.tokens);
+  const onBlind = hasLimits ? blind : () => {};
+  const left = () => ({ ...request, ...budgetOf(budget) });
+  let ran = await runOnce(context, left(), onStep, onBlind);
   count(ran.result);
   if (ran.result.outcome.kind === "session_lost" && request.resume !== null && over === undefined) {
     onStep({ kind: "notice", text: "the session to go on with is gone: it begins anew" });
     request = context.afresh();
-    ran = await runOnce(context, request, onStep);
+    ran = await runOnce(context, left(), onStep, onBlind);
     count(ran.result);
   }
+  for (const { model } of bill.lines) compare(model);
   heed(over ? [] : budget.settle(bill.parts, day()));
-  const hasLimits = Object.values(money.limits).some((limit) => limit?.usd ?? limit?.tokens);
   const end = judge(ran.finished, ran.result, { over, isBlind: hasLimits && bill.isUnreadable });
   return { ...ran, end, bill };
+}
+
+/** Our own prices are left out: it is imputed again. */
+function unpriced({ source, ...line }: BillLine): ModelUsage {
+  return { ...line, usd: source === "reported" ? line.usd : null };
+}
+
+function budgetOf(budget: Budget): { budgetUsd?: number } {
+  const left = budget.leftUsd();
+  return left === null ? {} : { budgetUsd: left };
 }
 
 const TOLD_AT_ONCE = 100;
@@ -162,17 +195,41 @@ async function runOnce(
   context: ModelContext,
   request: EngineRequest,
   onStep: OnStep,
+  onBlind: () => void,
 ): Promise<{ finished: Finished; result: EngineResult }> {
-  const command = context.engine.command(request);
-  const run = new ModelRun(context.engine, request, onStep, context.onSession);
-  const { onStdout } = run;
-  const finished = await context.execute(command.argv, command.stdin, {
-    env: command.env ?? {},
-    reads: command.reads ?? [],
-    isSecret: command.isSecret ?? false,
-    onStdout,
-  });
-  return { finished, result: run.end(finished) };
+  const { engine, logs } = context;
+  const command = engine.command(request);
+  let isBlind = false;
+  const run = new ModelRun(
+    engine,
+    request,
+    (step, isOneOfMany) => {
+      onStep(step, isOneOfMany);
+      if (step.kind === "tool") feed?.onTool();
+      if (isBlind || !feed?.isMissing) return;
+      isBlind = true;
+      onBlind();
+    },
+    (session) => {
+      context.onSession(session);
+      feed?.onSession(session);
+    },
+  );
+  const feed = logs && new SessionFeed(engine, request, logs, run.onLogLine);
+  await feed?.begin();
+  try {
+    const finished = await context.execute(command.argv, command.stdin, {
+      env: command.env ?? {},
+      reads: command.reads ?? [],
+      isSecret: command.isSecret ?? false,
+      noise: engine.noise ?? null,
+      onStdout: run.onStdout,
+    });
+    await feed?.end();
+    return { finished, result: run.end(finished) };
+  } finally {
+    feed?.close();
+  }
 }
 
 /** Another attempt would spend as much, and nobody would know. */

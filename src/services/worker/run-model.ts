@@ -4,14 +4,13 @@ import type { Finished } from "../../host/handlers.ts";
 import { isAttempt } from "../../model/attempt.ts";
 import type { EngineRoute } from "../../model/config-engine.ts";
 import { isVivError } from "../../model/errors.ts";
-import { addTokens, NO_TOKENS } from "../../model/usage.ts";
+import type { ModelUsage, SessionUsed } from "../../model/usage.ts";
 import type { Limits } from "../../policy/budget.ts";
 import { render } from "../../policy/template.ts";
 import { parseTemplate } from "../../policy/template-parse.ts";
 import { pickModel, unprovenIn } from "../../policy/tier.ts";
 import type { Claim, FailureReport, Store } from "../../store/store.ts";
 import type { AttemptSettings, Place } from "./attempt.ts";
-import type { Bill } from "./bill.ts";
 import type { WorkerHost } from "./host.ts";
 import { keyVariable } from "./key-variable.ts";
 import { type ModelContext, type ModelOutcome, workWithModel } from "./model-work.ts";
@@ -69,6 +68,8 @@ async function run(attempt: ModelAttempt): Promise<ModelAttemptResult> {
     settings.spending.before(task.task_id, token, limits),
   );
   const began = Date.now();
+  let known: string | null = null;
+  let saved = Number.NEGATIVE_INFINITY;
   const outcome = await workWithModel({
     engine,
     route,
@@ -87,7 +88,17 @@ async function run(attempt: ModelAttempt): Promise<ModelAttemptResult> {
     log: attempt.log,
     // A step that cannot be told (a full disk) is no reason to end the run.
     tell: (step, priced) => void store.append(stepLine(claim, step, priced)).catch(() => {}),
-    onSession: (session) => saveSession(attempt, request, session),
+    onSession: (session) => {
+      known = session;
+      saveSession(attempt, request, session);
+    },
+    onUsed: (used) => {
+      const at = performance.now();
+      if (known === null || at - saved < SAVE_EVERY_MS) return;
+      saved = at;
+      saveSession(attempt, request, known, { used });
+    },
+    logs: { follow: host.followLogs, env: attempt.place.env },
     spentByOthers,
     now: Date.now,
   });
@@ -95,6 +106,9 @@ async function run(attempt: ModelAttempt): Promise<ModelAttemptResult> {
   const { finished, result } = outcome;
   return { end: afterwardsIfPossible(attempt, outcome, began), finished, result };
 }
+
+/** What is counted for a session must be known to its next attempt, even if this worker is killed. */
+const SAVE_EVERY_MS = 1_000;
 
 /** Others spend now and then; a stream may say what it uses a thousand times a second. */
 function atMostEvery<T>(ms: number, ask: () => Promise<T>): () => Promise<T> {
@@ -231,14 +245,18 @@ function evidenceText(host: WorkerHost, place: Place): string {
   return path ? host.readEnd(path, EVIDENCE_BYTES) : "";
 }
 
+/** `used`: by this attempt so far. Once the vendor has told its session's total, that counts instead. */
 function saveSession(
   { claim, route, host }: ModelAttempt,
-  { model, resumeUsed = NO_TOKENS }: EngineRequest,
+  { model, resume, resumeUsed }: EngineRequest,
   session: string,
-  bill?: Bill,
+  { used = [], sessionTotal }: { used?: readonly ModelUsage[]; sessionTotal?: ModelUsage[] } = {},
 ): void {
-  const used = bill?.lines.reduce(addTokens, resumeUsed) ?? resumeUsed;
-  host.evidence.writeSession(claim.task.task_id, { engine: route.name, session, model, used });
+  const before = (session === resume && resumeUsed) || { total: [], since: [] };
+  const now: SessionUsed = sessionTotal
+    ? { total: sessionTotal, since: [] }
+    : { total: before.total, since: [...before.since, ...used] };
+  host.evidence.writeSession(claim.task.task_id, { engine: route.name, session, model, used: now });
 }
 
 async function remember(
@@ -247,11 +265,18 @@ async function remember(
   { result, bill }: ModelOutcome,
 ): Promise<void> {
   const { claim, route, store } = attempt;
-  const { session } = result;
-  if (session !== null) saveSession(attempt, request, session, bill);
+  const { session, sessionTotal } = result;
+  if (session !== null) {
+    const used = bill.lines.map(({ source, ...line }) => ({
+      ...line,
+      usd: source === "reported" ? line.usd : null,
+    }));
+    saveSession(attempt, request, session, { used, ...(sessionTotal ? { sessionTotal } : {}) });
+  }
   if (bill.lines.length === 0 && !bill.isUnreadable) return;
   const said = result.outcome.kind;
-  const more = { engine: route.name, account: route.account, session, said };
+  const asked = request.model;
+  const more = { engine: route.name, account: route.account, session, said, asked };
   await store.append(usageLine(claim, bill, more));
 }
 

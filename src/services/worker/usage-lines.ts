@@ -1,6 +1,7 @@
 import type { DollarSource } from "../../model/prices.ts";
 import type { Step } from "../../model/step.ts";
 import { type Tokens, totalTokens } from "../../model/usage.ts";
+import { isAsked } from "../../policy/price.ts";
 import type { Claim } from "../../store/store.ts";
 import type { Bill } from "./bill.ts";
 
@@ -28,10 +29,18 @@ export function stepLine(
 export function usageLine(
   claim: Claim,
   bill: Bill,
-  more: { engine: string; account: string | null; session: string | null; said: string },
+  more: {
+    engine: string;
+    account: string | null;
+    session: string | null;
+    said: string;
+    /** The model as the route names it. */
+    asked: string | null;
+  },
 ) {
   const { lines } = bill;
-  const { engine, account, session, said } = more;
+  const { engine, account, session, said, asked } = more;
+  const isOther = asked !== null && lines.some(({ model }) => !isAsked(model, asked));
   return {
     event: "usage" as const,
     ...of(claim),
@@ -39,6 +48,7 @@ export function usageLine(
     engine,
     ...(account ? { account } : {}),
     ...(session ? { session } : {}),
+    ...(isOther ? { asked } : {}),
     models: lines.map((line) => ({
       model: line.model,
       ...tokensOf(line),

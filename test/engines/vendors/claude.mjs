@@ -22,6 +22,8 @@ const args = parse(process.argv.slice(2), {
   "--model": "value",
   "--resume": "value",
   "--max-turns": "value",
+  "--max-budget-usd": "value",
+  "--include-partial-messages": true,
   "--permission-mode": [
     "default",
     "manual",

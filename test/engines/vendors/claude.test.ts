@@ -11,7 +11,7 @@ describe("the command", () => {
     const { argv, stdin } = engine.command(request({ prompt: "secret", model: "m", turns: 5 }));
     expect(stdin).toBe("secret");
     expect(argv.join(" ")).toBe(
-      "claude -p --output-format stream-json --verbose --model m --max-turns 5 --permission-mode acceptEdits",
+      "claude -p --output-format stream-json --verbose --include-partial-messages --model m --max-turns 5 --permission-mode acceptEdits",
     );
   });
 
@@ -71,7 +71,7 @@ describe("a good run", () => {
   test("counts a message once, however many events it comes in", async () => {
     const { steps } = await play("good");
     const used = steps.flatMap(({ usage }) => (usage === undefined ? [] : [usage]));
-    expect(used).toEqual([
+    expect(used).toMatchObject([
       { model: "claude-sonnet-5", input: 3, output: 10, cacheRead: 100, cacheWrite: 20, usd: null },
       { model: "claude-sonnet-5", input: 3, output: 10, cacheRead: 100, cacheWrite: 20, usd: null },
       { model: "claude-haiku-4-5", input: 7, output: 8, cacheRead: 9, cacheWrite: 10, usd: null },

@@ -76,7 +76,9 @@ describe("a good run", () => {
   });
 
   test("of a resumed thread counts only what is new in it", async () => {
-    const resumeUsed = { input: 0, output: 1000, cacheRead: 1000, cacheWrite: 0 };
+    const counted = { model: "m", input: 0, output: 400, cacheRead: 500, cacheWrite: 0, usd: null };
+    const rest = { ...counted, output: 600 };
+    const resumeUsed = { total: [counted], since: [rest] };
     const { usage, session } = await play("good", { resume: "thread-7", resumeUsed });
     expect(session).toBe("thread-7");
     expect(usage).toMatchObject([{ input: 200, output: 40, cacheRead: 300 }]);

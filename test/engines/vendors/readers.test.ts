@@ -72,10 +72,12 @@ describe.each(engines.map((engine) => [engine.name, engine] as const))("%s", (_,
         exit,
         fc.boolean(),
         (lines, ended, resumed) => {
-          const resumeUsed = { input: 5, output: 5, cacheRead: 5, cacheWrite: 5 };
+          const five = { input: 5, output: 5, cacheRead: 5, cacheWrite: 5 };
+          const resumeUsed = { total: [{ model: "m", ...five, usd: 1 }], since: [] };
           const reader = engine.reader(request(resumed ? { resume: "x", resumeUsed } : {}));
           for (const text of lines) {
-            for (const step of reader.line(text)) {
+            const read = [...reader.line(text), ...(reader.logLine?.(text, resumed) ?? [])];
+            for (const step of read) {
               expect(step.target?.length ?? 0).toBeLessThanOrEqual(200);
               expect(step.text?.length ?? 0).toBeLessThanOrEqual(200);
               for (const said of [step.tool, step.target, step.text]) {

@@ -1,0 +1,221 @@
+import { constants } from "node:fs";
+import { type FileHandle, open, readdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
+
+/** Files of one session, as an engine describes them: see SessionLogs there. */
+export interface LogPlace {
+  root: string;
+  path: readonly (string | RegExp)[];
+  beside?: readonly string[];
+}
+
+export interface LogFollower {
+  /** The session's own file is there. */
+  readonly isFound: boolean;
+  /** Before the run: what is there by now is past. Of long files only the end is told. */
+  skipPast(): Promise<void>;
+  /** Tells what is new. One call at a time; it never rejects. `isLast`: nobody will look again. */
+  look(isLast?: boolean): Promise<void>;
+}
+
+const PAST_BYTES = 256 * 1024;
+const CHUNK_BYTES = 1024 * 1024;
+/** A line may hold a whole file; of one that is longer nothing is told. */
+const LONGEST_LINE_BYTES = 16 * 1024 * 1024;
+/** Of a vendor that writes its file whole each time. */
+const LONGEST_WHOLE_BYTES = 64 * 1024 * 1024;
+/** A home may hold the sessions of years: looked for again and again, it is looked for ever less often. */
+const MOST_LOOKS_SKIPPED = 8;
+
+/**
+ * Follows files that another program writes, by position: each line is told once, whole. A file that is
+ * missing, shorter than before or replaced is no error; of one that was replaced all is new.
+ */
+export function followLogs(
+  place: LogPlace,
+  onLine: (text: string, isPast: boolean) => void,
+): LogFollower {
+  const files = new Map<string, Followed>();
+  let main: string | null = null;
+  let skip = 0;
+  let pause = 0;
+
+  const find = async (): Promise<string | null> => {
+    if (main !== null) return main;
+    if (skip > 0) {
+      skip--;
+      return null;
+    }
+    main = await findFirst(place.root, place.path);
+    pause = Math.min(MOST_LOOKS_SKIPPED, 2 * pause + 1);
+    skip = pause;
+    return main;
+  };
+  const paths = async (): Promise<string[]> => {
+    const own = await find();
+    if (own === null || place.beside === undefined) return own === null ? [] : [own];
+    const folder = join(dirname(own), ...place.beside);
+    const others = (await list(folder)).filter((name) => name.endsWith(".jsonl"));
+    return [own, ...others.map((name) => join(folder, name))];
+  };
+  const each = async (act: (file: Followed) => Promise<void>) => {
+    for (const path of await paths()) {
+      let file = files.get(path);
+      if (file === undefined) {
+        file = new Followed(path, onLine);
+        files.set(path, file);
+      }
+      // What cannot be read now may be readable at the next look.
+      await act(file).catch(() => {});
+    }
+  };
+  return {
+    get isFound() {
+      return main !== null;
+    },
+    skipPast: () => each((file) => file.skip()),
+    look: (isLast = false) => {
+      if (isLast) skip = 0;
+      return each((file) => file.read());
+    },
+  };
+}
+
+/** The first by name that fits, newest first: names that begin with a date sort by it. */
+async function findFirst(
+  folder: string,
+  [wanted, ...rest]: readonly (string | RegExp)[],
+): Promise<string | null> {
+  if (wanted === undefined) return folder;
+  if (typeof wanted === "string" && rest.length > 0) return findFirst(join(folder, wanted), rest);
+  const names = (await list(folder)).filter((name) =>
+    typeof wanted === "string" ? name === wanted : wanted.test(name),
+  );
+  for (const name of names.sort().reverse()) {
+    const found = await findFirst(join(folder, name), rest);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+async function list(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch {
+    return []; // not there, or not a folder
+  }
+}
+
+class Followed {
+  readonly #path: string;
+  readonly #onLine: (text: string, isPast: boolean) => void;
+  #inode = 0;
+  #at = 0;
+  #rest: Buffer[] = [];
+  #restBytes = 0;
+  #stamp = "";
+
+  constructor(path: string, onLine: (text: string, isPast: boolean) => void) {
+    this.#path = path;
+    this.#onLine = onLine;
+  }
+
+  skip(): Promise<void> {
+    return this.#opened(async (handle, { size, ino, stamp }) => {
+      this.#inode = ino;
+      if (this.#isWhole) return this.#readWhole(handle, size, stamp, true);
+      const from = Math.max(0, size - PAST_BYTES);
+      const bytes = await readAt(handle, from, size - from);
+      const end = bytes.lastIndexOf(0x0a) + 1;
+      const lines = bytes.toString("utf8", 0, end).split("\n");
+      // The first is cut where we began to read.
+      for (const line of from > 0 ? lines.slice(1) : lines) this.#tell(line, true);
+      this.#at = from + end;
+    });
+  }
+
+  read(): Promise<void> {
+    return this.#opened(async (handle, { size, ino, stamp }) => {
+      if (this.#isWhole) return this.#readWhole(handle, size, stamp, false);
+      if (ino !== this.#inode || size < this.#at) this.#startAnew(ino);
+      while (this.#at < size) {
+        const bytes = await readAt(handle, this.#at, Math.min(CHUNK_BYTES, size - this.#at));
+        if (bytes.length === 0) return;
+        this.#at += bytes.length;
+        this.#cut(bytes);
+      }
+    });
+  }
+
+  get #isWhole(): boolean {
+    return this.#path.endsWith(".json");
+  }
+
+  /** Each message of it is told again: whoever listens knows them by their ids. */
+  async #readWhole(
+    handle: FileHandle,
+    size: number,
+    stamp: string,
+    isPast: boolean,
+  ): Promise<void> {
+    if (stamp === this.#stamp || size > LONGEST_WHOLE_BYTES) return;
+    const value: unknown = JSON.parse((await readAt(handle, 0, size)).toString("utf8"));
+    this.#stamp = stamp; // only now: half of it may be written
+    const messages: unknown = (value as { messages?: unknown } | null)?.messages;
+    for (const message of Array.isArray(messages) ? messages : []) {
+      this.#tell(JSON.stringify(message), isPast);
+    }
+  }
+
+  #startAnew(inode: number): void {
+    this.#inode = inode;
+    this.#at = 0;
+    this.#rest = [];
+    this.#restBytes = 0;
+  }
+
+  #cut(bytes: Buffer): void {
+    let from = 0;
+    for (let end = bytes.indexOf(0x0a); end >= 0; end = bytes.indexOf(0x0a, from)) {
+      this.#keep(bytes.subarray(from, end));
+      const isWhole = this.#restBytes <= LONGEST_LINE_BYTES;
+      const line = isWhole ? Buffer.concat(this.#rest).toString("utf8") : "";
+      this.#rest = [];
+      this.#restBytes = 0;
+      this.#tell(line, false);
+      from = end + 1;
+    }
+    this.#keep(bytes.subarray(from));
+  }
+
+  #keep(part: Buffer): void {
+    this.#restBytes += part.length;
+    if (this.#restBytes > LONGEST_LINE_BYTES) this.#rest = [];
+    else if (part.length > 0) this.#rest.push(Buffer.from(part));
+  }
+
+  #tell(line: string, isPast: boolean): void {
+    if (line !== "") this.#onLine(line, isPast);
+  }
+
+  /** Never through a link, and never waiting at a pipe: the folder belongs to a program that obeys a model. */
+  async #opened(
+    act: (handle: FileHandle, file: { size: number; ino: number; stamp: string }) => Promise<void>,
+  ): Promise<void> {
+    const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+    const handle = await open(this.#path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    try {
+      const stats = await handle.stat();
+      const { size, ino, mtimeMs } = stats;
+      if (stats.isFile()) await act(handle, { size, ino, stamp: `${ino}.${size}.${mtimeMs}` });
+    } finally {
+      await handle.close();
+    }
+  }
+}
+
+async function readAt(handle: FileHandle, at: number, length: number): Promise<Buffer> {
+  const buffer = Buffer.alloc(length);
+  const { bytesRead } = await handle.read(buffer, 0, length, at);
+  return buffer.subarray(0, bytesRead);
+}
