@@ -269,18 +269,30 @@ step = [
   });
 
   test("a budget that could not be held is told before anything begins", async () => {
-    config(claude('model = "claude-sonnet-5"\nbudget = { usd = 1 }'));
+    config(claude('model = "nobody-knows"\nbudget = { usd = 1 }'));
     await enqueue("a");
     const refused = await drain();
     expect(refused.status).not.toBe(0);
-    expect(refused.stderr).toContain('[prices."claude-sonnet-5"]');
+    expect(refused.stderr).toContain('[prices."nobody-knows"]');
     expect(calls()).toEqual([]);
     config(
-      claude('model = "claude-sonnet-5"\nbudget = { usd = 1 }'),
-      '[prices."claude-*"]\ninput = 3\noutput = 15\n',
+      claude('model = "nobody-knows"\nbudget = { usd = 1 }'),
+      '[prices."nobody-*"]\ninput = 3\noutput = 15\n[prices."claude-*"]\ninput = 3\noutput = 15\n',
     );
     await drain();
     expect((await show("a")).state).toBe("done");
+  });
+
+  test("a budget in dollars needs no [prices] for a model that the list has, or that nobody named", async () => {
+    for (const [id, model] of [
+      ["a", 'model = "claude-sonnet-5"\n'],
+      ["b", ""],
+    ] as const) {
+      config(claude(`${model}budget = { usd = 1 }`));
+      await enqueue(id);
+      await drain();
+      expect((await show(id)).state).toBe("done");
+    }
   });
 
   test("an engine that never tells what it uses takes no budget", async () => {
