@@ -3,13 +3,21 @@ import { readFileSync } from "node:fs";
 import type { ProcessEnd, SeenProcess } from "../model/dance.ts";
 import type { Question } from "../model/question.ts";
 import type { BoundSession, Warrant } from "../model/warrant.ts";
-import { type Agent, agentLook, lineLook, ownRows, readRow, SPEAKS } from "./agent-screen.ts";
+import {
+  type Agent,
+  agentLook,
+  type Input,
+  lineLook,
+  ownRows,
+  readRow,
+  SPEAKS,
+} from "./agent-screen.ts";
 import { isNamed } from "./may-type.ts";
 import { readProcess } from "./proc-fs.ts";
 import type { Asked, Ended, Found, Look, Suspect, Work } from "./suspect.ts";
 import { endTargetTree, seeTree, type TreeOf, whyNotOurs } from "./target-tree.ts";
 import { defaultSocket, type Env, type Tmux, TmuxTrouble, tmuxAt } from "./tmux.ts";
-import { askPane, howToType, screenFrom } from "./tmux-ask.ts";
+import { askPane, howToType, isOurQuestion, screenFrom } from "./tmux-ask.ts";
 import { agentIn, foregroundGroup, foregroundOf } from "./tmux-foreground.ts";
 import {
   askForSessions,
@@ -185,7 +193,7 @@ class SessionSuspect implements Suspect {
     return {
       said: ownRows(agent, rows, top),
       ...(speaks === undefined ? {} : { speaks }),
-      ...(input.is === "person" ? { person: input.what } : {}),
+      ...personAt(input),
       ...(isBusy ? { isQueued: true } : {}),
     };
   }
@@ -432,6 +440,13 @@ function tmuxEntryOf(pid: number, server: number): string | null {
   } catch {
     return null; // gone, or somebody else's
   }
+}
+
+/** A dialog; or text in the box that is not ours: somebody is at work there. */
+function personAt(input: Input): { person?: string } {
+  if (input.is === "person") return { person: input.what };
+  const isTyping = input.is === "box" && input.text !== "" && !isOurQuestion(input.text);
+  return isTyping ? { person: "has half-typed text in its input: a person is at work" } : {};
 }
 
 /** How many rows of a screen say something: what is below them was cut from what is looked at. */

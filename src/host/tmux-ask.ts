@@ -143,7 +143,7 @@ class Typing {
       return { is: "refused", why };
     }
     let sight = await this.#awaitSight(({ input }) => this.#isFree(input), SEEN_WITHIN_MS);
-    if (sight.input.is === "box" && isEarlierQuestion(sight.input.text)) {
+    if (sight.input.is === "box" && isOurQuestion(sight.input.text)) {
       await this.#erase(sight, sight.input.text.length);
       sight = await this.#awaitSight(({ input }) => this.#isFree(input), SEEN_WITHIN_MS);
     }
@@ -262,8 +262,8 @@ class Typing {
   }
 }
 
-/** Ours, of an attempt before, that Enter did not submit: it alone is in the box. */
-function isEarlierQuestion(text: string): boolean {
+/** A question of ours, alone in the box: one that Enter did not submit, or has not yet. */
+export function isOurQuestion(text: string): boolean {
   return /^Wardenhealthcheck\w*onalinebyitself(please)?$/.test(flat(text));
 }
 

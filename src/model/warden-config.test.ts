@@ -42,7 +42,7 @@ executions = 9
 within = "1h"
 [warden.rules]
 no_output = "10m"
-stale_heartbeat = { after = "5m", action = "file" }
+stale_heartbeat = { after = "5m", action = "file", patience = "10m" }
 repeated_tool = 5
 over_budget = true
 past_deadline = "0s"
@@ -62,7 +62,7 @@ past_deadline = "0s"
       breaker: { executions: 9, withinMs: 3_600_000 },
       rules: {
         no_output: { afterMs: 600_000, action: "observe" },
-        stale_heartbeat: { afterMs: 300_000, action: "file" },
+        stale_heartbeat: { afterMs: 300_000, action: "file", patienceMs: 600_000 },
         repeated_tool: { times: 5, action: "observe" },
         over_budget: { action: "observe" },
         past_deadline: { afterMs: 0, action: "observe" },

@@ -6,18 +6,24 @@ import { shown } from "./shown.ts";
 export const RULE_ACTIONS = ["observe", "file"] as const;
 export type RuleAction = (typeof RULE_ACTIONS)[number];
 
+interface Rule {
+  action: RuleAction;
+  /** Of the warrants that it files; else the warden's own. */
+  patienceMs?: number;
+}
+
 /** What makes a suspect; a rule that is missing is not looked at. */
 export interface Rules {
   /** Nothing new on its terminal, in its log or its transcript for so long. */
-  no_output?: { afterMs: number; action: RuleAction };
+  no_output?: Rule & { afterMs: number };
   /** The worker's heartbeat is that old, and its process lives. */
-  stale_heartbeat?: { afterMs: number; action: RuleAction };
+  stale_heartbeat?: Rule & { afterMs: number };
   /** The same tool with the same target that often in a row. */
-  repeated_tool?: { times: number; action: RuleAction };
+  repeated_tool?: Rule & { times: number };
   /** It spent more than it may. */
-  over_budget?: { action: RuleAction };
+  over_budget?: Rule;
   /** Its task's deadline has passed that long ago. */
-  past_deadline?: { afterMs: number; action: RuleAction };
+  past_deadline?: Rule & { afterMs: number };
 }
 
 export const RULE_NAMES = [
@@ -52,20 +58,28 @@ export function readRules(warden: ConfigTable): Rules {
   return rules;
 }
 
+const COMMON = ["action", "patience"];
+
+function readCommon(table: ConfigTable): Rule {
+  const action = table.choice("action", RULE_ACTIONS) ?? "observe";
+  const patienceMs = table.duration("patience");
+  return { action, ...(patienceMs === undefined ? {} : { patienceMs }) };
+}
+
 function readTimed(rules: ConfigTable, name: Timed): Rules[Timed] {
   const inner = rules.table(name);
   if (inner === undefined) {
     const afterMs = durationAt(rules, name, name);
     return afterMs === undefined ? undefined : { afterMs, action: "observe" };
   }
-  inner.refuseUnknown(["after", "action"], () => undefined);
-  const action = inner.choice("action", RULE_ACTIONS) ?? "observe";
+  inner.refuseUnknown(["after", ...COMMON], () => undefined);
+  const rule = readCommon(inner);
   const zero = name === "past_deadline" ? 0 : undefined;
   if (!inner.has("after") && zero === undefined) {
     rules.note([name], `${name} needs after, like { after = "10m", action = "file" }`);
   }
   const afterMs = inner.has("after") ? durationAt(inner, "after", name) : zero;
-  return afterMs === undefined ? undefined : { afterMs, action };
+  return afterMs === undefined ? undefined : { afterMs, ...rule };
 }
 
 /** Zero is a time only after a deadline: everything is silent for no time at all. */
@@ -90,8 +104,8 @@ const FEWEST = 2;
 
 function readRepeated(rules: ConfigTable): Rules["repeated_tool"] {
   const inner = rules.table("repeated_tool");
-  inner?.refuseUnknown(["times", "action"], () => undefined);
-  const action = inner?.choice("action", RULE_ACTIONS) ?? "observe";
+  inner?.refuseUnknown(["times", ...COMMON], () => undefined);
+  const rule: Rule = inner ? readCommon(inner) : { action: "observe" };
   const [table, key] = inner ? [inner, "times"] : [rules, "repeated_tool"];
   const times = table.get(key);
   if (times === undefined) {
@@ -99,7 +113,7 @@ function readRepeated(rules: ConfigTable): Rules["repeated_tool"] {
     return undefined;
   }
   if (Number.isSafeInteger(times) && Number(times) >= FEWEST) {
-    return { times: Number(times), action };
+    return { times: Number(times), ...rule };
   }
   table.note([key], `${key} must be a whole number, at least ${FEWEST}`);
   return undefined;
@@ -115,6 +129,6 @@ function readBudgetRule(rules: ConfigTable): Rules["over_budget"] {
     rules.note(["over_budget"], `over_budget must be true, false or { action = "file" }${given}`);
     return undefined;
   }
-  inner.refuseUnknown(["action"], () => undefined);
-  return { action: inner.choice("action", RULE_ACTIONS) ?? "observe" };
+  inner.refuseUnknown(COMMON, () => undefined);
+  return readCommon(inner);
 }
