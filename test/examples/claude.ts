@@ -21,7 +21,7 @@ const { readFileSync, writeFileSync } = require("node:fs");
 const { join } = require("node:path");
 
 const args = process.argv.slice(2).join(" ");
-const flags = /^-p --output-format stream-json --verbose( --model (haiku|opus))?( --max-turns \d+)? --permission-mode acceptEdits$/;
+const flags = /^-p --output-format stream-json --verbose --include-partial-messages( --model (haiku|opus))?( --max-budget-usd [\d.]+)?( --max-turns \d+)? --permission-mode acceptEdits$/;
 if (!flags.test(args)) throw new Error("unknown flags: " + args);
 const [, , alias = "sonnet"] = flags.exec(args);
 const model = "claude-" + alias + "-9-20260101";

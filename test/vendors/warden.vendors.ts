@@ -102,7 +102,8 @@ describeEach((program: Program) => {
     const pane = Number(terminal.scene.tmux.show(program, "#{pane_pid}"));
     const keeper = terminal.scene.tmux.session("keeper", "cat"); // so that the server stays
     up(terminal, 2);
-    terminal.file();
+    // Its turn never ends: the question behind it is waited for only so long.
+    terminal.file({ patience_ms: 5_000 });
     const { verdict, why, exit, survivors } = await terminal.receipt();
     expect({ verdict, why }).toMatchObject({ verdict: "executed" });
     expect(exit.map(({ pid }) => pid)).toContain(pane);
