@@ -44,6 +44,8 @@ export interface Finished {
   cause: EndCause;
   /** What was given to stop(). */
   why?: string;
+  /** The time limit that struck, when the cause is "timed_out". */
+  limitMs?: number;
   /** Null when it ended by a signal, was never started, or could not be ended. */
   exit: number | null;
   signal: string | null;
@@ -164,7 +166,10 @@ function follow(started: Started): RunningHandler {
       resolve({ exit, signal, ageMs: performance.now() - begin });
     });
   });
-  const cancelTimeout = after(command.timeoutMs, () => decide({ cause: "timed_out" }));
+  const { timeoutMs } = command;
+  const cancelTimeout = after(timeoutMs, () =>
+    decide({ cause: "timed_out", ...(timeoutMs === undefined ? {} : { limitMs: timeoutMs }) }),
+  );
   const outputs = channels.connect(child);
   const readers = outputs.map((output, i) => {
     const onStdout = i === 0 ? command.onStdout : undefined;
@@ -216,7 +221,7 @@ function follow(started: Started): RunningHandler {
   return { ref, finished, stop, note: (text) => log.add(Buffer.from(text)) };
 }
 
-type Cause = Pick<Finished, "cause" | "why">;
+type Cause = Pick<Finished, "cause" | "why" | "limitMs">;
 
 /** The first cause is kept: a promise takes no second one. */
 function firstCause(): { first: Promise<Cause>; decide: (cause: Cause) => void } {

@@ -4,7 +4,7 @@ import type { Finished, RunningHandler } from "../../host/handlers.ts";
 import { isAttempt } from "../../model/attempt.ts";
 import type { Route } from "../../model/config.ts";
 import type { EngineRoute, Money } from "../../model/config-engine.ts";
-import { parseDuration } from "../../model/duration.ts";
+import { formatTook, parseDuration } from "../../model/duration.ts";
 import { isVivError, VivError } from "../../model/errors.ts";
 import { canonicalJson } from "../../model/json.ts";
 import type { PriceTable } from "../../model/prices.ts";
@@ -432,7 +432,7 @@ export class Attempt {
     const { exit, signal, tail } = finished;
     return {
       outcome,
-      note: said(describe(outcome, finished), finished),
+      note: said(describe(finished), finished),
       fingerprint: fingerprint({ outcome, exit, signal, tail }),
     };
   }
@@ -518,12 +518,10 @@ function notStarted(why: string): Finished {
   };
 }
 
-function describe(outcome: string, { exit, signal, error, cause, durationMs }: Finished): string {
-  if (cause === "timed_out" && outcome !== "unproven") {
-    return `not finished after ${Math.round(durationMs / 1000)} s`;
-  }
-  if (error) return error;
-  return cause === "timed_out" ? "its time was up" : signal ? `ended by ${signal}` : `exit ${exit}`;
+/** The limit, and not how long it ran: ending it may have taken its time as well. */
+function describe({ exit, signal, error, cause, limitMs }: Finished): string {
+  if (cause === "timed_out") return `not finished after ${formatTook(limitMs ?? 0)}`;
+  return error ?? (signal ? `ended by ${signal}` : `exit ${exit}`);
 }
 
 /** The note of a failure: how it ended and its last words. */
