@@ -1,6 +1,7 @@
 import { ClaudeReader } from "./claude-reader.ts";
 import type { Engine, EngineCommand, EngineRequest } from "./engine.ts";
 import { argument } from "./exec-argument.ts";
+import { CLAUDE_ENV, CLAUDE_MENTION, inertPrompt } from "./inert-prompt.ts";
 
 /** Claude Code, without a terminal. The prompt goes in on stdin, events come out line by line. */
 export function claudeEngine({ now = Date.now }: { now?: () => number } = {}): Engine {
@@ -28,5 +29,6 @@ function command(request: EngineRequest): EngineCommand {
     // together with a sandbox: nobody is there to be asked.
     argv.push("--permission-mode", argument(settings.permission ?? "acceptEdits", "permission"));
   }
-  return { argv: [...argv, ...settings.flags], stdin: request.prompt };
+  const stdin = inertPrompt(request.prompt, CLAUDE_MENTION);
+  return { argv: [...argv, ...settings.flags], stdin, env: CLAUDE_ENV };
 }

@@ -2,6 +2,7 @@ import { VivError } from "../model/errors.ts";
 import type { Engine, EngineCommand, EngineRequest } from "./engine.ts";
 import { argument } from "./exec-argument.ts";
 import { GeminiReader } from "./gemini-reader.ts";
+import { GEMINI_MENTION, inertPrompt } from "./inert-prompt.ts";
 
 /** Gemini, without a terminal: that it has none is how it knows. The prompt is what stdin says. */
 export function geminiEngine({ now = Date.now }: { now?: () => number } = {}): Engine {
@@ -16,13 +17,14 @@ export function geminiEngine({ now = Date.now }: { now?: () => number } = {}): E
 
 function command(request: EngineRequest): EngineCommand {
   const { model, resume, settings } = request;
+  const stdin = inertPrompt(request.prompt, GEMINI_MENTION);
   const argv = [settings.binary ?? "gemini", "--output-format", "stream-json"];
   if (model !== null) argv.push("--model", argument(model, "model"));
   if (resume !== null) argv.push("--resume", argument(resume, "session"));
   if (request.mode === "plan") {
     assertPlanHolds(settings.flags);
     argv.push("--approval-mode", "plan", ...settings.flags);
-    return { argv, stdin: request.prompt };
+    return { argv, stdin };
   }
   argv.push(
     "--approval-mode",
@@ -30,7 +32,7 @@ function command(request: EngineRequest): EngineCommand {
     ...settings.flags,
   );
   // A workspace nobody has trusted by hand falls back to asking, and nobody is there to be asked.
-  return { argv, stdin: request.prompt, env: { GEMINI_CLI_TRUST_WORKSPACE: "true" } };
+  return { argv, stdin, env: { GEMINI_CLI_TRUST_WORKSPACE: "true" } };
 }
 
 /**
