@@ -1,7 +1,7 @@
 import type { Step } from "../model/step.ts";
 import { type ModelUsage, NO_TOKENS, type Tokens } from "../model/usage.ts";
 import { claudeUsage, messageTokens } from "./claude-usage.ts";
-import type { EngineExit, EngineOutcome, EngineResult, StreamReader } from "./engine.ts";
+import type { EngineExit, EngineOutcome, EngineResult, StreamReader, Waiting } from "./engine.ts";
 import {
   asObject,
   idAt,
@@ -22,6 +22,7 @@ import {
   outcomeOf,
   recognise,
   type Vendor,
+  waiting,
 } from "./limits.ts";
 import { epochMs } from "./limits-reset.ts";
 
@@ -60,9 +61,14 @@ export class ClaudeReader implements StreamReader {
   #error: { word: string; text: string } | null = null;
   #rejection: { until: number | null; limit: string } | null = null;
   #result: JsonObject | null = null;
+  #waitsFor: Waiting | null = null;
 
   get session(): string | null {
     return this.#session;
+  }
+
+  get waitsFor(): Waiting | null {
+    return this.#waitsFor;
   }
 
   constructor(now: () => number) {
@@ -76,6 +82,7 @@ export class ClaudeReader implements StreamReader {
     this.#session = idAt(event, "session_id") ?? this.#session;
     if (type === "assistant") return this.#assistant(event);
     if (type === "system") return this.#system(event);
+    if (type !== "rate_limit_event") this.#waitsFor = null;
     if (type === "rate_limit_event") return this.#rateLimit(event);
     if (type === "result") {
       this.#result = event;
@@ -99,13 +106,19 @@ export class ClaudeReader implements StreamReader {
     const subtype = stringAt(event, "subtype");
     if (subtype === "init") this.#model = modelName(stringAt(event, "model")) ?? this.#model;
     if (subtype !== "api_retry") return [];
-    const why = [numberAt(event, "error_status"), stringAt(event, "error")].filter(Boolean);
-    return [
-      textStep("notice", `attempt ${numberAt(event, "attempt") ?? "?"} failed: ${why.join(" ")}`),
-    ];
+    const status = numberAt(event, "error_status");
+    const why = [status, stringAt(event, "error")].filter(Boolean).join(" ");
+    const attempt = numberAt(event, "attempt");
+    const pause = numberAt(event, "retry_delay_ms");
+    const until = pause === null ? null : this.#now() + pause;
+    const known = waiting({ message: `no answer: ${why}`, status, until }, CLAUDE, this.#now());
+    // The first may be a login that has run out, and that claude renews before it tries again.
+    this.#waitsFor = { ...known, isFinal: known.isFinal && (attempt ?? 2) > 1 };
+    return [textStep("notice", `attempt ${attempt ?? "?"} failed: ${why}`)];
   }
 
   #assistant(event: JsonObject): Step[] {
+    this.#waitsFor = null;
     const message = objectAt(event, "message");
     const steps: Step[] = [];
     let said = "";
@@ -207,7 +220,10 @@ export class ClaudeReader implements StreamReader {
     }
     if (word === "billing_error") return outcome("quota", complaint, CLAUDE, this.#now());
     if (word === "model_not_found") return outcome("refused", complaint, CLAUDE, this.#now());
-    return word === "rate_limit" || word === "overloaded" ? this.#limited(text) : null;
+    if (word === "overloaded" || word === "server_error") {
+      return outcome("unavailable", complaint, CLAUDE, this.#now());
+    }
+    return word === "rate_limit" ? this.#limited(text) : null;
   }
 
   #limited(message: string): EngineOutcome {

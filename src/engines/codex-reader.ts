@@ -7,17 +7,23 @@ import type {
   EngineRequest,
   EngineResult,
   StreamReader,
+  Waiting,
 } from "./engine.ts";
 import { idAt, type JsonObject, numberAt, objectAt, parseLine, stringAt } from "./json-line.ts";
 import { textStep, Unknowns } from "./json-line-steps.ts";
 import { moreThan, UNNAMED_MODEL } from "./json-line-usage.ts";
-import { brokenOff, type Complaint, outcomeOf, type Vendor } from "./limits.ts";
+import { brokenOff, type Complaint, outcomeOf, type Vendor, waiting } from "./limits.ts";
 
 const CODEX: Vendor = {
   name: "codex",
   login: "Run `codex login` as the user the workers run as, or give them a valid CODEX_API_KEY.",
   credit: "Add credit or a plan to the account codex is logged in to, then release the account.",
 };
+
+/** `Reconnecting... 2/5 (…)`, `Reconnecting... waiting for network (…)`: it is not at its end. */
+const AGAIN = /^Reconnecting\b[^(]*(?:\((.*)\))?$/s;
+/** Of its log, at level WARN: `retrying sampling request (1/5 in 3599.99s)`. */
+const RETRY_IN = /\bretrying [^(]{0,40}\(\d+\/\d+ in (\d+(?:\.\d+)?)s\)/;
 
 /** Items that have begun; so few need to be remembered to tell no call twice. */
 const MAX_ITEMS = 256;
@@ -34,9 +40,17 @@ export class CodexReader implements StreamReader {
   #text = "";
   #error: Complaint | null = null;
   #last: "completed" | "failed" | null = null;
+  #waitsFor: Complaint | null = null;
+  /** When it tries again: it says so on stderr alone. */
+  #until: number | null = null;
 
   get session(): string | null {
     return this.#session;
+  }
+
+  get waitsFor(): Waiting | null {
+    if (this.#waitsFor === null) return null;
+    return waiting({ ...this.#waitsFor, until: this.#until }, CODEX, this.#now());
   }
 
   constructor(request: EngineRequest, now: () => number) {
@@ -49,6 +63,10 @@ export class CodexReader implements StreamReader {
     const event = parseLine(text);
     if (event === null) return this.#unknowns.line(text);
     const type = stringAt(event, "type");
+    if (type !== "error") {
+      this.#waitsFor = null;
+      this.#until = null;
+    }
     switch (type) {
       case "thread.started":
         this.#session = idAt(event, "thread_id") ?? this.#session;
@@ -66,6 +84,7 @@ export class CodexReader implements StreamReader {
       case "error":
         // Also while it tries again; whether it was fatal is told by what comes after.
         this.#error = complaintOf(stringAt(event, "message") ?? "");
+        this.#waitsFor = tryingAgain(this.#error.message);
         return [textStep("notice", this.#error.message)];
       case "item.started":
       case "item.updated":
@@ -74,6 +93,11 @@ export class CodexReader implements StreamReader {
       default:
         return this.#unknowns.event(type);
     }
+  }
+
+  stderr(text: string): void {
+    const seconds = RETRY_IN.exec(text)?.[1];
+    if (seconds !== undefined) this.#until = this.#now() + Number(seconds) * 1000;
   }
 
   end(exit: EngineExit): EngineResult {
@@ -134,6 +158,11 @@ export class CodexReader implements StreamReader {
     const complaints = this.#error === null ? [] : [this.#error];
     return brokenOff(exit, complaints, this.#unknowns.lastLines, CODEX, this.#now());
   }
+}
+
+function tryingAgain(message: string): Complaint | null {
+  const found = AGAIN.exec(message);
+  return found && { message: found[1] ?? message };
 }
 
 /** A message may be the API's answer as it came: then what it says is inside. */

@@ -13,6 +13,9 @@ export function codexEngine({ now = Date.now }: { now?: () => number } = {}): En
   };
 }
 
+/** How long it will wait is told here, and nowhere else. */
+const LOG = { RUST_LOG: "error,codex_core::responses_retry=warn" };
+
 function command(request: EngineRequest): EngineCommand {
   const { model, resume, settings } = request;
   const argv = [settings.binary ?? "codex", "exec", "--json"];
@@ -27,5 +30,5 @@ function command(request: EngineRequest): EngineCommand {
   // `resume` is a command of its own and knows few options: all of them stand before it.
   argv.push(...settings.flags);
   if (resume !== null) argv.push("resume", argument(resume, "session"));
-  return { argv: [...argv, "-"], stdin: request.prompt };
+  return { argv: [...argv, "-"], stdin: request.prompt, env: LOG };
 }

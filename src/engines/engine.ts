@@ -60,8 +60,18 @@ export interface StreamReader {
   readonly isFull?: boolean;
   /** One line, without its end. What is no event of the vendor is kept as text or passed over. */
   line(text: string): Step[];
+  /** One line of stderr, of a vendor that says there what keeps it. */
+  stderr?(text: string): void;
+  /** What keeps it just now: a vendor tries again by itself, for minutes or hours. Null: nothing. */
+  readonly waitsFor?: Waiting | null;
   /** When the process is gone. */
   end(exit: EngineExit): EngineResult;
+}
+
+/** The outcome it would have if it were ended now; `isFinal`: to wait for it is of no use. */
+export interface Waiting {
+  outcome: EngineOutcome;
+  isFinal: boolean;
 }
 
 export interface EngineExit {
@@ -81,6 +91,8 @@ export type EngineOutcome =
   | { kind: "turn_limit"; message: string }
   /** `until`: when it may be tried again, ISO; null when the vendor did not say. */
   | { kind: "rate_limited"; message: string; until: string | null }
+  /** The vendor has trouble of its own, or cannot be reached: nobody's fault here, and it passes. */
+  | { kind: "unavailable"; message: string; until: string | null }
   /** Not logged in, a wrong key, no credit left: nothing will work until somebody acts on `todo`. */
   | { kind: "unauthorized" | "quota"; message: string; todo: string }
   /** The session to go on with is not there any more. */

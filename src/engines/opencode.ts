@@ -17,9 +17,12 @@ export function opencodeEngine({ now = Date.now }: { now?: () => number } = {}):
 /** Its plan agent keeps the shell, and falls back to the default agent where it is disabled. */
 const NO_WRITES = '{"edit":"deny","bash":"deny"}';
 
+/** That it waits, and what for, it says in its log alone. */
+const LOG = ["--print-logs", "--log-level", "WARN"];
+
 function command(request: EngineRequest): EngineCommand {
   const { model, resume, settings } = request;
-  const argv = [settings.binary ?? "opencode", "run", "--format", "json"];
+  const argv = [settings.binary ?? "opencode", "run", "--format", "json", ...LOG];
   if (model !== null) argv.push("--model", argument(model, "model"));
   if (resume !== null) argv.push("--session", argument(resume, "session"));
   const stdin = request.prompt;

@@ -34,6 +34,8 @@ export interface HandlerCommand {
   killAfterMs: number;
   /** Gets stdout instead of the log, which then has only stderr and what `note` adds. */
   onStdout?: (chunk: Buffer) => void;
+  /** Gets stderr, too, which the log still has. Only where stdout goes elsewhere. */
+  onStderr?: (chunk: Buffer) => void;
   /** Where stdout is kept then, with the same limit. */
   stdoutPath?: string;
   /** How fast what it says is read, of stdout and stderr each; without it: as fast as it comes. */
@@ -173,9 +175,11 @@ function follow(started: Started): RunningHandler {
   const outputs = channels.connect(child);
   const readers = outputs.map((output, i) => {
     const onStdout = i === 0 ? command.onStdout : undefined;
+    const onStderr = i === 1 ? command.onStderr : undefined;
     output.on("error", () => {}); // a pipe that broke has told us all it had
     // Written before more is read, so that memory does not grow with the output.
     return readPaced(output, command.pace, (chunk) => {
+      onStderr?.(chunk);
       if (onStdout === undefined) return log.write(chunk);
       raw?.write(chunk);
       onStdout(chunk);

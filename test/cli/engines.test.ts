@@ -170,6 +170,44 @@ describe("limits of an account", () => {
     expect((await show("b")).state).toBe("done");
   });
 
+  test.each([
+    ["codex", "429", "rate_limited", { state: "closed", reason: "rate_limited" }, 59],
+    ["gemini", "429", "rate_limited", { state: "closed", reason: "rate_limited" }, 1],
+    ["opencode", "429", "rate_limited", { state: "closed", reason: "rate_limited" }, 59],
+    ["claude", "401", "released", { state: "parked", reason: "unauthorized" }, 0],
+    ["codex", "401", "released", { state: "parked", reason: "unauthorized" }, 0],
+    ["codex", "402", "released", { state: "parked", reason: "quota" }, 0],
+    ["opencode", "401", "released", { state: "parked", reason: "unauthorized" }, 0],
+  ])(
+    "%s would wait out a %s by itself: it is ended at once",
+    async (name, trouble, outcome, account, minutes) => {
+      config(`engine = "${name}"\nbinary = "${vendor(name)}"\n`);
+      scenario = `waits-${trouble}`;
+      await enqueue("a", "--max-attempts", "1");
+      await cli(["work", "--worker-id", "w", "--once"], around());
+      expect(calls()).toHaveLength(1);
+      const { accounts } = JSON.parse(await ok(["accounts", "--json"], around()));
+      expect(accounts).toMatchObject([{ account: name, ...account }]);
+      const { history, state } = await show("a");
+      expect(history).toMatchObject([{ outcome }]);
+      expect(state).not.toBe("failed");
+      const until = Date.parse(accounts[0].until ?? history[0].at);
+      expect(until - Date.parse(history[0].at)).toBeGreaterThanOrEqual(minutes * 60_000);
+      expect(await ok(["logs", "a"], around())).toContain("ended, because it would only wait");
+    },
+  );
+
+  test("whose time is up while it waits for the vendor has burnt no attempt", async () => {
+    config('engine = "codex"\nbinary = "'.concat(vendor("codex"), '"\ntimeout = "2s"\n'));
+    scenario = "waits-529";
+    await enqueue("a", "--max-attempts", "1");
+    await cli(["work", "--worker-id", "w", "--once", "--kill-after", "100ms"], around());
+    expect((await show("a")).history).toMatchObject([{ outcome: "rate_limited" }]);
+    const { accounts } = JSON.parse(await ok(["accounts", "--json"], around()));
+    expect(accounts).toMatchObject([{ state: "closed", reason: "unavailable" }]);
+    expect(await ok(["why", "a"], around())).toContain("529");
+  });
+
   test.each(["auth", "quota"])("%s parks it: no attempt is burnt", async (name) => {
     config(claude());
     scenario = name;

@@ -78,6 +78,7 @@ interface Execution {
   reads?: readonly string[];
   isSecret?: boolean;
   onStdout?: (chunk: Buffer) => void;
+  onStderr?: (chunk: Buffer) => void;
   stdoutPath?: string;
 }
 
@@ -270,6 +271,7 @@ export class Attempt {
           reads: more.reads,
           isSecret: more.isSecret,
           onStdout: more.onStdout,
+          onStderr: more.onStderr,
           stdoutPath: evidence.streamOf(this.#id),
         }),
       // At once: who is asked first may go on spending for as long as it takes to answer.
@@ -333,6 +335,7 @@ export class Attempt {
       ...(how.timeoutMs === undefined ? {} : { timeoutMs: how.timeoutMs }),
       ...(how.isSecret ? { isSecret: true } : {}),
       ...(how.onStdout ? { onStdout: how.onStdout } : {}),
+      ...(how.onStderr ? { onStderr: how.onStderr } : {}),
       ...(how.stdoutPath ? { stdoutPath: how.stdoutPath } : {}),
       killAfterMs: this.#settings.killAfterMs,
     });

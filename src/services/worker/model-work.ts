@@ -1,4 +1,4 @@
-import type { Engine, EngineRequest, EngineResult } from "../../engines/engine.ts";
+import type { Engine, EngineRequest, EngineResult, Waiting } from "../../engines/engine.ts";
 import type { Finished } from "../../host/handlers.ts";
 import type { EngineRoute } from "../../model/config-engine.ts";
 import type { DollarSource } from "../../model/prices.ts";
@@ -10,6 +10,7 @@ import type { FailureReport } from "../../store/store.ts";
 import { Bill } from "./bill.ts";
 import { ModelRun, type OnStep } from "./model-run.ts";
 import type { Money } from "./money.ts";
+import { endOfWaiting, Patience } from "./patience.ts";
 import { renderStep } from "./render-step.ts";
 
 /**
@@ -19,7 +20,7 @@ import { renderStep } from "./render-step.ts";
  * Modes of its end:
  *   proceed   it says that it is done: on to the proof
  *   failed    it counts as an attempt; `final`: no further one would help
- *   limited   its account is closed: it does not count
+ *   limited   its account is closed, or the vendor does not answer: it does not count
  *   unpaid    the budget of the run or the day is used up: it does not count, and the task waits
  *   ended     from outside: its time was up, or it was stopped; the attempt knows what to do
  */
@@ -46,6 +47,7 @@ export interface ModelContext {
       reads: readonly string[];
       isSecret: boolean;
       onStdout: (chunk: Buffer) => void;
+      onStderr: (chunk: Buffer) => void;
     },
   ): Promise<Finished>;
   /** Ends what `execute` runs. */
@@ -165,14 +167,36 @@ async function runOnce(
 ): Promise<{ finished: Finished; result: EngineResult }> {
   const command = context.engine.command(request);
   const run = new ModelRun(context.engine, request, onStep, context.onSession);
-  const { onStdout } = run;
-  const finished = await context.execute(command.argv, command.stdin, {
-    env: command.env ?? {},
-    reads: command.reads ?? [],
-    isSecret: command.isSecret ?? false,
-    onStdout,
-  });
-  return { finished, result: run.end(finished) };
+  let gaveUp: Waiting | null = null;
+  const patience = new Patience((waiting, why) => {
+    gaveUp = waiting;
+    context.log(`! ended, because it would only wait: ${why}\n`);
+    context.stop(why);
+  }, context.now);
+  const heeding = (read: (chunk: Buffer) => void) => (chunk: Buffer) => {
+    read(chunk);
+    patience.heed(run.waitsFor);
+  };
+  try {
+    const finished = await context.execute(command.argv, command.stdin, {
+      env: command.env ?? {},
+      reads: command.reads ?? [],
+      isSecret: command.isSecret ?? false,
+      onStdout: heeding(run.onStdout),
+      onStderr: heeding(run.onStderr),
+    });
+    const result = run.end(finished);
+    // That its time was up while it waited is not its fault either.
+    const waited = run.waitsFor ?? gaveUp;
+    const isOurs = gaveUp !== null || finished.cause === "timed_out";
+    if (waited === null || !isOurs || result.outcome.kind === "done") return { finished, result };
+    return {
+      finished: { ...finished, cause: "exit" },
+      result: { ...result, outcome: endOfWaiting(waited, context.now()) },
+    };
+  } finally {
+    patience.end();
+  }
 }
 
 /** Another attempt would spend as much, and nobody would know. */
@@ -195,7 +219,7 @@ function judge(
   if (over && !(isOwnEnd && outcome.kind === "done")) return usedUp(over);
   if (isBlind && finished.cause === "timed_out") return failed(`its time was up; ${BLIND}`, true);
   if (!isOwnEnd || finished.survivors.length > 0) return { kind: "ended" };
-  if (outcome.kind === "rate_limited") {
+  if (outcome.kind === "rate_limited" || outcome.kind === "unavailable") {
     return { kind: "limited", note: outcome.message };
   }
   if (outcome.kind === "unauthorized" || outcome.kind === "quota") {
