@@ -107,7 +107,8 @@ export class ClaudeReader implements StreamReader {
     if (subtype === "init") this.#model = modelName(stringAt(event, "model")) ?? this.#model;
     if (subtype !== "api_retry") return [];
     const status = numberAt(event, "error_status");
-    const why = [status, stringAt(event, "error")].filter(Boolean).join(" ");
+    const word = stringAt(event, "error");
+    const why = status === null ? "no connection" : [status, word].filter(Boolean).join(" ");
     const attempt = numberAt(event, "attempt");
     const pause = numberAt(event, "retry_delay_ms");
     const until = pause === null ? null : this.#now() + pause;

@@ -34,6 +34,8 @@ export interface EngineRequest {
   /** What that session has used so far, for a vendor that counts on where it left off. */
   resumeUsed?: Tokens;
   turns: number | null;
+  /** Our own sandbox is around it: none of the vendor's can be made inside. */
+  isConfined?: boolean;
   /** Keys, by the names of their variables: for an engine that takes them other than in the environment. */
   keys?: Readonly<Record<string, string>>;
   /** Where an engine that keeps conversations itself may keep this task's. */

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -223,6 +223,60 @@ describe("limits of an account", () => {
     await ok(["accounts", "open", "claude"], around());
     await drain();
     for (const id of ["a", "b"]) expect((await show(id)).state).toBe("done");
+  });
+});
+
+describe("in a sandbox", () => {
+  test("an engine has a home of its own that it finds again, with the user's login in it", async () => {
+    mkdirSync(join(home, ".codex"));
+    writeFileSync(join(home, ".codex/auth.json"), "the login");
+    const program = join(home, "codex.sh");
+    const seen = [
+      "cat $CODEX_HOME/auth.json",
+      "ls $CODEX_HOME/state",
+      "echo no > $CODEX_HOME/auth.json || echo read-only",
+      'echo "$@"',
+    ];
+    const text = `{ ${seen.join("; ")}; } > seen.$VIV_ATTEMPT 2>/dev/null\necho 1 > $CODEX_HOME/state`;
+    writeFileSync(
+      program,
+      `#!/bin/sh\n${text}\nunset VENDOR_RECORD\nexec ${vendor("codex")} "$@"\n`,
+      {
+        mode: 0o755,
+      },
+    );
+    const sandboxed = 'workspace = "dir"\nsandbox = "write-workspace"';
+    config(`engine = "codex"\nbinary = "${program}"\n${sandboxed}\nbackoff = "1ms"
+done_when = "test -e seen.2"\nmax_attempts = 2`);
+    await enqueue("a");
+    const said = await drain();
+    expect((await show("a")).state, said.stdout).toBe("done");
+    const [first = "", second = ""] = [1, 2].map((n) =>
+      readFileSync(join(run, `workspaces/a/seen.${n}`), "utf8"),
+    );
+    expect(first).toMatch(/^the login/);
+    expect(first).toContain("read-only\n");
+    // Its own sandbox cannot be made inside of ours.
+    expect(first).toContain("--sandbox danger-full-access");
+    expect(first).not.toContain("state");
+    expect(second).toContain("/state\n");
+    expect(second).toContain(" resume ");
+    expect(readFileSync(join(home, ".codex/auth.json"), "utf8")).toBe("the login");
+    expect(readFileSync(join(run, "artifacts/a.sessions/codex/auth.json"), "utf8")).toBe("");
+  });
+
+  test.each([
+    ["claude", 'sandbox = "no-network"', /claude cannot reach its model/],
+    ["llm", 'model = "m"\nurl = "http://localhost:1"\nsandbox = "no-network"', /llm cannot reach/],
+    ["codex", 'mode = "plan"\nsandbox = "write-workspace"', /codex cannot be kept from writing/],
+  ])("what cannot work is refused before the first claim: %s, %s", async (name, route, why) => {
+    const binary = name === "llm" ? "" : `binary = "${vendor(name)}"\n`;
+    config(`engine = "${name}"\n${binary}${route}`);
+    await enqueue("a");
+    const said = await drain();
+    expect(said.status).toBe(2);
+    expect(said.stderr).toMatch(why);
+    expect((await show("a")).state).toBe("pending");
   });
 });
 

@@ -1,5 +1,6 @@
 import { basename, join, resolve } from "node:path";
 import { setImmediate } from "node:timers/promises";
+import { privateHome, type Shown } from "../../engines/private-home.ts";
 import type { Finished, RunningHandler } from "../../host/handlers.ts";
 import { isAttempt } from "../../model/attempt.ts";
 import type { Route } from "../../model/config.ts";
@@ -67,6 +68,8 @@ export interface Place {
   workspace: string | null;
   env: Record<string, string>;
   branch?: string;
+  /** What a sandbox shows of the user's home in the engine's own. */
+  shows?: readonly Shown[];
 }
 
 interface Execution {
@@ -250,8 +253,9 @@ export class Attempt {
   }
 
   /** The same with an engine: what the model did decides what follows. */
-  async #model(place: Place, engine: EngineRoute, release?: Release): Promise<AttemptEnd> {
+  async #model(bare: Place, engine: EngineRoute, release?: Release): Promise<AttemptEnd> {
     const { evidence } = this.#host;
+    const place = this.#atHome(bare, engine);
     const began = Date.now();
     this.#beginLog();
     const { end, finished, result } = await runModel({
@@ -262,6 +266,7 @@ export class Attempt {
       store: this.#store,
       settings: this.#settings,
       folder: this.route.folder,
+      isConfined: this.route.sandbox.length > 0,
       execute: (argv, stdin, more) =>
         this.#execute({ ...place, env: { ...place.env, ...more.env } }, argv, {
           stdin,
@@ -298,6 +303,16 @@ export class Attempt {
     return this.#prove(place, end.note);
   }
 
+  /** In a sandbox, an engine that keeps its state in the user's home has one of its own. */
+  #atHome(place: Place, { name }: EngineRoute): Place {
+    if (this.route.sandbox.length === 0) return place;
+    const { evidence } = this.#host;
+    const home = privateHome(name, evidence.sessionsOf(this.#id), place.env);
+    if (home === null) return place;
+    evidence.makeFolders(this.#id, home.folders);
+    return { ...place, env: { ...place.env, ...home.env }, shows: home.shows };
+  }
+
   #timeoutMs(): number | undefined {
     const own = this.claim.task.timeout;
     if (own !== undefined) return parseDuration(own, "timeout");
@@ -315,6 +330,7 @@ export class Attempt {
           artifacts: evidence.writableOf(this.#id),
           hidden: [],
           ...(how.reads ? { reads: how.reads } : {}),
+          ...(place.shows ? { shows: place.shows } : {}),
           cwd: place.cwd,
         })
       : argv;

@@ -31,6 +31,8 @@ export interface ModelAttempt {
   settings: AttemptSettings;
   /** That of viv.toml. */
   folder: string;
+  /** A sandbox is around it. */
+  isConfined: boolean;
   execute: ModelContext["execute"];
   stop: ModelContext["stop"];
   log: ModelContext["log"];
@@ -182,6 +184,7 @@ async function requestFor(attempt: ModelAttempt): Promise<EngineRequest> {
     mode: route.mode,
     resume,
     turns: route.budget.turns ?? null,
+    isConfined: attempt.isConfined,
     settings: route.settings,
     ...(resume !== null && session?.used ? { resumeUsed: session.used } : {}),
     ...(route.name === "llm" ? own(attempt) : {}),
