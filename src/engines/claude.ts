@@ -2,6 +2,7 @@ import { ClaudeReader } from "./claude-reader.ts";
 import type { Engine, EngineCommand, EngineRequest } from "./engine.ts";
 import { argument } from "./exec-argument.ts";
 import { CLAUDE_ENV, CLAUDE_MENTION, inertPrompt } from "./inert-prompt.ts";
+import { claudeHome } from "./private-home.ts";
 
 /** Claude Code, without a terminal. The prompt goes in on stdin, events come out line by line. */
 export function claudeEngine({ now = Date.now }: { now?: () => number } = {}): Engine {
@@ -10,6 +11,7 @@ export function claudeEngine({ now = Date.now }: { now?: () => number } = {}): E
     binary: "claude",
     tellsDollars: "at the end",
     command,
+    home: claudeHome,
     reader: () => new ClaudeReader(now),
   };
 }

@@ -2,6 +2,7 @@ import { VivError } from "../model/errors.ts";
 import { CodexReader } from "./codex-reader.ts";
 import type { Engine, EngineCommand, EngineRequest } from "./engine.ts";
 import { argument } from "./exec-argument.ts";
+import { codexHome } from "./private-home.ts";
 
 /** Codex, without a terminal. It tells tokens and no dollars, and those only at the end. */
 export function codexEngine({ now = Date.now }: { now?: () => number } = {}): Engine {
@@ -10,6 +11,7 @@ export function codexEngine({ now = Date.now }: { now?: () => number } = {}): En
     binary: "codex",
     tellsDollars: "never",
     command,
+    home: codexHome,
     reader: (request) => new CodexReader(request, now),
   };
 }

@@ -19,6 +19,28 @@ export interface Engine {
   command(request: EngineRequest): EngineCommand;
   /** A reader for one run. */
   reader(request: EngineRequest): StreamReader;
+  /** Where it keeps its state in a sandbox; missing: it keeps none in the user's home. */
+  readonly home?: HomeOf;
+}
+
+/** `root`: the task's own folder. `env`: what the program would run with. */
+export type HomeOf = (
+  root: string,
+  env: Readonly<Record<string, string | undefined>>,
+) => PrivateHome;
+
+export interface PrivateHome {
+  /** Where the program is told to look, instead of the user's home. */
+  env: Record<string, string>;
+  /** Their ways from the task's own folder, parents first; to be made. */
+  folders: string[][];
+  shows: Shown[];
+}
+
+/** A file or folder of the user's, as it is seen elsewhere in a sandbox; it need not exist. */
+export interface Shown {
+  from: string;
+  to: string;
 }
 
 export interface EngineRequest {

@@ -3,6 +3,7 @@ import type { Engine, EngineCommand, EngineRequest } from "./engine.ts";
 import { argument } from "./exec-argument.ts";
 import { GeminiReader } from "./gemini-reader.ts";
 import { GEMINI_MENTION, inertPrompt } from "./inert-prompt.ts";
+import { geminiHome } from "./private-home.ts";
 
 /** Gemini, without a terminal: that it has none is how it knows. The prompt is what stdin says. */
 export function geminiEngine({ now = Date.now }: { now?: () => number } = {}): Engine {
@@ -11,6 +12,7 @@ export function geminiEngine({ now = Date.now }: { now?: () => number } = {}): E
     binary: "gemini",
     tellsDollars: "never",
     command,
+    home: geminiHome,
     reader: (request) => new GeminiReader(request, now),
   };
 }

@@ -2,6 +2,7 @@ import { VivError } from "../model/errors.ts";
 import type { Engine, EngineCommand, EngineRequest } from "./engine.ts";
 import { argument } from "./exec-argument.ts";
 import { OpencodeReader } from "./opencode-reader.ts";
+import { opencodeHome } from "./private-home.ts";
 
 /** OpenCode, without a terminal: what it would ask a person for is refused, or allowed by `auto`. */
 export function opencodeEngine({ now = Date.now }: { now?: () => number } = {}): Engine {
@@ -10,6 +11,7 @@ export function opencodeEngine({ now = Date.now }: { now?: () => number } = {}):
     binary: "opencode",
     tellsDollars: "each step",
     command,
+    home: opencodeHome,
     reader: (request) => new OpencodeReader(request, now),
   };
 }

@@ -1,9 +1,14 @@
 import { expect, test } from "vitest";
-import { ENGINE_NAMES } from "../model/config-engine.ts";
-import { privateHome } from "./private-home.ts";
+import { claudeHome, codexHome, geminiHome, opencodeHome } from "./private-home.ts";
 
-const home = (name: "claude" | "codex" | "gemini" | "opencode", env = {}) =>
-  privateHome(name, "/run/a.sessions", { HOME: "/home/u", ...env });
+const HOMES = {
+  claude: claudeHome,
+  codex: codexHome,
+  gemini: geminiHome,
+  opencode: opencodeHome,
+};
+const home = (name: keyof typeof HOMES, env = {}) =>
+  HOMES[name]("/run/a.sessions", { HOME: "/home/u", ...env });
 
 test.each([
   ["claude", "/home/u/.claude/.credentials.json", "/run/a.sessions/claude/.credentials.json"],
@@ -16,7 +21,7 @@ test.each([
     "/run/a.sessions/opencode/data/opencode/auth.json",
   ],
 ] as const)("%s finds its login %s", (name, from, to) => {
-  expect(home(name)?.shows).toContainEqual({ from, to });
+  expect(home(name).shows).toContainEqual({ from, to });
 });
 
 test.each([
@@ -26,15 +31,15 @@ test.each([
   ["opencode", { XDG_DATA_HOME: "/c" }, "/c/opencode/auth.json"],
   ["opencode", { XDG_CONFIG_HOME: "/c" }, "/c/opencode/opencode.json"],
 ] as const)("%s keeps its login where the user says: %j", (name, env, from) => {
-  expect(home(name, env)?.shows.map((one) => one.from)).toContain(from);
+  expect(home(name, env).shows.map((one) => one.from)).toContain(from);
 });
 
 test("everything lies in the task's own folder, in folders that are made, parents first", () => {
-  for (const name of ENGINE_NAMES) {
-    const own = privateHome(name, "/run/a.sessions", { HOME: "/home/u" });
-    const made = (own?.folders ?? []).map((way) => ["/run/a.sessions", ...way].join("/"));
-    for (const folder of Object.values(own?.env ?? {})) expect(made).toContain(folder);
-    for (const { to } of own?.shows ?? []) expect(made).toContain(to.slice(0, to.lastIndexOf("/")));
+  for (const name of Object.keys(HOMES) as (keyof typeof HOMES)[]) {
+    const own = home(name);
+    const made = own.folders.map((way) => ["/run/a.sessions", ...way].join("/"));
+    for (const folder of Object.values(own.env)) expect(made).toContain(folder);
+    for (const { to } of own.shows) expect(made).toContain(to.slice(0, to.lastIndexOf("/")));
     for (const [i, folder] of made.entries()) {
       const parent = folder.slice(0, folder.lastIndexOf("/"));
       expect(["/run/a.sessions", ...made.slice(0, i)]).toContain(parent);

@@ -1,6 +1,6 @@
 import { basename, join, resolve } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import { privateHome, type Shown } from "../../engines/private-home.ts";
+import type { Shown } from "../../engines/engine.ts";
 import type { Finished, RunningHandler } from "../../host/handlers.ts";
 import { isAttempt } from "../../model/attempt.ts";
 import type { Route } from "../../model/config.ts";
@@ -255,7 +255,7 @@ export class Attempt {
   /** The same with an engine: what the model did decides what follows. */
   async #model(bare: Place, engine: EngineRoute, release?: Release): Promise<AttemptEnd> {
     const { evidence } = this.#host;
-    const place = this.#atHome(bare, engine);
+    const place = await this.#atHome(bare, engine);
     const began = Date.now();
     this.#beginLog();
     const { end, finished, result } = await runModel({
@@ -304,11 +304,12 @@ export class Attempt {
   }
 
   /** In a sandbox, an engine that keeps its state in the user's home has one of its own. */
-  #atHome(place: Place, { name }: EngineRoute): Place {
+  async #atHome(place: Place, { name }: EngineRoute): Promise<Place> {
     if (this.route.sandbox.length === 0) return place;
     const { evidence } = this.#host;
-    const home = privateHome(name, evidence.sessionsOf(this.#id), place.env);
-    if (home === null) return place;
+    const { home: homeOf } = await this.#host.engine(name);
+    if (homeOf === undefined) return place;
+    const home = homeOf(evidence.sessionsOf(this.#id), place.env);
     evidence.makeFolders(this.#id, home.folders);
     return { ...place, env: { ...place.env, ...home.env }, shows: home.shows };
   }
