@@ -1,9 +1,10 @@
 // `npm test`: every check, then the tests. `npm test -- <vitest arguments>`: only the tests
 // they select. The last line says how many tests passed and failed.
 
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { countTests, describeCounts } from "./count-tests.mjs";
 import { root, run, runQuietly, tool } from "./run.mjs";
 import { ensureBuilt, ensureDebianPackages, ensureInstalled } from "./setup.mjs";
 
@@ -32,7 +33,7 @@ const counts = runTests();
 if (counts.passed + counts.failed === 0) failed.push("no test ran");
 
 if (failed.length > 0) console.log(`\nFailed: ${failed.join(", ")}`);
-console.log(`\n${describe(counts)}`);
+console.log(`\n${describeCounts(counts)}`);
 process.exitCode = failed.length > 0 || counts.failed > 0 ? 1 : 0;
 
 function check(name, command, args) {
@@ -57,31 +58,8 @@ function runTests() {
   try {
     const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
     check("vitest", tool("vitest"), ["run", ...reporters, ...selection]);
-    return count(report);
+    return countTests(report);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-}
-
-function count(report) {
-  let result;
-  try {
-    result = JSON.parse(readFileSync(report, "utf8"));
-  } catch {
-    return { passed: 0, failed: 0, skipped: 0 }; // vitest ended early, and has said why
-  }
-  // A file that cannot even be loaded has no tests to count: it counts as one that failed.
-  const unloadable = result.testResults.filter(
-    (file) =>
-      file.status === "failed" && !file.assertionResults.some((one) => one.status === "failed"),
-  );
-  return {
-    passed: result.numPassedTests,
-    failed: result.numFailedTests + unloadable.length,
-    skipped: result.numPendingTests + result.numTodoTests,
-  };
-}
-
-function describe({ passed, failed, skipped }) {
-  return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
 }

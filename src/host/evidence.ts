@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import {
   closeSync,
   constants,
@@ -24,8 +25,10 @@ export interface EvidenceFiles {
   streamOf(id: string): string;
   /** Its first bytes as text; null when there is none. */
   readArtifact(id: string, bytes: number): string | null;
-  /** The answer of a model run that has not written its artifact itself since it began. */
-  writeArtifact(id: string, text: string, began: number): void;
+  /** Which artifact is there: another text as soon as a run has written it. */
+  markArtifact(id: string): string;
+  /** The answer of a model run, unless that has written its artifact itself since `mark`. */
+  writeArtifact(id: string, text: string, mark: string): void;
   /** A folder for conversations that an engine keeps itself; made if it is missing. */
   sessionsOf(id: string): string;
   /** Folders in that, by their way from it, each made if it is missing. */
@@ -56,8 +59,8 @@ export interface EngineSession {
   used?: Tokens;
 }
 
-/** The file system's clock is a little behind ours. */
-const CLOCKS_DIFFER_BY_MS = 20;
+/** Enough to tell two artifacts apart that were written within one tick of the file system's clock. */
+const MARKED_BYTES = 64 * 1024;
 
 export function evidenceIn(artifacts: string): EvidenceFiles {
   const folderOf = (id: string) => join(artifacts, `${id}.evidence`);
@@ -67,13 +70,12 @@ export function evidenceIn(artifacts: string): EvidenceFiles {
     artifactOf: (id) => join(artifacts, `${id}.md`),
     streamOf: (id) => join(artifacts, `${id}.stream.jsonl`),
     readArtifact: (id, bytes) => readStart(join(artifacts, `${id}.md`), bytes),
-    writeArtifact: (id, text, began) => {
+    markArtifact: (id) => markOf(join(artifacts, `${id}.md`)),
+    writeArtifact: (id, text, mark) => {
       const path = join(artifacts, `${id}.md`);
-      const there = lstatSync(path, { throwIfNoEntry: false });
-      // What is there from an earlier attempt is that one's answer.
-      const isOwn =
-        there?.isFile() && there.size > 0 && there.mtimeMs >= began - CLOCKS_DIFFER_BY_MS;
-      if (!isOwn) replace(path, text);
+      const now = markOf(path);
+      // What was there at the beginning is an earlier attempt's.
+      if (now === NOTHING || now === mark) replace(path, text);
     },
     sessionsOf: (id) => {
       const folder = join(artifacts, `${id}.sessions`);
@@ -130,6 +132,20 @@ export function evidenceIn(artifacts: string): EvidenceFiles {
       return "";
     },
   };
+}
+
+const NOTHING = "-";
+
+/**
+ * Times alone do not tell: the clock of a file system stands still for some milliseconds, and two
+ * fast attempts can end within one tick of it.
+ */
+function markOf(path: string): string {
+  const stats = lstatSync(path, { throwIfNoEntry: false, bigint: true });
+  // An empty file is what a sandbox was given to write to.
+  if (!stats?.isFile() || stats.size === 0n) return NOTHING;
+  const start = createHash("sha256").update(readStart(path, MARKED_BYTES) ?? "");
+  return `${stats.ino}.${stats.size}.${stats.mtimeNs}.${start.digest("hex")}`;
 }
 
 function readStart(path: string, bytes: number): string | null {

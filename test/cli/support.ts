@@ -229,8 +229,8 @@ export class Running {
     });
   }
 
-  async end(): Promise<Said & { signal: NodeJS.Signals | null }> {
-    const { code, signal } = await within("viv ends", this.#ended);
+  async end(seconds = 30): Promise<Said & { signal: NodeJS.Signals | null }> {
+    const { code, signal } = await within("viv ends", this.#ended, seconds);
     return { status: code ?? -1, signal, stdout: this.stdout, stderr: this.stderr };
   }
 }

@@ -256,7 +256,7 @@ export class Attempt {
   async #model(bare: Place, engine: EngineRoute, release?: Release): Promise<AttemptEnd> {
     const { evidence } = this.#host;
     const place = await this.#atHome(bare, engine);
-    const began = Date.now();
+    const before = evidence.markArtifact(this.#id);
     this.#beginLog();
     const { end, finished, result } = await runModel({
       claim: this.claim,
@@ -298,7 +298,7 @@ export class Attempt {
       return this.#failed({ ...end.report, fingerprint: print }, finished);
     }
     if (result.text !== "") {
-      evidence.writeArtifact(this.#id, `${result.text.trimEnd()}\n`, began);
+      evidence.writeArtifact(this.#id, `${result.text.trimEnd()}\n`, before);
     }
     return this.#prove(place, end.note);
   }
