@@ -13,6 +13,7 @@ import type {
   EngineRequest,
   EngineResult,
   StreamReader,
+  Waiting,
 } from "./engine.ts";
 import {
   asObject,
@@ -34,6 +35,7 @@ import {
   outcomeOf,
   recognise,
   type Vendor,
+  waiting,
 } from "./limits.ts";
 import { epochMs } from "./limits-reset.ts";
 import { usageOfRun } from "./session-usage.ts";
@@ -84,9 +86,14 @@ export class ClaudeReader implements StreamReader {
   #error: { word: string; text: string } | null = null;
   #rejection: { until: number | null; limit: string } | null = null;
   #result: JsonObject | null = null;
+  #waitsFor: Waiting | null = null;
 
   get session(): string | null {
     return this.#session;
+  }
+
+  get waitsFor(): Waiting | null {
+    return this.#waitsFor;
   }
 
   constructor(request: EngineRequest, now: () => number) {
@@ -102,6 +109,7 @@ export class ClaudeReader implements StreamReader {
     this.#session = idAt(event, "session_id") ?? this.#session;
     if (type === "assistant") return this.#assistant(event);
     if (type === "system") return this.#system(event);
+    if (type !== "rate_limit_event") this.#waitsFor = null;
     if (type === "rate_limit_event") return this.#rateLimit(event);
     if (type === "stream_event") return this.#partial(event);
     if (type === "result") {
@@ -174,13 +182,20 @@ export class ClaudeReader implements StreamReader {
       this.#isSessions = isAtLeast(stringAt(event, "claude_code_version"), SESSION_TOTALS_SINCE);
     }
     if (subtype !== "api_retry") return [];
-    const why = [numberAt(event, "error_status"), stringAt(event, "error")].filter(Boolean);
-    return [
-      textStep("notice", `attempt ${numberAt(event, "attempt") ?? "?"} failed: ${why.join(" ")}`),
-    ];
+    const status = numberAt(event, "error_status");
+    const word = stringAt(event, "error");
+    const why = status === null ? "no connection" : [status, word].filter(Boolean).join(" ");
+    const attempt = numberAt(event, "attempt");
+    const pause = numberAt(event, "retry_delay_ms");
+    const until = pause === null ? null : this.#now() + pause;
+    const known = waiting({ message: `no answer: ${why}`, status, until }, CLAUDE, this.#now());
+    // The first may be a login that has run out, and that claude renews before it tries again.
+    this.#waitsFor = { ...known, isFinal: known.isFinal && (attempt ?? 2) > 1 };
+    return [textStep("notice", `attempt ${attempt ?? "?"} failed: ${why}`)];
   }
 
   #assistant(event: JsonObject): Step[] {
+    this.#waitsFor = null;
     const message = objectAt(event, "message");
     const steps: Step[] = [];
     let said = "";
@@ -286,7 +301,10 @@ export class ClaudeReader implements StreamReader {
     }
     if (word === "billing_error") return outcome("quota", complaint, CLAUDE, this.#now());
     if (word === "model_not_found") return outcome("refused", complaint, CLAUDE, this.#now());
-    return word === "rate_limit" || word === "overloaded" ? this.#limited(text) : null;
+    if (word === "overloaded" || word === "server_error") {
+      return outcome("unavailable", complaint, CLAUDE, this.#now());
+    }
+    return word === "rate_limit" ? this.#limited(text) : null;
   }
 
   #limited(message: string): EngineOutcome {

@@ -2,6 +2,8 @@ import { join } from "node:path";
 import { CLAUDE_NOISE, ClaudeReader } from "./claude-reader.ts";
 import type { Engine, EngineCommand, EngineRequest, LogsOf, SessionLogs } from "./engine.ts";
 import { argument } from "./exec-argument.ts";
+import { CLAUDE_ENV, CLAUDE_MENTION, inertPrompt } from "./inert-prompt.ts";
+import { claudeHome } from "./private-home.ts";
 
 /** Claude Code, without a terminal. The prompt goes in on stdin, events come out line by line. */
 export function claudeEngine({ now = Date.now }: { now?: () => number } = {}): Engine {
@@ -11,6 +13,7 @@ export function claudeEngine({ now = Date.now }: { now?: () => number } = {}): E
     namesModel: true,
     tellsDollars: "at the end",
     command,
+    home: claudeHome,
     reader: (request) => new ClaudeReader(request, now),
     noise: CLAUDE_NOISE,
     logs,
@@ -36,7 +39,8 @@ function command(request: EngineRequest): EngineCommand {
     // together with a sandbox: nobody is there to be asked.
     argv.push("--permission-mode", argument(settings.permission ?? "acceptEdits", "permission"));
   }
-  return { argv: [...argv, ...settings.flags], stdin: request.prompt };
+  const stdin = inertPrompt(request.prompt, CLAUDE_MENTION);
+  return { argv: [...argv, ...settings.flags], stdin, env: CLAUDE_ENV };
 }
 
 /** As it takes them: more than zero, and no exponent. */

@@ -7,11 +7,12 @@ import type {
   EngineRequest,
   EngineResult,
   StreamReader,
+  Waiting,
 } from "./engine.ts";
 import { idAt, type JsonObject, numberAt, objectAt, parseLine, stringAt } from "./json-line.ts";
 import { textStep, Unknowns } from "./json-line-steps.ts";
 import { modelName, moreThan, mostOf, UNNAMED_MODEL } from "./json-line-usage.ts";
-import { brokenOff, type Complaint, outcomeOf, type Vendor } from "./limits.ts";
+import { brokenOff, type Complaint, outcomeOf, type Vendor, waiting } from "./limits.ts";
 import { sumOf } from "./session-usage.ts";
 
 const CODEX: Vendor = {
@@ -19,6 +20,11 @@ const CODEX: Vendor = {
   login: "Run `codex login` as the user the workers run as, or give them a valid CODEX_API_KEY.",
   credit: "Add credit or a plan to the account codex is logged in to, then release the account.",
 };
+
+/** `Reconnecting... 2/5 (…)`, `Reconnecting... waiting for network (…)`: it is not at its end. */
+const AGAIN = /^Reconnecting\b[^(]*(?:\((.*)\))?$/s;
+/** Of its log, at level WARN: `retrying sampling request (1/5 in 3599.99s)`. */
+const RETRY_IN = /\bretrying [^(]{0,40}\(\d+\/\d+ in (\d+(?:\.\d+)?)s\)/;
 
 /** Items that have begun; so few need to be remembered to tell no call twice. */
 const MAX_ITEMS = 256;
@@ -39,9 +45,17 @@ export class CodexReader implements StreamReader {
   #text = "";
   #error: Complaint | null = null;
   #last: "completed" | "failed" | null = null;
+  #waitsFor: Complaint | null = null;
+  /** When it tries again: it says so on stderr alone. */
+  #until: number | null = null;
 
   get session(): string | null {
     return this.#session;
+  }
+
+  get waitsFor(): Waiting | null {
+    if (this.#waitsFor === null) return null;
+    return waiting({ ...this.#waitsFor, until: this.#until }, CODEX, this.#now());
   }
 
   constructor(request: EngineRequest, now: () => number) {
@@ -56,6 +70,10 @@ export class CodexReader implements StreamReader {
     const event = parseLine(text);
     if (event === null) return this.#unknowns.line(text);
     const type = stringAt(event, "type");
+    if (type !== "error") {
+      this.#waitsFor = null;
+      this.#until = null;
+    }
     switch (type) {
       case "thread.started":
         this.#session = idAt(event, "thread_id") ?? this.#session;
@@ -73,6 +91,7 @@ export class CodexReader implements StreamReader {
       case "error":
         // Also while it tries again; whether it was fatal is told by what comes after.
         this.#error = complaintOf(stringAt(event, "message") ?? "");
+        this.#waitsFor = tryingAgain(this.#error.message);
         return [textStep("notice", this.#error.message)];
       case "item.started":
       case "item.updated":
@@ -81,6 +100,11 @@ export class CodexReader implements StreamReader {
       default:
         return this.#unknowns.event(type);
     }
+  }
+
+  stderr(text: string): void {
+    const seconds = RETRY_IN.exec(text)?.[1];
+    if (seconds !== undefined) this.#until = this.#now() + Number(seconds) * 1000;
   }
 
   /**
@@ -170,6 +194,11 @@ export class CodexReader implements StreamReader {
     const complaints = this.#error === null ? [] : [this.#error];
     return brokenOff(exit, complaints, this.#unknowns.lastLines, CODEX, this.#now());
   }
+}
+
+function tryingAgain(message: string): Complaint | null {
+  const found = AGAIN.exec(message);
+  return found && { message: found[1] ?? message };
 }
 
 /** Of a session file's lines, which may be whole files: the few that matter. */

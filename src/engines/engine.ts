@@ -25,6 +25,8 @@ export interface Engine {
   readonly noise?: string;
   /** Where it writes what it uses while it runs; null when it is told not to. */
   logs?(of: LogsOf): SessionLogs | null;
+  /** Where it keeps its state in a sandbox; missing: it keeps none in the user's home. */
+  readonly home?: HomeOf;
 }
 
 export interface LogsOf {
@@ -45,6 +47,26 @@ export interface SessionLogs {
   isOnlySource: boolean;
 }
 
+/** `root`: the task's own folder. `env`: what the program would run with. */
+export type HomeOf = (
+  root: string,
+  env: Readonly<Record<string, string | undefined>>,
+) => PrivateHome;
+
+export interface PrivateHome {
+  /** Where the program is told to look, instead of the user's home. */
+  env: Record<string, string>;
+  /** Their ways from the task's own folder, parents first; to be made. */
+  folders: string[][];
+  shows: Shown[];
+}
+
+/** A file or folder of the user's, as it is seen elsewhere in a sandbox; it need not exist. */
+export interface Shown {
+  from: string;
+  to: string;
+}
+
 export interface EngineRequest {
   prompt: string;
   /** Absolute: where the work is done. */
@@ -60,6 +82,8 @@ export interface EngineRequest {
   turns: number | null;
   /** What is left of the tightest budget in dollars, for a program that can be told. */
   budgetUsd?: number;
+  /** Our own sandbox is around it: none of the vendor's can be made inside. */
+  isConfined?: boolean;
   /** Keys, by the names of their variables: for an engine that takes them other than in the environment. */
   keys?: Readonly<Record<string, string>>;
   /** Where an engine that keeps conversations itself may keep this task's. */
@@ -88,8 +112,18 @@ export interface StreamReader {
   line(text: string): Step[];
   /** One line of the files that `logs` names. `isPast`: it was there before this run began. */
   logLine?(text: string, isPast: boolean): Step[];
+  /** One line of stderr, of a vendor that says there what keeps it. */
+  stderr?(text: string): void;
+  /** What keeps it just now: a vendor tries again by itself, for minutes or hours. Null: nothing. */
+  readonly waitsFor?: Waiting | null;
   /** When the process is gone. */
   end(exit: EngineExit): EngineResult;
+}
+
+/** The outcome it would have if it were ended now; `isFinal`: to wait for it is of no use. */
+export interface Waiting {
+  outcome: EngineOutcome;
+  isFinal: boolean;
 }
 
 export interface EngineExit {
@@ -109,6 +143,8 @@ export type EngineOutcome =
   | { kind: "turn_limit"; message: string }
   /** `until`: when it may be tried again, ISO; null when the vendor did not say. */
   | { kind: "rate_limited"; message: string; until: string | null }
+  /** The vendor has trouble of its own, or cannot be reached: nobody's fault here, and it passes. */
+  | { kind: "unavailable"; message: string; until: string | null }
   /** Not logged in, a wrong key, no credit left: nothing will work until somebody acts on `todo`. */
   | { kind: "unauthorized" | "quota"; message: string; todo: string }
   /** The session to go on with is not there any more. */

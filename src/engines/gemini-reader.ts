@@ -6,12 +6,21 @@ import type {
   EngineRequest,
   EngineResult,
   StreamReader,
+  Waiting,
 } from "./engine.ts";
 import { geminiUsage, messageUsage } from "./gemini-usage.ts";
 import { idAt, type JsonObject, objectAt, parseLine, stringAt } from "./json-line.ts";
 import { MAX_TEXT, targetOf, textStep, toolStep, Unknowns } from "./json-line-steps.ts";
 import { modelName, moreThan, UNNAMED_MODEL, UsageSum } from "./json-line-usage.ts";
-import { brokenOff, type Complaint, outcome, outcomeOf, recognise, type Vendor } from "./limits.ts";
+import {
+  brokenOff,
+  type Complaint,
+  outcome,
+  outcomeOf,
+  recognise,
+  type Vendor,
+  waiting,
+} from "./limits.ts";
 import { atLeast } from "./session-usage.ts";
 
 const GEMINI: Vendor = {
@@ -23,6 +32,10 @@ const GEMINI: Vendor = {
 
 /** The statuses gemini documents, and those its own errors have. */
 const EXIT = { login: 41, input: 42, configuration: 52, turns: 53, untrusted: 55 };
+
+/** `Attempt 1 failed with status 503. Retrying with backoff... …`; a limit, on several lines. */
+const AGAIN = /^Attempt \d+ failed\b(?!.*\bMax attempts reached)/;
+const RETRY_IN = /\bRetrying after \d+ms/;
 
 const TURNS = /maximum session turns|max session turns/i;
 
@@ -40,9 +53,15 @@ export class GeminiReader implements StreamReader {
   readonly #messages = new Map<string, Tokens>();
   #usage: ModelUsage[] | null = null;
   #status: string | null = null;
+  #waitsFor: Waiting | null = null;
+  #trying = "";
 
   get session(): string | null {
     return this.#session;
+  }
+
+  get waitsFor(): Waiting | null {
+    return this.#waitsFor;
   }
 
   constructor(request: EngineRequest, now: () => number) {
@@ -54,6 +73,7 @@ export class GeminiReader implements StreamReader {
     const event = parseLine(text);
     if (event === null) return this.#unknowns.line(text);
     const type = stringAt(event, "type");
+    this.#waitsFor = null;
     switch (type) {
       case "init":
         this.#session = idAt(event, "session_id") ?? this.#session;
@@ -74,6 +94,14 @@ export class GeminiReader implements StreamReader {
       default:
         return this.#unknowns.event(type);
     }
+  }
+
+  /** What it tries again it says only here. */
+  stderr(text: string): void {
+    const isMore = this.#waitsFor !== null && RETRY_IN.test(text);
+    if (!isMore && !AGAIN.test(text)) return;
+    this.#trying = isMore ? `${this.#trying} ${text}` : text;
+    this.#waitsFor = waiting({ message: this.#trying }, GEMINI, this.#now());
   }
 
   /** Its session file, and those of its subagents. */

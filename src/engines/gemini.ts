@@ -3,6 +3,8 @@ import { VivError } from "../model/errors.ts";
 import type { Engine, EngineCommand, EngineRequest, LogsOf, SessionLogs } from "./engine.ts";
 import { argument } from "./exec-argument.ts";
 import { GeminiReader } from "./gemini-reader.ts";
+import { GEMINI_MENTION, inertPrompt } from "./inert-prompt.ts";
+import { geminiHome } from "./private-home.ts";
 
 /** Gemini, without a terminal: that it has none is how it knows. The prompt is what stdin says. */
 export function geminiEngine({ now = Date.now }: { now?: () => number } = {}): Engine {
@@ -12,6 +14,7 @@ export function geminiEngine({ now = Date.now }: { now?: () => number } = {}): E
     namesModel: true,
     tellsDollars: "never",
     command,
+    home: geminiHome,
     reader: (request) => new GeminiReader(request, now),
     logs,
   };
@@ -19,13 +22,14 @@ export function geminiEngine({ now = Date.now }: { now?: () => number } = {}): E
 
 function command(request: EngineRequest): EngineCommand {
   const { model, resume, settings } = request;
+  const stdin = inertPrompt(request.prompt, GEMINI_MENTION);
   const argv = [settings.binary ?? "gemini", "--output-format", "stream-json"];
   if (model !== null) argv.push("--model", argument(model, "model"));
   if (resume !== null) argv.push("--resume", argument(resume, "session"));
   if (request.mode === "plan") {
     assertPlanHolds(settings.flags);
     argv.push("--approval-mode", "plan", ...settings.flags);
-    return { argv, stdin: request.prompt };
+    return { argv, stdin };
   }
   argv.push(
     "--approval-mode",
@@ -33,7 +37,7 @@ function command(request: EngineRequest): EngineCommand {
     ...settings.flags,
   );
   // A workspace nobody has trusted by hand falls back to asking, and nobody is there to be asked.
-  return { argv, stdin: request.prompt, env: { GEMINI_CLI_TRUST_WORKSPACE: "true" } };
+  return { argv, stdin, env: { GEMINI_CLI_TRUST_WORKSPACE: "true" } };
 }
 
 /**

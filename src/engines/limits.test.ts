@@ -19,8 +19,24 @@ describe("what a vendor complains about", () => {
       "rate_limited",
       "You've hit your usage limit for gpt-6. Switch to another model now, or try again later.",
     ],
-    ["rate_limited", "Selected model is at capacity. Please try a different model."],
-    ["rate_limited", 'API Error: 529 {"type":"overloaded_error"}'],
+    ["unavailable", "Selected model is at capacity. Please try a different model."],
+    [
+      "unavailable",
+      "We\u2019re currently experiencing high demand, which may cause temporary errors.",
+    ],
+    ["unavailable", "Error: connect ECONNREFUSED 127.0.0.1:443"],
+    ["unavailable", "stream disconnected before completion: error sending request"],
+    ["unavailable", "exception TypeError: fetch failed sending request"],
+    [
+      "unavailable",
+      "Cannot connect to API: Unable to connect. Is the computer able to access the url?",
+    ],
+    [
+      "unavailable",
+      "unexpected status 503 Service Unavailable: The server is currently overloaded.",
+    ],
+    ["refused", "[API Error: models/mock is not found for API version v1beta]"],
+    ["unavailable", 'API Error: 529 {"type":"overloaded_error"}'],
     ["rate_limited", "You have exhausted your daily quota on this model."],
     ["quota", "Credit balance is too low"],
     ["quota", "Your workspace is out of credits. Add credits to continue."],
@@ -61,8 +77,6 @@ describe("what a vendor complains about", () => {
 
   test.each([
     "TypeError: Cannot read properties of undefined (reading 'rate_limits')",
-    "Error: connect ECONNREFUSED 127.0.0.1:443",
-    "stream disconnected before completion: error sending request",
     "Codex ran out of room in the model's context window. Start a new thread or clear earlier history before retrying.",
     "agent thread limit reached",
     "listening on port 4290",
@@ -76,7 +90,9 @@ describe("what a vendor complains about", () => {
     [402, "quota"],
     [404, "refused"],
     [429, "rate_limited"],
-    [500, null],
+    [400, null],
+    [500, "unavailable"],
+    [529, "unavailable"],
   ])("a status of %d alone says %s", (status, expected) => {
     expect(kind("something", status)).toBe(expected);
   });

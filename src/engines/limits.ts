@@ -1,5 +1,5 @@
 import { lastLines } from "../model/text.ts";
-import type { EngineExit, EngineOutcome } from "./engine.ts";
+import type { EngineExit, EngineOutcome, Waiting } from "./engine.ts";
 import { brief } from "./json-line-steps.ts";
 import { believable, resetTime } from "./limits-reset.ts";
 
@@ -21,7 +21,7 @@ export interface Complaint {
   until?: number | null;
 }
 
-type Cause = "session_lost" | "rate_limited" | "quota" | "refused" | "unauthorized";
+type Cause = "session_lost" | "rate_limited" | "unavailable" | "quota" | "refused" | "unauthorized";
 
 /** The first that fits is the cause: what is told apart by one more word comes earlier. */
 const CAUSES: readonly (readonly [Cause, RegExp])[] = [
@@ -40,11 +40,15 @@ const CAUSES: readonly (readonly [Cause, RegExp])[] = [
   ],
   [
     "rate_limited",
-    /\brate[ _-]?limit(?:ed|_error|_exceeded)?\b|too many requests|usage[ _]limit|hit your (?:\S+ ){0,3}limit|(?:hour|daily|weekly|monthly|session|opus|sonnet|haiku|fable) limit reached|overloaded|at capacity|high demand|try again (?:at|in) \w/i,
+    /\brate[ _-]?limit(?:ed|_error|_exceeded)?\b|too many requests|usage[ _]limit|hit your (?:\S+ ){0,3}limit|(?:hour|daily|weekly|monthly|session|opus|sonnet|haiku|fable) limit reached|try again (?:at|in) \w/i,
+  ],
+  [
+    "unavailable",
+    /overloaded|at capacity|high demand|internal server error|service unavailable|bad gateway|gateway time-?out/i,
   ],
   [
     "refused",
-    /model[_ ]not[_ ](?:found|supported)|model\b[^\n]{0,120}?\b(?:not found|is not supported|not available|does(?: not|n't) exist|may not exist|not exist)|\b(?:unknown|invalid|unsupported) model|not authorized to access this model|issue with the selected model|unknown (?:option|argument)|unexpected argument|invalid value .{0,80} for|not inside a trusted directory|untrusted (?:workspace|folder)|cannot be used with root/i,
+    /model[_ ]not[_ ](?:found|supported)|models?\b[^\n]{0,120}?\b(?:not found|is not supported|not available|does(?: not|n't) exist|may not exist|not exist)|\b(?:unknown|invalid|unsupported) model|not authorized to access this model|issue with the selected model|unknown (?:option|argument)|unexpected argument|invalid value .{0,80} for|not inside a trusted directory|untrusted (?:workspace|folder)|cannot be used with root/i,
   ],
   [
     "unauthorized",
@@ -58,8 +62,11 @@ const BY_STATUS: Readonly<Record<number, Cause>> = {
   403: "unauthorized",
   404: "refused",
   429: "rate_limited",
-  529: "rate_limited",
 };
+
+/** In the network, before any server has answered. */
+const UNREACHABLE =
+  /\b(?:ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)\b|connection (?:error|refused|failed|reset|closed)|(?:cannot|unable to|failed to) connect|error sending request|fetch failed|network error|socket hang up|stream disconnected/i;
 
 /** What kind of trouble it is; null when nothing known. */
 export function recognise(complaint: Complaint, vendor: Vendor, now: number): EngineOutcome | null {
@@ -73,7 +80,9 @@ export function recognise(complaint: Complaint, vendor: Vendor, now: number): En
 
 function causeOf(text: string, status: number | null): Cause | null {
   for (const [cause, pattern] of CAUSES) if (pattern.test(text)) return cause;
-  return (status !== null && BY_STATUS[status]) || null;
+  if (status !== null && status >= 500) return "unavailable";
+  const known = status !== null && BY_STATUS[status];
+  return known || (UNREACHABLE.test(text) ? "unavailable" : null);
 }
 
 /** The same for a vendor that names the cause itself. */
@@ -86,7 +95,7 @@ export function outcome(
   const message = said(complaint.message, vendor);
   if (cause === "unauthorized") return { kind: cause, message, todo: vendor.login };
   if (cause === "quota") return { kind: cause, message, todo: vendor.credit };
-  if (cause !== "rate_limited") return { kind: cause, message };
+  if (cause !== "rate_limited" && cause !== "unavailable") return { kind: cause, message };
   const until = believable(complaint.until ?? null, now) ?? resetTime(complaint.message, now);
   return { kind: cause, message, until: until === null ? null : new Date(until).toISOString() };
 }
@@ -94,7 +103,7 @@ export function outcome(
 /** The HTTP status a message carries inside. */
 function statusIn(text: string): number | null {
   const found =
-    /\b(?:API Error:?|status(?: code)?:?|last status:|HTTP|"(?:code|status|statusCode)":)\s*\(?(\d{3})\b/i.exec(
+    /(?:\b(?:API Error:?|status(?: code)?:?|last status:|HTTP)|"(?:code|status|statusCode)":)\s*\(?(\d{3})\b/i.exec(
       text,
     );
   return found === null ? null : Number(found[1]);
@@ -102,6 +111,15 @@ function statusIn(text: string): number | null {
 
 export function failed(message: string, vendor: Vendor): EngineOutcome {
   return { kind: "failed", message: said(message, vendor) };
+}
+
+/**
+ * What a vendor waits for that tries again by itself. Whatever it does not name is the vendor's
+ * trouble, or the network's: for anything else it would not try again.
+ */
+export function waiting(complaint: Complaint, vendor: Vendor, now: number): Waiting {
+  const known = recognise(complaint, vendor, now) ?? outcome("unavailable", complaint, vendor, now);
+  return { outcome: known, isFinal: known.kind === "unauthorized" || known.kind === "quota" };
 }
 
 /** The outcome the vendor's own last word has: a known trouble, or a failure like any other. */
@@ -140,7 +158,8 @@ export function brokenOff(
   }
   const known =
     complaints.length === 0 ? recognise({ message: errors.join("\n") }, vendor, now) : null;
-  if (known !== null) return known;
+  // What else it said there may be about anything: that some server of the user's is down, say.
+  if (known !== null && known.kind !== "unavailable") return known;
   const how = exit.signal === null ? `exited with ${exit.exit}` : `was ended by ${exit.signal}`;
   return failed(`${how}${reason}`, vendor);
 }

@@ -6,11 +6,12 @@ import type {
   EngineRequest,
   EngineResult,
   StreamReader,
+  Waiting,
 } from "./engine.ts";
 import { idAt, type JsonObject, numberAt, objectAt, parseLine, stringAt } from "./json-line.ts";
 import { MAX_TEXT, targetOf, textStep, toolStep, Unknowns } from "./json-line-steps.ts";
 import { UNNAMED_MODEL, UsageSum } from "./json-line-usage.ts";
-import { brokenOff, type Complaint, outcome, outcomeOf, type Vendor } from "./limits.ts";
+import { brokenOff, type Complaint, outcome, outcomeOf, type Vendor, waiting } from "./limits.ts";
 
 const OPENCODE: Vendor = {
   name: "opencode",
@@ -31,9 +32,14 @@ export class OpencodeReader implements StreamReader {
   /** Why the last step ended; a run is over when it was not to call tools. */
   #reason: string | null = null;
   #isDone = false;
+  #waitsFor: Waiting | null = null;
 
   get session(): string | null {
     return this.#session;
+  }
+
+  get waitsFor(): Waiting | null {
+    return this.#waitsFor;
   }
 
   constructor(request: EngineRequest, now: () => number) {
@@ -45,6 +51,7 @@ export class OpencodeReader implements StreamReader {
     const event = parseLine(text);
     if (event === null) return this.#unknowns.line(text);
     this.#session = idAt(event, "sessionID") ?? this.#session;
+    this.#waitsFor = null;
     const type = stringAt(event, "type");
     const part = objectAt(event, "part");
     switch (type) {
@@ -70,6 +77,14 @@ export class OpencodeReader implements StreamReader {
       default:
         return this.#unknowns.event(type);
     }
+  }
+
+  /** What it tries again is nowhere but in its log. A title that could not be made matters to nobody. */
+  stderr(text: string): void {
+    if (!text.includes('message="stream error"') || /\bsmall=true\b/.test(text)) return;
+    const said = /\berror\.error="((?:[^"\\]|\\.)*)/.exec(text)?.[1] ?? "";
+    const message = said.replace(/\\(.)/g, "$1").replace(/^AI_\w+: /, "");
+    this.#waitsFor = waiting({ message }, OPENCODE, this.#now());
   }
 
   end(exit: EngineExit): EngineResult {

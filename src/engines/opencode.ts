@@ -2,6 +2,7 @@ import { VivError } from "../model/errors.ts";
 import type { Engine, EngineCommand, EngineRequest } from "./engine.ts";
 import { argument } from "./exec-argument.ts";
 import { OpencodeReader } from "./opencode-reader.ts";
+import { opencodeHome } from "./private-home.ts";
 
 /** OpenCode, without a terminal: what it would ask a person for is refused, or allowed by `auto`. */
 export function opencodeEngine({ now = Date.now }: { now?: () => number } = {}): Engine {
@@ -11,6 +12,7 @@ export function opencodeEngine({ now = Date.now }: { now?: () => number } = {}):
     namesModel: true,
     tellsDollars: "each step",
     command,
+    home: opencodeHome,
     reader: (request) => new OpencodeReader(request, now),
   };
 }
@@ -18,9 +20,12 @@ export function opencodeEngine({ now = Date.now }: { now?: () => number } = {}):
 /** Its plan agent keeps the shell, and falls back to the default agent where it is disabled. */
 const NO_WRITES = '{"edit":"deny","bash":"deny"}';
 
+/** That it waits, and what for, it says in its log alone. */
+const LOG = ["--print-logs", "--log-level", "WARN"];
+
 function command(request: EngineRequest): EngineCommand {
   const { model, resume, settings } = request;
-  const argv = [settings.binary ?? "opencode", "run", "--format", "json"];
+  const argv = [settings.binary ?? "opencode", "run", "--format", "json", ...LOG];
   if (model !== null) argv.push("--model", argument(model, "model"));
   if (resume !== null) argv.push("--session", argument(resume, "session"));
   const stdin = request.prompt;

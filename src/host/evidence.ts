@@ -31,6 +31,8 @@ export interface EvidenceFiles {
   writeArtifact(id: string, text: string, mark: string): void;
   /** A folder for conversations that an engine keeps itself; made if it is missing. */
   sessionsOf(id: string): string;
+  /** Folders in that, by their way from it, each made if it is missing. */
+  makeFolders(id: string, folders: readonly (readonly string[])[]): void;
   readSession(id: string): EngineSession | null;
   writeSession(id: string, session: EngineSession): void;
   logOf(id: string): string;
@@ -79,6 +81,14 @@ export function evidenceIn(artifacts: string): EvidenceFiles {
       const folder = join(artifacts, `${id}.sessions`);
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       return folder;
+    },
+    makeFolders: (id, folders) => {
+      for (const way of [[], ...folders]) {
+        const folder = join(artifacts, `${id}.sessions`, ...way);
+        // Not through a link that an attempt has left there: it would lead out of its sandbox.
+        if (lstatSync(folder, { throwIfNoEntry: false })?.isDirectory()) continue;
+        mkdirSync(folder, { mode: 0o700 });
+      }
     },
     readSession: (id) => {
       const text = readStart(join(artifacts, `${id}.session.json`), 100_000);

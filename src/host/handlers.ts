@@ -35,6 +35,8 @@ export interface HandlerCommand {
   killAfterMs: number;
   /** Gets stdout instead of the log, which then has only stderr and what `note` adds. */
   onStdout?: (chunk: Buffer) => void;
+  /** Gets stderr, too, which the log still has. Only where stdout goes elsewhere. */
+  onStderr?: (chunk: Buffer) => void;
   /** Where stdout is kept then, with the same limit. */
   stdoutPath?: string;
   /** How lines of it begin that are not kept there. */
@@ -47,6 +49,8 @@ export interface Finished {
   cause: EndCause;
   /** What was given to stop(). */
   why?: string;
+  /** The time limit that struck, when the cause is "timed_out". */
+  limitMs?: number;
   /** Null when it ended by a signal, was never started, or could not be ended. */
   exit: number | null;
   signal: string | null;
@@ -167,15 +171,20 @@ function follow(started: Started): RunningHandler {
       resolve({ exit, signal, ageMs: performance.now() - begin });
     });
   });
-  const cancelTimeout = after(command.timeoutMs, () => decide({ cause: "timed_out" }));
+  const { timeoutMs } = command;
+  const cancelTimeout = after(timeoutMs, () =>
+    decide({ cause: "timed_out", ...(timeoutMs === undefined ? {} : { limitMs: timeoutMs }) }),
+  );
   const outputs = channels.connect(child);
   const quiet =
     command.noise === undefined ? (chunk: Buffer) => chunk : withoutLines(command.noise);
   const readers = outputs.map((output, i) => {
     const onStdout = i === 0 ? command.onStdout : undefined;
+    const onStderr = i === 1 ? command.onStderr : undefined;
     output.on("error", () => {}); // a pipe that broke has told us all it had
     // Written before more is read, so that memory does not grow with the output.
     return readPaced(output, command.pace, (chunk) => {
+      onStderr?.(chunk);
       if (onStdout === undefined) return log.write(chunk);
       raw?.write(quiet(chunk));
       onStdout(chunk);
@@ -221,7 +230,7 @@ function follow(started: Started): RunningHandler {
   return { ref, finished, stop, note: (text) => log.add(Buffer.from(text)) };
 }
 
-type Cause = Pick<Finished, "cause" | "why">;
+type Cause = Pick<Finished, "cause" | "why" | "limitMs">;
 
 /** The first cause is kept: a promise takes no second one. */
 function firstCause(): { first: Promise<Cause>; decide: (cause: Cause) => void } {

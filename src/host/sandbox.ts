@@ -35,6 +35,8 @@ export interface SandboxRequest {
   hidden: readonly string[];
   /** What must be seen, read-only, even where all else is emptied. */
   reads?: readonly string[];
+  /** What is seen elsewhere, too, read-only: in a folder that may be written. */
+  shows?: readonly { from: string; to: string }[];
   cwd: string;
 }
 
@@ -65,6 +67,9 @@ export function sandboxed(
   const options = [
     ...(hasNetwork ? [] : ["--unshare-net"]),
     ...views.options(),
+    ...(request.shows ?? []).flatMap(({ from, to }) =>
+      existsSync(from) ? ["--ro-bind", realpathSync.native(from), to] : [],
+    ),
     ...["--chdir", realpathSync.native(request.cwd)],
     ...["--setenv", "TMPDIR", "/tmp"], // what it was may be read-only now
   ];

@@ -43,7 +43,8 @@ export const ACCOUNT_TRANSITIONS: Record<
   },
 };
 
-export const CLOSING_REASONS = ["rate_limited", "by_hand"] as const;
+/** `unavailable`: the vendor is down, overloaded, or cannot be reached. */
+export const CLOSING_REASONS = ["rate_limited", "unavailable", "by_hand"] as const;
 export const PARKING_REASONS = ["unauthorized", "quota"] as const;
 export type ClosingReason = (typeof CLOSING_REASONS)[number] | (typeof PARKING_REASONS)[number];
 
@@ -102,6 +103,7 @@ export function accountAt(state: AccountState, now: number): AccountState {
 
 const REASONS: Record<ClosingReason, string> = {
   rate_limited: "rate limit",
+  unavailable: "the vendor does not answer",
   by_hand: "by hand",
   unauthorized: "not authorized",
   quota: "quota used up",

@@ -87,6 +87,7 @@ function dryRun(
       mode: ready.mode,
       resume: null,
       turns: ready.budget.turns ?? null,
+      isConfined: each.sandbox.length > 0,
       settings: ready.settings,
     });
     return { ...row, command: argv, problem: null };

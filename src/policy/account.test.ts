@@ -196,7 +196,7 @@ describe("whoever closes, in whatever order", () => {
         for (const { e, before, after, now } of steps(events)) {
           if (e.kind !== "succeed" || before.state === "open") continue;
           const isLater = now - e.ago < Date.parse(before.since);
-          const stays = isLater || before.reason !== "rate_limited";
+          const stays = isLater || !["rate_limited", "unavailable"].includes(before.reason);
           expect(after.state).toBe(stays ? before.state : "open");
         }
       }),

@@ -41,6 +41,7 @@ export function isBelievable(until: string, now: number): boolean {
 
 const EVENTS: Record<ClosingReason, AccountEvent> = {
   rate_limited: "limited",
+  unavailable: "limited",
   by_hand: "closed_by_hand",
   unauthorized: "refused",
   quota: "refused",

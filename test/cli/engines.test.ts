@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -170,6 +170,44 @@ describe("limits of an account", () => {
     expect((await show("b")).state).toBe("done");
   });
 
+  test.each([
+    ["codex", "429", "rate_limited", { state: "closed", reason: "rate_limited" }, 59],
+    ["gemini", "429", "rate_limited", { state: "closed", reason: "rate_limited" }, 1],
+    ["opencode", "429", "rate_limited", { state: "closed", reason: "rate_limited" }, 59],
+    ["claude", "401", "released", { state: "parked", reason: "unauthorized" }, 0],
+    ["codex", "401", "released", { state: "parked", reason: "unauthorized" }, 0],
+    ["codex", "402", "released", { state: "parked", reason: "quota" }, 0],
+    ["opencode", "401", "released", { state: "parked", reason: "unauthorized" }, 0],
+  ])(
+    "%s would wait out a %s by itself: it is ended at once",
+    async (name, trouble, outcome, account, minutes) => {
+      config(`engine = "${name}"\nbinary = "${vendor(name)}"\n`);
+      scenario = `waits-${trouble}`;
+      await enqueue("a", "--max-attempts", "1");
+      await cli(["work", "--worker-id", "w", "--once"], around());
+      expect(calls()).toHaveLength(1);
+      const { accounts } = JSON.parse(await ok(["accounts", "--json"], around()));
+      expect(accounts).toMatchObject([{ account: name, ...account }]);
+      const { history, state } = await show("a");
+      expect(history).toMatchObject([{ outcome }]);
+      expect(state).not.toBe("failed");
+      const until = Date.parse(accounts[0].until ?? history[0].at);
+      expect(until - Date.parse(history[0].at)).toBeGreaterThanOrEqual(minutes * 60_000);
+      expect(await ok(["logs", "a"], around())).toContain("ended, because it would only wait");
+    },
+  );
+
+  test("whose time is up while it waits for the vendor has burnt no attempt", async () => {
+    config('engine = "codex"\nbinary = "'.concat(vendor("codex"), '"\ntimeout = "2s"\n'));
+    scenario = "waits-529";
+    await enqueue("a", "--max-attempts", "1");
+    await cli(["work", "--worker-id", "w", "--once", "--kill-after", "100ms"], around());
+    expect((await show("a")).history).toMatchObject([{ outcome: "rate_limited" }]);
+    const { accounts } = JSON.parse(await ok(["accounts", "--json"], around()));
+    expect(accounts).toMatchObject([{ state: "closed", reason: "unavailable" }]);
+    expect(await ok(["why", "a"], around())).toContain("529");
+  });
+
   test.each(["auth", "quota"])("%s parks it: no attempt is burnt", async (name) => {
     config(claude());
     scenario = name;
@@ -185,6 +223,60 @@ describe("limits of an account", () => {
     await ok(["accounts", "open", "claude"], around());
     await drain();
     for (const id of ["a", "b"]) expect((await show(id)).state).toBe("done");
+  });
+});
+
+describe("in a sandbox", () => {
+  test("an engine has a home of its own that it finds again, with the user's login in it", async () => {
+    mkdirSync(join(home, ".codex"));
+    writeFileSync(join(home, ".codex/auth.json"), "the login");
+    const program = join(home, "codex.sh");
+    const seen = [
+      "cat $CODEX_HOME/auth.json",
+      "ls $CODEX_HOME/state",
+      "echo no > $CODEX_HOME/auth.json || echo read-only",
+      'echo "$@"',
+    ];
+    const text = `{ ${seen.join("; ")}; } > seen.$VIV_ATTEMPT 2>/dev/null\necho 1 > $CODEX_HOME/state`;
+    writeFileSync(
+      program,
+      `#!/bin/sh\n${text}\nunset VENDOR_RECORD\nexec ${vendor("codex")} "$@"\n`,
+      {
+        mode: 0o755,
+      },
+    );
+    const sandboxed = 'workspace = "dir"\nsandbox = "write-workspace"';
+    config(`engine = "codex"\nbinary = "${program}"\n${sandboxed}\nbackoff = "1ms"
+done_when = "test -e seen.2"\nmax_attempts = 2`);
+    await enqueue("a");
+    const said = await drain();
+    expect((await show("a")).state, said.stdout).toBe("done");
+    const [first = "", second = ""] = [1, 2].map((n) =>
+      readFileSync(join(run, `workspaces/a/seen.${n}`), "utf8"),
+    );
+    expect(first).toMatch(/^the login/);
+    expect(first).toContain("read-only\n");
+    // Its own sandbox cannot be made inside of ours.
+    expect(first).toContain("--sandbox danger-full-access");
+    expect(first).not.toContain("state");
+    expect(second).toContain("/state\n");
+    expect(second).toContain(" resume ");
+    expect(readFileSync(join(home, ".codex/auth.json"), "utf8")).toBe("the login");
+    expect(readFileSync(join(run, "artifacts/a.sessions/codex/auth.json"), "utf8")).toBe("");
+  });
+
+  test.each([
+    ["claude", 'sandbox = "no-network"', /claude cannot reach its model/],
+    ["llm", 'model = "m"\nurl = "http://localhost:1"\nsandbox = "no-network"', /llm cannot reach/],
+    ["codex", 'mode = "plan"\nsandbox = "write-workspace"', /codex cannot be kept from writing/],
+  ])("what cannot work is refused before the first claim: %s, %s", async (name, route, why) => {
+    const binary = name === "llm" ? "" : `binary = "${vendor(name)}"\n`;
+    config(`engine = "${name}"\n${binary}${route}`);
+    await enqueue("a");
+    const said = await drain();
+    expect(said.status).toBe(2);
+    expect(said.stderr).toMatch(why);
+    expect((await show("a")).state).toBe("pending");
   });
 });
 

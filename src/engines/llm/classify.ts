@@ -10,7 +10,8 @@ import { resetTime } from "./reset-time.ts";
  */
 export type Trouble =
   | { kind: "limited"; message: string; until: number | null }
-  | { kind: "again"; message: string }
+  /** `isTheirs`: the vendor has trouble, or cannot be reached. */
+  | { kind: "again"; message: string; isTheirs?: boolean }
   | { kind: "too_long"; message: string }
   | { kind: "end"; outcome: Exclude<EngineOutcome, { kind: "done" }> };
 
@@ -26,6 +27,8 @@ const NO_CREDIT =
   /insufficient_quota|insufficient[ _]credit|credit balance is too low|exceeded your current quota|billing_error|payment required/i;
 const TOO_LONG =
   /prompt is too long|context[_ ]length|maximum context|context window|request_too_large|too many (input )?tokens|exceeds the (available )?context/i;
+const THEIRS =
+  /overloaded|cannot connect|ECONN\w+|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ETIMEDOUT|fetch failed/i;
 /** Words of the vendors for an error that comes in the middle of a stream, without a status. */
 const STATUS_OF: Readonly<Record<string, number>> = {
   authentication_error: 401,
@@ -66,7 +69,7 @@ export function classify(error: unknown, call: Call): Trouble {
   if (isOurFault && ![408, 409, 425].includes(status)) {
     return { kind: "end", outcome: { kind: "refused", message } };
   }
-  return { kind: "again", message };
+  return { kind: "again", message, isTheirs: (status ?? 0) >= 500 || THEIRS.test(fact.all) };
 }
 
 interface Facts {

@@ -55,6 +55,17 @@ describe("what a failure means", () => {
     [undefined, "again"],
   ])("in the stream: %j", (error, kind) => expect(end(error)).toBe(kind));
 
+  test.each([
+    [api(500, ""), true],
+    [api(503, ""), true],
+    [{ type: "overloaded_error", message: "Overloaded" }, true],
+    [new Error("Cannot connect to API: connect ECONNREFUSED 127.0.0.1:11434"), true],
+    [api(408, ""), false],
+    [new TypeError("terminated"), false],
+  ])("whose trouble it is: %j", (error, isTheirs) => {
+    expect(classify(error, CALL)).toMatchObject({ kind: "again", isTheirs });
+  });
+
   test("the first event of a stream is an error: the package calls all of them 500", () => {
     expect(end(api(500, { type: "rate_limit_error", message: "slow" }))).toBe("limited");
   });
@@ -131,6 +142,15 @@ describe("persisting", () => {
     expect(pauses).toEqual([1_000, 2_000, 4_000]);
     expect(said[1]).toBe("HTTP 500; trying again in 2 s (2 of 3)");
     expect((await attempt([again, again, again, again])).ended).toMatchObject({ kind: "failed" });
+  });
+
+  test("the vendor's own trouble is nobody's failure", async () => {
+    const theirs: Trouble = { ...again, isTheirs: true };
+    expect((await attempt([theirs, theirs, theirs, theirs])).ended).toEqual({
+      kind: "unavailable",
+      message: "HTTP 500 (tried 4 times)",
+      until: null,
+    });
   });
 
   test("a limit of up to thirty seconds is waited for, twice", async () => {

@@ -46,7 +46,11 @@ export async function persist<T>(
         case "again": {
           if (++retries > MOST_RETRIES) {
             const message = `${trouble.message} (tried ${retries} times)`;
-            throw new Ended({ kind: "failed", message });
+            throw new Ended(
+              trouble.isTheirs
+                ? { kind: "unavailable", message, until: null }
+                : { kind: "failed", message },
+            );
           }
           const pause = patience.retryMs * 2 ** (retries - 1);
           const next = `trying again in ${seconds(pause)} (${retries} of ${MOST_RETRIES})`;

@@ -124,6 +124,7 @@ function outcomeOf(fields: JsonObject | null): EngineOutcome {
     case "refused":
       return { kind, message };
     case "rate_limited":
+    case "unavailable":
       return { kind, message, until: timeOf(stringAt(fields, "until")) };
     case "unauthorized":
     case "quota":

@@ -12,6 +12,7 @@ import type { PriceTable } from "../../model/prices.ts";
 import type { Step } from "../../model/step.ts";
 import { isNoWork } from "../../policy/tick.ts";
 import type { Accounts } from "../accounts.ts";
+import { closingFor } from "../worker/closing.ts";
 import { type ModelOutcome, workWithModel } from "../worker/model-work.ts";
 import type { LogPort } from "../worker/session-feed.ts";
 import type { Prepared, RunEnd, RunHooks, Runner } from "./ports.ts";
@@ -152,7 +153,8 @@ async function run(
           ...{ argv, stdin, cwd: request.cwd, claim: tree.claim, logPath: hooks.logPath },
           env: { ...envOf(host, settings, member, hooks.lifecycle), ...more.env, ...steps?.env },
           ...(more.isSecret ? { isSecret: true } : {}),
-          ...{ onStdout: more.onStdout, timeoutMs: settings.wallClockMs },
+          ...{ onStdout: more.onStdout, onStderr: more.onStderr },
+          timeoutMs: settings.wallClockMs,
           ...{ logBytes: settings.logBytes, killAfterMs: settings.killAfterMs, pace: PACE },
         });
         if (running.ref) hooks.onProcess({ ...tree, ...running.ref });
@@ -320,20 +322,13 @@ function closed(
   began: number,
 ): { kind: "held"; note: string; until: number | null } {
   const account = accountOf(member);
-  const until = said.kind === "rate_limited" ? said.until : null;
+  const closing = closingFor(said, note);
+  const { until } = closing;
   if (account === null) {
     return { kind: "held", note, until: until === null ? null : Date.parse(until) };
   }
   const state = accounts.close(account, {
-    reason:
-      said.kind === "rate_limited"
-        ? "rate_limited"
-        : said.kind === "quota"
-          ? "quota"
-          : "unauthorized",
-    until,
-    message: "message" in said ? said.message : note,
-    todo: "todo" in said ? said.todo : "",
+    ...closing,
     by: { run: "", worker: member.name, task: "" },
     began,
   });

@@ -1,10 +1,11 @@
 import { basename, join, resolve } from "node:path";
 import { setImmediate } from "node:timers/promises";
+import type { Shown } from "../../engines/engine.ts";
 import type { Finished, RunningHandler } from "../../host/handlers.ts";
 import { isAttempt } from "../../model/attempt.ts";
 import type { Route } from "../../model/config.ts";
 import type { EngineRoute, Money } from "../../model/config-engine.ts";
-import { parseDuration } from "../../model/duration.ts";
+import { formatTook, parseDuration } from "../../model/duration.ts";
 import { isVivError, VivError } from "../../model/errors.ts";
 import { canonicalJson } from "../../model/json.ts";
 import type { PriceTable } from "../../model/prices.ts";
@@ -67,6 +68,8 @@ export interface Place {
   workspace: string | null;
   env: Record<string, string>;
   branch?: string;
+  /** What a sandbox shows of the user's home in the engine's own. */
+  shows?: readonly Shown[];
 }
 
 interface Execution {
@@ -78,6 +81,7 @@ interface Execution {
   reads?: readonly string[];
   isSecret?: boolean;
   onStdout?: (chunk: Buffer) => void;
+  onStderr?: (chunk: Buffer) => void;
   stdoutPath?: string;
   noise?: string | null;
 }
@@ -250,8 +254,9 @@ export class Attempt {
   }
 
   /** The same with an engine: what the model did decides what follows. */
-  async #model(place: Place, engine: EngineRoute, release?: Release): Promise<AttemptEnd> {
+  async #model(bare: Place, engine: EngineRoute, release?: Release): Promise<AttemptEnd> {
     const { evidence } = this.#host;
+    const place = await this.#atHome(bare, engine);
     const before = evidence.markArtifact(this.#id);
     this.#beginLog();
     const { end, finished, result } = await runModel({
@@ -262,6 +267,7 @@ export class Attempt {
       store: this.#store,
       settings: this.#settings,
       folder: this.route.folder,
+      isConfined: this.route.sandbox.length > 0,
       execute: (argv, stdin, more) =>
         this.#execute({ ...place, env: { ...place.env, ...more.env } }, argv, {
           stdin,
@@ -271,6 +277,7 @@ export class Attempt {
           reads: more.reads,
           isSecret: more.isSecret,
           onStdout: more.onStdout,
+          onStderr: more.onStderr,
           stdoutPath: evidence.streamOf(this.#id),
           noise: more.noise,
         }),
@@ -298,6 +305,17 @@ export class Attempt {
     return this.#prove(place, end.note);
   }
 
+  /** In a sandbox, an engine that keeps its state in the user's home has one of its own. */
+  async #atHome(place: Place, { name }: EngineRoute): Promise<Place> {
+    if (this.route.sandbox.length === 0) return place;
+    const { evidence } = this.#host;
+    const { home: homeOf } = await this.#host.engine(name);
+    if (homeOf === undefined) return place;
+    const home = homeOf(evidence.sessionsOf(this.#id), place.env);
+    evidence.makeFolders(this.#id, home.folders);
+    return { ...place, env: { ...place.env, ...home.env }, shows: home.shows };
+  }
+
   #timeoutMs(): number | undefined {
     const own = this.claim.task.timeout;
     if (own !== undefined) return parseDuration(own, "timeout");
@@ -315,6 +333,7 @@ export class Attempt {
           artifacts: evidence.writableOf(this.#id),
           hidden: [],
           ...(how.reads ? { reads: how.reads } : {}),
+          ...(place.shows ? { shows: place.shows } : {}),
           cwd: place.cwd,
         })
       : argv;
@@ -335,6 +354,7 @@ export class Attempt {
       ...(how.timeoutMs === undefined ? {} : { timeoutMs: how.timeoutMs }),
       ...(how.isSecret ? { isSecret: true } : {}),
       ...(how.onStdout ? { onStdout: how.onStdout } : {}),
+      ...(how.onStderr ? { onStderr: how.onStderr } : {}),
       ...(how.stdoutPath ? { stdoutPath: how.stdoutPath } : {}),
       ...(how.noise ? { noise: how.noise } : {}),
       killAfterMs: this.#settings.killAfterMs,
@@ -435,7 +455,7 @@ export class Attempt {
     const { exit, signal, tail } = finished;
     return {
       outcome,
-      note: said(describe(outcome, finished), finished),
+      note: said(describe(finished), finished),
       fingerprint: fingerprint({ outcome, exit, signal, tail }),
     };
   }
@@ -521,12 +541,10 @@ function notStarted(why: string): Finished {
   };
 }
 
-function describe(outcome: string, { exit, signal, error, cause, durationMs }: Finished): string {
-  if (cause === "timed_out" && outcome !== "unproven") {
-    return `not finished after ${Math.round(durationMs / 1000)} s`;
-  }
-  if (error) return error;
-  return cause === "timed_out" ? "its time was up" : signal ? `ended by ${signal}` : `exit ${exit}`;
+/** The limit, and not how long it ran: ending it may have taken its time as well. */
+function describe({ exit, signal, error, cause, limitMs }: Finished): string {
+  if (cause === "timed_out") return `not finished after ${formatTook(limitMs ?? 0)}`;
+  return error ?? (signal ? `ended by ${signal}` : `exit ${exit}`);
 }
 
 /** The note of a failure: how it ended and its last words. */

@@ -76,7 +76,8 @@ async function engineProblems(
       : null,
     scenarioProblem(engine, folder, host),
     keyProblem(engine, host),
-    commandProblem(one, engine, models[0] ?? null, path ?? null),
+    commandProblem(one, route, engine, models[0] ?? null, path ?? null),
+    networkProblem(route, engine),
   ];
 }
 
@@ -99,15 +100,22 @@ function keyProblem({ name, settings }: EngineRoute, { env }: WorkerHost): strin
 /** What the engine would not do for anybody: a mode it cannot keep, a flag it does not take. */
 function commandProblem(
   engine: Engine,
+  { sandbox }: Route,
   { mode, budget, settings, name }: EngineRoute,
   model: string | null,
   binary: string | null,
 ): string | null {
   const turns = budget.turns ?? null;
   const own = name === "exec" ? { ...settings, binary } : settings;
-  return refusal(() =>
-    engine.command({ prompt: "x", cwd: "/", model, mode, resume: null, turns, settings: own }),
-  );
+  const isConfined = sandbox.length > 0;
+  const request = { prompt: "x", cwd: "/", model, mode, resume: null, turns, isConfined };
+  return refusal(() => engine.command({ ...request, settings: own }));
+}
+
+/** Its model is somewhere else; a server on this machine is out of reach in there as well. */
+function networkProblem({ sandbox }: Route, { name }: EngineRoute): string | null {
+  if (!sandbox.includes("no-network") || name === "exec" || name === "script") return null;
+  return `${name} cannot reach its model in a sandbox with no-network; take no-network out of the route's sandbox`;
 }
 
 function refusal(act: () => unknown): string | null {

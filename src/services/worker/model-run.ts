@@ -1,10 +1,17 @@
-import type { Engine, EngineRequest, EngineResult, StreamReader } from "../../engines/engine.ts";
+import type {
+  Engine,
+  EngineRequest,
+  EngineResult,
+  StreamReader,
+  Waiting,
+} from "../../engines/engine.ts";
 import type { Finished } from "../../host/handlers.ts";
 import type { Step } from "../../model/step.ts";
 import { Lines } from "./lines.ts";
 
 /** A tool's result may hold a whole file; what is longer than this is no event worth its memory. */
 const LONGEST_LINE_BYTES = 16 * 1024 * 1024;
+const LONGEST_ERROR_BYTES = 64 * 1024;
 /** Of one run. A stream of a million lines must not make a ledger of a million lines. */
 const MOST_STEPS = 2_000;
 
@@ -18,6 +25,7 @@ export type OnStep = (step: Step, isOneOfMany: boolean) => void;
 export class ModelRun {
   readonly #reader: StreamReader;
   readonly #lines: Lines;
+  readonly #errors: Lines;
   readonly #onStep: OnStep;
   readonly #onSession: (session: string) => void;
   #session: string | null = null;
@@ -41,7 +49,20 @@ export class ModelRun {
         this.#tell({ kind: "notice", text: `a line of ${bytes} bytes was passed over` });
       },
     });
+    this.#errors = new Lines(LONGEST_ERROR_BYTES, {
+      line: (text) => this.#reader.stderr?.(text),
+      tooLong: () => {}, // it is in the log
+    });
   }
+
+  /** What keeps it just now. */
+  get waitsFor(): Waiting | null {
+    return this.#reader.waitsFor ?? null;
+  }
+
+  readonly onStderr = (chunk: Buffer): void => {
+    if (this.#reader.stderr) this.#errors.push(chunk);
+  };
 
   #tellSession(): void {
     const { session } = this.#reader;
@@ -62,6 +83,7 @@ export class ModelRun {
 
   end(finished: Finished): EngineResult {
     this.#lines.close();
+    this.#errors.close();
     const { exit, signal, tail, cause, error } = finished;
     const wasEnded = cause === "timed_out" || cause === "stopped";
     return this.#reader.end({ exit, signal, stderr: error ?? tail, wasEnded });

@@ -1,4 +1,4 @@
-import type { Engine, EngineRequest, EngineResult } from "../../engines/engine.ts";
+import type { Engine, EngineRequest, EngineResult, Waiting } from "../../engines/engine.ts";
 import type { Finished } from "../../host/handlers.ts";
 import type { EngineRoute } from "../../model/config-engine.ts";
 import type { DollarSource } from "../../model/prices.ts";
@@ -10,6 +10,7 @@ import type { FailureReport } from "../../store/store.ts";
 import { Bill, type BillLine } from "./bill.ts";
 import { ModelRun, type OnStep } from "./model-run.ts";
 import type { Money } from "./money.ts";
+import { endOfWaiting, Patience } from "./patience.ts";
 import { renderStep } from "./render-step.ts";
 import { type LogPort, SessionFeed } from "./session-feed.ts";
 
@@ -20,7 +21,7 @@ import { type LogPort, SessionFeed } from "./session-feed.ts";
  * Modes of its end:
  *   proceed   it says that it is done: on to the proof
  *   failed    it counts as an attempt; `final`: no further one would help
- *   limited   its account is closed: it does not count
+ *   limited   its account is closed, or the vendor does not answer: it does not count
  *   unpaid    the budget of the run or the day is used up: it does not count, and the task waits
  *   ended     from outside: its time was up, or it was stopped; the attempt knows what to do
  */
@@ -49,6 +50,7 @@ export interface ModelContext {
       /** How lines of stdout begin that are not worth keeping. */
       noise: string | null;
       onStdout: (chunk: Buffer) => void;
+      onStderr: (chunk: Buffer) => void;
     },
   ): Promise<Finished>;
   /** Ends what `execute` runs. */
@@ -216,6 +218,16 @@ async function runOnce(
     },
   );
   const feed = logs && new SessionFeed(engine, request, logs, run.onLogLine);
+  let gaveUp: Waiting | null = null;
+  const patience = new Patience((waiting, why) => {
+    gaveUp = waiting;
+    context.log(`! ended, because it would only wait: ${why}\n`);
+    context.stop(why);
+  }, context.now);
+  const heeding = (read: (chunk: Buffer) => void) => (chunk: Buffer) => {
+    read(chunk);
+    patience.heed(run.waitsFor);
+  };
   await feed?.begin();
   try {
     const finished = await context.execute(command.argv, command.stdin, {
@@ -223,11 +235,21 @@ async function runOnce(
       reads: command.reads ?? [],
       isSecret: command.isSecret ?? false,
       noise: engine.noise ?? null,
-      onStdout: run.onStdout,
+      onStdout: heeding(run.onStdout),
+      onStderr: heeding(run.onStderr),
     });
     await feed?.end();
-    return { finished, result: run.end(finished) };
+    const result = run.end(finished);
+    // That its time was up while it waited is not its fault either.
+    const waited = run.waitsFor ?? gaveUp;
+    const isOurs = gaveUp !== null || finished.cause === "timed_out";
+    if (waited === null || !isOurs || result.outcome.kind === "done") return { finished, result };
+    return {
+      finished: { ...finished, cause: "exit" },
+      result: { ...result, outcome: endOfWaiting(waited, context.now()) },
+    };
   } finally {
+    patience.end();
     feed?.close();
   }
 }
@@ -252,7 +274,7 @@ function judge(
   if (over && !(isOwnEnd && outcome.kind === "done")) return usedUp(over);
   if (isBlind && finished.cause === "timed_out") return failed(`its time was up; ${BLIND}`, true);
   if (!isOwnEnd || finished.survivors.length > 0) return { kind: "ended" };
-  if (outcome.kind === "rate_limited") {
+  if (outcome.kind === "rate_limited" || outcome.kind === "unavailable") {
     return { kind: "limited", note: outcome.message };
   }
   if (outcome.kind === "unauthorized" || outcome.kind === "quota") {

@@ -11,6 +11,7 @@ import { parseTemplate } from "../../policy/template-parse.ts";
 import { pickModel, unprovenIn } from "../../policy/tier.ts";
 import type { Claim, FailureReport, Store } from "../../store/store.ts";
 import type { AttemptSettings, Place } from "./attempt.ts";
+import { closingFor } from "./closing.ts";
 import type { WorkerHost } from "./host.ts";
 import { keyVariable } from "./key-variable.ts";
 import { type ModelContext, type ModelOutcome, workWithModel } from "./model-work.ts";
@@ -29,6 +30,8 @@ export interface ModelAttempt {
   settings: AttemptSettings;
   /** That of viv.toml. */
   folder: string;
+  /** A sandbox is around it. */
+  isConfined: boolean;
   execute: ModelContext["execute"];
   stop: ModelContext["stop"];
   log: ModelContext["log"];
@@ -132,7 +135,7 @@ function afterwardsIfPossible(
     attempt.settings.onTrouble?.(attempt.claim, error);
     if (outcome.end.kind === "proceed") return outcome.end;
     const { outcome: said } = outcome.result;
-    const until = said.kind === "rate_limited" ? said.until : null;
+    const { until } = closingFor(said, "");
     const note = "note" in outcome.end ? outcome.end.note : "";
     return { kind: "limited", note, ...(until ? { retryAt: until } : {}) };
   }
@@ -151,18 +154,15 @@ function afterwards(
     return end;
   }
   const { note } = end;
-  const isLimit = said.kind === "rate_limited";
-  const until = isLimit ? said.until : null;
+  const closing = closingFor(said, note);
+  const { until } = closing;
   if (account === null) {
-    if (isLimit) return { kind: "limited", note, ...(until ? { retryAt: until } : {}) };
+    if ("until" in said) return { kind: "limited", note, ...(until ? { retryAt: until } : {}) };
     return { kind: "failed", report: { outcome: "failed", note, final: true } };
   }
   const { worker, task } = claim;
   const state = accounts.close(account, {
-    reason: isLimit ? "rate_limited" : said.kind === "quota" ? "quota" : "unauthorized",
-    until,
-    message: "message" in said ? said.message : note,
-    todo: "todo" in said ? said.todo : "",
+    ...closing,
     by: { run: store.location, worker, task: task.task_id },
     began,
   });
@@ -198,6 +198,7 @@ async function requestFor(attempt: ModelAttempt): Promise<EngineRequest> {
     mode: route.mode,
     resume,
     turns: route.budget.turns ?? null,
+    isConfined: attempt.isConfined,
     settings: route.settings,
     ...(resume !== null && session?.used ? { resumeUsed: session.used } : {}),
     ...(route.name === "llm" ? own(attempt) : {}),

@@ -8,8 +8,10 @@ const play = (scenario: string, fields = {}, wasEnded = false) =>
 
 describe("the command", () => {
   test("keeps the prompt off the command line", () => {
-    const { argv, stdin } = engine.command(request({ prompt: "secret", model: "m" }));
+    const { argv, stdin, env } = engine.command(request({ prompt: "secret", model: "m" }));
     expect(stdin).toBe("secret");
+    // How long it is going to wait is said there alone.
+    expect(env?.RUST_LOG).toContain("codex_core::responses_retry=warn");
     expect(argv.join(" ")).toBe(
       "codex exec --json --model m --sandbox workspace-write --skip-git-repo-check -",
     );
@@ -26,6 +28,20 @@ describe("the command", () => {
     expect(argv.join(" ")).toBe(
       "/c exec --json --sandbox danger-full-access --skip-git-repo-check -c a=1 resume id -",
     );
+  });
+
+  test("inside of our sandbox makes none of its own, and cannot keep plan mode", () => {
+    const sandboxOf = (permission: string | null) => {
+      const settings = { ...SETTINGS, permission };
+      const { argv } = engine.command(request({ isConfined: true, settings }));
+      return argv[argv.indexOf("--sandbox") + 1];
+    };
+    for (const permission of [null, "workspace-write"]) {
+      expect(sandboxOf(permission)).toBe("danger-full-access");
+    }
+    expect(() => sandboxOf("read-only")).toThrow("cannot be kept from writing");
+    const plan = request({ isConfined: true, mode: "plan" });
+    expect(() => engine.command(plan)).toThrow("cannot be kept from writing");
   });
 
   test("in plan mode is read-only, whatever the settings allow", () => {

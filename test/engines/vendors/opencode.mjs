@@ -15,6 +15,8 @@ import {
 
 const args = parse(process.argv.slice(2), {
   "--format": ["default", "json"],
+  "--print-logs": true,
+  "--log-level": ["DEBUG", "INFO", "WARN", "ERROR"],
   "--model": "value",
   "--session": "value",
   "--agent": "value",

@@ -10,7 +10,9 @@ describe("the command", () => {
   test("keeps the prompt off the command line", () => {
     const { argv, stdin, env } = engine.command(request({ prompt: "secret", model: "p/m" }));
     expect(stdin).toBe("secret");
-    expect(argv.join(" ")).toBe("opencode run --format json --model p/m");
+    expect(argv.join(" ")).toBe(
+      "opencode run --format json --print-logs --log-level WARN --model p/m",
+    );
     expect(env).toBeUndefined();
   });
 
@@ -22,7 +24,9 @@ describe("the command", () => {
       flags: ["--variant", "high"],
     };
     const { argv } = engine.command(request({ settings, resume: "ses_1" }));
-    expect(argv.join(" ")).toBe("/o run --format json --session ses_1 --auto --variant high");
+    expect(argv.join(" ")).toBe(
+      "/o run --format json --print-logs --log-level WARN --session ses_1 --auto --variant high",
+    );
     const json = { ...SETTINGS, permission: '{"bash":"deny"}' };
     expect(engine.command(request({ settings: json })).env).toEqual({
       OPENCODE_PERMISSION: '{"bash":"deny"}',
@@ -34,7 +38,9 @@ describe("the command", () => {
   test("in plan mode can neither edit nor run commands, whatever the settings allow", () => {
     const settings = { ...SETTINGS, permission: "auto" };
     const { argv, env } = engine.command(request({ mode: "plan", settings }));
-    expect(argv.join(" ")).toBe("opencode run --format json --agent plan");
+    expect(argv.join(" ")).toBe(
+      "opencode run --format json --print-logs --log-level WARN --agent plan",
+    );
     expect(JSON.parse(env?.OPENCODE_PERMISSION ?? "")).toEqual({ edit: "deny", bash: "deny" });
   });
 

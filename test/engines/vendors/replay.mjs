@@ -3,6 +3,7 @@
 
 import { appendFileSync, readFileSync, writeSync } from "node:fs";
 import { basename } from "node:path";
+import { WAITS } from "./waits.mjs";
 
 /** As each prints it. */
 const VERSIONS = {
@@ -58,10 +59,21 @@ export function play(vendor, { flags, words }, scenarios) {
   }
   const named = /\bscenario: *([\w-]+)/.exec(prompt)?.[1];
   const name = process.env.VENDOR_SCENARIO || named || "good";
+  const waits = WAITS[vendor][/^waits-(\w+)$/.exec(name)?.[1] ?? ""];
+  if (waits) return wait(waits);
   const scenario = scenarios[name];
   if (scenario === undefined)
     misused(`no scenario '${name}': ${Object.keys(scenarios).join(", ")}`);
   process.exitCode = scenario({ flags, words, prompt }) ?? 0;
+}
+
+/** Says what keeps it, and tries again by itself until it is ended. */
+function wait(lines) {
+  for (const [stream, line] of lines) {
+    if (stream === "out") raw(`${line}\n`);
+    else complain(line);
+  }
+  setInterval(() => {}, 60_000);
 }
 
 export function raw(bytes) {
