@@ -33,16 +33,16 @@ describe("a file that a prompt mentions", () => {
     "claude: %j, which the variable does not reach, is escaped",
     (prompt) => {
       const escaped = prompt.replace("@", "\\@");
-      expect(claude(prompt)).toBe(`(In what follows, \\@ stands for @.)\n\n${escaped}`);
+      expect(claude(prompt)).toBe(`(In what follows, \\@ stands for an at sign.)\n\n${escaped}`);
     },
   );
 
   test("is not read by gemini, wherever it is mentioned", () => {
     expect(gemini("/x `@inside.txt` a@b.c")).toBe(
-      "(In what follows, \\@ stands for @.)\n\n/x `\\@inside.txt` a\\@b.c",
+      "(In what follows, \\@ stands for an at sign.)\n\n/x `\\@inside.txt` a\\@b.c",
     );
     // What gemini itself looks for.
-    const mention = /(?<!\\)@[^ \t\n\r,;!?()[\]{}.]/;
+    const mention = /(?<!\\)@/;
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom("@", "\\", "/", "a", ".", " ", "\n") }),

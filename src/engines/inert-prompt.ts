@@ -12,7 +12,8 @@
 
 /** A text that begins with a command does not, when something stands before it. */
 const HEAD = "The task:";
-const NOTE = "(In what follows, \\@ stands for @.)";
+/** Itself without one: gemini takes the `@.` at the end of a sentence for the whole workspace. */
+const NOTE = "(In what follows, \\@ stands for an at sign.)";
 
 export function inertPrompt(prompt: string, mention: RegExp): string {
   const text = prompt.replace(mention, "\\@");
