@@ -61,7 +61,7 @@ describe.each(["anthropic", "openai"] as const)("%s", (api) => {
   test("and one that stays so", async () => {
     const server = await LlmServer.start(BROKEN, BROKEN, BROKEN, BROKEN);
     const ran = await run(api, server);
-    expect(ran.outcome).toMatchObject({ kind: "failed" });
+    expect(ran.outcome).toMatchObject({ kind: "unavailable" });
     expect(ran.outcome).toHaveProperty("message", expect.stringContaining("tried 4 times"));
     expect(server.asked).toHaveLength(4);
   });
@@ -170,7 +170,7 @@ describe.each(["anthropic", "openai"] as const)("%s", (api) => {
     const { port } = closed.address() as AddressInfo;
     await new Promise((resolve) => closed.close(resolve));
     const ran = await new Running(api, `http://127.0.0.1:${port}`).result;
-    expect(ran.outcome.kind).toBe("failed");
+    expect(ran.outcome.kind).toBe("unavailable");
     expect(ran.outcome).toHaveProperty("message", expect.stringContaining("Cannot connect"));
   });
 

@@ -33,7 +33,7 @@ say({ type: "system", subtype: "init", model });
 think("m1", { input_tokens: 3000, output_tokens: 80, cache_creation_input_tokens: 9000 });
 spawnSync("/bin/sh", ["-c", COMMANDS]);
 think("m2", { input_tokens: 100, output_tokens: 80, cache_read_input_tokens: 12000 });
-const modelUsage = { [model]: { inputTokens: 3100, outputTokens: 160, costUSD: 0.25 } };
+const modelUsage = { [model]: { inputTokens: 3100, outputTokens: 160, cacheReadInputTokens: 12000, cacheCreationInputTokens: 9000, costUSD: 0.25 } };
 const result = { subtype: "success", is_error: false, result: "Done.", total_cost_usd: 0.25 };
 say({ type: "result", ...result, modelUsage });
 `;
