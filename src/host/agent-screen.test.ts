@@ -107,6 +107,43 @@ describe.each(AGENTS)("%s", (agent) => {
   });
 });
 
+const rowsOf = (screen: Screen, change: (row: string) => string): Screen => ({
+  ...screen,
+  rows: screen.rows.map(change),
+});
+const recordedAs = (program: string, name: string) =>
+  recorded(program).find((one) => one.name === name)?.screen as Screen;
+
+test("opencode's shell mode is no box", () => {
+  const screen = recordedAs("opencode", "answered-120");
+  expect(agentLook("opencode", screen).input.is).toBe("box");
+  const shell = rowsOf(screen, (row) => row.replace(/Build.*/u, "Shell"));
+  expect(agentLook("opencode", shell).input.is).not.toBe("box");
+});
+
+test("a form of codex with the glyph of its box is none", () => {
+  const screen = recordedAs("codex", "answered-120");
+  expect(agentLook("codex", screen).input.is).toBe("box");
+  const rows = [...screen.rows.slice(0, -1), "  enter submit · esc back"];
+  const form = { ...screen, rows };
+  expect(agentLook("codex", form).input.is).not.toBe("box");
+});
+
+test("claude's turn goes on though its footer is cut", () => {
+  const screen = recordedAs("claude", "working-120");
+  const cut = rowsOf(screen, (row) => row.replace(/esc to interrupt/, "esc to…"));
+  expect(agentLook("claude", cut).isBusy).toBe(true);
+});
+
+test.each([
+  ["● Yes... ALIVE k7m2qp"],
+  ["● Waited for the tests, ALIVE k7m2qp"],
+  ["● Queued; ALIVE k7m2qp"],
+  ["  press tab to see it, ALIVE k7m2qp"],
+])("%s is no status row", (row) => {
+  expect(ownRows("claude", [row], null)).toEqual([row]);
+});
+
 describe("programs that are no agents", () => {
   const all = Object.fromEntries(recorded("plain").map((one) => [one.name, one.screen]));
   const inputOf = (name: string) => lineLook(all[name] as Screen);
@@ -121,6 +158,26 @@ describe("programs that are no agents", () => {
   test.each(["cat-80", "cat-after-80", "input-80", "input-after-80"])("%s may be asked", (name) => {
     const input = inputOf(name);
     expect(input.is === "line" && isBarePrompt(input.before)).toBe(true);
+  });
+
+  const screenOf = (...rows: string[]): Screen => ({
+    rows,
+    cursor: { x: rows.at(-1)?.length ?? 0, y: rows.length - 1, isVisible: true },
+  });
+
+  test.each([
+    [["Delete everything?", ""]],
+    [["Overwrite existing file? yes or no", ""]],
+    [["Proceed? Enter = yes", "> "]],
+    [["1. Delete", "2. Keep", "Enter your choice", ""]],
+    [["Shall I push to main?", "agent> "]],
+  ])("%j waits for a person", (rows) => {
+    expect(lineLook(screenOf(...rows))).toMatchObject({ is: "person" });
+  });
+
+  test("a list that nobody is to choose from is none", () => {
+    const screen = screenOf("1. compiled", "2. linked", "ready", "agent> ");
+    expect(lineLook(screen)).toMatchObject({ is: "line" });
   });
 
   test("what somebody has begun to type is no prompt", () => {

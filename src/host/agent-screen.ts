@@ -65,7 +65,8 @@ export function agentLook(agent: Agent, screen: Screen): AgentLook {
   return { input, isBusy: input.is !== "person" && lastRows(texts).some((row) => BUSY.test(row)) };
 }
 
-const BUSY = /\besc(?:ape)?(?: to)? interrupt\b|\(esc to cancel|⬝{4,}|^[\s┃]*QUEUED$/iu;
+const BUSY =
+  /\besc(?:ape)?(?: to)? interrupt\b|\besc to(?:…|$)|\(esc to cancel|⬝{4,}|^[\s┃]*QUEUED$|^[✻✶✳✢✽·*] \p{L}+…/iu;
 
 /** A program that is no known agent, in a terminal that takes whole lines. */
 export function lineLook(screen: Screen): Input {
@@ -86,15 +87,17 @@ export function ownRows(agent: Agent, rows: readonly string[], top: number | nul
   const end = top === null ? rows.length : top;
   // An echo of a question stays: it is told from an answer by all of its words.
   const isOthers = (row: string) => USERS[agent].test(row) && !/health check/i.test(row);
-  return rows.slice(0, end).filter((row) => !isStatus(row) && !isOthers(row));
+  const isSpoken = (row: string) =>
+    /\bALIVE\b/i.test(row) || (SPEAKS[agent].test(row) && !BUSY.test(row));
+  return rows.slice(0, end).filter((row) => isSpoken(row) || (!isStatus(row) && !isOthers(row)));
 }
 
-/** What a model says begins with this; of opencode any line may. */
-export const SPEAKS: Record<Agent, RegExp | undefined> = {
-  claude: /^[●⏺]/u,
-  codex: /^•/u,
-  gemini: /^✦/u,
-  opencode: undefined,
+/** What a model says: a row with its bullet, or one that is indented below it. */
+export const SPEAKS: Record<Agent, RegExp> = {
+  claude: /^[●⏺]|^ {2,4}\p{L}/u,
+  codex: /^•|^ {2,4}\p{L}/u,
+  gemini: /^✦|^ {2,4}\p{L}/u,
+  opencode: /^ {5}\S/u,
 };
 
 const USERS: Record<Agent, RegExp> = {
@@ -139,6 +142,10 @@ const BOXES: Record<Agent, (rows: readonly Row[], cursor: Screen["cursor"]) => B
     const top = rows.findLastIndex(({ text }, at) => at <= y && /^›/u.test(text));
     if (!isVisible || top < 0 || y - top > 15) return null;
     const after = rows.slice(y).findIndex(({ text }) => text.trim() === "");
+    // Other forms of its have the same glyph; only below its own box stand the model and the folder.
+    const footer = rows.slice(y + 1).map(({ text }) => text);
+    if (!footer.some((row) => / · /u.test(row)) || footer.some((row) => FORM.test(row)))
+      return null;
     return boxFrom(rows, top, after < 0 ? y + 1 : y + after, /^›\s?/u);
   },
   // In a panel whose top is a rule, with a row for its mode.
@@ -156,6 +163,8 @@ const BOXES: Record<Agent, (rows: readonly Row[], cursor: Screen["cursor"]) => B
     const isBar = (row: Row | undefined) => row?.text[column] === "┃";
     const end = rows.findIndex((row, at) => at > y && !isBar(row));
     if (end < 0 || rows[end]?.text[column] !== "╹") return null;
+    // In its shell mode the row above the corner says so; else it names the agent and the model.
+    if (!/^\s*\S+ · \S/u.test((rows[end - 1]?.text ?? "").slice(column + 1))) return null;
     const top = rows.findLastIndex((row, at) => at < y && !isBar(row)) + 1;
     const inside = rows.slice(0, end - 1).map(({ text, typed }) => ({
       text: text.slice(column + 1),
@@ -164,6 +173,8 @@ const BOXES: Record<Agent, (rows: readonly Row[], cursor: Screen["cursor"]) => B
     return boxFrom(inside, top, end - 1, /^/u);
   },
 };
+
+const FORM = /\benter (?:to )?(?:submit|confirm)|\besc (?:to )?(?:go )?back|reverse-i-search/i;
 
 /** Null when it does not begin as it should. Its first row with the glyph may be a list's: `❯ 1. Yes`. */
 function boxFrom(rows: readonly Row[], top: number, end: number, glyph: RegExp): Box | null {
@@ -211,11 +222,17 @@ function questionAt(before: string, above: readonly string[]): string | null {
   if (isPager) return "shows a page, and waits for a key";
   if (YES_NO.test(before) || /\?\s*$/.test(before)) return worded(before, before);
   if (/[:\])]\s*$/.test(before)) return `waits for what a person types: ${clean(before)}`;
-  const last = above.findLast((row) => row.trim() !== "") ?? "";
-  if (before.trim() === "" && (YES_NO.test(last) || /press (?:enter|any key|return)/i.test(last))) {
-    return worded(last, last);
-  }
-  return null;
+  // A question may stand on the row above an empty one, or above a bare prompt.
+  const rows = above.filter((row) => row.trim() !== "").slice(-10);
+  const last = rows.at(-1) ?? "";
+  const isAsking =
+    YES_NO.test(last) || /\?\s*$|\byes or no\b|press (?:enter|any key|return)/i.test(last);
+  const isList =
+    rows.some((row) => /^\s*1[.)]\s/.test(row)) && rows.some((row) => /^\s*2[.)]\s/.test(row));
+  const isChoosing = isList && /\b(?:choice|choose|select|pick|number|option|enter)\b/i.test(last);
+  return isBarePrompt(before) && (isAsking || isChoosing || /\?.*\benter\b/i.test(last))
+    ? worded(last, last)
+    : null;
 }
 
 function worded(line: string, context: string): string {

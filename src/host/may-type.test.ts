@@ -95,6 +95,11 @@ test("what reads something else than the terminal takes no commands from it", ()
   expect(mayType([program("node agent.js"), program("python3", false)]).is).toBe("yes");
 });
 
+test("what hands the terminal on to a shell is not typed to", () => {
+  expect(mayType([program("cat"), program("sh -x", false)]).is).toBe("no");
+  expect(mayType([program("cat"), program("sh work.sh", false)]).is).toBe("yes");
+});
+
 test("a shell that was given another name is a shell", () => {
   expect(mayType([{ argv: ["agent"], comm: "bash", hasTerminal: true }]).is).toBe("shell");
 });

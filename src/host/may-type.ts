@@ -26,6 +26,9 @@ export function mayType(
 ): MayType {
   if (foreground.length === 0) return { is: "no", why: "it cannot be told what runs there" };
   if (isNamed(foreground, ask)) return { is: "yes" };
+  if (foreground.some(passesOn) && foreground.some(readsPipe)) {
+    return { is: "no", why: "what is typed there goes to a shell" };
+  }
   let shell: MayType | undefined;
   for (const program of foreground) {
     const answer = judge(program);
@@ -34,6 +37,12 @@ export function mayType(
   }
   return shell ?? { is: "yes" };
 }
+
+/** `cat | sh`: it hands on what is typed. */
+const passesOn = ({ argv, hasTerminal }: ForegroundProgram) =>
+  hasTerminal && /(?:^|\/)(?:cat|tee|pv|dd|sed|tr|awk|gawk|mawk|ts|unbuffer)$/.test(argv[0] ?? "");
+const readsPipe = ({ argv, hasTerminal }: ForegroundProgram) =>
+  !hasTerminal && SHELLS.has(baseName(argv[0] ?? "")) && readsCommands(argv.slice(1));
 
 /** By its own name, or that of the script which it runs. */
 export function isNamed(foreground: readonly ForegroundProgram[], ask: readonly string[]): boolean {

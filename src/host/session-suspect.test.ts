@@ -360,6 +360,60 @@ test("another pane that can be asked is asked", async () => {
   expect(await screenOf(suspect)).toContain(`ALIVE ${question.nonce}`);
 });
 
+test("every program of a session that reads lines is asked, each once", async () => {
+  const server = new TmuxServer();
+  const heard = join(server.folder, "heard");
+  server.session("a", "tail", "-f", "/dev/null");
+  server.run("split-window", "-d", "-t", "%0", "sh", "-c", `exec cat >'${heard}'`);
+  const suspect = await found({ socket: server.socket });
+  const question = ask();
+  expect(await suspect.ask(question)).toMatchObject({ is: "asked", channel: "pane %0, pane %1" });
+  await until("both were asked", () => textIn(heard) === `${question.typed}\n`);
+});
+
+test("what cannot be asked beside one that was is named", async () => {
+  const server = new TmuxServer();
+  server.session("a", "sh", "-c", AGENT);
+  server.run("split-window", "-d", "-t", "%0", "less", "/etc/passwd");
+  const suspect = await found({ socket: server.socket });
+  expect(await suspect.ask(ask())).toMatchObject({
+    is: "asked",
+    except: expect.stringContaining("less"),
+  });
+});
+
+test("a shell that is given what is typed is not typed to", async () => {
+  const server = new TmuxServer();
+  server.session("a", "bash", "-c", "cat | sh -x");
+  const suspect = await found({ socket: server.socket });
+  await until("the shell runs", () => suspect.tree([]).some(({ command }) => command === "sh -x"));
+  expect(await suspect.ask(ask())).toMatchObject({ is: "refused" });
+  expect(server.screen("%0")).not.toContain("Warden");
+});
+
+test("a daemon that serves other sessions is not of the tree", async () => {
+  const server = new TmuxServer();
+  const daemon = join(server.folder, "codex");
+  writeFileSync(daemon, "#!/bin/sh\n[ $# -gt 1 ] && exit\nsleep 500 & sleep 500\n");
+  const script = `setsid bash -c 'exec -a codex bash "${daemon}" app-server' & exec sleep 500`;
+  server.session("a", "bash", "-c", script);
+  const suspect = await found({ socket: server.socket });
+  await until("its own program runs", () =>
+    suspect.tree([]).some((one) => one.parent === server.pid),
+  );
+  const daemons = () =>
+    [...pidsSince(1, 0)].filter((pid) =>
+      textIn(`/proc/${pid}/cmdline`).startsWith(`codex\0${daemon}\0app-server`),
+    );
+  await until("the daemon runs", () => daemons().length === 1);
+  onTestFinished(() => {
+    for (const pid of daemons()) process.kill(pid, "SIGKILL");
+  });
+  const { survivors } = await suspect.end(suspect.tree([]), { killAfterMs: 200 });
+  expect(survivors).toEqual([]);
+  expect(daemons()).toHaveLength(1);
+});
+
 test("a program that asks for a password is not typed to", async () => {
   const server = new TmuxServer();
   const typed = join(server.folder, "typed");

@@ -18,7 +18,7 @@ import type { Asked, Ended, Found, Look, Suspect, Work } from "./suspect.ts";
 import { endTargetTree, seeTree, type TreeOf, whyNotOurs } from "./target-tree.ts";
 import { defaultSocket, type Env, type Tmux, TmuxTrouble, tmuxAt } from "./tmux.ts";
 import { askPane, howToType, isOurQuestion, screenFrom } from "./tmux-ask.ts";
-import { agentIn, foregroundGroup, foregroundOf } from "./tmux-foreground.ts";
+import { agentIn, foregroundGroup, foregroundOf, sharedDaemons } from "./tmux-foreground.ts";
 import {
   askForSessions,
   findSession,
@@ -81,6 +81,8 @@ const MOST_BESIDE = 15;
 /** How often panes are listed while they are being ended: new ones may be opened meanwhile. */
 const REFRESH_MS = 250;
 const MOST_ROUNDS = 3;
+/** Programs that read lines, in one session. */
+const MOST_ASKED = 5;
 
 class SessionSuspect implements Suspect {
   readonly bound: BoundSession;
@@ -133,7 +135,8 @@ class SessionSuspect implements Suspect {
         const [head = [], screen = [], ...others] = screens ?? [];
         const files = sizesOf(this.#warrant.watch);
         const about = this.#judge(head, screen);
-        return { is: "there", screen, ...about, beside: others.flat(), files, answers };
+        const { beside, person } = this.#judgeBeside(others);
+        return { is: "there", screen, ...person, ...about, beside, files, answers };
       } catch (error) {
         return explain(error);
       }
@@ -146,14 +149,14 @@ class SessionSuspect implements Suspect {
   ): Promise<{ seen: Seen<{ sight: SessionSight }>; screens: string[][] | null }> {
     const mark = [";", "display-message", "-p", randomUUID(), ";"];
     const join = this.#agentIn(pane) === null ? ["-J"] : []; // rows of a framed screen stay rows
-    const others = this.#livePanes().filter(({ id }) => id !== pane);
+    const visible = (id: string) => [
+      ...[...mark, "display-message", "-p", "-t", id, "#{cursor_x} #{cursor_y} #{cursor_flag}"],
+      ...[";", "capture-pane", "-p", "-e", "-t", id],
+    ];
     const captures = [
-      ...[...mark, "display-message", "-p", "-t", pane, "#{cursor_x} #{cursor_y} #{cursor_flag}"],
-      ...[";", "capture-pane", "-p", "-e", "-t", pane],
+      ...visible(pane),
       ...[...mark, "capture-pane", "-p", ...join, "-S", `-${SCREEN_LINES}`, "-t", pane],
-      ...others
-        .slice(0, MOST_BESIDE)
-        .flatMap(({ id }) => [...mark, "capture-pane", "-p", "-J", "-t", id]),
+      ...this.#panesBeside(pane).flatMap(({ id }) => visible(id)),
     ];
     let screens: string[][] | null = null;
     let isFirst = true;
@@ -175,6 +178,26 @@ class SessionSuspect implements Suspect {
     return { seen, screens };
   }
 
+  #panesBeside(pane: string): Pane[] {
+    return this.#livePanes()
+      .filter(({ id }) => id !== pane)
+      .slice(0, MOST_BESIDE);
+  }
+
+  /** The other terminals: their words, and whether an agent in one of them waits for a person. */
+  #judgeBeside(heads: readonly string[][]): { beside: string[]; person: { person?: string } } {
+    const panes = this.#panesBeside(this.#pane ?? "");
+    const beside: string[] = [];
+    let person: { person?: string } = {};
+    for (const [at, head] of heads.entries()) {
+      const { screen } = screenFrom(head.join("\n"));
+      const agent = this.#agentIn(panes[at]?.id ?? "");
+      if (agent !== null) person = { ...personAt(agentLook(agent, screen).input), ...person };
+      beside.push(...screen.rows.map((row) => readRow(row).text));
+    }
+    return { beside, person };
+  }
+
   /** What the visible screen says beside its words: whose they are, and whether it waits for a person. */
   #judge(head: readonly string[], screen: readonly string[]) {
     const visible = screenFrom(head.join("\n")).screen;
@@ -192,7 +215,7 @@ class SessionSuspect implements Suspect {
     const speaks = SPEAKS[agent];
     return {
       said: ownRows(agent, rows, top),
-      ...(speaks === undefined ? {} : { speaks }),
+      speaks,
       ...personAt(input),
       ...(isBusy ? { isQueued: true } : {}),
     };
@@ -244,26 +267,52 @@ class SessionSuspect implements Suspect {
       if (shell !== null) {
         return { is: "left", why: `its agent has ended: nothing but ${shell} is left there` };
       }
-      const before = this.#livePanes().find(({ asked }) => asked === question.nonce);
-      const pane = before ?? this.#paneToAsk();
-      if (pane === undefined) return { is: "refused", why: this.#whyNobody() };
-      this.#asked = pane.id;
-      this.#show(pane.id);
-      const how = this.#howToType(pane);
-      if ("no" in how) return { is: "refused", why: how.no };
-      this.#isLineReader = how.as === "lines";
-      const typed = await askPane(this.#tmux, pane, question, how, (one) =>
-        isNamed(foregroundOf(one), this.#ask),
-      );
-      if (typed.is !== "typed") return typed;
-      const { arrived, submitted } = typed;
-      const asked: Asked = { is: "asked", channel: `pane ${pane.id}`, arrived, submitted };
-      this.#results.set(question.nonce, asked);
+      const asked = await this.#askPanes(question);
+      if (asked.is === "asked") this.#results.set(question.nonce, asked);
       return asked;
     } catch (error) {
       const now = hasVanished(error) ? await this.#see() : null;
       return now === null || now.is === "there" ? explain(error) : now;
     }
+  }
+
+  /**
+   * Whoever can be asked: the known agents, or, where there are none, every program that reads lines.
+   * `except` names what could not be, and is no idle shell: that was not asked, so it must not be ended.
+   */
+  async #askPanes(question: Question): Promise<Asked> {
+    const panes = this.#panesToAsk();
+    const [first] = panes;
+    if (first === undefined) return { is: "refused", why: this.#whyNobody() };
+    this.#asked = first.id;
+    this.#show(first.id);
+    const channels: string[] = [];
+    const missed: string[] = this.#unaskable();
+    for (const pane of panes) {
+      const how = this.#howToType(pane);
+      if ("no" in how) {
+        missed.push(`pane ${pane.id}: ${how.no}`);
+        continue;
+      }
+      if (pane === first) this.#isLineReader = how.as === "lines";
+      const isAllowed = isNamed(foregroundOf(pane), this.#ask);
+      const typed = await askPane(this.#tmux, pane, question, how, isAllowed);
+      if (typed.is === "waits") return typed;
+      if (typed.is === "refused") missed.push(`pane ${pane.id}: ${typed.why}`);
+      else channels.push(`pane ${pane.id}`);
+    }
+    if (channels.length === 0) return { is: "refused", why: missed.join("; ") };
+    const except = missed.length === 0 ? {} : { except: missed.join("; ") };
+    const channel = channels.join(", ");
+    return { is: "asked", channel, arrived: true, submitted: true, ...except };
+  }
+
+  /** In live panes: neither to be typed to, nor a shell that waits for a command. */
+  #unaskable(): string[] {
+    return this.#livePanes().flatMap((pane) => {
+      const how = this.#howToType(pane);
+      return "no" in how && how.isShell !== true ? [`pane ${pane.id}: ${how.no}`] : [];
+    });
   }
 
   watch(act: () => void): void {
@@ -369,8 +418,10 @@ class SessionSuspect implements Suspect {
     return howToType(pane, this.#warrant.shell, this.#ask);
   }
 
-  #paneToAsk(): Pane | undefined {
-    return this.#livePanes().find((pane) => !("no" in this.#howToType(pane)));
+  #panesToAsk(): Pane[] {
+    const panes = this.#livePanes().filter((pane) => !("no" in this.#howToType(pane)));
+    const agents = panes.filter(({ id }) => this.#agentIn(id) !== null);
+    return agents.length > 0 ? agents : panes.slice(0, MOST_ASKED);
   }
 
   #whyNobody(): string {
@@ -387,7 +438,7 @@ class SessionSuspect implements Suspect {
       live.find(({ id }) => id === this.#asked) ??
       live.find(({ id }) => id === this.#pane) ??
       live.find(({ asked }) => asked !== "-") ??
-      this.#paneToAsk() ??
+      this.#panesToAsk()[0] ??
       live[0];
     this.#show(pane?.id ?? "");
     return pane?.id ?? "";
@@ -417,7 +468,7 @@ class SessionSuspect implements Suspect {
       const entry = tmuxEntryOf(pane.pid, server.pid);
       if (entry !== null) marks.push([mark, entry]);
     }
-    return { roots, marks, spare: [server.pid] };
+    return { roots, marks, spare: [server.pid], shared: sharedDaemons() };
   }
 }
 

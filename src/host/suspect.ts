@@ -70,7 +70,8 @@ export type Look =
   | { is: "unknown"; why: string };
 
 export type Asked =
-  | { is: "asked"; channel: string; arrived: boolean; submitted: boolean }
+  /** `except`: what else belongs to it, and could not be asked. */
+  | { is: "asked"; channel: string; arrived: boolean; submitted: boolean; except?: string }
   /** It would be run as a command, or would answer something else, or never reached its input. */
   | { is: "refused"; why: string }
   /** A dialog, a password: it is not stuck, somebody else is needed. */

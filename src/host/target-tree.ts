@@ -19,6 +19,8 @@ export interface TreeOf {
   first?: readonly { pid: number; started: string }[];
   /** Whatever they carry or have started: not of the tree (the server that holds the panes). */
   spare?: readonly number[];
+  /** Nor these, and all that they have started: they serve others, too. */
+  shared?: readonly number[];
 }
 
 export interface TreeEnd {
@@ -186,11 +188,13 @@ function lookOnce(of: TreeOf, known: readonly SeenProcess[]): { sight: Sight; is
       if (id === found.pid || heads.has(id)) led.add(id);
     }
   };
-  for (const pid of pidsSince(1, 0)) {
-    const found = readProcess(pid);
-    if (typeof found === "string" || found.isThread || pid <= 1) continue;
+  const all = [...pidsSince(1, 0)].map(readProcess).filter((found) => typeof found !== "string");
+  const shared = below(of.shared ?? [], all);
+  for (const found of all) {
+    const { pid } = found;
+    if (found.isThread || pid <= 1) continue;
     if (roots.has(nameOf(found))) led.add(pid); // also when it is dead, but nobody has taken its exit
-    if (found.isDead || of.spare?.includes(pid)) continue;
+    if (found.isDead || of.spare?.includes(pid) || shared.has(pid)) continue;
     const belongs = roots.has(nameOf(found)) || names.has(nameOf(found)) || isMarked(found);
     if (belongs) join(found);
     else others.push(found);
@@ -206,10 +210,21 @@ function lookOnce(of: TreeOf, known: readonly SeenProcess[]): { sight: Sight; is
     others = others.filter((each) => !belongs(each));
     for (const each of found) join(each);
   }
-  const strangers = new Set(others.map(({ group }) => group));
+  const isShared = ({ pid, isDead }: Process) => shared.has(pid) && !isDead;
+  const strangers = new Set([...others, ...all.filter(isShared)].map(({ group }) => group));
   const groups = new Set(members.map(({ group }) => group));
   const wholeGroups = [...groups].filter((group) => group > 1 && !strangers.has(group));
   return { sight: { members, wholeGroups }, isUnsure };
+}
+
+/** These, and their descendants. */
+function below(heads: readonly number[], all: readonly Process[]): Set<number> {
+  const found = new Set(heads);
+  for (let count = -1; count !== found.size && heads.length > 0; ) {
+    count = found.size;
+    for (const { pid, parent } of all) if (found.has(parent)) found.add(pid);
+  }
+  return found;
 }
 
 /** Ourselves, our parent, its parent…, but not the first process of all. */

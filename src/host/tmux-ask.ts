@@ -65,6 +65,7 @@ const SUBMITTED_WITHIN_MS = 10_000;
 const SETTLES_MS = 250;
 const CHANGED = "its program changed while it was to be asked";
 const TYPING = "somebody has begun to type in its input; that was left as it is";
+const UNREAD = "its input does not react: an earlier question was never seen in it";
 const STAYS = "the question stayed in its input: Enter did not submit it";
 const SUBMITTED = { is: "typed", arrived: true, submitted: true } as const;
 const NONCE = /^[A-Za-z0-9_-]{4,64}$/;
@@ -74,13 +75,13 @@ export async function askPane(
   pane: Pane,
   question: Question,
   how: HowToType,
-  isNamed: (pane: Pane) => boolean,
+  isNamed: boolean,
 ): Promise<Typed> {
   if (!NONCE.test(question.nonce)) {
     const message = `a nonce must be 4 to 64 of A-Z a-z 0-9 _ -, not "${question.nonce}".`;
     throw new VivError("INVALID", message);
   }
-  return new Typing(tmux, pane, question, how, isNamed(pane)).ask();
+  return new Typing(tmux, pane, question, how, isNamed).ask();
 }
 
 interface Sight {
@@ -99,6 +100,8 @@ class Typing {
   #text: string;
   readonly #as: HowToType["as"];
   readonly #isNamed: boolean;
+  /** We have pasted it ourselves just now: a fold that is seen in the empty box is it. */
+  #isOurs = false;
 
   constructor(tmux: Tmux, pane: Pane, question: Question, { as }: HowToType, isNamed: boolean) {
     this.#tmux = tmux;
@@ -122,10 +125,15 @@ class Typing {
     }
     const settled = await this.#settled();
     if (settled === null) {
-      await this.#takeBack();
+      // Another of us may have sent it while we looked for it.
+      if (await this.#isMarked("@viv-sent")) return SUBMITTED;
+      if (!(await this.#takeBack())) await this.#mark("@viv-unread");
       return { is: "refused", why: "the question was not seen in its input, so it was not sent" };
     }
-    if (!(await this.#enter(settled, this.#nonce))) return { is: "refused", why: CHANGED };
+    if (!(await this.#enter(settled, this.#nonce))) {
+      await this.#takeBack();
+      return { is: "refused", why: CHANGED };
+    }
     if (await this.#hasLeft(LEAVES_WITHIN_MS)) return SUBMITTED;
     // Some programs take an Enter that follows a paste too closely for a part of it.
     const again = await this.#settled();
@@ -142,6 +150,7 @@ class Typing {
       const why = "its program reads keys, and is not known; [warden] ask can name it";
       return { is: "refused", why };
     }
+    if (await this.#hasUnread()) return { is: "refused", why: UNREAD };
     let sight = await this.#awaitSight(({ input }) => this.#isFree(input), SEEN_WITHIN_MS);
     if (sight.input.is === "box" && isOurQuestion(sight.input.text)) {
       await this.#erase(sight, sight.input.text.length);
@@ -161,6 +170,7 @@ class Typing {
       `copy-mode -q -t '${this.#pane.id}'`,
       `paste-buffer -d -p -b '${buffer}' -t '${this.#pane.id}'`,
     ]);
+    this.#isOurs = true;
     if (await this.#isMarked("@viv-asked")) return null;
     await this.#tmux.run(["delete-buffer", "-b", buffer]);
     return { is: "refused", why: CHANGED };
@@ -203,10 +213,28 @@ class Typing {
     return !sight.hasText;
   }
 
-  /** Only ours, and only while it is seen there: as many characters as it has. */
-  async #takeBack(): Promise<void> {
+  /** Only ours, and only while it is seen there: as many characters as it has. Whether it was. */
+  async #takeBack(): Promise<boolean> {
     const sight = await this.#see();
     if (sight.hasText) await this.#erase(sight, this.#text.length);
+    return sight.hasText;
+  }
+
+  /** A program that has not shown one question gets no second one, until the first shows up: then that goes. */
+  async #hasUnread(): Promise<boolean> {
+    const target = ["-t", this.#pane.id];
+    const unread = (
+      await this.#tmux.run(["display-message", "-p", ...target, "#{@viv-unread}"])
+    ).trim();
+    if (unread === "") return false;
+    const { input } = await this.#see();
+    if (input.is !== "box" || !isOurQuestion(input.text)) return true;
+    await this.#tmux.run(["set-option", "-p", "-u", ...target, "@viv-unread"]);
+    return false;
+  }
+
+  async #mark(option: string): Promise<void> {
+    await this.#tmux.run(["set-option", "-p", "-t", this.#pane.id, option, this.#nonce]);
   }
 
   async #erase(sight: Sight, count: number): Promise<void> {
@@ -240,7 +268,8 @@ class Typing {
 
   #hasText(input: Input, screen: Screen): boolean {
     const text = flat(this.#text);
-    if (input.is === "box") return flat(input.text) === text || isFolded(input.text);
+    if (input.is === "box")
+      return flat(input.text) === text || (this.#isOurs && isFolded(input.text));
     // A program that reads lines has no frame: it is what stands before the cursor, maybe wrapped.
     const { x, y } = screen.cursor;
     const rows = screen.rows.map(plainText);

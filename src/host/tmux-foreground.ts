@@ -27,6 +27,18 @@ export function agentIn(foreground: readonly ForegroundProgram[]): Agent | null 
   return found[0] ?? null;
 }
 
+/**
+ * Programs that serve all sessions of their kind, whichever of them has started them: codex works in
+ * such a daemon. Ending it would break the others.
+ */
+export function sharedDaemons(): number[] {
+  return [...pidsSince(1, 0)].filter((pid) => {
+    const argv = textOf(`/proc/${pid}/cmdline`).split("\0");
+    const isCodex = /(?:^|\/)codex[^/]*$/.test(argv[0] ?? "") || agentNamed(argv) === "codex";
+    return isCodex && argv.slice(1).some((word) => /^(?:app-server|pid-update-loop)$/.test(word));
+  });
+}
+
 /** Field 8 of /proc/<pid>/stat. */
 export function foregroundGroup(pid: number): number {
   try {

@@ -4,7 +4,7 @@ import { homedir, uptime } from "node:os";
 import { join } from "node:path";
 import type { SeenProcess, WorkSample } from "../model/dance.ts";
 import { agentNamed } from "./agent-screen.ts";
-import { readProcess, TICKS_PER_SECOND } from "./proc-fs.ts";
+import { pidsSince, readProcess, TICKS_PER_SECOND } from "./proc-fs.ts";
 import type { Work } from "./suspect.ts";
 
 /**
@@ -30,7 +30,7 @@ export async function workBelow(
   const [leader] = agents;
   return {
     processes,
-    changed: leader === undefined ? null : await changedBy(leader, agents, since),
+    changed: leader === undefined ? null : await changedBy(leader, agents, tree, since),
   };
 }
 
@@ -55,16 +55,24 @@ function bytesOf(pid: number): number {
 async function changedBy(
   leader: number,
   agents: readonly number[],
+  tree: readonly SeenProcess[],
   since: number,
 ): Promise<string | null> {
   const cwd = linkOf(`/proc/${leader}/cwd`);
   for (const path of agents.flatMap(writtenBy)) if (await isNewer(path, since)) return path;
-  const folders = cwd === null ? [] : [transcriptsOf(leader, cwd), cwd];
+  // Where others work, too, a file says nothing of this one.
+  const isShared = cwd !== null && othersIn(cwd, tree);
+  const folders = cwd === null ? [] : [transcriptsOf(leader, cwd), ...(isShared ? [] : [cwd])];
   for (const folder of folders) {
     const found = await newerIn(folder, since);
     if (found !== null) return found;
   }
   return null;
+}
+
+function othersIn(cwd: string, tree: readonly SeenProcess[]): boolean {
+  const own = new Set(tree.map(({ pid }) => pid));
+  return [...pidsSince(1, 0)].some((pid) => !own.has(pid) && linkOf(`/proc/${pid}/cwd`) === cwd);
 }
 
 /** Files that it holds open for writing; what several of its kind share says nothing of this one. */

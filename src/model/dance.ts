@@ -110,7 +110,7 @@ export interface Attempt {
   asked_at: string | null;
   /** When its wait began, whether it could be asked or not. */
   began_at?: string | null;
-  /** Why it could not be asked: then it is only watched. */
+  /** Why it, or a part of it, could not be asked: then it is only watched. */
   unasked?: string | null;
   /** The program holds the question back until its turn ends; the wait was made longer for that. */
   queued?: boolean;

@@ -2,14 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { holds } from "../../test/support/property.ts";
 import { questionFor } from "../model/question.ts";
-import {
-  answerIn,
-  isProgress,
-  isSentence,
-  SeenLines,
-  tellingPart,
-  withoutEcho,
-} from "./evidence.ts";
+import { answerIn, isProgress, isSaid, SeenLines, tellingPart, withoutEcho } from "./evidence.ts";
 
 const question = questionFor({
   ...{ target: "gt-gastown-Toast", reason: "no_progress ALIVE", requester: "deacon" },
@@ -31,6 +24,9 @@ describe("an answer", () => {
     ["7f3a9c"],
     ['{"status":"ALIVE","code":"7f3a9c"}'],
     ["ALIVE 7f3a9c On it."],
+    ["OK 7f3a9c"],
+    ["Warden health check received, nonce 7f3a9c."],
+    ['{"health":"ok","nonce":"7f3a9c"}'],
   ])("certain: %s", (line) => {
     expect(answerOn("$ agent", question.typed, line)).toBe("certain");
     expect(answerOn("$ agent", question.typedToAgent, line)).toBe("certain");
@@ -51,6 +47,11 @@ describe("an answer", () => {
   ])("the word: %s", (line) => {
     expect(answerOn(question.typed, line)).not.toBeNull();
     expect(answerOn(question.typedToAgent, line)).not.toBeNull();
+  });
+
+  test("the question's last words after it", () => {
+    expect(answerOn(question.typed, "● ALIVE 7f3a9c on a line by itself")).toBe("certain");
+    expect(answerOn(question.typed, "Nonce: 7f3a9c")).toBe("certain");
   });
 
   test("broken by the terminal", () => {
@@ -126,11 +127,17 @@ describe("an answer", () => {
   });
 });
 
-test("a sentence is a few words that are no echo", () => {
-  const is = (line: string) => withoutEcho([question.typed, line], [question]).map(isSentence)[1];
-  expect(is("running the test suite now…")).toBe(true);
-  expect(is("you said: Warden health check. Nonce 7f3a9c. To answer type")).toBe(false);
-  expect(is("⠋ ...")).toBe(false);
+test.each([
+  ["running the test suite now…", true],
+  ["Health check OK.", true],
+  ["Working.", true],
+  ["我还活着,正在运行测试", true],
+  ["👍", true],
+  [`you said: ${question.typed}`, false],
+  ["⠋ ...", false],
+  ["> ", false],
+])("%j is something said: %s", (line, isSo) => {
+  expect(withoutEcho([question.typed, line], [question]).map(isSaid)[1]).toBe(isSo);
 });
 
 describe("what is new on a screen", () => {
@@ -154,12 +161,6 @@ describe("what is new on a screen", () => {
     const echo = [`│ ${typed.slice(0, 40)}`, `│ ${typed.slice(40)}`];
     expect(seen().take([...echo, `you said: ${typed}`])).toEqual([]);
     expect(seen().take(["[Pasted text #1 +4 lines]", "[Pasted ~5 lines]"])).toEqual([]);
-  });
-
-  test("not the question on one line with what was there before", () => {
-    const lines = seen("| working");
-    expect(lines.take(["/ working on a line by itself"])).toEqual([]);
-    expect(lines.take(["compiling all of it anew: b.ts, c.ts on a line by"])).toHaveLength(1);
   });
 
   test("not spinners, clocks and how long it takes", () => {

@@ -7,8 +7,12 @@ import { type Question, wordingsOf } from "../model/question.ts";
  * wraps and frames it, nor text that was there before.
  */
 
-/** So many letters and digits of the question in a row are its echo. Longer than a nonce. */
-const SHORTEST_ECHO = 8;
+/**
+ * So many letters and digits of the question in a row are its echo. A target may well quote a few of
+ * its words ("health check OK"): those are its own. At the top of a screen the rest of an echo may be cut.
+ */
+const SHORTEST_ECHO = 24;
+const SHORTEST_CUT_ECHO = 8;
 /** How programs show that something long was pasted. */
 const PASTED = /\[?pasted (?:text|content|~?\d+ lines)/i;
 const SPINNERS = /^[\s✻✶✳✢✽·*⠁-⣿◐◓◑◒|/\\-]+/u;
@@ -105,31 +109,33 @@ interface Wording {
   answer: string;
 }
 
-/** More of the question than the answer: then it is an echo of it. */
-const BEYOND_ANSWER = 12;
+/** A letter or two before an answer may happen to be the question's, too. */
+const BEFORE_ANSWER = 6;
 
-/** Marks what of these letters is the wording's, in pieces of at least SHORTEST_ECHO. */
+/** Marks what of these letters is the wording's. */
 function markEcho(letters: readonly Letter[], about: Wording, isEcho: boolean[][]): void {
   const { wording, answer } = about;
   // One unit each, so that places in the text are places in the list.
   const text = letters.map(({ char }) => (char.length === 1 ? char : "_")).join("");
-  for (let at = 0; at + SHORTEST_ECHO <= text.length; ) {
-    const length = echoAt(text, at, wording);
-    // A letter before or after it may happen to be the question's, too.
-    const isAnswer =
-      length < answer.length + BEYOND_ANSWER && text.slice(at, at + length).includes("alive");
-    for (const { row, at: column } of isAnswer ? [] : letters.slice(at, at + length)) {
+  for (let at = 0; at < text.length; ) {
+    const length = commonLength(text, at, wording);
+    const word = text.slice(at, at + length).indexOf("alive");
+    const isBegun = word >= 0 && word < BEFORE_ANSWER;
+    const isAnswer = isBegun && (at > 0 || length < answer.length + SHORTEST_CUT_ECHO);
+    const isLong = length >= (at === 0 ? SHORTEST_CUT_ECHO : SHORTEST_ECHO);
+    for (const { row, at: column } of isLong && !isAnswer ? letters.slice(at, at + length) : []) {
       (isEcho[row] as boolean[])[column] = true;
     }
-    at += Math.max(1, length);
+    at += isLong ? length : 1;
   }
 }
 
-function echoAt(text: string, at: number, wording: string): number {
-  if (!wording.includes(text.slice(at, at + SHORTEST_ECHO))) return 0;
-  let end = at + SHORTEST_ECHO;
-  while (end < text.length && wording.includes(text.slice(at, end + 1))) end++;
-  return end - at;
+/** How many letters from there on are the wording's, in a row; 0 if these are but a few. */
+function commonLength(text: string, at: number, wording: string): number {
+  let length = SHORTEST_CUT_ECHO;
+  if (at + length > text.length || !wording.includes(text.slice(at, at + length))) return 0;
+  while (at + length < text.length && wording.includes(text.slice(at, at + length + 1))) length++;
+  return length;
 }
 
 /** An answer, and how sure that is. */
@@ -138,22 +144,15 @@ export type Answer = { is: "certain" | "word"; line: string };
 const SAYS_SO = /\b(?:i'?m|i am|we are|still|yes|yep)\b[^.!?]*\balive\b/i;
 
 /**
- * What in these lines is an answer. The nonce, beside the word or by itself, makes it certain; the
- * word counts alone on its line or in a sentence.
+ * What in these lines is an answer. The nonce makes it certain, whatever stands beside it; the word
+ * counts alone on its line or in a sentence.
  */
 export function answerIn(lines: readonly OwnLine[], nonces: readonly string[]): Answer | null {
   let found: Answer | null = null;
-  for (const [row, { text, own, hasEcho }] of lines.entries()) {
+  for (const { text, own } of lines) {
     const words = own.replace(/[^\p{L}\p{N}']+/gu, " ").trim();
-    if (words === "") continue;
-    const next = lines[row + 1]?.own.replace(/[^\p{L}\p{N}]+/gu, " ").trim() ?? "";
-    const has = (where: string) => nonces.some((one) => hasWord(where, one));
-    const isWord = isAliveLine(words, own);
-    // A frame may put the nonce onto the next line.
-    if ((isWord && (has(words) || (next.length <= 8 && has(next)))) || nonces.includes(words)) {
-      return { is: "certain", line: text.trim() };
-    }
-    if (isWord && !(hasEcho && words.length > 12)) found ??= { is: "word", line: text.trim() };
+    if (nonces.some((one) => hasWord(words, one))) return { is: "certain", line: text.trim() };
+    if (isAliveLine(words, own)) found ??= { is: "word", line: text.trim() };
   }
   return found;
 }
@@ -191,8 +190,9 @@ export class SeenLines {
       const isKnown = own === "" || this.#seen.has(own) || PASTED.test(line.text);
       this.#seen.add(part);
       if (isKnown) continue;
-      // What is left beside an echo is mostly its frame: "you said:", a prompt, a cut word.
-      if (line.hasEcho && own.length < 12 && answerIn([line], this.#nonces()) === null) continue;
+      // What is left beside an echo is its frame: "you said:", a prompt.
+      if (line.hasEcho && answerIn([line], this.#nonces()) === null) continue;
+      if (this.#isPieceOfQuestion(own)) continue;
       fresh.push({ ...line, text: line.text.trim() });
     }
     return fresh;
@@ -212,18 +212,22 @@ export class SeenLines {
     return lines.slice(first + 1).filter((line) => answerIn([line], this.#nonces()) !== null);
   }
 
+  /** A line that is nothing but a few of its words, and not those of an answer. */
+  #isPieceOfQuestion(part: string): boolean {
+    const isAnswer = part.includes("alive") || this.#nonces().some((one) => part.includes(one));
+    const wordings = this.#questions.flatMap(wordingsOf).map(lettersOf);
+    return !isAnswer && wordings.some((wording) => wording.includes(part));
+  }
+
   #nonces(): string[] {
     return this.#questions.map(({ nonce }) => nonce);
   }
 }
 
-/**
- * Whether a line is something said: a few words, and no echo. A single word may be a spinner's, and
- * the rest of an echoed line is a frame.
- */
-export function isSentence({ own, hasEcho }: OwnLine): boolean {
+/** Whether a line says something: letters of any script, or a sign like a raised thumb; no echo. */
+export function isSaid({ own, hasEcho }: OwnLine): boolean {
   if (hasEcho) return false;
-  return (own.replace(SPINNERS, "").match(/\p{L}{2,}/gu) ?? []).length >= 3;
+  return /\p{L}{2}|\p{Lo}|\p{Extended_Pictographic}/u.test(own.replace(SPINNERS, ""));
 }
 
 /**

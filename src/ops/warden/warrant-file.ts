@@ -13,7 +13,7 @@ const input = z.strictObject({
   pid: z.optional(z.int().check(z.gte(1)).check(z.describe("a process, by its number"))),
   worker: text("a worker of a run (--run)"),
   agent: text("a member of a crew, or an agent of viv up (--run: its pit)"),
-  reason: text("why; the suspect is told (default: no reason given)"),
+  reason: text("why; it is in the receipt, and never typed (default: no reason given)"),
   by: text("who asks for it, and is told what came of it (default: $USER)"),
   shell: z.optional(
     z.boolean().check(z.describe("it is a shell, and may be typed to: each line as a comment")),

@@ -177,6 +177,7 @@ export class Dancer {
       attempt.channel = asked.channel;
       attempt.arrived = asked.arrived;
       attempt.submitted = asked.submitted;
+      if (asked.except !== undefined) attempt.unasked = asked.except;
       dance.last_message_at = now;
     } else {
       attempt.unasked = asked.why;
@@ -292,7 +293,7 @@ export class Dancer {
     if (this.#wish !== null) return;
     if (attempt) attempt.ended = "silent";
     if (dance.attempt < this.#settings.timeoutsMs.length) return this.#askAgain();
-    const isAsked = attempt !== undefined && attempt.asked_at !== null;
+    const isAsked = attempt !== undefined && attempt.asked_at !== null && !attempt.unasked;
     if (!isAsked && this.#unasked() === "spare") {
       const hint = "it was watched, and left alone; to end it all the same: --unasked execute";
       const why = `not_asked: ${attempt?.unasked ?? "it could not be asked"}; ${hint}`;

@@ -78,10 +78,14 @@ function verdictOn(ended: Ended, { dance, wasExecuting }: Execution): Ending {
     return { event: "gone", verdict: "already_dead", why, exit, survivors };
   }
   const asked = dance.attempts.filter(({ asked_at }) => asked_at !== null).length;
-  const times = asked === 0 ? "not" : asked === 1 ? "once" : `${asked} times`;
+  const times = asked === 1 ? "once" : `${asked} times`;
   // Who was killed between writing that it executes and its proof cannot tell what it had done.
   const unseen = isSignalled ? "" : "; the warden ended while it executed, and found it gone";
-  const why = `it was asked ${times}, and neither answered nor worked${unseen}`;
+  const how =
+    asked === 0
+      ? "it could not be asked, and did not work"
+      : `it was asked ${times}, and neither answered nor worked`;
+  const why = `${how}${unseen}`;
   return { event: "dead", verdict: "executed", why, exit, survivors };
 }
 

@@ -1,13 +1,7 @@
 import type { Look, Suspect } from "../../host/suspect.ts";
 import type { Attempt, Burst, Dance } from "../../model/dance.ts";
 import { type Question, questionFor } from "../../model/question.ts";
-import {
-  answerIn,
-  isProgress,
-  isSentence,
-  type OwnLine,
-  SeenLines,
-} from "../../policy/evidence.ts";
+import { answerIn, isProgress, isSaid, type OwnLine, SeenLines } from "../../policy/evidence.ts";
 
 type There = Extract<Look, { is: "there" }>;
 
@@ -36,8 +30,7 @@ export class Interrogation {
     this.#lines.add(dance.screen_before);
     this.#lines.add(dance.screen_last);
     this.#beside.add(dance.beside_last ?? []);
-    for (const attempt of dance.attempts)
-      this.#lines.addQuestion(askedIn(dance, attempt, attempts));
+    for (const attempt of dance.attempts) this.addQuestion(askedIn(dance, attempt, attempts));
   }
 
   /** What is there before anything is typed is not new. */
@@ -51,6 +44,7 @@ export class Interrogation {
 
   addQuestion(question: Question): void {
     this.#lines.addQuestion(question);
+    this.#beside.addQuestion(question);
   }
 
   /** Whether it answered. What else is new is written down, unless it may be a mere reaction. */
@@ -58,13 +52,15 @@ export class Interrogation {
     const nonces = this.#nonces();
     const said = look.said ?? look.screen;
     const fresh = this.#lines.take(said);
+    const besides = this.#beside.take(look.beside ?? []);
     const isAsked = this.#dance.attempts.some(({ asked_at }) => asked_at !== null);
     const isAnswered =
+      (isAsked && answerIn(besides, nonces) !== null) ||
       (isAsked && (answerIn(fresh, nonces) !== null || this.#lines.hasCertainAnswer(said))) ||
       look.answers.some((one) => nonces.includes(one));
     const reply = isAsked ? fresh.find((line) => isReply(line, look)) : undefined;
     if (reply !== undefined) attempt.reply ??= reply.text;
-    this.#noteBursts(look, fresh, attempt, now);
+    this.#noteBursts(look, [fresh, besides], attempt, now);
     this.#remember(look);
     this.#isFirstLook = false;
     return isAnswered;
@@ -91,12 +87,17 @@ export class Interrogation {
     return this.#dance.attempts.map(({ nonce }) => nonce);
   }
 
-  #noteBursts(look: There, fresh: readonly OwnLine[], attempt: Attempt, now: number): void {
+  #noteBursts(
+    look: There,
+    [screen = [], beside = []]: readonly OwnLine[][],
+    attempt: Attempt,
+    now: number,
+  ): void {
     const at = new Date(now).toISOString();
     const bursts: Burst[] = [];
     const terminals = [
-      { source: "screen", fresh },
-      { source: "another pane", fresh: this.#beside.take(look.beside ?? []) },
+      { source: "screen", fresh: screen },
+      { source: "another pane", fresh: beside },
     ];
     for (const { source, fresh } of terminals) {
       if (fresh.length === 0) continue;
@@ -125,8 +126,7 @@ export class Interrogation {
 
 /** Of a known agent: what its model says, not what its screen is decorated with. */
 function isReply(line: OwnLine, { speaks }: There): boolean {
-  if (!isSentence(line)) return false;
-  return speaks === undefined || speaks.test(line.text);
+  return isSaid(line) && (speaks === undefined || speaks.test(line.own));
 }
 
 /** Before it was asked: the clock was set back, and nobody can tell how long ago it was. */
