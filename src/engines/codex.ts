@@ -36,6 +36,8 @@ function sandboxOf({ mode, settings, isConfined }: EngineRequest): string {
 /** How long it will wait is told here, and nowhere else. */
 const LOG = { RUST_LOG: "error,codex_core::responses_retry=warn" };
 
+const NO_SUBAGENTS = ["-c", "features.multi_agent=false", "-c", "features.multi_agent_v2=false"];
+
 function command(request: EngineRequest): EngineCommand {
   const { model, resume, settings } = request;
   const argv = [settings.binary ?? "codex", "exec", "--json"];
@@ -43,6 +45,8 @@ function command(request: EngineRequest): EngineCommand {
   argv.push("--sandbox", sandboxOf(request));
   // Otherwise it asks, and so ends, in a folder that is no git repository it knows.
   argv.push("--skip-git-repo-check");
+  // What its subagents use it tells nowhere that we follow.
+  if (request.isBudgeted) argv.push(...NO_SUBAGENTS);
   // `resume` is a command of its own and knows few options: all of them stand before it.
   argv.push(...settings.flags);
   if (resume !== null) argv.push("resume", argument(resume, "session"));

@@ -82,6 +82,8 @@ export interface EngineRequest {
   turns: number | null;
   /** What is left of the tightest budget in dollars, for a program that can be told. */
   budgetUsd?: number;
+  /** Dollars or tokens are limited: a program may start nothing whose use it does not tell. */
+  isBudgeted?: boolean;
   /** Our own sandbox is around it: none of the vendor's can be made inside. */
   isConfined?: boolean;
   /** Keys, by the names of their variables: for an engine that takes them other than in the environment. */

@@ -31,11 +31,11 @@ function command(request: EngineRequest): EngineCommand {
   const stdin = request.prompt;
   if (request.mode === "plan") {
     argv.push("--agent", "plan", ...settings.flags);
-    return { argv, stdin, env: { OPENCODE_PERMISSION: NO_WRITES } };
+    return { argv, stdin, env: permissions(request, NO_WRITES) };
   }
   const { permission } = settings;
   if (permission?.startsWith("{")) {
-    return { argv: [...argv, ...settings.flags], stdin, env: { OPENCODE_PERMISSION: permission } };
+    return { argv: [...argv, ...settings.flags], stdin, env: permissions(request, permission) };
   }
   if (permission === "auto") argv.push("--auto");
   else if (permission !== null) {
@@ -44,5 +44,18 @@ function command(request: EngineRequest): EngineCommand {
       `opencode has no permission "${permission}": use "auto", or its permissions as JSON ({"bash":"deny"}).`,
     );
   }
-  return { argv: [...argv, ...settings.flags], stdin };
+  const env = request.isBudgeted ? permissions(request, "{}") : {};
+  return { argv: [...argv, ...settings.flags], stdin, env };
+}
+
+/** Its stream tells nothing of what its subagents use: where that is limited, it may start none. */
+function permissions({ isBudgeted }: EngineRequest, text: string): Record<string, string> {
+  if (!isBudgeted) return { OPENCODE_PERMISSION: text };
+  try {
+    const own = JSON.parse(text) as Record<string, unknown>;
+    return { OPENCODE_PERMISSION: JSON.stringify({ ...own, task: "deny" }) };
+  } catch (error) {
+    const message = 'the permission of opencode is no JSON object, like {"bash":"deny"}.';
+    throw new VivError("INVALID", message, {}, { cause: error });
+  }
 }

@@ -85,6 +85,12 @@ describe("a session's file", () => {
     writeFileSync(join(folder, "a.txt"), "no\n");
     await follower.look();
     expect(told).toEqual(["past one", "of a"]);
+    const deep = join(folder, "workflows", "wf1");
+    mkdirSync(deep, { recursive: true });
+    writeFileSync(join(deep, "agent-1.jsonl"), "of a workflow\n");
+    writeFileSync(join(deep, "journal.jsonl"), "no\n");
+    await follower.look();
+    expect(told).toEqual(["past one", "of a", "of a workflow"]);
   });
 
   test("may be one that is written whole each time", async () => {

@@ -19,6 +19,7 @@ export interface LogFollower {
 }
 
 const PAST_BYTES = 256 * 1024;
+const DEEPEST = 3;
 const CHUNK_BYTES = 1024 * 1024;
 /** A line may hold a whole file; of one that is longer nothing is told. */
 const LONGEST_LINE_BYTES = 16 * 1024 * 1024;
@@ -55,8 +56,7 @@ export function followLogs(
     const own = await find();
     if (own === null || place.beside === undefined) return own === null ? [] : [own];
     const folder = join(dirname(own), ...place.beside);
-    const others = (await list(folder)).filter((name) => name.endsWith(".jsonl"));
-    return [own, ...others.map((name) => join(folder, name))];
+    return [own, ...(await filesBelow(folder, DEEPEST))];
   };
   const each = async (act: (file: Followed) => Promise<void>) => {
     for (const path of await paths()) {
@@ -96,6 +96,18 @@ async function findFirst(
     if (found !== null) return found;
   }
   return null;
+}
+
+/** Of subagents, and of those that a workflow has started, in folders of their own. */
+async function filesBelow(folder: string, depth: number): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []); // none yet
+  const found: string[] = [];
+  for (const entry of entries) {
+    const path = join(folder, entry.name);
+    if (entry.isFile() && /^(?!journal\.).*\.jsonl$/.test(entry.name)) found.push(path);
+    if (entry.isDirectory() && depth > 0) found.push(...(await filesBelow(path, depth - 1)));
+  }
+  return found;
 }
 
 async function list(folder: string): Promise<string[]> {

@@ -105,6 +105,11 @@ export class Budget {
     return this.#verdicts();
   }
 
+  /** Whether dollars or tokens are limited: then all that is used must be told. */
+  get countsUsage(): boolean {
+    return limitsIn(this.#limits).some(({ unit }) => unit === "usd" || unit === "tokens");
+  }
+
   /** Dollars that are left of the tightest budget; null when none is in dollars. */
   leftUsd(): number | null {
     const left = limitsIn(this.#limits).flatMap(({ which, unit, limit }) =>

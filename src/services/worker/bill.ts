@@ -50,13 +50,14 @@ export class Bill {
 
   #add(usage: ModelUsage): void {
     const priced = impute(usage, this.#prices, this.#asked);
-    const before = this.#lines.get(usage.model);
     const usd = priced?.usd ?? null;
-    this.#lines.set(usage.model, {
+    // What has no price is a line of its own: it must neither hide the dollars that are known, nor be free.
+    const key = usd === null ? `${usage.model} (unpriced)` : usage.model;
+    const before = this.#lines.get(key);
+    this.#lines.set(key, {
       model: usage.model,
       ...addTokens(usage, before ?? { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }),
-      usd:
-        before === undefined ? usd : usd === null || before.usd === null ? null : usd + before.usd,
+      usd: usd === null ? null : usd + (before?.usd ?? 0),
       source: priced?.source ?? before?.source ?? null,
     });
   }

@@ -160,9 +160,9 @@ function unpriced({ source, ...line }: BillLine): ModelUsage {
   return { ...line, usd: source === "reported" ? line.usd : null };
 }
 
-function budgetOf(budget: Budget): { budgetUsd?: number } {
+function budgetOf(budget: Budget): Pick<EngineRequest, "budgetUsd" | "isBudgeted"> {
   const left = budget.leftUsd();
-  return left === null ? {} : { budgetUsd: left };
+  return { isBudgeted: budget.countsUsage, ...(left === null ? {} : { budgetUsd: left }) };
 }
 
 const TOLD_AT_ONCE = 100;

@@ -30,7 +30,7 @@ describe("a program that waits is ended", () => {
     expect(stopped).toEqual(["401"]);
   });
 
-  test("after a while when nobody knows how long, counted from its first word", () => {
+  test("when it still says so after a while, counted from its first word", () => {
     const { patience, stopped } = watched();
     patience.heed(down());
     vi.advanceTimersByTime(20_000);
@@ -38,9 +38,22 @@ describe("a program that waits is ended", () => {
     vi.advanceTimersByTime(9_000);
     expect(stopped).toEqual([]);
     vi.advanceTimersByTime(1_000);
+    expect(stopped).toEqual([]);
+    patience.heed(down());
     expect(stopped).toEqual(["503"]);
     patience.heed(down());
     expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("not because the answer to its next try takes minutes, unless it is very long", () => {
+    const { patience, stopped } = watched();
+    const notice = down();
+    patience.heed(notice);
+    vi.advanceTimersByTime(120_000);
+    patience.heed(notice); // bytes that say nothing new
+    expect(stopped).toEqual([]);
+    vi.advanceTimersByTime(480_000);
+    expect(stopped).toEqual(["503"]);
   });
 
   test("not when it goes on, and not after its end", () => {

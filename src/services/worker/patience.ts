@@ -3,10 +3,12 @@ import type { EngineOutcome, Waiting } from "../../engines/engine.ts";
 /**
  * Vendors' programs wait out limits and trouble by themselves, some for hours. What passes within
  * moments is left to them; everything else ends the run, so that its slot and its account are free to
- * be decided upon: at once when it is told to take longer or needs a person, else when it has lasted
- * too long without a step in between.
+ * be decided upon: at once when it is told to take longer or needs a person, else when it says so again
+ * after that time without a step in between. Silence alone proves nothing: the answer to its next try may
+ * take minutes, and is paid for. Only after a very long one it is ended, too.
  */
 const PATIENCE_MS = 30_000;
+const SILENCE_MS = 10 * 60_000;
 
 /**
  * How a run ends that was ended while it waited. When the program itself would have tried again
@@ -25,6 +27,9 @@ export class Patience {
   readonly #stop: (waiting: Waiting, why: string) => void;
   readonly #now: () => number;
   #timer: NodeJS.Timeout | undefined;
+  /** The latest notice of an unbroken row, and when the first one came. */
+  #latest: Waiting | null = null;
+  #since = 0;
   #hasStopped = false;
 
   constructor(stop: (waiting: Waiting, why: string) => void, now: () => number) {
@@ -34,14 +39,21 @@ export class Patience {
 
   /** To be called whenever it has said something. */
   heed(waiting: Waiting | null): void {
-    if (waiting === null || this.#hasStopped) this.end();
-    else if (waiting.isFinal || isLong(waiting.outcome, this.#now())) this.#giveUp(waiting);
-    else this.#timer ??= setTimeout(() => this.#giveUp(waiting), PATIENCE_MS);
+    if (waiting === null || this.#hasStopped) return this.end();
+    if (waiting === this.#latest) return;
+    const now = this.#now();
+    if (this.#latest === null) this.#since = now;
+    const isLasting = now - this.#since >= PATIENCE_MS;
+    this.end();
+    if (waiting.isFinal || isLasting || isLong(waiting.outcome, now)) return this.#giveUp(waiting);
+    this.#latest = waiting;
+    this.#timer = setTimeout(() => this.#giveUp(waiting), SILENCE_MS);
   }
 
   end(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    this.#latest = null;
   }
 
   #giveUp(waiting: Waiting): void {

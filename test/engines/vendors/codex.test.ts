@@ -17,6 +17,12 @@ describe("the command", () => {
     );
   });
 
+  test("starts no subagents, whose use nobody tells, where that is limited", () => {
+    const { argv } = engine.command(request({ isBudgeted: true }));
+    expect(argv).toContain("features.multi_agent=false");
+    expect(engine.command(request({})).argv).not.toContain("features.multi_agent=false");
+  });
+
   test("names the session after all flags, which `resume` would not know", () => {
     const settings = {
       ...SETTINGS,

@@ -7,6 +7,15 @@ const play = (scenario: string, fields = {}, wasEnded = false) =>
   run(engine, scenario, fields, wasEnded);
 
 describe("the command", () => {
+  test("starts no subagents, whose use nobody tells, where that is limited", () => {
+    const permission = (given: Parameters<typeof request>[0]) =>
+      JSON.parse(engine.command(request(given)).env?.OPENCODE_PERMISSION ?? "null");
+    expect(permission({})).toBeNull();
+    expect(permission({ isBudgeted: true })).toEqual({ task: "deny" });
+    const settings = { ...SETTINGS, permission: '{"bash":"ask","task":"allow"}' };
+    expect(permission({ isBudgeted: true, settings })).toEqual({ bash: "ask", task: "deny" });
+  });
+
   test("keeps the prompt off the command line", () => {
     const { argv, stdin, env } = engine.command(request({ prompt: "secret", model: "p/m" }));
     expect(stdin).toBe("secret");
