@@ -44,8 +44,8 @@ function command(request: EngineRequest): EngineCommand {
       `opencode has no permission "${permission}": use "auto", or its permissions as JSON ({"bash":"deny"}).`,
     );
   }
-  const env = request.isBudgeted ? permissions(request, "{}") : {};
-  return { argv: [...argv, ...settings.flags], stdin, env };
+  const env = request.isBudgeted ? { env: permissions(request, "{}") } : {};
+  return { argv: [...argv, ...settings.flags], stdin, ...env };
 }
 
 /** Its stream tells nothing of what its subagents use: where that is limited, it may start none. */
