@@ -3,14 +3,17 @@ import {
   closeSync,
   constants,
   copyFileSync,
+  existsSync,
   lstatSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readSync,
   renameSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Evidence, Proof } from "../model/proof.ts";
 import type { SessionUsed } from "../model/usage.ts";
@@ -19,6 +22,7 @@ import type { SessionUsed } from "../model/usage.ts";
  * What an attempt leaves behind for people and for the next attempt, in `artifacts/`:
  *   <id>.proof.json, <id>.proof.log      the last proof, and what it said
  *   <id>.evidence/<attempt>.json, .log   why an attempt did not count
+ *   .sessions/<id>/                      what its engines keep between attempts
  */
 export interface EvidenceFiles {
   /** What an engine said, as it said it. */
@@ -29,8 +33,14 @@ export interface EvidenceFiles {
   markArtifact(id: string): string;
   /** The answer of a model run, unless that has written its artifact itself since `mark`. */
   writeArtifact(id: string, text: string, mark: string): void;
-  /** A folder for conversations that an engine keeps itself; made if it is missing. */
+  /** A folder for conversations and state that an engine keeps itself; made if it is missing. */
   sessionsOf(id: string): string;
+  /** What a sandbox of this task must hide: such folders of all others, also of those made later. */
+  sessionsOfOthers(id: string): string[];
+  /** The tasks that have such a folder. */
+  listSessions(): string[];
+  /** Also what says that there is a session to go on with: it was in there. */
+  removeSessions(id: string): Promise<void>;
   /** Folders in that, by their way from it, each made if it is missing. */
   makeFolders(id: string, folders: readonly (readonly string[])[]): void;
   readSession(id: string): EngineSession | null;
@@ -65,6 +75,20 @@ const MARKED_BYTES = 64 * 1024;
 export function evidenceIn(artifacts: string): EvidenceFiles {
   const folderOf = (id: string) => join(artifacts, `${id}.evidence`);
   const proofOf = (id: string) => join(artifacts, `${id}.proof.json`);
+  const root = join(artifacts, ".sessions");
+  let old: Set<string> | undefined;
+  // An earlier version had <id>.sessions. Those stay where they are, because vendors' programs note
+  // paths. None is made any more, so to look once is enough.
+  const oldSessions = () => {
+    old ??= new Set(
+      foldersIn(artifacts)
+        .filter((name) => name.endsWith(OLD_SESSIONS) && name !== OLD_SESSIONS)
+        .map((name) => name.slice(0, -OLD_SESSIONS.length)),
+    );
+    return old;
+  };
+  const oldOf = (id: string) => join(artifacts, `${id}${OLD_SESSIONS}`);
+  const sessionsOf = (id: string) => (oldSessions().has(id) ? oldOf(id) : join(root, id));
   return {
     logOf: (id) => join(artifacts, `${id}.log`),
     artifactOf: (id) => join(artifacts, `${id}.md`),
@@ -78,13 +102,26 @@ export function evidenceIn(artifacts: string): EvidenceFiles {
       if (now === NOTHING || now === mark) replace(path, text);
     },
     sessionsOf: (id) => {
-      const folder = join(artifacts, `${id}.sessions`);
+      const folder = sessionsOf(id);
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       return folder;
     },
+    sessionsOfOthers: (id) => {
+      mkdirSync(root, { recursive: true, mode: 0o700 }); // or it would appear in plain sight later
+      return [root, ...[...oldSessions()].filter((other) => other !== id).map(oldOf)];
+    },
+    listSessions: () => [...new Set([...foldersIn(root), ...oldSessions()])].sort(),
+    removeSessions: async (id) => {
+      // First: without its session a task begins anew, but not with one that is gone.
+      rmSync(join(artifacts, `${id}.session.json`), { force: true });
+      for (const folder of [join(root, id), oldOf(id)]) {
+        await rm(folder, { recursive: true, force: true }); // links are removed, not followed
+      }
+      old?.delete(id);
+    },
     makeFolders: (id, folders) => {
       for (const way of [[], ...folders]) {
-        const folder = join(artifacts, `${id}.sessions`, ...way);
+        const folder = join(sessionsOf(id), ...way);
         // Not through a link that an attempt has left there: it would lead out of its sandbox.
         if (lstatSync(folder, { throwIfNoEntry: false })?.isDirectory()) continue;
         mkdirSync(folder, { mode: 0o700 });
@@ -110,7 +147,7 @@ export function evidenceIn(artifacts: string): EvidenceFiles {
       const paths = [join(artifacts, `${id}.md`), join(artifacts, `${id}.log`)];
       const { O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
       for (const path of paths) closeSync(openSync(path, O_CREAT | O_NOFOLLOW | O_WRONLY, 0o600));
-      const sessions = join(artifacts, `${id}.sessions`);
+      const sessions = sessionsOf(id);
       const isThere = lstatSync(sessions, { throwIfNoEntry: false })?.isDirectory();
       return isThere ? [...paths, sessions] : paths;
     },
@@ -137,6 +174,14 @@ export function evidenceIn(artifacts: string): EvidenceFiles {
       return "";
     },
   };
+}
+
+const OLD_SESSIONS = ".sessions";
+
+function foldersIn(path: string): string[] {
+  if (!existsSync(path)) return [];
+  const entries = readdirSync(path, { withFileTypes: true });
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
 }
 
 const NOTHING = "-";

@@ -20,6 +20,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { until, within } from "../../test/support/deadline.ts";
 import { newFolder } from "../../test/support/folders.ts";
 import { isVivError } from "../model/errors.ts";
+import { evidenceIn } from "./evidence.ts";
 import {
   findBubblewrap,
   probeBubblewrap,
@@ -623,4 +624,28 @@ describe("bubblewrap", () => {
       message: sentence,
     });
   });
+});
+
+test("what an engine keeps for another task is not seen, even when it is made later", async () => {
+  const world = newWorld(newFolder());
+  const evidence = evidenceIn(join(world.run, "artifacts"));
+  const mine = join(evidence.sessionsOf("mine"), "state");
+  writeFileSync(mine, "mine\n");
+  const request = requestIn(world, {
+    artifacts: evidence.writableOf("mine"),
+    hidden: evidence.sessionsOfOthers("mine"),
+  });
+  const later = join(world.run, "artifacts/.sessions/later/state");
+  const script = 'echo ready; read x; cat "$1" "$2" 2> /dev/null';
+  const child = start(sandboxed(["sh", "-c", script, "sh", mine, later], request));
+  let out = "";
+  child.stdout?.setEncoding("utf8").on("data", (text) => {
+    out += text;
+    if (text !== "ready\n") return;
+    writeFileSync(join(evidence.sessionsOf("later"), "state"), "secret of another task\n");
+    child.stdin?.end("\n");
+  });
+  await within("the sandbox ends", new Promise((resolve) => child.on("close", resolve)));
+  expect(existsSync(later)).toBe(true);
+  expect(out).toBe("ready\nmine\n");
 });

@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { PRICE_LIST, PRICES_AS_OF, priceListWarning } from "../model/price-list.ts";
 import type { Price } from "../model/prices.ts";
-import { priceOf } from "../policy/price.ts";
+import { listedAs, priceFor, priceOf } from "../policy/price.ts";
 import { defineFreeOp } from "./op.ts";
 
 const dollars = {
@@ -41,10 +41,14 @@ export const prices = defineFreeOp({
       ...[...own].map(([model, price]) => shape(model, price, "viv.toml")),
       ...listed.map(([model, price]) => shape(model, price, "list")),
     ];
+    const found = all.filter(({ model }) => isWanted(model, wanted.toLowerCase()));
+    // With a date, or as a gateway calls it: the list has it under a shorter name.
+    const other = found.length === 0 ? priceFor(wanted, own) : undefined;
+    if (other !== undefined) found.push(shape(listedAs(wanted), other, "list"));
     return {
       as_of: PRICES_AS_OF,
       warning: priceListWarning(now()),
-      prices: all.filter(({ model }) => isWanted(model, wanted.toLowerCase())),
+      prices: found,
     };
   },
 });

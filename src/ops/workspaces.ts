@@ -40,6 +40,8 @@ export const workspaces = defineOp({
         }),
       ),
     ),
+    /** Of which tasks gc has removed what their engines kept: homes in sandboxes, conversations. */
+    homes: z.optional(z.array(z.string())),
   }),
   async run({ store, host }, { action, id: wanted }) {
     const machine = await host();
@@ -56,8 +58,15 @@ export const workspaces = defineOp({
       const { branchKept, ...rest } = await machine.removeWorkspace(id);
       gc.push({ ...rest, ...(branchKept ? { branch_kept: branchKept } : {}) });
     }
+    const homes = [];
+    for (const id of machine.evidence.listSessions()) {
+      if (wanted?.includes(id) === false) continue;
+      if (!isOver((await store.show(id))?.state ?? null)) continue;
+      await machine.evidence.removeSessions(id);
+      homes.push(id);
+    }
     const gone = new Set(gc.filter(({ removed }) => removed).map(({ id }) => id));
-    return { workspaces: all.filter(({ id }) => !gone.has(id)), gc };
+    return { workspaces: all.filter(({ id }) => !gone.has(id)), gc, homes };
   },
 });
 

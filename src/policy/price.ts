@@ -22,7 +22,12 @@ export function priceOf(model: string, prices: PriceTable): Price | undefined {
 
 /** The user's own price, or else the vendor's list price. */
 export function priceFor(model: string, prices: PriceTable): Price | undefined {
-  return priceOf(model, prices) ?? PRICE_LIST.get(model) ?? PRICE_LIST.get(listName(model));
+  return priceOf(model, prices) ?? PRICE_LIST.get(listedAs(model));
+}
+
+/** The name under which the list would have it. */
+export function listedAs(model: string): string {
+  return PRICE_LIST.has(model) ? model : listName(model);
 }
 
 /** Without what a gateway puts before it, without a date, and without claude's mark for a long context. */

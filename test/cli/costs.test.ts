@@ -267,6 +267,14 @@ it("lists what models cost; prices of one's own come first, and hide the list's"
       .prices;
   const [haiku] = await of("prices", "claude-haiku-5-5");
   expect(haiku).toMatchObject({ source: "list", input: 0.1 });
+  for (const [asked, model] of [
+    ["claude-sonnet-4-5-20250929", "claude-sonnet-4-5"],
+    ["anthropic/claude-haiku-5-5", "claude-haiku-5-5"],
+    ["claude-haiku-5-5[1m]", "claude-haiku-5-5"],
+  ] as const) {
+    expect(await of("prices", asked)).toMatchObject([{ model, source: "list" }]);
+  }
+  expect(await of("prices", "no-such-model")).toEqual([]);
   writeFileSync(
     join(around.cwd ?? "", "viv.toml"),
     '[prices."claude-haiku*"]\ninput = 7\noutput = 9\n',

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -262,7 +262,52 @@ done_when = "test -e seen.2"\nmax_attempts = 2`);
     expect(second).toContain("/state\n");
     expect(second).toContain(" resume ");
     expect(readFileSync(join(home, ".codex/auth.json"), "utf8")).toBe("the login");
-    expect(readFileSync(join(run, "artifacts/a.sessions/codex/auth.json"), "utf8")).toBe("");
+    expect(readFileSync(join(run, "artifacts/.sessions/a/codex/auth.json"), "utf8")).toBe("");
+  });
+
+  const secretive = () => {
+    const program = join(home, "codex.sh");
+    const look = `grep -rl "secret of" ${run}/artifacts > seen.$VIV_ATTEMPT`;
+    const text = `${look}\necho "secret of $VIV_TASK_ID" > $CODEX_HOME/state\nunset VENDOR_RECORD`;
+    writeFileSync(program, `#!/bin/sh\n${text}\nexec ${vendor("codex")} "$@"\n`, { mode: 0o755 });
+    return `engine = "codex"\nbinary = "${program}"\nworkspace = "dir"\nbackoff = "1ms"
+done_when = "test -e seen.2"\nmax_attempts = 2`;
+  };
+
+  test("an engine sees its own home alone", async () => {
+    config(`${secretive()}\nsandbox = "write-workspace"`);
+    for (const id of ["old", "own"]) {
+      mkdirSync(join(run, `artifacts/${id}.sessions/codex`), { recursive: true });
+      writeFileSync(join(run, `artifacts/${id}.sessions/codex/state`), "secret of before");
+    }
+    for (const id of ["a", "b", "own"]) await enqueue(id);
+    const said = await drain("--concurrency", "1");
+    for (const id of ["a", "b", "own"]) expect((await show(id)).state, said.stdout).toBe("done");
+    const seen = (id: string, n: number) =>
+      readFileSync(join(run, `workspaces/${id}/seen.${n}`), "utf8");
+    for (const id of ["a", "b"]) {
+      expect(seen(id, 1)).toBe("");
+      expect(seen(id, 2)).toBe(`${run}/artifacts/.sessions/${id}/codex/state\n`);
+    }
+    // One of an earlier version goes on where it was.
+    for (const n of [1, 2])
+      expect(seen("own", n)).toBe(`${run}/artifacts/own.sessions/codex/state\n`);
+  });
+
+  test("gc removes the homes of ended tasks, and says of none that there is a session to go on with", async () => {
+    config(`${secretive()}\nsandbox = "write-workspace"`);
+    await enqueue("a");
+    await drain();
+    await enqueue("b");
+    for (const id of ["b", "c"])
+      mkdirSync(join(run, `artifacts/.sessions/${id}/codex`), { recursive: true });
+    mkdirSync(join(run, "artifacts/old.sessions"));
+    const { homes } = JSON.parse(await ok(["workspaces", "gc", "--json"], around()));
+    expect(homes).toEqual(["a", "c", "old"]);
+    expect(readdirSync(join(run, "artifacts/.sessions"))).toEqual(["b"]);
+    expect(existsSync(join(run, "artifacts/old.sessions"))).toBe(false);
+    expect(existsSync(join(run, "artifacts/a.session.json"))).toBe(false);
+    expect(await ok(["workspaces", "gc"], around())).toContain("no workspaces");
   });
 
   test.each([

@@ -74,7 +74,7 @@ describeEach((program) => {
       history: [{ outcome: "unproven" }, { outcome: "done" }],
     });
     expect(route.read("run/artifacts/t.1.log")).not.toContain("it begins anew");
-    expect(existsSync(join(route.folder, "run/artifacts/t.1.sessions", program))).toBe(true);
+    expect(existsSync(join(route.folder, "run/artifacts/.sessions/t.1", program))).toBe(true);
   });
 
   test("without a network it is refused before the first claim", async () => {

@@ -25,6 +25,7 @@ interface Output {
     branch_kept?: string;
     reason?: string;
   }[];
+  homes?: string[];
 }
 
 export const command: Command = {
@@ -46,6 +47,9 @@ export const command: Command = {
         const what = removed ? color.green("removed") : color.yellow("kept");
         return `${what} ${id}${kept.length > 0 ? color.dim(` (${kept.join("; ")})`) : ""}`;
       });
+      for (const id of output.homes ?? []) {
+        lines.push(`${color.green("removed")} ${plain(id)} ${color.dim("(what its engine kept)")}`);
+      }
       return lines.length > 0 ? lines.join("\n") : color.dim("no workspaces");
     }
     if (output.workspaces.length === 0) return color.dim("no workspaces");

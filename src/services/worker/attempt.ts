@@ -331,7 +331,7 @@ export class Attempt {
           runDir: this.#store.location,
           workspace: place.workspace,
           artifacts: evidence.writableOf(this.#id),
-          hidden: [],
+          hidden: evidence.sessionsOfOthers(this.#id),
           ...(how.reads ? { reads: how.reads } : {}),
           ...(place.shows ? { shows: place.shows } : {}),
           cwd: place.cwd,
