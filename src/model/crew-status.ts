@@ -48,6 +48,8 @@ export interface MemberStatus {
   /** Dollars on `day` (UTC). */
   cost_today: number;
   day: string;
+  /** Dollars of the run that goes on; they are not in `cost_today` yet. Who finds them at its start adds them. */
+  run_usd?: number;
   /** Dollars that it may spend on a day; not there: as many as it likes. */
   budget_usd_day?: number;
   thought: string | null;

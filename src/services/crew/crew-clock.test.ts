@@ -279,6 +279,79 @@ describe("money", () => {
     expect(fake.run("moss").hooks.costToday).toBe(0);
   });
 
+  it("of a run whose crew is killed counts on its day, and once", async () => {
+    const fake = solo();
+    await fake.pass(0);
+    await fake.run("moss").end("done", "", 0.5);
+    await fake.pass(HOUR);
+    fake.run("moss").hooks.onSpent(0.25);
+    expect(fake.status("moss")).toMatchObject({ cost_today: 0.5, run_usd: 0.25 });
+    // kill -9, twice: the second before the first new one has run anything.
+    for (let i = 0; i < 2; i++) {
+      again(fake);
+      expect(fake.status("moss")).toMatchObject({ cost_today: 0.75 });
+      expect(fake.status("moss")).not.toHaveProperty("run_usd");
+    }
+    await fake.pass(HOUR);
+    expect(fake.run("moss").hooks.costToday).toBe(0.75);
+    fake.run("moss").hooks.onSpent(0.1);
+    await fake.run("moss").end("done", "", 0.125);
+    expect(fake.status("moss")).toMatchObject({ cost_today: 0.875 });
+    expect(fake.status("moss")).not.toHaveProperty("run_usd");
+
+    await fake.pass(HOUR);
+    fake.run("moss").hooks.onSpent(7);
+    fake.world.advance(24 * HOUR);
+    again(fake);
+    await fake.pass(HOUR);
+    expect(fake.run("moss").hooks.costToday).toBe(0);
+  });
+
+  it("counts on the day on which it is spent", async () => {
+    const fake = solo();
+    await fake.pass(0);
+    fake.run("moss").hooks.onSpent(1);
+    await fake.pass(24 * HOUR);
+    fake.run("moss").hooks.onSpent(2);
+    await fake.pass(SECOND);
+    again(fake);
+    await fake.pass(HOUR);
+    expect(fake.run("moss").hooks.costToday).toBe(2);
+  });
+
+  it("that a run spends is written once a second, the last of it too", async () => {
+    const fake = solo();
+    await fake.pass(0);
+    let writes = 0;
+    fake.broken = (method) => {
+      if (method === "writeStatus") writes++;
+      return false;
+    };
+    const { hooks } = fake.run("moss");
+    for (let i = 1; i <= 25; i++) {
+      hooks.onSpent(i / 100);
+      await fake.pass(100);
+    }
+    expect(fake.status("moss").run_usd).toBe(0.2);
+    await fake.pass(MINUTE);
+    expect(fake.status("moss").run_usd).toBe(0.25);
+    expect(writes).toBe(4);
+    hooks.onSpent(0.3);
+    hooks.onSpent(0.31);
+    await fake.crew.stopNow();
+    expect(fake.status("moss")).toMatchObject({ state: "stopped", cost_today: 0.31 });
+    expect(fake.pending).toBe(0);
+  });
+
+  it("of a run that breaks counts as far as it is known", async () => {
+    const fake = solo();
+    await fake.pass(0);
+    fake.run("moss").hooks.onSpent(0.25);
+    await fake.run("moss").throw(new Error("EIO"));
+    expect(fake.status("moss")).toMatchObject({ state: "backing_off", cost_today: 0.25 });
+    expect(fake.status("moss")).not.toHaveProperty("run_usd");
+  });
+
   it("and an account that opens early is seen within a minute", async () => {
     const fake = solo();
     fake.held = () => ({
@@ -292,6 +365,11 @@ describe("money", () => {
     expect(fake.running).toEqual(["moss"]);
   });
 });
+
+/** After a kill -9: nothing of the old crew is told to stop. */
+function again(fake: FakeCrew): void {
+  fake.up(member("moss", "moss.org", ":INTERVAL: 10m\n"), { graceMs: 0, staggerMs: 0 });
+}
 
 /** Its RUN-IF says nothing until it is told what. */
 function answeredLater(fake: FakeCrew): (due: boolean) => void {

@@ -12,6 +12,7 @@ import { openStepsFile } from "../../host/steps-file.ts";
 import type { ClaimTree } from "../../model/clock.ts";
 import type { Member } from "../../model/crew-member.ts";
 import type { CrewLine } from "../../model/crew-status.ts";
+import type { PriceTable } from "../../model/prices.ts";
 import type { ModelUsage } from "../../model/usage.ts";
 import { accountsOn } from "../accounts.ts";
 import { engineRunner, SEED_LIMITS } from "./engine-runner.ts";
@@ -27,6 +28,8 @@ class FakeProcess implements RunningHandler {
   readonly ref = { pid: 77, started: "s77", claim: "" };
   readonly finished: Promise<Finished>;
   readonly stops: string[] = [];
+  /** Those of them that gave no grace. */
+  readonly atOnce: string[] = [];
   /** What is in its log besides stderr. */
   logged = "";
   #resolve: (finished: Finished) => void = () => {};
@@ -48,8 +51,9 @@ class FakeProcess implements RunningHandler {
     this.#resolve({ ...well, tail: "", dropped: 0, survivors: [], ...more });
   }
 
-  stop(why: string): Promise<Finished> {
+  stop(why: string, atOnce = false): Promise<Finished> {
     this.stops.push(why);
+    if (atOnce) this.atOnce.push(why);
     this.end({ cause: "stopped", why, exit: null, signal: "SIGTERM" });
     return this.finished;
   }
@@ -81,7 +85,27 @@ function vendor(ends: (exit: EngineExit) => EngineOutcome, usage: ModelUsage[] =
 
 const DONE = vendor(() => ({ kind: "done" }));
 
-function scene(engine: Engine = execEngine) {
+/** Each line is a step that used so many tokens of input, all of them in one prompt. */
+const SPENDER: Engine = {
+  ...DONE,
+  reader: () => ({
+    session: null,
+    line: (line) => {
+      const tokens = { input: Number(line), output: 0, cacheRead: 0, cacheWrite: 0 };
+      const usage = { model: "m", ...tokens, usd: null, prompt: Number(line) };
+      return [{ kind: "notice", usage }];
+    },
+    end: () => {
+      const outcome = { kind: "cut_off" as const, message: "" };
+      return { outcome, text: "", session: null, usage: null, unknown: 0 };
+    },
+  }),
+};
+const PRICES: PriceTable = new Map([
+  ["m", { input: 1, output: 1, long: { above: 200_000, input: 2, output: 2 } }],
+]);
+
+function scene(engine: Engine = execEngine, prices: PriceTable = new Map()) {
   const processes: FakeProcess[] = [];
   const clock = { now: NOW };
   const steps = newFolder();
@@ -113,19 +137,21 @@ function scene(engine: Engine = execEngine) {
     },
     {
       ...SEED_LIMITS,
-      ...{ killAfterMs: 5_000, logBytes: 1_000, prices: new Map(), defaults: new Map() },
+      ...{ killAfterMs: 5_000, logBytes: 1_000, prices, defaults: new Map() },
       state: "/news/.crew",
     },
   );
   const abort = new AbortController();
   const lines: CrewLine[] = [];
   const trees: ClaimTree[] = [];
+  const spent: number[] = [];
   const warnings: string[] = [];
   const hooks = {
     ...{ prompt: "the prompt", logPath: "/log", costToday: 0, lifecycle: "draft" },
     signal: abort.signal,
     onProcess: (tree: ClaimTree) => void trees.push(tree),
     onLine: (line: CrewLine) => void lines.push(line),
+    onSpent: (usd: number) => void spent.push(usd),
     warn: (message: string) => void warnings.push(message),
   };
   const run = async (member: Partial<Member>, act: (process: FakeProcess) => void) => {
@@ -136,7 +162,7 @@ function scene(engine: Engine = execEngine) {
     act(processes.at(-1) as FakeProcess);
     return ending;
   };
-  return { runner, processes, accounts, clock, abort, lines, trees, warnings, hooks, run };
+  return { runner, processes, accounts, clock, abort, lines, trees, spent, warnings, hooks, run };
 }
 
 const ended = (outcome: string, note: unknown): object => ({ kind: "ended", outcome, note });
@@ -197,9 +223,10 @@ describe("a command", () => {
   });
 
   it("is stopped by hand, also before it has begun", async () => {
-    const { run, abort } = scene();
+    const { run, abort, processes } = scene();
     const end = await run(EXEC, () => abort.abort());
     expect(end).toMatchObject(ended("killed", "stopped by hand"));
+    expect(processes[0]).toMatchObject({ stops: ["stopped by hand"], atOnce: [] });
     const early = scene();
     early.abort.abort();
     expect(await early.run(EXEC, () => {})).toMatchObject(ended("killed", "stopped by hand"));
@@ -271,6 +298,29 @@ describe("a vendor", () => {
     expect(runner.heldBy(rich, 1)).toEqual({
       ...{ note: "its $1 of today are used up", until: Date.parse("2026-11-16T00:00:00Z") },
     });
+  });
+});
+
+describe("what a run spends", () => {
+  it("is told while it runs, at the price of each answer", async () => {
+    const { run, spent } = scene(SPENDER, PRICES);
+    const end = await run(VENDOR, (process) => {
+      process.prints("100000\n150000\n");
+      expect(spent).toEqual([0.1, 0.25]);
+      process.prints("250000\n"); // a long prompt, at twice the price
+      process.end({ exit: 1 });
+    });
+    expect(spent).toEqual([0.1, 0.25, 0.75]);
+    expect(end.kind).toBe("ended");
+  });
+
+  it("ends it at once when it is more than it may", async () => {
+    const { run, hooks, processes } = scene(SPENDER, PRICES);
+    hooks.costToday = 0.9;
+    const end = await run({ ...VENDOR, budgetUsdDay: 1 }, (process) => process.prints("150000\n"));
+    expect(end).toMatchObject({ kind: "held", usd: 0.15 });
+    expect(processes[0]?.stops).toHaveLength(1);
+    expect(processes[0]?.atOnce).toEqual(processes[0]?.stops);
   });
 });
 

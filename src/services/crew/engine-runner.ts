@@ -127,7 +127,7 @@ async function run(
   const engine = await host.engine(member.engine);
   const began = host.now();
   const request = requestFor(host, settings, member, hooks);
-  let stopRun: (why: string) => void = () => {};
+  let stopRun: (why: string, atOnce?: boolean) => void = () => {};
   let log: (text: string) => void = () => {};
   const steps = stepsOf(host, member, hooks);
   const onAbort = () => stopRun("stopped by hand");
@@ -158,18 +158,20 @@ async function run(
           ...{ logBytes: settings.logBytes, killAfterMs: settings.killAfterMs, pace: PACE },
         });
         if (running.ref) hooks.onProcess({ ...tree, ...running.ref });
-        stopRun = (why) => void running.stop(why);
+        stopRun = (why, atOnce) => void running.stop(why, atOnce);
         log = (text) => running.note(text);
         if (hooks.signal.aborted) stopRun("stopped by hand");
         return running.finished;
       },
-      stop: (why) => stopRun(why),
+      // Each second of grace may cost: who is over its budget gets none.
+      stop: (why) => stopRun(why, true),
       log: (text) => log(text),
       tell: (step) => {
         const line = lineOf(step, member.name, host.now());
         if (line) hooks.onLine(line);
       },
       onSession: () => {},
+      onUsed: (_, usd) => hooks.onSpent(usd),
       logs: { follow: host.followLogs, env: host.env },
       spentByOthers: async () => ({ day: { usd: hooks.costToday, tokens: 0 } }),
       now: host.now,
@@ -285,8 +287,7 @@ function judge(
   { end, finished, result, bill }: ModelOutcome,
   began: number,
 ): RunEnd {
-  const usd =
-    bill.lines.length === 0 ? null : bill.lines.reduce((sum, one) => sum + (one.usd ?? 0), 0);
+  const { usd } = bill;
   const ended = (outcome: Extract<RunEnd, { kind: "ended" }>["outcome"], note: string): RunEnd => ({
     ...{ kind: "ended", outcome, note: note.slice(0, 500), usd },
   });

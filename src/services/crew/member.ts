@@ -316,6 +316,7 @@ export class CrewMember {
       signal,
       onProcess: (tree) => this.#showProcess(tree, "running"),
       onLine: (line) => this.#hear(line),
+      onSpent: (usd) => this.#status.showSpent(usd),
       warn: (message) => this.#trouble(message),
     });
     this.#status.now.run = null;
@@ -345,7 +346,7 @@ export class CrewMember {
   #conclude(prepared: Prepared, end: RunEnd, tookMs: number): TickOutcome | null {
     const { machine, tell } = this.#context;
     const status = this.#status.now;
-    if (end.usd !== null) status.cost_today = this.#status.costToday() + end.usd;
+    this.#status.settle(end.usd);
     const seconds = Math.round(tookMs) / 1000;
     const ts = Math.floor(machine.clock.now() / 1000);
     if (end.kind === "held") {
@@ -427,6 +428,7 @@ export class CrewMember {
   /** Nothing of a tick that went wrong may stop the clock, nor hide what went wrong. */
   #afterTrouble(error: unknown): void {
     this.#status.now.run = null;
+    this.#status.settle(null);
     if (this.#isStopped) return;
     const message = messageOf(error);
     if (this.#abort.signal.aborted) this.#schedule(this.#firstDelay(AT_ONCE), "called off");

@@ -71,6 +71,8 @@ export interface RunHooks {
   /** Before the engine begins, and again when it has a number. */
   onProcess(tree: ClaimTree): void;
   onLine(line: CrewLine): void;
+  /** Dollars of this run so far. */
+  onSpent(usd: number): void;
   /** What is odd about the run, for people. */
   warn(message: string): void;
 }

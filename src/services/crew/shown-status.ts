@@ -5,6 +5,8 @@ import type { MemberContext } from "./ports.ts";
 /** As long as the disk is full. */
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 60_000;
+/** A stream may say what it uses a thousand times a second. */
+const SPENT_EVERY_MS = 1_000;
 
 type Surroundings = Pick<MemberContext, "machine" | "files" | "timers">;
 
@@ -18,6 +20,9 @@ export class ShownStatus {
   /** Writes in a row that have failed. */
   #failures = 0;
   #cancelRetry: () => void = () => {};
+  /** When dollars of a run were last written, by the time since boot. */
+  #spentAt = Number.NEGATIVE_INFINITY;
+  #cancelSpent: (() => void) | null = null;
 
   constructor(
     member: Member,
@@ -42,7 +47,8 @@ export class ShownStatus {
       crashes: 0,
       lifecycle: before?.lifecycle ?? null,
       saved: count(before?.saved),
-      cost_today: count(before?.cost_today),
+      // With what a run had spent whose supervisor was killed; the next write forgets that it was one.
+      cost_today: count(before?.cost_today) + count(before?.run_usd),
       day: before?.day ?? "",
       ...(member.budgetUsdDay === null ? {} : { budget_usd_day: member.budgetUsdDay }),
       thought: before?.thought ?? null,
@@ -68,6 +74,34 @@ export class ShownStatus {
     });
   }
 
+  /** Dollars of the run that goes on: whoever comes after us must know them, even if we are killed. */
+  showSpent(usd: number): void {
+    this.costToday(); // it is today that they count for, as at the run's end
+    this.now.run_usd = usd;
+    if (this.#cancelSpent !== null) return;
+    const passed = this.#uptimeMs() - this.#spentAt;
+    if (passed >= SPENT_EVERY_MS) this.#writeSpent();
+    else {
+      const { timers } = this.#context;
+      this.#cancelSpent = timers.after(SPENT_EVERY_MS - passed, () => this.#writeSpent());
+    }
+  }
+
+  #writeSpent(): void {
+    this.#spentAt = this.#uptimeMs();
+    this.#write();
+  }
+
+  /** The run is over. `usd`: its bill; null: it has none, and what is known of it counts. */
+  settle(usd: number | null): void {
+    this.now.cost_today = this.costToday() + (usd ?? this.now.run_usd ?? 0);
+    delete this.now.run_usd;
+  }
+
+  #uptimeMs(): number {
+    return Math.round(this.#context.machine.clock.uptime() * 1000);
+  }
+
   #change(state: MemberState, note: string): void {
     const { now } = this;
     if (now.state !== state) now.since = iso(this.#context.machine.clock.now());
@@ -79,13 +113,19 @@ export class ShownStatus {
   /** Nothing is written after that: what could not be written is not tried again. */
   close(): void {
     this.#isLate = false;
+    this.#cancelTimers();
+  }
+
+  #cancelTimers(): void {
     this.#cancelRetry();
+    this.#cancelSpent?.();
+    this.#cancelSpent = null;
   }
 
   #write(): void {
     const { files, timers } = this.#context;
     this.#isLate = false;
-    this.#cancelRetry();
+    this.#cancelTimers();
     try {
       files.writeStatus(this.#key, this.now);
       this.#failures = 0;

@@ -39,6 +39,12 @@ export class Bill {
     return [...this.#lines.values()];
   }
 
+  /** Dollars, as far as there are prices. Null: nothing was used. */
+  get usd(): number | null {
+    const { lines } = this;
+    return lines.length === 0 ? null : lines.reduce((sum, { usd }) => sum + (usd ?? 0), 0);
+  }
+
   /** For the budget: model by model. */
   get parts(): { usd: number | null; tokens: number; model: string }[] {
     return this.lines.map((line) => ({

@@ -59,8 +59,11 @@ export interface ModelContext {
   log(text: string): void;
   tell(step: Step, priced: { usd: number; source: DollarSource } | null): void;
   onSession(session: string): void;
-  /** What the run has used so far, by its steps: for an attempt that nobody sees the end of. */
-  onUsed?(used: readonly ModelUsage[]): void;
+  /**
+   * What the run has used so far, by its steps, and the dollars that are known of it: for an attempt that
+   * nobody sees the end of. Only here are they known: a long prompt has another price than its sum.
+   */
+  onUsed?(used: readonly ModelUsage[], usd: number): void;
   /** The files that a vendor's program keeps about its session. */
   logs?: LogPort;
   /** Asked again and again while it runs: others work on the same run. */
@@ -115,7 +118,7 @@ export async function workWithModel(context: ModelContext): Promise<ModelOutcome
     if (step.usage) {
       compare(step.usage.model);
       stepped.add([step.usage]);
-      context.onUsed?.(stepped.lines.map(unpriced));
+      context.onUsed?.(stepped.lines.map(unpriced), (bill.usd ?? 0) + (stepped.usd ?? 0));
     }
     const { model = "" } = step.usage ?? {};
     const tokens = step.usage ? totalTokens(step.usage) : 0;

@@ -39,13 +39,19 @@ export class Patience {
 
   /** To be called whenever it has said something. */
   heed(waiting: Waiting | null): void {
-    if (waiting === null || this.#hasStopped) return this.end();
+    if (waiting === null || this.#hasStopped) {
+      this.end();
+      return;
+    }
     if (waiting === this.#latest) return;
     const now = this.#now();
     if (this.#latest === null) this.#since = now;
     const isLasting = now - this.#since >= PATIENCE_MS;
     this.end();
-    if (waiting.isFinal || isLasting || isLong(waiting.outcome, now)) return this.#giveUp(waiting);
+    if (waiting.isFinal || isLasting || isLong(waiting.outcome, now)) {
+      this.#giveUp(waiting);
+      return;
+    }
     this.#latest = waiting;
     this.#timer = setTimeout(() => this.#giveUp(waiting), SILENCE_MS);
   }
