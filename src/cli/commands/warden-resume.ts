@@ -8,5 +8,7 @@ export const command: Command = {
   placeholders: { state: "DIR" },
   examples: [["viv warden resume", "after a look at the epitaphs"]],
   human: ({ was }: z.output<typeof wardenResume.output>) =>
-    was ? `the pool goes on; it was paused: ${plain(was.why)}` : "the pool was not paused",
+    was
+      ? `the pool goes on; it was paused: ${plain(was.why)}`
+      : "the pool was not paused (a warden with a folder of its own: --state DIR)",
 };
