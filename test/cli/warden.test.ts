@@ -172,7 +172,9 @@ describe("the queue", () => {
     const refused = await here.run("dog", "pool", "allocate", id);
     expect(refused).toMatchObject({ status: 4, stderr: expect.stringContaining("a storm") });
     expect((await here.run("warden", "resume")).stdout).toContain("it was paused: a storm");
-    expect((await here.run("warden", "resume")).stdout).toBe("the pool was not paused\n");
+    expect((await here.run("warden", "resume")).stdout).toBe(
+      "the pool was not paused (a warden with a folder of its own: --state DIR)\n",
+    );
   });
 
   it("tells of files that are no warrants", async () => {
