@@ -114,6 +114,17 @@ const rowsOf = (screen: Screen, change: (row: string) => string): Screen => ({
 const recordedAs = (program: string, name: string) =>
   recorded(program).find((one) => one.name === name)?.screen as Screen;
 
+test.each(["queued-120", "queued-tool-120", "queued-40"])(
+  "what claude says of a queued question is none of its words: %s",
+  (name) => {
+    const screen = recordedAs("claude", name);
+    const { input } = agentLook("claude", screen);
+    const rows = screen.rows.map((row) => readRow(row).text);
+    const own = ownRows("claude", rows, input.is === "box" ? input.top : null).join("\n");
+    expect(own).not.toMatch(/send now|ctrl\+/);
+  },
+);
+
 test("opencode's shell mode is no box", () => {
   const screen = recordedAs("opencode", "answered-120");
   expect(agentLook("opencode", screen).input.is).toBe("box");

@@ -88,7 +88,7 @@ export function ownRows(agent: Agent, rows: readonly string[], top: number | nul
   // An echo of a question stays: it is told from an answer by all of its words.
   const isOthers = (row: string) => USERS[agent].test(row) && !/health check/i.test(row);
   const isSpoken = (row: string) =>
-    /\bALIVE\b/i.test(row) || (SPEAKS[agent].test(row) && !BUSY.test(row));
+    /\bALIVE\b/i.test(row) || (/^[●⏺•✦]/u.test(row) && !BUSY.test(row));
   return rows.slice(0, end).filter((row) => isSpoken(row) || (!isStatus(row) && !isOthers(row)));
 }
 
