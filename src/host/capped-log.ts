@@ -9,6 +9,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { troubleOf } from "../model/errno.ts";
 
 const TAIL_BYTES = 8 * 1024;
 const SMALLEST_RING = 4 * 1024;
@@ -145,8 +146,7 @@ function emptied(fd: number): number {
 }
 
 function isDiskFull(error: unknown): boolean {
-  const code = (error as NodeJS.ErrnoException).code;
-  return code === "ENOSPC" || code === "EDQUOT";
+  return troubleOf(error) === "DISK_FULL";
 }
 
 /** The last bytes of all that it took. Memory is allocated as they come, up to the limit. */

@@ -7,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
 } from "node:fs";
+import { errno as codeOf, troubleOf } from "../model/errno.ts";
 import { isVivError, VivError } from "../model/errors.ts";
 
 /** What all files that hold state of the machine have in common: their lock, and how they fail. */
@@ -110,16 +111,14 @@ export function explained<T>(path: string, act: () => T, remedy?: string): T {
 export function failure(path: string, cause: unknown, remedy?: string): unknown {
   const code = codeOf(cause);
   if (isVivError(cause) || code === undefined) return cause;
-  if (code === "ENOSPC" || code === "EDQUOT") {
+  const trouble = troubleOf(cause);
+  if (trouble === "DISK_FULL") {
     const message = `the disk is full, so ${path} could not be written; free some space.`;
     return new VivError("DISK_FULL", message, {}, { cause });
   }
   const message = `${path} cannot be used: ${(cause as Error).message}`;
-  const isDenied = code === "EACCES" || code === "EPERM" || code === "EROFS";
-  if (!isDenied) return new VivError("CORRUPT", message, {}, { cause });
+  if (trouble !== "READ_ONLY") return new VivError(trouble ?? "CORRUPT", message, {}, { cause });
   return new VivError("READ_ONLY", remedy ? `${message}; ${remedy}.` : message, {}, { cause });
 }
 
-export function codeOf(error: unknown): string | undefined {
-  return (error as NodeJS.ErrnoException | undefined)?.code;
-}
+export { codeOf };

@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { troubleOf } from "../model/errno.ts";
 import { VivError } from "../model/errors.ts";
 
 /** The few files that `viv service` has outside of a run. */
@@ -71,11 +72,12 @@ function explained<T>(path: string, act: () => T): T {
 
 function failure(path: string, cause: unknown): unknown {
   const { code, message } = cause as NodeJS.ErrnoException;
-  if (code === "ENOSPC" || code === "EDQUOT") {
+  const trouble = troubleOf(cause);
+  if (trouble === "DISK_FULL") {
     return new VivError("DISK_FULL", `the disk is full at ${path}.`, {}, { cause });
   }
-  if (code === "EACCES" || code === "EPERM" || code === "EROFS") {
-    return new VivError("READ_ONLY", `${path} cannot be written: ${message}`, {}, { cause });
+  if (trouble !== undefined) {
+    return new VivError(trouble, `${path} cannot be written: ${message}`, {}, { cause });
   }
   if (code === undefined) return cause;
   return new VivError("INVALID", `${path} cannot serve as a unit file: ${message}`, {}, { cause });

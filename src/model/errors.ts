@@ -17,6 +17,8 @@ export const ERROR_CODES = [
   "WORKER_TAKEN", // a live worker holds this name
   "DISK_FULL",
   "READ_ONLY",
+  "DISK_FAULT", // the disk or its filesystem failed
+  "EXHAUSTED", // no file descriptor, memory or process left
   "LOCKED", // a shared lock was not free in time
   "UNSUPPORTED", // the machine lacks something, named in the message
   "CORRUPT", // data on disk that cannot be read as what it should be
@@ -40,6 +42,8 @@ export const EXIT_STATUS: Record<ErrorCode, number> = {
   RUN_INVALID: 5,
   DISK_FULL: 5,
   READ_ONLY: 5,
+  DISK_FAULT: 5,
+  EXHAUSTED: 5,
   LOCKED: 5,
   UNSUPPORTED: 5,
   CORRUPT: 5,

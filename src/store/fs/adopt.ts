@@ -1,9 +1,10 @@
 import { existsSync, type Stats } from "node:fs";
 import { basename } from "node:path";
+import { troubleOf } from "../../model/errno.ts";
 import { isVivError, VivError } from "../../model/errors.ts";
 import { isName } from "../../model/names.ts";
 import { MAX_TASK_BYTES, type Task } from "../../model/task.ts";
-import { errno, namesIn, overwrite, readRegular, statIfThere } from "./atomic.ts";
+import { namesIn, overwrite, readRegular, statIfThere } from "./atomic.ts";
 import { attemptNumber } from "./attempts.ts";
 import { historyOfPending } from "./came-back.ts";
 import { addDependent, dependentsOf } from "./dependents.ts";
@@ -153,6 +154,6 @@ function leaveMark(run: FsRun, cost: number): void {
   try {
     overwrite(markOf(run), ".".repeat(Math.min(10_000, Math.round(cost))));
   } catch (error) {
-    if (errno(error) !== "ENOSPC" && errno(error) !== "EDQUOT") throw error; // it saves time only
+    if (troubleOf(error) !== "DISK_FULL") throw error; // it saves time only
   }
 }

@@ -14,6 +14,7 @@ import {
   unlinkSync,
   writeSync,
 } from "node:fs";
+import { errno, translate as translateTrouble, troubleOf } from "../../model/errno.ts";
 import { VivError } from "../../model/errors.ts";
 
 /**
@@ -23,38 +24,17 @@ import { VivError } from "../../model/errors.ts";
 
 const SAFE_OPEN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-export function errno(error: unknown): string | undefined {
-  return (error as NodeJS.ErrnoException | undefined)?.code;
-}
+export { errno };
 
 /** Turns an error of the filesystem into one that says what to do. Others pass unchanged. */
 export function translate(error: unknown, doing: string): unknown {
-  const code = errno(error);
-  if (code === "ENOSPC" || code === "EDQUOT") {
-    return new VivError(
-      "DISK_FULL",
-      `the disk is full while ${doing}; nothing was lost, free some space and run it again.`,
-      { errno: code },
-      { cause: error },
-    );
-  }
-  if (code === "EROFS" || code === "EACCES" || code === "EPERM") {
-    return new VivError(
-      "READ_ONLY",
-      `no permission while ${doing} (${(error as Error).message}); check who owns the run directory and whether it is mounted read-only.`,
-      { errno: code },
-      { cause: error },
-    );
-  }
-  if (code === "EXDEV") {
-    return new VivError(
-      "RUN_INVALID",
-      `a folder of this run is a mount of its own (${doing}), and renames across mounts are not atomic; move the whole run onto one.`,
-      { errno: code },
-      { cause: error },
-    );
-  }
-  return error;
+  if (errno(error) !== "EXDEV") return translateTrouble(error, doing);
+  return new VivError(
+    "RUN_INVALID",
+    `a folder of this run is a mount of its own (${doing}), and renames across mounts are not atomic; move the whole run onto one.`,
+    { errno: "EXDEV" },
+    { cause: error },
+  );
 }
 
 /**
@@ -65,8 +45,7 @@ export function ifThereIsRoom(action: () => void): void {
   try {
     action();
   } catch (error) {
-    const code = errno(error);
-    if (code !== "ENOSPC" && code !== "EDQUOT" && code !== "DISK_FULL") throw error;
+    if (troubleOf(error) !== "DISK_FULL") throw error;
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Clock } from "../../model/clock.ts";
+import { troubleOf } from "../../model/errno.ts";
 import { PRIORITIES, type Priority } from "../../model/task.ts";
-import { errno, overwrite, readRegular } from "./atomic.ts";
+import { overwrite, readRegular } from "./atomic.ts";
 import { type Cursor, Lane, linesOf } from "./lane.ts";
 import { entryOfLine, type LaneEntry, lanePath } from "./lanes.ts";
 import { keyOf, type TypeFilter, type Wanted, wantedBy } from "./type-filter.ts";
@@ -97,7 +98,7 @@ export class LaneReader {
           overwrite(this.#cursorFile(priority), `${cursor.offset} ${cursor.name}`);
         } catch (error) {
           // A cursor saves time only; on a full disk the next reader starts further back.
-          if (errno(error) !== "ENOSPC" && errno(error) !== "EDQUOT") throw error;
+          if (troubleOf(error) !== "DISK_FULL") throw error;
         }
       }
     });
