@@ -5,6 +5,7 @@ import { enqueueStream } from "../ops/enqueue-stream.ts";
 import type { OpContext } from "../ops/op.ts";
 import type { Io } from "./io.ts";
 import { Progress } from "./progress.ts";
+import { plain } from "./term.ts";
 
 /** `viv enqueue --jsonl FILE|-` */
 export async function enqueueLines(
@@ -38,6 +39,9 @@ export async function enqueueLines(
         ? `${JSON.stringify(result)}\n`
         : `enqueued ${result.enqueued} (${result.pending} pending, ${result.waiting} waiting${there})\n`,
     );
+    for (const warning of result.warnings ?? []) {
+      io.stderr.write(`viv: warning: ${plain(warning)}.\n`);
+    }
     if (io.signal.aborted && !json) io.stderr.write("viv: stopped before the end of the input.\n");
     return io.signal.aborted ? 130 : 0;
   } catch (error) {

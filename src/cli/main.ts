@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import type { Config } from "../model/config.ts";
+import { translate } from "../model/errno.ts";
 import { EXIT_STATUS, isVivError, VivError } from "../model/errors.ts";
 import { complaint, type Issue, isMissing } from "../model/issue.ts";
 import { suggest } from "../model/names.ts";
@@ -172,6 +173,9 @@ async function runCommand(
     ...(command.op.layout ? { layout: command.op.layout } : {}),
     ...(settings.onDependencyFailed ? { onDependencyFailed: settings.onDependencyFailed } : {}),
   });
+  const warn = (sentence: string) => void io.stderr.write(`viv: warning: ${plain(sentence)}.\n`);
+  let output: unknown;
+  const atClose: string[] = [];
   try {
     const context = {
       store,
@@ -184,14 +188,32 @@ async function runCommand(
     if (streams && command.stream) {
       return await command.stream(context, input, io, json === true, settings.config);
     }
-    const output = await command.op.run(context, asGiven(command, parsed?.data ?? {}, input));
+    output = await command.op.run(context, asGiven(command, parsed?.data ?? {}, input));
     if (isNewRun && io.stderr.isTTY && !command.op.name.endsWith("init")) {
       io.stderr.write(`${termFor(io, io.stderr).color.dim(`(a new run: ${store.location})`)}\n`);
     }
-    return show(command, output, input, io, json === true);
   } finally {
-    await store.close();
+    await store.close({ warn: (sentence) => void atClose.push(sentence) });
+    for (const sentence of [...warningsIn(output), ...atClose]) warn(sentence);
   }
+  return show(command, withWarnings(output, atClose), input, io, json === true);
+}
+
+/** What an operation did all the same: see Warnings of the store. */
+function warningsIn(output: unknown): string[] {
+  const { warnings = [], tasks = [] } = (output ?? {}) as Warned & { tasks?: unknown };
+  const inner = Array.isArray(tasks) ? (tasks as Warned[]) : [];
+  return [...warnings, ...inner.flatMap((task) => task?.warnings ?? [])];
+}
+
+interface Warned {
+  warnings?: string[];
+}
+
+function withWarnings(output: unknown, more: readonly string[]): unknown {
+  if (more.length === 0 || typeof output !== "object" || output === null) return output;
+  if (Array.isArray(output)) return output;
+  return { ...output, warnings: [...((output as Warned).warnings ?? []), ...more] };
 }
 
 function hereOf(io: Io, config: Config | undefined): Here {
@@ -244,7 +266,9 @@ function say(io: Io, text: string): void {
   io.stdout.write(text.endsWith("\n") ? text : `${text}\n`);
 }
 
-function reportError(io: Io, error: unknown, json: boolean): number {
+function reportError(io: Io, thrown: unknown, json: boolean): number {
+  // Whatever let it through raw: the machine's trouble is no bug of ours.
+  const error = translate(thrown, `running viv ${io.argv[0] ?? ""}`.trim());
   if (isVivError(error)) {
     if (json) {
       const body = { error: { code: error.code, message: error.message, ...error.details } };

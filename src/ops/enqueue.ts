@@ -16,7 +16,12 @@ export const enqueue = defineOp({
   summary: "add a task, or a stream of them",
   access: "create",
   input: z.extend(z.omit(taskSpec, { extra: true }), { durability, if_absent: ifAbsent }),
-  output: z.object({ id: z.string(), state: z.string(), created: z.boolean() }),
+  output: z.object({
+    id: z.string(),
+    state: z.string(),
+    created: z.boolean(),
+    warnings: z.optional(z.array(z.string())),
+  }),
   async run({ store }, { durability, if_absent, ...spec }) {
     return store.enqueue(spec, {
       ...(durability ? { durability } : {}),

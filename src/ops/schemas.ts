@@ -26,6 +26,7 @@ export const ended = z.object({
   to: taskState,
   attempt: z.number(),
   retry_at: z.optional(z.string()),
+  warnings: z.optional(z.array(z.string())),
 });
 
 export const historyRecord = z.union([

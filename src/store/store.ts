@@ -16,6 +16,7 @@ export interface Enqueued {
   state: "pending" | "waiting";
   /** False when `ifAbsent` found the id taken; `state` is then where it is. */
   created: boolean;
+  warnings?: Warnings;
 }
 
 export interface EnqueueOptions {
@@ -31,6 +32,7 @@ export interface BulkResult {
   pending: number;
   waiting: number;
   existed: number;
+  warnings?: Warnings;
 }
 
 export interface Claim {
@@ -68,7 +70,14 @@ export interface Ended {
   attempt: number;
   /** When the task rests in waiting/ until a time. */
   retryAt?: string;
+  warnings?: Warnings;
 }
+
+/**
+ * It happened, and something that follows from it was left undone: a sentence each, with what makes up
+ * for it. Not there when all went well.
+ */
+export type Warnings = string[];
 
 export interface CompletionOptions {
   note?: string;
@@ -118,6 +127,7 @@ export interface ReapReport {
   skipped: { worker: string; id: string }[];
   /** Claims left where they are because these processes of theirs would not die. */
   stuck: { worker: string; id: string; pids: number[] }[];
+  warnings?: Warnings;
 }
 
 export interface ReapOptions {
@@ -246,6 +256,7 @@ export interface SweepReport {
   promoted: number;
   adopted: number;
   recovered: number;
+  warnings?: Warnings;
 }
 
 /** What is known about a dependency, for `why`. */
@@ -365,5 +376,6 @@ export interface Store {
   initStatus(runId: string, update: CheckpointUpdate): Promise<RunStatus>;
 
   doctor(options?: { fix?: boolean }): Promise<DoctorReport>;
-  close(): Promise<void>;
+  /** What cannot be put in order any more is told to `warn`: all that was acknowledged is done. */
+  close(options?: { warn?: (sentence: string) => void }): Promise<void>;
 }

@@ -6,14 +6,14 @@ import type { Values } from "./values.ts";
 /** What swarm-cli needs of the queue: a part of the Store, in its own words. */
 export interface SwarmStore {
   readonly location: string;
-  enqueue(spec: TaskSpec, options: { straightToPending: true }): Promise<unknown>;
+  enqueue(spec: TaskSpec, options: { straightToPending: true }): Promise<{ warnings?: string[] }>;
   claim(request: {
     worker: string;
     types?: readonly string[];
     heartbeat: false;
   }): Promise<{ task: Task }[]>;
-  complete(ref: { id: string; worker: string }): Promise<{ to: string }>;
-  fail(ref: { id: string; worker: string }): Promise<{ to: string }>;
+  complete(ref: { id: string; worker: string }): Promise<{ to: string; warnings?: string[] }>;
+  fail(ref: { id: string; worker: string }): Promise<{ to: string; warnings?: string[] }>;
   heartbeat(worker: string, options: { note: string }): Promise<void>;
   reap(options: { staleAfterSeconds: number; heartbeatOnly: true }): Promise<{
     reaped: { worker: string; id: string; ageSeconds: number; to: string; reason: string }[];
@@ -24,7 +24,7 @@ export interface SwarmStore {
   initStatus(runId: string, update: CheckpointUpdate): Promise<unknown>;
   writeStatus(update: CheckpointUpdate): Promise<unknown>;
   flushStatus(): Promise<void>;
-  close(): Promise<void>;
+  close(options: { warn: (sentence: string) => void }): Promise<void>;
 }
 
 /** Somewhere to write, and what is known about it when it is a terminal. */

@@ -11,7 +11,7 @@ export const complete: Verb = async (values, around) => {
   const path = claimPath(values, around);
   if (!existsSync(path)) return report(around, `no claimed task at ${path}`);
   try {
-    await withRun(values, around, (store) => end(values, store));
+    await withRun(values, around, (store) => end(values, store, around));
     return 0;
   } catch (error) {
     if (isVivError(error, "CLAIM_LOST")) return report(around, `no claimed task at ${path}`);
@@ -28,12 +28,17 @@ function claimPath(values: Values, around: Surroundings): string {
 }
 
 /** A failure obeys the task's max_attempts; a task of swarm-lib has none and goes to failed/. */
-async function end(values: Values, store: SwarmStore): Promise<void> {
+async function end(values: Values, store: SwarmStore, around: Surroundings): Promise<void> {
   const ref = { id: values.text("--task-id"), worker: values.text("--worker-id") };
-  if (!values.has("--success")) await store.fail(ref);
-  else {
-    await store.complete(ref);
-    await store.flushStatus();
+  const isDone = values.has("--success");
+  const { warnings = [] } = isDone ? await store.complete(ref) : await store.fail(ref);
+  for (const sentence of warnings) around.stderr.write(`warning: ${sentence}\n`);
+  try {
+    if (isDone) await store.flushStatus();
+  } catch (error) {
+    // The task has moved: status.json follows later, and is no reason to say that it failed.
+    const why = error instanceof Error ? error.message : String(error);
+    around.stderr.write(`warning: completed_tasks was not brought up to date (${why})\n`);
   }
 }
 

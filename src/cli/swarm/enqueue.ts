@@ -13,6 +13,9 @@ export const enqueue: Verb = async (values, around) => {
     tier_hint: values.maybe("--tier-hint") ?? null,
     created_by: values.maybe("--created-by") ?? null,
   };
-  await withRun(values, around, (store) => store.enqueue(spec, { straightToPending: true }));
+  const { warnings = [] } = await withRun(values, around, (store) =>
+    store.enqueue(spec, { straightToPending: true }),
+  );
+  for (const sentence of warnings) around.stderr.write(`warning: ${sentence}\n`);
   return 0;
 };

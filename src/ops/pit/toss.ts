@@ -28,7 +28,12 @@ export const pitToss = defineOp({
     ),
     timeout: text("time limit of one attempt"),
   }),
-  output: z.object({ id: z.string(), state: taskState, path: z.string() }),
+  output: z.object({
+    id: z.string(),
+    state: taskState,
+    path: z.string(),
+    warnings: z.optional(z.array(z.string())),
+  }),
   async run(context, given) {
     const { pit, task = [], for: whom, too_big, by, part_of, after, ...rest } = given;
     // One word alone is the task: the pit is known from --run, VIV_RUN or the folder.
@@ -41,7 +46,7 @@ export const pitToss = defineOp({
     }
     const eater = eaterOf(context);
     const parent = part_of ?? eater?.food;
-    const { id, state } = await context.store.enqueue({
+    const { id, state, warnings } = await context.store.enqueue({
       ...rest,
       type: whom ?? (too_big ? "planner" : "food"),
       payload: { task: words },
@@ -50,7 +55,8 @@ export const pitToss = defineOp({
       ...(after ? { depends_on: after } : {}),
     });
     const folder = state === "waiting" ? "resting/later" : "food";
-    return { id, state: state as "pending", path: `${context.store.location}/${folder}/${id}.md` };
+    const path = `${context.store.location}/${folder}/${id}.md`;
+    return { id, state: state as "pending", path, ...(warnings ? { warnings } : {}) };
   },
 });
 

@@ -205,9 +205,11 @@ export function processesSuite(make: MakeHarness): void {
       test("would not die: failed all the same, it says which, and no retry before", async () => {
         const { other, tree, isAlive } = await scene();
         run().trees.makeStubborn(tree.pid);
-        const problem = await refused(other.cancel("a"), "LOCKED");
-        expect(problem).toMatchObject({ id: "a", pids: [tree.pid], state: "failed" });
-        expect(problem.message).toContain(String(tree.pid));
+        const { to, warnings } = await other.cancel("a");
+        expect({ to, warnings }).toEqual({
+          to: "failed",
+          warnings: [expect.stringContaining(`processes ${tree.pid} would not die`)],
+        });
         expect(await stateOf(other, "a")).toBe("failed");
         expect(await refused(other.retry("a"), "LOCKED")).toMatchObject({ pids: [tree.pid] });
         expect(await stateOf(other, "a")).toBe("failed");

@@ -14,6 +14,7 @@ import {
   unlinkSync,
   writeSync,
 } from "node:fs";
+import { dirname } from "node:path";
 import { errno, translate as translateTrouble, troubleOf } from "../../model/errno.ts";
 import { VivError } from "../../model/errors.ts";
 
@@ -22,7 +23,8 @@ import { VivError } from "../../model/errors.ts";
  * cost microseconds, a trip through the thread pool costs more than the call.
  */
 
-const SAFE_OPEN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+/** For reading: links are not followed, pipes not waited for. */
+export const SAFE_OPEN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 export { errno };
 
@@ -37,15 +39,12 @@ export function translate(error: unknown, doing: string): unknown {
   );
 }
 
-/**
- * For what follows from a change that is already made (indexes, wake-ups, its line): on a full disk
- * it is left undone, and sweep, adopt or doctor do it later. The change itself must not fail by it.
- */
+/** For hints, which save time only: the machine's trouble is no reason to fail what they are about. */
 export function ifThereIsRoom(action: () => void): void {
   try {
     action();
   } catch (error) {
-    if (troubleOf(error) !== "DISK_FULL") throw error;
+    if (troubleOf(error) === undefined) throw error;
   }
 }
 
@@ -216,6 +215,29 @@ export function syncFolder(folder: string): void {
   const fd = openSync(folder, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
     fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/**
+ * After a rename, in `safe`. First where it came to: a crash in between leaves the file in both places,
+ * which recovery sees and puts right; the other way round it might be in none.
+ */
+export function syncMove(from: string, to: string): void {
+  syncFolder(dirname(to));
+  try {
+    syncFolder(dirname(from));
+  } catch (error) {
+    if (errno(error) !== "ENOENT") throw error; // a dead worker's folder, removed since
+  }
+}
+
+/** Of a file that was written to through another descriptor, maybe by another process. */
+export function syncFile(path: string): void {
+  const fd = openSync(path, SAFE_OPEN);
+  try {
+    fdatasyncSync(fd);
   } finally {
     closeSync(fd);
   }

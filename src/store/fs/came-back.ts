@@ -1,6 +1,6 @@
 import { type HistoryRecord, isAttempt } from "../../model/attempt.ts";
+import { outdateLines } from "./after-move.ts";
 import { appendHistory, readHistory } from "./attempts.ts";
-import { outdateLines } from "./finish.ts";
 import { fileOf } from "./layout.ts";
 import { type FsRun, nowIso } from "./run.ts";
 

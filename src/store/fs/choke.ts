@@ -62,6 +62,8 @@ function readPending(run: FsRun, id: string): Task | "broken" | null {
 /** One rename, like a cancel by a person; null means that somebody took it after all. */
 function giveUp(run: FsRun, worker: string, id: string, note: string): void {
   const path = fileOf(run.paths, "pending", id);
-  move(run, id, { state: "pending", path }, "failed", "cancelled", { by: worker, note });
-  run.customs?.onStuck(run, id);
+  const decision = { by: worker, note };
+  move(run, id, { state: "pending", path }, "failed", "cancelled", decision, (after) => {
+    after.try("the next sweep tells the keeper", () => run.customs?.onStuck(run, id));
+  });
 }

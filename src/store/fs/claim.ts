@@ -1,10 +1,11 @@
 import { existsSync, lstatSync, mkdirSync, renameSync, type Stats } from "node:fs";
+import { troubleOf } from "../../model/errno.ts";
 import { isVivError, VivError } from "../../model/errors.ts";
 import { MAX_TASK_BYTES, PRIORITIES, type Task } from "../../model/task.ts";
 import { chokedWorkers } from "../../policy/choke.ts";
 import type { Claim, ClaimRequest } from "../store.ts";
 import { adopt, adoptIfDue } from "./adopt.ts";
-import { errno, ifThereIsRoom, readRegular, tokenOf, translate } from "./atomic.ts";
+import { errno, readRegular, tokenOf, translate } from "./atomic.ts";
 import { attemptNumber, readHistory } from "./attempts.ts";
 import { isLeftToOthers } from "./choke.ts";
 import { writeHeartbeat } from "./heartbeat.ts";
@@ -67,7 +68,7 @@ export function claimTasks(run: FsRun, request: ClaimRequest): Claim[] {
       beat(run, worker, claims.at(-1)?.task.task_id ?? "", types, begin);
     } catch (error) {
       // Without a heartbeat the age of the claim counts; that is no reason to lose it.
-      if (!isVivError(error, "DISK_FULL")) throw error;
+      if (troubleOf(error) === undefined) throw error;
     }
   }
   return claims;
@@ -238,7 +239,14 @@ function claimFromLine(
 
 function holdClaim(run: FsRun, worker: string, task: Task, token: string, attempt: number): Claim {
   const review = task.review === true;
-  run.memo.claims.set(task.task_id, { worker, token, attempt, review, at: performance.now() });
+  run.memo.claims.set(task.task_id, {
+    worker,
+    token,
+    attempt,
+    review,
+    at: performance.now(),
+    isUncertain: false,
+  });
   return { task, worker, token, attempt };
 }
 
@@ -248,7 +256,11 @@ function holdClaim(run: FsRun, worker: string, task: Task, token: string, attemp
  */
 function giveBack(run: FsRun, task: Task, path: string, stats: Stats, attempt: number): void {
   renameSync(path, fileOf(run.paths, "pending", task.task_id));
-  ifThereIsRoom(() => run.lanes.offer(task, stats, attempt));
+  try {
+    run.lanes.offer(task, stats, attempt);
+  } catch {
+    // It is back; without its line, adopt finds it.
+  }
 }
 
 function giveBackBlocked(run: FsRun, task: Task, path: string): void {

@@ -3,22 +3,18 @@ import { assertName } from "../../model/names.ts";
 import { isAllowed, type TaskEvent, type TaskState } from "../../model/states.ts";
 import { MAX_TASK_BYTES } from "../../model/task.ts";
 import type { Ended } from "../store.ts";
-import {
-  ifThereIsRoom,
-  readRegular,
-  statIfThere,
-  syncFolder,
-  tokenOf,
-  translate,
-} from "./atomic.ts";
+import { afterMove, moveInto } from "./after-move.ts";
+import { Afterwards } from "./afterwards.ts";
+import { readRegular, statIfThere, syncMove, tokenOf, translate } from "./atomic.ts";
 import { appendHistory, attemptNumber, readHistory } from "./attempts.ts";
 import { cycleError, findCycle } from "./cycle.ts";
-import { afterMove, end, moveInto } from "./finish.ts";
+import { end, finishRecorded } from "./end-claim.ts";
 import { fileOf } from "./layout.ts";
 import { locate, type Place } from "./locate.ts";
 import { parseIn } from "./parse.ts";
 import { endOrphan, endTreeOf, forgetTreeOf, wouldNotDie } from "./processes.ts";
 import { noteReasons, readyAt, tryPromote, unmetOf } from "./promote.ts";
+import { recordedEnd } from "./recorded-end.ts";
 import { type FsRun, nowIso, record } from "./run.ts";
 
 /** What people decide about a task: cancel, retry, approve, reject. */
@@ -31,9 +27,9 @@ export interface Decision {
 export function cancelTask(run: FsRun, id: string, decision: Decision): Ended {
   return decide(run, id, "cancel", (place) => {
     if (place.state !== "claimed" || place.worker === undefined) {
-      const ended = move(run, id, place, "failed", "cancelled", decision);
-      if (ended) run.customs?.onCancelled(run, id);
-      return ended;
+      return move(run, id, place, "failed", "cancelled", decision, (after) => {
+        after.try(`the keeper may be told of ${id}`, () => run.customs?.onCancelled(run, id));
+      });
     }
     return cancelClaim(run, id, { path: place.path, worker: place.worker }, decision);
   });
@@ -50,25 +46,44 @@ function cancelClaim(
   place: { path: string; worker: string },
   decision: Decision,
 ): Ended | null {
+  const seenAt = performance.now();
   const stats = statIfThere(place.path);
   if (!stats) return null;
-  const token = tokenOf(stats);
-  const attempt = attemptNumber(readHistory(run, id));
-  const ended = end(
-    run,
-    { id, ...place, token, attempt, seenAt: performance.now() },
-    { outcome: "cancelled", to: "failed", note: decision.note, by: decision.by },
+  const claim = { id, ...place, token: tokenOf(stats) };
+  const recorded = recordedEnd(run, claim);
+  const attempt = recorded?.attempt ?? attemptNumber(readHistory(run, id));
+  const held = { ...claim, attempt, seenAt };
+  const { by, note } = decision;
+  const ended = recorded
+    ? finishRecorded(run, held, recorded)
+    : end(run, held, { outcome: "cancelled", to: "failed", note, by });
+  // It had ended, and only the move was missing: what cancelling means for it now is asked anew.
+  if (recorded && recorded.ending.outcome !== "cancelled") return null;
+  const after = new Afterwards();
+  after.try(
+    `whether processes of ${id} are left could not be looked up; the next sweep ends them`,
+    () => endTree(run, claim, after),
   );
-  const pids = endTreeOf(run, { id, worker: place.worker, token });
-  if (pids.length > 0) {
-    throw new VivError(
-      "LOCKED",
-      `${id} is cancelled and lies in failed/, but its processes ${pids.join(", ")} would not die; end them by hand: until then it cannot be retried.`,
-      { id, pids, state: "failed" },
+  return withWarnings(ended, after);
+}
+
+function endTree(
+  run: FsRun,
+  claim: { id: string; worker: string; token: string },
+  after: Afterwards,
+): void {
+  const pids = endTreeOf(run, claim);
+  if (pids.length === 0) forgetTreeOf(run, claim.id, claim.token);
+  else {
+    after.warn(
+      `its processes ${pids.join(", ")} would not die; end them by hand: until then ${claim.id} cannot be retried`,
     );
   }
-  forgetTreeOf(run, id, token);
-  return ended;
+}
+
+function withWarnings(ended: Ended, { warnings }: Afterwards): Ended {
+  if (warnings.length === 0) return ended;
+  return { ...ended, warnings: [...(ended.warnings ?? []), ...warnings] };
 }
 
 export function retryTask(run: FsRun, id: string, decision: Decision): Ended {
@@ -93,9 +108,11 @@ export function retryTask(run: FsRun, id: string, decision: Decision): Ended {
       return move(run, id, place, "pending", "retried", decision);
     }
     noteReasons(run, task, unmet, at);
-    const moved = move(run, id, place, "waiting", "retried", decision);
-    if (moved) tryPromote(run, id);
-    return moved;
+    return move(run, id, place, "waiting", "retried", decision, (after) => {
+      after.try(`whether ${id} still has to wait is not known; the next sweep finds out`, () =>
+        tryPromote(run, id),
+      );
+    });
   });
 }
 
@@ -166,23 +183,31 @@ export function move(
   to: TaskState,
   event: "cancelled" | "retried" | "approved" | "rejected",
   decision: Decision,
+  more?: (after: Afterwards) => void,
 ): Ended | null {
   const target = fileOf(run.paths, to, id);
+  const attempt = attemptNumber(readHistory(run, id)) - 1;
   if (to === "done") run.customs?.beforeDone(run, id, null);
   if (!moveInto(run, place.path, target)) return null;
-  if (run.durability === "safe") syncFolder(run.paths.state[to]);
-  ifThereIsRoom(() => {
-    record(run, {
-      event,
-      task: id,
-      from: place.state,
-      to,
-      ...(decision.by ? { by: decision.by } : {}),
-      ...noteOf(decision),
-    });
-    afterMove(run, id, to);
-  });
-  return { id, from: place.state, to, attempt: attemptNumber(readHistory(run, id)) - 1 };
+  const after = new Afterwards();
+  if (run.durability === "safe") {
+    after.try(
+      `that ${id} has moved could not be synced: a power cut may undo it, then decide again`,
+      () => syncMove(place.path, target),
+    );
+  }
+  const line = { event, task: id, from: place.state, to, ...byOf(decision), ...noteOf(decision) };
+  after.try(
+    `the ledger has no line about this; ${id} lies in ${run.paths.layout.folders[to]}/ all the same`,
+    () => record(run, line),
+  );
+  afterMove(run, id, to, after);
+  more?.(after);
+  return { id, from: place.state, to, attempt, ...after.result };
+}
+
+function byOf(decision: Decision): { by?: string } {
+  return decision.by ? { by: decision.by } : {};
 }
 
 function noteOf(decision: Decision): { note?: string } {

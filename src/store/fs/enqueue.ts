@@ -1,10 +1,11 @@
 import { closeSync, fdatasync, fstatSync, openSync } from "node:fs";
-import { promisify } from "node:util";
 import { VivError } from "../../model/errors.ts";
 import { assertDepth, canonicalJson, MAX_JSON_DEPTH } from "../../model/json.ts";
 import { type TaskSpec, taskFromSpec } from "../../model/spec.ts";
+import type { TaskState } from "../../model/states.ts";
 import { MAX_TASK_BYTES, type Task } from "../../model/task.ts";
 import type { BulkResult, Durability, Enqueued, EnqueueOptions } from "../store.ts";
+import { Afterwards } from "./afterwards.ts";
 import { discard, namesIn, syncFolder, translate, writeFully, writeNew } from "./atomic.ts";
 import { announce, type Published, publish, type Staged, settle } from "./publish.ts";
 import { type FsRun, temporaryPath } from "./run.ts";
@@ -12,7 +13,6 @@ import { type FsRun, temporaryPath } from "./run.ts";
 /** One task, or any number of them in groups. What makes a task count is in publish.ts. */
 
 const GROUP = 100;
-const fdatasyncAsync = promisify(fdatasync);
 
 export function enqueueOne(run: FsRun, spec: TaskSpec, options: EnqueueOptions): Enqueued {
   const { task, text } = prepare(run, spec);
@@ -21,15 +21,25 @@ export function enqueueOne(run: FsRun, spec: TaskSpec, options: EnqueueOptions):
   try {
     const staged = { task, tmp, stats: writeNew(tmp, text, durability === "safe") };
     const result = publish(run, staged, options);
-    if (result.created) {
-      if (durability === "safe") syncFolder(run.paths.state[result.state]);
-      announce(run, [{ ...staged, state: result.state }]);
-      if (result.state === "waiting") settle(run, task);
-    }
-    return result;
+    if (!result.created) return result;
+    const after = new Afterwards(result.warnings);
+    if (durability === "safe") syncStates(run, [result.state], after);
+    announce(run, [{ ...staged, state: result.state }], after);
+    if (result.state === "waiting") settle(run, task, after);
+    return { ...result, ...after.result };
   } catch (error) {
     discard(tmp);
     throw translate(error, `enqueueing ${task.task_id}`);
+  }
+}
+
+/** What leaves tmp/ needs no sync of that: a name that comes back there is passed over. */
+function syncStates(run: FsRun, states: Iterable<TaskState>, after: Afterwards): void {
+  for (const state of states) {
+    after.try(
+      "what was enqueued could not be synced: it is there, and a power cut may undo it",
+      () => syncFolder(run.paths.state[state]),
+    );
   }
 }
 
@@ -138,7 +148,7 @@ class StagedGroup {
 
   sync(): void {
     if (this.durability !== "safe") return;
-    this.#synced = Promise.all(this.#open.map((fd) => fdatasyncAsync(fd)));
+    this.#synced = Promise.all(this.#open.map(syncInBackground));
     this.#synced.catch(() => {}); // Awaited below.
   }
 
@@ -154,6 +164,12 @@ class StagedGroup {
     await this.settled().catch(() => {});
     for (const { tmp } of this.tasks) discard(tmp);
   }
+}
+
+function syncInBackground(fd: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    fdatasync(fd, (error) => (error ? reject(error) : resolve()));
+  });
 }
 
 function stageGroup(
@@ -184,16 +200,23 @@ async function publishGroup(
   total: BulkResult,
 ): Promise<void> {
   const published: Published[] = [];
-  const workers = namesIn(run.paths.state.claimed);
+  const after = new Afterwards(total.warnings);
   let { failure } = group;
   let handled = 0;
   try {
-    await group.settled();
+    let workers: string[];
+    try {
+      await group.settled();
+      workers = namesIn(run.paths.state.claimed);
+    } catch (error) {
+      throw atPosition(translate(error, "enqueueing"), group.start);
+    }
     for (const [i, one] of group.tasks.entries()) {
       try {
         const result = publish(run, one, options, workers);
         if (result.created) published.push({ ...one, state: result.state });
         else total.existed++;
+        for (const warning of result.warnings ?? []) after.warn(warning);
         handled = i + 1;
       } catch (error) {
         failure = atPosition(translate(error, "enqueueing"), group.start + i);
@@ -201,15 +224,15 @@ async function publishGroup(
       }
     }
     if (group.durability === "safe") {
-      for (const state of new Set(published.map((p) => p.state)))
-        syncFolder(run.paths.state[state]);
+      syncStates(run, new Set(published.map((p) => p.state)), after);
     }
-    announce(run, published);
+    announce(run, published, after);
     for (const { task, state } of published) {
       total.enqueued++;
       total[state]++;
-      if (state === "waiting") settle(run, task);
+      if (state === "waiting") settle(run, task, after);
     }
+    Object.assign(total, after.result);
   } finally {
     for (const { tmp } of group.tasks.slice(handled)) discard(tmp);
   }

@@ -7,7 +7,9 @@ import { afterFailure } from "../../policy/retry.ts";
 import type { ClaimRef, Ended, FailureReport } from "../store.ts";
 import { readHistory } from "./attempts.ts";
 import { takersOf } from "./choke.ts";
-import { attemptRecord, type Ending, end, type Held, hold, readHeld } from "./finish.ts";
+import { attemptRecord, type Ending, end } from "./end-claim.ts";
+import { withClaim } from "./finish.ts";
+import { type Held, readHeld } from "./held.ts";
 import type { FsRun } from "./run.ts";
 
 /**
@@ -19,7 +21,17 @@ import type { FsRun } from "./run.ts";
 export function failTask(run: FsRun, ref: ClaimRef, report: FailureReport): Ended {
   assertNumbers(report);
   const wanted = report.retryAt && parseTime(report.retryAt, run.machine.clock.now(), "retryAt");
-  const held = hold(run, ref);
+  return withClaim(run, ref, report.outcome ?? "failed", (held) => {
+    return endAsFailed(run, held, report, wanted);
+  });
+}
+
+function endAsFailed(
+  run: FsRun,
+  held: Held,
+  report: FailureReport,
+  wanted: string | undefined,
+): Ended {
   const task = readHeld(run, held);
   const history = readHistory(run, held.id);
   const { outcome = "failed", note, fingerprint, final, backoffMs } = report;

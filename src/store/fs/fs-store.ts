@@ -8,6 +8,7 @@ import type { TaskSpec } from "../../model/spec.ts";
 import type { CheckpointUpdate, RunStatus } from "../../model/status.ts";
 import type { Task } from "../../model/task.ts";
 import type * as S from "../store.ts";
+import { Afterwards } from "./afterwards.ts";
 import { translate } from "./atomic.ts";
 import { claimTasks } from "./claim.ts";
 import { approveTask, cancelTask, type Decision, rejectTask, retryTask } from "./decide.ts";
@@ -56,7 +57,6 @@ export class FsStore implements S.Store {
   readonly #run: FsRun;
   readonly #registrations = new Set<S.Registration>();
   #closed = false;
-  #closing = false;
 
   constructor(run: FsRun) {
     this.#run = run;
@@ -67,7 +67,8 @@ export class FsStore implements S.Store {
   }
 
   async enqueue(spec: TaskSpec, options: S.EnqueueOptions = {}): Promise<S.Enqueued> {
-    return (await loadEnqueue()).enqueueOne(this.#run, spec, options);
+    const { enqueueOne } = await loadEnqueue();
+    return this.#do(() => enqueueOne(this.#run, spec, options));
   }
 
   async enqueueMany(
@@ -87,7 +88,9 @@ export class FsStore implements S.Store {
   }
 
   async complete(ref: S.ClaimRef, options: S.CompletionOptions = {}): Promise<S.Ended> {
-    if (options.inBackground) return this.#do(() => completeInBackground(this.#run, ref, options));
+    if (options.inBackground) {
+      return this.#doing(() => completeInBackground(this.#run, ref, options));
+    }
     return this.#do(() => completeTask(this.#run, ref, options));
   }
 
@@ -215,32 +218,54 @@ export class FsStore implements S.Store {
     return this.#do(() => examineRun(this.#run, options.fix === true));
   }
 
-  async close(): Promise<void> {
+  async close(options: { warn?: (sentence: string) => void } = {}): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    this.#closing = true;
-    try {
-      for (const registration of this.#registrations) await registration.release();
-      this.#do(() => {
-        projectAtClose(this.#run);
-        const isPending = (id: string) => existsSync(fileOf(this.#run.paths, "pending", id));
-        for (const reader of this.#run.memo.readers.values()) reader.saveCursors(isPending);
-        this.#run.ledger.flush();
-      });
-    } finally {
-      this.#closing = false;
-      for (const reader of this.#run.memo.readers.values()) reader.close();
-      this.#run.notes.close();
-      this.#run.lanes.close();
-      this.#run.ledger.close();
+    const run = this.#run;
+    const after = new Afterwards();
+    for (const registration of this.#registrations) {
+      const { worker } = registration;
+      try {
+        await registration.release();
+      } catch (error) {
+        after.add(`the name ${worker} stays taken until the next reap`, error);
+      }
     }
+    projectAtClose(run, after);
+    const isPending = (id: string) => existsSync(fileOf(run.paths, "pending", id));
+    const readers = [...run.memo.readers.values()];
+    after.try("how far the lanes were read is not kept; the next worker reads them again", () => {
+      for (const reader of readers) reader.saveCursors(isPending);
+    });
+    after.try("the ledger lacks lines about claims; they are held all the same", () =>
+      run.ledger.flush(),
+    );
+    after.try("not all files could be closed", () => {
+      for (const reader of readers) reader.close();
+      run.notes.close();
+      run.lanes.close();
+      run.ledger.close();
+    });
+    for (const warning of after.warnings) options.warn?.(warning);
+  }
+
+  async #doing<T>(action: () => Promise<T>): Promise<T> {
+    this.#assertOpen();
+    try {
+      return await action();
+    } catch (error) {
+      throw translate(error, `working on ${this.location}`);
+    }
+  }
+
+  #assertOpen(): void {
+    if (!this.#closed) return;
+    throw new VivError("INVALID", "this run was closed; open it again with openRun().");
   }
 
   /** Errors of the filesystem leave the store as errors that say what to do. */
   #do<T>(action: () => T): T {
-    if (this.#closed && !this.#closing) {
-      throw new VivError("INVALID", "this run was closed; open it again with openRun().");
-    }
+    this.#assertOpen();
     try {
       return action();
     } catch (error) {

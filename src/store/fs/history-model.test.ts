@@ -46,7 +46,15 @@ interface Model {
   /** What the histories were good for: chokes that sent a task to another worker, or nowhere. */
   seen: { handedOver: number; failed: number; givenUp: number };
   /** Every claim there ever was: most of them are stale when they are tried again. */
-  claims: { id: string; worker: string; token: string }[];
+  claims: ModelClaim[];
+}
+
+interface ModelClaim {
+  id: string;
+  worker: string;
+  token: string;
+  /** How its holder ended it, and where that sent the task. */
+  ended?: { outcome: string; to: TaskState };
 }
 
 class Real {
@@ -276,19 +284,21 @@ class Finish extends Step {
   }
 
   /** Mostly the claims that are held now, sometimes any that ever was. */
-  pick(model: Model): Model["claims"][0] {
+  pick(model: Model): ModelClaim {
     const held = model.claims.filter(({ id, token }) => model.tasks.get(id)?.token === token);
     const from = held.length > 0 && this.which % 4 !== 0 ? held : model.claims;
-    return from[this.which % from.length] as Model["claims"][0];
+    return from[this.which % from.length] as ModelClaim;
   }
 
   async act(model: Model, real: Real): Promise<void> {
     const ref = this.pick(model);
     const store = await real.store(this.by);
     const task = model.tasks.get(ref.id);
-    const result = await outcomeOf(this.end(store, ref));
+    const { id, worker, token } = ref;
+    const result = await outcomeOf(this.end(store, { id, worker, token }));
     if (task?.state !== "claimed" || task.token !== ref.token) {
-      expect(result).toBe("CLAIM_LOST");
+      if (this.isRepeated(model, ref)) expect(result).toMatchObject({ to: ref.ended?.to });
+      else expect(result).toBe("CLAIM_LOST");
       return;
     }
     if (typeof result === "string") throw new Error(`${ref.id} was refused: ${result}`);
@@ -316,9 +326,24 @@ class Finish extends Step {
       if (task.state === "waiting") task.rests = Date.parse(result.retryAt ?? "");
     }
     expect(result.to).toBe(task.state);
+    ref.ended = { outcome: this.outcome, to: task.state };
   }
 
-  end(store: Store, ref: Model["claims"][0]): Promise<Ended> {
+  get outcome(): string {
+    if (this.ending === "complete") return "done";
+    if (this.ending === "release") return "released";
+    return this.ending === "timed_out" || this.ending === "rate_limited" ? this.ending : "failed";
+  }
+
+  /** The end that it has had, asked for again: made once, and said again while the task lies there. */
+  isRepeated(model: Model, { id, token, ended }: ModelClaim): boolean {
+    if (ended?.outcome !== this.outcome) return false;
+    if (model.claims.findLast((one) => one.id === id)?.token !== token) return false;
+    const state = model.tasks.get(id)?.state;
+    return state === ended.to || (ended.outcome === "done" && state === "done");
+  }
+
+  end(store: Store, ref: ModelClaim): Promise<Ended> {
     switch (this.ending) {
       case "complete":
         return store.complete(ref);

@@ -7,13 +7,15 @@ import { errno, openLock, translate } from "./atomic.ts";
  * takes it on our descriptor, which it inherits, so the lock is ours until we close it, or die.
  * `critical` is synchronous: nothing else of this process can ask for the lock in between.
  */
-export function withLock<T>(path: string, critical: () => T): T {
+export function withLock<T>(path: string, critical: () => T, waitSeconds = 30): T {
   const fd = open(path);
   try {
-    if (!flock(fd, ["-w", "30"])) {
+    if (!flock(fd, waitSeconds === 0 ? ["-n"] : ["-w", String(waitSeconds)])) {
+      const since = waitSeconds === 0 ? "holds" : "has held";
+      const time = waitSeconds === 0 ? "" : ` for ${waitSeconds} seconds`;
       throw new VivError(
         "LOCKED",
-        `another process has held ${path} for 30 seconds; find it with: fuser ${path}`,
+        `another process ${since} ${path}${time}; find it with: fuser ${path}`,
       );
     }
     return critical();

@@ -3,7 +3,7 @@ import { isVivError, VivError } from "../../model/errors.ts";
 import { assertName } from "../../model/names.ts";
 import type { ClaimProcess, ClaimRef } from "../store.ts";
 import { readRegular, statIfThere, tokenOf, unlinkIfThere } from "./atomic.ts";
-import { claimLost, isSameClaim } from "./finish.ts";
+import { claimLost, isSameClaim } from "./held.ts";
 import { claimOf } from "./layout.ts";
 import type { FsRun } from "./run.ts";
 

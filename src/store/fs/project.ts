@@ -1,5 +1,7 @@
 import { existsSync } from "node:fs";
+import { isVivError } from "../../model/errors.ts";
 import { isName } from "../../model/names.ts";
+import type { Afterwards } from "./afterwards.ts";
 import { completeLines, readRegular, replaceFile, statIfThere } from "./atomic.ts";
 import { fileOf, idLinkOf } from "./layout.ts";
 import { LEDGER_START, type LedgerPosition, ledgerFiles } from "./ledger.ts";
@@ -34,46 +36,70 @@ export function projectSoon(run: FsRun, now: number): void {
   const written = statIfThere(run.paths.status)?.mtimeMs ?? 0;
   // Another worker did it within the second, and will again: it reads the ledger of us all.
   if (Math.abs(Date.now() - written) < 1000) memo.projectionDueSince = now;
-  else project(run);
+  else projectWithoutWaiting(run, now);
+}
+
+/** For a worker: who holds the lock is not waited for, and whatever else fails is tried a second later. */
+function projectWithoutWaiting(run: FsRun, now: number): void {
+  try {
+    project(run, 0);
+  } catch (error) {
+    run.memo.projectionDue = true;
+    run.memo.projectionDueSince = now;
+    if (!isVivError(error, "LOCKED")) throw error;
+  }
 }
 
 /** Before a worker sleeps: what it finished must not wait for its next task. */
 export function projectBeforeIdling(run: FsRun): void {
-  if (run.memo.projectionDue) project(run);
+  try {
+    if (run.memo.projectionDue) projectWithoutWaiting(run, performance.now());
+  } catch {
+    // What is done is done: it stays due, and is told when the run is closed.
+  }
 }
 
 /** At the end of a command or of a worker: at once, unless that has become expensive. */
-export function projectAtClose(run: FsRun): void {
+export function projectAtClose(run: FsRun, after: Afterwards): void {
   if (!run.memo.projectionDue) return;
-  const stats = statIfThere(run.paths.status);
-  if (!stats) return;
-  const recently = Date.now() - stats.mtimeMs < 1000;
-  if (stats.size > LARGE && recently && run.memo.registered.size === 0) return;
-  project(run);
+  after.try(
+    "completed_tasks in status.json was not brought up to date; the next one to be done, a sweep or viv doctor --fix does",
+    () => {
+      const stats = statIfThere(run.paths.status);
+      if (!stats) return;
+      const recently = Date.now() - stats.mtimeMs < 1000;
+      if (stats.size > LARGE && recently && run.memo.registered.size === 0) return;
+      project(run, 5);
+    },
+  );
 }
 
 /** Brings completed_tasks up to date. Does nothing when there is no status.json. */
-export function project(run: FsRun): number {
+export function project(run: FsRun, waitSeconds?: number): number {
   run.memo.projectionDue = false;
   const begin = performance.now();
   if (!existsSync(run.paths.status)) return 0;
-  const added = withStatusLock(run, () => {
-    const from = readProjection(run);
-    const { ids, open, end } = collect(run, from);
-    if (end.file === from.file && end.offset === from.offset && ids.length === 0) return 0;
-    const status = readStatusFile(run.paths);
-    if (status === null) return 0;
-    const known = new Set(status.checkpoint.completed_tasks);
-    const fresh = ids.filter((id) => !known.has(id));
-    if (fresh.length > 0) {
-      for (const id of new Set(fresh)) status.checkpoint.completed_tasks.push(id);
-      status.checkpoint.timestamp = new Date(run.machine.clock.now()).toISOString();
-      writeStatusFile(run, status);
-    }
-    const text = JSON.stringify({ ...end, open });
-    replaceFile(run.paths.projection, temporaryPath(run, "projection"), text, false);
-    return fresh.length;
-  });
+  const added = withStatusLock(
+    run,
+    () => {
+      const from = readProjection(run);
+      const { ids, open, end } = collect(run, from);
+      if (end.file === from.file && end.offset === from.offset && ids.length === 0) return 0;
+      const status = readStatusFile(run.paths);
+      if (status === null) return 0;
+      const known = new Set(status.checkpoint.completed_tasks);
+      const fresh = ids.filter((id) => !known.has(id));
+      if (fresh.length > 0) {
+        for (const id of new Set(fresh)) status.checkpoint.completed_tasks.push(id);
+        status.checkpoint.timestamp = new Date(run.machine.clock.now()).toISOString();
+        writeStatusFile(run, status);
+      }
+      const text = JSON.stringify({ ...end, open });
+      replaceFile(run.paths.projection, temporaryPath(run, "projection"), text, false);
+      return fresh.length;
+    },
+    waitSeconds,
+  );
   run.memo.projectCost = performance.now() - begin;
   return added;
 }

@@ -1,13 +1,15 @@
 import type { Stats } from "node:fs";
-import { VivError } from "../../model/errors.ts";
+import { isVivError, VivError } from "../../model/errors.ts";
 import { type Priority, priorityOf, type Task } from "../../model/task.ts";
 import type { Enqueued, EnqueueOptions } from "../store.ts";
+import { Afterwards } from "./afterwards.ts";
 import {
-  ifThereIsRoom,
+  discard,
   linkIfFree,
   namesIn,
   renameIfThere,
   statIfThere,
+  translate,
   unlinkIfThere,
 } from "./atomic.ts";
 import { cycleError, findCycle } from "./cycle.ts";
@@ -52,19 +54,42 @@ export function publish(
   const cycle = task.depends_on.length > 0 ? findCycle(run, task) : null;
   if (cycle) throw cycleError(id, cycle);
   if (!linkIfFree(tmp, idLink)) return alreadyThere(run, staged, options);
-  // Ours now, unless a foreign writer put it into a state folder without asking.
-  const foreign = lookOnce(run, id, workers);
-  if (foreign) {
-    unlinkIfThere(idLink);
-    return refuse(staged, foreign, options);
-  }
+  let placed: Enqueued;
   try {
-    return place(run, staged, options);
+    // Ours now, unless a foreign writer put it into a state folder without asking.
+    const foreign = lookOnce(run, id, workers);
+    if (foreign) unlinkIfThere(idLink);
+    placed = foreign ? refuse(staged, foreign, options) : place(run, staged, options);
   } catch (error) {
-    // If our file still waits in tmp/, nobody has published it: the id is free again.
-    if (unlinkIfThere(tmp)) unlinkIfThere(idLink);
-    throw error;
+    if (isVivError(error, "TASK_EXISTS")) throw error;
+    if (withdraw(staged, idLink, error)) throw error;
+    placed = { id, state: "waiting", created: true };
   }
+  const isWaiting = placed.created && placed.state === "waiting";
+  return isWaiting ? withoutLateCycle(run, task, placed) : placed;
+}
+
+/**
+ * Takes back what step 2 did. False when the file no longer waits in tmp/: then it is published, by us, or
+ * by somebody who took us for dead.
+ */
+function withdraw({ task, tmp }: Staged, idLink: string, error: unknown): boolean {
+  const id = task.task_id;
+  try {
+    if (!unlinkIfThere(tmp)) return false;
+  } catch {
+    const trouble = translate(error, `enqueueing ${id}`);
+    if (!(trouble instanceof VivError)) throw error;
+    // Neither made nor taken back. Whoever asks again for the same id gets one task, not two.
+    throw new VivError(
+      trouble.code,
+      `${trouble.message} A sweep may still enqueue it: pass --id ${id} --if-absent then.`,
+      { ...trouble.details, id },
+      { cause: error },
+    );
+  }
+  discard(idLink);
+  return true;
 }
 
 /** Steps 3 and 4. */
@@ -77,16 +102,24 @@ function place(run: FsRun, { task, tmp }: Staged, options: EnqueueOptions): Enqu
   if (waits) noteReasons(run, task, unmet, at);
   // Not there: somebody took us for dead and did this step. The task is published all the same.
   renameIfThere(tmp, fileOf(run.paths, state, id));
-  if (waits && hasDependents(run, id)) {
-    // Two that depend on each other, enqueued at the same moment, are seen by the later one here.
-    const late = findCycle(run, task);
-    if (late) {
-      unlinkIfThere(fileOf(run.paths, "waiting", id));
-      unlinkIfThere(idLinkOf(run.paths, id));
-      throw cycleError(id, late);
-    }
-  }
   return { id, state, created: true };
+}
+
+/** Two that depend on each other, enqueued at the same moment, are seen by the later one here. */
+function withoutLateCycle(run: FsRun, task: Task, placed: Enqueued): Enqueued {
+  const id = task.task_id;
+  if (!hasDependents(run, id)) return placed;
+  const after = new Afterwards();
+  let late: string[] | null = null;
+  after.try(`whether ${id} and another wait for each other is not known; viv doctor tells`, () => {
+    late = findCycle(run, task);
+    if (late !== null && !unlinkIfThere(fileOf(run.paths, "waiting", id))) late = null;
+  });
+  if (late !== null && after.warnings.length === 0) {
+    discard(idLinkOf(run.paths, id));
+    throw cycleError(id, late);
+  }
+  return { ...placed, ...after.result };
 }
 
 function alreadyThere(run: FsRun, staged: Staged, options: EnqueueOptions): Enqueued {
@@ -102,7 +135,7 @@ function refuse(
   options: EnqueueOptions,
 ): Enqueued {
   const id = staged.task.task_id;
-  unlinkIfThere(staged.tmp);
+  discard(staged.tmp);
   const state = place?.state ?? "gone";
   if (options.ifAbsent) return { id, state: state as Enqueued["state"], created: false };
   const where =
@@ -117,25 +150,40 @@ function refuse(
 }
 
 /** A task may lie in waiting/ though its dependency was done a moment ago: look once more. */
-export function settle(run: FsRun, task: Task): void {
-  if (task.depends_on.length > 0 && unmetOf(run, task).length === 0) tryPromote(run, task.task_id);
+export function settle(run: FsRun, task: Task, after: Afterwards): void {
+  const { task_id: id, depends_on } = task;
+  if (depends_on.length === 0) return;
+  after.try(`whether ${id} still has to wait is not known; the next sweep finds out`, () => {
+    if (unmetOf(run, task).length === 0) tryPromote(run, id);
+  });
 }
 
 /** Step 5. */
-export function announce(run: FsRun, published: readonly Published[]): void {
+export function announce(run: FsRun, published: readonly Published[], after: Afterwards): void {
   const byLane = new Map<Priority, LaneEntry[]>();
+  const notOffered =
+    "not offered to workers yet; their next look through all that is pending finds";
   for (const { task, stats, state } of published) {
-    if (state === "pending" && unmetAfterwards(run, task).length === 0) {
+    if (state !== "pending") continue;
+    after.try(`${task.task_id} is ${notOffered} it`, () => {
+      if (unmetAfterwards(run, task).length > 0) return;
       const lane = byLane.get(priorityOf(task)) ?? [];
       lane.push(laneEntry(task, stats, 1));
       byLane.set(priorityOf(task), lane);
-    }
+    });
   }
   for (const [priority, entries] of byLane) {
-    ifThereIsRoom(() => run.lanes.append(priority, entries));
+    const tasks = entries.length === 1 ? `${entries[0]?.id} is` : `${entries.length} tasks are`;
+    after.try(`${tasks} ${notOffered} ${entries.length === 1 ? "it" : "them"}`, () =>
+      run.lanes.append(priority, entries),
+    );
   }
-  for (const { task } of published) ifThereIsRoom(() => run.customs?.onNew(run, task));
-  ifThereIsRoom(() =>
+  for (const { task } of published) {
+    after.try(`${task.task_id} is not noted as part of another`, () =>
+      run.customs?.onNew(run, task),
+    );
+  }
+  after.try("the ledger has no line about this; what was enqueued is there all the same", () =>
     recordAll(
       run,
       published.map(({ task, state }) => ({
@@ -169,6 +217,11 @@ export function finishPublish(run: FsRun, id: string, tmpName?: string): boolean
   for (const name of names) {
     const path = `${run.paths.tmp}/${name}`;
     if (statIfThere(path)?.ino !== owner.ino) continue;
+    // A power cut may bring a name back that was renamed: what lies in a state is published.
+    if (lookOnce(run, id) !== null) {
+      discard(path);
+      continue;
+    }
     // waiting/ is right for either kind: promotion moves it on at once if nothing holds it.
     if (renameIfThere(path, fileOf(run.paths, "waiting", id))) {
       wake(run, id);

@@ -94,6 +94,8 @@ export interface HeldClaim {
   token: string;
   attempt: number;
   review: boolean;
+  /** Ending it went wrong halfway: whether its end is recorded must be looked up. */
+  isUncertain: boolean;
 }
 
 /** Also for costs: the engine then knows the field as a fraction from the start, and compiles once. */

@@ -140,6 +140,6 @@ export function writeStatusFile(run: FsRun, status: RunStatus): RunStatus {
 }
 
 /** Every writer of status.json, swarm-lib's included, holds this lock. */
-export function withStatusLock<T>(run: FsRun, critical: () => T): T {
-  return withLock(run.paths.statusLock, critical);
+export function withStatusLock<T>(run: FsRun, critical: () => T, waitSeconds?: number): T {
+  return withLock(run.paths.statusLock, critical, waitSeconds);
 }

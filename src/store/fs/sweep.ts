@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import type { SweepReport } from "../store.ts";
 import { adopt } from "./adopt.ts";
+import { Afterwards } from "./afterwards.ts";
 import { namesIn, statIfThere, translate } from "./atomic.ts";
 import { readerFor } from "./claim.ts";
 import { notProjectedYet, project } from "./project.ts";
@@ -25,8 +26,14 @@ export function sweepRun(run: FsRun): SweepReport {
     run.customs?.onSweep(run);
     const promoted = promoteDue(run, true) + promoteMet(run);
     const adopted = adopt(run, readerFor(run, ANY));
-    if (existsSync(run.paths.status) && notProjectedYet(run).length > 0) project(run);
-    return { promoted, adopted, recovered };
+    const after = new Afterwards();
+    after.try(
+      "completed_tasks in status.json was not brought up to date; viv doctor --fix does",
+      () => {
+        if (existsSync(run.paths.status) && notProjectedYet(run).length > 0) project(run, 5);
+      },
+    );
+    return { promoted, adopted, recovered, ...after.result };
   } catch (error) {
     throw translate(error, "sweeping");
   }

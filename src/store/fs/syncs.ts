@@ -1,7 +1,4 @@
 import { closeSync, constants, fsync, openSync } from "node:fs";
-import { promisify } from "node:util";
-
-const fsyncAsync = promisify(fsync);
 
 /**
  * Syncs in the background, shared: whoever asks while one runs gets the next one, together with all
@@ -40,7 +37,9 @@ export class Syncs {
 async function syncAt(path: string): Promise<void> {
   const fd = openSync(path, constants.O_RDONLY);
   try {
-    await fsyncAsync(fd);
+    await new Promise<void>((resolve, reject) => {
+      fsync(fd, (error) => (error ? reject(error) : resolve()));
+    });
   } finally {
     closeSync(fd);
   }

@@ -1,15 +1,15 @@
 import { isVivError } from "../../model/errors.ts";
-import type { LedgerLine } from "../../model/ledger.ts";
 import { afterAbandonment } from "../../policy/retry.ts";
 import type { ReapReport } from "../store.ts";
 import { statIfThere, tokenOf } from "./atomic.ts";
 import { attemptNumber, readHistory } from "./attempts.ts";
 import { claimedTasks } from "./claimed.ts";
-import { applyEnding, type Ending, end, type Held } from "./finish.ts";
+import { end, finishRecorded } from "./end-claim.ts";
+import type { Held } from "./held.ts";
 import { fileOf } from "./layout.ts";
-import { readLedger } from "./ledger.ts";
 import { endTreeOf, forgetTreeOf } from "./processes.ts";
 import { quarantine } from "./quarantine.ts";
+import { keyOf, recordedEnds } from "./recorded-end.ts";
 import type { FsRun } from "./run.ts";
 
 /** A worker's claims, and what becomes of them when it is gone. */
@@ -30,6 +30,9 @@ export function claimsOf(run: FsRun, worker: string): ClaimFile[] {
   return claims;
 }
 
+/** Ending a tree takes its time; what was recorded meanwhile is looked up again. */
+const LOOK_AGAIN_MS = 20;
+
 export function takeBack(
   run: FsRun,
   worker: string,
@@ -39,12 +42,12 @@ export function takeBack(
   report: ReapReport,
   why: { note?: string; receipt?: string } = {},
 ): void {
-  const endings = recordedEndings(run, claims);
+  let ends = recordedEnds(run, claims);
+  let lookedAt = performance.now();
   for (const claim of claims) {
-    const recorded = endings.get(`${claim.id} ${claim.token}`);
     // Others reap too: what lies there may be the claim of a successor by now.
     if (!isCurrent(claim)) continue;
-    if (!recorded && statIfThere(fileOf(run.paths, "pending", claim.id))) {
+    if (!ends.has(keyOf(claim)) && statIfThere(fileOf(run.paths, "pending", claim.id))) {
       report.skipped.push({ worker, id: claim.id });
       continue;
     }
@@ -57,23 +60,26 @@ export function takeBack(
     }
     const seenAt = performance.now();
     if (!isCurrent(claim)) continue;
+    // Its worker may only have been asleep, and have recorded an end while we ended trees.
+    if (seenAt - lookedAt > LOOK_AGAIN_MS) {
+      ends = recordedEnds(run, claims);
+      lookedAt = performance.now();
+    }
+    const recorded = ends.get(keyOf(claim));
     const history = readHistory(run, claim.id);
     const held: Held = { ...claim, worker, attempt: attemptNumber(history), seenAt };
     try {
       if (recorded) {
-        applyEnding(run, held, recorded);
-        report.reaped.push({
-          worker,
-          id: claim.id,
-          ageSeconds,
-          to: recorded.to,
-          reason: "finished",
-        });
+        const { to, warnings } = finishRecorded(run, held, recorded);
+        report.reaped.push({ worker, id: claim.id, ageSeconds, to, reason: "finished" });
+        warn(report, warnings);
       } else {
         const { to } = afterAbandonment(history);
         const note = why.note ?? noteFor(worker, reason, to);
-        end(run, held, { outcome: "abandoned", to, note, receipt: why.receipt });
+        const abandoned = { outcome: "abandoned", to, note, receipt: why.receipt } as const;
+        const { warnings } = end(run, held, abandoned);
         report.reaped.push({ worker, id: claim.id, ageSeconds, to, reason });
+        warn(report, warnings);
       }
       forgetTreeOf(run, claim.id, claim.token);
     } catch (error) {
@@ -81,6 +87,10 @@ export function takeBack(
       if (!isVivError(error, "CLAIM_LOST")) throw error;
     }
   }
+}
+
+function warn(report: ReapReport, warnings: readonly string[] = []): void {
+  if (warnings.length > 0) report.warnings = [...(report.warnings ?? []), ...warnings];
 }
 
 /**
@@ -106,43 +116,4 @@ function noteFor(worker: string, reason: "gone" | "stale", to: string): string {
   return to === "failed"
     ? `${what}, as others before it: this task keeps losing its workers`
     : what;
-}
-
-/** What the ledger says about how these claims ended, keyed by task and token. */
-export function recordedEndings(
-  run: FsRun,
-  claims: readonly Pick<ClaimFile, "id" | "token" | "claimedAt">[],
-): Map<string, Ending> {
-  const wanted = new Set(claims.map((c) => `${c.id} ${c.token}`));
-  const endings = new Map<string, Ending>();
-  if (wanted.size === 0) return endings;
-  // A day of slack: the ledger's days follow the writer's clock, the claim's the filesystem's.
-  const earliest = claims.reduce(
-    (first, c) => Math.min(first, c.claimedAt),
-    Number.POSITIVE_INFINITY,
-  );
-  // A claim from the future: the clock was set back since, and the record may be in any file.
-  const since = earliest > run.machine.clock.now() ? 0 : earliest - 86_400_000;
-  const file = `${new Date(Math.max(0, since)).toISOString().slice(0, 10)}.jsonl`;
-  for (const { line } of readLedger(run.paths.ledger, { file, offset: 0 })) {
-    if (line.event !== "ended" || line.to === undefined || line.outcome === undefined) continue;
-    const key = `${line.task} ${line.token}`;
-    if (!wanted.has(key)) continue;
-    // If two ends were recorded for one claim, finished work is the better one.
-    if (endings.has(key) && line.outcome !== "done") continue;
-    endings.set(key, endingFrom(line, line.outcome, line.to));
-  }
-  return endings;
-}
-
-function endingFrom(line: LedgerLine, outcome: Ending["outcome"], to: Ending["to"]): Ending {
-  return {
-    outcome,
-    to,
-    note: line.note,
-    fingerprint: line.fingerprint,
-    retryAt: line.retry_at,
-    by: line.by,
-    receipt: line.receipt,
-  };
 }

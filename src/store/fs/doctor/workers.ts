@@ -5,7 +5,8 @@ import { claimWorkers } from "../claimed.ts";
 import type { Examination } from "../doctor.ts";
 import { below, folderOf, heartbeatOf } from "../layout.ts";
 import { reapClaims, staleAfterSeconds, vitalSigns } from "../reap.ts";
-import { claimsOf, recordedEndings } from "../take-back.ts";
+import { keyOf, recordedEnds } from "../recorded-end.ts";
+import { claimsOf } from "../take-back.ts";
 
 export function checkWorkers({ run, checked, find }: Examination): void {
   for (const worker of claimWorkers(run.paths)) {
@@ -32,9 +33,9 @@ export function checkWorkers({ run, checked, find }: Examination): void {
     const limit = staleAfterSeconds(run, signs);
     const verdict = judgeWorker(signs, { staleAfterMs: limit * 1000 });
     if (verdict.alive) continue;
-    const endings = recordedEndings(run, claims);
+    const endings = recordedEnds(run, claims);
     for (const claim of claims) {
-      const ending = endings.get(`${claim.id} ${claim.token}`);
+      const ending = endings.get(keyOf(claim))?.ending;
       const isOut = () => statIfThere(claim.path) === undefined;
       find(
         ending

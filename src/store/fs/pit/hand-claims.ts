@@ -1,6 +1,8 @@
 import { existsSync } from "node:fs";
 import { idOfFood, resultName } from "../../../model/food-names.ts";
 import { isName } from "../../../model/names.ts";
+import { afterMove } from "../after-move.ts";
+import { Afterwards } from "../afterwards.ts";
 import {
   discard,
   linkIfFree,
@@ -12,7 +14,6 @@ import {
   unlinkIfThere,
 } from "../atomic.ts";
 import { claimedTasks } from "../claimed.ts";
-import { afterMove } from "../finish.ts";
 import { reserveId } from "../ids.ts";
 import { claimOf, fileOf, idLinkOf } from "../layout.ts";
 import { locate } from "../locate.ts";
@@ -92,7 +93,7 @@ function bringBack(run: FsRun, id: string, worker: string): void {
   discard(noteOf(run, id));
   const note = `${worker} removed its claim without a result`;
   record(run, { event: "adopted", task: id, from: "claimed", to: "pending", note });
-  afterMove(run, id, "pending");
+  afterMove(run, id, "pending", new Afterwards()); // a sweep: the next one makes up for it
 }
 
 function readNote(run: FsRun, id: string): { worker: string; goneSince?: number } | null {

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { isAttempt } from "../../../model/attempt.ts";
 import { MAX_NAME_LENGTH } from "../../../model/names.ts";
 import type { Task } from "../../../model/task.ts";
+import { Afterwards } from "../afterwards.ts";
 import { namesIn, overwrite, statIfThere, writeNew } from "../atomic.ts";
 import { readHistory } from "../attempts.ts";
 import { fileOf, idLinkOf } from "../layout.ts";
@@ -21,7 +22,8 @@ export function tellKeeper(run: FsRun, id: string): void {
   const tmp = temporaryPath(run, task.task_id);
   const stats = writeNew(tmp, run.paths.layout.write(task), run.durability === "safe");
   const { created } = publish(run, { task, tmp, stats }, { ifAbsent: true });
-  if (created) announce(run, [{ task, tmp, stats, state: "pending" }]);
+  // What is missing then is made up for as for any task, and nobody waits for an answer here.
+  if (created) announce(run, [{ task, tmp, stats, state: "pending" }], new Afterwards());
 }
 
 /** A person who takes food away knows of it. */
