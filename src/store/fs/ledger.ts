@@ -77,10 +77,15 @@ export class LedgerWriter {
       const lines = this.#held + text;
       const written = writeSync(fd, lines);
       if (written < Buffer.byteLength(lines)) {
-        // The first bytes fit, the rest did not: ask again to get the error of the full disk. The
-        // torn line is ended when the file is opened the next time.
+        // The first bytes fit, the rest did not. The torn line is ended when the file is opened the
+        // next time, and written again as a whole: there may be room by now, else this is the error.
+        const bytes = Buffer.from(lines, "utf8");
+        const torn = bytes.lastIndexOf(10, written - 1) + 1;
         this.#close();
-        writeSync(this.#open(day), Buffer.from(lines, "utf8"), written);
+        if (writeSync(this.#open(day), bytes, torn) < bytes.length - torn) {
+          this.#close();
+          throw Object.assign(new Error("ENOSPC: half a line"), { code: "ENOSPC", errno: -28 });
+        }
       }
       this.#held = "";
       if (sync) fdatasyncSync(this.#fd);
