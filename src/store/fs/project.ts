@@ -25,6 +25,9 @@ interface Projection extends LedgerPosition {
  */
 const LARGE = 4 * 1024 * 1024;
 
+/** Who writes it needs milliseconds; who holds it for longer is stuck, and not waited for. */
+const LOCK_SECONDS = 2;
+
 /** A second after the first completion that is not carried over yet, by one worker for all. */
 export function projectSoon(run: FsRun, now: number): void {
   const { memo } = run;
@@ -69,7 +72,7 @@ export function projectAtClose(run: FsRun, after: Afterwards): void {
       if (!stats) return;
       const recently = Date.now() - stats.mtimeMs < 1000;
       if (stats.size > LARGE && recently && run.memo.registered.size === 0) return;
-      project(run, 5);
+      project(run, LOCK_SECONDS);
     },
   );
 }

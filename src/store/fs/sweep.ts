@@ -30,7 +30,7 @@ export function sweepRun(run: FsRun): SweepReport {
     after.try(
       "completed_tasks in status.json was not brought up to date; viv doctor --fix does",
       () => {
-        if (existsSync(run.paths.status) && notProjectedYet(run).length > 0) project(run, 5);
+        if (existsSync(run.paths.status) && notProjectedYet(run).length > 0) project(run, 2);
       },
     );
     return { promoted, adopted, recovered, ...after.result };

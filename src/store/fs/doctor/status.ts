@@ -26,6 +26,7 @@ export function checkStatus({ run, fix, find }: Examination): void {
       () => {
         quarantine(run, run.paths.status, error.message);
         createStatus(run, run.runId);
+        project(run); // what was on its way counts as no drift
         repairDrift(run);
         return true;
       },
