@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs";
 import { resolve } from "node:path";
-import { VivError } from "../model/errors.ts";
+import { isVivError, VivError } from "../model/errors.ts";
 import { enqueueStream } from "../ops/enqueue-stream.ts";
 import type { OpContext } from "../ops/op.ts";
 import type { Io } from "./io.ts";
@@ -47,8 +47,10 @@ export async function enqueueLines(
   } catch (error) {
     progress.end();
     if (progress.count > 0 && !json) {
+      const line = isVivError(error) ? error.details.line : undefined;
+      const next = typeof line === "number" ? `go on from line ${line}, or, if all have ids: ` : "";
       io.stderr.write(
-        `viv: ${progress.count} were enqueued before this; --if-absent skips them next time.\n`,
+        `viv: ${progress.count} were enqueued before this; ${next}--if-absent skips them next time.\n`,
       );
     }
     throw error;

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { openRun } from "../../src/main.ts";
-import { isVivError } from "../../src/model/errors.ts";
+import { isVivError, type VivError } from "../../src/model/errors.ts";
 import type { Ended, Store } from "../../src/store/store.ts";
 import { ERRNOS, OneCallFails } from "../support/call-faults.ts";
 import { newFolder } from "../support/folders.ts";
@@ -228,6 +228,36 @@ describe.each([
       } finally {
         vi.useRealTimers();
       }
+      if (!fault.happened) return;
+    }
+  });
+});
+
+describe("enqueueMany of several without ids", () => {
+  test.each([
+    [3, 1],
+    [130, 61],
+  ])("%s tasks: an error says how many are in, and no more come later", async (count, stride) => {
+    const specs = () => Array.from({ length: count }, () => ({ type: "t" }));
+    for (let at = 1; ; at += stride) {
+      const path = join(newFolder(), "run");
+      const host = new FakeHost();
+      const store = await openRun(path, { create: true, machine: host.process() });
+      const fault = new OneCallFails(ERRNOS[at % ERRNOS.length] as string, at);
+      const outcome = await store.enqueueMany(specs()).catch((error) => error);
+      fault.heal();
+      const story = `call ${at}: ${fault.log[at - 1]}\n${outcome.stack ?? JSON.stringify(outcome)}`;
+      const enqueued =
+        outcome instanceof Error ? (outcome as VivError).details.index : outcome.enqueued;
+      expect(places(path).size, story).toBe(enqueued);
+      await sweepLater({ path, host, store, ref: NOTHING });
+      expect(places(path).size, story).toBe(enqueued);
+      if (outcome instanceof Error) {
+        // Whoever goes on from there has each of them once.
+        await store.enqueueMany(specs().slice(enqueued));
+        expect(places(path).size, story).toBe(count);
+      }
+      await store.close();
       if (!fault.happened) return;
     }
   });

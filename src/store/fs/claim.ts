@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, mkdirSync, renameSync, type Stats } from "node:fs";
+import { existsSync, lstatSync, renameSync, type Stats } from "node:fs";
 import { troubleOf } from "../../model/errno.ts";
 import { isVivError, VivError } from "../../model/errors.ts";
 import { MAX_TASK_BYTES, PRIORITIES, type Task } from "../../model/task.ts";
@@ -20,7 +20,7 @@ import { claimName } from "./register.ts";
 import { assertReviewLimit, isReviewFull } from "./review-limit.ts";
 import { type FsRun, recordClaim } from "./run.ts";
 import { covers, filterOf, keyOf, type TypeFilter, wantedBy } from "./type-filter.ts";
-import { workerFolder } from "./worker-folder.ts";
+import { makeWorkerFolder, workerFolder } from "./worker-folder.ts";
 
 /**
  * Claiming: one rename into the worker's folder. Losing the race is normal and silent. What makes
@@ -145,7 +145,7 @@ function claimNext(run: FsRun, worker: string, reader: LaneReader, force: boolea
     if (candidate === null) return null;
     if (candidate.attempt > 1 && isLeftToOthers(run, worker, candidate)) continue;
     const to = claimOf(run.paths, worker, candidate.id);
-    if (!take(fileOf(run.paths, "pending", candidate.id), to, folder)) {
+    if (!take(run, fileOf(run.paths, "pending", candidate.id), to, folder)) {
       candidate.lane.missed(candidate.line);
       continue;
     }
@@ -158,7 +158,7 @@ function claimNext(run: FsRun, worker: string, reader: LaneReader, force: boolea
   }
 }
 
-function take(from: string, to: string, folder: string): boolean {
+function take(run: FsRun, from: string, to: string, folder: string): boolean {
   for (;;) {
     try {
       renameSync(from, to);
@@ -167,7 +167,7 @@ function take(from: string, to: string, folder: string): boolean {
       if (errno(error) !== "ENOENT") throw error;
       if (existsSync(folder)) return false;
       // Not the task but the worker's folder is gone (a cleanup by hand): make it and try again.
-      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      makeWorkerFolder(run, folder);
     }
   }
 }

@@ -3,7 +3,15 @@ import type { TaskState } from "../../model/states.ts";
 import type { Ended } from "../store.ts";
 import { afterMove, moveInto } from "./after-move.ts";
 import { Afterwards } from "./afterwards.ts";
-import { renameIfThere, statIfThere, syncFile, syncMove, tokenOf, translate } from "./atomic.ts";
+import {
+  renameIfThere,
+  statIfThere,
+  syncFile,
+  syncFolder,
+  syncMove,
+  tokenOf,
+  translate,
+} from "./atomic.ts";
 import { appendHistory } from "./attempts.ts";
 import { addDue } from "./due.ts";
 import { claimLost, type Held, laterClaim } from "./held.ts";
@@ -90,7 +98,10 @@ export function finishRecorded(
   held: Held,
   { ending, attempt, file }: RecordedEnd,
 ): Ended {
-  if (run.durability === "safe") syncFile(file);
+  if (run.durability === "safe") {
+    syncFile(file);
+    syncFolder(run.paths.ledger);
+  }
   return applyEnding(run, { ...held, attempt }, ending, true);
 }
 

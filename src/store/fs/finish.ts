@@ -19,7 +19,7 @@ import {
 import { claimLost, type Held, isSameClaim, readHeld } from "./held.ts";
 import { claimOf, folderOf } from "./layout.ts";
 import { endMadeBefore, type RecordedEnd, recordedEnd } from "./recorded-end.ts";
-import { type FsRun, type HeldClaim, recordDone } from "./run.ts";
+import { type FsRun, type HeldClaim, isNewLedger, recordDone } from "./run.ts";
 
 /**
  * What the holder of a claim does with it. Step 1 of ending an attempt (the others are in end-claim.ts):
@@ -49,7 +49,7 @@ export async function completeInBackground(
     const ending: Ending = { outcome: "done", to: destination(run, held, options) };
     try {
       recordDone(run, held.id, held, ending.to as "done", false);
-      await run.syncs.of(run.ledger.path);
+      await syncLedger(run);
       const moved = move(run, held, ending, false);
       const after = new Afterwards();
       try {
@@ -65,6 +65,14 @@ export async function completeInBackground(
       throw translate(error, `ending ${held.id}`);
     }
   });
+}
+
+async function syncLedger(run: FsRun): Promise<void> {
+  const { path } = run.ledger;
+  await run.syncs.of(path);
+  if (!isNewLedger(run)) return;
+  await run.syncs.of(run.paths.ledger);
+  run.memo.syncedLedger = path;
 }
 
 function destination(run: FsRun, held: Held, options: CompletionOptions): "review" | "done" {

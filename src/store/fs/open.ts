@@ -5,7 +5,7 @@ import { VivError } from "../../model/errors.ts";
 import { newTaskId } from "../../model/id.ts";
 import { isName } from "../../model/names.ts";
 import type { Durability } from "../store.ts";
-import { errno, statIfThere, translate } from "./atomic.ts";
+import { errno, statIfThere, syncFolder, translate } from "./atomic.ts";
 import { LaneWriter } from "./lanes.ts";
 import { foldersOf, type Layout, type Paths, pathsOf } from "./layout.ts";
 import { PIT_LAYOUT } from "./layouts/pit-layout.ts";
@@ -47,7 +47,8 @@ export function openFsRun(path: string, machine: Machine, options: OpenOptions =
 }
 
 function open(path: string, machine: Machine, options: OpenOptions): FsRun {
-  const root = options.create ? makeRoot(path) : findRoot(path, options.layout);
+  const madeRoots: string[] = [];
+  const root = options.create ? makeRoot(path, madeRoots) : findRoot(path, options.layout);
   const layout = layoutAt(root) ?? (options.layout === "pit" ? PIT_LAYOUT : RUN_LAYOUT);
   if (options.layout !== undefined && options.layout !== layout.kind) {
     throw new VivError(
@@ -67,7 +68,7 @@ function open(path: string, machine: Machine, options: OpenOptions): FsRun {
       { path },
     );
   }
-  prepareFolders(paths, !options.readOnly);
+  const made = prepareFolders(paths, !options.readOnly);
   const status = readStatusLeniently(paths);
   const runId = status?.run_id ?? options.runId ?? runIdFromFolder(root);
   const memo = newMemo();
@@ -88,7 +89,13 @@ function open(path: string, machine: Machine, options: OpenOptions): FsRun {
   };
   if (!options.readOnly) run.lanes.prepare();
   if (isNew && !options.withoutStatus) createStatus(run, runId);
+  if (run.durability === "safe") syncParents([...madeRoots, ...made]);
   return run;
+}
+
+/** So that what is acknowledged later does not hang on a name that a power cut takes back. */
+function syncParents(made: readonly string[]): void {
+  for (const folder of new Set(made.map((one) => dirname(one)))) syncFolder(folder);
 }
 
 /** What somebody made here, or null. A folder with both kinds of folders is a run. */
@@ -119,12 +126,12 @@ function findRoot(path: string, layout: OpenOptions["layout"] = "run"): string {
   });
 }
 
-function makeRoot(path: string): string {
+function makeRoot(path: string, made: string[]): string {
   const absolute = resolve(path);
   const there = statIfThere(absolute);
   if (there) return findRoot(path);
   try {
-    makeWithParents(absolute);
+    makeWithParents(absolute, made);
     return realpathSync(absolute);
   } catch (error) {
     if (errno(error) === "ENOTDIR" || errno(error) === "EEXIST") {
@@ -135,12 +142,13 @@ function makeRoot(path: string): string {
 }
 
 /** Not mkdir's own recursion: node's never ends where a folder can be looked at but not made. */
-function makeWithParents(path: string): void {
+function makeWithParents(path: string, made: string[]): void {
   const missing: string[] = [];
   for (let folder = path; !statIfThere(folder); folder = dirname(folder)) missing.unshift(folder);
   for (const folder of missing) {
     try {
       mkdirSync(folder, { mode: 0o700 });
+      made.push(folder);
     } catch (error) {
       if (errno(error) === "EEXIST") continue; // somebody else made it a moment ago
       if (errno(error) !== "ENOENT") throw error;
@@ -156,10 +164,15 @@ function makeWithParents(path: string): void {
  * Makes what is missing and checks what is there, parents first: nothing is made below a link. A
  * rename is atomic only within one filesystem, and a link would let it leave the run.
  */
-function prepareFolders(paths: Paths, make: boolean): void {
+function prepareFolders(paths: Paths, make: boolean): string[] {
   let device: number | undefined;
+  const made: string[] = [];
   for (const folder of foldersOf(paths)) {
-    const stats = statIfThere(folder) ?? (make ? makeFolder(folder) : undefined);
+    let stats = statIfThere(folder);
+    if (!stats && make) {
+      stats = makeFolder(folder);
+      made.push(folder);
+    }
     if (!stats) continue;
     const name = folder === paths.root ? "the run directory" : folder.slice(paths.root.length + 1);
     if (stats.isSymbolicLink()) {
@@ -185,6 +198,7 @@ function prepareFolders(paths: Paths, make: boolean): void {
       );
     }
   }
+  return made;
 }
 
 function makeFolder(folder: string): Stats | undefined {

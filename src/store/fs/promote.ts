@@ -2,7 +2,7 @@ import { existsSync, type Stats } from "node:fs";
 import { isVivError } from "../../model/errors.ts";
 import { isName } from "../../model/names.ts";
 import { MAX_TASK_BYTES, type Task } from "../../model/task.ts";
-import { namesIn, readRegular, renameIfThere, syncFolder } from "./atomic.ts";
+import { namesIn, readRegular, renameIfThere, syncMove } from "./atomic.ts";
 import { attemptNumber, readHistory, restsUntil } from "./attempts.ts";
 import { completedTasks } from "./completed.ts";
 import { addDependent, dependentsOf, forgetDependents, hasDependents } from "./dependents.ts";
@@ -46,8 +46,9 @@ export function tryPromote(run: FsRun, id: string): boolean {
     addDue(run, id, at);
     return false;
   }
-  if (!renameIfThere(from, fileOf(run.paths, "pending", id))) return false;
-  if (run.durability === "safe") syncFolder(run.paths.state.pending);
+  const to = fileOf(run.paths, "pending", id);
+  if (!renameIfThere(from, to)) return false;
+  if (run.durability === "safe") syncMove(from, to);
   run.lanes.offer(task, stats, nextAttempt(run, id));
   record(run, { event: "promoted", task: id, from: "waiting", to: "pending" });
   return true;

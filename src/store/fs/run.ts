@@ -6,6 +6,7 @@ import type { TaskSpec } from "../../model/spec.ts";
 import type { Task } from "../../model/task.ts";
 import type { Choke } from "../../policy/choke.ts";
 import type { Durability } from "../store.ts";
+import { syncFolder } from "./atomic.ts";
 import type { LaneReader } from "./lane-reader.ts";
 import type { LaneWriter } from "./lanes.ts";
 import type { Paths } from "./layout.ts";
@@ -83,6 +84,8 @@ export interface Memo {
   temporaries: number;
   /** Claims that this process made to prove what somebody else has done. */
   proving: Set<string>;
+  /** The ledger's file whose name is known to be on the disk. */
+  syncedLedger: string;
   /** The highest number of a food that is known to be taken. */
   lastNumber: number | null;
 }
@@ -121,6 +124,7 @@ export function newMemo(): Memo {
     projectCost: NEVER,
     projectionDue: false,
     temporaries: 0,
+    syncedLedger: "",
     lastNumber: null,
     proving: new Set(),
   };
@@ -141,6 +145,17 @@ export function nowIso(run: FsRun): string {
 
 export function record(run: FsRun, line: Omit<LedgerLine, "at">, sync = false): void {
   run.ledger.write({ at: nowIso(run), ...line } as LedgerLine, sync);
+  if (sync && isNewLedger(run)) syncLedgerFolder(run);
+}
+
+/** Its file may be of today, and its name not on the disk yet: that is synced once by each process. */
+export function isNewLedger(run: FsRun): boolean {
+  return run.memo.syncedLedger !== run.ledger.path;
+}
+
+function syncLedgerFolder(run: FsRun): void {
+  syncFolder(run.paths.ledger);
+  run.memo.syncedLedger = run.ledger.path;
 }
 
 /** Steps come by the hundred and are only told; what was spent must not be lost. */
@@ -182,6 +197,7 @@ export function recordDone(
     `","event":"ended","task":"${id}","worker":"${claim.worker}","token":"${claim.token}","attempt":${claim.attempt},"outcome":"done","from":"claimed","to":"${to}"}`,
     sync,
   );
+  if (sync && isNewLedger(run)) syncLedgerFolder(run);
 }
 
 const HOST = hostname().replace(/[^A-Za-z0-9-]/g, "_");

@@ -1,3 +1,4 @@
+import { dirname } from "node:path";
 import { isVivError, VivError } from "../../model/errors.ts";
 import { canonicalJson, parseExactly } from "../../model/json.ts";
 import {
@@ -10,6 +11,7 @@ import {
   linkIfFree,
   readRegular,
   replaceFile,
+  syncFolder,
   translate,
   unlinkIfThere,
   writeNew,
@@ -104,19 +106,28 @@ export function createStatus(run: FsRun, runId: string): void {
 }
 
 export function initStatus(run: FsRun, runId: string, update: CheckpointUpdate): RunStatus {
-  return withStatusLock(run, () => writeStatusFile(run, freshStatus(run, runId, update)));
+  return withStatusLock(run, () =>
+    synced(run, writeStatusFile(run, freshStatus(run, runId, update))),
+  );
 }
 
 /** A new checkpoint: completed_tasks stay, metadata is merged, the rest is replaced if given. */
 export function updateStatus(run: FsRun, update: CheckpointUpdate): RunStatus {
   return withStatusLock(run, () => {
     const old = readStatusFile(run.paths) ?? freshStatus(run, run.runId, {});
-    return writeStatusFile(run, {
+    const status = writeStatusFile(run, {
       ...old,
       checkpoint: { ...old.checkpoint, ...checkpointPart(update), timestamp: nowIso(run) },
       metadata: { ...old.metadata, ...update.metadata },
     });
+    return synced(run, status);
   });
+}
+
+/** completed_tasks is derived; what a person says about the run is not. */
+function synced(run: FsRun, status: RunStatus): RunStatus {
+  if (run.durability === "safe") syncFolder(dirname(run.paths.status));
+  return status;
 }
 
 function checkpointPart(update: CheckpointUpdate): Partial<Checkpoint> {

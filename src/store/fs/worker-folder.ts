@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { VivError } from "../../model/errors.ts";
-import { errno, statIfThere, translate } from "./atomic.ts";
+import { errno, statIfThere, syncFolder, translate } from "./atomic.ts";
 import { folderOf } from "./layout.ts";
 import type { FsRun } from "./run.ts";
 
@@ -11,13 +11,23 @@ export function workerFolder(run: FsRun, worker: string): string {
   const stats = statIfThere(folder);
   if (!stats) {
     try {
-      mkdirSync(folder, { mode: 0o700 });
+      makeWorkerFolder(run, folder);
     } catch (error) {
-      if (errno(error) !== "EEXIST") throw translate(error, `creating ${folder}`);
+      throw translate(error, `creating ${folder}`);
     }
   } else if (!stats.isDirectory()) {
     throw new VivError("RUN_INVALID", `claimed/${worker} is not a folder; run: viv doctor --fix`);
   }
   run.memo.workerFolders.add(worker);
   return folder;
+}
+
+/** What lies in it is synced later, one by one, and is lost with the folder's own name. */
+export function makeWorkerFolder(run: FsRun, folder: string): void {
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    if (errno(error) !== "EEXIST") throw error;
+  }
+  if (run.durability === "safe") syncFolder(run.paths.state.claimed);
 }
