@@ -53,7 +53,10 @@ function drain(queue, limit) {
       fdatasyncSync(queue.ledger);
     }
     renameSync(`${claimed}/${name}`, `${root}/done/${name}`);
-    if (safe) syncFolder(`${root}/done`);
+    if (safe) {
+      syncFolder(`${root}/done`);
+      syncFolder(claimed);
+    }
     if (dependents && leads(name)) {
       const follower = followerOf(name);
       renameSync(`${root}/waiting/${follower}`, `${root}/pending/${follower}`);

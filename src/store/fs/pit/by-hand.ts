@@ -1,3 +1,4 @@
+import { isAttempt } from "../../../model/attempt.ts";
 import { VivError } from "../../../model/errors.ts";
 import { resultIdOf, resultName, unprovenName } from "../../../model/food-names.ts";
 import { isName } from "../../../model/names.ts";
@@ -13,14 +14,17 @@ import {
   unlinkIfThere,
 } from "../atomic.ts";
 import { attemptNumber, readHistory } from "../attempts.ts";
+import { findClaim } from "../claimed.ts";
 import { completedTasks } from "../completed.ts";
+import { finishRecorded } from "../end-claim.ts";
 import { claimOf, fileOf, idLinkOf } from "../layout.ts";
 import { locate } from "../locate.ts";
 import { withLock } from "../lock.ts";
 import { assertWorker, parseIn } from "../parse.ts";
 import { notProjectedYet } from "../project.ts";
+import { recordedEnd } from "../recorded-end.ts";
 import { readWorkerFile } from "../register.ts";
-import { type FsRun, recordClaim, temporaryPath } from "../run.ts";
+import { type FsRun, record, recordClaim, temporaryPath } from "../run.ts";
 import { snakeOf } from "./hand-claims.ts";
 
 /**
@@ -111,6 +115,12 @@ export function takeForProof(run: FsRun, id: string, rawWorker: string): Claim |
   return withLock(`${run.paths.viv}/proof.lock`, () => {
     const current = handResult(run, id);
     if (!current?.ready) return null;
+    if (current.state === "done" && wasInReview(run, id)) {
+      // It was proven, and came here by a person: with `approve`, whose line was lost, or with mv.
+      record(run, { event: "approved", task: id, from: "review", to: "done", by: "hand" });
+      return null;
+    }
+    if (current.state === "claimed" && madeRecordedEnd(run, id)) return null;
     const target = claimOf(run.paths, worker, id);
     if (!fetchTo(run, id, current, target)) return null;
     const file = readRegular(target, MAX_TASK_BYTES);
@@ -122,6 +132,24 @@ export function takeForProof(run: FsRun, id: string, rawWorker: string): Claim |
     run.memo.proving.add(id);
     return { task, worker, token, attempt };
   });
+}
+
+function wasInReview(run: FsRun, id: string): boolean {
+  const last = readHistory(run, id).at(-1);
+  return last !== undefined && isAttempt(last) && last.outcome === "done" && last.to === "review";
+}
+
+/** Its snake has ended the claim with a command that died before the food was moved. */
+function madeRecordedEnd(run: FsRun, id: string): boolean {
+  const claim = findClaim(run.paths, id);
+  const seenAt = performance.now();
+  const stats = claim === null ? undefined : statIfThere(claim.path);
+  if (claim === null || stats === undefined) return false;
+  const token = tokenOf(stats);
+  const recorded = recordedEnd(run, { id, token });
+  if (recorded === undefined) return false;
+  finishRecorded(run, { ...claim, token, attempt: recorded.attempt, seenAt }, recorded);
+  return true;
 }
 
 function fetchTo(run: FsRun, id: string, { state }: HandResult, target: string): boolean {

@@ -1,5 +1,6 @@
 import { isAttempt } from "../../../model/attempt.ts";
 import { quoteDoneWhen } from "../../../model/done-when.ts";
+import { isVivError } from "../../../model/errors.ts";
 import { resultName } from "../../../model/food-names.ts";
 import {
   linkIfFree,
@@ -84,7 +85,8 @@ function proofOf(run: FsRun, id: string, by: Finisher | null): string {
 function wordsOf(run: FsRun, id: string): string {
   try {
     return readRegular(`${run.paths.artifacts}/${id}.md`, MAX_TEXT)?.text.trim() ?? "";
-  } catch {
+  } catch (error) {
+    if (!isVivError(error, "CORRUPT")) throw error; // the machine's trouble: there is more to say later
     return `(what it wrote is too long to repeat: record/artifacts/${id}.md)`;
   }
 }
