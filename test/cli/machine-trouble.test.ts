@@ -119,7 +119,10 @@ describe("status.json", () => {
   it("whose lock somebody holds: done, with a warning, and carried over by the next", async () => {
     for (const id of ["a", "b"]) await say("enqueue", "--type", "t", "--id", id);
     await say("claim", "--worker", "w", "--max", "2");
-    const holder = spawn("flock", ["-x", join(run, ".status.lock"), "sh", "-c", "echo; cat"]);
+    const holder = spawn("/bin/sh", [
+      "-c",
+      `exec flock -x '${run}/.status.lock' sh -c 'echo; cat'`,
+    ]);
     onTestFinished(() => void holder.kill("SIGKILL"));
     await once(holder.stdout, "data");
     const said = await cli(["complete", "a", "--worker", "w", "--json"], around);

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import type { LedgerLine } from "../../model/ledger.ts";
-import { namesIn, SAFE_OPEN, statIfThere } from "./atomic.ts";
+import { completeLines, namesIn, SAFE_OPEN, statIfThere } from "./atomic.ts";
 import type { FsRun } from "./run.ts";
 
 /**
@@ -37,6 +37,17 @@ export function linesSinceClaims(
 
 export function linesSinceClaim(run: FsRun, claim: Claimed): readonly ClaimLine[] {
   return linesSinceClaims(run, [claim]).get(claim.id) ?? [];
+}
+
+/** Lines of a worker in the files that were written to since then, by those files' own times. */
+export function* linesOfWorker(run: FsRun, worker: string, since: number): Generator<LedgerLine> {
+  const mark = `"worker":${JSON.stringify(worker)}`;
+  for (const path of filesSince(run, since)) {
+    for (const { text } of completeLines(path, 0)) {
+      const line = text.includes(mark) ? lineFrom(text, path) : null;
+      if (line?.worker === worker) yield line;
+    }
+  }
 }
 
 /** 0 for a text that is no token: it was never given out. */

@@ -1,3 +1,4 @@
+import { troubleOf } from "../../model/errno.ts";
 import { assertName } from "../../model/names.ts";
 import type { Proof } from "../../model/proof.ts";
 import { readRegular } from "./atomic.ts";
@@ -11,7 +12,8 @@ export function readProof(run: FsRun, rawId: string): Proof | null {
   try {
     const file = readRegular(`${run.paths.artifacts}/${id}.proof.json`, LIMIT);
     return file && (JSON.parse(file.text) as Proof);
-  } catch {
+  } catch (error) {
+    if (troubleOf(error) !== undefined) throw error;
     return null; // a handler may write there too: what is no proof proves nothing
   }
 }

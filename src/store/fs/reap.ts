@@ -4,9 +4,9 @@ import { judgeWorker, type VitalSigns } from "../../policy/liveness.ts";
 import type { ReapOptions, ReapReport } from "../store.ts";
 import { namesIn, statIfThere, translate } from "./atomic.ts";
 import { appendHistory } from "./attempts.ts";
+import { linesOfWorker } from "./claim-lines.ts";
 import { claimWorkers } from "./claimed.ts";
 import { readHeartbeat } from "./heartbeat.ts";
-import { readLedger } from "./ledger.ts";
 import { assertWorker } from "./parse.ts";
 import { buryWorker, readWorkerFile } from "./register.ts";
 import { type FsRun, record } from "./run.ts";
@@ -66,9 +66,8 @@ function linkReceipt(run: FsRun, { worker, execution }: ReapOptions): void {
   const { receipt, since } = execution;
   const ends = new Map<string, LedgerLine>();
   const keyOf = (line: LedgerLine) => `${line.task} ${line.token}`;
-  const file = `${since.slice(0, 10)}.jsonl`;
-  for (const { line } of readLedger(run.paths.ledger, { file, offset: 0 })) {
-    if (line.worker !== worker || line.at < since) continue;
+  for (const line of linesOfWorker(run, worker, Date.parse(since))) {
+    if (line.at < since) continue;
     const isCutShort = line.outcome === "abandoned" || line.outcome === "released";
     if (line.event === "ended" && isCutShort && !line.receipt) ends.set(keyOf(line), line);
     if (line.event === "void" || line.event === "executed") ends.delete(keyOf(line));
