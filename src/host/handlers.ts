@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Readable } from "node:stream";
+import { errno } from "../model/errno.ts";
 import { CappedLog } from "./capped-log.ts";
 import { type Channels, openChannels } from "./channels.ts";
 import { explainStart } from "./explain-start.ts";
@@ -56,7 +57,7 @@ export interface Finished {
   signal: string | null;
   /** Why it could not be started, and what to do. */
   error?: string;
-  /** The system's name for that: EAGAIN, ENOMEM, EMFILE and ENFILE may pass by themselves. */
+  /** The system's name for that. */
   code?: string;
   /** Why its log is not complete. */
   logError?: string;
@@ -82,6 +83,8 @@ export interface RunningHandler {
 }
 
 export interface Handlers {
+  /** What `start` needs to know of the machine is found out, once. */
+  ready?(): Promise<void>;
   start(command: HandlerCommand): RunningHandler;
   endTree: typeof endTree;
   endTreeNow: typeof endTreeNow;
@@ -128,6 +131,7 @@ function neverRan(
 ): RunningHandler {
   const finish = async (): Promise<Finished> => {
     const error = (await reason) as NodeJS.ErrnoException;
+    const code = errno(error);
     channels?.close();
     log?.close();
     return {
@@ -135,7 +139,7 @@ function neverRan(
       exit: null,
       signal: null,
       error: log ? explainStart(error, command) : `its log cannot be written: ${error.message}`,
-      ...(error.code !== undefined && { code: error.code }),
+      ...(code !== undefined && { code }),
       durationMs: 0,
       tail: "",
       dropped: 0,
