@@ -74,6 +74,15 @@ export function carries(found: Process, entry: string): "yes" | "no" | "unsure" 
   return "unsure";
 }
 
+/** Whether its limit for resident memory, which has no effect, is this one. */
+export function hasLimit(pid: number, limit: string): boolean | "blind" {
+  try {
+    return readFast(`/proc/${pid}/limits`).includes(` ${limit} `);
+  } catch (error) {
+    return isBlind(error) ? "blind" : false;
+  }
+}
+
 let procFs: boolean | undefined;
 
 export function hasProcFs(): boolean {

@@ -1,7 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { troubleOf } from "../model/errno.ts";
+import { limitMark } from "./limit-mark.ts";
 import {
   carries,
+  hasLimit,
   hasProcFs,
   lookAt,
   type Process,
@@ -13,7 +15,8 @@ import {
 
 /**
  * The tree of a handler: the process group it leads, and whatever has left that group (`setsid`)
- * but still carries its claim in the environment, or is a child of one that is known. Looked at anew each time, because a tree grows
+ * but still carries its claim in the environment, or the mark made from it in its limits (see
+ * limit-mark.ts), or is a child of one that is known. Looked at anew each time, because a tree grows
  * while it is being ended. A number that may have been given to somebody else is never signalled.
  *
  * Without /proc (macOS) only the group is seen.
@@ -170,7 +173,9 @@ function look(ref: TreeRef, tracks: Tracks): Sight {
   const sight: Sight = { group: [], strays: [], mayBeSignalledAsOne: true, isUnsure: false };
   const born = Number(ref.started);
   if (!hasProcFs()) return lookWithoutProcFs(ref, sight);
+  const limit = ref.claim === "" ? "" : limitMark(ref.claim);
   const isMarked = (found: Process) => {
+    if (limit !== "" && hasMark(found, limit)) return true;
     const answer = ref.claim === "" ? "no" : carries(found, `VIV_CLAIM=${ref.claim}`);
     if (answer === "blind") throw blind();
     if (answer === "unsure") sight.isUnsure = true;
@@ -202,6 +207,13 @@ function look(ref: TreeRef, tracks: Tracks): Sight {
   sight.strays.push(...descendants([...sight.group, ...sight.strays], others));
   tracks.remember(sight);
   return sight;
+}
+
+/** Not one that has become somebody else's (sudo): it is not ours to end. */
+function hasMark({ pid }: Process, limit: string): boolean {
+  const answer = hasLimit(pid, limit);
+  if (answer === "blind") throw blind();
+  return answer && send(pid, 0);
 }
 
 function blind(): Error {

@@ -125,6 +125,7 @@ async function run(
   hooks: RunHooks,
 ): Promise<RunEnd> {
   const engine = await host.engine(member.engine);
+  await host.handlers.ready?.();
   const began = host.now();
   const request = requestFor(host, settings, member, hooks);
   let stopRun: (why: string, atOnce?: boolean) => void = () => {};

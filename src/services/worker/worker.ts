@@ -1,4 +1,4 @@
-import { isVivError } from "../../model/errors.ts";
+import { isVivError, VivError } from "../../model/errors.ts";
 import type { Claim, ClaimRequest, Store } from "../../store/store.ts";
 import type { ClosedTypes } from "../closed-types.ts";
 import type { EngineSlots } from "../engine-slots.ts";
@@ -148,6 +148,7 @@ export class Worker {
       this.#tell({ kind: "started", worker: name, types });
     }
     try {
+      await this.#tellLimits();
       while (!this.#isStopping && !this.#isFulfilled) {
         const claims = await this.#claim();
         for (const claim of claims) this.#begin(claim);
@@ -165,6 +166,12 @@ export class Worker {
       for (const lease of leases) await lease.stop();
     }
     return this.#report;
+  }
+
+  /** What cannot be ended here is said before anything is started. */
+  async #tellLimits(): Promise<void> {
+    const problem = await this.#host.handlers?.ready?.();
+    if (problem) this.#tell({ kind: "trouble", error: new VivError("UNSUPPORTED", problem) });
   }
 
   get #free(): number {
