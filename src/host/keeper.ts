@@ -44,7 +44,7 @@ export class Keeper {
     try {
       const shell = spawn("/bin/sh", ["-c", SCRIPT], {
         cwd: "/",
-        env: { PATH: process.env.PATH ?? "/usr/bin:/bin", LC_ALL: "C" },
+        env: { PATH: `${process.env.PATH ?? ""}:/usr/bin:/bin`, LC_ALL: "C" },
         detached: true,
         stdio: ["pipe", "ignore", "ignore"],
       });

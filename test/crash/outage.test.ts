@@ -1,5 +1,8 @@
-import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, test } from "vitest";
 import { openRun, workerHost } from "../../src/main.ts";
 import { parseConfig } from "../../src/model/config.ts";
@@ -8,8 +11,10 @@ import { Spending } from "../../src/services/spending.ts";
 import { Attempt, type ReadyRoute, resolveHandler } from "../../src/services/worker/attempt.ts";
 import type { WorkerHost } from "../../src/services/worker/host.ts";
 import type { Claim, Store } from "../../src/store/store.ts";
+import { until, within } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
 import { Outage } from "../support/outage.ts";
+import { DIST } from "../support/processes.ts";
 
 /**
  * The worker's machine is in trouble for three seconds, at any point of an attempt: real processes
@@ -159,5 +164,65 @@ describe.each(ERRORS)("three seconds of %s", (error) => {
     for await (const line of at.store.ledger()) lines.push(line as never);
     expect(lines.filter(({ event }) => event === "usage").map(({ usd }) => usd)).toEqual([3.6]);
     await at.store.close();
+  });
+});
+
+describe("a worker that stops while an end is held", () => {
+  const HOOK = fileURLToPath(new URL("full-disk.cjs", import.meta.url));
+
+  /** Its handler fills the disk and ends with 0. */
+  async function held() {
+    const home = newFolder();
+    const [run, full, handler] = ["run", "full", "handle.sh"].map((name) => join(home, name)) as [
+      string,
+      string,
+      string,
+    ];
+    writeFileSync(handler, `#!/bin/sh\necho ran >> ${home}/ran\ntouch ${full}\n`);
+    chmodSync(handler, 0o755);
+    const store = await openRun(run, { create: true, durability: "fast" });
+    await store.enqueue({ id: "a", type: "t" });
+    const args = [join(DIST, "viv.cjs"), "work", "--run", run, "--handler", handler];
+    const worker = spawn(process.execPath, ["--require", HOOK, ...args, "--worker-id", "w"], {
+      cwd: home,
+      env: { ...process.env, FULL_DISK: full, FULL_DISK_AT: run },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    let said = "";
+    worker.stdout.on("data", (text) => {
+      said += text;
+    });
+    await until("it is held", () => said.includes("disk is full"));
+    return { home, run, full, store, worker, said: () => said };
+  }
+
+  const exitOf = async (worker: ChildProcess) => within("it ends", once(worker, "exit"));
+
+  test("records it when it can, and then stops", async () => {
+    const { home, full, store, worker, said } = await held();
+    worker.kill("SIGTERM");
+    await until("it is heard", () => said().includes("stopping"));
+    expect(await store.show("a")).toMatchObject({ state: "claimed" });
+    rmSync(full);
+    expect(await exitOf(worker)).toEqual([0, null]);
+    expect(await store.show("a")).toMatchObject({ state: "done", history: [{ outcome: "done" }] });
+    expect(readFileSync(join(home, "ran"), "utf8")).toBe("ran\n");
+    await store.close();
+  });
+
+  test("told twice, says how to keep the work, and that does it", async () => {
+    const { run, full, store, worker, said } = await held();
+    worker.kill("SIGTERM");
+    await until("it is heard", () => said().includes("stopping"));
+    worker.kill("SIGTERM");
+    await exitOf(worker);
+    rmSync(full);
+    const [, command = ""] = said().match(/viv (complete a --worker w --token \d+)\./) ?? [];
+    expect(command).not.toBe("");
+    const args = [join(DIST, "viv.cjs"), ...command.split(" "), "--run", run];
+    const rescue = spawn(process.execPath, args, { stdio: "ignore" });
+    expect(await exitOf(rescue)).toEqual([0, null]);
+    expect(await store.show("a")).toMatchObject({ state: "done", history: [{ outcome: "done" }] });
+    await store.close();
   });
 });

@@ -160,7 +160,7 @@ export class Attempt {
   #afterError(error: unknown): AttemptEnd | Promise<AttemptEnd> {
     if (isVivError(error, "CLAIM_LOST")) return { kind: "lost" };
     // Nothing is recorded instead: it would say that work has failed which has not.
-    if (error instanceof Unrecorded) throw error;
+    if (error instanceof Unrecorded) throw "outcome" in error.details ? error : unwritten(error);
     const note = sentence(error);
     if (!isTrouble(error)) return this.#ending.failed({ outcome: "failed", note });
     // Only before it began: from then on it is waited for.
@@ -293,6 +293,11 @@ export class Attempt {
     };
     return prove(parts, place, note);
   }
+}
+
+function unwritten(error: Unrecorded): Unrecorded {
+  const message = `it ran, and what it left could not be written: ${error.message} It stays claimed until somebody reaps it, and is begun anew then.`;
+  return new Unrecorded(error.code, message, {}, { cause: error.cause });
 }
 
 /** `./x.sh` is beside the file that names it; a plain name is looked for in PATH. */

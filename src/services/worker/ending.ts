@@ -84,7 +84,7 @@ export class Ending {
       await setImmediate(); // so that the next handler starts first, and runs meanwhile
     }
     try {
-      const ended = await this.#hold.keep(act, mayBeRecordedLater);
+      const ended = await this.#hold.keep(act, { holds: mayBeRecordedLater });
       return { kind: "ended", outcome, ended, ...(note ? { note } : {}) };
     } catch (error) {
       if (isVivError(error, "CLAIM_LOST")) return { kind: "lost" };
@@ -99,7 +99,7 @@ export class Ending {
         ? `its work will be done again, unless you run this before another worker begins: viv complete ${this.#id} --worker ${worker} --token ${token}`
         : "it stays claimed until somebody reaps it, and is given out again then";
     const message = `its end (${outcome}) could not be recorded: ${error.message} ${rescue}.`;
-    return new Unrecorded(error.code, message, {}, { cause: error.cause });
+    return new Unrecorded(error.code, message, { outcome }, { cause: error.cause });
   }
 
   get #id(): string {

@@ -45,11 +45,15 @@ export class Hold {
     return this.#until(act, mayPass, this.#stopping.signal, tries);
   }
 
-  /** `holds`: which errors are waited for. */
-  keep<T>(act: () => T | Promise<T>, holds = isHeld): Promise<T> {
-    const { signal } = this.#leaving;
+  /** `holds`: which errors are waited for. `over`: it is not needed any more. */
+  keep<T>(
+    act: () => T | Promise<T>,
+    { holds = isHeld, over }: { holds?: (error: unknown) => boolean; over?: AbortSignal } = {},
+  ): Promise<T> {
+    const { signal: leaving } = this.#leaving;
+    const signal = over ? AbortSignal.any([leaving, over]) : leaving;
     return this.#until(act, holds, signal, Number.POSITIVE_INFINITY).catch((error) => {
-      if (!signal.aborted || !holds(error)) throw error;
+      if (!leaving.aborted || !holds(error)) throw error;
       const said = error instanceof Error ? error.message : String(error);
       const code = troubleOf(error) ?? "DISK_FAULT";
       throw new Unrecorded(code, said, {}, { cause: error });

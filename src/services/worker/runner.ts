@@ -131,17 +131,18 @@ export class Runner {
     this.#running = running;
     if (head !== undefined) running.note(`${head}\n`);
     let lost: unknown;
-    let isOver = false;
-    void this.#hold
-      .keep(() => (isOver ? undefined : this.#noteNumber(running)))
-      .catch((error) => {
-        // The claim is not ours any more: then it must not run.
-        lost = error;
-        void running.stop("the claim is gone");
-      });
+    const ended = new AbortController();
+    const { signal: over } = ended;
+    const note = () => (over.aborted ? undefined : this.#noteNumber(running));
+    this.#hold.keep(note, { over }).catch((error) => {
+      if (over.aborted) return;
+      // The claim is not ours any more: then it must not run.
+      lost = error;
+      void running.stop("the claim is gone");
+    });
     if (this.#stopped !== null) void running.stop(this.#stopped);
     const finished = await running.finished;
-    isOver = true;
+    ended.abort();
     this.#running = null;
     if (lost !== undefined) throw lost;
     // What could not be ended stays noted: `viv retry` waits for it.
