@@ -24,7 +24,16 @@ import { DIST } from "../support/processes.ts";
 const ERRORS = ["ENOSPC", "EDQUOT", "EIO", "EROFS", "EMFILE", "ENFILE", "ENOMEM", "EAGAIN"];
 
 /** The phase in which the trouble begins; it lasts until the attempt has waited for three seconds. */
-const PHASES = ["start", "running", "exit", "proof", "artifact", "usage", "record"] as const;
+const PHASES = [
+  "preparation",
+  "start",
+  "running",
+  "exit",
+  "proof",
+  "artifact",
+  "usage",
+  "record",
+] as const;
 type Phase = (typeof PHASES)[number];
 
 let outage: Outage | undefined;
@@ -111,6 +120,7 @@ async function attempt(phase: Phase, error: string, at: Awaited<ReturnType<typeo
   const troubles: unknown[] = [];
   let waited = 0;
   outage = new Outage(error);
+  if (phase === "preparation") outage.begin();
   const end = await new Attempt(at.claim as Claim, at.route, store, host, {
     killAfterMs: 1_000,
     logBytes: 100_000,

@@ -111,6 +111,18 @@ describe("a worker that is killed", () => {
     expect((await store.show("t.1"))?.state).toBe("pending");
   });
 
+  test("leaves a daemon with nothing in its environment, which is gone before anybody else gets the task", async () => {
+    await store.enqueue({ id: "t.1", type: "t" });
+    const handler = script(`${DAEMON(home)}\nexec sleep 1000`);
+    const worker = work("--handler", handler, "--worker-id", "w1");
+    const daemon = await written("pids");
+    killWithKeeper(worker);
+    await once(worker, "exit");
+    expect(isAlive(daemon)).toBe(true);
+    expect((await store.reap()).reaped).toMatchObject([{ id: "t.1", to: "pending" }]);
+    expect(isAlive(daemon)).toBe(false);
+  });
+
   test("is followed by one of the same name, which begins with what is left", async () => {
     await store.enqueue({ id: "t.1", type: "t" });
     const first = work("--handler", stubborn(), "--worker-id", "w1");

@@ -1,5 +1,5 @@
 import type { Finished, RunningHandler } from "../../host/handlers.ts";
-import { type Hold, mayPass } from "./hold.ts";
+import { type Hold, mayPass, Unrecorded } from "./hold.ts";
 import type { Place, Scene } from "./place.ts";
 
 /**
@@ -135,7 +135,7 @@ export class Runner {
     const { signal: over } = ended;
     const note = () => (over.aborted ? undefined : this.#noteNumber(running));
     this.#hold.keep(note, { over }).catch((error) => {
-      if (over.aborted) return;
+      if (over.aborted || error instanceof Unrecorded) return; // it ends without one
       // The claim is not ours any more: then it must not run.
       lost = error;
       void running.stop("the claim is gone");
