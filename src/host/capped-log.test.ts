@@ -13,6 +13,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { newFolder } from "../../test/support/folders.ts";
 import { cannotMount, mountTmpfs } from "../../test/support/mounts.ts";
+import { Outage } from "../../test/support/outage.ts";
 import { CappedLog } from "./capped-log.ts";
 
 const FULL = "\n[viv: the log is full; from here on only its end is kept]\n";
@@ -152,24 +153,41 @@ test("a pipe in its place is neither waited for nor written to", () => {
 
 const openFiles = () => readdirSync("/proc/self/fd").length;
 
-test.skipIf(cannotMount)("a full disk is remembered and not thrown", () => {
-  const folder = newFolder();
-  mountTmpfs(folder, "size=64k");
-  const [path, filler] = [join(folder, "a.log"), join(folder, "filler")];
-  writeFileSync(filler, Buffer.alloc(20_000));
-  const before = openFiles();
-  const log = new CappedLog(path, 400_000);
-  const chunk = Buffer.alloc(10_000, "x");
-  for (let i = 0; i < 100; i++) log.write(chunk);
-  expect(log.error?.message).toMatch(/ENOSPC/);
-  const { size } = statSync(path);
-  rmSync(filler); // there is room again, but a hole in the middle would mislead
-  log.write(Buffer.from("and on"));
-  expect(log.tail(6)).toBe("and on");
+test.skipIf(cannotMount)(
+  "a full disk is not thrown, and a line says how much it did not take",
+  () => {
+    const folder = newFolder();
+    mountTmpfs(folder, "size=64k");
+    const [path, filler] = [join(folder, "a.log"), join(folder, "filler")];
+    writeFileSync(filler, Buffer.alloc(20_000));
+    const before = openFiles();
+    const log = new CappedLog(path, 4_000_000);
+    const chunk = Buffer.alloc(10_000, "x");
+    for (let i = 0; i < 100; i++) log.write(chunk);
+    expect(log.error?.message).toMatch(/ENOSPC/);
+    const { size } = statSync(path);
+    rmSync(filler); // there is room again
+    log.write(Buffer.from("and on"));
+    expect(log.tail(6)).toBe("and on");
+    log.close();
+    const lost = 1_000_000 - size;
+    expect(read(path).slice(size)).toBe(`\n[viv: ${lost} bytes could not be written here]\nand on`);
+    expect(log.dropped).toBe(lost);
+    expect(openFiles()).toBe(before);
+  },
+);
+
+test("an old log that cannot be opened at first is begun anew when it can", () => {
+  const path = newPath();
+  writeFileSync(path, "an earlier attempt");
+  const outage = new Outage("EMFILE", (name) => name === "openSync");
+  outage.begin();
+  const log = new CappedLog(path, 1_000);
+  log.write(Buffer.from("lost"));
+  outage.close();
+  log.write(Buffer.from("kept"));
   log.close();
-  expect(statSync(path).size).toBe(size);
-  expect(log.dropped).toBe(1_000_006 - size);
-  expect(openFiles()).toBe(before);
+  expect(read(path)).toBe("\n[viv: 4 bytes could not be written here]\nkept");
 });
 
 test.skipIf(cannotMount)("what is lost when the disk gets full is counted once", () => {

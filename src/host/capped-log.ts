@@ -9,7 +9,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { troubleOf } from "../model/errno.ts";
+import { errno, troubleOf } from "../model/errno.ts";
 
 const TAIL_BYTES = 8 * 1024;
 const SMALLEST_RING = 4 * 1024;
@@ -18,28 +18,35 @@ const SMALLEST_RING = 4 * 1024;
  * A log file that stays below a limit, whatever is written. Its first half is written through, so
  * that it can be followed. Of what comes after it the end is kept in memory, and added on close.
  * Who says nothing gets no file: where thousands of tasks are short, making one is the dearest part.
+ *
+ * What a disk in trouble does not take is dropped; when it takes something again, a line says how much.
  */
 export class CappedLog {
   /** Why the file is not complete, when the disk did not take it: writing never throws. */
   error?: Error;
   readonly #path: string;
-  /** "later" until something is written. */
-  #fd: number | "later" | undefined;
+  /** "later": nothing was written yet, or it could not be opened so far. */
+  #fd: number | "later" | undefined = "later";
+  /** It holds what an earlier attempt said. */
+  #isOld = false;
   #room: number;
   #lost = 0;
+  /** Of that: what no line in the file speaks of yet. */
+  #gap = 0;
   #isClosed = false;
   readonly #rest: Ring;
   readonly #tail = new Ring(TAIL_BYTES);
 
-  /** Throws when it cannot be opened, and when what is in its place is no file, or a link to one. */
+  /** Throws when what is in its place is no file, or a link to one, or may not be written. */
   constructor(path: string, limitBytes: number) {
     this.#path = path;
     this.#room = Math.floor(limitBytes / 2);
     this.#rest = new Ring(limitBytes - this.#room);
     try {
-      this.#fd = isThere(path) ? emptied(open(path)) : "later";
+      this.#isOld = isThere(path);
+      if (this.#isOld) this.#fd = this.#open();
     } catch (error) {
-      if (!isDiskFull(error)) throw error;
+      if (isAboutFile(error)) throw error;
       this.error = error as Error;
     }
   }
@@ -53,7 +60,7 @@ export class CappedLog {
   /** What is not the program's own: it is in the log, and not in `tail`. */
   add(chunk: Buffer): void {
     if (this.#isClosed) return;
-    const direct = chunk.subarray(0, this.#fd === undefined ? chunk.length : this.#room);
+    const direct = chunk.subarray(0, this.#room);
     const rest = chunk.subarray(direct.length);
     this.#room -= direct.length;
     if (direct.length > 0) this.#put(direct);
@@ -86,24 +93,41 @@ export class CappedLog {
   }
 
   #note(text: string): void {
-    const lost = this.#lost;
+    const [lost, gap] = [this.#lost, this.#gap];
     this.#put(Buffer.from(`\n[viv: ${text}]\n`));
     this.#lost = lost; // of what others wrote, nothing is lost with it
+    this.#gap = Math.min(this.#gap, gap);
   }
 
-  /** After the first error the file is left as it is: a hole in its middle would mislead. */
   #put(bytes: Buffer): void {
     let done = 0;
     try {
-      if (this.#fd === "later" && bytes.length > 0) this.#fd = open(this.#path);
+      if (this.#fd === "later" && bytes.length > 0) this.#fd = this.#open();
+      if (this.#gap > 0) this.#tellGap();
       while (typeof this.#fd === "number" && done < bytes.length) {
         done += writeSync(this.#fd, bytes, done);
       }
     } catch (error) {
       this.error = error as Error;
-      this.#leaveFile();
     }
     this.#lost += bytes.length - done;
+    this.#gap += bytes.length - done;
+  }
+
+  /** A hole in its middle would mislead. */
+  #tellGap(): void {
+    const note = Buffer.from(`\n[viv: ${this.#gap} bytes could not be written here]\n`);
+    for (let done = 0; typeof this.#fd === "number" && done < note.length; ) {
+      done += writeSync(this.#fd, note, done);
+    }
+    this.#gap = 0;
+  }
+
+  #open(): number {
+    const fd = open(this.#path);
+    const ready = this.#isOld ? emptied(fd) : fd;
+    this.#isOld = false;
+    return ready;
   }
 
   #leaveFile(): void {
@@ -145,8 +169,10 @@ function emptied(fd: number): number {
   }
 }
 
-function isDiskFull(error: unknown): boolean {
-  return troubleOf(error) === "DISK_FULL";
+/** And not about the machine. */
+function isAboutFile(error: unknown): boolean {
+  const isDenied = ["EACCES", "EPERM"].includes(errno(error) ?? "");
+  return isDenied || troubleOf(error) === undefined;
 }
 
 /** The last bytes of all that it took. Memory is allocated as they come, up to the limit. */

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from "node:child_process";
 import { setTimeout as wait } from "node:timers/promises";
-import { VivError } from "../model/errors.ts";
+import { type ErrorCode, VivError } from "../model/errors.ts";
 
 /**
  * Runs git: with an argv, never a shell; asking nobody anything; and without the settings of
@@ -115,6 +115,17 @@ function isBusy(stderr: string): boolean {
   return BUSY.test(stderr) && !HOPELESS.test(stderr);
 }
 
+/** The machine's, as git tells it: that may pass. */
+const TROUBLES: readonly [RegExp, ErrorCode][] = [
+  [/no space left|disk quota/i, "DISK_FULL"],
+  [/input\/output error/i, "DISK_FAULT"],
+  [/read-only file system/i, "READ_ONLY"],
+  [
+    /too many open files|cannot allocate memory|out of memory|resource temporarily unavailable/i,
+    "EXHAUSTED",
+  ],
+];
+
 /** One sentence, with the line in which git says what is wrong. */
 function gitError(args: readonly string[], answer: GitAnswer): VivError {
   const said = lastWord(answer.stderr) || `it ended with ${answer.status ?? "a signal"}`;
@@ -127,7 +138,7 @@ function gitError(args: readonly string[], answer: GitAnswer): VivError {
       { ...details, lock },
     );
   }
-  const code = /no space left|disk quota/i.test(answer.stderr) ? "DISK_FULL" : "INVALID";
+  const code = TROUBLES.find(([pattern]) => pattern.test(answer.stderr))?.[1] ?? "INVALID";
   return new VivError(code, `git ${args[0]} failed: ${said}.`, details);
 }
 

@@ -10,7 +10,7 @@ import fs, {
 } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { until, within } from "../../test/support/deadline.ts";
 import { newFolder } from "../../test/support/folders.ts";
 import {
@@ -24,6 +24,10 @@ const BASH = existsSync("/bin/bash") ? "/bin/bash" : undefined;
 
 const handlers = localHandlers();
 let claims = 0;
+
+beforeAll(async () => {
+  expect(await handlers.ready?.()).toBe(null);
+});
 
 /** A handler in a folder of its own. Each pid it writes to the file `pids` is killed after the test. */
 class Handler {
@@ -100,9 +104,9 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Runs on without the marker and outside the group: nobody can say any more that it is ours. */
-const ESCAPE =
-  "env -i setsid sleep 1000 & echo $! >> pids; until grep -q sleep /proc/$!/comm; do :; done";
+/** Runs on without any mark and outside the group: nobody can say any more that it is ours. */
+const UNMARKED = "ulimit -S -m unlimited; exec env -i setsid";
+const ESCAPE = `(${UNMARKED} sleep 1000) & echo $! >> pids; until grep -q sleep /proc/$!/comm; do :; done`;
 
 test("a handler that succeeds", async () => {
   const handler = shell('cat; echo " on stderr" >&2; pwd; echo "$A $VIV_CLAIM"', {
@@ -168,7 +172,7 @@ test("where there are no pipes to be had, sockets do", async () => {
 test("what is left of one handler does not write into the log of the next", async () => {
   const left = shell(
     `echo 'trap "" PIPE; echo $$ >> pids; while :; do echo noise; done' > noise
-     env -i setsid sh noise & until [ -s pids ]; do :; done`,
+     (${UNMARKED} sh noise) & until [ -s pids ]; do :; done`,
   );
   await left.finished;
   for (let i = 0; i < 20; i++) {
@@ -275,6 +279,10 @@ test.each([
   [
     "a daemon",
     "(setsid sh -c 'sleep 1000 >/dev/null 2>&1 & echo $! >> pids' &); while [ ! -s pids ]; do :; done",
+  ],
+  [
+    "a daemon with nothing in its environment, and all its files closed",
+    "env -i /usr/bin/setsid /bin/sh -c '(exec </dev/null >/dev/null 2>&1; exec sleep 1000) & echo $! >> pids' & while [ ! -s pids ]; do :; done",
   ],
 ])("what it leaves in the background is ended: %s", async (_, script) => {
   const handler = shell(`${script}; echo done`);

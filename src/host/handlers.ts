@@ -1,8 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Readable } from "node:stream";
+import { errno } from "../model/errno.ts";
 import { CappedLog } from "./capped-log.ts";
 import { type Channels, openChannels } from "./channels.ts";
 import { explainStart } from "./explain-start.ts";
+import { Keeper, type KeptTree } from "./keeper.ts";
+import { marked, probeMarks } from "./limit-mark.ts";
 import { withoutLines } from "./line-filter.ts";
 import { type Pace, readPaced } from "./paced.ts";
 import { type EndOptions, endTree, endTreeNow, type TreeRef, treeOf } from "./process-tree.ts";
@@ -56,7 +59,7 @@ export interface Finished {
   signal: string | null;
   /** Why it could not be started, and what to do. */
   error?: string;
-  /** The system's name for that: EAGAIN, ENOMEM, EMFILE and ENFILE may pass by themselves. */
+  /** The system's name for that. */
   code?: string;
   /** Why its log is not complete. */
   logError?: string;
@@ -82,39 +85,59 @@ export interface RunningHandler {
 }
 
 export interface Handlers {
+  /**
+   * What `start` needs to know of the machine is found out, once. Null, or one sentence: which
+   * processes cannot be ended here, and why.
+   */
+  ready?(): Promise<string | null>;
   start(command: HandlerCommand): RunningHandler;
   endTree: typeof endTree;
   endTreeNow: typeof endTreeNow;
 }
 
 export function localHandlers(): Handlers {
-  const leaders = new Set<number>();
-  return { start: (command) => start(command, leaders), endTree, endTreeNow };
+  const running: Running = { leaders: new Set(), keeper: new Keeper() };
+  return { ready: probeMarks, start: (command) => start(command, running), endTree, endTreeNow };
+}
+
+/** All that run. */
+interface Running {
+  leaders: Set<number>;
+  keeper: Keeper;
 }
 
 /** Time for the pipes after the end: what is in them is quick, who holds them may never let go. */
 const DRAIN_MS = 100;
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-function start(command: HandlerCommand, leaders: Set<number>): RunningHandler {
+function start(command: HandlerCommand, running: Running): RunningHandler {
   const begin = performance.now();
   let log: CappedLog | undefined;
   let raw: CappedLog | undefined;
   let channels: Channels | undefined;
+  let kept: KeptTree | undefined;
   try {
     log = new CappedLog(command.logPath, command.logBytes);
     if (command.stdoutPath) raw = new CappedLog(command.stdoutPath, command.logBytes);
     channels = openChannels(command.stdin, command.onStdout !== undefined, command.isSecret);
-    const [file = "", ...args] = command.argv;
+    void probeMarks(); // for the next, where nobody has waited for it
+    const [file = "", ...args] = marked(command.argv, command);
     const env = { ...command.env, VIV_CLAIM: command.claim };
     const { stdio } = channels;
+    kept = running.keeper.keep(command.claim);
     const child = spawn(file, args, { cwd: command.cwd, env, detached: true, stdio });
-    if (child.pid !== undefined)
-      return follow({ command, log, raw, channels, child, pid: child.pid, begin, leaders });
+    const { pid } = child;
+    if (pid !== undefined) {
+      kept.started(pid);
+      const { leaders } = running;
+      return follow({ command, log, raw, channels, child, pid, begin, leaders, kept });
+    }
     // Some failures are thrown, the others are told later.
+    kept.letGo();
     raw?.close();
     return neverRan(command, log, channels, new Promise((resolve) => child.once("error", resolve)));
   } catch (error) {
+    kept?.letGo();
     raw?.close();
     return neverRan(command, log, channels, error);
   }
@@ -128,6 +151,7 @@ function neverRan(
 ): RunningHandler {
   const finish = async (): Promise<Finished> => {
     const error = (await reason) as NodeJS.ErrnoException;
+    const code = errno(error);
     channels?.close();
     log?.close();
     return {
@@ -135,7 +159,7 @@ function neverRan(
       exit: null,
       signal: null,
       error: log ? explainStart(error, command) : `its log cannot be written: ${error.message}`,
-      ...(error.code !== undefined && { code: error.code }),
+      ...(code !== undefined && { code }),
       durationMs: 0,
       tail: "",
       dropped: 0,
@@ -156,6 +180,7 @@ interface Started {
   begin: number;
   /** Of all that run. */
   leaders: Set<number>;
+  kept: KeptTree;
 }
 
 function follow(started: Started): RunningHandler {
@@ -204,6 +229,7 @@ function follow(started: Started): RunningHandler {
       options.reapedAtAgeMs = (await exited).ageMs;
     }
     const survivors = await endTree(ref, options);
+    if (survivors.length === 0) started.kept.letGo();
     const isStuck = survivors.includes(pid);
     const { ageMs, ...end } = isStuck ? stuckSince(begin) : await exited;
     if (!outputs.every((output) => output.closed)) await atMost(DRAIN_MS, closed);

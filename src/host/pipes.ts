@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { closeSync, mkdtempSync, openSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { troubleOf } from "../model/errno.ts";
 import { hasProcFs } from "./proc-fs.ts";
 
 /**
@@ -42,9 +43,10 @@ function refill(): void {
   try {
     folder = mkdtempSync(join(tmpdir(), "viv-pipes-"));
     const paths = Array.from({ length: BATCH }, (_, i) => `${folder}/${i}`);
-    const { status } = spawnSync("mkfifo", ["-m", "600", ...paths], { stdio: "ignore" });
-    isPossible = status === 0; // where it cannot be done it is not tried again and again
-    if (isPossible) for (const path of paths) unused.push(openSync(path, O_PATH));
+    const { status, error } = spawnSync("mkfifo", ["-m", "600", ...paths], { stdio: "ignore" });
+    // Where it cannot be done it is not tried again and again; a machine in trouble may recover.
+    isPossible = status === 0 || troubleOf(error) !== undefined;
+    if (status === 0) for (const path of paths) unused.push(openSync(path, O_PATH));
   } catch {
     // No room, or too many open files: what there is must do, and sockets do without.
   }

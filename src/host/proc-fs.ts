@@ -1,5 +1,6 @@
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
 import { uptime } from "node:os";
+import { troubleOf } from "../model/errno.ts";
 
 /** What Linux tells of processes in /proc. Any of them may vanish between two lines of this file. */
 
@@ -25,10 +26,17 @@ export interface Process {
 
 /** The fields of /proc/<pid>/stat. The name among them may contain anything. */
 export function readProcess(pid: number): Process | "gone" | "hidden" {
+  const found = lookAt(pid);
+  return found === "blind" ? "hidden" : found;
+}
+
+/** "blind": we could not look (no free file descriptor), which says nothing about the process. */
+export function lookAt(pid: number): Process | "gone" | "hidden" | "blind" {
   let stat: string;
   try {
     stat = readFast(`/proc/${pid}/stat`).toString("latin1");
   } catch (error) {
+    if (isBlind(error)) return "blind";
     return isGone(error) ? "gone" : "hidden";
   }
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
@@ -48,7 +56,7 @@ export function readProcess(pid: number): Process | "gone" | "hidden" {
 }
 
 /** Whether it carries this entry in its environment. What we may not read does not. */
-export function carries(found: Process, entry: string): "yes" | "no" | "unsure" {
+export function carries(found: Process, entry: string): "yes" | "no" | "unsure" | "blind" {
   if (!found.hasMemory) return "no";
   try {
     const environment = readFast(`/proc/${found.pid}/environ`);
@@ -57,12 +65,22 @@ export function carries(found: Process, entry: string): "yes" | "no" | "unsure" 
         environment.includes(`\0${entry}\0`) || environment.indexOf(`${entry}\0`) === 0;
       return isAmong ? "yes" : "no";
     }
-  } catch {
+  } catch (error) {
+    if (isBlind(error)) return "blind";
     return "no"; // gone, or somebody else's
   }
   const again = readProcess(found.pid);
   if (typeof again === "string" || !again.hasMemory || again.hasEnvironment) return "no";
   return "unsure";
+}
+
+/** Whether its limit for resident memory, which has no effect, is this one. */
+export function hasLimit(pid: number, limit: string): boolean | "blind" {
+  try {
+    return readFast(`/proc/${pid}/limits`).includes(` ${limit} `);
+  } catch (error) {
+    return isBlind(error) ? "blind" : false;
+  }
 }
 
 let procFs: boolean | undefined;
@@ -126,6 +144,10 @@ function lastPid(): number {
   } catch {
     return -1;
   }
+}
+
+function isBlind(error: unknown): boolean {
+  return troubleOf(error) === "EXHAUSTED";
 }
 
 function isGone(error: unknown): boolean {

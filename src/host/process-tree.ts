@@ -1,7 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { troubleOf } from "../model/errno.ts";
+import { limitMark } from "./limit-mark.ts";
 import {
   carries,
+  hasLimit,
   hasProcFs,
+  lookAt,
   type Process,
   pidsSince,
   readProcess,
@@ -11,7 +15,8 @@ import {
 
 /**
  * The tree of a handler: the process group it leads, and whatever has left that group (`setsid`)
- * but still carries its claim in the environment, or is a child of one that is known. Looked at anew each time, because a tree grows
+ * but still carries its claim in the environment, or the mark made from it in its limits (see
+ * limit-mark.ts), or is a child of one that is known. Looked at anew each time, because a tree grows
  * while it is being ended. A number that may have been given to somebody else is never signalled.
  *
  * Without /proc (macOS) only the group is seen.
@@ -70,11 +75,23 @@ export async function endTree(ref: TreeRef, options: EndOptions): Promise<number
   const giveUpAt = killAt + KILLED_IS_GONE_WITHIN_MS;
   for (let pause = SHORTEST_PAUSE_MS; ; pause = Math.min(pause * 1.5, LONGEST_PAUSE_MS)) {
     const now = performance.now();
-    const sight = now < killAt ? see(ref, tracks) : kill(ref, tracks);
-    if (isEmpty(sight) && (!sight.isUnsure || now > sureAt)) return [];
-    if (now > giveUpAt) return pidsIn(sight);
-    if (now < killAt) ask(ref, sight, asked);
+    const sight = ifSeen(() => (now < killAt ? see(ref, tracks) : kill(ref, tracks)));
+    if (sight !== null) {
+      if (isEmpty(sight) && (!sight.isUnsure || now > sureAt)) return [];
+      if (now > giveUpAt) return pidsIn(sight);
+      if (now < killAt) ask(ref, sight, asked);
+    }
     await delay(now < killAt ? Math.min(pause, killAt - now) : pause);
+  }
+}
+
+/** Null while we cannot look: what is not seen is not gone, so that is waited for. */
+function ifSeen(look: () => Sight): Sight | null {
+  try {
+    return look();
+  } catch (error) {
+    if (troubleOf(error) !== "EXHAUSTED") throw error;
+    return null;
   }
 }
 
@@ -156,8 +173,11 @@ function look(ref: TreeRef, tracks: Tracks): Sight {
   const sight: Sight = { group: [], strays: [], mayBeSignalledAsOne: true, isUnsure: false };
   const born = Number(ref.started);
   if (!hasProcFs()) return lookWithoutProcFs(ref, sight);
+  const limit = ref.claim === "" ? "" : limitMark(ref.claim);
   const isMarked = (found: Process) => {
+    if (limit !== "" && hasMark(found, limit)) return true;
     const answer = ref.claim === "" ? "no" : carries(found, `VIV_CLAIM=${ref.claim}`);
+    if (answer === "blind") throw blind();
     if (answer === "unsure") sight.isUnsure = true;
     return answer === "yes";
   };
@@ -165,7 +185,8 @@ function look(ref: TreeRef, tracks: Tracks): Sight {
   const others: Process[] = [];
   for (const pid of pidsSince(ref.pid, born)) {
     if (tracks.others?.has(pid)) continue;
-    const found = readProcess(pid);
+    const found = lookAt(pid);
+    if (found === "blind") throw blind();
     // Where the kernel does not tell, one that vanished may have left a child that we do not see.
     if (found === "gone" && !tellsLastPid()) sight.isUnsure = true;
     if (typeof found === "string" || found.started < born) continue; // no child is older
@@ -186,6 +207,18 @@ function look(ref: TreeRef, tracks: Tracks): Sight {
   sight.strays.push(...descendants([...sight.group, ...sight.strays], others));
   tracks.remember(sight);
   return sight;
+}
+
+/** Not one that has become somebody else's (sudo): it is not ours to end. */
+function hasMark({ pid }: Process, limit: string): boolean {
+  const answer = hasLimit(pid, limit);
+  if (answer === "blind") throw blind();
+  return answer && send(pid, 0);
+}
+
+function blind(): Error {
+  const message = "processes cannot be looked at: no file descriptor is free";
+  return Object.assign(new Error(message), { code: "EMFILE" });
 }
 
 /** Children that have left the group and their environment, too, as long as their parents live. */

@@ -6,6 +6,7 @@ import { endTreeNow } from "../../src/host/process-tree.ts";
 import type { SpeciesOutput } from "../../src/ops/species.ts";
 import { until } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
+import { killWithKeeper } from "../support/processes.ts";
 import { Running, viv } from "./support.ts";
 
 /** `viv up` and `viv status --config`, with real processes. */
@@ -240,12 +241,12 @@ describe("kill -9", () => {
     onTestFinished(() => void endTreeNow(state.run));
     const pids = here.status().agents.flatMap(({ pid }) => pid ?? []);
     expect(pids).toHaveLength(5);
-    up.child.kill("SIGKILL");
+    killWithKeeper(up.child);
     await up.end();
     await until("its workers are gone", () => !pids.some(isAlive));
     expect(here.status().service).toMatchObject({ state: "not running", pid: null });
     expect(new Set(Object.values(here.states()))).toEqual(new Set(["not running"]));
-    // The keeper's run cannot know; the next service ends it.
+    // What would have ended the keeper's run was killed as well; the next service ends it.
     expect(machine.vitality(state.run)).toBe("alive");
     const next = here.up();
     await next.says("a run from before was ended");

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { CrewFolder, eventsOf, isAlive } from "../support/crew-folder.ts";
 import { until } from "../support/deadline.ts";
+import { killWithKeeper } from "../support/processes.ts";
 
 /** kill -9 of a crew's supervisor, at any moment: nothing of its runs outlives the next start. */
 
@@ -44,7 +45,7 @@ describe("kill -9 of the supervisor", () => {
     const first = up("--max-concurrent=3");
     await crew.hasLines("pids-1", 12);
     const ran = crew.status("a").last_run;
-    first.child.kill("SIGKILL");
+    killWithKeeper(first.child);
     await first.end();
     const pids = crew.lines("pids-1").map(Number);
     expect(pids.filter(isAlive)).toEqual(pids);
@@ -72,6 +73,16 @@ describe("kill -9 of the supervisor", () => {
     expect(Math.abs(due - Date.parse(String(ran)) - 3_600_000)).toBeLessThan(1_000);
     second.child.kill("SIGTERM");
     await second.end();
+  });
+
+  it("ends its runs at once, though nobody starts it again", async () => {
+    const { crew, up } = scene();
+    const supervisor = up("--max-concurrent=3");
+    await crew.hasLines("pids-1", 12);
+    supervisor.child.kill("SIGKILL");
+    await supervisor.end();
+    const pids = crew.lines("pids-1").map(Number);
+    await until("they are gone", () => pids.filter(isAlive).length === 0);
   });
 
   it("at any moment, again and again", async () => {

@@ -15,7 +15,7 @@ import { openRun } from "../../src/main.ts";
 import type { Store } from "../../src/store/store.ts";
 import { until } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
-import { DIST } from "../support/processes.ts";
+import { DIST, keepersOf, killWithKeeper } from "../support/processes.ts";
 
 /** Workers as processes: signals, kill -9, and what becomes of the handlers they had started. */
 
@@ -74,6 +74,11 @@ async function written(name: string): Promise<string> {
   }
 }
 
+function linesOf(name: string): string[] {
+  const path = join(home, name);
+  return existsSync(path) ? readFileSync(path, "utf8").split("\n").filter(Boolean) : [];
+}
+
 function isAlive(pid: string): boolean {
   try {
     return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
@@ -97,7 +102,7 @@ describe("a worker that is killed", () => {
     await store.enqueue({ id: "t.1", type: "t" });
     const worker = work("--handler", stubborn(), "--worker-id", "w1");
     const pids = (await written("pids")).split(" ");
-    worker.kill("SIGKILL");
+    killWithKeeper(worker);
     await once(worker, "exit");
     expect(pids.map(isAlive)).toEqual([true, true]);
     const report = await store.reap();
@@ -106,11 +111,23 @@ describe("a worker that is killed", () => {
     expect((await store.show("t.1"))?.state).toBe("pending");
   });
 
+  test("leaves a daemon with nothing in its environment, which is gone before anybody else gets the task", async () => {
+    await store.enqueue({ id: "t.1", type: "t" });
+    const handler = script(`${DAEMON(home)}\nexec sleep 1000`);
+    const worker = work("--handler", handler, "--worker-id", "w1");
+    const daemon = await written("pids");
+    killWithKeeper(worker);
+    await once(worker, "exit");
+    expect(isAlive(daemon)).toBe(true);
+    expect((await store.reap()).reaped).toMatchObject([{ id: "t.1", to: "pending" }]);
+    expect(isAlive(daemon)).toBe(false);
+  });
+
   test("is followed by one of the same name, which begins with what is left", async () => {
     await store.enqueue({ id: "t.1", type: "t" });
     const first = work("--handler", stubborn(), "--worker-id", "w1");
     const pids = (await written("pids")).split(" ");
-    first.kill("SIGKILL");
+    killWithKeeper(first);
     await once(first, "exit");
     const second = work("--handler", "/bin/true", "--worker-id", "w1", "--drain");
     await once(second, "exit");
@@ -132,6 +149,76 @@ describe("a worker that is killed", () => {
       { outcome: "done", worker: "w2", attempt: 2 },
     ]);
   });
+});
+
+/** Cleans its environment, closes its files, leaves its session and its parent. Writes its pid. */
+const DAEMON = (home: string) =>
+  `env -i /usr/bin/setsid /bin/sh -c '(exec </dev/null >/dev/null 2>&1; exec sleep 1000) & echo $! >> ${home}/pids' &
+while [ ! -s ${home}/pids ]; do sleep 0.01; done`;
+
+describe("what a killed worker had started ends with it, though nobody reaps", () => {
+  test("a handler that ignores what it is asked, and its child in another session", async () => {
+    await store.enqueue({ id: "t.1", type: "t" });
+    const worker = work("--handler", stubborn(), "--worker-id", "w1");
+    const pids = (await written("pids")).split(" ");
+    worker.kill("SIGKILL");
+    await until("they are gone", () => !pids.some(isAlive));
+    expect((await store.show("t.1"))?.state).toBe("claimed");
+  });
+
+  test("several handlers, and the daemons that they made", async () => {
+    for (let i = 0; i < 4; i++) await store.enqueue({ id: `t.${i}`, type: "t" });
+    const handler = script(`${DAEMON(home)}\necho $$ >> ${home}/pids\nexec sleep 1000`);
+    const worker = work("--handler", handler, "--worker-id", "w1", "--concurrency", "4");
+    await until("all run", () => linesOf("pids").length === 8);
+    worker.kill("SIGKILL");
+    await until("they are gone", () => !linesOf("pids").some(isAlive));
+  });
+
+  test("also when what watches over them had died before, and was started again", async () => {
+    await store.enqueue({ id: "t.1", type: "t" });
+    const worker = work("--handler", stubborn(), "--worker-id", "w1");
+    const pids = (await written("pids")).split(" ");
+    const [first = 0] = keepersOf(worker.pid ?? 0);
+    process.kill(first, "SIGKILL");
+    await until("there is another", () => {
+      return keepersOf(worker.pid ?? 0).some((pid) => pid !== first && isAlive(String(pid)));
+    });
+    worker.kill("SIGKILL");
+    await until("they are gone", () => !pids.some(isAlive));
+  });
+
+  test("what belongs to nobody stays", async () => {
+    await store.enqueue({ id: "t.1", type: "t" });
+    const other = spawn("sleep", ["1000"], { env: { VIV_CLAIM: `t.1.0@${run}` } });
+    const worker = work("--handler", stubborn(), "--worker-id", "w1");
+    const pids = (await written("pids")).split(" ");
+    const [keeper = 0] = keepersOf(worker.pid ?? 0);
+    worker.kill("SIGKILL");
+    await until("it has done its work", () => !isAlive(String(keeper)));
+    expect([...pids.map(isAlive), isAlive(String(other.pid))]).toEqual([false, false, true]);
+    other.kill("SIGKILL");
+  });
+});
+
+test("a daemon with nothing in its environment ends with its handler, every time", async () => {
+  for (let i = 0; i < 50; i++) await store.enqueue({ id: `t.${i}`, type: "t" });
+  const handler = script(DAEMON(home));
+  const worker = work("--handler", handler, "--worker-id", "w1", "--concurrency", "4", "--drain");
+  await once(worker, "exit");
+  expect((await store.counts()).done).toBe(50);
+  expect(linesOf("pids")).toHaveLength(50);
+  expect(linesOf("pids").filter(isAlive)).toEqual([]);
+});
+
+test("a worker that ends leaves nothing beside it", async () => {
+  await store.enqueue({ id: "t.1", type: "t" });
+  const worker = work("--handler", script(`echo $$ > ${home}/pids; sleep 0.2`), "--once");
+  await written("pids");
+  const keepers = keepersOf(worker.pid ?? 0).map(String);
+  expect(keepers).toHaveLength(1);
+  await once(worker, "exit");
+  await until("it ends", () => !keepers.some(isAlive));
 });
 
 describe("a worker that is told to stop", () => {

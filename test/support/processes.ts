@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -92,4 +93,26 @@ export class Script {
     const { code, signal } = await within("the process ends", this.ended, seconds);
     if (code !== 0) throw new Error(`ended with ${code ?? signal}: ${this.#stderr}`);
   }
+}
+
+/**
+ * Kills both, first the shell beside it that would end its handlers (src/host/keeper.ts): as if the
+ * whole machine had forgotten it.
+ */
+export function killWithKeeper(child: ChildProcess): void {
+  for (const pid of keepersOf(child.pid ?? 0)) process.kill(pid, "SIGKILL");
+  child.kill("SIGKILL");
+}
+
+export function keepersOf(parent: number): number[] {
+  const isKeeper = (pid: number) => {
+    try {
+      const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+      const isChild = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]) === parent;
+      return isChild && readFileSync(`/proc/${pid}/cmdline`, "latin1").includes("tail -n 2");
+    } catch {
+      return false; // it is gone
+    }
+  };
+  return readdirSync("/proc").map(Number).filter(isKeeper);
 }

@@ -215,6 +215,13 @@ describe("a command", () => {
     expect(await run(EXEC, (process) => process.end(finished))).toMatchObject(ended(outcome, note));
   });
 
+  it("that the machine has no room for is held, and not counted as a crash", async () => {
+    const { run } = scene();
+    const finished = { cause: "unstartable", exit: null, error: "full", code: "EAGAIN" } as const;
+    const end = await run(EXEC, (process) => process.end(finished));
+    expect(end).toMatchObject({ kind: "held", note: "full", until: NOW + 30_000 });
+  });
+
   it("that asks to be tried later is held, and closes nobody's account", async () => {
     const { run, accounts } = scene();
     const end = await run(EXEC, (process) => process.end({ exit: 75 }));

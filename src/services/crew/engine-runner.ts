@@ -13,6 +13,7 @@ import type { Step } from "../../model/step.ts";
 import { isNoWork } from "../../policy/tick.ts";
 import type { Accounts } from "../accounts.ts";
 import { closingFor } from "../worker/closing.ts";
+import { mayPass } from "../worker/hold.ts";
 import { type ModelOutcome, workWithModel } from "../worker/model-work.ts";
 import type { LogPort } from "../worker/session-feed.ts";
 import type { Prepared, RunEnd, RunHooks, Runner } from "./ports.ts";
@@ -125,6 +126,7 @@ async function run(
   hooks: RunHooks,
 ): Promise<RunEnd> {
   const engine = await host.engine(member.engine);
+  await host.handlers.ready?.();
   const began = host.now();
   const request = requestFor(host, settings, member, hooks);
   let stopRun: (why: string, atOnce?: boolean) => void = () => {};
@@ -280,9 +282,11 @@ function lineOf(step: Step, agent: string, now: number): CrewLine | null {
   return text === "" ? null : { thought: text, ts, agent };
 }
 
+const TRY_AGAIN_MS = 30_000;
+
 /** The order matters: what was done to it comes before what it says of itself. */
 function judge(
-  { accounts }: EngineRunnerHost,
+  { accounts, now }: EngineRunnerHost,
   member: Member,
   { end, finished, result, bill }: ModelOutcome,
   began: number,
@@ -297,6 +301,10 @@ function judge(
   if (finished.cause === "timed_out") return ended("killed", "its time was up");
   if (finished.cause === "stopped" && end.kind === "ended") {
     return ended("killed", finished.why ?? "it was stopped");
+  }
+  if (finished.cause === "unstartable" && mayPass({ code: finished.code })) {
+    // Trouble of the machine: no crash of the member, which would park it at the fifth.
+    return { kind: "held", note: finished.error ?? "", until: now() + TRY_AGAIN_MS, usd };
   }
   if (isCrash(finished)) {
     return ended("crashed", finished.error ?? `ended by ${finished.signal ?? "something"}`);

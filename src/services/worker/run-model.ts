@@ -12,6 +12,7 @@ import { pickModel, unprovenIn } from "../../policy/tier.ts";
 import type { Claim, FailureReport, Store } from "../../store/store.ts";
 import type { AttemptSettings, Place } from "./attempt.ts";
 import { closingFor } from "./closing.ts";
+import { type Hold, isTrouble } from "./hold.ts";
 import type { WorkerHost } from "./host.ts";
 import { keyVariable } from "./key-variable.ts";
 import { type ModelContext, type ModelOutcome, workWithModel } from "./model-work.ts";
@@ -28,6 +29,7 @@ export interface ModelAttempt {
   host: WorkerHost;
   store: Store;
   settings: AttemptSettings;
+  hold: Hold;
   /** That of viv.toml. */
   folder: string;
   /** A sandbox is around it. */
@@ -54,7 +56,7 @@ export async function runModel(attempt: ModelAttempt): Promise<ModelAttemptResul
   try {
     return await run(attempt);
   } catch (error) {
-    if (!isVivError(error, "INVALID")) throw error;
+    if (!isVivError(error, "INVALID") || isTrouble(error)) throw error;
     // A template that asks for what the task does not have, a tier that there is not: next time too.
     const report = { outcome: "failed" as const, note: error.message, final: true };
     return { end: { kind: "failed", report }, finished: NOTHING_RAN, result: NO_RESULT };
@@ -65,7 +67,8 @@ async function run(attempt: ModelAttempt): Promise<ModelAttemptResult> {
   const { claim, route, host, store, settings } = attempt;
   const { task, token } = claim;
   const engine = await host.engine(route.name);
-  const request = await requestFor(attempt);
+  const { hold } = attempt;
+  const request = await hold.begin(() => requestFor(attempt));
   const limits = limitsOf(route, settings);
   const spentByOthers = atMostEvery(250, () =>
     settings.spending.before(task.task_id, token, limits),
@@ -83,7 +86,7 @@ async function run(attempt: ModelAttempt): Promise<ModelAttemptResult> {
     },
     money: {
       limits,
-      before: await spentByOthers(),
+      before: await hold.begin(spentByOthers),
       prices: settings.prices,
     },
     execute: attempt.execute,
@@ -93,13 +96,13 @@ async function run(attempt: ModelAttempt): Promise<ModelAttemptResult> {
     tell: (step, priced) => void store.append(stepLine(claim, step, priced)).catch(() => {}),
     onSession: (session) => {
       known = session;
-      saveSession(attempt, request, session);
+      saveSoon(attempt, request, session);
     },
     onUsed: (used) => {
       const at = performance.now();
       if (known === null || at - saved < SAVE_EVERY_MS) return;
       saved = at;
-      saveSession(attempt, request, known, { used });
+      saveSoon(attempt, request, known, { used });
     },
     logs: { follow: host.followLogs, env: attempt.place.env },
     spentByOthers,
@@ -260,6 +263,16 @@ function saveSession(
   host.evidence.writeSession(claim.task.task_id, { engine: route.name, session, model, used: now });
 }
 
+/** While it runs. What cannot be written now is written later, at the end at the latest. */
+function saveSoon(...args: Parameters<typeof saveSession>): void {
+  try {
+    saveSession(...args);
+  } catch (error) {
+    const [{ settings, claim }] = args;
+    settings.onTrouble?.(claim, error);
+  }
+}
+
 async function remember(
   attempt: ModelAttempt,
   request: EngineRequest,
@@ -272,13 +285,15 @@ async function remember(
       ...line,
       usd: source === "reported" ? line.usd : null,
     }));
-    saveSession(attempt, request, session, { used, ...(sessionTotal ? { sessionTotal } : {}) });
+    const more = { used, ...(sessionTotal ? { sessionTotal } : {}) };
+    await attempt.hold.keep(() => saveSession(attempt, request, session, more));
   }
   if (bill.lines.length === 0 && !bill.isUnreadable) return;
   const said = result.outcome.kind;
   const asked = request.model;
   const more = { engine: route.name, account: route.account, session, said, asked };
-  await store.append(usageLine(claim, bill, more));
+  const line = usageLine(claim, bill, more);
+  await attempt.hold.keep(() => store.append(line));
 }
 
 const NOTHING_RAN: Finished = {

@@ -1,4 +1,4 @@
-import { isVivError } from "../../model/errors.ts";
+import { isVivError, VivError } from "../../model/errors.ts";
 import type { Claim, ClaimRequest, Store } from "../../store/store.ts";
 import type { ClosedTypes } from "../closed-types.ts";
 import type { EngineSlots } from "../engine-slots.ts";
@@ -8,6 +8,7 @@ import type { ProvenResult } from "../pit/prove-results.ts";
 import { Reaper } from "../reaper.ts";
 import { Attempt, type AttemptEnd, type AttemptSettings, type ReadyRoute } from "./attempt.ts";
 import { isDrained } from "./drained.ts";
+import { Hold, pauseFor } from "./hold.ts";
 import type { WorkerHost } from "./host.ts";
 
 /**
@@ -16,7 +17,7 @@ import type { WorkerHost } from "./host.ts";
  *   maxTasks   until so many attempts were made
  *   drain      until nothing is left that it could do, now or by waiting
  * Told to stop (`stop`), it claims nothing more and finishes what runs, at most for the grace; told
- * again (`stopNow`), it ends what runs and releases it at once.
+ * again (`stopNow`), it ends what runs and releases it at once, and leaves what cannot be recorded.
  */
 export interface WorkerOptions extends AttemptSettings {
   worker: string;
@@ -108,13 +109,18 @@ export class Worker {
     this.#tell({ kind: "stopping", running: this.#running.size });
     const { graceMs } = this.#options;
     if (graceMs !== undefined) {
-      this.#grace = setTimeout(() => this.stopNow(), Math.min(graceMs, 2 ** 31 - 1));
+      this.#grace = setTimeout(() => this.#endRunning(), Math.min(graceMs, 2 ** 31 - 1));
     }
     this.#wake();
   }
 
   stopNow(): void {
     this.stop();
+    this.#endRunning();
+    for (const attempt of this.#running.values()) attempt.leave();
+  }
+
+  #endRunning(): void {
     for (const attempt of this.#running.values()) attempt.stop("the worker was stopped");
   }
 
@@ -142,6 +148,7 @@ export class Worker {
       this.#tell({ kind: "started", worker: name, types });
     }
     try {
+      await this.#tellLimits();
       while (!this.#isStopping && !this.#isFulfilled) {
         const claims = await this.#claim();
         for (const claim of claims) this.#begin(claim);
@@ -159,6 +166,12 @@ export class Worker {
       for (const lease of leases) await lease.stop();
     }
     return this.#report;
+  }
+
+  /** What cannot be ended here is said before anything is started. */
+  async #tellLimits(): Promise<void> {
+    const problem = await this.#host.handlers?.ready?.();
+    if (problem) this.#tell({ kind: "trouble", error: new VivError("UNSUPPORTED", problem) });
   }
 
   get #free(): number {
@@ -256,7 +269,9 @@ export class Worker {
     this.#tell({ kind: "claimed", claim });
     if (route === undefined) {
       // Only a type that is claimed without asking for it can come here: give it back.
-      void this.#store.release({ ...claim, id: claim.task.task_id }).catch(() => {});
+      const onError = (error: unknown) => this.#tell({ kind: "trouble", error, claim });
+      const hold = new Hold(onError, this.#options.pause);
+      hold.keep(() => this.#store.release({ ...claim, id: claim.task.task_id })).catch(onError);
       return;
     }
     const key = keyOf(claim);
@@ -314,12 +329,12 @@ export class Worker {
     this.#wake = () => woken.abort();
     // There may be work, and it cannot be claimed: to be woken at once would be to go round in circles.
     if (this.#troubles > 0) {
-      return pause(Math.min(30_000, 500 * 2 ** Math.min(10, this.#troubles)), woken.signal);
+      return pauseFor(Math.min(30_000, 500 * 2 ** Math.min(10, this.#troubles)), woken.signal);
     }
     const closed = this.#options.closedTypes?.();
     if (closed) await this.#standInLine(closed, () => woken.abort());
     const timeoutMs = Math.min(pollMs, closed?.nextOpenMs ?? pollMs);
-    if (closed?.all) return pause(timeoutMs, woken.signal);
+    if (closed?.all) return pauseFor(timeoutMs, woken.signal);
     try {
       await this.#store.waitForWork({
         timeoutMs,
@@ -330,7 +345,7 @@ export class Worker {
       });
     } catch (error) {
       this.#tell({ kind: "trouble", error });
-      await pause(1_000, woken.signal);
+      await pauseFor(1_000, woken.signal);
     }
   }
 
@@ -367,14 +382,4 @@ export class Worker {
 
 function keyOf({ token, task }: Claim): string {
   return `${token} ${task.task_id}`;
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener("abort", () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
 }

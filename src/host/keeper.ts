@@ -1,0 +1,120 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { limitMark } from "./limit-mark.ts";
+
+/**
+ * Handlers end with us, however we end. A small shell beside us, in a session of its own, reads from
+ * a pipe that only we hold which trees we run; when we are gone, that is its end, and it kills them:
+ * every process with the mark of one of their claims (see process-tree.ts), until none is left.
+ *
+ * It is started with the first tree, and again if it dies. It ends with us when nothing runs.
+ */
+export class Keeper {
+  readonly #trees = new Set<KeptTree>();
+  #shell: ChildProcess | undefined;
+
+  /** Before a tree is started. It is kept until it is let go. */
+  keep(claim: string): KeptTree {
+    const tree: KeptTree = {
+      claim,
+      pid: 0,
+      started: (pid) => {
+        tree.pid = pid;
+        if (!HAS_MARKS) this.#tell();
+      },
+      letGo: () => {
+        if (this.#trees.delete(tree)) this.#tell();
+      },
+    };
+    this.#trees.add(tree);
+    this.#tell();
+    return tree;
+  }
+
+  #tell(): void {
+    if (this.#shell === undefined && this.#trees.size > 0) this.#start();
+    const trees = [...this.#trees].map(({ claim, pid }) => {
+      // What would end the entry is left out: the tree is still found by its limit.
+      const text = /[\t\n\0]/.test(claim) ? "" : claim;
+      return `${pid} ${limitMark(claim)} ${text}`;
+    });
+    this.#shell?.stdin?.write(`${trees.join("\t")}\n`);
+  }
+
+  #start(): void {
+    try {
+      const shell = spawn("/bin/sh", ["-c", SCRIPT], {
+        cwd: "/",
+        env: { PATH: `${process.env.PATH ?? ""}:/usr/bin:/bin`, LC_ALL: "C" },
+        detached: true,
+        stdio: ["pipe", "ignore", "ignore"],
+      });
+      const onEnd = () => {
+        if (this.#shell !== shell) return;
+        this.#shell = undefined;
+        const again = setTimeout(() => this.#trees.size > 0 && this.#tell(), RESTART_MS);
+        again.unref();
+      };
+      shell.once("error", onEnd);
+      shell.once("exit", onEnd);
+      shell.stdin?.on("error", () => {}); // it ended: that is told by its exit
+      shell.unref();
+      (shell.stdin as unknown as { unref(): void } | null)?.unref();
+      this.#shell = shell;
+    } catch {
+      // No room for a process just now: the next tree tries again, and until then the reaper ends
+      // what a dead worker leaves.
+    }
+  }
+}
+
+export interface KeptTree {
+  readonly claim: string;
+  pid: number;
+  started(pid: number): void;
+  letGo(): void;
+}
+
+const HAS_MARKS = process.platform === "linux";
+const RESTART_MS = 1_000;
+
+/**
+ * Each line is the whole list of trees, `<pid> <limit> <claim>` with tabs between them. The last two are
+ * used: the last may be cut off. Three looks in a row that find nobody are enough, because a program
+ * that is just being started has its marks at once.
+ */
+const SCRIPT = `
+nl='
+'
+tab=$(printf '\\t')
+list=$(tail -n 2; echo .)
+case $list in . | "$nl." | *"$nl$nl.") exit 0 ;; esac
+list=\${list%.}
+IFS="$tab$nl"
+set -f
+limits=none
+set --
+for tree in $list; do
+  pid=\${tree%% *}
+  tree=\${tree#* }
+  limits="$limits|\${tree%% *}"
+  claim=\${tree#* }
+  [ -z "$claim" ] || set -- "$@" -e "VIV_CLAIM=$claim"
+  [ -d /proc/self ] || [ "$pid" -lt 2 ] || kill -9 -- "-$pid" 2>/dev/null
+done
+set +f
+round=0
+calm=0
+while [ -d /proc/self ] && [ $round -lt 100 ] && [ $calm -lt 3 ]; do
+  calm=$((calm + 1))
+  for path in $(
+    grep -lsE "^Max resident set +($limits) " /proc/[0-9]*/limits
+    [ $# -eq 0 ] || grep -lszxF "$@" /proc/[0-9]*/environ
+  ); do
+    pid=\${path#/proc/}
+    pid=\${pid%%/*}
+    [ "$pid" = $$ ] || ! kill -9 "$pid" 2>/dev/null || calm=0
+  done
+  round=$((round + 1))
+  sleep 0.1
+done
+`;
