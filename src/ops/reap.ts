@@ -39,6 +39,6 @@ export const reap = defineOp({
       ...rest,
       age_seconds: ageSeconds,
     }));
-    return { ...report, reaped, ...(await store.sweep()) };
+    return { ...report, reaped, ...(await store.sweep({ thorough: true })) };
   },
 });

@@ -21,7 +21,7 @@ export function failTask(run: FsRun, ref: ClaimRef, report: FailureReport): Ende
   const wanted = report.retryAt && parseTime(report.retryAt, run.machine.clock.now(), "retryAt");
   const held = hold(run, ref);
   const task = readHeld(run, held);
-  const history = readHistory(run, held.id);
+  const history = readHistory(run, held.id, held.attempt);
   const { outcome = "failed", note, fingerprint, final, backoffMs } = report;
   const maxAttempts = report.maxAttempts ?? run.paths.layout.maxAttempts;
   const verdict = afterFailure(task, history, outcome, {

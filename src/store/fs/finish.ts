@@ -16,7 +16,7 @@ import {
   tokenOf,
   translate,
 } from "./atomic.ts";
-import { appendHistory, attemptNumber, readHistory } from "./attempts.ts";
+import { appendHistory, attemptNumber, historyAt, readHistory } from "./attempts.ts";
 import { addDue } from "./due.ts";
 import { failDependents } from "./fail-dependents.ts";
 import { claimOf, fileOf } from "./layout.ts";
@@ -124,7 +124,7 @@ export function hold(run: FsRun, ref: ClaimRef): Held {
   }
   const known = run.memo.claims.get(id);
   const isKnown = known !== undefined && (known.token === token || known.token === ref.token);
-  const attempt = isKnown ? known.attempt : attemptNumber(readHistory(run, id));
+  const attempt = isKnown ? known.attempt : attemptNumber(historyAt(run, id, stats));
   if (!isKnown) run.memo.claims.delete(id);
   return { id, worker, path, token, attempt, seenAt };
 }

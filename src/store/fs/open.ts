@@ -5,6 +5,7 @@ import { VivError } from "../../model/errors.ts";
 import { newTaskId } from "../../model/id.ts";
 import { isName } from "../../model/names.ts";
 import type { Durability } from "../store.ts";
+import { setAside } from "./aside.ts";
 import { errno, statIfThere, translate } from "./atomic.ts";
 import { LaneWriter } from "./lanes.ts";
 import { foldersOf, type Layout, type Paths, pathsOf } from "./layout.ts";
@@ -13,6 +14,7 @@ import { RUN_LAYOUT } from "./layouts/run-layout.ts";
 import { LedgerWriter } from "./ledger.ts";
 import { NoteFiles } from "./note-files.ts";
 import { PIT_CUSTOMS } from "./pit/customs.ts";
+import { noteBoot, recoverIfLost } from "./recover.ts";
 import { type FsRun, newMemo, ownName } from "./run.ts";
 import { createStatus, readStatusLeniently } from "./status.ts";
 import { Syncs } from "./syncs.ts";
@@ -76,6 +78,7 @@ function open(path: string, machine: Machine, options: OpenOptions): FsRun {
     runId,
     machine,
     durability: options.durability ?? "safe",
+    readOnly: options.readOnly === true,
     onDependencyFailed: options.onDependencyFailed ?? "wait",
     ledger: new LedgerWriter(paths.ledger),
     lanes: new LaneWriter(paths.lanes),
@@ -84,9 +87,12 @@ function open(path: string, machine: Machine, options: OpenOptions): FsRun {
     random: Math.random,
     newId: () => newTaskId(machine.clock.now(), Math.random),
     memo,
+    recoverIfLost: () => recoverIfLost(run),
     customs: layout.kind === "pit" ? PIT_CUSTOMS : null,
   };
   if (!options.readOnly) run.lanes.prepare();
+  if (isNew) noteBoot(run);
+  else run.recoverIfLost();
   if (isNew && !options.withoutStatus) createStatus(run, runId);
   return run;
 }
@@ -159,7 +165,11 @@ function makeWithParents(path: string): void {
 function prepareFolders(paths: Paths, make: boolean): void {
   let device: number | undefined;
   for (const folder of foldersOf(paths)) {
-    const stats = statIfThere(folder) ?? (make ? makeFolder(folder) : undefined);
+    let stats = statIfThere(folder);
+    // What is derived is rebuilt, whatever lies in its place.
+    const isInTheWay = stats !== undefined && !stats.isDirectory() && isDerivedFolder(paths, folder);
+    if (isInTheWay && make && setAside(folder, "not a folder")) stats = undefined;
+    stats ??= make ? makeFolder(folder) : undefined;
     if (!stats) continue;
     const name = folder === paths.root ? "the run directory" : folder.slice(paths.root.length + 1);
     if (stats.isSymbolicLink()) {
@@ -185,6 +195,10 @@ function prepareFolders(paths: Paths, make: boolean): void {
       );
     }
   }
+}
+
+function isDerivedFolder({ viv }: Paths, folder: string): boolean {
+  return folder === viv || folder.startsWith(`${viv}/`);
 }
 
 function makeFolder(folder: string): Stats | undefined {

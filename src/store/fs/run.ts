@@ -19,6 +19,8 @@ export interface FsRun {
   readonly runId: string;
   readonly machine: Machine;
   readonly durability: Durability;
+  /** Nothing may be made or repaired. */
+  readonly readOnly: boolean;
   /** What becomes of tasks whose dependency failed: they wait for a person, or fail too. */
   readonly onDependencyFailed: "wait" | "fail";
   readonly ledger: LedgerWriter;
@@ -28,6 +30,8 @@ export interface FsRun {
   readonly random: () => number;
   readonly newId: () => string;
   readonly memo: Memo;
+  /** Rebuilds what is derived if it is not what this process has seen: see recover.ts. */
+  readonly recoverIfLost: () => boolean;
   readonly customs: Customs | null;
 }
 
@@ -61,6 +65,8 @@ export interface Memo {
   workerFolders: Set<string>;
   /** Workers this process registered, with the time of their last heartbeat. */
   registered: Map<string, number>;
+  /** What their files say, to be written again when they are lost. */
+  workerFiles: Map<string, string>;
   /** What finishing needs to know about the claims this process made. */
   claims: Map<string, HeldClaim>;
   dueCheckedAt: number;
@@ -69,7 +75,16 @@ export interface Memo {
   /** Something in pending/ was still being written when we last looked. */
   hasUnripe: boolean;
   /** Change time of pending/ when adopt last looked at all of it, for each reader. */
-  pendingSeen: Map<LaneReader, number>;
+  pendingSeen: Map<LaneReader, string>;
+  /** Tasks that adopt has put on a lane: what they were like, and when that was. */
+  offered: Map<string, { changed: number; losses: number; at: number }>;
+  /** When all of waiting/ was looked at last; notes that were lost make the next look due. */
+  wokenAt: number;
+  wokenCost: number;
+  areNotesLost: boolean;
+  /** Tasks whose history was looked for in the ledger, and is not there. */
+  withoutHistory: Set<string>;
+  isRecovering: boolean;
   metAt: number;
   metCost: number;
   /** Change time of review/ when its tasks were counted, and how many those were. */
@@ -104,12 +119,19 @@ export function newMemo(): Memo {
     readers: new Map(),
     workerFolders: new Set(),
     registered: new Map(),
+    workerFiles: new Map(),
     claims: new Map(),
     dueCheckedAt: NEVER,
     adoptedAt: NEVER,
     adoptCost: NEVER,
     hasUnripe: false,
     pendingSeen: new Map(),
+    offered: new Map(),
+    wokenAt: NEVER,
+    wokenCost: NEVER,
+    areNotesLost: false,
+    withoutHistory: new Set(),
+    isRecovering: false,
     metAt: NEVER,
     metCost: NEVER,
     reviewSeenAt: NEVER,
