@@ -1,7 +1,7 @@
 // What happens to a run when a file or folder below .viv/ is damaged, before it is opened or while
 // two workers are at it. One process for all cases, so that one that hangs is killed from outside:
-//   damage.mjs FOLDER WHEN [FILTER]
-// Prints {"begins": case} and {"case", "problems": [...]} for each, and {"over": true}.
+//   damage.mjs FOLDER WHEN SHARE SEED [FILTER]
+// SHARE of the cases, chosen by SEED, or those whose names contain FILTER. Prints {"begins": case} and {"case", "problems": [...]} for each, and {"over": true}.
 // Clocks are moved instead of waited for.
 
 import { execFileSync } from "node:child_process";
@@ -10,7 +10,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-const [folder, when, filter = ""] = process.argv.slice(2);
+const [folder, when, share, seed, filter = ""] = process.argv.slice(2);
 const { openRun } = await import(pathToFileURL(`${process.env.VIV_DIST}/main.js`).href);
 const print = fs.writeSync;
 const say = (line) => print(1, `${JSON.stringify(line)}\n`);
@@ -21,7 +21,9 @@ Date.now = () => now() + skew;
 const tick = performance.now.bind(performance);
 performance.now = () => tick() + skew;
 
-const HOST = hostname().replace(/[^A-Za-z0-9-]/g, "_").slice(0, 64);
+const HOST = hostname()
+  .replace(/[^A-Za-z0-9-]/g, "_")
+  .slice(0, 64);
 const isRoot = process.getuid() === 0;
 const NOBODY = 65_534;
 
@@ -155,14 +157,33 @@ function find(pattern) {
     found = found.flatMap((at) =>
       part === "." || part === ".."
         ? [join(at, part)]
-        : fs.readdirSync(at).filter((name) => fits.test(name) && !name.endsWith(".shares") === !part.endsWith(".shares")).map((name) => join(at, name)),
+        : fs
+            .readdirSync(at)
+            .filter(
+              (name) => fits.test(name) && !name.endsWith(".shares") === !part.endsWith(".shares"),
+            )
+            .map((name) => join(at, name)),
     );
   }
   return found.sort().at(-1);
 }
 
 /** Tasks that must run this often. */
-const RUNS = { a1: 1, a2: 1, a3: 1, a4: 1, a5: 1, b: 1, c: 1, d: 2, e: 2, e2: 2, f: 1, later: 1, o: 1 };
+const RUNS = {
+  a1: 1,
+  a2: 1,
+  a3: 1,
+  a4: 1,
+  a5: 1,
+  b: 1,
+  c: 1,
+  d: 2,
+  e: 2,
+  e2: 2,
+  f: 1,
+  later: 1,
+  o: 1,
+};
 
 class Scene {
   claimed = new Map();
@@ -210,6 +231,10 @@ class Scene {
     }
     await this.w.flushStatus();
     await this.w.sweep({ thorough: true });
+    const another = await openRun(root, { durability: "fast" });
+    await this.take(another, "x");
+    await this.take(another, "x", false, ["t"]);
+    await another.close();
   }
 
   async hold(store, worker, types) {
@@ -271,7 +296,10 @@ async function play(name, [pattern, other, kind], damage) {
   const scene = new Scene();
   const check = (is, text) => void (is || problems.push(text));
   await scene.make();
-  let stores = [[scene.w, "w"], [scene.v, "v"]];
+  let stores = [
+    [scene.w, "w"],
+    [scene.v, "v"],
+  ];
   if (when === "running") {
     await scene.take(scene.w, "w");
   } else {
@@ -287,7 +315,7 @@ async function play(name, [pattern, other, kind], damage) {
     path = undefined;
   }
   if (path === undefined && when !== "running") path = join(root, ".viv", pattern);
-  if (path === undefined || pattern.includes("*") && !fs.existsSync(path)) return null;
+  if (path === undefined || (pattern.includes("*") && !fs.existsSync(path))) return null;
   if (!fs.existsSync(path)) {
     if (pattern.startsWith("..") || kind === "folder") return null;
     fs.writeFileSync(path, "");
@@ -302,7 +330,10 @@ async function play(name, [pattern, other, kind], damage) {
     [scene.w, scene.v] = opened;
     await scene.w.register("w");
     await scene.v.register("v");
-    stores = [[scene.w, "w"], [scene.v, "v"]];
+    stores = [
+      [scene.w, "w"],
+      [scene.v, "v"],
+    ];
   }
   for (const ref of scene.held.splice(0)) await scene.end(ref);
   await drain(scene, stores);
@@ -313,7 +344,9 @@ async function play(name, [pattern, other, kind], damage) {
     check(fs.existsSync(join(root, "done", `${id}.json`)), `${id} is not done`);
   }
   check(fs.readdirSync(join(root, "failed")).length === 0, "something failed");
-  const lines = ["high", "normal", "low"].flatMap((lane) => linesOf(join(root, `.viv/lanes/${lane}.log`)));
+  const lines = ["high", "normal", "low"].flatMap((lane) =>
+    linesOf(join(root, `.viv/lanes/${lane}.log`)),
+  );
   for (const id of Object.keys(RUNS)) {
     const count = lines.filter((line) => line.startsWith(`${id}\t`)).length;
     check(count <= 6, `${count} lines about ${id}`);
@@ -346,11 +379,17 @@ function linesOf(path) {
   }
 }
 
+let random = Number(seed);
+function isChosen() {
+  random = (Math.imul(random, 1_103_515_245) + 12_345) >>> 0;
+  return random / 2 ** 32 < Number(share);
+}
+
 let serial = 0;
 for (const [target, where] of Object.entries(TARGETS)) {
   for (const [damage, act] of Object.entries(DAMAGES)) {
     const name = `${target}: ${damage}`;
-    if (!name.includes(filter)) continue;
+    if (!name.includes(filter) || !isChosen()) continue;
     say({ begins: name });
     skew = 0;
     root = join(folder, `run-${serial}`);

@@ -88,7 +88,8 @@ export function unlinkIfThere(path: string): boolean {
     const code = errno(error);
     if (code === "ENOENT" || (code === "ENOTDIR" && isDerived(path))) return false;
     const isFolder = code === "EISDIR" || code === "EPERM";
-    if (isFolder && isDerived(path) && setAside(path, "a folder in the place of a file")) return true;
+    if (isFolder && isDerived(path) && setAside(path, "a folder in the place of a file"))
+      return true;
     throw error;
   }
 }

@@ -167,7 +167,8 @@ function prepareFolders(paths: Paths, make: boolean): void {
   for (const folder of foldersOf(paths)) {
     let stats = statIfThere(folder);
     // What is derived is rebuilt, whatever lies in its place.
-    const isInTheWay = stats !== undefined && !stats.isDirectory() && isDerivedFolder(paths, folder);
+    const isInTheWay =
+      stats !== undefined && !stats.isDirectory() && isDerivedFolder(paths, folder);
     if (isInTheWay && make && setAside(folder, "not a folder")) stats = undefined;
     stats ??= make ? makeFolder(folder) : undefined;
     if (!stats) continue;

@@ -55,7 +55,10 @@ function noteText(run: FsRun): string {
 }
 
 function noteOf(run: FsRun): string {
-  return `${run.paths.viv}/boot-${run.machine.self().host.replace(/[^A-Za-z0-9-]/g, "_").slice(0, 64)}`;
+  return `${run.paths.viv}/boot-${run.machine
+    .self()
+    .host.replace(/[^A-Za-z0-9-]/g, "_")
+    .slice(0, 64)}`;
 }
 
 function recover(run: FsRun): void {
