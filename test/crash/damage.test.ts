@@ -11,28 +11,32 @@ import { chooseSeed } from "../support/random.ts";
  */
 const SHARE = Number(process.env.VIV_DAMAGE ?? 0.33);
 
-test.each(["before", "running"])("damaged (%s): rebuilt by whoever needs it", {
-  timeout: 300_000,
-}, async (when) => {
-  const folder = newFolder();
-  chmodSync(folder, 0o777);
-  const seed = chooseSeed(`damage ${when}`);
-  const player = new Script("damage.mjs", [folder, when, SHARE, seed]);
-  const { ended } = player;
-  // One that hangs is named: the last that began.
-  let seen = 0;
-  while (!player.isOver) {
-    const before = player.said.length;
-    const news = player.says("the next case", (line) => player.said.indexOf(line) >= seen, 60);
-    await news.catch((error) => {
-      if (player.isOver) return;
-      throw new Error(`stuck at ${JSON.stringify(player.said.at(-1))}`, { cause: error });
-    });
-    seen = Math.max(seen + 1, before);
-    if (player.said.at(-1)?.over) break;
-  }
-  expect(await ended, player.stderr).toMatchObject({ code: 0 });
-  const played = player.said.filter((line) => "case" in line);
-  expect(played.filter(({ problems }) => (problems as string[]).length > 0)).toEqual([]);
-  expect(played.length).toBeGreaterThan(300 * SHARE * 0.5);
-});
+test.each(["before", "running"])(
+  "damaged (%s): rebuilt by whoever needs it",
+  {
+    timeout: 300_000,
+  },
+  async (when) => {
+    const folder = newFolder();
+    chmodSync(folder, 0o777);
+    const seed = chooseSeed(`damage ${when}`);
+    const player = new Script("damage.mjs", [folder, when, SHARE, seed]);
+    const { ended } = player;
+    // One that hangs is named: the last that began.
+    let seen = 0;
+    while (!player.isOver) {
+      const before = player.said.length;
+      const news = player.says("the next case", (line) => player.said.indexOf(line) >= seen, 60);
+      await news.catch((error) => {
+        if (player.isOver) return;
+        throw new Error(`stuck at ${JSON.stringify(player.said.at(-1))}`, { cause: error });
+      });
+      seen = Math.max(seen + 1, before);
+      if (player.said.at(-1)?.over) break;
+    }
+    expect(await ended, player.stderr).toMatchObject({ code: 0 });
+    const played = player.said.filter((line) => "case" in line);
+    expect(played.filter(({ problems }) => (problems as string[]).length > 0)).toEqual([]);
+    expect(played.length).toBeGreaterThan(300 * SHARE * 0.5);
+  },
+);

@@ -140,16 +140,20 @@ export function writeNew(path: string, text: string, sync: boolean): Stats {
 }
 
 /** Exclusively. A folder below `.viv/` that is gone is made again. */
-function openNew(path: string): number {
+export function openNew(path: string): number {
   if (!hasRealFolders(path)) remakeFolders(path);
-  try {
-    return openSync(path, "wx", 0o600);
-  } catch (error) {
-    const isLost = errno(error) === "ENOENT" || errno(error) === "ENOTDIR";
-    if (!isLost || !remakeFolders(path)) throw error;
-    return openSync(path, "wx", 0o600);
+  for (let round = 1; ; round++) {
+    try {
+      return openSync(path, "wx", 0o600);
+    } catch (error) {
+      const isLost = errno(error) === "ENOENT" || errno(error) === "ENOTDIR";
+      if (!isLost || round === ROUNDS || !remakeFolders(path)) throw error;
+    }
   }
 }
+
+/** So often in a row somebody may remove what is being made. */
+const ROUNDS = 10;
 
 const { O_WRONLY, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants;
 const NEW_OR_OLD = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK;
@@ -161,7 +165,8 @@ const NEW_OR_OLD = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK;
  */
 function openOwn(path: string, flags: number): number {
   if (!hasRealFolders(path)) remakeFolders(path);
-  for (let isLast = false; ; isLast = true) {
+  for (let round = 1; ; round++) {
+    const isLast = round === ROUNDS;
     let fd: number;
     try {
       fd = openSync(path, NEW_OR_OLD | flags, 0o600);
@@ -262,12 +267,21 @@ export function writeFully(fd: number, text: string): void {
 
 /** Replaces a file by a whole new one: readers see the old or the new, never a mixture. */
 export function replaceFile(path: string, tmpPath: string, text: string, sync: boolean): void {
-  writeNew(tmpPath, text, sync);
-  try {
-    renameOver(tmpPath, path);
-  } catch (error) {
-    discard(tmpPath);
-    throw error;
+  viaTemporary(tmpPath, text, sync, () => renameOver(tmpPath, path));
+}
+
+/** Writes a whole file and puts it to use; once more, if somebody removed it in between. */
+export function viaTemporary<T>(tmpPath: string, text: string, sync: boolean, use: () => T): T {
+  for (let round = 1; ; round++) {
+    writeNew(tmpPath, text, sync);
+    try {
+      return use();
+    } catch (error) {
+      const isLost = errno(error) === "ENOENT" && !statIfThere(tmpPath);
+      if (!isLost || round === ROUNDS || !isDerived(tmpPath)) throw error;
+    } finally {
+      discard(tmpPath);
+    }
   }
 }
 

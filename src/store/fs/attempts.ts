@@ -9,13 +9,12 @@ import {
 import { isVivError } from "../../model/errors.ts";
 import {
   appendLine,
-  discard,
   errno,
   linkIfFree,
   readRegular,
   replaceFile,
   statIfThere,
-  writeNew,
+  viaTemporary,
 } from "./atomic.ts";
 import { digestLedger } from "./digest.ts";
 import { hash } from "./lanes.ts";
@@ -72,12 +71,7 @@ export function restoreHistory(
     return whole;
   }
   // Others append to it as soon as it is there: what they wrote must not be replaced.
-  writeNew(tmp, text, false);
-  try {
-    linkIfFree(tmp, pathOf(run, id));
-  } finally {
-    discard(tmp);
-  }
+  viaTemporary(tmp, text, false, () => linkIfFree(tmp, pathOf(run, id)));
   return whole;
 }
 

@@ -1,11 +1,19 @@
-import { closeSync, fdatasync, fstatSync, openSync } from "node:fs";
+import { closeSync, fdatasync, fstatSync } from "node:fs";
 import { promisify } from "node:util";
 import { VivError } from "../../model/errors.ts";
 import { assertDepth, canonicalJson, MAX_JSON_DEPTH } from "../../model/json.ts";
 import { type TaskSpec, taskFromSpec } from "../../model/spec.ts";
 import { MAX_TASK_BYTES, type Task } from "../../model/task.ts";
 import type { BulkResult, Durability, Enqueued, EnqueueOptions } from "../store.ts";
-import { discard, namesIn, syncFolder, translate, writeFully, writeNew } from "./atomic.ts";
+import {
+  discard,
+  namesIn,
+  openNew,
+  syncFolder,
+  translate,
+  writeFully,
+  writeNew,
+} from "./atomic.ts";
 import { announce, type Published, publish, type Staged, settle } from "./publish.ts";
 import { type FsRun, temporaryPath } from "./run.ts";
 
@@ -125,7 +133,7 @@ class StagedGroup {
   }
 
   write(task: Task, tmp: string, text: string): void {
-    const fd = openSync(tmp, "wx", 0o600);
+    const fd = openNew(tmp);
     this.#open.push(fd);
     try {
       writeFully(fd, text);

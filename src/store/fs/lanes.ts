@@ -3,13 +3,12 @@ import { asciiJson } from "../../model/json.ts";
 import { isName } from "../../model/names.ts";
 import { PRIORITIES, type Priority, priorityOf, type Task } from "../../model/task.ts";
 import {
-  discard,
   linkIfFree,
   openLines,
   openToRead,
   renameOver,
   statIfThere,
-  writeNew,
+  viaTemporary,
 } from "./atomic.ts";
 
 /**
@@ -142,13 +141,10 @@ function prepareLane(path: string): void {
   const name = Math.floor(Math.random() * 36 ** 10).toString(36);
   const slash = path.lastIndexOf("/");
   const tmp = `${path.slice(0, slash)}/.${path.slice(slash + 1)}.${process.pid}.${name}`;
-  writeNew(tmp, `# ${name}\n`, false);
-  try {
+  viaTemporary(tmp, `# ${name}\n`, false, () => {
     if (isThere) renameOver(tmp, path);
     else linkIfFree(tmp, path);
-  } finally {
-    discard(tmp);
-  }
+  });
 }
 
 /** The name in the lane's first line; "" for what has none, and is no lane then. */

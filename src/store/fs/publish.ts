@@ -3,12 +3,14 @@ import { VivError } from "../../model/errors.ts";
 import { type Priority, priorityOf, type Task } from "../../model/task.ts";
 import type { Enqueued, EnqueueOptions } from "../store.ts";
 import {
+  errno,
   ifThereIsRoom,
   linkIfFree,
   namesIn,
   renameIfThere,
   statIfThere,
   unlinkIfThere,
+  writeNew,
 } from "./atomic.ts";
 import { cycleError, findCycle } from "./cycle.ts";
 import { hasDependents } from "./dependents.ts";
@@ -16,7 +18,7 @@ import { type LaneEntry, laneEntry } from "./lanes.ts";
 import { fileOf, idLinkOf } from "./layout.ts";
 import { locate, lookOnce } from "./locate.ts";
 import { noteReasons, readyAt, tryPromote, unmetOf, wake } from "./promote.ts";
-import { type FsRun, recordAll } from "./run.ts";
+import { type FsRun, recordAll, temporaryPath } from "./run.ts";
 
 /**
  * Publishing a task, step by step. A crash after any of them leaves either nothing that counts or
@@ -46,12 +48,45 @@ export function publish(
   options: EnqueueOptions,
   workers?: readonly string[],
 ): Enqueued {
+  for (let round = 0; ; round++) {
+    try {
+      return publishOnce(
+        run,
+        round === 0 ? staged : restage(run, staged, options),
+        options,
+        workers,
+      );
+    } catch (error) {
+      if (round === 10 || !(error instanceof Lost)) throw error;
+    }
+  }
+}
+
+/** Somebody removed the file from tmp/ (with `.viv/`, say) before it was published. */
+class Lost extends Error {
+  constructor(id: string) {
+    super(`the file of ${id} was removed from .viv/tmp before it was published; enqueue it again.`);
+  }
+}
+
+function restage(run: FsRun, { task }: Staged, { durability }: EnqueueOptions): Staged {
+  const tmp = temporaryPath(run, task.task_id);
+  const isSafe = (durability ?? run.durability) === "safe";
+  return { task, tmp, stats: writeNew(tmp, run.paths.layout.write(task), isSafe) };
+}
+
+function publishOnce(
+  run: FsRun,
+  staged: Staged,
+  options: EnqueueOptions,
+  workers?: readonly string[],
+): Enqueued {
   const { task, tmp } = staged;
   const id = task.task_id;
   const idLink = idLinkOf(run.paths, id);
   const cycle = task.depends_on.length > 0 ? findCycle(run, task) : null;
   if (cycle) throw cycleError(id, cycle);
-  if (!linkIfFree(tmp, idLink)) return alreadyThere(run, staged, options);
+  if (!reserve(staged, idLink)) return alreadyThere(run, staged, options);
   // Ours now, unless a foreign writer put it into a state folder without asking.
   const foreign = lookOnce(run, id, workers);
   if (foreign) {
@@ -67,8 +102,17 @@ export function publish(
   }
 }
 
+function reserve({ task, tmp }: Staged, idLink: string): boolean {
+  try {
+    return linkIfFree(tmp, idLink);
+  } catch (error) {
+    if (errno(error) === "ENOENT" && !statIfThere(tmp)) throw new Lost(task.task_id);
+    throw error;
+  }
+}
+
 /** Steps 3 and 4. */
-function place(run: FsRun, { task, tmp }: Staged, options: EnqueueOptions): Enqueued {
+function place(run: FsRun, { task, tmp, stats }: Staged, options: EnqueueOptions): Enqueued {
   const id = task.task_id;
   const unmet = options.straightToPending ? [] : unmetOf(run, task);
   const at = options.straightToPending ? 0 : readyAt(run, task);
@@ -76,7 +120,12 @@ function place(run: FsRun, { task, tmp }: Staged, options: EnqueueOptions): Enqu
   const state = waits ? "waiting" : "pending";
   if (waits) noteReasons(run, task, unmet, at);
   // Not there: somebody took us for dead and did this step. The task is published all the same.
-  renameIfThere(tmp, fileOf(run.paths, state, id));
+  if (!renameIfThere(tmp, fileOf(run.paths, state, id)) && !isSomewhere(run, id)) {
+    if (statIfThere(idLinkOf(run.paths, id))?.ino === stats.ino) {
+      unlinkIfThere(idLinkOf(run.paths, id));
+    }
+    throw new Lost(id);
+  }
   if (waits && hasDependents(run, id)) {
     // Two that depend on each other, enqueued at the same moment, are seen by the later one here.
     const late = findCycle(run, task);
@@ -87,6 +136,11 @@ function place(run: FsRun, { task, tmp }: Staged, options: EnqueueOptions): Enqu
     }
   }
   return { id, state, created: true };
+}
+
+/** Looked at more than once: it may be on the move. */
+function isSomewhere(run: FsRun, id: string): boolean {
+  return [1, 2, 3].some(() => locate(run, id) !== null);
 }
 
 function alreadyThere(run: FsRun, staged: Staged, options: EnqueueOptions): Enqueued {
