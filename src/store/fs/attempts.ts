@@ -16,7 +16,7 @@ import {
   statIfThere,
   viaTemporary,
 } from "./atomic.ts";
-import { digestLedger } from "./digest.ts";
+import { type Digest, digestLedger } from "./digest.ts";
 import { hash } from "./lanes.ts";
 import { type FsRun, temporaryPath } from "./run.ts";
 
@@ -49,7 +49,6 @@ export function readHistory(run: FsRun, id: string, expected = 1): HistoryRecord
   }
   const isWhole = found?.isWhole ?? true;
   if (isWhole && attemptNumber(found?.records ?? []) >= expected) return found?.records ?? [];
-  if (isWhole && run.memo.withoutHistory.has(id)) return found?.records ?? [];
   return restoreHistory(run, id, digestLedger(run, id).histories.get(id) ?? []);
 }
 
@@ -62,7 +61,6 @@ export function restoreHistory(
   const found = readFile(run, id);
   const whole = merge(found?.records ?? [], recorded);
   const isComplete = found?.isWhole === true && whole.length === found.records.length;
-  if (whole.length === 0 && found === null) run.memo.withoutHistory.add(id);
   if (run.readOnly || isComplete || (whole.length === 0 && found === null)) return whole;
   const text = whole.map((one) => `${lineOf(id, one)}\n`).join("");
   const tmp = temporaryPath(run, `attempts-${id.slice(0, 60)}`);
@@ -183,17 +181,42 @@ function lineOf(id: string, entry: AnyRecord): string {
 }
 
 export function appendHistory(run: FsRun, id: string, entry: AnyRecord): void {
-  run.memo.withoutHistory.delete(id);
   appendLine(pathOf(run, id), lineOf(id, entry));
 }
 
-/** Of a task whose file is at hand: if it came back, it has one. */
+/** Of a task whose file is at hand: if it came back, it should have one. */
 export function historyAt(run: FsRun, id: string, stats: Stats): HistoryRecord[] {
-  return readHistory(run, id, cameBack(stats) && !run.paths.layout.isFlat ? 2 : 1);
+  return cameBack(run, stats) && !hasHistory(run, id)
+    ? missedHistory(run, id)
+    : readHistory(run, id);
+}
+
+const RESTORE_EVERY_MS = 60_000;
+
+/**
+ * Of a task that seems to have lost it; somebody may also have touched its file. So the ledger is
+ * read for all of them, and not again for some time: 1 % of it at most.
+ */
+export function missedHistory(run: FsRun, id: string): HistoryRecord[] {
+  const { restoredAt, restoreCost } = run.memo;
+  const wait = Math.max(RESTORE_EVERY_MS, 100 * restoreCost);
+  if (performance.now() - restoredAt > wait) restoreHistories(run);
+  return readFile(run, id)?.records ?? [];
+}
+
+/** Brings all of them up to what the ledger knows. */
+export function restoreHistories(run: FsRun): Digest {
+  const begin = performance.now();
+  const digest = digestLedger(run);
+  for (const [id, history] of digest.histories) restoreHistory(run, id, history);
+  run.memo.restoredAt = performance.now();
+  run.memo.restoreCost = run.memo.restoredAt - begin;
+  return digest;
 }
 
 /** A task that came back to where it lies was touched then: see outdateLines. */
-export function cameBack(stats: Stats): boolean {
+export function cameBack(run: FsRun, stats: Stats): boolean {
+  if (run.paths.layout.isFlat) return false; // food is edited by hand
   return stats.birthtimeMs > 0 && stats.mtimeMs - stats.birthtimeMs > 50;
 }
 

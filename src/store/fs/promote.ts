@@ -3,7 +3,14 @@ import { isVivError } from "../../model/errors.ts";
 import { isName } from "../../model/names.ts";
 import { MAX_TASK_BYTES, type Task } from "../../model/task.ts";
 import { namesIn, readRegular, renameIfThere, syncFolder } from "./atomic.ts";
-import { attemptNumber, cameBack, hasHistory, readHistory, restsUntil } from "./attempts.ts";
+import {
+  attemptNumber,
+  cameBack,
+  hasHistory,
+  missedHistory,
+  readHistory,
+  restsUntil,
+} from "./attempts.ts";
 import { completedTasks } from "./completed.ts";
 import { addDependent, dependentsOf, forgetDependents, hasDependents } from "./dependents.ts";
 import { addDue, dueBy, hasDue } from "./due.ts";
@@ -38,8 +45,8 @@ function pastOf(run: FsRun, task: Task, stats: Stats | undefined) {
   const { task_id: id, depends_on, not_before } = task;
   if (hasHistory(run, id)) return readHistory(run, id);
   if (stats === undefined || run.paths.layout.isFlat) return null;
-  const isMissing = cameBack(stats) || (depends_on.length === 0 && !not_before);
-  return isMissing ? readHistory(run, id, 2) : null;
+  const isMissing = cameBack(run, stats) || (depends_on.length === 0 && !not_before);
+  return isMissing ? missedHistory(run, id) : null;
 }
 
 /** Moves one waiting task to pending/ if nothing holds it back. False when something does. */

@@ -2,9 +2,9 @@ import { TASK_STATES, type TaskState } from "../../model/states.ts";
 import { adoptPending } from "./adopt.ts";
 import { remakeFolders } from "./aside.ts";
 import { namesIn, readDerived, replaceFile, statIfThere } from "./atomic.ts";
-import { restoreHistory } from "./attempts.ts";
+import { restoreHistories } from "./attempts.ts";
 import { claimedTasks } from "./claimed.ts";
-import { type Digest, digestLedger } from "./digest.ts";
+import type { Digest } from "./digest.ts";
 import { reserveAgain } from "./ids.ts";
 import { LaneReader } from "./lane-reader.ts";
 import { derivedFolders, idOfLink } from "./layout.ts";
@@ -64,12 +64,9 @@ function noteOf(run: FsRun): string {
 function recover(run: FsRun): void {
   const { paths, memo } = run;
   for (const folder of derivedFolders(paths)) remakeFolders(`${folder}/x`);
-  memo.withoutHistory.clear();
   restoreWorkers(run);
   run.notes.restore();
-  const digest = digestLedger(run);
-  for (const [id, history] of digest.histories) restoreHistory(run, id, history);
-  reserveIds(run, digest);
+  reserveIds(run, restoreHistories(run));
   wakeWaiting(run);
   const reader = new LaneReader(paths, ANY, run.random);
   try {

@@ -82,8 +82,9 @@ export interface Memo {
   wokenAt: number;
   wokenCost: number;
   areNotesLost: boolean;
-  /** Tasks whose history was looked for in the ledger, and is not there. */
-  withoutHistory: Set<string>;
+  /** When all histories were last compared with the ledger, and what that cost. */
+  restoredAt: number;
+  restoreCost: number;
   isRecovering: boolean;
   metAt: number;
   metCost: number;
@@ -130,7 +131,8 @@ export function newMemo(): Memo {
     wokenAt: NEVER,
     wokenCost: NEVER,
     areNotesLost: false,
-    withoutHistory: new Set(),
+    restoredAt: NEVER,
+    restoreCost: NEVER,
     isRecovering: false,
     metAt: NEVER,
     metCost: NEVER,
