@@ -50,7 +50,7 @@ export const reap = defineOp({
 /** What was reaped is reaped, whatever keeps us from the rest. */
 async function sweepAfter(store: Store): Promise<SweepReport> {
   try {
-    return await store.sweep();
+    return await store.sweep({ thorough: true });
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     const warnings = [`the run was not swept; the next reap does (${why.replace(/\.$/, "")})`];

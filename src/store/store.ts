@@ -342,7 +342,7 @@ export interface Store {
   register(worker: string, options?: { types?: readonly string[] }): Promise<Registration>;
   reap(options?: ReapOptions): Promise<ReapReport>;
   /** Promotes what is due or unblocked, adopts foreign tasks, finishes what a crash cut short. */
-  sweep(): Promise<SweepReport>;
+  sweep(options?: { thorough?: boolean }): Promise<SweepReport>;
 
   show(id: string): Promise<TaskView | null>;
   list(query?: ListQuery): AsyncIterable<TaskSummary>;

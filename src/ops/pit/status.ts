@@ -1,7 +1,8 @@
 import * as z from "zod/mini";
 import { numberOf } from "../../model/food-names.ts";
+import { isName } from "../../model/names.ts";
 import { whyTask } from "../../services/why.ts";
-import type { Store, TaskView } from "../../store/store.ts";
+import type { Store } from "../../store/store.ts";
 import { defineOp, type OpContext } from "../op.ts";
 import { counts, taskState } from "../schemas.ts";
 
@@ -68,7 +69,7 @@ async function digesting({ store, now }: OpContext) {
     const seconds = Math.max(0, Math.round((now() - Date.parse(since)) / 1000));
     found.push({
       food: id,
-      task: wordsOf(await store.show(id)),
+      task: await wordsOf(store, id),
       snake,
       seconds,
       quiet_seconds: Math.round(worker?.quiet ?? seconds),
@@ -88,7 +89,7 @@ async function stuck({ store, now }: OpContext) {
     const { text, command } = reason;
     found.push({
       food: id,
-      task: wordsOf(await store.show(id)),
+      task: await wordsOf(store, id),
       state,
       why: text,
       ...(command ? { command } : {}),
@@ -101,7 +102,7 @@ async function stuck({ store, now }: OpContext) {
 async function forKeeper(store: Store) {
   const found = [];
   for await (const { id } of store.list({ states: ["pending"], types: ["keeper"], limit: 100 })) {
-    found.push({ food: id, task: wordsOf(await store.show(id)) });
+    found.push({ food: id, task: await wordsOf(store, id) });
   }
   return found;
 }
@@ -134,7 +135,9 @@ async function sameNumbers(store: Store) {
     .map(([number, foods]) => ({ number, foods: foods.sort() }));
 }
 
-function wordsOf(view: TaskView | null): string {
+/** A name that no food of ours could have says nothing: doctor tells of it. */
+async function wordsOf(store: Store, id: string): Promise<string> {
+  const view = isName(id) ? await store.show(id) : null;
   const words = view?.task?.payload.task;
   return typeof words === "string" ? words : "";
 }

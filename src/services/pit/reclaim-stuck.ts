@@ -1,3 +1,4 @@
+import { isName } from "../../model/names.ts";
 import type { Progress } from "../../model/progress.ts";
 import { afterLook, isStuck } from "../../policy/progress.ts";
 import type { Store } from "../../store/store.ts";
@@ -23,7 +24,7 @@ export async function reclaimStuck(
   const after: Record<string, Progress> = {};
   const reclaimed: { id: string; worker: string; to: string }[] = [];
   for await (const { id } of store.list({ states: ["claimed"] })) {
-    const view = await store.show(id);
+    const view = isName(id) ? await store.show(id) : null;
     if (view?.state !== "claimed" || view.process?.vitality !== "alive" || !view.token) continue;
     const { token, worker = "?", process } = view;
     const claim = `${id}.${token}@${store.location}`;

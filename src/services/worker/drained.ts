@@ -1,3 +1,4 @@
+import { isName } from "../../model/names.ts";
 import type { Store } from "../../store/store.ts";
 
 /**
@@ -16,11 +17,14 @@ export async function isDrained(
   if (await isUnproven(store)) return false;
   if (review >= reviewLimit && claimed === 0) return true;
   const isForOthers = (type: string) => types === null && store.reservedTypes.includes(type);
-  for await (const { type } of store.list({ states: ["pending"], ...wanted })) {
+  // A foreign task whose name ours could not have is for the workers of its own kind.
+  for await (const { id, type } of store.list({ states: ["pending"], ...wanted })) {
+    if (!isName(id)) continue;
     if (type === null || !(waitsForPeople(type) || isForOthers(type))) return false;
   }
   for await (const _ of store.list({ states: ["claimed"], limit: 1 })) return false;
   for await (const { id } of store.list({ states: ["waiting"], ...wanted })) {
+    if (!isName(id)) continue;
     const view = await store.show(id);
     if (view?.state !== "waiting" || view.task === null) return false; // it has just moved on
     const type = view.task.task_type;

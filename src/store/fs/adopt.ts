@@ -1,16 +1,16 @@
 import { existsSync, type Stats } from "node:fs";
 import { basename } from "node:path";
-import { troubleOf } from "../../model/errno.ts";
 import { isVivError, VivError } from "../../model/errors.ts";
 import { isName } from "../../model/names.ts";
 import { MAX_TASK_BYTES, type Task } from "../../model/task.ts";
-import { namesIn, overwrite, readRegular, statIfThere } from "./atomic.ts";
+import { namesIn, readRegular, statIfThere } from "./atomic.ts";
 import { attemptNumber } from "./attempts.ts";
 import { historyOfPending } from "./came-back.ts";
 import { addDependent, dependentsOf } from "./dependents.ts";
 import { reserveId } from "./ids.ts";
 import type { LaneReader } from "./lane-reader.ts";
 import { fileOf, idLinkOf } from "./layout.ts";
+import { isMarkYoung, leaveMark } from "./marks.ts";
 import { parseIn } from "./parse.ts";
 import { promoteMet, unmetOf } from "./promote.ts";
 import { quarantine } from "./quarantine.ts";
@@ -28,12 +28,10 @@ const GRACE_MS = 5_000;
 /** Now and then also while the lanes have work: at most half a percent of the time goes into it. */
 export function adoptIfDue(run: FsRun, reader: LaneReader, now: number): void {
   if (now - run.memo.adoptedAt < Math.max(2_000, 200 * run.memo.adoptCost)) return;
-  // One looks for all: a young mark says that another process has done it not long ago.
-  const mark = statIfThere(markOf(run));
-  const wait = Math.max(2_000, mark ? mark.size * 200 : 0);
-  if (!mark || Math.abs(Date.now() - mark.mtimeMs) < wait) {
+  const isYoung = isMarkYoung(markOf(run), 2_000, 200);
+  if (isYoung !== false) {
     run.memo.adoptedAt = now;
-    if (!mark) leaveMark(run, 0);
+    if (isYoung === undefined) leaveMark(markOf(run), 0);
     return;
   }
   // What a foreign worker finished may have unblocked something more urgent than what is at hand.
@@ -47,12 +45,21 @@ export function adoptIfDue(run: FsRun, reader: LaneReader, now: number): void {
  * unless nothing has moved there since its last look.
  */
 export function adopt(run: FsRun, reader: LaneReader): number {
+  run.recoverIfLost();
+  return adoptPending(run, reader);
+}
+
+/** The look itself, of which recovery is a part. */
+export function adoptPending(run: FsRun, reader: LaneReader): number {
   const folder = run.paths.state.pending;
   const begin = performance.now();
+  run.lanes.prepare();
+  reader.refresh();
   // The mark is taken before the look: what moves in meanwhile is seen next time.
   const changed = statIfThere(folder)?.mtimeMs ?? 0;
   const settled = Date.now() - changed > 50;
-  if (settled && run.memo.pendingSeen.get(reader) === changed) return 0;
+  const seen = `${changed} ${reader.losses}`;
+  if (settled && run.memo.pendingSeen.get(reader) === seen) return 0;
   const names = namesIn(folder);
   let adopted = 0;
   let unripe = false;
@@ -64,17 +71,21 @@ export function adopt(run: FsRun, reader: LaneReader): number {
       const id = run.paths.layout.idOf("pending", name);
       if (name.startsWith(".") || (id !== null && known.has(id))) continue;
       const found = examine(run, `${folder}/${name}`, id);
-      if (found === "unripe") unripe = true;
+      if (found === "unripe" || (found && wasJustOffered(run, reader, found))) unripe = true;
       else if (found) strangers.push(found);
     }
     strangers.sort(firstComeFirst);
-    for (const stranger of strangers) if (offer(run, stranger)) adopted++;
+    for (const stranger of strangers) {
+      if (!offer(run, stranger)) continue;
+      adopted++;
+      noteOffer(run, reader, stranger.task.task_id);
+    }
   }
-  run.memo.pendingSeen.set(reader, unripe ? -1 : changed);
+  run.memo.pendingSeen.set(reader, unripe ? "" : seen);
   run.memo.hasUnripe = unripe;
   run.memo.adoptedAt = performance.now();
   run.memo.adoptCost = run.memo.adoptedAt - begin;
-  leaveMark(run, run.memo.adoptCost);
+  leaveMark(markOf(run), run.memo.adoptCost);
   return adopted;
 }
 
@@ -145,15 +156,30 @@ function offer(run: FsRun, { task, stats }: Stranger): boolean {
   return true;
 }
 
-/** When some process last looked (its mtime) and what that cost (its size, in milliseconds). */
-function markOf(run: FsRun): string {
-  return `${run.paths.viv}/adopted`;
+/** A task that has not moved since this process wrote its line may wait for the next one so long. */
+const OFFER_AGAIN_MS = 2_000;
+const MAX_OFFERS = 50_000;
+
+/**
+ * However a lane is damaged, this is what bounds it: one process writes at most one line for a task
+ * that lies where it lay, unless the lanes were lost meanwhile, or some time has passed.
+ */
+function wasJustOffered(run: FsRun, reader: LaneReader, { task, stats }: Stranger): boolean {
+  const last = run.memo.offered.get(task.task_id);
+  if (last === undefined || last.changed !== stats.ctimeMs || last.losses !== reader.losses) {
+    return false;
+  }
+  return performance.now() - last.at < OFFER_AGAIN_MS;
 }
 
-function leaveMark(run: FsRun, cost: number): void {
-  try {
-    overwrite(markOf(run), ".".repeat(Math.min(10_000, Math.round(cost))));
-  } catch (error) {
-    if (troubleOf(error) !== "DISK_FULL") throw error; // it saves time only
-  }
+function noteOffer(run: FsRun, reader: LaneReader, id: string): void {
+  const { offered } = run.memo;
+  if (offered.size >= MAX_OFFERS) offered.clear();
+  // As it is now: the link in ids/ has changed it.
+  const changed = statIfThere(fileOf(run.paths, "pending", id))?.ctimeMs ?? 0;
+  offered.set(id, { changed, losses: reader.losses, at: performance.now() });
+}
+
+function markOf(run: FsRun): string {
+  return `${run.paths.viv}/adopted`;
 }

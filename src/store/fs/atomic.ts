@@ -16,7 +16,8 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { errno, translate as translateTrouble, troubleOf } from "../../model/errno.ts";
-import { VivError } from "../../model/errors.ts";
+import { isVivError, VivError } from "../../model/errors.ts";
+import { allow, hasRealFolders, isDerived, remakeFolders, setAside } from "./aside.ts";
 
 /**
  * The few file operations everything else is made of. All synchronous: on a local filesystem they
@@ -66,6 +67,9 @@ export function linkIfFree(from: string, to: string): boolean {
     return true;
   } catch (error) {
     if (errno(error) === "EEXIST") return false;
+    if (errno(error) === "ENOENT" && statIfThere(from) && remakeFolders(to)) {
+      return linkIfFree(from, to);
+    }
     if (errno(error) === "EPERM" || errno(error) === "ENOTSUP") {
       const message =
         "this filesystem has no hard links; put the run on one that has (ext4, xfs, btrfs).";
@@ -80,7 +84,11 @@ export function unlinkIfThere(path: string): boolean {
     unlinkSync(path);
     return true;
   } catch (error) {
-    if (errno(error) === "ENOENT") return false;
+    const code = errno(error);
+    if (code === "ENOENT" || (code === "ENOTDIR" && isDerived(path))) return false;
+    const isFolder = code === "EISDIR" || code === "EPERM";
+    if (isFolder && isDerived(path) && setAside(path, "a folder in the place of a file"))
+      return true;
     throw error;
   }
 }
@@ -98,24 +106,26 @@ export function statIfThere(path: string): Stats | undefined {
   try {
     return lstatSync(path, { throwIfNoEntry: false });
   } catch (error) {
-    if (errno(error) === "ENOTDIR") return undefined;
+    // Below a file, or a name that no file can have: it is not there.
+    if (errno(error) === "ENOTDIR" || errno(error) === "ENAMETOOLONG") return undefined;
     throw error;
   }
 }
 
-/** Names in a folder; none when it is not there. */
+/** Names in a folder; none when it is not there. What is derived may be something else, too. */
 export function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder);
   } catch (error) {
     if (errno(error) === "ENOENT") return [];
+    if (errno(error) === "ENOTDIR" && isDerived(folder)) return [];
     throw error;
   }
 }
 
 /** Writes a new file completely, or removes what it wrote and throws. */
 export function writeNew(path: string, text: string, sync: boolean): Stats {
-  const fd = openSync(path, "wx", 0o600);
+  const fd = openNew(path);
   try {
     writeFully(fd, text);
     if (sync) fdatasyncSync(fd);
@@ -128,18 +138,72 @@ export function writeNew(path: string, text: string, sync: boolean): Stats {
   }
 }
 
-const NEW_OR_OLD = constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW;
+/** Exclusively. A folder below `.viv/` that is gone is made again. */
+export function openNew(path: string): number {
+  if (!hasRealFolders(path)) remakeFolders(path);
+  for (let round = 1; ; round++) {
+    try {
+      return openSync(path, "wx", 0o600);
+    } catch (error) {
+      const isLost = errno(error) === "ENOENT" || errno(error) === "ENOTDIR";
+      if (!isLost || round === ROUNDS || !remakeFolders(path)) throw error;
+    }
+  }
+}
 
-/** Opens one of the run's own files for writing; a link in its place is not followed. */
+/** So often in a row somebody may remove what is being made. */
+const ROUNDS = 10;
+
+const { O_WRONLY, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants;
+const NEW_OR_OLD = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK;
+
+/**
+ * Opens one of the run's own files for writing, without ever waiting for a pipe's other end. What
+ * is no regular file goes to quarantine/, and a new one takes its place; a link is refused where
+ * it might lie on purpose, and never followed.
+ */
 function openOwn(path: string, flags: number): number {
-  try {
-    return openSync(path, NEW_OR_OLD | flags, 0o600);
-  } catch (error) {
-    if (errno(error) !== "ELOOP") throw error;
-    throw new VivError(
-      "RUN_INVALID",
-      `${path} is a symbolic link; remove it, links inside a run are not followed.`,
-    );
+  if (!hasRealFolders(path)) remakeFolders(path);
+  for (let round = 1; ; round++) {
+    const isLast = round === ROUNDS;
+    let fd: number;
+    try {
+      fd = openSync(path, NEW_OR_OLD | flags, 0o600);
+    } catch (error) {
+      if (errno(error) === "ELOOP" && !isDerived(path)) {
+        throw new VivError(
+          "RUN_INVALID",
+          `${path} is a symbolic link; remove it, links inside a run are not followed.`,
+        );
+      }
+      if (isLast || !makeWay(path, errno(error))) throw error;
+      continue;
+    }
+    if (fstatSync(fd).isFile()) return fd;
+    closeSync(fd);
+    if (isLast || !setAside(path, "not a regular file")) {
+      throw new VivError("RUN_INVALID", `${path} is not a regular file; move it away.`);
+    }
+  }
+}
+
+/** Puts right why a file of ours could not be opened for writing. */
+function makeWay(path: string, why: string | undefined): boolean {
+  switch (why) {
+    case "ENOENT":
+    case "ENOTDIR":
+      return remakeFolders(path);
+    case "EISDIR":
+      return setAside(path, "a folder in the place of a file");
+    case "ENXIO":
+    case "ENODEV":
+      return setAside(path, "not a regular file");
+    case "ELOOP":
+      return setAside(path, "a symbolic link");
+    case "EACCES":
+      return isDerived(path) && (allow(path) || setAside(path, "it may not be written to"));
+    default:
+      return false;
   }
 }
 
@@ -202,12 +266,34 @@ export function writeFully(fd: number, text: string): void {
 
 /** Replaces a file by a whole new one: readers see the old or the new, never a mixture. */
 export function replaceFile(path: string, tmpPath: string, text: string, sync: boolean): void {
-  writeNew(tmpPath, text, sync);
+  viaTemporary(tmpPath, text, sync, () => renameOver(tmpPath, path));
+}
+
+/** Writes a whole file and puts it to use; once more, if somebody removed it in between. */
+export function viaTemporary<T>(tmpPath: string, text: string, sync: boolean, use: () => T): T {
+  for (let round = 1; ; round++) {
+    writeNew(tmpPath, text, sync);
+    try {
+      return use();
+    } catch (error) {
+      const isLost = errno(error) === "ENOENT" && !statIfThere(tmpPath);
+      if (!isLost || round === ROUNDS || !isDerived(tmpPath)) throw error;
+    } finally {
+      discard(tmpPath);
+    }
+  }
+}
+
+/** A folder in the place of a derived file goes to quarantine/; a folder that is gone is made. */
+export function renameOver(from: string, to: string): void {
   try {
-    renameSync(tmpPath, path);
+    renameSync(from, to);
   } catch (error) {
-    discard(tmpPath);
-    throw error;
+    const code = errno(error);
+    const isFolder = code === "EISDIR" && isDerived(to) && setAside(to, "a folder");
+    const isLost = code === "ENOENT" || code === "ENOTDIR";
+    if (!isFolder && !(isLost && statIfThere(from) && remakeFolders(to))) throw error;
+    renameSync(from, to);
   }
 }
 
@@ -260,7 +346,8 @@ export function readRegular(path: string, limit: number): FileRead | null {
     fd = openSync(path, SAFE_OPEN);
   } catch (error) {
     const code = errno(error);
-    if (code === "ENOENT") return null;
+    // No file can have a name that is too long.
+    if (code === "ENOENT" || code === "ENAMETOOLONG") return null;
     if (code === "ELOOP" || code === "EMLINK") throw new VivError("CORRUPT", "a symbolic link");
     if (code === "ENXIO") throw new VivError("CORRUPT", "not a regular file");
     throw error;
@@ -288,6 +375,33 @@ export function readRegular(path: string, limit: number): FileRead | null {
   }
 }
 
+/** The same of what is derived: what is no file of ours counts as lost. */
+export function readDerived(path: string, limit: number): FileRead | null {
+  try {
+    return readRegular(path, limit);
+  } catch (error) {
+    const isForeign = ["ENOTDIR", "EACCES", "EPERM"].includes(errno(error) ?? "");
+    if (isForeign || isVivError(error, "CORRUPT")) return null;
+    throw error;
+  }
+}
+
+/** Opens a regular file for reading; -1 when it is none, or not there, or not for us to read. */
+export function openToRead(path: string): number {
+  let fd: number;
+  try {
+    fd = openSync(path, SAFE_OPEN);
+  } catch (error) {
+    const code = errno(error) ?? "";
+    if (["ENOENT", "ENOTDIR", "ELOOP", "ENXIO", "ENODEV"].includes(code)) return -1;
+    if (["EACCES", "EPERM"].includes(code) && isDerived(path)) return -1;
+    throw error;
+  }
+  if (fstatSync(fd).isFile()) return fd;
+  closeSync(fd);
+  return -1;
+}
+
 /**
  * The token of a claim: the change time of the claimed file, which every rename renews, in whole
  * microseconds (what a double can hold).
@@ -302,24 +416,33 @@ export function* completeLines(
   from: number,
   encoding: "utf8" | "latin1" = "utf8",
 ): Generator<{ text: string; end: number }> {
-  const fd = openSync(path, "r");
+  const fd = openToRead(path);
+  if (fd < 0) {
+    if (isDerived(path) || !statIfThere(path)) return;
+    throw new VivError("RUN_INVALID", `${path} is not a regular file; move it away.`);
+  }
   try {
     const chunk = Buffer.allocUnsafe(256 * 1024);
-    let rest = Buffer.alloc(0);
+    // In pieces: what a power cut leaves may be one line of a hundred megabytes.
+    let rest: Buffer[] = [];
     let offset = from;
+    let read = from;
     for (;;) {
-      const n = readSync(fd, chunk, 0, chunk.length, offset + rest.length);
+      const n = readSync(fd, chunk, 0, chunk.length, read);
       if (n === 0) return;
-      let data =
-        rest.length > 0 ? Buffer.concat([rest, chunk.subarray(0, n)]) : chunk.subarray(0, n);
+      read += n;
+      let data = chunk.subarray(0, n);
       let newline = data.indexOf(10);
       while (newline >= 0) {
-        offset += newline + 1;
-        yield { text: data.toString(encoding, 0, newline), end: offset };
+        const line = data.subarray(0, newline);
+        const whole = rest.length === 0 ? line : Buffer.concat([...rest, line]);
+        rest = [];
+        offset += whole.length + 1;
+        yield { text: whole.toString(encoding), end: offset };
         data = data.subarray(newline + 1);
         newline = data.indexOf(10);
       }
-      rest = Buffer.from(data);
+      if (data.length > 0) rest.push(Buffer.from(data));
     }
   } finally {
     closeSync(fd);

@@ -14,7 +14,7 @@ import { type Candidate, LaneReader } from "./lane-reader.ts";
 import { encodeType, stampOf } from "./lanes.ts";
 import { claimOf, fileOf, folderOf } from "./layout.ts";
 import { assertWorker, parseIn } from "./parse.ts";
-import { noteReasons, promoteDue, promoteMetIfDue, unmetOf } from "./promote.ts";
+import { noteReasons, promoteDue, promoteMetIfDue, unmetOf, wakeWaitingIfDue } from "./promote.ts";
 import { quarantine } from "./quarantine.ts";
 import { claimName } from "./register.ts";
 import { assertReviewLimit, isReviewFull } from "./review-limit.ts";
@@ -52,7 +52,7 @@ export function claimTasks(run: FsRun, request: ClaimRequest): Claim[] {
     }
     // The lanes are empty. What foreign workers finished may have unblocked others; what else lies
     // in pending/ is foreign itself, or was cut off from its line.
-    if (claims.length === 0 && promoteMetIfDue(run) + adoptPatiently(run, worker, reader) > 0) {
+    if (claims.length === 0 && findMore(run, worker, reader)) {
       for (;;) {
         const claim = claims.length < max ? claimNext(run, worker, reader, true) : null;
         if (claim === null) break;
@@ -72,6 +72,11 @@ export function claimTasks(run: FsRun, request: ClaimRequest): Claim[] {
     }
   }
   return claims;
+}
+
+function findMore(run: FsRun, worker: string, reader: LaneReader): boolean {
+  const found = promoteMetIfDue(run) + adoptPatiently(run, worker, reader);
+  return found + wakeWaitingIfDue(run) > 0;
 }
 
 /** A worker looks again anyway. A command that ends would miss what was written a moment ago. */
@@ -198,7 +203,7 @@ function readClaim(
     giveBackBlocked(run, task, path);
     return null;
   }
-  const history = readHistory(run, id);
+  const history = readHistory(run, id, candidate.attempt);
   const attempt = attemptNumber(history);
   // A line of an earlier attempt, which nobody had ticked off: its place now is behind the others.
   if (candidate.attempt < attempt) {

@@ -1,25 +1,33 @@
-import { existsSync } from "node:fs";
-import { appendLine, readRegular, unlinkIfThere } from "./atomic.ts";
+import { appendLine, readDerived, statIfThere, unlinkIfThere } from "./atomic.ts";
 import type { FsRun } from "./run.ts";
 
-/** `.viv/dependents/<id>`: one line for each task that waits for <id>. */
+/**
+ * `.viv/dependents/<id>`: one line for each task that waits for <id>. If it is lost, a look at all of
+ * waiting/ finds them: see wakeWaiting.
+ */
 
 const LIMIT = 256 * 1024 * 1024;
 
 export function addDependent(run: FsRun, dependency: string, dependent: string): void {
-  appendLine(`${run.paths.dependents}/${dependency}`, dependent);
+  appendLine(pathOf(run, dependency), dependent);
 }
 
 export function hasDependents(run: FsRun, dependency: string): boolean {
-  return existsSync(`${run.paths.dependents}/${dependency}`);
+  return statIfThere(pathOf(run, dependency)) !== undefined;
 }
 
 export function dependentsOf(run: FsRun, dependency: string): string[] {
-  const file = readRegular(`${run.paths.dependents}/${dependency}`, LIMIT);
-  if (file === null) return [];
-  return [...new Set(file.text.split("\n").filter((line) => line !== ""))];
+  const file = readDerived(pathOf(run, dependency), LIMIT);
+  const lines = file?.text.split("\n").filter((line) => line !== "") ?? [];
+  // There is one when somebody waits: one that names nobody has lost what it said.
+  if (lines.length === 0 && hasDependents(run, dependency)) run.memo.areNotesLost = true;
+  return [...new Set(lines)];
 }
 
 export function forgetDependents(run: FsRun, dependency: string): void {
-  unlinkIfThere(`${run.paths.dependents}/${dependency}`);
+  unlinkIfThere(pathOf(run, dependency));
+}
+
+function pathOf(run: FsRun, dependency: string): string {
+  return `${run.paths.dependents}/${dependency}`;
 }

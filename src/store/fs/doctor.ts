@@ -1,5 +1,6 @@
 import type { DoctorReport, Finding } from "../store.ts";
 import { translate } from "./atomic.ts";
+import { checkDerived } from "./doctor/derived.ts";
 import { checkIndexes } from "./doctor/indexes.ts";
 import { checkLedger } from "./doctor/ledger.ts";
 import { checkPit } from "./doctor/pit.ts";
@@ -36,6 +37,7 @@ export function examineRun(run: FsRun, fix: boolean): DoctorReport {
     },
   };
   try {
+    checkDerived(examination);
     checkTemporaries(examination);
     const places = checkPlaces(examination);
     checkWorkers(examination);

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, rmdirSync } from "node:fs";
+import { existsSync, rmdirSync } from "node:fs";
 import { errno, namesIn, overwrite, unlinkIfThere } from "./atomic.ts";
 import type { FsRun } from "./run.ts";
 
@@ -10,15 +10,14 @@ import type { FsRun } from "./run.ts";
 const MINUTE = 60_000;
 
 export function addDue(run: FsRun, id: string, at: number): void {
-  const bucket = `${run.paths.due}/${Math.floor(at / MINUTE)}`;
-  for (;;) {
-    mkdirSync(bucket, { recursive: true, mode: 0o700 });
+  const path = `${run.paths.due}/${Math.floor(at / MINUTE)}/${at}.${id}`;
+  for (let round = 0; ; round++) {
     try {
-      overwrite(`${bucket}/${at}.${id}`, "");
+      overwrite(path, ""); // makes the bucket
       return;
     } catch (error) {
       // Another process emptied and removed the bucket between the two calls.
-      if (errno(error) !== "ENOENT") throw error;
+      if (errno(error) !== "ENOENT" || round > 100) throw error;
     }
   }
 }
@@ -72,6 +71,7 @@ function removeIfEmpty(bucket: string): void {
     rmdirSync(bucket);
   } catch (error) {
     const code = errno(error);
-    if (code !== "ENOTEMPTY" && code !== "ENOENT" && code !== "EEXIST") throw error;
+    // A file in its place holds nobody up: doctor moves it away.
+    if (!["ENOTEMPTY", "ENOENT", "EEXIST", "ENOTDIR"].includes(code ?? "")) throw error;
   }
 }

@@ -1,4 +1,4 @@
-import { closeSync, fdatasync, fstatSync, openSync } from "node:fs";
+import { closeSync, fdatasync, fstatSync } from "node:fs";
 import { VivError } from "../../model/errors.ts";
 import { assertDepth, canonicalJson, MAX_JSON_DEPTH } from "../../model/json.ts";
 import { type TaskSpec, taskFromSpec } from "../../model/spec.ts";
@@ -6,7 +6,15 @@ import type { TaskState } from "../../model/states.ts";
 import { MAX_TASK_BYTES, type Task } from "../../model/task.ts";
 import type { BulkResult, Durability, Enqueued, EnqueueOptions } from "../store.ts";
 import { Afterwards } from "./afterwards.ts";
-import { discard, namesIn, syncFolder, translate, writeFully, writeNew } from "./atomic.ts";
+import {
+  discard,
+  namesIn,
+  openNew,
+  syncFolder,
+  translate,
+  writeFully,
+  writeNew,
+} from "./atomic.ts";
 import { announce, type Published, publish, type Staged, settle } from "./publish.ts";
 import { type FsRun, temporaryPath } from "./run.ts";
 
@@ -135,7 +143,7 @@ class StagedGroup {
   }
 
   write(task: Task, tmp: string, text: string): void {
-    const fd = openSync(tmp, "wx", 0o600);
+    const fd = openNew(tmp);
     this.#open.push(fd);
     try {
       writeFully(fd, text);

@@ -33,7 +33,7 @@ function endAsFailed(
   wanted: string | undefined,
 ): Ended {
   const task = readHeld(run, held);
-  const history = readHistory(run, held.id);
+  const history = readHistory(run, held.id, held.attempt);
   const { outcome = "failed", note, fingerprint, final, backoffMs } = report;
   const maxAttempts = report.maxAttempts ?? run.paths.layout.maxAttempts;
   const verdict = afterFailure(task, history, outcome, {

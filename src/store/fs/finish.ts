@@ -3,7 +3,7 @@ import { assertName } from "../../model/names.ts";
 import type { ClaimRef, CompletionOptions, Ended } from "../store.ts";
 import { Afterwards } from "./afterwards.ts";
 import { statIfThere, tokenOf, translate } from "./atomic.ts";
-import { attemptNumber, readHistory } from "./attempts.ts";
+import { attemptNumber, historyAt } from "./attempts.ts";
 import {
   applyEnding,
   type Ending,
@@ -105,7 +105,7 @@ export function withClaim<T extends Ended | Promise<Ended>>(
   }
   const stats = statIfThere(path);
   const token = stats === undefined ? undefined : tokenOf(stats);
-  if (token === undefined || !isMeant(run, ref, token)) {
+  if (stats === undefined || token === undefined || !isMeant(run, ref, token)) {
     const before = ref.token ? endMadeBefore(run, { id, token: ref.token }, outcome) : null;
     if (before === null) throw claimLost(run, id, worker);
     run.memo.claims.delete(id);
@@ -119,7 +119,7 @@ export function withClaim<T extends Ended | Promise<Ended>>(
   const held: Held = { id, worker, path, token, attempt: 0, seenAt };
   const recorded = recordedEnd(run, held);
   if (recorded === undefined) {
-    held.attempt = isKnown ? own.attempt : attemptNumber(readHistory(run, id));
+    held.attempt = isKnown ? own.attempt : attemptNumber(historyAt(run, id, stats));
     return act(held);
   }
   held.attempt = recorded.attempt;

@@ -142,8 +142,8 @@ export class FsStore implements S.Store {
     return this.#do(() => reapClaims(this.#run, options));
   }
 
-  async sweep(): Promise<S.SweepReport> {
-    return this.#do(() => sweepRun(this.#run));
+  async sweep(options: { thorough?: boolean } = {}): Promise<S.SweepReport> {
+    return this.#do(() => sweepRun(this.#run, options));
   }
 
   async show(id: string): Promise<S.TaskView | null> {

@@ -1,9 +1,9 @@
 import type { Clock } from "../../model/clock.ts";
 import { troubleOf } from "../../model/errno.ts";
 import { PRIORITIES, type Priority } from "../../model/task.ts";
-import { overwrite, readRegular } from "./atomic.ts";
+import { overwrite, readDerived } from "./atomic.ts";
 import { type Cursor, Lane, linesOf } from "./lane.ts";
-import { entryOfLine, type LaneEntry, lanePath } from "./lanes.ts";
+import { entryOfLine, hash, type LaneEntry, lanePath } from "./lanes.ts";
 import { keyOf, type TypeFilter, type Wanted, wantedBy } from "./type-filter.ts";
 
 export interface Candidate extends LaneEntry {
@@ -72,6 +72,16 @@ export class LaneReader {
     return null;
   }
 
+  /** Looks whether the lanes are still those it reads. */
+  refresh(): void {
+    for (const lane of this.#lanes) lane.refresh();
+  }
+
+  /** How often a lane was lost under this reader, and begun again. */
+  get losses(): number {
+    return this.#lanes.reduce((sum, lane) => sum + lane.losses, 0);
+  }
+
   /** Ids on the lanes that this reader has not tried yet, or left to others; of whatever type. */
   *ahead(): Generator<string> {
     for (const lane of this.#lanes) yield* lane.ahead();
@@ -129,17 +139,6 @@ function nameOf(filter: Exclude<TypeFilter, { kind: "any" }>): string {
 
 function readCursor(path: string): Cursor {
   const [, offset = "0", name = ""] =
-    /^(\d{1,15}) (\w+)$/.exec(readRegular(path, 64)?.text ?? "") ?? [];
+    /^(\d{1,15}) (\w+)$/.exec(readDerived(path, 64)?.text ?? "") ?? [];
   return { name, offset: Number(offset) };
-}
-
-/** FNV-1a, twice: the types may be many and long, a file name may not. */
-function hash(text: string): string {
-  let a = 0x811c9dc5;
-  let b = 0x01000193;
-  for (let i = 0; i < text.length; i++) {
-    a = Math.imul(a ^ text.charCodeAt(i), 0x01000193) >>> 0;
-    b = Math.imul(b ^ text.charCodeAt(i), 0x811c9dc5 | 1) >>> 0;
-  }
-  return a.toString(16).padStart(8, "0") + b.toString(16).padStart(8, "0");
 }

@@ -1,7 +1,8 @@
-import { closeSync, existsSync, openSync, readSync } from "node:fs";
+import { closeSync, fstatSync, readSync } from "node:fs";
 import type { Clock } from "../../model/clock.ts";
-import { completeLines, errno } from "./atomic.ts";
-import { idOfLine, typeOfLine } from "./lanes.ts";
+import { isName } from "../../model/names.ts";
+import { completeLines, openToRead, statIfThere } from "./atomic.ts";
+import { idOfLine, laneNameOf, typeOfLine } from "./lanes.ts";
 import { LeftLines } from "./left-lines.ts";
 import { Shares } from "./shares.ts";
 import type { Wanted } from "./type-filter.ts";
@@ -12,6 +13,10 @@ const PIECE = 32;
 /** Who needs longer for a task than this has no need to share: see Shares. */
 const BRISK_MS = 1;
 const CHUNK = 32 * 1024;
+/** Longer is no line of ours, but what a power cut left. */
+const MAX_LINE = 64 * 1024;
+/** So many windows in a row may turn out to be others' before it stops asking. */
+const MAX_YIELDS = 64;
 /** Shared by all lanes: a claim looks at the end of the lanes above its own every time. */
 const scratch = Buffer.allocUnsafe(CHUNK);
 
@@ -42,12 +47,14 @@ export class Lane {
   #taken = 0;
   #filledAt = 0;
   #shares: Shares | null = null;
-  readonly #left = new LeftLines();
+  #left = new LeftLines();
   readonly #sharesPath: string;
   /** What every line of the only wanted type contains. */
   readonly #mark: string | null;
   #checkedAt = Number.NEGATIVE_INFINITY;
   #name = "";
+  #ino = 0;
+  #losses = 0;
   readonly #start: Cursor;
 
   constructor(
@@ -154,9 +161,10 @@ export class Lane {
   #fill(force: boolean): boolean {
     if (this.#comeBack(false)) return true;
     let hasLine = this.#hasLine(force);
-    const shares = hasLine ? this.#sharesInCompany() : null;
-    while (hasLine) {
-      if (shares !== null) this.#skipTo(shares.passOver(this.#offset));
+    let shares = hasLine ? this.#sharesInCompany() : null;
+    for (let yields = 0; hasLine; yields++) {
+      if (yields === MAX_YIELDS) shares = null;
+      if (shares !== null && !this.#passOver(shares)) shares = null;
       hasLine = this.#hasLine(force);
       if (!hasLine) break;
       this.#collect(force, shares);
@@ -164,6 +172,19 @@ export class Lane {
       if (shares === null || this.#announce(shares)) return true;
     }
     return force && this.#comeBack(true);
+  }
+
+  /** False when others announce what is not there: then what they say means nothing. */
+  #passOver(shares: Shares): boolean {
+    const to = shares.passOver(this.#offset);
+    if (to === this.#offset) return true;
+    if (to > fstatSync(this.#fd).size) {
+      this.#shares = null;
+      shares.close();
+      return false;
+    }
+    this.#skipTo(to);
+    return true;
   }
 
   #hasLine(force: boolean): boolean {
@@ -178,6 +199,7 @@ export class Lane {
     // Who announces the next piece is through with the one before. Not while a line of it is left
     // to others: as nothing follows, they take that piece for overdue and look at it themselves.
     if (!this.#left.isEmpty) return null;
+    if (this.#name === "") return null; // what is announced could not say which lane is meant
     if (this.#taken > 0 && brisk) this.#shares ??= new Shares(this.#sharesPath, this.#name);
     const shares = this.#shares;
     if (shares === null || !brisk) return null;
@@ -253,6 +275,7 @@ export class Lane {
   #keep(line: string, end: number): void {
     const type = typeOfLine(line);
     if (type === null || (this.#wanted !== null && !this.#wanted.has(type))) return;
+    if (!isName(idOfLine(line))) return; // it becomes a path
     this.#lines.push(line);
     this.#ends.push(end);
   }
@@ -269,12 +292,38 @@ export class Lane {
 
   #read(force: boolean): boolean {
     if (!this.#open(force)) return false;
-    const rest = this.#position === this.#text.length ? "" : this.#text.slice(this.#position);
+    let rest = this.#position === this.#text.length ? "" : this.#text.slice(this.#position);
+    if (rest.length > MAX_LINE) {
+      this.#offset += rest.length;
+      rest = "";
+    }
     const n = readSync(this.#fd, scratch, 0, CHUNK, this.#offset + rest.length);
-    if (n === 0) return false;
+    if (n === 0) {
+      this.#text = rest;
+      this.#position = 0;
+      return force && this.refresh() && this.#read(true);
+    }
     this.#text = rest + scratch.toString("latin1", 0, n);
     this.#position = 0;
     return true;
+  }
+
+  /** Begins again when the lane it reads is not the one that is there, or was cut. True: it did. */
+  refresh(): boolean {
+    if (this.#fd < 0) return false;
+    const there = statIfThere(this.#path);
+    if (there?.ino === this.#ino && there.size >= this.#offset) return false;
+    this.#losses++;
+    this.close();
+    this.#shares = null;
+    this.#left = new LeftLines();
+    this.#offset = 0;
+    this.#checkedAt = Number.NEGATIVE_INFINITY;
+    return this.#open(true);
+  }
+
+  get losses(): number {
+    return this.#losses;
   }
 
   /** Opens the lane at the cursor, if that is one of this lane; at its beginning otherwise. */
@@ -283,16 +332,16 @@ export class Lane {
     // Not there: a run that only others have written to. Looking for it again may wait.
     const now = performance.now();
     if (!force && now - this.#checkedAt < 1) return false;
-    try {
-      this.#fd = openSync(this.#path, "r");
-    } catch (error) {
-      if (errno(error) !== "ENOENT") throw error;
+    this.#fd = openToRead(this.#path);
+    if (this.#fd < 0) {
       this.#checkedAt = now;
       return false;
     }
-    this.#name = nameOf(this.#fd);
+    this.#ino = fstatSync(this.#fd).ino;
+    this.#name = laneNameOf(this.#fd);
     const { name, offset } = this.#start;
-    const isOurs = name !== "" && name === this.#name && startsLine(this.#fd, offset);
+    const isFirst = this.#losses === 0;
+    const isOurs = isFirst && name !== "" && name === this.#name && startsLine(this.#fd, offset);
     this.#offset = isOurs ? offset : 0;
     this.#windowStart = this.#offset;
     return true;
@@ -324,19 +373,11 @@ export function* linesOf(
   from: number,
   to = Number.POSITIVE_INFINITY,
 ): Generator<{ id: string; type: string }> {
-  if (!existsSync(path)) return;
   for (const { text, end } of completeLines(path, from, "latin1")) {
     if (end > to) return;
     const type = typeOfLine(text);
     if (type !== null) yield { id: idOfLine(text), type };
   }
-}
-
-/** The name in the lane's first line; "" for a lane that has none. */
-function nameOf(fd: number): string {
-  const first = Buffer.alloc(64);
-  const n = readSync(fd, first, 0, 64, 0);
-  return /^# (\w+)\n/.exec(first.toString("latin1", 0, n))?.[1] ?? "";
 }
 
 /** A cursor points behind a line, or it is not one. */

@@ -124,6 +124,13 @@ export function foldersOf(paths: Paths): string[] {
     paths.artifacts,
     paths.ledger,
     paths.quarantine,
+    ...derivedFolders(paths),
+  ];
+}
+
+/** What can be rebuilt, parents first. */
+export function derivedFolders(paths: Paths): string[] {
+  return [
     paths.viv,
     paths.tmp,
     paths.ids,
@@ -134,7 +141,7 @@ export function foldersOf(paths: Paths): string[] {
     paths.attempts,
     paths.workers,
     paths.processes,
-    ...layout.derived.map((folder) => join(paths.viv, folder)),
+    ...paths.layout.derived.map((folder) => join(paths.viv, folder)),
   ];
 }
 

@@ -7,7 +7,7 @@ import {
   renameSync,
   writeSync,
 } from "node:fs";
-import { discard, statIfThere, writeNew } from "./atomic.ts";
+import { discard, errno, renameOver, statIfThere, writeNew } from "./atomic.ts";
 
 /**
  * The files of process notes, used again and again: a note lives as long as a handler, and a file
@@ -33,7 +33,10 @@ export class NoteFiles {
   add(key: string, path: string, line: string): boolean {
     const file = this.#inUse.get(key);
     if (file === undefined) return false;
-    if (write(file, path, line)) return true;
+    if (write(file, path, line)) {
+      file.note = { at: path, line };
+      return true;
+    }
     this.#inUse.delete(key);
     return false;
   }
@@ -46,13 +49,22 @@ export class NoteFiles {
       return false;
     }
     try {
-      renameSync(file.path, path);
+      renameOver(file.path, path);
     } catch (error) {
       discard(file.path);
       throw error;
     }
+    file.note = { at: path, line };
     this.#inUse.set(key, file);
     return true;
+  }
+
+  /** Writes the notes again that somebody has removed. Not those that were replaced. */
+  restore(): void {
+    for (const [key, { note }] of this.#inUse) {
+      if (note === undefined || statIfThere(note.at)) continue;
+      this.begin(key, note.at, note.line, () => true);
+    }
   }
 
   /** Takes a note away; false when it was not begun here, or was replaced. */
@@ -61,7 +73,12 @@ export class NoteFiles {
     if (file === undefined) return false;
     this.#inUse.delete(key);
     if (statIfThere(path)?.ino !== file.ino) return false;
-    renameSync(path, file.path);
+    try {
+      renameSync(path, file.path);
+    } catch (error) {
+      if (errno(error) !== "ENOENT") throw error;
+      return true; // removed a moment ago
+    }
     this.#spare.push(file);
     return true;
   }
@@ -96,6 +113,8 @@ interface NoteFile {
   length: number;
   /** Of the file, which may still have lines of an earlier note. */
   size: number;
+  /** What it is used for. */
+  note?: { at: string; line: string };
 }
 
 /** False when it does not lie there. Not kept open: a worker has many notes and few descriptors. */

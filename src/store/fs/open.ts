@@ -5,6 +5,7 @@ import { VivError } from "../../model/errors.ts";
 import { newTaskId } from "../../model/id.ts";
 import { isName } from "../../model/names.ts";
 import type { Durability } from "../store.ts";
+import { setAside } from "./aside.ts";
 import { errno, statIfThere, syncFolder, translate } from "./atomic.ts";
 import { LaneWriter } from "./lanes.ts";
 import { foldersOf, type Layout, type Paths, pathsOf } from "./layout.ts";
@@ -13,6 +14,7 @@ import { RUN_LAYOUT } from "./layouts/run-layout.ts";
 import { LedgerWriter } from "./ledger.ts";
 import { NoteFiles } from "./note-files.ts";
 import { PIT_CUSTOMS } from "./pit/customs.ts";
+import { noteBoot, recoverIfLost } from "./recover.ts";
 import { type FsRun, newMemo, ownName } from "./run.ts";
 import { createStatus, readStatusLeniently } from "./status.ts";
 import { Syncs } from "./syncs.ts";
@@ -77,6 +79,7 @@ function open(path: string, machine: Machine, options: OpenOptions): FsRun {
     runId,
     machine,
     durability: options.durability ?? "safe",
+    readOnly: options.readOnly === true,
     onDependencyFailed: options.onDependencyFailed ?? "wait",
     ledger: new LedgerWriter(paths.ledger),
     lanes: new LaneWriter(paths.lanes),
@@ -85,9 +88,12 @@ function open(path: string, machine: Machine, options: OpenOptions): FsRun {
     random: Math.random,
     newId: () => newTaskId(machine.clock.now(), Math.random),
     memo,
+    recoverIfLost: () => recoverIfLost(run),
     customs: layout.kind === "pit" ? PIT_CUSTOMS : null,
   };
   if (!options.readOnly) run.lanes.prepare();
+  if (isNew) noteBoot(run);
+  else run.recoverIfLost();
   if (isNew && !options.withoutStatus) createStatus(run, runId);
   if (run.durability === "safe") syncParents([...madeRoots, ...made]);
   return run;
@@ -169,6 +175,10 @@ function prepareFolders(paths: Paths, make: boolean): string[] {
   const made: string[] = [];
   for (const folder of foldersOf(paths)) {
     let stats = statIfThere(folder);
+    // What is derived is rebuilt, whatever lies in its place.
+    const isInTheWay =
+      stats !== undefined && !stats.isDirectory() && isDerivedFolder(paths, folder);
+    if (isInTheWay && make && setAside(folder, "not a folder")) stats = undefined;
     if (!stats && make) {
       stats = makeFolder(folder);
       made.push(folder);
@@ -199,6 +209,10 @@ function prepareFolders(paths: Paths, make: boolean): string[] {
     }
   }
   return made;
+}
+
+function isDerivedFolder({ viv }: Paths, folder: string): boolean {
+  return folder === viv || folder.startsWith(`${viv}/`);
 }
 
 function makeFolder(folder: string): Stats | undefined {

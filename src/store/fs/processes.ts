@@ -1,8 +1,8 @@
 import type { ClaimTree } from "../../model/clock.ts";
-import { isVivError, VivError } from "../../model/errors.ts";
+import { VivError } from "../../model/errors.ts";
 import { assertName } from "../../model/names.ts";
 import type { ClaimProcess, ClaimRef } from "../store.ts";
-import { readRegular, statIfThere, tokenOf, unlinkIfThere } from "./atomic.ts";
+import { readDerived, statIfThere, tokenOf, unlinkIfThere } from "./atomic.ts";
 import { claimLost, isSameClaim } from "./held.ts";
 import { claimOf } from "./layout.ts";
 import type { FsRun } from "./run.ts";
@@ -56,12 +56,12 @@ export function readNote(run: FsRun, id: string): ProcessNote | null {
   const path = pathOf(run, id);
   if (statIfThere(path) === undefined) return null; // mostly so, and at a tenth of the cost
   try {
-    const text = readRegular(path, 64 * 1024)?.text ?? "";
+    const text = readDerived(path, 64 * 1024)?.text ?? "";
     const note: unknown = JSON.parse(lastWholeLine(text));
     return isNote(note) ? note : null;
   } catch (error) {
     // Torn by a power loss, and then what it named is gone too; or nothing of ours.
-    if (isVivError(error, "CORRUPT") || error instanceof SyntaxError) return null;
+    if (error instanceof SyntaxError) return null;
     throw error;
   }
 }

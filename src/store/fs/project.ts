@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { isVivError } from "../../model/errors.ts";
 import { isName } from "../../model/names.ts";
 import type { Afterwards } from "./afterwards.ts";
-import { completeLines, readRegular, replaceFile, statIfThere } from "./atomic.ts";
+import { completeLines, readDerived, replaceFile, statIfThere } from "./atomic.ts";
 import { fileOf, idLinkOf } from "./layout.ts";
 import { LEDGER_START, type LedgerPosition, ledgerFiles } from "./ledger.ts";
 import { lookOnce } from "./locate.ts";
@@ -139,12 +139,19 @@ function collect(
 }
 
 function readProjection(run: FsRun): Projection {
-  const file = readRegular(run.paths.projection, 16 * 1024 * 1024);
-  if (file === null) return { ...LEDGER_START, open: [] };
+  const file = readDerived(run.paths.projection, 16 * 1024 * 1024);
   try {
-    const value = JSON.parse(file.text) as Projection;
-    return { file: value.file, offset: value.offset, open: value.open ?? [] };
+    const value: unknown = JSON.parse(file?.text ?? "null");
+    if (isProjection(value)) return { file: value.file, offset: value.offset, open: value.open };
   } catch {
-    return { ...LEDGER_START, open: [] }; // derived: reading the ledger again repairs it
+    // not JSON
   }
+  return { ...LEDGER_START, open: [] }; // derived: reading the ledger again repairs it
+}
+
+function isProjection(value: unknown): value is Projection {
+  if (typeof value !== "object" || value === null) return false;
+  const { file, offset, open } = value as Projection;
+  const isPlace = typeof file === "string" && Number.isSafeInteger(offset) && offset >= 0;
+  return isPlace && Array.isArray(open) && open.every(isName);
 }

@@ -3,13 +3,21 @@ import { isVivError } from "../../model/errors.ts";
 import { isName } from "../../model/names.ts";
 import { MAX_TASK_BYTES, type Task } from "../../model/task.ts";
 import { namesIn, readRegular, renameIfThere, syncMove } from "./atomic.ts";
-import { attemptNumber, readHistory, restsUntil } from "./attempts.ts";
+import {
+  attemptNumber,
+  cameBack,
+  hasHistory,
+  missedHistory,
+  readHistory,
+  restsUntil,
+} from "./attempts.ts";
 import { completedTasks } from "./completed.ts";
 import { addDependent, dependentsOf, forgetDependents, hasDependents } from "./dependents.ts";
-import { addDue, dueBy } from "./due.ts";
+import { addDue, dueBy, hasDue } from "./due.ts";
 import { reserveId } from "./ids.ts";
 import { fileOf } from "./layout.ts";
 import { isMet } from "./locate.ts";
+import { isMarkYoung, leaveMark } from "./marks.ts";
 import { parseIn } from "./parse.ts";
 import { quarantine } from "./quarantine.ts";
 import { type FsRun, record } from "./run.ts";
@@ -24,13 +32,21 @@ export function unmetOf(run: FsRun, task: Task): string[] {
   return task.depends_on.filter((id) => !isMet(run, id, () => completedTasks(run)));
 }
 
-/** 0 when the task may run at once. */
-export function readyAt(run: FsRun, task: Task): number {
+/** 0 when the task may run at once. `stats`: of its file, if it has been published. */
+export function readyAt(run: FsRun, task: Task, stats?: Stats): number {
   const notBefore = task.not_before ? Date.parse(task.not_before) : 0;
-  const rests = existsSync(`${run.paths.attempts}/${task.task_id}.jsonl`)
-    ? restsUntil(readHistory(run, task.task_id))
-    : 0;
+  const history = pastOf(run, task, stats);
+  const rests = history === null ? 0 : restsUntil(history);
   return Math.max(Number.isNaN(notBefore) ? 0 : notBefore, rests);
+}
+
+/** Null when it has none. A task that waits for nothing else rests after an attempt: it has one. */
+function pastOf(run: FsRun, task: Task, stats: Stats | undefined) {
+  const { task_id: id, depends_on, not_before } = task;
+  if (hasHistory(run, id)) return readHistory(run, id);
+  if (stats === undefined || run.paths.layout.isFlat) return null;
+  const isMissing = cameBack(run, stats) || (depends_on.length === 0 && !not_before);
+  return isMissing ? missedHistory(run, id) : null;
 }
 
 /** Moves one waiting task to pending/ if nothing holds it back. False when something does. */
@@ -41,7 +57,7 @@ export function tryPromote(run: FsRun, id: string): boolean {
   if (found === null) return offerForeign(run, id);
   const { task, stats } = found;
   if (unmetOf(run, task).length > 0) return false;
-  const at = readyAt(run, task);
+  const at = readyAt(run, task, stats);
   if (at > run.machine.clock.now()) {
     addDue(run, id, at);
     return false;
@@ -55,8 +71,7 @@ export function tryPromote(run: FsRun, id: string): boolean {
 }
 
 function nextAttempt(run: FsRun, id: string): number {
-  const hasHistory = existsSync(`${run.paths.attempts}/${id}.jsonl`);
-  return hasHistory ? attemptNumber(readHistory(run, id)) : 1;
+  return hasHistory(run, id) ? attemptNumber(readHistory(run, id)) : 1;
 }
 
 /** A foreign task lies in pending/ though it depends on others: it becomes visible instead. */
@@ -121,11 +136,58 @@ export function promoteMetIfDue(run: FsRun): number {
 }
 
 /** For a waiting task whose notes may be missing: writes them again, then promotes if it can. */
-export function wake(run: FsRun, id: string): boolean {
-  const task = readWaiting(run, fileOf(run.paths, "waiting", id), id)?.task;
-  if (task === undefined) return false;
-  noteReasons(run, task, unmetOf(run, task), readyAt(run, task));
+export function wake(run: FsRun, id: string, noted = new Map<string, Set<string>>()): boolean {
+  const found = readWaiting(run, fileOf(run.paths, "waiting", id), id);
+  if (found === null) return false;
+  const { task, stats } = found;
+  for (const dependency of unmetOf(run, task)) {
+    const known = noted.get(dependency) ?? new Set(dependentsOf(run, dependency));
+    noted.set(dependency, known);
+    if (!known.has(id)) addDependent(run, dependency, id);
+    known.add(id);
+  }
+  const at = readyAt(run, task, stats);
+  if (at > 0 && !hasDue(run, id, at)) addDue(run, id, at);
+  // Also when its notes are new: what was done before they were written has not read them.
   return tryPromote(run, id);
+}
+
+/**
+ * Looks at all of waiting/. Who finishes a task wakes those that wait for it by the notes in
+ * dependents/, and promoteDue by those in due/; if they were lost (a power cut leaves them empty),
+ * this is what finds the tasks.
+ */
+export function wakeWaiting(run: FsRun): number {
+  const begin = performance.now();
+  const noted = new Map<string, Set<string>>();
+  let promoted = 0;
+  for (const name of namesIn(run.paths.state.waiting)) {
+    const id = run.paths.layout.idOf("waiting", name);
+    if (isName(id) && wake(run, id, noted)) promoted++;
+  }
+  run.memo.areNotesLost = false;
+  run.memo.wokenAt = performance.now();
+  run.memo.wokenCost = run.memo.wokenAt - begin;
+  leaveMark(wokenMark(run), run.memo.wokenCost);
+  return promoted;
+}
+
+const WAKE_EVERY_MS = 5_000;
+
+/** Now and then, by whoever finds nothing to do: at most a hundredth of the time goes into it. */
+export function wakeWaitingIfDue(run: FsRun): number {
+  const { memo } = run;
+  const wait = Math.max(WAKE_EVERY_MS, 100 * memo.wokenCost);
+  if (!memo.areNotesLost) {
+    if (performance.now() - memo.wokenAt < wait) return 0;
+    memo.wokenAt = performance.now();
+    if (isMarkYoung(wokenMark(run), WAKE_EVERY_MS, 100)) return 0;
+  }
+  return wakeWaiting(run);
+}
+
+function wokenMark(run: FsRun): string {
+  return `${run.paths.viv}/woken`;
 }
 
 /** Promotes what has become due. Looks at most every 50 ms. */

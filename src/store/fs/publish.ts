@@ -5,12 +5,14 @@ import type { Enqueued, EnqueueOptions } from "../store.ts";
 import { Afterwards } from "./afterwards.ts";
 import {
   discard,
+  errno,
   linkIfFree,
   namesIn,
   renameIfThere,
   statIfThere,
   translate,
   unlinkIfThere,
+  writeNew,
 } from "./atomic.ts";
 import { cycleError, findCycle } from "./cycle.ts";
 import { hasDependents } from "./dependents.ts";
@@ -18,7 +20,7 @@ import { type LaneEntry, laneEntry } from "./lanes.ts";
 import { fileOf, idLinkOf } from "./layout.ts";
 import { locate, lookOnce } from "./locate.ts";
 import { noteReasons, readyAt, tryPromote, unmetOf, wake } from "./promote.ts";
-import { type FsRun, recordAll } from "./run.ts";
+import { type FsRun, recordAll, temporaryPath } from "./run.ts";
 
 /**
  * Publishing a task, step by step. A crash after any of them leaves either nothing that counts or
@@ -48,12 +50,45 @@ export function publish(
   options: EnqueueOptions,
   workers?: readonly string[],
 ): Enqueued {
-  const { task, tmp } = staged;
+  for (let round = 0; ; round++) {
+    try {
+      return publishOnce(
+        run,
+        round === 0 ? staged : restage(run, staged, options),
+        options,
+        workers,
+      );
+    } catch (error) {
+      if (round === 10 || !(error instanceof Lost)) throw error;
+    }
+  }
+}
+
+/** Somebody removed the file from tmp/ (with `.viv/`, say) before it was published. */
+class Lost extends Error {
+  constructor(id: string) {
+    super(`the file of ${id} was removed from .viv/tmp before it was published; enqueue it again.`);
+  }
+}
+
+function restage(run: FsRun, { task }: Staged, { durability }: EnqueueOptions): Staged {
+  const tmp = temporaryPath(run, task.task_id);
+  const isSafe = (durability ?? run.durability) === "safe";
+  return { task, tmp, stats: writeNew(tmp, run.paths.layout.write(task), isSafe) };
+}
+
+function publishOnce(
+  run: FsRun,
+  staged: Staged,
+  options: EnqueueOptions,
+  workers?: readonly string[],
+): Enqueued {
+  const { task } = staged;
   const id = task.task_id;
   const idLink = idLinkOf(run.paths, id);
   const cycle = task.depends_on.length > 0 ? findCycle(run, task) : null;
   if (cycle) throw cycleError(id, cycle);
-  if (!linkIfFree(tmp, idLink)) return alreadyThere(run, staged, options);
+  if (!reserve(staged, idLink)) return alreadyThere(run, staged, options);
   let placed: Enqueued;
   try {
     // Ours now, unless a foreign writer put it into a state folder without asking.
@@ -61,8 +96,8 @@ export function publish(
     if (foreign) unlinkIfThere(idLink);
     placed = foreign ? refuse(staged, foreign, options) : place(run, staged, options);
   } catch (error) {
-    if (isVivError(error, "TASK_EXISTS")) throw error;
-    if (withdraw(staged, idLink, error)) throw error;
+    if (error instanceof Lost || isVivError(error, "TASK_EXISTS")) throw error;
+    if (withdraw(run, staged, idLink, error)) throw error;
     placed = { id, state: "waiting", created: true };
   }
   const isWaiting = placed.created && placed.state === "waiting";
@@ -73,10 +108,10 @@ export function publish(
  * Takes back what step 2 did. False when the file no longer waits in tmp/: then it is published, by us, or
  * by somebody who took us for dead.
  */
-function withdraw({ task, tmp }: Staged, idLink: string, error: unknown): boolean {
+function withdraw(run: FsRun, { task, tmp }: Staged, idLink: string, error: unknown): boolean {
   const id = task.task_id;
   try {
-    if (!unlinkIfThere(tmp)) return false;
+    if (!unlinkIfThere(tmp) && isSomewhere(run, id)) return false;
   } catch {
     const trouble = translate(error, `enqueueing ${id}`);
     if (!(trouble instanceof VivError)) throw error;
@@ -92,8 +127,17 @@ function withdraw({ task, tmp }: Staged, idLink: string, error: unknown): boolea
   return true;
 }
 
+function reserve({ task, tmp }: Staged, idLink: string): boolean {
+  try {
+    return linkIfFree(tmp, idLink);
+  } catch (error) {
+    if (errno(error) === "ENOENT" && !statIfThere(tmp)) throw new Lost(task.task_id);
+    throw error;
+  }
+}
+
 /** Steps 3 and 4. */
-function place(run: FsRun, { task, tmp }: Staged, options: EnqueueOptions): Enqueued {
+function place(run: FsRun, { task, tmp, stats }: Staged, options: EnqueueOptions): Enqueued {
   const id = task.task_id;
   const unmet = options.straightToPending ? [] : unmetOf(run, task);
   const at = options.straightToPending ? 0 : readyAt(run, task);
@@ -101,7 +145,12 @@ function place(run: FsRun, { task, tmp }: Staged, options: EnqueueOptions): Enqu
   const state = waits ? "waiting" : "pending";
   if (waits) noteReasons(run, task, unmet, at);
   // Not there: somebody took us for dead and did this step. The task is published all the same.
-  renameIfThere(tmp, fileOf(run.paths, state, id));
+  if (!renameIfThere(tmp, fileOf(run.paths, state, id)) && !isSomewhere(run, id)) {
+    if (statIfThere(idLinkOf(run.paths, id))?.ino === stats.ino) {
+      unlinkIfThere(idLinkOf(run.paths, id));
+    }
+    throw new Lost(id);
+  }
   return { id, state, created: true };
 }
 
@@ -120,6 +169,11 @@ function withoutLateCycle(run: FsRun, task: Task, placed: Enqueued): Enqueued {
     throw cycleError(id, late);
   }
   return { ...placed, ...after.result };
+}
+
+/** Looked at more than once: it may be on the move. */
+function isSomewhere(run: FsRun, id: string): boolean {
+  return [1, 2, 3].some(() => locate(run, id) !== null);
 }
 
 function alreadyThere(run: FsRun, staged: Staged, options: EnqueueOptions): Enqueued {

@@ -3,7 +3,7 @@ import type { ProcessIdentity } from "../../model/clock.ts";
 import { VivError } from "../../model/errors.ts";
 import { canonicalJson } from "../../model/json.ts";
 import type { ReapReport, Registration } from "../store.ts";
-import { errno, readRegular, replaceFile, translate, unlinkIfThere } from "./atomic.ts";
+import { errno, readDerived, replaceFile, translate, unlinkIfThere } from "./atomic.ts";
 import { readHeartbeat, writeHeartbeat } from "./heartbeat.ts";
 import { folderOf, heartbeatOf } from "./layout.ts";
 import { withLock } from "./lock.ts";
@@ -31,13 +31,34 @@ function pathOf(run: FsRun, worker: string): string {
   return `${run.paths.workers}/${worker}.json`;
 }
 
+/** Null when there is none, or none that its worker has written. */
 export function readWorkerFile(run: FsRun, worker: string): WorkerFile | null {
-  const file = readRegular(pathOf(run, worker), 64 * 1024);
+  const file = readDerived(pathOf(run, worker), 64 * 1024);
   if (file === null) return null;
   try {
-    return JSON.parse(file.text) as WorkerFile;
+    const value: unknown = JSON.parse(file.text);
+    return isWorkerFile(value) && value.worker === worker ? value : null;
   } catch {
     return null; // torn by a power loss: nobody of this boot can have written it
+  }
+}
+
+function isWorkerFile(value: unknown): value is WorkerFile {
+  if (typeof value !== "object" || value === null) return false;
+  const { worker, host, boot, started, pid, types } = value as WorkerFile;
+  return (
+    [worker, host, boot, started].every((text) => typeof text === "string") &&
+    Number.isSafeInteger(pid) &&
+    (types === null || (Array.isArray(types) && types.every((type) => typeof type === "string")))
+  );
+}
+
+/** The names that this process holds stay its own, though somebody removed the files that say so. */
+export function restoreWorkers(run: FsRun): void {
+  for (const [worker, text] of run.memo.workerFiles) {
+    if (readDerived(pathOf(run, worker), 64 * 1024)?.text === text) continue;
+    if (readWorkerFile(run, worker) !== null) continue; // somebody else's by now
+    replaceFile(pathOf(run, worker), temporaryPath(run, `worker-${worker}`), text, false);
   }
 }
 
@@ -92,22 +113,26 @@ export function registerWorker(
     started_at: nowIso(run),
     types: types && types.length > 0 ? [...types] : null,
   };
+  const text = canonicalJson(file);
   try {
     withLock(lockOf(run), () => {
       const holder = readWorkerFile(run, worker);
       if (holder && (isSelf(run, holder) || isHeld(run, holder))) throw takenError(holder);
       takeOver(run, worker, holder);
-      replaceFile(path, temporaryPath(run, `worker-${worker}`), canonicalJson(file), false);
+      replaceFile(path, temporaryPath(run, `worker-${worker}`), text, false);
     });
   } catch (error) {
     throw translate(error, `registering ${worker}`);
   }
   run.memo.registered.set(worker, performance.now());
+  run.memo.workerFiles.set(worker, text);
   writeHeartbeat(run, worker, "started");
   record(run, { event: "worker_started", worker, pid: file.pid });
   // From the event loop on purpose: when the worker is stuck, the beats stop.
   const beat = setInterval(() => {
     try {
+      run.recoverIfLost();
+      restoreWorkers(run);
       writeHeartbeat(run, worker, "");
     } catch {
       // A beat that fails (disk full) is no reason to stop working; the next one may succeed.
@@ -147,6 +172,7 @@ function takeOver(run: FsRun, worker: string, predecessor: WorkerFile | null): v
 
 function unregister(run: FsRun, worker: string): void {
   if (!run.memo.registered.delete(worker)) return;
+  run.memo.workerFiles.delete(worker);
   unlinkIfThere(pathOf(run, worker));
   unlinkIfThere(heartbeatOf(run.paths, worker));
   record(run, { event: "worker_stopped", worker });

@@ -20,6 +20,8 @@ export interface FsRun {
   readonly runId: string;
   readonly machine: Machine;
   readonly durability: Durability;
+  /** Nothing may be made or repaired. */
+  readonly readOnly: boolean;
   /** What becomes of tasks whose dependency failed: they wait for a person, or fail too. */
   readonly onDependencyFailed: "wait" | "fail";
   readonly ledger: LedgerWriter;
@@ -29,6 +31,8 @@ export interface FsRun {
   readonly random: () => number;
   readonly newId: () => string;
   readonly memo: Memo;
+  /** Rebuilds what is derived if it is not what this process has seen: see recover.ts. */
+  readonly recoverIfLost: () => boolean;
   readonly customs: Customs | null;
 }
 
@@ -62,6 +66,8 @@ export interface Memo {
   workerFolders: Set<string>;
   /** Workers this process registered, with the time of their last heartbeat. */
   registered: Map<string, number>;
+  /** What their files say, to be written again when they are lost. */
+  workerFiles: Map<string, string>;
   /** What finishing needs to know about the claims this process made. */
   claims: Map<string, HeldClaim>;
   dueCheckedAt: number;
@@ -70,7 +76,17 @@ export interface Memo {
   /** Something in pending/ was still being written when we last looked. */
   hasUnripe: boolean;
   /** Change time of pending/ when adopt last looked at all of it, for each reader. */
-  pendingSeen: Map<LaneReader, number>;
+  pendingSeen: Map<LaneReader, string>;
+  /** Tasks that adopt has put on a lane: what they were like, and when that was. */
+  offered: Map<string, { changed: number; losses: number; at: number }>;
+  /** When all of waiting/ was looked at last; notes that were lost make the next look due. */
+  wokenAt: number;
+  wokenCost: number;
+  areNotesLost: boolean;
+  /** When all histories were last compared with the ledger, and what that cost. */
+  restoredAt: number;
+  restoreCost: number;
+  isRecovering: boolean;
   metAt: number;
   metCost: number;
   /** Change time of review/ when its tasks were counted, and how many those were. */
@@ -109,12 +125,20 @@ export function newMemo(): Memo {
     readers: new Map(),
     workerFolders: new Set(),
     registered: new Map(),
+    workerFiles: new Map(),
     claims: new Map(),
     dueCheckedAt: NEVER,
     adoptedAt: NEVER,
     adoptCost: NEVER,
     hasUnripe: false,
     pendingSeen: new Map(),
+    offered: new Map(),
+    wokenAt: NEVER,
+    wokenCost: NEVER,
+    areNotesLost: false,
+    restoredAt: NEVER,
+    restoreCost: NEVER,
+    isRecovering: false,
     metAt: NEVER,
     metCost: NEVER,
     reviewSeenAt: NEVER,

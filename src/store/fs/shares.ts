@@ -74,7 +74,13 @@ export class Shares {
     if (!told) return true; // On a full disk the renames decide, as they would without us.
     this.#mine = -1;
     this.read();
-    return this.#mine === from;
+    if (this.#mine === from) return true;
+    if (this.#announced > from) return false;
+    // Neither ours nor anybody else's: the file was cut, or is not what we wrote to. The renames
+    // decide, and from here on it is read again.
+    this.#offset = fstatSync(this.#fd).size;
+    this.#rest = "#";
+    return true;
   }
 
   /** Takes note of what was announced since. */
@@ -145,17 +151,25 @@ export class Shares {
     this.#fd = -1;
   }
 
-  /** False when the folder is gone: then there are no announcements. */
+  /** False when there is no place for them: then there are no announcements. */
   #open(): boolean {
     if (this.#fd >= 0) return true;
-    const { O_RDWR, O_APPEND, O_CREAT, O_NOFOLLOW } = constants;
+    const { O_RDWR, O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants;
+    const flags = O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK;
     try {
-      this.#fd = openSync(this.#path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600);
+      this.#fd = openSync(this.#path, flags, 0o600);
     } catch (error) {
-      if (errno(error) !== "ENOENT") throw error;
+      const code = errno(error) ?? "";
+      // They save looks, nothing depends on them.
+      if (!["ENOENT", "ENOTDIR", "EISDIR", "ELOOP", "ENXIO", "EACCES"].includes(code)) throw error;
       return false;
     }
-    this.#offset = Math.max(0, fstatSync(this.#fd).size - TAIL);
+    const stats = fstatSync(this.#fd);
+    if (!stats.isFile()) {
+      this.close();
+      return false;
+    }
+    this.#offset = Math.max(0, stats.size - TAIL);
     // The first line may be half of one; as such it means nothing.
     if (this.#offset > 0) this.#rest = "#";
     return true;

@@ -5,8 +5,9 @@ import { Afterwards } from "./afterwards.ts";
 import { namesIn, statIfThere, translate } from "./atomic.ts";
 import { readerFor } from "./claim.ts";
 import { notProjectedYet, project } from "./project.ts";
-import { promoteDue, promoteMet } from "./promote.ts";
+import { promoteDue, promoteMet, wakeWaiting, wakeWaitingIfDue } from "./promote.ts";
 import { finishPublish } from "./publish.ts";
+import { restoreWorkers } from "./register.ts";
 import type { FsRun } from "./run.ts";
 import { sweepNotes } from "./stale-notes.ts";
 import { ANY } from "./type-filter.ts";
@@ -19,12 +20,15 @@ export const STALE_TEMPORARY_MS = 10_000;
  * came while nobody looked, publications that a crash cut short, foreign tasks, processes that
  * nobody else will end.
  */
-export function sweepRun(run: FsRun): SweepReport {
+export function sweepRun(run: FsRun, options: { thorough?: boolean } = {}): SweepReport {
   try {
+    run.recoverIfLost();
+    restoreWorkers(run);
     const recovered = finishPublications(run);
     sweepNotes(run);
     run.customs?.onSweep(run);
-    const promoted = promoteDue(run, true) + promoteMet(run);
+    let promoted = promoteDue(run, true) + promoteMet(run);
+    promoted += options.thorough ? wakeWaiting(run) : wakeWaitingIfDue(run);
     const adopted = adopt(run, readerFor(run, ANY));
     const after = new Afterwards();
     after.try(

@@ -9,7 +9,7 @@ import { nextDue } from "./due.ts";
 import type { LaneReader } from "./lane-reader.ts";
 import { fileOf } from "./layout.ts";
 import { projectBeforeIdling } from "./project.ts";
-import { promoteDependents, promoteDue, promoteMet } from "./promote.ts";
+import { promoteDependents, promoteDue, promoteMet, wakeWaitingIfDue } from "./promote.ts";
 import { assertReviewLimit, isReviewFull } from "./review-limit.ts";
 import type { FsRun } from "./run.ts";
 import { filterOf } from "./type-filter.ts";
@@ -76,6 +76,7 @@ export async function waitForWork(run: FsRun, options: WaitOptions): Promise<boo
           try {
             promoteDue(run, true);
             promoteMet(run);
+            wakeWaitingIfDue(run);
             resolve(hasWork(run, reader, options) === true);
           } catch (error) {
             reject(error);
@@ -87,6 +88,7 @@ export async function waitForWork(run: FsRun, options: WaitOptions): Promise<boo
       const lookAtTimes = () => {
         try {
           promoteDue(run, true);
+          wakeWaitingIfDue(run);
           const due = nextDue(run);
           const untilDue = due === null ? Number.POSITIVE_INFINITY : due - run.machine.clock.now();
           clearTimeout(dueTimer);

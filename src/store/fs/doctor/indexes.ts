@@ -3,14 +3,14 @@ import { resultName } from "../../../model/food-names.ts";
 import { isName } from "../../../model/names.ts";
 import { MAX_TASK_BYTES, type Task } from "../../../model/task.ts";
 import { adopt } from "../adopt.ts";
-import { linkIfFree, namesIn, readRegular, statIfThere, writeNew } from "../atomic.ts";
+import { linkIfFree, namesIn, readRegular, statIfThere } from "../atomic.ts";
 import { findCycle } from "../cycle.ts";
 import { dependentsOf } from "../dependents.ts";
 import type { Examination } from "../doctor.ts";
 import { hasDue } from "../due.ts";
-import { reserveId } from "../ids.ts";
+import { reserveAgain } from "../ids.ts";
 import { LaneReader } from "../lane-reader.ts";
-import { below, fileOf, idLinkOf, idOfLink, quarantinedOf } from "../layout.ts";
+import { below, fileOf, idOfLink, quarantinedOf } from "../layout.ts";
 import { locate } from "../locate.ts";
 import { parseIn } from "../parse.ts";
 import { readyAt, unmetOf, wake } from "../promote.ts";
@@ -44,25 +44,11 @@ function checkIds({ run, find }: Examination, places: Places, ours: ReadonlySet<
     },
     () => {
       for (const [id, [place]] of missing) {
-        if (place) reserveQuietly(run, id, place);
+        if (place) reserveAgain(run, id, place);
       }
       return true;
     },
   );
-}
-
-/** A link gives a file a new change time, and with it a claim a new token: claims get a copy. */
-function reserveQuietly(
-  run: Examination["run"],
-  id: string,
-  place: { state: string; path: string },
-): void {
-  if (place.state !== "claimed") {
-    reserveId(run, id, place.path);
-    return;
-  }
-  const file = readRegular(place.path, MAX_TASK_BYTES);
-  if (file) writeNew(idLinkOf(run.paths, id), file.text, false);
 }
 
 function checkLanes({ run, find }: Examination, places: Places): void {

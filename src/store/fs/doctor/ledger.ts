@@ -1,69 +1,34 @@
-import { type AttemptRecord, isAttempt } from "../../../model/attempt.ts";
-import { isName } from "../../../model/names.ts";
-import { appendHistory, readHistory } from "../attempts.ts";
+import { missingAttempts, restoreHistory } from "../attempts.ts";
+import { digestLedger } from "../digest.ts";
 import type { Examination } from "../doctor.ts";
-import { readLedger } from "../ledger.ts";
 
 /**
  * The attempt log is a digest of the ledger: what is missing there is copied over again. Returns
  * the ids that were enqueued by us.
  */
 export function checkLedger({ run, checked, find }: Examination): Set<string> {
-  const ours = new Set<string>();
-  const torn = new Map<string, number>();
-  const ended = new Map<string, AttemptRecord[]>();
-  for (const { line } of readLedger(run.paths.ledger, undefined, (file) =>
-    torn.set(file, (torn.get(file) ?? 0) + 1),
-  )) {
-    checked.ledger = (checked.ledger ?? 0) + 1;
-    const { task, token, outcome, to } = line;
-    if (line.event === "enqueued" && isName(task)) ours.add(task);
-    if (!isName(task) || token === undefined) continue;
-    if (line.event === "void") {
-      ended.set(
-        task,
-        (ended.get(task) ?? []).filter((a) => a.token !== token || a.outcome !== outcome),
-      );
-    } else if (line.event === "ended" && outcome && to && outcome !== "done") {
-      const attempt: AttemptRecord = {
-        attempt: line.attempt ?? 1,
-        worker: line.worker ?? "?",
-        token,
-        outcome,
-        to,
-        at: line.at,
-        ...(line.note ? { note: line.note } : {}),
-        ...(line.fingerprint ? { fingerprint: line.fingerprint } : {}),
-        ...(line.retry_at ? { retry_at: line.retry_at } : {}),
-      };
-      ended.set(task, [...(ended.get(task) ?? []), attempt]);
-    }
-  }
-  for (const [file, lines] of torn) {
+  const { histories, ours, torn, lines } = digestLedger(run);
+  if (lines > 0) checked.ledger = lines;
+  for (const [file, count] of torn) {
     find({
       code: "torn_line",
       path: `ledger/${file}`,
-      message: `${lines} unreadable ${lines === 1 ? "line" : "lines"}, as a full disk or a power loss leaves them`,
+      message: `${count} unreadable ${count === 1 ? "line" : "lines"}, as a full disk or a power loss leaves them`,
       repair: "none needed: readers pass over them",
     });
   }
-  for (const [id, attempts] of ended) {
-    const known = new Set(
-      readHistory(run, id)
-        .filter(isAttempt)
-        .map((a) => a.token),
-    );
-    const missing = attempts.filter((a) => !known.has(a.token));
-    if (missing.length === 0) continue;
+  for (const [id, history] of histories) {
+    const missing = missingAttempts(run, id, history);
+    if (missing === 0) continue;
     find(
       {
         code: "missing_index",
         path: `.viv/attempts/${id}.jsonl`,
-        message: `${missing.length} of its ended attempts are in the ledger only`,
+        message: `${missing} of its ended attempts are in the ledger only`,
         repair: "copy them from the ledger",
       },
       () => {
-        for (const attempt of missing) appendHistory(run, id, attempt);
+        restoreHistory(run, id, history);
         return true;
       },
     );

@@ -1,4 +1,3 @@
-import { statSync } from "node:fs";
 import { namesIn, statIfThere, unlinkIfThere } from "../atomic.ts";
 import type { Examination } from "../doctor.ts";
 import { below, idLinkOf } from "../layout.ts";
@@ -61,7 +60,8 @@ export function checkTemporaries({ run, checked, find }: Examination): void {
 
 /** An empty leftover and a draft of what is derived say nothing; the rest may be of use. */
 function setAside(run: Examination["run"], path: string): boolean {
-  const isDraft = /\/(status|projection|(worker|process)-[^/]*)~[^/]*$/.test(path);
-  if (isDraft || statSync(path).size === 0) return unlinkIfThere(path);
+  const isDraft = /\/(status|projection|boot|(worker|process|attempts)-[^/]*)~[^/]*$/.test(path);
+  const stats = statIfThere(path);
+  if (stats?.isFile() && (isDraft || stats.size === 0)) return unlinkIfThere(path);
   return quarantine(run, path, "a temporary file that was never published");
 }

@@ -8,7 +8,7 @@ import {
   linkIfFree,
   namesIn,
   overwrite,
-  readRegular,
+  readDerived,
   renameIfThere,
   statIfThere,
   unlinkIfThere,
@@ -97,7 +97,7 @@ function bringBack(run: FsRun, id: string, worker: string): void {
 }
 
 function readNote(run: FsRun, id: string): { worker: string; goneSince?: number } | null {
-  const text = readRegular(noteOf(run, id), 256)?.text;
+  const text = readDerived(noteOf(run, id), 256)?.text;
   if (text === undefined) return null;
   const [worker = "", since] = text.split("\n");
   return since ? { worker, goneSince: Number(since) } : { worker };

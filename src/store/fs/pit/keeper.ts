@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { isAttempt } from "../../../model/attempt.ts";
-import { MAX_NAME_LENGTH } from "../../../model/names.ts";
+import { isName, MAX_NAME_LENGTH } from "../../../model/names.ts";
 import type { Task } from "../../../model/task.ts";
 import { Afterwards } from "../afterwards.ts";
 import { namesIn, overwrite, statIfThere, writeNew } from "../atomic.ts";
@@ -34,7 +34,7 @@ export function keepFromKeeper(run: FsRun, id: string): void {
 export function tellKeeperOfAll(run: FsRun): void {
   for (const name of namesIn(run.paths.state.failed)) {
     const id = run.paths.layout.idOf("failed", name);
-    if (id !== null && statIfThere(fileOf(run.paths, "failed", id))) tellKeeper(run, id);
+    if (isName(id) && statIfThere(fileOf(run.paths, "failed", id))) tellKeeper(run, id);
   }
 }
 

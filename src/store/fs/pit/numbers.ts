@@ -1,8 +1,8 @@
-import { closeSync, openSync } from "node:fs";
+import { closeSync } from "node:fs";
 import { foodId, numberOf, resultIdOf, slugOf } from "../../../model/food-names.ts";
 import type { TaskSpec } from "../../../model/spec.ts";
 import { TASK_STATES } from "../../../model/states.ts";
-import { errno, namesIn, overwrite, readRegular, translate } from "../atomic.ts";
+import { errno, namesIn, openNew, overwrite, readDerived, translate } from "../atomic.ts";
 import { claimedTasks } from "../claimed.ts";
 import type { FsRun } from "../run.ts";
 
@@ -35,7 +35,7 @@ function takeNumber(run: FsRun): number {
 /** False when somebody has it. */
 export function reserveNumber(run: FsRun, number: number): boolean {
   try {
-    closeSync(openSync(`${run.paths.viv}/numbers/${number}`, "wx", 0o600));
+    closeSync(openNew(`${run.paths.viv}/numbers/${number}`));
     return true;
   } catch (error) {
     if (errno(error) === "EEXIST") return false;
@@ -44,7 +44,7 @@ export function reserveNumber(run: FsRun, number: number): boolean {
 }
 
 function hintOf(run: FsRun): number | null {
-  const text = readRegular(`${run.paths.viv}/numbers/${HINT}`, 64)?.text ?? "";
+  const text = readDerived(`${run.paths.viv}/numbers/${HINT}`, 64)?.text ?? "";
   return /^\d+$/.test(text) ? Number(text) : null;
 }
 

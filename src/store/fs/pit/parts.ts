@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { isVivError } from "../../../model/errors.ts";
 import { isName } from "../../../model/names.ts";
 import { MAX_TASK_BYTES, type Task } from "../../../model/task.ts";
-import { appendLine, namesIn, readRegular } from "../atomic.ts";
+import { appendLine, namesIn, readDerived, readRegular } from "../atomic.ts";
 import { fileOf, idLinkOf } from "../layout.ts";
 import { parseIn } from "../parse.ts";
 import type { FsRun } from "../run.ts";
@@ -14,8 +14,8 @@ export function notePart(run: FsRun, task: Task): void {
 
 export function partsOf(run: FsRun, id: string): string[] {
   noteUnseen(run);
-  const text = readRegular(pathOf(run, id), 1024 * 1024)?.text ?? "";
-  return [...new Set(text.split("\n").filter((line) => line !== ""))];
+  const text = readDerived(pathOf(run, id), 1024 * 1024)?.text ?? "";
+  return [...new Set(text.split("\n").filter(isName))];
 }
 
 /** Names in food/ that were looked at already, so that a completion costs one listing. */

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import type { Progress } from "../../../model/progress.ts";
 import type { ReapReport } from "../../store.ts";
-import { readRegular, replaceFile } from "../atomic.ts";
+import { readDerived, replaceFile } from "../atomic.ts";
 import { findClaim } from "../claimed.ts";
 import { type FsRun, temporaryPath } from "../run.ts";
 import { claimsOf, takeBack } from "../take-back.ts";
@@ -16,11 +16,15 @@ export function reclaim(run: FsRun, id: string, token: string, note: string): st
   return report.reaped[0]?.to ?? null;
 }
 
+type Seen = Record<string, Progress>;
+
 /** `.viv/progress.json`: what cleanup duty saw the last time. */
-export function readProgress(run: FsRun): Record<string, Progress> {
+export function readProgress(run: FsRun): Seen {
   try {
-    const text = readRegular(pathOf(run), 16 * 1024 * 1024)?.text ?? "{}";
-    return JSON.parse(text) as Record<string, Progress>;
+    const text = readDerived(pathOf(run), 16 * 1024 * 1024)?.text ?? "{}";
+    const value: unknown = JSON.parse(text);
+    const seen = Object.entries((value ?? {}) as Record<string, Progress | null>);
+    return Object.fromEntries(seen.filter(([, one]) => typeof one?.since === "number")) as Seen;
   } catch {
     return {}; // then the wait begins anew
   }

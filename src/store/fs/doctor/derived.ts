@@ -1,0 +1,46 @@
+import { type Dirent, readdirSync } from "node:fs";
+import { errno } from "../atomic.ts";
+import type { Examination } from "../doctor.ts";
+import { below, derivedFolders } from "../layout.ts";
+import { quarantine } from "../quarantine.ts";
+
+/**
+ * What lies below .viv/ are regular files; in due/, folders of them. Anything else there is nobody's:
+ * those who need its place take it, and what nobody needs is found here.
+ */
+export function checkDerived({ run, find }: Examination): void {
+  const { paths } = run;
+  const report = (path: string, what: string) =>
+    find(
+      {
+        code: "foreign_file",
+        path: below(paths, path),
+        message: what,
+        repair: "move it to quarantine/",
+      },
+      () => quarantine(run, path, what),
+    );
+  const folders = new Set(derivedFolders(paths));
+  for (const folder of folders) {
+    for (const entry of entriesOf(folder)) {
+      const path = `${folder}/${entry.name}`;
+      if (folders.has(path) || (folder === paths.viv && entry.isDirectory())) continue;
+      if (folder === paths.due && entry.isDirectory() && /^\d+$/.test(entry.name)) {
+        for (const one of entriesOf(path))
+          if (!one.isFile()) report(`${path}/${one.name}`, NOT_A_FILE);
+      } else if (!entry.isFile()) report(path, NOT_A_FILE);
+      else if (folder === paths.due) report(path, "only folders of due times belong here");
+    }
+  }
+}
+
+const NOT_A_FILE = "not a regular file";
+
+function entriesOf(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch (error) {
+    if (errno(error) === "ENOENT" || errno(error) === "ENOTDIR") return []; // made when it is needed
+    throw error;
+  }
+}

@@ -1,0 +1,94 @@
+import { TASK_STATES, type TaskState } from "../../model/states.ts";
+import { adoptPending } from "./adopt.ts";
+import { remakeFolders } from "./aside.ts";
+import { namesIn, readDerived, replaceFile, statIfThere } from "./atomic.ts";
+import { restoreHistories } from "./attempts.ts";
+import { claimedTasks } from "./claimed.ts";
+import type { Digest } from "./digest.ts";
+import { reserveAgain } from "./ids.ts";
+import { LaneReader } from "./lane-reader.ts";
+import { derivedFolders, idOfLink } from "./layout.ts";
+import { withLock } from "./lock.ts";
+import { wakeWaiting } from "./promote.ts";
+import { restoreWorkers } from "./register.ts";
+import { type FsRun, temporaryPath } from "./run.ts";
+import { ANY } from "./type-filter.ts";
+
+/**
+ * What is derived is not synced: a power cut leaves it empty, cut or full of NULs, and somebody may
+ * remove `.viv/` at any time. `.viv/boot-<host>` says in which boot this host last knew it to be
+ * whole, and which folders those were. If the boot is another one, or a folder is, all of it is
+ * compared with the state folders and the ledger, and what is missing is written again. At open,
+ * and by workers now and then.
+ */
+export function recoverIfLost(run: FsRun): boolean {
+  if (run.readOnly || run.memo.isRecovering || isKnown(run)) return false;
+  run.memo.isRecovering = true;
+  try {
+    return withLock(`${run.paths.viv}/boot.lock`, () => {
+      if (isKnown(run)) return true; // somebody else did it meanwhile
+      recover(run);
+      noteBoot(run);
+      return true;
+    });
+  } finally {
+    run.memo.isRecovering = false;
+  }
+}
+
+/** For a new run, in which there is nothing to recover. */
+export function noteBoot(run: FsRun): void {
+  replaceFile(noteOf(run), temporaryPath(run, "boot"), noteText(run), false);
+}
+
+function isKnown(run: FsRun): boolean {
+  return readDerived(noteOf(run), 4096)?.text === noteText(run);
+}
+
+/** Which folders there are: that a file is not in them is normal, that they are others is not. */
+function noteText(run: FsRun): string {
+  const inodes = derivedFolders(run.paths).map((folder) => {
+    const stats = statIfThere(folder);
+    return stats?.isDirectory() ? stats.ino : 0;
+  });
+  return `${run.machine.bootId()} ${inodes.join(" ")}\n`;
+}
+
+function noteOf(run: FsRun): string {
+  return `${run.paths.viv}/boot-${run.machine
+    .self()
+    .host.replace(/[^A-Za-z0-9-]/g, "_")
+    .slice(0, 64)}`;
+}
+
+function recover(run: FsRun): void {
+  const { paths, memo } = run;
+  for (const folder of derivedFolders(paths)) remakeFolders(`${folder}/x`);
+  restoreWorkers(run);
+  run.notes.restore();
+  reserveIds(run, restoreHistories(run));
+  wakeWaiting(run);
+  const reader = new LaneReader(paths, ANY, run.random);
+  try {
+    adoptPending(run, reader);
+  } finally {
+    reader.close();
+    memo.pendingSeen.clear();
+  }
+}
+
+/** What was given out stays given out. A task that only foreigners ever touched has no entry. */
+function reserveIds(run: FsRun, { ours }: Digest): void {
+  const known = new Set(namesIn(run.paths.ids).map((name) => idOfLink(run.paths, name)));
+  const look = (id: string | null, state: TaskState, path: string) => {
+    if (id !== null && !known.has(id) && ours.has(id)) reserveAgain(run, id, { state, path });
+  };
+  for (const state of TASK_STATES) {
+    if (state === "claimed") continue;
+    const folder = run.paths.state[state];
+    for (const name of namesIn(folder)) {
+      look(run.paths.layout.idOf(state, name), state, `${folder}/${name}`);
+    }
+  }
+  for (const { id, path } of claimedTasks(run.paths)) look(id, "claimed", path);
+}
