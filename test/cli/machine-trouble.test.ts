@@ -82,8 +82,13 @@ describe("a disk that fails once", () => {
     writeFileSync(
       hook,
       `const fs = require("node:fs");
-       fs.fsyncSync = () => {
-         throw Object.assign(new Error("EIO: i/o error, fsync"), { code: "EIO", errno: -5 });
+       const { renameSync } = fs;
+       fs.renameSync = (from, to) => {
+         renameSync(from, to);
+         if (!String(from).includes("/claimed/")) return;
+         fs.fsyncSync = () => {
+           throw Object.assign(new Error("EIO: i/o error, fsync"), { code: "EIO", errno: -5 });
+         };
        };`,
     );
     const env = { ...process.env, VIV_RUN: run, NODE_OPTIONS: `--require ${hook}` };
