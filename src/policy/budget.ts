@@ -118,9 +118,9 @@ export class Budget {
     return left.length === 0 ? null : Math.max(0, Math.min(...left));
   }
 
-  /** A new day has a new budget. */
+  /** A new day has a new budget; a clock that goes back has none to give. */
   #turnTo(day: string): void {
-    if (day === this.#day) return;
+    if (day <= this.#day) return;
     this.#day = day;
     this.#today = { usd: 0, tokens: 0 };
     this.#before = { ...this.#before, day: { usd: 0, tokens: 0 } };

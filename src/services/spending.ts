@@ -1,20 +1,21 @@
 import { Budget, type BudgetVerdict, type Limits, type SpentBefore } from "../policy/budget.ts";
 import { Tally } from "../policy/tally.ts";
-import type { Store } from "../store/store.ts";
+import type { LedgerNews, Store } from "../store/store.ts";
 
 /**
  * What has been spent on a run so far, by all its workers: the ledger, read on from where the last
  * look ended. Nothing is read for who has no budget.
  */
 export class Spending {
-  readonly #store: Pick<Store, "ledgerFrom">;
+  readonly #ledger: LedgerNews;
   readonly #now: () => number;
   readonly #tally = new Tally(["task", "day"]);
-  #cursor: string | null = null;
+  /** The day of the last look: what is new since was not written before it, whatever its date says. */
+  #seen: string | null = null;
   #reading: Promise<void> = Promise.resolve();
 
-  constructor(store: Pick<Store, "ledgerFrom">, now: () => number = Date.now) {
-    this.#store = store;
+  constructor(store: Pick<Store, "followLedger">, now: () => number = Date.now) {
+    this.#ledger = store.followLedger();
     this.#now = now;
   }
 
@@ -47,9 +48,10 @@ export class Spending {
   }
 
   async #read(): Promise<void> {
-    for await (const { line, cursor } of this.#store.ledgerFrom(this.#cursor)) {
-      this.#cursor = cursor;
-      this.#tally.add(line);
-    }
+    const to = this.#today;
+    const from = this.#seen;
+    const written = from === null ? undefined : { from, to: to < from ? from : to };
+    for await (const { line } of this.#ledger.news()) this.#tally.add(line, written);
+    this.#seen = to;
   }
 }

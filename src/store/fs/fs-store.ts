@@ -25,7 +25,7 @@ import {
   attemptsOf,
   countTasks,
   dependencyFacts,
-  ledgerFrom,
+  followLedger,
   ledgerLines,
   listTasks,
   showTask,
@@ -167,8 +167,8 @@ export class FsStore implements S.Store {
     yield* ledgerLines(this.#run, query);
   }
 
-  async *ledgerFrom(cursor: string | null) {
-    yield* ledgerFrom(this.#run, cursor);
+  followLedger(): S.LedgerNews {
+    return followLedger(this.#run);
   }
 
   async append(line: Omit<LedgerLine, "at"> & { event: "step" | "usage" }): Promise<void> {

@@ -12,6 +12,10 @@ export function checkLedger({ run, checked, find }: Examination): Set<string> {
   const ours = new Set<string>();
   const torn = new Map<string, number>();
   const ended = new Map<string, AttemptRecord[]>();
+  /** A wrong clock may have put it into a file before that of the end. */
+  const voids = new Map<string, number>();
+  const keyOf = (task: string, { token, outcome }: { token: string; outcome?: string }) =>
+    `${task} ${token} ${outcome}`;
   for (const { line } of readLedger(run.paths.ledger, undefined, (file) =>
     torn.set(file, (torn.get(file) ?? 0) + 1),
   )) {
@@ -20,10 +24,8 @@ export function checkLedger({ run, checked, find }: Examination): Set<string> {
     if (line.event === "enqueued" && isName(task)) ours.add(task);
     if (!isName(task) || token === undefined) continue;
     if (line.event === "void") {
-      ended.set(
-        task,
-        (ended.get(task) ?? []).filter((a) => a.token !== token || a.outcome !== outcome),
-      );
+      const key = keyOf(task, { token, ...(outcome ? { outcome } : {}) });
+      voids.set(key, (voids.get(key) ?? 0) + 1);
     } else if (line.event === "ended" && outcome && to && outcome !== "done") {
       const attempt: AttemptRecord = {
         attempt: line.attempt ?? 1,
@@ -53,7 +55,11 @@ export function checkLedger({ run, checked, find }: Examination): Set<string> {
         .filter(isAttempt)
         .map((a) => a.token),
     );
-    const missing = attempts.filter((a) => !known.has(a.token));
+    const missing = attempts.filter((one) => {
+      const key = keyOf(id, one);
+      const times = attempts.filter((other) => keyOf(id, other) === key).length;
+      return !known.has(one.token) && times > (voids.get(key) ?? 0);
+    });
     if (missing.length === 0) continue;
     find(
       {
