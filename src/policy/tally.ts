@@ -105,6 +105,14 @@ export class Tally {
     };
   }
 
+  /** By this attempt so far, or of late. */
+  spentBy({ task, token }: { task: string; token: string }): { usd: number; tokens: number } {
+    const spent = noSpending();
+    const attempt = this.#find(task, token);
+    for (const used of attempt ? usedBy(attempt) : []) addUsed(spent, used);
+    return { usd: dollarsOf(spent), tokens: totalTokens(spent.tokens) };
+  }
+
   #spend(line: LedgerLine, day: string): void {
     const attempt = this.#find(line.task, line.token) ?? this.#begin(line, day);
     if (day > attempt.day) attempt.day = day;

@@ -347,8 +347,8 @@ export interface Store {
   ledger(query?: { task?: string; since?: string }): AsyncIterable<LedgerLine>;
   /** All lines, and at each further look those that were written since: each once, whatever their dates. */
   followLedger(): LedgerNews;
-  /** Adds a line about what a model run does (`step`) or has used (`usage`). */
-  append(line: Omit<LedgerLine, "at"> & { event: "step" | "usage" }): Promise<void>;
+  /** Adds a line about what a model run does (`step`), has used (`usage`) or may use next (`reserved`). */
+  append(line: Omit<LedgerLine, "at"> & { event: "step" | "usage" | "reserved" }): Promise<void>;
   /**
    * The task's log, in pieces. With `follow`, goes on until the task is no longer claimed (or
    * never was) or the signal comes. Nothing when there is no log.

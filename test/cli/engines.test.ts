@@ -393,7 +393,7 @@ step = [
     play(
       '[[case]]\nstep = [{ say = "x", usage = { input = 10, usd = 0.03 } }, { run = "sleep 0.2" }]',
     );
-    config(script(""), "[budget]\nrun = { usd = 0.05 }\n");
+    config(script(""), "[budget]\nrun = { usd = 0.06 }\n");
     for (const id of ["a", "b", "c", "d"]) await enqueue(id, "--max-attempts", "1");
     const said = await drain();
     expect(said.status, said.stderr).toBe(0);
@@ -403,6 +403,33 @@ step = [
     expect(states).toEqual(["done", "pending", "pending", "pending"]);
     const costs = JSON.parse(await ok(["costs", "--json"], around()));
     expect(costs.total.usd).toBeLessThanOrEqual(0.06 + 1e-9);
+  });
+
+  test("the budget of a run: no step is begun that may not fit", async () => {
+    play(`[[case]]
+step = [
+  { say = "x", usage = { input = 10, usd = 0.03 } },
+  { run = "sleep 60" },
+  { say = "y", usage = { input = 10, usd = 0.03 } },
+]`);
+    config(script(""), "[budget]\nrun = { usd = 0.05 }\n");
+    for (const id of ["a", "b"]) await enqueue(id);
+    const said = await drain();
+    const why =
+      "the budget of this run is used up: $0.0300 of $0.0500, and a step may cost $0.0300";
+    expect(said.stdout).toContain(why);
+    const { state, history } = await show("a");
+    expect([state, history[0].outcome, history[0].note]).toEqual(["pending", "released", why]);
+    expect((await show("b")).history).toEqual([]);
+    expect(await ok(["why", "b"], around())).toContain(why);
+  });
+
+  test("who has said its last word is done, though no further step would fit", async () => {
+    play('[[case]]\nstep = [{ say = "x", usage = { input = 10, usd = 0.03 } }]');
+    config(script(""), "[budget]\nrun = { usd = 0.05 }\n");
+    await enqueue("a");
+    await drain();
+    expect((await show("a")).state).toBe("done");
   });
 
   test.each(["0", "null", "-1", '"9"', "1e999", "0.5"])(

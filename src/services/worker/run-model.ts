@@ -1,8 +1,10 @@
 import { resolve } from "node:path";
-import type { EngineRequest, EngineResult } from "../../engines/engine.ts";
+import { setTimeout } from "node:timers/promises";
+import type { Engine, EngineRequest, EngineResult } from "../../engines/engine.ts";
 import type { Finished } from "../../host/handlers.ts";
 import { isAttempt } from "../../model/attempt.ts";
 import type { EngineRoute } from "../../model/config-engine.ts";
+import { troubleOf } from "../../model/errno.ts";
 import { isVivError } from "../../model/errors.ts";
 import type { ModelUsage, SessionUsed } from "../../model/usage.ts";
 import type { Limits } from "../../policy/budget.ts";
@@ -62,14 +64,36 @@ export async function runModel(attempt: ModelAttempt): Promise<ModelAttemptResul
 }
 
 async function run(attempt: ModelAttempt): Promise<ModelAttemptResult> {
-  const { claim, route, host, store, settings } = attempt;
-  const { task, token } = claim;
+  const { claim, route, host, settings } = attempt;
   const engine = await host.engine(route.name);
-  const request = await requestFor(attempt);
   const limits = limitsOf(route, settings);
-  const spentByOthers = atMostEvery(250, () =>
-    settings.spending.before(task.task_id, token, limits),
-  );
+  const { spending } = settings;
+  const notBegun = (end: ModelAttemptEnd) => ({ end, finished: NOTHING_RAN, result: NO_RESULT });
+  try {
+    const refused = await spending.reserve(claim, limits);
+    if (refused !== null) return notBegun({ kind: "released", note: refused.text });
+  } catch (error) {
+    // No fault of the task: what cannot be reserved now is tried again.
+    if (troubleOf(error) === undefined) throw error;
+    return notBegun({ kind: "limited", note: (error as Error).message });
+  }
+  try {
+    return await runReserved(attempt, engine, limits);
+  } finally {
+    // What cannot be written now is over with the attempt's end.
+    await spending.release(claim).catch(() => {});
+  }
+}
+
+async function runReserved(
+  attempt: ModelAttempt,
+  engine: Engine,
+  limits: Limits,
+): Promise<ModelAttemptResult> {
+  const { claim, route, host, store, settings } = attempt;
+  const { spending } = settings;
+  const request = await requestFor(attempt);
+  const look = atMostEvery(LOOK_EVERY_MS, () => spending.look(claim, limits));
   const began = Date.now();
   let known: string | null = null;
   let saved = Number.NEGATIVE_INFINITY;
@@ -83,7 +107,7 @@ async function run(attempt: ModelAttempt): Promise<ModelAttemptResult> {
     },
     money: {
       limits,
-      before: await spentByOthers(),
+      before: (await look()).before,
       prices: settings.prices,
     },
     execute: attempt.execute,
@@ -102,7 +126,7 @@ async function run(attempt: ModelAttempt): Promise<ModelAttemptResult> {
       saveSession(attempt, request, known, { used });
     },
     logs: { follow: host.followLogs, env: attempt.place.env },
-    spentByOthers,
+    look,
     now: Date.now,
   });
   await remember(attempt, request, outcome);
@@ -113,13 +137,22 @@ async function run(attempt: ModelAttempt): Promise<ModelAttemptResult> {
 /** What is counted for a session must be known to its next attempt, even if this worker is killed. */
 const SAVE_EVERY_MS = 1_000;
 
-/** Others spend now and then; a stream may say what it uses a thousand times a second. */
+/** A stream may say what it uses a thousand times a second. */
+const LOOK_EVERY_MS = 20;
+
+/** What is asked for is looked up after that, and once for all who ask meanwhile. */
 function atMostEvery<T>(ms: number, ask: () => Promise<T>): () => Promise<T> {
-  let last: { at: number; answer: Promise<T> } | undefined;
+  let last = Number.NEGATIVE_INFINITY;
+  let next: Promise<T> | undefined;
+  const after = async () => {
+    await setTimeout(Math.max(0, last + ms - performance.now()));
+    next = undefined;
+    last = performance.now();
+    return ask();
+  };
   return () => {
-    const at = performance.now();
-    if (last === undefined || at - last.at >= ms) last = { at, answer: ask() };
-    return last.answer;
+    next ??= after();
+    return next;
   };
 }
 

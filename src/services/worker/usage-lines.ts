@@ -12,7 +12,7 @@ export function stepLine(
   step: Step,
   priced: { usd: number; source: DollarSource } | null,
 ) {
-  const { kind, tool, target, text, usage } = step;
+  const { kind, tool, target, text, usage, isBegun, of: many } = step;
   return {
     event: "step" as const,
     ...of(claim),
@@ -22,6 +22,8 @@ export function stepLine(
     ...(target ? { target } : {}),
     ...(text ? { text } : {}),
     ...(usage ? { model: usage.model, tokens: tokensOf(usage) } : {}),
+    ...(isBegun ? { begun: true } : {}),
+    ...(many === undefined ? {} : { of: many }),
     ...priced,
   };
 }

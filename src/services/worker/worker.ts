@@ -42,6 +42,8 @@ export interface WorkerOptions extends AttemptSettings {
   slots?: EngineSlots;
   /** Done before each claim: what `closedTypes` must know. */
   beforeClaim?: () => Promise<void>;
+  /** No more than so many at a time: the budget has room for them. */
+  mostAtOnce?: () => number;
   onEvent?: (event: WorkerEvent) => void;
 }
 
@@ -172,7 +174,9 @@ export class Worker {
 
   /** At a time no more than there are slots for, since each of them may need one. */
   get #most(): number {
-    return Math.min(this.#free, this.#options.slots?.room() || Number.POSITIVE_INFINITY);
+    const { slots, mostAtOnce } = this.#options;
+    const room = slots?.room() || Number.POSITIVE_INFINITY;
+    return Math.min(this.#free, room, mostAtOnce?.() ?? Number.POSITIVE_INFINITY);
   }
 
   get #isFulfilled(): boolean {

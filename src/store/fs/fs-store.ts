@@ -171,7 +171,9 @@ export class FsStore implements S.Store {
     return followLedger(this.#run);
   }
 
-  async append(line: Omit<LedgerLine, "at"> & { event: "step" | "usage" }): Promise<void> {
+  async append(
+    line: Omit<LedgerLine, "at"> & { event: "step" | "usage" | "reserved" },
+  ): Promise<void> {
     this.#do(() => appendLine(this.#run, line));
   }
 

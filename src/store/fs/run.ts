@@ -144,6 +144,8 @@ export function record(run: FsRun, line: Omit<LedgerLine, "at">, sync = false): 
 /** Steps come by the hundred and are only told; what was spent must not be lost. */
 export function appendLine(run: FsRun, line: Omit<LedgerLine, "at">): void {
   if (line.event === "usage") record(run, line, run.durability === "safe");
+  // Others look for it at once; after a power cut nobody spends.
+  else if (line.event === "reserved") record(run, line);
   else run.ledger.writeSoon(nowIso(run), `",${JSON.stringify(line).slice(1)}`, false);
 }
 
