@@ -20,6 +20,7 @@ import {
 import { checkRoutes } from "../services/worker/check-routes.ts";
 import { inheritedEnv } from "../services/worker/handler-env.ts";
 import type { WorkerHost } from "../services/worker/host.ts";
+import { settleReaped } from "../services/worker/settle.ts";
 import { Worker, type WorkerEvent, type WorkerOptions } from "../services/worker/worker.ts";
 import type { Store } from "../store/store.ts";
 import { defineOp, type OpContext } from "./op.ts";
@@ -96,6 +97,10 @@ export function workerFor(
     ...optional("spent", money),
     ...optional("full", slots && (() => (slots.room() === 0 ? GATE_FULL : null))),
   });
+  const prices = config?.prices ?? new Map();
+  const settle = settleReaped(store, host, { routeOf: find, prices }, (error) =>
+    onEvent({ kind: "trouble", error }),
+  );
   const options: WorkerOptions = {
     worker,
     types,
@@ -107,7 +112,7 @@ export function workerFor(
     heartbeatMs: Math.max(50, (given.heartbeat_interval ?? 30) * 1000),
     reapEveryMs: 1_000,
     ...optional("snakes", snakesOf(store, worker, given.concurrency ?? 1)),
-    prices: config?.prices ?? new Map(),
+    prices,
     budget: config?.budget ?? { run: {}, day: {} },
     spending,
     onEvent,
@@ -120,6 +125,7 @@ export function workerFor(
     ...optional("closedTypes", closed),
     ...optional("slots", slots),
     ...optional("beforeClaim", money && (() => spending.refresh())),
+    ...optional("onReaped", usesModels ? settle : undefined),
     ...optional("mostAtOnce", config && money && (() => spending.room(config.budget))),
   };
   const made = new Worker(store, host, options);

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import type { Engine, EngineRequest, EngineResult } from "../../engines/engine.ts";
+import type { OpenAttempt } from "../../host/evidence.ts";
 import type { Finished } from "../../host/handlers.ts";
 import { isAttempt } from "../../model/attempt.ts";
 import type { EngineRoute } from "../../model/config-engine.ts";
@@ -17,7 +18,8 @@ import { closingFor } from "./closing.ts";
 import type { WorkerHost } from "./host.ts";
 import { keyVariable } from "./key-variable.ts";
 import { type ModelContext, type ModelOutcome, workWithModel } from "./model-work.ts";
-import { stepLine, usageLine } from "./usage-lines.ts";
+import { settleAbandoned } from "./settle.ts";
+import { stepLine, unpricedLines, usageLine } from "./usage-lines.ts";
 
 /**
  * An attempt with an engine: which model, which prompt, what it may spend; then the run; then what
@@ -92,7 +94,13 @@ async function runReserved(
 ): Promise<ModelAttemptResult> {
   const { claim, route, host, store, settings } = attempt;
   const { spending } = settings;
+  await settleKilled(attempt).catch((error) => settings.onTrouble?.(claim, error));
   const request = await requestFor(attempt);
+  const open: OpenAttempt = {
+    ...{ token: claim.token, attempt: claim.attempt, worker: claim.worker },
+    ...{ resume: request.resume, logs: {} },
+    ...(request.resumeUsed ? { resumeUsed: request.resumeUsed } : {}),
+  };
   const look = atMostEvery(LOOK_EVERY_MS, () => spending.look(claim, limits));
   const began = Date.now();
   let known: string | null = null;
@@ -117,15 +125,20 @@ async function runReserved(
     tell: (step, priced) => void store.append(stepLine(claim, step, priced)).catch(() => {}),
     onSession: (session) => {
       known = session;
-      saveSession(attempt, request, session);
+      saveSession(attempt, request, session, { open });
     },
     onUsed: (used) => {
       const at = performance.now();
       if (known === null || at - saved < SAVE_EVERY_MS) return;
       saved = at;
-      saveSession(attempt, request, known, { used });
+      saveSession(attempt, request, known, { used, open });
     },
-    logs: { follow: host.followLogs, env: attempt.place.env },
+    logs: {
+      ...{ follow: host.followLogs, env: attempt.place.env },
+      onBegin: (position) => {
+        open.logs = position;
+      },
+    },
     look,
     now: Date.now,
   });
@@ -284,13 +297,29 @@ function saveSession(
   { claim, route, host }: ModelAttempt,
   { model, resume, resumeUsed }: EngineRequest,
   session: string,
-  { used = [], sessionTotal }: { used?: readonly ModelUsage[]; sessionTotal?: ModelUsage[] } = {},
+  { used = [], sessionTotal, open }: Saved = {},
 ): void {
   const before = (session === resume && resumeUsed) || { total: [], since: [] };
   const now: SessionUsed = sessionTotal
     ? { total: sessionTotal, since: [] }
     : { total: before.total, since: [...before.since, ...used] };
-  host.evidence.writeSession(claim.task.task_id, { engine: route.name, session, model, used: now });
+  const more = { model, used: now, ...(open ? { open } : {}) };
+  host.evidence.writeSession(claim.task.task_id, { engine: route.name, session, ...more });
+}
+
+interface Saved {
+  used?: readonly ModelUsage[];
+  sessionTotal?: ModelUsage[];
+  /** It is not over yet. */
+  open?: OpenAttempt;
+}
+
+/** An attempt whose worker was killed has told only what that worker heard: see settle.ts. */
+async function settleKilled(attempt: ModelAttempt): Promise<void> {
+  const { claim, route, place, host, store, settings } = attempt;
+  const { task_id: id, task_type: type } = claim.task;
+  const of = { id, type, route, prices: settings.prices, env: place.env };
+  await settleAbandoned(of, host, store, (token) => token !== claim.token);
 }
 
 async function remember(
@@ -300,18 +329,17 @@ async function remember(
 ): Promise<void> {
   const { claim, route, store } = attempt;
   const { session, sessionTotal } = result;
+  // Before the session is closed: who dies in between has its bill settled by the next attempt, once.
+  if (bill.lines.length > 0 || bill.isUnreadable) {
+    const said = result.outcome.kind;
+    const asked = request.model;
+    const more = { engine: route.name, account: route.account, session, said, asked };
+    await store.append(usageLine(claim, bill, more));
+  }
   if (session !== null) {
-    const used = bill.lines.map(({ source, ...line }) => ({
-      ...line,
-      usd: source === "reported" ? line.usd : null,
-    }));
+    const used = unpricedLines(bill);
     saveSession(attempt, request, session, { used, ...(sessionTotal ? { sessionTotal } : {}) });
   }
-  if (bill.lines.length === 0 && !bill.isUnreadable) return;
-  const said = result.outcome.kind;
-  const asked = request.model;
-  const more = { engine: route.name, account: route.account, session, said, asked };
-  await store.append(usageLine(claim, bill, more));
 }
 
 const NOTHING_RAN: Finished = {

@@ -1,6 +1,6 @@
 import type { DollarSource } from "../../model/prices.ts";
 import type { Step } from "../../model/step.ts";
-import { type Tokens, totalTokens } from "../../model/usage.ts";
+import { type ModelUsage, type Tokens, totalTokens } from "../../model/usage.ts";
 import { isAsked } from "../../policy/price.ts";
 import type { Claim } from "../../store/store.ts";
 import type { Bill } from "./bill.ts";
@@ -28,8 +28,20 @@ export function stepLine(
   };
 }
 
+/** For the session: dollars that we made up ourselves are made up again. */
+export function unpricedLines({ lines }: Bill): ModelUsage[] {
+  return lines.map(({ source, ...line }) => ({
+    ...line,
+    usd: source === "reported" ? line.usd : null,
+  }));
+}
+
+type Of = Pick<Claim, "worker" | "token" | "attempt"> & {
+  task: Pick<Claim["task"], "task_id" | "task_type">;
+};
+
 export function usageLine(
-  claim: Claim,
+  claim: Of,
   bill: Bill,
   more: {
     engine: string;
@@ -65,7 +77,7 @@ export function usageLine(
   };
 }
 
-function of({ task, worker, token, attempt }: Claim) {
+function of({ task, worker, token, attempt }: Of) {
   return { task: task.task_id, worker, token, attempt };
 }
 

@@ -1,5 +1,5 @@
 import { isVivError } from "../../model/errors.ts";
-import type { Claim, ClaimRequest, Store } from "../../store/store.ts";
+import type { Claim, ClaimRequest, ReapReport, Store } from "../../store/store.ts";
 import type { ClosedTypes } from "../closed-types.ts";
 import type { EngineSlots } from "../engine-slots.ts";
 import type { Release } from "../gate.ts";
@@ -42,6 +42,8 @@ export interface WorkerOptions extends AttemptSettings {
   slots?: EngineSlots;
   /** Done before each claim: what `closedTypes` must know. */
   beforeClaim?: () => Promise<void>;
+  /** What dead workers held was taken back. */
+  onReaped?: (report: ReapReport) => void;
   /** No more than so many at a time: the budget has room for them. */
   mostAtOnce?: () => number;
   onEvent?: (event: WorkerEvent) => void;
@@ -137,6 +139,7 @@ export class Worker {
     const reaper = new Reaper(this.#store, {
       everyMs: reapEveryMs,
       onError: (error) => this.#tell({ kind: "trouble", error }),
+      ...(this.#options.onReaped ? { onReaped: this.#options.onReaped } : {}),
     });
     reaper.start();
     const rounds = setInterval(() => void this.#lookAfterClaims(), LOOK_AFTER_CLAIMS_MS);
