@@ -6,6 +6,7 @@ import { join } from "node:path";
 import * as fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { holds } from "../../../test/support/property.ts";
+import { openRun } from "../../main.ts";
 import { LedgerFollower, LedgerWriter, linesAbout, readLedger } from "./ledger.ts";
 
 let folder = "";
@@ -95,4 +96,29 @@ test("lines about a task are found in every file, at the edges of what is read a
   expect([...linesAbout(folder, '"task":"a"')]).toEqual(
     Array.from({ length: 4 }, () => ({ task: "a", n: 1 })),
   );
+});
+
+test("a projection as earlier versions wrote it, or that makes no sense, is begun anew", async () => {
+  const run = join(folder, "run");
+  const projections = [
+    '{"file":"2999-01-01.jsonl","offset":7,"open":[]}',
+    '{"read":{"2999-01-01.jsonl":-1},"open":[]}',
+    '{"read":{},"open":{}}',
+    '{"read":[],"open":[7,"../x"]}',
+    "null",
+    "",
+  ];
+  for (const [i, text] of projections.entries()) {
+    const store = await openRun(run, { create: true });
+    if (i === 0) await store.initStatus("r", {});
+    await store.enqueue({ id: `t${i}`, type: "t" });
+    const [claim] = await store.claim({ worker: "w" });
+    await store.complete({ id: `t${i}`, worker: "w", token: claim?.token ?? "" });
+    writeFileSync(join(run, ".viv/projection.json"), text);
+    await store.flushStatus();
+    const status = await store.readStatus();
+    expect(status?.checkpoint.completed_tasks, text).toContain(`t${i}`);
+    expect(status?.checkpoint.completed_tasks).toHaveLength(i + 1);
+    await store.close();
+  }
 });
