@@ -53,5 +53,5 @@ async function usedUpBudget({ here, store, now }: OpContext) {
   const spending = new Spending(store, now);
   await spending.refresh();
   return (type: string) =>
-    routeFor(config, type)?.engine ? (spending.usedUp(config.budget, type)?.text ?? null) : null;
+    routeFor(config, type)?.engine ? spending.usedUp(config.budget, type) : null;
 }
