@@ -96,6 +96,10 @@ export class ClaudeReader implements StreamReader {
     return this.#waitsFor;
   }
 
+  get isOver(): boolean {
+    return this.#result !== null;
+  }
+
   constructor(request: EngineRequest, now: () => number) {
     this.#request = request;
     this.#now = now;
@@ -159,7 +163,7 @@ export class ClaudeReader implements StreamReader {
       const message = objectAt(inner, "message");
       if (message === null) return [];
       this.#saying.set(by, message);
-      return this.#usedStep(message);
+      return this.#usedStep(message).map((step) => ({ ...step, isBegun: true }));
     }
     const message = this.#saying.get(by);
     const usage = objectAt(inner, "usage");

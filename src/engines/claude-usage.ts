@@ -34,7 +34,7 @@ function modelsIn(byModel: JsonObject, model: string): ModelUsage[] {
 
 /**
  * What the last event says about the whole run. `modelUsage` has the subagents in it, the event's
- * own `usage` has not; and the dollars of the models must come to `total_cost_usd`.
+ * own `usage` has not; and the dollars of the models must come to `total_cost_usd` at least.
  */
 export function claudeUsage(result: JsonObject, model: string): ModelUsage[] | null {
   const total = numberAt(result, "total_cost_usd");
@@ -55,13 +55,14 @@ function modelUsage(model: string, usage: JsonObject): ModelUsage {
   };
 }
 
-/** What the models do not account for goes to the dearest of them. */
+/** What the models do not account for goes to the dearest of them; a total of less takes nothing away. */
 function withTotal(used: ModelUsage[], total: number): ModelUsage[] {
   const sum = used.reduce((dollars, { usd }) => dollars + (usd ?? 0), 0);
+  if (total <= sum) return used;
   const dearest = used.reduce((a, b) => ((b.usd ?? 0) > (a.usd ?? 0) ? b : a));
   return used.map((usage) =>
     usage === dearest
-      ? { ...usage, usd: Math.max(0, (usage.usd ?? 0) + total - sum) }
+      ? { ...usage, usd: (usage.usd ?? 0) + total - sum }
       : { ...usage, usd: usage.usd ?? 0 },
   );
 }

@@ -58,6 +58,10 @@ export class CodexReader implements StreamReader {
     return waiting({ ...this.#waitsFor, until: this.#until }, CODEX, this.#now());
   }
 
+  get isOver(): boolean {
+    return this.#last !== null;
+  }
+
   constructor(request: EngineRequest, now: () => number) {
     this.#now = now;
     this.#model = request.model ?? UNNAMED_MODEL;

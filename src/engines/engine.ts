@@ -118,6 +118,8 @@ export interface StreamReader {
   stderr?(text: string): void;
   /** What keeps it just now: a vendor tries again by itself, for minutes or hours. Null: nothing. */
   readonly waitsFor?: Waiting | null;
+  /** It has said its last word: what it has left to do is to end. */
+  readonly isOver?: boolean;
   /** When the process is gone. */
   end(exit: EngineExit): EngineResult;
 }

@@ -64,6 +64,10 @@ export class GeminiReader implements StreamReader {
     return this.#waitsFor;
   }
 
+  get isOver(): boolean {
+    return this.#status !== null;
+  }
+
   constructor(request: EngineRequest, now: () => number) {
     this.#now = now;
     this.#model = request.model ?? UNNAMED_MODEL;

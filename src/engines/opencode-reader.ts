@@ -42,6 +42,10 @@ export class OpencodeReader implements StreamReader {
     return this.#waitsFor;
   }
 
+  get isOver(): boolean {
+    return this.#isDone || (this.#reason !== null && this.#reason !== "tool-calls");
+  }
+
   constructor(request: EngineRequest, now: () => number) {
     this.#now = now;
     this.#model = request.model ?? UNNAMED_MODEL;
@@ -144,8 +148,7 @@ export class OpencodeReader implements StreamReader {
         return outcome("refused", complaint, OPENCODE, now);
       return outcomeOf(complaint, OPENCODE, now);
     }
-    const isOver = this.#isDone || (this.#reason !== null && this.#reason !== "tool-calls");
-    if (isOver && exit.exit === 0) return { kind: "done" };
+    if (this.isOver && exit.exit === 0) return { kind: "done" };
     return brokenOff(exit, [], this.#unknowns.lastLines, OPENCODE, now);
   }
 }

@@ -67,6 +67,19 @@ export interface EngineSession {
   model: string | null;
   /** In all its attempts: some vendors tell only the sum. */
   used?: SessionUsed;
+  /** The attempt that works with it; still there when that was killed before it could settle its bill. */
+  open?: OpenAttempt;
+}
+
+export interface OpenAttempt {
+  token: string;
+  attempt: number;
+  worker: string;
+  /** The session that it went on with, and what that had used. */
+  resume: string | null;
+  resumeUsed?: SessionUsed;
+  /** Of the vendor's own files, how much was there when it began. */
+  logs: Record<string, number>;
 }
 
 /** Enough to tell two artifacts apart that were written within one tick of the file system's clock. */

@@ -12,8 +12,13 @@ export interface LogPlace {
 export interface LogFollower {
   /** The session's own file is there. */
   readonly isFound: boolean;
-  /** Before the run: what is there by now is past. Of long files only the end is told. */
-  skipPast(): Promise<void>;
+  /**
+   * Before the run: what is there by now is past. Of long files only the end is told. `from`: what was there
+   * earlier, as `position` had it; what it does not name is all new.
+   */
+  skipPast(from?: Readonly<Record<string, number>>): Promise<void>;
+  /** How far each file is read. */
+  position(): Record<string, number>;
   /** Tells what is new. One call at a time; it never rejects. `isLast`: nobody will look again. */
   look(isLast?: boolean): Promise<void>;
 }
@@ -73,7 +78,9 @@ export function followLogs(
     get isFound() {
       return main !== null;
     },
-    skipPast: () => each((file) => file.skip()),
+    skipPast: (from) =>
+      each((file) => file.skip(from === undefined ? undefined : (from[file.path] ?? 0))),
+    position: () => Object.fromEntries([...files].map(([path, { at }]) => [path, at])),
     look: (isLast = false) => {
       if (isLast) skip = 0;
       return each((file) => file.read());
@@ -119,7 +126,7 @@ async function list(folder: string): Promise<string[]> {
 }
 
 class Followed {
-  readonly #path: string;
+  readonly path: string;
   readonly #onLine: (text: string, isPast: boolean) => void;
   #inode = 0;
   #at = 0;
@@ -128,16 +135,23 @@ class Followed {
   #stamp = "";
 
   constructor(path: string, onLine: (text: string, isPast: boolean) => void) {
-    this.#path = path;
+    this.path = path;
     this.#onLine = onLine;
   }
 
-  skip(): Promise<void> {
+  /** In bytes; of a file that is written whole, in messages. */
+  get at(): number {
+    return this.#at;
+  }
+
+  /** `upTo`: no further than that. */
+  skip(upTo = Number.POSITIVE_INFINITY): Promise<void> {
     return this.#opened(async (handle, { size, ino, stamp }) => {
       this.#inode = ino;
-      if (this.#isWhole) return this.#readWhole(handle, size, stamp, true);
-      const from = Math.max(0, size - PAST_BYTES);
-      const bytes = await readAt(handle, from, size - from);
+      if (this.#isWhole) return this.#readWhole(handle, size, stamp, upTo);
+      const to = Math.min(size, upTo);
+      const from = Math.max(0, to - PAST_BYTES);
+      const bytes = await readAt(handle, from, to - from);
       const end = bytes.lastIndexOf(0x0a) + 1;
       const lines = bytes.toString("utf8", 0, end).split("\n");
       // The first is cut where we began to read.
@@ -148,7 +162,7 @@ class Followed {
 
   read(): Promise<void> {
     return this.#opened(async (handle, { size, ino, stamp }) => {
-      if (this.#isWhole) return this.#readWhole(handle, size, stamp, false);
+      if (this.#isWhole) return this.#readWhole(handle, size, stamp, 0);
       if (ino !== this.#inode || size < this.#at) this.#startAnew(ino);
       while (this.#at < size) {
         const bytes = await readAt(handle, this.#at, Math.min(CHUNK_BYTES, size - this.#at));
@@ -160,22 +174,18 @@ class Followed {
   }
 
   get #isWhole(): boolean {
-    return this.#path.endsWith(".json");
+    return this.path.endsWith(".json");
   }
 
-  /** Each message of it is told again: whoever listens knows them by their ids. */
-  async #readWhole(
-    handle: FileHandle,
-    size: number,
-    stamp: string,
-    isPast: boolean,
-  ): Promise<void> {
+  /** Each message of it is told again: whoever listens knows them by their ids. The first ones are past. */
+  async #readWhole(handle: FileHandle, size: number, stamp: string, past: number): Promise<void> {
     if (stamp === this.#stamp || size > LONGEST_WHOLE_BYTES) return;
     const value: unknown = JSON.parse((await readAt(handle, 0, size)).toString("utf8"));
     this.#stamp = stamp; // only now: half of it may be written
     const messages: unknown = (value as { messages?: unknown } | null)?.messages;
-    for (const message of Array.isArray(messages) ? messages : []) {
-      this.#tell(JSON.stringify(message), isPast);
+    for (const [i, message] of Array.isArray(messages) ? messages.entries() : []) {
+      this.#tell(JSON.stringify(message), i < past);
+      this.#at = i + 1;
     }
   }
 
@@ -215,7 +225,7 @@ class Followed {
     act: (handle: FileHandle, file: { size: number; ino: number; stamp: string }) => Promise<void>,
   ): Promise<void> {
     const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
-    const handle = await open(this.#path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    const handle = await open(this.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     try {
       const stats = await handle.stat();
       const { size, ino, mtimeMs } = stats;

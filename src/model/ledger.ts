@@ -36,6 +36,7 @@ export const LEDGER_EVENTS = [
   "retried",
   "step", // something that a model run did: see usage-line.ts
   "usage", // what an attempt's model runs have used
+  "reserved", // what the next step of an attempt may cost, of a budget that it shares
   "quarantined",
   "repaired",
   "worker_started",

@@ -13,4 +13,8 @@ export interface Step {
   text?: string;
   /** What has been used since the step before, where the vendor tells. */
   usage?: ModelUsage;
+  /** What it used is that of an answer which has only begun: a further step tells the rest. */
+  isBegun?: true;
+  /** What it used is that of so many steps. */
+  of?: number;
 }

@@ -34,6 +34,10 @@ export interface StepLine extends OfAttempt {
   usd?: number;
   /** Of these dollars; not there: imputed. */
   source?: DollarSource;
+  /** Of an answer which has only begun: the attempt's next one has the rest. */
+  begun?: true;
+  /** Of so many steps at once. */
+  of?: number;
 }
 
 /** What an attempt has used in all: it counts instead of the sum of the attempt's steps. */

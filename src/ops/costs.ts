@@ -6,6 +6,8 @@ import { usedOn } from "../model/usage-line.ts";
 import { isAsked } from "../policy/price.ts";
 import { dollarsOf, type Spending } from "../policy/spending.ts";
 import { DIMENSIONS, type Dimension, type Key, Tally } from "../policy/tally.ts";
+import { Spending as Money } from "../services/spending.ts";
+import type { Store } from "../store/store.ts";
 import { defineOp } from "./op.ts";
 
 const spending = z.object({
@@ -52,18 +54,23 @@ export const costs = defineOp({
     /** Attempts that did not tell what they used: it is not in any sum. */
     unreadable: z.number(),
     total: spending,
+    /** What attempts that run may still spend of a budget that they share. */
+    reserved: z.object({ usd: z.number(), tokens: z.number(), attempts: z.number() }),
   }),
   async run({ store, now }, { by = "type", since: wanted, limit = 50 }) {
     const since = wanted === undefined ? null : parseSince(wanted, now());
     const tally = new Tally([by]);
     const unasked = new Unasked();
     let unreadable = 0;
+    let hasReserved = false;
     for await (const line of store.ledger(since === null ? {} : { since })) {
       tally.add(line);
+      if (line.event === "reserved") hasReserved = true;
       if (line.event !== "usage") continue;
       unasked.add(line);
       if (line.unreadable === true) unreadable++;
     }
+    const reserved = hasReserved ? await reservedIn(store, now) : NOTHING;
     const rows = inOrder(tally.rows(by), by);
     return {
       by,
@@ -77,9 +84,20 @@ export const costs = defineOp({
       unasked: unasked.rows,
       unreadable,
       total: shape(tally.total()),
+      reserved,
     };
   },
 });
+
+const NOTHING = { usd: 0, tokens: 0, attempts: 0 };
+
+/** Only of those that still hold their claims: the run is asked for that. */
+async function reservedIn(store: Store, now: () => number) {
+  const money = new Money(store, now);
+  await money.refresh();
+  const { usd, tokens, runs } = money.reserved;
+  return { usd, tokens, attempts: runs };
+}
 
 /** What was spent on models that nobody had asked for, by what was asked for instead. */
 class Unasked {

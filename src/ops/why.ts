@@ -52,6 +52,6 @@ async function usedUpBudget({ here, store, now }: OpContext) {
   if (!config || !limits.some(({ usd, tokens }) => usd ?? tokens)) return () => null;
   const spending = new Spending(store, now);
   await spending.refresh();
-  const over = spending.usedUp(config.budget);
-  return (type: string) => (routeFor(config, type)?.engine && over ? over.text : null);
+  return (type: string) =>
+    routeFor(config, type)?.engine ? spending.usedUp(config.budget, type) : null;
 }

@@ -20,6 +20,7 @@ import {
 import { checkRoutes } from "../services/worker/check-routes.ts";
 import { inheritedEnv } from "../services/worker/handler-env.ts";
 import type { WorkerHost } from "../services/worker/host.ts";
+import { settleReaped } from "../services/worker/settle.ts";
 import { Worker, type WorkerEvent, type WorkerOptions } from "../services/worker/worker.ts";
 import type { Store } from "../store/store.ts";
 import { defineOp, type OpContext } from "./op.ts";
@@ -88,7 +89,7 @@ export function workerFor(
   const onTrouble = (message: string) =>
     onEvent({ kind: "trouble", error: new VivError("CORRUPT", message) });
   const spending = new Spending(store, now);
-  const money = config && spentCheck(config.budget, spending, now);
+  const money = config && spentCheck(config, spending, now);
   const usesModels = [...routes.values()].some(({ engine }) => engine !== undefined);
   const slots = usesModels && host.gate ? engineSlots(host.gate, worker) : undefined;
   const closed = closedTypes({
@@ -96,6 +97,10 @@ export function workerFor(
     ...optional("spent", money),
     ...optional("full", slots && (() => (slots.room() === 0 ? GATE_FULL : null))),
   });
+  const prices = config?.prices ?? new Map();
+  const settle = settleReaped(store, host, { routeOf: find, prices }, (error) =>
+    onEvent({ kind: "trouble", error }),
+  );
   const options: WorkerOptions = {
     worker,
     types,
@@ -107,7 +112,7 @@ export function workerFor(
     heartbeatMs: Math.max(50, (given.heartbeat_interval ?? 30) * 1000),
     reapEveryMs: 1_000,
     ...optional("snakes", snakesOf(store, worker, given.concurrency ?? 1)),
-    prices: config?.prices ?? new Map(),
+    prices,
     budget: config?.budget ?? { run: {}, day: {} },
     spending,
     onEvent,
@@ -120,6 +125,8 @@ export function workerFor(
     ...optional("closedTypes", closed),
     ...optional("slots", slots),
     ...optional("beforeClaim", money && (() => spending.refresh())),
+    ...optional("onReaped", usesModels ? settle : undefined),
+    ...optional("mostAtOnce", config && money && (() => spending.room(config.budget))),
   };
   const made = new Worker(store, host, options);
   return store.pit === null ? made : tended(made, { store, now }, host, options);
@@ -209,18 +216,26 @@ export async function assertRoutes(
 
 /** Undefined when neither the run nor the day has a budget. */
 function spentCheck(
-  budget: Config["budget"],
+  { budget, routes }: Config,
   spending: Spending,
   now: () => number,
-): (() => { until: number | null; text: string } | null) | undefined {
+): ((type: string | null) => { until: number | null; text: string } | null) | undefined {
   if (![budget.run, budget.day].some(({ usd, tokens }) => usd ?? tokens)) return undefined;
-  return () => {
-    const over = spending.usedUp(budget);
+  const routed = [...routes.keys()].filter((type) => type !== "default");
+  return (type) => {
+    const over = spending.usedUp(budget, type, routed);
     if (over === null) return null;
+    // Without its numbers, which change with each step of the others.
+    if (over.isShared) return { until: now() + LOOK_AGAIN_MS, text: RESERVED };
     const midnight = (Math.floor(now() / DAY_MS) + 1) * DAY_MS;
     return { until: over.which === "day" ? midnight : null, text: over.text };
   };
 }
+
+const RESERVED =
+  "what is left of the budget is reserved by those that run, and comes back when they end; see: viv costs";
+/** Others give back what they have reserved, and nobody knows when. */
+const LOOK_AGAIN_MS = 250;
 
 const DAY_MS = 86_400_000;
 

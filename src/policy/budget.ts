@@ -39,7 +39,10 @@ export interface Spent {
 }
 
 /** By others: by earlier attempts of the task, and by all other attempts of the run and the day. */
-export type SpentBefore = Partial<Record<Exclude<Scope, "attempt">, Spent>>;
+export interface SpentBefore extends Partial<Record<Exclude<Scope, "attempt">, Spent>> {
+  /** What they may still spend of the budgets of the run and the day: see reserve.ts. */
+  reserved?: Spent;
+}
 
 export interface Delta {
   /** Null: there is no price for what was used. */
@@ -98,7 +101,7 @@ export class Budget {
     return [...this.#blindTo(total), ...this.#verdicts()];
   }
 
-  /** Others work on this run too: what they have spent by now. */
+  /** Others work on this run too: what they have spent by now, and reserved. */
   hearOthers(before: SpentBefore, day = this.#day): BudgetVerdict[] {
     this.#turnTo(day);
     this.#before = { ...this.#before, ...before };
@@ -113,14 +116,14 @@ export class Budget {
   /** Dollars that are left of the tightest budget; null when none is in dollars. */
   leftUsd(): number | null {
     const left = limitsIn(this.#limits).flatMap(({ which, unit, limit }) =>
-      unit === "usd" ? [limit - this.#spent(which, unit)] : [],
+      unit === "usd" ? [limit - this.#spent(which, unit) - this.#reserved(which, unit)] : [],
     );
     return left.length === 0 ? null : Math.max(0, Math.min(...left));
   }
 
-  /** A new day has a new budget. */
+  /** A new day has a new budget; a clock that goes back has none to give. */
   #turnTo(day: string): void {
-    if (day === this.#day) return;
+    if (day <= this.#day) return;
     this.#day = day;
     this.#today = { usd: 0, tokens: 0 };
     this.#before = { ...this.#before, day: { usd: 0, tokens: 0 } };
@@ -140,6 +143,11 @@ export class Budget {
       verdicts.push({ level, which, unit, share, text: textOf(level, which, unit, spent, limit) });
     }
     return verdicts;
+  }
+
+  #reserved(which: Scope, unit: Unit): number {
+    const isShared = which === "run" || which === "day";
+    return isShared && unit !== "turns" ? (this.#before.reserved?.[unit] ?? 0) : 0;
   }
 
   #spent(which: Scope, unit: Unit): number {

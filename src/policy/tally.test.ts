@@ -48,7 +48,26 @@ describe("an attempt", () => {
     expect(brief(tally.total())).toEqual([0.75, 103, 1, 0]);
   });
 
-  test("counts with its own account instead, whatever steps come before or after it", () => {
+  test("counts with the larger of its own account and its steps, in any order", () => {
+    const nine = step({ usd: 9, tokens: tokens(5000) });
+    for (const none of [usage([opus(0)]), usage([opus(0, 5000)]), usage([]), usage([opus(null)])]) {
+      for (const lines of [
+        [nine, none],
+        [none, nine],
+      ]) {
+        const tally = tallied(...lines, done());
+        expect(brief(tally.total())).toEqual([9, 5000, 1, 1]);
+        expect(brief(tally.rows("model").get("opus"))).toEqual([9, 5000, 1, 1]);
+      }
+    }
+    // Dollars and tokens each: the account may lack the one, and the steps the other.
+    expect(brief(tallied(nine, usage([opus(11, 10)])).total())).toEqual([11, 5000, 1, 0]);
+    expect(brief(tallied(nine, usage([opus(2, 9000)])).total())).toEqual([9, 9000, 1, 0]);
+    // An account that was told twice counts once.
+    expect(brief(tallied(usage([opus(2)]), usage([opus(1)])).total())).toEqual([2, 1000, 1, 0]);
+  });
+
+  test("counts with its own account when that is more, whatever steps come before or after it", () => {
     const tally = tallied(step(), usage([opus(2)]), step());
     expect(brief(tally.total())).toEqual([2, 1000, 1, 0]);
     tally.add(done());
@@ -169,6 +188,25 @@ describe("what others have spent", () => {
       day: { usd: 2.25, tokens: 1100 },
     });
   });
+
+  test("on a day that is still to come counts today as well", () => {
+    const tally = tallied(
+      usage([opus(1)], { at: "2026-11-14T10:00:00.000Z" }),
+      usage([opus(2)], { token: "2", at: "2026-11-17T10:00:00.000Z" }),
+      usage([opus(4)], { token: "3" }),
+    );
+    const on = (day: string) => tally.withoutAttempt({ task: "", token: "" }, day).day.usd;
+    expect(["2026-11-14", "2026-11-15", "2026-11-17", "2026-11-18"].map(on)).toEqual([7, 6, 2, 0]);
+  });
+
+  test("with a wrong date counts on the day on which it was seen to be written", () => {
+    const tally = new Tally(["day"]);
+    const written = { from: "2026-11-15", to: "2026-11-15" };
+    tally.add(usage([opus(1)], { at: "2020-01-01T00:00:00.000Z" }), written);
+    tally.add(usage([opus(2)], { token: "2", at: "2036-01-01T00:00:00.000Z" }), written);
+    const on = (day: string) => tally.withoutAttempt({ task: "", token: "" }, day).day.usd;
+    expect(["2026-11-15", "2026-11-16"].map(on)).toEqual([3, 0]);
+  });
 });
 
 describe("lines that make no sense", () => {
@@ -201,7 +239,7 @@ function naive(lines: readonly LedgerLine[]): number[] {
     attempts.set(key, it);
   }
   const spent = [...attempts.values()].filter(({ steps, told }) => steps > 0 || told !== null);
-  const usd = spent.reduce((sum, { steps, told }) => sum + (told ?? steps), 0);
+  const usd = spent.reduce((sum, { steps, told }) => sum + Math.max(told ?? 0, steps), 0);
   return [usd, spent.length, spent.filter(({ to }) => to === "done done").length];
 }
 

@@ -1,13 +1,15 @@
 import type { LedgerLine } from "../model/ledger.ts";
-import { totalTokens } from "../model/usage.ts";
-import { usedOn } from "../model/usage-line.ts";
+import { addTokens, totalTokens } from "../model/usage.ts";
+import { type Used, usedOn } from "../model/usage-line.ts";
+import { larger, largerByModel } from "./larger.ts";
 import { addSpending, addUsed, dollarsOf, noSpending, type Spending } from "./spending.ts";
 
 /**
  * Adds up the ledger: what model runs have spent, and what came of it.
  *
- * An attempt counts with its `usage` line; while it runs, or when it crashed before it wrote one,
- * with the sum of its `step` lines. It counts on the day on which it was last heard of. A task is
+ * An attempt counts with its `usage` line or with the sum of its `step` lines, whichever is more: while it
+ * runs, or when it crashed, it has only steps. It counts on the day on which it was last heard of, and a day
+ * that is still to come counts today as well: no clock that was wrong gives a budget back. A task is
  * proven when an attempt ends in done/, or a person approves it; that attempt's worker, agent and
  * models get the credit. Tasks on which no model worked are none of our business.
  *
@@ -29,9 +31,11 @@ interface Attempt {
   worker: Key;
   agent: Key;
   day: string;
-  models: Map<Key, Spending>;
-  /** It has told itself what it used: its steps do not count. */
-  isTold: boolean;
+  steps: UsedSum;
+  /** What it has told itself. */
+  told: Used[];
+  /** And not all of it could be read. */
+  isPartial: boolean;
   /** When it was proven. */
   proven: string | null;
   isAdded: boolean;
@@ -54,10 +58,11 @@ export class Tally {
     this.#sums = emptySums(by);
   }
 
-  add(line: LedgerLine): void {
+  /** `written`: the days between which it was, where that is known; its own clock may be wrong. */
+  add(line: LedgerLine, written?: Written): void {
     const { event, task } = line;
     if (task === undefined) return;
-    if (event === "step" || event === "usage") this.#spend(line);
+    if (event === "step" || event === "usage") this.#spend(line, dayWithin(dayOf(line), written));
     else if (event === "ended") this.#end(line);
     else if (event === "void") this.#undo(line);
     else if (event === "approved") this.#approve(line);
@@ -79,49 +84,60 @@ export class Tally {
     day: string,
   ): Record<"task" | "run" | "day", { usd: number; tokens: number }> {
     const own = this.#find(task, token);
-    const sum = (before: Spending | undefined, counts: (one: Attempt) => boolean) => {
-      const spent = before === undefined ? noSpending() : { ...before };
+    const sum = (before: Iterable<Spending | undefined>, counts: (one: Attempt) => boolean) => {
+      const spent = noSpending();
+      for (const sums of before) if (sums) addSpending(spent, sums);
       for (const one of this.#latest()) {
         if (one === own || !counts(one)) continue;
-        for (const model of one.models.values()) addSpending(spent, model);
+        for (const used of usedBy(one)) addUsed(spent, used);
       }
       return { usd: dollarsOf(spent), tokens: totalTokens(spent.tokens) };
     };
     const { total, rows } = this.#sums;
+    const days = [...(rows.get("day") ?? [])].filter(([key]) => key !== null && key >= day);
     return {
-      task: sum(rows.get("task")?.get(task), (one) => one.task === task),
-      run: sum(total, () => true),
-      day: sum(rows.get("day")?.get(day), (one) => one.day === day),
+      task: sum([rows.get("task")?.get(task)], (one) => one.task === task),
+      run: sum([total], () => true),
+      day: sum(
+        days.map(([, sums]) => sums),
+        (one) => one.day >= day,
+      ),
     };
   }
 
-  #spend(line: LedgerLine): void {
-    const attempt = this.#find(line.task, line.token) ?? this.#begin(line);
-    // After its own account of it, steps are only stragglers.
-    if (attempt.isTold && line.event === "step") return;
-    attempt.day = dayOf(line);
+  /** By this attempt so far, or of late. */
+  spentBy({ task, token }: { task: string; token: string }): { usd: number; tokens: number } {
+    const spent = noSpending();
+    const attempt = this.#find(task, token);
+    for (const used of attempt ? usedBy(attempt) : []) addUsed(spent, used);
+    return { usd: dollarsOf(spent), tokens: totalTokens(spent.tokens) };
+  }
+
+  #spend(line: LedgerLine, day: string): void {
+    const attempt = this.#find(line.task, line.token) ?? this.#begin(line, day);
+    if (day > attempt.day) attempt.day = day;
     attempt.type ??= text(line.type);
     attempt.agent ??= text(line.agent);
     if (line.event === "step") {
-      for (const used of usedOn(line)) addUsed(rowOf(attempt.models, used.model), used);
+      for (const used of usedOn(line)) attempt.steps.add(used);
       return;
     }
-    attempt.isTold = true;
-    const told: Rows = new Map();
-    for (const used of usedOn(line)) addUsed(rowOf(told, used.model), used);
-    // What could not be read was not free: then the steps know better.
-    attempt.models = line.unreadable === true ? larger(attempt.models, told) : told;
+    const told = new UsedSum();
+    for (const used of usedOn(line)) told.add(used);
+    attempt.told = larger(told.list, attempt.told);
+    if (line.unreadable === true) attempt.isPartial = true;
   }
 
-  #begin(line: LedgerLine): Attempt {
+  #begin(line: LedgerLine, day: string): Attempt {
     const attempt: Attempt = {
       task: line.task ?? "",
       type: null,
       worker: text(line.worker),
       agent: null,
-      day: dayOf(line),
-      models: new Map(),
-      isTold: false,
+      day,
+      steps: new UsedSum(),
+      told: [],
+      isPartial: false,
       proven: null,
       isAdded: false,
     };
@@ -183,7 +199,7 @@ export class Tally {
 
 function addAttempt(sums: Sums, attempt: Attempt): void {
   const whole = noSpending();
-  for (const model of attempt.models.values()) addSpending(whole, model);
+  for (const used of usedBy(attempt)) addUsed(whole, used);
   whole.attempts = 1;
   addSpending(sums.total, whole);
   for (const [by, rows] of sums.rows) {
@@ -205,19 +221,34 @@ function addProof(sums: Sums, attempt: Attempt): void {
   }
 }
 
+function usedBy({ told, steps, isPartial }: Attempt): Used[] {
+  return isPartial ? largerByModel(told, steps.list) : larger(told, steps.list);
+}
+
 /** An attempt that has told of no model has a row all the same. */
-function modelsOf({ models }: Attempt): Rows {
+function modelsOf(attempt: Attempt): Rows {
+  const models: Rows = new Map();
+  for (const used of usedBy(attempt)) addUsed(rowOf(models, used.model), used);
   return models.size > 0 ? models : new Map([[null, noSpending()]]);
 }
 
-/** Model by model, what has more tokens. */
-function larger(steps: Rows, told: Rows): Rows {
-  const all = new Map(told);
-  for (const [model, sum] of steps) {
-    const other = all.get(model);
-    if (!other || totalTokens(sum.tokens) > totalTokens(other.tokens)) all.set(model, sum);
+/** By model and by who says what it cost; what has no price is kept apart. */
+class UsedSum {
+  readonly #sums = new Map<string, Used>();
+
+  add({ prompt: _, ...used }: Used): void {
+    const key = JSON.stringify([used.model, used.source]);
+    const before = this.#sums.get(key);
+    if (before === undefined) this.#sums.set(key, used);
+    else {
+      const usd = used.usd === null ? null : used.usd + (before.usd ?? 0);
+      this.#sums.set(key, { ...used, ...addTokens(before, used), usd });
+    }
   }
-  return all;
+
+  get list(): Used[] {
+    return [...this.#sums.values()];
+  }
 }
 
 function emptySums(by: readonly Dimension[]): Sums {
@@ -238,6 +269,18 @@ function rowOf(rows: Rows, key: Key): Spending {
 
 function keyOf(task: string | undefined, token: string | undefined): string {
   return `${task} ${token}`;
+}
+
+/** Days, like 2026-11-15. */
+export interface Written {
+  from: string;
+  to: string;
+}
+
+function dayWithin(day: string, written: Written | undefined): string {
+  if (written === undefined) return day;
+  if (day < written.from) return written.from;
+  return day > written.to ? written.to : day;
 }
 
 function dayOf({ at }: LedgerLine): string {

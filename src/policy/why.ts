@@ -68,8 +68,8 @@ export interface WhyFacts {
   }[];
   /** The account that tasks of its type use, if they use one. */
   account?: AccountState;
-  /** The budget that pays for tasks of its type is used up: in words. */
-  budget?: string;
+  /** The budget that pays for tasks of its type is used up, or reserved by others that run: in words. */
+  budget?: { text: string; isShared: boolean };
   /** The machine's gate, if tasks of its type need a slot there and none is free. */
   gateFull?: { max: number; holders: number; waiting: number };
   /** So many are in review that workers claim nothing more. */
@@ -189,7 +189,8 @@ function timeReasons(facts: WhyFacts): Reason[] {
 
 function budgetReason({ budget }: WhyFacts): Reason | null {
   if (budget === undefined) return null;
-  const text = `${budget}; raise it in viv.toml and start the worker anew`;
+  const wait = budget.isShared ? "wait until they end, or " : "";
+  const text = `${budget.text}; ${wait}raise it in viv.toml and start the worker anew`;
   return { code: "budget_used_up", text, command: "viv costs" };
 }
 

@@ -31,8 +31,11 @@ export interface ClosedTypesOptions {
   /** What the worker takes; null: any. */
   types: readonly string[] | null;
   now(): number;
-  /** The budget of the run or of the day is used up; `until`, if it comes back by itself. */
-  spent?: () => { until: number | null; text: string } | null;
+  /**
+   * The budget of the run or of the day is used up, or reserved, for this type (null: for all that have no
+   * route of their own); `until`, if it comes back by itself.
+   */
+  spent?: (type: string | null) => Broke | null;
   /** The machine's gate has no slot for an engine: in words. */
   full?: () => string | null;
   /** A file that cannot be used: said once. */
@@ -66,9 +69,9 @@ export function closedTypes(options: ClosedTypesOptions): (() => ClosedTypes) | 
   return () => {
     const at = now();
     const changed = accounts.changedAt();
-    const broke = spent?.() ?? null;
+    const broke = groups.map((one) => (one.usesModels && spent?.(one.types[0] ?? null)) || null);
     const gate = full?.() ?? null;
-    const held = `${broke !== null} ${gate !== null}`;
+    const held = `${broke.map((one) => one?.text)} ${gate !== null}`;
     if (changed !== seen || at >= validUntil || at < readAt || wasHeld !== held) {
       wasHeld = held;
       last = read(groups, accounts, { broke, gate }, at, (message) => {
@@ -113,7 +116,8 @@ function groupsOf({ routes, types }: ClosedTypesOptions): Group[] {
     const named = accountOfRoute(route);
     const account = isName(named) ? named : null;
     const usesModels = route?.engine !== undefined;
-    const key = `${usesModels} ${account}`;
+    // Steps of one type may cost more than those of another.
+    const key = usesModels ? `model ${type}` : `${account}`;
     const group = groups.get(key) ?? { account, usesModels, types: [] };
     group.types.push(type);
     groups.set(key, group);
@@ -121,22 +125,28 @@ function groupsOf({ routes, types }: ClosedTypesOptions): Group[] {
   return [...groups.values()];
 }
 
+interface Broke {
+  until: number | null;
+  text: string;
+}
+
 function read(
   groups: readonly Group[],
   accounts: Accounts,
-  { broke, gate }: { broke: { until: number | null; text: string } | null; gate: string | null },
+  { broke: all, gate }: { broke: readonly (Broke | null)[]; gate: string | null },
   now: number,
   onTrouble: (message: string) => void,
 ): Reading {
   const closed: (string | null)[] = [];
   const open: (string | null)[] = [];
-  const reasons = broke ? [broke.text] : [];
+  const reasons = all.flatMap((broke) => (broke ? [broke.text] : []));
   if (gate !== null) reasons.push(gate);
   /** Of each type that has a route of its own, and of the rest. */
   const forPeople = new Map<string | null, boolean>();
   const atGate = new Map<string | null, boolean>();
   let nextOpen: number | null = null;
-  for (const { account, usesModels, types } of groups) {
+  for (const [i, { account, usesModels, types }] of groups.entries()) {
+    const broke = all[i];
     const state = account === null ? null : accounts.read(account);
     if (state?.trouble !== undefined) onTrouble(state.trouble);
     const isUsable = (state === null || state.state === "open") && !(usesModels && broke);
@@ -155,10 +165,10 @@ function read(
       if (typeof time === "number") nextOpen = Math.min(nextOpen ?? time, time);
     }
   }
-  const all = open.length === 0;
-  const isRestClosed = closed.includes(null) && !all;
+  const isAll = open.length === 0;
+  const isRestClosed = closed.includes(null) && !isAll;
   return {
-    all,
+    all: isAll,
     types: isRestClosed ? [] : closed.filter((type) => type !== null),
     only: isRestClosed ? open.filter((type) => type !== null) : null,
     nextOpen,

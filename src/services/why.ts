@@ -57,8 +57,8 @@ async function notFound(store: Store, id: string): Promise<VivError> {
 /** What keeps tasks of a type from being claimed, as viv.toml and the machine have it. */
 export interface Held {
   accountOf?: (type: string) => AccountState | null;
-  /** In words, for types that are paid for by a budget that is used up. */
-  budgetOf?: (type: string) => string | null;
+  /** In words, for types that are paid for by a budget that is used up, or reserved by others. */
+  budgetOf?: (type: string) => { text: string; isShared: boolean } | null;
   /** The machine's gate, for types that need a slot there while none is free. */
   gateOf?: (type: string) => { max: number; holders: number; waiting: number } | null;
   reviewLimit?: number;

@@ -189,6 +189,11 @@ export interface WorkerView {
   note: string;
 }
 
+/** Lines of one file come in the order in which they were written; those of others may come later. */
+export interface LedgerNews {
+  news(): AsyncIterable<{ line: LedgerLine; file: string; offset: number }>;
+}
+
 export type Change =
   | {
       kind: "task";
@@ -351,10 +356,10 @@ export interface Store {
   dependencies(task: Task): Promise<DependencyFact[]>;
   /** Ledger lines, oldest first; of one task when `task` is given. */
   ledger(query?: { task?: string; since?: string }): AsyncIterable<LedgerLine>;
-  /** Lines after a cursor (null: all), each with the cursor behind it, for who reads on later. */
-  ledgerFrom(cursor: string | null): AsyncIterable<{ line: LedgerLine; cursor: string }>;
-  /** Adds a line about what a model run does (`step`) or has used (`usage`). */
-  append(line: Omit<LedgerLine, "at"> & { event: "step" | "usage" }): Promise<void>;
+  /** All lines, and at each further look those that were written since: each once, whatever their dates. */
+  followLedger(): LedgerNews;
+  /** Adds a line about what a model run does (`step`), has used (`usage`) or may use next (`reserved`). */
+  append(line: Omit<LedgerLine, "at"> & { event: "step" | "usage" | "reserved" }): Promise<void>;
   /**
    * The task's log, in pieces. With `follow`, goes on until the task is no longer claimed (or
    * never was) or the signal comes. Nothing when there is no log.

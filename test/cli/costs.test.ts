@@ -284,3 +284,20 @@ it("lists what models cost; prices of one's own come first, and hide the list's"
   ]);
   expect(await ok(["prices"], around)).toContain("dollars for a million tokens");
 });
+
+it("shows what is reserved by attempts that run, and not by those that are over", async () => {
+  const store = await openRun(run);
+  await store.enqueueMany(["a", "b"].map((id) => ({ id, type: "t" })));
+  const [a, b] = await store.claim({ worker: "w", max: 2 });
+  const at = new Date().toISOString();
+  const of = (claim: typeof a) => ({ task: claim?.task.task_id, token: claim?.token, type: "t" });
+  for (const claim of [a, b]) write(at, "reserved", { ...of(claim), usd: 0.5, tokens: 0 });
+  const used = { kind: "text", model: "m", tokens: { input: 1 }, usd: 0.2 };
+  write(at, "step", { ...of(a), ...used });
+  expect(await json(["costs"], around)).toMatchObject({
+    reserved: { usd: 0.8, tokens: 0, attempts: 2 },
+  });
+  await store.release({ id: "b", worker: "w" });
+  expect(await ok(["costs"], around)).toContain("$0.30 reserved by 1 attempt that runs");
+  await store.close();
+});

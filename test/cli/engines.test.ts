@@ -393,7 +393,7 @@ step = [
     play(
       '[[case]]\nstep = [{ say = "x", usage = { input = 10, usd = 0.03 } }, { run = "sleep 0.2" }]',
     );
-    config(script(""), "[budget]\nrun = { usd = 0.05 }\n");
+    config(script(""), "[budget]\nrun = { usd = 0.06 }\n");
     for (const id of ["a", "b", "c", "d"]) await enqueue(id, "--max-attempts", "1");
     const said = await drain();
     expect(said.status, said.stderr).toBe(0);
@@ -403,6 +403,86 @@ step = [
     expect(states).toEqual(["done", "pending", "pending", "pending"]);
     const costs = JSON.parse(await ok(["costs", "--json"], around()));
     expect(costs.total.usd).toBeLessThanOrEqual(0.06 + 1e-9);
+  });
+
+  test("the budget of a run: no step is begun that may not fit", async () => {
+    play(`[[case]]
+step = [
+  { say = "x", usage = { input = 10, usd = 0.03 } },
+  { run = "sleep 60" },
+  { say = "y", usage = { input = 10, usd = 0.03 } },
+]`);
+    config(script(""), "[budget]\nrun = { usd = 0.05 }\n");
+    for (const id of ["a", "b"]) await enqueue(id);
+    const said = await drain();
+    const why =
+      "the budget of this run is used up: $0.0300 of $0.0500, and a step may cost $0.0300";
+    expect(said.stdout).toContain(why);
+    const { state, history } = await show("a");
+    expect([state, history[0].outcome, history[0].note]).toEqual(["pending", "released", why]);
+    expect((await show("b")).history).toEqual([]);
+    expect(await ok(["why", "b"], around())).toContain(why);
+  });
+
+  test("who has said its last word is done, though no further step would fit", async () => {
+    play('[[case]]\nstep = [{ say = "x", usage = { input = 10, usd = 0.03 } }]');
+    config(script(""), "[budget]\nrun = { usd = 0.05 }\n");
+    await enqueue("a");
+    await drain();
+    expect((await show("a")).state).toBe("done");
+  });
+
+  test.each(["0", "null", "-1", '"9"', "1e999", "0.5"])(
+    "a total of %s at the end does not erase steps of $9",
+    async (total) => {
+      const usage = '{"input_tokens":0,"output_tokens":9}';
+      const events = [
+        '{"type":"system","subtype":"init","session_id":"0c0ffee0-1111-4222-8333-444455556666","model":"m"}',
+        `{"type":"assistant","message":{"id":"m1","model":"m","content":[],"usage":${usage}}}`,
+        `{"type":"result","subtype":"success","result":"ok","total_cost_usd":${total},"usage":${usage},"modelUsage":{"m":{"inputTokens":0,"outputTokens":9,"costUSD":${total}}}}`,
+      ];
+      const text = events.map((event) => `echo '${event}'`).join("\n");
+      writeFileSync(join(home, "vendor.sh"), `#!/bin/sh\ncat > /dev/null\n${text}\n`, {
+        mode: 0o755,
+      });
+      const prices = "[prices.m]\ninput = 1000000\noutput = 1000000\n";
+      config('engine = "claude"\nbinary = "./vendor.sh"\ntask_budget = { usd = 20 }', prices);
+      await enqueue("a");
+      await drain();
+      expect((await show("a")).state).toBe("done");
+      expect((await linesOf("a", "usage"))[0]).toMatchObject({ usd: 9, tokens: 9 });
+      const costs = JSON.parse(await ok(["costs", "--json"], around()));
+      expect(costs.total.usd).toBe(9);
+    },
+  );
+
+  test("a ledger line that is dated ahead does not hide what is spent after it", async () => {
+    play('[[case]]\nstep = [{ say = "x", usage = { input = 10, usd = 0.3 } }]');
+    for (const [budget, spentAhead] of [
+      ["run = { usd = 1 }", 0],
+      ["day = { usd = 1 }", 0],
+      ["day = { usd = 1 }", 0.6],
+    ] as const) {
+      rmSync(run, { recursive: true, force: true });
+      await (await openRun(run, { create: true, durability: "fast" })).close();
+      config(script(""), `[budget]\n${budget}\n`);
+      for (let i = 0; i < 8; i++) await enqueue(`t${i}`);
+      const at = new Date(Date.now() + 2 * 86_400_000).toISOString();
+      const models = [{ model: "m", input: 1, usd: spentAhead }];
+      const line = { at, event: "usage", task: "other", token: "1", models };
+      writeFileSync(join(run, `ledger/${at.slice(0, 10)}.jsonl`), `${JSON.stringify(line)}\n`);
+      const stop = new AbortController();
+      const isHeld = /the budget of this (run|day)/;
+      const said = await cli(["work", "--worker-id", "w", "--drain"], {
+        ...around(),
+        signal: stop.signal,
+        onStdout: (text) => isHeld.test(text) && stop.abort(), // that of a day comes back at midnight
+      });
+      expect(said.stdout).toMatch(isHeld);
+      const costs = JSON.parse(await ok(["costs", "--json"], around()));
+      expect(costs.total.usd).toBeGreaterThan(0.5);
+      expect(costs.total.usd).toBeLessThanOrEqual(1.2 + 1e-9);
+    }
   });
 
   test("a budget that could not be held is told before anything begins", async () => {

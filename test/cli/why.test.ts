@@ -455,6 +455,28 @@ describe("what is up to people", () => {
     expect(reason).toMatchObject({ code: "budget_used_up", command: "viv costs" });
     expect(reason?.text).toContain("the budget of this run is used up: $1.50 of $1.00");
   });
+
+  it("a budget that others have reserved", async () => {
+    around = { ...around, cwd: join(run, "..") };
+    writeFileSync(
+      join(run, "../viv.toml"),
+      `run = "run"\n[handlers.job]\nengine = "claude"\nprompt = "p.md"\n[budget]\nrun = { usd = 1 }\n`,
+    );
+    await enqueue("t.1");
+    await enqueue("t.2");
+    const store = await openRun(run, { machine: host.process() });
+    const [claim] = await store.claim({ worker: "w" });
+    const of = { task: "t.1", type: "job", worker: "w", token: claim?.token ?? "", attempt: 1 };
+    const tokens = { input: 1, output: 0, cache_read: 0, cache_write: 0 };
+    await store.append({ event: "reserved", ...of, usd: 0.9, tokens: 0 });
+    await store.append({ event: "step", ...of, kind: "text", model: "m", tokens, usd: 0.1 });
+    await store.close();
+    const [reason] = (await why("t.2")).reasons;
+    expect(reason).toMatchObject({ code: "budget_used_up", command: "viv costs" });
+    expect(reason?.text).toContain(
+      "the budget of this run is reserved: $0.10 of $1.00, $0.80 reserved by others, and an attempt may cost $1.00; wait until they end",
+    );
+  });
 });
 
 it("every reason that the code can give was given above", () => {

@@ -16,9 +16,10 @@ export const command: Command = {
   ],
   human: (output: Output, term) => {
     const { rows, total, more, since } = output;
+    const reserved = reservedOf(output.reserved);
     if (total.attempts === 0) {
       const when = since === null ? "so far" : `since ${since}`;
-      return term.color.dim(`no model has worked in this run ${when}`);
+      return [term.color.dim(`no model has worked in this run ${when}`), ...reserved].join("\n");
     }
     const lines = [tableOf(output, term)];
     if (more > 0)
@@ -27,9 +28,20 @@ export const command: Command = {
     const blind = `${unreadable} ${unreadable === 1 ? "attempt" : "attempts"} did not tell what was used: it is not in these sums`;
     const note = unreadable > 0 ? [term.color.yellow(blind)] : [];
     const others = output.unasked.map((one) => term.color.yellow(unaskedOf(one)));
-    return [...lines, "", ...partsOf(total, output.by, term), ...others, ...note].join("\n");
+    const parts = [...partsOf(total, output.by, term), ...reserved];
+    return [...lines, "", ...parts, ...others, ...note].join("\n");
   },
 };
+
+function reservedOf({ usd, tokens, attempts }: Output["reserved"]): string[] {
+  if (attempts === 0) return [];
+  const what = [
+    ...(usd > 0 ? [formatUsd(usd)] : []),
+    ...(tokens > 0 ? [`${formatCount(tokens)} tokens`] : []),
+  ];
+  const by = attempts === 1 ? "1 attempt that runs" : `${formatCount(attempts)} attempts that run`;
+  return [`${what.join(" and ") || "nothing more"} reserved by ${by}`];
+}
 
 function unaskedOf({ asked, model, usd, attempts }: Output["unasked"][number]): string {
   const where = attempts === 1 ? "1 attempt" : `${formatCount(attempts)} attempts`;

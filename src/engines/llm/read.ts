@@ -28,6 +28,10 @@ export class LlmReader implements StreamReader {
     return this.#session;
   }
 
+  get isOver(): boolean {
+    return this.#result !== undefined;
+  }
+
   /** The model is what usage is counted for, when a line does not say. */
   constructor(model: string) {
     this.#model = model;

@@ -175,7 +175,7 @@ async function run(
       onSession: () => {},
       onUsed: (_, usd) => hooks.onSpent(usd),
       logs: { follow: host.followLogs, env: host.env },
-      spentByOthers: async () => ({ day: { usd: hooks.costToday, tokens: 0 } }),
+      look: async () => ({ before: { day: { usd: hooks.costToday, tokens: 0 } } }),
       now: host.now,
     });
     return judge(host, member, outcome, began);

@@ -3,7 +3,7 @@ import type { Task } from "../../model/task.ts";
 import { usedOn } from "../../model/usage-line.ts";
 import type { Rules } from "../../model/warden-rules.ts";
 import type { Sighting, Step } from "../../policy/suspicion.ts";
-import type { Store, WorkerView } from "../../store/store.ts";
+import type { LedgerNews, Store, WorkerView } from "../../store/store.ts";
 import { logOf } from "./resolve.ts";
 
 /** What a run shows of its workers. */
@@ -18,7 +18,7 @@ const KEPT_STEPS = 50;
 
 interface TaskMoney {
   /** By token of the attempt: what its steps say, and what it says itself in the end. */
-  attempts: Map<string, { steps: number; told: number | null }>;
+  attempts: Map<string, { steps: number; told: number }>;
 }
 
 type ClaimedTasks = Map<string, { since: number; task: Task | null; token: string }>;
@@ -28,7 +28,7 @@ export class RunSight {
   readonly #store: Store;
   readonly #source: RunSource;
   readonly #rules: Rules;
-  #cursor: string | null = null;
+  readonly #ledger: LedgerNews;
   readonly #steps = new Map<string, { token: string; steps: Step[]; at: number }>();
   readonly #money = new Map<string, TaskMoney>();
   /** Tasks that are claimed, as they were when that began. */
@@ -36,6 +36,7 @@ export class RunSight {
 
   constructor(store: Store, source: RunSource, rules: Rules) {
     this.#store = store;
+    this.#ledger = store.followLedger();
     this.#source = source;
     this.#rules = rules;
   }
@@ -88,7 +89,8 @@ export class RunSight {
     const budget = task && this.#source.budgetFor(task.task_type);
     if (!budget) return null;
     const attempts = this.#money.get(id)?.attempts ?? new Map();
-    const usdOf = (one?: { steps: number; told: number | null }) => one?.told ?? one?.steps ?? 0;
+    const usdOf = (one?: { steps: number; told: number }) =>
+      Math.max(one?.told ?? 0, one?.steps ?? 0);
     const usd =
       budget.of === "attempt"
         ? usdOf(attempts.get(token))
@@ -115,10 +117,7 @@ export class RunSight {
   }
 
   async #readLedger(): Promise<void> {
-    for await (const { line, cursor } of this.#store.ledgerFrom(this.#cursor)) {
-      this.#cursor = cursor;
-      this.#learn(line);
-    }
+    for await (const { line } of this.#ledger.news()) this.#learn(line);
   }
 
   #learn(line: LedgerLine): void {
@@ -131,10 +130,10 @@ export class RunSight {
     if (event !== "step" && event !== "usage") return;
     const money = this.#money.get(task) ?? { attempts: new Map() };
     this.#money.set(task, money);
-    const attempt = money.attempts.get(token) ?? { steps: 0, told: null };
+    const attempt = money.attempts.get(token) ?? { steps: 0, told: 0 };
     money.attempts.set(token, attempt);
     const usd = usedOn(line).reduce((sum, used) => sum + (used.usd ?? 0), 0);
-    if (event === "usage") attempt.told = usd;
+    if (event === "usage") attempt.told = Math.max(attempt.told, usd);
     else attempt.steps += usd;
     if (event === "step") this.#learnStep(task, token, line);
   }

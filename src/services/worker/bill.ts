@@ -1,5 +1,6 @@
 import type { DollarSource, PriceTable } from "../../model/prices.ts";
-import { addTokens, type ModelUsage, totalTokens } from "../../model/usage.ts";
+import { addTokens, type ModelUsage, NO_TOKENS, totalTokens } from "../../model/usage.ts";
+import { larger } from "../../policy/larger.ts";
 import { impute } from "../../policy/price.ts";
 
 export interface BillLine extends ModelUsage {
@@ -22,17 +23,19 @@ export class Bill {
   }
 
   /**
-   * `steps`: the same, answer by answer. A long prompt has another price, which only they can know: of
-   * what we impute, the larger sum counts.
+   * What one of its runs says that it used. `steps`: the same, answer by answer; the larger counts. A long
+   * prompt has another price, which only they can know: of what we impute, that is so for each model.
    */
   add(usage: readonly ModelUsage[] | null, steps?: Bill): void {
     if (usage === null) this.isUnreadable = true;
-    for (const each of usage ?? []) this.#add(each);
+    const run = new Bill(this.#prices, this.#asked);
+    for (const each of usage ?? []) run.#add(this.#priced(each));
     for (const line of steps?.lines ?? []) {
-      const own = this.#lines.get(line.model);
+      const own = run.#lines.get(line.model);
       if (own?.source !== "imputed" || line.source !== "imputed") continue;
-      this.#lines.set(line.model, { ...own, usd: Math.max(own.usd ?? 0, line.usd ?? 0) });
+      run.#lines.set(line.model, { ...own, usd: Math.max(own.usd ?? 0, line.usd ?? 0) });
     }
+    for (const line of larger(run.lines, steps?.lines ?? [])) this.#add(line);
   }
 
   get lines(): BillLine[] {
@@ -54,17 +57,23 @@ export class Bill {
     }));
   }
 
-  #add(usage: ModelUsage): void {
+  #priced(usage: ModelUsage): BillLine {
     const priced = impute(usage, this.#prices, this.#asked);
-    const usd = priced?.usd ?? null;
+    const { prompt: _, ...rest } = usage;
+    return { ...rest, usd: priced?.usd ?? null, source: priced?.source ?? null };
+  }
+
+  #add(line: BillLine): void {
+    const { model, usd, source } = line;
     // What has no price is a line of its own: it must neither hide the dollars that are known, nor be free.
-    const key = usd === null ? `${usage.model} (unpriced)` : usage.model;
+    const key = usd === null ? `${model} (unpriced)` : model;
     const before = this.#lines.get(key);
     this.#lines.set(key, {
-      model: usage.model,
-      ...addTokens(usage, before ?? { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }),
+      model,
+      ...addTokens(line, before ?? NO_TOKENS),
       usd: usd === null ? null : usd + (before?.usd ?? 0),
-      source: priced?.source ?? before?.source ?? null,
+      // Of both, the part that we made up says more about the sum.
+      source: before?.source === "imputed" ? "imputed" : source,
     });
   }
 }

@@ -60,6 +60,11 @@ export class ModelRun {
     return this.#reader.waitsFor ?? null;
   }
 
+  /** It makes no further step. */
+  get isOver(): boolean {
+    return this.#reader.isOver ?? false;
+  }
+
   readonly onStderr = (chunk: Buffer): void => {
     if (this.#reader.stderr) this.#errors.push(chunk);
   };
@@ -95,7 +100,8 @@ export class ModelRun {
     if (this.#steps <= MOST_STEPS) this.#onStep(step, false);
     else if (this.#steps === MOST_STEPS + 1) {
       const text = `more than ${MOST_STEPS} steps: from here on only what they use is recorded`;
-      this.#onStep({ kind: "notice", text, ...(step.usage ? { usage: step.usage } : {}) }, false);
+      const { kind: _, tool: _tool, target: _target, text: _text, ...used } = step;
+      this.#onStep({ kind: "notice", text, ...used }, false);
     } else if (step.usage) this.#onStep({ kind: "notice", usage: step.usage }, true);
   }
 }

@@ -6,6 +6,7 @@ import type { Step } from "../../model/step.ts";
 import { addTokens, type ModelUsage, NO_TOKENS, totalTokens } from "../../model/usage.ts";
 import { Budget, type BudgetVerdict, type SpentBefore } from "../../policy/budget.ts";
 import { dearerThanAsked, impute } from "../../policy/price.ts";
+import type { Held } from "../../policy/reserve.ts";
 import type { FailureReport } from "../../store/store.ts";
 import { Bill, type BillLine } from "./bill.ts";
 import { ModelRun, type OnStep } from "./model-run.ts";
@@ -66,8 +67,8 @@ export interface ModelContext {
   onUsed?(used: readonly ModelUsage[], usd: number): void;
   /** The files that a vendor's program keeps about its session. */
   logs?: LogPort;
-  /** Asked again and again while it runs: others work on the same run. */
-  spentByOthers(): Promise<SpentBefore>;
+  /** Asked again and again while it runs: others work on the same run, and there may be no room for a step. */
+  look(): Promise<{ before: SpentBefore; held?: Pick<Held, "which" | "text"> | null }>;
   now(): number;
 }
 
@@ -87,6 +88,14 @@ export async function workWithModel(context: ModelContext): Promise<ModelOutcome
   /** By the steps: for a run that dies before it tells the whole. */
   let stepped = new Bill(money.prices, asked);
   let over: BudgetVerdict | undefined;
+  /** That there is no room for its next step: it is ended then, unless it has just said its last word. */
+  let ahead: { end(): void; timer: NodeJS.Timeout } | undefined;
+  const live: Live = { isOver: () => false };
+  const heedAhead = ({ which, text }: Pick<Held, "which" | "text">) => {
+    const verdict: BudgetVerdict = { level: "over", which, unit: "usd", share: 1, text };
+    const end = () => live.isOver() || heed([verdict]);
+    ahead ??= { end, timer: setTimeout(end, LAST_WORD_MS) };
+  };
   const heed = (verdicts: readonly BudgetVerdict[]) => {
     for (const verdict of verdicts) {
       const text = verdict.text;
@@ -120,11 +129,16 @@ export async function workWithModel(context: ModelContext): Promise<ModelOutcome
       stepped.add([step.usage]);
       context.onUsed?.(stepped.lines.map(unpriced), (bill.usd ?? 0) + (stepped.usd ?? 0));
     }
+    if (step.usage) ahead?.end(); // it has made one more
     const { model = "" } = step.usage ?? {};
     const tokens = step.usage ? totalTokens(step.usage) : 0;
     heed(budget.spend({ usd: priced?.usd ?? null, tokens, turns, model }, day()));
-    const hear = (before: SpentBefore) => heed(budget.hearOthers(before, day()));
-    if (step.usage) context.spentByOthers().then(hear, () => {}); // else at the next step
+    const hear = ({ before, held }: Awaited<ReturnType<typeof context.look>>) => {
+      heed(budget.hearOthers(before, day()));
+      // An answer that has begun is what was reserved.
+      if (held && !step.isBegun && over === undefined) heedAhead(held);
+    };
+    if (step.usage) context.look().then(hear, () => {}); // else at the next step
   };
 
   const begin = budget.spend(undefined, day()).find(({ level }) => level === "over");
@@ -144,18 +158,27 @@ export async function workWithModel(context: ModelContext): Promise<ModelOutcome
   const hasLimits = Object.values(money.limits).some((limit) => limit?.usd ?? limit?.tokens);
   const onBlind = hasLimits ? blind : () => {};
   const left = () => ({ ...request, ...budgetOf(budget) });
-  let ran = await runOnce(context, left(), onStep, onBlind);
+  let ran = await runOnce(context, left(), onStep, onBlind, live);
   count(ran.result);
   if (ran.result.outcome.kind === "session_lost" && request.resume !== null && over === undefined) {
     onStep({ kind: "notice", text: "the session to go on with is gone: it begins anew" });
     request = context.afresh();
-    ran = await runOnce(context, left(), onStep, onBlind);
+    ran = await runOnce(context, left(), onStep, onBlind, live);
     count(ran.result);
   }
+  clearTimeout(ahead?.timer);
   for (const { model } of bill.lines) compare(model);
   heed(over ? [] : budget.settle(bill.parts, day()));
   const end = judge(ran.finished, ran.result, { over, isBlind: hasLimits && bill.isUnreadable });
   return { ...ran, end, bill };
+}
+
+/** Between what an answer used and that it was the last one a vendor's program says nothing for so long. */
+const LAST_WORD_MS = 50;
+
+/** The run that is under way. */
+interface Live {
+  isOver(): boolean;
 }
 
 /** Our own prices are left out: it is imputed again. */
@@ -183,7 +206,7 @@ class Sum {
     const count = (before?.count ?? 0) + 1;
     if (count < TOLD_AT_ONCE) this.#byModel.set(usage.model, { count, usage: sum });
     else this.#byModel.delete(usage.model);
-    return count < TOLD_AT_ONCE ? null : { kind: "notice", usage: sum };
+    return count < TOLD_AT_ONCE ? null : { kind: "notice", usage: sum, of: count };
   }
 }
 
@@ -201,6 +224,7 @@ async function runOnce(
   request: EngineRequest,
   onStep: OnStep,
   onBlind: () => void,
+  live: Live,
 ): Promise<{ finished: Finished; result: EngineResult }> {
   const { engine, logs } = context;
   const command = engine.command(request);
@@ -220,6 +244,7 @@ async function runOnce(
       feed?.onSession(session);
     },
   );
+  live.isOver = () => run.isOver;
   const feed = logs && new SessionFeed(engine, request, logs, run.onLogLine);
   let gaveUp: Waiting | null = null;
   const patience = new Patience((waiting, why) => {
@@ -274,9 +299,10 @@ function judge(
   const { over, isBlind } = money;
   const isOwnEnd = finished.cause === "exit";
   // Whoever was done before the last step was counted has done the work: it is told, not undone.
-  if (over && !(isOwnEnd && outcome.kind === "done")) return usedUp(over);
+  const isOurEnd = over !== undefined && finished.cause === "stopped";
+  if (over && !((isOwnEnd || isOurEnd) && outcome.kind === "done")) return usedUp(over);
   if (isBlind && finished.cause === "timed_out") return failed(`its time was up; ${BLIND}`, true);
-  if (!isOwnEnd || finished.survivors.length > 0) return { kind: "ended" };
+  if (!(isOwnEnd || isOurEnd) || finished.survivors.length > 0) return { kind: "ended" };
   if (outcome.kind === "rate_limited" || outcome.kind === "unavailable") {
     return { kind: "limited", note: outcome.message };
   }

@@ -1,5 +1,7 @@
 import { resolve } from "node:path";
-import type { EngineRequest, EngineResult } from "../../engines/engine.ts";
+import { setTimeout } from "node:timers/promises";
+import type { Engine, EngineRequest, EngineResult } from "../../engines/engine.ts";
+import type { OpenAttempt } from "../../host/evidence.ts";
 import type { Finished } from "../../host/handlers.ts";
 import { isAttempt } from "../../model/attempt.ts";
 import type { EngineRoute } from "../../model/config-engine.ts";
@@ -16,7 +18,8 @@ import { type Hold, isTrouble } from "./hold.ts";
 import type { WorkerHost } from "./host.ts";
 import { keyVariable } from "./key-variable.ts";
 import { type ModelContext, type ModelOutcome, workWithModel } from "./model-work.ts";
-import { stepLine, usageLine } from "./usage-lines.ts";
+import { settleAbandoned } from "./settle.ts";
+import { stepLine, unpricedLines, usageLine } from "./usage-lines.ts";
 
 /**
  * An attempt with an engine: which model, which prompt, what it may spend; then the run; then what
@@ -64,15 +67,38 @@ export async function runModel(attempt: ModelAttempt): Promise<ModelAttemptResul
 }
 
 async function run(attempt: ModelAttempt): Promise<ModelAttemptResult> {
-  const { claim, route, host, store, settings } = attempt;
-  const { task, token } = claim;
+  const { claim, route, host, settings } = attempt;
   const engine = await host.engine(route.name);
-  const { hold } = attempt;
-  const request = await hold.begin(() => requestFor(attempt));
   const limits = limitsOf(route, settings);
-  const spentByOthers = atMostEvery(250, () =>
-    settings.spending.before(task.task_id, token, limits),
-  );
+  const { spending } = settings;
+  const notBegun = (end: ModelAttemptEnd) => ({ end, finished: NOTHING_RAN, result: NO_RESULT });
+  const refused = await attempt.hold.begin(() => spending.reserve(claim, limits));
+  if (refused !== null) return notBegun({ kind: "released", note: refused.text });
+  try {
+    return await runReserved(attempt, engine, limits);
+  } finally {
+    // What cannot be written now is over with the attempt's end.
+    await spending.release(claim).catch(() => {});
+  }
+}
+
+async function runReserved(
+  attempt: ModelAttempt,
+  engine: Engine,
+  limits: Limits,
+): Promise<ModelAttemptResult> {
+  const { claim, route, host, store, settings, hold } = attempt;
+  const { spending } = settings;
+  await hold
+    .begin(() => settleKilled(attempt))
+    .catch((error) => settings.onTrouble?.(claim, error));
+  const request = await hold.begin(() => requestFor(attempt));
+  const open: OpenAttempt = {
+    ...{ token: claim.token, attempt: claim.attempt, worker: claim.worker },
+    ...{ resume: request.resume, logs: {} },
+    ...(request.resumeUsed ? { resumeUsed: request.resumeUsed } : {}),
+  };
+  const look = atMostEvery(LOOK_EVERY_MS, () => spending.look(claim, limits));
   const began = Date.now();
   let known: string | null = null;
   let saved = Number.NEGATIVE_INFINITY;
@@ -86,7 +112,7 @@ async function run(attempt: ModelAttempt): Promise<ModelAttemptResult> {
     },
     money: {
       limits,
-      before: await hold.begin(spentByOthers),
+      before: (await hold.begin(look)).before,
       prices: settings.prices,
     },
     execute: attempt.execute,
@@ -96,16 +122,21 @@ async function run(attempt: ModelAttempt): Promise<ModelAttemptResult> {
     tell: (step, priced) => void store.append(stepLine(claim, step, priced)).catch(() => {}),
     onSession: (session) => {
       known = session;
-      saveSoon(attempt, request, session);
+      saveSoon(attempt, request, session, { open });
     },
     onUsed: (used) => {
       const at = performance.now();
       if (known === null || at - saved < SAVE_EVERY_MS) return;
       saved = at;
-      saveSoon(attempt, request, known, { used });
+      saveSoon(attempt, request, known, { used, open });
     },
-    logs: { follow: host.followLogs, env: attempt.place.env },
-    spentByOthers,
+    logs: {
+      ...{ follow: host.followLogs, env: attempt.place.env },
+      onBegin: (position) => {
+        open.logs = position;
+      },
+    },
+    look,
     now: Date.now,
   });
   await remember(attempt, request, outcome);
@@ -116,13 +147,22 @@ async function run(attempt: ModelAttempt): Promise<ModelAttemptResult> {
 /** What is counted for a session must be known to its next attempt, even if this worker is killed. */
 const SAVE_EVERY_MS = 1_000;
 
-/** Others spend now and then; a stream may say what it uses a thousand times a second. */
+/** A stream may say what it uses a thousand times a second. */
+const LOOK_EVERY_MS = 20;
+
+/** What is asked for is looked up after that, and once for all who ask meanwhile. */
 function atMostEvery<T>(ms: number, ask: () => Promise<T>): () => Promise<T> {
-  let last: { at: number; answer: Promise<T> } | undefined;
+  let last = Number.NEGATIVE_INFINITY;
+  let next: Promise<T> | undefined;
+  const after = async () => {
+    await setTimeout(Math.max(0, last + ms - performance.now()));
+    next = undefined;
+    last = performance.now();
+    return ask();
+  };
   return () => {
-    const at = performance.now();
-    if (last === undefined || at - last.at >= ms) last = { at, answer: ask() };
-    return last.answer;
+    next ??= after();
+    return next;
   };
 }
 
@@ -254,13 +294,29 @@ function saveSession(
   { claim, route, host }: ModelAttempt,
   { model, resume, resumeUsed }: EngineRequest,
   session: string,
-  { used = [], sessionTotal }: { used?: readonly ModelUsage[]; sessionTotal?: ModelUsage[] } = {},
+  { used = [], sessionTotal, open }: Saved = {},
 ): void {
   const before = (session === resume && resumeUsed) || { total: [], since: [] };
   const now: SessionUsed = sessionTotal
     ? { total: sessionTotal, since: [] }
     : { total: before.total, since: [...before.since, ...used] };
-  host.evidence.writeSession(claim.task.task_id, { engine: route.name, session, model, used: now });
+  const more = { model, used: now, ...(open ? { open } : {}) };
+  host.evidence.writeSession(claim.task.task_id, { engine: route.name, session, ...more });
+}
+
+interface Saved {
+  used?: readonly ModelUsage[];
+  sessionTotal?: ModelUsage[];
+  /** It is not over yet. */
+  open?: OpenAttempt;
+}
+
+/** An attempt whose worker was killed has told only what that worker heard: see settle.ts. */
+async function settleKilled(attempt: ModelAttempt): Promise<void> {
+  const { claim, route, place, host, store, settings } = attempt;
+  const { task_id: id, task_type: type } = claim.task;
+  const of = { id, type, route, prices: settings.prices, env: place.env };
+  await settleAbandoned(of, host, store, (token) => token !== claim.token);
 }
 
 /** While it runs. What cannot be written now is written later, at the end at the latest. */
@@ -280,20 +336,19 @@ async function remember(
 ): Promise<void> {
   const { claim, route, store } = attempt;
   const { session, sessionTotal } = result;
+  // Before the session is closed: who dies in between has its bill settled by the next attempt, once.
+  if (bill.lines.length > 0 || bill.isUnreadable) {
+    const said = result.outcome.kind;
+    const asked = request.model;
+    const more = { engine: route.name, account: route.account, session, said, asked };
+    const line = usageLine(claim, bill, more);
+    await attempt.hold.keep(() => store.append(line));
+  }
   if (session !== null) {
-    const used = bill.lines.map(({ source, ...line }) => ({
-      ...line,
-      usd: source === "reported" ? line.usd : null,
-    }));
+    const used = unpricedLines(bill);
     const more = { used, ...(sessionTotal ? { sessionTotal } : {}) };
     await attempt.hold.keep(() => saveSession(attempt, request, session, more));
   }
-  if (bill.lines.length === 0 && !bill.isUnreadable) return;
-  const said = result.outcome.kind;
-  const asked = request.model;
-  const more = { engine: route.name, account: route.account, session, said, asked };
-  const line = usageLine(claim, bill, more);
-  await attempt.hold.keep(() => store.append(line));
 }
 
 const NOTHING_RAN: Finished = {

@@ -6,6 +6,8 @@ export interface LogPort {
   follow(place: LogPlace, onLine: (text: string, isPast: boolean) => void): LogFollower;
   /** What the program runs with, and a HOME that can be read from here. */
   env: Readonly<Record<string, string | undefined>>;
+  /** How much of these files is of earlier runs. */
+  onBegin?(position: Record<string, number>): void;
 }
 
 const EVERY_MS = 250;
@@ -48,6 +50,7 @@ export class SessionFeed {
     if (resume === null) return;
     this.onSession(resume);
     await this.#follower?.skipPast();
+    this.#port.onBegin?.(this.#follower?.position() ?? {});
   }
 
   /** As soon as it is known. One that was resumed may turn out to be another. */

@@ -1,6 +1,6 @@
 import type { DollarSource } from "../../model/prices.ts";
 import type { Step } from "../../model/step.ts";
-import { type Tokens, totalTokens } from "../../model/usage.ts";
+import { type ModelUsage, type Tokens, totalTokens } from "../../model/usage.ts";
 import { isAsked } from "../../policy/price.ts";
 import type { Claim } from "../../store/store.ts";
 import type { Bill } from "./bill.ts";
@@ -12,7 +12,7 @@ export function stepLine(
   step: Step,
   priced: { usd: number; source: DollarSource } | null,
 ) {
-  const { kind, tool, target, text, usage } = step;
+  const { kind, tool, target, text, usage, isBegun, of: many } = step;
   return {
     event: "step" as const,
     ...of(claim),
@@ -22,12 +22,26 @@ export function stepLine(
     ...(target ? { target } : {}),
     ...(text ? { text } : {}),
     ...(usage ? { model: usage.model, tokens: tokensOf(usage) } : {}),
+    ...(isBegun ? { begun: true } : {}),
+    ...(many === undefined ? {} : { of: many }),
     ...priced,
   };
 }
 
+/** For the session: dollars that we made up ourselves are made up again. */
+export function unpricedLines({ lines }: Bill): ModelUsage[] {
+  return lines.map(({ source, ...line }) => ({
+    ...line,
+    usd: source === "reported" ? line.usd : null,
+  }));
+}
+
+type Of = Pick<Claim, "worker" | "token" | "attempt"> & {
+  task: Pick<Claim["task"], "task_id" | "task_type">;
+};
+
 export function usageLine(
-  claim: Claim,
+  claim: Of,
   bill: Bill,
   more: {
     engine: string;
@@ -63,7 +77,7 @@ export function usageLine(
   };
 }
 
-function of({ task, worker, token, attempt }: Claim) {
+function of({ task, worker, token, attempt }: Of) {
   return { task: task.task_id, worker, token, attempt };
 }
 

@@ -1,5 +1,5 @@
 import { isVivError, VivError } from "../../model/errors.ts";
-import type { Claim, ClaimRequest, Store } from "../../store/store.ts";
+import type { Claim, ClaimRequest, ReapReport, Store } from "../../store/store.ts";
 import type { ClosedTypes } from "../closed-types.ts";
 import type { EngineSlots } from "../engine-slots.ts";
 import type { Release } from "../gate.ts";
@@ -43,6 +43,10 @@ export interface WorkerOptions extends AttemptSettings {
   slots?: EngineSlots;
   /** Done before each claim: what `closedTypes` must know. */
   beforeClaim?: () => Promise<void>;
+  /** What dead workers held was taken back. */
+  onReaped?: (report: ReapReport) => void;
+  /** No more than so many at a time: the budget has room for them. */
+  mostAtOnce?: () => number;
   onEvent?: (event: WorkerEvent) => void;
 }
 
@@ -141,6 +145,7 @@ export class Worker {
     const reaper = new Reaper(this.#store, {
       everyMs: reapEveryMs,
       onError: (error) => this.#tell({ kind: "trouble", error }),
+      ...(this.#options.onReaped ? { onReaped: this.#options.onReaped } : {}),
     });
     reaper.start();
     const rounds = setInterval(() => void this.#lookAfterClaims(), LOOK_AFTER_CLAIMS_MS);
@@ -185,7 +190,9 @@ export class Worker {
 
   /** At a time no more than there are slots for, since each of them may need one. */
   get #most(): number {
-    return Math.min(this.#free, this.#options.slots?.room() || Number.POSITIVE_INFINITY);
+    const { slots, mostAtOnce } = this.#options;
+    const room = slots?.room() || Number.POSITIVE_INFINITY;
+    return Math.min(this.#free, room, mostAtOnce?.() ?? Number.POSITIVE_INFINITY);
   }
 
   get #isFulfilled(): boolean {

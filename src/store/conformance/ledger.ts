@@ -96,6 +96,39 @@ export function ledgerSuite(make: MakeHarness): void {
     });
   });
 
+  describe("a clock that was wrong for a while", () => {
+    const run = useRun(make);
+
+    test("hides no line that comes after it: completed tasks, histories, and who follows", async () => {
+      const store = await run().open();
+      await store.initStatus("r", {});
+      const news = store.followLedger();
+      const told = async () => (await collect(news.news())).map(({ line }) => line.task);
+      for (const id of ["a", "b", "c"]) await store.enqueue({ id, type: "t" });
+      await store.enqueue({ id: "after", type: "u", depends_on: ["c"] });
+      expect(await told()).toEqual(["a", "b", "c", "after"]);
+      const finish = async () => store.complete(refOf(await claimOne(store)));
+      await finish();
+      for (const days of [2, -2, -3, 3]) {
+        run().clock.advance(days * 86_400_000);
+        await store.enqueue({ id: `on${days}`, type: "u" });
+        await store.flushStatus();
+        expect(await told()).toContain(`on${days}`);
+      }
+      run().clock.advance(2 * 86_400_000);
+      await finish();
+      run().clock.advance(-2 * 86_400_000);
+      await finish();
+      await store.flushStatus();
+      expect((await told()).filter((id) => id === "c")).toHaveLength(2);
+      expect(await told()).toEqual([]);
+      const status = await store.readStatus();
+      expect(status?.checkpoint.completed_tasks.toSorted()).toEqual(["a", "b", "c"]);
+      expect((await store.show("b"))?.history).toHaveLength(1);
+      expect((await store.show("after"))?.state).toBe("pending");
+    });
+  });
+
   describe("looking", () => {
     const run = useRun(make);
 

@@ -20,6 +20,8 @@ export interface Digest {
 export function digestLedger(run: FsRun, only?: string): Digest {
   const digest: Digest = { histories: new Map(), ours: new Set(), torn: new Map(), lines: 0 };
   const { histories, ours, torn } = digest;
+  /** Read before the ends that they take back: a wrong clock may have put them into an earlier file. */
+  const early = new Set<string>();
   const onTorn = (file: string) => torn.set(file, (torn.get(file) ?? 0) + 1);
   for (const { line } of readLedger(run.paths.ledger, undefined, onTorn)) {
     digest.lines++;
@@ -27,23 +29,25 @@ export function digestLedger(run: FsRun, only?: string): Digest {
     if (!isListedName(task) || (only !== undefined && task !== only)) continue;
     if (line.event === "enqueued" && isName(task)) ours.add(task);
     const records = histories.get(task) ?? [];
-    follow(records, line);
+    follow(records, line, early);
     if (records.length > 0) histories.set(task, records);
   }
   return digest;
 }
 
-function follow(records: HistoryRecord[], line: LedgerLine): void {
+function follow(records: HistoryRecord[], line: LedgerLine, early: Set<string>): void {
   const { event, token, outcome } = line;
+  const end = `${line.task} ${token} ${outcome}`;
   switch (event) {
     case "ended":
-      if (isLogged(line)) records.push(attemptFrom(line));
+      if (isLogged(line) && !early.delete(end)) records.push(attemptFrom(line));
       return;
     case "void": {
       const at = records.findLastIndex(
         (one) => isAttempt(one) && one.token === token && one.outcome === outcome,
       );
       if (at >= 0) records.splice(at, 1);
+      else early.add(end);
       return;
     }
     case "executed": {

@@ -26,7 +26,7 @@ import {
   attemptsOf,
   countTasks,
   dependencyFacts,
-  ledgerFrom,
+  followLedger,
   ledgerLines,
   listTasks,
   showTask,
@@ -170,11 +170,13 @@ export class FsStore implements S.Store {
     yield* ledgerLines(this.#run, query);
   }
 
-  async *ledgerFrom(cursor: string | null) {
-    yield* ledgerFrom(this.#run, cursor);
+  followLedger(): S.LedgerNews {
+    return followLedger(this.#run);
   }
 
-  async append(line: Omit<LedgerLine, "at"> & { event: "step" | "usage" }): Promise<void> {
+  async append(
+    line: Omit<LedgerLine, "at"> & { event: "step" | "usage" | "reserved" },
+  ): Promise<void> {
     this.#do(() => appendLine(this.#run, line));
   }
 

@@ -1,6 +1,6 @@
-import { closeSync, fdatasyncSync, writeSync } from "node:fs";
+import { closeSync, fdatasyncSync, openSync, readSync, writeSync } from "node:fs";
 import type { LedgerLine } from "../../model/ledger.ts";
-import { completeLines, namesIn, openLines, translate } from "./atomic.ts";
+import { completeLines, namesIn, openLines, statIfThere, translate } from "./atomic.ts";
 
 /**
  * Appends to `ledger/<UTC day>.jsonl`. A line is one write on a descriptor in append mode, so
@@ -116,41 +116,135 @@ export class LedgerWriter {
   }
 }
 
-export interface LedgerPosition {
+/** A file of the ledger, as it is now. Names are the writers' days, and their clocks may be wrong. */
+interface LedgerFile {
+  name: string;
+  size: number;
+}
+
+/** By name. What is no regular file is none of ours: a pipe would be waited for. */
+export function ledgerFiles(folder: string): LedgerFile[] {
+  return namesIn(folder)
+    .filter((name) => LEDGER_NAME.test(name))
+    .sort()
+    .flatMap((name) => {
+      const stats = statIfThere(`${folder}/${name}`);
+      return stats?.isFile() ? [{ name, size: stats.size }] : [];
+    });
+}
+
+const LEDGER_NAME = /^\d{4}-\d{2}-\d{2}\.jsonl$/;
+
+/** Where a line ends. */
+export interface LinePlace {
   file: string;
   offset: number;
 }
 
-export const LEDGER_START: LedgerPosition = { file: "", offset: 0 };
+/**
+ * Reads on from where the last look ended, in every file: a clock that is wrong for a while, or that of
+ * another host, makes a file with a later name, and lines are written to earlier ones after it. Each line
+ * is told once, in the order of its file. A file that is as long as before is not opened; one that has
+ * become shorter was lost in part, and is read anew.
+ */
+export class LedgerFollower {
+  readonly #folder: string;
+  readonly #read: Map<string, number>;
 
-/** The ledger's files from a position on, oldest first. */
-export function ledgerFiles(folder: string, from: LedgerPosition = LEDGER_START): string[] {
-  return namesIn(folder)
-    .filter((name) => /^\d{4}-\d{2}-\d{2}\.jsonl$/.test(name) && name >= from.file)
-    .sort();
+  /** `read`: how much of each file is known already. */
+  constructor(folder: string, read: Iterable<readonly [string, number]> = []) {
+    this.#folder = folder;
+    this.#read = new Map(read);
+  }
+
+  /** How much of each file is read: for who goes on in another process. */
+  get position(): Record<string, number> {
+    return Object.fromEntries(this.#read);
+  }
+
+  /** What is there by now is not told. */
+  skipPast(): void {
+    for (const { name, size } of ledgerFiles(this.#folder)) this.#read.set(name, size);
+  }
+
+  *texts(): Generator<LinePlace & { text: string }> {
+    for (const { name, size } of ledgerFiles(this.#folder)) {
+      const known = this.#read.get(name) ?? 0;
+      if (size === known) continue;
+      const from = size < known ? 0 : known;
+      this.#read.set(name, from);
+      for (const { text, end } of completeLines(`${this.#folder}/${name}`, from)) {
+        this.#read.set(name, end);
+        yield { text, file: name, offset: end };
+      }
+    }
+  }
+
+  *lines(): Generator<LinePlace & { line: LedgerLine }> {
+    for (const { text, ...place } of this.texts()) {
+      const line = lineFrom(text);
+      if (line !== null) yield { line, ...place };
+    }
+  }
 }
 
 /**
- * Complete lines from a position on, with the position after each batch. An unreadable line is
- * given to `onTorn` instead of stopping the reader.
+ * All complete lines, by the names of their files; `first`: not of files before it, for who asks for lines
+ * by their own dates. An unreadable line is given to `onTorn` instead of stopping the reader.
  */
 export function* readLedger(
   folder: string,
-  from: LedgerPosition = LEDGER_START,
+  { file: first }: { file: string; offset?: 0 } = { file: "" },
   onTorn?: (file: string, text: string) => void,
-): Generator<{ line: LedgerLine; end: LedgerPosition }> {
-  for (const file of ledgerFiles(folder, from)) {
-    let offset = file === from.file ? from.offset : 0;
-    for (const { text, end } of completeLines(`${folder}/${file}`, offset)) {
-      offset = end;
+): Generator<{ line: LedgerLine }> {
+  for (const { name } of ledgerFiles(folder)) {
+    if (name < first) continue;
+    for (const { text } of completeLines(`${folder}/${name}`, 0)) {
       if (text === "") continue;
       const line = lineFrom(text);
-      if (line === null) {
-        onTorn?.(file, text);
-        continue;
-      }
-      yield { line, end: { file, offset } };
+      if (line === null) onTorn?.(name, text);
+      else yield { line };
     }
+  }
+}
+
+const CHUNK_BYTES = 1024 * 1024;
+
+/**
+ * The lines of all files that have this text in them, like `"task":"t1"`. To look through a file costs a
+ * tenth of reading its lines, so nobody needs to guess from dates in which file a line may be.
+ */
+export function* linesAbout(folder: string, text: string): Generator<LedgerLine> {
+  const wanted = Buffer.from(text);
+  for (const { name } of ledgerFiles(folder)) {
+    for (const found of linesWith(`${folder}/${name}`, wanted)) {
+      const line = lineFrom(found);
+      if (line !== null) yield line;
+    }
+  }
+}
+
+function* linesWith(path: string, wanted: Buffer): Generator<string> {
+  const fd = openSync(path, "r");
+  try {
+    let data = Buffer.alloc(0);
+    for (let at = 0; ; ) {
+      const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+      const n = readSync(fd, chunk, 0, CHUNK_BYTES, at);
+      if (n === 0) return; // what is left is no whole line
+      at += n;
+      data = data.length > 0 ? Buffer.concat([data, chunk.subarray(0, n)]) : chunk.subarray(0, n);
+      const whole = data.subarray(0, data.lastIndexOf(10) + 1);
+      let next = whole.indexOf(wanted);
+      while (next >= 0) {
+        const end = whole.indexOf(10, next);
+        yield whole.toString("utf8", whole.lastIndexOf(10, next) + 1, end);
+        next = whole.indexOf(wanted, end);
+      }
+      data = data.subarray(whole.length);
+    }
+  } finally {
+    closeSync(fd);
   }
 }
 

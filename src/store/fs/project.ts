@@ -2,9 +2,9 @@ import { existsSync } from "node:fs";
 import { isVivError } from "../../model/errors.ts";
 import { isName } from "../../model/names.ts";
 import type { Afterwards } from "./afterwards.ts";
-import { completeLines, readDerived, replaceFile, statIfThere } from "./atomic.ts";
+import { readDerived, replaceFile, statIfThere } from "./atomic.ts";
 import { fileOf, idLinkOf } from "./layout.ts";
-import { LEDGER_START, type LedgerPosition, ledgerFiles } from "./ledger.ts";
+import { LedgerFollower } from "./ledger.ts";
 import { lookOnce } from "./locate.ts";
 import { type FsRun, temporaryPath } from "./run.ts";
 import { readStatusFile, withStatusLock, writeStatusFile } from "./status.ts";
@@ -14,7 +14,9 @@ import { readStatusFile, withStatusLock, writeStatusFile } from "./status.ts";
  * carried over from the ledger in batches, so that finishing a task costs the same with a million
  * done as with ten. `.viv/projection.json` says how far; losing it costs one reading of the ledger.
  */
-interface Projection extends LedgerPosition {
+interface Projection {
+  /** How much of each file of the ledger is carried over. */
+  read: Record<string, number>;
   /** Recorded as done, but not seen in done/ yet: the worker was between the two steps. */
   open: string[];
 }
@@ -86,8 +88,8 @@ export function project(run: FsRun, waitSeconds?: number): number {
     run,
     () => {
       const from = readProjection(run);
-      const { ids, open, end } = collect(run, from);
-      if (end.file === from.file && end.offset === from.offset && ids.length === 0) return 0;
+      const { ids, open, read } = collect(run, from);
+      if (isSame(read, from.read) && ids.length === 0) return 0;
       const status = readStatusFile(run.paths);
       if (status === null) return 0;
       const known = new Set(status.checkpoint.completed_tasks);
@@ -97,7 +99,7 @@ export function project(run: FsRun, waitSeconds?: number): number {
         status.checkpoint.timestamp = new Date(run.machine.clock.now()).toISOString();
         writeStatusFile(run, status);
       }
-      const text = JSON.stringify({ ...end, open });
+      const text = JSON.stringify({ read, open });
       replaceFile(run.paths.projection, temporaryPath(run, "projection"), text, false);
       return fresh.length;
     },
@@ -112,22 +114,14 @@ export function notProjectedYet(run: FsRun): string[] {
   return collect(run, readProjection(run)).ids;
 }
 
-function collect(
-  run: FsRun,
-  from: Projection,
-): { ids: string[]; open: string[]; end: LedgerPosition } {
+function collect(run: FsRun, from: Projection): Projection & { ids: string[] } {
   const candidates = new Set(from.open);
-  let end: LedgerPosition = { file: from.file, offset: from.offset };
-  for (const file of ledgerFiles(run.paths.ledger, from)) {
-    const offset = file === from.file ? from.offset : 0;
-    end = { file, offset };
-    for (const { text, end: after } of completeLines(`${run.paths.ledger}/${file}`, offset)) {
-      end.offset = after;
-      // Most lines are not about this: a look at the text is ten times cheaper than parsing.
-      if (!text.includes('"to":"done"')) continue;
-      const id = /"task":"([^"\\]+)"/.exec(text)?.[1];
-      if (isName(id)) candidates.add(id);
-    }
+  const follower = new LedgerFollower(run.paths.ledger, Object.entries(from.read));
+  for (const { text } of follower.texts()) {
+    // Most lines are not about this: a look at the text is ten times cheaper than parsing.
+    if (!text.includes('"to":"done"')) continue;
+    const id = /"task":"([^"\\]+)"/.exec(text)?.[1];
+    if (isName(id)) candidates.add(id);
   }
   const ids: string[] = [];
   const open: string[] = [];
@@ -135,23 +129,29 @@ function collect(
     if (existsSync(fileOf(run.paths, "done", id))) ids.push(id);
     else if (existsSync(idLinkOf(run.paths, id)) || lookOnce(run, id) !== null) open.push(id);
   }
-  return { ids, open: open.slice(-1000), end };
+  return { ids, open: open.slice(-1000), read: follower.position };
 }
 
+function isSame(a: Record<string, number>, b: Record<string, number>): boolean {
+  return Object.keys(a).every((name) => a[name] === b[name]);
+}
+
+/** Derived: whatever cannot be used, or has one position for all files as earlier versions wrote it, is read anew. */
 function readProjection(run: FsRun): Projection {
   const file = readDerived(run.paths.projection, 16 * 1024 * 1024);
   try {
     const value: unknown = JSON.parse(file?.text ?? "null");
-    if (isProjection(value)) return { file: value.file, offset: value.offset, open: value.open };
+    if (isProjection(value)) return { read: value.read, open: value.open };
   } catch {
     // not JSON
   }
-  return { ...LEDGER_START, open: [] }; // derived: reading the ledger again repairs it
+  return { read: {}, open: [] }; // derived: reading the ledger again repairs it
 }
 
 function isProjection(value: unknown): value is Projection {
   if (typeof value !== "object" || value === null) return false;
-  const { file, offset, open } = value as Projection;
-  const isPlace = typeof file === "string" && Number.isSafeInteger(offset) && offset >= 0;
-  return isPlace && Array.isArray(open) && open.every(isName);
+  const { read, open } = value as Projection;
+  if (typeof read !== "object" || read === null || !Array.isArray(open)) return false;
+  const isPlace = (offset: unknown) => Number.isSafeInteger(offset) && Number(offset) >= 0;
+  return Object.values(read).every(isPlace) && open.every(isName);
 }

@@ -11,6 +11,7 @@ import { judgeWorker, type VitalSigns } from "../../policy/liveness.ts";
 import type {
   Counts,
   DependencyFact,
+  LedgerNews,
   ListQuery,
   TaskSummary,
   TaskView,
@@ -22,7 +23,7 @@ import { claimedTasks, claimWorkers } from "./claimed.ts";
 import { completedTasks } from "./completed.ts";
 import { readHeartbeat } from "./heartbeat.ts";
 import { idOfNote, quarantinedOf } from "./layout.ts";
-import { readLedger } from "./ledger.ts";
+import { LedgerFollower, linesAbout, readLedger } from "./ledger.ts";
 import { isMet, locate } from "./locate.ts";
 import { parseIn } from "./parse.ts";
 import { isClaimed, readNote } from "./processes.ts";
@@ -45,7 +46,7 @@ export function showTask(run: FsRun, rawId: string): TaskView | null {
     state: place.state,
     task,
     since: new Date(stats?.ctimeMs ?? run.machine.clock.now()).toISOString(),
-    history: history.length > 0 ? history : attemptsFromLedger(run, id, task),
+    history: history.length > 0 ? history : attemptsFromLedger(run, id),
     ...(place.worker ? { worker: place.worker } : {}),
     ...(place.worker && stats ? { token: tokenOf(stats) } : {}),
     ...(place.worker ? processOf(run, id) : {}),
@@ -90,16 +91,14 @@ function showQuarantined(run: FsRun, id: string): TaskView | null {
 }
 
 /** For a task that was done at its first attempt, only the ledger knows by whom. */
-function attemptsFromLedger(run: FsRun, id: string, task: Task | null): AttemptRecord[] {
-  const day = (task?.created_at ?? "").slice(0, 10);
-  const file = /^\d{4}-\d{2}-\d{2}$/.test(day) ? `${day}.jsonl` : "";
+function attemptsFromLedger(run: FsRun, id: string): AttemptRecord[] {
   const attempts = new Map<string, AttemptRecord>();
+  /** How often it was recorded, less how often that was void: lines may come in any order. */
   const times = new Map<string, number>();
-  for (const { line } of readLedger(run.paths.ledger, { file, offset: 0 })) {
+  for (const line of linesOf(run, id)) {
     if (line.task !== id || line.token === undefined) continue;
     const key = `${line.token} ${line.outcome}`;
-    if (line.event === "void") times.set(key, (times.get(key) ?? 1) - 1);
-    if (line.event === "void" && (times.get(key) ?? 0) <= 0) attempts.delete(key);
+    if (line.event === "void") times.set(key, (times.get(key) ?? 0) - 1);
     if (line.event !== "ended" || !line.outcome || !line.to) continue;
     times.set(key, (times.get(key) ?? 0) + 1);
     if (attempts.has(key)) continue;
@@ -113,7 +112,7 @@ function attemptsFromLedger(run: FsRun, id: string, task: Task | null): AttemptR
       ...(line.note ? { note: line.note } : {}),
     });
   }
-  return [...attempts.values()];
+  return [...attempts].flatMap(([key, attempt]) => ((times.get(key) ?? 0) > 0 ? [attempt] : []));
 }
 
 export function attemptsOf(run: FsRun, id: string): AttemptRecord[] {
@@ -227,23 +226,28 @@ export function dependencyFacts(run: FsRun, task: Task): DependencyFact[] {
 
 export function* ledgerLines(
   run: FsRun,
-  query: { task?: string; since?: string },
+  { task, since = "" }: { task?: string; since?: string },
 ): Generator<LedgerLine> {
-  const file = query.since ? `${query.since.slice(0, 10)}.jsonl` : "";
-  for (const { line } of readLedger(run.paths.ledger, { file, offset: 0 })) {
-    if (query.task !== undefined && line.task !== query.task) continue;
-    if (query.since !== undefined && line.at < query.since) continue;
-    yield line;
+  for (const line of task === undefined ? linesSince(run, since) : linesOf(run, task)) {
+    if ((task === undefined || line.task === task) && !(line.at < since)) yield line;
   }
 }
 
-/** A cursor is the name of a file and an offset in it. */
-export function* ledgerFrom(
-  run: FsRun,
-  cursor: string | null,
-): Generator<{ line: LedgerLine; cursor: string }> {
-  const [, file = "", offset = "0"] = /^(.+):(\d+)$/.exec(cursor ?? "") ?? [];
-  for (const { line, end } of readLedger(run.paths.ledger, { file, offset: Number(offset) })) {
-    yield { line, cursor: `${end.file}:${end.offset}` };
-  }
+/** A line is in the file of its own date, so these need not be looked for in earlier ones. */
+function* linesSince(run: FsRun, since: string): Generator<LedgerLine> {
+  const file = since === "" ? "" : `${since.slice(0, 10)}.jsonl`;
+  for (const { line } of readLedger(run.paths.ledger, { file })) yield line;
+}
+
+function linesOf(run: FsRun, task: string): Generator<LedgerLine> {
+  return linesAbout(run.paths.ledger, `"task":${JSON.stringify(task)}`);
+}
+
+export function followLedger(run: FsRun): LedgerNews {
+  const follower = new LedgerFollower(run.paths.ledger);
+  return {
+    async *news() {
+      yield* follower.lines();
+    },
+  };
 }

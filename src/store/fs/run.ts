@@ -185,6 +185,8 @@ function syncLedgerFolder(run: FsRun): void {
 /** Steps come by the hundred and are only told; what was spent must not be lost. */
 export function appendLine(run: FsRun, line: Omit<LedgerLine, "at">): void {
   if (line.event === "usage") record(run, line, run.durability === "safe");
+  // Others look for it at once; after a power cut nobody spends.
+  else if (line.event === "reserved") record(run, line);
   else run.ledger.writeSoon(nowIso(run), `",${JSON.stringify(line).slice(1)}`, false);
 }
 

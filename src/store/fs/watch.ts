@@ -5,7 +5,7 @@ import type { Change } from "../store.ts";
 import { namesIn, statIfThere } from "./atomic.ts";
 import { claimedTasks, claimWorkers, findClaim } from "./claimed.ts";
 import { fileOf, folderOf } from "./layout.ts";
-import { type LedgerPosition, ledgerFiles, readLedger } from "./ledger.ts";
+import { LedgerFollower } from "./ledger.ts";
 import { type FsRun, nowIso } from "./run.ts";
 
 /**
@@ -61,12 +61,12 @@ export async function* watchRun(
       watchers.delete(folder); // out of watches or already gone: the rescan covers for it
     }
   };
-  let read = ledgerEnd(run);
+  const ledger = new LedgerFollower(run.paths.ledger);
+  ledger.skipPast(); // a watch tells what happens from now on
   let isLedgerNews = false;
   const readSteps = () => {
     isLedgerNews = false;
-    for (const { line, end } of readLedger(run.paths.ledger, read)) {
-      read = end;
+    for (const { line } of ledger.lines()) {
       if (line.event === "step" || line.event === "usage") queue.push({ kind: "ledger", line });
     }
   };
@@ -130,13 +130,6 @@ export async function* watchRun(
     options.signal?.removeEventListener("abort", onAbort);
     for (const watcher of watchers.values()) watcher.close();
   }
-}
-
-/** Behind the last whole line: a watch tells what happens from now on. */
-function ledgerEnd(run: FsRun): LedgerPosition {
-  const file = ledgerFiles(run.paths.ledger).at(-1) ?? "";
-  const size = file === "" ? 0 : (statIfThere(`${run.paths.ledger}/${file}`)?.size ?? 0);
-  return { file, offset: size };
 }
 
 function same(a: Where | undefined, b: Where | undefined): boolean {
