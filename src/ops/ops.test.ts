@@ -180,7 +180,10 @@ describe("reap", () => {
       adopted: 2,
       recovered: 3,
     });
-    expect(asked).toEqual([["reap", { staleAfterSeconds: 0 }], ["sweep"]]);
+    expect(asked).toEqual([
+      ["reap", { staleAfterSeconds: 0 }],
+      ["sweep", { thorough: true }],
+    ]);
   });
 });
 
