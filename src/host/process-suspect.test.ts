@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { until, within } from "../../test/support/deadline.ts";
 import { newFolder } from "../../test/support/folders.ts";
-import { isAlive, warrantFor } from "../../test/support/tmux.ts";
+import { endNow, isAlive, warrantFor } from "../../test/support/tmux.ts";
 import { questionFor } from "../model/question.ts";
 import type { BoundProcess, Warrant } from "../model/warrant.ts";
 import { localMachine } from "./machine.ts";
@@ -192,7 +192,7 @@ test("its whole tree is ended, with what carries its claim", async () => {
   const suspect = await found({ kind: "worker", target: "w1" }, { resolve });
   expect(suspect.bound).toEqual(bound);
   expect(await suspect.look()).toMatchObject({ files: { [list]: expect.any(Number) } });
-  const ended = await within("it ends", suspect.end([], { killAfterMs: 60_000 }));
+  const ended = await within("it ends", endNow(suspect, [], 60_000));
   expect(ended.survivors).toEqual([]);
   expect([pid, away].filter(isAlive)).toEqual([]);
 });
