@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { Machine } from "../model/clock.ts";
 import type { SeenProcess, Standing } from "../model/dance.ts";
@@ -7,7 +7,7 @@ import type { Question } from "../model/question.ts";
 import type { BoundProcess, Warrant } from "../model/warrant.ts";
 import { readProcess, TICKS_PER_SECOND } from "./proc-fs.ts";
 import { programId, ticksNow } from "./standing.ts";
-import { explained } from "./state-files.ts";
+import { explained, readSmall } from "./state-files.ts";
 import type { Asked, Ended, EndOptions, Found, Look, Suspect, Work } from "./suspect.ts";
 import { endTargetTree, seeTree, type TreeOf, whyNotOurs } from "./target-tree.ts";
 import { sharedDaemons } from "./tmux-foreground.ts";
@@ -95,6 +95,8 @@ function stateOf(bound: BoundProcess, machine: Machine): State {
   if (!isSame) return { is: "unknown", why: "the number was given to another process" };
   return found.isDead ? { is: "gone", why: "the process has ended" } : { is: "there" };
 }
+
+const LONGEST_QUESTION = 64 * 1024;
 
 /** Whole, or not at all; and never through a link. */
 function writeQuestion(path: string, text: string): void {
@@ -220,13 +222,9 @@ class ProcessSuspect implements Suspect {
 
   /** By who was before us, as the question that lies there says. */
   #askedBefore(): string[] {
-    try {
-      const text = readFileSync(this.#options.questionFile(this.#id), "utf8");
-      const nonce = /^To answer, run: viv alive (\S+)/m.exec(text)?.[1];
-      return nonce === undefined || this.#nonces.includes(nonce) ? [] : [nonce];
-    } catch {
-      return []; // it was not asked yet
-    }
+    const text = readSmall(this.#options.questionFile(this.#id), LONGEST_QUESTION) ?? "";
+    const nonce = /^To answer, run: viv alive (\S+)/m.exec(text)?.[1];
+    return nonce === undefined || this.#nonces.includes(nonce) ? [] : [nonce];
   }
 
   #treeOf(): TreeOf {
