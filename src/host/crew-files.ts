@@ -233,7 +233,7 @@ export function crewFilesIn(folder: string): CrewFiles {
     // In place: another file would be another lock.
     writeHolder: (value) =>
       explained(at(".lock"), () => {
-        const fd = openSync(at(".lock"), IN_PLACE);
+        const fd = openSync(at(".lock"), IN_PLACE, 0o600);
         try {
           writeFileSync(fd, `${JSON.stringify(value)}\n`);
         } finally {
@@ -247,7 +247,11 @@ export function crewFilesIn(folder: string): CrewFiles {
 }
 
 const IN_PLACE =
-  constants.O_WRONLY | constants.O_TRUNC | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  constants.O_WRONLY |
+  constants.O_CREAT |
+  constants.O_TRUNC |
+  constants.O_NOFOLLOW |
+  constants.O_NONBLOCK;
 const LONGEST_STATE = 1024 * 1024;
 
 /** What is no plain file, or no small one, says as little as one that is torn: "". */
