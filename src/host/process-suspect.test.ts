@@ -231,3 +231,19 @@ test("a worker that goes on to its next task is watched there, also after a rest
   const after = await found({ ...worker, bound }, { resolve });
   expect(await after.look()).toMatchObject({ files: { [second]: 6 } });
 });
+
+test("a process that became another program after the question is not ended", async () => {
+  const go = join(newFolder(), "go");
+  const child = start("sh", "-c", `until [ -e '${go}' ]; do sleep 0.02; done; exec sleep 1000`);
+  const suspect = await found({ target: String(child.pid) });
+  const standing = await suspect.stand?.();
+  writeFileSync(go, "");
+  const isSleep = () =>
+    readFileSync(`/proc/${child.pid}/cmdline`, "utf8").startsWith("sleep\x001000");
+  await until("it is another program", isSleep);
+  const options = { killAfterMs: 100, standing, isResumed: false };
+  expect(await suspect.end([], options)).toMatchObject({
+    ...{ exit: [], unknown: "not_asked: it became another program after it was asked" },
+  });
+  expect(isAlive(child.pid)).toBe(true);
+});
