@@ -3,7 +3,7 @@
  * implementations together; what it exports is the public API.
  */
 import { randomUUID } from "node:crypto";
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Engine, EngineName } from "./engines/engine.ts";
@@ -145,7 +145,7 @@ export async function upHost(): Promise<UpHost> {
     children: localChildren(machine),
     handlers: localHandlers(),
     filesIn: upFilesIn,
-    readText: (path) => readFileSync(path, "utf8"),
+    readText: readFileText,
     isFolder: (path) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true,
     workersIn: async (pit) => {
       const store = await openRun(pit, { readOnly: true });

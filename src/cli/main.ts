@@ -10,7 +10,7 @@ import type { Command } from "./command.ts";
 import { findConfig, findRun } from "./find-run.ts";
 import { flagsOf, parseFlags } from "./flags.ts";
 import type { Io } from "./io.ts";
-import { plain, termFor } from "./term.ts";
+import { plain, screened, termFor } from "./term.ts";
 
 declare const __VIV_VERSION__: string | undefined;
 
@@ -18,9 +18,9 @@ declare const __VIV_VERSION__: string | undefined;
 export async function runCli(io: Io): Promise<number> {
   const json = io.argv.includes("--json");
   // Copied only then: a copy opens stdin, which most commands never read.
-  const surroundings = io.argv.includes("--no-color")
-    ? { ...io, env: { ...io.env, NO_COLOR: "1" } }
-    : io;
+  const surroundings = screened(
+    io.argv.includes("--no-color") ? { ...io, env: { ...io.env, NO_COLOR: "1" } } : io,
+  );
   try {
     return await dispatch(surroundings);
   } catch (error) {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { Io } from "./io.ts";
 import { Progress } from "./progress.ts";
+import { asWritten } from "./term.ts";
 
 let now = 0;
 beforeEach(() => {
@@ -13,7 +14,7 @@ afterEach(() => {
 
 function progress(isTTY: boolean) {
   const written: string[] = [];
-  const io = { stderr: { isTTY, write: (text: string) => written.push(text) } };
+  const io = { stderr: { isTTY, write: (text: string) => written.push(asWritten(text)) } };
   return { progress: new Progress(io as unknown as Io, "enqueued"), written };
 }
 

@@ -1,4 +1,5 @@
 import type { Io } from "./io.ts";
+import { CLEAR_LINE, LINE_START } from "./term.ts";
 
 /** A counter that rewrites its own line; only on a terminal, and only once the work takes a while. */
 export class Progress {
@@ -24,11 +25,11 @@ export class Progress {
     const rate = Math.round(count / ((now - this.#start) / 1000));
     const bar = "━".repeat(Math.floor((now / 100) % 12)).padEnd(12, " ");
     this.#io.stderr.write(
-      `\r${bar} ${this.#verb} ${count.toLocaleString("en")} (${rate.toLocaleString("en")}/s) `,
+      `${LINE_START}${bar} ${this.#verb} ${count.toLocaleString("en")} (${rate.toLocaleString("en")}/s) `,
     );
   }
 
   end(): void {
-    if (this.#shown) this.#io.stderr.write("\r\u001b[K");
+    if (this.#shown) this.#io.stderr.write(CLEAR_LINE);
   }
 }

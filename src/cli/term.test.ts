@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { createColors } from "picocolors";
 import { describe, expect, it } from "vitest";
-import { clip, plain, type Term, table, termFor } from "./term.ts";
+import type { Io } from "./io.ts";
+import { asWritten, clip, plain, screened, type Term, table, termFor } from "./term.ts";
 
 const esc = "\u001b";
 
@@ -13,7 +14,7 @@ function around(env: Record<string, string>, isTTY: boolean, columns?: number): 
 
 describe("colour", () => {
   it("is only for terminals", () => {
-    expect(around({}, true).color.red("x")).toBe(`${esc}[31mx${esc}[39m`);
+    expect(asWritten(around({}, true).color.red("x"))).toBe(`${esc}[31mx${esc}[39m`);
     expect(around({}, false).color.red("x")).toBe("x");
   });
 
@@ -35,7 +36,11 @@ describe("width", () => {
 describe("plain", () => {
   it("shows control characters instead of obeying them", () => {
     expect(plain(`a${esc}[2Jb`)).toBe("a␛[2Jb");
-    expect(plain("a\rb\u0007c\u009bd\u007f\u0000")).toBe("a\\x0db\\x07c\\x9bd\\x7f\\x00");
+    expect(plain("a\rb\u0007c\u009bd\u007f\u0000")).toBe("a\\x0db\\x07c\\u009bd\\u007f\\x00");
+    expect(plain("\u202egnp.exe \u2066x\u200f\ufeff")).toBe(
+      "\\u202egnp.exe \\u2066x\\u200f\\ufeff",
+    );
+    expect(plain("a\u{e0041}")).toBe("a\\udb40\\udc41");
     expect(plain("tab\tand\nline")).toBe("tab\tand\nline");
     expect(plain("ünï©ödé 日本 🎉")).toBe("ünï©ödé 日本 🎉");
   });
@@ -45,7 +50,7 @@ describe("plain", () => {
     fc.assert(
       fc.property(wild, (text) => {
         // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-        expect(plain(text)).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/);
+        expect(plain(text)).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e]/);
       }),
     );
   });
@@ -69,10 +74,11 @@ describe("table", () => {
 
   it("pads columns to their widest cell, colours not counted", () => {
     const rows = [
-      ["a", `${esc}[31mred${esc}[39m`, "x"],
+      ["a", around({}, true).color.red("red"), "x"],
       ["long", "b", "y"],
     ];
-    expect(table(rows, term(80))).toBe(`a     ${esc}[31mred${esc}[39m  x\nlong  b    y`);
+    const shown = `a     ${esc}[31mred${esc}[39m  x\nlong  b    y`;
+    expect(asWritten(table(rows, term(80)))).toBe(shown);
   });
 
   it("lets the last column give way", () => {
@@ -92,5 +98,34 @@ describe("table", () => {
 
   it("keeps every row on one line", () => {
     expect(table([["evil", "a\nfake  row", "3s"]], term(80)).split("\n")).toHaveLength(1);
+  });
+});
+
+describe("what is written", () => {
+  const written = (isTTY: boolean, argv: string[], write: (io: Io) => void): string => {
+    let text = "";
+    const stream = { isTTY, write: (more: string) => (text += more) };
+    write(screened({ argv, env: {}, stdout: stream, stderr: stream } as unknown as Io));
+    return text;
+  };
+  const evil = `${esc}]0;pwned\u0007${esc}[2J\u009b1A\u202egnp\r`;
+
+  it("is obeyed by a terminal only if it is ours, whoever forgot to look", () => {
+    const text = written(true, [], (io) => {
+      io.stdout.write(`${termFor(io, io.stdout).color.red(evil)} ${evil}\n`);
+      io.stderr.write(`\ufdd0[2J\ufdd1 ${evil}`);
+    });
+    expect(text.startsWith(`${esc}[31m␛]0;pwned`)).toBe(true);
+    const rest = text.replaceAll(`${esc}[31m`, "").replaceAll(`${esc}[39m`, "");
+    expect(rest).toMatch(/^[^\p{Cc}\p{Cf}]*\n[^\p{Cc}\p{Cf}]*$/u);
+  });
+
+  it("is the same in a pipe, but for marks in JSON, which stays the same value", () => {
+    expect(written(false, [], (io) => io.stdout.write(evil))).toBe(evil);
+    const json = (isTTY: boolean) =>
+      written(isTTY, ["ls", "--json"], (io) => io.stdout.write(JSON.stringify({ evil })));
+    expect(JSON.parse(json(false))).toEqual({ evil });
+    expect(JSON.parse(json(true))).toEqual({ evil });
+    expect(json(false)).not.toMatch(/[\u0080-\uffff]/);
   });
 });

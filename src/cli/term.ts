@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { createColors } from "picocolors";
 import type { Io, Writer } from "./io.ts";
 
@@ -13,10 +14,74 @@ export function termFor(io: Io, stream: Writer): Term {
   // NO_COLOR counts when it is set and not empty (no-color.org).
   const wanted = isTerminal && !io.env.NO_COLOR && io.env.TERM !== "dumb";
   return {
-    color: createColors(wanted),
+    color: marked(createColors(wanted)),
     width: isTerminal ? stream.columns || 80 : Number.POSITIVE_INFINITY,
     isTerminal,
   };
+}
+
+/**
+ * Stands for an escape of our own until it is written: nobody else can write it. So whatever else
+ * commands a terminal, in whichever name, message or file, is shown (`screened`).
+ */
+const ESCAPE = `\ufdd0${randomBytes(6).toString("hex")}\ufdd1`;
+/** To the beginning of the line, and clear it: for what is drawn again. */
+export const LINE_START = `${ESCAPE}r`;
+export const CLEAR_LINE = `${LINE_START}${ESCAPE}[K`;
+
+/** The same surroundings; what is written to a terminal can only be obeyed if it is ours. */
+export function screened(io: Io): Io {
+  const isJson = io.argv.includes("--json");
+  const writers = { stdout: screen(io.stdout, isJson), stderr: screen(io.stderr, isJson) };
+  // Not copied: a copy opens stdin, which most commands never read.
+  return new Proxy(io, {
+    get: (target, key) =>
+      key === "stdout" || key === "stderr" ? writers[key] : Reflect.get(target, key, target),
+  });
+}
+
+function screen(stream: Writer, isJson: boolean): Writer {
+  const { isTTY = false } = stream;
+  const safe = isTTY ? (text: string) => asWritten(plain(text)) : isJson ? escaped : null;
+  return {
+    isTTY,
+    get columns() {
+      return stream.columns ?? 0;
+    },
+    write: (text) => stream.write(safe === null ? text : safe(text)),
+  };
+}
+
+/** With our own escapes in their places. */
+export function asWritten(text: string): string {
+  return text.replaceAll(LINE_START, "\r").replaceAll(ESCAPE, "\u001b");
+}
+
+type Colors = ReturnType<typeof createColors>;
+
+/** The same colours, with our own escapes. */
+function marked(colors: Colors): Colors {
+  const paint = (format: (text: string) => string) => (text: string | number | null | undefined) =>
+    format(plain(String(text))).replaceAll("\u001b", ESCAPE);
+  return Object.fromEntries(
+    Object.entries(colors).map(([name, one]) => [
+      name,
+      typeof one === "function" ? paint(one) : one,
+    ]),
+  ) as Colors;
+}
+
+/** Controls from 7f on, marks that turn the direction of a line around, and what is not seen at all. */
+const HIDDEN =
+  /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]|[\u{e0000}-\u{e007f}]/gu;
+
+/** As JSON writes them, too: they can only be within a string there. */
+function escaped(text: string): string {
+  return text.replace(HIDDEN, (c) =>
+    [...Array(c.length).keys()]
+      .map((at) => `\\u${c.charCodeAt(at).toString(16).padStart(4, "0")}`)
+      .join(""),
+  );
 }
 
 /**
@@ -25,9 +90,10 @@ export function termFor(io: Io, stream: Writer): Term {
  */
 export function plain(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, (c) =>
+  const shown = text.replace(/[\u0000-\u0008\u000b-\u001f]/g, (c) =>
     c === "\u001b" ? "␛" : `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`,
   );
+  return escaped(shown);
 }
 
 /** One line of at most `width` columns. */
@@ -71,6 +137,7 @@ function visible(text: string): number {
 }
 
 function stripColors(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: the colours we put there ourselves
-  return text.replace(/\u001b\[[0-9;]*m/g, "");
+  return text.replace(OWN_COLORS, "");
 }
+
+const OWN_COLORS = new RegExp(`${ESCAPE}\\[[0-9;]*m`, "g");

@@ -1,5 +1,6 @@
 import type { Store } from "../ops/store-types.ts";
 import type { Io } from "./io.ts";
+import { CLEAR_LINE } from "./term.ts";
 
 /** The last line of `viv work --drain` on a terminal: how much of the run is done. */
 export class WorkProgress {
@@ -42,7 +43,7 @@ export class WorkProgress {
   }
 
   clear(): void {
-    if (this.#isShown) this.#io.stderr.write("\r\u001b[K");
+    if (this.#isShown) this.#io.stderr.write(CLEAR_LINE);
     this.#isShown = false;
   }
 }

@@ -1,7 +1,10 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readlinkSync } from "node:fs";
 import { request } from "node:http";
 import { connect } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
-import { within } from "../../test/support/deadline.ts";
+import { until, within } from "../../test/support/deadline.ts";
 import { serveActivity } from "./activity-server.ts";
 
 async function serve(activity: () => unknown = () => ({ agents: [] }), port = 0) {
@@ -95,4 +98,56 @@ it("says that a port is taken, and closes also while somebody is connected", asy
   socket.resume();
   await within("it closes", server.close());
   await within("they are hung up", closed);
+});
+
+/** What a program says that runs this script, as that user. */
+async function runAs(user: number | null, script: string): Promise<string> {
+  const node = [process.execPath, "-e", script];
+  const argv = user === null ? node : ["setpriv", `--reuid=${user}`, "--clear-groups", ...node];
+  const [command = "", ...args] = argv;
+  const child = spawn(command, args, { cwd: "/", stdio: ["ignore", "pipe", "inherit"] });
+  let said = "";
+  child.stdout.setEncoding("utf8").on("data", (text) => {
+    said += text;
+  });
+  await within("it ends", once(child, "close"));
+  return said;
+}
+
+const isRoot = process.getuid?.() === 0;
+if (!isRoot) console.log("not root: not tried as another user");
+
+it.skipIf(!isRoot)("is for its own user, and for nobody else on this machine", async () => {
+  let looks = 0;
+  const { port } = await serve(() => ++looks);
+  const script = `fetch("http://127.0.0.1:${port}/_activity").then(async (r) => console.log(r.status, await r.text()), (e) => console.log(String(e.cause)))`;
+  expect(await runAs(null, script)).toBe("200 1\n\n");
+  expect(await runAs(65534, script)).toContain("only for the user whose crew this is");
+  expect(looks).toBe(1);
+});
+
+it("keeps a few connections open at most, and answers all the same", async () => {
+  const { port } = await serve();
+  const sockets = () =>
+    readdirSync("/proc/self/fd").filter((fd) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`).startsWith("socket:");
+      } catch {
+        return false; // the listing itself
+      }
+    }).length;
+  const before = sockets();
+  const flood = `
+    const { connect } = require("node:net");
+    let open = 0;
+    for (let i = 0; i < 1000; i++) {
+      const socket = connect(${port}, "127.0.0.1", () => { socket.write("GET /_act"); if (++open === 1000) console.log("all"); });
+      socket.on("error", () => {});
+    }
+    setInterval(() => {}, 1000);`;
+  const child = spawn(process.execPath, ["-e", flood], { stdio: ["ignore", "pipe", "inherit"] });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  await within("all are there", once(child.stdout, "data"));
+  await until("the others were hung up on", () => sockets() <= before + 17);
+  expect((await ask(port)).status).toBe(200);
 });

@@ -68,7 +68,7 @@ async function bring(
 /** By rename: a reader, or a crash, sees the old file or the new one. */
 function replaceFile(place: BoardPlace, bytes: Buffer, scratch: string): void {
   const { mode } = statSync(place.file);
-  writeFileSync(scratch, bytes);
+  writeFileSync(scratch, bytes, { flag: "wx", mode: 0o600 });
   chmodSync(scratch, mode & 0o7777);
   try {
     renameSync(scratch, place.file);

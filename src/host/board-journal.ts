@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import type { BoardPlace } from "./board-place.ts";
+import { readSmall } from "./state-files.ts";
 
 /**
  * `viv-board/` in the git directory of a checkout: one note for each change that is being made
@@ -25,15 +26,14 @@ export interface OwnNote {
 }
 
 export function writeNote(place: BoardPlace, from: string, to: string): OwnNote {
-  const folder = folderOf(place);
-  mkdirSync(folder, { recursive: true });
+  const folder = ownFolder(place);
   const path = join(folder, `${process.pid}-${randomBytes(4).toString("hex")}`);
   const note: Note = { path: place.path, from, to, pid: process.pid, host: hostname() };
   const remove = () => {
     for (const end of [".json", ".new"]) rmSync(path + end, { force: true });
   };
   try {
-    writeFileSync(`${path}.json`, JSON.stringify(note), { flag: "wx" });
+    writeFileSync(`${path}.json`, JSON.stringify(note), { flag: "wx", mode: 0o600 });
   } catch (error) {
     remove(); // of a full disk: nobody could say later whose it was
     throw error;
@@ -66,28 +66,53 @@ function isDead({ pid, host }: Note): boolean {
 }
 
 function notesIn(place: BoardPlace): { path: string; note: Note | null }[] {
-  let names: string[];
+  return foldersOf(place).flatMap((folder) =>
+    namesIn(folder)
+      .filter((name) => name.endsWith(".json"))
+      .map((name) => {
+        const path = join(folder, name);
+        return { path: path.slice(0, -".json".length), note: read(path) };
+      }),
+  );
+}
+
+/** None also in another user's folder: it is only for that one. */
+function namesIn(folder: string): string[] {
   try {
-    names = readdirSync(folderOf(place));
+    return readdirSync(folder);
   } catch {
     return []; // nobody has ever made a change here
   }
-  return names
-    .filter((name) => name.endsWith(".json"))
-    .map((name) => {
-      const path = join(folderOf(place), name);
-      return { path: path.slice(0, -".json".length), note: read(path) };
-    });
 }
+
+const LONGEST_NOTE = 64 * 1024;
 
 function read(path: string): Note | null {
   try {
-    return JSON.parse(readFileSync(path, "utf8")) as Note;
+    return JSON.parse(readSmall(path, LONGEST_NOTE) ?? "null") as Note | null;
   } catch {
     return null; // just removed, or being written: then its branch has not moved yet
   }
 }
 
-function folderOf({ gitDir }: BoardPlace): string {
-  return join(gitDir, "viv-board");
+const FOLDER = /^viv-board(-\d+)?$/;
+
+function foldersOf({ gitDir }: BoardPlace): string[] {
+  return namesIn(gitDir).flatMap((name) => (FOLDER.test(name) ? [join(gitDir, name)] : []));
+}
+
+/**
+ * For us alone: notes name blobs, and the board lies there for a moment. In a repository that users
+ * share, each has a folder of his own.
+ */
+function ownFolder({ gitDir }: BoardPlace): string {
+  const shared = join(gitDir, "viv-board");
+  const us = process.getuid?.();
+  const found = lstatSync(shared, { throwIfNoEntry: false });
+  const isOurs = found === undefined || (found.isDirectory() && found.uid === us);
+  const folder = isOurs ? shared : `${shared}-${us}`;
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const { mode } = lstatSync(folder);
+  if ((mode & 0o077) !== 0) chmodSync(folder, 0o700); // of an earlier version
+  return folder;
 }

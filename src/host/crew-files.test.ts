@@ -14,6 +14,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { within } from "../../test/support/deadline.ts";
 import { newFolder } from "../../test/support/folders.ts";
+import { cannotMount, mountTmpfs } from "../../test/support/mounts.ts";
 import { holds } from "../../test/support/property.ts";
 import type { CrewLine, MemberStatus } from "../model/crew-status.ts";
 import { crewFilesIn } from "./crew-files.ts";
@@ -266,10 +267,11 @@ describe("what is asked", () => {
 });
 
 describe("what cannot be written", () => {
-  it("on a full disk is told as that, with the file", () => {
-    const state = files();
-    symlinkSync("/dev/full", join(state.folder, "_steps.jsonl"));
-    symlinkSync("/dev/full", join(state.folder, ".lock"));
+  it.skipIf(cannotMount !== null)("on a full disk is told as that, with the file", () => {
+    const folder = join(newFolder("viv-crew-full-"), "disk");
+    mountTmpfs(folder, "size=64k");
+    const state = crewFilesIn(folder);
+    expect(() => writeFileSync(join(folder, "fill"), Buffer.alloc(128 * 1024))).toThrow("ENOSPC");
     for (const [write, file] of [
       [() => state.append(step(1)), "_steps.jsonl"],
       [() => state.writeHolder({}), ".lock"],
@@ -278,6 +280,20 @@ describe("what cannot be written", () => {
       expect(write).toThrow(expect.objectContaining({ code: "DISK_FULL" }));
       expect(write).toThrow(said);
     }
+  });
+
+  it("a link or a pipe in its place is replaced, and never followed or waited for", () => {
+    const state = files();
+    const aim = join(state.folder, "aim");
+    for (const name of ["_steps.jsonl", "status-moss.json", "keeper-last-run-moss"]) {
+      symlinkSync(aim, join(state.folder, name));
+    }
+    state.append(step(1));
+    state.writeStatus("moss", STATUS);
+    state.writeLastRun("moss", 1);
+    expect(existsSync(aim)).toBe(false);
+    expect(state.lastLines(5)).toHaveLength(1);
+    expect([state.lastRun("moss"), state.status("moss")?.name]).toEqual(["1\n", "moss"]);
   });
 
   it("for another reason is told with the file, and is no bug of ours", () => {

@@ -1,13 +1,11 @@
 import {
-  appendFileSync,
   closeSync,
   constants,
   existsSync,
   fstatSync,
+  lstatSync,
   mkdirSync,
   openSync,
-  readdirSync,
-  readFileSync,
   readSync,
   renameSync,
   rmSync,
@@ -24,7 +22,8 @@ import {
 } from "../model/crew-status.ts";
 import { ranFileOf } from "../model/lifecycle.ts";
 import { isName } from "../model/names.ts";
-import { explained } from "./state-files.ts";
+import { appendLine, codeOf, explained, failure, listed, readPlain } from "./state-files.ts";
+import { readFileText } from "./texts.ts";
 
 /** The state folder of a crew, or of the singleton: there `name` is "" and files have no suffix. */
 export interface CrewFiles {
@@ -121,7 +120,7 @@ export function crewFilesIn(folder: string): CrewFiles {
       const text = `${JSON.stringify(line)}\n`;
       explained(steps, () => {
         if (sizeOf(steps) > MAX_STEPS_BYTES) renameSync(steps, at("_steps.1.jsonl"));
-        appendFileSync(steps, text, { mode: 0o600 });
+        appendLine(steps, text);
       });
     }),
     lastLines: (count) => {
@@ -160,7 +159,7 @@ export function crewFilesIn(folder: string): CrewFiles {
     questionPath: (name) => at(questionFileOf(name)),
     question: (name) => {
       try {
-        return readFileSync(at(questionFileOf(name)), "utf8");
+        return readFileText(at(questionFileOf(name)));
       } catch {
         return null; // nobody asks, or it is another user's warden
       }
@@ -189,7 +188,7 @@ export function crewFilesIn(folder: string): CrewFiles {
           const path = at("inbox", file);
           try {
             const text = readIfThere(path);
-            rmSync(path, { force: true });
+            rmSync(path, { recursive: true, force: true });
             return text === null ? [] : [{ id: file.slice(0, -5), request: JSON.parse(text) }];
           } catch {
             return []; // nobody can say what was asked for; the others are answered
@@ -210,8 +209,12 @@ export function crewFilesIn(folder: string): CrewFiles {
       const path = at("outbox", `${id}.json`);
       const text = readIfThere(path);
       if (text === null) return null;
-      rmSync(path, { force: true });
-      return JSON.parse(text);
+      rmSync(path, { recursive: true, force: true });
+      try {
+        return JSON.parse(text);
+      } catch {
+        return null; // no answer: whoever waits gives up in time
+      }
     },
     dropAnswers: (before) => {
       for (const file of listed(at("outbox"))) {
@@ -229,22 +232,31 @@ export function crewFilesIn(folder: string): CrewFiles {
     },
     // In place: another file would be another lock.
     writeHolder: (value) =>
-      explained(at(".lock"), () =>
-        writeFileSync(at(".lock"), `${JSON.stringify(value)}\n`, { mode: 0o600 }),
-      ),
+      explained(at(".lock"), () => {
+        const fd = openSync(at(".lock"), IN_PLACE, 0o600);
+        try {
+          writeFileSync(fd, `${JSON.stringify(value)}\n`);
+        } finally {
+          closeSync(fd);
+        }
+      }),
     abandon: () => {
       isAbandoned = true;
     },
   };
 }
 
+const IN_PLACE =
+  constants.O_WRONLY |
+  constants.O_CREAT |
+  constants.O_TRUNC |
+  constants.O_NOFOLLOW |
+  constants.O_NONBLOCK;
+const LONGEST_STATE = 1024 * 1024;
+
+/** What is no plain file, or no small one, says as little as one that is torn: "". */
 function readIfThere(path: string): string | null {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
-    throw error;
-  }
+  return readPlain(path, LONGEST_STATE);
 }
 
 let serial = 0;
@@ -258,7 +270,10 @@ function replace(path: string, text: string): void {
   const hidden = `${path.slice(0, slash)}/.${path.slice(slash + 1)}.${process.pid}.${serial++}`;
   explained(path, () => {
     try {
-      inFolder(path.slice(0, slash), () => writeFileSync(hidden, text, { mode: 0o600 }));
+      // Nobody else has this name: what lies there was left by a process of our number.
+      rmSync(hidden, { force: true });
+      const how = { mode: 0o600, flag: "wx" };
+      inFolder(path.slice(0, slash), () => writeFileSync(hidden, text, how));
       renameSync(hidden, path);
     } catch (error) {
       rmSync(hidden, { force: true }); // of a full disk
@@ -274,7 +289,7 @@ function replace(path: string, text: string): void {
 function overwrite(path: string, text: string): void {
   let fd: number | undefined;
   try {
-    fd = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW);
+    fd = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     const stats = fstatSync(fd);
     const isSame = stats.isFile() && stats.size === Buffer.byteLength(text);
     if (isSame && writeSync(fd, text, 0) === stats.size) return;
@@ -320,30 +335,26 @@ function logsIn(runs: string): Map<string, string[]> {
   return logs;
 }
 
-function listed(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-    throw error;
-  }
+/** Of what is no plain file: 0. */
+function sizeOf(path: string): number {
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  return stats?.isFile() === true ? stats.size : 0;
 }
 
-function sizeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-}
+const TO_READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** From the end: a feed asks for sixty lines of what may be megabytes. */
 function lastLinesOf(path: string, count: number): CrewLine[] {
   let fd: number;
   try {
-    fd = openSync(path, "r");
+    fd = openSync(path, TO_READ);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-    throw error;
+    if (["ENOENT", "ELOOP", "ENXIO"].includes(codeOf(error) ?? "")) return [];
+    throw failure(path, error);
   }
   try {
-    const { size } = fstatSync(fd);
+    const stats = fstatSync(fd);
+    const size = stats.isFile() ? stats.size : 0;
     let length = Math.min(size, 64 * 1024);
     for (;;) {
       const buffer = Buffer.alloc(length);
@@ -364,7 +375,7 @@ function lastLinesOf(path: string, count: number): CrewLine[] {
 function linesFrom(path: string, place: number): { lines: CrewLine[]; place: number } {
   const length = sizeOf(path) - place;
   if (length <= 0) return { lines: [], place };
-  const fd = openSync(path, "r");
+  const fd = openSync(path, TO_READ);
   try {
     const buffer = Buffer.alloc(length);
     const whole = buffer.subarray(0, readSync(fd, buffer, 0, length, place)).lastIndexOf(10) + 1;

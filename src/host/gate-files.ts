@@ -4,6 +4,7 @@ import {
   constants,
   existsSync,
   fstatSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readFileSync,
@@ -187,8 +188,9 @@ function readTicket(folder: string, file: string): Ticket | undefined {
   const [, kind, id = "", order] = FILE.exec(file) ?? [];
   if (kind === undefined) return undefined;
   const path = join(folder, file);
-  const stats = statSync(path, { throwIfNoEntry: false });
-  const text = readSmall(path);
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  // What is no plain file is nobody's, too.
+  const text = stats?.isFile() === true ? readSmall(path) : "";
   if (text === null || stats === undefined) return undefined;
   const heldSince = kind === "h" ? stats.mtime.toISOString() : null;
   return { ...parseTicket(text), id, order: Number(order), heldSince };

@@ -29,8 +29,32 @@ test.each([
   "sudo -u bob python3 agent.py",
   "docker logs -f x",
   "perl -e x",
-])("%s is asked", (line) => {
-  expect(mayType([program(line)])).toEqual({ is: "yes" });
+])("%s is asked in a pane that a person has marked, and nowhere else", (line) => {
+  expect(mayType([program(line)], [], true)).toEqual({ is: "yes" });
+  expect(mayType([program(line)])).toMatchObject({
+    is: "no",
+    why: expect.stringContaining("is not known; [warden] ask can name it"),
+  });
+});
+
+test.each([
+  ["bash agent.sh", "agent.sh"],
+  ["bash -o pipefail /opt/agent.sh x", "agent.sh"],
+  ["python3 -u /opt/agent.py", "agent.py"],
+  ["node --require ./a.js agent.js", "agent.js"],
+  ["my-agent --now", "my-agent"],
+])("%s is asked where %s is named", (line, name) => {
+  expect(mayType([program(line)], [name])).toEqual({ is: "yes" });
+});
+
+test.each([
+  ["vim agent.sh", "agent.sh"],
+  ["less agent.sh", "agent.sh"],
+  ["bash -c agent.sh", "agent.sh"],
+  ["cat agent.sh", "agent.sh"],
+  ["bash", "bash"],
+])("%s is not, though %s is named", (line, name) => {
+  expect(mayType([program(line)], [name]).is).not.toBe("yes");
 });
 
 test.each([
@@ -50,6 +74,7 @@ test.each([
   "sudo -u bob bash",
 ])("%s is a shell's prompt", (line) => {
   expect(mayType([program(line)]).is).toBe("shell");
+  expect(mayType([program(line)], [], true).is).toBe("shell");
 });
 
 test.each([
@@ -80,8 +105,16 @@ test.each([
   "top",
   "perl",
   "nohup ssh host",
-])("%s is not typed to", (line) => {
+  "python3 /usr/bin/ipython",
+  "/usr/bin/python3 -u /home/me/.local/bin/ipython --profile x",
+  "python3 /usr/bin/bpython",
+  "python3 -m IPython",
+  "ruby /usr/bin/irb",
+  "bc -l",
+  "mysql",
+])("%s is not typed to, also in a marked pane", (line) => {
   expect(mayType([program(line)]).is).toBe("no");
+  expect(mayType([program(line)], [], true).is).toBe("no");
 });
 
 test("one that may not be asked is enough, whatever it belongs to", () => {
@@ -91,13 +124,14 @@ test("one that may not be asked is enough, whatever it belongs to", () => {
 });
 
 test("what reads something else than the terminal takes no commands from it", () => {
-  expect(mayType([program("node agent.js"), program("bash", false)]).is).toBe("yes");
-  expect(mayType([program("node agent.js"), program("python3", false)]).is).toBe("yes");
+  const ask = ["agent.js"];
+  expect(mayType([program("node agent.js"), program("bash", false)], ask).is).toBe("yes");
+  expect(mayType([program("node agent.js"), program("python3", false)], ask).is).toBe("yes");
 });
 
 test("what hands the terminal on to a shell is not typed to", () => {
-  expect(mayType([program("cat"), program("sh -x", false)]).is).toBe("no");
-  expect(mayType([program("cat"), program("sh work.sh", false)]).is).toBe("yes");
+  expect(mayType([program("cat"), program("sh -x", false)], ["cat"]).is).toBe("no");
+  expect(mayType([program("cat"), program("sh work.sh", false)], ["cat"]).is).toBe("yes");
 });
 
 test("a shell that was given another name is a shell", () => {

@@ -1,8 +1,9 @@
 /**
- * Whether a question may be typed to a terminal, judged by the programs in its foreground. What
- * would take it for a command is refused: a shell's prompt, an editor, a pager, a REPL, and whatever
- * passes it on to a place that we cannot see. A program that was given something to run, like
- * `bash agent.sh` or `node agent.js`, reads answers, not commands.
+ * Whether a question may be typed to a terminal, judged by the programs in its foreground. What may
+ * be typed into is known by name, or not at all: a program that a person has named (`[warden] ask`),
+ * or one in a pane that a person has marked (`@viv-ask`), as long as it takes no commands there. Any
+ * other program may do anything with a line: run it, store it, send it. (Known agents have input
+ * boxes of their own: agent-screen.ts.)
  */
 export interface ForegroundProgram {
   /** As it was started; it may have changed it since (`claude` is node). */
@@ -19,23 +20,28 @@ export type MayType =
   | { is: "shell"; program: string }
   | { is: "no"; why: string };
 
-/** `ask` names programs that a person has allowed. */
+/** `ask` names programs that a person has allowed; `isMarked`: a person has marked the pane. */
 export function mayType(
   foreground: readonly ForegroundProgram[],
   ask: readonly string[] = [],
+  isMarked = false,
 ): MayType {
   if (foreground.length === 0) return { is: "no", why: "it cannot be told what runs there" };
-  if (isNamed(foreground, ask)) return { is: "yes" };
   if (foreground.some(passesOn) && foreground.some(readsPipe)) {
     return { is: "no", why: "what is typed there goes to a shell" };
   }
   let shell: MayType | undefined;
   for (const program of foreground) {
     const answer = judge(program);
-    if (answer.is === "no") return answer;
+    // A shell's prompt is one, also where a person has named `bash` for its scripts.
     if (answer.is === "shell") shell ??= answer;
+    if (answer.is === "no" && !isNamed([program], ask)) return answer;
   }
-  return shell ?? { is: "yes" };
+  if (shell !== undefined) return shell;
+  if (isMarked || isNamed(foreground, ask)) return { is: "yes" };
+  const first = foreground.find(({ hasTerminal }) => hasTerminal) ?? foreground[0];
+  const name = nameOf(first?.argv ?? []) || first?.comm;
+  return { is: "no", why: `${name} is not known; [warden] ask can name it` };
 }
 
 /** `cat | sh`: it hands on what is typed. */
@@ -48,8 +54,15 @@ const readsPipe = ({ argv, hasTerminal }: ForegroundProgram) =>
 export function isNamed(foreground: readonly ForegroundProgram[], ask: readonly string[]): boolean {
   return foreground.some(
     ({ argv, hasTerminal }) =>
-      hasTerminal && argv.slice(0, 2).some((word) => word !== "" && ask.includes(baseName(word))),
+      hasTerminal && [baseName(argv[0] ?? ""), nameOf(argv)].some((name) => ask.includes(name)),
   );
+}
+
+/** What runs: of an interpreter the script that it was given, if it was. `vim agent.sh` is vim. */
+function nameOf(argv: readonly string[]): string {
+  const [first = "", ...rest] = argv;
+  const name = baseName(first.replace(/^-/, ""));
+  return scriptOf(name, rest) ?? name;
 }
 
 const words = (text: string) => new Set(text.split(/\s+/));
@@ -122,7 +135,7 @@ const READERS: readonly { name: RegExp; inline: RegExp; valued: RegExp; always?:
 ];
 /** Whatever they are given: it is where they begin. */
 const PROMPTS = words(
-  "irb pry ipython ipython3 bpython ptpython iex erl jshell groovysh gdb lldb pdb pdb3 bc dc sqlite3 psql mysql mariadb mongo mongosh redis-cli duckdb clickhouse-client gnuplot maxima gp sage fdisk parted cfdisk bluetoothctl nmcli ed at mail mailx",
+  "ipdb ptipython jupyter jupyter-console irb pry ipython ipython3 bpython ptpython iex erl jshell groovysh gdb lldb pdb pdb3 bc dc sqlite3 psql mysql mariadb mongo mongosh redis-cli duckdb clickhouse-client gnuplot maxima gp sage fdisk parted cfdisk bluetoothctl nmcli ed at mail mailx",
 );
 /** They run the rest of their words: `env A=1 nice -n 5 bash`. */
 const WRAPPERS = words(
@@ -151,14 +164,34 @@ function judge(program: ForegroundProgram, depth = 0): MayType {
   const reader = READERS.find((each) => each.name.test(name));
   if (reader !== undefined && isReading(reader, rest))
     return no(name, "a prompt that takes commands");
-  return { is: "yes" };
+  // `python3 /usr/bin/ipython`: what counts is what it runs.
+  const script = scriptOf(name, rest)?.replace(/\.(?:[cm]?js|py|rb|pl|sh)$/, "");
+  if (script === undefined || depth >= MOST_WRAPS) return { is: "yes" };
+  return judge({ ...program, argv: [script], comm: "" }, depth + 1);
 }
+
+/** The base name of the script that an interpreter was given; undefined for what is none, or was given none. */
+function scriptOf(name: string, args: readonly string[]): string | undefined {
+  const reader = READERS.find((each) => each.name.test(name));
+  const valued = SHELLS.has(name) ? SHELL_VALUED : reader?.valued;
+  if (valued === undefined) return undefined;
+  const inline = reader?.inline ?? /^-[A-Za-z]*[cs]|^--command/;
+  for (let at = 0; at < args.length; at++) {
+    const arg = args[at] as string;
+    if (inline.test(arg)) return undefined;
+    if (valued.test(arg)) at++;
+    else if (!/^[-+]/.test(arg)) return baseName(arg);
+  }
+  return undefined;
+}
+
+const SHELL_VALUED = /^(-o|\+o|-O|\+O|--rcfile|--init-file|--init-command|-C)$/;
 
 /** Of a shell: neither a script nor -c. */
 function readsCommands(args: readonly string[]): boolean {
   for (let at = 0; at < args.length; at++) {
     const arg = args[at] as string;
-    if (/^(-o|\+o|-O|\+O|--rcfile|--init-file|--init-command|-C)$/.test(arg)) at++;
+    if (SHELL_VALUED.test(arg)) at++;
     else if (arg === "--") return args[at + 1] === undefined;
     else if (/^-[A-Za-z]*c/.test(arg) || /^--command/.test(arg)) return false;
     else if (arg === "-" || /^-[A-Za-z]*s/.test(arg)) return true;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { until, within } from "../../test/support/deadline.ts";
 import { newFolder } from "../../test/support/folders.ts";
-import { isAlive, warrantFor } from "../../test/support/tmux.ts";
+import { endNow, isAlive, warrantFor } from "../../test/support/tmux.ts";
 import { questionFor } from "../model/question.ts";
 import type { BoundProcess, Warrant } from "../model/warrant.ts";
 import { localMachine } from "./machine.ts";
@@ -192,7 +192,7 @@ test("its whole tree is ended, with what carries its claim", async () => {
   const suspect = await found({ kind: "worker", target: "w1" }, { resolve });
   expect(suspect.bound).toEqual(bound);
   expect(await suspect.look()).toMatchObject({ files: { [list]: expect.any(Number) } });
-  const ended = await within("it ends", suspect.end([], { killAfterMs: 60_000 }));
+  const ended = await within("it ends", endNow(suspect, [], 60_000));
   expect(ended.survivors).toEqual([]);
   expect([pid, away].filter(isAlive)).toEqual([]);
 });
@@ -230,4 +230,20 @@ test("a worker that goes on to its next task is watched there, also after a rest
   expect(await suspect.look()).toMatchObject({ files: { [first]: 6, [second]: 6 } });
   const after = await found({ ...worker, bound }, { resolve });
   expect(await after.look()).toMatchObject({ files: { [second]: 6 } });
+});
+
+test("a process that became another program after the question is not ended", async () => {
+  const go = join(newFolder(), "go");
+  const child = start("sh", "-c", `until [ -e '${go}' ]; do sleep 0.02; done; exec sleep 1000`);
+  const suspect = await found({ target: String(child.pid) });
+  const standing = await suspect.stand?.();
+  writeFileSync(go, "");
+  const isSleep = () =>
+    readFileSync(`/proc/${child.pid}/cmdline`, "utf8").startsWith("sleep\x001000");
+  await until("it is another program", isSleep);
+  const options = { killAfterMs: 100, standing, isResumed: false };
+  expect(await suspect.end([], options)).toMatchObject({
+    ...{ exit: [], unknown: "not_asked: it became another program after it was asked" },
+  });
+  expect(isAlive(child.pid)).toBe(true);
 });

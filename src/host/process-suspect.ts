@@ -1,14 +1,16 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { Machine } from "../model/clock.ts";
-import type { SeenProcess } from "../model/dance.ts";
+import type { SeenProcess, Standing } from "../model/dance.ts";
 import type { Question } from "../model/question.ts";
 import type { BoundProcess, Warrant } from "../model/warrant.ts";
 import { readProcess, TICKS_PER_SECOND } from "./proc-fs.ts";
-import { explained } from "./state-files.ts";
-import type { Asked, Ended, Found, Look, Suspect, Work } from "./suspect.ts";
+import { programId, ticksNow } from "./standing.ts";
+import { explained, readSmall } from "./state-files.ts";
+import type { Asked, Ended, EndOptions, Found, Look, Suspect, Work } from "./suspect.ts";
 import { endTargetTree, seeTree, type TreeOf, whyNotOurs } from "./target-tree.ts";
+import { sharedDaemons } from "./tmux-foreground.ts";
 import { sizesOf, watchSizes } from "./watched-files.ts";
 import { workBelow } from "./work-below.ts";
 
@@ -94,6 +96,8 @@ function stateOf(bound: BoundProcess, machine: Machine): State {
   return found.isDead ? { is: "gone", why: "the process has ended" } : { is: "there" };
 }
 
+const LONGEST_QUESTION = 64 * 1024;
+
 /** Whole, or not at all; and never through a link. */
 function writeQuestion(path: string, text: string): void {
   const folder = dirname(path);
@@ -159,6 +163,13 @@ class ProcessSuspect implements Suspect {
     return { is: "there", screen: [], files: sizesOf(this.#watch), answers };
   }
 
+  async stand(): Promise<Standing> {
+    const root = programId(this.bound.pid);
+    const pane = { pane: "", is: "agent" as const };
+    const panes = root === null ? [] : [{ ...pane, root, programs: [root] }];
+    return { at: ticksNow(), panes };
+  }
+
   /** The same file with the same text, however often. */
   async ask(question: Question): Promise<Asked> {
     if (!this.#nonces.includes(question.nonce)) this.#nonces.push(question.nonce);
@@ -185,9 +196,12 @@ class ProcessSuspect implements Suspect {
     return seeTree(this.#treeOf(), known);
   }
 
-  async end(known: readonly SeenProcess[], options: { killAfterMs: number }): Promise<Ended> {
+  async end(known: readonly SeenProcess[], options: EndOptions): Promise<Ended> {
     const state = stateOf(this.bound, this.#options.machine);
-    const why = state.is === "unknown" ? state.why : whyNotOurs(this.tree(known));
+    const why =
+      state.is === "unknown"
+        ? state.why
+        : (whyNotOurs(this.tree(known)) ?? (options.isResumed ? null : this.#whyOther(options)));
     if (why !== null) return { exit: [], survivors: [], unknown: why };
     return endTargetTree(() => this.#treeOf(), known, options);
   }
@@ -196,22 +210,29 @@ class ProcessSuspect implements Suspect {
     this.#endWatch();
   }
 
+  /** It has its number still, but is another program than the one that was asked (exec). */
+  #whyOther({ standing }: EndOptions): string | null {
+    const then = standing?.panes[0]?.root;
+    const now = programId(this.bound.pid);
+    if (now === null || then?.image === now.image) return null;
+    return then === undefined
+      ? "not_asked: it is not known which program the question was put to"
+      : "not_asked: it became another program after it was asked";
+  }
+
   /** By who was before us, as the question that lies there says. */
   #askedBefore(): string[] {
-    try {
-      const text = readFileSync(this.#options.questionFile(this.#id), "utf8");
-      const nonce = /^To answer, run: viv alive (\S+)/m.exec(text)?.[1];
-      return nonce === undefined || this.#nonces.includes(nonce) ? [] : [nonce];
-    } catch {
-      return []; // it was not asked yet
-    }
+    const text = readSmall(this.#options.questionFile(this.#id), LONGEST_QUESTION) ?? "";
+    const nonce = /^To answer, run: viv alive (\S+)/m.exec(text)?.[1];
+    return nonce === undefined || this.#nonces.includes(nonce) ? [] : [nonce];
   }
 
   #treeOf(): TreeOf {
     const { pid, started, claim } = this.bound;
     const roots = [{ pid, started }];
     const marks = claim === "" ? [] : [[`VIV_CLAIM=${claim}`]];
+    const shared = sharedDaemons().filter((one) => one !== pid);
     // A worker loses nothing by being killed; but it would write down its handlers' end as failures.
-    return { roots, marks, ...(this.#isWorker ? { first: roots } : {}) };
+    return { roots, marks, shared, ...(this.#isWorker ? { first: roots } : {}) };
   }
 }

@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { readFileSync } from "node:fs";
-import type { ProcessEnd, SeenProcess } from "../model/dance.ts";
+import type { SeenProcess, Standing, StandingPane } from "../model/dance.ts";
 import type { Question } from "../model/question.ts";
 import type { BoundSession, Warrant } from "../model/warrant.ts";
 import {
@@ -13,21 +12,30 @@ import {
   SPEAKS,
 } from "./agent-screen.ts";
 import { isNamed } from "./may-type.ts";
-import { readProcess } from "./proc-fs.ts";
-import type { Asked, Ended, Found, Look, Suspect, Work } from "./suspect.ts";
+import { pidsSince, readProcess } from "./proc-fs.ts";
+import { isAskedIn, standingIn, startedLater, ticksNow, whyOthers } from "./standing.ts";
+import type { Asked, Ended, EndOptions, Found, Look, Suspect, Work } from "./suspect.ts";
 import { endTargetTree, seeTree, type TreeOf, whyNotOurs } from "./target-tree.ts";
 import { defaultSocket, type Env, type Tmux, TmuxTrouble, tmuxAt } from "./tmux.ts";
 import { askPane, howToType, isOurQuestion, screenFrom } from "./tmux-ask.ts";
-import { agentIn, foregroundGroup, foregroundOf, sharedDaemons } from "./tmux-foreground.ts";
 import {
-  askForSessions,
+  agentIn,
+  argvOf,
+  foregroundGroup,
+  foregroundOf,
+  type RunningProgram,
+  sharedDaemons,
+} from "./tmux-foreground.ts";
+import {
   findSession,
+  ownersOf,
   type Pane,
   type Seen,
   type SessionSight,
   seeSession,
-  whyServerLives,
+  tmuxEntryOf,
 } from "./tmux-sessions.ts";
+import { takeBackQuestions } from "./tty-input.ts";
 import { TtyWatch } from "./tty-watch.ts";
 import { sizesOf, watchSizes } from "./watched-files.ts";
 import { workBelow } from "./work-below.ts";
@@ -80,9 +88,10 @@ const SCREEN_LINES = 1_000;
 const MOST_BESIDE = 15;
 /** How often panes are listed while they are being ended: new ones may be opened meanwhile. */
 const REFRESH_MS = 250;
-const MOST_ROUNDS = 3;
-/** Programs that read lines, in one session. */
-const MOST_ASKED = 5;
+/** In one session. */
+const MOST_ASKED = 20;
+/** A pane's process, and the name of what is in its foreground, as far as a format can compare it. */
+const IN_FRONT = "#{pane_pid} #{s/[^A-Za-z0-9_.-]//:pane_current_command}";
 
 class SessionSuspect implements Suspect {
   readonly bound: BoundSession;
@@ -102,6 +111,10 @@ class SessionSuspect implements Suspect {
   readonly #results = new Map<string, Asked>();
   /** Its program reads lines: what stands before the cursor may ask a person. */
   #isLineReader = false;
+  /** While it is being ended: the panes, with their processes, that may be. */
+  #doomed: ReadonlyMap<string, number> | null = null;
+  /** And what was started since, by something else. */
+  #later: readonly number[] = [];
   #watch: TtyWatch | null = null;
   #endFileWatch: (() => void) | null = null;
 
@@ -175,7 +188,7 @@ class SessionSuspect implements Suspect {
     };
     const seen = await seeSession({ ...this.#tmux, run }, this.bound, this.#warrant.target);
     if (seen.is === "there") this.#sight = seen.sight;
-    return { seen, screens };
+    return { seen: judged(seen), screens };
   }
 
   #panesBeside(pane: string): Pane[] {
@@ -243,8 +256,13 @@ class SessionSuspect implements Suspect {
   async closeShell(): Promise<boolean> {
     const seen = await this.#see();
     if (seen.is !== "there" || this.#shellLeft() === null) return false;
-    await this.#killSession();
-    return (await this.#whatIsLeft()) === "nothing";
+    for (const { id, pid } of this.#sight.panes) {
+      const shown = await this.#tmux.run(["display-message", "-p", "-t", id, IN_FRONT]);
+      if (this.#shellLeft() === null) return false;
+      const isIdle = `#{==:${IN_FRONT},${shown.trim()}}`;
+      if (shown.trim().startsWith(`${pid} `)) await this.#killPane(id, isIdle);
+    }
+    return (await this.#see()).is === "gone";
   }
 
   /** The name of the shell that is all that is left in it, or null. */
@@ -256,7 +274,18 @@ class SessionSuspect implements Suspect {
     return foregroundOf(live[0] as Pane)[0]?.comm ?? "a shell";
   }
 
-  async ask(question: Question): Promise<Asked> {
+  /** All live panes of its own; which of them is an agent is judged as for a question. */
+  async stand(): Promise<Standing> {
+    await this.#see();
+    const at = ticksNow();
+    const panes = this.#livePanes().flatMap((pane) => {
+      const [is, covers] = this.#isIn(pane);
+      return standingIn(pane, is, covers) ?? [];
+    });
+    return { at, panes };
+  }
+
+  async ask(question: Question, standing?: Standing): Promise<Asked> {
     const seen = await this.#see();
     if (seen.is !== "there") return seen;
     const result = this.#results.get(question.nonce);
@@ -267,7 +296,7 @@ class SessionSuspect implements Suspect {
       if (shell !== null) {
         return { is: "left", why: `its agent has ended: nothing but ${shell} is left there` };
       }
-      const asked = await this.#askPanes(question);
+      const asked = await this.#askPanes(question, standing ?? (await this.stand()));
       if (asked.is === "asked") this.#results.set(question.nonce, asked);
       return asked;
     } catch (error) {
@@ -277,10 +306,10 @@ class SessionSuspect implements Suspect {
   }
 
   /**
-   * Whoever can be asked: the known agents, or, where there are none, every program that reads lines.
-   * `except` names what could not be, and is no idle shell: that was not asked, so it must not be ended.
+   * All that can be asked: known agents, and what a person has named. `except` says what could not
+   * be, and is no idle shell: that was not asked, so it must not be ended.
    */
-  async #askPanes(question: Question): Promise<Asked> {
+  async #askPanes(question: Question, standing: Standing): Promise<Asked> {
     const panes = this.#panesToAsk();
     const [first] = panes;
     if (first === undefined) return { is: "refused", why: this.#whyNobody() };
@@ -288,8 +317,9 @@ class SessionSuspect implements Suspect {
     this.#show(first.id);
     const channels: string[] = [];
     const missed: string[] = this.#unaskable();
-    for (const pane of panes) {
-      const how = this.#howToType(pane);
+    for (const [at, pane] of panes.entries()) {
+      const how: ReturnType<typeof howToType> =
+        at < MOST_ASKED ? this.#howToType(pane) : { no: `it is one of more than ${MOST_ASKED}` };
       if ("no" in how) {
         missed.push(`pane ${pane.id}: ${how.no}`);
         continue;
@@ -302,9 +332,44 @@ class SessionSuspect implements Suspect {
       else channels.push(`pane ${pane.id}`);
     }
     if (channels.length === 0) return { is: "refused", why: missed.join("; ") };
+    await this.#see();
+    const changed = this.#whyOthers(standing, []);
+    missed.push(...(changed === null ? [] : [changed]), ...this.#inBackground(standing));
     const except = missed.length === 0 ? {} : { except: missed.join("; ") };
     const channel = channels.join(", ");
     return { is: "asked", channel, arrived: true, submitted: true, ...except };
+  }
+
+  /** Agents that no terminal shows: they cannot be asked. */
+  #inBackground(standing: Standing): string[] {
+    return this.tree([]).flatMap(({ pid, command }) => {
+      const argv = argvOf(pid);
+      const program = { pid, argv, comm: "", hasTerminal: true };
+      const isAgent = agentIn([program]) !== null || isNamed([program], this.#ask);
+      if (!isAgent || isAskedIn(standing, pid)) return [];
+      return [`process ${pid} (${command}) runs in the background`];
+    });
+  }
+
+  /** What a pane is to a question, and which of its programs stands for what it starts later. */
+  #isIn(pane: Pane): [StandingPane["is"], (pid: number) => boolean] {
+    const how = this.#howToType(pane);
+    if ("no" in how && how.isShell === true) return ["idle", () => false];
+    if ("no" in how) return ["other", () => true];
+    if (how.as === "shell") return ["agent", () => false];
+    const foreground = foregroundOf(pane);
+    const isIt = (one: RunningProgram) =>
+      how.as === "lines" ? isNamed([one], this.#ask) : agentIn([one]) !== null;
+    const named = new Set(foreground.filter(isIt).map(({ pid }) => pid));
+    return ["agent", (pid) => named.size === 0 || named.has(pid)];
+  }
+
+  /** Why not all that would be ended was asked; null when it was. */
+  #whyOthers(standing: Standing, known: readonly SeenProcess[]): string | null {
+    const others = new Set(this.#sight.others);
+    const moved = standing.panes.find(({ root }) => others.has(root.pid));
+    if (moved !== undefined) return `pane ${moved.pane} was moved to another session meanwhile`;
+    return whyOthers(standing, this.#livePanes(), this.tree(known));
   }
 
   /** In live panes: neither to be typed to, nor a shell that waits for a command. */
@@ -313,6 +378,11 @@ class SessionSuspect implements Suspect {
       const how = this.#howToType(pane);
       return "no" in how && how.isShell !== true ? [`pane ${pane.id}: ${how.no}`] : [];
     });
+  }
+
+  takeBack(questions: readonly Question[]): Promise<void> {
+    const isAgent = (pane: { pid: number; tty: string }) => agentIn(foregroundOf(pane)) !== null;
+    return takeBackQuestions(this.#tmux, questions, isAgent);
   }
 
   watch(act: () => void): void {
@@ -326,26 +396,47 @@ class SessionSuspect implements Suspect {
     return seeTree(this.#treeOf(), known);
   }
 
-  async end(known: readonly SeenProcess[], options: { killAfterMs: number }): Promise<Ended> {
+  async end(known: readonly SeenProcess[], options: EndOptions): Promise<Ended> {
     const nothing = { exit: [], survivors: [] };
+    const { standing, isResumed, killAfterMs } = options;
     const seen = await this.#see();
     if (seen.is === "unknown") return { ...nothing, unknown: seen.why };
-    const why = whyNotOurs(this.tree(known));
-    if (why !== null) return { ...nothing, unknown: why };
-    const ends = new Map<string, ProcessEnd>();
-    for (let round = 1; ; round++) {
-      const ended = await this.#endOnce([...known, ...ends.values()], options.killAfterMs);
-      for (const each of ended.exit) {
-        const key = `${each.pid} ${each.started}`;
-        if (!ends.get(key)?.gone_at) ends.set(key, each);
-      }
-      const result = { exit: [...ends.values()], survivors: ended.survivors };
-      const rest = ended.survivors.length > 0 ? "programs" : await this.#whatIsLeft();
-      if (rest === "nothing" || rest === "programs") return result;
-      if (rest !== "session") return { ...result, unknown: rest };
-      if (round > MOST_ROUNDS) return this.#stillThere(result.exit);
-      await this.#killSession();
+    if (seen.is === "gone") this.#sight = { ...this.#sight, panes: [] };
+    const why = whyNotOurs(this.tree(known)) ?? this.#whyNotAsked(standing, known);
+    // What was signalled before a restart is ended for good; what came after it is not touched.
+    if (why !== null && !isResumed) return { ...nothing, unknown: why };
+    const isKnown = ({ pid }: Pane) => known.some((one) => one.pid === pid);
+    const panes = this.#sight.panes.filter((pane) => why === null || isKnown(pane));
+    if (why !== null && standing !== undefined) {
+      this.#later = startedLater(standing, this.tree(known)).map(({ pid }) => pid);
     }
+    this.#doomed = new Map(panes.map(({ id, pid }) => [id, pid]));
+    const ended = await this.#endOnce(known, killAfterMs);
+    if (ended.survivors.length > 0) return ended;
+    for (const { id } of panes) await this.#killPane(id, "#{pane_dead}");
+    const left = await this.#see();
+    if (left.is === "unknown" && left.isReplaced !== true) return { ...ended, unknown: left.why };
+    if (left.is === "there") return { ...ended, spared: this.#whatStays() };
+    if (left.is === "unknown" || left.hasGuestsOnly !== true) return ended;
+    return { ...ended, spared: `its session stays: ${left.why}` };
+  }
+
+  /** In words; nothing may be ended then. */
+  #whyNotAsked(standing: Standing | undefined, known: readonly SeenProcess[]): string | null {
+    if (standing === undefined) {
+      return "not_asked: it is not known which programs the question was put to";
+    }
+    const why = this.#whyOthers(standing, known);
+    return why === null ? null : `not_asked: ${why}; nothing was ended`;
+  }
+
+  /** What is still in the session after all that was asked has ended. */
+  #whatStays(): string {
+    const live = this.#livePanes().map(({ id }) => `pane ${id}`);
+    const opened = live.length === 0 ? [] : [`${live.join(", ")}: opened since it was asked`];
+    const { guests } = this.#sight;
+    const shown = guests.length === 0 ? [] : [`windows that belong to ${ownersOf(this.#sight)}`];
+    return `its session stays, with ${[...opened, ...shown].join("; ")}`;
   }
 
   close(): void {
@@ -372,40 +463,19 @@ class SessionSuspect implements Suspect {
     }
   }
 
-  /** Its programs have ended, but it is kept (remain-on-exit), or was given new ones. */
-  async #killSession(): Promise<void> {
+  /** If that is so at that very moment. */
+  async #killPane(id: string, condition: string): Promise<void> {
     try {
-      await this.#tmux.run(["kill-session", "-t", this.bound.session]);
+      await this.#tmux.run(["if-shell", "-F", "-t", id, condition, `kill-pane -t '${id}'`]);
     } catch (error) {
       if (!(error instanceof TmuxTrouble)) throw error; // else: what is left tells what is so
     }
   }
 
-  /** By its identity, whoever has its name by now; or why that cannot be told. */
-  async #whatIsLeft(): Promise<"nothing" | "session" | (string & {})> {
-    try {
-      const format = "#{session_id} #{session_created} #{pid}";
-      const text = await askForSessions(this.#tmux, format);
-      const { session, created, server } = this.bound;
-      if (!text.split("\n").includes(`${session} ${created} ${server.pid}`)) return "nothing";
-      await this.#see(); // it may have new panes
-      return "session";
-    } catch (error) {
-      if (!hasVanished(error)) return explain(error).why;
-      return (await whyServerLives(this.bound)) ?? "nothing";
-    }
-  }
-
-  #stillThere(exit: ProcessEnd[]): Ended {
-    const survivors = this.tree([]).map(({ pid }) => pid);
-    if (survivors.length > 0) return { exit, survivors };
-    return { exit, survivors, unknown: "its programs are gone, but tmux keeps the session" };
-  }
-
   async #see(): Promise<Seen<{ sight: SessionSight }>> {
     const seen = await seeSession(this.#tmux, this.bound, this.#warrant.target);
     if (seen.is === "there") this.#sight = seen.sight;
-    return seen;
+    return judged(seen);
   }
 
   /** One that was asked before comes first: who has started anew looks where it was asked. */
@@ -420,8 +490,8 @@ class SessionSuspect implements Suspect {
 
   #panesToAsk(): Pane[] {
     const panes = this.#livePanes().filter((pane) => !("no" in this.#howToType(pane)));
-    const agents = panes.filter(({ id }) => this.#agentIn(id) !== null);
-    return agents.length > 0 ? agents : panes.slice(0, MOST_ASKED);
+    const isAgent = ({ id }: Pane) => this.#agentIn(id) !== null;
+    return [...panes.filter(isAgent), ...panes.filter((pane) => !isAgent(pane))];
   }
 
   #whyNobody(): string {
@@ -454,22 +524,44 @@ class SessionSuspect implements Suspect {
     if (pane) this.#watch?.turnTo(pane.tty);
   }
 
+  /**
+   * Whatever runs in panes that are not its own, and, while it is being ended, in those that were not
+   * asked. As the machine tells it: a pane that gets another program keeps its name, and its mark.
+   */
+  #spared(roots: readonly { pid: number }[]): number[] {
+    const own = new Set(roots.map(({ pid }) => pid));
+    const isOther = (pid: number) => {
+      const found = own.has(pid) ? "gone" : readProcess(pid);
+      return typeof found !== "string" && found.parent === this.bound.server.pid;
+    };
+    return [...this.#later, ...[...pidsSince(1, 0)].filter(isOther)];
+  }
+
   #treeOf(): TreeOf {
     const { server, socket, session } = this.bound;
     const roots: { pid: number; started: string }[] = [];
     const marks: string[][] = [];
+    const isDoomed = ({ id, pid }: Pane) => this.#doomed?.get(id) === pid;
     for (const pane of this.#sight.panes) {
+      if (this.#doomed !== null && !isDoomed(pane)) continue;
       const mark = `TMUX_PANE=${pane.id}`;
       marks.push([mark, `TMUX=${socket},${server.pid},${session.slice(1)}`]);
       const found = readProcess(pane.pid);
       // The number of a dead pane may be somebody else's by now.
       if (pane.isDead || typeof found === "string" || found.parent !== server.pid) continue;
       roots.push({ pid: pane.pid, started: String(found.started) });
-      const entry = tmuxEntryOf(pane.pid, server.pid);
-      if (entry !== null) marks.push([mark, entry]);
+      const entry = tmuxEntryOf(pane.pid);
+      if (entry?.split(",")[1] === String(server.pid)) marks.push([mark, entry]);
     }
-    return { roots, marks, spare: [server.pid], shared: sharedDaemons() };
+    const shared = [...sharedDaemons().filter((pid) => pid !== server.pid), ...this.#spared(roots)];
+    return { roots, marks, spare: [server.pid], shared };
   }
+}
+
+/** It had panes of its own, and has none any more: then those have ended. */
+function judged(seen: Seen<{ sight: SessionSight }>): Seen<{ sight: SessionSight }> {
+  if (seen.is !== "unknown" || seen.hasGuestsOnly !== true) return seen;
+  return { is: "gone", why: seen.why, hasGuestsOnly: true };
 }
 
 function hasVanished(error: unknown): boolean {
@@ -480,17 +572,6 @@ function hasVanished(error: unknown): boolean {
 function explain(error: unknown): { is: "unknown"; why: string } {
   if (!(error instanceof TmuxTrouble)) throw error;
   return { is: "unknown", why: error.message };
-}
-
-/** The TMUX entry of its environment, as long as it is this server's. */
-function tmuxEntryOf(pid: number, server: number): string | null {
-  try {
-    const entries = readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");
-    const entry = entries.find((each) => each.startsWith("TMUX="));
-    return entry?.split(",")[1] === String(server) ? entry : null;
-  } catch {
-    return null; // gone, or somebody else's
-  }
 }
 
 /** A dialog; or text in the box that is not ours: somebody is at work there. */

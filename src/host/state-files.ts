@@ -6,6 +6,8 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  rmSync,
+  writeSync,
 } from "node:fs";
 import { errno as codeOf, troubleOf } from "../model/errno.ts";
 import { isVivError, VivError } from "../model/errors.ts";
@@ -53,8 +55,46 @@ function isSameFile(fd: number, path: string): boolean {
 }
 
 function openLock(path: string): number {
-  const { O_WRONLY, O_CREAT, O_NOFOLLOW } = constants;
-  return openSync(path, O_WRONLY | O_CREAT | O_NOFOLLOW, 0o600);
+  return openToWrite(path, constants.O_CREAT);
+}
+
+/** A plain file, and nothing else: to open a pipe for writing would wait until somebody reads it. */
+function openToWrite(path: string, flags: number): number {
+  const { O_WRONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+  let fd: number;
+  try {
+    fd = openSync(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | flags, 0o600);
+  } catch (error) {
+    // A pipe that nobody reads, a socket; a link; a folder.
+    if (["ENXIO", "ELOOP", "EISDIR"].includes(codeOf(error) ?? "")) throw noFile(path, error);
+    throw error;
+  }
+  if (fstatSync(fd).isFile()) return fd;
+  closeSync(fd);
+  throw noFile(path);
+}
+
+function noFile(path: string, cause?: unknown): VivError {
+  return new VivError("CORRUPT", `${path} is no plain file; remove it.`, {}, { cause });
+}
+
+/** One write, so that lines of several processes stay whole. What is no plain file is replaced by one. */
+export function appendLine(path: string, line: string): void {
+  const flags = constants.O_CREAT | constants.O_APPEND;
+  let fd: number;
+  try {
+    fd = openToWrite(path, flags);
+  } catch (error) {
+    const found = isVivError(error) ? lstatSync(path, { throwIfNoEntry: false }) : undefined;
+    if (found === undefined || found.isDirectory()) throw error;
+    rmSync(path, { force: true });
+    fd = openToWrite(path, flags);
+  }
+  try {
+    writeSync(fd, line);
+  } finally {
+    closeSync(fd);
+  }
 }
 
 function flock(fd: number, how: readonly string[]): boolean {
@@ -97,6 +137,13 @@ export function readSmall(path: string, maxBytes: number): string | null {
   } finally {
     closeSync(fd);
   }
+}
+
+/** Null when it is not there; "" when it is no plain file, or a large one. */
+export function readPlain(path: string, maxBytes: number): string | null {
+  const text = readSmall(path, maxBytes);
+  if (text !== null) return text;
+  return lstatSync(path, { throwIfNoEntry: false }) === undefined ? null : "";
 }
 
 export function explained<T>(path: string, act: () => T, remedy?: string): T {

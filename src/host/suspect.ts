@@ -1,4 +1,4 @@
-import type { ProcessEnd, SeenProcess, WorkSample } from "../model/dance.ts";
+import type { ProcessEnd, SeenProcess, Standing, WorkSample } from "../model/dance.ts";
 import type { Question } from "../model/question.ts";
 import type { Bound, Warrant } from "../model/warrant.ts";
 
@@ -30,8 +30,10 @@ export interface Unknown {
 export interface Suspect {
   readonly bound: Bound;
   look(): Promise<Look>;
+  /** What a question would be put to now. Written down before it is. */
+  stand?(): Promise<Standing>;
   /** Once for a nonce, however often it is called for it and by whom. */
-  ask(question: Question): Promise<Asked>;
+  ask(question: Question, standing?: Standing): Promise<Asked>;
   /** What its children have used so far, and a file of its that changed after `since` (a time). */
   work(since: number): Promise<Work>;
   /** Closes a session that nothing but a shell is left in. False when that is not so any more. */
@@ -40,10 +42,23 @@ export interface Suspect {
   watch(act: () => void): void;
   /** All that belongs to it now, and what of `known` still lives. Grows: a tree forgets nobody. */
   tree(known: readonly SeenProcess[]): SeenProcess[];
-  /** Asks, kills, and looks until nothing is left, or it gives up. */
-  end(known: readonly SeenProcess[], options: { killAfterMs: number }): Promise<Ended>;
+  /**
+   * Asks, kills, and looks until nothing is left, or it gives up. Nothing is signalled if anything
+   * would be ended that the question was not put to (`standing`).
+   */
+  end(known: readonly SeenProcess[], options: EndOptions): Promise<Ended>;
+  /** Takes these questions out of its terminals, as far as nothing has read them. */
+  takeBack?(questions: readonly Question[]): Promise<void>;
   /** Lets go of everything that was opened for it. */
   close(): void;
+}
+
+export interface EndOptions {
+  killAfterMs: number;
+  /** What the last question was put to. */
+  standing: Standing | undefined;
+  /** It may have been signalled before a restart: what is left of `known` may be ended, and nothing else. */
+  isResumed: boolean;
 }
 
 export type Look =
@@ -92,4 +107,6 @@ export interface Ended {
   survivors: number[];
   /** Set when it cannot be told who that is (any more); `exit` names who was signalled before that. */
   unknown?: string;
+  /** What was left as it is, because it was not asked, or belongs to others. */
+  spared?: string;
 }

@@ -47,9 +47,10 @@ export function sizeOf(path: string): number {
 /** The last bytes of a file as text; "" when there is none. */
 export function readEnd(path: string, bytes: number): string {
   if (!existsSync(path)) return "";
-  const fd = openSync(path, "r");
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
-    const { size } = fstatSync(fd);
+    const stats = fstatSync(fd);
+    const size = stats.isFile() ? stats.size : 0; // a pipe, a device, a folder has no end to read
     const buffer = Buffer.alloc(Math.min(bytes, size));
     const length = readSync(fd, buffer, 0, buffer.length, size - buffer.length);
     return buffer.toString("utf8", 0, length);

@@ -48,7 +48,7 @@ export function howToType(
   const foreground = foregroundOf(pane);
   const agent = agentIn(foreground);
   if (agent !== null) return { as: agent };
-  const answer: MayType = mayType(foreground, ask);
+  const answer: MayType = mayType(foreground, ask, pane.mayAsk);
   if (answer.is === "no") return { no: answer.why };
   if (answer.is === "yes") return { as: "lines" };
   if (isShell || pane.isShell) return { as: "shell" };
@@ -147,7 +147,7 @@ class Typing {
     const mode = await modeOf(this.#pane.tty);
     if (mode === "secret") return { is: "waits", why: "asks for a password" };
     if (this.#as === "lines" && mode !== "lines" && !this.#isNamed) {
-      const why = "its program reads keys, and is not known; [warden] ask can name it";
+      const why = "its program reads keys, and is not named in [warden] ask";
       return { is: "refused", why };
     }
     if (await this.#hasUnread()) return { is: "refused", why: UNREAD };
@@ -293,7 +293,7 @@ class Typing {
 
 /** A question of ours, alone in the box: one that Enter did not submit, or has not yet. */
 export function isOurQuestion(text: string): boolean {
-  return /^Wardenhealthcheck\w*onalinebyitself(please)?$/.test(flat(text));
+  return /^Wardenhealthcheck\w*onalinebyitself(isenough)?(please)?$/.test(flat(text));
 }
 
 /** How programs show a paste that they fold: it is one, and nothing stands beside it. */

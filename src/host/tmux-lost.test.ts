@@ -3,7 +3,7 @@ import { chmodSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { until } from "../../test/support/deadline.ts";
-import { isAlive, TmuxServer, warrantFor } from "../../test/support/tmux.ts";
+import { endNow, isAlive, TmuxServer, warrantFor } from "../../test/support/tmux.ts";
 import { findSessionSuspect } from "./session-suspect.ts";
 import type { Suspect } from "./suspect.ts";
 
@@ -45,7 +45,7 @@ test.each(WORDS)("%s: gone when the server's process is gone", async (words) => 
   writeFileSync(lost, `${words}\n`);
   expect(await suspect.look()).toEqual({ is: "gone", why: "its tmux server has ended" });
   const tree = suspect.tree([]);
-  const ended = await suspect.end(tree, { killAfterMs: 200 });
+  const ended = await endNow(suspect, tree, 200);
   expect(ended.unknown).toBeUndefined();
   expect(ended.survivors).toEqual([]);
 });
@@ -58,7 +58,7 @@ test("unknown while the server's process lives, whatever its clients say", async
   const suspect = await suspectOn(server, "a", PATH);
   writeFileSync(lost, "server exited unexpectedly\n");
   expect(await suspect.look()).toMatchObject({ is: "unknown" });
-  const ended = await suspect.end([], { killAfterMs: 200 });
+  const ended = await endNow(suspect, [], 200);
   expect(ended).toMatchObject({ exit: [], unknown: expect.stringContaining("runs") });
   rmSync(lost);
   expect(server.has("a")).toBe(true);
@@ -71,7 +71,7 @@ test("six that end together on one server are all gone", async () => {
     for (const name of names) server.session(name, "sleep", "600");
     const path = process.env.PATH ?? "";
     const all = await Promise.all(names.map((name) => suspectOn(server, name, path)));
-    const ends = await Promise.all(all.map((one) => one.end(one.tree([]), { killAfterMs: 3_000 })));
+    const ends = await Promise.all(all.map((one) => endNow(one, one.tree([]), 3_000)));
     expect(ends.map(({ unknown, survivors }) => ({ unknown, survivors }))).toEqual(
       names.map(() => ({ unknown: undefined, survivors: [] })),
     );

@@ -22,22 +22,33 @@ export interface Pane {
   isSynchronized: boolean;
   /** Marked with `@viv-shell`, or its session is. */
   isShell: boolean;
+  /** Marked with `@viv-ask`, or its session is: its program may be typed to. */
+  mayAsk: boolean;
   /** The nonce that it was asked with last, by whomever; "-" for none. */
   asked: string;
 }
 
+/**
+ * A session's own panes: those of windows that only it has, and, where a window is shown by several
+ * sessions (`link-window`, `new-session -t`), those that were started in it. The others are guests:
+ * they are neither asked nor ended for it.
+ */
 export interface SessionSight {
   bound: BoundSession;
   name: string;
-  /** The active one first. */
+  /** Its own. The active one first. */
   panes: Pane[];
+  /** Shown by it, but not its own. */
+  guests: { id: string; sessions: string[] }[];
+  /** The processes of all panes of the server that are not its own. */
+  others: number[];
 }
 
-/** `isMissing`: its server has answered that there is none of that name. */
+/** `isMissing`: its server has answered that there is none of that name. `hasGuestsOnly`: no pane is its own. */
 export type Seen<T> =
   | ({ is: "there" } & T)
-  | { is: "gone"; why: string; isMissing?: boolean }
-  | Unknown;
+  | { is: "gone"; why: string; isMissing?: boolean; hasGuestsOnly?: boolean }
+  | (Unknown & { hasGuestsOnly?: boolean });
 
 /** What is no nonce of ours may have anything in it. */
 const ASKED = "#{?#{m/r:^[A-Za-z0-9_-]+$,#{@viv-asked}},#{@viv-asked},-}";
@@ -46,7 +57,7 @@ const SESSION = "#{session_id} #{session_created} #{pid} #{session_name}";
 const PANE = [
   "#{session_id} #{session_created} #{pid} #{pane_id} #{pane_pid} #{pane_tty}",
   "#{window_active}#{pane_active} #{pane_dead}#{pane_input_off}#{pane_synchronized}",
-  `#{?@viv-shell,1,0} ${ASKED} #{session_name}`,
+  `#{?@viv-shell,1,0}#{?@viv-ask,1,0} ${ASKED} #{session_name}`,
 ].join(" ");
 
 /**
@@ -81,8 +92,8 @@ export async function seeSession(
   name: string,
 ): Promise<Seen<{ sight: SessionSight }>> {
   try {
-    const text = await tmux.run(["list-panes", "-s", "-t", bound.session, "-F", PANE]);
-    const sight = sightFrom(text, bound.socket);
+    const text = await tmux.run(["list-panes", "-a", "-F", PANE]);
+    const sight = sightFrom(text, bound);
     if (sight !== null && isSame(sight.bound, bound)) return seenAs(sight);
   } catch (error) {
     const kind = error instanceof TmuxTrouble ? error.kind : "other";
@@ -94,6 +105,10 @@ export async function seeSession(
 
 function seenAs(sight: SessionSight): Seen<{ sight: SessionSight }> {
   if (sight.panes.some(({ isDead }) => !isDead)) return { is: "there", sight };
+  if (sight.panes.length === 0) {
+    const why = `it has no pane of its own: what it shows belongs to ${ownersOf(sight)}`;
+    return { is: "unknown", why, hasGuestsOnly: true };
+  }
   return { is: "gone", why: "its program has ended; remain-on-exit keeps the session" };
 }
 
@@ -132,7 +147,7 @@ const ENDS_WITHIN_MS = 2_000;
 const LOOK_EVERY_MS = 20;
 
 /** Null when this very server has ended, or does so now. */
-export async function whyServerLives({ server, socket }: BoundSession): Promise<string | null> {
+async function whyServerLives({ server, socket }: BoundSession): Promise<string | null> {
   for (let waited = 0; startOf(server.pid) === server.started; waited += LOOK_EVERY_MS) {
     if (waited >= ENDS_WITHIN_MS) {
       return `its tmux server (process ${server.pid}) runs, but does not answer at ${socket}`;
@@ -150,7 +165,7 @@ interface Listed {
 }
 
 /** What sessions there are. To ask again does no harm, and tells whether the server is really gone. */
-export async function askForSessions(tmux: Tmux, format: string): Promise<string> {
+async function askForSessions(tmux: Tmux, format: string): Promise<string> {
   for (let tries = 1; ; tries++) {
     try {
       return await tmux.run(["list-sessions", "-F", format]);
@@ -193,13 +208,27 @@ function isSame(one: BoundSession, other: BoundSession): boolean {
   );
 }
 
-function sightFrom(text: string, socket: string): SessionSight | null {
+/** The sessions that its guests may belong to. */
+export function ownersOf({ guests }: SessionSight): string {
+  return [...new Set(guests.flatMap(({ sessions }) => sessions))].join(", ");
+}
+
+function sightFrom(text: string, { socket, session: wanted }: BoundSession): SessionSight | null {
   let sight: SessionSight | null = null;
+  const shown: Pane[] = [];
+  /** The other sessions that show a pane. */
+  const others = new Map<string, { pid: number; sessions: string[] }>();
   for (const line of text.split("\n")) {
     const fields = PANE_LINE.exec(line);
     if (fields === null) continue;
     const [, session = "", created, server, id = "", pid, tty = ""] = fields;
-    const [active, dead, shell, asked = "-", name = ""] = fields.slice(7);
+    const [active, dead, shell, ask, asked = "-", name = ""] = fields.slice(7);
+    if (session !== wanted) {
+      const other = others.get(id) ?? { pid: Number(pid), sessions: [] };
+      other.sessions.push(name);
+      others.set(id, other);
+      continue;
+    }
     const started = startOf(Number(server)) ?? "?";
     sight ??= {
       bound: {
@@ -209,11 +238,11 @@ function sightFrom(text: string, socket: string): SessionSight | null {
         session,
         created: Number(created),
       },
-      name,
-      panes: [],
+      ...{ name, panes: [], guests: [], others: [] },
     };
     const [isDead, isInputOff, isSynchronized] = [...(dead ?? "")].map((flag) => flag === "1");
-    sight.panes.push({
+    if (shown.some((pane) => pane.id === id)) continue; // its window is linked twice
+    shown.push({
       id,
       pid: Number(pid),
       tty,
@@ -222,15 +251,41 @@ function sightFrom(text: string, socket: string): SessionSight | null {
       isInputOff: isInputOff ?? true,
       isSynchronized: isSynchronized ?? true,
       isShell: shell === "1",
+      mayAsk: ask === "1",
       asked,
     });
   }
-  sight?.panes.sort((a, b) => Number(b.isActive) - Number(a.isActive));
+  if (sight === null) return null;
+  for (const pane of shown) {
+    const elsewhere = others.get(pane.id);
+    const isOwn = elsewhere === undefined || isStartedIn(pane.pid, sight.bound);
+    if (isOwn) sight.panes.push(pane);
+    else sight.guests.push({ id: pane.id, sessions: elsewhere.sessions });
+  }
+  const own = new Set(sight.panes.map(({ pid }) => pid));
+  sight.others = [...others.values()].map(({ pid }) => pid).filter((pid) => !own.has(pid));
+  sight.panes.sort((a, b) => Number(b.isActive) - Number(a.isActive));
   return sight;
 }
 
+/** tmux gives each pane's process the session in which it was started: `TMUX=socket,server,session`. */
+function isStartedIn(pid: number, { server, session }: BoundSession): boolean {
+  const [, from, number] = (tmuxEntryOf(pid) ?? "").split(",");
+  return from === String(server.pid) && `$${number}` === session;
+}
+
+/** The TMUX entry of its environment. */
+export function tmuxEntryOf(pid: number): string | null {
+  try {
+    const entries = readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");
+    return entries.find((each) => each.startsWith("TMUX=")) ?? null;
+  } catch {
+    return null; // gone, or somebody else's
+  }
+}
+
 const PANE_LINE =
-  /^(\$\d+) (\d+) (\d+) (%\d+) (-?\d*) (\S*) ([01]{2}) ([01]{3}) ([01]) (\S+) (.*)$/;
+  /^(\$\d+) (\d+) (\d+) (%\d+) (-?\d*) (\S*) ([01]{2}) ([01]{3}) ([01])([01]) (\S+) (.*)$/;
 
 function startOf(pid: number): string | null {
   const found = readProcess(pid);

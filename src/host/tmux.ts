@@ -7,7 +7,7 @@ import { spawn } from "node:child_process";
 export interface Tmux {
   readonly socket: string;
   /** What it printed. Throws `TmuxTrouble`. */
-  run(args: readonly string[], stdin?: string): Promise<string>;
+  run(args: readonly string[], stdin?: string | Buffer): Promise<string>;
 }
 
 /**
@@ -84,7 +84,7 @@ async function assertVersion(env: Env, limitMs: number): Promise<void> {
 interface RunOptions {
   env: Env;
   limitMs: number;
-  stdin?: string | undefined;
+  stdin?: string | Buffer | undefined;
 }
 
 async function run(args: readonly string[], options: RunOptions): Promise<string> {

@@ -45,7 +45,9 @@ export function upFilesIn(pit: string): UpFiles {
       explained(folder, () => {
         // Only who has taken the folder writes there.
         const hidden = join(folder, `.${state.name}.new`);
-        writeFileSync(hidden, `${JSON.stringify(state, null, 2)}\n`, { mode: 0o600 });
+        rmSync(hidden, { force: true }); // of one that died
+        const text = `${JSON.stringify(state, null, 2)}\n`;
+        writeFileSync(hidden, text, { flag: "wx", mode: 0o600 });
         renameSync(hidden, pathOf(state.name));
       }),
     names: () =>

@@ -1,7 +1,7 @@
-import { appendFileSync, rmSync, watch } from "node:fs";
+import { rmSync, watch } from "node:fs";
 import type { ProcessIdentity } from "../model/clock.ts";
 import { isName } from "../model/names.ts";
-import { readSmall, type StillOurs, takeForLife } from "./state-files.ts";
+import { appendLine, readSmall, type StillOurs, takeForLife } from "./state-files.ts";
 import { type DanceFiles, danceFiles } from "./warden/dance-files.ts";
 import { json, MAX_WARRANT, parsed, wardenFolder } from "./warden/folder.ts";
 import { type QueueFiles, queueFiles } from "./warden/queue-files.ts";
@@ -72,10 +72,7 @@ export function wardenFilesIn(folder: string): WardenFiles {
       for (const nonce of nonces) remove(at("answers", nonce));
     },
 
-    observe: (line) =>
-      told(() =>
-        appendFileSync(at("observed.jsonl"), `${JSON.stringify(line)}\n`, { mode: 0o600 }),
-      ),
+    observe: (line) => told(() => appendLine(at("observed.jsonl"), `${JSON.stringify(line)}\n`)),
     observedFile: () => at("observed.jsonl"),
 
     paused: () => parsed<Pause>(readSmall(at("paused"), MAX_WARRANT)),

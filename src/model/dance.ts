@@ -101,6 +101,39 @@ export interface ProcessEnd extends SeenProcess {
   gone_at: string | null;
 }
 
+/** A process as one program: `image` is another one after each exec. */
+export interface ProgramId {
+  pid: number;
+  started: string;
+  image: string;
+  /** What it starts after the question belongs to it: an agent's tools, not a shell's next program. */
+  covers?: true;
+}
+
+/** What ran in a pane when the question was put; of a target without a terminal, the process itself. */
+export interface StandingPane {
+  pane: string;
+  /** `agent`: it can be asked. `idle`: a shell that waits. `other`: it cannot be asked. */
+  is: "agent" | "idle" | "other";
+  /** The pane's own process. */
+  root: ProgramId;
+  /** In its foreground. */
+  programs: ProgramId[];
+}
+
+/** What a question was put to: nothing else may be ended because of it. */
+export interface Standing {
+  /** Ticks since boot. */
+  at: number;
+  panes: StandingPane[];
+}
+
+/** How many agents an execution ends, for the breaker. */
+export function agentsIn({ attempts }: Pick<Dance, "attempts">): number {
+  const panes = attempts.at(-1)?.standing?.panes ?? [];
+  return Math.max(1, panes.filter((one) => one.is !== "idle").length);
+}
+
 /** Once it is written, the question with this nonce may have been typed. */
 export interface Attempt {
   number: number;
@@ -116,6 +149,8 @@ export interface Attempt {
   queued?: boolean;
   /** What its processes had used when the wait began. */
   work?: WorkSample[];
+  /** What the question was put to: only that may be ended. */
+  standing?: Standing;
   /** Where, in words: `pane %3`, or a file. */
   channel: string | null;
   /** Whether the text was seen in its input, and then seen gone from it. */

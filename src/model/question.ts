@@ -1,13 +1,19 @@
 /**
  * The health check. What is typed is one short line with the exact answer in it: plain words without
- * anything that a shell, or an agent's own input box, would take for more than words. The reason and
- * the requester stay in the receipt: anybody may write them, so they are never typed.
+ * anything that a shell, or an agent's own input box, would take for more than words. Neither the
+ * first word is a program, nor is one what a program leaves of the line that has read a part of it:
+ * so there is no full stop (`. Nonce` runs a file), no `type`, no word that ends with `r`, and a code
+ * ends with digits. The reason and the requester stay in the receipt: anybody may write them, so they
+ * are never typed.
  */
 export interface Question {
   nonce: string;
   /** For a program that reads lines. */
   typed: string;
-  /** For the input box of a known agent: the label says what the code is. */
+  /**
+   * For the input box of a known agent: the label says what the code is. A shell that gets it finds
+   * a syntax error, or no program `saying`: fish runs what is in parentheses.
+   */
   typedToAgent: string;
   /** For a target without a terminal: the file that it finds. */
   lines: string[];
@@ -26,8 +32,8 @@ export function questionFor(about: {
   const seconds = Math.max(1, Math.round(about.timeoutMs / 1000));
   return {
     nonce,
-    typed: `Warden health check. Nonce ${nonce}. To answer type ALIVE ${nonce} on a line by itself`,
-    typedToAgent: `Warden health check. Nonce: ${nonce} (say ALIVE ${nonce} on a line by itself)`,
+    typed: `Warden health check Nonce ${nonce} Reply with ALIVE ${nonce} on a line by itself`,
+    typedToAgent: `Warden health check Nonce: ${nonce} (saying ALIVE ${nonce} on a line by itself is enough)`,
     lines: [
       `[DOG] HEALTH CHECK: Session ${target}, respond ALIVE within ${seconds}s or face termination.`,
       `Warrant reason: ${reason}`,
@@ -43,9 +49,15 @@ export function wordingsOf({ typed, typedToAgent }: Question): string[] {
   return [typed, typedToAgent];
 }
 
-const NONCE_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789";
+const NONCE_LETTERS = "abcdefghjkmnpqrstuvwxyz";
+const NONCE_DIGITS = "23456";
 
-/** Six characters that nobody mistakes for others; `random` gives whole numbers below its argument. */
+/**
+ * Six characters that nobody mistakes for others; `random` gives whole numbers below its argument.
+ * The end of one is no program: `rm` would be, and `m4`, and `c99`.
+ */
 export function newNonce(random: (below: number) => number): string {
-  return Array.from({ length: 6 }, () => NONCE_LETTERS[random(NONCE_LETTERS.length)]).join("");
+  const from = (letters: string, count: number) =>
+    Array.from({ length: count }, () => letters[random(letters.length)]);
+  return [...from(NONCE_LETTERS, 4), ...from(NONCE_DIGITS, 2)].join("");
 }

@@ -24,3 +24,23 @@ test("a clock that was set forward: what was a minute ago still is", () => {
   const longAgo = ends.map(({ at }) => ({ at, agoMs: 700_000 }));
   expect(mayExecute(settings, longAgo, 0, NOW, 0)).toBe(true);
 });
+
+test("agents count, not sessions; one that is too large goes alone, after a person has looked", () => {
+  const may = (agents: number, isReleased: boolean, ended: number[], running = 0) =>
+    mayExecute(
+      settings,
+      ended.map((one) => ({ at: NOW - 1, agents: one })),
+      running,
+      NOW,
+      0,
+      {
+        ...{ agents, isReleased },
+      },
+    );
+  expect([may(3, false, []), may(6, false, []), may(6, true, [])]).toEqual([true, false, true]);
+  expect([may(1, false, [3]), may(6, true, [1]), may(6, true, [], 1)]).toEqual([
+    false,
+    false,
+    false,
+  ]);
+});

@@ -403,6 +403,7 @@ describe("a warden that is up", () => {
       execFileSync("tmux", ["-S", socket, "-f", "/dev/null", ...args], { encoding: "utf8" });
     tmux("new-session", "-d", "-s", "agent-1", "exec sleep 600");
     tmux("new-session", "-d", "-s", "other", "exec sleep 600");
+    tmux("set-option", "-t", "agent-1", "@viv-ask", "on");
     onTestFinished(() => {
       spawnSync("tmux", ["-S", socket, "kill-server"]);
     });

@@ -3,6 +3,8 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
+import type { Ended, Suspect } from "../../src/host/suspect.ts";
+import type { SeenProcess } from "../../src/model/dance.ts";
 import type { Warrant } from "../../src/model/warrant.ts";
 import { until } from "./deadline.ts";
 
@@ -82,6 +84,16 @@ export function warrantFor(given: Partial<Warrant>): Warrant {
     home: null,
     ...given,
   };
+}
+
+/** As after a question that was put to what is there now. */
+export async function endNow(
+  suspect: Suspect,
+  known: readonly SeenProcess[],
+  killAfterMs: number,
+): Promise<Ended> {
+  const standing = await suspect.stand?.();
+  return suspect.end(known, { killAfterMs, standing, isResumed: false });
 }
 
 export function isAlive(pid: number): boolean {

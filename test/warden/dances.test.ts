@@ -12,7 +12,7 @@ const ANSWERS = (from: number, how = "ALIVE N") => `
 asked=0
 while read -r line; do
   case "$line" in
-    *"Nonce "*) asked=$((asked + 1)); nonce=\${line#*Nonce }; nonce=\${nonce%%.*};
+    *"Nonce "*) asked=$((asked + 1)); nonce=\${line#*Nonce }; nonce=\${nonce%% *};
       [ "$asked" -ge ${from} ] && printf '${how}\\n' | sed "s/\\bN\\b/$nonce/g";;
   esac
 done`;

@@ -22,7 +22,7 @@ async function dance(moments: readonly ((scene: Scene) => Promise<void>)[]): Pro
   const questions = textIn(log).trim().split("\n");
   const nonces = scene.receipt("hung")?.attempts.map(({ nonce }) => nonce) ?? [];
   expect(nonces).toHaveLength(3);
-  expect(questions.map((line) => /Nonce (\w+)\./.exec(line)?.[1])).toEqual(nonces);
+  expect(questions.map((line) => /Nonce (\w+) /.exec(line)?.[1])).toEqual(nonces);
   expect(scene.tmux.has("hung")).toBe(false);
   expect(scene.files.receipts()).toHaveLength(1);
   expect(scene.files.queued().warrants).toEqual([]);

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { type WardenFiles, wardenFilesIn } from "../../src/host/warden-files.ts";
@@ -33,8 +33,9 @@ export class Scene {
     this.tmux.session(name, "bash", this.script(`${name}.sh`, text));
   }
 
-  /** As a script would file it: a file with only what is needed. */
+  /** As a script would file it: a file with only what is needed. Its stand-ins are marked as to be asked. */
   file(target: string, more: Record<string, unknown> = {}): void {
+    if (existsSync(this.tmux.socket)) this.tmux.run("set-option", "-g", "@viv-ask", "on");
     this.files.file({
       ...{ id: `w-${target}`, target, reason: "no_progress", requester: "deacon", kind: "tmux" },
       ...{ bound: null, watch: [], shell: false, socket: this.tmux.socket, home: null },

@@ -37,5 +37,6 @@ export function renderRun(run: RunSummary, inColor: boolean): string {
 /** What an agent wrote goes to a terminal without the codes that would command it. */
 function plain(value: JsonTree): string {
   const text = typeof value === "string" ? value : dumps(value);
-  return text.replace(/[^\P{Cc}\n\t]/gu, "");
+  // Cf: what turns the direction of a line around, or is not seen.
+  return text.replace(/[^\P{Cc}\n\t]|\p{Cf}|[\u2028\u2029]/gu, "");
 }

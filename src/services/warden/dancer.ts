@@ -19,10 +19,10 @@ import { takenOver } from "./take-over.ts";
 
 /** What a dance asks of its pool. */
 export interface Pool {
-  /** Takes a place among the executions, or says that there is none now. */
-  mayExecute(): boolean;
+  /** Takes a place among the executions for each agent of it, or says that there is none now. */
+  mayExecute(dance: Dance): boolean;
   /** Gives it back, and says whether anybody was ended. */
-  executed(hasKilled: boolean): void;
+  executed(dance: Dance, hasKilled: boolean): void;
   /** Why it holds; null when it does not. */
   pause(): { since: string; why: string } | null;
   /** Tells everybody that this execution is held, then calls back. */
@@ -88,8 +88,10 @@ export class Dancer {
         if (state === "pardoned" || state === "complete" || state === "failed") return "over";
         if (state === "executing") await this.#execute();
         else if (this.#wish === "withdrawn") await this.#withdraw();
-        else if (this.#wish === "released") return "released";
-        else if (this.dance.seed !== undefined) await this.#takeOver(this.dance.seed);
+        else if (this.#wish === "released") {
+          await this.#takeBack();
+          return "released";
+        } else if (this.dance.seed !== undefined) await this.#takeOver(this.dance.seed);
         else if (state === "evaluating") await this.#evaluate();
         else await this.#interrogate();
       }
@@ -135,6 +137,8 @@ export class Dancer {
       this.#notes.begin(look);
       this.#rememberTree(suspect);
       attempt = this.#newAttempt();
+      const standing = await suspect.stand?.();
+      if (standing !== undefined) attempt.standing = standing;
       dance.attempts.push(attempt);
       // From here on it may have been typed.
       if (!(await this.#save())) return;
@@ -159,7 +163,7 @@ export class Dancer {
     const { dance } = this;
     const question = askedIn(dance, attempt, this.#settings.timeoutsMs.length);
     this.#notes.addQuestion(question);
-    const asked = await this.#insist(() => suspect.ask(question));
+    const asked = await this.#insist(() => suspect.ask(question, attempt.standing));
     if (asked === null) return false;
     if (asked.is === "left") {
       await this.#leave(suspect, asked.why);
@@ -299,7 +303,7 @@ export class Dancer {
       const why = `not_asked: ${attempt?.unasked ?? "it could not be asked"}; ${hint}`;
       return this.#end({ event: "unknown", verdict: "failed", why, look });
     }
-    if (this.#pool.mayExecute()) return this.#beginExecution();
+    if (this.#pool.mayExecute(dance)) return this.#beginExecution();
     return this.#hold(suspect);
   }
 
@@ -383,7 +387,7 @@ export class Dancer {
     dance.state = afterEvent("evaluating", "silent_at_last");
     if (!this.#saveForExecution()) {
       dance.state = "evaluating";
-      this.#pool.executed(false);
+      this.#pool.executed(dance, false);
       // Whatever it was: by then it may have answered, so it is looked at again.
       return this.#naps.nap(1_000);
     }
@@ -411,7 +415,7 @@ export class Dancer {
     });
     this.#suspect = suspect;
     await this.#end(ending);
-    this.#pool.executed(hasKilled(ending));
+    this.#pool.executed(this.dance, hasKilled(ending));
   }
 
   #rememberTree(suspect: Suspect): void {
@@ -447,12 +451,31 @@ export class Dancer {
     const attempt = dance.attempts.at(-1);
     if (attempt && event === "withdrawn") attempt.ended = "withdrawn";
     if (attempt) attempt.ended_at ??= this.#now();
+    await this.#takeBack();
     dance.outcome = {
       ...{ verdict, why, ended_at: this.#now(), exit, survivors },
       evidence: this.#notes.bursts().map(({ at, source, what }) => `${at} ${source}: ${what}`),
       screen_after: look?.is === "there" ? look.screen : dance.screen_last,
     };
     if (!(await this.#pass(event))) dance.outcome = null;
+  }
+
+  /** What nothing has read must not be read by whatever comes after it: a shell, a person's program. */
+  async #takeBack(): Promise<void> {
+    const { attempts } = this.dance;
+    const asked = attempts.filter(({ ended }) => ended !== "answered" && ended !== "replied");
+    const questions = asked.map((one) => askedIn(this.dance, one, attempts.length));
+    const suspect = questions.length > 0 ? await this.#toTakeBackFrom() : null;
+    await suspect?.takeBack?.(questions);
+  }
+
+  /** After a restart it may not have been looked for yet. */
+  async #toTakeBackFrom(): Promise<Suspect | null> {
+    const { bound, warrant } = this.dance;
+    if (this.#suspect !== null || bound === null) return this.#suspect;
+    const found = await this.#host.suspects.find({ ...warrant, bound });
+    if (found.is === "there") this.#suspect = found.suspect;
+    return this.#suspect;
   }
 
   /** To the next state, on disk first. False when it could not be written before we were stopped. */

@@ -42,8 +42,9 @@ export async function execute(
   const reprieve = look && whyNot(look, about);
   if (reprieve) return { ending: reprieve, suspect };
   const options = { killAfterMs: about.killAfterMs };
+  const { standing } = dance.attempts[dance.attempt - 1] ?? {};
   const ended = suspect
-    ? await suspect.end(dance.tree, options)
+    ? await suspect.end(dance.tree, { ...options, standing, isResumed: wasExecuting })
     : await host.suspects.endLeft(treeLeft(about), options);
   return { ending: { ...verdictOn(ended, about), look }, suspect };
 }
@@ -66,7 +67,7 @@ function whyNot(look: Look, about: Execution): Ending | null {
 }
 
 function verdictOn(ended: Ended, { dance, wasExecuting }: Execution): Ending {
-  const { exit, survivors, unknown } = ended;
+  const { exit, survivors, unknown, spared } = ended;
   if (unknown !== undefined) return { ...failed(unknown), exit, survivors };
   if (survivors.length > 0) {
     const why = `it could not be killed: ${survivors.join(", ")} are still there after SIGKILL`;
@@ -85,7 +86,7 @@ function verdictOn(ended: Ended, { dance, wasExecuting }: Execution): Ending {
     asked === 0
       ? "it could not be asked, and did not work"
       : `it was asked ${times}, and neither answered nor worked`;
-  const why = `${how}${unseen}`;
+  const why = `${how}${unseen}${spared === undefined ? "" : `; ${spared}`}`;
   return { event: "dead", verdict: "executed", why, exit, survivors };
 }
 

@@ -1,5 +1,5 @@
 import type { Pause } from "../../host/warden-files.ts";
-import { type Dance, hasKilled } from "../../model/dance.ts";
+import { agentsIn, type Dance, hasKilled } from "../../model/dance.ts";
 import { isVivError, VivError } from "../../model/errors.ts";
 import { quoted } from "../../model/text.ts";
 import { OpenTargets, targetKey, type Warrant } from "../../model/warrant.ts";
@@ -27,7 +27,7 @@ export class Warden {
   readonly #tell: (event: WardenEvent) => void;
   readonly #dancers = new Map<string, { dancer: Dancer; over: Promise<void> }>();
   #isOurs: (() => boolean) | null = null;
-  #executions: { at: number; uptime?: number }[] = [];
+  #executions: { at: number; uptime?: number; agents: number }[] = [];
   #executing = 0;
   readonly #teller: Teller;
   #pause: Pause | null = null;
@@ -62,7 +62,7 @@ export class Warden {
     this.#executions = files
       .receipts(now - this.#settings.breaker.withinMs)
       .filter(hasKilled)
-      .map(({ ended_at }) => ({ at: Date.parse(ended_at) }));
+      .map((one) => ({ at: Date.parse(one.ended_at), agents: agentsIn(one) }));
     this.#tell({ kind: "up", pid: self.pid, pool, state: files.folder });
     for (const name of files.badDances()) {
       this.#trouble(`active/${name} cannot be read as a dance; it is left alone`);
@@ -246,12 +246,12 @@ export class Warden {
   }
 
   #start(dance: Dance): void {
-    if (dance.state === "executing") this.#executing++;
+    if (dance.state === "executing") this.#executing += agentsIn(dance);
     const dancer = new Dancer(dance, this.#host, this.#settings, this.#pool, this.#tell);
     const over = this.#follow(dancer).catch((error: unknown) => {
       // A bug, or a machine in trouble: after a while it goes on from disk, as after a restart.
       this.#trouble(`${dance.id}: ${(error as Error).message}`);
-      if (dancer.dance.state === "executing") this.#executing--;
+      if (dancer.dance.state === "executing") this.#executing -= agentsIn(dancer.dance);
       const cancel = this.#host.timers.after(TROUBLE_MS, () => {
         this.#cancels.delete(cancel);
         this.#dancers.delete(dance.id);
@@ -304,7 +304,7 @@ export class Warden {
     }
   }
 
-  #mayExecute(): boolean {
+  #mayExecute(dance: Dance): boolean {
     const { files, machine } = this.#host;
     if (this.#isOurs?.() === false) return false;
     if (this.#pause !== null || files.paused() !== null) return false;
@@ -312,14 +312,22 @@ export class Warden {
     const now = machine.clock.now();
     const uptime = machine.clock.uptime();
     const ends = this.#executions.map((end) => ({
-      at: end.at,
+      ...{ at: end.at, agents: end.agents },
       ...(end.uptime === undefined ? {} : { agoMs: (uptime - end.uptime) * 1000 }),
     }));
-    if (mayExecute(breaker, ends, this.#executing, now, files.resumedAt())) {
-      this.#executing++;
+    const resumedAt = files.resumedAt();
+    const agents = agentsIn(dance);
+    const isReleased = dance.held !== undefined && Date.parse(dance.held.since) <= resumedAt;
+    const next = { agents, isReleased };
+    if (mayExecute(breaker, ends, this.#executing, now, resumedAt, next)) {
+      this.#executing += agents;
       return true;
     }
-    const why = `${breaker.executions} executions within ${Math.round(breaker.withinMs / 1000)} s; look at the epitaphs`;
+    const seconds = Math.round(breaker.withinMs / 1000);
+    const why =
+      agents > breaker.executions
+        ? `${dance.warrant.target} has ${agents} agents, and the breaker lets ${breaker.executions} be ended within ${seconds} s`
+        : `${breaker.executions} executions within ${seconds} s; look at the epitaphs`;
     this.#pause = { since: new Date(now).toISOString(), by: "breaker", why };
     this.#tell(pausedBy(this.#pause));
     try {
@@ -332,11 +340,12 @@ export class Warden {
   }
 
   readonly #pool: Pool = {
-    mayExecute: () => this.#mayExecute(),
-    executed: (hasKilled) => {
+    mayExecute: (dance) => this.#mayExecute(dance),
+    executed: (dance, hasKilled) => {
       const { clock } = this.#host.machine;
-      this.#executing--;
-      if (hasKilled) this.#executions.push({ at: clock.now(), uptime: clock.uptime() });
+      const agents = agentsIn(dance);
+      this.#executing -= agents;
+      if (hasKilled) this.#executions.push({ at: clock.now(), uptime: clock.uptime(), agents });
     },
     pause: () => this.#pause ?? this.#host.files.paused(),
     announce: ({ id: dog, warrant }, told) => {

@@ -1,0 +1,105 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { newFolder } from "../../test/support/folders.ts";
+import { newNonce, type Question, questionFor } from "./question.ts";
+
+const questionWith = (nonce: string): Question =>
+  questionFor({
+    ...{ target: "*(e:touch pwned:)", reason: "$(touch pwned)", requester: "`touch pwned`" },
+    ...{ attempt: 1, attempts: 3, timeoutMs: 60_000, nonce },
+  });
+
+const nonces = fc
+  .array(fc.nat(1000), { minLength: 6, maxLength: 6 })
+  .map((numbers) => newNonce((below) => (numbers.pop() ?? 0) % below));
+
+test("what is typed has words and digits, and no sign that a shell knows", () => {
+  fc.assert(
+    fc.property(nonces, (nonce) => {
+      const { typed, typedToAgent } = questionWith(nonce);
+      expect(nonce).toMatch(/^[a-z]{4}[2-6]{2}$/);
+      expect(typed).toMatch(/^Warden( [A-Za-z0-9]+)+$/);
+      expect(typedToAgent).toMatch(/^Warden health check Nonce: \w+ \(saying [\w ]+\)$/);
+    }),
+  );
+});
+
+/** The shells, as they take a line that is typed: `-i`, with globs that find nothing left as an error. */
+const SHELLS: readonly (readonly [string, ...string[]])[] = [
+  ["bash", "--norc", "--noprofile", "-O", "extglob", "-O", "nullglob", "-ic"],
+  ["dash", "-c"],
+  ["zsh", "-f", "-o", "extendedglob", "-o", "nullglob", "-o", "kshglob", "-ic"],
+  ["zsh", "-f", "-o", "autocd", "-o", "globsubst", "-ic"],
+  ["fish", "--no-config", "-c"],
+  ["tcsh", "-fc"],
+  ["ksh", "-c"],
+  ["mksh", "-c"],
+];
+const pathOf = (shell: string) =>
+  spawnSync("sh", ["-c", `command -v ${shell}`], { encoding: "utf8" }).stdout.trim();
+const has = (shell: string) => pathOf(shell) !== "";
+
+/** Every word of it is a program that leaves a trace; but for the two that must be none. */
+function trapsFor(lines: readonly string[], trace: string): string {
+  const folder = newFolder("viv-traps-");
+  const names = new Set(lines.flatMap((line) => line.split(/[ ():]+/)));
+  for (const name of [...names, "say", "touch", "pwn", "#"]) {
+    if (["", "Warden", "saying"].includes(name)) continue;
+    writeFileSync(join(folder, name), `#!/bin/sh\necho ${name} >>'${trace}'\n`, { mode: 0o755 });
+  }
+  return folder;
+}
+
+for (const [shell, ...options] of SHELLS) {
+  const name = [shell, ...options].join(" ");
+  if (!has(shell)) console.log(`${shell} is not installed: not tried with what is typed`);
+  test.skipIf(!has(shell))(`${name}: what is typed runs no program`, () => {
+    const folder = newFolder("viv-shell-");
+    const names = ["*(e:touch pwned:)", "-rf", "a", "on", "line", "health", "N (say", "$(pwn)"];
+    for (const one of names) writeFileSync(join(folder, one), "touch pwned\n");
+    const trace = join(newFolder("viv-trace-"), "trace");
+    const { typed, typedToAgent } = questionWith("kfrm24");
+    const PATH = trapsFor([typed, typedToAgent], trace);
+    const beginnings = (text: string) => [text.length, 60, 45, 40, 30, 20, 10, 3];
+    const cut = [typed, typedToAgent].flatMap((text) =>
+      beginnings(text).map((length) => text.slice(0, length)),
+    );
+    const twice = [typed, typedToAgent].map((text) => `${text}${text}`);
+    for (const line of [...cut, ...twice, `${typed} please`]) {
+      const { error } = spawnSync(pathOf(shell), [...options, line], {
+        ...{ cwd: folder, env: { PATH, HOME: folder, TERM: "dumb" }, input: "", timeout: 20_000 },
+      });
+      expect(error).toBeUndefined();
+      expect({ line, isRun: existsSync(trace) && readFileSync(trace, "utf8") }).toEqual({
+        ...{ line, isRun: false },
+      });
+    }
+    const files = readdirSync(folder).filter((one) => !/^\.(config|local|cache)$/.test(one)); // fish
+    expect(files.sort()).toEqual(names.sort());
+  });
+}
+
+/** All that may be left of a line of which a program has read a part. */
+function endsOf(text: string): string[] {
+  return Array.from({ length: text.length }, (_, at) => text.slice(at)).filter(
+    (end) => end.trim() !== "",
+  );
+}
+
+test("what is left of a line that was read in part begins with no program and no word of a shell", () => {
+  const { typed } = questionWith("kfrm24");
+  const firsts = [...new Set(endsOf(typed).map((end) => end.trim().split(" ")[0] as string))];
+  for (const [shell] of SHELLS.filter(([one]) => has(one))) {
+    const isFish = shell === "fish";
+    const isCsh = shell === "tcsh";
+    if (isCsh) continue; // `which` there finds the programs that the others find, too
+    const check = isFish
+      ? firsts.map((word) => `type -q '${word}'; and echo '${word}'`)
+      : firsts.map((word) => `command -v '${word}' 2>/dev/null`);
+    const { stdout } = spawnSync(shell, ["-c", check.join("\n")], { encoding: "utf8" });
+    expect({ shell, found: stdout }).toEqual({ shell, found: "" });
+  }
+});
