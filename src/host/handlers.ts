@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { resolve } from "node:path";
 import type { Readable } from "node:stream";
+import { assertTrusted } from "../files/owned.ts";
 import { CappedLog } from "./capped-log.ts";
 import { type Channels, openChannels } from "./channels.ts";
 import { explainStart } from "./explain-start.ts";
@@ -106,6 +108,8 @@ function start(command: HandlerCommand, leaders: Set<number>): RunningHandler {
     if (command.stdoutPath) raw = new CappedLog(command.stdoutPath, command.logBytes);
     channels = openChannels(command.stdin, command.onStdout !== undefined, command.isSecret);
     const [file = "", ...args] = command.argv;
+    // By a path; what PATH finds is the user's own choice.
+    if (file.includes("/")) assertTrusted(resolve(command.cwd, file));
     const env = { ...command.env, VIV_CLAIM: command.claim };
     const { stdio } = channels;
     const child = spawn(file, args, { cwd: command.cwd, env, detached: true, stdio });

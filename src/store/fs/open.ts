@@ -1,5 +1,6 @@
 import { lstatSync, mkdirSync, realpathSync, type Stats } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
+import { remedyFor, whyNotOurs } from "../../files/owned.ts";
 import type { Machine } from "../../model/clock.ts";
 import { VivError } from "../../model/errors.ts";
 import { newTaskId } from "../../model/id.ts";
@@ -181,6 +182,15 @@ function prepareFolders(paths: Paths, make: boolean): void {
       throw new VivError(
         "RUN_INVALID",
         `${name} lies on another filesystem than ${paths.root}; renames between them are not atomic, so move the whole run onto one.`,
+        { path: folder },
+      );
+    }
+    // Who could put a task there could have a command run by us: its proof.
+    const why = make ? whyNotOurs(folder, stats) : null;
+    if (why !== null) {
+      throw new VivError(
+        "RUN_INVALID",
+        `${folder} is not used, because it ${why}; ${remedyFor(paths.root)}.`,
         { path: folder },
       );
     }
