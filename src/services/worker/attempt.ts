@@ -8,6 +8,7 @@ import type { EngineRoute, Money } from "../../model/config-engine.ts";
 import { formatTook, parseDuration } from "../../model/duration.ts";
 import { isVivError, VivError } from "../../model/errors.ts";
 import { canonicalJson } from "../../model/json.ts";
+import { isName } from "../../model/names.ts";
 import type { PriceTable } from "../../model/prices.ts";
 import type { Proof } from "../../model/proof.ts";
 import { priorityOf } from "../../model/task.ts";
@@ -199,7 +200,9 @@ export class Attempt {
       type: task.task_type,
       worker,
       attempt,
-      artifact: evidence.artifactOf(this.#id),
+      artifact: this.#isConfined
+        ? evidence.artifactInside(this.#id)
+        : evidence.artifactOf(this.#id),
       log: evidence.logOf(this.#id),
       workspace: workspace?.path ?? "",
       evidence: attempt > 1 ? evidence.newestBefore(this.#id, attempt) : "",
@@ -267,7 +270,7 @@ export class Attempt {
       store: this.#store,
       settings: this.#settings,
       folder: this.route.folder,
-      isConfined: this.route.sandbox.length > 0,
+      isConfined: this.#isConfined,
       execute: (argv, stdin, more) =>
         this.#execute({ ...place, env: { ...place.env, ...more.env } }, argv, {
           stdin,
@@ -307,7 +310,7 @@ export class Attempt {
 
   /** In a sandbox, an engine that keeps its state in the user's home has one of its own. */
   async #atHome(place: Place, { name }: EngineRoute): Promise<Place> {
-    if (this.route.sandbox.length === 0) return place;
+    if (!this.#isConfined) return place;
     const { evidence } = this.#host;
     const { home: homeOf } = await this.#host.engine(name);
     if (homeOf === undefined) return place;
@@ -323,20 +326,8 @@ export class Attempt {
   }
 
   async #execute(place: Place, argv: readonly string[], how: Execution): Promise<Finished> {
-    const { evidence, handlers } = this.#host;
-    const inside = this.route.sandbox.length > 0;
-    const command = inside
-      ? await this.#host.sandboxed(argv, {
-          restrictions: this.route.sandbox,
-          runDir: this.#store.location,
-          workspace: place.workspace,
-          artifacts: evidence.writableOf(this.#id),
-          hidden: evidence.sessionsOfOthers(this.#id),
-          ...(how.reads ? { reads: how.reads } : {}),
-          ...(place.shows ? { shows: place.shows } : {}),
-          cwd: place.cwd,
-        })
-      : argv;
+    const { handlers } = this.#host;
+    const command = this.#isConfined ? await this.#confined(place, argv, how.reads) : argv;
     // Asked to stop while it was being prepared: then it is not started at all.
     if (this.#stopped !== null) return notStarted(this.#stopped);
     const claim = `${this.#id}.${this.claim.token}@${this.#store.location}`;
@@ -375,11 +366,33 @@ export class Attempt {
     }
     const finished = await running.finished;
     this.#running = null;
+    if (this.#isConfined) this.#host.evidence.leave(this.#id);
     // What could not be ended stays noted: `viv retry` waits for it.
     if (finished.survivors.length === 0) {
       await this.#store.forgetProcess(this.#id, this.claim.token);
     }
     return finished;
+  }
+
+  get #isConfined(): boolean {
+    return this.route.sandbox.length > 0;
+  }
+
+  /** Of the run it sees its own files, the task, and what those before it have made. */
+  #confined(place: Place, argv: readonly string[], more: readonly string[] = []) {
+    const { task } = this.claim;
+    const { writes, reads } = this.#host.evidence.enter(this.#id, task.depends_on.filter(isName));
+    const { VIV_FOOD: food } = place.env;
+    return this.#host.sandboxed(argv, {
+      restrictions: this.route.sandbox,
+      runDir: this.#store.location,
+      workspace: place.workspace,
+      artifacts: writes,
+      hidden: [],
+      reads: [...reads, ...(food ? [food] : []), ...more],
+      ...(place.shows ? { shows: place.shows } : {}),
+      cwd: place.cwd,
+    });
   }
 
   // 3. and 4.
