@@ -7,6 +7,7 @@ import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Engine, EngineName } from "./engines/engine.ts";
+import { guard } from "./files/beneath.ts";
 import { assertTrusted, readTrusted, refuse, remedyFor, whyNotTrusted } from "./files/owned.ts";
 import { findUp } from "./files/search-up.ts";
 import { findProgram } from "./host/find-program.ts";
@@ -100,6 +101,7 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
   const sandbox = () => import("./host/sandbox.ts");
   const workspaces = () => import("./host/workspaces.ts");
   const root = join(runDir, "workspaces");
+  guard(runDir, "strict"); // whose handlers write there, too
   const isPit = layoutAt(runDir)?.kind === "pit";
   const artifacts = join(runDir, isPit ? "record/artifacts" : "artifacts");
   const pitEvidence = async () =>

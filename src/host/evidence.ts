@@ -2,21 +2,23 @@ import { createHash } from "node:crypto";
 import {
   closeSync,
   constants,
-  copyFileSync,
   existsSync,
-  linkSync,
   lstatSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+} from "node:fs";
+import { join } from "node:path";
+import {
+  linkSync,
   mkdirSync,
   openSync,
-  readdirSync,
-  readSync,
+  removeSync,
+  removeTreeSync,
   renameSync,
   rmdirSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { rm } from "node:fs/promises";
-import { join } from "node:path";
+  writeNewSync,
+} from "../files/beneath.ts";
 import type { Evidence, Proof } from "../model/proof.ts";
 import type { SessionUsed } from "../model/usage.ts";
 
@@ -126,10 +128,8 @@ export function evidenceIn(artifacts: string): EvidenceFiles {
     listSessions: () => [...new Set([...foldersIn(root), ...oldSessions()])].sort(),
     removeSessions: async (id) => {
       // First: without its session a task begins anew, but not with one that is gone.
-      rmSync(join(artifacts, `${id}.session.json`), { force: true });
-      for (const folder of [join(root, id), oldOf(id)]) {
-        await rm(folder, { recursive: true, force: true }); // links are removed, not followed
-      }
+      removeSync(join(artifacts, `${id}.session.json`));
+      for (const folder of [join(root, id), oldOf(id)]) removeTreeSync(folder);
       old?.delete(id);
     },
     makeFolders: (id, folders) => {
@@ -162,7 +162,7 @@ export function evidenceIn(artifacts: string): EvidenceFiles {
       makeFolder(filesOf(id));
       // One file with two names: what is written to it in place is there at once, as outside.
       if (!isFolder(insideOf(id))) {
-        rmSync(insideOf(id), { force: true });
+        removeSync(insideOf(id));
         linkSync(artifactOf(id), insideOf(id));
       }
       const seen = [
@@ -177,10 +177,10 @@ export function evidenceIn(artifacts: string): EvidenceFiles {
     leave: (id) => {
       const inside = insideOf(id);
       if (lstatSync(inside, { throwIfNoEntry: false }) === undefined) {
-        rmSync(artifactOf(id), { force: true }); // as it wanted
+        removeSync(artifactOf(id)); // as it wanted
       }
       takeOut(id);
-      if (isSameFile(inside, artifactOf(id))) rmSync(inside);
+      if (isSameFile(inside, artifactOf(id))) removeSync(inside);
       removeIfEmpty(filesOf(id));
     },
     writeProof: (id, proof) => replace(proofOf(id), `${JSON.stringify(proof, null, 2)}\n`),
@@ -189,12 +189,8 @@ export function evidenceIn(artifacts: string): EvidenceFiles {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       if (!lstatSync(folder).isDirectory()) throw new Error(`${folder} is not a folder`);
       const base = join(folder, String(evidence.attempt));
-      rmSync(`${base}.log`, { force: true });
-      if (lstatSync(log, { throwIfNoEntry: false })?.isFile()) {
-        copyFileSync(log, `${base}.log`, constants.COPYFILE_EXCL);
-      } else {
-        writeFileSync(`${base}.log`, "", { mode: 0o600, flag: "wx" }); // it said nothing
-      }
+      removeSync(`${base}.log`);
+      writeNewSync(`${base}.log`, readWhole(log)); // "" when it said nothing
       replace(`${base}.json`, `${JSON.stringify(evidence, null, 2)}\n`);
       return `${base}.log`;
     },
@@ -257,6 +253,17 @@ function markOf(path: string): string {
   return `${stats.ino}.${stats.size}.${stats.mtimeNs}.${start.digest("hex")}`;
 }
 
+/** "" when there is none, or something else in its place. */
+function readWhole(path: string): Buffer {
+  if (!lstatSync(path, { throwIfNoEntry: false })?.isFile()) return Buffer.alloc(0);
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    return readFileSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
 function readStart(path: string, bytes: number): string | null {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
   if (!lstatSync(path, { throwIfNoEntry: false })?.isFile()) return null;
@@ -272,7 +279,7 @@ function readStart(path: string, bytes: number): string | null {
 /** Whole or not at all, and never through a link that somebody put in its place. */
 function replace(path: string, text: string): void {
   const fresh = `${path}.${process.pid}.new`;
-  rmSync(fresh, { force: true });
-  writeFileSync(fresh, text, { mode: 0o600, flag: "wx" });
+  removeSync(fresh);
+  writeNewSync(fresh, text);
   renameSync(fresh, path);
 }

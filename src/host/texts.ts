@@ -1,15 +1,6 @@
-import {
-  closeSync,
-  existsSync,
-  fstatSync,
-  linkSync,
-  lstatSync,
-  openSync,
-  readSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { closeSync, constants, existsSync, fstatSync, lstatSync, readSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { linkSync, openSync, removeSync, writeNewSync } from "../files/beneath.ts";
 import { readTrusted } from "../files/owned.ts";
 import { isVivError, VivError } from "../model/errors.ts";
 
@@ -28,7 +19,8 @@ export function readText(path: string): string {
 /** Whole or not at all. False when something is there already. */
 export function writeIfAbsent(path: string, text: string): boolean {
   const fresh = `${path}.${process.pid}.new`;
-  writeFileSync(fresh, text, { mode: 0o600 });
+  removeSync(fresh);
+  writeNewSync(fresh, text);
   try {
     linkSync(fresh, path);
     return true;
@@ -36,7 +28,7 @@ export function writeIfAbsent(path: string, text: string): boolean {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     return false;
   } finally {
-    rmSync(fresh, { force: true });
+    removeSync(fresh);
   }
 }
 
@@ -47,7 +39,7 @@ export function sizeOf(path: string): number {
 /** The last bytes of a file as text; "" when there is none. */
 export function readEnd(path: string, bytes: number): string {
   if (!existsSync(path)) return "";
-  const fd = openSync(path, "r");
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const { size } = fstatSync(fd);
     const buffer = Buffer.alloc(Math.min(bytes, size));

@@ -4,16 +4,13 @@ import {
   fdatasyncSync,
   fstatSync,
   fsyncSync,
-  linkSync,
   lstatSync,
-  openSync,
   readdirSync,
   readSync,
-  renameSync,
   type Stats,
-  unlinkSync,
   writeSync,
 } from "node:fs";
+import { linkSync, openSync, renameSync, unlinkSync } from "../../files/beneath.ts";
 import { errno, translate as translateTrouble, troubleOf } from "../../model/errno.ts";
 import { VivError } from "../../model/errors.ts";
 

@@ -1,4 +1,5 @@
-import { existsSync, lstatSync, mkdirSync, renameSync, type Stats } from "node:fs";
+import { existsSync, lstatSync, type Stats } from "node:fs";
+import { mkdirSync, renameSync } from "../../files/beneath.ts";
 import { isVivError, VivError } from "../../model/errors.ts";
 import { MAX_TASK_BYTES, PRIORITIES, type Task } from "../../model/task.ts";
 import { chokedWorkers } from "../../policy/choke.ts";

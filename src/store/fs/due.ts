@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync, rmdirSync } from "node:fs";
+import { existsSync } from "node:fs";
+import { mkdirSync, rmdirSync } from "../../files/beneath.ts";
 import { errno, namesIn, overwrite, unlinkIfThere } from "./atomic.ts";
 import type { FsRun } from "./run.ts";
 

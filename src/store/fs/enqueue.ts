@@ -1,5 +1,6 @@
-import { closeSync, fdatasync, fstatSync, openSync } from "node:fs";
+import { closeSync, fdatasync, fstatSync } from "node:fs";
 import { promisify } from "node:util";
+import { openSync } from "../../files/beneath.ts";
 import { VivError } from "../../model/errors.ts";
 import { assertDepth, canonicalJson, MAX_JSON_DEPTH } from "../../model/json.ts";
 import { type TaskSpec, taskFromSpec } from "../../model/spec.ts";

@@ -1,4 +1,4 @@
-import { utimesSync } from "node:fs";
+import { utimesSync } from "../../files/beneath.ts";
 import type { AttemptRecord, Outcome } from "../../model/attempt.ts";
 import { isVivError, VivError } from "../../model/errors.ts";
 import type { LedgerLine } from "../../model/ledger.ts";

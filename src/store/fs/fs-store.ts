@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { release } from "../../files/beneath.ts";
 import type { AttemptRecord } from "../../model/attempt.ts";
 import { VivError } from "../../model/errors.ts";
 import type { LedgerLine } from "../../model/ledger.ts";
@@ -233,6 +234,7 @@ export class FsStore implements S.Store {
       this.#run.notes.close();
       this.#run.lanes.close();
       this.#run.ledger.close();
+      release(this.#run.paths.root, this.#run.links);
     }
   }
 

@@ -1,4 +1,5 @@
-import { closeSync, existsSync, openSync, readSync } from "node:fs";
+import { closeSync, existsSync, readSync } from "node:fs";
+import { openSync } from "../../files/beneath.ts";
 import type { Clock } from "../../model/clock.ts";
 import { completeLines, errno } from "./atomic.ts";
 import { idOfLine, typeOfLine } from "./lanes.ts";

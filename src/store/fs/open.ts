@@ -1,5 +1,6 @@
-import { lstatSync, mkdirSync, realpathSync, type Stats } from "node:fs";
+import { lstatSync, realpathSync, type Stats } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
+import { guard, mkdirSync, release } from "../../files/beneath.ts";
 import { remedyFor, whyNotOurs } from "../../files/owned.ts";
 import type { Machine } from "../../model/clock.ts";
 import { VivError } from "../../model/errors.ts";
@@ -68,7 +69,15 @@ function open(path: string, machine: Machine, options: OpenOptions): FsRun {
       { path },
     );
   }
-  prepareFolders(paths, !options.readOnly);
+  const durability = options.durability ?? "safe";
+  const links = durability === "safe" && !options.readOnly ? "strict" : "loose";
+  guard(root, links);
+  try {
+    prepareFolders(paths, !options.readOnly);
+  } catch (error) {
+    release(root, links);
+    throw error;
+  }
   const status = readStatusLeniently(paths);
   const runId = status?.run_id ?? options.runId ?? runIdFromFolder(root);
   const memo = newMemo();
@@ -76,7 +85,8 @@ function open(path: string, machine: Machine, options: OpenOptions): FsRun {
     paths,
     runId,
     machine,
-    durability: options.durability ?? "safe",
+    durability,
+    links,
     onDependencyFailed: options.onDependencyFailed ?? "wait",
     ledger: new LedgerWriter(paths.ledger),
     lanes: new LaneWriter(paths.lanes),

@@ -19,6 +19,8 @@ export interface FsRun {
   readonly runId: string;
   readonly machine: Machine;
   readonly durability: Durability;
+  /** How it is kept from following links: a mode of files/beneath.ts. */
+  readonly links: "strict" | "loose";
   /** What becomes of tasks whose dependency failed: they wait for a person, or fail too. */
   readonly onDependencyFailed: "wait" | "fail";
   readonly ledger: LedgerWriter;

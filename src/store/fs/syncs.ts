@@ -1,5 +1,6 @@
-import { closeSync, constants, fsync, openSync } from "node:fs";
+import { closeSync, constants, fsync } from "node:fs";
 import { promisify } from "node:util";
+import { openSync } from "../../files/beneath.ts";
 
 const fsyncAsync = promisify(fsync);
 

@@ -1,4 +1,5 @@
-import { closeSync, openSync } from "node:fs";
+import { closeSync } from "node:fs";
+import { openSync } from "../../../files/beneath.ts";
 import { foodId, numberOf, resultIdOf, slugOf } from "../../../model/food-names.ts";
 import type { TaskSpec } from "../../../model/spec.ts";
 import { TASK_STATES } from "../../../model/states.ts";
