@@ -68,7 +68,7 @@ export function guard(root: string, mode: keyof Root): void {
   const counts = roots.get(root) ?? { strict: 0, loose: 0 };
   counts[mode]++;
   roots.set(root, counts);
-  if (mode === "strict" && counts.strict === 1) forget(root);
+  forget(root); // whoever opens it sees what is there now: something may be mounted on it
 }
 
 export function release(root: string, mode: keyof Root): void {
