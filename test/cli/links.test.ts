@@ -54,6 +54,8 @@ async function flipped(folder: string) {
   const { at, around, handler, config } = newPlace();
   handler(`cd "$VIV_RUN"
 if [ ! -e ${at("once")} ]; then
+  # Else the worker, which has yet to note our number there, would end us half-way.
+  until [ "$(grep -c pid .viv/processes/a.json)" = 2 ]; do sleep 0.02; done
   touch ${at("once")}; mv ${folder} ${at("away")}; ln -s ${at("victim")} ${folder}
   echo said; echo > ${at("flipped")}
 fi`);
