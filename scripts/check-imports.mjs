@@ -9,10 +9,14 @@ import { fileURLToPath } from "node:url";
 const rows = {
   model: [[], "the model is the vocabulary all others share, and stands alone"],
   policy: [["model"], "a decision is pure: what it must know comes in as an argument"],
+  files: [["model"], "which files may be trusted, and how they are reached; not what is in them"],
   store: [["model"], "the Store interface knows neither its callers nor its implementations"],
-  "store/fs": [["model", "policy", "store"], "a store records transitions, and does no other work"],
+  "store/fs": [
+    ["model", "policy", "store", "files"],
+    "a store records transitions, and does no other work",
+  ],
   "store/conformance": [["model", "store"], "the suite knows the interface, no implementation"],
-  host: [["model"], "a port to the machine knows nothing of tasks, stores and services"],
+  host: [["model", "files"], "a port to the machine knows nothing of tasks, stores and services"],
   engines: [
     ["model", "policy"],
     "an engine is a command and a reader; what runs it is not its business",
@@ -25,7 +29,7 @@ const rows = {
     ["model", "policy", "store", "services", "type host", "type engines"],
     "an operation sees interfaces, and not the command line that calls it",
   ],
-  cli: [["model", "ops"], "the command line only renders operations"],
+  cli: [["model", "ops", "files"], "the command line only renders operations"],
   bin: ["anything", "a program starts what main.ts has wired"],
   "main.ts": ["anything", "this is where the implementations are wired together"],
 };

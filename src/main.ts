@@ -7,18 +7,14 @@ import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Engine, EngineName } from "./engines/engine.ts";
+import { guard } from "./files/beneath.ts";
+import { assertTrusted, readTrusted, refuse, remedyFor, whyNotTrusted } from "./files/owned.ts";
+import { findUp } from "./files/search-up.ts";
 import { findProgram } from "./host/find-program.ts";
 import { localMachine } from "./host/machine.ts";
 import { endTreeNow, ticksOfTree } from "./host/process-tree.ts";
 import { followLogs } from "./host/session-logs.ts";
-import {
-  programsBeside,
-  readEnd,
-  readFileText,
-  readText,
-  sizeOf,
-  writeIfAbsent,
-} from "./host/texts.ts";
+import { programsBeside, readEnd, readText, sizeOf, writeIfAbsent } from "./host/texts.ts";
 import type { Machine } from "./model/clock.ts";
 import type { CrewPorts } from "./ops/crew/ports.ts";
 import type { EnginePort } from "./ops/engines.ts";
@@ -52,7 +48,9 @@ export async function accountsHere(
     import("./host/accounts.ts"),
     import("./services/accounts.ts"),
   ]);
-  const files = accountFilesIn(join(stateFolder(env, cwd), "accounts"));
+  const state = stateFolder(env, cwd);
+  assertTrusted(state);
+  const files = accountFilesIn(join(state, "accounts"));
   return accountsOn({ files, now, random: Math.random });
 }
 
@@ -67,7 +65,9 @@ export async function gateHere(
     import("./host/gate-files.ts"),
     import("./services/machine-gate.ts"),
   ]);
-  const files = gateFilesIn(join(stateFolder(env, cwd), "gate"));
+  const state = stateFolder(env, cwd);
+  assertTrusted(state);
+  const files = gateFilesIn(join(state, "gate"));
   return { machine: machineGate({ files, machine }), crewIn: crewGateFilesIn, host: machine };
 }
 
@@ -85,6 +85,12 @@ export async function enginesHere(env: Env): Promise<EnginePort> {
   };
 }
 
+/** Why a program that is there is not started; one in PATH is the user's own choice. */
+function whyNotRun(program: string): string | null {
+  const why = program.includes("/") ? whyNotTrusted(program) : null;
+  return why === null ? null : `${program} is not run, because it ${why}; ${remedyFor(program)}`;
+}
+
 /** Processes, workspaces and sandboxes of this machine, for a worker on the run at `runDir`. */
 export async function workerHost(runDir: string, env: Env, cwd: string): Promise<WorkerHost> {
   const [{ localHandlers }, { evidenceIn }] = await Promise.all([
@@ -95,6 +101,7 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
   const sandbox = () => import("./host/sandbox.ts");
   const workspaces = () => import("./host/workspaces.ts");
   const root = join(runDir, "workspaces");
+  guard(runDir, "strict"); // whose handlers write there, too
   const isPit = layoutAt(runDir)?.kind === "pit";
   const artifacts = join(runDir, isPit ? "record/artifacts" : "artifacts");
   const pitEvidence = async () =>
@@ -115,12 +122,13 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
     readEnd,
     followLogs,
     whyNotInstalled: (program) => {
-      if (findProgram(program, env.PATH) !== null) return null;
+      if (findProgram(program, env.PATH) !== null) return whyNotRun(program);
       const isThere = program.includes("/") && existsSync(program);
       const what = isThere ? `${program} is not executable` : `there is no program ${program}`;
       const where = program.includes("/") ? "" : " in PATH";
       return `${what}${where}; install it, or set binary to its path`;
     },
+    whyNotRun,
     ticksOf: ticksOfTree,
     sizeOf,
     writeIfAbsent,
@@ -145,7 +153,7 @@ export async function upHost(): Promise<UpHost> {
     children: localChildren(machine),
     handlers: localHandlers(),
     filesIn: upFilesIn,
-    readText: readFileText,
+    readText: readTrusted,
     isFolder: (path) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true,
     workersIn: async (pit) => {
       const store = await openRun(pit, { readOnly: true });
@@ -186,10 +194,14 @@ export async function crewPorts(env: Env, cwd: string): Promise<CrewPorts> {
     accounts: await accountsHere(env, cwd),
     machineGate: (await gateHere(env, cwd, machine)).machine,
     engine: (name, state) => engineIn(name, join(state, "sessions")),
-    filesIn: crewFilesIn,
+    filesIn: (state) => {
+      assertTrusted(state);
+      return crewFilesIn(state);
+    },
     take: takeFolder,
-    readText: readFileText,
+    readText: readTrusted,
     isThere: existsSync,
+    findUp: (name, from) => findUp(name, from, env, ({ path, why }) => refuse(path, why)),
     isFolder: (path) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true,
     openSteps: openStepsFile,
     followLogs,

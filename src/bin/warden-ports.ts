@@ -1,6 +1,7 @@
 import { randomBytes, randomInt } from "node:crypto";
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { assertTrusted } from "../files/owned.ts";
 import { ancestorsOf } from "../host/ancestors.ts";
 import { localMachine } from "../host/machine.ts";
 import { readEnd } from "../host/texts.ts";
@@ -30,7 +31,10 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
   return {
     machine,
     defaultState: join(stateFolder(env, cwd), "warden"),
-    filesIn: wardenFilesIn,
+    filesIn: (state) => {
+      assertTrusted(state); // a warrant from there may end a process
+      return wardenFilesIn(state);
+    },
     openRun: forReading,
     crewFilesIn,
     upFilesIn,

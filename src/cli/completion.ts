@@ -56,7 +56,7 @@ async function entries(): Promise<Entry[]> {
 /** At most a thousand ids, of the run that is found from here; silent when there is none. */
 async function printIds(io: Io): Promise<number> {
   try {
-    const { path } = await findRun(undefined, io);
+    const { path } = await findRun(undefined, io, () => {});
     const store = await io.open(path, { readOnly: true });
     for await (const { id } of store.list({ limit: 1000 })) io.stdout.write(`${id}\n`);
     await store.close();

@@ -1,8 +1,11 @@
-import { existsSync, readFileSync, statSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { existsSync, statSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { readTrusted, remedyFor, whyNotTrusted } from "../files/owned.ts";
+import { foldersUp, type SearchStop } from "../files/search-up.ts";
 import type { Config } from "../model/config.ts";
-import { VivError } from "../model/errors.ts";
+import { isVivError, VivError } from "../model/errors.ts";
 import type { Io } from "./io.ts";
+import { plain } from "./term.ts";
 
 export interface RunSettings {
   path: string;
@@ -13,11 +16,16 @@ export interface RunSettings {
 
 /**
  * Which run a command means: --run, then VIV_RUN, then, from here upwards, the nearest folder that
- * has a `viv.toml` with `run = "…"`, is a run itself, or has a `.viv-run` file with a path in it.
+ * has a `viv.toml` with `run = "…"`, is a run itself, or has a `.viv-run` file with a path in it. What
+ * somebody else could have put there is ignored, and named on stderr.
  */
-export async function findRun(flag: string | undefined, io: Io): Promise<RunSettings> {
+export async function findRun(
+  flag: string | undefined,
+  io: Io,
+  tell: Tell = ignore,
+): Promise<RunSettings> {
   const given = flag ?? (io.env.VIV_RUN || undefined);
-  const near = await nearestConfig(io);
+  const near = await nearestConfig(io, tell);
   if (given !== undefined) {
     if (given === "") throw new VivError("USAGE", "--run is empty; give it a directory.");
     return { ...near?.settings, path: resolve(io.cwd, expandHome(given, io)) };
@@ -43,15 +51,46 @@ interface Near {
   settings: Omit<RunSettings, "path">;
 }
 
-async function nearestConfig(io: Io): Promise<Near | null> {
-  for (let folder = io.cwd; ; folder = dirname(folder)) {
-    const config = await readConfig(join(folder, "viv.toml"));
+async function nearestConfig(io: Io, tell: Tell = ignore): Promise<Near | null> {
+  const stopped = ({ path, why }: SearchStop) => {
+    for (const found of candidatesIn(path)) tell(io, found, `is in a folder that ${why}`);
+  };
+  for (const folder of foldersUp(io.cwd, io.env, stopped)) {
+    for (const found of candidatesIn(folder)) {
+      const why = whyNotTrusted(found);
+      if (why === null) continue;
+      tell(io, found, why);
+      return null;
+    }
+    const config = await readConfig(join(folder, CONFIG));
     const path = runOf(folder, config, io);
     if (config !== undefined || path !== undefined) {
       return { ...(path === undefined ? {} : { path }), settings: settingsFrom(config) };
     }
-    if (dirname(folder) === folder) return null;
   }
+  return null;
+}
+
+const CONFIG = "viv.toml";
+const POINTER = ".viv-run";
+
+/** What in this folder would be obeyed. */
+function candidatesIn(folder: string): string[] {
+  const files = [CONFIG, POINTER].map((name) => join(folder, name)).filter((it) => existsSync(it));
+  return isRun(folder) ? [...files, folder] : files;
+}
+
+/** Hears what is ignored, and why. */
+type Tell = (io: Io, path: string, why: string) => void;
+
+/** What was told already, so that a command that looks twice says it once. */
+const told = new WeakMap<Io, Set<string>>();
+
+function ignore(io: Io, path: string, why: string): void {
+  const before = told.get(io) ?? new Set<string>();
+  if (before.has(path)) return;
+  told.set(io, before.add(path));
+  io.stderr.write(`viv: ${plain(`${path} is ignored, because it ${why}; ${remedyFor(path)}`)}\n`);
 }
 
 async function readConfig(file: string): Promise<Config | undefined> {
@@ -63,10 +102,14 @@ async function readConfig(file: string): Promise<Config | undefined> {
 
 function runOf(folder: string, config: Config | undefined, io: Io): string | undefined {
   if (config?.run !== undefined) return resolve(folder, expandHome(config.run, io));
-  const has = (...names: string[]) => names.every((name) => isFolder(join(folder, name)));
-  if (has("pending", "claimed", "done") || has("food", "claimed", "done")) return folder;
-  const pointer = join(folder, ".viv-run");
+  if (isRun(folder)) return folder;
+  const pointer = join(folder, POINTER);
   return existsSync(pointer) ? fromPointer(pointer, folder, io) : undefined;
+}
+
+function isRun(folder: string): boolean {
+  const has = (...names: string[]) => names.every((name) => isFolder(join(folder, name)));
+  return has("pending", "claimed", "done") || has("food", "claimed", "done");
 }
 
 function settingsFrom(config: Config | undefined): Near["settings"] {
@@ -81,8 +124,9 @@ function isFolder(path: string): boolean {
 
 function read(file: string): string {
   try {
-    return readFileSync(file, "utf8");
+    return readTrusted(file);
   } catch (cause) {
+    if (isVivError(cause)) throw cause;
     const message = `cannot read ${file}: ${(cause as Error).message}`;
     throw new VivError("INVALID", message, {}, { cause });
   }

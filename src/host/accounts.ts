@@ -43,7 +43,17 @@ export function stateFolder(env: Env, cwd: string): string {
   // The standard says that a relative one is to be ignored.
   const xdg = env.XDG_STATE_HOME;
   if (xdg && isAbsolute(xdg)) return join(xdg, "vivarium");
-  return join(env.HOME || homedir(), ".local/state/vivarium");
+  return join(env.HOME || homeOf(), ".local/state/vivarium");
+}
+
+/** Of a user without an entry in passwd (a container) the system knows none. */
+function homeOf(): string {
+  try {
+    return homedir();
+  } catch (cause) {
+    const message = `you have no home folder; set HOME, or VIV_STATE to a folder of your own.`;
+    throw new VivError("UNSUPPORTED", message, {}, { cause });
+  }
 }
 
 const MAX_BYTES = 64 * 1024;

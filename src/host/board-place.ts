@@ -1,5 +1,7 @@
 import { existsSync, lstatSync, readFileSync, realpathSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { assertTrusted, refuse } from "../files/owned.ts";
+import { findUp } from "../files/search-up.ts";
 import { VivError } from "../model/errors.ts";
 import { askGit } from "./git.ts";
 
@@ -19,11 +21,7 @@ export interface BoardPlace {
 
 /** `board.org` in that folder, or the nearest above it. */
 export function findBoard(from: string, name = "board.org"): string | null {
-  for (let folder = resolve(from); ; folder = dirname(folder)) {
-    const file = join(folder, name);
-    if (existsSync(file)) return file;
-    if (folder === dirname(folder)) return null;
-  }
+  return findUp(name, resolve(from), process.env, ({ path, why }) => refuse(path, why));
 }
 
 export async function placeOf(file: string): Promise<BoardPlace> {
@@ -37,6 +35,7 @@ export async function placeOf(file: string): Promise<BoardPlace> {
   }
   if (found && !found.isFile()) throw unusable(`${file} is no plain file.`, { file });
   if (found === undefined && !existsSync(dirname(file))) throw noBoard(file);
+  assertTrusted(file);
   const folder = realpathSync(dirname(file));
   const name = basename(file);
   if (/[\n\r]/.test(join(folder, name))) {

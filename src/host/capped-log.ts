@@ -5,10 +5,10 @@ import {
   fstatSync,
   ftruncateSync,
   lstatSync,
-  openSync,
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { openSync } from "../files/beneath.ts";
 import { errno, troubleOf } from "../model/errno.ts";
 
 const TAIL_BYTES = 8 * 1024;

@@ -14,6 +14,7 @@ import {
   writeSync,
 } from "node:fs";
 import { basename, join } from "node:path";
+import { readTrusted } from "../files/owned.ts";
 import {
   type CrewLine,
   type MemberStatus,
@@ -23,7 +24,6 @@ import {
 import { ranFileOf } from "../model/lifecycle.ts";
 import { isName } from "../model/names.ts";
 import { appendLine, codeOf, explained, failure, listed, readPlain } from "./state-files.ts";
-import { readFileText } from "./texts.ts";
 
 /** The state folder of a crew, or of the singleton: there `name` is "" and files have no suffix. */
 export interface CrewFiles {
@@ -159,7 +159,7 @@ export function crewFilesIn(folder: string): CrewFiles {
     questionPath: (name) => at(questionFileOf(name)),
     question: (name) => {
       try {
-        return readFileText(at(questionFileOf(name)));
+        return readTrusted(at(questionFileOf(name)));
       } catch {
         return null; // nobody asks, or it is another user's warden
       }

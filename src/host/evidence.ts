@@ -2,24 +2,29 @@ import { createHash } from "node:crypto";
 import {
   closeSync,
   constants,
-  copyFileSync,
   existsSync,
   lstatSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+} from "node:fs";
+import { join } from "node:path";
+import {
+  linkSync,
   mkdirSync,
   openSync,
-  readdirSync,
-  readSync,
+  removeSync,
+  removeTreeSync,
   renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { rm } from "node:fs/promises";
-import { join } from "node:path";
+  rmdirSync,
+  writeNewSync,
+} from "../files/beneath.ts";
 import type { Evidence, Proof } from "../model/proof.ts";
 import type { SessionUsed } from "../model/usage.ts";
 
 /**
  * What an attempt leaves behind for people and for the next attempt, in `artifacts/`:
+ *   <id>.files/                          what a handler in a sandbox leaves besides its artifact
  *   <id>.proof.json, <id>.proof.log      the last proof, and what it said
  *   <id>.evidence/<attempt>.json, .log   why an attempt did not count
  *   .sessions/<id>/                      what its engines keep between attempts
@@ -35,8 +40,6 @@ export interface EvidenceFiles {
   writeArtifact(id: string, text: string, mark: string): void;
   /** A folder for conversations and state that an engine keeps itself; made if it is missing. */
   sessionsOf(id: string): string;
-  /** What a sandbox of this task must hide: such folders of all others, also of those made later. */
-  sessionsOfOthers(id: string): string[];
   /** The tasks that have such a folder. */
   listSessions(): string[];
   /** Also what says that there is a session to go on with: it was in there. */
@@ -51,8 +54,15 @@ export interface EvidenceFiles {
   endLog?(id: string, foot: string): void;
   artifactOf(id: string): string;
   proofLogOf(id: string): string;
-  /** What belongs to this task and a sandbox must let it write; made if it is missing. */
-  writableOf(id: string): string[];
+  /** Where the artifact is for whom a sandbox shows only this task's files. */
+  artifactInside(id: string): string;
+  /**
+   * Before a sandbox of this task begins: what it may write, made if it is missing, and read, which
+   * is what there is of its own evidence and of the artifacts of `others`.
+   */
+  enter(id: string, others: readonly string[]): { writes: string[]; reads: string[] };
+  /** After it has ended, with all its processes: its artifact is taken out. */
+  leave(id: string): void;
   writeProof(id: string, proof: Proof): void;
   /** Keeps the log of what failed beside the reason, and returns where the log is. */
   keep(id: string, evidence: Evidence, log: string): string;
@@ -100,11 +110,20 @@ export function evidenceIn(artifacts: string): EvidenceFiles {
     );
     return old;
   };
+  const artifactOf = (id: string) => join(artifacts, `${id}.md`);
+  const filesOf = (id: string) => join(artifacts, `${id}.files`);
+  const insideOf = (id: string) => join(filesOf(id), `${id}.md`);
+  /** Where it was replaced inside. What is no file there (a link) is left alone. */
+  const takeOut = (id: string) => {
+    const left = lstatSync(insideOf(id), { throwIfNoEntry: false });
+    if (!left?.isFile() || isSameFile(insideOf(id), artifactOf(id))) return;
+    renameSync(insideOf(id), artifactOf(id));
+  };
   const oldOf = (id: string) => join(artifacts, `${id}${OLD_SESSIONS}`);
   const sessionsOf = (id: string) => (oldSessions().has(id) ? oldOf(id) : join(root, id));
   return {
     logOf: (id) => join(artifacts, `${id}.log`),
-    artifactOf: (id) => join(artifacts, `${id}.md`),
+    artifactOf,
     streamOf: (id) => join(artifacts, `${id}.stream.jsonl`),
     readArtifact: (id, bytes) => readStart(join(artifacts, `${id}.md`), bytes),
     markArtifact: (id) => markOf(join(artifacts, `${id}.md`)),
@@ -119,25 +138,16 @@ export function evidenceIn(artifacts: string): EvidenceFiles {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       return folder;
     },
-    sessionsOfOthers: (id) => {
-      mkdirSync(root, { recursive: true, mode: 0o700 }); // or it would appear in plain sight later
-      return [root, ...[...oldSessions()].filter((other) => other !== id).map(oldOf)];
-    },
     listSessions: () => [...new Set([...foldersIn(root), ...oldSessions()])].sort(),
     removeSessions: async (id) => {
       // First: without its session a task begins anew, but not with one that is gone.
-      rmSync(join(artifacts, `${id}.session.json`), { force: true });
-      for (const folder of [join(root, id), oldOf(id)]) {
-        await rm(folder, { recursive: true, force: true }); // links are removed, not followed
-      }
+      removeSync(join(artifacts, `${id}.session.json`));
+      for (const folder of [join(root, id), oldOf(id)]) removeTreeSync(folder);
       old?.delete(id);
     },
     makeFolders: (id, folders) => {
       for (const way of [[], ...folders]) {
-        const folder = join(sessionsOf(id), ...way);
-        // Not through a link that an attempt has left there: it would lead out of its sandbox.
-        if (lstatSync(folder, { throwIfNoEntry: false })?.isDirectory()) continue;
-        mkdirSync(folder, { mode: 0o700 });
+        makeFolder(join(sessionsOf(id), ...way)); // a link would lead out of its sandbox
       }
     },
     readSession: (id) => {
@@ -156,13 +166,35 @@ export function evidenceIn(artifacts: string): EvidenceFiles {
     writeSession: (id, session) =>
       replace(join(artifacts, `${id}.session.json`), `${JSON.stringify(session)}\n`),
     proofLogOf: (id) => join(artifacts, `${id}.proof.log`),
-    writableOf: (id) => {
-      const paths = [join(artifacts, `${id}.md`), join(artifacts, `${id}.log`)];
+    artifactInside: insideOf,
+    enter: (id, others) => {
+      takeOut(id); // of an attempt whose worker died
+      const paths = [artifactOf(id), join(artifacts, `${id}.log`)];
       const { O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
       for (const path of paths) closeSync(openSync(path, O_CREAT | O_NOFOLLOW | O_WRONLY, 0o600));
-      const sessions = sessionsOf(id);
-      const isThere = lstatSync(sessions, { throwIfNoEntry: false })?.isDirectory();
-      return isThere ? [...paths, sessions] : paths;
+      makeFolder(filesOf(id));
+      // One file with two names: what is written to it in place is there at once, as outside.
+      if (!isFolder(insideOf(id))) {
+        removeSync(insideOf(id));
+        linkSync(artifactOf(id), insideOf(id));
+      }
+      const seen = [
+        folderOf(id),
+        ...others.flatMap((other) => [artifactOf(other), filesOf(other)]),
+      ];
+      return {
+        writes: [...paths, filesOf(id), sessionsOf(id)].filter(isFileOrFolder),
+        reads: seen.filter(isFileOrFolder),
+      };
+    },
+    leave: (id) => {
+      const inside = insideOf(id);
+      if (lstatSync(inside, { throwIfNoEntry: false }) === undefined) {
+        removeSync(artifactOf(id)); // as it wanted
+      }
+      takeOut(id);
+      if (isSameFile(inside, artifactOf(id))) removeSync(inside);
+      removeIfEmpty(filesOf(id));
     },
     writeProof: (id, proof) => replace(proofOf(id), `${JSON.stringify(proof, null, 2)}\n`),
     keep: (id, evidence, log) => {
@@ -170,12 +202,8 @@ export function evidenceIn(artifacts: string): EvidenceFiles {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       if (!lstatSync(folder).isDirectory()) throw new Error(`${folder} is not a folder`);
       const base = join(folder, String(evidence.attempt));
-      rmSync(`${base}.log`, { force: true });
-      if (lstatSync(log, { throwIfNoEntry: false })?.isFile()) {
-        copyFileSync(log, `${base}.log`, constants.COPYFILE_EXCL);
-      } else {
-        writeFileSync(`${base}.log`, "", { mode: 0o600, flag: "wx" }); // it said nothing
-      }
+      removeSync(`${base}.log`);
+      writeNewSync(`${base}.log`, readWhole(log)); // "" when it said nothing
       replace(`${base}.json`, `${JSON.stringify(evidence, null, 2)}\n`);
       return `${base}.log`;
     },
@@ -190,6 +218,33 @@ export function evidenceIn(artifacts: string): EvidenceFiles {
 }
 
 const OLD_SESSIONS = ".sessions";
+
+function isFolder(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+function isFileOrFolder(path: string): boolean {
+  return isFolder(path) || lstatSync(path, { throwIfNoEntry: false })?.isFile() === true;
+}
+
+function isSameFile(a: string, b: string): boolean {
+  const [one, other] = [a, b].map((path) => lstatSync(path, { throwIfNoEntry: false }));
+  return one !== undefined && one.ino === other?.ino && one.dev === other.dev;
+}
+
+/** Not through a link that an attempt has left there. */
+function makeFolder(path: string): void {
+  if (!isFolder(path)) mkdirSync(path, { mode: 0o700 });
+}
+
+function removeIfEmpty(path: string): void {
+  try {
+    rmdirSync(path);
+  } catch (error) {
+    const { code = "" } = error as NodeJS.ErrnoException;
+    if (!["ENOTEMPTY", "EEXIST", "ENOENT"].includes(code)) throw error;
+  }
+}
 
 function foldersIn(path: string): string[] {
   if (!existsSync(path)) return [];
@@ -211,6 +266,17 @@ function markOf(path: string): string {
   return `${stats.ino}.${stats.size}.${stats.mtimeNs}.${start.digest("hex")}`;
 }
 
+/** "" when there is none, or something else in its place. */
+function readWhole(path: string): Buffer {
+  if (!lstatSync(path, { throwIfNoEntry: false })?.isFile()) return Buffer.alloc(0);
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    return readFileSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
 function readStart(path: string, bytes: number): string | null {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
   if (!lstatSync(path, { throwIfNoEntry: false })?.isFile()) return null;
@@ -226,7 +292,7 @@ function readStart(path: string, bytes: number): string | null {
 /** Whole or not at all, and never through a link that somebody put in its place. */
 function replace(path: string, text: string): void {
   const fresh = `${path}.${process.pid}.new`;
-  rmSync(fresh, { force: true });
-  writeFileSync(fresh, text, { mode: 0o600, flag: "wx" });
+  removeSync(fresh);
+  writeNewSync(fresh, text);
   renameSync(fresh, path);
 }

@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { resolve } from "node:path";
 import type { Readable } from "node:stream";
+import { assertTrusted } from "../files/owned.ts";
 import { errno } from "../model/errno.ts";
 import { CappedLog } from "./capped-log.ts";
 import { type Channels, openChannels } from "./channels.ts";
@@ -121,6 +123,9 @@ function start(command: HandlerCommand, running: Running): RunningHandler {
     if (command.stdoutPath) raw = new CappedLog(command.stdoutPath, command.logBytes);
     channels = openChannels(command.stdin, command.onStdout !== undefined, command.isSecret);
     void probeMarks(); // for the next, where nobody has waited for it
+    // By a path; what PATH finds is the user's own choice.
+    const [program = ""] = command.argv;
+    if (program.includes("/")) assertTrusted(resolve(command.cwd, program));
     const [file = "", ...args] = marked(command.argv, command);
     const env = { ...command.env, VIV_CLAIM: command.claim };
     const { stdio } = channels;

@@ -1,5 +1,6 @@
-import { closeSync, constants, linkSync, mkdirSync, openSync, rmSync, writeSync } from "node:fs";
+import { closeSync, constants, writeSync } from "node:fs";
 import { join } from "node:path";
+import { linkSync, mkdirSync, openSync, removeSync } from "../files/beneath.ts";
 import { wasteHead, wasteName } from "../model/waste.ts";
 import { type EvidenceFiles, evidenceIn } from "./evidence.ts";
 
@@ -16,7 +17,7 @@ export function pitEvidenceIn(artifacts: string, waste: string): EvidenceFiles {
       const at = Date.now();
       const name = newTrace(waste, worker, at);
       const log = evidence.logOf(id);
-      rmSync(log, { force: true });
+      removeSync(log);
       linkSync(join(waste, name), log);
       append(join(artifacts, `${id}.logs`), `${attempt} ${worker} ${name}`);
       return { head: wasteHead({ id, attempt, worker, at: new Date(at).toISOString() }) };

@@ -33,6 +33,12 @@ export class Views {
     else this.#given.add(resolve(path));
   }
 
+  /** The same, and what would be hidden. */
+  show(path: string): void {
+    if (this.viewOf(path) === "hidden") this.add(path, "read");
+    else this.keep(path);
+  }
+
   viewOf(path: string): View {
     for (let at = realpathSync.native(path); ; at = dirname(at)) {
       const found = this.#views.get(at);

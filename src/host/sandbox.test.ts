@@ -222,48 +222,56 @@ describe.each([
     expect(points.sort()).toEqual(expected.sort());
   });
 
-  test("without write-workspace: writes the run as well, except for what is hidden", async () => {
+  test("with no-network alone the same, and never the run", async () => {
     const world = newWorld(newBase());
-    const request = requestIn(world, { restrictions: ["no-network"], artifacts: [] });
-    const allowed = [
-      join(world.mine, "new"),
-      world.log,
-      join(world.run, "artifacts/mine.md"),
-      join(world.run, "pending/b.json"),
-      join(world.run, ".viv/note"),
-      join(world.run, ".viv/x"),
-    ];
+    const request = requestIn(world, { restrictions: ["no-network"] });
+    const allowed = [join(world.mine, "new"), world.log];
     const denied = [
       "/etc/viv-test-x",
       ...beside(world),
       world.token,
       join(world.other, "file"),
+      join(world.run, "x"),
       join(world.run, "workspaces/x"),
+      join(world.run, "artifacts/mine.md"),
+      join(world.run, "artifacts/other.log"),
+      join(world.run, "pending/b.json"),
+      join(world.run, ".viv/note"),
+      join(world.run, ".viv/x"),
     ];
     expect(await writable(request, [...allowed, ...denied])).toEqual(allowed);
+    const script =
+      'cd "$1" && mv artifacts x; ln -s /etc pending; mkdir done; rm -rf artifacts; ls -A . artifacts';
+    const { out } = await shell(request, script, world.run);
+    expect(out).toBe(".:\nartifacts\nworkspaces\n\nartifacts:\nmine.log\n");
+    expect(readdirSync(world.run).sort()).toEqual([".viv", "artifacts", "pending", "workspaces"]);
   });
 
-  test("reads the system and the run, but not what belongs to others", async () => {
+  test("reads the system, and of the run only what it is given", async () => {
     const world = newWorld(newBase());
     const folder = join(world.base, "keys");
     mkdirSync(folder);
     writeFileSync(join(folder, "key"), "secret");
-    const request = requestIn(world, { hidden: [world.token, folder] });
-    const allowed = ["/etc/passwd", join(world.mine, "file"), join(world.run, "pending/a.json")];
+    const before = join(world.run, "artifacts/before.md");
+    writeFileSync(before, "made before");
+    const request = requestIn(world, { hidden: [world.token, folder], reads: [before] });
+    const allowed = ["/etc/passwd", join(world.mine, "file"), before];
     const denied = [
       join(world.other, "file"),
+      join(world.run, "pending/a.json"),
+      join(world.run, "artifacts/other.log"),
       join(world.run, ".viv/note"),
       world.token,
       join(folder, "key"),
     ];
     expect(await readable(request, [...allowed, ...denied])).toEqual(allowed);
+    expect(await writable(request, [before])).toEqual([]);
     const { out } = await shell(request, 'ls -A "$1" "$2"', join(world.run, "workspaces"), folder);
     expect(out).toBe(`${join(world.run, "workspaces")}:\nmine\n\n${folder}:\n`);
   });
 
   test("what another worker makes later stays hidden", async () => {
     const world = newWorld(newBase());
-    rmSync(join(world.run, "workspaces"), { recursive: true });
     const request = requestIn(world, { workspace: null, cwd: world.run });
     const later = join(world.run, "workspaces/later");
     const script = 'echo ready; read go; cat "$1"';
@@ -274,11 +282,11 @@ describe.each([
     expect([code, out]).toEqual([1, ""]);
   });
 
-  test("a hidden folder around the run hides all but the run", async () => {
+  test("a hidden folder around the run hides all but what is the task's", async () => {
     const world = newWorld(newBase());
     const request = requestIn(world, { hidden: [world.base] });
     const paths = [world.token, join(world.mine, "file"), join(world.run, "pending/a.json")];
-    expect(await readable(request, paths)).toEqual(paths.slice(1));
+    expect(await readable(request, paths)).toEqual(paths.slice(1, 2));
     expect(await writable(request, [join(world.base, "x"), world.log])).toEqual([world.log]);
   });
 
@@ -626,26 +634,108 @@ describe("bubblewrap", () => {
   });
 });
 
-test("what an engine keeps for another task is not seen, even when it is made later", async () => {
-  const world = newWorld(newFolder());
-  const evidence = evidenceIn(join(world.run, "artifacts"));
-  const mine = join(evidence.sessionsOf("mine"), "state");
-  writeFileSync(mine, "mine\n");
-  const request = requestIn(world, {
-    artifacts: evidence.writableOf("mine"),
-    hidden: evidence.sessionsOfOthers("mine"),
+describe("a task's own files", () => {
+  function newTask() {
+    const world = newWorld(newFolder());
+    const evidence = evidenceIn(join(world.run, "artifacts"));
+    const at = (name: string) => join(world.run, "artifacts", name);
+    const enter = (others: string[] = []) => {
+      const { writes, reads } = evidence.enter("mine", others);
+      return requestIn(world, { restrictions: ["no-network"], artifacts: writes, reads });
+    };
+    const run = async (script: string, others?: string[]) => {
+      const end = await shell(enter(others), script, evidence.artifactInside("mine"), at(""));
+      evidence.leave("mine");
+      return end;
+    };
+    return { world, evidence, at, enter, run };
+  }
+
+  test("what an engine keeps for another task is not seen, even when it is made later", async () => {
+    const { world, evidence, enter } = newTask();
+    const mine = join(evidence.sessionsOf("mine"), "state");
+    writeFileSync(mine, "mine\n");
+    const later = join(world.run, "artifacts/.sessions/later/state");
+    const script = 'echo ready; read x; cat "$1" "$2" 2> /dev/null';
+    const child = start(sandboxed(["sh", "-c", script, "sh", mine, later], enter()));
+    let out = "";
+    child.stdout?.setEncoding("utf8").on("data", (text) => {
+      out += text;
+      if (text !== "ready\n") return;
+      writeFileSync(join(evidence.sessionsOf("later"), "state"), "secret of another task\n");
+      child.stdin?.end("\n");
+    });
+    await within("the sandbox ends", new Promise((resolve) => child.on("close", resolve)));
+    expect(existsSync(later)).toBe(true);
+    expect(out).toBe("ready\nmine\n");
   });
-  const later = join(world.run, "artifacts/.sessions/later/state");
-  const script = 'echo ready; read x; cat "$1" "$2" 2> /dev/null';
-  const child = start(sandboxed(["sh", "-c", script, "sh", mine, later], request));
-  let out = "";
-  child.stdout?.setEncoding("utf8").on("data", (text) => {
-    out += text;
-    if (text !== "ready\n") return;
-    writeFileSync(join(evidence.sessionsOf("later"), "state"), "secret of another task\n");
-    child.stdin?.end("\n");
+
+  test.each([
+    ["written in place", 'echo new > "$1"', "new\n"],
+    ["written by its name outside", 'echo new > "$2/mine.md"', "new\n"],
+    ["replaced", 'echo new > "$TMPDIR/x" && mv "$TMPDIR/x" "$1"', "new\n"],
+    ["replaced by a file beside it", 'echo new > "$1.new" && mv "$1.new" "$1"', "new\n"],
+    ["left as it was", "true", "old\n"],
+    ["removed", 'rm "$1"', null],
+    ["made a link", 'ln -sf /etc/passwd "$1"', "old\n"],
+    ["made a folder", 'rm "$1"; mkdir "$1"', "old\n"],
+  ])("an artifact %s", async (_, script, text) => {
+    const { at, run } = newTask();
+    writeFileSync(at("mine.md"), "old\n");
+    expect((await run(script)).err).toBe("");
+    const isThere = lstatSync(at("mine.md"), { throwIfNoEntry: false })?.isFile();
+    expect(isThere ? readFileSync(at("mine.md"), "utf8") : null).toBe(text);
+    // The next program, the proof, finds what this one left.
+    const { out } = await run('test -f "$1" && test ! -L "$1" && cat "$1"');
+    expect(out).toBe(script.includes("mkdir") ? "" : (text ?? ""));
   });
-  await within("the sandbox ends", new Promise((resolve) => child.on("close", resolve)));
-  expect(existsSync(later)).toBe(true);
-  expect(out).toBe("ready\nmine\n");
+
+  test("what it leaves besides stays its own, and nothing stays of one that leaves nothing", async () => {
+    const { at, run } = newTask();
+    expect((await run('echo a > "$1"')).code).toBe(0);
+    expect(existsSync(at("mine.files"))).toBe(false);
+    expect((await run('echo b > "$2/mine.files/table.csv"; echo c > "$2/other.md"')).err).toContain(
+      "Read-only",
+    );
+    expect(readdirSync(at("mine.files"))).toEqual(["table.csv"]);
+    expect(existsSync(at("other.md"))).toBe(false);
+    expect((await run('cat "$2/mine.files/table.csv"')).out).toBe("b\n");
+  });
+
+  test("it reads what those before it have made, and its own evidence", async () => {
+    const { at, run } = newTask();
+    mkdirSync(at("before.files"));
+    mkdirSync(at("mine.evidence"));
+    symlinkSync("/etc/passwd", at("link.md"));
+    for (const name of ["before.md", "before.files/x", "mine.evidence/1.log", "third.md"]) {
+      writeFileSync(at(name), `${name}\n`);
+    }
+    const script =
+      'cd "$2"; cat before.md before.files/x mine.evidence/1.log; ls -A; echo x >> before.md';
+    const { out, err } = await run(script, ["before", "link", "no-such"]);
+    expect(out).toBe(
+      "before.md\nbefore.files/x\nmine.evidence/1.log\n" +
+        "before.files\nbefore.md\nmine.evidence\nmine.files\nmine.log\nmine.md\n",
+    );
+    expect(err).toContain("Read-only");
+  });
+
+  test("what a worker that died had not taken out is there for the next", async () => {
+    const { at, enter, run } = newTask();
+    await shell(enter(), 'echo new > "$1.x" && mv "$1.x" "$1"', at("mine.files/mine.md"));
+    expect(readFileSync(at("mine.md"), "utf8")).toBe("");
+    expect((await run('cat "$1"')).out).toBe("new\n");
+    expect(readFileSync(at("mine.md"), "utf8")).toBe("new\n");
+  });
+
+  test("a link in the place of what a home shows is not followed", async () => {
+    const { world, evidence, enter } = newTask();
+    const home = evidence.sessionsOf("mine");
+    const victim = join(world.base, "victim");
+    symlinkSync(`/oldroot${victim}`, join(home, "auth.json"));
+    const shows = [{ from: world.token, to: join(home, "auth.json") }];
+    const { out } = await shell({ ...enter(), hidden: [], shows }, 'cat "$1"', shows[0]?.to ?? "");
+    expect(out).toBe("secret token");
+    expect(existsSync(victim)).toBe(false);
+  });
 });

@@ -1,13 +1,13 @@
 import {
   existsSync,
   lstatSync,
-  mkdirSync,
   readFileSync,
   realpathSync,
+  rmSync,
   type Stats,
   statSync,
 } from "node:fs";
-import { isAbsolute, join, relative, resolve } from "node:path";
+import { isAbsolute, relative, resolve } from "node:path";
 import { VivError } from "../model/errors.ts";
 import { bubblewrap, findBubblewrap, INSTALL_BUBBLEWRAP, probeBubblewrap } from "./bubblewrap.ts";
 import { Views } from "./sandbox-views.ts";
@@ -16,12 +16,12 @@ export { findBubblewrap, probeBubblewrap };
 
 /**
  * Sandboxes for handlers, made by bubblewrap. In each, the handler has its own process ids, sees
- * the system read-only and temporary folders empty, reaches no socket file of the system, and sees
- * neither the workspaces of others nor what is hidden. Besides:
+ * the system read-only and temporary folders empty, reaches no socket file of the system, and of the
+ * run sees nothing but its workspace and its artifacts, which it may write, and what it is given to
+ * read. Whoever could write more of the run could put a link there, for the worker to write through.
  *
- * - write-workspace: of the run, it may write only its workspace and its artifacts. Without this
- *   the whole run, except for what is hidden.
- * - no-network: no interface but a loopback of its own, and none of the sockets without a file.
+ * - write-workspace: that.
+ * - no-network: besides, no interface but a loopback of its own, and none of the sockets without a file.
  */
 export type Restriction = "write-workspace" | "no-network";
 
@@ -33,7 +33,7 @@ export interface SandboxRequest {
   artifacts: readonly string[];
   /** Files or folders that must not be readable; those that do not exist are skipped. */
   hidden: readonly string[];
-  /** What must be seen, read-only, even where all else is emptied. */
+  /** What must be seen, read-only, even where all else is emptied, or hidden with the run. */
   reads?: readonly string[];
   /** What is seen elsewhere, too, read-only: in a folder that may be written. */
   shows?: readonly { from: string; to: string }[];
@@ -63,7 +63,8 @@ export function sandboxed(
   if (program === "") throw new VivError("INVALID", "there is no command to run in the sandbox.");
   const hasNetwork = !request.restrictions.includes("no-network");
   const views = viewsFor(request, hasNetwork);
-  if (isAbsolute(program) && existsSync(program)) views.keep(program);
+  if (isAbsolute(program) && existsSync(program)) views.show(program);
+  for (const { to } of request.shows ?? []) removeLink(to);
   const options = [
     ...(hasNetwork ? [] : ["--unshare-net"]),
     ...views.options(),
@@ -108,15 +109,7 @@ function viewsFor(request: SandboxRequest, hasNetwork: boolean): Views {
   for (const folder of EMPTIED) if (existsSync(folder)) views.add(folder, "scratch");
   for (const path of request.hidden) if (existsSync(path)) views.add(path, "hidden");
 
-  const mayWriteRun = !request.restrictions.includes("write-workspace");
-  views.add(runDir, mayWriteRun ? "write" : "read");
-  // Who may write the run may enqueue, too, and for that it needs the queue's own files.
-  for (const name of mayWriteRun ? ["workspaces"] : ["workspaces", ".viv"]) {
-    const folder = join(runDir, name);
-    // It must be there, or it would appear in plain sight when another worker makes it.
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    views.add(folder, "hidden");
-  }
+  views.add(runDir, "hidden");
   if (workspace !== null) {
     mustNotBeLink(workspace);
     mustBe(workspace, "the workspace", (stats) => stats.isDirectory());
@@ -127,8 +120,10 @@ function viewsFor(request: SandboxRequest, hasNetwork: boolean): Views {
     mustBe(path, "the artifact", (stats) => stats.isDirectory() || stats.isFile());
     views.add(path, "write");
   }
+  // It must be somewhere, but there is nothing of the run to be seen there.
+  if (views.viewOf(cwd) === "hidden") views.add(cwd, "hidden");
   views.keep(cwd);
-  for (const path of request.reads ?? []) if (existsSync(path)) views.keep(path);
+  for (const path of request.reads ?? []) if (existsSync(path)) views.show(path);
   if (hasNetwork) for (const path of NAME_RESOLUTION) if (existsSync(path)) views.keep(path);
   for (const socket of strayListeners(workspace)) {
     if (views.viewOf(socket) === "read" || views.viewOf(socket) === "write") {
@@ -177,6 +172,11 @@ function mustBe(path: string, what: string, fits: (stats: Stats) => boolean): vo
   if (stats !== undefined && fits(stats)) return;
   const problem = stats === undefined ? "does not exist; make it first" : "is of the wrong kind";
   throw new VivError("INVALID", `${what} ${path} of the sandbox ${problem}.`, { path });
+}
+
+/** bubblewrap would make a file where a link leads that an attempt has left in its home. */
+function removeLink(path: string): void {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) rmSync(path);
 }
 
 /** Else an attempt could leave a link behind, and the next one would get what it leads to. */

@@ -1,24 +1,15 @@
-import {
-  closeSync,
-  constants,
-  existsSync,
-  fstatSync,
-  linkSync,
-  lstatSync,
-  openSync,
-  readFileSync,
-  readSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { closeSync, constants, existsSync, fstatSync, lstatSync, readSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { VivError } from "../model/errors.ts";
+import { linkSync, openSync, removeSync, writeNewSync } from "../files/beneath.ts";
+import { readTrusted } from "../files/owned.ts";
+import { isVivError, VivError } from "../model/errors.ts";
 
-/** A text that somebody wrote for us: a template, a scenario. */
+/** A text that somebody wrote for us: a template, a scenario. Only what nobody else can change. */
 export function readText(path: string): string {
   try {
-    return readFileSync(path, "utf8");
+    return readTrusted(path);
   } catch (error) {
+    if (isVivError(error)) throw error;
     const code = (error as NodeJS.ErrnoException).code;
     const why = code === "ENOENT" ? "is not there" : `cannot be read (${code})`;
     throw new VivError("INVALID", `${path} ${why}.`, { path }, { cause: error });
@@ -28,7 +19,8 @@ export function readText(path: string): string {
 /** Whole or not at all. False when something is there already. */
 export function writeIfAbsent(path: string, text: string): boolean {
   const fresh = `${path}.${process.pid}.new`;
-  writeFileSync(fresh, text, { mode: 0o600 });
+  removeSync(fresh);
+  writeNewSync(fresh, text);
   try {
     linkSync(fresh, path);
     return true;
@@ -36,7 +28,7 @@ export function writeIfAbsent(path: string, text: string): boolean {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     return false;
   } finally {
-    rmSync(fresh, { force: true });
+    removeSync(fresh);
   }
 }
 
@@ -64,22 +56,4 @@ export function programsBeside(file: string): string {
   const here = dirname(file);
   const folders = [here, dirname(here), join(here, "../dist")];
   return folders.find((folder) => existsSync(join(folder, "viv.cjs"))) ?? here;
-}
-
-const LONGEST_TEXT_BYTES = 16 * 1024 * 1024;
-
-/**
- * A text that is read again and again by who has others to look after: what is no file (a pipe would keep him
- * waiting) or has no end in sight is not read. Throws what the system says.
- */
-export function readFileText(path: string): string {
-  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  try {
-    const stats = fstatSync(fd);
-    if (!stats.isFile() && !stats.isDirectory()) throw new Error("it is no file");
-    if (stats.size > LONGEST_TEXT_BYTES) throw new Error("it is longer than 16 MiB");
-    return readFileSync(fd, "utf8"); // of a folder the system says that it is one
-  } finally {
-    closeSync(fd);
-  }
 }

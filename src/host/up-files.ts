@@ -1,5 +1,5 @@
-import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { mkdirSync, removeSync, renameSync, writeNewSync } from "../files/beneath.ts";
 import {
   type AgentState,
   parseAgentState,
@@ -45,9 +45,8 @@ export function upFilesIn(pit: string): UpFiles {
       explained(folder, () => {
         // Only who has taken the folder writes there.
         const hidden = join(folder, `.${state.name}.new`);
-        rmSync(hidden, { force: true }); // of one that died
-        const text = `${JSON.stringify(state, null, 2)}\n`;
-        writeFileSync(hidden, text, { flag: "wx", mode: 0o600 });
+        removeSync(hidden);
+        writeNewSync(hidden, `${JSON.stringify(state, null, 2)}\n`);
         renameSync(hidden, pathOf(state.name));
       }),
     names: () =>
@@ -56,7 +55,7 @@ export function upFilesIn(pit: string): UpFiles {
         .map((name) => name.slice(0, -".json".length))
         .filter((name) => isName(name) && name !== "service")
         .sort(),
-    remove: (name) => rmSync(pathOf(name), { force: true }),
+    remove: (name) => removeSync(pathOf(name)),
     logOf: (name, of) => join(folder, of === "worker" ? `${name}.log` : `${name}.run.log`),
   };
 }

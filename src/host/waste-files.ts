@@ -4,19 +4,15 @@ import {
   fstatSync,
   fsyncSync,
   lstatSync,
-  mkdirSync,
-  openSync,
   readdirSync,
   readFileSync,
   readlinkSync,
   readSync,
-  renameSync,
-  rmSync,
-  unlinkSync,
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
+import { mkdirSync, openSync, removeSync, renameSync, unlinkSync } from "../files/beneath.ts";
 import { snakeOfWaste, type WasteLog } from "../model/waste.ts";
 
 /** The files of a pit that cleaning up its waste/ needs. What is gone when asked for is null. */
@@ -223,9 +219,9 @@ class Search {
 }
 
 function replace(path: string, text: string): void {
-  mkdirSync(dirname(path), { recursive: true });
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const beside = join(dirname(path), `.${basename(path)}.new`);
-  rmSync(beside, { force: true }); // left by one that died; only one cleans up at a time
+  removeSync(beside); // left by one that died; only one cleans up at a time
   try {
     const fd = openSync(beside, "wx", 0o644);
     try {
@@ -236,7 +232,7 @@ function replace(path: string, text: string): void {
     }
     renameSync(beside, path);
   } catch (error) {
-    rmSync(beside, { force: true });
+    removeSync(beside);
     throw error;
   }
   syncFolder(dirname(path));

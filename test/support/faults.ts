@@ -25,7 +25,7 @@ const CHANGES: Record<string, { needsRoom: boolean }> = {
   renameSync: { needsRoom: false },
   unlinkSync: { needsRoom: false },
   rmdirSync: { needsRoom: false },
-  utimesSync: { needsRoom: false },
+  lutimesSync: { needsRoom: false },
   linkSync: { needsRoom: true },
   mkdirSync: { needsRoom: true },
   openSync: { needsRoom: true },

@@ -1,5 +1,6 @@
-import { lstatSync, mkdirSync, readdirSync, rmSync, type Stats } from "node:fs";
+import { lstatSync, readdirSync, rmSync, type Stats } from "node:fs";
 import { resolve } from "node:path";
+import { mkdirSync } from "../../files/beneath.ts";
 import { VivError } from "../../model/errors.ts";
 import { askGit, git } from "../git.ts";
 import { branchOf } from "./branch.ts";

@@ -1,15 +1,6 @@
-import {
-  closeSync,
-  constants,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { closeSync, constants, fsyncSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { mkdirSync, openSync, removeSync, renameSync } from "../../files/beneath.ts";
 import { VivError } from "../../model/errors.ts";
 import { isListedName } from "../../model/names.ts";
 
@@ -78,13 +69,14 @@ export function writeRecord(root: string, id: string, record: WorkspaceRecord): 
   const path = recordPath(root, id);
   const temporary = join(root, `.new~${id}.${process.pid}`);
   mkdirSync(root, { recursive: true, mode: 0o700 });
-  const fd = openSync(temporary, "w", 0o600);
+  removeSync(temporary); // of one that died
+  const fd = openSync(temporary, "wx", 0o600);
   try {
     writeFileSync(fd, `${JSON.stringify(record, null, 2)}\n`);
     fsyncSync(fd);
     renameSync(temporary, path);
   } catch (error) {
-    rmSync(temporary, { force: true });
+    removeSync(temporary);
     throw error;
   } finally {
     closeSync(fd);
@@ -92,5 +84,5 @@ export function writeRecord(root: string, id: string, record: WorkspaceRecord): 
 }
 
 export function removeRecord(root: string, id: string): void {
-  rmSync(recordPath(root, id), { force: true });
+  removeSync(recordPath(root, id));
 }

@@ -1,6 +1,6 @@
-import { mkdirSync, renameSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { mkdirSync, renameSync } from "../../files/beneath.ts";
 import { git } from "../git.ts";
 import { archiveFolder, archiveWorktree } from "./archive.ts";
 import { countAhead, type Inspection, inspect, type Worktree } from "./inspect.ts";

@@ -24,6 +24,8 @@ export interface CrewPorts {
   /** Throws what the system says. */
   readText(path: string): string;
   isThere(path: string): boolean;
+  /** The nearest of that name, from there upwards; throws INVALID when it is a stranger's. */
+  findUp(name: string, from: string): string | null;
   isFolder(path: string): boolean;
   openSteps(path: string): StepsFile;
   /** Files that a vendor's program writes about its session. */

@@ -1,4 +1,4 @@
-import { dirname, join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { VivError } from "../../model/errors.ts";
 import type { Here } from "../op.ts";
 import type { CrewPorts } from "./ports.ts";
@@ -18,11 +18,8 @@ export function stateFolder(given: string | undefined, here: Here, ports: CrewPo
     const folder = resolve(here.config.folder, named);
     if (ports.isThere(folder)) return folder;
   }
-  for (let folder = here.cwd; ; folder = dirname(folder)) {
-    const state = join(folder, ".crew");
-    if (ports.isThere(state)) return state;
-    if (dirname(folder) === folder) break;
-  }
+  const near = ports.findUp(".crew", here.cwd);
+  if (near !== null) return near;
   throw new VivError(
     "RUN_NOT_FOUND",
     "there is no crew here (.crew); go to its folder, pass --state DIR, or start one: viv crew up crew.org",

@@ -5,6 +5,7 @@ import type { EngineRoute } from "../../model/config-engine.ts";
 import { isVivError, VivError } from "../../model/errors.ts";
 import { whatIsMissing } from "../../policy/budget.ts";
 import { parseTemplate } from "../../policy/template-parse.ts";
+import { resolveHandler } from "./attempt.ts";
 import type { WorkerHost } from "./host.ts";
 import { keyVariable } from "./key-variable.ts";
 
@@ -34,6 +35,8 @@ async function problemsOf(
 ): Promise<string[]> {
   const problems: (string | null)[] = [];
   if (route.sandbox.length > 0) problems.push(await host.whyNoSandbox());
+  const [program = ""] = resolveHandler(route.handler, config.folder);
+  problems.push(host.whyNotRun(program));
   const { engine } = route;
   if (engine === undefined) return problems.filter((problem) => problem !== null);
   problems.push(

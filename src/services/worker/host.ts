@@ -32,6 +32,8 @@ export interface WorkerHost {
   readEnd(path: string, bytes: number): string;
   /** Why a program could not be started, by its path or its name in PATH; null when it could. */
   whyNotInstalled(program: string): string | null;
+  /** Why a program is not run although it is there: a stranger could have written it. */
+  whyNotRun(program: string): string | null;
   /** Why no sandbox could be made here; null when it can. */
   whyNoSandbox(): Promise<string | null>;
   /** Files that a vendor's program writes about its session. */

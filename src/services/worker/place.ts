@@ -37,7 +37,7 @@ export async function placeFor(scene: Scene): Promise<Place> {
     type: task.task_type,
     worker,
     attempt,
-    artifact: evidence.artifactOf(id),
+    artifact: route.sandbox.length > 0 ? evidence.artifactInside(id) : evidence.artifactOf(id),
     log: evidence.logOf(id),
     workspace: workspace?.path ?? "",
     evidence: attempt > 1 ? evidence.newestBefore(id, attempt) : "",

@@ -1,4 +1,5 @@
 import type { Finished, RunningHandler } from "../../host/handlers.ts";
+import { isName } from "../../model/names.ts";
 import { type Hold, mayPass, Unrecorded } from "./hold.ts";
 import type { Place, Scene } from "./place.ts";
 
@@ -107,21 +108,28 @@ export class Runner {
     return running;
   }
 
+  get #isConfined(): boolean {
+    return this.#scene.route.sandbox.length > 0;
+  }
+
+  /** In a sandbox it sees of the run its own files, the task, and what those before it have made. */
   async #confined(
     place: Place,
     argv: readonly string[],
     how: Execution,
   ): Promise<readonly string[]> {
-    const { route, host, store } = this.#scene;
-    if (route.sandbox.length === 0) return argv;
-    const { evidence } = host;
+    const { claim, route, host, store } = this.#scene;
+    if (!this.#isConfined) return argv;
+    const before = claim.task.depends_on.filter(isName);
+    const { writes, reads } = host.evidence.enter(this.#id, before);
+    const { VIV_FOOD: food } = place.env;
     return host.sandboxed(argv, {
       restrictions: route.sandbox,
       runDir: store.location,
       workspace: place.workspace,
-      artifacts: evidence.writableOf(this.#id),
-      hidden: evidence.sessionsOfOthers(this.#id),
-      ...(how.reads ? { reads: how.reads } : {}),
+      artifacts: writes,
+      hidden: [],
+      reads: [...reads, ...(food ? [food] : []), ...(how.reads ?? [])],
       ...(place.shows ? { shows: place.shows } : {}),
       cwd: place.cwd,
     });
@@ -144,6 +152,7 @@ export class Runner {
     const finished = await running.finished;
     ended.abort();
     this.#running = null;
+    if (this.#isConfined) await this.#hold.keep(() => this.#scene.host.evidence.leave(this.#id));
     if (lost !== undefined) throw lost;
     // What could not be ended stays noted: `viv retry` waits for it.
     if (finished.survivors.length === 0) {

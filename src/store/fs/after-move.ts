@@ -1,4 +1,4 @@
-import { utimesSync } from "node:fs";
+import { utimesSync } from "../../files/beneath.ts";
 import { isVivError } from "../../model/errors.ts";
 import type { TaskState } from "../../model/states.ts";
 import { MAX_TASK_BYTES } from "../../model/task.ts";

@@ -1,15 +1,6 @@
-import {
-  chmodSync,
-  closeSync,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  renameSync,
-  unlinkSync,
-  writeSync,
-} from "node:fs";
+import { chmodSync, closeSync, lstatSync, readdirSync, writeSync } from "node:fs";
 import { basename, dirname } from "node:path";
+import { mkdirSync, openSync, renameSync, unlinkSync } from "../../files/beneath.ts";
 import { errno } from "../../model/errno.ts";
 import { canonicalJson } from "../../model/json.ts";
 
@@ -65,6 +56,7 @@ export function remakeFolders(path: string): boolean {
 
 /** Makes a file of ours ours to use again. False when it belongs to somebody else. */
 export function allow(path: string): boolean {
+  if (!statOf(path)?.isFile()) return false; // a link's target is none of ours
   try {
     chmodSync(path, 0o600);
     return true;

@@ -4,17 +4,14 @@ import {
   fdatasyncSync,
   fstatSync,
   fsyncSync,
-  linkSync,
   lstatSync,
-  openSync,
   readdirSync,
   readSync,
-  renameSync,
   type Stats,
-  unlinkSync,
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { linkSync, openSync, renameSync, unlinkSync } from "../../files/beneath.ts";
 import { errno, translate as translateTrouble, troubleOf } from "../../model/errno.ts";
 import { isVivError, VivError } from "../../model/errors.ts";
 import { allow, hasRealFolders, isDerived, remakeFolders, setAside } from "./aside.ts";

@@ -1,4 +1,5 @@
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, fstatSync, readSync } from "node:fs";
+import { openSync } from "../../files/beneath.ts";
 import type { LedgerLine } from "../../model/ledger.ts";
 import { completeLines, namesIn, SAFE_OPEN, statIfThere } from "./atomic.ts";
 import type { FsRun } from "./run.ts";

@@ -1,4 +1,5 @@
-import { existsSync, lstatSync, renameSync, type Stats } from "node:fs";
+import { existsSync, lstatSync, type Stats } from "node:fs";
+import { renameSync } from "../../files/beneath.ts";
 import { troubleOf } from "../../model/errno.ts";
 import { isVivError, VivError } from "../../model/errors.ts";
 import { MAX_TASK_BYTES, PRIORITIES, type Task } from "../../model/task.ts";

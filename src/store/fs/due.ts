@@ -1,4 +1,5 @@
-import { existsSync, rmdirSync } from "node:fs";
+import { existsSync } from "node:fs";
+import { rmdirSync } from "../../files/beneath.ts";
 import { errno, namesIn, overwrite, unlinkIfThere } from "./atomic.ts";
 import type { FsRun } from "./run.ts";
 

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { release } from "../../files/beneath.ts";
 import type { AttemptRecord } from "../../model/attempt.ts";
 import { VivError } from "../../model/errors.ts";
 import type { LedgerLine } from "../../model/ledger.ts";
@@ -247,6 +248,7 @@ export class FsStore implements S.Store {
       run.notes.close();
       run.lanes.close();
       run.ledger.close();
+      release(run.paths.root, run.links);
     });
     for (const warning of after.warnings) options.warn?.(warning);
   }

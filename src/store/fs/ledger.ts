@@ -1,4 +1,5 @@
-import { closeSync, fdatasyncSync, openSync, readSync, writeSync } from "node:fs";
+import { closeSync, fdatasyncSync, readSync, writeSync } from "node:fs";
+import { openSync } from "../../files/beneath.ts";
 import type { LedgerLine } from "../../model/ledger.ts";
 import { completeLines, namesIn, openLines, statIfThere, translate } from "./atomic.ts";
 

@@ -1,4 +1,5 @@
-import { closeSync, constants, fstatSync, openSync, readSync, watch } from "node:fs";
+import { closeSync, constants, fstatSync, readSync, watch } from "node:fs";
+import { openSync } from "../../files/beneath.ts";
 import { VivError } from "../../model/errors.ts";
 import { assertName } from "../../model/names.ts";
 import { errno } from "./atomic.ts";

@@ -1,12 +1,5 @@
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  ftruncateSync,
-  openSync,
-  renameSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, constants, fstatSync, ftruncateSync, writeSync } from "node:fs";
+import { openSync, renameSync } from "../../files/beneath.ts";
 import { discard, errno, renameOver, statIfThere, writeNew } from "./atomic.ts";
 
 /**

@@ -1,5 +1,7 @@
-import { lstatSync, mkdirSync, realpathSync, type Stats } from "node:fs";
+import { lstatSync, realpathSync, type Stats } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
+import { guard, mkdirSync, release } from "../../files/beneath.ts";
+import { remedyFor, whyNotOurs } from "../../files/owned.ts";
 import type { Machine } from "../../model/clock.ts";
 import { VivError } from "../../model/errors.ts";
 import { newTaskId } from "../../model/id.ts";
@@ -70,7 +72,16 @@ function open(path: string, machine: Machine, options: OpenOptions): FsRun {
       { path },
     );
   }
-  const made = prepareFolders(paths, !options.readOnly);
+  const durability = options.durability ?? "safe";
+  const links = durability === "safe" && !options.readOnly ? "strict" : "loose";
+  guard(root, links);
+  let made: string[];
+  try {
+    made = prepareFolders(paths, !options.readOnly);
+  } catch (error) {
+    release(root, links);
+    throw error;
+  }
   const status = readStatusLeniently(paths);
   const runId = status?.run_id ?? options.runId ?? runIdFromFolder(root);
   const memo = newMemo();
@@ -78,7 +89,8 @@ function open(path: string, machine: Machine, options: OpenOptions): FsRun {
     paths,
     runId,
     machine,
-    durability: options.durability ?? "safe",
+    durability,
+    links,
     readOnly: options.readOnly === true,
     onDependencyFailed: options.onDependencyFailed ?? "wait",
     ledger: new LedgerWriter(paths.ledger),
@@ -204,6 +216,15 @@ function prepareFolders(paths: Paths, make: boolean): string[] {
       throw new VivError(
         "RUN_INVALID",
         `${name} lies on another filesystem than ${paths.root}; renames between them are not atomic, so move the whole run onto one.`,
+        { path: folder },
+      );
+    }
+    // Who could put a task there could have a command run by us: its proof.
+    const why = make ? whyNotOurs(folder, stats) : null;
+    if (why !== null) {
+      throw new VivError(
+        "RUN_INVALID",
+        `${folder} is not used, because it ${why}; ${remedyFor(paths.root)}.`,
         { path: folder },
       );
     }

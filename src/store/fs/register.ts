@@ -1,4 +1,4 @@
-import { rmdirSync } from "node:fs";
+import { rmdirSync } from "../../files/beneath.ts";
 import type { ProcessIdentity } from "../../model/clock.ts";
 import { VivError } from "../../model/errors.ts";
 import { canonicalJson } from "../../model/json.ts";

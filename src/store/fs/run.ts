@@ -22,6 +22,8 @@ export interface FsRun {
   readonly durability: Durability;
   /** Nothing may be made or repaired. */
   readonly readOnly: boolean;
+  /** How it is kept from following links: a mode of files/beneath.ts. */
+  readonly links: "strict" | "loose";
   /** What becomes of tasks whose dependency failed: they wait for a person, or fail too. */
   readonly onDependencyFailed: "wait" | "fail";
   readonly ledger: LedgerWriter;

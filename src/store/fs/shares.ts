@@ -1,4 +1,5 @@
-import { closeSync, constants, fstatSync, openSync, readSync, writeSync } from "node:fs";
+import { closeSync, constants, fstatSync, readSync, writeSync } from "node:fs";
+import { openSync } from "../../files/beneath.ts";
 import { errno, ifThereIsRoom } from "./atomic.ts";
 
 /**

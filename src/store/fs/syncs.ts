@@ -1,4 +1,5 @@
-import { closeSync, constants, fsync, openSync } from "node:fs";
+import { closeSync, constants, fsync } from "node:fs";
+import { openSync } from "../../files/beneath.ts";
 
 /**
  * Syncs in the background, shared: whoever asks while one runs gets the next one, together with all

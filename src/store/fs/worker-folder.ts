@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync } from "../../files/beneath.ts";
 import { VivError } from "../../model/errors.ts";
 import { errno, statIfThere, syncFolder, translate } from "./atomic.ts";
 import { folderOf } from "./layout.ts";

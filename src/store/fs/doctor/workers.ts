@@ -1,4 +1,4 @@
-import { utimesSync } from "node:fs";
+import { utimesSync } from "../../../files/beneath.ts";
 import { judgeWorker } from "../../../policy/liveness.ts";
 import { statIfThere } from "../atomic.ts";
 import { claimWorkers } from "../claimed.ts";
