@@ -18,22 +18,27 @@ const GROWTH_PER_TASK = 16 * 1024;
 /** Asks everything that runs to end; what does not within a while is killed and noted. */
 export async function stopAll(scene, actors) {
   const crimes = [];
-  const asked = [...scene.living.entries()];
-  for (const [, { child }] of asked) {
-    child.kill("SIGCONT");
-    child.kill("SIGTERM");
-  }
+  for (const { child, worker } of scene.living.values()) if (worker) child.kill("SIGTERM");
   const all = Promise.all(actors);
+  // Some stop themselves, even now; a signal waits until they go on.
+  const waking = setInterval(() => {
+    for (const { child } of scene.living.values()) child.kill("SIGCONT");
+  }, 500);
   const isTimely = (await within(STOP_MS, all)) !== undefined;
-  for (const [pid, { name, child, worker }] of scene.living) {
-    if (isTimely && !worker) continue;
-    if (!isTimely)
-      crimes.push({ kind: "hung", id: "-", text: `${name} (${pid}) does not end on SIGTERM` });
+  const isQuiet = (await within(STOP_MS, everyEnd(scene))) !== undefined;
+  clearInterval(waking);
+  for (const [pid, { name, child }] of isTimely && isQuiet ? [] : scene.living) {
+    crimes.push({ kind: "hung", id: "-", text: `${name} (${pid}) does not end` });
     child.kill("SIGKILL");
   }
   await all;
-  await Promise.all([...scene.living.values()].map(({ child }) => child.ended));
+  await everyEnd(scene);
   return crimes;
+}
+
+async function everyEnd(scene) {
+  await Promise.all([...scene.living.values()].map(({ child }) => child.ended));
+  return true;
 }
 
 /** What is left comes to its end without anybody's help but a reap. */

@@ -174,7 +174,7 @@ function install() {
   function judge(call, name, args) {
     if (isOff) return null;
     const path = pathOf(args[call[1]]);
-    if (!path.startsWith(plan.run)) return null;
+    if (path !== plan.run && !path.startsWith(`${plan.run}/`)) return null;
     const kind = kindOf(call, name, args);
     if (kind === "write" && cut.has(path)) {
       const code = cut.get(path);

@@ -10,7 +10,6 @@ import { Chance } from "./chance.mjs";
 import { examine, growth, orphans, settle, stopAll } from "./ending.mjs";
 import { countFaults, readWorld } from "./read-world.mjs";
 import { judge } from "./referee.mjs";
-import { stories, table } from "./report.mjs";
 import { Scene, sleep, uptime } from "./scene.mjs";
 
 /**
@@ -92,8 +91,10 @@ export async function storm({ dir, dist, seed, minutes, most, parts, say, live, 
     scene,
     crimes,
     before,
+    tasks: world.places.size,
     counts: counts(scene, world),
     ledger: world.ledger,
+    keep: () => folder,
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
 }
@@ -141,5 +142,3 @@ function counts(scene, world) {
     faults: countFaults(scene.strikesLog),
   };
 }
-
-export { stories, table };

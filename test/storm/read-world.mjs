@@ -1,4 +1,4 @@
-import { lstatSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** What the referee judges, read from the disk when everything has ended: plain data. */
@@ -34,8 +34,9 @@ function readPlaces(run) {
     for (const name of namesIn(folder)) {
       if (!/^[^.].*\.json$/.test(name)) continue;
       const id = name.slice(0, -".json".length);
+      const task = parse(readFileSync(join(folder, name), "utf8"));
+      if (task === undefined) continue; // nobody can do it: as good as nowhere
       places.set(id, [...(places.get(id) ?? []), place]);
-      const task = JSON.parse(readFileSync(join(folder, name), "utf8"));
       tasks.set(id, task);
       const { mark } = task.payload ?? {};
       if (mark !== undefined) marks.set(mark, [...(marks.get(mark) ?? []), id]);
@@ -54,17 +55,25 @@ export function readLedger(run) {
 function parseLines(text) {
   const lines = [];
   for (const line of text.split("\n")) {
-    try {
-      if (line !== "") lines.push(JSON.parse(line));
-    } catch {
-      // A torn line: doctor's to tell.
-    }
+    const parsed = parse(line);
+    if (parsed !== undefined) lines.push(parsed);
   }
   return lines;
 }
 
 function readCompleted(run) {
-  return JSON.parse(readFileSync(join(run, "status.json"), "utf8")).checkpoint.completed_tasks;
+  const path = join(run, "status.json");
+  const text = existsSync(path) ? readFileSync(path, "utf8") : "";
+  return parse(text)?.checkpoint.completed_tasks ?? [];
+}
+
+/** Undefined for what is torn or empty. */
+function parse(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** The handlers' journal: see programs/handler.sh. */

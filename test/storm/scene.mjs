@@ -56,6 +56,8 @@ export class Scene {
     this.living = new Map();
     this.isOver = false;
     this.areFaultsOn = true;
+    /** The power was cut: no more commands. */
+    this.isDark = false;
     this.#count = 0;
     mkdirSync(join(folder, "running"), { recursive: true });
     for (const path of [this.journal, this.strikesLog]) closeSync(openSync(path, "a"));
@@ -102,6 +104,7 @@ export class Scene {
    * token … `killAfterMs`: kill -9, if it still runs then.
    */
   async command(about, args, { faults, killAfterMs, input, program, isBare } = {}) {
+    if (this.isDark) throw new Error("the power is off");
     const n = this.number();
     const operation = { n, ...about, begin: uptime() };
     const name = `${about.verb}-${n}`;

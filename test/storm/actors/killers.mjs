@@ -4,7 +4,7 @@ import { sleep, uptime } from "../scene.mjs";
 /** kill -9 of any process of the storm, at any moment. */
 export async function kill(scene, chance) {
   while (!scene.isOver) {
-    await sleep(chance.between(300, 2500));
+    await sleep(chance.between(500, 3500));
     const victim = choose(scene, chance);
     if (victim === undefined) continue;
     if (victim.worker) scene.strike(victim.worker, "kill");

@@ -25,7 +25,9 @@ export async function decide(scene, chance) {
     } else if (verb === "look") {
       await scene.command({ verb: "ls" }, ["ls"], trouble);
     } else {
-      const ids = idsIn(scene, state);
+      // Rather a claim whose worker has just died: its end may be recorded, and not made.
+      const dead = verb === "cancel" && state === "claimed" ? idsIn(scene, state, isDead) : [];
+      const ids = dead.length > 0 ? dead : idsIn(scene, state);
       if (ids.length > 0) await decideOne(scene, verb, ids[Math.floor(at * ids.length)], trouble);
     }
     await sleep(chance.between(50, 400));
@@ -38,12 +40,20 @@ async function decideOne(scene, verb, id, trouble) {
   if (operation.status !== 0 && operation.status !== null) operation.after = scene.placeOf(id);
 }
 
-function idsIn(scene, state) {
+function idsIn(scene, state, isWanted = () => true) {
   const folder = join(scene.run, state);
   const folders =
-    state === "claimed" ? readdirSync(folder).map((name) => join(folder, name)) : [folder];
+    state === "claimed"
+      ? readdirSync(folder)
+          .filter((worker) => isWanted(scene, worker))
+          .map((name) => join(folder, name))
+      : [folder];
   const names = folders.flatMap((one) => readdirSync(one));
   return names.filter((name) => /^[^.].*\.json$/.test(name)).map((name) => name.slice(0, -5));
+}
+
+function isDead(scene, worker) {
+  return /^w/.test(worker) && ![...scene.living.values()].some((one) => one.worker === worker);
 }
 
 export async function reapNowAndThen(scene, chance) {

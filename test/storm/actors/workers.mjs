@@ -20,7 +20,7 @@ export async function keepWorking(scene, chance, { name, concurrency, durability
     if (status !== 0 && signal === null) {
       scene.deaths.push({ worker, status, at: uptime(), said: child.said.text.slice(-1500) });
     }
-    await sleep(chance.between(50, 500));
+    await sleep(chance.isTrue(0.5) ? chance.between(50, 500) : chance.between(500, 4000));
   }
 }
 
