@@ -15,6 +15,7 @@
 //   slow    one fsync takes `ms`
 //   die     SIGKILL to itself, just before or just after a call that changes something
 //   stop    SIGSTOP to itself, there too; someone else must wake it
+//   die-commit, stop-commit   the same just before a claim is renamed to where it ends
 //
 // A call that fails has done nothing, as on a real disk, but for fsync: its data may be there.
 "use strict";
@@ -107,7 +108,7 @@ function install() {
   }
 
   /** What is to happen to this call, or null. */
-  function strike(kind, name, path) {
+  function strike(kind, name, path, isCommit) {
     calls++;
     const t = now();
     if (burst !== null && t >= burst.until) burst = null;
@@ -116,7 +117,7 @@ function install() {
       note(`burst ${burst.code}`, name, path);
       return { what: "fail", code: burst.code };
     }
-    const event = nextEvent(kind, t);
+    const event = nextEvent(kind, t, isCommit);
     if (event === null) return null;
     if (event.what === "burst" || event.what === "single") {
       const code =
@@ -125,14 +126,15 @@ function install() {
       note(`${event.what} ${code}`, name, path);
       return { what: "fail", code };
     }
-    note(event.what, name, path);
-    return { ...event, after: random() < 0.5 };
+    const [what, isAtCommit] = event.what.split("-");
+    note(what, name, path);
+    return { ...event, what, after: !isAtCommit && random() < 0.5 };
   }
 
-  function nextEvent(kind, t) {
-    const at = planned.findIndex((event) => event.call <= calls && fits(event, kind));
+  function nextEvent(kind, t, isCommit) {
+    const at = planned.findIndex((event) => event.call <= calls && fits(event, kind, isCommit));
     if (at !== -1) return planned.splice(at, 1)[0];
-    const due = repeated.find((event) => event.due <= t && fits(event, kind));
+    const due = repeated.find((event) => event.due <= t && fits(event, kind, isCommit));
     if (due === undefined) return null;
     // Not always the first call that fits: otherwise it would mostly be the one that comes most.
     if (random() < 0.8) return null;
@@ -140,7 +142,8 @@ function install() {
     return { what: due.what };
   }
 
-  function fits({ what, code }, kind) {
+  function fits({ what, code }, kind, isCommit) {
+    if (what.endsWith("-commit")) return isCommit;
     if (what === "die" || what === "stop") return CHANGES.includes(kind);
     if (what === "slow") return kind === "sync";
     if (what === "short") return kind === "write";
@@ -182,7 +185,8 @@ function install() {
       note(`short ${code}`, name, path);
       return { what: "fail", code, path, kind };
     }
-    const verdict = strike(kind, name, path);
+    const isCommit = kind === "rename" && String(args[0]).startsWith(`${plan.run}/claimed/`);
+    const verdict = strike(kind, name, path, isCommit);
     return verdict && { ...verdict, path, kind };
   }
 

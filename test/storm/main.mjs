@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node
 import { join } from "node:path";
 import { enqueueAll } from "./actors/enqueuers.mjs";
 import { kill, stop, wake } from "./actors/killers.mjs";
-import { decide, doctorNowAndThen, holdLock, reapNowAndThen } from "./actors/people.mjs";
+import { decide, doctorNowAndThen, holdLock, meddle, reapNowAndThen } from "./actors/people.mjs";
 import { shellWorker } from "./actors/shell-worker.mjs";
 import { swarmWorker } from "./actors/swarm.mjs";
 import { keepWorking } from "./actors/workers.mjs";
@@ -57,6 +57,7 @@ export async function storm({ dir, dist, seed, minutes, most, parts, say, live, 
   };
   add("people", decide);
   add("people", decide, { name: "2" });
+  add("people", meddle, { name: "meddler" });
   add("lock", holdLock);
   add("doctor", doctorNowAndThen);
   add("shell", shellWorker, { name: "sh1" });

@@ -13,6 +13,8 @@ export function commandTrouble(scene, chance, { often = 1 } = {}) {
     slow: 1,
     die: 1,
     stop: 0.3,
+    "die-commit": 0.3,
+    "stop-commit": 0.3,
     kill: 1.5,
   });
   const call = chance.whole(1, 45);
@@ -22,7 +24,7 @@ export function commandTrouble(scene, chance, { often = 1 } = {}) {
   const seed = chance.whole(1, 2 ** 31);
   const { parts } = scene;
   const event = {
-    call,
+    call: what.endsWith("-commit") ? 1 : call,
     what,
     ...(what === "burst" || what === "single" ? { code } : {}),
     ...(what === "burst" ? { ms } : {}),
@@ -39,12 +41,23 @@ const PART_OF = {
   slow: "slow",
   die: "kills",
   stop: "stops",
+  "die-commit": "kills",
+  "stop-commit": "stops",
   kill: "kills",
 };
 
 /** Of a worker, which lives for long: about every so many seconds. */
 export function workerTrouble(scene, chance) {
-  const every = { burst: 12, single: 4, short: 15, slow: 5, die: 25, stop: 30 };
+  const every = {
+    burst: 12,
+    single: 4,
+    short: 15,
+    slow: 5,
+    die: 40,
+    stop: 50,
+    "die-commit": 30,
+    "stop-commit": 40,
+  };
   for (const what of Object.keys(every)) if (!scene.parts.has(PART_OF[what])) delete every[what];
   return { seed: chance.whole(1, 2 ** 31), every };
 }

@@ -25,9 +25,7 @@ export async function decide(scene, chance) {
     } else if (verb === "look") {
       await scene.command({ verb: "ls" }, ["ls"], trouble);
     } else {
-      // Rather a claim whose worker has just died: its end may be recorded, and not made.
-      const dead = verb === "cancel" && state === "claimed" ? idsIn(scene, state, isDead) : [];
-      const ids = dead.length > 0 ? dead : idsIn(scene, state);
+      const ids = idsIn(scene, state);
       if (ids.length > 0) await decideOne(scene, verb, ids[Math.floor(at * ids.length)], trouble);
     }
     await sleep(chance.between(50, 400));
@@ -54,6 +52,25 @@ function idsIn(scene, state, isWanted = () => true) {
 
 function isDead(scene, worker) {
   return /^w/.test(worker) && ![...scene.living.values()].some((one) => one.worker === worker);
+}
+
+/**
+ * Cancels what a worker held that has just died, and sends it round again: the end of such an attempt
+ * may be recorded, and not made.
+ */
+export async function meddle(scene, chance) {
+  const known = new Set();
+  while (!scene.isOver) {
+    const ids = idsIn(scene, "claimed", isDead).filter((id) => !known.has(id));
+    for (const id of ids) known.add(id);
+    await Promise.all(
+      ids.slice(0, 4).map(async (id) => {
+        await decideOne(scene, "cancel", id, {});
+        if (chance.isTrue(0.7)) await decideOne(scene, "retry", id, {});
+      }),
+    );
+    await sleep(100);
+  }
 }
 
 export async function reapNowAndThen(scene, chance) {
