@@ -6,9 +6,10 @@
 //                  in memory)
 //   --minutes N    how long (default 2)
 //   --tasks N      at most so many tasks
-//   --power [N]    only power cuts, N for each filesystem (default 4; without it 2 after the storm)
+//   --power [N]    only power cuts, N for each filesystem (default 6; without it 2 after the storm)
 //   --seed N       the same decisions again, as far as processes allow
 //   --only A,B     only these parts: kills stops faults slow people lock doctor shell swarm power
+//   --also A,B     besides: derived (pieces of .viv/ vanish), status (status.json breaks)
 //   --keep         keep the runs; what broke is kept anyway
 //   --limit N      seconds after which a command counts as hung (default 120)
 //
@@ -29,13 +30,14 @@ ensureDebianPackages([
 ]);
 if (!process.env.VIV_DIST) ensureBuilt();
 
-const { PARTS, storm } = await import("../test/storm/main.mjs");
+const { MORE_PARTS, PARTS, storm } = await import("../test/storm/main.mjs");
 const { FILESYSTEMS, cannotCut } = await import("../test/storm/disk.mjs");
 const { powerCut } = await import("../test/storm/power.mjs");
 const { stories, table } = await import("../test/storm/report.mjs");
 
-const all = [...PARTS, "power"];
-const parts = options.power === undefined ? (options.only?.split(",") ?? all) : ["power"];
+const usual = [...PARTS, "power"];
+const all = [...usual, ...MORE_PARTS];
+const parts = chosenParts();
 const unknown = parts.find((part) => !all.includes(part));
 if (unknown) fail(`There is no ${unknown}; there are: ${all.join(", ")}`);
 const seed = number("seed") ?? Math.floor(Math.random() * 2 ** 31);
@@ -58,11 +60,16 @@ if (parts.some((part) => part !== "power")) {
   say(`\n${JSON.stringify(result.counts, null, 1)}`);
   finish("the storm", result);
 }
-if (parts.includes("power")) await cutPower(number("power") ?? (options.only ? 4 : 2));
+if (parts.includes("power")) await cutPower(number("power") ?? (options.only ? 6 : 2));
 
 say(`\n${tasks} tasks\n${table(crimes)}\n`);
 say(crimes.length > 0 ? `broken: repeat with --seed ${seed}` : `nothing broke (seed ${seed})`);
 process.exitCode = crimes.length > 0 ? 1 : 0;
+
+function chosenParts() {
+  if (options.power !== undefined) return ["power"];
+  return [...(options.only?.split(",") ?? usual), ...(options.also?.split(",") ?? [])];
+}
 
 async function cutPower(rounds) {
   // What cannot be installed is told as the reason why a filesystem is skipped.
@@ -127,7 +134,7 @@ function readArguments() {
   // A bare --power means the default number.
   const args = process.argv.slice(2);
   const at = args.indexOf("--power");
-  if (at !== -1 && !/^\d+$/.test(args[at + 1] ?? "")) args.splice(at + 1, 0, "4");
+  if (at !== -1 && !/^\d+$/.test(args[at + 1] ?? "")) args.splice(at + 1, 0, "6");
   try {
     return parseArgs({
       args,
@@ -138,6 +145,7 @@ function readArguments() {
         tasks: { type: "string" },
         seed: { type: "string" },
         only: { type: "string" },
+        also: { type: "string" },
         limit: { type: "string" },
         keep: { type: "boolean" },
       },

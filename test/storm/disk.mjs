@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 /**
@@ -44,6 +44,7 @@ export class Disk {
   remove() {
     spawnSync("umount", ["-l", this.path], { stdio: "ignore" });
     rmSync(this.image, { force: true });
+    rmdirSync(this.path);
   }
 }
 

@@ -2,7 +2,15 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node
 import { join } from "node:path";
 import { enqueueAll } from "./actors/enqueuers.mjs";
 import { kill, stop, wake } from "./actors/killers.mjs";
-import { decide, doctorNowAndThen, holdLock, meddle, reapNowAndThen } from "./actors/people.mjs";
+import {
+  decide,
+  doctorNowAndThen,
+  holdLock,
+  meddle,
+  reapNowAndThen,
+  spoilDerived,
+  spoilStatus,
+} from "./actors/people.mjs";
 import { shellWorker } from "./actors/shell-worker.mjs";
 import { swarmWorker } from "./actors/swarm.mjs";
 import { keepWorking } from "./actors/workers.mjs";
@@ -30,6 +38,9 @@ export const PARTS = [
   "swarm",
 ];
 
+/** Only with `--also`: what other people's hands do to the run itself. */
+export const MORE_PARTS = ["derived", "status"];
+
 /** A worker is given up after so long without a heartbeat: well above the longest outage (3 s). */
 const STALE_SECONDS = 8;
 
@@ -37,7 +48,7 @@ export async function storm({ dir, dist, seed, minutes, most, parts, say, live, 
   mkdirSync(dir, { recursive: true });
   const folder = mkdtempSync(join(dir, "viv-storm-"));
   const scene = new Scene({ folder, dist, seed, staleSeconds: STALE_SECONDS, limitSeconds });
-  Object.assign(scene, { parts: new Set(parts), kills: 0, stops: 0, troubles: 0 });
+  Object.assign(scene, { parts: new Set(parts), kills: 0, stops: 0, spoils: 0, troubles: 0 });
   const chance = new Chance(seed);
   const made = await scene.command({ verb: "init" }, ["init", scene.run], { isBare: true });
   if (made.status !== 0) throw new Error(`no run could be made: ${made.message}`);
@@ -63,6 +74,8 @@ export async function storm({ dir, dist, seed, minutes, most, parts, say, live, 
   add("shell", shellWorker, { name: "sh1" });
   add("shell", shellWorker, { name: "sh2" });
   add("swarm", swarmWorker, { name: "py1" });
+  add("derived", spoilDerived);
+  add("status", spoilStatus);
   add("kills", kill);
   add("stops", stop);
   const waking = wake(scene, chance.of("wake"));
@@ -139,6 +152,7 @@ function counts(scene, world) {
     killedCommands: scene.operations.filter(({ signal }) => signal === "SIGKILL").length,
     kills: scene.kills + world.strikes.filter(({ what }) => what === "die").length,
     stops: scene.stops,
+    spoils: scene.spoils,
     troublesOfWorkers: scene.troubles,
     faults: countFaults(scene.strikesLog),
   };

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { enqueueAll } from "./actors/enqueuers.mjs";
 import { decide } from "./actors/people.mjs";
@@ -8,14 +8,28 @@ import { Chance } from "./chance.mjs";
 import { Disk } from "./disk.mjs";
 import { examine, orphans } from "./ending.mjs";
 import { bytesBelow, readWorld } from "./read-world.mjs";
-import { judge } from "./referee.mjs";
+import { asleep, judge, wrongList } from "./referee.mjs";
 import { Scene, sleep, uptime, within } from "./scene.mjs";
 
 /**
  * Power cuts: a run on a disk of its own, work in `safe`, the plug is pulled, the disk comes back.
- * What was acknowledged before the cut must be there, and one `viv work --drain` must bring everything
- * to its end, without doctor, without spinning. Every other round cuts soon after the run was made.
+ * What was acknowledged before the cut must be there, and workers must bring everything to its end,
+ * without doctor, without spinning. Rounds take turns:
+ *   fresh     soon after the run was made, with nothing but a queue in it
+ *   first     soon after the first tasks were claimed
+ *   working   in the middle of everything
  */
+
+const ROUNDS = {
+  fresh: { most: 600, first: 200, seconds: [0, 1], kinds: { bulk: 4, single: 1 } },
+  working: {
+    most: 800,
+    first: 1,
+    seconds: [3, 10],
+    kinds: { bulk: 4, single: 2, nameless: 1, library: 2 },
+  },
+  first: { most: 150, first: 1, seconds: [0, 2], kinds: { bulk: 1 } },
+};
 
 const DRAIN_SECONDS = 90;
 const SILENT_SECONDS = 5;
@@ -27,7 +41,8 @@ export async function powerCut({ dir, dist, seed, kind, round, limitSeconds, liv
   const folder = mkdtempSync(join(dir, `viv-power-${kind}-`));
   const disk = new Disk(folder, kind);
   const chance = new Chance(seed).of(`${kind} ${round}`);
-  const isEarly = round % 2 === 0;
+  const name = Object.keys(ROUNDS)[round % 3];
+  const { most, first, kinds, seconds: range } = ROUNDS[name];
   // Longer than any pause here: nobody is given up but for being gone.
   const scene = new Scene({ folder, dist, seed, staleSeconds: 300, limitSeconds });
   scene.run = join(disk.path, "run");
@@ -35,19 +50,22 @@ export async function powerCut({ dir, dist, seed, kind, round, limitSeconds, liv
   const made = await scene.command({ verb: "init" }, ["init", scene.run], { isBare: true });
   if (made.status !== 0) throw new Error(`no run could be made: ${made.message}`);
 
+  const worker = { concurrency: 3, durability: "safe" };
   const actors = [
-    enqueueAll(scene, chance.of("enqueuer"), { name: "a", most: isEarly ? 40 : 600 }),
-    keepWorking(scene, chance.of("w1"), { name: "w1", concurrency: 3, durability: "safe" }),
-    keepWorking(scene, chance.of("w2"), { name: "w2", concurrency: 3, durability: "safe" }),
-    ...(isEarly ? [] : [shellWorker(scene, chance.of("sh1"), { name: "sh1" })]),
-    ...(isEarly ? [] : [decide(scene, chance.of("people"))]),
+    enqueueAll(scene, chance.of("enqueuer"), { name: "a", most, kinds }),
+    ...(name === "fresh" ? [] : ["w1", "w2"]).map((one) =>
+      keepWorking(scene, chance.of(one), { name: one, ...worker }),
+    ),
+    ...(name === "working" ? [shellWorker(scene, chance.of("sh1"), { name: "sh1" })] : []),
+    ...(name === "working" ? [decide(scene, chance.of("people"))] : []),
     // What they read after the cut fails, and then it does not matter.
   ].map((actor) => actor.catch((error) => scene.isOver || Promise.reject(error)));
   const broken = Promise.all(actors);
   broken.catch(() => {}); // awaited below
-  const seconds = isEarly ? chance.between(0, 2) : chance.between(3, 10);
-  // From the first acknowledged task on: before it, there is nothing to lose.
-  while (!scene.operations.some(({ enqueued }) => enqueued?.length > 0)) await within(50, broken);
+  const seconds = chance.between(...range);
+  // From the first acknowledged tasks on: before them, there is nothing to lose.
+  const acknowledged = () => scene.operations.flatMap(({ enqueued }) => enqueued ?? []).length;
+  while (acknowledged() < first) await within(50, broken);
   await Promise.race([sleep(seconds * 1000), broken.then(() => sleep(seconds * 1000))]);
 
   Object.assign(scene, { isOver: true, isDark: true });
@@ -64,19 +82,20 @@ export async function powerCut({ dir, dist, seed, kind, round, limitSeconds, liv
   disk.unmount();
   disk.mount();
   scene.isDark = false;
-  live(`${kind} ${round}: cut after ${seconds.toFixed(1)} s, ${scene.operations.length} commands`);
+  live(`${kind}, ${name}: cut after ${seconds.toFixed(1)} s, ${scene.operations.length} commands`);
 
   const crimes = await recover(scene);
-  crimes.push(...orphans(scene));
   const world = readWorld(scene);
   const { crimes: sick, before } = await examine(scene);
-  const { completed } = readWorld(scene);
-  crimes.push(...sick, ...judge({ ...world, completed }));
+  const repaired = readWorld(scene);
+  const known = new Set(crimes.map(({ kind: what, id }) => `${what} ${id}`));
+  const judged = [...judge({ ...world, completed: doneIn(world) }), ...wrongList(repaired)];
+  crimes.push(...sick, ...judged.filter(({ kind: what, id }) => !known.has(`${what} ${id}`)));
   return {
     scene,
     crimes,
     before,
-    text: `after ${seconds.toFixed(1)} s`,
+    text: `${name}, after ${seconds.toFixed(1)} s`,
     tasks: world.places.size,
     ledger: world.ledger,
     keep: () => {
@@ -88,6 +107,11 @@ export async function powerCut({ dir, dist, seed, kind, round, limitSeconds, liv
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** The list in status.json is judged after the repair: it is never synced. */
+function doneIn({ places }) {
+  return [...places].filter(([, list]) => list[0].state === "done").map(([id]) => id);
 }
 
 /** An answer that came after the cut says nothing about what is on the disk. */
@@ -111,7 +135,7 @@ async function recover(scene) {
   const crimes = [];
   let isReaped = false;
   let ended;
-  while (ended === undefined && crimes.length === 0) {
+  while (ended === undefined && crimes.every(({ kind }) => kind === "asleep")) {
     for (const { pid } of workers) crimes.push(...spinning(pid, bytes));
     if (uptime() > begun + DRAIN_SECONDS) {
       crimes.push({ kind: "hung", id: "-", text: `--drain after a cut, ${DRAIN_SECONDS} s` });
@@ -119,6 +143,7 @@ async function recover(scene) {
     // Who died without leaving a note is given up after a while.
     if (!isReaped && uptime() > begun + SILENT_SECONDS + 1) {
       isReaped = true;
+      crimes.push(...(await sleepers(scene)));
       const args = ["reap", "--stale-after", String(SILENT_SECONDS)];
       crimes.push(...failed(await scene.command({ verb: "reap" }, args)));
     }
@@ -132,9 +157,25 @@ async function recover(scene) {
   if ((await within(STOP_SECONDS * 1000, standing.ended)) === undefined) {
     crimes.push({ kind: "hung", id: "-", text: "a worker ignores SIGTERM after a cut" });
   }
-  for (const child of workers) child.kill("SIGKILL");
+  const left = workers.filter(({ pid }) => scene.living.has(pid));
+  for (const child of left) child.kill("SIGKILL");
   await Promise.all(workers.map((child) => child.ended));
-  return crimes;
+  const outlived = orphans(scene);
+  // Those of a worker that we had to kill are no news.
+  return left.length > 0 ? crimes : [...crimes, ...outlived];
+}
+
+/** Nobody has anything to do, and yet there are tasks that wait for what is done: twice the same. */
+async function sleepers(scene) {
+  const first = new Set(asleepNow(scene).map(({ id }) => id));
+  if (first.size === 0) return [];
+  await sleep(SILENT_SECONDS * 1000);
+  return asleepNow(scene).filter(({ id }) => first.has(id));
+}
+
+function asleepNow(scene) {
+  if (readdirSync(join(scene.run, "pending")).length > 0) return [];
+  return asleep(readWorld(scene)).filter(({ text }) => !text.startsWith("still"));
 }
 
 function spinning(pid, bytes) {

@@ -34,7 +34,7 @@ const TYPES = {
 const proof = (late) =>
   `c=0; ${late ? '[ "$VIV_ATTEMPT" -gt 1 ] || c=1; ' : ""}echo "p $VIV_TASK_ID $VIV_CLAIM $c" >> "$STORM/journal"; exit $c`;
 
-export async function enqueueAll(scene, chance, { most, name }) {
+export async function enqueueAll(scene, chance, { most, name, kinds = KINDS }) {
   let made = 0;
   const known = [];
   while (!scene.isOver && made < most) {
@@ -44,7 +44,7 @@ export async function enqueueAll(scene, chance, { most, name }) {
     }
     const n = scene.number();
     const who = `${name}${n}`;
-    const kind = chance.weighted(KINDS);
+    const kind = chance.weighted(kinds);
     const count =
       kind === "bulk" ? chance.whole(50, 250) : kind === "library" ? chance.whole(5, 60) : 1;
     const specs = specsOf(chance, who, Math.min(count, most - made), kind === "nameless", known);

@@ -1,5 +1,13 @@
 import { spawn } from "node:child_process";
-import { readdirSync } from "node:fs";
+import {
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { sleep } from "../scene.mjs";
 import { commandTrouble } from "../trouble.mjs";
@@ -97,5 +105,54 @@ export async function holdLock(scene, chance) {
     const lock = join(scene.run, ".status.lock");
     const child = spawn("flock", [lock, "sleep", seconds], { stdio: "ignore" });
     await new Promise((resolve) => child.once("close", resolve).once("error", resolve));
+  }
+}
+
+/** Somebody tidies up: pieces of .viv/ are removed, emptied or cut, under everybody's hands. */
+export async function spoilDerived(scene, chance) {
+  const pieces = [
+    "lanes",
+    "cursors",
+    "dependents",
+    "due",
+    "attempts",
+    "processes",
+    "projection.json",
+    "adopted",
+    "workers",
+  ];
+  while (!scene.isOver) {
+    await sleep(chance.between(3000, 9000));
+    const piece = chance.pick([...pieces, "lanes", "dependents", ""]);
+    const how = piece === "" ? "remove" : chance.pick(["remove", "empty", "cut"]);
+    spoil(join(scene.run, ".viv", piece), how);
+    scene.spoils++;
+  }
+}
+
+function spoil(path, how) {
+  try {
+    if (how === "remove") return rmSync(path, { recursive: true, force: true });
+    const stats = lstatSync(path);
+    if (stats.isDirectory()) {
+      for (const name of readdirSync(path)) spoil(join(path, name), how);
+    } else if (stats.isFile()) truncateSync(path, how === "empty" ? 0 : Math.floor(stats.size / 2));
+  } catch (error) {
+    // Somebody makes and removes files there all the time.
+    if (!["ENOENT", "ENOTEMPTY", "EEXIST"].includes(error.code)) throw error;
+  }
+}
+
+/** status.json as a full disk or an editor leaves it, for a second. */
+export async function spoilStatus(scene, chance) {
+  const path = join(scene.run, "status.json");
+  while (!scene.isOver) {
+    await sleep(chance.between(8000, 20_000));
+    const text = readFileSync(path, "utf8");
+    writeFileSync(path, chance.pick(["", "{", text.slice(0, 40)]));
+    scene.spoils++;
+    await sleep(chance.between(100, 1500));
+    writeFileSync(`${path}~`, text);
+    renameSync(`${path}~`, path);
   }
 }
