@@ -5,7 +5,7 @@ import { decide } from "./actors/people.mjs";
 import { shellWorker } from "./actors/shell-worker.mjs";
 import { keepWorking, startWorker } from "./actors/workers.mjs";
 import { Chance } from "./chance.mjs";
-import { Disk } from "./disk.mjs";
+import { Disk, SnapshotDisk } from "./disk.mjs";
 import { examine, orphans } from "./ending.mjs";
 import { bytesBelow, readWorld } from "./read-world.mjs";
 import { asleep, judge, wrongList } from "./referee.mjs";
@@ -39,7 +39,8 @@ const MOST_CPU_SECONDS = 45;
 
 export async function powerCut({ dir, dist, seed, kind, round, limitSeconds, live }) {
   const folder = mkdtempSync(join(dir, `viv-power-${kind}-`));
-  const disk = new Disk(folder, kind);
+  // The second three of six: another way to lose power.
+  const disk = round % 6 < 3 ? new Disk(folder, kind) : new SnapshotDisk(folder, kind);
   const chance = new Chance(seed).of(`${kind} ${round}`);
   const name = Object.keys(ROUNDS)[round % 3];
   const { most, first, kinds, seconds: range } = ROUNDS[name];
@@ -95,13 +96,10 @@ export async function powerCut({ dir, dist, seed, kind, round, limitSeconds, liv
     scene,
     crimes,
     before,
-    text: `${name}, after ${seconds.toFixed(1)} s`,
+    text: `${name}, ${disk.constructor.name}, after ${seconds.toFixed(1)} s`,
     tasks: world.places.size,
     ledger: world.ledger,
-    keep: () => {
-      disk.unmount();
-      return disk.image;
-    },
+    keep: () => disk.keep(),
     remove: () => {
       disk.remove();
       rmSync(folder, { recursive: true, force: true });
