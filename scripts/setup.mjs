@@ -46,19 +46,23 @@ export function ensureBuilt() {
  * system gets them installed; anybody else is told what to install.
  */
 export function ensureDebianPackages(list) {
+  const left = tryDebianPackages(list);
+  if (left.length === 0) return;
+  const commands = left.map((one) => one.command).join(", ");
+  const packages = [...new Set(left.map((one) => one.package))].join(" ");
+  fail(`Missing commands: ${commands}. Install them with: sudo apt-get install ${packages}`);
+}
+
+/** The same for what can be done without: returns what is still missing. */
+export function tryDebianPackages(list) {
   const missing = () => list.filter(({ command }) => !onPath(command));
-  if (missing().length === 0) return;
-  if (process.getuid?.() === 0 && onPath("apt-get")) {
+  if (missing().length > 0 && process.getuid?.() === 0 && onPath("apt-get")) {
     withLock(() => {
       const names = missing().map((one) => one.package);
       if (names.length > 0) aptInstall(names);
     });
   }
-  const left = missing();
-  if (left.length === 0) return;
-  const commands = left.map((one) => one.command).join(", ");
-  const packages = [...new Set(left.map((one) => one.package))].join(" ");
-  fail(`Missing commands: ${commands}. Install them with: sudo apt-get install ${packages}`);
+  return missing();
 }
 
 function aptInstall(names) {
