@@ -29,6 +29,8 @@ export interface Situation {
   spent: Record<Scope, Spent>;
   /** By others, and not spent yet. */
   reserved: Spent;
+  /** No other attempt is under way: one that has spent what it reserved may need one more step. */
+  isAlone: boolean;
   /** What a step may cost; null: nobody knows. */
   step: Spent | null;
 }
@@ -55,8 +57,7 @@ export function toBegin(at: Situation, typical: Spent | null): Spent | Held {
   // Nothing that is dearer than all could ever begin: that one step is let through.
   const alone = shortage({ ...at, reserved: NOTHING }, least(step, mostOf(at.limits)));
   if (alone) return heldBy(at, alone, step, "a step", false);
-  const isAlone = at.reserved.usd <= DUST && at.reserved.tokens === 0;
-  const wanted = isAlone ? least(whole, left) : whole;
+  const wanted = at.isAlone ? least(whole, left) : whole;
   const short = shortage(at, wanted);
   if (short === null) return onlyLimited(at.limits, wanted);
   return heldBy(at, short, at.step ? whole : null, "an attempt", true);

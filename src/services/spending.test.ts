@@ -72,13 +72,14 @@ async function attempt(ledger: Ledger, spending: Spending, limits: Shared, id: s
     return refused.isShared ? "later" : "never";
   }
   let isCut = false;
-  for (let i = 0; i < work.steps && !isCut; i++) {
+  for (let left = work.steps; left > 0 && !isCut; ) {
     // The model takes its time, while others spend.
     for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
     const step = { kind: "text", model: "m", tokens: { input: 1 }, usd: work.usd };
     ledger.write({ event: "step", ...of, ...step });
     const { held } = await spending.look(claim, limits);
-    isCut = held !== null && i < work.steps - 1; // who has said its last word is done
+    work.steps = --left; // its session goes on from here
+    isCut = held !== null && left > 0; // who has said its last word is done
   }
   await spending.release(claim);
   end(isCut ? "released" : "done");
@@ -96,7 +97,7 @@ async function drain(workers: number, limits: Shared, work: Work[]) {
         const end = await attempt(ledger, spending, limits, next.id, next);
         ends.push(end);
         if (end === "never") return;
-        if (end !== "later") continue;
+        if (end === "done") continue;
         queue.push(next);
         await new Promise(setImmediate);
       }

@@ -128,10 +128,12 @@ export class Spending {
   }
 
   #at(limits: Shared, isMeant: IsMeant, own = NOBODY, mine?: Reservation): Situation {
+    const others = this.#reservations.others(own, mine);
     return {
       limits,
       spent: this.#tally.withoutAttempt(NOBODY, this.#today),
-      reserved: this.#unspent(this.#reservations.others(own, mine)),
+      reserved: this.#unspent(others),
+      isAlone: others.length === 0,
       step: this.#sizes.step(isMeant) ?? this.#sizes.step(),
     };
   }
