@@ -296,7 +296,7 @@ function isLink(path: string): boolean {
 function notFollowed(folder: string, root: string): VivError {
   const name = folder === root ? "the run directory" : folder.slice(root.length + 1);
   const message = `${name} in ${root} is a symbolic link; put a real folder there, links inside a run are not followed.`;
-  return new VivError("RUN_INVALID", message, { path: folder });
+  return new VivError("RUN_INVALID", message, { path: folder, isLink: true });
 }
 
 function drop(one: Held): void {

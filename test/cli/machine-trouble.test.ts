@@ -84,8 +84,10 @@ describe("a disk that fails once", () => {
       `const fs = require("node:fs");
        const { renameSync } = fs;
        fs.renameSync = (from, to) => {
+         const [handle] = /^\\/proc\\/[^/]+\\/fd\\/\\d+/.exec(String(from)) ?? [];
+         const source = handle ? fs.readlinkSync(handle) + "/" : String(from);
          renameSync(from, to);
-         if (!String(from).includes("/claimed/")) return;
+         if (!source.includes("/claimed/")) return;
          fs.fsyncSync = () => {
            throw Object.assign(new Error("EIO: i/o error, fsync"), { code: "EIO", errno: -5 });
          };

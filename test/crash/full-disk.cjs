@@ -11,8 +11,14 @@ function fail(name) {
   throw Object.assign(error, { code: "ENOSPC", errno: -28, syscall: name });
 }
 
+/** Of one that goes by the handle of its folder. */
+function knownPath(path) {
+  const [handle] = /^\/proc\/[^/]+\/fd\/\d+/.exec(String(path)) ?? [];
+  return handle ? fs.readlinkSync(handle) + String(path).slice(handle.length) : path;
+}
+
 function isBelow(target) {
-  const path = typeof target === "number" ? paths.get(target) : target;
+  const path = typeof target === "number" ? paths.get(target) : knownPath(target);
   return typeof path === "string" && path.startsWith(`${folder}/`);
 }
 
@@ -23,7 +29,7 @@ for (const name of ["writeSync", "writeFileSync", "appendFileSync", "mkdirSync",
       name === "openSync" && (rest[0] === undefined || rest[0] === "r" || !(rest[0] & 0o1101));
     if (!isLook && isBelow(target) && isFull(flag)) fail(name);
     const result = original(target, ...rest);
-    if (name === "openSync") paths.set(result, target);
+    if (name === "openSync") paths.set(result, knownPath(target));
     return result;
   };
 }

@@ -8,6 +8,7 @@ import type { Store } from "../../src/store/store.ts";
 import { OneCallFails } from "../support/call-faults.ts";
 import { Faults } from "../support/faults.ts";
 import { newFolder } from "../support/folders.ts";
+import { knownPath } from "../support/handle-paths.ts";
 import { FakeHost } from "../support/machine.ts";
 import { countedCompletions, ledgerLines, places } from "../support/run-files.ts";
 
@@ -137,7 +138,7 @@ describe("an end that somebody else makes", () => {
   function beforeTheRename(act: () => void): void {
     const original = fs.renameSync;
     fs.renameSync = (from, to) => {
-      if (String(from).includes("/claimed/")) {
+      if (knownPath(from).includes("/claimed/")) {
         fs.renameSync = original;
         syncBuiltinESMExports();
         act();

@@ -1,5 +1,6 @@
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
+import { knownPath } from "./handle-paths.ts";
 
 /** As the system says it: node has no name for EDQUOT. */
 const ERRORS: Record<string, { code: string; errno: number }> = {
@@ -26,7 +27,7 @@ const CALLS = [
   "linkSync",
   "unlinkSync",
   "mkdirSync",
-  "utimesSync",
+  "lutimesSync",
   "fsyncSync",
   "fdatasyncSync",
 ];
@@ -42,7 +43,7 @@ export class OneCallFails {
   constructor(error: string, at: number) {
     const strike = (name: string, args: unknown[]): Error | null => {
       this.calls++;
-      this.log.push(`${this.calls} ${name} ${String(args[0]).split("/").slice(-2).join("/")}`);
+      this.log.push(`${this.calls} ${name} ${knownPath(args[0]).split("/").slice(-2).join("/")}`);
       if (this.calls !== at) return null;
       this.happened = true;
       return Object.assign(new Error(`${error}: injected, ${name}`), {

@@ -1,6 +1,7 @@
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { dirname } from "node:path";
+import { knownPath } from "./handle-paths.ts";
 
 type Call = (...args: unknown[]) => unknown;
 const library = fs as unknown as Record<string, Call>;
@@ -24,14 +25,14 @@ export class DiskModel {
 
   constructor() {
     this.#hook("openSync", (fd, [path, flags]) => {
-      this.#paths.set(fd as number, String(path));
+      this.#paths.set(fd as number, knownPath(path));
       const mayCreate =
         typeof flags === "number" ? (flags & fs.constants.O_CREAT) !== 0 : flags !== "r";
-      if (mayCreate && fs.fstatSync(fd as number).size === 0) this.#touch(String(path));
+      if (mayCreate && fs.fstatSync(fd as number).size === 0) this.#touch(knownPath(path));
     });
     this.#hook("writeSync", (_, [fd]) => void this.files.add(this.#paths.get(fd as number) ?? ""));
     this.#hook("renameSync", (_, [from, to]) => {
-      const move = { from: String(from), to: String(to) };
+      const move = { from: knownPath(from), to: knownPath(to) };
       this.#moves = [...this.#moves.filter(({ to }) => to !== move.from), move];
       const isEnd = move.from.includes("/claimed/");
       if (isEnd && [...this.files].some((path) => path.includes("/ledger/"))) {
@@ -40,9 +41,9 @@ export class DiskModel {
       this.#touch(move.from);
       this.#touch(move.to);
     });
-    this.#hook("linkSync", (_, [, to]) => this.#touch(String(to)));
-    this.#hook("unlinkSync", (_, [path]) => this.#touch(String(path)));
-    this.#hook("mkdirSync", (_, [path]) => this.#touch(String(path)));
+    this.#hook("linkSync", (_, [, to]) => this.#touch(knownPath(to)));
+    this.#hook("unlinkSync", (_, [path]) => this.#touch(knownPath(path)));
+    this.#hook("mkdirSync", (_, [path]) => this.#touch(knownPath(path)));
     for (const name of ["fsyncSync", "fdatasyncSync", "fsync", "fdatasync"]) {
       this.#hook(name, (_, [fd]) => this.#synced(this.#paths.get(fd as number) ?? ""));
     }

@@ -1,5 +1,6 @@
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
+import { knownPath } from "./handle-paths.ts";
 
 /**
  * What can go wrong at the n-th change to the file system:
@@ -51,7 +52,9 @@ export class Faults {
       library[name] = (...args) => {
         if (name === "openSync" && !creates(args)) return original(...args);
         this.changes++;
-        this.log.push(`${this.changes} ${name} ${String(args[0]).split("/").slice(-2).join("/")}`);
+        this.log.push(
+          `${this.changes} ${name} ${knownPath(args[0]).split("/").slice(-2).join("/")}`,
+        );
         if (this.changes >= at) this.#strike(fault, name, needsRoom, original, args);
         return original(...args);
       };

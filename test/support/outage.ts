@@ -2,13 +2,14 @@ import childProcess from "node:child_process";
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { constants } from "node:os";
+import { knownPath } from "./handle-paths.ts";
 
 /** What is hit: the function's name, and the path if its first argument is one. */
 export type Hits = (name: string, path: string | null) => boolean;
 
 /** Calls that write or change something; the others only look. */
 const CHANGES = [
-  ...["renameSync", "unlinkSync", "rmSync", "utimesSync", "futimesSync", "linkSync", "mkdirSync"],
+  ...["renameSync", "unlinkSync", "rmSync", "lutimesSync", "futimesSync", "linkSync", "mkdirSync"],
   ...["writeSync", "appendFileSync", "writeFileSync", "ftruncateSync", "copyFileSync", "fsyncSync"],
   ...["fdatasyncSync", "symlinkSync"],
 ];
@@ -60,7 +61,8 @@ export class Outage {
   }
 
   #concerns(name: string, args: readonly unknown[]): boolean {
-    const path = typeof args[0] === "string" && !name.startsWith("spawn") ? args[0] : null;
+    const isPath = typeof args[0] === "string" && !name.startsWith("spawn");
+    const path = isPath ? knownPath(args[0]) : null;
     if (!this.#hits(name, path)) return false;
     const isChange = CHANGES.includes(name) || (name === "openSync" && creates(args[1]));
     switch (this.#name) {
@@ -75,7 +77,7 @@ export class Outage {
       case "EROFS":
         return isChange && !(name === "writeSync" && args[0] === 1);
       default:
-        return isChange && !["unlinkSync", "rmSync", "renameSync", "utimesSync"].includes(name);
+        return isChange && !["unlinkSync", "rmSync", "renameSync", "lutimesSync"].includes(name);
     }
   }
 

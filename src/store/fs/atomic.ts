@@ -26,6 +26,11 @@ export const SAFE_OPEN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O
 
 export { errno };
 
+/** As `errno`; a folder that turns out to be a link (files/beneath.ts) is none. */
+function obstacle(error: unknown): string | undefined {
+  return isVivError(error) && error.details.isLink === true ? "ENOTDIR" : errno(error);
+}
+
 /** Turns an error of the filesystem into one that says what to do. Others pass unchanged. */
 export function translate(error: unknown, doing: string): unknown {
   if (errno(error) !== "EXDEV") return translateTrouble(error, doing);
@@ -52,7 +57,7 @@ export function renameIfThere(from: string, to: string): boolean {
     renameSync(from, to);
     return true;
   } catch (error) {
-    if (errno(error) === "ENOENT") return false;
+    if (obstacle(error) === "ENOENT") return false;
     throw error;
   }
 }
@@ -63,11 +68,12 @@ export function linkIfFree(from: string, to: string): boolean {
     linkSync(from, to);
     return true;
   } catch (error) {
-    if (errno(error) === "EEXIST") return false;
-    if (errno(error) === "ENOENT" && statIfThere(from) && remakeFolders(to)) {
+    if (obstacle(error) === "EEXIST") return false;
+    const isLost = ["ENOENT", "ENOTDIR"].includes(obstacle(error) ?? "");
+    if (isLost && statIfThere(from) && remakeFolders(to)) {
       return linkIfFree(from, to);
     }
-    if (errno(error) === "EPERM" || errno(error) === "ENOTSUP") {
+    if (obstacle(error) === "EPERM" || obstacle(error) === "ENOTSUP") {
       const message =
         "this filesystem has no hard links; put the run on one that has (ext4, xfs, btrfs).";
       throw new VivError("UNSUPPORTED", message, { path: to }, { cause: error });
@@ -81,7 +87,7 @@ export function unlinkIfThere(path: string): boolean {
     unlinkSync(path);
     return true;
   } catch (error) {
-    const code = errno(error);
+    const code = obstacle(error);
     if (code === "ENOENT" || (code === "ENOTDIR" && isDerived(path))) return false;
     const isFolder = code === "EISDIR" || code === "EPERM";
     if (isFolder && isDerived(path) && setAside(path, "a folder in the place of a file"))
@@ -104,7 +110,7 @@ export function statIfThere(path: string): Stats | undefined {
     return lstatSync(path, { throwIfNoEntry: false });
   } catch (error) {
     // Below a file, or a name that no file can have: it is not there.
-    if (errno(error) === "ENOTDIR" || errno(error) === "ENAMETOOLONG") return undefined;
+    if (obstacle(error) === "ENOTDIR" || obstacle(error) === "ENAMETOOLONG") return undefined;
     throw error;
   }
 }
@@ -114,8 +120,8 @@ export function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder);
   } catch (error) {
-    if (errno(error) === "ENOENT") return [];
-    if (errno(error) === "ENOTDIR" && isDerived(folder)) return [];
+    if (obstacle(error) === "ENOENT") return [];
+    if (obstacle(error) === "ENOTDIR" && isDerived(folder)) return [];
     throw error;
   }
 }
@@ -142,7 +148,7 @@ export function openNew(path: string): number {
     try {
       return openSync(path, "wx", 0o600);
     } catch (error) {
-      const isLost = errno(error) === "ENOENT" || errno(error) === "ENOTDIR";
+      const isLost = obstacle(error) === "ENOENT" || obstacle(error) === "ENOTDIR";
       if (!isLost || round === ROUNDS || !remakeFolders(path)) throw error;
     }
   }
@@ -167,13 +173,13 @@ function openOwn(path: string, flags: number): number {
     try {
       fd = openSync(path, NEW_OR_OLD | flags, 0o600);
     } catch (error) {
-      if (errno(error) === "ELOOP" && !isDerived(path)) {
+      if (obstacle(error) === "ELOOP" && !isDerived(path)) {
         throw new VivError(
           "RUN_INVALID",
           `${path} is a symbolic link; remove it, links inside a run are not followed.`,
         );
       }
-      if (isLast || !makeWay(path, errno(error))) throw error;
+      if (isLast || !makeWay(path, obstacle(error))) throw error;
       continue;
     }
     if (fstatSync(fd).isFile()) return fd;
@@ -273,7 +279,7 @@ export function viaTemporary<T>(tmpPath: string, text: string, sync: boolean, us
     try {
       return use();
     } catch (error) {
-      const isLost = errno(error) === "ENOENT" && !statIfThere(tmpPath);
+      const isLost = obstacle(error) === "ENOENT" && !statIfThere(tmpPath);
       if (!isLost || round === ROUNDS || !isDerived(tmpPath)) throw error;
     } finally {
       discard(tmpPath);
@@ -286,7 +292,7 @@ export function renameOver(from: string, to: string): void {
   try {
     renameSync(from, to);
   } catch (error) {
-    const code = errno(error);
+    const code = obstacle(error);
     const isFolder = code === "EISDIR" && isDerived(to) && setAside(to, "a folder");
     const isLost = code === "ENOENT" || code === "ENOTDIR";
     if (!isFolder && !(isLost && statIfThere(from) && remakeFolders(to))) throw error;
@@ -312,7 +318,7 @@ export function syncMove(from: string, to: string): void {
   try {
     syncFolder(dirname(from));
   } catch (error) {
-    if (errno(error) !== "ENOENT") throw error; // a dead worker's folder, removed since
+    if (obstacle(error) !== "ENOENT") throw error; // a dead worker's folder, removed since
   }
 }
 
@@ -342,7 +348,7 @@ export function readRegular(path: string, limit: number): FileRead | null {
   try {
     fd = openSync(path, SAFE_OPEN);
   } catch (error) {
-    const code = errno(error);
+    const code = obstacle(error);
     // No file can have a name that is too long.
     if (code === "ENOENT" || code === "ENAMETOOLONG") return null;
     if (code === "ELOOP" || code === "EMLINK") throw new VivError("CORRUPT", "a symbolic link");
@@ -377,7 +383,7 @@ export function readDerived(path: string, limit: number): FileRead | null {
   try {
     return readRegular(path, limit);
   } catch (error) {
-    const isForeign = ["ENOTDIR", "EACCES", "EPERM"].includes(errno(error) ?? "");
+    const isForeign = ["ENOTDIR", "EACCES", "EPERM"].includes(obstacle(error) ?? "");
     if (isForeign || isVivError(error, "CORRUPT")) return null;
     throw error;
   }
@@ -389,7 +395,7 @@ export function openToRead(path: string): number {
   try {
     fd = openSync(path, SAFE_OPEN);
   } catch (error) {
-    const code = errno(error) ?? "";
+    const code = obstacle(error) ?? "";
     if (["ENOENT", "ENOTDIR", "ELOOP", "ENXIO", "ENODEV"].includes(code)) return -1;
     if (["EACCES", "EPERM"].includes(code) && isDerived(path)) return -1;
     throw error;

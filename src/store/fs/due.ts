@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { rmdirSync } from "../../files/beneath.ts";
-import { errno, namesIn, overwrite, unlinkIfThere } from "./atomic.ts";
+import { setAside } from "./aside.ts";
+import { errno, namesIn, overwrite, statIfThere, unlinkIfThere } from "./atomic.ts";
 import type { FsRun } from "./run.ts";
 
 /**
@@ -38,6 +39,7 @@ export function* dueBy(run: FsRun, now: number): Generator<DueEntry> {
   for (const { name, minute } of buckets(run)) {
     if (minute * MINUTE > now) return;
     const bucket = `${run.paths.due}/${name}`;
+    if (!run.readOnly && statIfThere(bucket)?.isSymbolicLink()) setAside(bucket, "not a folder");
     for (const entry of namesIn(bucket)) {
       const dot = entry.indexOf(".");
       const at = Number(entry.slice(0, dot));

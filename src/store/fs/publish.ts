@@ -157,11 +157,10 @@ function place(run: FsRun, { task, tmp, stats }: Staged, options: EnqueueOptions
 /** Two that depend on each other, enqueued at the same moment, are seen by the later one here. */
 function withoutLateCycle(run: FsRun, task: Task, placed: Enqueued): Enqueued {
   const id = task.task_id;
-  if (!hasDependents(run, id)) return placed;
   const after = new Afterwards();
   let late: string[] | null = null;
   after.try(`whether ${id} and another wait for each other is not known; viv doctor tells`, () => {
-    late = findCycle(run, task);
+    late = hasDependents(run, id) ? findCycle(run, task) : null;
     if (late !== null && !unlinkIfThere(fileOf(run.paths, "waiting", id))) late = null;
   });
   if (late !== null && after.warnings.length === 0) {
