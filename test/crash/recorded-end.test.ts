@@ -351,3 +351,21 @@ describe("status.json stands in the way", () => {
     expect(state(path)).toEqual(["done"]);
   });
 });
+
+test("a cancel that was refused is not made later by the reaper", async () => {
+  for (let at = 1; ; at++) {
+    const { path, host, open } = await scene();
+    const person = await open();
+    const fault = new OneCallFails("EMFILE", at);
+    const said = await codeOf(person.cancel("a", { by: "me" }));
+    fault.heal();
+    if (!fault.happened) return;
+    host.advance(HOUR);
+    await person.reap();
+    const story = `EMFILE at call ${at} of:\n${fault.log.join("\n")}\n${said}`;
+    expect(state(path), story).toEqual([said === "fine" ? "failed" : "pending"]);
+    expect((await person.attemptsOf("a")).map((one) => "outcome" in one && one.outcome)).toEqual([
+      said === "fine" ? "cancelled" : "abandoned",
+    ]);
+  }
+});

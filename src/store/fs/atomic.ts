@@ -43,7 +43,7 @@ export function translate(error: unknown, doing: string): unknown {
 }
 
 /** For hints, which save time only: the machine's trouble is no reason to fail what they are about. */
-export function ifThereIsRoom(action: () => void): void {
+export function ignoreMachineErrors(action: () => void): void {
   try {
     action();
   } catch (error) {

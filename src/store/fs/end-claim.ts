@@ -1,9 +1,12 @@
 import type { AttemptRecord, Outcome } from "../../model/attempt.ts";
+import { troubleOf } from "../../model/errno.ts";
+import { VivError } from "../../model/errors.ts";
 import type { TaskState } from "../../model/states.ts";
 import type { Ended } from "../store.ts";
 import { afterMove, moveInto } from "./after-move.ts";
 import { Afterwards } from "./afterwards.ts";
 import {
+  ignoreMachineErrors,
   renameIfThere,
   statIfThere,
   syncFile,
@@ -41,28 +44,55 @@ export interface Ending {
 /** Steps 2 to 4. */
 export function end(run: FsRun, held: Held, ending: Ending): Ended {
   return orUncertain(run, held, () => {
-    record(
-      run,
-      {
-        event: "ended",
-        task: held.id,
-        worker: held.worker,
-        token: held.token,
-        attempt: held.attempt,
-        outcome: ending.outcome,
-        from: "claimed",
-        to: ending.to,
-        ...(ending.note ? { note: ending.note } : {}),
-        ...(ending.fingerprint ? { fingerprint: ending.fingerprint } : {}),
-        ...(ending.retryAt ? { retry_at: ending.retryAt } : {}),
-        ...(ending.by ? { by: ending.by } : {}),
-        ...(ending.receipt ? { receipt: ending.receipt } : {}),
-      },
-      run.durability === "safe",
-    );
-    if (ending.outcome === "cancelled") letBetterEndWin(run, held, ending);
-    return applyEnding(run, held, ending, false);
+    try {
+      recordEnd(run, held, ending);
+      if (ending.outcome === "cancelled") letBetterEndWin(run, held, ending);
+      return applyEnding(run, held, ending, false);
+    } catch (error) {
+      const isTrouble = troubleOf(error) !== undefined;
+      if (isTrouble && ending.outcome === "cancelled") withdraw(run, held, ending, error);
+      throw error;
+    }
   });
+}
+
+function recordEnd(run: FsRun, held: Held, ending: Ending): void {
+  record(
+    run,
+    {
+      event: "ended",
+      task: held.id,
+      worker: held.worker,
+      token: held.token,
+      attempt: held.attempt,
+      outcome: ending.outcome,
+      from: "claimed",
+      to: ending.to,
+      ...(ending.note ? { note: ending.note } : {}),
+      ...(ending.fingerprint ? { fingerprint: ending.fingerprint } : {}),
+      ...(ending.retryAt ? { retry_at: ending.retryAt } : {}),
+      ...(ending.by ? { by: ending.by } : {}),
+      ...(ending.receipt ? { receipt: ending.receipt } : {}),
+    },
+    run.durability === "safe",
+  );
+}
+
+/**
+ * A worker that hears an error asks again for the same end. A person may not, and must not find the task
+ * cancelled later: what cannot be made now is taken back.
+ */
+function withdraw(run: FsRun, held: Held, { outcome }: Ending, error: unknown): void {
+  const { id, worker, token } = held;
+  try {
+    if (recordedEnd(run, held)?.ending.outcome !== outcome) return; // its line is not whole
+    record(run, { event: "void", task: id, worker, token, outcome }, run.durability === "safe");
+  } catch {
+    const { code, message, details } = translate(error, `ending ${id}`) as VivError;
+    const warning = `${message} The next reap may still cancel ${id}.`;
+    throw new VivError(code, warning, details, { cause: error });
+  }
+  ignoreMachineErrors(() => appendHistory(run, id, { void: token, outcome }));
 }
 
 /**

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, readSync, writeSync } from "node:fs";
 import { openSync } from "../../files/beneath.ts";
-import { errno, ifThereIsRoom } from "./atomic.ts";
+import { errno, ignoreMachineErrors } from "./atomic.ts";
 
 /**
  * How several busy claimers share a lane without getting in each other's way: each announces the
@@ -69,7 +69,7 @@ export class Shares {
     if (!this.#open()) return true;
     const line = Buffer.from(`${this.#lane} ${from} ${to} ${this.#me}\n`, "latin1");
     let told = false;
-    ifThereIsRoom(() => {
+    ignoreMachineErrors(() => {
       told = writeSync(this.#fd, line) === line.length;
     });
     if (!told) return true; // On a full disk the renames decide, as they would without us.
