@@ -259,6 +259,21 @@ describe("refused after the commit", () => {
     ]);
   });
 
+  test("not one that was taken back, nor an end that an earlier, killed try has made", () => {
+    const places = { t: "done" };
+    const cancelled = { ...ended("1", "cancelled", "failed"), by: "p1" };
+    const taken = { event: "void", task: "t", token: "1", outcome: "cancelled" };
+    const cancel = operation("cancel", { id: "t", by: "p1", status: 4, code: "WRONG_STATE" });
+    const ledger = [cancelled, taken];
+    expect(judge(world({ places, ledger, operations: [cancel] }))).toEqual([]);
+    expect(told(judge(world({ places, ledger: [cancelled], operations: [cancel] })))).toEqual([
+      "refused: t",
+    ]);
+    const killed = operation("complete", { id: "t", token: "1", status: null });
+    const operations = [killed, ...complete("DISK_FAULT", { state: "done" })];
+    expect(judge(world({ places, ledger: [ended("1", "done", "done")], operations }))).toEqual([]);
+  });
+
   test("a worker that loses, or voids, the claim whose end counts", () => {
     const places = { t: "done" };
     const ledger = [

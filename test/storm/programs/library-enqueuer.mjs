@@ -8,7 +8,10 @@ const { openRun } = await import(pathToFileURL(`${process.env.VIV_DIST}/main.js`
 const [runDir, text] = process.argv.slice(2);
 const say = (answer) => writeSync(1, `${JSON.stringify(answer)}\n`);
 
-const store = await openRun(runDir, { durability: "safe" });
+const store = await openRun(runDir, { durability: "safe" }).catch((error) => {
+  console.error(`viv: ${error.message}`);
+  process.exit(error.code ? 5 : 70); // none was asked for yet
+});
 for (const [at, specs] of JSON.parse(text).entries()) {
   try {
     if (specs.length === 1) {

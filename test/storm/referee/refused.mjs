@@ -24,12 +24,16 @@ export function refusedEnqueue({ operations, marks }) {
 
 /**
  * `complete` or `fail` was refused, and the task had moved as asked by that claim: seen right after
- * the answer. CLAIM_LOST, too, if the claim's own end is the one that counts.
+ * the answer. CLAIM_LOST, too, if the claim's own end is the one that counts. Where an earlier try was
+ * killed, that one may have done it.
  */
 export function refusedEnd({ operations }, ledger) {
   const crimes = [];
+  const unanswered = new Set();
   for (const { n, verb, id, token, status, code, after } of operations) {
     if (verb !== "complete" && verb !== "fail") continue;
+    if (status === null) unanswered.add(token);
+    if (unanswered.has(token) && code !== "CLAIM_LOST") continue;
     if (status === 0 || status === null || !after) continue;
     const lines = ledger.get(id) ?? [];
     const wanted = verb === "complete" ? ["done", "review"] : ["failed", "waiting", "pending"];
@@ -60,9 +64,15 @@ function hasOtherEnd(lines, token) {
 
 /** A person was told no, and the ledger says that it was done in that person's name. */
 export function refusedDecision({ operations, ledger }) {
-  const decided = new Map();
-  for (const { event, outcome, by, task } of ledger) {
-    if (by) decided.set(`${outcome === "cancelled" ? "cancelled" : event} ${by} ${task}`, true);
+  const decided = new Set();
+  const cancels = new Map();
+  for (const { event, outcome, by, task, token } of ledger) {
+    const key = `${outcome === "cancelled" ? "cancelled" : event} ${by} ${task}`;
+    if (event === "ended" && outcome === "cancelled") cancels.set(`${task} ${token}`, key);
+    // Of two ends of one claim the other one counts.
+    if (event === "void" && outcome === "cancelled")
+      decided.delete(cancels.get(`${task} ${token}`));
+    else if (by) decided.add(key);
   }
   const crimes = [];
   for (const { n, verb, id, by, status, code } of operations) {
