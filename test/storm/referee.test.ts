@@ -300,8 +300,11 @@ describe("charged to the task", () => {
   });
 
   test("failed without having begun", () => {
-    const ledger = [ended("1", "failed", "failed")];
+    const failed = ended("1", "failed", "failed");
+    const ledger = [{ event: "claimed", task: "t", token: "1" }, failed];
     expect(told(judge(world({ places, ledger })))).toEqual(["charged: t"]);
+    // Its claim had another token: the file was touched since.
+    expect(judge(world({ places, ledger: [failed] }))).toEqual([]);
     expect(judge(world({ places, ledger: [ended("1", "rate_limited", "waiting")] }))).toEqual([]);
   });
 

@@ -23,7 +23,10 @@ export function charged({ journal, operations, strikes, acknowledged }, ledger) 
         continue;
       const run = runs.get(`${id} ${token}`);
       const isFinished = run?.exit === 0 && (run.proof ?? 0) === 0;
-      const neverBegan = run === undefined && ["failed", "unproven", "timed_out"].includes(outcome);
+      // Without a claim of that token its file was touched since: the run is known by another one.
+      const isClaim = lines.some((line) => line.event === "claimed" && line.token === token);
+      const isBad = ["failed", "unproven", "timed_out"].includes(outcome);
+      const neverBegan = run === undefined && isClaim && isBad;
       if (!isFinished && !neverBegan) continue;
       const how = isFinished ? "its handler exited with 0" : "its handler never began";
       crimes.push({

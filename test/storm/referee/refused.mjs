@@ -75,9 +75,9 @@ export function refusedDecision({ operations, ledger }) {
     else if (by) decided.add(key);
   }
   const crimes = [];
-  for (const { n, verb, id, by, status, code } of operations) {
-    // LOCKED: it is cancelled, and the answer says so; processes are left that would not die.
-    if (!(verb in EVENTS) || status === 0 || status === null || code === "LOCKED") continue;
+  for (const { n, verb, id, by, status, code, message } of operations) {
+    if (!(verb in EVENTS) || status === 0 || status === null) continue;
+    if (message?.includes("may still")) continue; // neither done nor taken back, and it says so
     if (!decided.has(`${EVENTS[verb]} ${by} ${id}`)) continue;
     crimes.push({ kind: "refused", id, text: `${verb} ${n}: ${code}, and it was done` });
   }
