@@ -106,3 +106,13 @@ test("a boot that is known costs nothing: nothing is written at open", async () 
   await store.close();
   expect(names(join(path, ".viv"))).toEqual(before);
 });
+
+test("another container of the same boot knows it, too", async () => {
+  const { path, host } = await scene();
+  const before = names(join(path, ".viv"));
+  const self = { ...host.process().self(), host: "c0ffee" };
+  const machine = { ...host.process(), self: () => self };
+  const store = await openRun(path, { durability: "fast", machine });
+  await store.close();
+  expect(names(join(path, ".viv"))).toEqual(before);
+});

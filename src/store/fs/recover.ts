@@ -36,13 +36,20 @@ export function recoverIfLost(run: FsRun): boolean {
   }
 }
 
+const NOTE = "boot-";
+
 /** For a new run, in which there is nothing to recover. */
 export function noteBoot(run: FsRun): void {
   replaceFile(noteOf(run), temporaryPath(run, "boot"), noteText(run), false);
 }
 
 function isKnown(run: FsRun): boolean {
-  return readDerived(noteOf(run), 4096)?.text === noteText(run);
+  const text = noteText(run);
+  const says = (note: string) => readDerived(note, 4096)?.text === text;
+  if (says(noteOf(run))) return true;
+  // Containers have names of their own, a new one each, and the boot of their machine in common.
+  const notes = namesIn(run.paths.viv).filter((name) => name.startsWith(NOTE));
+  return notes.some((name) => says(`${run.paths.viv}/${name}`));
 }
 
 /** Which folders there are: that a file is not in them is normal, that they are others is not. */
@@ -55,10 +62,8 @@ function noteText(run: FsRun): string {
 }
 
 function noteOf(run: FsRun): string {
-  return `${run.paths.viv}/boot-${run.machine
-    .self()
-    .host.replace(/[^A-Za-z0-9-]/g, "_")
-    .slice(0, 64)}`;
+  const { host } = run.machine.self();
+  return `${run.paths.viv}/${NOTE}${host.replace(/[^A-Za-z0-9-]/g, "_").slice(0, 64)}`;
 }
 
 function recover(run: FsRun): void {
