@@ -52,13 +52,28 @@ function isKnown(run: FsRun): boolean {
   return notes.some((name) => says(`${run.paths.viv}/${name}`));
 }
 
-/** Which folders there are: that a file is not in them is normal, that they are others is not. */
+/**
+ * Which folders there are: that a file is not in them is normal, that they are others is not. Their
+ * numbers are not enough: ext4 gives one that was freed to the next folder that is made.
+ */
 function noteText(run: FsRun): string {
-  const inodes = derivedFolders(run.paths).map((folder) => {
+  const folders = derivedFolders(run.paths).map((folder) => {
     const stats = statIfThere(folder);
-    return stats?.isDirectory() ? stats.ino : 0;
+    if (!stats?.isDirectory()) return 0;
+    return hasBirthtimes() ? `${stats.ino}@${stats.birthtimeMs}` : stats.ino;
   });
-  return `${run.machine.bootId()} ${inodes.join(" ")}\n`;
+  return `${run.machine.bootId()} ${folders.join(" ")}\n`;
+}
+
+let birthtimes: boolean | undefined;
+
+/** Where node cannot ask for them, it gives the time of the last change, also for /proc, which has none. */
+function hasBirthtimes(): boolean {
+  if (birthtimes === undefined) {
+    const stats = statIfThere("/proc/self");
+    birthtimes = stats === undefined || stats.birthtimeMs !== stats.ctimeMs;
+  }
+  return birthtimes;
 }
 
 function noteOf(run: FsRun): string {
