@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import {
+import fs, {
   closeSync,
   existsSync,
   fstatSync,
@@ -13,6 +13,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { within } from "../../test/support/deadline.ts";
@@ -130,6 +131,38 @@ it("handles are few, and closed with the last who needs them", () => {
   expect(handles().some((path) => path.startsWith(at("run")))).toBe(false);
   beneath.guard(at("run"), "strict"); // what onTestFinished gives back
 });
+
+/** As with `ulimit -n`, of folders below this one. */
+function mayOpen(below: string, most: number): void {
+  const original = fs.openSync;
+  fs.openSync = (...args) => {
+    if (handles().filter((path) => path.startsWith(below)).length < most) return original(...args);
+    throw Object.assign(new Error("EMFILE: too many open files"), { code: "EMFILE" });
+  };
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    fs.openSync = original;
+    syncBuiltinESMExports();
+  });
+}
+
+it.each([1, 2, 3, 4, 5])(
+  "with %s descriptors left a file goes where it should, or stays",
+  (most) => {
+    const { at } = newRoot();
+    writeFileSync(at("run/claimed/w/a"), "");
+    mayOpen(at("run"), most);
+    let code = "fine";
+    try {
+      beneath.renameSync(at("run/claimed/w/a"), at("run/done/a"));
+    } catch (error) {
+      code = (error as NodeJS.ErrnoException).code ?? "";
+    }
+    expect(code).toBe(most < 4 ? "EMFILE" : "fine");
+    expect(existsSync(at("run/done/a"))).toBe(code === "fine");
+    expect(existsSync(at("run/claimed/w/a"))).toBe(code !== "fine");
+  },
+);
 
 /** Another process that puts a link in the place of a folder and takes it away again, without a pause. */
 async function flipping(folder: string, victim: string, act: () => void): Promise<void> {

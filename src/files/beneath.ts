@@ -180,10 +180,7 @@ function by<T>(path: string, act: (safe: string, isGuarded: boolean) => T): T {
 
 function byTwo<P extends string | Buffer>(from: P, to: P, act: (from: P, to: P) => void): void {
   for (let isAgain = false; ; isAgain = true) {
-    const before = generation;
-    let source = folderOf(String(from));
-    const target = folderOf(String(to));
-    if (generation !== before) source = folderOf(String(from)); // it may be closed by now
+    const [source, target] = bothOf(String(from), String(to));
     try {
       act(safely(source, from), safely(target, to));
       return;
@@ -192,6 +189,23 @@ function byTwo<P extends string | Buffer>(from: P, to: P, act: (from: P, to: P) 
       if (isAgain || stale.length === 0) throw readable(error, [source, target]);
     }
   }
+}
+
+const ROUNDS = 10;
+
+/**
+ * Both are open at the same time. To open one may close the other, and its number may be another
+ * folder's by then: what was meant for it would come to lie there.
+ */
+function bothOf(from: string, to: string): [Held | null, Held | null] {
+  for (let round = 1; round <= ROUNDS; round++) {
+    const source = folderOf(from);
+    const before = generation;
+    const target = folderOf(to);
+    if (generation === before) return [source, target];
+  }
+  const message = `EMFILE: too many open files, '${from}' -> '${to}'`;
+  throw Object.assign(new Error(message), { code: "EMFILE", path: from, dest: to });
 }
 
 function safely<P extends string | Buffer>(folder: Held | null, path: P): P {

@@ -106,6 +106,15 @@ describe("a publication that was cut short", () => {
     },
   );
 
+  test("the sweep publishes it also when the clock was set back", async () => {
+    const { run, store } = await scene();
+    const tmp = join(run, ".viv/tmp/a~host.1.0.x");
+    writeFileSync(tmp, text("a"));
+    linkSync(tmp, join(run, ".viv/ids/a.json"));
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - HOUR });
+    expect(await store.sweep()).toMatchObject({ recovered: 1 });
+  });
+
   test("whoever wants the id finishes it instead", async () => {
     const { run, store } = await scene();
     const tmp = join(run, ".viv/tmp/a~host.1.0.x");
@@ -117,6 +126,15 @@ describe("a publication that was cut short", () => {
     });
     const [one] = await store.claim({ worker: "w" });
     expect(one?.task).toMatchObject({ task_id: "a", mine: "first" });
+  });
+
+  test.each([{}, { ifAbsent: true }])("without its draft, the id is given out: %j", async (how) => {
+    const { run, store } = await scene();
+    writeFileSync(join(run, ".viv/ids/a.json"), text("a"));
+    expect(await store.enqueue({ id: "a", type: "mine" }, how)).toMatchObject({ created: true });
+    expect((await store.show("a"))?.task?.task_type).toBe("mine");
+    expect(places(run).get("a")).toEqual([{ state: "pending" }]);
+    expect((await store.doctor()).findings).toEqual([]);
   });
 
   test("a draft without the id counts for nothing, and does not block the id", async () => {

@@ -133,6 +133,49 @@ describe("killed between the line and the move", () => {
   });
 });
 
+describe("the file was touched since: its link in ids/ is gone", () => {
+  const lose = (path: string) => fs.rmSync(join(path, ".viv"), { recursive: true });
+
+  test.each(["complete", "fail", "release"] as const)("reap makes the recorded %s", async (how) => {
+    const { path, host, open, worker, ref } = await scene({ max_attempts: 3 });
+    await diesBeforeTheMove(() => worker[how](ref));
+    lose(path);
+    host.advance(HOUR);
+    const reaper = await open();
+    expect((await reaper.doctor()).findings).toMatchObject([{ code: "unfinished_transition" }]);
+    expect((await reaper.reap()).reaped).toMatchObject([{ reason: "finished" }]);
+    expect([ends(path)[0]?.to]).toEqual(state(path));
+    expect(ends(path)).toHaveLength(1);
+    lose(path);
+    expect(await (await open()).attemptsOf("a")).toHaveLength(1);
+  });
+
+  test("cancel makes it, and the same end asked for again is that one", async () => {
+    for (const act of ["cancel", "complete"] as const) {
+      const { path, open, worker, ref } = await scene();
+      await diesBeforeTheMove(() => worker.complete(ref));
+      lose(path);
+      const other = await open();
+      const code = await codeOf(act === "cancel" ? other.cancel("a") : other.complete(ref));
+      expect(code).toBe(act === "cancel" ? "WRONG_STATE" : "fine");
+      expect(state(path)).toEqual(["done"]);
+      expect(ends(path)).toHaveLength(1);
+    }
+  });
+
+  test("the end of an earlier attempt is not that of one whose claim was not recorded", async () => {
+    const { path, host, open, worker, ref } = await scene({ max_attempts: 5 });
+    await worker.release(ref);
+    const pending = join(path, "pending", "a.json");
+    renameSync(pending, join(path, "claimed", "w", "a.json"));
+    host.advance(HOUR);
+    expect((await (await open()).reap()).reaped).toMatchObject([
+      { to: "pending", reason: "stale" },
+    ]);
+    expect(ends(path)).toMatchObject([{ outcome: "released" }, { outcome: "abandoned" }]);
+  });
+});
+
 describe("an end that somebody else makes", () => {
   /** Stopped right before its rename, while others act. */
   function beforeTheRename(act: () => void): void {

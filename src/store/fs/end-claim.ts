@@ -108,9 +108,10 @@ export function orUncertain<T>(run: FsRun, held: Held, action: () => T): T {
   }
 }
 
-export function markUncertain(run: FsRun, { id, token }: Held): void {
+/** Whatever its token: that may be another one since its file was touched. */
+export function markUncertain(run: FsRun, { id }: Held): void {
   const known = run.memo.claims.get(id);
-  if (known?.token === token) known.isUncertain = true;
+  if (known) known.isUncertain = true;
 }
 
 /** Its worker is alive, and may have recorded an end since we looked for one: that one counts. */
@@ -126,13 +127,13 @@ function letBetterEndWin(run: FsRun, held: Held, ending: Ending): void {
 export function finishRecorded(
   run: FsRun,
   held: Held,
-  { ending, attempt, file }: RecordedEnd,
+  { ending, attempt, token, file }: RecordedEnd,
 ): Ended {
   if (run.durability === "safe") {
     syncFile(file);
     syncFolder(run.paths.ledger);
   }
-  return applyEnding(run, { ...held, attempt }, ending, true);
+  return applyEnding(run, { ...held, attempt, token }, ending, true);
 }
 
 /** Steps 3 and 4. */

@@ -134,9 +134,10 @@ export function withClaim<T extends Ended | Promise<Ended>>(
 }
 
 /** Without a token in the reference, lying in the worker's folder is proof enough. */
-function isMeant(run: FsRun, ref: ClaimRef, token: string): boolean {
-  if (ref.token === undefined || ref.token === token) return true;
-  return isSameClaim(run, ref.id, ref.token, token);
+function isMeant(run: FsRun, { id, worker, token: meant }: ClaimRef, token: string): boolean {
+  if (meant === undefined || meant === token || isSameClaim(run, id, meant, token)) return true;
+  // Its end is recorded, and its file was touched since.
+  return recordedEnd(run, { id, worker, token })?.token === meant;
 }
 
 function endedBefore(id: string, { ending, attempt }: RecordedEnd): Ended {

@@ -55,7 +55,7 @@ export function readHeld(run: FsRun, held: Held): Task {
 export function laterClaim(run: FsRun, held: Held): string | null {
   let latest = held.token;
   for (const line of linesSinceClaim(run, held)) {
-    if (line.event === "claimed" && isLater(line, { ...held, token: latest })) {
+    if (line.event === "claimed" && isLater(line, { token: latest })) {
       latest = String(line.token);
     }
   }
@@ -75,7 +75,7 @@ export function isSameClaim(run: FsRun, id: string, was: string, now: string): b
   for (const line of linesSinceClaim(run, { id, token: was })) {
     if (line.event === "claimed") {
       if (line.token === was) isKnown = true;
-      else if (isLater(line, { id, token: was })) isLast = false;
+      else if (isLater(line, { token: was })) isLast = false;
     }
     if (line.event === "ended" && line.token === was) ends++;
     if (line.event === "void" && line.was === token) token = String(line.now);

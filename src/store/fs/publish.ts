@@ -18,6 +18,7 @@ import { cycleError, findCycle } from "./cycle.ts";
 import { hasDependents } from "./dependents.ts";
 import { type LaneEntry, laneEntry } from "./lanes.ts";
 import { fileOf, idLinkOf } from "./layout.ts";
+import { linesAbout } from "./ledger.ts";
 import { locate, lookOnce } from "./locate.ts";
 import { noteReasons, readyAt, tryPromote, unmetOf, wake } from "./promote.ts";
 import { type FsRun, recordAll, temporaryPath } from "./run.ts";
@@ -179,7 +180,22 @@ function alreadyThere(run: FsRun, staged: Staged, options: EnqueueOptions): Enqu
   const id = staged.task.task_id;
   let place = locate(run, id);
   if (place === null && finishPublish(run, id)) place = locate(run, id);
+  if (place === null && wasNeverPublished(run, id)) {
+    discard(staged.tmp);
+    unlinkIfThere(idLinkOf(run.paths, id));
+    throw new Lost(id); // the next round takes the id
+  }
   return refuse(staged, place, options);
+}
+
+/**
+ * Its publisher died, and its file in tmp/ is gone as well: nobody was told of the task, and nobody else
+ * would publish it. In a pit, what is nowhere may have been done by hand.
+ */
+function wasNeverPublished(run: FsRun, id: string): boolean {
+  if (run.paths.layout.isFlat || isSomewhere(run, id)) return false;
+  const lines = linesAbout(run.paths.ledger, `"task":${JSON.stringify(id)}`);
+  return lines.next().done === true;
 }
 
 function refuse(

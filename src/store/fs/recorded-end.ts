@@ -1,6 +1,8 @@
 import type { TaskState } from "../../model/states.ts";
+import { statIfThere } from "./atomic.ts";
 import { type ClaimLine, linesSinceClaim, linesSinceClaims } from "./claim-lines.ts";
 import type { Ending } from "./end-claim.ts";
+import { claimOf } from "./layout.ts";
 import { locate } from "./locate.ts";
 import type { FsRun } from "./run.ts";
 
@@ -12,6 +14,8 @@ import type { FsRun } from "./run.ts";
 export interface RecordedEnd {
   ending: Ending;
   attempt: number;
+  /** The claim's when it was recorded. Its file may have another by now: see `endsOfTouched`. */
+  token: string;
   /** The path of the ledger's file that it stands in. */
   file: string;
 }
@@ -21,19 +25,61 @@ interface Claimed {
   token: string;
 }
 
-export function recordedEnd(run: FsRun, claim: Claimed): RecordedEnd | undefined {
-  return endIn(linesSinceClaim(run, claim), claim.token);
+interface HeldBy extends Claimed {
+  worker: string;
+}
+
+export function recordedEnd(run: FsRun, claim: HeldBy): RecordedEnd | undefined {
+  return recordedEnds(run, [claim]).get(keyOf(claim));
 }
 
 /** By task and token: see `keyOf`. */
-export function recordedEnds(run: FsRun, claims: readonly Claimed[]): Map<string, RecordedEnd> {
+export function recordedEnds(run: FsRun, claims: readonly HeldBy[]): Map<string, RecordedEnd> {
   const lines = linesSinceClaims(run, claims);
   const ends = new Map<string, RecordedEnd>();
+  const unknown: HeldBy[] = [];
   for (const claim of claims) {
-    const end = endIn(lines.get(claim.id) ?? [], claim.token);
+    const about = lines.get(claim.id) ?? [];
+    const end = endIn(about, claim.token);
     if (end) ends.set(keyOf(claim), end);
+    else if (!about.some((line) => isClaimOf(line, claim))) unknown.push(claim);
   }
+  for (const [key, end] of endsOfTouched(run, unknown)) ends.set(key, end);
   return ends;
+}
+
+function isClaimOf(line: ClaimLine, { token }: Claimed): boolean {
+  return line.event === "claimed" && line.token === token;
+}
+
+/**
+ * Nobody has recorded a claim with this token. Its file may have been touched since it was claimed: a link
+ * to it in `ids/` was removed (with all of `.viv/`) or made, or the run was copied. Then its worker's last
+ * end counts, if the task cannot have come back since. Done, it does not come back; otherwise its file
+ * was dated when it did. Food is given out again by hand, and nobody dates it.
+ */
+function endsOfTouched(run: FsRun, claims: readonly HeldBy[]): [string, RecordedEnd][] {
+  if (claims.length === 0 || run.paths.layout.isFlat) return [];
+  const lines = linesSinceClaims(
+    run,
+    claims.map(({ id }) => ({ id, token: "0" })),
+  );
+  return claims.flatMap((claim) => {
+    const about = lines.get(claim.id) ?? [];
+    const at = about.findLastIndex(
+      ({ event, worker }) => event === "ended" && worker === claim.worker,
+    );
+    const token = about[at]?.token;
+    if (token === undefined || !(Number(token) < Number(claim.token))) return [];
+    const hasMoved = about.some((line, n) =>
+      line.event === "claimed" ? isLater(line, { token }) : n > at && line.event in GIVEN_OUT,
+    );
+    const end = hasMoved ? undefined : endIn(about, token);
+    if (end === undefined) return [];
+    const dated = statIfThere(claimOf(run.paths, claim.worker, claim.id))?.mtimeMs ?? 0;
+    const isBack = end.ending.to !== "done" && dated * 1000 > Number(token);
+    return isBack ? [] : [[keyOf(claim), end]];
+  });
 }
 
 export function keyOf({ id, token }: Claimed): string {
@@ -44,7 +90,7 @@ export function keyOf({ id, token }: Claimed): string {
 function endIn(lines: readonly ClaimLine[], token: string): RecordedEnd | undefined {
   const ends = endsOf(lines, token);
   const best = ends.find(({ outcome }) => outcome === "done") ?? ends[0];
-  return best && { ending: endingFrom(best), attempt: best.attempt ?? 1, file: best.file };
+  return best && { ending: endingFrom(best), attempt: best.attempt ?? 1, token, file: best.file };
 }
 
 type EndLine = ClaimLine & { outcome: Ending["outcome"]; to: TaskState };
@@ -84,6 +130,9 @@ const MOVES: Readonly<Record<string, TaskState | null>> = {
   retried: null,
 };
 
+/** After one of these a task is no longer where its last end has left it. */
+const GIVEN_OUT: Readonly<Record<string, unknown>> = { ...MOVES, adopted: null, enqueued: null };
+
 /**
  * Its claim is gone. Has somebody made the end that we recorded (the reaper, a cancel that found it), or
  * taken the task away before it?
@@ -121,6 +170,6 @@ export function endMadeBefore(
 }
 
 /** By the token's time, not by place: a line may be written a while after its claim. */
-export function isLater(line: ClaimLine, claim: Claimed): boolean {
+export function isLater(line: ClaimLine, claim: Pick<Claimed, "token">): boolean {
   return Number(line.token) > Number(claim.token);
 }

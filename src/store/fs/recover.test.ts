@@ -1,7 +1,7 @@
-import { readdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { newFolder } from "../../../test/support/folders.ts";
+import { newFolder, onDisk } from "../../../test/support/folders.ts";
 import { FakeHost } from "../../../test/support/machine.ts";
 import { names } from "../../../test/support/run-files.ts";
 import { openRun } from "../../main.ts";
@@ -15,8 +15,8 @@ const LOSSES: Record<string, (path: string) => void> = {
   gone: (path) => rmSync(path),
 };
 
-async function scene() {
-  const path = join(newFolder(), "run");
+async function scene(folder = newFolder()) {
+  const path = join(folder, "run");
   const host = new FakeHost();
   const open = () => openRun(path, { create: true, durability: "fast", machine: host.process() });
   const store = await open();
@@ -71,6 +71,16 @@ test.each(Object.entries(LOSSES))("after a reboot, with all of it %s", async (_,
   await store.close();
 });
 
+/** ext4 gives a folder the number of the one that was removed right before. */
+test("without a reboot: a folder that was removed and made again", async () => {
+  const { path, open } = await scene(onDisk());
+  rmSync(join(path, ".viv/attempts"), { recursive: true });
+  mkdirSync(join(path, ".viv/attempts"));
+  const store = await open();
+  expect(names(join(path, ".viv/attempts"))).toEqual(["flaky.jsonl", "retried.jsonl"]);
+  await store.close();
+});
+
 test("without a reboot: whoever finds nothing to do wakes what nobody noted", async () => {
   const { path, open } = await scene();
   lose(path, LOSSES.empty as (path: string) => void);
@@ -103,6 +113,16 @@ test("a boot that is known costs nothing: nothing is written at open", async () 
   const { path, open } = await scene();
   const before = names(join(path, ".viv"));
   const store = await open();
+  await store.close();
+  expect(names(join(path, ".viv"))).toEqual(before);
+});
+
+test("another container of the same boot knows it, too", async () => {
+  const { path, host } = await scene();
+  const before = names(join(path, ".viv"));
+  const self = { ...host.process().self(), host: "c0ffee" };
+  const machine = { ...host.process(), self: () => self };
+  const store = await openRun(path, { durability: "fast", machine });
   await store.close();
   expect(names(join(path, ".viv"))).toEqual(before);
 });

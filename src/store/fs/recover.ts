@@ -36,29 +36,49 @@ export function recoverIfLost(run: FsRun): boolean {
   }
 }
 
+const NOTE = "boot-";
+
 /** For a new run, in which there is nothing to recover. */
 export function noteBoot(run: FsRun): void {
   replaceFile(noteOf(run), temporaryPath(run, "boot"), noteText(run), false);
 }
 
 function isKnown(run: FsRun): boolean {
-  return readDerived(noteOf(run), 4096)?.text === noteText(run);
+  const text = noteText(run);
+  const says = (note: string) => readDerived(note, 4096)?.text === text;
+  if (says(noteOf(run))) return true;
+  // Containers have names of their own, a new one each, and the boot of their machine in common.
+  const notes = namesIn(run.paths.viv).filter((name) => name.startsWith(NOTE));
+  return notes.some((name) => says(`${run.paths.viv}/${name}`));
 }
 
-/** Which folders there are: that a file is not in them is normal, that they are others is not. */
+/**
+ * Which folders there are: that a file is not in them is normal, that they are others is not. Their
+ * numbers are not enough: ext4 gives one that was freed to the next folder that is made.
+ */
 function noteText(run: FsRun): string {
-  const inodes = derivedFolders(run.paths).map((folder) => {
+  const folders = derivedFolders(run.paths).map((folder) => {
     const stats = statIfThere(folder);
-    return stats?.isDirectory() ? stats.ino : 0;
+    if (!stats?.isDirectory()) return 0;
+    return hasBirthtimes() ? `${stats.ino}@${stats.birthtimeMs}` : stats.ino;
   });
-  return `${run.machine.bootId()} ${inodes.join(" ")}\n`;
+  return `${run.machine.bootId()} ${folders.join(" ")}\n`;
+}
+
+let birthtimes: boolean | undefined;
+
+/** Where node cannot ask for them, it gives the time of the last change, also for /proc, which has none. */
+function hasBirthtimes(): boolean {
+  if (birthtimes === undefined) {
+    const stats = statIfThere("/proc/self");
+    birthtimes = stats === undefined || stats.birthtimeMs !== stats.ctimeMs;
+  }
+  return birthtimes;
 }
 
 function noteOf(run: FsRun): string {
-  return `${run.paths.viv}/boot-${run.machine
-    .self()
-    .host.replace(/[^A-Za-z0-9-]/g, "_")
-    .slice(0, 64)}`;
+  const { host } = run.machine.self();
+  return `${run.paths.viv}/${NOTE}${host.replace(/[^A-Za-z0-9-]/g, "_").slice(0, 64)}`;
 }
 
 function recover(run: FsRun): void {

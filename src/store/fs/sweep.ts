@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, type Stats } from "node:fs";
 import type { SweepReport } from "../store.ts";
 import { adopt } from "./adopt.ts";
 import { Afterwards } from "./afterwards.ts";
@@ -12,8 +12,12 @@ import type { FsRun } from "./run.ts";
 import { sweepNotes } from "./stale-notes.ts";
 import { ANY } from "./type-filter.ts";
 
-/** A temporary file of this age belongs to nobody who is still writing it. */
-export const STALE_TEMPORARY_MS = 10_000;
+const STALE_TEMPORARY_MS = 10_000;
+
+/** Nobody is still writing a temporary file of this age; the clock may have been set back. */
+export function isStaleTemporary({ ctimeMs }: Stats): boolean {
+  return Math.abs(Date.now() - ctimeMs) >= STALE_TEMPORARY_MS;
+}
 
 /**
  * Puts right what no notification told us: dependencies that a foreign worker finished, times that
@@ -48,7 +52,7 @@ function finishPublications(run: FsRun): number {
   for (const name of namesIn(run.paths.tmp)) {
     const tilde = name.lastIndexOf("~");
     const stats = tilde > 0 ? statIfThere(`${run.paths.tmp}/${name}`) : undefined;
-    if (!stats || Date.now() - stats.ctimeMs < STALE_TEMPORARY_MS) continue;
+    if (!stats || !isStaleTemporary(stats)) continue;
     if (finishPublish(run, name.slice(0, tilde), name)) finished++;
   }
   return finished;

@@ -42,7 +42,8 @@ export function takeBack(
   report: ReapReport,
   why: { note?: string; receipt?: string } = {},
 ): void {
-  let ends = recordedEnds(run, claims);
+  const allHeld = claims.map((claim) => ({ ...claim, worker }));
+  let ends = recordedEnds(run, allHeld);
   let lookedAt = performance.now();
   for (const claim of claims) {
     // Others reap too: what lies there may be the claim of a successor by now.
@@ -62,7 +63,7 @@ export function takeBack(
     if (!isCurrent(claim)) continue;
     // Its worker may only have been asleep, and have recorded an end while we ended trees.
     if (seenAt - lookedAt > LOOK_AGAIN_MS) {
-      ends = recordedEnds(run, claims);
+      ends = recordedEnds(run, allHeld);
       lookedAt = performance.now();
     }
     const recorded = ends.get(keyOf(claim));

@@ -3,7 +3,7 @@ import type { Examination } from "../doctor.ts";
 import { below, idLinkOf } from "../layout.ts";
 import { finishPublish } from "../publish.ts";
 import { quarantine } from "../quarantine.ts";
-import { STALE_TEMPORARY_MS } from "../sweep.ts";
+import { isStaleTemporary } from "../sweep.ts";
 
 /** Foreign writers get an hour: nobody writes a task file for longer. */
 const FOREIGN_STALE_MS = 3_600_000;
@@ -14,7 +14,7 @@ export function checkTemporaries({ run, checked, find }: Examination): void {
     checked.temporaries = (checked.temporaries ?? 0) + 1;
     const path = `${paths.tmp}/${name}`;
     const stats = statIfThere(path);
-    if (!stats || Date.now() - stats.ctimeMs < STALE_TEMPORARY_MS) continue;
+    if (!stats || !isStaleTemporary(stats)) continue;
     const id = name.slice(0, Math.max(0, name.lastIndexOf("~")));
     const owner = id === "" ? undefined : statIfThere(idLinkOf(paths, id));
     if (owner?.ino === stats.ino) {

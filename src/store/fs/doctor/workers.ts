@@ -33,7 +33,10 @@ export function checkWorkers({ run, checked, find }: Examination): void {
     const limit = staleAfterSeconds(run, signs);
     const verdict = judgeWorker(signs, { staleAfterMs: limit * 1000 });
     if (verdict.alive) continue;
-    const endings = recordedEnds(run, claims);
+    const endings = recordedEnds(
+      run,
+      claims.map((claim) => ({ ...claim, worker })),
+    );
     for (const claim of claims) {
       const ending = endings.get(keyOf(claim))?.ending;
       const isOut = () => statIfThere(claim.path) === undefined;

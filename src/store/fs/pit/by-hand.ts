@@ -146,7 +146,7 @@ function madeRecordedEnd(run: FsRun, id: string): boolean {
   const stats = claim === null ? undefined : statIfThere(claim.path);
   if (claim === null || stats === undefined) return false;
   const token = tokenOf(stats);
-  const recorded = recordedEnd(run, { id, token });
+  const recorded = recordedEnd(run, { ...claim, token });
   if (recorded === undefined) return false;
   finishRecorded(run, { ...claim, token, attempt: recorded.attempt, seenAt }, recorded);
   return true;
