@@ -42,7 +42,7 @@ export class Keeper {
 
   #start(): void {
     try {
-      const shell = spawn("/bin/sh", ["-c", SCRIPT], {
+      const shell = spawn("/bin/sh", ["-c", KEEPER_SCRIPT], {
         cwd: "/",
         env: { PATH: `${process.env.PATH ?? ""}:/usr/bin:/bin`, LC_ALL: "C" },
         detached: true,
@@ -78,17 +78,21 @@ const HAS_MARKS = process.platform === "linux";
 const RESTART_MS = 1_000;
 
 /**
- * Each line is the whole list of trees, `<pid> <limit> <claim>` with tabs between them. The last two are
- * used: the last may be cut off. Three looks in a row that find nobody are enough, because a program
- * that is just being started has its marks at once.
+ * Each line is the whole list of trees, `<pid> <limit> <claim>` with tabs between them. Of the last two
+ * those are used that are whole: the last may be cut off, and what is cut off could mean other processes.
+ * A limit that is no mark is none, for the same reason: an empty one would be everybody's. Three looks in
+ * a row that find nobody are enough, because a program that is just being started has its marks at once.
+ *
+ * We may be part of a handler's tree ourselves. The shell takes that mark off: it must outlive us to end ours.
  */
-const SCRIPT = `
+export const KEEPER_SCRIPT = `
+ulimit -S -m unlimited 2>/dev/null
 nl='
 '
 tab=$(printf '\\t')
 list=$(tail -n 2; echo .)
 case $list in . | "$nl." | *"$nl$nl.") exit 0 ;; esac
-list=\${list%.}
+case $list in *"$nl"*) list=\${list%"$nl"*} ;; *) exit 0 ;; esac
 IFS="$tab$nl"
 set -f
 limits=none
@@ -96,7 +100,10 @@ set --
 for tree in $list; do
   pid=\${tree%% *}
   tree=\${tree#* }
-  limits="$limits|\${tree%% *}"
+  limit=\${tree%% *}
+  case $limit in *[!0-9]*) continue ;; esac
+  [ \${#limit} -eq 19 ] || continue
+  limits="$limits|$limit"
   claim=\${tree#* }
   [ -z "$claim" ] || set -- "$@" -e "VIV_CLAIM=$claim"
   [ -d /proc/self ] || [ "$pid" -lt 2 ] || kill -9 -- "-$pid" 2>/dev/null

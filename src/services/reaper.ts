@@ -11,20 +11,34 @@ export interface ReaperOptions {
   onError?: (error: unknown) => void;
 }
 
+/** Time for everybody to beat again. */
+const DOUBT_MS = 60_000;
+const NEVER_STALE = { staleAfterSeconds: Number.POSITIVE_INFINITY };
+
 export class Reaper {
   readonly #store: Store;
   readonly #options: ReaperOptions;
   #timer: NodeJS.Timeout | undefined;
   #pass: Promise<void> = Promise.resolve();
   #sweepsAt = Number.NEGATIVE_INFINITY;
+  #doubtsUntil = Number.NEGATIVE_INFINITY;
 
   constructor(store: Store, options: ReaperOptions = {}) {
     this.#store = store;
     this.#options = options;
   }
 
+  /**
+   * A heartbeat could not be written just now. Others may be unable to as well: for a while silence proves
+   * nothing, and only who is seen to be gone is taken for dead.
+   */
+  doubt(): void {
+    this.#doubtsUntil = performance.now() + DOUBT_MS;
+  }
+
   async runOnce(): Promise<ReapReport> {
-    const { staleAfterSeconds } = this.#options;
+    const isDoubtful = performance.now() < this.#doubtsUntil;
+    const { staleAfterSeconds } = isDoubtful ? NEVER_STALE : this.#options;
     const report = await this.#store.reap(
       staleAfterSeconds === undefined ? {} : { staleAfterSeconds },
     );

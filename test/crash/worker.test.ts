@@ -123,6 +123,23 @@ describe("a worker that is killed", () => {
     expect(isAlive(daemon)).toBe(false);
   });
 
+  test("in whose handler another worker ran: the handler of that one is gone, too", async () => {
+    await store.enqueue({ id: "t.1", type: "t" });
+    const inner = join(home, "inner");
+    await (await openRun(inner, { create: true, durability: "fast" })).close();
+    const sleeper = join(home, "sleeper.sh");
+    writeFileSync(sleeper, `#!/bin/sh\necho $$ > ${home}/pids\nexec sleep 1000\n`);
+    chmodSync(sleeper, 0o755);
+    const viv = `"${process.execPath}" "${join(DIST, "viv.cjs")}"`;
+    const handler = script(
+      `${viv} enqueue --run ${inner} --type t --id t.2\n${viv} work --run ${inner} --handler ${sleeper}`,
+    );
+    const worker = work("--handler", handler, "--worker-id", "w1");
+    const pid = await written("pids");
+    worker.kill("SIGKILL");
+    await until("the inner handler is gone", () => !isAlive(pid));
+  });
+
   test("is followed by one of the same name, which begins with what is left", async () => {
     await store.enqueue({ id: "t.1", type: "t" });
     const first = work("--handler", stubborn(), "--worker-id", "w1");

@@ -131,10 +131,16 @@ export class Worker {
   /** Works until its mode is fulfilled or it is stopped, and what it began has ended. */
   async run(): Promise<WorkerReport> {
     const { worker, types, heartbeatMs, reapEveryMs } = this.#options;
+    const reaper = new Reaper(this.#store, {
+      everyMs: reapEveryMs,
+      onError: (error) => this.#tell({ kind: "trouble", error }),
+      ...(this.#options.onReaped ? { onReaped: this.#options.onReaped } : {}),
+    });
     const leases: Lease[] = [];
     try {
       for (const name of this.#options.snakes ?? [worker]) {
-        const lease = new Lease(this.#store, { everyMs: heartbeatMs });
+        const onFailure = () => reaper.doubt();
+        const lease = new Lease(this.#store, { everyMs: heartbeatMs, onFailure });
         await lease.start(name, types ?? undefined);
         leases.push(lease);
       }
@@ -142,11 +148,6 @@ export class Worker {
       for (const lease of leases) await lease.stop();
       throw error;
     }
-    const reaper = new Reaper(this.#store, {
-      everyMs: reapEveryMs,
-      onError: (error) => this.#tell({ kind: "trouble", error }),
-      ...(this.#options.onReaped ? { onReaped: this.#options.onReaped } : {}),
-    });
     reaper.start();
     const rounds = setInterval(() => void this.#lookAfterClaims(), LOOK_AFTER_CLAIMS_MS);
     for (const name of this.#options.snakes ?? [worker]) {
