@@ -1,8 +1,16 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { readTrusted, whyNotTrusted } from "../../src/files/owned.ts";
+import { readTrusted, remedyFor, whyNotTrusted } from "../../src/files/owned.ts";
 import { newFolder } from "../support/folders.ts";
 import { cli, type Said, VIV, viv } from "./support.ts";
 
@@ -133,6 +141,20 @@ describe.skipIf(!isRoot)("another user's viv.toml above a folder of one's own", 
     const { status, stderr } = viv(["work", "--run", run, "--drain"], { cwd: own, env });
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     expect(marks()).toEqual(["handler"]);
+  });
+});
+
+describe.skipIf(!isRoot)("what is told to help", () => {
+  it("helps, also where a link leads to what is not trusted", () => {
+    const folder = newFolder("viv-trust-");
+    const elsewhere = newFolder("viv-trust-");
+    strangers(file(join(elsewhere, "do.sh"), "#!/bin/sh\n", 0o755));
+    const link = join(folder, "do.sh");
+    symlinkSync(join(elsewhere, "do.sh"), link);
+    const [, advice] = /VIV_TRUST=(\S+)$/.exec(remedyFor(link)) ?? [];
+    expect(whyNotTrusted(link)).not.toBeNull();
+    variable("VIV_TRUST", advice ?? "");
+    expect(whyNotTrusted(link)).toBeNull();
   });
 });
 
