@@ -254,7 +254,11 @@ describe("where the search for viv.toml ends", () => {
     const { top, deep } = tree();
     expect((await cli(["status"], { cwd: deep })).status).toBe(0);
     mkdirSync(join(top, "home/repo/.git"));
-    expect((await cli(["status"], { cwd: deep })).stderr).toContain("which run?");
+    const { stderr } = await cli(["status"], { cwd: deep });
+    expect(stderr).toContain("which run?");
+    expect(stderr).toContain(
+      `(${top}/viv.toml is ignored: it is above ${top}/home/repo, where the search ends)`,
+    );
     file(join(top, "home/repo/viv.toml"), 'run = "../../run"\n');
     expect((await cli(["status"], { cwd: deep })).status).toBe(0);
   });
