@@ -1,5 +1,5 @@
 import { existsSync, statSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { readTrusted, remedyFor, whyNotTrusted } from "../files/owned.ts";
 import { foldersUp, type SearchStop } from "../files/search-up.ts";
 import type { Config } from "../model/config.ts";
@@ -33,8 +33,27 @@ export async function findRun(
   if (near?.path !== undefined) return { ...near.settings, path: near.path };
   throw new VivError(
     "USAGE",
-    "which run? Pass --run DIR, set VIV_RUN, or make one here with: viv init DIR",
+    `which run? Pass --run DIR, set VIV_RUN, or make one here with: viv init DIR${beyond(io)}`,
   );
+}
+
+/** A file that would be obeyed, did the search not end below it: at a repository, or the home. */
+function beyond(io: Io): string {
+  let end = io.cwd;
+  let isOver = false; // what ended the search is told already
+  const stopped = () => {
+    isOver = true;
+  };
+  for (const folder of foldersUp(io.cwd, io.env, stopped)) {
+    if (candidatesIn(folder).length > 0) return "";
+    end = folder;
+  }
+  for (let at = dirname(end); !isOver && at !== dirname(at); at = dirname(at)) {
+    const [found] = candidatesIn(at);
+    if (found !== undefined)
+      return ` (${found} is ignored: it is above ${end}, where the search ends)`;
+  }
+  return "";
 }
 
 /** For what needs no run: the nearest viv.toml, if there is one. */

@@ -1,6 +1,7 @@
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import fs, {
   closeSync,
+  constants,
   existsSync,
   fstatSync,
   lstatSync,
@@ -113,6 +114,17 @@ it("a link in the place of a file is not opened, and what is not guarded is as e
   const fd = beneath.openSync(at("link/there"), "r");
   expect(fstatSync(fd).size).toBe(6);
   closeSync(fd);
+});
+
+it("a pipe in the place of a file is not waited for", () => {
+  const { at } = newRoot();
+  execFileSync("mkfifo", [at("run/done/a")]);
+  // Else this test would wait for ever instead of failing.
+  const reader = spawn("sh", ["-c", 'sleep 5; cat "$0"', at("run/done/a")]);
+  onTestFinished(() => void reader.kill("SIGKILL"));
+  expect(() => beneath.openSync(at("run/done/a"), constants.O_WRONLY | constants.O_CREAT)).toThrow(
+    expect.objectContaining({ code: "ENXIO", path: at("run/done/a") }),
+  );
 });
 
 it("handles are few, and closed with the last who needs them", () => {

@@ -153,13 +153,15 @@ export function mkdirSync(path: string, how: { mode: number; recursive?: boolean
   }
 }
 
-const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_DIRECTORY } = constants;
+const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_DIRECTORY } = constants;
 const FLAGS = { r: O_RDONLY, wx: O_WRONLY | O_CREAT | O_EXCL };
 
-/** The file itself may be no link either, below a guarded folder. */
+/** Below a guarded folder the file itself may be no link either, and a pipe in its place is not waited for. */
 export function openSync(path: string, flags: number | keyof typeof FLAGS, mode?: number): number {
   const bits = typeof flags === "number" ? flags : FLAGS[flags];
-  return by(path, (safe, isGuarded) => open(safe, isGuarded ? bits | O_NOFOLLOW : bits, mode));
+  return by(path, (safe, isGuarded) =>
+    open(safe, isGuarded ? bits | O_NOFOLLOW | O_NONBLOCK : bits, mode),
+  );
 }
 
 function by<T>(path: string, act: (safe: string, isGuarded: boolean) => T): T {

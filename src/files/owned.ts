@@ -166,8 +166,10 @@ export function refuse(path: string, why: string | null): void {
   });
 }
 
+/** Of a link, where it leads to: that is what VIV_TRUST is compared with. */
 export function remedyFor(path: string): string {
-  const isFolder = lstatSync(path, { throwIfNoEntry: false })?.isDirectory();
-  const folder = isFolder ? path : dirname(path);
-  return `make it yours alone (chown, chmod go-w), or, if you trust who can change it: VIV_TRUST=${resolve(folder)}`;
+  const real = realOf(path);
+  const isFolder = lstatSync(real, { throwIfNoEntry: false })?.isDirectory();
+  const folder = isFolder ? real : dirname(real);
+  return `make it yours alone (chown, chmod go-w), or, if you trust who can change it: VIV_TRUST=${folder}`;
 }

@@ -1,8 +1,16 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { readTrusted, whyNotTrusted } from "../../src/files/owned.ts";
+import { readTrusted, remedyFor, whyNotTrusted } from "../../src/files/owned.ts";
 import { newFolder } from "../support/folders.ts";
 import { cli, type Said, VIV, viv } from "./support.ts";
 
@@ -136,6 +144,20 @@ describe.skipIf(!isRoot)("another user's viv.toml above a folder of one's own", 
   });
 });
 
+describe.skipIf(!isRoot)("what is told to help", () => {
+  it("helps, also where a link leads to what is not trusted", () => {
+    const folder = newFolder("viv-trust-");
+    const elsewhere = newFolder("viv-trust-");
+    strangers(file(join(elsewhere, "do.sh"), "#!/bin/sh\n", 0o755));
+    const link = join(folder, "do.sh");
+    symlinkSync(join(elsewhere, "do.sh"), link);
+    const [, advice] = /VIV_TRUST=(\S+)$/.exec(remedyFor(link)) ?? [];
+    expect(whyNotTrusted(link)).not.toBeNull();
+    variable("VIV_TRUST", advice ?? "");
+    expect(whyNotTrusted(link)).toBeNull();
+  });
+});
+
 describe.skipIf(!isRoot)("the same holds for", () => {
   it("a .viv-run, a run, and what they lead to", async () => {
     const folder = newFolder("viv-trust-");
@@ -232,7 +254,11 @@ describe("where the search for viv.toml ends", () => {
     const { top, deep } = tree();
     expect((await cli(["status"], { cwd: deep })).status).toBe(0);
     mkdirSync(join(top, "home/repo/.git"));
-    expect((await cli(["status"], { cwd: deep })).stderr).toContain("which run?");
+    const { stderr } = await cli(["status"], { cwd: deep });
+    expect(stderr).toContain("which run?");
+    expect(stderr).toContain(
+      `(${top}/viv.toml is ignored: it is above ${top}/home/repo, where the search ends)`,
+    );
     file(join(top, "home/repo/viv.toml"), 'run = "../../run"\n');
     expect((await cli(["status"], { cwd: deep })).status).toBe(0);
   });

@@ -93,8 +93,11 @@ function describe(event: UpWardenEvent, at: string, { color }: Term): string {
       return `${time} ${event.dog} ${color.yellow(plain(event.why))}`;
     case "holds":
       return `${time} ${event.dog} ${color.yellow(`holds: ${who}, ${plain(event.why)}`)}`;
-    case "executes":
-      return `${time} ${event.dog} ${color.red(`ends ${who}`)}, ${event.processes} processes`;
+    case "executes": {
+      // Not "ends": a last look may still find that something in it was not asked.
+      const processes = event.processes === 1 ? "1 process" : `${event.processes} processes`;
+      return `${time} ${event.dog} ${color.red(`is about to end ${who}`)}, ${processes}`;
+    }
     case "verdict": {
       const paint = event.verdict === "pardoned" ? color.green : color.red;
       return `${time} ${event.dog} ${who}: ${paint(event.verdict)}, ${plain(event.why)}`;
