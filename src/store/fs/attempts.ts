@@ -59,10 +59,11 @@ export function restoreHistory(
   recorded: readonly HistoryRecord[],
 ): HistoryRecord[] {
   const found = readFile(run, id);
-  const whole = merge(found?.records ?? [], recorded);
+  const voided = found?.voided ?? [];
+  const whole = merge(found?.records ?? [], notVoid(recorded, voided));
   const isComplete = found?.isWhole === true && whole.length === found.records.length;
   if (run.readOnly || isComplete || (whole.length === 0 && found === null)) return whole;
-  const text = whole.map((one) => `${lineOf(id, one)}\n`).join("");
+  const text = [...voided, ...whole].map((one) => `${lineOf(id, one)}\n`).join("");
   const tmp = temporaryPath(run, `attempts-${id.slice(0, 60)}`);
   if (found !== null || statIfThere(pathOf(run, id))) {
     replaceFile(pathOf(run, id), tmp, text, false);
@@ -73,6 +74,15 @@ export function restoreHistory(
   return whole;
 }
 
+/** Who takes an end back says so in its file first, and may have died before it came to the ledger. */
+function notVoid(
+  recorded: readonly HistoryRecord[],
+  voided: readonly VoidRecord[],
+): HistoryRecord[] {
+  const keys = new Set(voided.map(({ void: token, outcome }) => `${token} ${outcome}`));
+  return recorded.filter((one) => !isAttempt(one) || !keys.has(`${one.token} ${one.outcome}`));
+}
+
 /** How many of these attempts its file lacks; more than none also when it says anything else. */
 export function missingAttempts(
   run: FsRun,
@@ -81,17 +91,28 @@ export function missingAttempts(
 ): number {
   const found = readFile(run, id);
   const known = new Set(found?.records.filter(isAttempt).map((one) => one.token));
-  const missing = recorded.filter((one) => isAttempt(one) && !known.has(one.token)).length;
+  const counted = notVoid(recorded, found?.voided ?? []);
+  const missing = counted.filter((one) => isAttempt(one) && !known.has(one.token)).length;
   return found?.isWhole === false ? Math.max(1, missing) : missing;
 }
 
-/** What both know once, in the order in which it happened. */
+/**
+ * What both know once, in the order in which it happened. A person's word is written here first, and to
+ * the ledger maybe after the attempt that follows: if as many are known, none is missing.
+ */
 function merge(own: readonly HistoryRecord[], recorded: readonly HistoryRecord[]): HistoryRecord[] {
   const known = new Set(keysOf(own));
   const keys = keysOf(recorded);
-  const missing = recorded.filter((_, i) => !known.has(keys[i] as string));
+  const lacksWords = wordsIn(recorded) > wordsIn(own);
+  const missing = recorded.filter(
+    (one, i) => (isAttempt(one) || lacksWords) && !known.has(keys[i] as string),
+  );
   if (missing.length === 0) return [...own];
   return [...own, ...missing].sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
+}
+
+function wordsIn(records: readonly HistoryRecord[]): number {
+  return records.filter((one) => !isAttempt(one)).length;
 }
 
 /** A person's word is known by the attempt that it came after: its time is noted twice. */
@@ -106,6 +127,8 @@ function keysOf(records: readonly HistoryRecord[]): string[] {
 
 interface HistoryFile {
   records: HistoryRecord[];
+  /** Ends that were taken back. */
+  voided: VoidRecord[];
   /** All that it says can be understood, and is about this task. */
   isWhole: boolean;
 }
@@ -120,9 +143,10 @@ function readFile(run: FsRun, id: string): HistoryFile | null {
   } catch (error) {
     const isForeign = ["ENOTDIR", "EACCES", "EPERM"].includes(errno(error) ?? "");
     if (!isForeign && !isVivError(error, "CORRUPT")) throw error;
-    return { records: [], isWhole: false };
+    return { records: [], voided: [], isWhole: false };
   }
   const records: HistoryRecord[] = [];
+  const voided: VoidRecord[] = [];
   let isWhole = text.endsWith("\n");
   for (const line of text.split("\n")) {
     if (line === "") continue;
@@ -141,6 +165,7 @@ function readFile(run: FsRun, id: string): HistoryFile | null {
       records.push(read);
       continue;
     }
+    voided.push(read);
     const { void: token, outcome } = read;
     const at = records.findLastIndex(
       (r) => isAttempt(r) && r.token === token && r.outcome === outcome,
@@ -152,7 +177,7 @@ function readFile(run: FsRun, id: string): HistoryFile | null {
   const first = records.filter(
     (one) => !isAttempt(one) || (!seen.has(one.token) && seen.add(one.token)),
   );
-  return { records: first, isWhole };
+  return { records: first, voided, isWhole };
 }
 
 type AnyRecord = HistoryRecord | VoidRecord | ReceiptRecord;
