@@ -1,5 +1,6 @@
 import { execFileSync, spawn } from "node:child_process";
 import fs, {
+  chownSync,
   closeSync,
   constants,
   existsSync,
@@ -126,6 +127,26 @@ it("a pipe in the place of a file is not waited for", () => {
     expect.objectContaining({ code: "ENXIO", path: at("run/done/a") }),
   );
 });
+
+it.skipIf(process.getuid?.() !== 0)(
+  "what another user has put in the place of the guarded folder is not used",
+  () => {
+    const { at } = newRoot();
+    beneath.writeNewSync(at("run/done/a"), "ours");
+    renameSync(at("run"), at("away")); // who may write above it can do that
+    mkdirSync(at("run/done"), { recursive: true });
+    writeFileSync(at("run/done/a"), "a stranger's");
+    chownSync(at("run"), 65_534, 65_534);
+    beneath.guard(at("run"), "strict"); // sees at once what is there
+    beneath.release(at("run"), "strict");
+    expect(() => beneath.openSync(at("run/done/a"), "r")).toThrow(
+      `${at("run")} is not used, because it belongs to user 65534, and you are user 0;`,
+    );
+    rmSync(at("run"), { recursive: true });
+    renameSync(at("away"), at("run"));
+    closeSync(beneath.openSync(at("run/done/a"), "r"));
+  },
+);
 
 it("handles are few, and closed with the last who needs them", () => {
   const { at } = newRoot();

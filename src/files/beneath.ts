@@ -16,6 +16,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { VivError } from "../model/errors.ts";
+import { remedyFor, whyNotOwned } from "./owned.ts";
 
 /**
  * File operations that never follow a link below a guarded folder (a run): `fs` under the same names,
@@ -28,7 +29,7 @@ import { VivError } from "../model/errors.ts";
  * - strict: each folder is opened once, part by part, never through a link, and everything is done by
  *   that handle: `/proc/<pid>/fd/<n>/<name>` is what other languages call openat. Some hundred times a
  *   second it is seen whether the folder is still the one of that name; one that was removed is
- *   opened anew, and a link in its place is RUN_INVALID.
+ *   opened anew, and a link in its place is RUN_INVALID; so is another user's in that of the guarded one.
  * - loose: the same look, but things are done by their paths. It costs nothing, and is for who
  *   neither runs others' programs nor syncs.
  *
@@ -284,6 +285,9 @@ function holdOne(folder: string, root: string): Held {
     if (!stats.isDirectory()) {
       throw Object.assign(new Error(`ENOTDIR: not a directory, '${path}'`), { code: "ENOTDIR" });
     }
+    // Somebody who can write above it may have put another in its place since it was opened first.
+    const why = folder === root && mode === "strict" ? whyNotOwned(folder, stats) : null;
+    if (why !== null) throw replaced(root, why);
     const { dev, ino } = stats;
     const prefix = fd === null ? "" : `${HANDLES}${fd}/`;
     const one: Held = { folder, dev, ino, prefix, fd, seenAt: Date.now(), seenFor };
@@ -313,6 +317,11 @@ function notFollowed(folder: string, root: string): VivError {
   const name = folder === root ? "the run directory" : folder.slice(root.length + 1);
   const message = `${name} in ${root} is a symbolic link; put a real folder there, links inside a run are not followed.`;
   return new VivError("RUN_INVALID", message, { path: folder, isLink: true });
+}
+
+function replaced(root: string, why: string): VivError {
+  const message = `${root} is not used, because it ${why}; ${remedyFor(root)}.`;
+  return new VivError("RUN_INVALID", message, { path: root });
 }
 
 function drop(one: Held): void {

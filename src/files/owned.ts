@@ -78,6 +78,11 @@ export function whyNotOurs(path: string, stats: Stats): string | null {
   return why === null || isExempt(path) ? null : why;
 }
 
+/** Its owner alone: who may write it can be what a handler has made of it. */
+export function whyNotOwned(path: string, stats: Stats): string | null {
+  return isOurs(stats.uid) || isExempt(path) ? null : strangers(stats);
+}
+
 /** May the search for a file look into this folder after it has climbed out of another? */
 export function whyNotClimbed(folder: string): string | null {
   if (isExempt(folder)) return null;

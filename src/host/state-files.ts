@@ -7,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  type Stats,
   writeSync,
 } from "node:fs";
 import { errno as codeOf, troubleOf } from "../model/errno.ts";
@@ -121,8 +122,12 @@ export function listed(folder: string, remedy?: string): string[] {
   }
 }
 
-/** Null also for what is no file, or a large one: a link, or a pipe that nobody writes to. */
-export function readSmall(path: string, maxBytes: number): string | null {
+/** Null also for what is no file, or a large one: a link, or a pipe that nobody writes to; or not meant. */
+export function readSmall(
+  path: string,
+  maxBytes: number,
+  isMeant: (stats: Stats) => boolean = () => true,
+): string | null {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
   let fd: number;
   try {
@@ -133,7 +138,8 @@ export function readSmall(path: string, maxBytes: number): string | null {
   }
   try {
     const stats = fstatSync(fd);
-    return stats.isFile() && stats.size <= maxBytes ? readFileSync(fd, "utf8") : null;
+    const isIt = stats.isFile() && stats.size <= maxBytes && isMeant(stats);
+    return isIt ? readFileSync(fd, "utf8") : null;
   } finally {
     closeSync(fd);
   }

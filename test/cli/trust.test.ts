@@ -11,6 +11,7 @@ import {
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { readTrusted, remedyFor, whyNotTrusted } from "../../src/files/owned.ts";
+import { warrantIn } from "../../src/host/warden/warrant-reader.ts";
 import { newFolder } from "../support/folders.ts";
 import { cli, type Said, VIV, viv } from "./support.ts";
 
@@ -237,6 +238,17 @@ describe.skipIf(!isRoot)("the same holds for", () => {
     chmodSync(join(folder, "warden"), 0o777);
     const warden = await cli(["warden", "status", "--state", "warden"], around);
     expect(warden.stderr).toContain(`${folder}/warden is not used, ${why}`);
+  });
+
+  it("a warrant", () => {
+    const folder = newFolder("viv-trust-");
+    const path = file(join(folder, "w-1.json"), '{"target": "agent-1", "reason": "stuck"}');
+    expect(warrantIn(path, "w-1.json", 0)).toMatchObject({ target: "agent-1" });
+    strangers(path);
+    const why = `it belongs to user ${STRANGER}, and you are user 0`;
+    expect(warrantIn(path, "w-1.json", 0)).toBe(why);
+    variable("VIV_TRUST", folder);
+    expect(warrantIn(path, "w-1.json", 0)).toMatchObject({ target: "agent-1" });
   });
 });
 

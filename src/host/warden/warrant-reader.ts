@@ -1,4 +1,5 @@
-import { lstatSync } from "node:fs";
+import { lstatSync, type Stats } from "node:fs";
+import { whyNotOwned } from "../../files/owned.ts";
 import { isVivError } from "../../model/errors.ts";
 import { parseWarrant, type Warrant } from "../../model/warrant.ts";
 import { listed, readSmall } from "../state-files.ts";
@@ -80,7 +81,13 @@ function byAge(a: Warrant, b: Warrant): number {
 export function warrantIn(path: string, name: string, time: number): Warrant | string | null {
   if (!name.endsWith(".json")) return "a warrant is a file whose name ends with .json";
   try {
-    const text = readSmall(path, MAX_WARRANT);
+    let stranger: string | null = null;
+    const isOwned = (stats: Stats) => {
+      stranger = whyNotOwned(path, stats); // it may end a process
+      return stranger === null;
+    };
+    const text = readSmall(path, MAX_WARRANT, isOwned);
+    if (stranger !== null) return `it ${stranger}`;
     if (text === null) {
       return lstatSync(path, { throwIfNoEntry: false })
         ? "it is no plain file, or larger than 64 KiB"
