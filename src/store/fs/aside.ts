@@ -48,6 +48,8 @@ export function remakeFolders(path: string): boolean {
     try {
       mkdirSync(at, { mode: 0o700 });
     } catch (error) {
+      // Removed again while it was made: whoever needs it tries again, and hears of it then.
+      if (errno(error) === "ENOENT" && at !== `${root}/.viv`) return true;
       if (errno(error) !== "EEXIST") throw error; // somebody else made it a moment ago
     }
   }

@@ -27,8 +27,10 @@ export function recoverIfLost(run: FsRun): boolean {
   try {
     return withLock(`${run.paths.viv}/boot.lock`, () => {
       if (isKnown(run)) return true; // somebody else did it meanwhile
+      for (const folder of derivedFolders(run.paths)) remakeFolders(`${folder}/x`);
+      const folders = noteText(run); // one that is lost from here on is not known
       recover(run);
-      noteBoot(run);
+      noteBoot(run, folders);
       return true;
     });
   } finally {
@@ -39,8 +41,8 @@ export function recoverIfLost(run: FsRun): boolean {
 const NOTE = "boot-";
 
 /** For a new run, in which there is nothing to recover. */
-export function noteBoot(run: FsRun): void {
-  replaceFile(noteOf(run), temporaryPath(run, "boot"), noteText(run), false);
+export function noteBoot(run: FsRun, text = noteText(run)): void {
+  replaceFile(noteOf(run), temporaryPath(run, "boot"), text, false);
 }
 
 function isKnown(run: FsRun): boolean {
@@ -83,7 +85,6 @@ function noteOf(run: FsRun): string {
 
 function recover(run: FsRun): void {
   const { paths, memo } = run;
-  for (const folder of derivedFolders(paths)) remakeFolders(`${folder}/x`);
   restoreWorkers(run);
   run.notes.restore();
   reserveIds(run, restoreHistories(run));
