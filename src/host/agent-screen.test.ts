@@ -140,6 +140,14 @@ test("a form of codex with the glyph of its box is none", () => {
   expect(agentLook("codex", form).input.is).not.toBe("box");
 });
 
+test("gemini's turn goes on though its tool has been quiet for long", () => {
+  const screen = recordedAs("gemini", "working-tool-120");
+  const footer = " ! Shell awaiting input (Tab to focus)          ? for shortcuts";
+  const quiet = rowsOf(screen, (row) => (/esc to cancel/.test(row) ? footer : row));
+  expect(quiet.rows).toContain(footer);
+  expect(agentLook("gemini", quiet).isBusy).toBe(true);
+});
+
 test("claude's turn goes on though its footer is cut", () => {
   const screen = recordedAs("claude", "working-120");
   const cut = rowsOf(screen, (row) => row.replace(/esc to interrupt/, "esc to…"));

@@ -66,7 +66,7 @@ export function agentLook(agent: Agent, screen: Screen): AgentLook {
 }
 
 const BUSY =
-  /\besc(?:ape)?(?: to)? interrupt\b|\besc to(?:…|$)|\(esc to cancel|⬝{4,}|^[\s┃]*QUEUED$|^[✻✶✳✢✽·*] \p{L}+…/iu;
+  /\besc(?:ape)?(?: to)? interrupt\b|\besc to(?:…|$)|\(esc to cancel|^\W*Shell awaiting input\b|⬝{4,}|^[\s┃]*QUEUED$|^[✻✶✳✢✽·*] \p{L}+…/iu;
 
 /** A program that is no known agent, in a terminal that takes whole lines. */
 export function lineLook(screen: Screen): Input {
