@@ -9,10 +9,10 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
  */
 const ORDER = [
   /^test\/examples\/(newsroom|snake-pit)\./,
-  /^test\/crash\/(every-step|racing-claimers|pit-every-step)\./,
+  /^test\/crash\/(every-step|racing-claimers|pit-every-step|refused-or-done|damage|outage)\./,
   /^src\/store\/fs\/fs-store\./,
   /^test\/(examples|board|mixed|crash)\//,
-  /^test\/cli\/(up|crew|engines)\./,
+  /^test\/cli\/(up|crew|engines|hostile-state)\./,
   /^test\//,
   /^src\/(store|host)\//,
 ];
