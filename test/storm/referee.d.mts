@@ -34,6 +34,8 @@ export interface Operation {
   status: number | null;
   code?: string | null;
   message?: string;
+  /** Which client it was, in all its tries. */
+  who?: string;
   id?: string;
   token?: string;
   worker?: string;

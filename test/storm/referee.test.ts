@@ -217,6 +217,23 @@ describe("refused after the commit", () => {
     expect(judge(world({ places: { t: "failed" }, operations, marks }))).toEqual([]);
   });
 
+  test("not what an earlier, killed try has enqueued, nor what the answer says may still come", () => {
+    const refused = {
+      status: 5,
+      code: "DISK_FULL",
+      id: "t",
+      who: "a",
+      after: { state: "pending" },
+    };
+    const places = { t: "pending" };
+    const killed = operation("enqueue", { id: "t", who: "a", status: null });
+    const again = operation("enqueue", refused);
+    expect(told(judge(world({ places, operations: [again] })))).toContain("refused: t");
+    expect(told(judge(world({ places, operations: [killed, again] })))).not.toContain("refused: t");
+    const honest = operation("enqueue", { ...refused, message: "A sweep may still enqueue it" });
+    expect(told(judge(world({ places, operations: [honest] })))).not.toContain("refused: t");
+  });
+
   const complete = (code: string, after: { state: string }) => [
     operation("complete", { id: "t", token: "1", status: 5, code, after }),
   ];

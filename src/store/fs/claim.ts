@@ -6,7 +6,7 @@ import { MAX_TASK_BYTES, PRIORITIES, type Task } from "../../model/task.ts";
 import { chokedWorkers } from "../../policy/choke.ts";
 import type { Claim, ClaimRequest } from "../store.ts";
 import { adopt, adoptIfDue } from "./adopt.ts";
-import { errno, readRegular, tokenOf, translate } from "./atomic.ts";
+import { errno, readRegular, renameIfThere, tokenOf, translate } from "./atomic.ts";
 import { attemptNumber, readHistory } from "./attempts.ts";
 import { isLeftToOthers } from "./choke.ts";
 import { writeHeartbeat } from "./heartbeat.ts";
@@ -261,7 +261,8 @@ function holdClaim(run: FsRun, worker: string, task: Task, token: string, attemp
  * Who read the new line while we had the task took it for gone, so there is another one.
  */
 function giveBack(run: FsRun, task: Task, path: string, stats: Stats, attempt: number): void {
-  renameSync(path, fileOf(run.paths, "pending", task.task_id));
+  // Not there: somebody has cancelled it meanwhile, or taken it back.
+  if (!renameIfThere(path, fileOf(run.paths, "pending", task.task_id))) return;
   try {
     run.lanes.offer(task, stats, attempt);
   } catch {
@@ -271,5 +272,5 @@ function giveBack(run: FsRun, task: Task, path: string, stats: Stats, attempt: n
 
 function giveBackBlocked(run: FsRun, task: Task, path: string): void {
   noteReasons(run, task, unmetOf(run, task), 0);
-  renameSync(path, fileOf(run.paths, "pending", task.task_id));
+  renameIfThere(path, fileOf(run.paths, "pending", task.task_id));
 }

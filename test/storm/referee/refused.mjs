@@ -2,10 +2,19 @@ import { doneTokens, EVENTS, isIn } from "./world.mjs";
 
 /** Answers: whoever is told no may do it again. */
 
-/** Answered with an error, and yet it was enqueued by that very call. */
+/**
+ * Answered with an error, and yet it was enqueued by that very call. Where an earlier try for the same id
+ * was killed, that one may have done it.
+ */
 export function refusedEnqueue({ operations, marks }) {
   const crimes = [];
-  for (const { n, verb, id, status, code, mark, after, refusals = [], enqueued } of operations) {
+  const unanswered = new Set();
+  for (const operation of operations) {
+    const { n, verb, id, who, status, code, mark, after, refusals = [], enqueued } = operation;
+    if (status === null && verb.startsWith("enqueue") && who) unanswered.add(who);
+    const isNamed = id !== undefined || refusals.length > 0;
+    if (isNamed && unanswered.has(who)) continue;
+    if (operation.message?.includes("may still")) continue; // neither done nor taken back: it says so
     if (verb === "enqueue" && status !== 0 && status !== null && !enqueued) {
       // With an id, by a look right after the answer; without one, by its mark.
       const found = id ? (after && code !== "TASK_EXISTS" ? [id] : []) : (marks.get(mark) ?? []);
