@@ -1,6 +1,9 @@
+import fs from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { newFolder } from "../../../test/support/folders.ts";
+import { knownPath } from "../../../test/support/handle-paths.ts";
 import { ledgerLines, places } from "../../../test/support/run-files.ts";
 import { openRun } from "../../main.ts";
 import type { Claim, Store } from "../store.ts";
@@ -55,6 +58,29 @@ test("busy claimers that share a lane find what one of them left, without adopti
   expect(choked.map((id) => byWhom.get(id))).toEqual(choked.map(() => "w1"));
   expect(ledgerLines(path).lines.filter(({ event }) => event === "adopted")).toEqual([]);
   for (const store of stores) await store.close();
+});
+
+test("what is cancelled while it is given back is not missed", async () => {
+  const { path, stores } = await crowd(["w0", "w1"]);
+  const [store] = stores;
+  if (!store) throw new Error("two were opened");
+  await enqueueChoked(store, "w0", "a");
+  const original = fs.renameSync;
+  const patch = (rename: typeof fs.renameSync) => {
+    fs.renameSync = rename;
+    syncBuiltinESMExports();
+  };
+  onTestFinished(() => patch(original));
+  patch((from, to) => {
+    if (knownPath(to) === join(path, "pending/a.json")) {
+      patch(original);
+      original(join(path, "claimed/w0/a.json"), join(path, "failed/a.json"));
+    }
+    original(from, to);
+  });
+  expect(await store.claim({ worker: "w0" })).toEqual([]);
+  expect(places(path).get("a")).toEqual([{ state: "failed" }]);
+  for (const one of stores) await one.close();
 });
 
 test("an old line leads the one that choked to the task: it gives it back at once", async () => {
