@@ -27,7 +27,7 @@ export const SAFE_OPEN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O
 export { errno };
 
 /** As `errno`; a folder that turns out to be a link (files/beneath.ts) is none. */
-function obstacle(error: unknown): string | undefined {
+export function obstacle(error: unknown): string | undefined {
   return isVivError(error) && error.details.isLink === true ? "ENOTDIR" : errno(error);
 }
 
@@ -121,7 +121,8 @@ export function namesIn(folder: string): string[] {
     return readdirSync(folder);
   } catch (error) {
     if (obstacle(error) === "ENOENT") return [];
-    if (obstacle(error) === "ENOTDIR" && isDerived(folder)) return [];
+    const isViv = isDerived(folder) || folder.endsWith("/.viv");
+    if (obstacle(error) === "ENOTDIR" && isViv) return [];
     throw error;
   }
 }

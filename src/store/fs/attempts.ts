@@ -9,8 +9,8 @@ import {
 import { isVivError } from "../../model/errors.ts";
 import {
   appendLine,
-  errno,
   linkIfFree,
+  obstacle,
   readRegular,
   replaceFile,
   statIfThere,
@@ -141,7 +141,7 @@ function readFile(run: FsRun, id: string): HistoryFile | null {
     if (file === null) return null;
     text = file.text;
   } catch (error) {
-    const isForeign = ["ENOTDIR", "EACCES", "EPERM"].includes(errno(error) ?? "");
+    const isForeign = ["ENOTDIR", "EACCES", "EPERM"].includes(obstacle(error) ?? "");
     if (!isForeign && !isVivError(error, "CORRUPT")) throw error;
     return { records: [], voided: [], isWhole: false };
   }

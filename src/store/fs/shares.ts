@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, readSync, writeSync } from "node:fs";
 import { openSync } from "../../files/beneath.ts";
-import { errno, ignoreMachineErrors } from "./atomic.ts";
+import { ignoreMachineErrors, obstacle } from "./atomic.ts";
 
 /**
  * How several busy claimers share a lane without getting in each other's way: each announces the
@@ -160,7 +160,7 @@ export class Shares {
     try {
       this.#fd = openSync(this.#path, flags, 0o600);
     } catch (error) {
-      const code = errno(error) ?? "";
+      const code = obstacle(error) ?? "";
       // They save looks, nothing depends on them.
       if (!["ENOENT", "ENOTDIR", "EISDIR", "ELOOP", "ENXIO", "EACCES"].includes(code)) throw error;
       return false;
