@@ -119,7 +119,8 @@ describe("who neither answers nor works is executed", () => {
     const scene = new Scene();
     scene.script("story.txt", "We were so ALIVE\nALIVE\nALIVE 1234\n");
     const loops = "while sleep 0.05; do echo ALIVE; done";
-    const spins = "while :; do printf '\\r%s working' '|'; printf '\\r%s working' '/'; done";
+    const spins =
+      "while sleep 0.02; do printf '\\r%s working' '|'; printf '\\r%s working' '/'; done";
     const shows = `less '${join(scene.folder, "story.txt")}'`;
     const scripts = { loops, spins, shows };
     for (const [name, script] of Object.entries(scripts)) {
