@@ -173,7 +173,10 @@ async function sleepers(scene) {
 
 function asleepNow(scene) {
   if (readdirSync(join(scene.run, "pending")).length > 0) return [];
-  return asleep(readWorld(scene)).filter(({ text }) => !text.startsWith("still"));
+  const world = readWorld(scene);
+  // One that failed since rests before its next attempt.
+  const rests = new Set(world.ledger.filter((line) => line.retry_at).map(({ task }) => task));
+  return asleep(world).filter(({ id, text }) => !text.startsWith("still") && !rests.has(id));
 }
 
 function spinning(pid, bytes) {
