@@ -57,6 +57,21 @@ it("asks only the program itself, and kills whatever is in its group", async () 
   await within("it ends", child.ended);
 });
 
+it("is heard twice by a program that could not listen in between", async () => {
+  const script =
+    "trap 'echo once' TERM; trap 'echo twice' INT; echo ready; while :; do sleep 0.05; done";
+  const { child, lines } = start(script);
+  await until("it is ready", () => lines.includes("ready"));
+  const pid = child.process?.pid ?? 0;
+  process.kill(pid, "SIGSTOP");
+  child.ask();
+  child.askAgain();
+  process.kill(pid, "SIGCONT");
+  await until("it was asked twice", () => lines.includes("once") && lines.includes("twice"));
+  child.kill();
+  await within("it ends", child.ended);
+});
+
 it("gives it a stdin that stays open", async () => {
   const { child, lines } = start("echo ready; read line; echo closed");
   await until("it waits", () => lines.includes("ready"));

@@ -49,6 +49,8 @@ export interface Child {
   readonly ended: Promise<ChildEnd>;
   /** SIGTERM, to it alone: what it has started is its own to end. */
   ask(): void;
+  /** SIGINT, to it alone: a second SIGTERM would be one with a first that is not yet delivered. */
+  askAgain(): void;
   /** SIGKILL, to its whole group. */
   kill(): void;
 }
@@ -104,7 +106,7 @@ function neverRan(command: ChildCommand, log: GrowingLog, reason: unknown): Chil
     log.close();
     return { exit: null, signal: null, error, lastWords: "" };
   };
-  return { process: null, ended: finish(), ask: () => {}, kill: () => {} };
+  return { process: null, ended: finish(), ask: () => {}, askAgain: () => {}, kill: () => {} };
 }
 
 function follow(
@@ -152,6 +154,7 @@ function follow(
     process: identity,
     ended,
     ask: () => send(pid, "SIGTERM"),
+    askAgain: () => send(pid, "SIGINT"),
     kill: () => send(-pid, "SIGKILL"),
   };
 }

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { until, within } from "../../test/support/deadline.ts";
+import { newFolder } from "../../test/support/folders.ts";
 import {
   endNow,
   isAlive,
@@ -619,15 +620,21 @@ test("a session that remains on exit is gone when its program is, and is removed
   });
 });
 
-test("panes that are opened while the session is being ended were not asked, and stay", async () => {
+test("a program that is started while the session is being ended was not asked, and stays", async () => {
   const server = new TmuxServer();
   server.session("keep", "cat");
-  const id = server.session("a", "cat");
-  server.run("set-option", "-t", id, "remain-on-exit", "on");
-  server.run("set-hook", "-t", id, "pane-died", "respawn-pane -t %1");
+  const isSignalled = join(newFolder("viv-ending-"), "signalled");
+  const id = server.session(
+    "a",
+    `(trap '' TERM HUP; while :; do sleep 0.05; done) & trap 'touch ${isSignalled}' TERM; while :; do wait; done`,
+  );
   const suspect = await found({ socket: server.socket });
-  const ended = await within("it ends", endNow(suspect, [], 200));
-  expect(ended).toMatchObject({ survivors: [], exit: [{ command: "cat", signal: "SIGTERM" }] });
+  const ending = endNow(suspect, [], 3000);
+  await until("it is being ended", () => existsSync(isSignalled));
+  server.run("respawn-pane", "-k", "-t", id, "cat");
+  const ended = await within("it ends", ending);
+  expect(ended).toMatchObject({ survivors: [] });
+  expect(ended.exit.map(({ signal }) => signal)).toContain("SIGKILL");
   expect(ended.spared).toContain("pane %1: opened since it was asked");
   expect(ended.exit.filter(({ pid }) => isAlive(pid))).toEqual([]);
   expect(isAlive(Number(server.show(id, "#{pane_pid}")))).toBe(true);

@@ -121,6 +121,10 @@ class FakeChild implements Child {
     this.asked++;
   }
 
+  askAgain(): void {
+    this.asked++;
+  }
+
   kill(): void {
     this.isKilled = true;
     this.end({ exit: null, signal: "SIGKILL" });

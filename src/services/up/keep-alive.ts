@@ -74,7 +74,7 @@ export class KeptAlive {
     void this.stop();
     const child = this.#child;
     if (child === undefined) return this.over;
-    child.ask();
+    child.askAgain();
     this.#cancel();
     this.#cancel = this.#ports.timers.after(KILL_AFTER_MS, () => child.kill());
     return this.over;
