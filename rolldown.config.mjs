@@ -2,7 +2,12 @@ import { readFileSync } from "node:fs";
 import { defineConfig } from "rolldown";
 
 const { version } = JSON.parse(readFileSync("package.json", "utf8"));
-const programs = ["viv", "swarm-cli", "demo-worker", "script-engine"];
+const programs = {
+  viv: "src/app/viv.ts",
+  "swarm-cli": "src/app/swarm-cli.ts",
+  "demo-worker": "src/app/demo-worker.ts",
+  "script-engine": "src/engines/script/program.ts",
+};
 
 // Dependencies are bundled in: one read instead of a walk through node_modules is most of what
 // makes `viv` start fast. A dynamic import() stays a chunk of its own and costs nothing until it
@@ -27,7 +32,7 @@ export default defineConfig([
     ...common,
     // The programs are CommonJS: node loads that in two thirds of the time it takes for modules,
     // and a command in a shell loop is mostly loading.
-    input: Object.fromEntries(programs.map((name) => [name, `src/bin/${name}.ts`])),
+    input: programs,
     output: {
       dir: "dist",
       format: "cjs",
@@ -39,7 +44,7 @@ export default defineConfig([
   {
     ...common,
     // A program of its own, so that nothing of the `ai` package gets near the others.
-    input: { llm: "src/bin/llm.ts" },
+    input: { llm: "src/engines/llm/program.ts" },
     output: {
       dir: "dist",
       format: "cjs",

@@ -6,35 +6,47 @@ import { randomUUID } from "node:crypto";
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { Machine } from "./base/clock.ts";
+import type { CrewPorts } from "./crew/operations/ports.ts";
+import type { Accounts } from "./engines/accounts/accounts.ts";
 import type { Engine, EngineName } from "./engines/engine.ts";
-import { guard } from "./files/beneath.ts";
-import { assertTrusted, readTrusted, refuse, remedyFor, whyNotTrusted } from "./files/owned.ts";
-import { findUp } from "./files/search-up.ts";
-import { findProgram } from "./host/find-program.ts";
-import { localMachine } from "./host/machine.ts";
-import { endTreeNow, ticksOfTree } from "./host/process-tree.ts";
-import { followLogs } from "./host/session-logs.ts";
-import { programsBeside, readEnd, readText, sizeOf, writeIfAbsent } from "./host/texts.ts";
-import type { Machine } from "./model/clock.ts";
-import type { CrewPorts } from "./ops/crew/ports.ts";
-import type { EnginePort } from "./ops/engines.ts";
-import type { GatePort } from "./ops/gate.ts";
-import type { Accounts } from "./services/accounts.ts";
-import type { UpHost } from "./services/up/ports.ts";
-import type { WorkerHost } from "./services/worker/host.ts";
-import { FsStore } from "./store/fs/fs-store.ts";
-import { layoutAt, type OpenOptions, openFsRun } from "./store/fs/open.ts";
-import type { Store } from "./store/store.ts";
+import type { EnginePort } from "./engines/operations/engines.ts";
+import { followLogs } from "./engines/session-logs.ts";
+import type { UpHost } from "./fleet/ports.ts";
+import type { GatePort } from "./gate/operations/gate.ts";
+import { guard } from "./platform/files/beneath.ts";
+import {
+  assertTrusted,
+  readTrusted,
+  refuse,
+  remedyFor,
+  whyNotTrusted,
+} from "./platform/files/owned.ts";
+import { findUp } from "./platform/files/search-up.ts";
+import {
+  programsBeside,
+  readEnd,
+  readText,
+  sizeOf,
+  writeIfAbsent,
+} from "./platform/files/texts.ts";
+import { findProgram } from "./platform/processes/find-program.ts";
+import { localMachine } from "./platform/processes/machine.ts";
+import { endTreeNow, ticksOfTree } from "./platform/processes/process-tree.ts";
+import { FsStore } from "./queue/fs/fs-store.ts";
+import { layoutAt, type OpenOptions, openFsRun } from "./queue/fs/open.ts";
+import type { Store } from "./queue/store.ts";
+import type { WorkerHost } from "./work/host.ts";
 
-export type { AttemptRecord, HistoryRecord, Outcome } from "./model/attempt.ts";
-export { type ErrorCode, isVivError, VivError } from "./model/errors.ts";
-export type { LedgerLine } from "./model/ledger.ts";
-export type { TaskSpec } from "./model/spec.ts";
-export { mermaid, TASK_STATES, type TaskState, TRANSITIONS } from "./model/states.ts";
-export type { RunStatus } from "./model/status.ts";
-export type { Priority, Task } from "./model/task.ts";
-export type { OpenOptions } from "./store/fs/open.ts";
-export type * from "./store/store.ts";
+export { type ErrorCode, isVivError, VivError } from "./base/errors.ts";
+export type { AttemptRecord, HistoryRecord, Outcome } from "./queue/attempt.ts";
+export type { OpenOptions } from "./queue/fs/open.ts";
+export type { LedgerLine } from "./queue/ledger.ts";
+export type { TaskSpec } from "./queue/spec.ts";
+export { mermaid, TASK_STATES, type TaskState, TRANSITIONS } from "./queue/states.ts";
+export type { RunStatus } from "./queue/status.ts";
+export type * from "./queue/store.ts";
+export type { Priority, Task } from "./queue/task.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -45,8 +57,8 @@ export async function accountsHere(
   now: () => number = Date.now,
 ): Promise<Accounts> {
   const [{ accountFilesIn, stateFolder }, { accountsOn }] = await Promise.all([
-    import("./host/accounts.ts"),
-    import("./services/accounts.ts"),
+    import("./engines/accounts/account-files.ts"),
+    import("./engines/accounts/accounts.ts"),
   ]);
   const state = stateFolder(env, cwd);
   assertTrusted(state);
@@ -61,9 +73,9 @@ export async function gateHere(
   machine: Machine = localMachine(),
 ): Promise<GatePort> {
   const [{ stateFolder }, { gateFilesIn, crewGateFilesIn }, { machineGate }] = await Promise.all([
-    import("./host/accounts.ts"),
-    import("./host/gate-files.ts"),
-    import("./services/machine-gate.ts"),
+    import("./engines/accounts/account-files.ts"),
+    import("./gate/files.ts"),
+    import("./gate/machine-gate.ts"),
   ]);
   const state = stateFolder(env, cwd);
   assertTrusted(state);
@@ -78,7 +90,7 @@ async function engineIn(name: EngineName, sessions: string): Promise<Engine> {
 
 /** What there is of engines on this machine. */
 export async function enginesHere(env: Env): Promise<EnginePort> {
-  const { probeProgram } = await import("./host/probe-program.ts");
+  const { probeProgram } = await import("./platform/processes/probe-program.ts");
   return {
     engine: (name) => engineIn(name, "/nowhere"), // only looked at, never run
     probe: (program) => probeProgram(program, env),
@@ -94,18 +106,18 @@ function whyNotRun(program: string): string | null {
 /** Processes, workspaces and sandboxes of this machine, for a worker on the run at `runDir`. */
 export async function workerHost(runDir: string, env: Env, cwd: string): Promise<WorkerHost> {
   const [{ localHandlers }, { evidenceIn }] = await Promise.all([
-    import("./host/handlers.ts"),
-    import("./host/evidence.ts"),
+    import("./platform/processes/handlers.ts"),
+    import("./work/evidence.ts"),
   ]);
   // Only tasks that have one pay for loading these.
-  const sandbox = () => import("./host/sandbox.ts");
-  const workspaces = () => import("./host/workspaces.ts");
+  const sandbox = () => import("./platform/sandbox/sandbox.ts");
+  const workspaces = () => import("./work/workspaces.ts");
   const root = join(runDir, "workspaces");
   guard(runDir, "strict"); // whose handlers write there, too
   const isPit = layoutAt(runDir)?.kind === "pit";
   const artifacts = join(runDir, isPit ? "record/artifacts" : "artifacts");
   const pitEvidence = async () =>
-    (await import("./host/pit-evidence.ts")).pitEvidenceIn(artifacts, join(runDir, "waste"));
+    (await import("./pit/evidence.ts")).pitEvidenceIn(artifacts, join(runDir, "waste"));
   return {
     handlers: localHandlers(),
     evidence: isPit ? await pitEvidence() : evidenceIn(artifacts),
@@ -132,7 +144,7 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
     ticksOf: ticksOfTree,
     sizeOf,
     writeIfAbsent,
-    wasteFiles: async () => (await import("./host/waste-files.ts")).wasteFiles(runDir),
+    wasteFiles: async () => (await import("./pit/waste-files.ts")).wasteFiles(runDir),
     whyNoSandbox: async () => (await sandbox()).whyNoSandbox(env.PATH),
     env: { ...env }, // a snapshot: to look at the real one costs a call per variable
     cwd,
@@ -142,9 +154,9 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
 /** Processes that live around a pit, and their files in it. */
 export async function upHost(): Promise<UpHost> {
   const [{ localHandlers }, { localChildren, timers }, { upFilesIn }] = await Promise.all([
-    import("./host/handlers.ts"),
-    import("./host/children.ts"),
-    import("./host/up-files.ts"),
+    import("./platform/processes/handlers.ts"),
+    import("./platform/processes/children.ts"),
+    import("./fleet/up-files.ts"),
   ]);
   const machine = localMachine();
   return {
@@ -178,13 +190,13 @@ export async function crewPorts(env: Env, cwd: string): Promise<CrewPorts> {
     { stampOf, watchFolders },
     { openStepsFile },
   ] = await Promise.all([
-    import("./host/handlers.ts"),
-    import("./host/children.ts"),
-    import("./host/crew-files.ts"),
-    import("./host/up-files.ts"),
-    import("./host/activity-server.ts"),
-    import("./host/file-changes.ts"),
-    import("./host/steps-file.ts"),
+    import("./platform/processes/handlers.ts"),
+    import("./platform/processes/children.ts"),
+    import("./crew/files.ts"),
+    import("./fleet/up-files.ts"),
+    import("./crew/activity-server.ts"),
+    import("./platform/files/file-changes.ts"),
+    import("./engines/steps-file.ts"),
   ]);
   const machine = localMachine();
   return {

@@ -3,15 +3,15 @@
 
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { timers } from "../../src/host/children.ts";
-import { crewFilesIn } from "../../src/host/crew-files.ts";
-import { stampOf, watchFolders } from "../../src/host/file-changes.ts";
-import { localMachine } from "../../src/host/machine.ts";
-import { takeFolder } from "../../src/host/up-files.ts";
-import { parseManifest } from "../../src/model/crew-manifest.ts";
-import { Crew } from "../../src/services/crew/crew.ts";
-import { prepare } from "../../src/services/crew/prepare.ts";
-import { gateInMemory } from "../../src/services/gate.ts";
+import { Crew } from "../../src/crew/crew.ts";
+import { crewFilesIn } from "../../src/crew/files.ts";
+import { parseManifest } from "../../src/crew/manifest.ts";
+import { prepare } from "../../src/crew/prepare.ts";
+import { takeFolder } from "../../src/fleet/up-files.ts";
+import { gateInMemory } from "../../src/gate/gate.ts";
+import { stampOf, watchFolders } from "../../src/platform/files/file-changes.ts";
+import { timers } from "../../src/platform/processes/children.ts";
+import { localMachine } from "../../src/platform/processes/machine.ts";
 
 const { folder, members, warmUpMs, measuredMs } = JSON.parse(process.argv[2] ?? "{}");
 const manifest = join(folder, "crew.org");

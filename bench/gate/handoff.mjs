@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
 import { percentile } from "../lib/samples.mjs";
 
-const source = fileURLToPath(new URL("../../src/services/gate.ts", import.meta.url));
+const source = fileURLToPath(new URL("../../src/gate/gate.ts", import.meta.url));
 const HANDOFFS = 10_000;
 const FLOCK = "flock";
 

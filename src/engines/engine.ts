@@ -1,8 +1,8 @@
-import type { EngineName, EngineSettings } from "../model/config-engine.ts";
-import type { Step } from "../model/step.ts";
-import type { ModelUsage, SessionUsed } from "../model/usage.ts";
+import type { EngineName, EngineSettings } from "./config-engine.ts";
+import type { ModelUsage, SessionUsed } from "./costs/usage.ts";
+import type { Step } from "./step.ts";
 
-export type { EngineName, EngineSettings } from "../model/config-engine.ts";
+export type { EngineName, EngineSettings } from "./config-engine.ts";
 
 /**
  * An engine is how a model run happens: a command to start, and a reader of what it prints. Running

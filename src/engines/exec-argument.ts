@@ -1,4 +1,4 @@
-import { VivError } from "../model/errors.ts";
+import { VivError } from "../base/errors.ts";
 
 /** What is put behind a flag must not become one: a model or a session may come from anywhere. */
 export function argument(value: string, what: string): string {

@@ -1,8 +1,8 @@
-import { VivError } from "../model/errors.ts";
-import type { Step } from "../model/step.ts";
-import { lastLines } from "../model/text.ts";
+import { VivError } from "../base/errors.ts";
+import { lastLines } from "../base/text.ts";
 import type { Engine, EngineCommand, EngineExit, EngineRequest, EngineResult } from "./engine.ts";
-import { brief, MAX_TEXT, textStep } from "./json-line-steps.ts";
+import type { Step } from "./step.ts";
+import { brief, MAX_TEXT, textStep } from "./vendors/json-line-steps.ts";
 
 /** Any command: the prompt on its stdin, the answer on its stdout. What it used nobody knows. */
 export const execEngine: Engine = {

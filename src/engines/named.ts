@@ -14,13 +14,13 @@ export async function engineNamed(name: EngineName, places: EnginePlaces): Promi
     case "exec":
       return (await import("./exec.ts")).execEngine;
     case "claude":
-      return (await import("./claude.ts")).claudeEngine();
+      return (await import("./vendors/claude.ts")).claudeEngine();
     case "codex":
-      return (await import("./codex.ts")).codexEngine();
+      return (await import("./vendors/codex.ts")).codexEngine();
     case "gemini":
-      return (await import("./gemini.ts")).geminiEngine();
+      return (await import("./vendors/gemini.ts")).geminiEngine();
     case "opencode":
-      return (await import("./opencode.ts")).opencodeEngine();
+      return (await import("./vendors/opencode.ts")).opencodeEngine();
     case "llm": {
       const program = join(places.programs, "llm.cjs");
       return (await import("./llm.ts")).llmEngine({ program, sessionDir: places.sessions });

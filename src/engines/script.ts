@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { VivError } from "../model/errors.ts";
+import { VivError } from "../base/errors.ts";
 import type { Engine } from "./engine.ts";
 import { LlmReader } from "./llm/read.ts";
 

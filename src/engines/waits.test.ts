@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { NOW, now, request } from "../../test/engines/vendors/run.ts";
 import { WAITS } from "../../test/engines/vendors/waits.mjs";
-import { claudeEngine } from "./claude.ts";
-import { codexEngine } from "./codex.ts";
 import type { StreamReader } from "./engine.ts";
-import { geminiEngine } from "./gemini.ts";
-import { opencodeEngine } from "./opencode.ts";
+import { claudeEngine } from "./vendors/claude.ts";
+import { codexEngine } from "./vendors/codex.ts";
+import { geminiEngine } from "./vendors/gemini.ts";
+import { opencodeEngine } from "./vendors/opencode.ts";
 
 const engines = {
   claude: claudeEngine({ now }),

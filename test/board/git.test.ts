@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { type BoardRepository, boardGit } from "../../src/host/board-git.ts";
+import { type BoardRepository, boardGit } from "../../src/board/git.ts";
 import { ok } from "../cli/support.ts";
 import { Repository } from "./support.ts";
 

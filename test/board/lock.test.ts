@@ -1,10 +1,10 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { boardGit } from "../../src/host/board-git.ts";
-import type { Board, BoardTask } from "../../src/model/board.ts";
-import { claimMove } from "../../src/model/board-moves.ts";
-import { changeBoard, type Decision } from "../../src/services/board/change.ts";
+import type { Board, BoardTask } from "../../src/board/board.ts";
+import { changeBoard, type Decision } from "../../src/board/change.ts";
+import { boardGit } from "../../src/board/git.ts";
+import { claimMove } from "../../src/board/moves.ts";
 import { cli } from "../cli/support.ts";
 import { Repository } from "./support.ts";
 

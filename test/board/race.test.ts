@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { readBoard } from "../../src/model/board.ts";
+import { readBoard } from "../../src/board/board.ts";
 import { Running, viv } from "../cli/support.ts";
 import { until } from "../support/deadline.ts";
 import { Repository } from "./support.ts";

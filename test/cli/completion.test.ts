@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { allCommandNames, CATALOG } from "../../src/cli/catalog.ts";
-import { flagsOf, GLOBAL_FLAGS } from "../../src/cli/flags.ts";
+import { allCommandNames, CATALOG } from "../../src/app/catalog.ts";
+import { flagsOf, GLOBAL_FLAGS } from "../../src/operation/flags.ts";
 import { newFolder } from "../support/folders.ts";
 import { cli, ok, quoted, shell } from "./support.ts";
 

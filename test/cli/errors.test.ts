@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { ERROR_CODES, EXIT_STATUS, VivError } from "../../src/model/errors.ts";
+import { ERROR_CODES, EXIT_STATUS, VivError } from "../../src/base/errors.ts";
 import { within } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
 import {

@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
+import type { MachineGate } from "../../src/gate/machine-gate.ts";
+import { gate as op } from "../../src/gate/operations/gate.ts";
 import { gateHere } from "../../src/main.ts";
-import { gate as op } from "../../src/ops/gate.ts";
-import type { MachineGate } from "../../src/services/machine-gate.ts";
 import { until, within } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
 import { FakeHost } from "../support/machine.ts";

@@ -11,7 +11,7 @@ import {
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { commandLine, plainPath, quotedWord } from "../../src/model/systemd.ts";
+import { commandLine, plainPath, quotedWord } from "../../src/platform/systemd/systemd.ts";
 import { until, within } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
 import { cli, environment, json, ok, type Surroundings, shell, VIV } from "./support.ts";

@@ -2,12 +2,11 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import { wardenPorts } from "../../src/bin/warden-ports.ts";
-import type { Io } from "../../src/cli/io.ts";
-import { runCli } from "../../src/cli/main.ts";
-import { boardGit } from "../../src/host/board-git.ts";
-import type { Patience } from "../../src/host/board-lock.ts";
-import { unitFiles } from "../../src/host/unit-files.ts";
+import { runCli } from "../../src/app/cli.ts";
+import { wardenPorts } from "../../src/app/warden-ports.ts";
+import type { Machine } from "../../src/base/clock.ts";
+import { boardGit } from "../../src/board/git.ts";
+import type { Patience } from "../../src/board/lock.ts";
 import {
   accountsHere,
   crewPorts,
@@ -17,7 +16,8 @@ import {
   upHost,
   workerHost,
 } from "../../src/main.ts";
-import type { Machine } from "../../src/model/clock.ts";
+import type { Io } from "../../src/operation/io.ts";
+import { unitFiles } from "../../src/platform/systemd/unit-files.ts";
 import { until, within } from "../support/deadline.ts";
 import { DIST } from "../support/processes.ts";
 

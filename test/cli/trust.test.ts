@@ -10,8 +10,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { readTrusted, remedyFor, whyNotTrusted } from "../../src/files/owned.ts";
-import { warrantIn } from "../../src/host/warden/warrant-reader.ts";
+import { readTrusted, remedyFor, whyNotTrusted } from "../../src/platform/files/owned.ts";
+import { warrantIn } from "../../src/warden/warrant-reader.ts";
 import { newFolder } from "../support/folders.ts";
 import { cli, type Said, VIV, viv } from "./support.ts";
 

@@ -1,9 +1,9 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { localMachine } from "../../src/host/machine.ts";
-import { endTreeNow } from "../../src/host/process-tree.ts";
-import type { SpeciesOutput } from "../../src/ops/species.ts";
+import type { SpeciesOutput } from "../../src/pit/operations/species.ts";
+import { localMachine } from "../../src/platform/processes/machine.ts";
+import { endTreeNow } from "../../src/platform/processes/process-tree.ts";
 import { until } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
 import { killWithKeeper } from "../support/processes.ts";

@@ -2,7 +2,7 @@ import { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openRun } from "../../src/main.ts";
-import type { LedgerLine } from "../../src/model/ledger.ts";
+import type { LedgerLine } from "../../src/queue/ledger.ts";
 import { json, Running } from "../cli/support.ts";
 import { until } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";

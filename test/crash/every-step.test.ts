@@ -1,9 +1,9 @@
 import { mkdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { isVivError } from "../../src/base/errors.ts";
 import { openRun } from "../../src/main.ts";
-import { isVivError } from "../../src/model/errors.ts";
-import type { DoctorReport, Finding, Store } from "../../src/store/store.ts";
+import type { DoctorReport, Finding, Store } from "../../src/queue/store.ts";
 import { type Fault, Faults } from "../support/faults.ts";
 import { newFolder } from "../support/folders.ts";
 import { FakeHost } from "../support/machine.ts";

@@ -1,8 +1,8 @@
 import { appendFileSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
+import type { MachineGate } from "../../src/gate/machine-gate.ts";
 import { gateHere } from "../../src/main.ts";
-import type { MachineGate } from "../../src/services/machine-gate.ts";
 import { until, within } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
 import { Script } from "../support/processes.ts";

@@ -2,7 +2,7 @@ import { appendFileSync, linkSync, renameSync, rmSync, writeFileSync } from "nod
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { openRun } from "../../src/main.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { Store } from "../../src/queue/store.ts";
 import { newFolder } from "../support/folders.ts";
 import { FakeHost } from "../support/machine.ts";
 import { names, places } from "../support/run-files.ts";

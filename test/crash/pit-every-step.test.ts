@@ -9,9 +9,9 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { isVivError } from "../../src/base/errors.ts";
 import { openRun } from "../../src/main.ts";
-import { isVivError } from "../../src/model/errors.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { Store } from "../../src/queue/store.ts";
 import { ERRNOS, OneCallFails } from "../support/call-faults.ts";
 import { type Fault, Faults } from "../support/faults.ts";
 import { newFolder } from "../support/folders.ts";

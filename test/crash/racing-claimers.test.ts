@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { openRun } from "../../src/main.ts";
-import { Reaper } from "../../src/services/reaper.ts";
+import { Reaper } from "../../src/queue/reaper.ts";
 import { onDisk } from "../support/folders.ts";
 import { Script } from "../support/processes.ts";
 import { chooseSeed, seeded } from "../support/random.ts";

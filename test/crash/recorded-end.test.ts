@@ -2,9 +2,9 @@ import fs, { appendFileSync, mkdirSync, readFileSync, renameSync, writeFileSync 
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { isVivError } from "../../src/base/errors.ts";
 import { openRun } from "../../src/main.ts";
-import { isVivError } from "../../src/model/errors.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { Store } from "../../src/queue/store.ts";
 import { OneCallFails } from "../support/call-faults.ts";
 import { Faults } from "../support/faults.ts";
 import { newFolder } from "../support/folders.ts";

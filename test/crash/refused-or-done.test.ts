@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { isVivError, type VivError } from "../../src/base/errors.ts";
 import { openRun } from "../../src/main.ts";
-import { isVivError, type VivError } from "../../src/model/errors.ts";
-import type { Ended, Store } from "../../src/store/store.ts";
+import type { Ended, Store } from "../../src/queue/store.ts";
 import { ERRNOS, OneCallFails } from "../support/call-faults.ts";
 import { newFolder } from "../support/folders.ts";
 import { FakeHost } from "../support/machine.ts";

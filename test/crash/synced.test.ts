@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openRun } from "../../src/main.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { Store } from "../../src/queue/store.ts";
 import { DiskModel } from "../support/disk-model.ts";
 import { newFolder } from "../support/folders.ts";
 

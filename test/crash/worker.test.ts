@@ -12,7 +12,7 @@ import {
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openRun } from "../../src/main.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { Store } from "../../src/queue/store.ts";
 import { until } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
 import { DIST, keepersOf, killWithKeeper } from "../support/processes.ts";

@@ -4,7 +4,7 @@ import { createInterface } from "node:readline";
 import { expect, onTestFinished } from "vitest";
 import type { EngineRequest, EngineResult, EngineSettings } from "../../src/engines/engine.ts";
 import { llmEngine } from "../../src/engines/llm.ts";
-import type { Step } from "../../src/model/step.ts";
+import type { Step } from "../../src/engines/step.ts";
 import { within } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
 import { DIST } from "../support/processes.ts";

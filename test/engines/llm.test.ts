@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { addTokens, NO_TOKENS } from "../../src/model/usage.ts";
+import { addTokens, NO_TOKENS } from "../../src/engines/costs/usage.ts";
 import { until } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
 import { promptsIn, Running, resultsIn, run, toolsIn } from "./llm-run.ts";

@@ -1,7 +1,7 @@
 import { appendFileSync, existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { LedgerLine } from "../../src/model/ledger.ts";
+import type { LedgerLine } from "../../src/queue/ledger.ts";
 import { viv } from "../cli/support.ts";
 import { Example, edit } from "./example.ts";
 

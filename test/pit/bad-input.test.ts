@@ -130,7 +130,7 @@ describe("in food/", () => {
     expect(await pit.findings()).toEqual([]);
   });
 
-  // Known: adoption takes it for a task file with a wrong name (src/store/fs/adopt.ts, examine).
+  // Known: adoption takes it for a task file with a wrong name (src/queue/fs/adopt.ts, examine).
   test("a README.md in food/ is nobody's food, and stays", async () => {
     const pit = await Pit.make();
     pit.write("food/README.md", "how we write food here\n", 60);

@@ -1,7 +1,7 @@
 import { renameSync } from "node:fs";
 import { expect, test } from "vitest";
 import { openRun } from "../../src/main.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { Store } from "../../src/queue/store.ts";
 import { until } from "../support/deadline.ts";
 import { FakeHost } from "../support/machine.ts";
 import { ended, killed, Pit } from "./support.ts";

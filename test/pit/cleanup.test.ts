@@ -85,7 +85,7 @@ test("the log of snake-22 is no sign of life of snake-2", async () => {
   expect((await sweepAt(pit, host)).reclaimed).toHaveLength(1);
 });
 
-// Known: a log counts by the beginning of its name (src/store/fs/reap.ts, youngestLogAge).
+// Known: a log counts by the beginning of its name (src/queue/fs/reap.ts, youngestLogAge).
 test("the log of snake-2-b is no sign of life of snake-2", async () => {
   const { pit, host } = await handClaim("snake-2");
   host.advance(31 * MINUTE);

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
-import { numberOf } from "../../src/model/food-names.ts";
+import { numberOf } from "../../src/pit/food-names.ts";
 import { viv } from "../cli/support.ts";
 import { until } from "../support/deadline.ts";
 import { DIST } from "../support/processes.ts";

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import type { LedgerLine } from "../../src/model/ledger.ts";
+import type { LedgerLine } from "../../src/queue/ledger.ts";
 import {
   cli,
   environment,

@@ -1,4 +1,4 @@
-import type { ClaimTree, Clock, Machine, ProcessIdentity } from "../../src/model/clock.ts";
+import type { ClaimTree, Clock, Machine, ProcessIdentity } from "../../src/base/clock.ts";
 
 /**
  * A machine with a clock that tests move and processes that tests kill. The wall clock begins now,

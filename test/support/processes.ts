@@ -96,7 +96,7 @@ export class Script {
 }
 
 /**
- * Kills both, first the shell beside it that would end its handlers (src/host/keeper.ts): as if the
+ * Kills both, first the shell beside it that would end its handlers (src/platform/processes/keeper.ts): as if the
  * whole machine had forgotten it.
  */
 export function killWithKeeper(child: ChildProcess): void {

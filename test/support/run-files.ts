@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
-import type { LedgerLine } from "../../src/model/ledger.ts";
-import { TASK_STATES, type TaskState } from "../../src/model/states.ts";
+import type { LedgerLine } from "../../src/queue/ledger.ts";
+import { TASK_STATES, type TaskState } from "../../src/queue/states.ts";
 
 /** Looking at a run directory with plain file calls, as a person with `ls` and `cat` would. */
 

@@ -3,9 +3,9 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import type { Ended, Suspect } from "../../src/host/suspect.ts";
-import type { SeenProcess } from "../../src/model/dance.ts";
-import type { Warrant } from "../../src/model/warrant.ts";
+import type { SeenProcess } from "../../src/warden/dance.ts";
+import type { Ended, Suspect } from "../../src/warden/suspects/suspect.ts";
+import type { Warrant } from "../../src/warden/warrant.ts";
 import { until } from "./deadline.ts";
 
 /** A tmux server of its own, with nobody's settings; it is ended with the test. */

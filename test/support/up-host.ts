@@ -1,8 +1,8 @@
-import type { Child, ChildCommand, ChildEnd } from "../../src/host/children.ts";
-import type { Finished, HandlerCommand } from "../../src/host/handlers.ts";
-import type { UpFiles } from "../../src/host/up-files.ts";
-import type { AgentState, ServiceState } from "../../src/model/agent-state.ts";
-import type { UpHost } from "../../src/services/up/ports.ts";
+import type { AgentState, ServiceState } from "../../src/crew/agent-state.ts";
+import type { UpHost } from "../../src/fleet/ports.ts";
+import type { UpFiles } from "../../src/fleet/up-files.ts";
+import type { Child, ChildCommand, ChildEnd } from "../../src/platform/processes/children.ts";
+import type { Finished, HandlerCommand } from "../../src/platform/processes/handlers.ts";
 import { FakeHost } from "./machine.ts";
 
 /** A machine for `viv up` on which nothing happens by itself: tests end processes and move the time. */

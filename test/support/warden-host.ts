@@ -1,10 +1,10 @@
-import type { Ended, Look, Suspect, Suspects } from "../../src/host/suspect.ts";
-import { type WardenFiles, wardenFilesIn } from "../../src/host/warden-files.ts";
-import type { Dance, HeldNotice, Receipt, SeenProcess } from "../../src/model/dance.ts";
-import { VivError } from "../../src/model/errors.ts";
-import type { BoundSession, Warrant } from "../../src/model/warrant.ts";
-import type { WardenEvent, WardenSettings } from "../../src/services/warden/ports.ts";
-import { Warden } from "../../src/services/warden/warden.ts";
+import { VivError } from "../../src/base/errors.ts";
+import type { Dance, HeldNotice, Receipt, SeenProcess } from "../../src/warden/dance.ts";
+import { type WardenFiles, wardenFilesIn } from "../../src/warden/files.ts";
+import type { WardenEvent, WardenSettings } from "../../src/warden/ports.ts";
+import type { Ended, Look, Suspect, Suspects } from "../../src/warden/suspects/suspect.ts";
+import { Warden } from "../../src/warden/warden.ts";
+import type { BoundSession, Warrant } from "../../src/warden/warrant.ts";
 import { newFolder } from "./folders.ts";
 import { FakeHost } from "./machine.ts";
 import { settled } from "./up-host.ts";

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { Receipt } from "../../src/model/dance.ts";
+import type { Receipt } from "../../src/warden/dance.ts";
 import { quoted } from "../cli/support.ts";
 import { until } from "../support/deadline.ts";
 import { type RunningWarden, Scene } from "../warden/support.ts";

@@ -1,6 +1,6 @@
 import { APICallError } from "ai";
 import type { EngineOutcome } from "../engine.ts";
-import { brief } from "../json-line-steps.ts";
+import { brief } from "../vendors/json-line-steps.ts";
 import { messageOf } from "./message-of.ts";
 import { resetTime } from "./reset-time.ts";
 

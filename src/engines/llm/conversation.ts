@@ -1,5 +1,5 @@
 import type { ModelMessage } from "ai";
-import type { Tokens } from "../../model/usage.ts";
+import type { Tokens } from "../costs/usage.ts";
 import { Ended } from "./ended.ts";
 import { fitContext, Gauge, sizeOf } from "./fit-context.ts";
 import type { LlmRequest } from "./request.ts";

@@ -1,6 +1,6 @@
-import type { Step } from "../../model/step.ts";
-import type { ModelUsage } from "../../model/usage.ts";
+import type { ModelUsage } from "../costs/usage.ts";
 import type { EngineOutcome } from "../engine.ts";
+import type { Step } from "../step.ts";
 
 /**
  * What the program prints, one JSON object on each line: the session as soon as there is one, steps

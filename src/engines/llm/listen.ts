@@ -1,5 +1,5 @@
 import type { FinishReason, LanguageModelUsage, ModelMessage, TextStreamPart, ToolSet } from "ai";
-import type { Tokens } from "../../model/usage.ts";
+import type { Tokens } from "../costs/usage.ts";
 
 export interface Answer {
   text: string;

@@ -1,8 +1,8 @@
 import type { LanguageModel, ToolContent } from "ai";
-import type { Step } from "../../model/step.ts";
-import { NO_TOKENS } from "../../model/usage.ts";
+import { NO_TOKENS } from "../costs/usage.ts";
 import type { EngineOutcome } from "../engine.ts";
-import { brief } from "../json-line-steps.ts";
+import type { Step } from "../step.ts";
+import { brief } from "../vendors/json-line-steps.ts";
 import { askModel } from "./ask-model.ts";
 import { classify } from "./classify.ts";
 import { openWorkspace } from "./confine.ts";

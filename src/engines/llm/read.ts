@@ -1,6 +1,6 @@
-import type { Step } from "../../model/step.ts";
-import type { ModelUsage } from "../../model/usage.ts";
+import type { ModelUsage } from "../costs/usage.ts";
 import type { EngineExit, EngineOutcome, EngineResult, StreamReader } from "../engine.ts";
+import type { Step } from "../step.ts";
 import {
   asObject,
   type JsonObject,
@@ -9,9 +9,9 @@ import {
   objectAt,
   parseLine,
   stringAt,
-} from "../json-line.ts";
-import { brief, MAX_TEXT, Unknowns } from "../json-line-steps.ts";
-import { UsageSum } from "../json-line-usage.ts";
+} from "../vendors/json-line.ts";
+import { brief, MAX_TEXT, Unknowns } from "../vendors/json-line-steps.ts";
+import { UsageSum } from "../vendors/json-line-usage.ts";
 
 const KINDS = ["tool", "text", "thought", "notice"] as const satisfies readonly Step["kind"][];
 

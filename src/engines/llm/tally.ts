@@ -1,4 +1,4 @@
-import { addTokens, type ModelUsage, NO_TOKENS, type Tokens } from "../../model/usage.ts";
+import { addTokens, type ModelUsage, NO_TOKENS, type Tokens } from "../costs/usage.ts";
 
 /** What the run has used, and what of that has not been told yet. */
 export class Tally {

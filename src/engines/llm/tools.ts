@@ -1,6 +1,6 @@
 import type { ToolSet } from "ai";
 import { z } from "zod";
-import { brief } from "../json-line-steps.ts";
+import { brief } from "../vendors/json-line-steps.ts";
 import { ToolError, type Workspace } from "./confine.ts";
 import { editFile, listFiles, readFile, writeFile } from "./files.ts";
 import { messageOf } from "./message-of.ts";

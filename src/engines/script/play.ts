@@ -1,11 +1,11 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, relative, resolve } from "node:path";
-import { parseDuration } from "../../model/duration.ts";
-import type { Step } from "../../model/step.ts";
-import { addTokens, type ModelUsage, NO_TOKENS } from "../../model/usage.ts";
+import { parseDuration } from "../../base/duration.ts";
+import { addTokens, type ModelUsage, NO_TOKENS } from "../costs/usage.ts";
 import type { EngineOutcome } from "../engine.ts";
 import type { LlmEvent } from "../llm/events.ts";
+import type { Step } from "../step.ts";
 import type { Case, ScriptStep, ScriptUsage } from "./scenario.ts";
 
 export interface Stage {

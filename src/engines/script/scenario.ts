@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
-import { parseDuration } from "../../model/duration.ts";
-import { VivError } from "../../model/errors.ts";
+import { parseDuration } from "../../base/duration.ts";
+import { VivError } from "../../base/errors.ts";
 
 /**
  * A scenario says what a scripted model does: a list of cases, of which the first that fits the task

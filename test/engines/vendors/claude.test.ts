@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { claudeEngine } from "../../../src/engines/claude.ts";
+import { claudeEngine } from "../../../src/engines/vendors/claude.ts";
 import { now, RESETS, request, run, SETTINGS, tools } from "./run.ts";
 
 const engine = claudeEngine({ now });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { codexEngine } from "../../../src/engines/codex.ts";
+import { codexEngine } from "../../../src/engines/vendors/codex.ts";
 import { now, RESETS, request, run, SETTINGS, tools } from "./run.ts";
 
 const engine = codexEngine({ now });

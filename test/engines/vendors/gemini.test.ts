@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { geminiEngine } from "../../../src/engines/gemini.ts";
+import { geminiEngine } from "../../../src/engines/vendors/gemini.ts";
 import { NOW, now, request, run, SETTINGS, tools } from "./run.ts";
 
 const engine = geminiEngine({ now });

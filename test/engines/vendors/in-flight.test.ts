@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { claudeEngine } from "../../../src/engines/claude.ts";
-import { codexEngine } from "../../../src/engines/codex.ts";
 import type { Engine, EngineRequest } from "../../../src/engines/engine.ts";
-import { geminiEngine } from "../../../src/engines/gemini.ts";
-import { sumOf } from "../../../src/engines/session-usage.ts";
+import { claudeEngine } from "../../../src/engines/vendors/claude.ts";
+import { codexEngine } from "../../../src/engines/vendors/codex.ts";
+import { geminiEngine } from "../../../src/engines/vendors/gemini.ts";
+import { sumOf } from "../../../src/engines/vendors/session-usage.ts";
 import { request, SETTINGS } from "./run.ts";
 
 /** What a run uses is known while it runs. The lines are those of the real programs, shortened. */

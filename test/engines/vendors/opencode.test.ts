@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { opencodeEngine } from "../../../src/engines/opencode.ts";
+import { opencodeEngine } from "../../../src/engines/vendors/opencode.ts";
 import { NOW, now, request, run, SETTINGS, tools } from "./run.ts";
 
 const engine = opencodeEngine({ now });

@@ -2,12 +2,12 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { claudeEngine } from "../../../src/engines/claude.ts";
-import { codexEngine } from "../../../src/engines/codex.ts";
 import type { Engine } from "../../../src/engines/engine.ts";
 import { execEngine } from "../../../src/engines/exec.ts";
-import { geminiEngine } from "../../../src/engines/gemini.ts";
-import { opencodeEngine } from "../../../src/engines/opencode.ts";
+import { claudeEngine } from "../../../src/engines/vendors/claude.ts";
+import { codexEngine } from "../../../src/engines/vendors/codex.ts";
+import { geminiEngine } from "../../../src/engines/vendors/gemini.ts";
+import { opencodeEngine } from "../../../src/engines/vendors/opencode.ts";
 import { now, request } from "./run.ts";
 
 const engines: Engine[] = [

@@ -1,0 +1,286 @@
+import { existsSync } from "node:fs";
+import { translate } from "../base/errno.ts";
+import { EXIT_STATUS, isVivError, VivError } from "../base/errors.ts";
+import { complaint, type Issue, isMissing } from "../base/issue.ts";
+import { suggest } from "../base/names.ts";
+import type { Command } from "../operation/command.ts";
+import { flagsOf, parseFlags } from "../operation/flags.ts";
+import type { Io } from "../operation/io.ts";
+import type { Here } from "../operation/op.ts";
+import { plain, screened, termFor } from "../operation/term.ts";
+import { findConfig, findRun } from "../queue/cli/find-run.ts";
+import { allCommandNames, type CatalogEntry, familyOf, findCommand } from "./catalog.ts";
+import type { Config } from "./config.ts";
+
+declare const __VIV_VERSION__: string | undefined;
+
+/** The whole command line. Returns the exit status; never exits by itself. */
+export async function runCli(io: Io): Promise<number> {
+  const json = io.argv.includes("--json");
+  // Copied only then: a copy opens stdin, which most commands never read.
+  const surroundings = screened(
+    io.argv.includes("--no-color") ? { ...io, env: { ...io.env, NO_COLOR: "1" } } : io,
+  );
+  try {
+    return await dispatch(surroundings);
+  } catch (error) {
+    return reportError(surroundings, error, json);
+  }
+}
+
+/** `viv --run DIR ls` is `viv ls --run DIR`. */
+function commandFirst(argv: readonly string[]): string[] {
+  let i = 0;
+  while (i < argv.length && /^(--(run|json|no-color)(=.*)?|-r)$/.test(argv[i] ?? "")) {
+    i += /^(--run|-r)$/.test(argv[i] ?? "") ? 2 : 1;
+  }
+  const name = argv[i];
+  return name === undefined || i === 0
+    ? [...argv]
+    : [name, ...argv.slice(0, i), ...argv.slice(i + 1)];
+}
+
+async function dispatch(io: Io): Promise<number> {
+  const [name, ...args] = commandFirst(io.argv);
+  const term = termFor(io, io.stdout);
+  if (name === undefined || name === "--help" || name === "-h" || (name === "help" && !args[0])) {
+    const { overview } = await import("../operation/help.ts");
+    say(io, overview(term));
+    return name === undefined ? 2 : 0;
+  }
+  if (name === "version" || name === "--version" || name === "-V") {
+    say(io, typeof __VIV_VERSION__ === "string" ? __VIV_VERSION__ : "0.0.0-source");
+    return 0;
+  }
+  if (name === "demo") return io.demo(args);
+  if (name === "completion") {
+    const { completion } = await import("../operation/completion.ts");
+    return completion(io, args);
+  }
+  if (name === "help") return dispatch({ ...io, argv: [...args, "--help"] });
+  const found = findCommand([name, ...args]);
+  if (found === null) {
+    // `viv dog pool` is a family in a family.
+    const inner = familyOf(`${name} ${args[0]}`);
+    const [word, next] = inner.length > 0 ? [`${name} ${args[0]}`, args[1]] : [name, args[0]];
+    const family = inner.length > 0 ? inner : familyOf(name);
+    if (family.length === 0) throw unknownCommand(name);
+    if (next !== undefined && next !== "--help" && next !== "-h") {
+      const words = [name, ...args].slice(0, 3).filter((one) => !one.startsWith("-"));
+      throw unknownCommand(`${word} ${next}`, family, words.join(" "));
+    }
+    const { familyHelp } = await import("../operation/help.ts");
+    say(io, familyHelp(word, family, term));
+    return next === undefined ? 2 : 0;
+  }
+  const { entry, rest } = found;
+  const { command } = await entry.load();
+  const { values } = parseFlags(entry.name, command, rest);
+  if (values.help) {
+    const { helpFor } = await import("../operation/help.ts");
+    say(io, helpFor(entry.name, command, term));
+    return 0;
+  }
+  return runCommand(entry.name, command, values, io);
+}
+
+/** What people type first, and what it is called here. */
+const OTHER_WORDS: Record<string, string> = {
+  list: "ls",
+  add: "enqueue",
+  push: "enqueue",
+  submit: "enqueue",
+  next: "claim",
+  take: "claim",
+  done: "complete",
+  finish: "complete",
+  rm: "cancel",
+  delete: "cancel",
+  stop: "cancel",
+  kill: "cancel",
+  log: "logs",
+  tail: "logs",
+  info: "show",
+  get: "show",
+  fix: "doctor",
+  check: "doctor",
+  create: "init",
+  new: "init",
+  "warden start": "warden up",
+  "warrant cancel": "warrant withdraw",
+};
+
+function unknownCommand(
+  name: string,
+  family: readonly CatalogEntry[] = [],
+  typed = name,
+): VivError {
+  const names = family.length > 0 ? family.map((entry) => entry.name) : allCommandNames();
+  const meant = Object.hasOwn(OTHER_WORDS, name)
+    ? OTHER_WORDS[name]
+    : (suggest(name, names) ?? suggest(typed, names));
+  const hint = meant
+    ? `did you mean: viv ${meant}?`
+    : family.length > 0
+      ? `there are: ${names.map((one) => `viv ${one}`).join(", ")}`
+      : "see: viv --help";
+  return new VivError("USAGE", `there is no command ${JSON.stringify(name)}; ${hint}`);
+}
+
+async function runCommand(
+  name: string,
+  command: Command,
+  values: Record<string, unknown>,
+  io: Io,
+): Promise<number> {
+  const other = await command.instead?.(values);
+  if (other) return runCommand(name, other, values, io);
+  const { run: runFlag, json, help: _, "no-color": __, ...given } = values;
+  const input: Record<string, unknown> = { ...command.defaults?.(io), ...given };
+  const isStream = command.stream ?? command.freeStream;
+  const streams = isStream && (command.streams?.(input) ?? true);
+  const parsed = streams ? null : command.op.input.safeParse(withoutExtras(command, input));
+  if (parsed && !parsed.success) throw inputError(name, parsed.error.issues[0] as Issue, input);
+  if (command.op.access === "none") {
+    const config = await findConfig(io);
+    const context = {
+      now: io.now,
+      here: hereOf(io, config),
+      accounts: () => io.accounts(),
+      gate: () => io.gate(),
+      engines: () => io.engines(),
+      up: () => io.up(),
+      crew: () => io.crew(),
+      warden: () => io.warden(),
+      run: async () => (await findRun(runFlag as string | undefined, io)).path,
+      board: () => io.board((sentence) => void io.stderr.write(`viv: ${plain(sentence)}\n`)),
+    };
+    if (streams && command.freeStream) {
+      return command.freeStream(context, input, io, json === true);
+    }
+    const output = await command.op.run(context, asGiven(command, parsed?.data ?? {}, input));
+    return show(command, output, input, io, json === true);
+  }
+  const flag = runFlag as string | undefined;
+  const settings = await findRun(command.runFrom ? command.runFrom(input, flag) : flag, io);
+  const access = command.accessFor?.(input) ?? command.op.access;
+  const isNewRun = access === "create" && !existsSync(settings.path);
+  const durability = command.durabilityFor?.(input);
+  const store = await io.open(settings.path, {
+    ...(durability ? { durability } : {}),
+    ...(access === "create" ? { create: true } : {}),
+    ...(access === "read" ? { readOnly: true } : {}),
+    ...(command.op.layout ? { layout: command.op.layout } : {}),
+    ...(settings.onDependencyFailed ? { onDependencyFailed: settings.onDependencyFailed } : {}),
+  });
+  const warn = (sentence: string) => void io.stderr.write(`viv: warning: ${plain(sentence)}.\n`);
+  let output: unknown;
+  const atClose: string[] = [];
+  try {
+    const context = {
+      store,
+      now: io.now,
+      host: () => io.workerHost(store.location),
+      here: hereOf(io, settings.config),
+      accounts: () => io.accounts(),
+      gate: () => io.gate(),
+    };
+    if (streams && command.stream) {
+      return await command.stream(context, input, io, json === true, settings.config);
+    }
+    output = await command.op.run(context, asGiven(command, parsed?.data ?? {}, input));
+    if (isNewRun && io.stderr.isTTY && !command.op.name.endsWith("init")) {
+      io.stderr.write(`${termFor(io, io.stderr).color.dim(`(a new run: ${store.location})`)}\n`);
+    }
+  } finally {
+    await store.close({ warn: (sentence) => void atClose.push(sentence) });
+    for (const sentence of [...warningsIn(output), ...atClose]) warn(sentence);
+  }
+  return show(command, withWarnings(output, atClose), input, io, json === true);
+}
+
+/** What an operation did all the same: see Warnings of the store. */
+function warningsIn(output: unknown): string[] {
+  const { warnings = [], tasks = [] } = (output ?? {}) as Warned & { tasks?: unknown };
+  const inner = Array.isArray(tasks) ? (tasks as Warned[]) : [];
+  return [...warnings, ...inner.flatMap((task) => task?.warnings ?? [])];
+}
+
+interface Warned {
+  warnings?: string[];
+}
+
+function withWarnings(output: unknown, more: readonly string[]): unknown {
+  if (more.length === 0 || typeof output !== "object" || output === null) return output;
+  if (Array.isArray(output)) return output;
+  return { ...output, warnings: [...((output as Warned).warnings ?? []), ...more] };
+}
+
+function hereOf(io: Io, config: Config | undefined): Here {
+  return { ...io.self, cwd: io.cwd, env: io.env, ...(config ? { config } : {}) };
+}
+
+function show(
+  command: Command,
+  output: unknown,
+  input: Record<string, unknown>,
+  io: Io,
+  json: boolean,
+): number {
+  command.after?.(output, input, io);
+  const text = json
+    ? (command.json ?? JSON.stringify)(output)
+    : (command.human?.(output, termFor(io, io.stdout), io) ?? JSON.stringify(output));
+  if (text !== "") say(io, text);
+  return command.exit?.(output) ?? 0;
+}
+
+/** JSON that was given goes on as it was: the schema's copy would leave out a key __proto__. */
+function asGiven(
+  command: Command,
+  data: Record<string, unknown>,
+  input: Record<string, unknown>,
+): Record<string, unknown> {
+  const whole = flagsOf(command).filter(({ kind, key }) => kind === "json" && key in input);
+  return { ...data, ...Object.fromEntries(whole.map(({ key }) => [key, input[key]])) };
+}
+
+function withoutExtras(command: Command, input: Record<string, unknown>): Record<string, unknown> {
+  const extras = Object.keys(command.flags ?? {});
+  return Object.fromEntries(Object.entries(input).filter(([key]) => !extras.includes(key)));
+}
+
+function inputError(name: string, issue: Issue | undefined, input: unknown): VivError {
+  const flag = `--${String(issue?.path[0] ?? "").replaceAll("_", "-")}`;
+  if (issue && isMissing(issue, input) && /^--ids?$/.test(flag)) {
+    const what = /^(warrant|epitaph)/.test(name) ? "a warrant" : "a task";
+    return new VivError("USAGE", `viv ${name} needs ${what}: viv ${name} ID`);
+  }
+  if (issue && isMissing(issue, input)) {
+    return new VivError("USAGE", `viv ${name} needs ${flag}; see: viv ${name} --help`);
+  }
+  return new VivError("USAGE", `${flag} ${issue ? complaint(issue) : "is not valid"}.`);
+}
+
+function say(io: Io, text: string): void {
+  io.stdout.write(text.endsWith("\n") ? text : `${text}\n`);
+}
+
+function reportError(io: Io, thrown: unknown, json: boolean): number {
+  // Whatever let it through raw: the machine's trouble is no bug of ours.
+  const error = translate(thrown, `running viv ${io.argv[0] ?? ""}`.trim());
+  if (isVivError(error)) {
+    if (json) {
+      const body = { error: { code: error.code, message: error.message, ...error.details } };
+      io.stderr.write(`${JSON.stringify(body)}\n`);
+    } else io.stderr.write(`${termFor(io, io.stderr).color.red("viv:")} ${plain(error.message)}\n`);
+    return EXIT_STATUS[error.code];
+  }
+  const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  if (json) {
+    io.stderr.write(`${JSON.stringify({ error: { code: "BUG", message: stack } })}\n`);
+    return 70;
+  }
+  io.stderr.write(`viv: this is a bug in viv, please report it:\n${plain(stack)}\n`);
+  return 70;
+}

@@ -1,0 +1,192 @@
+import { describe, expect, it } from "vitest";
+import type { OpContext } from "../operation/op.ts";
+import { ls } from "../overview/operations/ls.ts";
+import { show } from "../overview/operations/show.ts";
+import { status } from "../overview/operations/status.ts";
+import { why } from "../overview/operations/why.ts";
+import { claim } from "../queue/operations/claim.ts";
+import { complete } from "../queue/operations/complete.ts";
+import { approve, cancel, reject, retry } from "../queue/operations/decide.ts";
+import { doctor } from "../queue/operations/doctor.ts";
+import { enqueue } from "../queue/operations/enqueue.ts";
+import { fail } from "../queue/operations/fail.ts";
+import { heartbeat } from "../queue/operations/heartbeat.ts";
+import { init } from "../queue/operations/init.ts";
+import { reap } from "../queue/operations/reap.ts";
+import { release } from "../queue/operations/release.ts";
+import type { Store } from "../queue/store.ts";
+
+/** Operations hand on what they were given, and only that. */
+
+const OPS = [
+  ...[approve, cancel, claim, complete, doctor, enqueue, fail, heartbeat, init, ls, reap],
+  ...[reject, release, retry, show, status, why],
+];
+
+const NOW = Date.parse("2026-11-15T08:00:00Z");
+
+/** A store that answers what it is told to, and remembers what it was asked. */
+function context(answers: Record<string, unknown>): { context: OpContext; asked: unknown[][] } {
+  const asked: unknown[][] = [];
+  const store = new Proxy({ runId: "r", location: "/r" } as unknown as Store, {
+    get: (target, name: string) => {
+      if (name in target) return target[name as keyof Store];
+      return (...args: unknown[]) => {
+        asked.push([name, ...args]);
+        const answer = answers[name];
+        return typeof answer === "function" ? answer(...args) : Promise.resolve(answer);
+      };
+    },
+  });
+  return { context: { store, now: () => NOW, host: noHost }, asked };
+}
+
+const ENDED = { id: "t", from: "claimed", to: "done", attempt: 1 };
+
+describe.each(OPS.map((op) => [op.name, op] as const))("%s", (_, op) => {
+  it("refuses keys that it does not know", () => {
+    expect(op.input.safeParse({ frobnicate: 1 }).success).toBe(false);
+  });
+
+  it("has a summary", () => {
+    expect(op.summary).toMatch(/^[a-z][^.]+$/);
+  });
+});
+
+describe("claim", () => {
+  it("looks after the run and tries once more when there is nothing", async () => {
+    let looks = 0;
+    const found = [{ task: {}, worker: "w", token: "1", attempt: 1 }];
+    const { context: c, asked } = context({
+      claim: async () => (looks++ === 0 ? [] : found),
+      sweep: { promoted: 1, adopted: 0, recovered: 0 },
+    });
+    expect(await claim.run(c, { worker: "w", types: ["a"], max: 2 })).toEqual({ claims: found });
+    const request = { worker: "w", types: ["a"], max: 2 };
+    expect(asked).toEqual([["claim", request], ["sweep"], ["claim", request]]);
+  });
+
+  it("is content with nothing when there is nothing to look after", async () => {
+    const { context: c, asked } = context({
+      claim: [],
+      sweep: { promoted: 0, adopted: 0, recovered: 0 },
+    });
+    expect(await claim.run(c, { worker: "w" })).toEqual({ claims: [] });
+    expect(asked).toEqual([["claim", { worker: "w" }], ["sweep"]]);
+  });
+});
+
+describe("the end of an attempt", () => {
+  it.each([complete, release])("names the claim by its token if there is one", async (op) => {
+    const { context: c, asked } = context({ [op.name]: ENDED });
+    await op.run(c, { id: "t", worker: "w" });
+    await op.run(c, { id: "t", worker: "w", token: "1", note: "n" });
+    expect(asked).toEqual([
+      [op.name, { id: "t", worker: "w" }, {}],
+      [op.name, { id: "t", worker: "w", token: "1" }, { note: "n" }],
+    ]);
+  });
+
+  it("fail reads times from now", async () => {
+    const { context: c, asked } = context({ fail: ENDED });
+    await fail.run(c, { id: "t", worker: "w", token: "1" });
+    await fail.run(c, {
+      id: "t",
+      worker: "w",
+      note: "n",
+      outcome: "rate_limited",
+      fingerprint: "f",
+      retry_at: "+20m",
+      final: true,
+    });
+    expect(asked).toEqual([
+      ["fail", { id: "t", worker: "w", token: "1" }, {}],
+      [
+        "fail",
+        { id: "t", worker: "w" },
+        {
+          note: "n",
+          outcome: "rate_limited",
+          fingerprint: "f",
+          final: true,
+          retryAt: "2026-11-15T08:20:00.000Z",
+        },
+      ],
+    ]);
+    await expect(fail.run(c, { id: "t", worker: "w", retry_at: "soon" })).rejects.toMatchObject({
+      code: "INVALID",
+    });
+  });
+});
+
+describe("decisions", () => {
+  it.each([cancel, retry, approve, reject])("are made one by one, in order", async (op) => {
+    const { context: c, asked } = context({ [op.name]: ENDED });
+    const { tasks } = await op.run(c, { ids: ["a", "b"], by: "pia", note: "n" });
+    expect(tasks).toEqual([ENDED, ENDED]);
+    expect(asked).toEqual([
+      [op.name, "a", { by: "pia", note: "n" }],
+      [op.name, "b", { by: "pia", note: "n" }],
+    ]);
+    expect(op.input.safeParse({ ids: [] }).success).toBe(false);
+  });
+});
+
+describe("status", () => {
+  const answers = { writeStatus: {}, counts: {}, workers: [], readStatus: null };
+
+  it("writes only when there is something to write", async () => {
+    const { context: c, asked } = context(answers);
+    await status.run(c, {});
+    expect(asked.map(([name]) => name)).not.toContain("writeStatus");
+  });
+
+  it("writes what is given, and an empty next task is none", async () => {
+    const { context: c, asked } = context(answers);
+    await status.run(c, { summary: "s", next_task_id: "", metadata: '{"a":1}' });
+    expect(asked[0]).toEqual([
+      "writeStatus",
+      { summary: "s", next_task_id: null, metadata: { a: 1 } },
+    ]);
+  });
+});
+
+describe("ls", () => {
+  it("shows what is in work first and what is done last, fifty at most", async () => {
+    const { context: c, asked } = context({ list: async function* () {}, counts: {} });
+    await ls.run(c, {});
+    await ls.run(c, { state: ["failed"], types: ["a"], limit: 3 });
+    expect(asked.filter(([name]) => name === "list")).toEqual([
+      [
+        "list",
+        { states: ["review", "claimed", "pending", "waiting", "failed", "done"], limit: 50 },
+      ],
+      ["list", { states: ["failed"], limit: 3, types: ["a"] }],
+    ]);
+  });
+});
+
+describe("reap", () => {
+  it("sweeps as well", async () => {
+    const { context: c, asked } = context({
+      reap: { reaped: [], live: [], skipped: [] },
+      sweep: { promoted: 1, adopted: 2, recovered: 3 },
+    });
+    expect(await reap.run(c, { stale_after: 0 })).toEqual({
+      reaped: [],
+      live: [],
+      skipped: [],
+      promoted: 1,
+      adopted: 2,
+      recovered: 3,
+    });
+    expect(asked).toEqual([
+      ["reap", { staleAfterSeconds: 0 }],
+      ["sweep", { thorough: true }],
+    ]);
+  });
+});
+
+async function noHost(): Promise<never> {
+  throw new Error("this operation has nothing to do with the machine");
+}

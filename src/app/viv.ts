@@ -1,0 +1,71 @@
+import { fileURLToPath } from "node:url";
+import { runCli } from "./cli.ts";
+
+/** `viv`: the command line, given the real surroundings. */
+const stop = new AbortController();
+const urgent = new AbortController();
+let isHeard = false;
+for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+  // The first signal lets a stream end in order; the next is the user's last word, except that a
+  // worker still releases what it holds.
+  process.on(name, () => {
+    if (!stop.signal.aborted) stop.abort();
+    else if (isHeard && !urgent.signal.aborted) urgent.abort();
+    else process.exit({ SIGINT: 130, SIGTERM: 143, SIGHUP: 129 }[name]);
+  });
+}
+// A reader that closed its end (viv ls | head) wants no more: that is not an error. But a worker has
+// tasks to finish, whether anybody listens or not.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error;
+  if (isHeard) stop.abort();
+  else process.exit(0);
+});
+process.stderr.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error; // nobody hears the message; the status still counts
+});
+
+void runCli({
+  argv: process.argv.slice(2),
+  env: process.env,
+  cwd: process.cwd(),
+  stdout: process.stdout,
+  stderr: process.stderr,
+  get stdin() {
+    return process.stdin;
+  },
+  onStdinClosed: (act) => {
+    const { stdin } = process;
+    // Whatever ends it: nobody can write to it any more.
+    for (const end of ["end", "error", "close"]) stdin.once(end, act);
+    stdin.resume();
+    if ("unref" in stdin) stdin.unref();
+  },
+  signal: stop.signal,
+  urgent: urgent.signal,
+  hearUrgent: () => {
+    isHeard = true;
+  },
+  now: Date.now,
+  open: async (path, options) => (await import("../main.ts")).openRun(path, options),
+  workerHost: async (runDir) =>
+    (await import("../main.ts")).workerHost(runDir, process.env, process.cwd()),
+  accounts: async () => (await import("../main.ts")).accountsHere(process.env, process.cwd()),
+  gate: async () => (await import("../main.ts")).gateHere(process.env, process.cwd()),
+  engines: async () => (await import("../main.ts")).enginesHere(process.env),
+  crew: async () => (await import("../main.ts")).crewPorts(process.env, process.cwd()),
+  warden: async () => (await import("./warden-ports.ts")).wardenPorts(process.env, process.cwd()),
+  up: async () => (await import("../main.ts")).upHost(),
+  board: async (tell) => (await import("../board/git.ts")).boardGit(tell),
+  self: {
+    node: process.execPath,
+    viv: fileURLToPath(import.meta.url),
+    unitFiles: async () => (await import("../platform/systemd/unit-files.ts")).unitFiles,
+  },
+  demo: async (args) => {
+    const worker = fileURLToPath(new URL("./demo-worker.cjs", import.meta.url));
+    return (await import("./demo.ts")).demo(args, worker, stop.signal);
+  },
+}).then((status) => {
+  process.exitCode = status;
+});

@@ -1,0 +1,96 @@
+import { randomBytes, randomInt } from "node:crypto";
+import { existsSync, realpathSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { assertTrusted } from "../platform/files/owned.ts";
+import { readEnd } from "../platform/files/texts.ts";
+import { ancestorsOf } from "../platform/processes/ancestors.ts";
+import { localMachine } from "../platform/processes/machine.ts";
+import type { WardenPorts } from "../warden/operations/ports.ts";
+import { newNonce } from "../warden/question.ts";
+import type { TargetKind } from "../warden/warrant.ts";
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Warrants, dogs and who keeps them, on this machine. Apart from main.ts, so that who only looks at
+ * the queue does not pay for loading the stores.
+ */
+export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
+  const [{ stateFolder }, { wardenFilesIn }, { crewFilesIn }, { upFilesIn }] = await Promise.all([
+    import("../engines/accounts/account-files.ts"),
+    import("../warden/files.ts"),
+    import("../crew/files.ts"),
+    import("../fleet/up-files.ts"),
+  ]);
+  const machine = localMachine();
+  const open = async (path: string, options = {}) =>
+    (await import("../main.ts")).openRun(path, options);
+  const forReading = (path: string) => open(path, { readOnly: true });
+  const homes = { machine, openRun: forReading, crewFilesIn, upFilesIn };
+  const newId = () => `w-${Date.now().toString(36)}-${randomBytes(2).toString("hex")}`;
+  return {
+    machine,
+    defaultState: join(stateFolder(env, cwd), "warden"),
+    filesIn: (state) => {
+      assertTrusted(state); // a warrant from there may end a process
+      return wardenFilesIn(state);
+    },
+    openRun: forReading,
+    crewFilesIn,
+    upFilesIn,
+    isThere: existsSync,
+    bind: async ({ kind, target, socket }) => {
+      if (kind === "pid") {
+        return (await import("../warden/suspects/process-suspect.ts")).bindPid(target, machine);
+      }
+      return (await import("../warden/suspects/session-suspect.ts")).bindSession(target, socket, {
+        env,
+      });
+    },
+    ancestors: () => ancestorsOf(process.pid),
+    wardenOf: (question) => {
+      try {
+        const folder = dirname(realpathSync(question));
+        return basename(folder) === "questions" ? dirname(folder) : null;
+      } catch {
+        return null; // nobody asks
+      }
+    },
+    newId,
+    readEnd,
+    service: async (options, tell) => {
+      const files = wardenFilesIn(options.state);
+      const [{ WardenUp }, { suspectsFor }, { requestersBy }, { activityOn }, { timers }] =
+        await Promise.all([
+          import("../warden/up.ts"),
+          import("../warden/suspects/find-suspects.ts"),
+          import("../warden/requester.ts"),
+          import("../warden/suspects/tmux-activity.ts"),
+          import("../platform/processes/children.ts"),
+        ]);
+      const { resolveTarget } = await import("../warden/resolve.ts");
+      const resolve = (kind: TargetKind, name: string, home: string | null) =>
+        resolveTarget(homes, kind, name, home);
+      const { hook, webhook } = options;
+      const requesters = requestersBy({
+        ...{ inbox: join(options.state, "inbox"), cwd: options.cwd, env },
+        ...(hook === undefined ? {} : { hook }),
+        ...(webhook === undefined ? {} : { webhook }),
+      });
+      return new WardenUp(
+        options,
+        {
+          ...{ machine, timers, files, newId, openRun: forReading, crewFilesIn, resolve },
+          suspects: suspectsFor({ machine, files, env, resolve, ask: options.ask }),
+          newNonce: () => newNonce((below) => randomInt(below)),
+          openForReaping: (path) => open(path),
+          tellRequester: (receipt) => requesters.tell(receipt),
+          tellHeld: (notice) => requesters.tellHeld(notice),
+          sessionsOn: (socket) => activityOn(socket, env),
+          writtenAt: (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? null,
+        },
+        tell,
+      );
+    },
+  };
+}

@@ -1,0 +1,118 @@
+import { randomBytes } from "node:crypto";
+import { chmodSync, lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { readSmall } from "../platform/files/state-files.ts";
+import type { BoardPlace } from "./place.ts";
+
+/**
+ * `viv-board/` in the git directory of a checkout: one note for each change that is being made
+ * there, from before the branch moves until the index and the file have followed. So whoever looks
+ * in between, or after a crash, can tell a board that is only behind from one that was edited.
+ */
+interface Note {
+  path: string;
+  /** Blobs. */
+  from: string;
+  to: string;
+  pid: number;
+  host: string;
+}
+
+export interface OwnNote {
+  /** A file of one's own in that folder, for what is renamed into place. */
+  scratch: string;
+  remove(): void;
+}
+
+export function writeNote(place: BoardPlace, from: string, to: string): OwnNote {
+  const folder = ownFolder(place);
+  const path = join(folder, `${process.pid}-${randomBytes(4).toString("hex")}`);
+  const note: Note = { path: place.path, from, to, pid: process.pid, host: hostname() };
+  const remove = () => {
+    for (const end of [".json", ".new"]) rmSync(path + end, { force: true });
+  };
+  try {
+    writeFileSync(`${path}.json`, JSON.stringify(note), { flag: "wx", mode: 0o600 });
+  } catch (error) {
+    remove(); // of a full disk: nobody could say later whose it was
+    throw error;
+  }
+  return { scratch: `${path}.new`, remove };
+}
+
+/** Blobs that the board may have while somebody brings it up to date. */
+export function blobsOnTheWay(place: BoardPlace): Set<string> {
+  const notes = notesIn(place).filter(({ note }) => note?.path === place.path);
+  return new Set(notes.flatMap(({ note }) => (note ? [note.from, note.to] : [])));
+}
+
+/** Once everything is up to date: what the dead have left. */
+export function removeNotesOfTheDead(place: BoardPlace): void {
+  for (const { path, note } of notesIn(place)) {
+    const isOver = note === null ? false : note.path === place.path && isDead(note);
+    if (isOver) for (const end of [".json", ".new"]) rmSync(path + end, { force: true });
+  }
+}
+
+function isDead({ pid, host }: Note): boolean {
+  if (host !== hostname()) return false;
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "ESRCH";
+  }
+}
+
+function notesIn(place: BoardPlace): { path: string; note: Note | null }[] {
+  return foldersOf(place).flatMap((folder) =>
+    namesIn(folder)
+      .filter((name) => name.endsWith(".json"))
+      .map((name) => {
+        const path = join(folder, name);
+        return { path: path.slice(0, -".json".length), note: read(path) };
+      }),
+  );
+}
+
+/** None also in another user's folder: it is only for that one. */
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return []; // nobody has ever made a change here
+  }
+}
+
+const LONGEST_NOTE = 64 * 1024;
+
+function read(path: string): Note | null {
+  try {
+    return JSON.parse(readSmall(path, LONGEST_NOTE) ?? "null") as Note | null;
+  } catch {
+    return null; // just removed, or being written: then its branch has not moved yet
+  }
+}
+
+const FOLDER = /^viv-board(-\d+)?$/;
+
+function foldersOf({ gitDir }: BoardPlace): string[] {
+  return namesIn(gitDir).flatMap((name) => (FOLDER.test(name) ? [join(gitDir, name)] : []));
+}
+
+/**
+ * For us alone: notes name blobs, and the board lies there for a moment. In a repository that users
+ * share, each has a folder of his own.
+ */
+function ownFolder({ gitDir }: BoardPlace): string {
+  const shared = join(gitDir, "viv-board");
+  const us = process.getuid?.();
+  const found = lstatSync(shared, { throwIfNoEntry: false });
+  const isOurs = found === undefined || (found.isDirectory() && found.uid === us);
+  const folder = isOurs ? shared : `${shared}-${us}`;
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const { mode } = lstatSync(folder);
+  if ((mode & 0o077) !== 0) chmodSync(folder, 0o700); // of an earlier version
+  return folder;
+}

@@ -1,0 +1,185 @@
+import { VivError } from "../base/errors.ts";
+import {
+  appendLogLine,
+  insertHeading,
+  type OrgEdit,
+  patch,
+  removeProperty,
+  setProperty,
+  setTodo,
+} from "../org/edit.ts";
+import {
+  assertState,
+  type Board,
+  type BoardTask,
+  claimedState,
+  prefixOf,
+  sequenceOf,
+  slugOf,
+  stateAfter,
+  stateBefore,
+} from "./board.ts";
+
+/** A change of a board, decided: its new text and how the commit is called. */
+export interface Move {
+  slug: string;
+  title: string;
+  from: string | null;
+  to: string;
+  agent: string | null;
+  subject: string;
+  /** Null when nothing is to be changed. */
+  text: string | null;
+}
+
+export interface MoveRequest {
+  agent: string;
+  role?: string | undefined;
+  to?: string | undefined;
+  note?: string | undefined;
+  now: number;
+}
+
+export function claimMove(board: Board, task: BoardTask, { agent, role }: MoveRequest): Move {
+  const { slug, title, state, heading } = task;
+  const to = task.agent === agent ? state : claimedState(board, state);
+  const subject = `${role ?? prefixOf(board, to)}: claim ${slug}`;
+  const move = { slug, title, from: state, to, agent, subject };
+  if (task.agent === agent) return { ...move, text: null };
+  if (task.agent !== null) throw takenBy(task);
+  if (task.isDone) {
+    throw new VivError("WRONG_STATE", `${slug} is ${state}; there is nothing left to claim.`, {
+      ...{ slug, state },
+    });
+  }
+  const edits = [
+    ...setTodo(board.org, heading, to),
+    ...setProperty(board.org, heading, "AGENT", agent),
+  ];
+  return { ...move, text: patch(board.org.text, edits) };
+}
+
+export function advanceMove(board: Board, task: BoardTask, request: MoveRequest): Move {
+  assertHolder(task, request.agent);
+  const to = nextState(board, task, request.to);
+  const isEnd = sequenceOf(board, to).done.includes(to);
+  const prefix = request.role ?? prefixOf(board, isEnd ? to : task.state);
+  const subject = `${prefix}: ${task.slug} — ${inOneLine(request.note) || to}`;
+  return passOn(board, task, to, subject, request);
+}
+
+function nextState(board: Board, task: BoardTask, wanted: string | undefined): string {
+  const next = stateAfter(board, task.state);
+  const to = wanted === undefined ? next : assertState(board, wanted);
+  if (to === undefined) {
+    const message = `${task.slug} is ${task.state}, and nothing comes after that; say where it goes with --to STATE.`;
+    throw new VivError("WRONG_STATE", message, { slug: task.slug, state: task.state });
+  }
+  const { done } = sequenceOf(board, task.state);
+  // Any task can be dropped, at any time: that is what the other ends are for.
+  if (to === next || (done.includes(to) && to !== done[0])) return to;
+  const message = `${task.slug} is ${task.state}; from there it goes on to ${next ?? "nothing"}, not to ${to}; to send it back: viv board bounce.`;
+  throw new VivError("WRONG_STATE", message, { slug: task.slug, state: task.state, next });
+}
+
+export function bounceMove(board: Board, task: BoardTask, request: MoveRequest): Move {
+  assertHolder(task, request.agent);
+  const { open } = sequenceOf(board, task.state);
+  const to =
+    request.to === undefined ? stateBefore(board, task.state) : assertState(board, request.to);
+  if (to === undefined) {
+    const message = `${task.slug} is ${task.state}, the first state: there is nothing before it to send it back to.`;
+    throw new VivError("WRONG_STATE", message, { slug: task.slug, state: task.state });
+  }
+  if (!open.includes(to) || open.indexOf(to) >= open.indexOf(task.state)) {
+    const message = `${to} does not come before ${task.state}; forward it goes with: viv board advance.`;
+    throw new VivError("WRONG_STATE", message, { slug: task.slug, state: task.state });
+  }
+  const prefix = request.role ?? prefixOf(board, task.state);
+  const subject = `${prefix}: bounce ${task.slug} — ${inOneLine(request.note) || to}`;
+  return passOn(board, task, to, subject, request);
+}
+
+/** Into another state, free for anybody, with a line in its log. */
+function passOn(
+  board: Board,
+  task: BoardTask,
+  to: string,
+  subject: string,
+  { agent, note, now }: MoveRequest,
+): Move {
+  const { org } = board;
+  const said = inOneLine(note);
+  const line = `${stamp(now)} ${agent}: ${task.state} → ${to}${said === "" ? "" : `: ${said}`}`;
+  const edits: OrgEdit[] = [
+    ...setTodo(org, task.heading, to),
+    ...removeProperty(task.heading, "AGENT"),
+    ...appendLogLine(org, task.heading, line),
+  ];
+  const { slug, title, state: from } = task;
+  return { slug, title, from, to, agent: null, subject, text: patch(org.text, edits) };
+}
+
+export function openMove(
+  board: Board,
+  title: string,
+  { role, note, to, id }: MoveRequest & { id?: string | undefined },
+): Move {
+  const words = inOneLine(title);
+  const slug = id ?? slugOf(words);
+  if (slug === "" || /\s/.test(slug)) {
+    const message = `${JSON.stringify(title)} gives no name to call the task by; use letters or digits, or --id NAME.`;
+    throw new VivError("INVALID", message);
+  }
+  const existing = board.tasks.find((task) => task.slug === slug);
+  if (existing !== undefined) {
+    const message = `there is a task ${slug} already (line ${existing.line}, ${existing.state}); give this one another name with --id NAME.`;
+    throw new VivError("TASK_EXISTS", message, { slug, state: existing.state });
+  }
+  const first = board.org.sequences[0]?.open[0];
+  const state = to === undefined ? first : assertState(board, to);
+  if (state === undefined) {
+    throw new VivError("INVALID", "no #+TODO: line of this board names a state to begin in.");
+  }
+  const last = board.tasks.at(-1)?.heading ?? null;
+  const body = [
+    ...(id === undefined ? [] : [":PROPERTIES:", `:CUSTOM_ID: ${id}`, ":END:"]),
+    ...(note === undefined ? [] : note.split(/\r?\n/).map(asText)),
+  ];
+  const edits = insertHeading(board.org, last, last?.level ?? 1, `${state} ${words}`, body);
+  const subject = `${role ?? prefixOf(board, state)}: open ${slug}`;
+  const text = patch(board.org.text, edits);
+  return { slug, title: words, from: null, to: state, agent: null, subject, text };
+}
+
+/** A line that begins like a heading is none with a space before it. */
+function asText(line: string): string {
+  return /^(\*+ |#\+|:)/.test(line) ? ` ${line}` : line;
+}
+
+function assertHolder(task: BoardTask, agent: string): void {
+  if (task.agent === agent) return;
+  if (task.agent !== null) throw takenBy(task, "CLAIM_LOST");
+  const message = `${task.slug} (${task.state}) is not yours yet; take it first: viv board claim ${task.slug} --agent ${agent}`;
+  throw new VivError("WRONG_STATE", message, { slug: task.slug, state: task.state });
+}
+
+function takenBy(
+  { slug, state, agent }: BoardTask,
+  code: "WRONG_STATE" | "CLAIM_LOST" = "WRONG_STATE",
+): VivError {
+  const message = `${agent} has ${slug} (${state}); take another: viv board next`;
+  return new VivError(code, message, { slug, state, agent });
+}
+
+function inOneLine(text: string | undefined): string {
+  return (text ?? "").replace(/\s+/g, " ").trim();
+}
+
+/** An org timestamp, in UTC. */
+function stamp(now: number): string {
+  const date = new Date(now);
+  const day = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"][date.getUTCDay()];
+  const iso = date.toISOString();
+  return `[${iso.slice(0, 10)} ${day} ${iso.slice(11, 16)}]`;
+}

@@ -1,0 +1,19 @@
+import * as z from "zod/mini";
+import { defineFreeOp } from "../../operation/op.ts";
+import type { Board, BoardTask } from "../board.ts";
+import { claimMove } from "../moves.ts";
+import { agent, agentOf, board, change, changed, role, slug } from "./shared.ts";
+
+export const boardClaim = defineFreeOp({
+  name: "board claim",
+  summary: "take a task of a board, by one commit that only one agent can make",
+  access: "none",
+  input: z.strictObject({ slug, agent, role, board }),
+  output: changed,
+  async run(context, given) {
+    const who = agentOf(context, given);
+    const request = { agent: who, role: given.role, now: context.now() };
+    const decide = (found: Board, task: BoardTask) => claimMove(found, task, request);
+    return change(context, given, who, { slug: given.slug, decide });
+  },
+});

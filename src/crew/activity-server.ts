@@ -1,0 +1,86 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { VivError } from "../base/errors.ts";
+import { isOurPeer } from "../platform/processes/tcp-peer.ts";
+
+/** A server for one page of JSON, for this user on this machine alone, that changes nothing. */
+export interface ActivityServer {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/** A request is one small packet. */
+const REQUEST_MS = 5_000;
+/** Each is a file that a run may need: more are never open, however many want to be. */
+const MOST_CONNECTIONS = 16;
+
+export async function serveActivity(
+  port: number,
+  activity: () => unknown,
+): Promise<ActivityServer> {
+  const limits = {
+    ...{ requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS, keepAliveTimeout: REQUEST_MS },
+    ...{ connectionsCheckingInterval: 1_000, maxHeaderSize: 16_384 },
+  };
+  const server = createServer(limits, async (request, response) => {
+    const isOurs = await isOurPeer(request.socket);
+    answer(request, response, activity, isOurs);
+  });
+  const open = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    open.add(socket);
+    socket.on("close", () => open.delete(socket));
+    socket.on("error", () => {}); // it hung up: then it is closed
+    const [oldest] = open;
+    if (open.size > MOST_CONNECTIONS) oldest?.destroy();
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.on("error", (error: NodeJS.ErrnoException) => {
+      const why = error.code === "EADDRINUSE" ? "is taken; choose another, or 0" : error.message;
+      reject(new VivError("UNSUPPORTED", `port ${port} ${why}.`, {}, { cause: error }));
+    });
+    server.listen(port, "127.0.0.1", resolve);
+  });
+  server.unref();
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** A page elsewhere must not be able to ask through the user's own browser. */
+const OURS = /^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/;
+
+function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  activity: () => unknown,
+  isOurs: boolean,
+): void {
+  const send = (status: number, body: unknown) => {
+    const headers = {
+      "content-type": "application/json; charset=utf-8",
+      "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
+    };
+    response.writeHead(status, headers).end(`${JSON.stringify(body)}\n`);
+  };
+  const { host = "", origin } = request.headers;
+  const isForeign = origin !== undefined && !OURS.test(origin.replace(/^https?:\/\//, ""));
+  if (!OURS.test(host) || isForeign) send(403, { error: "only from this machine" });
+  else if (!isOurs) send(403, { error: "only for the user whose crew this is" });
+  else if (request.method !== "GET" && request.method !== "HEAD") send(405, { error: "read-only" });
+  else if ((request.url ?? "").split("?")[0] !== "/_activity")
+    send(404, { error: "see /_activity" });
+  else {
+    try {
+      send(200, activity());
+    } catch (error) {
+      send(500, { error: (error as Error).message });
+    }
+  }
+}

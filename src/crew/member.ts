@@ -1,0 +1,462 @@
+import { isVivError, VivError } from "../base/errors.ts";
+import type { Member } from "./manifest.ts";
+import type { MemberContext, Prepared, RunEnd } from "./ports.ts";
+import { iso, ShownStatus } from "./shown-status.ts";
+import type { CrewLine, MemberState, TickOutcome } from "./status.ts";
+import { BREATHER_MS, firstDelay, lastRunFrom, MOST_CRASHES, nextDelay } from "./tick.ts";
+
+/**
+ * One standing agent: its clock, its state files, and one tick after the other. The singleton and every
+ * member of a crew are instances of this, and know nothing of each other; only the gate does.
+ *
+ * A tick: what it is about is read (def, lifecycle); RUN-IF; the gate; the time of this run is written; the
+ * engine runs; its outcome decides about the lifecycle and the next tick. Whatever happens, the slot is given
+ * back and another tick is scheduled, unless the member is parked, paused or stopped.
+ */
+export interface Pace {
+  graceMs: number;
+  staggerMs: number;
+}
+
+/** So many thoughts of a run are told as they come; after that, this often. */
+const TOLD_AT_ONCE = 60;
+const TELL_EVERY_MS = 200;
+/** How long a member is held when nobody knows until when. */
+const LOOK_AGAIN_MS = 60_000;
+const AT_ONCE: Pace = { graceMs: 0, staggerMs: 0 };
+
+export class CrewMember {
+  readonly name: string;
+  #member: Member;
+  /** "" for the singleton: its files have no suffix. */
+  readonly #key: string;
+  readonly #context: MemberContext;
+  readonly #status: ShownStatus;
+  #cancelTimer: () => void = () => {};
+  #ticking: Promise<TickOutcome | null> | null = null;
+  #abort = new AbortController();
+  /** Then it may finish what it does; before that a tick is called off. */
+  #isInRun = false;
+  #isStopped = false;
+  /** What a person puts right when it is parked, and how that looked. */
+  #parkedOver: { files: string[]; stamp: string } | null = null;
+  /** Ticks since its last run that its RUN-IF has saved. */
+  #savedInRow = 0;
+  /** Of this run, and when the last was told, by the time since boot. */
+  #thoughts = 0;
+  #toldAt = 0;
+
+  constructor(member: Member, key: string, context: MemberContext) {
+    this.name = member.name;
+    this.#member = member;
+    this.#key = key;
+    this.#context = context;
+    this.#status = new ShownStatus(member, key, context, (message) => this.#trouble(message));
+  }
+
+  get isTicking(): boolean {
+    return this.#ticking !== null;
+  }
+
+  get isInRun(): boolean {
+    return this.#isInRun;
+  }
+
+  get state(): MemberState {
+    return this.#status.now.state;
+  }
+
+  get note(): string {
+    return this.#status.now.note;
+  }
+
+  /** `place`: among those that start together. */
+  start(pace: Pace, place = this.#member.index): void {
+    // Now, and not when its turn comes: that may be in an hour.
+    if (!this.#isParkedAtOnce()) this.#schedule(this.#firstDelay(pace, place), "first");
+  }
+
+  #isParkedAtOnce(): boolean {
+    if (this.#member.problem !== null || this.#context.files.isPaused(this.#key)) return false;
+    try {
+      this.#prepare();
+      return false;
+    } catch (error) {
+      // Whatever else it is may have passed when its turn comes.
+      if (!isVivError(error, "INVALID")) return false;
+      this.#park(messageOf(error), pathIn(error));
+      return true;
+    }
+  }
+
+  /** What its tick is about, from the files as they are now. Throws INVALID for what parks it. */
+  #prepare(): Prepared {
+    const { runner, ranFiles } = this.#context;
+    const prepared = runner.prepare(this.#member);
+    const problem = ranFiles.take(this.#key, prepared.lifecycle?.states ?? []);
+    if (problem !== null) throw new VivError("INVALID", problem);
+    return prepared;
+  }
+
+  /** New settings count from the next tick on; a parked member whose entry has changed gets another chance. */
+  update(member: Member): void {
+    const before = this.#member;
+    const baseBefore = this.#baseMs;
+    this.#member = member;
+    this.#status.now.engine = member.engine;
+    this.#status.now.mode = member.mode;
+    if (this.isTicking || this.#isStopped || isSameEntry(before, member)) return;
+    if (this.state === "parked") this.#unpark();
+    else if (this.state === "paused") return;
+    else if (member.problem !== null) this.#park(member.problem);
+    else if (this.#isParkedAtOnce()) return;
+    else if (this.state === "waiting" && this.#baseMs !== baseBefore) {
+      this.#schedule(this.#firstDelay(AT_ONCE), "changed");
+    }
+  }
+
+  /** Whether what it is parked over was changed meanwhile. */
+  lookAgain(): void {
+    if (this.state !== "parked" || this.#parkedOver === null || this.isTicking) return;
+    const { files, stamp } = this.#parkedOver;
+    if (this.#context.stampOf(files) !== stamp) this.#unpark();
+  }
+
+  /** What waits for its turn waits no longer when this resolves; a run that is under way may finish. */
+  async pause(): Promise<void> {
+    this.#context.files.setPaused(this.#key, true);
+    if (this.#isStopped) return;
+    if (this.isTicking) {
+      this.#callOff();
+      if (!this.#isInRun) await this.#ticking;
+    } else {
+      this.#cancelTimer();
+      this.#status.show("paused", "by hand");
+    }
+  }
+
+  resume(): void {
+    this.#context.files.setPaused(this.#key, false);
+    if (this.isTicking || this.#isStopped) return;
+    this.#unpark("resumed");
+  }
+
+  /** One tick now, whatever its clock says; joins one that is under way. Rejects if it cannot have any. */
+  async tickNow(): Promise<TickOutcome | null> {
+    if (this.#isStopped) return null;
+    const { problem } = this.#member;
+    if (problem !== null) throw new VivError("WRONG_STATE", `${this.name} is parked: ${problem}`);
+    // One that only asks whether there is anything to do is none: what was asked for comes after it.
+    if (this.#status.now.state === "checking") await this.#ticking;
+    if (this.#isStopped) return null;
+    this.#cancelTimer();
+    return this.#tick(true);
+  }
+
+  /** A run that is under way may finish. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#cancelTimer();
+    this.#callOff();
+    await this.#ticking;
+    this.#status.show("stopped", "");
+    this.#status.close();
+    this.#context.ranFiles.release(this.#key);
+  }
+
+  async stopNow(): Promise<void> {
+    this.#isStopped = true;
+    this.#abort.abort();
+    await this.stop();
+  }
+
+  #callOff(): void {
+    if (!this.#isInRun) this.#abort.abort();
+  }
+
+  #unpark(why = "changed"): void {
+    this.#status.now.crashes = 0;
+    this.#schedule(this.#firstDelay(AT_ONCE), why);
+  }
+
+  #firstDelay({ graceMs, staggerMs }: Pace, index = 0): number {
+    const now = this.#context.machine.clock.now();
+    const at = this.#lastRun(now);
+    return firstDelay({
+      graceMs,
+      intervalMs: this.#baseMs,
+      sinceLastRunMs: at === null ? null : now - at,
+      index,
+      staggerMs,
+    });
+  }
+
+  #lastRun(now: number): number | null {
+    try {
+      const { at, problem } = lastRunFrom(this.#context.files.lastRun(this.#key), now);
+      if (problem) this.#trouble(problem);
+      return at;
+    } catch (error) {
+      this.#trouble(`when it last ran cannot be read: ${messageOf(error)}`);
+      return null;
+    }
+  }
+
+  get #baseMs(): number {
+    return this.#member.isContinuous ? BREATHER_MS : this.#member.intervalMs;
+  }
+
+  #schedule(delayMs: number, why: string, state: MemberState = "waiting", note = ""): void {
+    if (this.#isStopped) return;
+    this.#cancelTimer();
+    this.#parkedOver = null;
+    const { problem } = this.#member;
+    if (problem !== null) this.#park(problem);
+    else if (this.#context.files.isPaused(this.#key)) this.#status.show("paused", "by hand");
+    else this.#tickAfter(delayMs, why, state, note);
+  }
+
+  #tickAfter(delayMs: number, why: string, state: MemberState, note: string): void {
+    const { machine, timers, tell } = this.#context;
+    this.#status.now.next_tick = iso(machine.clock.now() + delayMs);
+    this.#status.show(state, note);
+    this.#cancelTimer = timers.after(delayMs, () => void this.#tick(false));
+    tell({ kind: "next", name: this.name, after_ms: Math.round(delayMs), why });
+  }
+
+  #tick(isForced: boolean): Promise<TickOutcome | null> {
+    this.#ticking ??= this.#tickOnce(isForced)
+      .catch((error): null => {
+        this.#afterTrouble(error);
+        return null;
+      })
+      .finally(() => {
+        this.#ticking = null;
+      });
+    return this.#ticking;
+  }
+
+  async #tickOnce(isForced: boolean): Promise<TickOutcome | null> {
+    if (this.#abort.signal.aborted) this.#abort = new AbortController();
+    const { signal } = this.#abort;
+    const { runner, machine, files } = this.#context;
+    const member = this.#member;
+    this.#status.now.next_tick = null;
+    const prepared = this.#prepare();
+    const { lifecycle } = prepared;
+    this.#status.now.lifecycle = lifecycle?.state ?? null;
+    if (lifecycle && !isForced) {
+      const ran = Number(files.ran(this.#key, lifecycle.state) ?? Number.NaN);
+      if (lifecycle.isClosed(Number.isFinite(ran) ? ran : null, machine.clock.now())) {
+        this.#schedule(this.#baseMs, "its lifecycle rests");
+        return null;
+      }
+    }
+    const held = runner.heldBy(member, this.#status.costToday());
+    if (held !== null) return this.#hold(held.note, held.until);
+    if (member.runIf !== null && !isForced) {
+      this.#status.show("checking", "");
+      const { due, note } = await runner.isDue(member, {
+        signal,
+        onProcess: (tree) => this.#showProcess(tree, "checking"),
+      });
+      this.#status.now.run = null;
+      if (!due) return this.#saveTick(note);
+    }
+    const release = await this.#enterGate(member, signal);
+    try {
+      signal.throwIfAborted();
+      this.#isInRun = true;
+      return await this.#run(prepared, signal);
+    } finally {
+      this.#isInRun = false;
+      release();
+    }
+  }
+
+  /** Who finds the gate open is not shown as one who waits for it: that would be a write for nothing. */
+  async #enterGate(member: Member, signal: AbortSignal): Promise<() => void> {
+    const { gate } = this.#context;
+    if (gate === null) return () => {};
+    const entering = gate.acquire({ name: this.name, priority: member.priority, signal });
+    let isDecided = false;
+    const decided = () => {
+      isDecided = true;
+    };
+    entering.then(decided, decided);
+    for (let i = 0; i < 8 && !isDecided; i++) await null;
+    if (!isDecided) this.#status.show("queued", "");
+    return entering;
+  }
+
+  async #run(prepared: Prepared, signal: AbortSignal): Promise<TickOutcome | null> {
+    const { files, machine, runner, tell } = this.#context;
+    const { lifecycle } = prepared;
+    const began = machine.clock.now();
+    const begun = machine.clock.uptime();
+    this.#thoughts = 0;
+    files.writeLastRun(this.#key, began);
+    if (lifecycle) files.writeRan(this.#key, lifecycle.state, began);
+    this.#status.now.last_run = iso(began);
+    this.#status.now.thought = null;
+    this.#status.showSoon("running", "");
+    this.#tellSaved();
+    tell({ kind: "runs", name: this.name, lifecycle: lifecycle?.state ?? null });
+    const end = await runner.run(prepared, {
+      prompt: prepared.promptFor(lifecycle),
+      logPath: files.newLog(this.#key, began),
+      costToday: this.#status.costToday(),
+      lifecycle: lifecycle?.state ?? null,
+      signal,
+      onProcess: (tree) => this.#showProcess(tree, "running"),
+      onLine: (line) => this.#hear(line),
+      onSpent: (usd) => this.#status.showSpent(usd),
+      warn: (message) => this.#trouble(message),
+    });
+    this.#status.now.run = null;
+    return this.#conclude(prepared, end, (machine.clock.uptime() - begun) * 1000);
+  }
+
+  #showProcess(tree: NonNullable<ShownStatus["now"]["run"]>, state: MemberState): void {
+    this.#status.now.run = tree;
+    this.#status.show(state, "");
+  }
+
+  #hear(line: CrewLine): void {
+    if (!("thought" in line)) {
+      this.#append(line);
+      return;
+    }
+    this.#status.now.thought = line.thought;
+    // Who talks without end is told of now and then: the others have their ticks to make.
+    const now = this.#context.machine.clock.uptime() * 1000;
+    if (this.#thoughts >= TOLD_AT_ONCE && now - this.#toldAt < TELL_EVERY_MS) return;
+    this.#thoughts++;
+    this.#toldAt = now;
+    this.#append(line);
+    this.#status.show("running", "");
+  }
+
+  #conclude(prepared: Prepared, end: RunEnd, tookMs: number): TickOutcome | null {
+    const { machine, tell } = this.#context;
+    const status = this.#status.now;
+    this.#status.settle(end.usd);
+    const seconds = Math.round(tookMs) / 1000;
+    const ts = Math.floor(machine.clock.now() / 1000);
+    if (end.kind === "held") {
+      const { note, usd } = end;
+      if (usd !== null) this.#append({ run: "killed", ts, agent: this.name, seconds, usd, note });
+      return this.#hold(note, end.until);
+    }
+    const { outcome, note, usd } = end;
+    this.#append({ run: outcome, ts, agent: this.name, seconds, usd, note });
+    tell({ kind: "ran", name: this.name, outcome, seconds, note, usd });
+    this.#moveOn(prepared, outcome);
+    status.outcome = outcome;
+    status.streak = outcome === "no_work" ? status.streak + 1 : 0;
+    status.crashes = outcome === "crashed" ? status.crashes + 1 : 0;
+    const { streak, crashes } = status;
+    if (crashes >= MOST_CRASHES) {
+      this.#park(`it crashed ${crashes} times in a row: ${note}`);
+      return outcome;
+    }
+    const { isContinuous } = this.#member;
+    const delay = nextDelay({
+      ...{ outcome, baseMs: this.#baseMs, streak, crashes, tookMs, isContinuous },
+    });
+    const isLate = outcome === "no_work" || outcome === "crashed";
+    this.#schedule(delay, outcome, isLate ? "backing_off" : "waiting", note);
+    return outcome;
+  }
+
+  #moveOn({ lifecycle }: Prepared, outcome: TickOutcome): void {
+    if (lifecycle === null) return;
+    try {
+      this.#context.files.writePosition(this.#key, lifecycle.after(outcome));
+    } catch (error) {
+      // It does that state once more.
+      this.#trouble(`its lifecycle stays where it was: ${messageOf(error)}`);
+    }
+  }
+
+  #saveTick(note: string): null {
+    const { now } = this.#status;
+    now.saved++;
+    if (this.#savedInRow++ === 0) {
+      this.#context.tell({ kind: "saved", name: this.name, saved: now.saved, note });
+    }
+    this.#schedule(this.#baseMs, "run-if says no", "waiting", note);
+    return null;
+  }
+
+  #tellSaved(): void {
+    if (this.#savedInRow === 0) return;
+    const { saved } = this.#status.now;
+    this.#context.tell({ kind: "due", name: this.name, meanwhile: this.#savedInRow, saved });
+    this.#savedInRow = 0;
+  }
+
+  #hold(note: string, until: number | null): null {
+    const { machine, tell } = this.#context;
+    const now = machine.clock.now();
+    // It looks once a minute, and says so once.
+    if (this.state !== "held" || this.note !== note) {
+      tell({ kind: "held", name: this.name, note, until: until === null ? null : iso(until) });
+    }
+    const delay = until === null ? LOOK_AGAIN_MS : Math.max(1_000, until - now);
+    this.#schedule(Math.min(delay, LOOK_AGAIN_MS), "held", "held", note);
+    return null;
+  }
+
+  #park(note: string, file?: string): void {
+    const { def, lifecycle, workdir } = this.#member;
+    this.#cancelTimer();
+    const files = [def, lifecycle, workdir, file].filter(
+      (one) => one !== null && one !== undefined,
+    );
+    this.#parkedOver = { files, stamp: this.#context.stampOf(files) };
+    this.#status.show("parked", note);
+    this.#context.tell({ kind: "parked", name: this.name, note });
+  }
+
+  /** Nothing of a tick that went wrong may stop the clock, nor hide what went wrong. */
+  #afterTrouble(error: unknown): void {
+    this.#status.now.run = null;
+    this.#status.settle(null);
+    if (this.#isStopped) return;
+    const message = messageOf(error);
+    if (this.#abort.signal.aborted) this.#schedule(this.#firstDelay(AT_ONCE), "called off");
+    else if (isVivError(error, "INVALID")) this.#park(message, pathIn(error));
+    else {
+      this.#trouble(message);
+      this.#schedule(this.#baseMs, "trouble", "backing_off", message);
+    }
+  }
+
+  #append(line: CrewLine): void {
+    try {
+      this.#context.files.append(line);
+    } catch (error) {
+      // A feed with a gap is no reason to end a run.
+      this.#trouble(messageOf(error));
+    }
+  }
+
+  #trouble(message: string): void {
+    this.#context.tell({ kind: "trouble", name: this.name, message });
+  }
+}
+
+/** Where it stands in the manifest says nothing about it. */
+export function isSameEntry(a: Member, b: Member): boolean {
+  const nowhere = { line: 0, index: 0 };
+  return JSON.stringify({ ...a, ...nowhere }) === JSON.stringify({ ...b, ...nowhere });
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function pathIn({ details }: VivError): string | undefined {
+  return typeof details?.path === "string" ? details.path : undefined;
+}

@@ -1,0 +1,58 @@
+import type { ProcessIdentity } from "../../base/clock.ts";
+import { type ErrorCode, VivError } from "../../base/errors.ts";
+import type { FreeContext } from "../../operation/op.ts";
+import type { CrewPorts } from "./ports.ts";
+import { crewSurroundings } from "./start.ts";
+import { stateFolder } from "./state-folder.ts";
+
+/** What a command asks of a crew that runs, through a file in its inbox; and the answer. */
+export interface Asking {
+  state: string;
+  ports: CrewPorts;
+  /** Null when no supervisor runs. */
+  ask: ((request: object, signal?: AbortSignal) => Promise<Answer>) | null;
+}
+
+export interface Answer {
+  ok: boolean;
+  message?: string;
+  outcome?: string | null;
+  state?: string;
+  note?: string;
+  code?: ErrorCode;
+}
+
+const LOOK_MS = 50;
+/** A supervisor that is alive looks once a second. */
+const PATIENCE_MS = 20_000;
+
+export async function askingOf(context: FreeContext, state: string | undefined): Promise<Asking> {
+  const { here, ports } = await crewSurroundings(context);
+  const folder = stateFolder(state, here, ports);
+  const files = ports.filesIn(folder);
+  const isUp = () => {
+    const crew = files.readJson("crew") as ProcessIdentity | null;
+    return crew !== null && ports.machine.vitality(crew) === "alive";
+  };
+  if (!isUp()) return { state: folder, ports, ask: null };
+  const ask = async (request: object, signal?: AbortSignal): Promise<Answer> => {
+    const id = `${(request as { cmd?: string }).cmd ?? "ask"}-${ports.newMark()}`;
+    files.leaveRequest(id, request);
+    const isTick = (request as { cmd?: string }).cmd === "tick";
+    const limit = isTick ? Number.POSITIVE_INFINITY : performance.now() + PATIENCE_MS;
+    for (;;) {
+      const answer = files.takeAnswer(id) as Answer | null;
+      if (answer !== null) return answer;
+      signal?.throwIfAborted();
+      if (!isUp()) throw new VivError("UNSUPPORTED", "the crew ended before it answered.");
+      if (performance.now() > limit) throw new VivError("LOCKED", "the crew does not answer.");
+      await new Promise<void>((resolve) => ports.timers.after(LOOK_MS, resolve));
+    }
+  };
+  return { state: folder, ports, ask };
+}
+
+export function assertOk(answer: Answer): Answer {
+  if (answer.ok) return answer;
+  throw new VivError(answer.code ?? "UNSUPPORTED", answer.message ?? "the crew says no.");
+}

@@ -1,0 +1,62 @@
+import { parseDuration } from "../base/duration.ts";
+import { isVivError } from "../base/errors.ts";
+import { suggest } from "../base/names.ts";
+import { shown } from "../base/shown.ts";
+
+/** What `[crew]` says of the whole crew; the path is as it is written. */
+export interface CrewSettings {
+  staggerMs?: number;
+  graceMs?: number;
+  maxConcurrent?: number;
+  state?: string;
+  /** Of /_activity. */
+  port?: number;
+}
+
+const KEYS = ["stagger", "grace", "max_concurrent", "state", "port"];
+
+/** Reads the keys of `[crew]` that are no tables. For one that is wrong, the default counts. */
+export function settingsFrom(
+  values: ReadonlyMap<string, unknown>,
+  tell: (key: string, what: string) => void,
+): CrewSettings {
+  const settings: CrewSettings = {};
+  for (const [key, value] of values) {
+    const name = key.toLowerCase().replaceAll("-", "_");
+    const wrong = (what: string) => tell(key, `${key} must be ${what}; the default counts.`);
+    if (name === "stagger" || name === "grace") {
+      const ms = durationFrom(value);
+      if (ms === null) wrong('a duration with its unit, like "30s"');
+      else settings[`${name}Ms`] = ms;
+    } else if (name === "max_concurrent") {
+      if (Number.isSafeInteger(value) && Number(value) >= 1) settings.maxConcurrent = Number(value);
+      else wrong("a whole number, at least 1");
+    } else if (name === "port") {
+      const isPort = Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) < 65_536;
+      if (isPort) settings.port = Number(value);
+      else wrong("a port, 0 for any free one");
+    } else if (name === "state") {
+      const isPath = typeof value === "string" && value.trim() !== "" && !value.includes("\0");
+      if (isPath) settings.state = value;
+      else wrong("the path of a directory");
+    } else {
+      const meant = key.length <= 40 ? suggest(name, KEYS) : undefined;
+      const hint =
+        meant === undefined ? "a member is a table, like [crew.moss]." : `did you mean ${meant}?`;
+      tell(key, `unknown key ${shown(key)} in [crew]; ${hint}`);
+    }
+  }
+  return settings;
+}
+
+/** Bare digits are milliseconds in a member's INTERVAL and seconds in viv.toml: here only 0 is clear. */
+function durationFrom(value: unknown): number | null {
+  if (value === 0 || value === "0") return 0;
+  if (typeof value !== "string" || /^\s*[\d.]+\s*$/.test(value)) return null;
+  try {
+    return parseDuration(value);
+  } catch (error) {
+    if (isVivError(error, "INVALID")) return null;
+    throw error;
+  }
+}

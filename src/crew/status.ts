@@ -1,0 +1,103 @@
+import type { ClaimTree, ProcessIdentity } from "../base/clock.ts";
+
+/** What a member of a crew does, as `status-NAME.json` says it. */
+
+/**
+ * - waiting: for its time.
+ * - checking: its RUN-IF is asked.
+ * - queued: at the gate.
+ * - running: its engine runs.
+ * - backing_off: it found nothing to do, or crashed; its next tick is later than its interval.
+ * - held: its account is closed, or its budget used up.
+ * - paused: by hand. parked: something has to be put right. stopped: together with the crew.
+ */
+export const MEMBER_STATES = [
+  "waiting",
+  "checking",
+  "queued",
+  "running",
+  "backing_off",
+  "held",
+  "paused",
+  "parked",
+  "stopped",
+] as const;
+export type MemberState = (typeof MEMBER_STATES)[number];
+
+export const TICK_OUTCOMES = ["done", "no_work", "failed", "killed", "crashed"] as const;
+export type TickOutcome = (typeof TICK_OUTCOMES)[number];
+
+export interface MemberStatus {
+  name: string;
+  state: MemberState;
+  /** When it came into that state, ISO. */
+  since: string;
+  /** The tree of the run that is under way: the next supervisor ends what a dead one left. */
+  run: ClaimTree | null;
+  /** How its last tick ended, and what there is to say about that, or about its state. */
+  outcome: TickOutcome | null;
+  note: string;
+  last_run: string | null;
+  next_tick: string | null;
+  /** Ticks in a row that found nothing to do. */
+  streak: number;
+  crashes: number;
+  lifecycle: string | null;
+  /** Ticks that its RUN-IF saved, in all. */
+  saved: number;
+  /** Dollars on `day` (UTC). */
+  cost_today: number;
+  day: string;
+  /** Dollars of the run that goes on; they are not in `cost_today` yet. Who finds them at its start adds them. */
+  run_usd?: number;
+  /** Dollars that it may spend on a day; not there: as many as it likes. */
+  budget_usd_day?: number;
+  thought: string | null;
+  engine: string;
+  mode: string;
+}
+
+/** One line of `_steps.jsonl`: a step, a thought, or how a run ended. */
+export type CrewLine =
+  | { tool: string; target: string; ts: number; agent: string }
+  | { thought: string; ts: number; agent: string }
+  | {
+      run: TickOutcome;
+      ts: number;
+      agent: string;
+      seconds: number;
+      usd: number | null;
+      note: string;
+    };
+
+/** In the crew's state folder: what the warden asks this member, while it does. */
+export function questionFileOf(member: string): string {
+  return `question-${member}.txt`;
+}
+
+export function parseMemberStatus(text: string): MemberStatus | null {
+  try {
+    const value = JSON.parse(text) as MemberStatus;
+    const isOne = typeof value?.name === "string" && MEMBER_STATES.includes(value.state);
+    return isOne ? value : null;
+  } catch {
+    return null; // torn by a power loss: it is written anew at the next change
+  }
+}
+
+/** Who has a state folder's lock: a crew, the singleton, or one tick of one member without a crew. */
+export interface Holder extends ProcessIdentity {
+  kind: "crew" | "keeper" | "tick";
+  /** Whose tick it is. */
+  member?: string;
+}
+
+export function holderFrom(value: unknown): Holder | null {
+  const { host, boot, pid, started, kind, member } = (value ?? {}) as Partial<Holder>;
+  const isOne =
+    [host, boot, started].every((one) => typeof one === "string") && Number.isSafeInteger(pid);
+  if (!isOne || (kind !== "crew" && kind !== "keeper" && kind !== "tick")) return null;
+  return value === null || (member !== undefined && typeof member !== "string")
+    ? null
+    : (value as Holder);
+}

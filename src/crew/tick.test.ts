@@ -1,0 +1,150 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { holds } from "../../test/support/property.ts";
+import { TICK_OUTCOMES } from "./status.ts";
+import {
+  BREATHER_MS,
+  type EndedTick,
+  firstDelay,
+  isNoWork,
+  lastRunFrom,
+  MOST_CRASHES,
+  nextDelay,
+} from "./tick.ts";
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+
+describe("the first tick", () => {
+  const first = (index: number, sinceLastRunMs: number | null, intervalMs = 15 * MINUTE) =>
+    firstDelay({ graceMs: MINUTE, intervalMs, sinceLastRunMs, index, staggerMs: 30 * SECOND });
+
+  test("of a new crew: one after the other, after the grace", () => {
+    expect([0, 1, 2, 3].map((i) => first(i, null) / SECOND)).toEqual([60, 90, 120, 150]);
+  });
+
+  test.each([
+    ["is due", 20 * MINUTE, 60],
+    ["was just on", 0, 15 * 60],
+    ["was on for a while", 10 * MINUTE, 5 * 60],
+    ["would be due within the grace", 14.5 * MINUTE, 60],
+    ["ran in the future", -MINUTE, 15 * 60],
+  ])("after a restart, of one that %s", (_, since, seconds) => {
+    expect(first(0, since)).toBe(seconds * SECOND);
+    expect(first(2, since)).toBe((seconds + 60) * SECOND);
+  });
+});
+
+describe("the next tick", () => {
+  const BASE = 15 * MINUTE;
+  const next = (tick: Partial<EndedTick>) =>
+    nextDelay({ outcome: "done", baseMs: BASE, streak: 0, crashes: 0, tookMs: 0, ...tick });
+
+  test.each(["done", "failed", "killed"] as const)("after %s: the base", (outcome) => {
+    expect(next({ outcome })).toBe(BASE);
+    expect(next({ outcome, tookMs: 4 * MINUTE })).toBe(11 * MINUTE);
+    expect(next({ outcome, tookMs: BASE })).toBe(0);
+    expect(next({ outcome, tookMs: BASE + 1 })).toBe(0);
+  });
+
+  test("after no work: ever later, up to half an hour, never before the base", () => {
+    const series = (baseMs: number) =>
+      [1, 2, 3, 4, 5, 6, 7, 5000].map(
+        (streak) => next({ outcome: "no_work", baseMs, streak }) / MINUTE,
+      );
+    expect(series(SECOND)).toEqual([1, 2, 4, 8, 16, 30, 30, 30]);
+    expect(series(BASE)).toEqual([15, 15, 15, 15, 16, 30, 30, 30]);
+    expect(series(60 * MINUTE)).toEqual([60, 60, 60, 60, 60, 60, 60, 60]);
+  });
+
+  test("after a crash: ever longer pauses, whatever its interval is", () => {
+    const pauses = [1, 2, 3, 4, 9, 10, 5000].map((crashes) =>
+      next({ outcome: "crashed", crashes, tookMs: MINUTE }),
+    );
+    expect(pauses.map((ms) => ms / SECOND)).toEqual([1, 2, 4, 8, 256, 300, 300]);
+    expect(MOST_CRASHES).toBe(5);
+  });
+
+  test("of a continuous one: a breather, from its end", () => {
+    const continuous = { baseMs: BREATHER_MS, isContinuous: true, tookMs: 10 * MINUTE };
+    expect(next(continuous)).toBe(45 * SECOND);
+    expect(next({ ...continuous, outcome: "no_work", streak: 3 })).toBe(4 * MINUTE);
+  });
+
+  test("is never before now, and never later than it must be", () => {
+    const ms = fc.integer({ min: -MINUTE, max: 24 * 60 * MINUTE });
+    const tick = fc.record({
+      outcome: fc.constantFrom(...TICK_OUTCOMES),
+      baseMs: fc.integer({ min: 1, max: 24 * 60 * MINUTE }),
+      streak: fc.nat(3000),
+      crashes: fc.nat(3000),
+      tookMs: ms,
+      isContinuous: fc.boolean(),
+    });
+    holds(
+      fc.property(tick, (one) => {
+        const delay = nextDelay(one);
+        expect(delay).toBeGreaterThanOrEqual(0);
+        expect(delay).toBeLessThanOrEqual(Math.max(one.baseMs, 30 * MINUTE));
+        if (one.outcome === "no_work") {
+          const more = nextDelay({ ...one, streak: one.streak + 1 });
+          expect(more).toBeGreaterThanOrEqual(delay);
+        }
+      }),
+    );
+  });
+});
+
+test.each([
+  ["NO-WORK", true],
+  ["no-work: the board is empty", true],
+  [" \n\tNo-Work\n", true],
+  ["I found NO-WORK", false],
+  ["NO WORK", false],
+  ["", false],
+])("%j says there was nothing to do: %s", (text, expected) =>
+  expect(isNoWork(text)).toBe(expected),
+);
+
+describe("the last run", () => {
+  const NOW = Date.parse("2026-11-15T12:00:00Z");
+  const AGO = NOW - 90_000;
+
+  test.each([
+    ["milliseconds", `${AGO}\n`, AGO],
+    ["seconds", `${AGO / 1000}`, AGO],
+    ["seconds with a fraction", `${AGO / 1000}.5`, AGO + 500],
+    ["ISO", "2026-11-15T11:58:30Z", AGO],
+    ["ISO with a zone", "2026-11-15T12:58:30+01:00", AGO],
+    ["the future", String(NOW + 86_400_000), NOW],
+    ["the future in ISO", "2027-01-01T00:00:00Z", NOW],
+    ["far in the future", "9999999999999999", NOW],
+    ["the beginning", "0", 0],
+    ["no file", null, null],
+  ])("in %s", (_, text, at) => expect(lastRunFrom(text, NOW)).toEqual({ at }));
+
+  test.each([
+    "",
+    "\0\0\0\0",
+    "yesterday",
+    "-5",
+    "NaN",
+    "1e12",
+    "2026-13-45T99:99:99Z",
+    "0001-01-01T00:00Z",
+    "9".repeat(50),
+  ])("%j counts as never, and is told", (text) => {
+    const { at, problem } = lastRunFrom(text, NOW);
+    expect(at).toBeNull();
+    expect(problem).toContain("is not a time; it counts as never");
+  });
+
+  test("is never in the future, whatever is written, and what we write is read back", () => {
+    holds(
+      fc.property(fc.string(), fc.integer({ min: 1e11, max: NOW }), (text, ran) => {
+        expect(lastRunFrom(text, NOW).at ?? 0).toBeLessThanOrEqual(NOW);
+        expect(lastRunFrom(String(ran), NOW)).toEqual({ at: ran });
+      }),
+    );
+  });
+});

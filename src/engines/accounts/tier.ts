@@ -1,0 +1,61 @@
+import { VivError } from "../../base/errors.ts";
+import { suggest } from "../../base/names.ts";
+import { type HistoryRecord, isAttempt } from "../../queue/attempt.ts";
+
+export interface Tier {
+  name: string;
+  model: string;
+}
+
+export interface ModelChoice {
+  /** Null: a model that is no tier's, or none that we know of. */
+  tier: string | null;
+  /** Null: whatever the engine itself uses. */
+  model: string | null;
+}
+
+export interface TierFacts {
+  /** From the cheapest to the dearest. */
+  tiers: readonly Tier[];
+  /** The route's own, for tasks that name no tier. */
+  model: string | null;
+  tierHint: string | null;
+  /** How many attempts of the task were not proven. */
+  unproven: number;
+  /** After each so many of them, the next tier; null: never. */
+  escalateAfter: number | null;
+}
+
+/**
+ * Which model an attempt gets. A task's hint names the tier to begin with; without one it is the
+ * route's model, or else the first tier. Where it fails to prove its work, the next tier follows,
+ * up to the last. A route without tiers has no use for a hint, which may be meant for others.
+ */
+export function pickModel(facts: TierFacts): ModelChoice {
+  const { tiers, model, tierHint, unproven, escalateAfter } = facts;
+  if (tiers.length === 0) return { tier: null, model };
+  const first = tierHint ? indexOfHint(tiers, tierHint) : indexOfModel(tiers, model);
+  const steps = escalateAfter === null ? 0 : Math.floor(unproven / escalateAfter);
+  const tier = tiers[Math.min(first + steps, tiers.length - 1)];
+  return tier === undefined ? { tier: null, model } : { tier: tier.name, model: tier.model };
+}
+
+function indexOfHint(tiers: readonly Tier[], hint: string): number {
+  const index = tiers.findIndex(({ name }) => name === hint);
+  if (index >= 0) return index;
+  const names = tiers.map(({ name }) => name);
+  const meant = suggest(hint, names);
+  const help = meant ? `did you mean ${JSON.stringify(meant)}?` : `there are ${names.join(", ")}.`;
+  const message = `tier_hint ${JSON.stringify(hint)} is no tier of this route; ${help}`;
+  throw new VivError("INVALID", message, { tier_hint: hint, tiers: names });
+}
+
+/** A model that is no tier's stands before the first: it is what the tiers are better than. */
+function indexOfModel(tiers: readonly Tier[], model: string | null): number {
+  return model === null ? 0 : tiers.findIndex((tier) => tier.model === model);
+}
+
+/** How many attempts did their work, and could not prove it. Who sends it round again expects no less. */
+export function unprovenIn(history: readonly HistoryRecord[]): number {
+  return history.filter((record) => isAttempt(record) && record.outcome === "unproven").length;
+}

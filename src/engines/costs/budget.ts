@@ -1,0 +1,263 @@
+import { formatCount, formatUsd } from "../../base/amount.ts";
+import { VivError } from "../../base/errors.ts";
+import { priceFor } from "./price.ts";
+import type { PriceTable } from "./prices.ts";
+
+/**
+ * Budgets. One Budget watches one attempt: it knows the limits that hold for it, what had been spent
+ * before, and is told what the attempt spends. It says so once when 80 % of a limit are used, and
+ * once when all of it is: then the run must be ended before its next step.
+ *
+ * Dollars and tokens are used up when the limit is reached. Turns are different: of sixty turns
+ * the sixtieth may still be made, so only the sixty-first is one too many.
+ *
+ * A limit in dollars without dollars is not a limit. What was used of a model without a price is
+ * therefore a verdict of its own (`blind`), to be treated as if the budget were used up.
+ */
+export const SCOPES = ["attempt", "task", "run", "day"] as const;
+export type Scope = (typeof SCOPES)[number];
+export const UNITS = ["usd", "tokens", "turns"] as const;
+export type Unit = (typeof UNITS)[number];
+
+export interface Limit {
+  usd?: number;
+  tokens?: number;
+}
+
+export interface Limits {
+  attempt?: Limit & { turns?: number };
+  /** Over all its attempts. */
+  task?: Limit;
+  run?: Limit;
+  /** UTC. */
+  day?: Limit;
+}
+
+export interface Spent {
+  usd: number;
+  tokens: number;
+}
+
+/** By others: by earlier attempts of the task, and by all other attempts of the run and the day. */
+export interface SpentBefore extends Partial<Record<Exclude<Scope, "attempt">, Spent>> {
+  /** What they may still spend of the budgets of the run and the day: see reserve.ts. */
+  reserved?: Spent;
+}
+
+export interface Delta {
+  /** Null: there is no price for what was used. */
+  usd: number | null;
+  tokens: number;
+  turns?: number;
+  /** Of what it was, for the message when it has no price. */
+  model?: string;
+}
+
+export type BudgetVerdict =
+  | { level: "warn"; which: Scope; unit: Unit; share: number; text: string }
+  | { level: "over"; which: Scope; unit: Unit; share: number; text: string }
+  | { level: "blind"; which: Scope; unit: "usd"; text: string };
+
+const WARN_AT = 0.8;
+/** Sums of dollars are off by less than this, and nobody sets a limit so small. */
+const DUST = 1e-9;
+
+const NOTHING: Delta = { usd: 0, tokens: 0 };
+
+export class Budget {
+  readonly #limits: Limits;
+  #before: SpentBefore;
+  #day: string;
+  #own = { usd: 0, tokens: 0, turns: 0 };
+  /** The part of it that was spent on this day. */
+  #today = { usd: 0, tokens: 0 };
+  readonly #told = new Map<string, BudgetVerdict["level"]>();
+
+  /** `day` is the present one, like 2026-11-15. Throws INVALID for a limit that is none. */
+  constructor(limits: Limits, before: SpentBefore, day: string) {
+    assertLimits(limits);
+    this.#limits = limits;
+    this.#before = before;
+    this.#day = day;
+  }
+
+  /** Adds what was used since the last call. With nothing to add: what must be said already. */
+  spend(delta: Delta = NOTHING, day = this.#day): BudgetVerdict[] {
+    this.#turnTo(day);
+    this.#add(delta.usd ?? 0, delta.tokens);
+    this.#own.turns += delta.turns ?? 0;
+    return [...this.#blindTo([delta]), ...this.#verdicts()];
+  }
+
+  /**
+   * The whole of it, model by model, once the vendor has told: instead of the sum of the steps,
+   * which were imputed or left something out. The difference is spent now.
+   */
+  settle(total: readonly Delta[], day = this.#day): BudgetVerdict[] {
+    this.#turnTo(day);
+    const usd = total.reduce((sum, part) => sum + (part.usd ?? 0), 0);
+    const tokens = total.reduce((sum, part) => sum + part.tokens, 0);
+    this.#add(usd - this.#own.usd, tokens - this.#own.tokens);
+    return [...this.#blindTo(total), ...this.#verdicts()];
+  }
+
+  /** Others work on this run too: what they have spent by now, and reserved. */
+  hearOthers(before: SpentBefore, day = this.#day): BudgetVerdict[] {
+    this.#turnTo(day);
+    this.#before = { ...this.#before, ...before };
+    return this.#verdicts();
+  }
+
+  /** Whether dollars or tokens are limited: then all that is used must be told. */
+  get countsUsage(): boolean {
+    return limitsIn(this.#limits).some(({ unit }) => unit === "usd" || unit === "tokens");
+  }
+
+  /** Dollars that are left of the tightest budget; null when none is in dollars. */
+  leftUsd(): number | null {
+    const left = limitsIn(this.#limits).flatMap(({ which, unit, limit }) =>
+      unit === "usd" ? [limit - this.#spent(which, unit) - this.#reserved(which, unit)] : [],
+    );
+    return left.length === 0 ? null : Math.max(0, Math.min(...left));
+  }
+
+  /** A new day has a new budget; a clock that goes back has none to give. */
+  #turnTo(day: string): void {
+    if (day <= this.#day) return;
+    this.#day = day;
+    this.#today = { usd: 0, tokens: 0 };
+    this.#before = { ...this.#before, day: { usd: 0, tokens: 0 } };
+    for (const unit of UNITS) this.#told.delete(`day ${unit}`);
+  }
+
+  #verdicts(): BudgetVerdict[] {
+    const verdicts: BudgetVerdict[] = [];
+    for (const { which, unit, limit } of limitsIn(this.#limits)) {
+      const spent = this.#spent(which, unit);
+      const level = levelOf(spent, limit, unit);
+      const key = `${which} ${unit}`;
+      const told = this.#told.get(key);
+      if (level === null || told === level || told === "over") continue;
+      this.#told.set(key, level);
+      const share = spent / limit;
+      verdicts.push({ level, which, unit, share, text: textOf(level, which, unit, spent, limit) });
+    }
+    return verdicts;
+  }
+
+  #reserved(which: Scope, unit: Unit): number {
+    const isShared = which === "run" || which === "day";
+    return isShared && unit !== "turns" ? (this.#before.reserved?.[unit] ?? 0) : 0;
+  }
+
+  #spent(which: Scope, unit: Unit): number {
+    if (unit === "turns") return this.#own.turns;
+    const own = which === "day" ? this.#today[unit] : this.#own[unit];
+    const before = which === "attempt" ? 0 : (this.#before[which]?.[unit] ?? 0);
+    return before + own;
+  }
+
+  #add(usd: number, tokens: number): void {
+    this.#own.usd += usd;
+    this.#own.tokens += tokens;
+    // What was counted too high yesterday is no allowance for today.
+    this.#today.usd = Math.max(0, this.#today.usd + usd);
+    this.#today.tokens = Math.max(0, this.#today.tokens + tokens);
+  }
+
+  #blindTo(parts: readonly Delta[]): BudgetVerdict[] {
+    const unpriced = parts.filter(({ usd, tokens }) => usd === null && tokens > 0);
+    const which = dollarScope(this.#limits);
+    if (unpriced.length === 0 || which === undefined || this.#told.has("blind")) return [];
+    this.#told.set("blind", "blind");
+    const what = whatToAdd([...new Set(unpriced.map(({ model }) => model ?? null))]);
+    const text = `the budget of ${NAMES[which]} is in dollars, and there is no price for what was used: ${what}`;
+    return [{ level: "blind", which, unit: "usd", text }];
+  }
+}
+
+/** The first scope with a limit in dollars. */
+function dollarScope(limits: Limits): Scope | undefined {
+  return SCOPES.find((scope) => limits[scope]?.usd !== undefined);
+}
+
+function limitsIn(limits: Limits): { which: Scope; unit: Unit; limit: number }[] {
+  return SCOPES.flatMap((which) => {
+    const own: Partial<Record<Unit, number>> = limits[which] ?? {};
+    return UNITS.flatMap((unit) => {
+      const limit = own[unit];
+      return limit === undefined ? [] : [{ which, unit, limit }];
+    });
+  });
+}
+
+function levelOf(spent: number, limit: number, unit: Unit): "warn" | "over" | null {
+  if (unit === "turns" ? spent > limit : spent >= limit - DUST) return "over";
+  return spent >= limit * WARN_AT - DUST ? "warn" : null;
+}
+
+const NAMES: Record<Scope, string> = {
+  attempt: "this attempt",
+  task: "this task",
+  run: "this run",
+  day: "this day",
+};
+
+function textOf(level: "warn" | "over", which: Scope, unit: Unit, spent: number, limit: number) {
+  const of = `${shown(spent, unit)} of ${shown(limit, unit)}`;
+  const amount = unit === "usd" ? of : `${of} ${unit}`;
+  if (level === "over") return `the budget of ${NAMES[which]} is used up: ${amount}`;
+  // Rounded down: 99.7 % is not all of it.
+  const percent = Math.floor((spent / limit) * 100 + DUST);
+  return `${percent} % of the budget of ${NAMES[which]} are used: ${amount}`;
+}
+
+function shown(value: number, unit: Unit): string {
+  return unit === "usd" ? formatUsd(value) : formatCount(value);
+}
+
+/** Refuses what cannot be a limit. A budget of zero would be a way to say: never. */
+export function assertLimits(limits: Limits): void {
+  for (const { which, unit, limit } of limitsIn(limits)) {
+    const isWhole = unit === "usd" || Number.isSafeInteger(limit);
+    if (Number.isFinite(limit) && limit > 0 && isWhole) continue;
+    const what = isWhole || !Number.isFinite(limit) ? "a number" : "a whole number";
+    const message = `the budget of ${NAMES[which]}: ${unit} must be ${what}, more than zero.`;
+    throw new VivError("INVALID", message, { which, unit });
+  }
+}
+
+/**
+ * Why a budget in dollars could not be held with these models, and what to add; null when it can.
+ * Dollars that come only at the end come too late, so each model needs a price. A null among the
+ * models is whatever the engine itself chooses.
+ */
+export function whatIsMissing(
+  limits: Limits,
+  tellsDollars: "each step" | "at the end" | "never",
+  models: readonly (string | null)[],
+  prices: PriceTable,
+): string | null {
+  if (tellsDollars === "each step") return null;
+  const which = dollarScope(limits);
+  if (which === undefined) return null;
+  // An empty name has the price of all names that have no other: that of the star alone.
+  const missing = [...new Set(models)].filter((model) => !priceFor(model ?? "", prices));
+  if (missing.length === 0) return null;
+  const when =
+    tellsDollars === "never"
+      ? "this engine tells no dollars"
+      : "this engine tells its dollars only at its end, which is too late";
+  return `the budget of ${NAMES[which]} is in dollars, but ${when}: ${whatToAdd(missing)}`;
+}
+
+/** A null is a model that nobody has named. */
+function whatToAdd(models: readonly (string | null)[]): string {
+  const named = models.filter((model) => model !== null);
+  const tables = named.map((model) => `[prices.${JSON.stringify(model)}]`);
+  const parts: string[] = [];
+  if (named.length < models.length) parts.push('name the model of the route, like model = "MODEL"');
+  if (named.length < models.length) tables.push('[prices."MODEL"]');
+  parts.push(`add ${tables.join(" and ")} to viv.toml`);
+  return `${parts.join(", and ")}, with input and output in dollars for a million tokens`;
+}

@@ -1,0 +1,32 @@
+import { routeFor } from "../../app/config.ts";
+import { isName } from "../../base/names.ts";
+import type { FreeContext } from "../../operation/op.ts";
+import { type AccountState, accountOfRoute } from "../accounts/account.ts";
+
+/** The accounts of the viv.toml that counts here. */
+export interface AccountsInUse {
+  /** The one that tasks of this type use; null when they use none. */
+  of(type: string): AccountState | null;
+  all: AccountState[];
+}
+
+const NONE: AccountsInUse = { of: () => null, all: [] };
+
+/** Each is read once; without a route that names one, nothing is even loaded. */
+export async function accountsInUse({ here, accounts }: FreeContext): Promise<AccountsInUse> {
+  const config = here?.config;
+  const names = [...(config?.routes.values() ?? [])].map(accountOfRoute).filter(isName);
+  if (config === undefined || accounts === undefined || names.length === 0) return NONE;
+  const gates = await accounts();
+  const states = new Map([...new Set(names)].map((name) => [name, gates.read(name)]));
+  return {
+    of: (type) => states.get(accountOfRoute(routeFor(config, type)) ?? "") ?? null,
+    all: [...states.values()],
+  };
+}
+
+/** For outputs that mention accounts only when one is closed. */
+export function closedAccounts({ all }: AccountsInUse): { closed_accounts?: AccountState[] } {
+  const closed = all.filter(({ state }) => state !== "open");
+  return closed.length === 0 ? {} : { closed_accounts: closed };
+}

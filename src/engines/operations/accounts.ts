@@ -1,0 +1,94 @@
+import * as z from "zod/mini";
+import type { Config } from "../../app/config.ts";
+import { parseDuration } from "../../base/duration.ts";
+import { VivError } from "../../base/errors.ts";
+import { isName, suggest } from "../../base/names.ts";
+import { sentence } from "../../base/text.ts";
+import { defineFreeOp, type FreeContext } from "../../operation/op.ts";
+import { accountState, by } from "../../operation/schemas.ts";
+import { type AccountState, accountOfRoute } from "../accounts/account.ts";
+import type { Accounts } from "../accounts/accounts.ts";
+
+const text = (describe: string) => z.optional(z.string().check(z.describe(describe)));
+
+const input = z.strictObject({
+  action: z.optional(
+    z.enum(["ls", "open", "close"]).check(z.describe("open or close one (default: ls)")),
+  ),
+  name: text("the account"),
+  for: text("close it for so long, like 2h"),
+  note: text("why it is closed"),
+  by,
+});
+
+/** Longer than anybody means, and short enough to be a date. */
+const LONGEST_MS = 365 * 86_400_000;
+
+export const accounts = defineFreeOp({
+  name: "accounts",
+  summary: "what shares a rate limit: which may be used, and until when not; open or close one",
+  access: "none",
+  input,
+  output: z.object({ accounts: z.array(accountState) }),
+  async run(context, given) {
+    const gates = await gatesOf(context);
+    const known = knownTo(gates, context.here?.config);
+    const { name, action = "ls" } = given;
+    if (action === "ls") {
+      const wanted = name === undefined ? known : [name];
+      return { accounts: wanted.map((one) => gates.read(one)) };
+    }
+    if (name === undefined) {
+      throw new VivError("USAGE", `which account? viv accounts ${action} NAME`);
+    }
+    const person = given.by ?? "somebody";
+    if (action === "open") {
+      if (isName(name) && !known.includes(name)) throw unknown(name, known);
+      return { accounts: [gates.open(name, person)] };
+    }
+    return { accounts: [closeByHand(gates, name, given, person, context.now())] };
+  },
+});
+
+async function gatesOf({ accounts: here }: FreeContext): Promise<Accounts> {
+  if (here !== undefined) return here();
+  throw new VivError("UNSUPPORTED", "accounts are kept by the command line: viv accounts");
+}
+
+/** Those that have a file, and those that are used here. */
+function knownTo(gates: Accounts, config: Config | undefined): string[] {
+  const used = [...(config?.routes.values() ?? [])].map(accountOfRoute);
+  const names = [...gates.list().map(({ account }) => account), ...used];
+  return [...new Set(names.filter(isName))].sort();
+}
+
+function unknown(name: string, known: readonly string[]): VivError {
+  const meant = suggest(name, known);
+  const others = known.length === 0 ? "there are none yet" : `known are ${known.join(", ")}`;
+  const hint = meant === undefined ? others : `did you mean ${meant}?`;
+  return new VivError("INVALID", sentence(`there is no account ${name}; ${hint}`));
+}
+
+function closeByHand(
+  gates: Accounts,
+  name: string,
+  given: z.output<typeof input>,
+  person: string,
+  now: number,
+): AccountState {
+  if (given.for === undefined) {
+    throw new VivError("USAGE", `for how long? viv accounts close ${name} --for 2h`);
+  }
+  const ms = parseDuration(given.for, "--for");
+  if (ms <= 0 || ms > LONGEST_MS) {
+    throw new VivError("INVALID", "--for must be more than nothing, and at most 365d.");
+  }
+  return gates.close(name, {
+    reason: "by_hand",
+    until: new Date(now + ms).toISOString(),
+    message: given.note ?? "",
+    todo: "",
+    by: { person },
+    began: now,
+  });
+}

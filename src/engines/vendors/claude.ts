@@ -1,0 +1,56 @@
+import { join } from "node:path";
+import type { Engine, EngineCommand, EngineRequest, LogsOf, SessionLogs } from "../engine.ts";
+import { argument } from "../exec-argument.ts";
+import { CLAUDE_NOISE, ClaudeReader } from "./claude-reader.ts";
+import { CLAUDE_ENV, CLAUDE_MENTION, inertPrompt } from "./inert-prompt.ts";
+import { claudeHome } from "./private-home.ts";
+
+/** Claude Code, without a terminal. The prompt goes in on stdin, events come out line by line. */
+export function claudeEngine({ now = Date.now }: { now?: () => number } = {}): Engine {
+  return {
+    name: "claude",
+    binary: "claude",
+    namesModel: true,
+    tellsDollars: "at the end",
+    command,
+    home: claudeHome,
+    reader: (request) => new ClaudeReader(request, now),
+    noise: CLAUDE_NOISE,
+    logs,
+  };
+}
+
+function command(request: EngineRequest): EngineCommand {
+  const { model, resume, turns, settings } = request;
+  const argv = [settings.binary ?? "claude", "-p", "--output-format", "stream-json", "--verbose"];
+  // Else the output of an answer is never told before the end of the run.
+  argv.push("--include-partial-messages");
+  if (model !== null) argv.push("--model", argument(model, "model"));
+  if (resume !== null) argv.push("--resume", argument(resume, "session"));
+  // Only a second guard: it does not hold for what its subagents spend.
+  if (request.budgetUsd !== undefined) argv.push("--max-budget-usd", dollars(request.budgetUsd));
+  if (turns !== null) argv.push("--max-turns", String(turns));
+  if (request.mode === "plan") {
+    // Its plan mode is no wall: a rule that allows a command lets that command write. Without
+    // the tools there is nothing to allow.
+    argv.push("--tools", "Read,Grep,Glob,WebFetch,WebSearch", "--permission-mode", "plan");
+  } else {
+    // Files may be edited; for commands the user's own settings hold. Who wants more says so, best
+    // together with a sandbox: nobody is there to be asked.
+    argv.push("--permission-mode", argument(settings.permission ?? "acceptEdits", "permission"));
+  }
+  const stdin = inertPrompt(request.prompt, CLAUDE_MENTION);
+  return { argv: [...argv, ...settings.flags], stdin, env: CLAUDE_ENV };
+}
+
+/** As it takes them: more than zero, and no exponent. */
+function dollars(usd: number): string {
+  return String(Number(Math.max(usd, 0.000001).toFixed(6)));
+}
+
+/** Beside a session's own transcript, a folder has those of its subagents. */
+function logs({ session, env }: LogsOf): SessionLogs {
+  const root = join(env.CLAUDE_CONFIG_DIR || join(env.HOME ?? "/", ".claude"), "projects");
+  const beside = [session, "subagents"];
+  return { root, path: [/./, `${session}.jsonl`], beside, isOnlySource: false };
+}

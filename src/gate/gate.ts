@@ -1,0 +1,160 @@
+import type { Clock } from "../base/clock.ts";
+import { PRIORITIES, type Priority } from "../queue/task.ts";
+import { firstOf, inOrder, roomFor, type Waiting } from "./order.ts";
+
+/** At most so many at a time; the others wait in line. */
+export interface Gate {
+  /**
+   * Resolves when there is a slot, with what gives it back: to be called in a `finally`, and as
+   * often as one likes. Rejects with the signal's reason when that is aborted first.
+   */
+  acquire(request: GateRequest): Promise<Release>;
+  /** Null: no limit. Of those that are in, nobody is stopped. */
+  setMax(max: number | null): void;
+  view(): GateView;
+  /** Nobody is in, nobody waits. */
+  isIdle(): boolean;
+  /** Called after each change. Returns what ends that. */
+  onChange(listener: () => void): () => void;
+}
+
+export interface GateRequest {
+  /** For people. */
+  name: string;
+  /** Default: normal. */
+  priority?: Priority | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+export type Release = () => void;
+
+export interface GateView {
+  max: number | null;
+  /** Times are ISO. */
+  holders: { name: string; since: string }[];
+  /** The next one first. */
+  queue: { name: string; priority: Priority; since: string; waiting_ms: number }[];
+}
+
+interface Waiter extends Waiting {
+  name: string;
+  /** The same on the wall clock. */
+  at: number;
+  enter(): void;
+}
+
+/** For one process. A slot that becomes free belongs to the first in line before anybody can ask. */
+export function gateInMemory(options: { max: number | null; clock: Clock }): Gate {
+  const { clock } = options;
+  let { max } = options;
+  let arrivals = 0;
+  const holders = new Set<{ name: string; at: number }>();
+  const lines = new Map(PRIORITIES.map((priority) => [priority, new Line()]));
+  const listeners = new Set<() => void>();
+  const uptimeMs = () => clock.uptime() * 1000;
+  const changed = () => {
+    for (const listener of [...listeners]) listener();
+  };
+
+  const hold = (name: string): Release => {
+    const holder = { name, at: clock.now() };
+    holders.add(holder);
+    return () => {
+      if (!holders.delete(holder)) return;
+      letIn();
+      changed();
+    };
+  };
+  const letIn = () => {
+    while (roomFor(max, holders.size) > 0) {
+      const heads = [...lines.values()].flatMap((line) => line.first ?? []);
+      // To look at the clock takes longer than all the rest.
+      const next = heads.length > 1 ? firstOf(heads, uptimeMs()) : heads[0];
+      if (next === undefined) return;
+      lines.get(next.priority)?.shift();
+      next.enter();
+    }
+  };
+
+  return {
+    acquire({ name, priority = "normal", signal }) {
+      if (signal?.aborted) return Promise.reject(signal.reason);
+      // Where there is room nobody waits: whoever waits is let in by whoever makes room.
+      if (roomFor(max, holders.size) > 0) {
+        const release = hold(name);
+        changed();
+        return Promise.resolve(release);
+      }
+      return new Promise((resolve, reject) => {
+        const times = { since: uptimeMs(), at: clock.now(), order: arrivals++ };
+        const leave = () => {
+          lines.get(priority)?.remove(waiter);
+          reject(signal?.reason);
+          changed();
+        };
+        const enter = () => {
+          signal?.removeEventListener("abort", leave);
+          resolve(hold(name));
+        };
+        const waiter: Waiter = { name, priority, ...times, enter };
+        signal?.addEventListener("abort", leave, { once: true });
+        lines.get(priority)?.push(waiter);
+        changed();
+      });
+    },
+    setMax(next) {
+      max = next;
+      letIn();
+      changed();
+    },
+    view() {
+      const waiting = [...lines.values()].flatMap((line) => line.all);
+      const now = waiting.length === 0 ? 0 : uptimeMs();
+      return {
+        max,
+        holders: [...holders].map(({ name, at }) => ({ name, since: iso(at) })),
+        queue: inOrder(waiting, now).map(({ name, priority, since, at }) => ({
+          ...{ name, priority, since: iso(at) },
+          waiting_ms: Math.max(0, Math.round(now - since)),
+        })),
+      };
+    },
+    isIdle: () => holders.size === 0 && [...lines.values()].every(({ first }) => !first),
+    onChange(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+  };
+}
+
+const iso = (ms: number) => new Date(ms).toISOString();
+
+/** An array that is not moved up at each shift: ten thousand in line cost no more than ten. */
+class Line {
+  #items: Waiter[] = [];
+  #next = 0;
+
+  get first(): Waiter | undefined {
+    return this.#items[this.#next];
+  }
+
+  get all(): Waiter[] {
+    return this.#items.slice(this.#next);
+  }
+
+  push(waiter: Waiter): void {
+    this.#items.push(waiter);
+  }
+
+  shift(): void {
+    this.#next++;
+    if (this.#next < 1_000 || this.#next * 2 < this.#items.length) return;
+    this.#items = this.all;
+    this.#next = 0;
+  }
+
+  remove(waiter: Waiter): void {
+    const index = this.#items.indexOf(waiter, this.#next);
+    if (index >= 0) this.#items.splice(index, 1);
+  }
+}

@@ -1,0 +1,204 @@
+import { chmodSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeEach, describe, expect, test } from "vitest";
+import { within } from "../../test/support/deadline.ts";
+import { newFolder } from "../../test/support/folders.ts";
+import { FakeHost } from "../../test/support/machine.ts";
+import { gateFilesIn } from "./files.ts";
+import { machineGate } from "./machine-gate.ts";
+
+/** Several processes of one machine, all in this one. */
+
+let folder: string;
+let host: FakeHost;
+
+beforeEach(() => {
+  folder = join(newFolder(), "gate");
+  host = new FakeHost();
+});
+
+function process(machine = host.process()) {
+  const gate = machineGate({ files: gateFilesIn(folder), machine, lookEveryMs: 20 });
+  return { ...gate, machine, die: () => machine.die() };
+}
+
+const tickets = () => readdirSync(join(folder, "tickets")).map((name) => name[0]);
+const names = (list: { name: string }[]) => list.map(({ name }) => name);
+
+describe("the machine's gate", () => {
+  test("without a maximum there is no limit, and nothing is written", async () => {
+    const one = process();
+    expect(one.room()).toBeNull();
+    (await one.acquire({ name: "a" }))();
+    expect(one.view()).toEqual({ max: null, holders: [], queue: [] });
+    expect(() => readdirSync(folder)).toThrow("ENOENT");
+  });
+
+  test("a slot goes from one process to the one that came first", async () => {
+    const [one, two, three] = [process(), process(), process()];
+    one.setMax(1);
+    const release = await one.acquire({ name: "one" });
+    const second = two.acquire({ name: "two" });
+    const third = three.acquire({ name: "three" });
+    host.advance(60_000);
+    expect(three.view()).toMatchObject({
+      max: 1,
+      holders: [{ name: "one", pid: one.machine.self().pid }],
+      queue: [
+        { name: "two", priority: "normal", waiting_ms: 60_000 },
+        { name: "three", priority: "normal" },
+      ],
+    });
+    expect(one.room()).toBe(0);
+    release();
+    release();
+    // It belongs to the head at once: who asks now comes after all of them.
+    expect(names(one.view().holders)).toEqual(["two"]);
+    const last = one.acquire({ name: "last", priority: "high" });
+    (await within("the second is in", second))();
+    expect(names(one.view().holders)).toEqual(["last"]);
+    (await within("the last is in", last))();
+    (await within("the third is in", third))();
+    expect(tickets()).toEqual([]);
+    expect(one.room()).toBe(1);
+  });
+
+  test("who has waited for ten minutes is passed by nobody who came later", async () => {
+    const one = process();
+    one.setMax(1);
+    const release = await one.acquire({ name: "in" });
+    const low = one.acquire({ name: "low", priority: "low" });
+    host.advance(600_000);
+    void one.acquire({ name: "high", priority: "high" }).catch(() => {});
+    release();
+    (await within("the low one is in", low))();
+  });
+
+  test("the slots of the dead come back, those who died waiting get none", async () => {
+    const [one, two, three] = [process(), process(), process()];
+    one.setMax(1);
+    await one.acquire({ name: "one" });
+    void two.acquire({ name: "two" }).catch(() => {});
+    const third = three.acquire({ name: "three" });
+    two.die();
+    one.die();
+    expect(three.view()).toMatchObject({ holders: [], queue: [{ name: "three" }] });
+    (await within("the third is in", third))();
+    expect(tickets()).toEqual([]);
+  });
+
+  test("nobody has to wait for dead ones when nobody else looks", async () => {
+    const [one, two] = [process(), process()];
+    one.setMax(1);
+    await one.acquire({ name: "one" });
+    expect(two.room()).toBe(0);
+    one.die();
+    expect(two.room()).toBe(1);
+    (await two.acquire({ name: "two" }))();
+  });
+
+  test("after a reboot all tickets are old", async () => {
+    const one = process();
+    one.setMax(1);
+    await one.acquire({ name: "one" });
+    host.reboot();
+    const two = process();
+    expect(two.room()).toBe(1);
+    await two.acquire({ name: "two" });
+    expect(names(two.view().holders)).toEqual(["two"]);
+  });
+
+  test("who gives up leaves no ticket; also when it was just let in", async () => {
+    const [one, two] = [process(), process()];
+    one.setMax(1);
+    const release = await one.acquire({ name: "one" });
+    const stop = new AbortController();
+    const waits = two.acquire({ name: "two", signal: stop.signal });
+    const given = expect(waits).rejects.toThrow("enough");
+    release(); // two holds it now, and does not know yet
+    expect(names(one.view().holders)).toEqual(["two"]);
+    stop.abort(new Error("enough"));
+    await given;
+    expect(tickets()).toEqual([]);
+    await expect(two.acquire({ name: "two", signal: stop.signal })).rejects.toThrow("enough");
+  });
+
+  test("the maximum changes while others wait; with a lower one nobody is stopped", async () => {
+    const [one, two] = [process(), process()];
+    one.setMax(1);
+    const releases = [await one.acquire({ name: "a" })];
+    const waiting = ["b", "c", "d"].map((name) => one.acquire({ name }));
+    two.setMax(3);
+    releases.push(...(await within("two more are in", Promise.all(waiting.slice(0, 2)))));
+    two.setMax(2);
+    expect(two.view()).toMatchObject({ max: 2, holders: [{}, {}, {}], queue: [{ name: "d" }] });
+    releases[0]?.();
+    expect(names(two.view().queue)).toEqual(["d"]);
+    two.setMax(null);
+    await within("no limit", Promise.all(waiting));
+    expect(two.room()).toBeNull();
+  });
+
+  test("tickets of another machine are left alone, and count for nothing", async () => {
+    const one = process();
+    one.setMax(1);
+    await one.acquire({ name: "one" });
+    const two = process();
+    const elsewhere = { ...two.machine.self(), host: "elsewhere" };
+    const foreign = machineGate({
+      files: gateFilesIn(folder),
+      machine: {
+        ...two.machine,
+        self: () => elsewhere,
+        vitality: ({ host }) => (host === "elsewhere" ? "alive" : "unknown"),
+      },
+    });
+    await foreign.acquire({ name: "foreign" });
+    expect(tickets()).toEqual(["h", "h"]);
+    expect(names(one.view().holders)).toEqual(["one"]);
+    one.die();
+    await process().acquire({ name: "three" });
+    expect(tickets()).toEqual(["h", "h"]);
+  });
+
+  test("what is no ticket is removed, what is not ours is left", async () => {
+    const one = process();
+    one.setMax(1);
+    writeFileSync(join(folder, "tickets/h-000000000001-0123456789ab"), "");
+    writeFileSync(join(folder, "tickets/w-000000000002-0123456789ab"), '{"name":3}');
+    writeFileSync(join(folder, "tickets/README"), "");
+    (await one.acquire({ name: "one" }))();
+    expect(readdirSync(join(folder, "tickets"))).toEqual(["README"]);
+  });
+
+  test("who lost its ticket stands in line anew", async () => {
+    const one = process();
+    one.setMax(1);
+    const release = await one.acquire({ name: "one" });
+    const second = one.acquire({ name: "two" });
+    rmSync(join(folder, "tickets"), { recursive: true });
+    (await within("the second is in", second))();
+    release();
+    expect(tickets()).toEqual([]);
+  });
+
+  test("a maximum that cannot be read is no limit, and is told", async () => {
+    const one = process();
+    mkdirSync(folder);
+    for (const text of ["three", "0", "-1", "1.5", ""]) {
+      writeFileSync(join(folder, "max"), text);
+      expect(one.view(), text).toMatchObject({ max: null, trouble: expect.stringMatching(/anew/) });
+    }
+    writeFileSync(join(folder, "max"), " 2\n");
+    expect(one.view()).toEqual({ max: 2, holders: [], queue: [] });
+    (await one.acquire({ name: "one" }))();
+  });
+
+  test.skipIf(globalThis.process.getuid?.() === 0)("says what cannot be written", async () => {
+    const one = process();
+    one.setMax(1);
+    chmodSync(join(folder, "tickets"), 0o500);
+    await expect(one.acquire({ name: "one" })).rejects.toMatchObject({ code: "READ_ONLY" });
+    chmodSync(join(folder, "tickets"), 0o700);
+  });
+});

@@ -1,0 +1,219 @@
+import type { Machine } from "../base/clock.ts";
+import type { Priority } from "../queue/task.ts";
+import type { GateFiles, LockedGate, NewTicket, Ticket } from "./files.ts";
+import type { GateRequest, Release } from "./gate.ts";
+import { inOrder, mayEnter, roomFor } from "./order.ts";
+
+/**
+ * One gate for all processes of the user on this machine. Whoever changes something lets in those
+ * whose turn it is before he lets go of the lock, so nobody who comes later can be faster. Those
+ * who wait watch the folder; once a second they also look for what no notification tells: a
+ * process that has died.
+ */
+export interface MachineGate {
+  /** As that of a gate in memory. Where there is no maximum it costs one look, and no ticket. */
+  acquire(request: GateRequest): Promise<Release>;
+  /** Null: no limit, for those who wait too. Of those that are in, nobody is stopped. */
+  setMax(max: number | null): void;
+  view(): MachineGateView;
+  /** Null: no limit. Cheap enough to ask before each claim; dead processes hold nothing. */
+  room(): number | null;
+}
+
+export interface MachineGateView {
+  max: number | null;
+  holders: { name: string; since: string; pid: number }[];
+  queue: { name: string; priority: Priority; since: string; waiting_ms: number; pid: number }[];
+  /** Why its `max` cannot be used. */
+  trouble?: string;
+}
+
+const LOOK_EVERY_MS = 1_000;
+const NOTHING: Release = () => {};
+
+export interface MachineGateOptions {
+  files: GateFiles;
+  machine: Machine;
+  /** How often those who wait look without having been woken. */
+  lookEveryMs?: number;
+}
+
+interface Waiter {
+  ticket: Ticket;
+  enter(): void;
+  fail(error: unknown): void;
+}
+
+export function machineGate(options: MachineGateOptions): MachineGate {
+  const { files, machine, lookEveryMs = LOOK_EVERY_MS } = options;
+  const waiters = new Set<Waiter>();
+  let stopWatching: (() => void) | undefined;
+
+  const uptimeMs = () => machine.clock.uptime() * 1000;
+  const isDead = ({ process }: Ticket) =>
+    process.host === "" || machine.vitality(process) === "gone";
+  /** Each machine has its own gate, also when they share a home: of another we cannot know who lives. */
+  const isHere = ({ process }: Ticket) => machine.vitality(process) !== "unknown";
+  const isAlive = (ticket: Ticket) => !isDead(ticket) && isHere(ticket);
+
+  const waitingOf = (tickets: readonly Ticket[]) =>
+    tickets
+      .filter(({ heldSince }) => heldSince === null)
+      .map((ticket) => ({
+        ...{ priority: ticket.priority, order: ticket.order, since: ticket.uptime * 1000 },
+        ticket,
+      }));
+  const heldOf = (tickets: readonly Ticket[]) =>
+    tickets.filter(({ heldSince }) => heldSince !== null);
+  const whoMayEnter = (tickets: readonly Ticket[]) => {
+    const alive = tickets.filter(isAlive);
+    const holders = heldOf(alive).length;
+    const { max } = files.max();
+    return mayEnter({ waiting: waitingOf(alive), holders, max, now: uptimeMs() });
+  };
+
+  /** Under the lock: the dead are removed, and those whose turn it is go in. */
+  const settle = (gate: LockedGate) => {
+    const tickets = gate.tickets();
+    for (const ticket of tickets) if (isDead(ticket)) gate.remove(ticket);
+    for (const { ticket } of whoMayEnter(tickets)) gate.hold(ticket, machine.clock.now());
+  };
+  const change = <T>(act: (gate: LockedGate) => T): T => {
+    const answer = files.locked((gate) => {
+      const result = act(gate);
+      settle(gate);
+      return result;
+    });
+    letOursIn();
+    return answer;
+  };
+
+  const release = (id: string) => {
+    try {
+      change((gate) => gate.remove({ id } as Ticket));
+    } catch {
+      // The lock cannot be had. To leave needs none, and those who wait look once a second.
+      files.drop(id);
+    }
+  };
+  const letOursIn = () => {
+    for (const waiter of [...waiters]) if (files.isHolding(waiter.ticket.id)) waiter.enter();
+  };
+  /** Somebody has died, or has left without telling; or our own ticket was taken away. */
+  const needsSettling = () => {
+    const tickets = files.tickets();
+    return tickets.some(isDead) || whoMayEnter(tickets).length > 0;
+  };
+  const look = () => {
+    try {
+      letOursIn();
+      for (const waiter of [...waiters]) {
+        const { id } = waiter.ticket;
+        if (files.isWaiting(id) || files.isHolding(id)) continue;
+        // Removed by hand: then it must stand in line anew.
+        change((gate) => {
+          waiter.ticket = gate.add(ticketFor(waiter.ticket.name, waiter.ticket.priority));
+        });
+      }
+      if (waiters.size > 0 && needsSettling()) change(() => {});
+    } catch (error) {
+      // A lock that is not to be had for a while is no reason to give up waiting; a disk may be.
+      if ((error as { code?: string }).code === "LOCKED") return;
+      for (const waiter of [...waiters]) waiter.fail(error);
+    }
+  };
+  const watchWhileNeeded = () => {
+    if (waiters.size > 0 && stopWatching === undefined) {
+      const unwatch = files.watch(letOursIn);
+      const timer = setInterval(look, lookEveryMs);
+      stopWatching = () => {
+        clearInterval(timer);
+        unwatch();
+      };
+    } else if (waiters.size === 0) {
+      stopWatching?.();
+      stopWatching = undefined;
+    }
+  };
+
+  const ticketFor = (name: string, priority: Priority): NewTicket => ({
+    name,
+    priority,
+    uptime: machine.clock.uptime(),
+    since: new Date(machine.clock.now()).toISOString(),
+    process: machine.self(),
+  });
+  const once = (id: string): Release => {
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      release(id);
+    };
+  };
+
+  return {
+    async acquire({ name, priority = "normal", signal }) {
+      signal?.throwIfAborted();
+      if (files.max().max === null) return NOTHING;
+      const ticket = change((gate) => gate.add(ticketFor(name, priority)));
+      if (files.isHolding(ticket.id)) return once(ticket.id);
+      return new Promise<Release>((resolve, reject) => {
+        const leave = () => {
+          waiters.delete(waiter);
+          signal?.removeEventListener("abort", abort);
+          watchWhileNeeded();
+        };
+        const fail = (error: unknown) => {
+          leave();
+          files.drop(waiter.ticket.id);
+          reject(error);
+        };
+        const abort = () => {
+          leave();
+          release(waiter.ticket.id);
+          reject(signal?.reason);
+        };
+        const enter = () => {
+          leave();
+          resolve(once(waiter.ticket.id));
+        };
+        const waiter: Waiter = { ticket, enter, fail };
+        signal?.addEventListener("abort", abort, { once: true });
+        waiters.add(waiter);
+        watchWhileNeeded();
+        letOursIn(); // it may have been let in before we watched
+      });
+    },
+    setMax(max) {
+      change((gate) => gate.writeMax(max));
+    },
+    view() {
+      const { max, trouble } = files.max();
+      const alive = files.tickets().filter(isAlive);
+      const now = uptimeMs();
+      return {
+        max,
+        holders: heldOf(alive)
+          .map(({ name, heldSince, process: { pid } }) => ({ name, since: heldSince ?? "", pid }))
+          .sort((a, b) => a.since.localeCompare(b.since)),
+        queue: inOrder(waitingOf(alive), now).map(({ ticket, since }) => ({
+          ...{ name: ticket.name, priority: ticket.priority, since: ticket.since },
+          waiting_ms: Math.max(0, Math.round(now - since)),
+          pid: ticket.process.pid,
+        })),
+        ...(trouble === undefined ? {} : { trouble }),
+      };
+    },
+    room() {
+      const { max } = files.max();
+      if (max === null) return null;
+      const { holding, waiting } = files.counts();
+      if (waiting === 0 && holding < max) return max - holding;
+      // Full by the names: only now it matters whether all of them are alive.
+      const alive = files.tickets().filter(isAlive);
+      const held = heldOf(alive).length;
+      return Math.max(0, roomFor(max, held) - (alive.length - held));
+    },
+  };
+}

@@ -1,0 +1,68 @@
+import { PRIORITIES, type Priority } from "../queue/task.ts";
+
+/**
+ * Who goes through a gate next. First come, first served within a priority; whoever waits is
+ * raised one step for each five minutes, to high at most, and there only those that came earlier
+ * are before him: so everybody's turn comes, whoever else arrives.
+ */
+export interface Waiting {
+  priority: Priority;
+  /** Ms on a clock that does not jump. */
+  since: number;
+  /** In which order they came. */
+  order: number;
+}
+
+export const RAISE_AFTER_MS = 5 * 60_000;
+
+/** 0 for the most urgent. */
+function rankOf({ priority, since }: Waiting, now: number): number {
+  const steps = Math.floor(Math.max(0, now - since) / RAISE_AFTER_MS);
+  return Math.max(0, PRIORITIES.indexOf(priority) - steps);
+}
+
+/** Of the first of each priority, the one whose turn it is. */
+export function firstOf<T extends Waiting>(
+  heads: Iterable<T | undefined>,
+  now: number,
+): T | undefined {
+  let first: T | undefined;
+  for (const head of heads) {
+    if (head === undefined) continue;
+    const after = first ? rankOf(head, now) - rankOf(first, now) || head.order - first.order : -1;
+    if (after < 0) first = head;
+  }
+  return first;
+}
+
+/** All of them, as they would go in if there were room for one after the other now. */
+export function inOrder<T extends Waiting>(waiting: Iterable<T>, now: number): T[] {
+  const lines = PRIORITIES.map((priority) => ({ priority, all: [] as T[], next: 0 }));
+  for (const one of waiting) lines.find((line) => line.priority === one.priority)?.all.push(one);
+  // A line for each: also when their times contradict it, nobody passes an equal who came earlier.
+  for (const { all } of lines) all.sort((a, b) => a.order - b.order);
+  const order: T[] = [];
+  for (;;) {
+    const heads = lines.map(({ all, next }) => all[next]);
+    const first = firstOf(heads, now);
+    if (first === undefined) return order;
+    order.push(first);
+    for (const line of lines) if (line.all[line.next] === first) line.next++;
+  }
+}
+
+/** How many more may go in. None when the maximum was lowered below those that are in. */
+export function roomFor(max: number | null, holders: number): number {
+  return max === null ? Number.POSITIVE_INFINITY : Math.max(0, max - holders);
+}
+
+/** Those who may go in now, first things first. */
+export function mayEnter<T extends Waiting>(gate: {
+  waiting: Iterable<T>;
+  holders: number;
+  max: number | null;
+  now: number;
+}): T[] {
+  const room = roomFor(gate.max, gate.holders);
+  return room === 0 ? [] : inOrder(gate.waiting, gate.now).slice(0, room);
+}

@@ -1,0 +1,286 @@
+import { readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { globalRegistry } from "zod/mini";
+import { VivError } from "../base/errors.ts";
+import { suggest } from "../base/names.ts";
+import { parseUserJson } from "../base/user-json.ts";
+import type { Command, ExtraFlag } from "./command.ts";
+
+/** Flags come from the operation's input schema: `depends_on` is `--depends-on`, lists take commas. */
+
+export type FlagKind = "string" | "boolean" | "number" | "list" | "json";
+
+export interface Flag {
+  name: string;
+  key: string;
+  kind: FlagKind;
+  describe: string;
+  short?: string;
+  choices?: readonly string[];
+  required: boolean;
+  placeholder: string;
+}
+
+interface SchemaDef {
+  type: string;
+  innerType?: Schema;
+  entries?: Record<string, string>;
+  element?: Schema;
+}
+
+interface Schema {
+  _zod: { def: SchemaDef };
+}
+
+export const GLOBAL_FLAGS: readonly Flag[] = [
+  global(
+    "run",
+    "string",
+    "the run directory (or VIV_RUN, or the nearest viv.toml or .viv-run)",
+    "DIR",
+    "r",
+  ),
+  global("json", "boolean", "output for programs"),
+  global("no-color", "boolean", "no colours, as with NO_COLOR"),
+  global("help", "boolean", "this page", "", "h"),
+];
+
+function global(
+  name: string,
+  kind: FlagKind,
+  describe: string,
+  placeholder = "",
+  short?: string,
+): Flag {
+  return {
+    name,
+    key: name,
+    kind,
+    describe,
+    required: false,
+    placeholder,
+    ...(short ? { short } : {}),
+  };
+}
+
+/** Those that people are told of. */
+export function flagsOf(command: Command): Flag[] {
+  const shape = command.op.input.shape as unknown as Record<string, Schema>;
+  const flags = Object.entries(shape).map(([key, schema]) => {
+    const short = command.shorts?.[key];
+    const placeholder = command.placeholders?.[key];
+    const flag = { ...flagFrom(key, schema), ...(short ? { short } : {}) };
+    return placeholder === undefined ? flag : { ...flag, placeholder };
+  });
+  return [...flags, ...extrasOf(command, false)];
+}
+
+function extrasOf({ flags = {} }: Command, hidden: boolean): Flag[] {
+  return Object.entries(flags)
+    .filter(([, extra]) => (extra.hidden === true) === hidden)
+    .map(([name, extra]) => extraFlag(name, extra));
+}
+
+function extraFlag(name: string, extra: ExtraFlag): Flag {
+  return {
+    name,
+    key: name,
+    kind: extra.kind,
+    describe: extra.describe,
+    required: false,
+    placeholder: extra.placeholder ?? "",
+    ...(extra.short ? { short: extra.short } : {}),
+  };
+}
+
+function flagFrom(key: string, schema: Schema): Flag {
+  let inner = schema;
+  let required = true;
+  let describe = descriptionOf(schema);
+  while (inner._zod.def.innerType) {
+    if (inner._zod.def.type === "optional" || inner._zod.def.type === "nullable") required = false;
+    inner = inner._zod.def.innerType;
+    describe ??= descriptionOf(inner);
+  }
+  const { type, entries, element } = inner._zod.def;
+  const choices = entries ?? element?._zod.def.entries;
+  const kind = KINDS[type] ?? "string";
+  return {
+    name: key.replaceAll("_", "-"),
+    key,
+    kind,
+    required,
+    describe: describe ?? "",
+    placeholder: placeholderFor(key, kind),
+    ...(choices ? { choices: Object.values(choices) } : {}),
+  };
+}
+
+function descriptionOf(schema: Schema): string | undefined {
+  return globalRegistry.get(schema as never)?.description;
+}
+
+const KINDS: Record<string, FlagKind> = {
+  boolean: "boolean",
+  number: "number",
+  int: "number",
+  array: "list",
+  record: "json",
+};
+
+const PLACEHOLDERS: Record<string, string> = {
+  id: "ID",
+  ids: "ID",
+  parent: "ID",
+  worker: "NAME",
+  worker_id: "NAME",
+  handler: "PATH",
+  run_dir: "DIR",
+  grace: "DURATION",
+  kill_after: "DURATION",
+  config: "FILE",
+  done_when: "CMD",
+  not_before: "TIME",
+  deadline: "TIME",
+  retry_at: "TIME",
+  since: "TIME",
+  stale_after: "SECONDS",
+  tier_hint: "TIER",
+  next_task_id: "ID",
+  payload: "JSON|@FILE",
+  timeout: "DURATION",
+  for: "DURATION",
+  depends_on: "a,b",
+  types: "a,b",
+  state: "a,b",
+};
+
+function placeholderFor(key: string, kind: FlagKind): string {
+  if (kind === "boolean") return "";
+  return (
+    PLACEHOLDERS[key] ?? { number: "N", json: "JSON", list: "a,b", string: key.toUpperCase() }[kind]
+  );
+}
+
+export interface Parsed {
+  values: Record<string, unknown>;
+  positionals: string[];
+}
+
+/** Reads the arguments after the command's name. Mistakes become USAGE errors with a suggestion. */
+export function parseFlags(name: string, command: Command, args: readonly string[]): Parsed {
+  const flags = [...flagsOf(command), ...GLOBAL_FLAGS];
+  const all = [...flags, ...extrasOf(command, true)];
+  const byName = new Map(all.map((flag) => [flag.name, flag]));
+  const options = Object.fromEntries(
+    all.map((flag) => [
+      flag.name,
+      {
+        type: flag.kind === "boolean" ? ("boolean" as const) : ("string" as const),
+        ...(flag.short ? { short: flag.short } : {}),
+      },
+    ]),
+  );
+  if ("ids" in options) options.id = { type: "string" };
+  const { tokens } = parseArgs({
+    args: [...args],
+    options,
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  });
+  const parsed: Parsed = { values: {}, positionals: [] };
+  for (const token of tokens) {
+    if (token.kind === "positional") parsed.positionals.push(token.value);
+    if (token.kind !== "option") continue;
+    // `--id` where several are possible, as everywhere else.
+    const flag = byName.get(token.name) ?? (token.name === "id" ? byName.get("ids") : undefined);
+    if (!flag) throw unknownFlag(name, token.rawName, flags);
+    if (flag.kind === "boolean") {
+      if (token.value !== undefined) throw usage(`${token.rawName} takes no value.`);
+      parsed.values[flag.key] = true;
+      continue;
+    }
+    const missing = token.value === undefined || (!token.inlineValue && /^--\w/.test(token.value));
+    if (missing)
+      throw usage(`${token.rawName} needs a value: ${token.rawName} ${flag.placeholder}`);
+    addValue(parsed.values, flag, token.value as string);
+  }
+  placePositionals(name, command, parsed);
+  return parsed;
+}
+
+function addValue(values: Record<string, unknown>, flag: Flag, text: string): void {
+  if (flag.kind === "list") {
+    const items = text
+      .split(",")
+      .map((item) => item.trim())
+      .filter((item) => item !== "");
+    if (items.length === 0)
+      throw usage(`--${flag.name} is empty; leave it out, or give it a value.`);
+    for (const item of items) checkChoice(flag, item);
+    values[flag.key] = [...((values[flag.key] as string[]) ?? []), ...items];
+    return;
+  }
+  checkChoice(flag, text);
+  if (flag.kind === "number") {
+    const value = text.trim() === "" ? Number.NaN : Number(text);
+    if (Number.isNaN(value)) throw usage(`--${flag.name} ${JSON.stringify(text)} is not a number.`);
+    values[flag.key] = value;
+  } else if (flag.kind === "json") {
+    const value = parseUserJson(fromFile(text, flag), `--${flag.name}`);
+    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+      throw new VivError("INVALID", `--${flag.name} must be a JSON object, like '{"goal":"…"}'.`);
+    }
+    values[flag.key] = value;
+  } else values[flag.key] = text;
+}
+
+/** `@FILE` is what is in the file, `@-` what comes on standard input; anything else is itself. */
+function fromFile(text: string, flag: Flag): string {
+  if (!text.startsWith("@")) return text;
+  const file = text.slice(1);
+  try {
+    return readFileSync(file === "-" ? 0 : file, "utf8");
+  } catch (cause) {
+    const message = `--${flag.name} cannot read ${file}: ${(cause as Error).message}`;
+    throw new VivError("INVALID", message, {}, { cause });
+  }
+}
+
+function checkChoice(flag: Flag, text: string): void {
+  if (!flag.choices || flag.choices.includes(text)) return;
+  const meant = suggest(text, flag.choices);
+  const hint = meant ? `did you mean ${meant}?` : `choose from ${flag.choices.join(", ")}.`;
+  throw usage(`--${flag.name} ${JSON.stringify(text)} is not known; ${hint}`);
+}
+
+function placePositionals(name: string, command: Command, parsed: Parsed): void {
+  const slots = command.positionals ?? [];
+  const rest = [...parsed.positionals];
+  for (const { key, many } of slots) {
+    if (many && rest.length > 0) {
+      parsed.values[key] = [...((parsed.values[key] as string[]) ?? []), ...rest.splice(0)];
+    } else if (rest.length > 0 && parsed.values[key] === undefined)
+      parsed.values[key] = rest.shift();
+  }
+  if (rest.length > 0) {
+    throw usage(
+      `viv ${name} does not know what to do with ${JSON.stringify(rest[0])}; see: viv ${name} --help`,
+    );
+  }
+}
+
+function unknownFlag(name: string, raw: string, flags: readonly Flag[]): VivError {
+  const meant = suggest(
+    raw.replace(/^-+/, ""),
+    flags.map((flag) => flag.name),
+  );
+  return usage(
+    `viv ${name} has no flag ${raw}; ${meant ? `did you mean --${meant}?` : `see: viv ${name} --help`}`,
+  );
+}
+
+function usage(message: string): VivError {
+  return new VivError("USAGE", message);
+}

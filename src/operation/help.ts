@@ -1,0 +1,145 @@
+import { CATALOG, type CatalogEntry, FAMILIES, OTHER_COMMANDS } from "../app/catalog.ts";
+import type { Command } from "./command.ts";
+import { type Flag, flagsOf, GLOBAL_FLAGS } from "./flags.ts";
+import type { Term } from "./term.ts";
+
+const GROUPS = {
+  tasks: "Tasks",
+  workers: "Workers",
+  looking: "Looking",
+  care: "Care",
+} as const;
+
+const TRY: [string, string][] = [
+  ["viv demo", "see it work, in a throw-away run"],
+  ["viv enqueue --run ./audit --type audit --id t.1", ""],
+  ["viv claim --run ./audit --worker me", ""],
+  ["viv complete --run ./audit --worker me t.1", ""],
+];
+
+const EXITS =
+  "viv COMMAND --help explains a command. Exit statuses: 0 fine, 1 no (doctor found something), 2 usage or bad input, 3 not found, 4 conflict (exists, wrong state, claim lost), 5 the run or the machine is in no state for it, 70 a bug.";
+
+/** How wide the column of names is. */
+const NAMES = 14;
+
+export function overview(term: Term): string {
+  const { bold, cyan, dim } = term.color;
+  const lines = [
+    ...wrap("viv: a queue for fleets of agents in which the filesystem is the coordinator.", term),
+    "",
+    `  ${bold("viv")} COMMAND [--run DIR] [--json] …`,
+  ];
+  for (const [group, title] of Object.entries(GROUPS)) {
+    lines.push("", bold(title));
+    const single = CATALOG.filter((entry) => entry.group === group && !entry.name.includes(" "));
+    const families = Object.entries(FAMILIES).filter(([, family]) => family.group === group);
+    const all = [...single, ...families.map(([name, { summary }]) => ({ name, summary }))];
+    for (const { name, summary } of all) {
+      const [first = "", ...rest] = wrap(summary, term, NAMES).map((line) => line.trimStart());
+      lines.push(`  ${cyan(name.padEnd(11))} ${first}`);
+      lines.push(...rest.map((line) => " ".repeat(NAMES) + line));
+    }
+  }
+  lines.push("", bold("More"));
+  for (const { name, summary } of OTHER_COMMANDS)
+    lines.push(`  ${cyan(name.padEnd(11))} ${summary}`);
+  lines.push(
+    "",
+    bold("Try"),
+    ...TRY.flatMap(([command, what]) => exampleLines(command, what, term)),
+    "",
+    ...wrap(EXITS, term).map(dim),
+  );
+  return lines.join("\n");
+}
+
+/** `viv pit`: what there is of that word. */
+export function familyHelp(word: string, family: readonly CatalogEntry[], term: Term): string {
+  const { cyan } = term.color;
+  const width = Math.max(...family.map(({ name }) => name.length)) + 6;
+  return [
+    ...wrap(`viv ${word}: ${FAMILIES[word.split(" ")[0] ?? word]?.summary ?? ""}`, term),
+    "",
+    ...family.map(({ name, summary }) => `  ${cyan(`viv ${name}`.padEnd(width))} ${summary}`),
+    "",
+    ...wrap(`viv ${family[0]?.name ?? word} --help explains one of them.`, term),
+  ].join("\n");
+}
+
+export function helpFor(name: string, command: Command, term: Term): string {
+  const { bold } = term.color;
+  const flags = flagsOf(command);
+  const slots = command.positionals ?? [];
+  const places = slots.map(({ key, many }) => {
+    const flag = flags.find((f) => f.key === key);
+    const word = `${flag?.placeholder || key.toUpperCase()}${many ? " …" : ""}`;
+    return flag?.required ? word : `[${word}]`;
+  });
+  const required = flags.filter((f) => f.required && !slots.some((slot) => slot.key === f.key));
+  const needed = required.map((f) => `--${f.name} ${f.placeholder}`.trim());
+  const usage = ["viv", name, ...places, ...needed, "[flags]"].join(" ");
+  const lines = [
+    ...wrap(`viv ${name}: ${command.op.summary}`, term),
+    "",
+    ...wrapCommand(usage, term),
+    "",
+  ];
+  if (flags.length > 0) lines.push(bold("Flags"), ...flags.map((f) => flagLine(f, term)), "");
+  lines.push(
+    bold("Everywhere"),
+    ...GLOBAL_FLAGS.map((f) => flagLine(f, term)),
+    "",
+    bold("Examples"),
+  );
+  for (const [example, what] of command.examples) lines.push(...exampleLines(example, what, term));
+  return lines.join("\n");
+}
+
+function flagLine(flag: Flag, term: Term): string {
+  const short = flag.short ? `-${flag.short}, ` : "";
+  const left = `  ${short}--${flag.name} ${flag.placeholder}`.trimEnd();
+  const isListed = flag.choices?.every((choice) => flag.describe.includes(choice)) ?? true;
+  const choices = isListed ? "" : ` (${flag.choices?.join(", ")})`;
+  const indent = 28;
+  const text = wrap(`${flag.describe}${choices}`, term, indent).map((line) =>
+    term.color.dim(line.trim()),
+  );
+  const pad = " ".repeat(indent);
+  const rows =
+    left.length >= indent - 1
+      ? [left, ...text.map((t) => pad + t)]
+      : [left.padEnd(indent) + (text[0] ?? ""), ...text.slice(1).map((t) => pad + t)];
+  return rows.join("\n");
+}
+
+function exampleLines(command: string, what: string, term: Term): string[] {
+  const { cyan, dim } = term.color;
+  const comment = what ? wrap(`# ${what}`, term, 2).map(dim) : [];
+  return [...comment, ...wrapCommand(command, term).map(cyan)];
+}
+
+/** Words in lines of the terminal's width. */
+function wrap(text: string, term: Term, indent = 0): string[] {
+  return fill(text.split(" "), term.width, " ".repeat(indent), "");
+}
+
+/** A command in lines that can be pasted as they are: broken between words, not within quotes. */
+function wrapCommand(command: string, term: Term): string[] {
+  const words = command.match(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g) ?? [command];
+  const [first = "", ...rest] = fill(words, term.width - 4, "  ", " \\");
+  return [first, ...rest.map((line) => `  ${line}`)];
+}
+
+function fill(words: readonly string[], width: number, indent: string, joint: string): string[] {
+  const lines: string[] = [];
+  let line = indent;
+  for (const word of words) {
+    const longer = line === indent ? line + word : `${line} ${word}`;
+    if (longer.length > width && line !== indent) {
+      lines.push(line + joint);
+      line = indent + word;
+    } else line = longer;
+  }
+  return [...lines, line];
+}

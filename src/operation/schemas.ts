@@ -1,0 +1,86 @@
+import * as z from "zod/mini";
+import { ACCOUNT_STATES, CLOSING_REASONS, PARKING_REASONS } from "../engines/accounts/account.ts";
+import { FAILURE_OUTCOMES, OUTCOMES } from "../queue/attempt.ts";
+import { TASK_STATES } from "../queue/states.ts";
+import type { Ended } from "../queue/store.ts";
+
+/** Shapes that several operations share. */
+
+export const taskState = z.enum(TASK_STATES);
+export const anyState = z.enum([...TASK_STATES, "quarantined"]);
+export const failureOutcome = z.enum(FAILURE_OUTCOMES);
+
+export const claimRef = {
+  id: z.string().check(z.describe("the task")),
+  worker: z.string().check(z.describe("the worker that holds it")),
+  token: z.optional(
+    z.string().check(z.describe("the token that claim returned; refuses a stale claim")),
+  ),
+};
+export const note = z.optional(z.string().check(z.describe("a note for the record")));
+export const by = z.optional(z.string().check(z.describe("who decides (default: $USER)")));
+
+export const ended = z.object({
+  id: z.string(),
+  from: taskState,
+  to: taskState,
+  attempt: z.number(),
+  retry_at: z.optional(z.string()),
+  warnings: z.optional(z.array(z.string())),
+});
+
+export const historyRecord = z.union([
+  z.object({
+    attempt: z.number(),
+    worker: z.string(),
+    token: z.string(),
+    outcome: z.enum(OUTCOMES),
+    to: taskState,
+    at: z.string(),
+    note: z.optional(z.string()),
+    fingerprint: z.optional(z.string()),
+    retry_at: z.optional(z.string()),
+    receipt: z.optional(z.string()),
+  }),
+  z.object({
+    retried: z.literal(true),
+    by: z.string(),
+    at: z.string(),
+    note: z.optional(z.string()),
+  }),
+]);
+
+export const counts = z.object({
+  waiting: z.number(),
+  pending: z.number(),
+  claimed: z.number(),
+  review: z.number(),
+  done: z.number(),
+  failed: z.number(),
+  quarantined: z.number(),
+});
+
+export const accountState = z.object({
+  account: z.string(),
+  state: z.enum(ACCOUNT_STATES),
+  reason: z.nullable(z.enum([...CLOSING_REASONS, ...PARKING_REASONS])),
+  until: z.nullable(z.string()),
+  since: z.nullable(z.string()),
+  message: z.string(),
+  todo: z.string(),
+  by: z.nullable(
+    z.union([
+      z.object({ person: z.string() }),
+      z.object({ run: z.string(), worker: z.string(), task: z.string() }),
+    ]),
+  ),
+  failures: z.number(),
+  trouble: z.optional(z.string()),
+});
+
+export const taskFile = z.record(z.string(), z.unknown());
+
+/** Programs read snake_case, as the files have it. */
+export function endedOutput({ retryAt, ...rest }: Ended): z.output<typeof ended> {
+  return retryAt === undefined ? rest : { ...rest, retry_at: retryAt };
+}

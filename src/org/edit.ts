@@ -1,0 +1,166 @@
+import { VivError } from "../base/errors.ts";
+import { suggest } from "../base/names.ts";
+import { shown } from "../base/shown.ts";
+import type { OrgLine } from "./line.ts";
+import { type OrgDocument, type OrgHeading, propertyOf, statesOf } from "./org.ts";
+import { drawerIndent, propertyLine } from "./style.ts";
+
+/** Puts `text` in the place of what stands between two offsets. */
+export interface OrgEdit {
+  from: number;
+  to: number;
+  text: string;
+}
+
+/**
+ * The text with all edits made; they must not overlap. What is inserted at one offset stays in the
+ * order given. Edits of one scan may be made together, except that two of them which both need a
+ * new drawer would make two: scan again between them.
+ */
+export function patch(text: string, edits: readonly OrgEdit[]): string {
+  const sorted = [...edits].sort((a, b) => a.from - b.from || a.to - b.to);
+  const parts: string[] = [];
+  let at = 0;
+  for (const edit of sorted) {
+    if (edit.from < at || edit.to < edit.from || edit.to > text.length) {
+      throw new RangeError(`the edit of ${edit.from} to ${edit.to} overlaps another or the end`);
+    }
+    parts.push(text.slice(at, edit.from), edit.text);
+    at = edit.to;
+  }
+  parts.push(text.slice(at));
+  return parts.join("");
+}
+
+/** Another state, or none; it must be one of the file's own. */
+export function setTodo(org: OrgDocument, heading: OrgHeading, state: string | null): OrgEdit[] {
+  const { todo, todoFrom: from, todoTo } = heading;
+  if (state === todo) return [];
+  if (state === null) {
+    let to = todoTo;
+    while (to < heading.to && /[ \t]/.test(org.text.charAt(to))) to++;
+    return [{ from, to, text: "" }];
+  }
+  const known = statesOf(org);
+  if (!known.includes(state)) {
+    const meant = suggest(state, known);
+    const hint = meant === undefined ? `there are ${known.join(" ")}` : `did you mean ${meant}?`;
+    throw new VivError("INVALID", `${shown(state)} is no state of this file; ${hint}`, { known });
+  }
+  // A title behind it is kept apart.
+  const gap = todo === null && from < heading.to ? " " : "";
+  return [{ from, to: todoTo, text: state + gap }];
+}
+
+/** The first property of that name gets the value; if there is none, a new line, if need be in a new drawer. */
+export function setProperty(
+  org: OrgDocument,
+  heading: OrgHeading,
+  name: string,
+  value: string,
+): OrgEdit[] {
+  if (!/^[^\s:]+$/.test(name)) {
+    throw new VivError("INVALID", `${shown(name)} is no name of a property; write it in one word.`);
+  }
+  const written = oneLine(value);
+  const known = propertyOf(heading, name);
+  if (known !== undefined) {
+    if (known.value === written) return [];
+    const { valueFrom: from, valueTo: to } = known;
+    // Behind an empty one there may be a space already, which then ends the line.
+    return [{ from, to, text: from === to ? ` ${written}` : written }];
+  }
+  const line = propertyLine(org, heading, name, written);
+  if (heading.drawer !== null) {
+    const at = heading.drawer.innerTo;
+    return [{ from: at, to: at, text: line + eolOf(org, heading) }];
+  }
+  const indent = drawerIndent(org, heading);
+  return [insertAfter(org, heading.drawersAt, [`${indent}:PROPERTIES:`, line, `${indent}:END:`])];
+}
+
+/** Every property of that name goes, and the drawer with the last one. */
+export function removeProperty(heading: OrgHeading, name: string): OrgEdit[] {
+  const wanted = name.toUpperCase();
+  const isWanted = (property: { name: string }) => property.name.toUpperCase() === wanted;
+  const gone = heading.properties.filter(isWanted);
+  if (gone.length === 0) return [];
+  const { drawer } = heading;
+  const isLast = gone.length === heading.properties.length && heading.strays.length === 0;
+  if (drawer !== null && isLast) return [{ from: drawer.from, to: drawer.next, text: "" }];
+  return gone.map(({ from, next }) => ({ from, to: next, text: "" }));
+}
+
+/** `- text` as the last line of the heading's `:LOGBOOK:`, which is made if there is none. */
+export function appendLogLine(org: OrgDocument, heading: OrgHeading, text: string): OrgEdit[] {
+  const { logbook, drawer } = heading;
+  if (logbook !== null) {
+    const at = logbook.innerTo;
+    const line = `${logbook.indent}- ${oneLine(text)}${eolOf(org, heading)}`;
+    return [{ from: at, to: at, text: line }];
+  }
+  const indent = drawer?.indent ?? drawerIndent(org, heading);
+  const lines = [":LOGBOOK:", `- ${oneLine(text)}`, ":END:"].map((line) => indent + line);
+  return [insertAfter(org, drawer ?? heading.drawersAt, lines)];
+}
+
+/**
+ * A new heading behind another and all that belongs to it, or at the end of the file: as its last
+ * child if the level is deeper. `body` is what stands under it, in lines.
+ */
+export function insertHeading(
+  org: OrgDocument,
+  after: OrgHeading | null,
+  level: number,
+  title: string,
+  body: readonly string[] = [],
+): OrgEdit[] {
+  const depth = Math.min(level, after?.level ?? 0);
+  const behind = after === null ? undefined : firstOfLevel(org, after.index + 1, depth);
+  const eol = after === null ? org.eol : eolOf(org, after);
+  const lines = [`${"*".repeat(level)} ${oneLine(title)}`, ...body];
+  const block = lines.join(eol) + eol;
+  const at = behind?.from ?? org.text.length;
+  const before = org.text.slice(Math.max(0, at - 4), at);
+  if (behind !== undefined) {
+    // Where headings stand apart, this one does too.
+    const gap = /\n\r?\n$/.test(before) ? eol : "";
+    return [{ from: at, to: at, text: block + gap }];
+  }
+  if (at === 0 || before === "\ufeff") return [{ from: at, to: at, text: block }];
+  if (!before.endsWith("\n")) {
+    return [{ from: at, to: at, text: eol + block.slice(0, -eol.length) }];
+  }
+  const isApart = after !== null && /\n\r?\n$/.test(org.text.slice(0, after.from).slice(-4));
+  const gap = isApart && !/\n\r?\n$/.test(before) ? eol : "";
+  return [{ from: at, to: at, text: gap + block }];
+}
+
+function firstOfLevel(org: OrgDocument, from: number, level: number): OrgHeading | undefined {
+  for (let i = from; i < org.headings.length; i++) {
+    if ((org.headings[i] as OrgHeading).level <= level) return org.headings[i];
+  }
+  return undefined;
+}
+
+/** Whole lines behind a line; a file without a line end at its end stays one. */
+function insertAfter(
+  org: OrgDocument,
+  line: Pick<OrgLine, "to" | "next">,
+  lines: readonly string[],
+): OrgEdit {
+  const eol = eolOf(org, line);
+  if (line.next > line.to) {
+    return { from: line.next, to: line.next, text: lines.map((one) => one + eol).join("") };
+  }
+  return { from: line.to, to: line.to, text: lines.map((one) => eol + one).join("") };
+}
+
+/** A file may have both kinds: what is new is like its neighbour. */
+function eolOf(org: OrgDocument, line: Pick<OrgLine, "to" | "next">): string {
+  return org.text.slice(line.to, line.next) || org.eol;
+}
+
+function oneLine(text: string): string {
+  return text.replace(/[\r\n]+/g, " ").trim();
+}

@@ -1,0 +1,56 @@
+import * as z from "zod/mini";
+import { VivError } from "../../base/errors.ts";
+import { parseUserJson } from "../../base/user-json.ts";
+import { accountsInUse, closedAccounts } from "../../engines/operations/accounts-in-use.ts";
+import { defineOp } from "../../operation/op.ts";
+import { accountState, counts, taskFile } from "../../operation/schemas.ts";
+
+export const status = defineOp({
+  name: "status",
+  summary: "the run's checkpoint, its counts and workers; or write a new checkpoint",
+  access: "write",
+  input: z.strictObject({
+    summary: z.optional(z.string().check(z.describe("what has been done so far"))),
+    next_step: z.optional(z.string().check(z.describe("what comes next"))),
+    next_task_id: z.optional(z.string().check(z.describe('the task that comes next; "" for none'))),
+    risk: z.optional(z.string().check(z.describe("what may go wrong"))),
+    metadata: z.optional(z.string().check(z.describe("a JSON object, merged into the metadata"))),
+  }),
+  output: z.object({
+    run_id: z.string(),
+    run_dir: z.string(),
+    counts,
+    workers: z.array(taskFile),
+    closed_accounts: z.optional(z.array(accountState)),
+    status: z.nullable(taskFile),
+  }),
+  async run(context, { metadata, next_task_id, ...fields }) {
+    const { store } = context;
+    const update = {
+      ...fields,
+      ...(next_task_id === undefined ? {} : { next_task_id: next_task_id || null }),
+      ...(metadata === undefined ? {} : { metadata: objectFrom(metadata) }),
+    };
+    const given = Object.fromEntries(Object.entries(update).filter(([, v]) => v !== undefined));
+    if (Object.keys(given).length > 0) await store.writeStatus(given);
+    return {
+      run_id: store.runId,
+      run_dir: store.location,
+      counts: await store.counts(),
+      workers: (await store.workers()).map(({ heartbeatAge, ...w }) => ({
+        ...w,
+        heartbeat_age: heartbeatAge,
+      })),
+      ...closedAccounts(await accountsInUse(context)),
+      status: await store.readStatus(),
+    };
+  },
+});
+
+function objectFrom(text: string): Record<string, unknown> {
+  const value = parseUserJson(text, "metadata");
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+    return value as Record<string, unknown>;
+  }
+  throw new VivError("INVALID", "metadata must be a JSON object.");
+}

@@ -1,0 +1,57 @@
+import * as z from "zod/mini";
+import { routeFor } from "../../app/config.ts";
+import { Spending } from "../../engines/costs/spending.ts";
+import { accountsInUse } from "../../engines/operations/accounts-in-use.ts";
+import { defineOp, type OpContext } from "../../operation/op.ts";
+import { anyState } from "../../operation/schemas.ts";
+import { whyTask } from "../why.ts";
+import { REASON_CODES } from "../why-policy.ts";
+
+export const why = defineOp({
+  name: "why",
+  summary: "why a task is not moving, and what would change that",
+  access: "read",
+  input: z.strictObject({ id: z.string().check(z.describe("the task")) }),
+  output: z.object({
+    id: z.string(),
+    state: anyState,
+    since: z.string(),
+    reasons: z.array(
+      z.object({ code: z.enum(REASON_CODES), text: z.string(), command: z.optional(z.string()) }),
+    ),
+  }),
+  async run(context, { id }) {
+    const { of } = await accountsInUse(context);
+    const limit = context.here?.config?.limits.review;
+    return whyTask(context.store, id, context.now(), {
+      accountOf: of,
+      budgetOf: await usedUpBudget(context),
+      gateOf: await fullGate(context),
+      ...(limit === undefined ? {} : { reviewLimit: limit }),
+    });
+  },
+});
+
+/** Looked at only where an engine is used. */
+async function fullGate({ here, gate }: OpContext) {
+  const config = here?.config;
+  const usesModels = [...(config?.routes.values() ?? [])].some(({ engine }) => engine);
+  if (!config || !gate || !usesModels) return () => null;
+  const { machine } = await gate();
+  if (machine.room() !== 0) return () => null;
+  const { max, holders, queue } = machine.view();
+  if (max === null) return () => null; // it has just been lifted
+  const full = { max, holders: holders.length, waiting: queue.length };
+  return (type: string) => (routeFor(config, type)?.engine ? full : null);
+}
+
+/** The ledger is read only where a budget is set. */
+async function usedUpBudget({ here, store, now }: OpContext) {
+  const config = here?.config;
+  const limits = config ? [config.budget.run, config.budget.day] : [];
+  if (!config || !limits.some(({ usd, tokens }) => usd ?? tokens)) return () => null;
+  const spending = new Spending(store, now);
+  await spending.refresh();
+  return (type: string) =>
+    routeFor(config, type)?.engine ? spending.usedUp(config.budget, type) : null;
+}

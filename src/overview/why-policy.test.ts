@@ -1,0 +1,245 @@
+import { describe, expect, test } from "vitest";
+import { type AccountState, openAccount } from "../engines/accounts/account.ts";
+import type { AttemptRecord } from "../queue/attempt.ts";
+import type { Task } from "../queue/task.ts";
+import { explain, type WhyFacts } from "./why-policy.ts";
+
+const NOW = Date.parse("2026-11-15T12:00:00Z");
+const iso = (minutes: number) => new Date(NOW + minutes * 60_000).toISOString();
+
+function facts(more: Partial<WhyFacts> = {}): WhyFacts {
+  return {
+    id: "a",
+    state: "pending",
+    since: iso(-180),
+    task: { task_id: "a", task_type: "t" } as Task,
+    history: [],
+    dependencies: [],
+    cycle: null,
+    workers: [],
+    now: NOW,
+    ...more,
+  };
+}
+
+const attempt = (more: Partial<AttemptRecord>): AttemptRecord => ({
+  attempt: 1,
+  worker: "w",
+  token: "1",
+  outcome: "failed",
+  to: "waiting",
+  at: iso(-10),
+  ...more,
+});
+const codes = (given: WhyFacts) => explain(given).map(({ code }) => code);
+const worker = (more: object = {}) => ({ name: "w", alive: true, types: null, age: 5, ...more });
+
+describe("why it is not moving", () => {
+  test("waits for others: which, in what state, whose, for how long", () => {
+    const reasons = explain(
+      facts({
+        state: "waiting",
+        dependencies: [
+          { id: "ok", met: true, state: "done" },
+          { id: "f", met: false, state: "failed" },
+          { id: "u", met: false, state: "unknown" },
+          { id: "q", met: false, state: "quarantined" },
+          { id: "c", met: false, state: "claimed", worker: "w7", since: iso(-180) },
+        ],
+      }),
+    );
+    expect(reasons.map(({ code }) => code)).toEqual([
+      "dependency_failed",
+      "dependency_unknown",
+      "dependency_unknown",
+      "dependency_waiting",
+    ]);
+    expect(reasons.map(({ text }) => text)).toEqual([
+      "waits for f, which failed",
+      "waits for u, which nobody has enqueued yet",
+      "waits for q, which is in quarantine",
+      "waits for c, which is claimed by w7 for 3h",
+    ]);
+    expect(reasons[0]?.command).toBe("viv retry f");
+  });
+
+  test("its account is closed until a time, or until a person has done something", () => {
+    const closed: AccountState = {
+      ...{ account: "main", state: "closed", reason: "rate_limited", until: iso(12) },
+      ...{ since: iso(-1), message: "429", todo: "", by: null, failures: 1 },
+    };
+    const [reason] = explain(facts({ account: closed, workers: [worker()] }));
+    expect(reason).toEqual({
+      code: "account_closed",
+      text: "account main is closed until 12:12 UTC (in 12m): rate limit",
+    });
+    const far: AccountState = { ...closed, until: iso(2 * 24 * 60) };
+    expect(explain(facts({ account: far }))[0]?.text).toContain(
+      "until 2026-11-17 12:00 UTC (in 2d",
+    );
+    const parked: AccountState = {
+      ...{ ...closed, state: "parked", reason: "quota", until: null },
+      ...{ message: "no credit left", todo: "buy some" },
+    };
+    expect(explain(facts({ account: parked }))[0]).toEqual({
+      code: "account_closed",
+      text: "account main is parked: no credit left; buy some; then:",
+      command: "viv accounts open main",
+    });
+    const shy: AccountState = { ...parked, message: "", todo: "" };
+    expect(explain(facts({ account: shy }))[0]?.text).toBe(
+      "account main is parked: quota used up; then:",
+    );
+    expect(codes(facts({ account: openAccount("main") }))).toEqual(["no_worker"]);
+    // After a limit of its own, before a rest; and the queue still counts.
+    const limited = attempt({ outcome: "rate_limited", retry_at: iso(5) });
+    const both = { account: closed, workers: [worker()] };
+    expect(codes(facts({ ...both, history: [limited] }))).toEqual([
+      "rate_limited",
+      "account_closed",
+      "queued",
+    ]);
+    const rests = attempt({ retry_at: iso(5) });
+    expect(codes(facts({ ...both, history: [rests] }))).toEqual([
+      "account_closed",
+      "resting",
+      "queued",
+    ]);
+    expect(codes(facts({ ...both, state: "done" }))).toEqual(["done"]);
+  });
+
+  test("every reason, in the order in which they would have to go away", () => {
+    const given = facts({
+      state: "waiting",
+      task: { task_id: "a", task_type: "t", not_before: iso(10) } as Task,
+      cycle: ["a", "b", "a"],
+      dependencies: [{ id: "b", met: false, state: "waiting" }],
+      history: [
+        attempt({ fingerprint: "f" }),
+        attempt({ fingerprint: "f" }),
+        attempt({ fingerprint: "f", retry_at: iso(5) }),
+      ],
+    });
+    expect(codes(given)).toEqual([
+      "dependency_cycle",
+      "dependency_waiting",
+      "not_before",
+      "resting",
+      "choked",
+    ]);
+  });
+
+  describe("choked", () => {
+    const times = (worker: string, n: number, last: Partial<AttemptRecord> = {}) =>
+      Array.from({ length: n }, (_, i) =>
+        attempt({ worker, fingerprint: "f", note: "boom", ...(i === n - 1 ? last : {}) }),
+      );
+    const handed = { to: "pending" as const, note: "choked: … ; given to another worker" };
+
+    test("with whom, on what, and who may still try it", () => {
+      const history = times("w", 3, handed);
+      const others = [worker({ name: "w2" }), worker({ name: "w3", types: ["t"] })];
+      const strangers = [
+        worker({ name: "w4", types: ["u"] }),
+        worker({ name: "w5", alive: false }),
+      ];
+      const workers = [worker(), ...others, ...strangers];
+      expect(explain(facts({ history, workers }))).toEqual([
+        {
+          code: "choked",
+          text: "choked: three times the same failure with w (boom); w2, w3 may still try it",
+          command: "viv show a",
+        },
+        { code: "queued", text: "it is in the queue; w2, w3 will take it in turn" },
+      ]);
+    });
+
+    test("also when the next one has failed, in whatever way", () => {
+      const history = [
+        ...times("w", 3, handed),
+        ...times("w2", 3, handed),
+        attempt({ worker: "w3", retry_at: iso(5) }),
+      ];
+      const workers = [worker(), worker({ name: "w2" }), worker({ name: "w3" })];
+      const reasons = explain(facts({ state: "waiting", history, workers }));
+      expect(reasons.map(({ code }) => code)).toEqual(["resting", "choked"]);
+      expect(reasons[1]?.text).toBe(
+        "choked: three times the same failure with w2 (boom), as before with w; w3 may still try it",
+      );
+    });
+
+    test("with nobody left", () => {
+      const reasons = explain(facts({ history: times("w", 3, handed), workers: [worker()] }));
+      expect(reasons).toMatchObject([
+        { code: "choked", text: expect.stringMatching(/; no other living worker is there to try/) },
+        { code: "no_worker", text: "all live workers that take tasks of type t have choked on it" },
+      ]);
+    });
+
+    test("given up in the queue: it failed, nobody cancelled it", () => {
+      const lastNote = "choked: …; no other worker is left to try it";
+      const history = times("w", 3, handed);
+      expect(explain(facts({ state: "failed", history, lastNote }))).toEqual([
+        {
+          code: "choked",
+          text: "choked: three times the same failure with w (boom)",
+          command: "viv show a",
+        },
+        { code: "failed", text: lastNote, command: "viv retry a" },
+      ]);
+      expect(codes(facts({ state: "failed", history, lastNote: "no need" }))).toEqual([
+        "choked",
+        "cancelled",
+      ]);
+    });
+
+    test("no longer after a retry", () => {
+      const retried = { retried: true as const, by: "me", at: iso(-1) };
+      const given = facts({ history: [...times("w", 3), retried], workers: [worker()] });
+      expect(codes(given)).toEqual(["queued"]);
+    });
+  });
+
+  test("rate limited, until when", () => {
+    const history = [attempt({ outcome: "rate_limited", retry_at: iso(30) })];
+    const [reason] = explain(facts({ state: "waiting", history }));
+    expect(reason).toMatchObject({ code: "rate_limited" });
+    expect(reason?.text).toContain("in 30m");
+  });
+
+  test("in the queue, with or without a worker who would take it", () => {
+    expect(codes(facts())).toEqual(["no_worker"]);
+    expect(codes(facts({ workers: [worker({ types: ["other"] })] }))).toEqual(["no_worker"]);
+    expect(codes(facts({ workers: [worker({ alive: false })] }))).toEqual(["no_worker"]);
+    expect(codes(facts({ workers: [worker({ types: ["t"] })] }))).toEqual(["queued"]);
+  });
+
+  test("claimed: by whom, and whether that one is still there", () => {
+    const given = { state: "claimed" as const, worker: "w" };
+    expect(codes(facts({ ...given, workers: [worker()] }))).toEqual(["running"]);
+    const [silent] = explain(facts({ ...given, workers: [worker({ alive: false })] }));
+    expect(silent).toMatchObject({ code: "worker_silent", command: "viv reap" });
+    const silentWith = (vitality: "alive" | "gone") => {
+      const process = { pid: 77, vitality };
+      return explain(facts({ ...given, process, workers: [worker({ alive: false })] }))[0]?.text;
+    };
+    expect(silentWith("alive")).toContain("its process 77 still runs");
+    expect(silentWith("gone")).toBe(silent?.text);
+  });
+
+  test("the ends", () => {
+    expect(codes(facts({ state: "done" }))).toEqual(["done"]);
+    expect(codes(facts({ state: "review" }))).toEqual(["in_review"]);
+    expect(codes(facts({ state: "quarantined", quarantineReason: "not JSON" }))).toEqual([
+      "quarantined",
+    ]);
+    const failed = attempt({ to: "failed", note: "boom" });
+    expect(explain(facts({ state: "failed", history: [failed] }))[0]).toMatchObject({
+      code: "failed",
+      text: "attempt 1 by w ended as failed: boom",
+      command: "viv retry a",
+    });
+    const [cancelled] = explain(facts({ state: "failed", lastNote: "no need" }));
+    expect(cancelled).toMatchObject({ code: "cancelled", text: "it was cancelled: no need" });
+  });
+});

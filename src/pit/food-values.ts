@@ -1,0 +1,165 @@
+import { parseDuration, parseTime } from "../base/duration.ts";
+import { VivError } from "../base/errors.ts";
+import { assertDepth } from "../base/json.ts";
+import { isName, isTypeName } from "../base/names.ts";
+import { PRIORITIES, type Priority } from "../queue/task.ts";
+import { contentOf, findFences } from "./food-fence.ts";
+import { numberOf } from "./food-names.ts";
+
+/**
+ * What the short fields of a food mean. A value that decides when or by whom it is eaten must be
+ * right (CORRUPT); of one that is only advice null is returned, and the caller warns.
+ */
+
+export function corrupt(sentence: string): VivError {
+  return new VivError("CORRUPT", sentence);
+}
+
+export function shown(value: string): string {
+  return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);
+}
+
+/** Without a comment and without quotes, backticks or stars around it. */
+export function shortValue(raw: string): string {
+  const line = raw.replaceAll("\n", " ");
+  const comment = line.startsWith("#") ? 0 : /[ \t]#/.exec(line)?.index;
+  const value = (comment === undefined ? line : line.slice(0, comment)).trim();
+  const inner = /^(?:\*\*(.+)\*\*|`([^`]+)`|"([^"]+)"|'([^']+)'|_([^_]+)_)$/.exec(
+    value.slice(0, 500),
+  );
+  if (inner === null || value.length > 500) return value;
+  return (inner[1] ?? inner[2] ?? inner[3] ?? inner[4] ?? inner[5] ?? value).trim();
+}
+
+/** Without a comment: `#` behind two blanks and before one, not inside of a code span. */
+export function withoutComment(line: string, quotes: string): string {
+  const counts = new Map<string, number>();
+  for (let at = 0; at < line.length; at++) {
+    const c = line.charAt(at);
+    if (quotes.includes(c)) counts.set(c, (counts.get(c) ?? 0) + 1);
+    if (c !== "#" || !/[ \t]{2}|\t$/.test(line.slice(Math.max(0, at - 2), at))) continue;
+    const isComment = at + 1 === line.length || /[ \t]/.test(line.charAt(at + 1));
+    if (isComment && [...counts.values()].every((n) => n % 2 === 0)) {
+      return line.slice(0, at).trimEnd();
+    }
+  }
+  return line;
+}
+
+const ANYBODY = new Set(["any", "anyone", "anybody", "any snake", "snake", "snakes", "everyone"]);
+
+export function typeFrom(value: string): string {
+  const who = value.replace(/^(?:the|an?)\s+/i, "");
+  const lower = who.toLowerCase();
+  if (ANYBODY.has(lower)) return "food";
+  if (lower === "keeper" || lower === "planner" || lower === "food") return lower;
+  if (isTypeName(who)) return who;
+  throw corrupt(
+    `for: ${shown(value)} is not a kind of snake; write one word such as keeper, planner or food.`,
+  );
+}
+
+/** A food by its name, or by the file it lies in. */
+export function foodFrom(field: string, value: string): string {
+  const name = value.replace(/^(?:\.\/)?(?:pit\/)?(?:food|done)\//, "").replace(/\.md$/, "");
+  if (isName(name)) return name;
+  throw corrupt(`${field}: ${shown(value)} is not the name of a food; write it like food-0007-x.`);
+}
+
+const NO_FOOD = new Set(["", "none", "nothing", "-", "n/a", "[]"]);
+
+export function foodsFrom(field: string, raw: string): string[] {
+  if (NO_FOOD.has(shortValue(raw).toLowerCase())) return [];
+  const names: string[] = [];
+  for (const line of raw.split("\n")) {
+    const item = shortValue(line.replace(/^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+/, ""));
+    const words = item
+      .replace(/^\[|\]$/g, "")
+      .replaceAll(",", " , ")
+      .split(/\s+/);
+    let before: string | null = null;
+    for (const word of words.map(shortValue)) {
+      const isSeparator = word === "" || word === "," || word.toLowerCase() === "and";
+      if (!isSeparator) names.push(foodFrom(field, word));
+      // A sentence consists of names too, and would wait for ever.
+      if (before !== null && !isSeparator && (numberOf(before) ?? numberOf(word)) === null) {
+        throw corrupt(
+          `${field}: ${shown(item)} is not a list of foods; put commas between their names.`,
+        );
+      }
+      before = isSeparator ? null : word;
+    }
+  }
+  return [...new Set(names)];
+}
+
+export function startFrom(value: string, createdAt: string): string {
+  const base = Date.parse(createdAt);
+  try {
+    if (!Number.isNaN(base) || !/^(?:now|\+)/.test(value)) return parseTime(value, base, "time");
+  } catch {
+    // Told below, in the words of a food.
+  }
+  throw corrupt(
+    `not-before: ${shown(value)} is not a time; write 2026-11-15T08:00:00Z, or +10m after it was tossed.`,
+  );
+}
+
+export function timeFrom(value: string): string | null {
+  return /^\d/.test(value) ? tried(() => parseTime(value, 0)) : null;
+}
+
+export function priorityFrom(value: unknown): Priority | null {
+  const lower = typeof value === "string" ? value.toLowerCase() : value;
+  return PRIORITIES.find((priority) => priority === lower) ?? null;
+}
+
+export function attemptsFrom(value: unknown): number | null {
+  const number = typeof value === "string" && /^\d{1,4}$/.test(value) ? Number(value) : value;
+  const fits = Number.isInteger(number) && (number as number) >= 1 && (number as number) <= 1000;
+  return fits ? (number as number) : null;
+}
+
+export function timeoutFrom(value: unknown): string | null {
+  if (typeof value !== "string") return null;
+  return (tried(() => parseDuration(value)) ?? 0) > 0 ? value : null;
+}
+
+const YES = new Set(["yes", "y", "true", "1", "on", "x", "required", "needed", "please"]);
+const NO = new Set(["no", "n", "false", "0", "off", "none", "never", "not needed", ""]);
+
+export function yesFrom(value: string): boolean | null {
+  const lower = value.toLowerCase();
+  return YES.has(lower) ? true : NO.has(lower) ? false : null;
+}
+
+export function objectFrom(raw: string): Record<string, unknown> {
+  const lines = raw.split("\n");
+  const fence = findFences(lines)[0];
+  const json = fence === undefined ? raw : contentOf(lines, fence);
+  let value: unknown;
+  try {
+    assertDepth(json);
+    value = JSON.parse(json);
+  } catch (cause) {
+    const why = (cause as Error).message;
+    throw new VivError(
+      "CORRUPT",
+      `details is not valid JSON: ${why}; write an object into a fence below it, or leave it out.`,
+      {},
+      { cause },
+    );
+  }
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+    return value as Record<string, unknown>;
+  }
+  throw corrupt("details must be a JSON object, like {…}.");
+}
+
+function tried<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch {
+    return null; // the caller tells what is wrong, in its own words
+  }
+}

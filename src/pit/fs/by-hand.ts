@@ -1,0 +1,180 @@
+import { VivError } from "../../base/errors.ts";
+import { isName } from "../../base/names.ts";
+import { isAttempt } from "../../queue/attempt.ts";
+import {
+  linkIfFree,
+  namesIn,
+  readRegular,
+  renameIfThere,
+  statIfThere,
+  tokenOf,
+  unlinkIfThere,
+} from "../../queue/fs/atomic.ts";
+import { attemptNumber, readHistory } from "../../queue/fs/attempts.ts";
+import { findClaim } from "../../queue/fs/claimed.ts";
+import { completedTasks } from "../../queue/fs/completed.ts";
+import { finishRecorded } from "../../queue/fs/end-claim.ts";
+import { claimOf, fileOf, idLinkOf } from "../../queue/fs/layout.ts";
+import { locate } from "../../queue/fs/locate.ts";
+import { withLock } from "../../queue/fs/lock.ts";
+import { assertWorker, parseIn } from "../../queue/fs/parse.ts";
+import { notProjectedYet } from "../../queue/fs/project.ts";
+import { recordedEnd } from "../../queue/fs/recorded-end.ts";
+import { readWorkerFile } from "../../queue/fs/register.ts";
+import { type FsRun, record, recordClaim, temporaryPath } from "../../queue/fs/run.ts";
+import type { Claim, HandResult } from "../../queue/store.ts";
+import { MAX_TASK_BYTES } from "../../queue/task.ts";
+import { resultIdOf, resultName, unprovenName } from "../food-names.ts";
+import { snakeOf } from "./hand-claims.ts";
+
+/**
+ * Results that a snake put into done/ by hand: with its food gone, still claimed, or moved there as
+ * well. They count when they are proven; until then each is somebody's word.
+ */
+
+/** A result that is younger may still be being written. */
+const SETTLED_MS = 2_000;
+/** The file system gives times once per tick. */
+const CLOCKS_DIFFER_BY_MS = 20;
+/** The protocol says: first the result, then the claim goes. That takes a snake no longer. */
+const STILL_CLAIMED_MS = 10_000;
+
+export function handResults(run: FsRun): HandResult[] {
+  const results: HandResult[] = [];
+  const names = namesIn(run.paths.state.done);
+  const foods = new Set(names.map((name) => run.paths.layout.idOf("done", name)));
+  for (const name of names) {
+    const id = resultIdOf(name);
+    if (id === null || !isName(id) || foods.has(id)) continue;
+    const result = judgeResult(run, id);
+    if (result) results.push(result);
+  }
+  return [...results, ...movedByHand(run, foods)];
+}
+
+function handResult(run: FsRun, id: string): HandResult | undefined {
+  const isInDone = statIfThere(fileOf(run.paths, "done", id)) !== undefined;
+  return isInDone ? movedByHand(run, new Set([id]))[0] : (judgeResult(run, id) ?? undefined);
+}
+
+function movedByHand(run: FsRun, foods: ReadonlySet<string | null>): HandResult[] {
+  return unrecorded(run, foods).map((id) => {
+    return { id, snake: snakeOf(run, id), state: "done", ready: true };
+  });
+}
+
+function judgeResult(run: FsRun, id: string): HandResult | null {
+  const stats = statIfThere(`${run.paths.state.done}/${resultName(id)}`);
+  if (!stats?.isFile()) return null;
+  // Who writes it may date it as he likes: a date in the future is no reason to wait for it.
+  const ageMs = Date.now() - Math.min(stats.mtimeMs, stats.ctimeMs);
+  return judge(run, id, ageMs, stats.ctimeMs);
+}
+
+function judge(run: FsRun, id: string, ageMs: number, writtenAt: number): HandResult {
+  const place = locate(run, id);
+  const snake = place?.worker ?? snakeOf(run, id);
+  if (place === null) {
+    const isKnown = statIfThere(idLinkOf(run.paths, id)) !== undefined;
+    return { id, snake, state: isKnown ? "gone" : "unknown", ready: isKnown && ageMs > SETTLED_MS };
+  }
+  // Of before the food was: it is about another one that had this name.
+  const bornAt = statIfThere(place.path)?.birthtimeMs ?? 0;
+  if (bornAt > writtenAt + CLOCKS_DIFFER_BY_MS)
+    return { id, snake, state: place.state, ready: false };
+  // In done/ by now: somebody has finished it since we looked there. The next look tells whether
+  // that is recorded.
+  const isFree = place.state === "pending";
+  const isHandClaim = place.state === "claimed" && readWorkerFile(run, place.worker ?? "") === null;
+  const ready = isFree ? ageMs > SETTLED_MS : isHandClaim && ageMs > STILL_CLAIMED_MS;
+  return { id, snake, state: place.state, ready };
+}
+
+/** In done/, though nobody has recorded that it was finished. */
+function unrecorded(run: FsRun, foods: ReadonlySet<string | null>): string[] {
+  if (!statIfThere(run.paths.status)) return []; // then nothing says what was finished
+  // In this order: what ends meanwhile is in one of the two.
+  const underway = new Set(notProjectedYet(run));
+  const completed = completedTasks(run);
+  return [...foods].filter(
+    (id): id is string => isName(id) && !completed.has(id) && !underway.has(id) && isOld(run, id),
+  );
+}
+
+function isOld(run: FsRun, id: string): boolean {
+  const stats = statIfThere(fileOf(run.paths, "done", id));
+  return stats !== undefined && Date.now() - stats.ctimeMs > SETTLED_MS;
+}
+
+/**
+ * Makes such a food a claim of `rawWorker`, who is going to prove it. One at a time in the whole pit:
+ * a food that is gone would otherwise be brought back twice. Null when it is no longer to be had.
+ */
+export function takeForProof(run: FsRun, id: string, rawWorker: string): Claim | null {
+  const worker = assertWorker(run, rawWorker);
+  return withLock(`${run.paths.viv}/proof.lock`, () => {
+    const current = handResult(run, id);
+    if (!current?.ready) return null;
+    if (current.state === "done" && wasInReview(run, id)) {
+      // It was proven, and came here by a person: with `approve`, whose line was lost, or with mv.
+      record(run, { event: "approved", task: id, from: "review", to: "done", by: "hand" });
+      return null;
+    }
+    if (current.state === "claimed" && madeRecordedEnd(run, id)) return null;
+    const target = claimOf(run.paths, worker, id);
+    if (!fetchTo(run, id, current, target)) return null;
+    const file = readRegular(target, MAX_TASK_BYTES);
+    if (file === null) return null;
+    const task = parseIn(run, file, id);
+    const token = tokenOf(file.stats);
+    const attempt = attemptNumber(readHistory(run, id));
+    recordClaim(run, id, { worker, token, attempt });
+    run.memo.proving.add(id);
+    return { task, worker, token, attempt };
+  });
+}
+
+function wasInReview(run: FsRun, id: string): boolean {
+  const last = readHistory(run, id).at(-1);
+  return last !== undefined && isAttempt(last) && last.outcome === "done" && last.to === "review";
+}
+
+/** Its snake has ended the claim with a command that died before the food was moved. */
+function madeRecordedEnd(run: FsRun, id: string): boolean {
+  const claim = findClaim(run.paths, id);
+  const seenAt = performance.now();
+  const stats = claim === null ? undefined : statIfThere(claim.path);
+  if (claim === null || stats === undefined) return false;
+  const token = tokenOf(stats);
+  const recorded = recordedEnd(run, { ...claim, token });
+  if (recorded === undefined) return false;
+  finishRecorded(run, { ...claim, token, attempt: recorded.attempt, seenAt }, recorded);
+  return true;
+}
+
+function fetchTo(run: FsRun, id: string, { state }: HandResult, target: string): boolean {
+  if (state !== "gone") {
+    const place = locate(run, id);
+    return place !== null && place.state === state && renameIfThere(place.path, target);
+  }
+  const tmp = temporaryPath(run, `proof-${id}`);
+  if (!linkIfFree(idLinkOf(run.paths, id), tmp)) return false;
+  try {
+    return renameIfThere(tmp, target);
+  } finally {
+    unlinkIfThere(tmp);
+  }
+}
+
+/** The result stays, under a name that says what it is. Null when there is none to mark. */
+export function markUnproven(run: FsRun, id: string): string | null {
+  const from = `${run.paths.state.done}/${resultName(id)}`;
+  if (!statIfThere(from)?.isFile()) return null; // the food was moved to done/ without one
+  for (let n = 1; n < 10_000; n++) {
+    const name = unprovenName(id, n);
+    if (!linkIfFree(from, `${run.paths.state.done}/${name}`)) continue;
+    unlinkIfThere(from);
+    return name;
+  }
+  throw new VivError("WRONG_STATE", `${id} has ten thousand unproven results; look at them.`);
+}

@@ -1,0 +1,78 @@
+import { closeSync } from "node:fs";
+import {
+  errno,
+  namesIn,
+  openNew,
+  overwrite,
+  readDerived,
+  translate,
+} from "../../queue/fs/atomic.ts";
+import { claimedTasks } from "../../queue/fs/claimed.ts";
+import type { FsRun } from "../../queue/fs/run.ts";
+import type { TaskSpec } from "../../queue/spec.ts";
+import { TASK_STATES } from "../../queue/states.ts";
+import { foodId, numberOf, resultIdOf, slugOf } from "../food-names.ts";
+
+/**
+ * `.viv/numbers/<n>`: a file for each number given out, made exclusively, so that several who toss
+ * at once get one each. Where to begin looking is only a hint; a lost one is found again by a look
+ * through the whole pit.
+ */
+const HINT = ".last";
+
+export function newFoodId(run: FsRun, spec: TaskSpec): string {
+  const task = spec.payload?.task;
+  try {
+    return foodId(takeNumber(run), slugOf(typeof task === "string" ? task : spec.type));
+  } catch (error) {
+    throw translate(error, "taking the next number for a food");
+  }
+}
+
+function takeNumber(run: FsRun): number {
+  run.memo.lastNumber ??= Math.max(hintOf(run) ?? highest(run, true), highest(run, false));
+  for (;;) {
+    const number = ++run.memo.lastNumber;
+    if (!reserveNumber(run, number)) continue;
+    overwrite(`${run.paths.viv}/numbers/${HINT}`, String(number));
+    return number;
+  }
+}
+
+/** False when somebody has it. */
+export function reserveNumber(run: FsRun, number: number): boolean {
+  try {
+    closeSync(openNew(`${run.paths.viv}/numbers/${number}`));
+    return true;
+  } catch (error) {
+    if (errno(error) === "EEXIST") return false;
+    throw error;
+  }
+}
+
+function hintOf(run: FsRun): number | null {
+  const text = readDerived(`${run.paths.viv}/numbers/${HINT}`, 64)?.text ?? "";
+  return /^\d+$/.test(text) ? Number(text) : null;
+}
+
+/**
+ * The highest number in use. What we have seen has its file in numbers/; what others wrote since
+ * lies in food/, or has just been claimed.
+ */
+function highest(run: FsRun, everywhere: boolean): number {
+  const { layout, state } = run.paths;
+  let most = 0;
+  const see = (id: string | null) => {
+    const number = id === null ? null : numberOf(id);
+    if (number !== null && Number.isSafeInteger(number) && number > most) most = number;
+  };
+  for (const { id } of claimedTasks(run.paths)) see(id);
+  const states = everywhere
+    ? TASK_STATES.filter((name) => name !== "claimed")
+    : ["pending" as const];
+  for (const name of states) for (const file of namesIn(state[name])) see(layout.idOf(name, file));
+  // A result of before our time has a food that nobody knows: its number is taken all the same.
+  if (everywhere) for (const file of namesIn(state.done)) see(resultIdOf(file));
+  if (everywhere) for (const name of namesIn(`${run.paths.viv}/numbers`)) see(`food-${name}`);
+  return most;
+}

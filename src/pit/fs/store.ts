@@ -1,0 +1,65 @@
+import { namesIn, readRegular, translate } from "../../queue/fs/atomic.ts";
+import { claimOf } from "../../queue/fs/layout.ts";
+import { tryLock } from "../../queue/fs/lock.ts";
+import { readTaskAt } from "../../queue/fs/read.ts";
+import type { FsRun } from "../../queue/fs/run.ts";
+import type { PitStore } from "../../queue/store.ts";
+import { unprovenNumberOf } from "../food-names.ts";
+import { handResults, markUnproven, takeForProof } from "./by-hand.ts";
+import { readProgress, reclaim, writeProgress } from "./reclaim.ts";
+
+/** What only a pit has, as the store offers it. */
+export function pitStore(run: FsRun): PitStore {
+  return {
+    handResults: async () => doing("looking at results", () => handResults(run)),
+    takeForProof: async (id, worker) =>
+      doing(`taking ${id} for proof`, () => takeForProof(run, id, worker)),
+    markUnproven: async (id) => doing(`marking ${id}`, () => markUnproven(run, id)),
+    claimPath: (worker, id) => claimOf(run.paths, worker, id),
+    readClaimed: async (worker, id) => readTaskAt(run, claimOf(run.paths, worker, id), id).task,
+    reclaim: async (id, token, note) =>
+      doing(`reclaiming ${id}`, () => reclaim(run, id, token, note)),
+    readProgress: async () => readProgress(run),
+    writeProgress: async (seen) => doing("keeping what was seen", () => writeProgress(run, seen)),
+    oddities: async () =>
+      doing("looking around", () => ({ unproven: unproven(run), quarantined: quarantined(run) })),
+    alone: async (what, act) => {
+      const release = tryLock(`${run.paths.viv}/${what}.lock`);
+      if (release === null) return null;
+      try {
+        return await act();
+      } finally {
+        release();
+      }
+    },
+  };
+}
+
+function doing<T>(what: string, act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    throw translate(error, what);
+  }
+}
+
+function unproven(run: FsRun): { id: string; name: string }[] {
+  return namesIn(run.paths.state.done).flatMap((name) => {
+    if (unprovenNumberOf(name) === null) return [];
+    return [{ id: name.slice(0, name.lastIndexOf(".unproven-")), name }];
+  });
+}
+
+function quarantined(run: FsRun): { name: string; from: string; reason: string }[] {
+  const folder = run.paths.quarantine;
+  const names = namesIn(folder).filter((name) => !name.endsWith(".reason"));
+  return names.map((name) => {
+    const note = readRegular(`${folder}/${name}.reason`, 64 * 1024)?.text ?? "{}";
+    try {
+      const { from = "", reason = "" } = JSON.parse(note) as { from?: string; reason?: string };
+      return { name, from, reason };
+    } catch {
+      return { name, from: "", reason: note.trim() }; // somebody wrote a note of their own there
+    }
+  });
+}

@@ -1,0 +1,99 @@
+import * as z from "zod/mini";
+import { parseDuration } from "../../base/duration.ts";
+import { VivError } from "../../base/errors.ts";
+import { defineOp, type OpContext } from "../../operation/op.ts";
+import { pitProving } from "../../work/operations/work.ts";
+import { proveResults } from "../prove-results.ts";
+import { reclaimStuck } from "../reclaim-stuck.ts";
+import { tidyWaste } from "../tidy-waste.ts";
+import { snakeOfWaste } from "../waste.ts";
+
+export const pitSweep = defineOp({
+  name: "pit sweep",
+  summary: "cleanup duty, once: reclaim abandoned food, prove results, sum up and prune waste/",
+  access: "write",
+  layout: "pit",
+  input: z.strictObject({
+    pit: z.optional(z.string().check(z.describe("the pit (default: as --run)"))),
+    stale_after: z.optional(
+      z.string().check(z.describe("when a silent snake's food goes back (default 30m)")),
+    ),
+    keep_logs: z.optional(z.string().check(z.describe("how old a log may get (default 7d)"))),
+  }),
+  output: z.object({
+    reclaimed: z.array(z.object({ food: z.string(), snake: z.string(), to: z.string() })),
+    proven: z.array(z.string()),
+    unproven: z.array(
+      z.object({ food: z.string(), result: z.nullable(z.string()), note: z.string() }),
+    ),
+    adopted: z.number(),
+    logs: z.number(),
+    pruned: z.array(z.string()),
+    kept: z.array(z.string()),
+    trouble: z.optional(z.string()),
+  }),
+  async run(context, { stale_after, keep_logs }) {
+    const { store } = context;
+    if (store.pit === null) throw new VivError("RUN_INVALID", "this is not a pit.");
+    const staleAfterSeconds = stale_after === undefined ? undefined : seconds(stale_after);
+    const keepMs = parseDuration(keep_logs ?? "7d", "--keep-logs");
+    const report = await store.reap(staleAfterSeconds === undefined ? {} : { staleAfterSeconds });
+    const { adopted } = await store.sweep();
+    const host = await context.host();
+    const limitMs = (staleAfterSeconds ?? DEFAULT_STALE_AFTER_SECONDS) * 1000;
+    const stuck = await reclaimStuck(store, host, { now: context.now(), limitMs });
+    const results = await proveResults(store, host, pitProving(context, host));
+    const tidied = await store.pit.alone("waste", () => tidyIfPossible(context, keepMs));
+    return {
+      reclaimed: [...report.reaped, ...stuck].map(({ id, worker, to }) => ({
+        ...{ food: id, snake: worker, to },
+      })),
+      proven: results.filter(({ end }) => isDone(end)).map(({ id }) => id),
+      unproven: results
+        .filter(({ end }) => !isDone(end))
+        .map(({ id, unproven, end }) => ({
+          food: id,
+          result: unproven ? `done/${unproven}` : null,
+          note: end.kind === "ended" ? (end.note ?? end.outcome) : "taken away",
+        })),
+      adopted,
+      logs: tidied?.logs ?? 0,
+      pruned: tidied?.pruned ?? [],
+      kept: tidied?.kept ?? [],
+      ...(tidied === null ? { trouble: "another sweep is tidying waste/ just now" } : {}),
+      ...(tidied?.trouble ? { trouble: tidied.trouble } : {}),
+    };
+  },
+});
+
+const DEFAULT_STALE_AFTER_SECONDS = 1800;
+
+function isDone(end: { kind: string; outcome?: string }): boolean {
+  return end.kind === "ended" && end.outcome === "done";
+}
+
+async function tidyIfPossible(context: OpContext, keepMs: number) {
+  try {
+    return await tidy(context, keepMs);
+  } catch (error) {
+    const trouble = `waste/ cannot be tidied: ${(error as Error).message}`;
+    return { logs: 0, pruned: [], kept: [], trouble };
+  }
+}
+
+async function tidy(context: OpContext, keepMs: number) {
+  const { wasteFiles } = await context.host();
+  const claims = new Set<string>();
+  for await (const { worker } of context.store.list({ states: ["claimed"] })) {
+    if (worker) claims.add(worker);
+  }
+  return tidyWaste(await wasteFiles(), {
+    now: context.now(),
+    keepMs,
+    isRunning: (name) => claims.has(snakeOfWaste(name)?.snake ?? ""),
+  });
+}
+
+function seconds(text: string): number {
+  return parseDuration(/^\d+$/.test(text) ? `${text}s` : text, "--stale-after") / 1000;
+}

@@ -1,0 +1,273 @@
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  readSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { setImmediate } from "node:timers/promises";
+import {
+  mkdirSync,
+  openSync,
+  removeSync,
+  renameSync,
+  unlinkSync,
+} from "../platform/files/beneath.ts";
+import { snakeOfWaste, type WasteLog } from "./waste.ts";
+
+/** The files of a pit that cleaning up its waste/ needs. What is gone when asked for is null. */
+export interface WasteFiles {
+  /** `others`: whatever else is in waste/ (folders, links, hidden files), SUMMARY.md apart. */
+  list(): Promise<{ logs: WasteLog[]; others: number }>;
+  /** The first bytes, and the last ones from the beginning of a line on. Throws when it cannot. */
+  read(log: WasteLog): Promise<{ head: string; end: string } | null>;
+  /** Which of these names occur in a file below scraps/, or what there cannot be read. */
+  mentioned(names: readonly string[]): Promise<Set<string> | { unreadable: string }>;
+  /** Returns those that are still there. One that has changed since it was listed is another log, and stays. */
+  remove(logs: readonly WasteLog[]): Promise<WasteLog[]>;
+  readText(file: WasteText): Promise<string | null>;
+  /** Whoever reads it finds the old text or the new one, also after a power cut. */
+  writeText(file: WasteText, text: string): Promise<void>;
+  /** Renames record/waste.json; returns its new name. */
+  setRecordAside(now: number): Promise<string>;
+}
+
+/** `memo` only saves reading: it may vanish at any time. */
+export type WasteText = "record" | "summary" | "memo";
+
+const HEAD_BYTES = 4 * 1024;
+const END_BYTES = 1024 * 1024;
+const CHUNK_BYTES = 1024 * 1024;
+/** Calls are synchronous (a trip through the thread pool costs more), but not too many in a row. */
+const BATCH = 500;
+const TRIES = 3;
+/** A pipe in the place of a file would make us wait, a link would lead us elsewhere. */
+const SAFE_OPEN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+export function wasteFiles(pit: string): WasteFiles {
+  const waste = join(pit, "waste");
+  const paths: Record<WasteText, string> = {
+    record: join(pit, "record/waste.json"),
+    summary: join(waste, "SUMMARY.md"),
+    memo: join(pit, ".viv/waste-memo.json"),
+  };
+  return {
+    list: () => list(waste),
+    read: async (log) => {
+      await setImmediate();
+      return orNull(() => withFile(join(waste, log.name), readEnds));
+    },
+    mentioned: (names) => mentionedBelow(join(pit, "scraps"), names),
+    remove: (logs) => remove(waste, logs),
+    readText: async (file) => readText(paths[file], file === "record"),
+    writeText: async (file, text) => replace(paths[file], text),
+    setRecordAside: async (now) => {
+      const aside = `${basename(paths.record)}.bad-${now}`;
+      renameSync(paths.record, join(dirname(paths.record), aside));
+      syncFolder(dirname(paths.record));
+      return aside;
+    },
+  };
+}
+
+async function list(waste: string): Promise<{ logs: WasteLog[]; others: number }> {
+  const logs: WasteLog[] = [];
+  let others = 0;
+  const names = orNull(() => readdirSync(waste)) ?? [];
+  for (const [i, name] of names.entries()) {
+    if (i % BATCH === BATCH - 1) await setImmediate();
+    const stat = lstatSync(join(waste, name), { throwIfNoEntry: false });
+    if (stat === undefined) continue;
+    if (stat.isFile() && snakeOfWaste(name) !== null) {
+      logs.push({ name, size: stat.size, mtimeMs: stat.mtimeMs });
+    } else if (name !== "SUMMARY.md") others++;
+  }
+  return { logs, others };
+}
+
+function readEnds(fd: number): { head: string; end: string } {
+  const { size } = fstatSync(fd);
+  const from = Math.max(0, size - END_BYTES);
+  const end = readAt(fd, from, size - from);
+  if (from === 0) {
+    return { head: end.toString("utf8", 0, HEAD_BYTES), end: end.toString("utf8") };
+  }
+  const whole = end.indexOf("\n") + 1; // half a line would say something else
+  return {
+    head: readAt(fd, 0, HEAD_BYTES).toString("utf8"),
+    end: end.toString("utf8", whole),
+  };
+}
+
+function readAt(fd: number, from: number, length: number): Buffer {
+  const buffer = Buffer.alloc(length);
+  let done = 0;
+  while (done < length) {
+    const count = readSync(fd, buffer, done, length - done, from + done);
+    if (count === 0) break;
+    done += count;
+  }
+  return buffer.subarray(0, done);
+}
+
+/** What can be made again may be unreadable, too: then it is. */
+function readText(path: string, isNeeded: boolean): string | null {
+  try {
+    return orNull(() => withFile(path, (fd) => readFileSync(fd, "utf8")));
+  } catch (error) {
+    if (isNeeded) throw error;
+    return null;
+  }
+}
+
+async function remove(waste: string, logs: readonly WasteLog[]): Promise<WasteLog[]> {
+  const left: WasteLog[] = [];
+  for (const [i, log] of logs.entries()) {
+    if (i % BATCH === BATCH - 1) await setImmediate();
+    const path = join(waste, log.name);
+    try {
+      const stat = lstatSync(path, { throwIfNoEntry: false });
+      const isSame = stat?.isFile() && stat.size === log.size && stat.mtimeMs === log.mtimeMs;
+      if (isSame) unlinkSync(path);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") left.push(log);
+    }
+  }
+  // Before anybody notes that they are gone: a power cut must not bring them back.
+  if (logs.length > left.length) orNull(() => syncFolder(waste));
+  return left;
+}
+
+async function mentionedBelow(
+  scraps: string,
+  names: readonly string[],
+): Promise<Set<string> | { unreadable: string }> {
+  for (let tries = 1; ; tries++) {
+    const search = new Search(names);
+    try {
+      // The folder itself may be a link; what is in it is not followed.
+      if (orNull(() => readdirSync(scraps)) !== null) await searchFolder(scraps, search);
+      return search.found;
+    } catch (error) {
+      const { code, path } = error as NodeJS.ErrnoException;
+      // What has gone may have been moved to where we have been already.
+      if (code === "ENOENT" && tries < TRIES) continue;
+      return { unreadable: `${path ?? scraps} cannot be read (${code ?? String(error)})` };
+    }
+  }
+}
+
+async function searchFolder(folder: string, search: Search): Promise<void> {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    if (search.isComplete) return;
+    const path = join(folder, entry.name);
+    await setImmediate();
+    if (entry.isDirectory()) await searchFolder(path, search);
+    else if (entry.isSymbolicLink()) search.in(Buffer.from(readlinkSync(path)));
+    else if (entry.isFile()) await searchFile(path, search);
+  }
+}
+
+async function searchFile(path: string, search: Search): Promise<void> {
+  const fd = openSync(path, SAFE_OPEN);
+  try {
+    const buffer = Buffer.allocUnsafe(search.longest + CHUNK_BYTES);
+    let kept = 0; // the end of the last chunk: a name may lie across the border
+    while (!search.isComplete) {
+      const count = readSync(fd, buffer, kept, CHUNK_BYTES, null);
+      if (count === 0) return;
+      const length = kept + count;
+      search.in(buffer.subarray(0, length));
+      kept = Math.min(length, search.longest);
+      buffer.copy(buffer, 0, length - kept, length);
+      await setImmediate();
+    }
+  } catch (error) {
+    throw Object.assign(error as Error, { path }); // a read does not say of what
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Finds names of logs in bytes: where `.log` is, the bytes before it are looked up. */
+class Search {
+  readonly found = new Set<string>();
+  readonly longest: number;
+  readonly #names: Map<string, string>;
+  readonly #lengths: number[];
+
+  constructor(names: readonly string[]) {
+    this.#names = new Map(names.map((name) => [Buffer.from(name).toString("latin1"), name]));
+    this.#lengths = [...new Set([...this.#names.keys()].map((bytes) => bytes.length))];
+    this.longest = Math.max(0, ...this.#lengths);
+  }
+
+  get isComplete(): boolean {
+    return this.found.size === this.#names.size;
+  }
+
+  in(bytes: Buffer): void {
+    for (let at = bytes.indexOf(".log"); at !== -1; at = bytes.indexOf(".log", at + 1)) {
+      const end = at + ".log".length;
+      for (const length of this.#lengths) {
+        if (length > end) continue;
+        const name = this.#names.get(bytes.toString("latin1", end - length, end));
+        if (name !== undefined) this.found.add(name);
+      }
+    }
+  }
+}
+
+function replace(path: string, text: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const beside = join(dirname(path), `.${basename(path)}.new`);
+  removeSync(beside); // left by one that died; only one cleans up at a time
+  try {
+    const fd = openSync(beside, "wx", 0o644);
+    try {
+      writeFileSync(fd, text);
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+    renameSync(beside, path);
+  } catch (error) {
+    removeSync(beside);
+    throw error;
+  }
+  syncFolder(dirname(path));
+}
+
+function syncFolder(folder: string): void {
+  const fd = openSync(folder, constants.O_RDONLY);
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function withFile<T>(path: string, use: (fd: number) => T): T {
+  const fd = openSync(path, SAFE_OPEN);
+  try {
+    if (!fstatSync(fd).isFile()) throw new Error(`${path} is not a file`);
+    return use(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function orNull<T>(act: () => T): T | null {
+  try {
+    return act();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw error;
+  }
+}

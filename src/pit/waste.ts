@@ -1,0 +1,108 @@
+import { lastLines } from "../base/text.ts";
+
+/** A log in waste/ as a listing shows it. One with another size or time is another log. */
+export interface WasteLog {
+  name: string;
+  size: number;
+  mtimeMs: number;
+}
+
+export interface WasteHead {
+  id: string;
+  attempt: number;
+  worker: string;
+  /** ISO 8601. */
+  at: string;
+}
+
+export interface WasteFoot {
+  outcome: string;
+  seconds: number;
+  note?: string;
+}
+
+const MAX_NOTE = 500;
+const MAX_HEAD = 1000;
+
+/** Where the trace of an attempt goes: a snake has one claim at a time, so no two have one name. */
+export function wasteName(snake: string, atMs: number): string {
+  return `${snake}-${new Date(atMs).toISOString().replace(/[-:]/g, "")}.log`;
+}
+
+const DAY = String.raw`(\d{4})-?(\d\d)-?(\d\d)`;
+const TIME = String.raw`(\d\d)[-:.]?(\d\d)[-:.]?(\d\d)(?:[.,](\d{1,9}))?`;
+const ZONE = String.raw`(Z|[+-]\d\d:?\d\d)?`;
+const CALENDAR = new RegExp(`^(.+?)-${DAY}(?:[T_ -]${TIME}${ZONE})?$`, "i");
+/** What `date +%s`, `%s%3N`, `%s%N` and time.time() print, from 2001 on. */
+const EPOCH = /^(.+)-(\d{10})(\d{3}|\d{6}|\d{9}|\.\d{1,9})?$/;
+
+/**
+ * Whose log it is, and from when. People write the time as they like. What is no time belongs to
+ * the name (`snake-2-x`, and `snake-2-3`: a worker may be called that); a time alone names nobody.
+ */
+export function snakeOfWaste(name: string): { snake: string; at: number | null } | null {
+  if (!name.endsWith(".log") || name.startsWith(".") || name.includes("/")) return null;
+  const stem = name.slice(0, -".log".length);
+  if (stem === "" || timed(`x-${stem.replace(/^-/, "")}`)?.snake === "x") return null;
+  return timed(stem) ?? { snake: stem, at: null };
+}
+
+function timed(stem: string): { snake: string; at: number } | null {
+  return calendar(stem) ?? epoch(stem);
+}
+
+function calendar(stem: string): { snake: string; at: number } | null {
+  const match = CALENDAR.exec(stem);
+  if (match === null) return null;
+  const [, snake = "", year, month, day, hour = "00", minute = "00", second = "00"] = match;
+  const fraction = (match[8] ?? "").padEnd(3, "0").slice(0, 3);
+  const local = `${year}-${month}-${day}T${hour}:${minute}:${second}.${fraction}`;
+  const utc = new Date(`${local}Z`);
+  // Date.parse takes 31 February for 3 March.
+  if (Number.isNaN(utc.getTime()) || !utc.toISOString().startsWith(local)) return null;
+  const zone = (match[9] ?? "Z").toUpperCase().replace(/^([+-]\d\d)(\d\d)$/, "$1:$2");
+  const at = Date.parse(`${local}${zone}`);
+  return Number.isNaN(at) ? null : { snake, at };
+}
+
+function epoch(stem: string): { snake: string; at: number } | null {
+  const match = EPOCH.exec(stem);
+  if (match === null) return null;
+  const [, snake = "", seconds = "", rest = ""] = match;
+  const milliseconds = rest.replace(".", "").padEnd(3, "0").slice(0, 3);
+  return { snake, at: Number(`${seconds}${milliseconds}`) };
+}
+
+export function wasteHead({ id, attempt, worker, at }: WasteHead): string {
+  return `# ${oneLine(id)} attempt ${attempt} by ${oneLine(worker)} at ${at}`;
+}
+
+export function parseWasteHead(line: string): WasteHead | null {
+  if (line.length > MAX_HEAD) return null; // a pattern with two gaps is slow on what never ends
+  const match = /^# (.+) attempt (\d+) by (.+) at (\d{4}-\d\d-\d\dT[\d:.]+Z)$/.exec(line.trimEnd());
+  if (match === null) return null;
+  const [, id = "", attempt, worker = "", at = ""] = match;
+  return { id, attempt: Number(attempt), worker, at };
+}
+
+export function wasteFoot({ outcome, seconds, note }: WasteFoot): string {
+  const took = Number.isFinite(seconds) ? Math.max(0, seconds).toFixed(1) : "0.0";
+  const why = oneLine(note ?? "", MAX_NOTE);
+  return `# ended ${outcome} after ${took} s${why === "" ? "" : `: ${why}`}`;
+}
+
+export function parseWasteFoot(line: string): WasteFoot | null {
+  const match = /^# ended (\S+) after (\d{1,12}(?:\.\d+)?) s(?:: (.*))?$/.exec(line.trimEnd());
+  if (match === null) return null;
+  const [, outcome = "", seconds, note] = match;
+  return { outcome, seconds: Number(seconds), ...(note ? { note } : {}) };
+}
+
+/** On one line, and without what a terminal or a page would act upon instead of showing it. */
+export function oneLine(text: string, max = Number.POSITIVE_INFINITY): string {
+  const line = lastLines(text, Number.POSITIVE_INFINITY)
+    .join(" ")
+    .replace(/[\p{Cc}\p{Cs}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]+/gu, " ")
+    .trim();
+  return line.length > max ? `${line.slice(0, max - 1).replace(/\p{Cs}$/u, "")}…` : line;
+}

@@ -1,0 +1,177 @@
+import { spawn, spawnSync } from "node:child_process";
+import { setTimeout as wait } from "node:timers/promises";
+import { type ErrorCode, VivError } from "../../base/errors.ts";
+
+/**
+ * Runs git: with an argv, never a shell; asking nobody anything; and without the settings of
+ * whoever started us (a hook of git has GIT_DIR and the like in its environment). A task may have
+ * left files of its own in a workspace, so nothing that git would run by itself is run: no hooks,
+ * no file watcher. Where a workspace is concerned, its repository is named by us, because the
+ * `.git` in the workspace may lead to one that the task made.
+ */
+export interface GitPlace {
+  /** Where it runs. */
+  cwd: string;
+  /** The repository; without it, the one of `cwd`. */
+  gitDir?: string;
+  workTree?: string;
+  /** Another index than the repository's own. */
+  indexFile?: string;
+}
+
+export interface GitOptions extends GitPlace {
+  env?: Readonly<Record<string, string>>;
+  stdin?: string | Buffer;
+  /** An open file that gets what git says, instead of us. */
+  stdoutTo?: number;
+}
+
+export interface GitAnswer {
+  status: number | null;
+  stdout: Buffer;
+  stderr: string;
+}
+
+const SETTINGS = [
+  "core.hooksPath=/dev/null",
+  "core.fsmonitor=false",
+  "submodule.recurse=false",
+  "maintenance.auto=false",
+  "gc.auto=0",
+].flatMap((setting) => ["-c", setting]);
+
+/** Runs it once and takes any exit for an answer. */
+export async function askGit(args: readonly string[], options: GitOptions): Promise<GitAnswer> {
+  const child = spawn("git", argvFor(args, options), {
+    cwd: options.cwd,
+    env: environment(options),
+    stdio: ["pipe", options.stdoutTo ?? "pipe", "pipe"],
+  });
+  const stdout: Buffer[] = [];
+  let stderr = "";
+  child.stdout?.on("data", (data: Buffer) => stdout.push(data));
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    stderr = (stderr + text).slice(-65_536);
+  });
+  child.stdin?.on("error", () => {}); // it ended before it read all; its exit says why
+  child.stdin?.end(options.stdin ?? "");
+  return new Promise((resolve, reject) => {
+    child.on("error", (error) => reject(cannotRun(error, options.cwd)));
+    child.on("close", (status) => resolve({ status, stdout: Buffer.concat(stdout), stderr }));
+  });
+}
+
+/**
+ * The same while everything here stands still: in a short command that has nothing else to do, the
+ * streams and events of the other way take longer than git does.
+ */
+export function askGitNow(args: readonly string[], options: GitOptions): GitAnswer {
+  const { error, status, stdout, stderr } = spawnSync("git", argvFor(args, options), {
+    cwd: options.cwd,
+    env: environment(options),
+    ...(options.stdin === undefined ? {} : { input: options.stdin }),
+    stdio: [options.stdin === undefined ? "ignore" : "pipe", "pipe", "pipe"],
+    maxBuffer: Number.POSITIVE_INFINITY,
+  });
+  // Git may end before it has read all; its exit says why.
+  if (error && (error as NodeJS.ErrnoException).code !== "EPIPE") {
+    throw cannotRun(error, options.cwd);
+  }
+  return { status, stdout, stderr: stderr.toString("utf8").slice(-65_536) };
+}
+
+function argvFor(args: readonly string[], { gitDir, workTree }: GitPlace): string[] {
+  const where = [
+    ...(gitDir === undefined ? [] : [`--git-dir=${gitDir}`]),
+    ...(workTree === undefined ? [] : [`--work-tree=${workTree}`]),
+  ];
+  return ["--no-optional-locks", ...SETTINGS, ...where, ...args];
+}
+
+/** Runs it, again while somebody else holds a lock, and returns what it said. */
+export async function git(args: readonly string[], options: GitOptions): Promise<string> {
+  return (await gitBytes(args, options)).toString("utf8").replace(/\n$/, "");
+}
+
+export async function gitBytes(args: readonly string[], options: GitOptions): Promise<Buffer> {
+  for (let tries = 0; ; tries++) {
+    const answer = await askGit(args, options);
+    if (answer.status === 0) return answer.stdout;
+    const pause = PAUSES_MS[tries];
+    if (pause === undefined || !isBusy(answer.stderr)) throw gitError(args, answer);
+    await wait(pause * (0.5 + Math.random()));
+  }
+}
+
+/** About a second in all: git holds its locks for milliseconds, so what lasts longer is stuck. */
+const PAUSES_MS = [5, 10, 20, 40, 80, 160, 320, 640];
+
+const BUSY =
+  /\.lock': File exists|unable to lock|could not lock|cannot lock ref|failed to read .*worktrees\//i;
+/** These say "cannot lock" too, but waiting does not help. */
+const HOPELESS = /cannot create|reference already exists|but expected|unable to resolve/i;
+
+function isBusy(stderr: string): boolean {
+  return BUSY.test(stderr) && !HOPELESS.test(stderr);
+}
+
+/** The machine's, as git tells it: that may pass. */
+const TROUBLES: readonly [RegExp, ErrorCode][] = [
+  [/no space left|disk quota/i, "DISK_FULL"],
+  [/input\/output error/i, "DISK_FAULT"],
+  [/read-only file system/i, "READ_ONLY"],
+  [
+    /too many open files|cannot allocate memory|out of memory|resource temporarily unavailable/i,
+    "EXHAUSTED",
+  ],
+];
+
+/** One sentence, with the line in which git says what is wrong. */
+function gitError(args: readonly string[], answer: GitAnswer): VivError {
+  const said = lastWord(answer.stderr) || `it ended with ${answer.status ?? "a signal"}`;
+  const lock = answer.stderr.match(/'([^']*\.lock)': File exists/)?.[1];
+  const details = { args: [...args], status: answer.status, stderr: answer.stderr };
+  if (lock !== undefined) {
+    return new VivError(
+      "LOCKED",
+      `git ${args[0]} finds ${lock} in its way; if no git is running there any more, remove that file and try again.`,
+      { ...details, lock },
+    );
+  }
+  const code = TROUBLES.find(([pattern]) => pattern.test(answer.stderr))?.[1] ?? "INVALID";
+  return new VivError(code, `git ${args[0]} failed: ${said}.`, details);
+}
+
+/** The last complaint; what comes after it is advice, over many lines. */
+export function lastWord(stderr: string): string {
+  const lines = stderr
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
+  const complaint = lines.findLast((line) => /^(fatal|error):/.test(line)) ?? lines.at(-1) ?? "";
+  return complaint.replace(/^(fatal|error): /, "").replace(/\.$/, "");
+}
+
+/** Of git's own variables only who commits, and which settings are the user's. */
+const KEPT = /^GIT_(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)$|^GIT_CONFIG_(GLOBAL|SYSTEM|NOSYSTEM)$/;
+
+function environment(options: GitOptions): Record<string, string | undefined> {
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !name.startsWith("GIT_") || KEPT.test(name),
+  );
+  return {
+    ...Object.fromEntries(inherited),
+    LC_ALL: "C", // its messages are read above
+    GIT_TERMINAL_PROMPT: "0",
+    ...(options.indexFile === undefined ? {} : { GIT_INDEX_FILE: options.indexFile }),
+    ...options.env,
+  };
+}
+
+function cannotRun(error: Error, cwd: string): VivError {
+  const isMissing = (error as NodeJS.ErrnoException).code === "ENOENT";
+  const sentence = isMissing
+    ? `git cannot be run in ${cwd}: the folder is gone, or git is not installed (apt install git).`
+    : `git cannot be run: ${error.message}.`;
+  return new VivError("UNSUPPORTED", sentence, {}, { cause: error });
+}

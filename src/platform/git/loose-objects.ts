@@ -1,0 +1,65 @@
+import { randomBytes } from "node:crypto";
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { deflateSync } from "node:zlib";
+import type { NamedObject } from "../../board/objects.ts";
+
+/**
+ * Puts objects into a repository as files of their own, as git would. Each gets its name only when
+ * its bytes are on the disk, so that a crash leaves nothing half written under a name; what it
+ * leaves (`tmp_obj_…`) is cleared away by git's gc.
+ */
+export function writeLoose(commonDir: string, objects: readonly NamedObject[]): void {
+  const made: { scratch: string; path: string; fd: number }[] = [];
+  try {
+    for (const one of objects) {
+      const path = join(commonDir, "objects", one.oid.slice(0, 2), one.oid.slice(2));
+      if (isThere(path)) continue;
+      mkdirSync(dirname(path), { recursive: true });
+      const scratch = join(dirname(path), `tmp_obj_${randomBytes(6).toString("hex")}`);
+      const fd = openSync(scratch, "wx", 0o444);
+      made.push({ scratch, path, fd });
+      const head = Buffer.from(`${one.kind} ${one.bytes.length}\0`);
+      writeFileSync(fd, deflateSync(Buffer.concat([head, one.bytes]), { level: 1 }));
+    }
+    // Only when all are written: then the disk is waited for about once.
+    for (const { fd } of made) fsyncSync(fd);
+    // The last one is the commit: whoever finds it finds what it is made of.
+    for (const { scratch, path } of made) renameSync(scratch, path);
+  } finally {
+    for (const { fd, scratch } of made) {
+      closeSync(fd);
+      rmSync(scratch, { force: true });
+    }
+  }
+}
+
+/** If so, it is made new: git's gc takes away what is old and used by nobody yet. */
+function isThere(path: string): boolean {
+  try {
+    const now = new Date();
+    utimesSync(path, now, now);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
+    throw error;
+  }
+}
+
+/** Settings with which an object is more than its file: then only git can write it. */
+export function areFilesEnough(settings: ReadonlyMap<string, string>): boolean {
+  const shared = settings.get("core.sharedrepository")?.toLowerCase() ?? "false";
+  return (
+    ["false", "umask", "no", "off", "0"].includes(shared) &&
+    !settings.has("extensions.compatobjectformat")
+  );
+}

@@ -1,0 +1,221 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  statSync,
+  writeSync,
+} from "node:fs";
+import { dirname } from "node:path";
+import type { Machine, ProcessIdentity } from "../../base/clock.ts";
+import { explainStart } from "./explain-start.ts";
+import { treeOf } from "./process-tree.ts";
+
+/**
+ * Programs that run beside us for long, each in a process group of its own. Their stdin is a pipe
+ * that nobody writes to: it closes when we are gone, however we went, and tells them to end.
+ */
+export interface Children {
+  start(command: ChildCommand): Child;
+}
+
+export interface ChildCommand {
+  /** The first is a path. */
+  argv: readonly string[];
+  cwd: string;
+  env: Readonly<Record<string, string>>;
+  /** Gets all it says; when it has grown large it is renamed to `<path>.1`, and begun anew. */
+  logPath: string;
+  onLine?: (line: string) => void;
+}
+
+export interface ChildEnd {
+  /** Null when it ended by a signal, or never ran. */
+  exit: number | null;
+  signal: string | null;
+  /** Why it could not be started. */
+  error?: string;
+  /** The end of what it wrote to stderr. */
+  lastWords: string;
+}
+
+export interface Child {
+  /** Null when it could not be started. */
+  readonly process: ProcessIdentity | null;
+  /** Never rejects. */
+  readonly ended: Promise<ChildEnd>;
+  /** SIGTERM, to it alone: what it has started is its own to end. */
+  ask(): void;
+  /** SIGINT, to it alone: a second SIGTERM would be one with a first that is not yet delivered. */
+  askAgain(): void;
+  /** SIGKILL, to its whole group. */
+  kill(): void;
+}
+
+export interface Timers {
+  /** Returns what cancels it. */
+  after(ms: number, act: () => void): () => void;
+}
+
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/** Of any length: node's own end at once when they are longer than 24 days. */
+export const timers: Timers = {
+  after: (ms, act) => {
+    const end = performance.now() + ms;
+    let timer: NodeJS.Timeout;
+    const arm = () => {
+      const left = Math.max(0, end - performance.now());
+      timer = left > LONGEST_TIMER_MS ? setTimeout(arm, LONGEST_TIMER_MS) : setTimeout(act, left);
+    };
+    arm();
+    return () => clearTimeout(timer);
+  },
+};
+
+const LOG_BYTES = 5 * 1024 * 1024;
+const LAST_WORDS = 4 * 1024;
+const LONGEST_LINE = 256 * 1024;
+/** What is in the pipes after its end is quick to read; who else holds them may never let go. */
+const DRAIN_MS = 200;
+
+export function localChildren(machine: Machine): Children {
+  return {
+    start: (command) => {
+      const log = new GrowingLog(command.logPath, LOG_BYTES);
+      const [file = "", ...args] = command.argv;
+      const { cwd, env } = command;
+      try {
+        const child = spawn(file, args, { cwd, env, detached: true, stdio: "pipe" });
+        const { pid } = child;
+        if (pid !== undefined) return follow(child, pid, command, log, machine);
+        return neverRan(command, log, new Promise((resolve) => child.once("error", resolve)));
+      } catch (error) {
+        return neverRan(command, log, error);
+      }
+    },
+  };
+}
+
+function neverRan(command: ChildCommand, log: GrowingLog, reason: unknown): Child {
+  const finish = async (): Promise<ChildEnd> => {
+    const error = explainStart((await reason) as NodeJS.ErrnoException, command);
+    log.close();
+    return { exit: null, signal: null, error, lastWords: "" };
+  };
+  return { process: null, ended: finish(), ask: () => {}, askAgain: () => {}, kill: () => {} };
+}
+
+function follow(
+  child: ChildProcess,
+  pid: number,
+  command: ChildCommand,
+  log: GrowingLog,
+  machine: Machine,
+): Child {
+  const { host, boot } = machine.self();
+  const identity = { host, boot, pid, started: treeOf(pid, "").started };
+  let isOver = false;
+  let lastWords = "";
+  const lines = new Lines(command.onLine ?? (() => {}));
+  child.stdin?.on("error", () => {}); // it ended: that is told by its exit
+  child.stdout?.on("data", (chunk: Buffer) => {
+    log.write(chunk);
+    lines.push(chunk.toString("utf8"));
+  });
+  child.stderr?.on("data", (chunk: Buffer) => {
+    log.write(chunk);
+    lastWords = (lastWords + chunk.toString("utf8")).slice(-LAST_WORDS);
+  });
+  const ended = new Promise<ChildEnd>((resolve) => {
+    child.once("exit", (exit, signal) => {
+      isOver = true;
+      const tell = () => {
+        clearTimeout(timer);
+        log.close();
+        resolve({ exit, signal, lastWords });
+      };
+      const timer = setTimeout(tell, DRAIN_MS);
+      child.once("close", tell);
+    });
+  });
+  const send = (to: number, signal: NodeJS.Signals) => {
+    if (isOver) return; // the number may be somebody else's by now
+    try {
+      process.kill(to, signal);
+    } catch {
+      // it is just ending
+    }
+  };
+  return {
+    process: identity,
+    ended,
+    ask: () => send(pid, "SIGTERM"),
+    askAgain: () => send(pid, "SIGINT"),
+    kill: () => send(-pid, "SIGKILL"),
+  };
+}
+
+/** Whole lines of what comes in pieces. One that never ends is dropped. */
+class Lines {
+  readonly #onLine: (line: string) => void;
+  #rest = "";
+
+  constructor(onLine: (line: string) => void) {
+    this.#onLine = onLine;
+  }
+
+  push(text: string): void {
+    const lines = (this.#rest + text).split("\n");
+    this.#rest = (lines.pop() ?? "").slice(-LONGEST_LINE);
+    for (const line of lines) this.#onLine(line);
+  }
+}
+
+/** Appends, and begins anew when it is full. It never throws: a log is no reason to stop working. */
+class GrowingLog {
+  readonly #path: string;
+  readonly #limit: number;
+  #fd: number | undefined;
+  #size = 0;
+
+  constructor(path: string, limit: number) {
+    this.#path = path;
+    this.#limit = limit;
+  }
+
+  write(chunk: Buffer): void {
+    try {
+      if (this.#fd !== undefined && this.#size > this.#limit) this.close();
+      this.#fd ??= this.#open();
+      for (let done = 0; done < chunk.length; ) done += writeSync(this.#fd, chunk, done);
+      this.#size += chunk.length;
+    } catch {
+      this.close(); // a full disk: the next line tries again
+    }
+  }
+
+  close(): void {
+    if (this.#fd === undefined) return;
+    try {
+      closeSync(this.#fd);
+    } catch {
+      // what was written is written, and nothing more can be done for the rest
+    }
+    this.#fd = undefined;
+  }
+
+  #open(): number {
+    mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 });
+    const size = statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0;
+    if (size > this.#limit) renameSync(this.#path, `${this.#path}.1`);
+    const { O_WRONLY, O_CREAT, O_APPEND, O_NOFOLLOW, O_NONBLOCK } = constants;
+    const flags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK;
+    const fd = openSync(this.#path, flags, 0o600);
+    this.#size = fstatSync(fd).size;
+    return fd;
+  }
+}

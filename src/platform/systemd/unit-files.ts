@@ -1,0 +1,84 @@
+import {
+  closeSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { troubleOf } from "../../base/errno.ts";
+import { VivError } from "../../base/errors.ts";
+
+/** The few files that `viv service` has outside of a run. */
+export interface UnitFiles {
+  /** Also a link that leads nowhere is there. */
+  isThere(path: string): boolean;
+  /** Null when it is not there. */
+  read(path: string): string | null;
+  /** Makes its folder, too. Whoever reads it finds the old file or the new one, never half of it. */
+  write(path: string, text: string): void;
+  /** False when it was not there. */
+  remove(path: string): boolean;
+}
+
+export const unitFiles: UnitFiles = {
+  isThere: (path) => lstatSync(path, { throwIfNoEntry: false }) !== undefined,
+  read: (path) => orNull(path, () => readFileSync(path, "utf8")),
+  write: (path, text) => explained(path, () => replace(path, text)),
+  remove: (path) => orNull(path, () => unlinkSync(path)) !== null,
+};
+
+function replace(path: string, text: string): void {
+  mkdirSync(dirname(path), { recursive: true });
+  // Hidden, and not a unit by its name: systemd passes over it.
+  const beside = join(dirname(path), `.${basename(path)}.${process.pid}.new`);
+  rmSync(beside, { force: true }); // left by a process of the same number that died
+  try {
+    const file = openSync(beside, "wx", 0o644);
+    try {
+      writeFileSync(file, text);
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    renameSync(beside, path);
+  } catch (error) {
+    rmSync(beside, { force: true });
+    throw error;
+  }
+}
+
+function orNull<T>(path: string, act: () => T): T | null {
+  try {
+    return act();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw failure(path, error);
+  }
+}
+
+function explained<T>(path: string, act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    throw failure(path, error);
+  }
+}
+
+function failure(path: string, cause: unknown): unknown {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  const trouble = troubleOf(cause);
+  if (trouble === "DISK_FULL") {
+    return new VivError("DISK_FULL", `the disk is full at ${path}.`, {}, { cause });
+  }
+  if (trouble !== undefined) {
+    return new VivError(trouble, `${path} cannot be written: ${message}`, {}, { cause });
+  }
+  if (code === undefined) return cause;
+  return new VivError("INVALID", `${path} cannot serve as a unit file: ${message}`, {}, { cause });
+}

@@ -1,0 +1,160 @@
+import { existsSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import type { Config } from "../../app/config.ts";
+import { isVivError, VivError } from "../../base/errors.ts";
+import type { Io } from "../../operation/io.ts";
+import { plain } from "../../operation/term.ts";
+import { readTrusted, remedyFor, whyNotTrusted } from "../../platform/files/owned.ts";
+import { foldersUp, type SearchStop } from "../../platform/files/search-up.ts";
+
+export interface RunSettings {
+  path: string;
+  onDependencyFailed?: "wait" | "fail";
+  /** The nearest viv.toml, also where the run is said by --run or VIV_RUN. */
+  config?: Config;
+}
+
+/**
+ * Which run a command means: --run, then VIV_RUN, then, from here upwards, the nearest folder that
+ * has a `viv.toml` with `run = "…"`, is a run itself, or has a `.viv-run` file with a path in it. What
+ * somebody else could have put there is ignored, and named on stderr.
+ */
+export async function findRun(
+  flag: string | undefined,
+  io: Io,
+  tell: Tell = ignore,
+): Promise<RunSettings> {
+  const given = flag ?? (io.env.VIV_RUN || undefined);
+  const near = await nearestConfig(io, tell);
+  if (given !== undefined) {
+    if (given === "") throw new VivError("USAGE", "--run is empty; give it a directory.");
+    return { ...near?.settings, path: resolve(io.cwd, expandHome(given, io)) };
+  }
+  if (near?.path !== undefined) return { ...near.settings, path: near.path };
+  throw new VivError(
+    "USAGE",
+    `which run? Pass --run DIR, set VIV_RUN, or make one here with: viv init DIR${beyond(io)}`,
+  );
+}
+
+/** A file that would be obeyed, did the search not end below it: at a repository, or the home. */
+function beyond(io: Io): string {
+  let end = io.cwd;
+  let isOver = false; // what ended the search is told already
+  const stopped = () => {
+    isOver = true;
+  };
+  for (const folder of foldersUp(io.cwd, io.env, stopped)) {
+    if (candidatesIn(folder).length > 0) return "";
+    end = folder;
+  }
+  for (let at = dirname(end); !isOver && at !== dirname(at); at = dirname(at)) {
+    const [found] = candidatesIn(at);
+    if (found !== undefined)
+      return ` (${found} is ignored: it is above ${end}, where the search ends)`;
+  }
+  return "";
+}
+
+/** For what needs no run: the nearest viv.toml, if there is one. */
+export async function findConfig(io: Io): Promise<Config | undefined> {
+  return (await nearestConfig(io))?.settings.config;
+}
+
+function expandHome(path: string, io: Io): string {
+  return path === "~" || path.startsWith("~/") ? join(io.env.HOME ?? "~", path.slice(2)) : path;
+}
+
+interface Near {
+  path?: string;
+  settings: Omit<RunSettings, "path">;
+}
+
+async function nearestConfig(io: Io, tell: Tell = ignore): Promise<Near | null> {
+  const stopped = ({ path, why }: SearchStop) => {
+    for (const found of candidatesIn(path)) tell(io, found, `is in a folder that ${why}`);
+  };
+  for (const folder of foldersUp(io.cwd, io.env, stopped)) {
+    for (const found of candidatesIn(folder)) {
+      const why = whyNotTrusted(found);
+      if (why === null) continue;
+      tell(io, found, why);
+      return null;
+    }
+    const config = await readConfig(join(folder, CONFIG));
+    const path = runOf(folder, config, io);
+    if (config !== undefined || path !== undefined) {
+      return { ...(path === undefined ? {} : { path }), settings: settingsFrom(config) };
+    }
+  }
+  return null;
+}
+
+const CONFIG = "viv.toml";
+const POINTER = ".viv-run";
+
+/** What in this folder would be obeyed. */
+function candidatesIn(folder: string): string[] {
+  const files = [CONFIG, POINTER].map((name) => join(folder, name)).filter((it) => existsSync(it));
+  return isRun(folder) ? [...files, folder] : files;
+}
+
+/** Hears what is ignored, and why. */
+type Tell = (io: Io, path: string, why: string) => void;
+
+/** What was told already, so that a command that looks twice says it once. */
+const told = new WeakMap<Io, Set<string>>();
+
+function ignore(io: Io, path: string, why: string): void {
+  const before = told.get(io) ?? new Set<string>();
+  if (before.has(path)) return;
+  told.set(io, before.add(path));
+  io.stderr.write(`viv: ${plain(`${path} is ignored, because it ${why}; ${remedyFor(path)}`)}\n`);
+}
+
+async function readConfig(file: string): Promise<Config | undefined> {
+  if (!existsSync(file)) return undefined;
+  // Only here, so that commands without a viv.toml do not pay for what reads it.
+  const { parseConfig } = await import("../../app/config.ts");
+  return parseConfig(read(file), file);
+}
+
+function runOf(folder: string, config: Config | undefined, io: Io): string | undefined {
+  if (config?.run !== undefined) return resolve(folder, expandHome(config.run, io));
+  if (isRun(folder)) return folder;
+  const pointer = join(folder, POINTER);
+  return existsSync(pointer) ? fromPointer(pointer, folder, io) : undefined;
+}
+
+function isRun(folder: string): boolean {
+  const has = (...names: string[]) => names.every((name) => isFolder(join(folder, name)));
+  return has("pending", "claimed", "done") || has("food", "claimed", "done");
+}
+
+function settingsFrom(config: Config | undefined): Near["settings"] {
+  if (config === undefined) return {};
+  const { onDependencyFailed } = config;
+  return { config, ...(onDependencyFailed === undefined ? {} : { onDependencyFailed }) };
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+function read(file: string): string {
+  try {
+    return readTrusted(file);
+  } catch (cause) {
+    if (isVivError(cause)) throw cause;
+    const message = `cannot read ${file}: ${(cause as Error).message}`;
+    throw new VivError("INVALID", message, {}, { cause });
+  }
+}
+
+function fromPointer(file: string, folder: string, io: Io): string {
+  const text = read(file).trim();
+  if (text === "" || text.includes("\n") || text.includes("\0")) {
+    throw new VivError("INVALID", `${file} must hold one line: the path of the run.`);
+  }
+  return resolve(folder, expandHome(text, io));
+}

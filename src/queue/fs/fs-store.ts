@@ -1,0 +1,279 @@
+import { existsSync } from "node:fs";
+import { VivError } from "../../base/errors.ts";
+import { assertName } from "../../base/names.ts";
+import { pitStore } from "../../pit/fs/store.ts";
+import { release } from "../../platform/files/beneath.ts";
+import type { AttemptRecord } from "../attempt.ts";
+import type { LedgerLine } from "../ledger.ts";
+import type { Proof } from "../proof.ts";
+import type { TaskSpec } from "../spec.ts";
+import type { CheckpointUpdate, RunStatus } from "../status.ts";
+import type * as S from "../store.ts";
+import type { Task } from "../task.ts";
+import { Afterwards } from "./afterwards.ts";
+import { translate } from "./atomic.ts";
+import { claimTasks } from "./claim.ts";
+import { approveTask, cancelTask, type Decision, rejectTask, retryTask } from "./decide.ts";
+import { examineRun } from "./doctor.ts";
+import { failTask } from "./fail.ts";
+import { completeInBackground, completeTask, releaseTask } from "./finish.ts";
+import { writeHeartbeat } from "./heartbeat.ts";
+import { fileOf } from "./layout.ts";
+import { readLog } from "./log.ts";
+import { forgetProcess, noteProcess } from "./processes.ts";
+import { project, projectAtClose } from "./project.ts";
+import { readProof } from "./proof.ts";
+import {
+  attemptsOf,
+  countTasks,
+  dependencyFacts,
+  followLedger,
+  ledgerLines,
+  listTasks,
+  showTask,
+  viewWorkers,
+} from "./read.ts";
+import { reapClaims } from "./reap.ts";
+import { registerWorker } from "./register.ts";
+import { appendLine, type FsRun } from "./run.ts";
+import { initStatus, readStatusFile, updateStatus } from "./status.ts";
+import { sweepRun } from "./sweep.ts";
+import { waitForWork } from "./wait.ts";
+import { watchRun } from "./watch.ts";
+
+/** Only who enqueues needs the checks of a task's shape, and pays for loading them. */
+let enqueueModule: Promise<typeof import("./enqueue.ts")> | undefined;
+
+function loadEnqueue(): Promise<typeof import("./enqueue.ts")> {
+  enqueueModule ??= import("./enqueue.ts");
+  return enqueueModule;
+}
+
+/** The Store on a run directory: one line per transition, each in a file of its own. */
+export class FsStore implements S.Store {
+  readonly runId: string;
+  readonly location: string;
+  readonly reservedTypes: readonly string[];
+  readonly pit: S.PitStore | null;
+  readonly #run: FsRun;
+  readonly #registrations = new Set<S.Registration>();
+  #closed = false;
+
+  constructor(run: FsRun) {
+    this.#run = run;
+    this.runId = run.runId;
+    this.location = run.paths.root;
+    this.reservedTypes = run.paths.layout.reservedTypes;
+    this.pit = run.paths.layout.kind === "pit" ? pitStore(run) : null;
+  }
+
+  async enqueue(spec: TaskSpec, options: S.EnqueueOptions = {}): Promise<S.Enqueued> {
+    const { enqueueOne } = await loadEnqueue();
+    return this.#do(() => enqueueOne(this.#run, spec, options));
+  }
+
+  async enqueueMany(
+    specs: Iterable<TaskSpec> | AsyncIterable<TaskSpec>,
+    options: S.EnqueueOptions & { onProgress?: (result: S.BulkResult) => void } = {},
+  ): Promise<S.BulkResult> {
+    const { enqueueMany } = await loadEnqueue();
+    try {
+      return await enqueueMany(this.#run, specs, options);
+    } catch (error) {
+      throw translate(error, `enqueueing into ${this.location}`);
+    }
+  }
+
+  async claim(request: S.ClaimRequest): Promise<S.Claim[]> {
+    return this.#do(() => claimTasks(this.#run, request));
+  }
+
+  async complete(ref: S.ClaimRef, options: S.CompletionOptions = {}): Promise<S.Ended> {
+    if (options.inBackground) {
+      return this.#doing(() => completeInBackground(this.#run, ref, options));
+    }
+    return this.#do(() => completeTask(this.#run, ref, options));
+  }
+
+  async fail(ref: S.ClaimRef, report: S.FailureReport = {}): Promise<S.Ended> {
+    return this.#do(() => failTask(this.#run, ref, report));
+  }
+
+  async release(ref: S.ClaimRef, options: { note?: string } = {}): Promise<S.Ended> {
+    return this.#do(() => releaseTask(this.#run, ref, options.note));
+  }
+
+  async cancel(id: string, decision: Decision = {}): Promise<S.Ended> {
+    return this.#do(() => cancelTask(this.#run, id, decision));
+  }
+
+  async retry(id: string, decision: Decision = {}): Promise<S.Ended> {
+    return this.#do(() => retryTask(this.#run, id, decision));
+  }
+
+  async approve(id: string, decision: Decision = {}): Promise<S.Ended> {
+    return this.#do(() => approveTask(this.#run, id, decision));
+  }
+
+  async reject(id: string, decision: Decision = {}): Promise<S.Ended> {
+    return this.#do(() => rejectTask(this.#run, id, decision));
+  }
+
+  async noteProcess(ref: S.ClaimRef & { token: string }, process: S.ClaimProcess): Promise<void> {
+    this.#do(() => noteProcess(this.#run, ref, process));
+  }
+
+  async forgetProcess(id: string, token: string): Promise<void> {
+    this.#do(() => forgetProcess(this.#run, id, token));
+  }
+
+  async heartbeat(worker: string, options: { note?: string } = {}): Promise<void> {
+    this.#do(() =>
+      writeHeartbeat(this.#run, assertName("worker name", worker), options.note ?? ""),
+    );
+  }
+
+  async register(worker: string, options: { types?: readonly string[] } = {}) {
+    const registration = this.#do(() => registerWorker(this.#run, worker, options.types));
+    this.#registrations.add(registration);
+    return registration;
+  }
+
+  async reap(options: S.ReapOptions = {}): Promise<S.ReapReport> {
+    return this.#do(() => reapClaims(this.#run, options));
+  }
+
+  async sweep(options: { thorough?: boolean } = {}): Promise<S.SweepReport> {
+    return this.#do(() => sweepRun(this.#run, options));
+  }
+
+  async show(id: string): Promise<S.TaskView | null> {
+    return this.#do(() => showTask(this.#run, id));
+  }
+
+  async *list(query: S.ListQuery = {}): AsyncIterable<S.TaskSummary> {
+    yield* listTasks(this.#run, query);
+  }
+
+  async counts(): Promise<S.Counts> {
+    return this.#do(() => countTasks(this.#run));
+  }
+
+  async workers(): Promise<S.WorkerView[]> {
+    return this.#do(() => viewWorkers(this.#run));
+  }
+
+  async dependencies(task: Task): Promise<S.DependencyFact[]> {
+    return this.#do(() => dependencyFacts(this.#run, task));
+  }
+
+  async *ledger(query: { task?: string; since?: string } = {}): AsyncIterable<LedgerLine> {
+    yield* ledgerLines(this.#run, query);
+  }
+
+  followLedger(): S.LedgerNews {
+    return followLedger(this.#run);
+  }
+
+  async append(
+    line: Omit<LedgerLine, "at"> & { event: "step" | "usage" | "reserved" },
+  ): Promise<void> {
+    this.#do(() => appendLine(this.#run, line));
+  }
+
+  log(id: string, options: { follow?: boolean; signal?: AbortSignal } = {}): AsyncIterable<string> {
+    return readLog(this.#run, id, options);
+  }
+
+  async proof(id: string): Promise<Proof | null> {
+    return this.#do(() => readProof(this.#run, id));
+  }
+
+  async attemptsOf(id: string): Promise<AttemptRecord[]> {
+    return this.#do(() => attemptsOf(this.#run, id));
+  }
+
+  waitForWork(options: S.WaitOptions): Promise<boolean> {
+    return waitForWork(this.#run, options);
+  }
+
+  watch(options: { signal?: AbortSignal; rescanMs?: number } = {}): AsyncIterable<S.Change> {
+    return watchRun(this.#run, options);
+  }
+
+  async readStatus(): Promise<RunStatus | null> {
+    return this.#do(() => readStatusFile(this.#run.paths));
+  }
+
+  async writeStatus(update: CheckpointUpdate): Promise<RunStatus> {
+    return this.#do(() => updateStatus(this.#run, update));
+  }
+
+  async flushStatus(): Promise<void> {
+    this.#do(() => project(this.#run));
+  }
+
+  async initStatus(runId: string, update: CheckpointUpdate): Promise<RunStatus> {
+    return this.#do(() => initStatus(this.#run, runId, update));
+  }
+
+  async doctor(options: { fix?: boolean } = {}): Promise<S.DoctorReport> {
+    return this.#do(() => examineRun(this.#run, options.fix === true));
+  }
+
+  async close(options: { warn?: (sentence: string) => void } = {}): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    const run = this.#run;
+    const after = new Afterwards();
+    for (const registration of this.#registrations) {
+      const { worker } = registration;
+      try {
+        await registration.release();
+      } catch (error) {
+        after.add(`the name ${worker} stays taken until the next reap`, error);
+      }
+    }
+    projectAtClose(run, after);
+    const isPending = (id: string) => existsSync(fileOf(run.paths, "pending", id));
+    const readers = [...run.memo.readers.values()];
+    after.try("how far the lanes were read is not kept; the next worker reads them again", () => {
+      for (const reader of readers) reader.saveCursors(isPending);
+    });
+    after.try("the ledger lacks lines about claims; they are held all the same", () =>
+      run.ledger.flush(),
+    );
+    after.try("not all files could be closed", () => {
+      for (const reader of readers) reader.close();
+      run.notes.close();
+      run.lanes.close();
+      run.ledger.close();
+      release(run.paths.root, run.links);
+    });
+    for (const warning of after.warnings) options.warn?.(warning);
+  }
+
+  async #doing<T>(action: () => Promise<T>): Promise<T> {
+    this.#assertOpen();
+    try {
+      return await action();
+    } catch (error) {
+      throw translate(error, `working on ${this.location}`);
+    }
+  }
+
+  #assertOpen(): void {
+    if (!this.#closed) return;
+    throw new VivError("INVALID", "this run was closed; open it again with openRun().");
+  }
+
+  /** Errors of the filesystem leave the store as errors that say what to do. */
+  #do<T>(action: () => T): T {
+    this.#assertOpen();
+    try {
+      return action();
+    } catch (error) {
+      throw translate(error, `working on ${this.location}`);
+    }
+  }
+}

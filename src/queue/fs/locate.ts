@@ -1,0 +1,56 @@
+import { existsSync } from "node:fs";
+import type { TaskState } from "../states.ts";
+import { namesIn } from "./atomic.ts";
+import { findClaim } from "./claimed.ts";
+import { fileOf, idLinkOf } from "./layout.ts";
+import type { FsRun } from "./run.ts";
+
+export interface Place {
+  state: TaskState;
+  path: string;
+  worker?: string;
+}
+
+/**
+ * Where a task lies. Tasks move while we look, forwards and back, so a task that is known but was
+ * not met is looked for again: it cannot slip past for ever.
+ */
+export function locate(run: FsRun, id: string): Place | null {
+  for (let round = 0; round < 50; round++) {
+    const place = lookOnce(run, id);
+    if (place !== null) return place;
+    if (!existsSync(idLinkOf(run.paths, id))) return null;
+    if (round > 3 && !isMoving(run, id)) return null;
+  }
+  return null;
+}
+
+const IN_ORDER = ["waiting", "pending", "claimed", "review", "done", "failed"] as const;
+
+/** One look through all states; may miss a task that moves meanwhile. `names`: see findClaim. */
+export function lookOnce(
+  run: FsRun,
+  id: string,
+  names: readonly string[] = namesIn(run.paths.state.claimed),
+): Place | null {
+  for (const state of IN_ORDER) {
+    if (state === "claimed") {
+      const claim = findClaim(run.paths, id, names);
+      if (claim) return { state, path: claim.path, worker: claim.worker };
+      continue;
+    }
+    const path = fileOf(run.paths, state, id);
+    if (existsSync(path)) return { state, path };
+  }
+  return null;
+}
+
+/** A publisher that is between reserving the id and moving the file has it in tmp/. */
+function isMoving(run: FsRun, id: string): boolean {
+  return namesIn(run.paths.tmp).some((name) => name.startsWith(`${id}~`));
+}
+
+/** A dependency is met when its task is done, or when status.json says so (mixed company). */
+export function isMet(run: FsRun, id: string, completed: () => ReadonlySet<string>): boolean {
+  return existsSync(fileOf(run.paths, "done", id)) || completed().has(id);
+}

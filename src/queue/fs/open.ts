@@ -1,0 +1,251 @@
+import { lstatSync, realpathSync, type Stats } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import type { Machine } from "../../base/clock.ts";
+import { VivError } from "../../base/errors.ts";
+import { newTaskId } from "../../base/id.ts";
+import { isName } from "../../base/names.ts";
+import { PIT_CUSTOMS } from "../../pit/fs/customs.ts";
+import { PIT_LAYOUT } from "../../pit/fs/layout.ts";
+import { guard, mkdirSync, release } from "../../platform/files/beneath.ts";
+import { remedyFor, whyNotOurs } from "../../platform/files/owned.ts";
+import type { Durability } from "../store.ts";
+import { setAside } from "./aside.ts";
+import { errno, statIfThere, syncFolder, translate } from "./atomic.ts";
+import { LaneWriter } from "./lanes.ts";
+import { foldersOf, type Layout, type Paths, pathsOf } from "./layout.ts";
+import { RUN_LAYOUT } from "./layouts/run-layout.ts";
+import { LedgerWriter } from "./ledger.ts";
+import { NoteFiles } from "./note-files.ts";
+import { noteBoot, recoverIfLost } from "./recover.ts";
+import { type FsRun, newMemo, ownName } from "./run.ts";
+import { createStatus, readStatusLeniently } from "./status.ts";
+import { Syncs } from "./syncs.ts";
+
+export interface OpenOptions {
+  /** Make the run when there is none (default false: a typo must not make a new, empty run). */
+  create?: boolean;
+  /** Only look: create nothing, so that a run on a read-only disk can be read. */
+  readOnly?: boolean;
+  durability?: Durability;
+  onDependencyFailed?: "wait" | "fail";
+  /** For a new run; otherwise the folder's name. */
+  runId?: string;
+  /** What a new one is to be (default: a run). For one that is there: what it must be. */
+  layout?: "run" | "pit";
+  /** swarm-lib's runs have a status.json only when somebody made one. */
+  withoutStatus?: boolean;
+}
+
+export function openFsRun(path: string, machine: Machine, options: OpenOptions = {}): FsRun {
+  if (typeof path !== "string" || path === "" || path.includes("\0")) {
+    throw new VivError("INVALID", "the path of a run must be a non-empty text without NUL.");
+  }
+  try {
+    return open(path, machine, options);
+  } catch (error) {
+    if (errno(error) === "ENAMETOOLONG") {
+      throw new VivError("INVALID", "the path of the run is too long.", {}, { cause: error });
+    }
+    throw translate(error, `opening ${path}`);
+  }
+}
+
+function open(path: string, machine: Machine, options: OpenOptions): FsRun {
+  const madeRoots: string[] = [];
+  const root = options.create ? makeRoot(path, madeRoots) : findRoot(path, options.layout);
+  const layout = layoutAt(root) ?? (options.layout === "pit" ? PIT_LAYOUT : RUN_LAYOUT);
+  if (options.layout !== undefined && options.layout !== layout.kind) {
+    throw new VivError(
+      "RUN_INVALID",
+      `${path} is ${layout.kind === "pit" ? "a pit" : "a run directory (it has a pending/ folder)"} already; choose another folder.`,
+      { path },
+    );
+  }
+  const paths = pathsOf(root, layout);
+  const isNew = statIfThere(paths.state.pending) === undefined;
+  if (isNew && !options.create) {
+    throw new VivError(
+      "RUN_NOT_FOUND",
+      options.layout === "pit"
+        ? `${path} is not a pit (it has no food/ folder); make one with: viv pit init ${path}`
+        : `${path} is not a run (it has no pending/ folder) and not a pit (no food/); create one with: viv enqueue --run ${path} --type TYPE`,
+      { path },
+    );
+  }
+  const durability = options.durability ?? "safe";
+  const links = durability === "safe" && !options.readOnly ? "strict" : "loose";
+  guard(root, links);
+  let made: string[];
+  try {
+    made = prepareFolders(paths, !options.readOnly);
+  } catch (error) {
+    release(root, links);
+    throw error;
+  }
+  const status = readStatusLeniently(paths);
+  const runId = status?.run_id ?? options.runId ?? runIdFromFolder(root);
+  const memo = newMemo();
+  const run: FsRun = {
+    paths,
+    runId,
+    machine,
+    durability,
+    links,
+    readOnly: options.readOnly === true,
+    onDependencyFailed: options.onDependencyFailed ?? "wait",
+    ledger: new LedgerWriter(paths.ledger),
+    lanes: new LaneWriter(paths.lanes),
+    notes: new NoteFiles(paths.processes, () => ownName(memo, Math.random)),
+    syncs: new Syncs(),
+    random: Math.random,
+    newId: () => newTaskId(machine.clock.now(), Math.random),
+    memo,
+    recoverIfLost: () => recoverIfLost(run),
+    customs: layout.kind === "pit" ? PIT_CUSTOMS : null,
+  };
+  if (!options.readOnly) run.lanes.prepare();
+  if (isNew) noteBoot(run);
+  else run.recoverIfLost();
+  if (isNew && !options.withoutStatus) createStatus(run, runId);
+  if (run.durability === "safe") syncParents([...madeRoots, ...made]);
+  return run;
+}
+
+/** So that what is acknowledged later does not hang on a name that a power cut takes back. */
+function syncParents(made: readonly string[]): void {
+  for (const folder of new Set(made.map((one) => dirname(one)))) syncFolder(folder);
+}
+
+/** What somebody made here, or null. A folder with both kinds of folders is a run. */
+export function layoutAt(root: string): Layout | null {
+  const has = (folder: string) => statIfThere(join(root, folder)) !== undefined;
+  if (has(RUN_LAYOUT.folders.pending)) return RUN_LAYOUT;
+  return has(PIT_LAYOUT.folders.pending) && has(PIT_LAYOUT.folders.claimed) ? PIT_LAYOUT : null;
+}
+
+function findRoot(path: string, layout: OpenOptions["layout"] = "run"): string {
+  try {
+    const root = realpathSync(path);
+    if (lstatSync(root).isDirectory()) return root;
+  } catch (error) {
+    if (errno(error) === "ENOENT") {
+      throw new VivError(
+        "RUN_NOT_FOUND",
+        layout === "pit"
+          ? `there is no pit at ${path}; make it with: viv pit init ${path}`
+          : `there is no run at ${path}; create it with: viv enqueue --run ${path} --type TYPE`,
+        { path },
+      );
+    }
+    if (errno(error) !== "ENOTDIR") throw error;
+  }
+  throw new VivError("RUN_INVALID", `${path} is a file, not a run directory, or lies below one.`, {
+    path,
+  });
+}
+
+function makeRoot(path: string, made: string[]): string {
+  const absolute = resolve(path);
+  const there = statIfThere(absolute);
+  if (there) return findRoot(path);
+  try {
+    makeWithParents(absolute, made);
+    return realpathSync(absolute);
+  } catch (error) {
+    if (errno(error) === "ENOTDIR" || errno(error) === "EEXIST") {
+      throw new VivError("RUN_INVALID", `${dirname(absolute)} is not a folder.`, { path });
+    }
+    throw translate(error, `creating ${path}`);
+  }
+}
+
+/** Not mkdir's own recursion: node's never ends where a folder can be looked at but not made. */
+function makeWithParents(path: string, made: string[]): void {
+  const missing: string[] = [];
+  for (let folder = path; !statIfThere(folder); folder = dirname(folder)) missing.unshift(folder);
+  for (const folder of missing) {
+    try {
+      mkdirSync(folder, { mode: 0o700 });
+      made.push(folder);
+    } catch (error) {
+      if (errno(error) === "EEXIST") continue; // somebody else made it a moment ago
+      if (errno(error) !== "ENOENT") throw error;
+      throw new VivError(
+        "RUN_INVALID",
+        `no folder can be made at ${folder}; put the run elsewhere.`,
+      );
+    }
+  }
+}
+
+/**
+ * Makes what is missing and checks what is there, parents first: nothing is made below a link. A
+ * rename is atomic only within one filesystem, and a link would let it leave the run.
+ */
+function prepareFolders(paths: Paths, make: boolean): string[] {
+  let device: number | undefined;
+  const made: string[] = [];
+  for (const folder of foldersOf(paths)) {
+    let stats = statIfThere(folder);
+    // What is derived is rebuilt, whatever lies in its place.
+    const isInTheWay =
+      stats !== undefined && !stats.isDirectory() && isDerivedFolder(paths, folder);
+    if (isInTheWay && make && setAside(folder, "not a folder")) stats = undefined;
+    if (!stats && make) {
+      stats = makeFolder(folder);
+      made.push(folder);
+    }
+    if (!stats) continue;
+    const name = folder === paths.root ? "the run directory" : folder.slice(paths.root.length + 1);
+    if (stats.isSymbolicLink()) {
+      throw new VivError(
+        "RUN_INVALID",
+        `${name} in ${paths.root} is a symbolic link; put a real folder there, links inside a run are not followed.`,
+        { path: folder },
+      );
+    }
+    if (!stats.isDirectory()) {
+      throw new VivError(
+        "RUN_INVALID",
+        `${name} in ${paths.root} is a file, not a folder; move it away.`,
+        { path: folder },
+      );
+    }
+    device ??= stats.dev;
+    if (stats.dev !== device) {
+      throw new VivError(
+        "RUN_INVALID",
+        `${name} lies on another filesystem than ${paths.root}; renames between them are not atomic, so move the whole run onto one.`,
+        { path: folder },
+      );
+    }
+    // Who could put a task there could have a command run by us: its proof.
+    const why = make ? whyNotOurs(folder, stats) : null;
+    if (why !== null) {
+      throw new VivError(
+        "RUN_INVALID",
+        `${folder} is not used, because it ${why}; ${remedyFor(paths.root)}.`,
+        { path: folder },
+      );
+    }
+  }
+  return made;
+}
+
+function isDerivedFolder({ viv }: Paths, folder: string): boolean {
+  return folder === viv || folder.startsWith(`${viv}/`);
+}
+
+function makeFolder(folder: string): Stats | undefined {
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    if (errno(error) !== "EEXIST") throw error; // somebody else made it a moment ago
+  }
+  return statIfThere(folder);
+}
+
+function runIdFromFolder(root: string): string {
+  const name = basename(root);
+  return isName(name) ? name : "run";
+}

@@ -1,0 +1,31 @@
+import * as z from "zod/mini";
+import { defineOp } from "../../operation/op.ts";
+import { FINDING_CODES } from "../store.ts";
+
+export const doctor = defineOp({
+  name: "doctor",
+  summary: "check every invariant of the run, and repair it with --fix",
+  access: "write",
+  input: z.strictObject({
+    fix: z.optional(z.boolean().check(z.describe("repair what was found; never deletes work"))),
+  }),
+  output: z.object({
+    healthy: z.boolean(),
+    findings: z.array(
+      z.object({
+        code: z.enum(FINDING_CODES),
+        path: z.string(),
+        message: z.string(),
+        repair: z.string(),
+        fixed: z.boolean(),
+      }),
+    ),
+    checked: z.record(z.string(), z.number()),
+  }),
+  async run({ store }, { fix }) {
+    const report = await store.doctor({ fix: fix === true });
+    // A torn line is history: readers pass over it, and nothing is to be done about it.
+    const open = report.findings.filter((f) => !f.fixed && f.code !== "torn_line");
+    return { healthy: open.length === 0, ...report };
+  },
+});

@@ -1,0 +1,13 @@
+import * as z from "zod/mini";
+import { defineOp } from "../../operation/op.ts";
+
+export const init = defineOp({
+  name: "init",
+  summary: "make a run directory",
+  access: "create",
+  input: z.strictObject({}),
+  output: z.object({ run_id: z.string(), run_dir: z.string() }),
+  async run({ store }) {
+    return { run_id: store.runId, run_dir: store.location };
+  },
+});

@@ -1,0 +1,54 @@
+import { rmSync, utimesSync } from "node:fs";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { newFolder } from "../../test/support/folders.ts";
+import { openRun } from "../main.ts";
+import { Lease } from "../platform/lease.ts";
+import { Reaper } from "./reaper.ts";
+import type { Store } from "./store.ts";
+
+/** A living worker that holds a claim, and has not beaten for ten minutes. */
+async function silent() {
+  const home = newFolder();
+  const store = await openRun(join(home, "run"), { create: true, durability: "fast" });
+  onTestFinished(async () => {
+    await store.close();
+    rmSync(home, { recursive: true, force: true });
+  });
+  const registration = await store.register("w1");
+  onTestFinished(() => registration.release());
+  await store.enqueue({ id: "t.1", type: "t" });
+  await store.claim({ worker: "w1" });
+  const longAgo = Date.now() / 1000 - 600;
+  utimesSync(join(home, "run/claimed/w1/.heartbeat"), longAgo, longAgo);
+  return store;
+}
+
+test("who has not beaten is taken for dead", async () => {
+  const store = await silent();
+  const { reaped } = await new Reaper(store).runOnce();
+  expect(reaped).toMatchObject([{ id: "t.1", reason: "stale" }]);
+});
+
+test("but not when we could not beat ourselves just now: the disk may have been everybody's", async () => {
+  const store = await silent();
+  const reaper = new Reaper(store);
+  const failed = new Promise<void>((resolve) => {
+    const broken: Pick<Store, "register" | "heartbeat"> = {
+      register: async () => ({ worker: "w2", release: async () => {} }),
+      heartbeat: () => Promise.reject(new Error("EROFS: read-only file system")),
+    };
+    const onFailure = () => {
+      reaper.doubt();
+      resolve();
+    };
+    const lease = new Lease(broken as Store, { everyMs: 1, onFailure });
+    onTestFinished(() => lease.stop());
+    void lease.start("w2");
+  });
+  const keepsRunning = setInterval(() => {}, 1_000); // a lease keeps no process alive
+  await failed;
+  clearInterval(keepsRunning);
+  expect(await reaper.runOnce()).toMatchObject({ reaped: [], live: ["w1"] });
+  expect((await store.show("t.1"))?.state).toBe("claimed");
+});

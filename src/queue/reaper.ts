@@ -1,0 +1,81 @@
+import type { ReapReport, Store } from "./store.ts";
+
+/**
+ * Takes back what dead workers hold, and sweeps. `start` holds only the ticker; `runOnce` is one
+ * pass. Passes never overlap; an error is reported and the next pass comes all the same.
+ */
+export interface ReaperOptions {
+  everyMs?: number;
+  staleAfterSeconds?: number;
+  onReaped?: (report: ReapReport) => void;
+  onError?: (error: unknown) => void;
+}
+
+/** Time for everybody to beat again. */
+const DOUBT_MS = 60_000;
+const NEVER_STALE = { staleAfterSeconds: Number.POSITIVE_INFINITY };
+
+export class Reaper {
+  readonly #store: Store;
+  readonly #options: ReaperOptions;
+  #timer: NodeJS.Timeout | undefined;
+  #pass: Promise<void> = Promise.resolve();
+  #sweepsAt = Number.NEGATIVE_INFINITY;
+  #doubtsUntil = Number.NEGATIVE_INFINITY;
+
+  constructor(store: Store, options: ReaperOptions = {}) {
+    this.#store = store;
+    this.#options = options;
+  }
+
+  /**
+   * A heartbeat could not be written just now. Others may be unable to as well: for a while silence proves
+   * nothing, and only who is seen to be gone is taken for dead.
+   */
+  doubt(): void {
+    this.#doubtsUntil = performance.now() + DOUBT_MS;
+  }
+
+  async runOnce(): Promise<ReapReport> {
+    const isDoubtful = performance.now() < this.#doubtsUntil;
+    const { staleAfterSeconds } = isDoubtful ? NEVER_STALE : this.#options;
+    const report = await this.#store.reap(
+      staleAfterSeconds === undefined ? {} : { staleAfterSeconds },
+    );
+    if (performance.now() >= this.#sweepsAt) await this.#sweep();
+    if (report.reaped.length > 0) this.#options.onReaped?.(report);
+    return report;
+  }
+
+  /** Looks at the whole run, so that in a large one it is done less often: 1 % of the time. */
+  async #sweep(): Promise<void> {
+    const begin = performance.now();
+    try {
+      await this.#store.sweep();
+    } finally {
+      const cost = performance.now() - begin;
+      this.#sweepsAt = begin + Math.max(this.#options.everyMs ?? 1_000, 100 * cost);
+    }
+  }
+
+  start(): void {
+    if (this.#timer) return;
+    let busy = false;
+    this.#timer = setInterval(() => {
+      if (busy) return;
+      busy = true;
+      this.#pass = this.runOnce()
+        .then(() => {})
+        .catch((error) => this.#options.onError?.(error))
+        .finally(() => {
+          busy = false;
+        });
+    }, this.#options.everyMs ?? 1_000);
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    await this.#pass;
+  }
+}

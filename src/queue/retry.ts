@@ -1,0 +1,101 @@
+import {
+  type AttemptRecord,
+  type FailureOutcome,
+  type HistoryRecord,
+  isAttempt,
+} from "./attempt.ts";
+import type { Task } from "./task.ts";
+
+/** A worker that dies is nobody's failure, unless the task keeps killing its workers. */
+export const MAX_ABANDONS = 10;
+
+const BASE_DELAY_MS = 1_000;
+const MAX_DELAY_MS = 15 * 60_000;
+/** Longer than anybody means, and short enough to be a date. */
+const MAX_FIRST_DELAY_MS = 365 * 86_400_000;
+
+export type Verdict =
+  | { to: "failed"; reason: "attempts_used" | "final" | "keeps_killing" }
+  | { to: "waiting"; delayMs: number }
+  | { to: "pending" };
+
+/** The attempts that count: those since a person last sent the task round again. */
+export function attemptsSinceRetry(history: readonly HistoryRecord[]): AttemptRecord[] {
+  const attempts: AttemptRecord[] = [];
+  for (const record of history) {
+    if (isAttempt(record)) attempts.push(record);
+    else attempts.length = 0;
+  }
+  return attempts;
+}
+
+const COUNTS: Record<AttemptRecord["outcome"], boolean> = {
+  done: false,
+  failed: true,
+  unproven: true,
+  timed_out: true,
+  rate_limited: false,
+  abandoned: false,
+  released: false,
+  cancelled: false,
+};
+
+/** Does this end use up one of the task's attempts? */
+export function countsAsFailure(outcome: AttemptRecord["outcome"]): boolean {
+  return COUNTS[outcome];
+}
+
+export interface FailureOptions {
+  /** Between 0 and 1. */
+  random: number;
+  final?: boolean;
+  /** What the route allows; the task's own number wins. */
+  maxAttempts?: number;
+  /** The first delay. */
+  backoffMs?: number;
+  /** How many failures count for the delay, with this one (default: all). */
+  repeats?: number;
+}
+
+/** Decides where a failed attempt sends its task. `history` does not contain this attempt yet. */
+export function afterFailure(
+  task: Task,
+  history: readonly HistoryRecord[],
+  outcome: FailureOutcome,
+  options: FailureOptions,
+): Verdict {
+  if (options.final) return { to: "failed", reason: "final" };
+  const past = attemptsSinceRetry(history);
+  const { random, backoffMs, maxAttempts } = options;
+  if (!COUNTS[outcome]) {
+    // A limit that is still there after the rest needs a longer one, whatever failed before.
+    return { to: "waiting", delayMs: backoff(inARow(past, outcome) + 1, random, backoffMs) };
+  }
+  const failures = past.filter((a) => COUNTS[a.outcome]).length + 1;
+  if (failures >= (task.max_attempts ?? maxAttempts ?? 1)) {
+    return { to: "failed", reason: "attempts_used" };
+  }
+  // Whoever gets it after a choke begins with the first pause.
+  const { repeats = failures } = options;
+  return { to: "waiting", delayMs: backoff(Math.max(1, repeats), random, backoffMs) };
+}
+
+/** How many of the last attempts ended in this way. */
+function inARow(attempts: readonly AttemptRecord[], outcome: AttemptRecord["outcome"]): number {
+  return attempts.length - 1 - attempts.findLastIndex((a) => a.outcome !== outcome);
+}
+
+/** Decides where the reaper sends a task whose worker is gone. */
+export function afterAbandonment(history: readonly HistoryRecord[]): Verdict {
+  const abandoned = inARow(attemptsSinceRetry(history), "abandoned") + 1;
+  return abandoned >= MAX_ABANDONS ? { to: "failed", reason: "keeps_killing" } : { to: "pending" };
+}
+
+/** Exponential, with "equal jitter": between half and all of the full delay. */
+export function backoff(failures: number, random: number, firstMs = BASE_DELAY_MS): number {
+  const first = Math.min(firstMs, MAX_FIRST_DELAY_MS);
+  // A first delay that is longer than the longest does not grow.
+  const longest = Math.max(MAX_DELAY_MS, first);
+  const full = Math.min(longest, first * 2 ** Math.min(40, failures - 1));
+  return Math.round(full / 2 + (full / 2) * random);
+}

@@ -1,0 +1,173 @@
+import * as z from "zod/mini";
+import { VivError } from "../../base/errors.ts";
+import { defineFreeOp, type FreeContext, type Here } from "../../operation/op.ts";
+import { assertNonce, isAnswerOf } from "../alive.ts";
+import { type Dance, isUndecided } from "../dance.ts";
+import { oneLine } from "../warrant.ts";
+import { stateFlag, text, wardenNow, wardenPlace, wardenShape } from "./place.ts";
+import type { WardenPorts } from "./ports.ts";
+import { receiptView, sortedDances, viewReceipt } from "./views.ts";
+
+const statusOutput = z.object({
+  ...wardenShape,
+  state: z.string(),
+  active: z.number(),
+  waiting: z.number(),
+  /** Executions that wait for a person. */
+  held: z.array(z.object({ dog: z.string(), target: z.string() })),
+  /** Of the last day, the newest first. */
+  verdicts: z.array(receiptView),
+  /** What rules have found and is not over, the oldest first. */
+  findings: z.array(z.record(z.string(), z.unknown())),
+});
+export type WardenStatus = z.output<typeof statusOutput>;
+
+const DAY_MS = 86_400_000;
+
+export const wardenStatus = defineFreeOp({
+  name: "warden status",
+  summary: "whether a warden is up, what its dogs did, and what its rules have found",
+  access: "none",
+  input: z.strictObject({ state: stateFlag }),
+  output: statusOutput,
+  async run(context, { state }) {
+    const place = await wardenPlace(context, state);
+    const { files, ports } = place;
+    const now = wardenNow(place);
+    const dances = sortedDances(place);
+    const held = dances.filter(
+      (one) => now.paused !== null && one.held?.since === now.paused.since,
+    );
+    return {
+      ...now,
+      state: files.folder,
+      active: dances.length,
+      held: held.map(({ id, warrant }) => ({ dog: id, target: warrant.target })),
+      waiting: files.queued().warrants.length,
+      verdicts: files.receipts(context.now() - DAY_MS).map(viewReceipt),
+      findings: openFindings(ports.readEnd(files.observedFile(), 1024 * 1024)),
+    };
+  },
+});
+
+function openFindings(text: string): Record<string, unknown>[] {
+  const open = new Map<string, Record<string, unknown>>();
+  for (const line of text.split("\n")) {
+    let one: Record<string, unknown>;
+    try {
+      one = JSON.parse(line) as Record<string, unknown>;
+    } catch {
+      continue; // cut off, or torn by a full disk
+    }
+    const key = JSON.stringify([one?.rule, one?.kind, one?.target, one?.home]);
+    if (one?.state === "found") open.set(key, one);
+    else open.delete(key);
+  }
+  return [...open.values()];
+}
+
+export const wardenPause = defineFreeOp({
+  name: "warden pause",
+  summary: "let the pool pause: nobody new is asked, and nobody is ended",
+  access: "none",
+  input: z.strictObject({ why: text("for those who wonder"), state: stateFlag }),
+  output: z.object({ paused: wardenShape.paused }),
+  async run(context, { why, state }) {
+    const { files, here } = await wardenPlace(context, state);
+    const before = files.paused();
+    if (before) return { paused: before };
+    const pause = {
+      since: new Date(context.now()).toISOString(),
+      by: here.env.USER || "unknown",
+      why: oneLine(why) || "by hand",
+    };
+    files.pause(pause);
+    return { paused: pause };
+  },
+});
+
+export const wardenResume = defineFreeOp({
+  name: "warden resume",
+  summary: "let the pool go on after a pause, its own or by hand; the breaker counts anew",
+  access: "none",
+  input: z.strictObject({ state: stateFlag }),
+  output: z.object({ was: wardenShape.paused }),
+  async run(context, { state }) {
+    const { files } = await wardenPlace(context, state);
+    const was = files.paused();
+    if (was) files.resume(context.now());
+    return { was };
+  },
+});
+
+export const alive = defineFreeOp({
+  name: "alive",
+  summary: "answer the warden's question from within a suspect that has no terminal",
+  access: "none",
+  input: z.strictObject({
+    nonce: text("the one in the question (default: of every question to this process)"),
+    state: stateFlag,
+  }),
+  output: z.object({
+    /** Null when nobody asks. */
+    nonce: z.nullable(z.string()),
+    answered: z.boolean(),
+    /** All that were answered: a member and its crew may both be asked. */
+    nonces: z.array(z.string()),
+  }),
+  async run(context, { nonce: given, state }) {
+    if (given === undefined) return answerOwn(context, state);
+    const nonce = assertNonce(given);
+    const { files, ports, here } = await wardenPlace(context, state);
+    const isAsked = files.dances().some(({ attempts }) => attempts.some((a) => a.nonce === nonce));
+    if (!isAsked) {
+      const message = `nobody is asked with ${nonce} in ${files.folder} now; --state DIR names another warden's folder.`;
+      throw new VivError("WARRANT_NOT_FOUND", message, { nonce });
+    }
+    files.answer(nonce, answerText(nonce, ports, here, context.now()));
+    return { nonce, answered: true, nonces: [nonce] };
+  },
+});
+
+/** Of every warden that this process may know of: its own, and the one whose question it was shown. */
+async function answerOwn(context: FreeContext, state: string | undefined) {
+  const place = await wardenPlace(context, state);
+  const { ports, here } = place;
+  const shown = here.env.VIV_QUESTION ? ports.wardenOf(here.env.VIV_QUESTION) : null;
+  const all = [place.files];
+  if (state === undefined && shown !== null && shown !== place.files.folder) {
+    all.push(ports.filesIn(shown));
+  }
+  const nonces: string[] = [];
+  for (const files of all) {
+    for (const dance of files.dances().filter(isUndecided)) {
+      const nonce = dance.attempts.at(-1)?.nonce;
+      if (nonce === undefined) continue;
+      const answer = answerText(nonce, ports, here, context.now());
+      if (!isFrom(answer, nonce, dance, ports)) continue;
+      files.answer(nonce, answer);
+      nonces.push(nonce);
+    }
+  }
+  return { nonce: nonces[0] ?? null, answered: nonces.length > 0, nonces };
+}
+
+/** Of a session, only what was seen in it: others may live in the same tmux server. */
+function isFrom(answer: string, nonce: string, dance: Dance, ports: WardenPorts): boolean {
+  const { bound, tree } = dance;
+  if (bound === null || !isAnswerOf(answer, nonce, bound)) return false;
+  if (bound.is === "process") return true;
+  const line = ports.ancestors();
+  return tree.some(({ pid, started }) =>
+    line.some((one) => one.pid === pid && one.started === started),
+  );
+}
+
+function answerText(nonce: string, { machine, ancestors }: WardenPorts, here: Here, now: number) {
+  const { host, boot } = machine.self();
+  const answer = {
+    ...{ nonce, at: new Date(now).toISOString(), host, boot },
+    ...{ chain: ancestors(), claim: here.env.VIV_CLAIM ?? "" },
+  };
+  return `${JSON.stringify(answer)}\n`;
+}

@@ -1,0 +1,140 @@
+import * as z from "zod/mini";
+import { VivError } from "../../base/errors.ts";
+import { suggest } from "../../base/names.ts";
+import { defineFreeOp, type FreeContext } from "../../operation/op.ts";
+import { isUndecided } from "../dance.ts";
+import { newDance } from "../warden.ts";
+import { stateFlag, wardenNow, wardenPlace, wardenShape } from "./place.ts";
+import { danceView, findWarrant, sortedDances, viewDance } from "./views.ts";
+
+const only = z.strictObject({ state: stateFlag });
+
+const statusOutput = z.object({
+  ...wardenShape,
+  state: z.string(),
+  active: z.number(),
+  /** Dogs that have no warrant. */
+  idle: z.number(),
+  waiting: z.number(),
+  dogs: z.array(danceView),
+});
+export type PoolStatus = z.output<typeof statusOutput>;
+
+async function statusOf(context: FreeContext, state: string | undefined): Promise<PoolStatus> {
+  const place = await wardenPlace(context, state);
+  const now = wardenNow(place);
+  const dogs = sortedDances(place).map((one) => viewDance(one, now, context.now()));
+  const waiting = place.files.queued().warrants.length;
+  const idle = Math.max(0, now.pool - dogs.length);
+  return { ...now, state: place.files.folder, active: dogs.length, idle, waiting, dogs };
+}
+
+export const poolStatus = defineFreeOp({
+  name: "dog pool status",
+  summary: "the dogs of the pool: target, state, attempt, seconds left",
+  access: "none",
+  input: only,
+  output: statusOutput,
+  run: (context, { state }) => statusOf(context, state),
+});
+
+export const dogStatus = defineFreeOp({
+  name: "dog status",
+  summary: "the dogs of the pool, for scripts that poll: a line for each",
+  access: "none",
+  input: z.strictObject({
+    active: z.optional(z.boolean().check(z.describe("only those that have a warrant"))),
+    state: stateFlag,
+  }),
+  output: statusOutput,
+  async run(context, { active, state }) {
+    const status = await statusOf(context, state);
+    return active === true ? { ...status, idle: 0 } : status;
+  },
+});
+
+const dancesOutput = z.object({ dances: z.array(danceView), paused: wardenShape.paused });
+export type DogDances = z.output<typeof dancesOutput>;
+
+export const dogDances = defineFreeOp({
+  name: "dog dances",
+  summary: "the dances that are under way",
+  access: "none",
+  input: only,
+  output: dancesOutput,
+  async run(context, { state }) {
+    const place = await wardenPlace(context, state);
+    const now = wardenNow(place);
+    const dances = sortedDances(place).map((one) => viewDance(one, now, context.now()));
+    return { dances, paused: now.paused };
+  },
+});
+
+const NO_WARDEN = "no warden is up here; it goes on when one is: viv warden up";
+
+export const poolAllocate = defineFreeOp({
+  name: "dog pool allocate",
+  summary: "give a warrant that waits to a dog now, before those that wait longer (for debugging)",
+  access: "none",
+  input: z.strictObject({
+    warrant: z.string().check(z.describe("the warrant")),
+    state: stateFlag,
+  }),
+  output: z.object({
+    dog: z.string(),
+    warrant: z.string(),
+    target: z.string(),
+    notes: z.array(z.string()),
+  }),
+  async run(context, { warrant: id, state }) {
+    const place = await wardenPlace(context, state);
+    const { files } = place;
+    const found = findWarrant(place, id);
+    const refuse = (why: string) => new VivError("WRONG_STATE", `${id}: ${why}.`, { id });
+    if (found.state === "dancing") throw refuse(`${found.dance.id} has it already`);
+    if (found.state !== "queued") throw refuse(`it does not wait, it is ${found.state}`);
+    const { up, pool, paused } = wardenNow(place);
+    if (paused) throw refuse(`the pool is paused (${paused.why}); viv warden resume`);
+    const active = files.dances().length;
+    if (active >= pool) throw refuse(`all ${pool} dogs are busy; see: viv dog pool status`);
+    const now = context.now();
+    const dance = newDance(files.newDog(now), found.warrant, now);
+    if (!files.begin(dance)) throw refuse("it does not wait any more");
+    const { target } = found.warrant;
+    return { dog: dance.id, warrant: id, target, notes: up ? [] : [NO_WARDEN] };
+  },
+});
+
+export const poolRelease = defineFreeOp({
+  name: "dog pool release",
+  summary: "end a dance without a verdict: its warrant waits again (for debugging)",
+  access: "none",
+  input: z.strictObject({ dog: z.string().check(z.describe("the dog")), state: stateFlag }),
+  output: z.object({
+    dog: z.string(),
+    warrant: z.string(),
+    target: z.string(),
+    notes: z.array(z.string()),
+  }),
+  async run(context, { dog, state }) {
+    const place = await wardenPlace(context, state);
+    const dances = place.files.dances();
+    const dance = dances.find(({ id }) => id === dog);
+    if (dance === undefined) {
+      const meant = suggest(
+        dog.slice(0, 128),
+        dances.map(({ id }) => id),
+      );
+      const hint = meant ? `did you mean ${meant}?` : "see: viv dog pool status";
+      const message = `no dog ${JSON.stringify(dog.slice(0, 128))} is in a dance; ${hint}`;
+      throw new VivError("WARRANT_NOT_FOUND", message, { dog });
+    }
+    if (!isUndecided(dance)) {
+      const message = `${dog} is ${dance.state}, and can no longer be released.`;
+      throw new VivError("WRONG_STATE", message, { dog, state: dance.state });
+    }
+    place.files.askToRelease(dog);
+    const { id, target } = dance.warrant;
+    return { dog, warrant: id, target, notes: wardenNow(place).up ? [] : [NO_WARDEN] };
+  },
+});

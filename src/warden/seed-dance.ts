@@ -1,0 +1,66 @@
+import { isName } from "../base/names.ts";
+import type { Attempt, Dance } from "./dance.ts";
+import { parseWarrant, type Warrant } from "./warrant.ts";
+
+/**
+ * A dance in the seed's own shape: `{id, warrant, state, attempt, started_at, last_message_at,
+ * next_timeout}` and no more. It does not say what the target is, nor with which nonce it was asked:
+ * so nothing that was decided there is carried out before the target was asked by us.
+ */
+const SEED_STATES = [
+  ...["idle", "interrogating", "evaluating"],
+  ...["pardoned", "executing", "complete", "failed"],
+] as const;
+export type SeedState = (typeof SEED_STATES)[number];
+
+const MOST_ATTEMPTS = 5;
+
+/** Null when it is no such dance. It waits for a decision, whatever the seed had decided. */
+export function parseSeedDance(value: Record<string, unknown>, fileTime: number): Dance | null {
+  const { id, state } = value;
+  const isOne = isName(id) && SEED_STATES.includes(state as SeedState) && !("attempts" in value);
+  const warrant = isOne ? warrantIn(value.warrant, fileTime) : null;
+  if (warrant === null) return null;
+  const attempt = Number.isSafeInteger(value.attempt) ? Number(value.attempt) : 1;
+  return {
+    ...{ id: id as string, warrant, state: "evaluating", seed: state as SeedState },
+    attempt: Math.min(Math.max(attempt, 1), MOST_ATTEMPTS),
+    started_at: timeFrom(value.started_at) ?? warrant.filed_at,
+    last_message_at: timeFrom(value.last_message_at),
+    ...{ next_timeout: null, deadline: null, bound: warrant.bound, attempts: [] },
+    ...{ screen_before: [], screen_last: [], files: {}, tree: [], outcome: null },
+  };
+}
+
+function warrantIn(value: unknown, fileTime: number): Warrant | null {
+  const id = (value as Warrant | null)?.id;
+  try {
+    return isName(id) ? parseWarrant(JSON.stringify(value), id, fileTime) : null;
+  } catch {
+    return null; // said of the whole file: it is left alone
+  }
+}
+
+/** Go writes a time that was never set as the year 1. */
+function timeFrom(value: unknown): string | null {
+  const time = typeof value === "string" ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(time) || time < 0 ? null : new Date(time).toISOString();
+}
+
+/** Attempts of the seed's: that they were is known, and nothing more. Their nonces were shown to nobody. */
+export function attemptsBefore(attempt: number, timeoutsMs: readonly number[]): Attempt[] {
+  return Array.from({ length: attempt - 1 }, (_, n) => ({
+    ...{ number: n + 1, nonce: `seed-${n + 1}`, timeout_ms: timeoutsMs[n] ?? 60_000 },
+    ...{ asked_at: null, channel: "by a warden before this one", arrived: false, submitted: false },
+    ...{ bursts: [], ended_at: null, ended: "silent" as const },
+  }));
+}
+
+/** Did it answer the seed's question? What is above that is not an answer to it, nor is its echo. */
+export function hasAnsweredSeed(screen: readonly string[]): boolean {
+  const asked = screen.findLastIndex((line) => line.includes("[DOG] HEALTH CHECK"));
+  if (asked === -1) return false;
+  const text = screen.slice(asked).join("\n");
+  const echo = /respond\W+ALIVE\W+within/g;
+  return /\bALIVE\b/.test(text.replace(echo, ""));
+}

@@ -1,0 +1,249 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { appendFileSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { until, within } from "../../../test/support/deadline.ts";
+import { newFolder } from "../../../test/support/folders.ts";
+import { endNow, isAlive, warrantFor } from "../../../test/support/tmux.ts";
+import { localMachine } from "../../platform/processes/machine.ts";
+import { questionFor } from "../question.ts";
+import type { BoundProcess, Warrant } from "../warrant.ts";
+import { bindPid } from "./process-suspect.ts";
+import { type LocalSuspectsOptions, localSuspects } from "./suspects.ts";
+
+const machine = localMachine();
+
+function start(...argv: [string, ...string[]]): ChildProcess & { pid: number } {
+  const [file, ...args] = argv;
+  const child = spawn(file, args, { detached: true, stdio: "ignore" });
+  onTestFinished(() => {
+    try {
+      process.kill(-(child.pid ?? 0), "SIGKILL");
+    } catch {
+      // it is gone already
+    }
+  });
+  return child as ChildProcess & { pid: number };
+}
+
+function suspects(given: Partial<LocalSuspectsOptions> = {}) {
+  const folder = newFolder();
+  return localSuspects({
+    machine,
+    questionFile: (id) => join(folder, "questions", `${id}.txt`),
+    answered: () => false,
+    resolve: async () => ({ unknown: "nobody was to be asked" }),
+    ...given,
+  });
+}
+
+const find = (given: Partial<Warrant>, options?: Partial<LocalSuspectsOptions>) =>
+  suspects(options).find(warrantFor({ kind: "pid", ...given }));
+
+async function found(given: Partial<Warrant>, options?: Partial<LocalSuspectsOptions>) {
+  const result = await find(given, options);
+  if (result.is !== "there") throw new Error(`${result.is}: ${result.why}`);
+  onTestFinished(() => result.suspect.close());
+  return result.suspect;
+}
+
+function boundOf(pid: number): BoundProcess {
+  const now = bindPid(pid, machine);
+  if (now.is !== "there") throw new Error(now.why);
+  return now.bound;
+}
+
+const question = (nonce: string) =>
+  questionFor({
+    target: "x",
+    reason: "r",
+    requester: "q",
+    attempt: 1,
+    attempts: 3,
+    timeoutMs: 1000,
+    nonce,
+  });
+
+test.each(["0", "1", "-5", "abc", "1.5", "", " 7", "0x10", "99999999999", "2"])(
+  "%j is no process to be ended",
+  async (target) => {
+    expect(await find({ target })).toMatchObject({ is: expect.stringMatching(/unknown|gone/) });
+    if (!["2", "99999999999"].includes(target)) {
+      expect(await find({ target })).toMatchObject({ is: "unknown" });
+    }
+  },
+);
+
+test("a process that has ended is gone", async () => {
+  const { pid } = start("sleep", "1000");
+  const bound = boundOf(pid);
+  process.kill(pid, "SIGKILL");
+  await until("it is gone", () => !isAlive(pid));
+  expect(await find({ target: String(pid), bound })).toMatchObject({ is: "gone" });
+  expect(await find({ target: String(pid) })).toMatchObject({ is: "gone" });
+  expect(bindPid(pid, machine)).toMatchObject({ is: "gone" });
+});
+
+test("one that has the number of another is unknown, and is not ended", async () => {
+  const { pid } = start("sleep", "1000");
+  const bound = boundOf(pid);
+  for (const other of [{ started: "1" }, { boot: "an older one" }, { host: "another" }]) {
+    expect(await find({ target: String(pid), bound: { ...bound, ...other } })).toMatchObject({
+      is: "unknown",
+    });
+  }
+  expect(isAlive(pid)).toBe(true);
+});
+
+test("one that is younger than the warrant was not meant", async () => {
+  const { pid } = start("sleep", "1000");
+  const filed_at = new Date(Date.now() - 60_000).toISOString();
+  expect(await find({ target: String(pid), filed_at })).toMatchObject({ is: "unknown" });
+  expect(await find({ target: String(pid) })).toMatchObject({ is: "there" });
+});
+
+test("we and our ancestors are unknown", async () => {
+  for (const pid of [process.pid, process.ppid]) {
+    expect(await find({ target: String(pid), bound: boundOf(pid) })).toMatchObject({
+      is: "unknown",
+      why: expect.stringContaining("warden"),
+    });
+  }
+});
+
+test("the question is a file, and its answer is seen, also by who comes after a crash", async () => {
+  const { pid } = start("sleep", "1000");
+  const answers = new Set<string>();
+  const file = join(newFolder(), "questions", "w.txt");
+  const options = { questionFile: () => file, answered: (nonce: string) => answers.has(nonce) };
+  const suspect = await found({ target: String(pid) }, options);
+  const asked = { is: "asked", channel: file, arrived: true, submitted: true };
+  expect(await suspect.ask(question("n-1"))).toEqual(asked);
+  expect(await suspect.ask(question("n-1"))).toEqual(asked);
+  expect(readFileSync(file, "utf8")).toBe(
+    `${question("n-1").lines.join("\n")}\nTo answer, run: viv alive n-1\n`,
+  );
+  expect(await suspect.look()).toEqual({ is: "there", screen: [], files: {}, answers: [] });
+  answers.add("n-1");
+  expect(await suspect.look()).toMatchObject({ answers: ["n-1"] });
+  const after = await found({ target: String(pid), bound: suspect.bound }, options);
+  expect(await after.look()).toMatchObject({ answers: ["n-1"] });
+});
+
+test("the question is not written through a link, and no place for it is told in words", async () => {
+  const { pid } = start("sleep", "1000");
+  const folder = newFolder();
+  const [file, precious] = [join(folder, "w.txt"), join(folder, "precious")];
+  writeFileSync(precious, "mine");
+  symlinkSync(precious, file);
+  const suspect = await found({ target: String(pid) }, { questionFile: () => file });
+  await suspect.ask(question("n-1"));
+  expect(readFileSync(precious, "utf8")).toBe("mine");
+  expect(readFileSync(file, "utf8")).toContain("n-1");
+  const nowhere = { questionFile: () => join(precious, "w.txt") };
+  const other = await found({ target: String(pid) }, nowhere);
+  await expect(other.ask(question("n-2"))).rejects.toMatchObject({ name: "VivError" });
+});
+
+test("growth of a watched file is told", async () => {
+  const { pid } = start("sleep", "1000");
+  const file = join(newFolder(), "log");
+  writeFileSync(file, "12345");
+  const suspect = await found({ target: String(pid), watch: [file, `${file}.later`] });
+  expect(await suspect.look()).toMatchObject({ files: { [file]: 5, [`${file}.later`]: 0 } });
+  let calls = 0;
+  suspect.watch(() => calls++);
+  appendFileSync(file, "6");
+  await until("it was told", () => calls > 0);
+  expect(await suspect.look()).toMatchObject({ files: { [file]: 6 } });
+  calls = 0;
+  writeFileSync(`${file}.later`, "1");
+  await until("that one came was told", () => calls > 0);
+});
+
+test("its whole tree is ended, with what carries its claim", async () => {
+  const folder = newFolder();
+  const claim = `c-${process.pid}`;
+  const list = join(folder, "pids");
+  const child = spawn(
+    "bash",
+    ["-c", `(setsid sh -c 'sleep 1000 & echo $! > ${list}' &) ; sleep 1000; :`],
+    {
+      detached: true,
+      stdio: "ignore",
+      env: { PATH: process.env.PATH, VIV_CLAIM: claim },
+    },
+  );
+  const pid = child.pid ?? -1;
+  let away = 0;
+  await until("one is away", () => {
+    try {
+      away = Number(readFileSync(list, "utf8"));
+    } catch {
+      // not yet
+    }
+    return away > 0;
+  });
+  onTestFinished(() => {
+    for (const each of [-pid, away]) if (isAlive(Math.abs(each))) process.kill(each, "SIGKILL");
+  });
+  const bound: BoundProcess = { ...boundOf(pid), claim };
+  const resolve = async () => ({ bound, watch: [list] });
+  const suspect = await found({ kind: "worker", target: "w1" }, { resolve });
+  expect(suspect.bound).toEqual(bound);
+  expect(await suspect.look()).toMatchObject({ files: { [list]: expect.any(Number) } });
+  const ended = await within("it ends", endNow(suspect, [], 60_000));
+  expect(ended.survivors).toEqual([]);
+  expect([pid, away].filter(isAlive)).toEqual([]);
+});
+
+test("a worker that is gone or unknown is what its resolver says", async () => {
+  const kind = "agent";
+  const gone = async () => ({ gone: "it has ended" });
+  expect(await find({ kind }, { resolve: gone })).toEqual({ is: "gone", why: "it has ended" });
+  const unknown = async () => ({ unknown: "two of them" });
+  expect(await find({ kind }, { resolve: unknown })).toEqual({ is: "unknown", why: "two of them" });
+});
+
+test("what is left of a tree whose suspect is gone is ended", async () => {
+  const { pid } = start("sleep", "1000");
+  const all = suspects();
+  const suspect = await found({ target: String(pid) });
+  const known = suspect.tree([]);
+  const ended = await all.endLeft(known, { killAfterMs: 60_000 });
+  expect(ended).toMatchObject({ survivors: [], exit: [{ pid, signal: "SIGTERM" }] });
+  expect(isAlive(pid)).toBe(false);
+});
+
+test("a worker that goes on to its next task is watched there, also after a restart", async () => {
+  const { pid } = start("sleep", "1000");
+  const folder = newFolder();
+  const [first, second] = [join(folder, "first.log"), join(folder, "second.log")];
+  for (const path of [first, second]) writeFileSync(path, "begun\n");
+  const bound = boundOf(pid);
+  let watch = [first];
+  const resolve = async () => ({ bound, watch });
+  const worker = { kind: "worker", target: "w1" } as const;
+  const suspect = await found(worker, { resolve });
+  expect(await suspect.look()).toMatchObject({ files: { [first]: 6 } });
+  watch = [second];
+  expect(await suspect.look()).toMatchObject({ files: { [first]: 6, [second]: 6 } });
+  const after = await found({ ...worker, bound }, { resolve });
+  expect(await after.look()).toMatchObject({ files: { [second]: 6 } });
+});
+
+test("a process that became another program after the question is not ended", async () => {
+  const go = join(newFolder(), "go");
+  const child = start("sh", "-c", `until [ -e '${go}' ]; do sleep 0.02; done; exec sleep 1000`);
+  const suspect = await found({ target: String(child.pid) });
+  const standing = await suspect.stand?.();
+  writeFileSync(go, "");
+  const isSleep = () =>
+    readFileSync(`/proc/${child.pid}/cmdline`, "utf8").startsWith("sleep\x001000");
+  await until("it is another program", isSleep);
+  const options = { killAfterMs: 100, standing, isResumed: false };
+  expect(await suspect.end([], options)).toMatchObject({
+    ...{ exit: [], unknown: "not_asked: it became another program after it was asked" },
+  });
+  expect(isAlive(child.pid)).toBe(true);
+});

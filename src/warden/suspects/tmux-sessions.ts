@@ -1,0 +1,320 @@
+import { readFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import { suggest } from "../../base/names.ts";
+import { readProcess } from "../../platform/processes/proc-fs.ts";
+import { type Tmux, TmuxTrouble } from "../../platform/tmux/tmux.ts";
+import type { BoundSession } from "../warrant.ts";
+import type { Unknown } from "./suspect.ts";
+
+/**
+ * Sessions by their identity. A name is only compared with what tmux lists, and never given to it:
+ * `a:b`, `=x*` and `$3` mean something else to tmux than they do to us. What it gets are ids.
+ */
+
+export interface Pane {
+  id: string;
+  pid: number;
+  tty: string;
+  /** Of the active window, the active one. */
+  isActive: boolean;
+  isDead: boolean;
+  isInputOff: boolean;
+  isSynchronized: boolean;
+  /** Marked with `@viv-shell`, or its session is. */
+  isShell: boolean;
+  /** Marked with `@viv-ask`, or its session is: its program may be typed to. */
+  mayAsk: boolean;
+  /** The nonce that it was asked with last, by whomever; "-" for none. */
+  asked: string;
+}
+
+/**
+ * A session's own panes: those of windows that only it has, and, where a window is shown by several
+ * sessions (`link-window`, `new-session -t`), those that were started in it. The others are guests:
+ * they are neither asked nor ended for it.
+ */
+export interface SessionSight {
+  bound: BoundSession;
+  name: string;
+  /** Its own. The active one first. */
+  panes: Pane[];
+  /** Shown by it, but not its own. */
+  guests: { id: string; sessions: string[] }[];
+  /** The processes of all panes of the server that are not its own. */
+  others: number[];
+}
+
+/** `isMissing`: its server has answered that there is none of that name. `hasGuestsOnly`: no pane is its own. */
+export type Seen<T> =
+  | ({ is: "there" } & T)
+  | { is: "gone"; why: string; isMissing?: boolean; hasGuestsOnly?: boolean }
+  | (Unknown & { hasGuestsOnly?: boolean });
+
+/** What is no nonce of ours may have anything in it. */
+const ASKED = "#{?#{m/r:^[A-Za-z0-9_-]+$,#{@viv-asked}},#{@viv-asked},-}";
+/** The numbers first: a name may have spaces in it. */
+const SESSION = "#{session_id} #{session_created} #{pid} #{session_name}";
+const PANE = [
+  "#{session_id} #{session_created} #{pid} #{pane_id} #{pane_pid} #{pane_tty}",
+  "#{window_active}#{pane_active} #{pane_dead}#{pane_input_off}#{pane_synchronized}",
+  `#{?@viv-shell,1,0}#{?@viv-ask,1,0} ${ASKED} #{session_name}`,
+].join(" ");
+
+/**
+ * The session of this name. One that was made after `filedAt` was not meant; tmux tells whole
+ * seconds, so the second in which it was filed counts as before.
+ */
+export async function findSession(
+  tmux: Tmux,
+  name: string,
+  filedAt: number | null,
+): Promise<Seen<{ bound: BoundSession }>> {
+  try {
+    const all = await listSessions(tmux);
+    const found = all.find((each) => each.name === name);
+    if (found === undefined) {
+      const names = all.map((each) => each.name);
+      return { is: "gone", why: noSuch(name, names), isMissing: names.length > 0 };
+    }
+    if (filedAt !== null && found.created > Math.floor(filedAt / 1000)) {
+      return { is: "unknown", why: `another session of that name: ${madeAt(found)}, later` };
+    }
+    return bind(tmux, found);
+  } catch (error) {
+    return explain(error);
+  }
+}
+
+/** The bound one, whatever it is called by now. */
+export async function seeSession(
+  tmux: Tmux,
+  bound: BoundSession,
+  name: string,
+): Promise<Seen<{ sight: SessionSight }>> {
+  try {
+    const text = await tmux.run(["list-panes", "-a", "-F", PANE]);
+    const sight = sightFrom(text, bound);
+    if (sight !== null && isSame(sight.bound, bound)) return seenAs(sight);
+  } catch (error) {
+    const kind = error instanceof TmuxTrouble ? error.kind : "other";
+    const isLeft = kind === "no-server" || kind === "no-target" || kind === "lost-server";
+    if (!isLeft) return explain(error);
+  }
+  return whyNot(tmux, bound, name);
+}
+
+function seenAs(sight: SessionSight): Seen<{ sight: SessionSight }> {
+  if (sight.panes.some(({ isDead }) => !isDead)) return { is: "there", sight };
+  if (sight.panes.length === 0) {
+    const why = `it has no pane of its own: what it shows belongs to ${ownersOf(sight)}`;
+    return { is: "unknown", why, hasGuestsOnly: true };
+  }
+  return { is: "gone", why: "its program has ended; remain-on-exit keeps the session" };
+}
+
+/** It is not there under its id. But is it really gone, and has somebody else its name? */
+async function whyNot(
+  tmux: Tmux,
+  bound: BoundSession,
+  name: string,
+): Promise<Seen<{ sight: SessionSight }>> {
+  try {
+    const listed = await listSessions(tmux);
+    const heir = listed.find((each) => each.name === name);
+    const isStillListed = listed.some(
+      ({ session, created, server }) =>
+        session === bound.session && created === bound.created && server === bound.server.pid,
+    );
+    if (heir !== undefined) {
+      const isSeen =
+        heir.server === bound.server.pid || startOf(bound.server.pid) !== bound.server.started;
+      const why = `another session of that name: ${madeAt(heir)}`;
+      return { is: "unknown", why, isReplaced: isSeen && !isStillListed };
+    }
+    if (isStillListed) return { is: "unknown", why: "tmux lists the session, but shows no panes" };
+    const isOtherServer = listed.length > 0 && listed[0]?.server !== bound.server.pid;
+    if (!isOtherServer) return { is: "gone", why: "the session has ended" };
+  } catch (error) {
+    const kind = error instanceof TmuxTrouble ? error.kind : "other";
+    if (kind !== "no-server" && kind !== "lost-server") return explain(error);
+  }
+  const why = await whyServerLives(bound);
+  return why === null ? { is: "gone", why: "its tmux server has ended" } : { is: "unknown", why };
+}
+
+/** A server leaves its socket before it ends. */
+const ENDS_WITHIN_MS = 2_000;
+const LOOK_EVERY_MS = 20;
+
+/** Null when this very server has ended, or does so now. */
+async function whyServerLives({ server, socket }: BoundSession): Promise<string | null> {
+  for (let waited = 0; startOf(server.pid) === server.started; waited += LOOK_EVERY_MS) {
+    if (waited >= ENDS_WITHIN_MS) {
+      return `its tmux server (process ${server.pid}) runs, but does not answer at ${socket}`;
+    }
+    await delay(LOOK_EVERY_MS);
+  }
+  return null;
+}
+
+interface Listed {
+  session: string;
+  created: number;
+  server: number;
+  name: string;
+}
+
+/** What sessions there are. To ask again does no harm, and tells whether the server is really gone. */
+async function askForSessions(tmux: Tmux, format: string): Promise<string> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await tmux.run(["list-sessions", "-F", format]);
+    } catch (error) {
+      const isLost = error instanceof TmuxTrouble && error.kind === "lost-server";
+      if (!isLost || tries === MOST_TRIES) throw error;
+      await delay(LOOK_EVERY_MS * tries);
+    }
+  }
+}
+
+const MOST_TRIES = 5;
+
+async function listSessions(tmux: Tmux): Promise<Listed[]> {
+  const text = await askForSessions(tmux, SESSION);
+  return text.split("\n").flatMap((line) => {
+    const [, session = "", created, server, name = ""] =
+      /^(\$\d+) (\d+) (\d+) (.*)$/.exec(line) ?? [];
+    if (session === "") return [];
+    return [{ session, created: Number(created), server: Number(server), name }];
+  });
+}
+
+function bind(tmux: Tmux, found: Listed): Seen<{ bound: BoundSession }> {
+  const started = startOf(found.server);
+  if (started === null || !isTmux(found.server)) {
+    return { is: "unknown", why: "its tmux server is not a process of this machine" };
+  }
+  const server = { pid: found.server, started };
+  const { session, created } = found;
+  return { is: "there", bound: { is: "session", socket: tmux.socket, server, session, created } };
+}
+
+function isSame(one: BoundSession, other: BoundSession): boolean {
+  return (
+    one.session === other.session &&
+    one.created === other.created &&
+    one.server.pid === other.server.pid &&
+    one.server.started === other.server.started
+  );
+}
+
+/** The sessions that its guests may belong to. */
+export function ownersOf({ guests }: SessionSight): string {
+  return [...new Set(guests.flatMap(({ sessions }) => sessions))].join(", ");
+}
+
+function sightFrom(text: string, { socket, session: wanted }: BoundSession): SessionSight | null {
+  let sight: SessionSight | null = null;
+  const shown: Pane[] = [];
+  /** The other sessions that show a pane. */
+  const others = new Map<string, { pid: number; sessions: string[] }>();
+  for (const line of text.split("\n")) {
+    const fields = PANE_LINE.exec(line);
+    if (fields === null) continue;
+    const [, session = "", created, server, id = "", pid, tty = ""] = fields;
+    const [active, dead, shell, ask, asked = "-", name = ""] = fields.slice(7);
+    if (session !== wanted) {
+      const other = others.get(id) ?? { pid: Number(pid), sessions: [] };
+      other.sessions.push(name);
+      others.set(id, other);
+      continue;
+    }
+    const started = startOf(Number(server)) ?? "?";
+    sight ??= {
+      bound: {
+        is: "session",
+        socket,
+        server: { pid: Number(server), started },
+        session,
+        created: Number(created),
+      },
+      ...{ name, panes: [], guests: [], others: [] },
+    };
+    const [isDead, isInputOff, isSynchronized] = [...(dead ?? "")].map((flag) => flag === "1");
+    if (shown.some((pane) => pane.id === id)) continue; // its window is linked twice
+    shown.push({
+      id,
+      pid: Number(pid),
+      tty,
+      isActive: active === "11",
+      isDead: isDead ?? true,
+      isInputOff: isInputOff ?? true,
+      isSynchronized: isSynchronized ?? true,
+      isShell: shell === "1",
+      mayAsk: ask === "1",
+      asked,
+    });
+  }
+  if (sight === null) return null;
+  for (const pane of shown) {
+    const elsewhere = others.get(pane.id);
+    const isOwn = elsewhere === undefined || isStartedIn(pane.pid, sight.bound);
+    if (isOwn) sight.panes.push(pane);
+    else sight.guests.push({ id: pane.id, sessions: elsewhere.sessions });
+  }
+  const own = new Set(sight.panes.map(({ pid }) => pid));
+  sight.others = [...others.values()].map(({ pid }) => pid).filter((pid) => !own.has(pid));
+  sight.panes.sort((a, b) => Number(b.isActive) - Number(a.isActive));
+  return sight;
+}
+
+/** tmux gives each pane's process the session in which it was started: `TMUX=socket,server,session`. */
+function isStartedIn(pid: number, { server, session }: BoundSession): boolean {
+  const [, from, number] = (tmuxEntryOf(pid) ?? "").split(",");
+  return from === String(server.pid) && `$${number}` === session;
+}
+
+/** The TMUX entry of its environment. */
+export function tmuxEntryOf(pid: number): string | null {
+  try {
+    const entries = readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");
+    return entries.find((each) => each.startsWith("TMUX=")) ?? null;
+  } catch {
+    return null; // gone, or somebody else's
+  }
+}
+
+const PANE_LINE =
+  /^(\$\d+) (\d+) (\d+) (%\d+) (-?\d*) (\S*) ([01]{2}) ([01]{3}) ([01])([01]) (\S+) (.*)$/;
+
+function startOf(pid: number): string | null {
+  const found = readProcess(pid);
+  return typeof found === "string" || found.isDead ? null : String(found.started);
+}
+
+function isTmux(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, "utf8").includes("tmux");
+  } catch {
+    return false; // gone: then it is not that server
+  }
+}
+
+const madeAt = ({ created }: { created: number }) =>
+  `created ${new Date(created * 1000).toISOString()}`;
+
+function noSuch(name: string, names: readonly string[]): string {
+  const own = name.replace(/[:.]/g, "_");
+  const hint = own === name ? "" : ` (tmux has no : or . in names: it would be called ${own})`;
+  const meant = names.includes(own) ? own : suggest(name.slice(0, 128), names);
+  const some = `${names.slice(0, 10).join(", ")}${names.length > 10 ? ", …" : ""}`;
+  const near = meant !== undefined ? `; did you mean ${meant}?` : some && `; there are: ${some}`;
+  return `there is no session of that name${hint}${near}`;
+}
+
+function explain(error: unknown): { is: "gone" | "unknown"; why: string } {
+  if (!(error instanceof TmuxTrouble)) throw error;
+  if (error.kind === "no-server") return { is: "gone", why: `no tmux server: ${error.message}` };
+  if (error.kind === "no-target") return { is: "gone", why: "the session has ended" };
+  return { is: "unknown", why: error.message };
+}

@@ -1,0 +1,102 @@
+import type { Machine } from "../base/clock.ts";
+import { isVivError } from "../base/errors.ts";
+import type { CrewFiles } from "../crew/files.ts";
+import type { Timers } from "../platform/processes/children.ts";
+import type { Store } from "../queue/store.ts";
+import type { HeldNotice, Receipt } from "./dance.ts";
+import { epitaphOf } from "./epitaph.ts";
+import type { WardenFiles } from "./files.ts";
+import type { WardenEvent, WardenSettings } from "./ports.ts";
+import { reapAfter } from "./reap-after.ts";
+import type { Resolved } from "./resolve.ts";
+import { type RuleEvent, type RulesHost, type RulesSettings, RuleWatch } from "./rules.ts";
+import type { Suspects } from "./suspects/suspect.ts";
+import { Warden } from "./warden.ts";
+import type { TargetKind } from "./warrant.ts";
+
+/** What a warden that is up needs of the machine. */
+export interface UpHost {
+  machine: Machine;
+  timers: Timers;
+  files: WardenFiles;
+  suspects: Suspects;
+  newId(): string;
+  newNonce(): string;
+  /** For reading only, and for giving back what an executed worker held. */
+  openRun(path: string): Promise<Store>;
+  openForReaping(path: string): Promise<Store>;
+  crewFilesIn(state: string): CrewFiles;
+  resolve(kind: TargetKind, name: string, home: string | null): Promise<Resolved>;
+  tellRequester(receipt: Receipt): Promise<Receipt["told"]>;
+  tellHeld(notice: HeldNotice): Promise<Receipt["told"]>;
+  sessionsOn: RulesHost["sessionsOn"];
+  writtenAt: RulesHost["writtenAt"];
+}
+
+export interface UpOptions {
+  settings: WardenSettings;
+  rules: RulesSettings;
+  budgetFor: RulesHost["budgetFor"];
+}
+
+/** The pool and its rules together: the rules look only while the pool has its folder. */
+export class WardenUp {
+  readonly #warden: Warden;
+  readonly #rules: RuleWatch;
+
+  constructor(options: UpOptions, host: UpHost, tell: (event: WardenEvent | RuleEvent) => void) {
+    const { files } = host;
+    const pool = {
+      ...{ machine: host.machine, timers: host.timers, files, suspects: host.suspects },
+      newNonce: host.newNonce,
+      epitaph: epitaphOf,
+      tellRequester: host.tellRequester,
+      tellHeld: host.tellHeld,
+      reap: (receipt: Receipt) => reap(receipt, host),
+    };
+    this.#rules = new RuleWatch(
+      options.rules,
+      {
+        ...host,
+        budgetFor: options.budgetFor,
+        file: (warrant) => files.file(warrant),
+        open: () => [...files.dances().map(({ warrant }) => warrant), ...files.queued().warrants],
+        receipts: (since) => files.receipts(since),
+        observe: (line) => files.observe(line),
+      },
+      tell,
+    );
+    this.#warden = new Warden(options.settings, pool, (event) => {
+      tell(event);
+      if (event.kind === "up") this.#rules.start();
+    });
+  }
+
+  async run(): Promise<void> {
+    try {
+      await this.#warden.run();
+    } finally {
+      await this.#rules.stop();
+    }
+  }
+
+  stop(): void {
+    this.#warden.stop();
+  }
+}
+
+async function reap(receipt: Receipt, { files, openForReaping }: UpHost): Promise<string[]> {
+  const { warrant, dog, attempts, started_at } = receipt;
+  if (warrant.home === null) return [];
+  try {
+    return await reapAfter(openForReaping, {
+      ...{ worker: warrant.target, run: warrant.home },
+      receipt: `${files.folder}/completed/${dog}.json`,
+      since: attempts.at(-1)?.ended_at ?? started_at,
+    });
+  } catch (error) {
+    const isPassing = isVivError(error, "DISK_FULL") || isVivError(error, "LOCKED");
+    if (isPassing || !isVivError(error)) throw error;
+    return []; // the run is gone, or not ours to write: its own reaper sees to it
+  }
+}

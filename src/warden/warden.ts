@@ -1,0 +1,375 @@
+import { isVivError, VivError } from "../base/errors.ts";
+import { quoted } from "../base/text.ts";
+import { mayExecute } from "./breaker.ts";
+import { agentsIn, type Dance, hasKilled } from "./dance.ts";
+import { Dancer, type Pool } from "./dancer.ts";
+import type { Pause } from "./files.ts";
+import { finishDance } from "./finish.ts";
+import type { WardenEvent, WardenHost, WardenSettings } from "./ports.ts";
+import { Teller } from "./teller.ts";
+import { OpenTargets, targetKey, type Warrant } from "./warrant.ts";
+
+/** Behind the notifications. */
+const SLOW_LOOK_MS = 5_000;
+/** A script may not write its file in one go. */
+const HALF_WRITTEN_MS = 2_000;
+/** After what nobody has thought of. */
+const TROUBLE_MS = 30_000;
+const MARKERS_KEPT_MS = 24 * 3_600_000;
+
+/**
+ * The pool: takes warrants in the order in which they were filed, one dog each, and keeps the
+ * breaker. `run()` until `stop()`; what is under way then, or when it is killed, goes on at the next start.
+ */
+export class Warden {
+  readonly #settings: WardenSettings;
+  readonly #host: WardenHost;
+  readonly #tell: (event: WardenEvent) => void;
+  readonly #dancers = new Map<string, { dancer: Dancer; over: Promise<void> }>();
+  #isOurs: (() => boolean) | null = null;
+  #executions: { at: number; uptime?: number; agents: number }[] = [];
+  #executing = 0;
+  readonly #teller: Teller;
+  #pause: Pause | null = null;
+  /** Warrants that wait, and of which that was said. */
+  #queued: ReadonlySet<string> = new Set();
+  #isStopping = false;
+  #turning: Promise<void> | null = null;
+  #isTurnWanted = false;
+  #cancelTimer: (() => void) | null = null;
+  readonly #cancels = new Set<() => void>();
+  #end: (() => void) | null = null;
+  #failure: { error: unknown } | null = null;
+
+  constructor(settings: WardenSettings, host: WardenHost, tell: (event: WardenEvent) => void) {
+    this.#settings = settings;
+    this.#host = host;
+    this.#tell = tell;
+    this.#teller = new Teller(host, tell);
+  }
+
+  async run(): Promise<void> {
+    const { files, machine } = this.#host;
+    this.#isOurs = files.take();
+    if (this.#isOurs === null) throw this.#isTaken();
+    const now = machine.clock.now();
+    const self = machine.self();
+    const since = new Date(now).toISOString();
+    const { pool, timeoutsMs } = this.#settings;
+    const state = { ...self, since, pool, timeouts_ms: [...timeoutsMs] };
+    files.writeWarden({ ...state, state: "up" });
+    files.removeOldMarkers(now - MARKERS_KEPT_MS);
+    this.#executions = files
+      .receipts(now - this.#settings.breaker.withinMs)
+      .filter(hasKilled)
+      .map((one) => ({ at: Date.parse(one.ended_at), agents: agentsIn(one) }));
+    this.#tell({ kind: "up", pid: self.pid, pool, state: files.folder });
+    for (const name of files.badDances()) {
+      this.#trouble(`active/${name} cannot be read as a dance; it is left alone`);
+    }
+    this.#teller.start();
+    const unwatch = files.watch(() => this.#turn());
+    const ended = new Promise<void>((resolve) => {
+      this.#end = resolve;
+    });
+    this.#turn();
+    if (!this.#isStopping) await ended;
+    unwatch();
+    this.#cancelTimer?.();
+    await this.#turning;
+    for (const { dancer } of this.#dancers.values()) dancer.wish("stopped");
+    await Promise.all([...this.#dancers.values()].map(({ over }) => over));
+    await this.#teller.stop();
+    for (const cancel of this.#cancels) cancel();
+    if (this.#failure !== null) throw this.#failure.error;
+    files.writeWarden({ ...state, state: "stopped" });
+    this.#tell({ kind: "stopped" });
+  }
+
+  /** Dances stay as they are, on disk: the next start goes on with them. */
+  stop(): void {
+    this.#isStopping = true;
+    this.#end?.();
+  }
+
+  #isTaken(): VivError {
+    const other = this.#host.files.warden();
+    const who = other ? ` (pid ${other.pid} on ${other.host})` : "";
+    return new VivError("LOCKED", `another warden${who} has ${this.#host.files.folder}.`);
+  }
+
+  /** One look at everything, and another if something happened meanwhile. */
+  #turn(): void {
+    this.#isTurnWanted = true;
+    this.#turning ??= this.#turns()
+      .catch((error: unknown) => {
+        this.#failure = { error };
+        this.stop();
+      })
+      .finally(() => {
+        this.#turning = null;
+      });
+  }
+
+  async #turns(): Promise<void> {
+    while (this.#isTurnWanted && !this.#isStopping) {
+      this.#isTurnWanted = false;
+      this.#cancelTimer?.();
+      try {
+        this.#lookAround();
+      } catch (error) {
+        const isLasting = !isVivError(error) || error.code === "WRONG_STATE";
+        if (isLasting) throw error;
+        this.#trouble((error as Error).message);
+      }
+      this.#cancelTimer = this.#host.timers.after(SLOW_LOOK_MS, () => this.#turn());
+      await Promise.resolve();
+    }
+  }
+
+  #lookAround(): void {
+    this.#assertOurs();
+    this.#seePause();
+    this.#adopt();
+    this.#hearWishes();
+    this.#takeWarrants();
+  }
+
+  /** Without its folder another warden may be at work, on the same suspects. */
+  #assertOurs(): void {
+    if (this.#isOurs?.() !== false) return;
+    const message = `${this.#host.files.folder} was removed under this warden, so it stops.`;
+    throw new VivError("WRONG_STATE", message);
+  }
+
+  #seePause(): void {
+    const before = this.#pause;
+    this.#pause = this.#host.files.paused();
+    const isNew = this.#pause !== null && this.#pause.since !== before?.since;
+    if (this.#pause !== null && isNew) this.#tell(pausedBy(this.#pause));
+    if (this.#pause === null && before !== null) this.#tell({ kind: "resumed" });
+    if (this.#pause?.since === before?.since) return;
+    for (const { dancer } of this.#dancers.values()) dancer.poke();
+  }
+
+  /** Dances of a warden before us, and those that somebody began by hand. */
+  #adopt(): void {
+    for (const dance of this.#host.files.dances()) {
+      if (this.#dancers.has(dance.id)) continue;
+      const { id: dog, state, seed, warrant } = dance;
+      this.#tell({ kind: "resumes", dog, target: warrant.target, state: seed ?? state });
+      this.#start(dance);
+    }
+  }
+
+  #hearWishes(): void {
+    const { files } = this.#host;
+    const { withdrawals, releases, answers } = files.asked();
+    for (const { dancer } of this.#dancers.values()) {
+      if (dancer.dance.attempts.some(({ nonce }) => answers.includes(nonce))) dancer.poke();
+    }
+    for (const id of withdrawals) {
+      const found = [...this.#dancers.values()].find(
+        ({ dancer }) => dancer.dance.warrant.id === id,
+      );
+      if (found) found.dancer.wish("withdrawn");
+      else {
+        files.withdrawQueued(id);
+        files.forgetWithdrawal(id);
+      }
+    }
+    for (const dog of releases) {
+      const found = this.#dancers.get(dog);
+      if (found && found.dancer.dance.state !== "executing") found.dancer.wish("released");
+      else files.forgetRelease(dog);
+    }
+  }
+
+  #takeWarrants(): void {
+    const { files, machine } = this.#host;
+    const { warrants, bad } = files.queued();
+    for (const { name, why, at } of bad) {
+      if (Math.abs(machine.clock.now() - at) < HALF_WRITTEN_MS) continue;
+      files.reject(name, why);
+      this.#tell({ kind: "rejected", name, why });
+    }
+    const open = new OpenTargets();
+    const waiting = new Set<string>();
+    const dancing = new Map<string, Warrant>();
+    for (const { dancer } of this.#dancers.values()) {
+      open.add({ ...dancer.dance.warrant, bound: dancer.dance.bound });
+      dancing.set(dancer.dance.warrant.id, dancer.dance.warrant);
+    }
+    for (const warrant of warrants) {
+      const begun = dancing.get(warrant.id);
+      if (begun && targetKey(begun) === targetKey(warrant)) {
+        files.dropQueued(warrant.id);
+        continue;
+      }
+      const other = begun?.id ?? open.same(warrant);
+      if (other !== undefined) {
+        this.#rejectSecond(warrant, other);
+        continue;
+      }
+      open.add(warrant);
+      if (this.#pause === null && this.#dancers.size < this.#settings.pool) this.#begin(warrant);
+      else waiting.add(this.#sayQueued(warrant));
+    }
+    this.#queued = waiting;
+  }
+
+  /** Once for each that no dog takes now. */
+  #sayQueued({ id, target }: Warrant): string {
+    const why = this.#pause === null ? "pool exhausted" : "pool paused";
+    if (!this.#queued.has(id)) this.#tell({ kind: "queued", warrant: id, target, why });
+    return id;
+  }
+
+  #rejectSecond({ id, target }: Warrant, other: string): void {
+    const why =
+      id === other
+        ? `${id} is in a dance already, for another target than ${target}`
+        : `there is an open warrant for ${target} already: ${other}`;
+    const name = this.#host.files.fileOf(id);
+    this.#host.files.reject(name, why);
+    this.#tell({ kind: "rejected", name, why });
+  }
+
+  #begin(warrant: Warrant): void {
+    const { files, machine } = this.#host;
+    const now = machine.clock.now();
+    const dance = newDance(files.newDog(now), warrant, now);
+    if (!files.begin(dance)) return; // withdrawn just now
+    const { id, target, reason } = warrant;
+    this.#tell({ kind: "begins", dog: dance.id, target, warrant: id, reason });
+    this.#start(dance);
+  }
+
+  #start(dance: Dance): void {
+    if (dance.state === "executing") this.#executing += agentsIn(dance);
+    const dancer = new Dancer(dance, this.#host, this.#settings, this.#pool, this.#tell);
+    const over = this.#follow(dancer).catch((error: unknown) => {
+      // A bug, or a machine in trouble: after a while it goes on from disk, as after a restart.
+      this.#trouble(`${dance.id}: ${(error as Error).message}`);
+      if (dancer.dance.state === "executing") this.#executing -= agentsIn(dancer.dance);
+      const cancel = this.#host.timers.after(TROUBLE_MS, () => {
+        this.#cancels.delete(cancel);
+        this.#dancers.delete(dance.id);
+        this.#turn();
+      });
+      this.#cancels.add(cancel);
+    });
+    this.#dancers.set(dance.id, { dancer, over });
+  }
+
+  async #follow(dancer: Dancer): Promise<void> {
+    const { dance } = dancer;
+    const end = await dancer.run();
+    const { id, target } = dance.warrant;
+    if (end === "released") {
+      await this.#insist(async () => {
+        this.#host.files.giveBack(dance, this.#host.machine.clock.now());
+        // At once: whoever looks at the queue next must not take it for a dance's.
+        this.#dancers.delete(dance.id);
+      });
+      this.#tell({ kind: "released", warrant: id, target });
+    }
+    if (end === "over") {
+      await this.#insist(async () => {
+        const receipt = await finishDance(dance, this.#host);
+        if (receipt === null)
+          throw new VivError("WRONG_STATE", `${dance.id} is over without outcome.`);
+        const { verdict, why } = receipt;
+        this.#tell({ kind: "verdict", dog: dance.id, target, verdict, why });
+        if (receipt.told.length === 0) this.#teller.verdict(receipt);
+      });
+    }
+    if (end !== "stopped") {
+      this.#dancers.delete(dance.id);
+      this.#turn();
+    }
+  }
+
+  /** With a full disk it waits; when we are stopped, the next start does it. */
+  async #insist(act: () => Promise<void>): Promise<void> {
+    for (let pause = 1_000; ; pause = Math.min(2 * pause, 30_000)) {
+      try {
+        return await act();
+      } catch (error) {
+        const isLasting = !isVivError(error) || error.code === "WRONG_STATE";
+        if (isLasting || this.#isStopping) throw error;
+        this.#trouble((error as Error).message);
+      }
+      await new Promise<void>((resolve) => this.#host.timers.after(pause, resolve));
+    }
+  }
+
+  #mayExecute(dance: Dance): boolean {
+    const { files, machine } = this.#host;
+    if (this.#isOurs?.() === false) return false;
+    if (this.#pause !== null || files.paused() !== null) return false;
+    const { breaker } = this.#settings;
+    const now = machine.clock.now();
+    const uptime = machine.clock.uptime();
+    const ends = this.#executions.map((end) => ({
+      ...{ at: end.at, agents: end.agents },
+      ...(end.uptime === undefined ? {} : { agoMs: (uptime - end.uptime) * 1000 }),
+    }));
+    const resumedAt = files.resumedAt();
+    const agents = agentsIn(dance);
+    const isReleased = dance.held !== undefined && Date.parse(dance.held.since) <= resumedAt;
+    const next = { agents, isReleased };
+    if (mayExecute(breaker, ends, this.#executing, now, resumedAt, next)) {
+      this.#executing += agents;
+      return true;
+    }
+    const seconds = Math.round(breaker.withinMs / 1000);
+    const why =
+      agents > breaker.executions
+        ? `${dance.warrant.target} has ${agents} agents, and the breaker lets ${breaker.executions} be ended within ${seconds} s`
+        : `${breaker.executions} executions within ${seconds} s; look at the epitaphs`;
+    this.#pause = { since: new Date(now).toISOString(), by: "breaker", why };
+    this.#tell(pausedBy(this.#pause));
+    try {
+      files.pause(this.#pause);
+    } catch (error) {
+      if (!isVivError(error)) throw error;
+      this.#trouble(error.message); // the next look would resume it: then the breaker counts again
+    }
+    return false;
+  }
+
+  readonly #pool: Pool = {
+    mayExecute: (dance) => this.#mayExecute(dance),
+    executed: (dance, hasKilled) => {
+      const { clock } = this.#host.machine;
+      const agents = agentsIn(dance);
+      this.#executing -= agents;
+      if (hasKilled) this.#executions.push({ at: clock.now(), uptime: clock.uptime(), agents });
+    },
+    pause: () => this.#pause ?? this.#host.files.paused(),
+    announce: ({ id: dog, warrant }, told) => {
+      const pause = this.#pause ?? this.#host.files.paused();
+      if (pause === null) return; // resumed just now: it goes on
+      const todo = `viv warden resume --state ${quoted(this.#host.files.folder)}`;
+      this.#teller.held({ event: "held", dog, warrant, ...pause, todo }, told);
+    },
+  };
+
+  #trouble(what: string): void {
+    this.#tell({ kind: "trouble", what });
+  }
+}
+
+function pausedBy({ by, why }: Pause): WardenEvent {
+  return { kind: "paused", why: `by ${by}: ${why}; to go on: viv warden resume` };
+}
+
+export function newDance(dog: string, warrant: Warrant, now: number): Dance {
+  return {
+    ...{ id: dog, warrant, state: "interrogating", attempt: 1 },
+    started_at: new Date(now).toISOString(),
+    ...{ last_message_at: null, next_timeout: null, deadline: null, bound: warrant.bound },
+    ...{ attempts: [], screen_before: [], screen_last: [], files: {}, tree: [], outcome: null },
+  };
+}

@@ -1,0 +1,307 @@
+import { basename, resolve } from "node:path";
+import type { Route } from "../app/config.ts";
+import { parseDuration } from "../base/duration.ts";
+import { isVivError, VivError } from "../base/errors.ts";
+import { fingerprint } from "../base/fingerprint.ts";
+import { canonicalJson } from "../base/json.ts";
+import type { EngineRoute, Money } from "../engines/config-engine.ts";
+import type { PriceTable } from "../engines/costs/prices.ts";
+import type { Spending } from "../engines/costs/spending.ts";
+import { runModel } from "../engines/run-model.ts";
+import type { GateRequest, Release } from "../gate/gate.ts";
+import { wasteFoot } from "../pit/waste.ts";
+import type { Finished } from "../platform/processes/handlers.ts";
+import type { Claim, Store } from "../queue/store.ts";
+import { priorityOf } from "../queue/task.ts";
+import { type AttemptEnd, Ending, reportOf, said, sentence } from "./ending.ts";
+import { Hold, isTrouble, mayPass, type Pause, Unrecorded } from "./hold.ts";
+import type { WorkerHost } from "./host.ts";
+import { atHome, type Place, placeFor, type Scene } from "./place.ts";
+import { prove } from "./proof.ts";
+import { Runner } from "./runner.ts";
+
+/**
+ * One attempt, from the claim to its end:
+ *   1. the place to work in (workspace, evidence of the attempt before, environment, sandbox)
+ *   2. the handler, until its whole process tree is gone
+ *   3. the proof, in the same place
+ *   4. the end: one call of the store, which decides where the task goes
+ * Whatever goes wrong on the way is this task's failure, never the worker's; but for trouble of the
+ * machine, which is nobody's, and is waited for (see Hold).
+ */
+export interface AttemptSettings {
+  killAfterMs: number;
+  logBytes: number;
+  /** A time limit for routes that have none. */
+  timeoutMs?: number;
+  /** What model runs cost, and what they may. */
+  prices: PriceTable;
+  budget: { run: Money; day: Money };
+  /** Asked before and while a model runs. */
+  spending: Spending;
+  /** What an engine needs before it is started: a slot of the machine's gate. */
+  slot?: (request: Omit<GateRequest, "name">) => Promise<Release>;
+  /** Called when nothing of an attempt runs any more and only its end has to be recorded. */
+  onIdle?: (claim: Claim) => void;
+  /** Something of it cannot be done for now, and is tried again. */
+  onTrouble?: (claim: Claim, error: unknown) => void;
+  /** How it waits between two tries. */
+  pause?: Pause;
+}
+
+/** A route as the worker uses it: the handler's path is resolved, its environment is put together. */
+export interface ReadyRoute extends Omit<Route, "env"> {
+  folder: string;
+  env: Readonly<Record<string, string>>;
+}
+
+export type { AttemptEnd } from "./ending.ts";
+export type { Place } from "./place.ts";
+
+/** sysexits.h: EX_TEMPFAIL. */
+const TRY_LATER = 75;
+
+export class Attempt {
+  readonly claim: Claim;
+  readonly route: ReadyRoute;
+  readonly #scene: Scene;
+  readonly #settings: AttemptSettings;
+  readonly #hold: Hold;
+  readonly #runner: Runner;
+  readonly #ending: Ending;
+  #head: string | undefined;
+  #onUnproven: () => Promise<void> = async () => {};
+
+  constructor(
+    claim: Claim,
+    route: ReadyRoute,
+    store: Store,
+    host: WorkerHost,
+    settings: AttemptSettings,
+  ) {
+    this.claim = claim;
+    this.route = route;
+    this.#scene = { claim, route, store, host };
+    this.#settings = settings;
+    const { onIdle, onTrouble, pause } = settings;
+    this.#hold = new Hold((error) => onTrouble?.(claim, error), pause);
+    this.#runner = new Runner(this.#scene, this.#hold, settings);
+    this.#ending = new Ending(this.#scene, this.#hold, onIdle && (() => onIdle(claim)));
+  }
+
+  get #id(): string {
+    return this.claim.task.task_id;
+  }
+
+  get #evidence(): WorkerHost["evidence"] {
+    return this.#scene.host.evidence;
+  }
+
+  /** Ends what runs, with its whole tree; the task is released. An end that is held stays held. */
+  stop(why: string): void {
+    this.#runner.stop(why);
+  }
+
+  /** What is held is tried once more, and then left as it is. */
+  leave(): void {
+    this.#hold.leave();
+  }
+
+  run(): Promise<AttemptEnd> {
+    return this.#traced(async () => {
+      if (this.route.engine) return this.#withSlot(this.route.engine);
+      const place = await this.#hold.begin(() => placeFor(this.#scene));
+      return this.#conclude(place, await this.#handle(place));
+    });
+  }
+
+  /** The slot is asked for at once: who claims more must see that it is taken. */
+  async #withSlot(engine: EngineRoute): Promise<AttemptEnd> {
+    const { stopping } = this.#hold;
+    const priority = priorityOf(this.claim.task);
+    let release: Release | undefined;
+    try {
+      const { slot } = this.#settings;
+      release = await this.#hold.begin(() => slot?.({ priority, signal: stopping }));
+    } catch (error) {
+      const { stopped } = this.#runner;
+      if (stopped !== null) return this.#ending.released(stopped);
+      // The gate cannot be used: no fault of the task.
+      return this.#ending.failed({ outcome: "rate_limited", note: sentence(error) });
+    }
+    try {
+      const place = await this.#hold.begin(() => placeFor(this.#scene));
+      return await this.#model(place, engine, release);
+    } finally {
+      release?.();
+    }
+  }
+
+  /** Only the proof: somebody else says that the work is done. */
+  proveOnly(onUnproven: () => Promise<void>): Promise<AttemptEnd> {
+    this.#onUnproven = onUnproven;
+    return this.#traced(async () =>
+      this.#prove(await this.#hold.begin(() => placeFor(this.#scene))),
+    );
+  }
+
+  async #traced(act: () => Promise<AttemptEnd>): Promise<AttemptEnd> {
+    const begun = performance.now();
+    let end: AttemptEnd;
+    try {
+      end = await act();
+    } catch (error) {
+      end = await this.#afterError(error);
+    }
+    this.#endLog(end, (performance.now() - begun) / 1000);
+    return end;
+  }
+
+  #afterError(error: unknown): AttemptEnd | Promise<AttemptEnd> {
+    if (isVivError(error, "CLAIM_LOST")) return { kind: "lost" };
+    // Nothing is recorded instead: it would say that work has failed which has not.
+    if (error instanceof Unrecorded) throw "outcome" in error.details ? error : unwritten(error);
+    const note = sentence(error);
+    if (!isTrouble(error)) return this.#ending.failed({ outcome: "failed", note });
+    // Only before it began: from then on it is waited for.
+    const { stopped } = this.#runner;
+    if (stopped !== null) return this.#ending.released(stopped);
+    return this.#ending.failed({ outcome: "rate_limited", note });
+  }
+
+  #endLog(end: AttemptEnd, seconds: number): void {
+    if (this.#head === undefined) return;
+    const outcome = end.kind === "lost" ? "lost" : end.outcome;
+    const note = end.kind === "lost" ? undefined : end.note;
+    try {
+      this.#evidence.endLog?.(this.#id, wasteFoot({ outcome, seconds, ...(note ? { note } : {}) }));
+    } catch {
+      // A trace without its last line is still a trace; the ledger has how it ended.
+    }
+  }
+
+  async #handle(place: Place): Promise<Finished> {
+    await this.#hold.begin(() => this.#beginLog());
+    return this.#runner.execute(place, this.route.handler, {
+      stdin: `${canonicalJson(this.claim.task)}\n`,
+      head: this.#head,
+      logPath: this.#evidence.logOf(this.#id),
+      timeoutMs: this.#timeoutMs(),
+    });
+  }
+
+  #beginLog(): void {
+    const { attempt, worker } = this.claim;
+    try {
+      this.#head = this.#evidence.beginLog?.({ id: this.#id, attempt, worker }).head;
+    } catch (cause) {
+      // Trouble of the pit, and no fault of the food.
+      throw new VivError("READ_ONLY", `no trace can be kept: ${sentence(cause)}`, {}, { cause });
+    }
+  }
+
+  /** The same with an engine: what the model did decides what follows. */
+  async #model(bare: Place, engine: EngineRoute, release?: Release): Promise<AttemptEnd> {
+    const { host, store } = this.#scene;
+    const evidence = this.#evidence;
+    const place = await this.#hold.begin(() => atHome(this.#scene, bare, engine));
+    const before = await this.#hold.begin(() => evidence.markArtifact(this.#id));
+    await this.#hold.begin(() => this.#beginLog());
+    const { end, finished, result } = await runModel({
+      claim: this.claim,
+      route: engine,
+      place,
+      host,
+      store,
+      settings: this.#settings,
+      hold: this.#hold,
+      folder: this.route.folder,
+      isConfined: this.route.sandbox.length > 0,
+      execute: (argv, stdin, more) =>
+        this.#runner.execute({ ...place, env: { ...place.env, ...more.env } }, argv, {
+          stdin,
+          head: this.#head,
+          logPath: evidence.logOf(this.#id),
+          timeoutMs: this.#timeoutMs(),
+          reads: more.reads,
+          isSecret: more.isSecret,
+          onStdout: more.onStdout,
+          onStderr: more.onStderr,
+          stdoutPath: evidence.streamOf(this.#id),
+          noise: more.noise,
+        }),
+      // At once: who is asked first may go on spending for as long as it takes to answer.
+      stop: (why) => this.#runner.endNow(why),
+      log: (text) => this.#runner.note(text),
+    });
+    release?.(); // the proof is no model's work
+    if (this.#runner.stopped !== null || end.kind === "ended") {
+      return this.#conclude(place, finished);
+    }
+    if (finished.survivors.length > 0) return this.#ending.stuck(finished);
+    if (end.kind === "released") return this.#ending.released(end.note);
+    if (end.kind === "limited") {
+      const { note, retryAt } = end;
+      const later = retryAt ? { retryAt } : {};
+      return this.#ending.failed({ outcome: "rate_limited", note, ...later });
+    }
+    if (end.kind === "failed") {
+      const { exit, signal } = finished;
+      const tail = end.report.note;
+      const print = fingerprint({ outcome: "failed", exit, signal, tail });
+      return this.#ending.failed({ ...end.report, fingerprint: print }, finished);
+    }
+    if (result.text !== "") {
+      const text = `${result.text.trimEnd()}\n`;
+      await this.#hold.keep(() => evidence.writeArtifact(this.#id, text, before));
+    }
+    return this.#prove(place, end.note);
+  }
+
+  #timeoutMs(): number | undefined {
+    const own = this.claim.task.timeout;
+    if (own !== undefined) return parseDuration(own, "timeout");
+    return this.route.timeoutMs ?? this.#settings.timeoutMs;
+  }
+
+  async #conclude(place: Place, finished: Finished): Promise<AttemptEnd> {
+    const ending = this.#ending;
+    const { cause, exit, error = "", code } = finished;
+    if (finished.survivors.length > 0) return ending.stuck(finished);
+    if (cause === "stopped") return ending.released(finished.why ?? "the worker stops");
+    if (cause === "unstartable" && mayPass({ code })) {
+      return ending.failed({ outcome: "rate_limited", note: error });
+    }
+    if (cause === "unstartable") {
+      return ending.failed({ outcome: "failed", note: error, final: true });
+    }
+    if (cause === "timed_out") return ending.failed(reportOf("timed_out", finished), finished);
+    if (exit === TRY_LATER) {
+      return ending.failed({ outcome: "rate_limited", note: said("try again later", finished) });
+    }
+    if (exit !== 0) return ending.failed(reportOf("failed", finished), finished);
+    return this.#prove(place);
+  }
+
+  #prove(place: Place, note?: string): Promise<AttemptEnd> {
+    const parts = {
+      scene: this.#scene,
+      hold: this.#hold,
+      runner: this.#runner,
+      ending: this.#ending,
+      onUnproven: this.#onUnproven,
+    };
+    return prove(parts, place, note);
+  }
+}
+
+function unwritten(error: Unrecorded): Unrecorded {
+  const message = `it ran, and what it left could not be written: ${error.message} It stays claimed until somebody reaps it, and is begun anew then.`;
+  return new Unrecorded(error.code, message, {}, { cause: error.cause });
+}
+
+/** `./x.sh` is beside the file that names it; a plain name is looked for in PATH. */
+export function resolveHandler(argv: readonly string[], folder: string): string[] {
+  const [program = "", ...rest] = argv;
+  return [basename(program) === program ? program : resolve(folder, program), ...rest];
+}

@@ -1,0 +1,42 @@
+import { isName } from "../base/names.ts";
+import type { Store } from "../queue/store.ts";
+
+/**
+ * Nothing is left to do: nothing of these types is pending, nobody holds a task that could come
+ * back or wake others, and nothing waits only for a time. What is up to people does not count:
+ * so much in review that nothing more may be claimed, types whose account is parked.
+ */
+export async function isDrained(
+  store: Store,
+  types: readonly string[] | null,
+  people: { reviewLimit?: number; waitsForPeople?: (type: string) => boolean } = {},
+): Promise<boolean> {
+  const wanted = types ? { types } : {};
+  const { reviewLimit = Number.POSITIVE_INFINITY, waitsForPeople = () => false } = people;
+  const { review, claimed } = await store.counts();
+  if (await isUnproven(store)) return false;
+  if (review >= reviewLimit && claimed === 0) return true;
+  const isForOthers = (type: string) => types === null && store.reservedTypes.includes(type);
+  // A foreign task whose name ours could not have is for the workers of its own kind.
+  for await (const { id, type } of store.list({ states: ["pending"], ...wanted })) {
+    if (!isName(id)) continue;
+    if (type === null || !(waitsForPeople(type) || isForOthers(type))) return false;
+  }
+  for await (const _ of store.list({ states: ["claimed"], limit: 1 })) return false;
+  for await (const { id } of store.list({ states: ["waiting"], ...wanted })) {
+    if (!isName(id)) continue;
+    const view = await store.show(id);
+    if (view?.state !== "waiting" || view.task === null) return false; // it has just moved on
+    const type = view.task.task_type;
+    if (waitsForPeople(type) || isForOthers(type)) continue;
+    const dependencies = await store.dependencies(view.task);
+    if (dependencies.every(({ met }) => met)) return false;
+  }
+  return true;
+}
+
+/** Somebody says that a task is done, and it will be proven soon, or comes back. */
+async function isUnproven(store: Store): Promise<boolean> {
+  const results = (await store.pit?.handResults()) ?? [];
+  return results.some(({ state }) => state === "gone" || state === "done");
+}

@@ -1,0 +1,52 @@
+import type { Accounts } from "../engines/accounts/accounts.ts";
+import type { Engine, EngineName } from "../engines/engine.ts";
+import type { LogPort } from "../engines/session-feed.ts";
+import type { MachineGate } from "../gate/machine-gate.ts";
+import type { WasteFiles } from "../pit/waste-files.ts";
+import type { Handlers } from "../platform/processes/handlers.ts";
+import type { SandboxRequest } from "../platform/sandbox/sandbox.ts";
+import type { EvidenceFiles } from "./evidence.ts";
+import type { RemovedWorkspace, WorkspaceInfo, WorkspaceRequest } from "./workspaces.ts";
+
+/** What a worker needs of the machine; main.ts hands it the real thing. */
+export interface WorkerHost {
+  handlers: Handlers;
+  evidence: EvidenceFiles;
+  /** The bubblewrap command around a command. Throws when there is no bubblewrap that works. */
+  sandboxed(argv: readonly string[], request: SandboxRequest): Promise<string[]>;
+  openWorkspace(
+    request: WorkspaceRequest,
+  ): Promise<{ path: string; branch?: string; base?: string } | null>;
+  commitWorkspace(path: string, message: string): Promise<string | null>;
+  listWorkspaces(): Promise<WorkspaceInfo[]>;
+  /** Writes what is not saved elsewhere to a patch in artifacts/ first. */
+  removeWorkspace(id: string): Promise<RemovedWorkspace>;
+  /** The gates of accounts, for every worker on the machine. */
+  accounts: Accounts;
+  /** The machine's gate, for every engine that is started on it. */
+  gate?: MachineGate;
+  engine(name: EngineName): Promise<Engine>;
+  /** Throws INVALID when it cannot be read. */
+  readText(path: string): string;
+  /** The last bytes of a file as text; "" when there is none. */
+  readEnd(path: string, bytes: number): string;
+  /** Why a program could not be started, by its path or its name in PATH; null when it could. */
+  whyNotInstalled(program: string): string | null;
+  /** Why a program is not run although it is there: a stranger could have written it. */
+  whyNotRun(program: string): string | null;
+  /** Why no sandbox could be made here; null when it can. */
+  whyNoSandbox(): Promise<string | null>;
+  /** Files that a vendor's program writes about its session. */
+  followLogs: LogPort["follow"];
+  /** CPU time of a process tree so far, in ticks. */
+  ticksOf(pid: number, claim: string): number;
+  /** 0 when it is not there. */
+  sizeOf(path: string): number;
+  /** False when something is there already. */
+  writeIfAbsent(path: string, text: string): boolean;
+  /** Of a pit: what cleanup duty looks after. */
+  wasteFiles(): Promise<WasteFiles>;
+  /** The worker's own environment, of which a handler gets a part. */
+  env: Readonly<Record<string, string | undefined>>;
+  cwd: string;
+}

@@ -1,0 +1,348 @@
+import { existsSync } from "node:fs";
+import { hostname } from "node:os";
+import { resolve } from "node:path";
+import * as z from "zod/mini";
+import { type Config, type Route, routeFor, typesOf } from "../../app/config.ts";
+import { parseDuration } from "../../base/duration.ts";
+import { VivError } from "../../base/errors.ts";
+import { assertName, assertTypeName } from "../../base/names.ts";
+import { closedTypes } from "../../engines/accounts/closed-types.ts";
+import type { EngineRoute } from "../../engines/config-engine.ts";
+import { Spending } from "../../engines/costs/spending.ts";
+import { engineSlots } from "../../engines/engine-slots.ts";
+import { defineOp, type OpContext } from "../../operation/op.ts";
+import { type ProveOptions, proveResults } from "../../pit/prove-results.ts";
+import { Tender } from "../../pit/tender.ts";
+import type { Store } from "../../queue/store.ts";
+import { type AttemptSettings, type ReadyRoute, resolveHandler } from "../attempt.ts";
+import { checkRoutes } from "../check-routes.ts";
+import { inheritedEnv } from "../handler-env.ts";
+import type { WorkerHost } from "../host.ts";
+import { settleReaped } from "../settle.ts";
+import { Worker, type WorkerEvent, type WorkerOptions } from "../worker.ts";
+
+const text = (describe: string) => z.optional(z.string().check(z.describe(describe)));
+const number = (describe: string) =>
+  z.optional(z.number().check(z.gte(0)).check(z.describe(describe)));
+const count = (describe: string) => z.optional(z.int().check(z.gte(1)).check(z.describe(describe)));
+const flag = (describe: string) => z.optional(z.boolean().check(z.describe(describe)));
+
+const input = z.strictObject({
+  handler: text("the executable for every task (default: the routes in viv.toml)"),
+  types: z.optional(z.array(z.string()).check(z.describe("take only tasks of these types"))),
+  concurrency: count("how many at a time (default 1)"),
+  worker_id: text("the worker's name (default: host and process id)"),
+  timeout: text("time limit for a task whose route has none, like 30m"),
+  once: flag("one task, then end"),
+  drain: flag("end when nothing is left to do"),
+  max_tasks: count("end after so many tasks"),
+  grace: text("when stopped, let tasks run for so long (default: until they end)"),
+  kill_after: text("from SIGTERM to SIGKILL when a handler is ended (default 5s)"),
+  poll_interval: number("seconds between looks when nothing wakes it (default 5)"),
+  heartbeat_interval: number("seconds between heartbeats (default 30)"),
+  durability: z.optional(
+    z
+      .enum(["safe", "fast"])
+      .check(z.describe("safe (default): what is done survives power loss; fast: the process")),
+  ),
+  task_type_filter: z.optional(z.array(z.string()).check(z.describe("as --types (swarm-lib)"))),
+  max_iterations: number("end after so many tasks or looks in vain (swarm-lib; 0: never)"),
+  run_dir: text("as --run (swarm-lib)"),
+});
+
+export type WorkInput = z.output<typeof input>;
+
+export const work = defineOp({
+  name: "work",
+  summary: "claim tasks and run a handler for each",
+  access: "write",
+  input,
+  output: z.object({ attempts: z.number(), done: z.number(), other: z.number() }),
+  run: async () => {
+    throw new VivError("UNSUPPORTED", "a worker is started with startWorker()");
+  },
+});
+
+const GATE_FULL = "the machine's gate is full; see: viv gate";
+const DEFAULT_LOG_BYTES = 10 * 1024 * 1024;
+
+/** What can be run, and told to stop. */
+export type Startable = Pick<Worker, "run" | "stop" | "stopNow">;
+
+/** A worker as these flags and this viv.toml describe it. `run()` it, `stop()` it. */
+export function workerFor(
+  { store, now }: OpContext,
+  given: WorkInput,
+  config: Config | undefined,
+  host: WorkerHost,
+  onEvent: (event: WorkerEvent) => void,
+): Startable {
+  const worker = assertName("worker name", given.worker_id ?? defaultName(store));
+  const find = given.handler ? always(fromFlag(given.handler, host)) : fromConfig(config, host);
+  const types = typesFor(given, config, store.reservedTypes);
+  const maxTasks = given.once ? 1 : given.max_tasks;
+  const routes = given.handler || config === undefined ? new Map() : config.routes;
+  const onTrouble = (message: string) =>
+    onEvent({ kind: "trouble", error: new VivError("CORRUPT", message) });
+  const spending = new Spending(store, now);
+  const money = config && spentCheck(config, spending, now);
+  const usesModels = [...routes.values()].some(({ engine }) => engine !== undefined);
+  const slots = usesModels && host.gate ? engineSlots(host.gate, worker) : undefined;
+  const closed = closedTypes({
+    ...{ accounts: host.accounts, routes, types, now, onTrouble },
+    ...optional("spent", money),
+    ...optional("full", slots && (() => (slots.room() === 0 ? GATE_FULL : null))),
+  });
+  const prices = config?.prices ?? new Map();
+  const settle = settleReaped(store, host, { routeOf: find, prices }, (error) =>
+    onEvent({ kind: "trouble", error }),
+  );
+  const options: WorkerOptions = {
+    worker,
+    types,
+    routeFor: find,
+    concurrency: given.concurrency ?? 1,
+    killAfterMs: duration(given.kill_after, "--kill-after") ?? 5_000,
+    logBytes: config?.limits.logBytes ?? DEFAULT_LOG_BYTES,
+    pollMs: Math.max(50, (given.poll_interval ?? 5) * 1000),
+    heartbeatMs: Math.max(50, (given.heartbeat_interval ?? 30) * 1000),
+    reapEveryMs: 1_000,
+    ...optional("snakes", snakesOf(store, worker, given.concurrency ?? 1)),
+    prices,
+    budget: config?.budget ?? { run: {}, day: {} },
+    spending,
+    onEvent,
+    ...optional("timeoutMs", timeLimit(given.timeout)),
+    ...optional("graceMs", duration(given.grace, "--grace")),
+    ...optional("maxTasks", maxTasks),
+    ...optional("maxLooks", given.max_iterations || undefined),
+    ...optional("drain", given.drain),
+    ...optional("reviewLimit", config?.limits.review),
+    ...optional("closedTypes", closed),
+    ...optional("slots", slots),
+    ...optional("beforeClaim", money && (() => spending.refresh())),
+    ...optional("onReaped", usesModels ? settle : undefined),
+    ...optional("mostAtOnce", config && money && (() => spending.room(config.budget))),
+  };
+  const made = new Worker(store, host, options);
+  return store.pit === null ? made : tended(made, { store, now }, host, options);
+}
+
+/** In a pit, what snakes finished by hand is proven while the worker runs. */
+function tended(
+  worker: Worker,
+  context: Pick<OpContext, "store" | "now">,
+  host: WorkerHost,
+  options: WorkerOptions,
+): Startable {
+  const { onEvent } = options;
+  const tender = new Tender({
+    everyMs: TEND_EVERY_MS,
+    prove: () => proveResults(context.store, host, pitProving(context, host, options)),
+    onProven: (results) => {
+      for (const result of results) onEvent?.({ kind: "proven", result });
+    },
+    onError: (error) => onEvent?.({ kind: "trouble", error }),
+  });
+  return {
+    stop: () => worker.stop(),
+    stopNow: () => worker.stopNow(),
+    run: async () => {
+      tender.start();
+      try {
+        return await worker.run();
+      } finally {
+        await tender.stop();
+      }
+    },
+  };
+}
+
+const TEND_EVERY_MS = 2_000;
+
+/** How results are proven: as the worker would prove them, or else plainly. */
+export function pitProving(
+  { store, now }: Pick<OpContext, "store" | "now">,
+  host: WorkerHost,
+  options?: WorkerOptions,
+): ProveOptions {
+  const env = inheritedEnv(host.env, { env: [], inheritsAll: true });
+  const plainly: ReadyRoute = {
+    ...{ type: "default", handler: [], workspace: "none", sandbox: [], folder: host.cwd, env },
+  };
+  const settings: AttemptSettings = options ?? {
+    killAfterMs: 5_000,
+    logBytes: DEFAULT_LOG_BYTES,
+    prices: new Map(),
+    budget: { run: {}, day: {} },
+    spending: new Spending(store, now),
+  };
+  // Only what the proof needs: where it runs, and in which sandbox.
+  const { onIdle: _, onTrouble: __, ...rest } = settings;
+  return {
+    worker: `sweep-${process.pid}`,
+    routeFor: (type) => options?.routeFor(type) ?? plainly,
+    settings: rest,
+  };
+}
+
+/** A pit has one snake for each claim at a time. */
+function snakesOf(store: Store, worker: string, concurrency: number): string[] | undefined {
+  if (store.pit === null || concurrency === 1) return undefined;
+  return Array.from({ length: concurrency }, (_, i) => `${worker}-${i + 1}`);
+}
+
+/** What would fail every task of a type is told before the first is taken. */
+export async function assertRoutes(
+  given: WorkInput,
+  config: Config | undefined,
+  host: WorkerHost,
+): Promise<void> {
+  if (given.handler) {
+    const problem = host.whyNotInstalled(programAt(given.handler, host.cwd));
+    if (problem) throw new VivError("USAGE", `--handler: ${problem.replace(/;.*/, "")}.`);
+    return;
+  }
+  if (config === undefined) return;
+  const types = typesFor(given, config);
+  const wanted = types?.map((type) => routeFor(config, type)) ?? [...config.routes.values()];
+  const routes = [...new Set(wanted)].filter((route) => route !== undefined);
+  await checkRoutes(routes, config, host);
+}
+
+/** Undefined when neither the run nor the day has a budget. */
+function spentCheck(
+  { budget, routes }: Config,
+  spending: Spending,
+  now: () => number,
+): ((type: string | null) => { until: number | null; text: string } | null) | undefined {
+  if (![budget.run, budget.day].some(({ usd, tokens }) => usd ?? tokens)) return undefined;
+  const routed = [...routes.keys()].filter((type) => type !== "default");
+  return (type) => {
+    const over = spending.usedUp(budget, type, routed);
+    if (over === null) return null;
+    // Without its numbers, which change with each step of the others.
+    if (over.isShared) return { until: now() + LOOK_AGAIN_MS, text: RESERVED };
+    const midnight = (Math.floor(now() / DAY_MS) + 1) * DAY_MS;
+    return { until: over.which === "day" ? midnight : null, text: over.text };
+  };
+}
+
+const RESERVED =
+  "what is left of the budget is reserved by those that run, and comes back when they end; see: viv costs";
+/** Others give back what they have reserved, and nobody knows when. */
+const LOOK_AGAIN_MS = 250;
+
+const DAY_MS = 86_400_000;
+
+function timeLimit(given: string | undefined): number | undefined {
+  const timeoutMs = duration(given, "--timeout");
+  if (timeoutMs !== 0) return timeoutMs;
+  throw new VivError("USAGE", "--timeout must be more than zero; without it there is no limit.");
+}
+
+/** Without being asked for, a reserved type is left to those that do ask. */
+function typesFor(
+  given: WorkInput,
+  config: Config | undefined,
+  reserved: readonly string[] = [],
+): readonly string[] | null {
+  const asked = [...(given.types ?? []), ...(given.task_type_filter ?? [])].filter(Boolean);
+  for (const type of asked) assertTypeName(type);
+  const routed = given.handler || config === undefined ? null : typesOf(config);
+  if (asked.length === 0) return routed?.filter((type) => !reserved.includes(type)) ?? null;
+  const missing = routed === null ? [] : asked.filter((type) => !routed.includes(type));
+  if (missing.length > 0) {
+    throw new VivError(
+      "INVALID",
+      `there is no handler for ${missing.join(", ")}; add [handlers.${missing[0]}] to ${config?.file}, or pass --handler.`,
+    );
+  }
+  return asked;
+}
+
+function fromConfig(
+  config: Config | undefined,
+  host: WorkerHost,
+): (type: string) => ReadyRoute | undefined {
+  if (config === undefined || config.routes.size === 0) {
+    const where = config
+      ? `${config.file} has none`
+      : `there is no viv.toml at or above ${host.cwd}`;
+    throw new VivError(
+      "USAGE",
+      `which handler? Pass --handler PATH, or write [handlers.default] into viv.toml (${where}).`,
+    );
+  }
+  const { folder } = config;
+  const ready = new Map<Route, ReadyRoute>();
+  return (type) => {
+    const route = routeFor(config, type);
+    if (route === undefined) return undefined;
+    const known = ready.get(route);
+    if (known !== undefined) return known;
+    const handler = resolveHandler(route.handler, folder);
+    const env = inheritedEnv(host.env, route);
+    const engine = route.engine && readyEngine(route.engine, handler, folder);
+    const made = { ...route, handler, folder, env, ...(engine ? { engine } : {}) };
+    ready.set(route, made);
+    return made;
+  };
+}
+
+/** Its paths are resolved; the command of `exec` is the route's handler. */
+export function readyEngine(
+  engine: EngineRoute,
+  handler: readonly string[],
+  folder: string,
+): EngineRoute {
+  const { binary, scenario } = engine.settings;
+  const [command = null, ...flags] = handler;
+  const settings = {
+    ...engine.settings,
+    binary: binary?.includes("/") ? resolve(folder, binary) : binary,
+    scenario: scenario === null ? null : resolve(folder, scenario),
+    ...(engine.name === "exec" ? { binary: command, flags } : {}),
+  };
+  return { ...engine, settings };
+}
+
+function fromFlag(handler: string, host: WorkerHost): ReadyRoute {
+  const route: Route = {
+    type: "default",
+    handler: [programAt(handler, host.cwd)],
+    workspace: "none",
+    sandbox: [],
+    env: [],
+  };
+  const env = inheritedEnv(host.env, { env: [], inheritsAll: true });
+  return { ...route, folder: host.cwd, env };
+}
+
+/** A file here is meant before one in PATH, as swarm-lib's users expect. */
+function programAt(handler: string, cwd: string): string {
+  const here = resolve(cwd, handler);
+  return handler.includes("/") || existsSync(here) ? here : handler;
+}
+
+function always<T>(value: T): () => T {
+  return () => value;
+}
+
+function defaultName(store: Store): string {
+  if (store.pit !== null) return `snake-${process.pid}`;
+  const host = hostname()
+    .replace(/[^A-Za-z0-9-]/g, "-")
+    .replace(/^-+/, "")
+    .slice(0, 60);
+  return `${host || "worker"}-${process.pid}`;
+}
+
+function duration(given: string | undefined, name: string): number | undefined {
+  if (given === undefined) return undefined;
+  return parseDuration(/^\d+$/.test(given) ? `${given}s` : given, name);
+}
+
+function optional<K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } {
+  return value === undefined ? {} : ({ [key]: value } as { [P in K]?: V });
+}

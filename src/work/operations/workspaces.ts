@@ -1,0 +1,76 @@
+import * as z from "zod/mini";
+import { defineOp } from "../../operation/op.ts";
+import { anyState } from "../../operation/schemas.ts";
+import type { TaskView } from "../../queue/store.ts";
+
+const workspace = z.object({
+  id: z.string(),
+  state: z.nullable(anyState),
+  kind: z.enum(["dir", "worktree"]),
+  path: z.string(),
+  branch: z.optional(z.string()),
+  repository: z.optional(z.string()),
+  dirty: z.boolean(),
+  ahead: z.number(),
+  merged: z.boolean(),
+  missing: z.boolean(),
+  bytes: z.number(),
+});
+
+export const workspaces = defineOp({
+  name: "workspaces",
+  summary: "the folders and git worktrees that tasks worked in; gc removes those of ended tasks",
+  access: "read",
+  input: z.strictObject({
+    action: z.optional(
+      z.enum(["ls", "gc"]).check(z.describe("gc: remove what is no longer needed (default: ls)")),
+    ),
+    id: z.optional(z.array(z.string()).check(z.describe("only those of these tasks"))),
+  }),
+  output: z.object({
+    workspaces: z.array(workspace),
+    gc: z.optional(
+      z.array(
+        z.object({
+          id: z.string(),
+          removed: z.boolean(),
+          archived: z.optional(z.string()),
+          branch_kept: z.optional(z.string()),
+          reason: z.optional(z.string()),
+        }),
+      ),
+    ),
+    /** Of which tasks gc has removed what their engines kept: homes in sandboxes, conversations. */
+    homes: z.optional(z.array(z.string())),
+  }),
+  async run({ store, host }, { action, id: wanted }) {
+    const machine = await host();
+    const found = (await machine.listWorkspaces()).filter(({ id }) => wanted?.includes(id) ?? true);
+    const all = [];
+    for (const one of found) all.push({ ...one, state: (await store.show(one.id))?.state ?? null });
+    if (action !== "gc") return { workspaces: all };
+    const gc = [];
+    for (const { id, state } of all) {
+      if (!isOver(state)) {
+        gc.push({ id, removed: false, reason: `the task is ${state}` });
+        continue;
+      }
+      const { branchKept, ...rest } = await machine.removeWorkspace(id);
+      gc.push({ ...rest, ...(branchKept ? { branch_kept: branchKept } : {}) });
+    }
+    const homes = [];
+    for (const id of machine.evidence.listSessions()) {
+      if (wanted?.includes(id) === false) continue;
+      if (!isOver((await store.show(id))?.state ?? null)) continue;
+      await machine.evidence.removeSessions(id);
+      homes.push(id);
+    }
+    const gone = new Set(gc.filter(({ removed }) => removed).map(({ id }) => id));
+    return { workspaces: all.filter(({ id }) => !gone.has(id)), gc, homes };
+  },
+});
+
+/** Nobody will work there again, unless a person sends the task round again. */
+function isOver(state: TaskView["state"] | null): boolean {
+  return state === null || state === "done" || state === "failed";
+}

@@ -1,0 +1,202 @@
+import { isName } from "../base/names.ts";
+import type { Finished, RunningHandler } from "../platform/processes/handlers.ts";
+import { type Hold, mayPass, Unrecorded } from "./hold.ts";
+import type { Place, Scene } from "./place.ts";
+
+/**
+ * Runs the programs of an attempt, one after the other: in its place, in its sandbox, noted so that
+ * others can end it, until the whole process tree is gone.
+ */
+export interface Execution {
+  stdin: string;
+  logPath: string;
+  timeoutMs: number | undefined;
+  /** The first that its log says. */
+  head?: string | undefined;
+  /** Its start is waited for as long as it takes: what it follows on is done already. */
+  isProof?: boolean;
+  reads?: readonly string[];
+  isSecret?: boolean;
+  onStdout?: (chunk: Buffer) => void;
+  onStderr?: (chunk: Buffer) => void;
+  stdoutPath?: string;
+  noise?: string | null;
+}
+
+export class Runner {
+  readonly #scene: Scene;
+  readonly #hold: Hold;
+  readonly #settings: { killAfterMs: number; logBytes: number };
+  #running: RunningHandler | null = null;
+  #stopped: string | null = null;
+
+  constructor(scene: Scene, hold: Hold, settings: { killAfterMs: number; logBytes: number }) {
+    this.#scene = scene;
+    this.#hold = hold;
+    this.#settings = settings;
+  }
+
+  /** Why nothing more is to be run; null while it may. */
+  get stopped(): string | null {
+    return this.#stopped;
+  }
+
+  /** Ends what runs, with its whole tree, and starts nothing more. */
+  stop(why: string): void {
+    this.#stopped ??= why;
+    this.#hold.stop();
+    void this.#running?.stop(why);
+  }
+
+  /** Ends only what runs now, without asking first. */
+  endNow(why: string): void {
+    void this.#running?.stop(why, true);
+  }
+
+  note(text: string): void {
+    this.#running?.note(text);
+  }
+
+  async execute(place: Place, argv: readonly string[], how: Execution): Promise<Finished> {
+    const tries = how.isProof ? Number.POSITIVE_INFINITY : undefined;
+    try {
+      const running = await this.#hold.begin(() => this.#start(place, argv, how), tries);
+      return running === null ? notStarted(this.#stopped ?? "") : await this.#follow(running, how);
+    } catch (error) {
+      if (this.#stopped !== null && mayPass(error)) return notStarted(this.#stopped);
+      if (error instanceof CannotStart) return error.finished;
+      throw error;
+    }
+  }
+
+  /** Null when it was asked to stop while it was being prepared. */
+  async #start(
+    place: Place,
+    argv: readonly string[],
+    how: Execution,
+  ): Promise<RunningHandler | null> {
+    const { handlers } = this.#scene.host;
+    const command = await this.#confined(place, argv, how);
+    await handlers.ready?.();
+    if (this.#stopped !== null) return null;
+    const claim = this.#mark;
+    // Before it starts, so that from its first moment others can find it by its mark, whatever
+    // becomes of us; and again with its number, which also finds what lost the mark.
+    await this.#scene.store.noteProcess(this.#ref, { pid: 0, started: "0", claim });
+    const { onStdout, onStderr, stdoutPath, noise, timeoutMs } = how;
+    const running = handlers.start({
+      argv: command,
+      cwd: place.cwd,
+      env: place.env,
+      stdin: how.stdin,
+      claim,
+      logPath: how.logPath,
+      logBytes: this.#settings.logBytes,
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      ...(how.isSecret ? { isSecret: true } : {}),
+      ...(onStdout ? { onStdout } : {}),
+      ...(onStderr ? { onStderr } : {}),
+      ...(stdoutPath ? { stdoutPath } : {}),
+      ...(noise ? { noise } : {}),
+      killAfterMs: this.#settings.killAfterMs,
+    });
+    if (running.ref === null) {
+      const finished = await running.finished;
+      const problem = new CannotStart(finished);
+      if (finished.cause === "unstartable" && mayPass(problem)) throw problem;
+    }
+    return running;
+  }
+
+  get #isConfined(): boolean {
+    return this.#scene.route.sandbox.length > 0;
+  }
+
+  /** In a sandbox it sees of the run its own files, the task, and what those before it have made. */
+  async #confined(
+    place: Place,
+    argv: readonly string[],
+    how: Execution,
+  ): Promise<readonly string[]> {
+    const { claim, route, host, store } = this.#scene;
+    if (!this.#isConfined) return argv;
+    const before = claim.task.depends_on.filter(isName);
+    const { writes, reads } = host.evidence.enter(this.#id, before);
+    const { VIV_FOOD: food } = place.env;
+    return host.sandboxed(argv, {
+      restrictions: route.sandbox,
+      runDir: store.location,
+      workspace: place.workspace,
+      artifacts: writes,
+      hidden: [],
+      reads: [...reads, ...(food ? [food] : []), ...(how.reads ?? [])],
+      ...(place.shows ? { shows: place.shows } : {}),
+      cwd: place.cwd,
+    });
+  }
+
+  async #follow(running: RunningHandler, { head }: Execution): Promise<Finished> {
+    this.#running = running;
+    if (head !== undefined) running.note(`${head}\n`);
+    let lost: unknown;
+    const ended = new AbortController();
+    const { signal: over } = ended;
+    const note = () => (over.aborted ? undefined : this.#noteNumber(running));
+    this.#hold.keep(note, { over }).catch((error) => {
+      if (over.aborted || error instanceof Unrecorded) return; // it ends without one
+      // The claim is not ours any more: then it must not run.
+      lost = error;
+      void running.stop("the claim is gone");
+    });
+    if (this.#stopped !== null) void running.stop(this.#stopped);
+    const finished = await running.finished;
+    ended.abort();
+    this.#running = null;
+    if (this.#isConfined) await this.#hold.keep(() => this.#scene.host.evidence.leave(this.#id));
+    if (lost !== undefined) throw lost;
+    // What could not be ended stays noted: `viv retry` waits for it.
+    if (finished.survivors.length === 0) {
+      const { store, claim } = this.#scene;
+      await this.#hold.keep(() => store.forgetProcess(this.#id, claim.token));
+    }
+    return finished;
+  }
+
+  async #noteNumber({ ref }: RunningHandler): Promise<void> {
+    if (ref === null) return;
+    const { pid, started } = ref;
+    await this.#scene.store.noteProcess(this.#ref, { pid, started, claim: this.#mark });
+  }
+
+  get #id(): string {
+    return this.#scene.claim.task.task_id;
+  }
+
+  get #ref() {
+    const { worker, token } = this.#scene.claim;
+    return { id: this.#id, worker, token };
+  }
+
+  get #mark(): string {
+    const { claim, store } = this.#scene;
+    return `${this.#id}.${claim.token}@${store.location}`;
+  }
+}
+
+class CannotStart extends Error {
+  readonly finished: Finished;
+  readonly code: string | undefined;
+
+  constructor(finished: Finished) {
+    super(finished.error ?? "it cannot be started");
+    this.finished = finished;
+    this.code = finished.code;
+  }
+}
+
+function notStarted(why: string): Finished {
+  return {
+    ...{ cause: "stopped", why, exit: null, signal: null, durationMs: 0, tail: "", dropped: 0 },
+    survivors: [],
+  };
+}

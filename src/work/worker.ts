@@ -1,0 +1,393 @@
+import { isVivError, VivError } from "../base/errors.ts";
+import type { ClosedTypes } from "../engines/accounts/closed-types.ts";
+import type { EngineSlots } from "../engines/engine-slots.ts";
+import type { Release } from "../gate/gate.ts";
+import type { ProvenResult } from "../pit/prove-results.ts";
+import { Lease } from "../platform/lease.ts";
+import { Reaper } from "../queue/reaper.ts";
+import type { Claim, ClaimRequest, ReapReport, Store } from "../queue/store.ts";
+import { Attempt, type AttemptEnd, type AttemptSettings, type ReadyRoute } from "./attempt.ts";
+import { isDrained } from "./drained.ts";
+import { Hold, pauseFor } from "./hold.ts";
+import type { WorkerHost } from "./host.ts";
+
+/**
+ * A worker claims tasks and runs an attempt for each, several at a time if it may. Modes:
+ *   standing   until it is told to stop
+ *   maxTasks   until so many attempts were made
+ *   drain      until nothing is left that it could do, now or by waiting
+ * Told to stop (`stop`), it claims nothing more and finishes what runs, at most for the grace; told
+ * again (`stopNow`), it ends what runs and releases it at once, and leaves what cannot be recorded.
+ */
+export interface WorkerOptions extends AttemptSettings {
+  worker: string;
+  /** In a pit one snake for each slot, with a name and at most one claim of its own. */
+  snakes?: readonly string[];
+  /** Null: any type that has a route. */
+  types: readonly string[] | null;
+  routeFor(type: string): ReadyRoute | undefined;
+  concurrency: number;
+  maxTasks?: number;
+  /** swarm-lib's count: a task is one, and so is a look in vain. */
+  maxLooks?: number;
+  drain?: boolean;
+  graceMs?: number;
+  /** How long to sleep at most before looking again without having been woken. */
+  pollMs: number;
+  heartbeatMs: number;
+  reapEveryMs: number;
+  reviewLimit?: number;
+  /** Asked before each claim: what must be left alone while its account is closed. */
+  closedTypes?: () => ClosedTypes;
+  /** Where attempts with an engine get their slots of the machine's gate. */
+  slots?: EngineSlots;
+  /** Done before each claim: what `closedTypes` must know. */
+  beforeClaim?: () => Promise<void>;
+  /** What dead workers held was taken back. */
+  onReaped?: (report: ReapReport) => void;
+  /** No more than so many at a time: the budget has room for them. */
+  mostAtOnce?: () => number;
+  onEvent?: (event: WorkerEvent) => void;
+}
+
+export type WorkerEvent =
+  | { kind: "started"; worker: string; types: readonly string[] | null }
+  | { kind: "claimed"; claim: Claim }
+  | { kind: "ended"; claim: Claim; end: AttemptEnd; durationMs: number }
+  | { kind: "trouble"; error: unknown; claim?: Claim }
+  /** What it leaves alone for now, and why; told when that changes. No reasons: nothing any more. */
+  | { kind: "held"; reasons: readonly string[] }
+  /** In a pit: what a snake said it had done was looked at. */
+  | { kind: "proven"; result: ProvenResult }
+  | { kind: "stopping"; running: number };
+
+export interface WorkerReport {
+  attempts: number;
+  done: number;
+  /** Attempts that ended in another way. */
+  other: number;
+}
+
+const LOOK_AFTER_CLAIMS_MS = 2_000;
+
+export class Worker {
+  readonly #store: Store;
+  readonly #host: WorkerHost;
+  readonly #options: WorkerOptions;
+  readonly #settings: AttemptSettings;
+  readonly #running = new Map<string, Attempt>();
+  /** Those of them whose handlers run; the others are only being recorded. */
+  readonly #busy = new Set<string>();
+  readonly #report: WorkerReport = { attempts: 0, done: 0, other: 0 };
+  #looks = 0;
+  #held = "";
+  /** The slot in hand when it last claimed. */
+  #offered: Release | undefined;
+  /** Claims in a row that went wrong. */
+  #troubles = 0;
+  #isStopping = false;
+  #wake: () => void = () => {};
+  #grace: NodeJS.Timeout | undefined;
+
+  constructor(store: Store, host: WorkerHost, options: WorkerOptions) {
+    this.#store = store;
+    this.#host = host;
+    this.#options = options;
+    const onIdle = (claim: Claim) => {
+      this.#busy.delete(keyOf(claim));
+      this.#wake();
+    };
+    // With a limit for review, what was recorded last decides whether there may be a next one.
+    const early = options.reviewLimit === undefined ? { onIdle } : {};
+    const onTrouble = (claim: Claim, error: unknown) => {
+      this.#tell({ kind: "trouble", error, claim });
+    };
+    const { slots } = options;
+    const slot = slots ? { slot: slots.take } : {};
+    this.#settings = { ...options, ...early, ...slot, onTrouble };
+  }
+
+  stop(): void {
+    if (this.#isStopping) return;
+    this.#isStopping = true;
+    this.#tell({ kind: "stopping", running: this.#running.size });
+    const { graceMs } = this.#options;
+    if (graceMs !== undefined) {
+      this.#grace = setTimeout(() => this.#endRunning(), Math.min(graceMs, 2 ** 31 - 1));
+    }
+    this.#wake();
+  }
+
+  stopNow(): void {
+    this.stop();
+    this.#endRunning();
+    for (const attempt of this.#running.values()) attempt.leave();
+  }
+
+  #endRunning(): void {
+    for (const attempt of this.#running.values()) attempt.stop("the worker was stopped");
+  }
+
+  /** Works until its mode is fulfilled or it is stopped, and what it began has ended. */
+  async run(): Promise<WorkerReport> {
+    const { worker, types, heartbeatMs, reapEveryMs } = this.#options;
+    const reaper = new Reaper(this.#store, {
+      everyMs: reapEveryMs,
+      onError: (error) => this.#tell({ kind: "trouble", error }),
+      ...(this.#options.onReaped ? { onReaped: this.#options.onReaped } : {}),
+    });
+    const leases: Lease[] = [];
+    try {
+      for (const name of this.#options.snakes ?? [worker]) {
+        const onFailure = () => reaper.doubt();
+        const lease = new Lease(this.#store, { everyMs: heartbeatMs, onFailure });
+        await lease.start(name, types ?? undefined);
+        leases.push(lease);
+      }
+    } catch (error) {
+      for (const lease of leases) await lease.stop();
+      throw error;
+    }
+    reaper.start();
+    const rounds = setInterval(() => void this.#lookAfterClaims(), LOOK_AFTER_CLAIMS_MS);
+    for (const name of this.#options.snakes ?? [worker]) {
+      this.#tell({ kind: "started", worker: name, types });
+    }
+    try {
+      await this.#tellLimits();
+      while (!this.#isStopping && !this.#isFulfilled) {
+        const claims = await this.#claim();
+        for (const claim of claims) this.#begin(claim);
+        this.#looks += Math.max(1, claims.length);
+        if (claims.length === 0 && (await this.#isDrained())) break;
+        if (claims.length === 0 || this.#free === 0) await this.#sleep();
+      }
+      this.#options.slots?.leave();
+      while (this.#running.size > 0) await this.#someEnd();
+    } finally {
+      this.#options.slots?.leave();
+      clearTimeout(this.#grace);
+      clearInterval(rounds);
+      await reaper.stop();
+      for (const lease of leases) await lease.stop();
+    }
+    return this.#report;
+  }
+
+  /** What cannot be ended here is said before anything is started. */
+  async #tellLimits(): Promise<void> {
+    const problem = await this.#host.handlers?.ready?.();
+    if (problem) this.#tell({ kind: "trouble", error: new VivError("UNSUPPORTED", problem) });
+  }
+
+  get #free(): number {
+    const { concurrency, maxTasks = Number.POSITIVE_INFINITY } = this.#options;
+    const left = maxTasks - this.#report.attempts - this.#running.size;
+    const slots = this.#options.snakes
+      ? this.#idleSnakes.length
+      : Math.min(concurrency - this.#busy.size, 2 * concurrency - this.#running.size);
+    return Math.max(0, Math.min(slots, left));
+  }
+
+  /** At a time no more than there are slots for, since each of them may need one. */
+  get #most(): number {
+    const { slots, mostAtOnce } = this.#options;
+    const room = slots?.room() || Number.POSITIVE_INFINITY;
+    return Math.min(this.#free, room, mostAtOnce?.() ?? Number.POSITIVE_INFINITY);
+  }
+
+  get #isFulfilled(): boolean {
+    const { maxTasks = Number.POSITIVE_INFINITY, maxLooks = Number.POSITIVE_INFINITY } =
+      this.#options;
+    return this.#report.attempts >= maxTasks || this.#looks >= maxLooks;
+  }
+
+  /** Asked only when a claim found nothing: it looks at more than a claim does. */
+  async #isDrained(): Promise<boolean> {
+    const { drain, types, reviewLimit } = this.#options;
+    if (!drain || this.#running.size > 0 || this.#troubles > 0) return false;
+    const closed = this.#options.closedTypes?.();
+    return isDrained(this.#store, types, {
+      ...(reviewLimit === undefined ? {} : { reviewLimit }),
+      ...(closed ? { waitsForPeople: closed.waitsForPeople } : {}),
+    });
+  }
+
+  async #claim(): Promise<Claim[]> {
+    const { worker, reviewLimit } = this.#options;
+    if (this.#free === 0) return [];
+    try {
+      await this.#options.beforeClaim?.();
+      this.#offered = this.#options.slots?.inHand();
+      const closed = this.#options.closedTypes?.();
+      if (closed) this.#tellHeld(closed.reasons);
+      if (closed?.all) return [];
+      const claims = await this.#claimFor(worker, {
+        ...this.#wanted(closed),
+        ...(reviewLimit === undefined ? {} : { reviewLimit }),
+      });
+      this.#troubles = 0;
+      return claims;
+    } catch (error) {
+      // A full disk, a run that is not there for a moment: nobody is watching at night.
+      this.#tell({ kind: "trouble", error });
+      if (isVivError(error, "RUN_NOT_FOUND") || isVivError(error, "INVALID")) throw error;
+      this.#troubles++;
+      return [];
+    }
+  }
+
+  async #claimFor(worker: string, request: Omit<ClaimRequest, "worker">): Promise<Claim[]> {
+    if (this.#options.snakes === undefined) {
+      return this.#store.claim({ ...request, worker, max: this.#most });
+    }
+    const claims: Claim[] = [];
+    const most = this.#most;
+    for (const name of this.#idleSnakes) {
+      if (claims.length >= most) break;
+      // None for the one does not mean none for the next: it may have choked on what is there.
+      claims.push(...(await this.#store.claim({ ...request, worker: name, max: 1 })));
+    }
+    return claims;
+  }
+
+  get #idleSnakes(): string[] {
+    const busy = new Set([...this.#running.values()].map(({ claim }) => claim.worker));
+    return (this.#options.snakes ?? []).filter((name) => !busy.has(name));
+  }
+
+  #tellHeld(reasons: readonly string[]): void {
+    const text = reasons.map((reason) => reason.replace(/ \(in [^)]*\)/, "")).join("\n");
+    if (text === this.#held) return;
+    this.#held = text;
+    this.#tell({ kind: "held", reasons });
+  }
+
+  #wanted(closed: ClosedTypes | undefined): Pick<ClaimRequest, "types" | "exceptTypes"> {
+    const types = closed?.only ?? this.#options.types;
+    return {
+      ...(types ? { types } : {}),
+      ...(closed && closed.types.length > 0 ? { exceptTypes: closed.types } : {}),
+    };
+  }
+
+  #begin(claim: Claim): void {
+    const route = this.#options.routeFor(claim.task.task_type);
+    const begun = performance.now();
+    this.#tell({ kind: "claimed", claim });
+    if (route === undefined) {
+      // Only a type that is claimed without asking for it can come here: give it back.
+      const onError = (error: unknown) => this.#tell({ kind: "trouble", error, claim });
+      const hold = new Hold(onError, this.#options.pause);
+      hold.keep(() => this.#store.release({ ...claim, id: claim.task.task_id })).catch(onError);
+      return;
+    }
+    const key = keyOf(claim);
+    const attempt = new Attempt(claim, route, this.#store, this.#host, this.#settings);
+    this.#running.set(key, attempt);
+    this.#busy.add(key);
+    attempt
+      .run()
+      .then((end) => {
+        if (end.kind === "ended" && end.outcome === "done") this.#report.done++;
+        else this.#report.other++;
+        this.#tell({ kind: "ended", claim, end, durationMs: performance.now() - begun });
+      })
+      .catch((error) => {
+        this.#report.other++;
+        this.#tell({ kind: "trouble", error, claim });
+      })
+      .finally(() => {
+        this.#report.attempts++;
+        this.#running.delete(key);
+        this.#busy.delete(key);
+        this.#wake();
+      });
+  }
+
+  /**
+   * A handler whose task was cancelled on another host, or taken away by hand, must not go on beside
+   * the next one. What it ended itself (`viv complete`) it may finish in peace.
+   */
+  async #lookAfterClaims(): Promise<void> {
+    for (const key of [...this.#busy]) {
+      const attempt = this.#running.get(key);
+      if (attempt === undefined) continue;
+      const { task, worker } = attempt.claim;
+      const view = await this.#store.show(task.task_id).catch(() => undefined);
+      if (view === undefined) continue; // could not be read: no reason to end anything
+      const isOurs = view?.state === "claimed" && view.worker === worker;
+      const isOver = view?.state === "done" || view?.state === "review";
+      if (!isOurs && !isOver && this.#busy.has(key)) attempt.stop("the claim is gone");
+    }
+  }
+
+  /** Until there may be work, something that ran has ended, or somebody says stop. */
+  async #sleep(): Promise<void> {
+    const { pollMs, reviewLimit } = this.#options;
+    if (this.#isStopping) return;
+    const { slots } = this.#options;
+    if (this.#free === 0) {
+      slots?.leave();
+      return this.#someEnd();
+    }
+    if (slots?.inHand() !== this.#offered) return; // it came too late for the last claim
+    slots?.giveBack();
+    const woken = new AbortController();
+    this.#wake = () => woken.abort();
+    // There may be work, and it cannot be claimed: to be woken at once would be to go round in circles.
+    if (this.#troubles > 0) {
+      return pauseFor(Math.min(30_000, 500 * 2 ** Math.min(10, this.#troubles)), woken.signal);
+    }
+    const closed = this.#options.closedTypes?.();
+    if (closed) await this.#standInLine(closed, () => woken.abort());
+    const timeoutMs = Math.min(pollMs, closed?.nextOpenMs ?? pollMs);
+    if (closed?.all) return pauseFor(timeoutMs, woken.signal);
+    try {
+      await this.#store.waitForWork({
+        timeoutMs,
+        worker: this.#idleSnakes[0] ?? this.#options.worker,
+        signal: woken.signal,
+        ...this.#wanted(closed),
+        ...(reviewLimit === undefined ? {} : { reviewLimit }),
+      });
+    } catch (error) {
+      this.#tell({ kind: "trouble", error });
+      await pauseFor(1_000, woken.signal);
+    }
+  }
+
+  /**
+   * While the gate is full nothing with an engine is claimed. But if we only came when it is not,
+   * those who stand in line would always be before us: so we do too, if there is something to claim.
+   */
+  async #standInLine(closed: ClosedTypes, onSlot: () => void): Promise<void> {
+    const { slots, types } = this.#options;
+    if (slots === undefined || slots.room() !== 0) return;
+    try {
+      for await (const { type } of this.#store.list({
+        states: ["pending"],
+        ...(types ? { types } : {}),
+      })) {
+        if (type === null || !closed.waitsAtGate(type)) continue;
+        return slots.standInLine(onSlot);
+      }
+    } catch (error) {
+      this.#tell({ kind: "trouble", error });
+    }
+  }
+
+  async #someEnd(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  #tell(event: WorkerEvent): void {
+    this.#options.onEvent?.(event);
+  }
+}
+
+function keyOf({ token, task }: Claim): string {
+  return `${token} ${task.task_id}`;
+}

@@ -1,0 +1,191 @@
+import { spawn } from "node:child_process";
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, dirname, extname, join } from "node:path";
+import { isVivError, VivError } from "../../base/errors.ts";
+import { type GitPlace, git } from "../../platform/git/git.ts";
+import { stage } from "./stage.ts";
+
+/**
+ * Saving what is in a workspace to a file that is complete, on the disk and read back before
+ * anything is removed. The user's index and branches stay as they are.
+ */
+
+/** A patch from `base` to the files as they are, or null when there is no difference. */
+export async function archiveWorktree(
+  root: string,
+  place: GitPlace,
+  base: string,
+  target: string,
+): Promise<string | null> {
+  return withTemporary(root, async (temporary) => {
+    const own = { ...place, indexFile: join(temporary, "index") };
+    const index = join(place.gitDir ?? "", "index");
+    if (existsSync(index)) {
+      copyFileSync(index, own.indexFile);
+      // As if older than all files: then git compares their content, and not their times. The time
+      // of the copy would even make it overlook changes from just before the copy was made.
+      utimesSync(own.indexFile, 1, 1);
+    } else await git(["read-tree", base], own);
+    await stage(own);
+    const from = await git(["rev-parse", `${base}^{tree}`], own);
+    const to = await git(["write-tree"], own);
+    if (from === to) return null;
+    return writePatch(temporary, own, { from, to }, target);
+  });
+}
+
+/** A patch that makes all files of a folder out of nothing; a tar where a patch cannot hold it. */
+export async function archiveFolder(root: string, path: string, target: string): Promise<string> {
+  return withTemporary(root, async (temporary) => {
+    try {
+      if (isPlain(path)) return await patchOfFolder(temporary, path, target);
+    } catch (error) {
+      // A name that git does not take, or no git at all: a tar will do. Not so with a full disk.
+      if (isVivError(error, "DISK_FULL")) throw error;
+    }
+    return tarOfFolder(temporary, path, target);
+  });
+}
+
+async function patchOfFolder(temporary: string, path: string, target: string): Promise<string> {
+  const gitDir = join(temporary, "repository");
+  await git(["init", "--quiet", "--bare", "--template=", gitDir], { cwd: temporary });
+  mkdirSync(join(gitDir, "info"), { recursive: true });
+  // Every byte as it is, whatever a .gitattributes in the folder says.
+  const raw = "* -text -ident -filter !eol !working-tree-encoding\n";
+  writeFileSync(join(gitDir, "info/attributes"), raw);
+  const place = { cwd: path, gitDir, workTree: path, indexFile: join(temporary, "index") };
+  const from = await git(["write-tree"], place);
+  await stage(place, true);
+  const to = await git(["write-tree"], place);
+  return writePatch(temporary, place, { from, to }, target);
+}
+
+async function writePatch(
+  temporary: string,
+  place: GitPlace,
+  trees: { from: string; to: string },
+  target: string,
+): Promise<string> {
+  mkdirSync(dirname(target), { recursive: true, mode: 0o700 });
+  const draft = draftFor(target);
+  try {
+    const fd = openSync(draft, "wx", 0o600);
+    try {
+      const exact = ["-p", "--binary", "--full-index", "--no-renames", "--no-color"];
+      const plain = ["--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/"];
+      const args = ["diff-tree", "-r", ...exact, ...plain, trees.from, trees.to];
+      await git(args, { ...place, stdoutTo: fd });
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+    const check = { ...place, indexFile: join(temporary, "check") };
+    await git(["read-tree", trees.from], check);
+    await git(["apply", "--cached", "--whitespace=nowarn", draft], check);
+    if ((await git(["write-tree"], check)) !== trees.to) {
+      throw new VivError("CORRUPT", `the patch ${target} would not give the same files back.`);
+    }
+    return publish(draft, target);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+async function tarOfFolder(temporary: string, path: string, target: string): Promise<string> {
+  const tar = join(dirname(target), `${basename(target, extname(target))}.tar`);
+  mkdirSync(dirname(tar), { recursive: true, mode: 0o700 });
+  const draft = draftFor(tar);
+  try {
+    closeSync(openSync(draft, "wx", 0o600));
+    await runTar(["--create", "--file", draft, "--directory", path, "."], temporary);
+    await runTar(["--compare", "--file", draft, "--directory", path], temporary);
+    const fd = openSync(draft, "r+");
+    try {
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+    return publish(draft, tar);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+async function runTar(args: string[], cwd: string): Promise<void> {
+  const env = { ...process.env, LC_ALL: "C", TAR_OPTIONS: "" };
+  const child = spawn("tar", args, { cwd, env, stdio: ["ignore", "ignore", "pipe"] });
+  let stderr = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    stderr += text;
+  });
+  const status = await new Promise<number | null>((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", resolve);
+  });
+  if (status === 0) return;
+  const said = stderr.trim().split("\n")[0] ?? "";
+  const code = /no space left|disk quota/i.test(stderr) ? "DISK_FULL" : "INVALID";
+  throw new VivError(code, `tar failed: ${said || `it ended with ${status}`}.`);
+}
+
+/** Gives the file its name, or the next free one: what was saved before is never overwritten. */
+function publish(draft: string, target: string): string {
+  const end = extname(target);
+  const stem = target.slice(0, target.length - end.length);
+  for (let n = 1; ; n++) {
+    const path = n === 1 ? target : `${stem}.${n}${end}`;
+    try {
+      linkSync(draft, path);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "EEXIST") continue;
+      throw error;
+    }
+    const folder = openSync(dirname(path), "r");
+    try {
+      fsyncSync(folder);
+    } finally {
+      closeSync(folder);
+    }
+    return path;
+  }
+}
+
+function draftFor(target: string): string {
+  return join(dirname(target), `.${basename(target)}.${process.pid}.new`);
+}
+
+/** Only files, links and folders that are not empty: what a patch can hold. */
+function isPlain(folder: string): boolean {
+  const entries = readdirSync(folder, { withFileTypes: true });
+  return (
+    entries.length > 0 &&
+    entries.every((entry) => {
+      if (entry.name.toLowerCase() === ".git") return false;
+      if (entry.isDirectory()) return isPlain(join(folder, entry.name));
+      return entry.isFile() || entry.isSymbolicLink();
+    })
+  );
+}
+
+async function withTemporary<T>(root: string, work: (folder: string) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(root, ".archive~"));
+  try {
+    return await work(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

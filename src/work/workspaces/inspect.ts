@@ -1,0 +1,152 @@
+import { existsSync, lstatSync, readdirSync } from "node:fs";
+import { lstat, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { askGit, type GitPlace, git } from "../../platform/git/git.ts";
+import { readRecord, type WorkspaceRecord, workspacePath } from "./record.ts";
+import { changesIn, submodulesIn } from "./stage.ts";
+import {
+  adminOf,
+  commitOf,
+  findRepository,
+  isLocked,
+  placeOf,
+  type Repository,
+} from "./worktree.ts";
+
+export interface WorkspaceInfo {
+  id: string;
+  kind: "dir" | "worktree";
+  path: string;
+  branch?: string;
+  repository?: string;
+  /** It has something that is not committed; a plain folder: it has anything at all. */
+  dirty: boolean;
+  /** Commits on the branch that are in no other branch of the repository, local or remote. */
+  ahead: number;
+  /** Every commit on the branch is in another one as well. */
+  merged: boolean;
+  /** The folder is gone. */
+  missing: boolean;
+  bytes: number;
+}
+
+/** What is known of a worktree besides; all of it is needed to remove one. */
+export interface Worktree {
+  record: Extract<WorkspaceRecord, { kind: "worktree" }>;
+  repository: Repository;
+  /** The commit of the branch, or null when the branch is gone. */
+  tip: string | null;
+  /** Null when the folder or the repository's side of it is gone. */
+  place: GitPlace | null;
+}
+
+export interface Inspection {
+  info: WorkspaceInfo;
+  worktree?: Worktree;
+  /** Why its content cannot be saved by a patch and a branch. */
+  obstacle?: string;
+}
+
+/** Null when there is no such workspace. Only looks. */
+export async function inspect(root: string, id: string): Promise<Inspection | null> {
+  const path = workspacePath(root, id);
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  const record = readRecord(root, id);
+  if (stats === undefined && record === null) return null;
+  const info: WorkspaceInfo = {
+    id,
+    kind: record?.kind ?? "dir",
+    path,
+    dirty: stats !== undefined,
+    ahead: 0,
+    merged: false,
+    missing: stats === undefined,
+    bytes: stats === undefined ? 0 : await bytesIn(path),
+  };
+  if (stats !== undefined && !stats.isDirectory()) {
+    return { info, obstacle: `${path} is no folder; remove it by hand` };
+  }
+  if (record?.kind === "worktree") return inspectWorktree(info, record);
+  info.dirty = !info.missing && readdirSync(path).length > 0;
+  info.merged = !info.dirty; // nothing of it is only here
+  return { info };
+}
+
+async function inspectWorktree(
+  known: WorkspaceInfo,
+  record: Worktree["record"],
+): Promise<Inspection> {
+  const info = { ...known, branch: record.branch, repository: record.repository };
+  try {
+    return await lookAtWorktree(info, record);
+  } catch (error) {
+    // One that git cannot read must not hide the others. What is unknown counts as unsaved.
+    info.dirty = !info.missing;
+    info.merged = false;
+    return { info, obstacle: (error as Error).message.replace(/\.$/, "") };
+  }
+}
+
+async function lookAtWorktree(
+  info: WorkspaceInfo,
+  record: Worktree["record"],
+): Promise<Inspection> {
+  const repository = await findRepository(record.repository);
+  const tip = await commitOf(repository, `refs/heads/${record.branch}`);
+  info.ahead = tip === null ? 0 : await countAhead(repository, record.branch);
+  info.merged = tip !== null && info.ahead === 0;
+  const admin = adminOf(repository, info.path);
+  const place = admin === null || info.missing ? null : placeOf(admin, info.path);
+  const worktree = { record, repository, tip, place };
+  if (info.missing) {
+    if (tip === null) info.merged = true; // there is nothing left to lose
+    return { info, worktree };
+  }
+  if (admin === null || place === null) {
+    const repair = `git -C ${repository.path} worktree repair ${info.path}`;
+    return { info, worktree, obstacle: `its repository does not know it any more; try: ${repair}` };
+  }
+  const { paths, nested } = await changesIn(place);
+  const { status } = await askGit(["diff-index", "--cached", "--quiet", "HEAD", "--"], place);
+  info.dirty = paths.length > 0 || nested.length > 0 || status !== 0;
+  const obstacle = isLocked(admin)
+    ? "somebody has locked it (git worktree lock)"
+    : await obstacleIn(place, info.path, nested);
+  return { info, worktree, ...(obstacle === null ? {} : { obstacle }) };
+}
+
+export async function countAhead(repository: Repository, branch: string): Promise<number> {
+  const others = ["--not", `--exclude=${branch}`, "--branches", "--remotes"];
+  const count = ["rev-list", "--count", `refs/heads/${branch}`, ...others];
+  return Number(await git(count, { cwd: repository.path }));
+}
+
+async function obstacleIn(
+  place: GitPlace,
+  path: string,
+  nested: readonly string[],
+): Promise<string | null> {
+  const modules = (await submodulesIn(place)).filter((name) =>
+    existsSync(join(path, name, ".git")),
+  );
+  const [inner] = [...nested, ...modules];
+  if (inner !== undefined) {
+    return `there is a repository of its own in ${join(path, inner)}; move it away or remove it`;
+  }
+  const loose = ["rev-list", "--count", "HEAD", "--not", "--branches", "--remotes"];
+  const { status, stdout } = await askGit(loose, place);
+  const count = status === 0 ? Number(stdout.toString()) : 0;
+  if (count === 0) return null;
+  const rescue = `git -C ${path} branch NAME`;
+  return `it has ${count} commits that are on no branch; keep them with: ${rescue}`;
+}
+
+/** The sizes of all files, without following links. */
+async function bytesIn(path: string): Promise<number> {
+  const stats = await lstat(path).catch(() => null); // somebody removes it while we count
+  if (stats === null) return 0;
+  if (!stats.isDirectory()) return stats.size;
+  let sum = 0;
+  for (const name of await readdir(path).catch(() => [])) sum += await bytesIn(join(path, name));
+  return sum;
+}
