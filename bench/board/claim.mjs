@@ -62,7 +62,7 @@ async function inProcess(bench, cwd) {
   const dir = bench.workspace.fresh("in-process");
   const source = (path) => join(import.meta.dirname, "../../src", path);
   await build({
-    input: { claim: source("ops/board/claim.ts"), git: source("host/board-git.ts") },
+    input: { claim: source("board/operations/claim.ts"), git: source("board/git.ts") },
     platform: "node",
     output: { dir, format: "esm", entryFileNames: "[name].mjs", chunkFileNames: "[name].mjs" },
   });

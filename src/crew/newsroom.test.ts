@@ -10,7 +10,7 @@ import { advanceMove, bounceMove, claimMove, type Move, openMove } from "../boar
  * here, in the process, by the same decisions about the board. Hours pass in a second.
  */
 const file = (name: string) =>
-  readFileSync(new URL(`../../../examples/newsroom/${name}`, import.meta.url), "utf8");
+  readFileSync(new URL(`../../examples/newsroom/${name}`, import.meta.url), "utf8");
 
 const LEADS = ["the night ferry", "the library roof", "the whale in the bay"];
 /** What somebody takes from the board; `viv board next --state` of its RUN-IF says the same. */

@@ -18,7 +18,7 @@ import { VIV } from "./support.ts";
 
 /**
  * Whatever lies where a state file should be, in each place: a command does its work, or says in a
- * sentence why not. It neither waits nor is a bug. (Files of a run: test/crash/, src/store/.)
+ * sentence why not. It neither waits nor is a bug. (Files of a run: test/crash/, src/queue/.)
  */
 
 const isRoot = process.getuid?.() === 0;

@@ -164,7 +164,7 @@ function isSocket(path: string): boolean {
 
 function isIn(path: string, folder: string): boolean {
   const way = relative(folder, path);
-  return way === "" || !(way === ".." || way.startsWith("../../"));
+  return way === "" || !(way === ".." || way.startsWith("../"));
 }
 
 function mustBe(path: string, what: string, fits: (stats: Stats) => boolean): void {
