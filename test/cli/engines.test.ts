@@ -1,5 +1,13 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openRun } from "../../src/main.ts";
@@ -227,6 +235,12 @@ describe("limits of an account", () => {
 });
 
 describe("in a sandbox", () => {
+  /** Where a sandbox shows it, wherever this repository is: a sandbox has a /tmp of its own. */
+  const visibleCodex = () => {
+    cpSync(dirname(vendor("codex")), join(home, "vendors"), { recursive: true });
+    return join(home, "vendors", basename(vendor("codex")));
+  };
+
   test("an engine has a home of its own that it finds again, with the user's login in it", async () => {
     mkdirSync(join(home, ".codex"));
     writeFileSync(join(home, ".codex/auth.json"), "the login");
@@ -240,7 +254,7 @@ describe("in a sandbox", () => {
     const text = `{ ${seen.join("; ")}; } > seen.$VIV_ATTEMPT 2>/dev/null\necho 1 > $CODEX_HOME/state`;
     writeFileSync(
       program,
-      `#!/bin/sh\n${text}\nunset VENDOR_RECORD\nexec ${vendor("codex")} "$@"\n`,
+      `#!/bin/sh\n${text}\nunset VENDOR_RECORD\nexec ${visibleCodex()} "$@"\n`,
       {
         mode: 0o755,
       },
@@ -269,7 +283,7 @@ done_when = "test -e seen.2"\nmax_attempts = 2`);
     const program = join(home, "codex.sh");
     const look = `grep -rl "secret of" ${run}/artifacts > seen.$VIV_ATTEMPT`;
     const text = `${look}\necho "secret of $VIV_TASK_ID" > $CODEX_HOME/state\nunset VENDOR_RECORD`;
-    writeFileSync(program, `#!/bin/sh\n${text}\nexec ${vendor("codex")} "$@"\n`, { mode: 0o755 });
+    writeFileSync(program, `#!/bin/sh\n${text}\nexec ${visibleCodex()} "$@"\n`, { mode: 0o755 });
     return `engine = "codex"\nbinary = "${program}"\nworkspace = "dir"\nbackoff = "1ms"
 done_when = "test -e seen.2"\nmax_attempts = 2`;
   };

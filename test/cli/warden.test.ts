@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { openRun } from "../../src/main.ts";
@@ -284,7 +284,7 @@ describe("a warden that is up", () => {
     });
     writeFileSync(
       join(here.folder, "viv.toml"),
-      '[warden]\ntimeouts = ["300ms"]\nkill_after = "300ms"\nhook = "cat > told.json"\n',
+      '[warden]\ntimeouts = ["300ms"]\nkill_after = "300ms"\nhook = "cat > t && mv t told.json"\n',
     );
     const filed = await here.json("warrant", "file", "--worker", "w1", "--run", run, "--by", "pia");
     expect(filed.bound).toMatchObject({ is: "process", pid: worker.pid });
@@ -305,9 +305,9 @@ describe("a warden that is up", () => {
     const shown = await here.run("show", "a", "--run", run);
     expect(shown.stdout).toContain(`receipt: ${path}`);
     expect((await here.run("logs", "a", "--run", run)).stderr).toContain(`receipt: ${path}`);
-    expect(JSON.parse(readFileSync(join(here.folder, "told.json"), "utf8")).verdict).toBe(
-      "executed",
-    );
+    const hookSaid = join(here.folder, "told.json");
+    await until("the hook has run", () => existsSync(hookSaid));
+    expect(JSON.parse(readFileSync(hookSaid, "utf8")).verdict).toBe("executed");
     const { stdout } = await here.run("epitaph", filed.id);
     expect(stdout).toContain("# Executed: `w1`");
     expect(stdout).toContain("gone after SIGKILL");
