@@ -7,6 +7,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
+import { homedir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -235,10 +236,11 @@ describe("limits of an account", () => {
 });
 
 describe("in a sandbox", () => {
-  /** Where a sandbox shows it, wherever this repository is: a sandbox has a /tmp of its own. */
+  /** Where every sandbox shows it: /tmp and /dev/shm are empty in there. */
   const visibleCodex = () => {
-    cpSync(dirname(vendor("codex")), join(home, "vendors"), { recursive: true });
-    return join(home, "vendors", basename(vendor("codex")));
+    const folder = newFolder(".viv-test-", homedir());
+    cpSync(dirname(vendor("codex")), folder, { recursive: true });
+    return join(folder, basename(vendor("codex")));
   };
 
   test("an engine has a home of its own that it finds again, with the user's login in it", async () => {
