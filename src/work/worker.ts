@@ -3,7 +3,7 @@ import type { ClosedTypes } from "../engines/accounts/closed-types.ts";
 import type { EngineSlots } from "../engines/engine-slots.ts";
 import type { Release } from "../gate/gate.ts";
 import type { ProvenResult } from "../pit/prove-results.ts";
-import { Lease } from "../platform/lease.ts";
+import { Lease } from "../queue/lease.ts";
 import { Reaper } from "../queue/reaper.ts";
 import type { Claim, ClaimRequest, ReapReport, Store } from "../queue/store.ts";
 import { Attempt, type AttemptEnd, type AttemptSettings, type ReadyRoute } from "./attempt.ts";
