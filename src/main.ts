@@ -190,7 +190,7 @@ export async function crewPorts(env: Env, cwd: string): Promise<CrewPorts> {
     import("./crew/files.ts"),
     import("./fleet/up-files.ts"),
     import("./crew/activity-server.ts"),
-    import("./platform/files/file-changes.ts"),
+    import("./platform/files/watch.ts"),
     import("./engines/steps-file.ts"),
   ]);
   const machine = localMachine();

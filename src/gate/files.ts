@@ -7,7 +7,6 @@ import {
   rmSync,
   statSync,
   utimesSync,
-  watch,
 } from "node:fs";
 import { join } from "node:path";
 import type { ProcessIdentity } from "../base/clock.ts";
@@ -15,6 +14,7 @@ import { VivError } from "../base/errors.ts";
 import { replaceFileUnsynced } from "../platform/files/atomic-write.ts";
 import { withFileLock } from "../platform/files/file-lock.ts";
 import { codeOf, explained, listed, readSmallOrThrow } from "../platform/files/state-files.ts";
+import { watchPaths } from "../platform/files/watch.ts";
 import { PRIORITIES, type Priority } from "../queue/task.ts";
 
 const REMEDY = "set VIV_STATE (or --state) to a folder that may be written";
@@ -133,7 +133,7 @@ export function gateFilesIn(folder: string): GateFiles {
         }
       }
     },
-    watch: (onChange) => watchFolder(tickets, onChange),
+    watch: (onChange) => watchPaths([tickets], onChange),
   };
 }
 
@@ -214,16 +214,6 @@ function parseTicket(text: string): NewTicket {
       : NOBODY;
   } catch {
     return NOBODY;
-  }
-}
-
-function watchFolder(folder: string, onChange: () => void): () => void {
-  try {
-    const watcher = watch(folder, () => onChange());
-    watcher.on("error", () => watcher.close()); // whoever watches looks now and then anyway
-    return () => watcher.close();
-  } catch {
-    return () => {}; // too many watches on this machine: as above
   }
 }
 

@@ -1,4 +1,4 @@
-import { rmSync, watch } from "node:fs";
+import { rmSync } from "node:fs";
 import type { ProcessIdentity } from "../base/clock.ts";
 import { isName } from "../base/names.ts";
 import { replaceFileSynced, replaceFileUnsynced } from "../platform/files/atomic-write.ts";
@@ -8,6 +8,7 @@ import {
   type withFileLock,
 } from "../platform/files/file-lock.ts";
 import { appendLine, readSmall } from "../platform/files/state-files.ts";
+import { watchPaths } from "../platform/files/watch.ts";
 import { type DanceFiles, danceFiles } from "./dance-files.ts";
 import { json, MAX_WARRANT, parsed, wardenFolder } from "./folder.ts";
 import { type QueueFiles, queueFiles } from "./queue-files.ts";
@@ -93,18 +94,8 @@ export function wardenFilesIn(folder: string, lock?: typeof withFileLock): Warde
     writeWarden: (state) => told(() => replaceFileUnsynced(at("warden.json"), json(state))),
     watch: (act) => {
       make();
-      const watchers = ["", "warrants", "active", "withdrawals", "answers"].flatMap((name) => {
-        try {
-          const watcher = watch(at(name), () => act());
-          watcher.on("error", () => watcher.close());
-          return [watcher];
-        } catch {
-          return []; // no more notifications to be had: the slow look must do
-        }
-      });
-      return () => {
-        for (const watcher of watchers) watcher.close();
-      };
+      const folders = ["", "warrants", "active", "withdrawals", "answers"].map((name) => at(name));
+      return watchPaths(folders, act);
     },
   };
 }

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { troubleOf } from "../../base/errno.ts";
+import { growingPause } from "../../base/growing-pause.ts";
 import { hasProcFs, type Process, readProcess } from "./proc-fs.ts";
 
 /**
@@ -29,8 +30,7 @@ export interface Seen {
   isUnsure: boolean;
 }
 
-const SHORTEST_PAUSE_MS = 5;
-const LONGEST_PAUSE_MS = 100;
+const PAUSE_MS = { first: 5, longest: 100, factor: 1.5 };
 const KILLED_IS_GONE_WITHIN_MS = 5_000;
 const KILLED_NOW_IS_GONE_WITHIN_MS = 2_000;
 /** A program takes a moment to start, and is not recognised meanwhile; this is far more. */
@@ -45,7 +45,7 @@ export async function endProcesses(tree: EndedTree, killAfterMs: number): Promis
   const killAt = performance.now() + killAfterMs;
   let giveUpAt = Number.POSITIVE_INFINITY; // counted from the first kill: we may have been suspended
   let emptyLooks = 0;
-  for (let pause = SHORTEST_PAUSE_MS; ; pause = Math.min(pause * 1.5, LONGEST_PAUSE_MS)) {
+  for (let looks = 1; ; looks++) {
     const now = performance.now();
     const seen = ifPossible(() => (now < killAt ? ask(tree, asked) : kill(tree)));
     if (seen !== null) {
@@ -54,6 +54,7 @@ export async function endProcesses(tree: EndedTree, killAfterMs: number): Promis
       if (emptyLooks >= (tree.emptyLooks ?? 1)) return [];
       if (now > giveUpAt) return [...seen.members];
     }
+    const pause = growingPause(looks, PAUSE_MS);
     await delay(now < killAt ? Math.min(pause, killAt - now) : pause);
   }
 }
@@ -62,12 +63,12 @@ export async function endProcesses(tree: EndedTree, killAfterMs: number): Promis
 export function endProcessesNow(tree: EndedTree): Process[] {
   const sureAt = performance.now() + STARTED_WITHIN_MS;
   const giveUpAt = performance.now() + KILLED_NOW_IS_GONE_WITHIN_MS;
-  for (let pause = 1; ; pause = Math.min(pause * 1.5, LONGEST_PAUSE_MS)) {
+  for (let looks = 1; ; looks++) {
     const seen = kill(tree);
     const now = performance.now();
     if (isOver(seen, now > sureAt)) return [];
     if (now > giveUpAt) return [...seen.members];
-    block(pause);
+    block(growingPause(looks, { ...PAUSE_MS, first: 1 }));
   }
 }
 

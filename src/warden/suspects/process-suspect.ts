@@ -4,7 +4,7 @@ import { basename, dirname, join } from "node:path";
 import type { Machine } from "../../base/clock.ts";
 import { replaceFileUnsynced } from "../../platform/files/atomic-write.ts";
 import { explained, readSmall } from "../../platform/files/state-files.ts";
-import { sizesOf, watchSizes } from "../../platform/files/watched-files.ts";
+import { sizesOf, watchSizes } from "../../platform/files/watch.ts";
 import { readProcess, TICKS_PER_SECOND } from "../../platform/processes/proc-fs.ts";
 import type { SeenProcess, Standing } from "../dance.ts";
 import type { Question } from "../question.ts";
