@@ -137,7 +137,7 @@ const commands: readonly CatalogEntry[] = [
     "costs",
     "dollars, tokens, proven tasks",
     "looking",
-    () => import("../engines/cli/costs.ts"),
+    () => import("../overview/cli/costs.ts"),
   ),
   entry("prices", "what each model costs", "looking", () => import("../engines/cli/prices.ts")),
   entry(

@@ -3,7 +3,7 @@ import { type AccountState, describeAccount } from "../../engines/accounts/accou
 import type { Command } from "../../operation/command.ts";
 import { plain, type Term, table } from "../../operation/term.ts";
 import { countLine, paintState } from "../../queue/cli/paint.ts";
-import type { Counts, TaskSummary } from "../../queue/operations/store-types.ts";
+import type { Counts, TaskSummary } from "../../queue/store.ts";
 import { ls } from "../operations/ls.ts";
 
 interface Output {

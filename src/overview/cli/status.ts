@@ -3,7 +3,7 @@ import type { AccountState } from "../../engines/accounts/account.ts";
 import type { Command } from "../../operation/command.ts";
 import { plain, table } from "../../operation/term.ts";
 import { countLine } from "../../queue/cli/paint.ts";
-import type { Counts, WorkerView } from "../../queue/operations/store-types.ts";
+import type { Counts, WorkerView } from "../../queue/store.ts";
 import { status } from "../operations/status.ts";
 import { accountLines } from "./ls.ts";
 

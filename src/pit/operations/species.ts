@@ -41,7 +41,7 @@ const NOT_RUNNING = "not running";
 
 /** `viv status --config agents.toml`. */
 export const species = defineOperation({
-  name: "status",
+  name: "fleet status",
   summary: "the agents of an agents.toml, and the service that keeps them alive",
   input: z.strictObject({ config: z.string().check(z.describe("the agents.toml")) }),
   output,

@@ -7,9 +7,9 @@ import { parseDuration } from "../../base/duration.ts";
 import { isVivError, VivError } from "../../base/errors.ts";
 import { assertName, assertTypeName } from "../../base/names.ts";
 import { closedTypes } from "../../engines/accounts/closed-types.ts";
-import type { EngineRoute } from "../../engines/config-engine.ts";
 import { Spending } from "../../engines/costs/spending.ts";
 import { engineSlots } from "../../engines/engine-slots.ts";
+import { readyEngine } from "../../engines/named.ts";
 import { amount, count, events, flag, list, text } from "../../operation/fields.ts";
 import { serve } from "../../operation/operation.ts";
 import { type ProveOptions, proveResults } from "../../pit/prove-results.ts";
@@ -369,23 +369,6 @@ function fromConfig(
     ready.set(route, made);
     return made;
   };
-}
-
-/** Its paths are resolved; the command of `exec` is the route's handler. */
-export function readyEngine(
-  engine: EngineRoute,
-  handler: readonly string[],
-  folder: string,
-): EngineRoute {
-  const { binary, scenario } = engine.settings;
-  const [command = null, ...flags] = handler;
-  const settings = {
-    ...engine.settings,
-    binary: binary?.includes("/") ? resolve(folder, binary) : binary,
-    scenario: scenario === null ? null : resolve(folder, scenario),
-    ...(engine.name === "exec" ? { binary: command, flags } : {}),
-  };
-  return { ...engine, settings };
 }
 
 function fromFlag(handler: string, host: WorkerHost): ReadyRoute {

@@ -1,15 +1,15 @@
 import * as z from "zod/mini";
 import { parseSince } from "../../base/since.ts";
+import { isAsked } from "../../engines/costs/price.ts";
+import { Spending as Money } from "../../engines/costs/spending.ts";
+import { dollarsOf, type Spending } from "../../engines/costs/spending-policy.ts";
+import { DIMENSIONS, type Dimension, type Key, Tally } from "../../engines/costs/tally.ts";
+import { totalTokens } from "../../engines/costs/usage.ts";
+import { usedOn } from "../../engines/costs/usage-line.ts";
 import { count, text } from "../../operation/fields.ts";
 import type { LedgerLine } from "../../queue/ledger.ts";
 import { defineRunOperation } from "../../queue/operation.ts";
 import type { Store } from "../../queue/store.ts";
-import { isAsked } from "../costs/price.ts";
-import { Spending as Money } from "../costs/spending.ts";
-import { dollarsOf, type Spending } from "../costs/spending-policy.ts";
-import { DIMENSIONS, type Dimension, type Key, Tally } from "../costs/tally.ts";
-import { totalTokens } from "../costs/usage.ts";
-import { usedOn } from "../costs/usage-line.ts";
 
 const spending = z.object({
   usd: z.number(),
