@@ -3,14 +3,14 @@ import { translate } from "../base/errno.ts";
 import { EXIT_STATUS, isVivError, VivError } from "../base/errors.ts";
 import { complaint, type Issue, isMissing } from "../base/issue.ts";
 import { suggest } from "../base/names.ts";
+import type { Config } from "../base/section.ts";
 import type { Command } from "../operation/command.ts";
 import { flagsOf, parseFlags } from "../operation/flags.ts";
 import type { Io } from "../operation/io.ts";
 import type { Here } from "../operation/op.ts";
 import { plain, screened, termFor } from "../operation/term.ts";
-import { findConfig, findRun } from "../queue/cli/find-run.ts";
 import { allCommandNames, type CatalogEntry, familyOf, findCommand } from "./catalog.ts";
-import type { Config } from "./config.ts";
+import { findConfig, findRun } from "./find-run.ts";
 
 declare const __VIV_VERSION__: string | undefined;
 

@@ -1,4 +1,4 @@
-import type { Config } from "../app/config.ts";
+import type { Config } from "../base/section.ts";
 import type { Durability } from "../queue/operations/store-types.ts";
 import type { Io } from "./io.ts";
 import type { Access, FreeContext, Op, OpContext } from "./op.ts";

@@ -1,6 +1,6 @@
 import { CATALOG, FAMILIES, firstWord, OTHER_COMMANDS } from "../app/catalog.ts";
+import { findRun } from "../app/find-run.ts";
 import { VivError } from "../base/errors.ts";
-import { findRun } from "../queue/cli/find-run.ts";
 import { type Flag, flagsOf, GLOBAL_FLAGS } from "./flags.ts";
 import type { Io } from "./io.ts";
 

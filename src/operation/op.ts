@@ -1,5 +1,5 @@
 import type * as z from "zod/mini";
-import type { Config } from "../app/config.ts";
+import type { Config } from "../base/section.ts";
 import type { BoardPort } from "../board/git.ts";
 import type { CrewPorts } from "../crew/operations/ports.ts";
 import type { Accounts } from "../engines/accounts/accounts.ts";

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { parseConfig } from "../app/config.ts";
 import { isVivError } from "../base/errors.ts";
-import { parsePool, parseTimeouts } from "./config.ts";
+import { parsePool, parseTimeouts, WARDEN_DEFAULTS, wardenSection } from "./config.ts";
 
 const FILE = "/home/pia/fleet/viv.toml";
-const warden = async (text: string) => (await parseConfig(text, FILE)).warden;
+const warden = async (text: string) => (await parseConfig(text, FILE)).section(wardenSection);
 
 async function problems(text: string): Promise<string[]> {
   try {
@@ -20,7 +20,14 @@ describe("[warden]", () => {
   it("is missing when there is none, and has no rules when it is empty", async () => {
     expect(await warden("")).toBeUndefined();
     expect(await warden("[warden]")).toEqual({
-      ...{ runs: [], crews: [], sessions: [], ask: [], breaker: {}, rules: {} },
+      ...{
+        runs: [],
+        crews: [],
+        sessions: [],
+        ask: [],
+        breaker: WARDEN_DEFAULTS.breaker,
+        rules: {},
+      },
     });
   });
 
@@ -119,7 +126,7 @@ past_deadline = { after = "1m", action = "kill" }
       ":13: no_output must be more than zero.",
       ':14: stale_heartbeat needs after, like { after = "10m", action = "file" }.',
       ":15: repeated_tool must be a whole number, at least 2.",
-      ':16: over_budget must be true, false or { action = "file" } and not "yes".',
+      ':16: over_budget must be true, false or { action = "file" }.',
       ':17: action must be "observe" or "file".',
     ]);
     expect(await problems("warden = 3")).toEqual([":1: warden must be a table: [warden]."]);

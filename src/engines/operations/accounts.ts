@@ -1,13 +1,14 @@
 import * as z from "zod/mini";
-import type { Config } from "../../app/config.ts";
 import { parseDuration } from "../../base/duration.ts";
 import { VivError } from "../../base/errors.ts";
 import { isName, suggest } from "../../base/names.ts";
+import type { Config } from "../../base/section.ts";
 import { sentence } from "../../base/text.ts";
 import { defineFreeOp, type FreeContext } from "../../operation/op.ts";
 import { accountState, by } from "../../operation/schemas.ts";
 import { type AccountState, accountOfRoute } from "../accounts/account.ts";
 import type { Accounts } from "../accounts/accounts.ts";
+import { engineUsesSection } from "../config-engine.ts";
 
 const text = (describe: string) => z.optional(z.string().check(z.describe(describe)));
 
@@ -57,7 +58,7 @@ async function gatesOf({ accounts: here }: FreeContext): Promise<Accounts> {
 
 /** Those that have a file, and those that are used here. */
 function knownTo(gates: Accounts, config: Config | undefined): string[] {
-  const used = [...(config?.routes.values() ?? [])].map(accountOfRoute);
+  const used = [...(config?.section(engineUsesSection).values() ?? [])].map(accountOfRoute);
   const names = [...gates.list().map(({ account }) => account), ...used];
   return [...new Set(names.filter(isName))].sort();
 }

@@ -1,9 +1,10 @@
 import { resolve } from "node:path";
 import * as z from "zod/mini";
-import type { Config, Route } from "../../app/config.ts";
 import { isVivError, VivError } from "../../base/errors.ts";
+import type { Config } from "../../base/section.ts";
 import { defineFreeOp } from "../../operation/op.ts";
 import type { FoundProgram } from "../../platform/processes/probe-program.ts";
+import { type Route, routesSection } from "../../work/config-route.ts";
 import { readyEngine } from "../../work/operations/work.ts";
 import { ENGINE_NAMES, type EngineRoute } from "../config-engine.ts";
 import type { Engine, EngineName } from "../engine.ts";
@@ -59,7 +60,7 @@ export const engines = defineFreeOp({
 type EngineOf = Route & { engine: EngineRoute };
 
 function routesOf(name: EngineName, config: Config | undefined): EngineOf[] {
-  const all = [...(config?.routes.values() ?? [])];
+  const all = [...(config?.section(routesSection).values() ?? [])];
   return all.filter((each): each is EngineOf => each.engine?.name === name);
 }
 

@@ -4,6 +4,7 @@ import type { Command } from "../../operation/command.ts";
 import type { Io } from "../../operation/io.ts";
 import type { FreeContext } from "../../operation/op.ts";
 import { plain, type Term, termFor } from "../../operation/term.ts";
+import { wardenSection } from "../config.ts";
 import {
   type UpWardenEvent,
   type WardenService,
@@ -44,7 +45,7 @@ export async function withWarden(
   json: boolean,
   act: () => Promise<number>,
 ): Promise<number> {
-  if (context.here?.config?.warden === undefined) return act();
+  if (context.here?.config?.section(wardenSection) === undefined) return act();
   const warden = await startWarden(context, {}, io, json);
   const over = warden.run().catch((error: unknown) => {
     const message = error instanceof Error ? error.message : String(error);

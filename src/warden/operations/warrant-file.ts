@@ -3,6 +3,7 @@ import * as z from "zod/mini";
 import { parseDuration } from "../../base/duration.ts";
 import { VivError } from "../../base/errors.ts";
 import { defineFreeOp, type FreeContext } from "../../operation/op.ts";
+import { wardenSection } from "../config.ts";
 import { resolveAgent, resolveMember, resolveWorker } from "../resolve.ts";
 import { oneLine, UNASKED, type Warrant } from "../warrant.ts";
 import { fromConfig, stateFlag, text, type WardenPlace, wardenNow, wardenPlace } from "./place.ts";
@@ -120,7 +121,7 @@ function targetFrom(given: Input): Pick<Warrant, "kind" | "target"> {
 
 function socketFor(given: Input, { here }: WardenPlace): string | null {
   if (given.socket !== undefined) return resolve(here.cwd, given.socket);
-  const named = here.config?.warden?.tmuxSocket;
+  const named = here.config?.section(wardenSection)?.tmuxSocket;
   return named === undefined ? null : fromConfig(named, here);
 }
 
@@ -189,8 +190,8 @@ async function runOf(context: FreeContext, kind: string): Promise<string> {
 
 function crewStateFor(given: Input, here: WardenPlace["here"], ports: WardenPlace["ports"]) {
   if (given.crew !== undefined) return resolve(here.cwd, given.crew);
-  const named = here.config?.crew?.state;
-  if (typeof named === "string") return fromConfig(named, here);
+  const named = here.config && ports.crewState(here.config);
+  if (named !== undefined) return fromConfig(named, here);
   for (let folder = here.cwd; ; folder = resolve(folder, "..")) {
     if (ports.isThere(resolve(folder, ".crew"))) return resolve(folder, ".crew");
     if (resolve(folder, "..") === folder) return null;
