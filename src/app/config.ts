@@ -2,7 +2,7 @@ import { dirname } from "node:path";
 import { readToml } from "../base/config-table.ts";
 import type { Config, GetSection, Section } from "../base/section.ts";
 import { crewSection } from "../crew/settings.ts";
-import { enginesSection, engineUsesSection } from "../engines/config-engine.ts";
+import { enginesSection, routedEnginesSection } from "../engines/config-engine.ts";
 import { budgetSection, pricesSection } from "../engines/costs/config-costs.ts";
 import { runSection } from "../queue/config-run.ts";
 import { wardenSection } from "../warden/config.ts";
@@ -10,7 +10,7 @@ import { belongsInRoute, limitsSection, routesSection } from "../work/config-rou
 
 /** viv.toml: each room reads its own section. */
 const SECTIONS: readonly Section<unknown>[] = [
-  ...[runSection, routesSection, limitsSection, enginesSection, engineUsesSection],
+  ...[runSection, routesSection, limitsSection, enginesSection, routedEnginesSection],
   ...[pricesSection, budgetSection, crewSection, wardenSection],
 ];
 

@@ -4,7 +4,7 @@ import { isVivError } from "../base/errors.ts";
 import type { Section } from "../base/section.ts";
 import { shown } from "../base/shown.ts";
 
-/** What `[crew]` says of the whole crew; the path is as it is written. */
+/** The keys of `[crew]` for the whole crew; the path is as it is written. */
 export interface CrewSettings {
   staggerMs?: number;
   graceMs?: number;

@@ -94,7 +94,7 @@ day = { usd = 50, tokens = 10000000 }
   });
 });
 
-test("who names no account shares the vendor's", async () => {
+test("a route without an account uses the vendor's", async () => {
   expect(await engineOf('engine = "codex"', 'prompt = "p.md"')).toMatchObject({
     account: "codex",
     mode: "edit",
@@ -106,7 +106,7 @@ test("who names no account shares the vendor's", async () => {
   });
 });
 
-test("every mistake is told on its line", async () => {
+test("every mistake has its line", async () => {
   expect(
     await mistakesIn(
       "[handlers.a]",

@@ -82,13 +82,13 @@ export const enginesSection: Section<ReadonlyMap<EngineName, EngineSettings>> = 
   return found;
 };
 
-/** A route as far as it matters to engines. */
-export interface EngineUse {
+/** The part of a route that engines know. */
+export interface RoutedEngine {
   engine?: EngineRoute | undefined;
 }
 
 /** The engine's half of each `[handlers.TYPE]`; the room `work` reads the other half. */
-export const engineUsesSection: Section<ReadonlyMap<string, EngineUse>> = (top, section) => {
+export const routedEnginesSection: Section<ReadonlyMap<string, RoutedEngine>> = (top, section) => {
   const defaults = section(enginesSection);
   const handlers = top.table("handlers");
   return new Map(
@@ -101,8 +101,8 @@ export const engineUsesSection: Section<ReadonlyMap<string, EngineUse>> = (top, 
 
 /** The engine for tasks of this type: of its own route, or else of the default. */
 export function engineFor(config: Config, type: string): EngineRoute | undefined {
-  const uses = config.section(engineUsesSection);
-  return (uses.get(type) ?? uses.get("default"))?.engine;
+  const routed = config.section(routedEnginesSection);
+  return (routed.get(type) ?? routed.get("default"))?.engine;
 }
 
 /** Undefined when the route has a handler instead. */

@@ -4,7 +4,7 @@ import { VivError } from "../base/errors.ts";
 import { assertName, assertTypeName } from "../base/names.ts";
 import { shown } from "../base/shown.ts";
 
-/** What an agents.toml says: who lives around a pit. */
+/** An agents.toml: the agents around a pit. */
 export interface AgentsConfig {
   /** Absolute, as is the folder it lies in. */
   file: string;
@@ -13,7 +13,7 @@ export interface AgentsConfig {
   agents: readonly Agent[];
 }
 
-/** It works on food, or runs now and then, or both. */
+/** It works on food, or runs a command at intervals, or both. */
 export interface Agent {
   name: string;
   species: string;
@@ -22,9 +22,9 @@ export interface Agent {
 }
 
 export interface AgentWorker {
-  /** The types it takes; null for all that nobody must ask for. */
+  /** The types it takes; null: all that need not be asked for. */
   takes: readonly string[] | null;
-  /** A path, or a name in PATH; without it the routes of viv.toml count. */
+  /** A path, or a name in PATH; without it the routes of viv.toml are used. */
   handler?: string | undefined;
 }
 
@@ -139,7 +139,7 @@ function noteUnknown(species: string, table: ConfigTable): void {
   const todo = 'say what it works on, like takes = ["audit"], or give it run and every';
   const hint = meant === undefined ? ` (${known.join(", ")}); ${todo}` : "";
   const where = table.has("species") ? ["species"] : [];
-  table.note(where, `${shown(species)} is not a species we know${hint}`, meant);
+  table.note(where, `${shown(species)} is not a known species${hint}`, meant);
 }
 
 function readSweep(table: ConfigTable): AgentStanding {

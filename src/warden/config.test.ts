@@ -17,7 +17,7 @@ async function problems(text: string): Promise<string[]> {
 }
 
 describe("[warden]", () => {
-  it("is missing when there is none, and has no rules when it is empty", async () => {
+  it("is undefined when missing, and has no rules when empty", async () => {
     expect(await warden("")).toBeUndefined();
     expect(await warden("[warden]")).toEqual({
       ...{
@@ -77,7 +77,7 @@ past_deadline = "0s"
     });
   });
 
-  it("takes rules as tables, and what is off for off", async () => {
+  it("accepts rules as tables, and a rule that is off", async () => {
     const text = `[warden.rules]
 over_budget = { action = "file" }
 past_deadline = { action = "file" }
@@ -93,7 +93,7 @@ action = "file"
     expect((await warden("[warden.rules]\nover_budget = false"))?.rules).toEqual({});
   });
 
-  it("tells each mistake at its line", async () => {
+  it("notes each mistake at its line", async () => {
     expect(
       await problems(`[warden]
 pol = 5
@@ -136,7 +136,7 @@ past_deadline = { after = "1m", action = "kill" }
     ]);
   });
 
-  it("wants from one to five time-outs, and a pool that is not above the most", () => {
+  it("limits the number of timeouts and the size of the pool", () => {
     expect(parseTimeouts(["1s"], "--timeouts")).toEqual([1_000]);
     expect(() => parseTimeouts([], "--timeouts")).toThrow("from one to five");
     expect(() => parseTimeouts(Array(6).fill("1s"), "--timeouts")).toThrow("these are 6");

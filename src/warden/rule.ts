@@ -1,26 +1,26 @@
 import type { ConfigTable } from "../base/config-table.ts";
 
-/** What a rule that found something does: tell it, or file a warrant. */
+/** What a rule does with a suspect: report it, or file a warrant. */
 export const RULE_ACTIONS = ["observe", "file"] as const;
 export type RuleAction = (typeof RULE_ACTIONS)[number];
 
 interface Rule {
   action: RuleAction;
-  /** Of the warrants that it files; else the warden's own. */
+  /** For the warrants that it files; else the warden's own. */
   patienceMs?: number | undefined;
 }
 
-/** What makes a suspect; a rule that is missing is not looked at. */
+/** The rules that are set; each finds suspects of its own kind. */
 export interface Rules {
-  /** Nothing new on its terminal, in its log or its transcript for so long. */
+  /** No new output on its terminal, in its log or its transcript for this long. */
   no_output?: Rule & { afterMs: number };
-  /** The worker's heartbeat is that old, and its process lives. */
+  /** The worker's heartbeat is this old, and its process lives. */
   stale_heartbeat?: Rule & { afterMs: number };
-  /** The same tool with the same target that often in a row. */
+  /** The same tool with the same target this often in a row. */
   repeated_tool?: Rule & { times: number };
   /** It spent more than it may. */
   over_budget?: Rule;
-  /** Its task's deadline has passed that long ago. */
+  /** Its task's deadline passed this long ago. */
   past_deadline?: Rule & { afterMs: number };
 }
 

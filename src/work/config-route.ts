@@ -2,11 +2,11 @@ import { type ConfigTable, nearest } from "../base/config-table.ts";
 import { assertTypeName } from "../base/names.ts";
 import type { Config, Section } from "../base/section.ts";
 import { shown } from "../base/shown.ts";
-import { ENGINE_KEYS, type EngineUse, engineUsesSection } from "../engines/config-engine.ts";
+import { ENGINE_KEYS, type RoutedEngine, routedEnginesSection } from "../engines/config-engine.ts";
 import { belongsOnTop } from "../queue/config-run.ts";
 
 /** How tasks of one type are worked on: a table `[handlers.TYPE]` of viv.toml. */
-export interface Route extends EngineUse {
+export interface Route extends RoutedEngine {
   /** `default`, or the type it is for. */
   type: string;
   /** The command and its arguments, as they are written in the file; none with most engines. */
@@ -31,12 +31,12 @@ const SANDBOXES = ["write-workspace", "no-network"] as const;
 
 /** By type; `default` is for every type that has none. */
 export const routesSection: Section<ReadonlyMap<string, Route>> = (top, section) => {
-  const uses = section(engineUsesSection);
+  const routed = section(routedEnginesSection);
   const tables = top.tables("handlers", "a table for each type, like [handlers.default]");
   return new Map(
     tables.map(([type, table]) => {
       top.table("handlers")?.attempt(type, () => assertTypeName(type));
-      return [type, { ...uses.get(type), ...readRoute(type, table) }];
+      return [type, { ...routed.get(type), ...readRoute(type, table) }];
     }),
   );
 };

@@ -1,6 +1,6 @@
 import { formatDuration } from "../../base/duration.ts";
 import { VivError } from "../../base/errors.ts";
-import type { EngineUse } from "../config-engine.ts";
+import type { RoutedEngine } from "../config-engine.ts";
 
 /**
  * An account is what shares a rate limit. Its gate is state of the machine, not of a run: what one
@@ -195,6 +195,6 @@ function readBy(value: unknown): AccountBy | null {
 }
 
 /** The account that a route's model runs use; null when they share no limit. */
-export function accountOfRoute(route: EngineUse | undefined): string | null {
+export function accountOfRoute(route: RoutedEngine | undefined): string | null {
   return route?.engine?.account ?? null;
 }

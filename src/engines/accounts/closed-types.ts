@@ -1,5 +1,5 @@
 import { isName } from "../../base/names.ts";
-import type { EngineUse } from "../config-engine.ts";
+import type { RoutedEngine } from "../config-engine.ts";
 import { accountOfRoute, describeAccount } from "./account.ts";
 import type { Accounts } from "./accounts.ts";
 
@@ -27,7 +27,7 @@ export interface ClosedTypes {
 export interface ClosedTypesOptions {
   accounts: Accounts;
   /** By type; `default` is for every type that has none. */
-  routes: ReadonlyMap<string, EngineUse>;
+  routes: ReadonlyMap<string, RoutedEngine>;
   /** What the worker takes; null: any. */
   types: readonly string[] | null;
   now(): number;

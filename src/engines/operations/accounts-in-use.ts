@@ -1,7 +1,7 @@
 import { isName } from "../../base/names.ts";
 import type { FreeContext } from "../../operation/op.ts";
 import { type AccountState, accountOfRoute } from "../accounts/account.ts";
-import { engineFor, engineUsesSection } from "../config-engine.ts";
+import { engineFor, routedEnginesSection } from "../config-engine.ts";
 
 /** The accounts of the viv.toml that counts here. */
 export interface AccountsInUse {
@@ -15,7 +15,7 @@ const NONE: AccountsInUse = { of: () => null, all: [] };
 /** Each is read once; without a route that names one, nothing is even loaded. */
 export async function accountsInUse({ here, accounts }: FreeContext): Promise<AccountsInUse> {
   const config = here?.config;
-  const routes = config?.section(engineUsesSection).values() ?? [];
+  const routes = config?.section(routedEnginesSection).values() ?? [];
   const names = [...routes].map(accountOfRoute).filter(isName);
   if (config === undefined || accounts === undefined || names.length === 0) return NONE;
   const gates = await accounts();

@@ -8,7 +8,7 @@ import { defineFreeOp, type FreeContext } from "../../operation/op.ts";
 import { accountState, by } from "../../operation/schemas.ts";
 import { type AccountState, accountOfRoute } from "../accounts/account.ts";
 import type { Accounts } from "../accounts/accounts.ts";
-import { engineUsesSection } from "../config-engine.ts";
+import { routedEnginesSection } from "../config-engine.ts";
 
 const text = (describe: string) => z.optional(z.string().check(z.describe(describe)));
 
@@ -58,7 +58,7 @@ async function gatesOf({ accounts: here }: FreeContext): Promise<Accounts> {
 
 /** Those that have a file, and those that are used here. */
 function knownTo(gates: Accounts, config: Config | undefined): string[] {
-  const used = [...(config?.section(engineUsesSection).values() ?? [])].map(accountOfRoute);
+  const used = [...(config?.section(routedEnginesSection).values() ?? [])].map(accountOfRoute);
   const names = [...gates.list().map(({ account }) => account), ...used];
   return [...new Set(names.filter(isName))].sort();
 }

@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { engineFor, engineUsesSection } from "../../engines/config-engine.ts";
+import { engineFor, routedEnginesSection } from "../../engines/config-engine.ts";
 import { budgetSection } from "../../engines/costs/config-costs.ts";
 import { Spending } from "../../engines/costs/spending.ts";
 import { accountsInUse } from "../../engines/operations/accounts-in-use.ts";
@@ -37,7 +37,7 @@ export const why = defineOp({
 /** Looked at only where an engine is used. */
 async function fullGate({ here, gate }: OpContext) {
   const config = here?.config;
-  const usesModels = [...(config?.section(engineUsesSection).values() ?? [])].some(
+  const usesModels = [...(config?.section(routedEnginesSection).values() ?? [])].some(
     ({ engine }) => engine,
   );
   if (!config || !gate || !usesModels) return () => null;
