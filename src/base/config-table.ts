@@ -12,21 +12,27 @@ export async function readToml<T>(
   read: (top: ConfigTable) => T,
 ): Promise<T> {
   // Only here: most commands read no TOML and do not pay for the parser.
-  const { parse, TomlError } = await import("smol-toml");
-  let values: Record<string, unknown>;
-  try {
-    values = parse(text);
-  } catch (error) {
-    if (!(error instanceof TomlError)) throw error;
-    const message = `${file}:${error.line}:${error.column}: ${error.message.split("\n")[0]}`;
-    throw new VivError("INVALID", message, {}, { cause: error });
-  }
+  const values = parseToml(await import("smol-toml"), text, file);
   const notes: Notes = { places: placesOf(text), problems: [] };
   const result = read(new ConfigTable(values, [], notes));
   if (notes.problems.length === 0) return result;
   const problems = notes.problems.sort((a, b) => a.line - b.line);
   const message = problems.map((p) => `${file}:${p.line}: ${p.message}`).join("\n");
   throw new VivError("INVALID", message, { problems });
+}
+
+export function parseToml(
+  { parse, TomlError }: Pick<typeof import("smol-toml"), "parse" | "TomlError">,
+  text: string,
+  file: string,
+): Record<string, unknown> {
+  try {
+    return parse(text);
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error;
+    const message = `${file}:${error.line}:${error.column}: ${error.message.split("\n")[0]}`;
+    throw new VivError("INVALID", message, {}, { cause: error });
+  }
 }
 
 interface Notes {
@@ -258,7 +264,7 @@ export class ConfigTable {
   }
 }
 
-function isTable(value: unknown): value is Record<string, unknown> {
+export function isTable(value: unknown): value is Record<string, unknown> {
   const isObject = typeof value === "object" && value !== null;
   return isObject && !Array.isArray(value) && !(value instanceof Date);
 }
