@@ -2,6 +2,7 @@ import { type ConfigTable, nearest } from "../base/config-table.ts";
 import { assertName } from "../base/names.ts";
 import type { Config, Section } from "../base/section.ts";
 import { shown } from "../base/shown.ts";
+import type { RoutedEngine } from "./accounts/account.ts";
 import type { Limit } from "./costs/budget.ts";
 import { readLimit } from "./costs/config-costs.ts";
 
@@ -81,11 +82,6 @@ export const enginesSection: Section<ReadonlyMap<EngineName, EngineSettings>> = 
   }
   return found;
 };
-
-/** The part of a route that engines know. */
-export interface RoutedEngine {
-  engine?: EngineRoute | undefined;
-}
 
 /** The engine's half of each `[handlers.TYPE]`; the room `work` reads the other half. */
 export const routedEnginesSection: Section<ReadonlyMap<string, RoutedEngine>> = (top, section) => {

@@ -2,7 +2,8 @@ import { type ConfigTable, nearest } from "../base/config-table.ts";
 import { assertTypeName } from "../base/names.ts";
 import type { Config, Section } from "../base/section.ts";
 import { shown } from "../base/shown.ts";
-import { ENGINE_KEYS, type RoutedEngine, routedEnginesSection } from "../engines/config-engine.ts";
+import type { RoutedEngine } from "../engines/accounts/account.ts";
+import { ENGINE_KEYS, routedEnginesSection } from "../engines/config-engine.ts";
 import { belongsOnTop } from "../queue/config-run.ts";
 
 /** How tasks of one type are worked on: a table `[handlers.TYPE]` of viv.toml. */

@@ -1,6 +1,6 @@
 import { formatDuration } from "../../base/duration.ts";
 import { VivError } from "../../base/errors.ts";
-import type { RoutedEngine } from "../config-engine.ts";
+import type { EngineRoute } from "../config-engine.ts";
 
 /**
  * An account is what shares a rate limit. Its gate is state of the machine, not of a run: what one
@@ -192,6 +192,11 @@ function readBy(value: unknown): AccountBy | null {
   const { person, run, worker, task } = value as Record<string, unknown>;
   if (typeof person === "string") return { person };
   return typeof run === "string" ? { run, worker: textOf(worker), task: textOf(task) } : null;
+}
+
+/** The part of a route that engines know. */
+export interface RoutedEngine {
+  engine?: EngineRoute | undefined;
 }
 
 /** The account that a route's model runs use; null when they share no limit. */

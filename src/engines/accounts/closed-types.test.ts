@@ -1,8 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { holds } from "../../../test/support/property.ts";
-import type { RoutedEngine } from "../config-engine.ts";
-import { type AccountState, openAccount } from "./account.ts";
+import { type AccountState, openAccount, type RoutedEngine } from "./account.ts";
 import type { Accounts } from "./accounts.ts";
 import { closedTypes } from "./closed-types.ts";
 

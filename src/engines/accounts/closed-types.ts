@@ -1,6 +1,5 @@
 import { isName } from "../../base/names.ts";
-import type { RoutedEngine } from "../config-engine.ts";
-import { accountOfRoute, describeAccount } from "./account.ts";
+import { accountOfRoute, describeAccount, type RoutedEngine } from "./account.ts";
 import type { Accounts } from "./accounts.ts";
 
 /**
