@@ -1,9 +1,10 @@
 import { resolve } from "node:path";
 import * as z from "zod/mini";
-import type { Config, Route } from "../../app/config.ts";
 import { isVivError } from "../../base/errors.ts";
+import type { Config } from "../../base/section.ts";
 import { defineOperation, definePort } from "../../operation/operation.ts";
 import type { FoundProgram } from "../../platform/processes/probe-program.ts";
+import { type Route, routesSection } from "../../work/config-route.ts";
 import { ENGINE_NAMES, type EngineRoute } from "../config-engine.ts";
 import type { Engine, EngineName } from "../engine.ts";
 import { readyEngine } from "../named.ts";
@@ -57,7 +58,7 @@ export const engines = defineOperation({
 type EngineOf = Route & { engine: EngineRoute };
 
 function routesOf(name: EngineName, config: Config | undefined): EngineOf[] {
-  const all = [...(config?.routes.values() ?? [])];
+  const all = [...(config?.section(routesSection).values() ?? [])];
   return all.filter((each): each is EngineOf => each.engine?.name === name);
 }
 
