@@ -2,12 +2,12 @@ import { resolve } from "node:path";
 import * as z from "zod/mini";
 import { isVivError } from "../../base/errors.ts";
 import type { Config } from "../../base/section.ts";
+import { ENGINE_NAMES, type EngineRoute } from "../../engines/config-engine.ts";
+import type { Engine, EngineName } from "../../engines/engine.ts";
+import { readyEngine } from "../../engines/named.ts";
 import { defineOperation, definePort } from "../../operation/operation.ts";
 import type { FoundProgram } from "../../platform/processes/probe-program.ts";
 import { type Route, routesSection } from "../../work/config-route.ts";
-import { ENGINE_NAMES, type EngineRoute } from "../config-engine.ts";
-import type { Engine, EngineName } from "../engine.ts";
-import { readyEngine } from "../named.ts";
 
 /** What the machine knows about engines; main.ts hands in the real thing. */
 export interface EnginePort {
