@@ -25,9 +25,9 @@ import {
 } from "./platform/files/owned.ts";
 import { findUp } from "./platform/files/search-up.ts";
 import { programsBeside, readEnd, readText, sizeOf } from "./platform/files/texts.ts";
-import { findProgram } from "./platform/processes/find-program.ts";
 import { localMachine } from "./platform/processes/machine.ts";
 import { endTreeNow, ticksOfTree } from "./platform/processes/process-tree.ts";
+import { findProgram, probeProgram } from "./platform/processes/programs.ts";
 import { FsStore } from "./queue/fs/fs-store.ts";
 import { layoutAt, type OpenOptions, openFsRun } from "./queue/fs/open.ts";
 import type { Store } from "./queue/store.ts";
@@ -85,7 +85,6 @@ async function engineIn(name: EngineName, sessions: string): Promise<Engine> {
 
 /** What there is of engines on this machine. */
 export async function enginesHere(env: Env): Promise<EnginePort> {
-  const { probeProgram } = await import("./platform/processes/probe-program.ts");
   return {
     engine: (name) => engineIn(name, "/nowhere"), // only looked at, never run
     probe: (program) => probeProgram(program, env),

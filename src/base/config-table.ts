@@ -1,8 +1,8 @@
 import { parseDuration } from "./duration.ts";
 import { isVivError, VivError } from "./errors.ts";
 import { suggest } from "./names.ts";
-import { shown } from "./shown.ts";
 import { parseSize } from "./size.ts";
+import { shown } from "./text.ts";
 import { lineOf, type Place, placesOf } from "./toml-lines.ts";
 
 /** Reads a TOML file. All mistakes are in one INVALID, one on a line, each with its place. */

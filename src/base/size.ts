@@ -1,4 +1,5 @@
 import { VivError } from "./errors.ts";
+import { shown } from "./text.ts";
 
 const UNITS: Record<string, number> = {
   k: 1e3,
@@ -15,11 +16,8 @@ export function parseSize(text: string, what = "size"): number {
   const unit = match?.[2]?.toLowerCase();
   const bytes = match ? Math.floor(Number(match[1]) * (unit ? (UNITS[unit] ?? 1) : 1)) : Number.NaN;
   if (!(bytes <= Number.MAX_SAFE_INTEGER)) {
-    const shown = JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);
-    throw new VivError(
-      "INVALID",
-      `${what} ${shown} is not a size; write it like 512KB, 10MB or 1GB.`,
-    );
+    const message = `${what} ${shown(text)} is not a size; write it like 512KB, 10MB or 1GB.`;
+    throw new VivError("INVALID", message);
   }
   return bytes;
 }

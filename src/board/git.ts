@@ -1,8 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { isVivError, VivError } from "../base/errors.ts";
 import { growingPause } from "../base/growing-pause.ts";
-import { askGitNow, gitBytes, lastWord } from "../platform/git/git.ts";
-import { gitVariables } from "../platform/git/git-variables.ts";
+import { askGitNow, gitBytes, gitVariables, lastWord } from "../platform/git/git.ts";
 import { areFilesEnough, writeLoose } from "../platform/git/loose-objects.ts";
 import { commitInFile } from "./branch.ts";
 import { follow } from "./follow.ts";

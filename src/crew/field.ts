@@ -1,6 +1,6 @@
 import { nearest } from "../base/config-table.ts";
 import { parseInterval } from "../base/interval.ts";
-import { shown } from "../base/shown.ts";
+import { shown } from "../base/text.ts";
 
 /** One property of a member as it is written: always a text in org, in TOML whatever it is there. */
 export interface RawField {

@@ -1,6 +1,6 @@
 import { parseInterval } from "../base/interval.ts";
 import { isName, suggest } from "../base/names.ts";
-import { shown } from "../base/shown.ts";
+import { shown } from "../base/text.ts";
 import { type OrgHeading, propertyOf, scanOrg } from "../org/org.ts";
 import type { TickOutcome } from "./status.ts";
 

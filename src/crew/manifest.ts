@@ -1,7 +1,7 @@
 import * as smolToml from "smol-toml";
 import { isTable, nearest, parseToml } from "../base/config-table.ts";
 import { VivError } from "../base/errors.ts";
-import { shown } from "../base/shown.ts";
+import { shown } from "../base/text.ts";
 import { lineOf, type Place, placesOf } from "../base/toml-lines.ts";
 import { scanOrg } from "../org/org.ts";
 import { type Member, membersFrom, type RawMember } from "./member-definition.ts";

@@ -1,7 +1,6 @@
 import { isVivError } from "../base/errors.ts";
 import { assertName, suggest } from "../base/names.ts";
-import { shown } from "../base/shown.ts";
-import { sentence } from "../base/text.ts";
+import { sentence, shown } from "../base/text.ts";
 import { ENGINE_NAMES, type EngineName } from "../engines/config-engine.ts";
 import { CrewFields, type RawField } from "./field.ts";
 

@@ -2,7 +2,7 @@ import { nearest } from "../base/config-table.ts";
 import { parseDuration } from "../base/duration.ts";
 import { isVivError } from "../base/errors.ts";
 import type { Section } from "../base/section.ts";
-import { shown } from "../base/shown.ts";
+import { shown } from "../base/text.ts";
 
 /** The keys of `[crew]` for the whole crew; the path is as it is written. */
 export interface CrewSettings {

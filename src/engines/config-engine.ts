@@ -1,7 +1,7 @@
 import { type ConfigTable, nearest } from "../base/config-table.ts";
 import { assertName } from "../base/names.ts";
 import type { Config, Section } from "../base/section.ts";
-import { shown } from "../base/shown.ts";
+import { shown } from "../base/text.ts";
 import type { RoutedEngine } from "./accounts/account.ts";
 import type { Limit } from "./costs/budget.ts";
 import { readLimit } from "./costs/config-costs.ts";

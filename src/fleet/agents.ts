@@ -2,7 +2,7 @@ import { dirname, resolve } from "node:path";
 import { type ConfigTable, nearest, readToml } from "../base/config-table.ts";
 import { VivError } from "../base/errors.ts";
 import { assertName, assertTypeName } from "../base/names.ts";
-import { shown } from "../base/shown.ts";
+import { shown } from "../base/text.ts";
 
 /** An agents.toml: the agents around a pit. */
 export interface AgentsConfig {

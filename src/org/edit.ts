@@ -1,6 +1,6 @@
 import { VivError } from "../base/errors.ts";
 import { suggest } from "../base/names.ts";
-import { shown } from "../base/shown.ts";
+import { shown } from "../base/text.ts";
 import type { OrgLine } from "./line.ts";
 import { type OrgDocument, type OrgHeading, propertyOf, statesOf } from "./org.ts";
 import { drawerIndent, propertyLine } from "./style.ts";

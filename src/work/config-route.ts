@@ -1,7 +1,7 @@
 import { type ConfigTable, nearest } from "../base/config-table.ts";
 import { assertTypeName } from "../base/names.ts";
 import type { Config, Section } from "../base/section.ts";
-import { shown } from "../base/shown.ts";
+import { shown } from "../base/text.ts";
 import type { RoutedEngine } from "../engines/accounts/account.ts";
 import { ENGINE_KEYS, routedEnginesSection } from "../engines/config-engine.ts";
 import { belongsOnTop } from "../queue/config-run.ts";

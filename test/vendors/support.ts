@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe } from "vitest";
-import { findProgram } from "../../src/platform/processes/find-program.ts";
+import { findProgram } from "../../src/platform/processes/programs.ts";
 import { Running, type Said } from "../cli/support.ts";
 import { until } from "../support/deadline.ts";
 import { type ModelServer, start } from "./server.mjs";

@@ -6,7 +6,7 @@ import { ENGINE_NAMES, type EngineRoute } from "../../engines/config-engine.ts";
 import type { Engine, EngineName } from "../../engines/engine.ts";
 import { readyEngine } from "../../engines/named.ts";
 import { defineOperation, definePort } from "../../operation/operation.ts";
-import type { FoundProgram } from "../../platform/processes/probe-program.ts";
+import type { FoundProgram } from "../../platform/processes/programs.ts";
 import { type Route, routesSection } from "../../work/config-route.ts";
 
 /** What the machine knows about engines; main.ts hands in the real thing. */

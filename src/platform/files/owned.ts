@@ -10,7 +10,6 @@ import {
 } from "node:fs";
 import { delimiter, dirname, resolve } from "node:path";
 import { VivError } from "../../base/errors.ts";
-import { isBelow } from "./inside.ts";
 
 /**
  * Whose files may tell viv what to run, what to ask a model, and where to keep its state: those that
@@ -101,6 +100,11 @@ function isExempt(path: string): boolean {
     if (!entry.startsWith("/")) return false; // relative to what would depend on where we are
     return isBelow(realOf(path), realOf(entry));
   });
+}
+
+/** Is it that folder, or below it? Both are absolute, without links and dots. */
+function isBelow(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
 }
 
 function realOf(path: string): string {

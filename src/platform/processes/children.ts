@@ -1,16 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  mkdirSync,
-  openSync,
-  renameSync,
-  statSync,
-  writeSync,
-} from "node:fs";
-import { dirname } from "node:path";
 import type { Machine, ProcessIdentity } from "../../base/clock.ts";
+import { RotatingLog } from "../files/rotating-log.ts";
 import { explainStart } from "./explain-start.ts";
 import { treeOf } from "./process-tree.ts";
 
@@ -85,7 +75,7 @@ const DRAIN_MS = 200;
 export function localChildren(machine: Machine): Children {
   return {
     start: (command) => {
-      const log = new GrowingLog(command.logPath, LOG_BYTES);
+      const log = new RotatingLog(command.logPath, LOG_BYTES);
       const [file = "", ...args] = command.argv;
       const { cwd, env } = command;
       try {
@@ -100,7 +90,7 @@ export function localChildren(machine: Machine): Children {
   };
 }
 
-function neverRan(command: ChildCommand, log: GrowingLog, reason: unknown): Child {
+function neverRan(command: ChildCommand, log: RotatingLog, reason: unknown): Child {
   const finish = async (): Promise<ChildEnd> => {
     const error = explainStart((await reason) as NodeJS.ErrnoException, command);
     log.close();
@@ -113,7 +103,7 @@ function follow(
   child: ChildProcess,
   pid: number,
   command: ChildCommand,
-  log: GrowingLog,
+  log: RotatingLog,
   machine: Machine,
 ): Child {
   const { host, boot } = machine.self();
@@ -172,50 +162,5 @@ class Lines {
     const lines = (this.#rest + text).split("\n");
     this.#rest = (lines.pop() ?? "").slice(-LONGEST_LINE);
     for (const line of lines) this.#onLine(line);
-  }
-}
-
-/** Appends, and begins anew when it is full. It never throws: a log is no reason to stop working. */
-class GrowingLog {
-  readonly #path: string;
-  readonly #limit: number;
-  #fd: number | undefined;
-  #size = 0;
-
-  constructor(path: string, limit: number) {
-    this.#path = path;
-    this.#limit = limit;
-  }
-
-  write(chunk: Buffer): void {
-    try {
-      if (this.#fd !== undefined && this.#size > this.#limit) this.close();
-      this.#fd ??= this.#open();
-      for (let done = 0; done < chunk.length; ) done += writeSync(this.#fd, chunk, done);
-      this.#size += chunk.length;
-    } catch {
-      this.close(); // a full disk: the next line tries again
-    }
-  }
-
-  close(): void {
-    if (this.#fd === undefined) return;
-    try {
-      closeSync(this.#fd);
-    } catch {
-      // what was written is written, and nothing more can be done for the rest
-    }
-    this.#fd = undefined;
-  }
-
-  #open(): number {
-    mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 });
-    const size = statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0;
-    if (size > this.#limit) renameSync(this.#path, `${this.#path}.1`);
-    const { O_WRONLY, O_CREAT, O_APPEND, O_NOFOLLOW, O_NONBLOCK } = constants;
-    const flags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK;
-    const fd = openSync(this.#path, flags, 0o600);
-    this.#size = fstatSync(fd).size;
-    return fd;
   }
 }

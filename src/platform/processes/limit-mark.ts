@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { errno, troubleOf } from "../../base/errno.ts";
-import { findProgram, isProgram } from "./find-program.ts";
+import { findProgram, isProgram } from "./programs.ts";
 
 /**
  * A mark that a process does not lose when it daemonises: a limit of a size that nobody else has.

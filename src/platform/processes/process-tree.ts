@@ -46,7 +46,7 @@ export function treeOf(pid: number, claim: string): TreeRef {
 
 /** Every living process of the tree but ourselves. */
 export function findTree(ref: TreeRef): number[] {
-  return pidsOf(seenIn(ref, new Tracks()).members);
+  return pidsOf(seenIn(ref, new KnownMembers()).members);
 }
 
 /** CPU time of the tree so far, in ticks. */
@@ -68,24 +68,24 @@ export interface EndOptions {
 
 /** Asks, then kills. Returns what is still there: nothing, unless it could not be killed. */
 export async function endTree(ref: TreeRef, options: EndOptions): Promise<number[]> {
-  const tracks = new Tracks(reapedAt(ref, options.reapedAtAgeMs), options.others);
-  const tree = { look: () => seenIn(ref, tracks), asksWholeGroups: true };
+  const known = new KnownMembers(reapedAt(ref, options.reapedAtAgeMs), options.others);
+  const tree = { look: () => seenIn(ref, known), asksWholeGroups: true };
   return pidsOf(await endProcesses(tree, options.killAfterMs));
 }
 
 /** Kills at once, and blocks until the tree is gone: for callers that cannot wait otherwise. */
 export function endTreeNow(ref: TreeRef): number[] {
-  const tracks = new Tracks();
-  return pidsOf(endProcessesNow({ look: () => seenIn(ref, tracks) }));
+  const known = new KnownMembers();
+  return pidsOf(endProcessesNow({ look: () => seenIn(ref, known) }));
 }
 
-function seenIn(ref: TreeRef, tracks: Tracks): Seen {
-  const { group, strays, mayBeSignalledAsOne, isUnsure } = see(ref, tracks);
+function seenIn(ref: TreeRef, known: KnownMembers): Seen {
+  const { group, strays, mayBeSignalledAsOne, isUnsure } = see(ref, known);
   const isWhole = mayBeSignalledAsOne && group.length > 0;
   return { members: [...group, ...strays], wholeGroups: isWhole ? [ref.pid] : [], isUnsure };
 }
 
-interface Sight {
+interface TreeView {
   group: Process[];
   strays: Process[];
   /** Not when we are in the group ourselves. */
@@ -97,53 +97,53 @@ interface Sight {
 const pidsOf = (members: readonly Process[]) => members.map(({ pid }) => pid);
 
 /** Looks again while it is not sure; mostly that is over in a fraction of a millisecond. */
-function see(ref: TreeRef, tracks: Tracks): Sight {
-  let sight = look(ref, tracks);
-  for (let pause = 0; sight.isUnsure && pause < 2; pause = Math.max(0.1, pause * 2)) {
+function see(ref: TreeRef, known: KnownMembers): TreeView {
+  let view = look(ref, known);
+  for (let pause = 0; view.isUnsure && pause < 2; pause = Math.max(0.1, pause * 2)) {
     if (pause > 0) block(pause);
-    sight = look(ref, tracks);
+    view = look(ref, known);
   }
-  return sight;
+  return view;
 }
 
-function look(ref: TreeRef, tracks: Tracks): Sight {
-  const sight: Sight = { group: [], strays: [], mayBeSignalledAsOne: true, isUnsure: false };
+function look(ref: TreeRef, known: KnownMembers): TreeView {
+  const view: TreeView = { group: [], strays: [], mayBeSignalledAsOne: true, isUnsure: false };
   const born = Number(ref.started);
-  if (!hasProcFs()) return lookWithoutProcFs(ref, sight);
+  if (!hasProcFs()) return lookWithoutProcFs(ref, view);
   const limit = ref.claim === "" ? "" : limitMark(ref.claim);
   const isMarked = (found: Process) => {
     if (limit !== "" && hasMark(found, limit)) return true;
     const answer = ref.claim === "" ? "no" : carries(found, `VIV_CLAIM=${ref.claim}`);
     if (answer === "blind") throw blind();
-    if (answer === "unsure") sight.isUnsure = true;
+    if (answer === "unsure") view.isUnsure = true;
     return answer === "yes";
   };
   let leader: "gone" | "ours" | "foreign" = "gone";
   const others: Process[] = [];
   for (const pid of pidsSince(ref.pid, born)) {
-    if (tracks.others?.has(pid)) continue;
+    if (known.others?.has(pid)) continue;
     const found = lookAt(pid);
     if (found === "blind") throw blind();
     // Where the kernel does not tell, one that vanished may have left a child that we do not see.
-    if (found === "gone" && !tellsLastPid()) sight.isUnsure = true;
+    if (found === "gone" && !tellsLastPid()) view.isUnsure = true;
     if (typeof found === "string" || found.started < born) continue; // no child is older
     if (pid === ref.pid) leader = found.started === born ? "ours" : "foreign"; // even if dead
     const isInGroup = found.group === ref.pid && ref.pid > 1;
-    if (pid === process.pid) sight.mayBeSignalledAsOne = !isInGroup;
+    if (pid === process.pid) view.mayBeSignalledAsOne = !isInGroup;
     else if (found.isDead || found.isThread) continue;
-    else if (isInGroup) sight.group.push(found);
-    else if (tracks.know(found) || isMarked(found)) sight.strays.push(found);
+    else if (isInGroup) view.group.push(found);
+    else if (known.has(found) || isMarked(found)) view.strays.push(found);
     else others.push(found);
   }
   const isProof = (member: Process) =>
-    tracks.know(member) || tracks.isOlderThanEnd(member) || isMarked(member);
-  if (leader === "foreign" || (leader === "gone" && !sight.group.some(isProof))) {
-    sight.strays.push(...sight.group.filter(isMarked));
-    sight.group = [];
+    known.has(member) || known.isOlderThanEnd(member) || isMarked(member);
+  if (leader === "foreign" || (leader === "gone" && !view.group.some(isProof))) {
+    view.strays.push(...view.group.filter(isMarked));
+    view.group = [];
   }
-  sight.strays.push(...descendants([...sight.group, ...sight.strays], others));
-  tracks.remember(sight);
-  return sight;
+  view.strays.push(...descendants([...view.group, ...view.strays], others));
+  known.remember(view);
+  return view;
 }
 
 /** Not one that has become somebody else's (sudo): it is not ours to end. */
@@ -166,8 +166,8 @@ function descendants(known: readonly Process[], others: readonly Process[]): Pro
   return found;
 }
 
-function lookWithoutProcFs(ref: TreeRef, sight: Sight): Sight {
-  sight.mayBeSignalledAsOne = process.env.VIV_CLAIM !== ref.claim; // else we would end ourselves
+function lookWithoutProcFs(ref: TreeRef, view: TreeView): TreeView {
+  view.mayBeSignalledAsOne = process.env.VIV_CLAIM !== ref.claim; // else we would end ourselves
   if (ref.pid > 1 && signal(-ref.pid, 0)) {
     const { pid } = ref;
     const known = {
@@ -179,9 +179,9 @@ function lookWithoutProcFs(ref: TreeRef, sight: Sight): Sight {
       hasMemory: true,
       hasEnvironment: true,
     };
-    sight.group.push({ pid, group: pid, session: pid, ...known });
+    view.group.push({ pid, group: pid, session: pid, ...known });
   }
-  return sight;
+  return view;
 }
 
 /**
@@ -191,7 +191,7 @@ function lookWithoutProcFs(ref: TreeRef, sight: Sight): Sight {
  * When the leader is gone, is the group of that number still its group? It keeps the number as long
  * as it has a member. So one member that is known to be ours proves it for all.
  */
-class Tracks {
+class KnownMembers {
   readonly others: ReadonlySet<number> | undefined;
   readonly #reapedAt: number;
   readonly #names = new Set<string>();
@@ -201,7 +201,7 @@ class Tracks {
     this.others = others;
   }
 
-  know(found: Process): boolean {
+  has(found: Process): boolean {
     return this.#names.size > 0 && this.#names.has(nameOf(found));
   }
 
@@ -210,9 +210,9 @@ class Tracks {
     return member.session === member.group && member.started <= this.#reapedAt;
   }
 
-  remember(sight: Sight): void {
-    for (const each of sight.group) this.#names.add(nameOf(each));
-    for (const each of sight.strays) this.#names.add(nameOf(each));
+  remember(view: TreeView): void {
+    for (const each of view.group) this.#names.add(nameOf(each));
+    for (const each of view.strays) this.#names.add(nameOf(each));
   }
 }
 

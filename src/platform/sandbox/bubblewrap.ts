@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { findProgram, isProgram } from "../processes/find-program.ts";
+import { findProgram, isProgram } from "../processes/programs.ts";
 
 /** Finding the program that makes sandboxes, and finding out whether it can make one here. */
 

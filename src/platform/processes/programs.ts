@@ -1,5 +1,24 @@
-import { execFile } from "node:child_process";
-import { findProgram } from "./find-program.ts";
+import { accessSync, constants, statSync } from "node:fs";
+import { delimiter, isAbsolute, join } from "node:path";
+
+/** Where a program is: a path that can be run as it is, or a name in PATH; null when nowhere. */
+export function findProgram(name: string, path: string | undefined): string | null {
+  if (name.includes("/")) return isProgram(name) ? name : null;
+  for (const folder of (path ?? "").split(delimiter)) {
+    const file = join(folder, name);
+    if (isAbsolute(folder) && isProgram(file)) return file;
+  }
+  return null;
+}
+
+export function isProgram(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return statSync(file).isFile();
+  } catch {
+    return false; // not there, or not for us to run
+  }
+}
 
 export interface FoundProgram {
   path: string;
@@ -16,6 +35,7 @@ export async function probeProgram(
 ): Promise<FoundProgram | null> {
   const path = findProgram(name, env.PATH);
   if (path === null) return null;
+  const { execFile } = process.getBuiltinModule("node:child_process"); // slow to load
   const options = { timeout: PATIENCE_MS, killSignal: "SIGKILL", env: { ...env } } as const;
   return new Promise((resolve) => {
     const child = execFile(path, ["--version"], options, (error, stdout) => {

@@ -1,0 +1,60 @@
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  statSync,
+  writeSync,
+} from "node:fs";
+import { dirname } from "node:path";
+
+/**
+ * A log that is appended to; past its limit it becomes `<path>.1`, in place of the one before, and a new
+ * one is begun. Mode 0600; a link is not followed; nothing is fsynced. Writing never throws: a log is
+ * no reason to stop working.
+ */
+export class RotatingLog {
+  readonly #path: string;
+  readonly #limit: number;
+  #fd: number | undefined;
+  #size = 0;
+
+  constructor(path: string, limit: number) {
+    this.#path = path;
+    this.#limit = limit;
+  }
+
+  write(chunk: Buffer): void {
+    try {
+      if (this.#fd !== undefined && this.#size > this.#limit) this.close();
+      this.#fd ??= this.#open();
+      for (let done = 0; done < chunk.length; ) done += writeSync(this.#fd, chunk, done);
+      this.#size += chunk.length;
+    } catch {
+      this.close(); // a full disk: the next line tries again
+    }
+  }
+
+  close(): void {
+    if (this.#fd === undefined) return;
+    try {
+      closeSync(this.#fd);
+    } catch {
+      // what was written is written, and nothing more can be done for the rest
+    }
+    this.#fd = undefined;
+  }
+
+  #open(): number {
+    mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 });
+    const size = statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0;
+    if (size > this.#limit) renameSync(this.#path, `${this.#path}.1`);
+    const { O_WRONLY, O_CREAT, O_APPEND, O_NOFOLLOW, O_NONBLOCK } = constants;
+    const flags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK;
+    const fd = openSync(this.#path, flags, 0o600);
+    this.#size = fstatSync(fd).size;
+    return fd;
+  }
+}
