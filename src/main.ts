@@ -144,7 +144,7 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
     ticksOf: ticksOfTree,
     sizeOf,
     writeIfAbsent,
-    wasteFiles: async () => (await import("./pit/waste-files.ts")).wasteFiles(runDir),
+    layout: isPit ? (await import("./pit/work-hooks.ts")).pitHooks : undefined,
     whyNoSandbox: async () => (await sandbox()).whyNoSandbox(env.PATH),
     env: { ...env }, // a snapshot: to look at the real one costs a call per variable
     cwd,
@@ -196,7 +196,7 @@ export async function crewPorts(env: Env, cwd: string): Promise<CrewPorts> {
     import("./fleet/up-files.ts"),
     import("./crew/activity-server.ts"),
     import("./platform/files/file-changes.ts"),
-    import("./engines/steps-file.ts"),
+    import("./crew/steps-file.ts"),
   ]);
   const machine = localMachine();
   return {

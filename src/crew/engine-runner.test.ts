@@ -11,12 +11,12 @@ import type { ModelUsage } from "../engines/costs/usage.ts";
 import type { Engine, EngineExit, EngineOutcome } from "../engines/engine.ts";
 import { execEngine } from "../engines/exec.ts";
 import { followLogs } from "../engines/session-logs.ts";
-import { openStepsFile } from "../engines/steps-file.ts";
 import type { Finished, HandlerCommand, RunningHandler } from "../platform/processes/handlers.ts";
 import { engineRunner, SEED_LIMITS } from "./engine-runner.ts";
 import type { Member } from "./member-definition.ts";
 import type { RunEnd } from "./ports.ts";
 import type { CrewLine } from "./status.ts";
+import { openStepsFile } from "./steps-file.ts";
 
 const NOW = Date.parse("2026-11-15T12:00:00Z");
 const EXEC: Partial<Member> = { engine: "exec", command: "./moss.sh" };

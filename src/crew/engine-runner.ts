@@ -6,17 +6,17 @@ import type { EngineRoute, EngineSettings } from "../engines/config-engine.ts";
 import { closingFor } from "../engines/costs/closing.ts";
 import type { PriceTable } from "../engines/costs/prices.ts";
 import type { Engine, EngineRequest } from "../engines/engine.ts";
-import { type ModelOutcome, workWithModel } from "../engines/model-work.ts";
+import { type ModelOutcome, runModel } from "../engines/run-model.ts";
 import type { LogPort } from "../engines/session-feed.ts";
 import type { Step } from "../engines/step.ts";
-import type { StepsFile } from "../engines/steps-file.ts";
+import { isTransient } from "../platform/machine-retry.ts";
 import type { Timers } from "../platform/processes/children.ts";
 import type { Finished, Handlers } from "../platform/processes/handlers.ts";
-import { mayPass } from "../work/hold.ts";
 import type { Member } from "./manifest.ts";
 import type { Prepared, RunEnd, RunHooks, Runner } from "./ports.ts";
 import { type CrewLine, questionFileOf } from "./status.ts";
-import { StepFeed } from "./step-feed.ts";
+import type { StepsFile } from "./steps-file.ts";
+import { StepFeed } from "./steps-file.ts";
 import { isNoWork } from "./tick.ts";
 
 /** Runs that are real: a def is read, an engine is started, and its end is judged. */
@@ -135,7 +135,7 @@ async function run(
   const onAbort = () => stopRun("stopped by hand");
   hooks.signal.addEventListener("abort", onAbort);
   try {
-    const outcome = await workWithModel({
+    const outcome = await runModel({
       engine,
       route: routeOf(member, request.settings),
       request,
@@ -302,7 +302,7 @@ function judge(
   if (finished.cause === "stopped" && end.kind === "ended") {
     return ended("killed", finished.why ?? "it was stopped");
   }
-  if (finished.cause === "unstartable" && mayPass({ code: finished.code })) {
+  if (finished.cause === "unstartable" && isTransient({ code: finished.code })) {
     // Trouble of the machine: no crash of the member, which would park it at the fifth.
     return { kind: "held", note: finished.error ?? "", until: now() + TRY_AGAIN_MS, usd };
   }

@@ -1,362 +1,339 @@
-import { resolve } from "node:path";
-import { setTimeout } from "node:timers/promises";
-import { isVivError } from "../base/errors.ts";
 import type { Finished } from "../platform/processes/handlers.ts";
-import { isAttempt } from "../queue/attempt.ts";
-import type { Claim, FailureReport, Store } from "../queue/store.ts";
-import type { AttemptSettings, Place } from "../work/attempt.ts";
-import type { OpenAttempt } from "../work/evidence.ts";
-import { type Hold, isTrouble } from "../work/hold.ts";
-import type { WorkerHost } from "../work/host.ts";
-import { settleAbandoned } from "../work/settle.ts";
-import { pickModel, unprovenIn } from "./accounts/tier.ts";
+import type { FailureReport } from "../queue/store.ts";
+import { endOfWaiting, Patience } from "./accounts/patience.ts";
 import type { EngineRoute } from "./config-engine.ts";
-import type { Limits } from "./costs/budget.ts";
-import { closingFor } from "./costs/closing.ts";
-import type { ModelUsage, SessionUsed } from "./costs/usage.ts";
-import { stepLine, unpricedLines, usageLine } from "./costs/usage-lines.ts";
-import type { Engine, EngineRequest, EngineResult } from "./engine.ts";
-import { keyVariable } from "./key-variable.ts";
-import { type ModelContext, type ModelOutcome, workWithModel } from "./model-work.ts";
-import { render } from "./template.ts";
-import { parseTemplate } from "./template-parse.ts";
+import { Bill, type BillLine } from "./costs/bill.ts";
+import { Budget, type BudgetVerdict, type SpentBefore } from "./costs/budget.ts";
+import type { Money } from "./costs/money.ts";
+import { dearerThanAsked, impute } from "./costs/price.ts";
+import type { DollarSource } from "./costs/prices.ts";
+import type { Held } from "./costs/reserve.ts";
+import { addTokens, type ModelUsage, NO_TOKENS, totalTokens } from "./costs/usage.ts";
+import type { Engine, EngineRequest, EngineResult, Waiting } from "./engine.ts";
+import { EngineOutput, type OnStep } from "./engine-output.ts";
+import { renderStep } from "./render-step.ts";
+import { type LogPort, SessionFeed } from "./session-feed.ts";
+import type { Step } from "./step.ts";
 
 /**
- * An attempt with an engine: which model, which prompt, what it may spend; then the run; then what
- * is remembered of it: the session, what it used, and what it says about its account.
+ * The model's part of an attempt: from the prompt to what it used. What it needs of the attempt
+ * (processes, files, the ledger) comes in as functions, so that it can be tried without any.
+ *
+ * Modes of its end:
+ *   proceed   it says that it is done: on to the proof
+ *   failed    it counts as an attempt; `final`: no further one would help
+ *   limited   its account is closed, or the vendor does not answer: it does not count
+ *   unpaid    the budget of the run or the day is used up: it does not count, and the task waits
+ *   ended     from outside: its time was up, or it was stopped; the attempt knows what to do
  */
-export interface ModelAttempt {
-  claim: Claim;
+export type ModelEnd =
+  | { kind: "proceed"; note?: string }
+  | { kind: "failed"; report: FailureReport & { outcome: "failed"; note: string } }
+  | { kind: "limited"; note: string }
+  | { kind: "unpaid"; note: string }
+  | { kind: "ended" };
+
+export interface ModelRun {
+  engine: Engine;
   route: EngineRoute;
-  place: Place;
-  host: WorkerHost;
-  store: Store;
-  settings: AttemptSettings;
-  hold: Hold;
-  /** That of viv.toml. */
-  folder: string;
-  /** A sandbox is around it. */
-  isConfined: boolean;
-  execute: ModelContext["execute"];
-  stop: ModelContext["stop"];
-  log: ModelContext["log"];
+  request: EngineRequest;
+  /** The same without the session, told everything. */
+  afresh(): EngineRequest;
+  money: Money;
+  /** Runs a command as the attempt runs its handler. */
+  execute(
+    argv: readonly string[],
+    stdin: string,
+    more: {
+      env: Record<string, string>;
+      reads: readonly string[];
+      isSecret: boolean;
+      /** How lines of stdout begin that are not worth keeping. */
+      noise: string | null;
+      onStdout: (chunk: Buffer) => void;
+      onStderr: (chunk: Buffer) => void;
+    },
+  ): Promise<Finished>;
+  /** Ends what `execute` runs. */
+  stop(why: string): void;
+  /** A line for the task's log. */
+  log(text: string): void;
+  tell(step: Step, priced: { usd: number; source: DollarSource } | null): void;
+  onSession(session: string): void;
+  /**
+   * What the run has used so far, by its steps, and the dollars that are known of it: for an attempt that
+   * nobody sees the end of. Only here are they known: a long prompt has another price than its sum.
+   */
+  onUsed?(used: readonly ModelUsage[], usd: number): void;
+  /** The files that a vendor's program keeps about its session. */
+  logs?: LogPort;
+  /** Asked again and again while it runs: others work on the same run, and there may be no room for a step. */
+  look(): Promise<{ before: SpentBefore; held?: Pick<Held, "which" | "text"> | null }>;
+  now(): number;
 }
 
-export type ModelAttemptEnd =
-  | { kind: "proceed"; note?: string }
-  | { kind: "ended" }
-  | { kind: "released"; note: string }
-  | { kind: "limited"; note: string; retryAt?: string }
-  | { kind: "failed"; report: FailureReport & { outcome: "failed"; note: string } };
-
-export interface ModelAttemptResult {
-  end: ModelAttemptEnd;
+export interface ModelOutcome {
+  end: ModelEnd;
   finished: Finished;
   result: EngineResult;
+  bill: Bill;
 }
 
-export async function runModel(attempt: ModelAttempt): Promise<ModelAttemptResult> {
-  try {
-    return await run(attempt);
-  } catch (error) {
-    if (!isVivError(error, "INVALID") || isTrouble(error)) throw error;
-    // A template that asks for what the task does not have, a tier that there is not: next time too.
-    const report = { outcome: "failed" as const, note: error.message, final: true };
-    return { end: { kind: "failed", report }, finished: NOTHING_RAN, result: NO_RESULT };
-  }
-}
-
-async function run(attempt: ModelAttempt): Promise<ModelAttemptResult> {
-  const { claim, route, host, settings } = attempt;
-  const engine = await host.engine(route.name);
-  const limits = limitsOf(route, settings);
-  const { spending } = settings;
-  const notBegun = (end: ModelAttemptEnd) => ({ end, finished: NOTHING_RAN, result: NO_RESULT });
-  const refused = await attempt.hold.begin(() => spending.reserve(claim, limits));
-  if (refused !== null) return notBegun({ kind: "released", note: refused.text });
-  try {
-    return await runReserved(attempt, engine, limits);
-  } finally {
-    // What cannot be written now is over with the attempt's end.
-    await spending.release(claim).catch(() => {});
-  }
-}
-
-async function runReserved(
-  attempt: ModelAttempt,
-  engine: Engine,
-  limits: Limits,
-): Promise<ModelAttemptResult> {
-  const { claim, route, host, store, settings, hold } = attempt;
-  const { spending } = settings;
-  await hold
-    .begin(() => settleKilled(attempt))
-    .catch((error) => settings.onTrouble?.(claim, error));
-  const request = await hold.begin(() => requestFor(attempt));
-  const open: OpenAttempt = {
-    ...{ token: claim.token, attempt: claim.attempt, worker: claim.worker },
-    ...{ resume: request.resume, logs: {} },
-    ...(request.resumeUsed ? { resumeUsed: request.resumeUsed } : {}),
+export async function runModel(context: ModelRun): Promise<ModelOutcome> {
+  const { money, now } = context;
+  const day = () => new Date(now()).toISOString().slice(0, 10);
+  const budget = new Budget(money.limits, money.before, day());
+  const { model: asked } = context.request;
+  const bill = new Bill(money.prices, asked);
+  /** By the steps: for a run that dies before it tells the whole. */
+  let stepped = new Bill(money.prices, asked);
+  let over: BudgetVerdict | undefined;
+  /** That there is no room for its next step: it is ended then, unless it has just said its last word. */
+  let ahead: { end(): void; timer: NodeJS.Timeout } | undefined;
+  const live: Live = { isOver: () => false };
+  const heedAhead = ({ which, text }: Pick<Held, "which" | "text">) => {
+    const verdict: BudgetVerdict = { level: "over", which, unit: "usd", share: 1, text };
+    const end = () => live.isOver() || heed([verdict]);
+    ahead ??= { end, timer: setTimeout(end, LAST_WORD_MS) };
   };
-  const look = atMostEvery(LOOK_EVERY_MS, () => spending.look(claim, limits));
-  const began = Date.now();
-  let known: string | null = null;
-  let saved = Number.NEGATIVE_INFINITY;
-  const outcome = await workWithModel({
-    engine,
-    route,
-    request,
-    afresh: () => {
-      const { resumeUsed: _, ...rest } = request;
-      return { ...rest, resume: null, prompt: promptFor(attempt) };
-    },
-    money: {
-      limits,
-      before: (await hold.begin(look)).before,
-      prices: settings.prices,
-    },
-    execute: attempt.execute,
-    stop: attempt.stop,
-    log: attempt.log,
-    // A step that cannot be told (a full disk) is no reason to end the run.
-    tell: (step, priced) => void store.append(stepLine(claim, step, priced)).catch(() => {}),
-    onSession: (session) => {
-      known = session;
-      saveSoon(attempt, request, session, { open });
-    },
-    onUsed: (used) => {
-      const at = performance.now();
-      if (known === null || at - saved < SAVE_EVERY_MS) return;
-      saved = at;
-      saveSoon(attempt, request, known, { used, open });
-    },
-    logs: {
-      ...{ follow: host.followLogs, env: attempt.place.env },
-      onBegin: (position) => {
-        open.logs = position;
-      },
-    },
-    look,
-    now: Date.now,
-  });
-  await remember(attempt, request, outcome);
-  const { finished, result } = outcome;
-  return { end: afterwardsIfPossible(attempt, outcome, began), finished, result };
+  const heed = (verdicts: readonly BudgetVerdict[]) => {
+    for (const verdict of verdicts) {
+      const text = verdict.text;
+      context.log(`! ${text}\n`);
+      context.tell({ kind: "notice", text }, null);
+      if (verdict.level === "warn" || over !== undefined) continue;
+      over = verdict;
+      context.stop(text);
+    }
+  };
+  const named = new Set<string>();
+  const compare = (model: string) => {
+    if (named.has(model)) return;
+    named.add(model);
+    const text = dearerThanAsked(model, asked, money.prices);
+    if (text === null) return;
+    context.log(`! ${text}\n`);
+    context.tell({ kind: "notice", text }, null);
+  };
+  const many = new Sum();
+  const onStep = (step: Step, isOneOfMany = false) => {
+    const priced = step.usage ? impute(step.usage, money.prices, asked) : null;
+    const line = renderStep(step);
+    if (line !== "") context.log(line);
+    const told = isOneOfMany ? many.add(step) : step;
+    if (told) context.tell(told, told.usage ? impute(told.usage, money.prices, asked) : null);
+    const turns = countsTurns(context.engine) || step.kind !== "tool" ? 0 : 1;
+    if (!step.usage && turns === 0) return;
+    if (step.usage) {
+      compare(step.usage.model);
+      stepped.add([step.usage]);
+      context.onUsed?.(stepped.lines.map(unpriced), (bill.usd ?? 0) + (stepped.usd ?? 0));
+    }
+    if (step.usage) ahead?.end(); // it has made one more
+    const { model = "" } = step.usage ?? {};
+    const tokens = step.usage ? totalTokens(step.usage) : 0;
+    heed(budget.spend({ usd: priced?.usd ?? null, tokens, turns, model }, day()));
+    const hear = ({ before, held }: Awaited<ReturnType<typeof context.look>>) => {
+      heed(budget.hearOthers(before, day()));
+      // An answer that has begun is what was reserved.
+      if (held && !step.isBegun && over === undefined) heedAhead(held);
+    };
+    if (step.usage) context.look().then(hear, () => {}); // else at the next step
+  };
+
+  const begin = budget.spend(undefined, day()).find(({ level }) => level === "over");
+  if (begin) return notBegun(begin, bill);
+
+  let request = context.request;
+  const count = ({ usage, outcome }: EngineResult) => {
+    if (usage === null && outcome.kind === "session_lost") return; // it did not even begin
+    const isAll = usage !== null || stepped.lines.length === 0;
+    bill.add(isAll ? usage : stepped.lines.map(unpriced), stepped);
+    stepped = new Bill(money.prices, asked);
+  };
+  const blind = () => {
+    const text = `what ${context.engine.name} uses while it runs cannot be read: its session file was not found, so no budget can be held; take the budget off the route, or let its home be where the route's HOME says`;
+    heed([{ level: "blind", which: "attempt", unit: "usd", text }]);
+  };
+  const hasLimits = Object.values(money.limits).some((limit) => limit?.usd ?? limit?.tokens);
+  const onBlind = hasLimits ? blind : () => {};
+  const left = () => ({ ...request, ...budgetOf(budget) });
+  let ran = await runOnce(context, left(), onStep, onBlind, live);
+  count(ran.result);
+  if (ran.result.outcome.kind === "session_lost" && request.resume !== null && over === undefined) {
+    onStep({ kind: "notice", text: "the session to go on with is gone: it begins anew" });
+    request = context.afresh();
+    ran = await runOnce(context, left(), onStep, onBlind, live);
+    count(ran.result);
+  }
+  clearTimeout(ahead?.timer);
+  for (const { model } of bill.lines) compare(model);
+  heed(over ? [] : budget.settle(bill.parts, day()));
+  const end = judge(ran.finished, ran.result, { over, isBlind: hasLimits && bill.isUnreadable });
+  return { ...ran, end, bill };
 }
 
-/** What is counted for a session must be known to its next attempt, even if this worker is killed. */
-const SAVE_EVERY_MS = 1_000;
+/** Between what an answer used and that it was the last one a vendor's program says nothing for so long. */
+const LAST_WORD_MS = 50;
 
-/** A stream may say what it uses a thousand times a second. */
-const LOOK_EVERY_MS = 20;
-
-/** What is asked for is looked up after that, and once for all who ask meanwhile. */
-function atMostEvery<T>(ms: number, ask: () => Promise<T>): () => Promise<T> {
-  let last = Number.NEGATIVE_INFINITY;
-  let next: Promise<T> | undefined;
-  const after = async () => {
-    await setTimeout(Math.max(0, last + ms - performance.now()));
-    next = undefined;
-    last = performance.now();
-    return ask();
-  };
-  return () => {
-    next ??= after();
-    return next;
-  };
+/** The run that is under way. */
+interface Live {
+  isOver(): boolean;
 }
 
-/** That the account's file cannot be written (a full disk) must not undo what was done. */
-function afterwardsIfPossible(
-  attempt: ModelAttempt,
-  outcome: ModelOutcome,
-  began: number,
-): ModelAttemptEnd {
-  try {
-    return afterwards(attempt, outcome, began);
-  } catch (error) {
-    attempt.settings.onTrouble?.(attempt.claim, error);
-    if (outcome.end.kind === "proceed") return outcome.end;
-    const { outcome: said } = outcome.result;
-    const { until } = closingFor(said, "");
-    const note = "note" in outcome.end ? outcome.end.note : "";
-    return { kind: "limited", note, ...(until ? { retryAt: until } : {}) };
+/** Our own prices are left out: it is imputed again. */
+function unpriced({ source, ...line }: BillLine): ModelUsage {
+  return { ...line, usd: source === "reported" ? line.usd : null };
+}
+
+function budgetOf(budget: Budget): Pick<EngineRequest, "budgetUsd" | "isBudgeted"> {
+  const left = budget.leftUsd();
+  return { isBudgeted: budget.countsUsage, ...(left === null ? {} : { budgetUsd: left }) };
+}
+
+const TOLD_AT_ONCE = 100;
+
+/** What many steps have used, told as one. */
+class Sum {
+  readonly #byModel = new Map<string, { count: number; usage: ModelUsage }>();
+
+  add(step: Step): Step | null {
+    const { usage } = step;
+    if (usage === undefined) return null;
+    const before = this.#byModel.get(usage.model);
+    const usd = before ? sumOf(before.usage.usd, usage.usd) : usage.usd;
+    const sum = { ...usage, ...addTokens(usage, before?.usage ?? NO_TOKENS), usd };
+    const count = (before?.count ?? 0) + 1;
+    if (count < TOLD_AT_ONCE) this.#byModel.set(usage.model, { count, usage: sum });
+    else this.#byModel.delete(usage.model);
+    return count < TOLD_AT_ONCE ? null : { kind: "notice", usage: sum, of: count };
   }
 }
 
-/** What its end says about the account that it used, and what follows for the attempt. */
-function afterwards(
-  { claim, route: { account }, host: { accounts }, store }: ModelAttempt,
-  { end, result: { outcome: said } }: ModelOutcome,
-  began: number,
-): ModelAttemptEnd {
-  if (end.kind === "ended" || end.kind === "failed") return end;
-  if (end.kind === "unpaid") return { kind: "released", note: end.note };
-  if (end.kind === "proceed") {
-    if (account !== null) accounts.succeeded(account, began);
-    return end;
-  }
-  const { note } = end;
-  const closing = closingFor(said, note);
-  const { until } = closing;
-  if (account === null) {
-    if ("until" in said) return { kind: "limited", note, ...(until ? { retryAt: until } : {}) };
-    return { kind: "failed", report: { outcome: "failed", note, final: true } };
-  }
-  const { worker, task } = claim;
-  const state = accounts.close(account, {
-    ...closing,
-    by: { run: store.location, worker, task: task.task_id },
-    began,
-  });
-  // What waits for a person must not wait for a time: it goes back, and is not claimed meanwhile.
-  if (state.state !== "closed") return { kind: "released", note };
-  // Its account keeps it back, and no longer than that: somebody may open it sooner.
-  return { kind: "limited", note, retryAt: new Date(Date.now() + 1_000).toISOString() };
+function sumOf(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? null : a + b;
 }
 
-function limitsOf(route: EngineRoute, { budget }: AttemptSettings): Limits {
-  return { attempt: route.budget, task: route.taskBudget, run: budget.run, day: budget.day };
+/** Whom we tell how many turns there are. For the others, a tool that they call is a turn. */
+function countsTurns({ name }: Engine): boolean {
+  return name === "claude" || name === "llm";
 }
 
-async function requestFor(attempt: ModelAttempt): Promise<EngineRequest> {
-  const { claim, route, place, host, store } = attempt;
-  const { task } = claim;
-  const history = claim.attempt > 1 ? ((await store.show(task.task_id))?.history ?? []) : [];
-  const { model } = pickModel({
-    tiers: route.tiers,
-    model: route.model,
-    tierHint: task.tier_hint ?? null,
-    unproven: unprovenIn(history),
-    escalateAfter: route.escalateAfter,
-  });
-  const session =
-    claim.attempt > 1 && route.resume ? host.evidence.readSession(task.task_id) : null;
-  const resume = session?.engine === route.name ? session.session : null;
-  const last = history.findLast(isAttempt);
-  return {
-    prompt: resume === null ? promptFor(attempt) : goOn(attempt, last?.note ?? ""),
-    cwd: place.cwd,
-    model,
-    mode: route.mode,
-    resume,
-    turns: route.budget.turns ?? null,
-    isConfined: attempt.isConfined,
-    settings: route.settings,
-    ...(resume !== null && session?.used ? { resumeUsed: session.used } : {}),
-    ...(route.name === "llm" ? own(attempt) : {}),
-  };
-}
-
-/** What only our own loop takes. */
-function own({ route: { settings }, host, claim }: ModelAttempt) {
-  const name = keyVariable(settings);
-  const key = host.env[name];
-  return {
-    sessionDir: host.evidence.sessionsOf(claim.task.task_id),
-    ...(key ? { keys: { [name]: key } } : {}),
-  };
-}
-
-function promptFor({ claim, route, place, host, folder }: ModelAttempt): string {
-  if (route.prompt === null) return "";
-  const path = resolve(folder, route.prompt);
-  const template = parseTemplate(host.readText(path), path);
-  return render(template, {
-    task: claim.task,
-    attempt: claim.attempt,
-    note: place.env.VIV_NOTE ?? "",
-    evidence: evidenceText(host, place),
-    artifact: (id) => host.evidence.readArtifact(id, 101 * 1024),
-  });
-}
-
-/** The session knows the task: what it does not know is why its work did not count. */
-function goOn({ host, place }: ModelAttempt, lastNote: string): string {
-  const note = place.env.VIV_NOTE || lastNote;
-  const evidence = evidenceText(host, place);
-  return [
-    "Your last attempt at this task did not count. Go on from where you stopped, and finish it.",
-    ...(note ? [`What was said about it: ${note}`] : []),
-    ...(evidence ? [`What the check said:\n\n${evidence}`] : []),
-  ].join("\n\n");
-}
-
-const EVIDENCE_BYTES = 16 * 1024;
-
-function evidenceText(host: WorkerHost, place: Place): string {
-  const path = place.env.VIV_EVIDENCE;
-  return path ? host.readEnd(path, EVIDENCE_BYTES) : "";
-}
-
-/** `used`: by this attempt so far. Once the vendor has told its session's total, that counts instead. */
-function saveSession(
-  { claim, route, host }: ModelAttempt,
-  { model, resume, resumeUsed }: EngineRequest,
-  session: string,
-  { used = [], sessionTotal, open }: Saved = {},
-): void {
-  const before = (session === resume && resumeUsed) || { total: [], since: [] };
-  const now: SessionUsed = sessionTotal
-    ? { total: sessionTotal, since: [] }
-    : { total: before.total, since: [...before.since, ...used] };
-  const more = { model, used: now, ...(open ? { open } : {}) };
-  host.evidence.writeSession(claim.task.task_id, { engine: route.name, session, ...more });
-}
-
-interface Saved {
-  used?: readonly ModelUsage[];
-  sessionTotal?: ModelUsage[];
-  /** It is not over yet. */
-  open?: OpenAttempt;
-}
-
-/** An attempt whose worker was killed has told only what that worker heard: see settle.ts. */
-async function settleKilled(attempt: ModelAttempt): Promise<void> {
-  const { claim, route, place, host, store, settings } = attempt;
-  const { task_id: id, task_type: type } = claim.task;
-  const of = { id, type, route, prices: settings.prices, env: place.env };
-  await settleAbandoned(of, host, store, (token) => token !== claim.token);
-}
-
-/** While it runs. What cannot be written now is written later, at the end at the latest. */
-function saveSoon(...args: Parameters<typeof saveSession>): void {
-  try {
-    saveSession(...args);
-  } catch (error) {
-    const [{ settings, claim }] = args;
-    settings.onTrouble?.(claim, error);
-  }
-}
-
-async function remember(
-  attempt: ModelAttempt,
+async function runOnce(
+  context: ModelRun,
   request: EngineRequest,
-  { result, bill }: ModelOutcome,
-): Promise<void> {
-  const { claim, route, store } = attempt;
-  const { session, sessionTotal } = result;
-  // Before the session is closed: who dies in between has its bill settled by the next attempt, once.
-  if (bill.lines.length > 0 || bill.isUnreadable) {
-    const said = result.outcome.kind;
-    const asked = request.model;
-    const more = { engine: route.name, account: route.account, session, said, asked };
-    const line = usageLine(claim, bill, more);
-    await attempt.hold.keep(() => store.append(line));
-  }
-  if (session !== null) {
-    const used = unpricedLines(bill);
-    const more = { used, ...(sessionTotal ? { sessionTotal } : {}) };
-    await attempt.hold.keep(() => saveSession(attempt, request, session, more));
+  onStep: OnStep,
+  onBlind: () => void,
+  live: Live,
+): Promise<{ finished: Finished; result: EngineResult }> {
+  const { engine, logs } = context;
+  const command = engine.command(request);
+  let isBlind = false;
+  const run = new EngineOutput(
+    engine,
+    request,
+    (step, isOneOfMany) => {
+      onStep(step, isOneOfMany);
+      if (step.kind === "tool") feed?.onTool();
+      if (isBlind || !feed?.isMissing) return;
+      isBlind = true;
+      onBlind();
+    },
+    (session) => {
+      context.onSession(session);
+      feed?.onSession(session);
+    },
+  );
+  live.isOver = () => run.isOver;
+  const feed = logs && new SessionFeed(engine, request, logs, run.onLogLine);
+  let gaveUp: Waiting | null = null;
+  const patience = new Patience((waiting, why) => {
+    gaveUp = waiting;
+    context.log(`! ended, because it would only wait: ${why}\n`);
+    context.stop(why);
+  }, context.now);
+  const heeding = (read: (chunk: Buffer) => void) => (chunk: Buffer) => {
+    read(chunk);
+    patience.heed(run.waitsFor);
+  };
+  await feed?.begin();
+  try {
+    const finished = await context.execute(command.argv, command.stdin, {
+      env: command.env ?? {},
+      reads: command.reads ?? [],
+      isSecret: command.isSecret ?? false,
+      noise: engine.noise ?? null,
+      onStdout: heeding(run.onStdout),
+      onStderr: heeding(run.onStderr),
+    });
+    await feed?.end();
+    const result = run.end(finished);
+    // That its time was up while it waited is not its fault either.
+    const waited = run.waitsFor ?? gaveUp;
+    const isOurs = gaveUp !== null || finished.cause === "timed_out";
+    if (waited === null || !isOurs || result.outcome.kind === "done") return { finished, result };
+    return {
+      finished: { ...finished, cause: "exit" },
+      result: { ...result, outcome: endOfWaiting(waited, context.now()) },
+    };
+  } finally {
+    patience.end();
+    feed?.close();
   }
 }
 
-const NOTHING_RAN: Finished = {
-  ...{ cause: "exit", exit: null, signal: null, durationMs: 0, tail: "", dropped: 0 },
-  survivors: [],
-};
+/** Another attempt would spend as much, and nobody would know. */
+const BLIND =
+  "a budget is set, but what this run used could not be read; take the budget off the route, or use an engine that tells what it uses";
 
-const NO_RESULT: EngineResult = {
-  ...{ outcome: { kind: "failed", message: "" }, text: "", session: null, usage: [] },
-  unknown: 0,
-};
+/** The order matters: what we did to it comes before what it says of itself. */
+function judge(
+  finished: Finished,
+  { outcome }: EngineResult,
+  money: { over: BudgetVerdict | undefined; isBlind: boolean },
+): ModelEnd {
+  const failed = (note: string, final = false): ModelEnd => ({
+    kind: "failed",
+    report: { outcome: "failed", note, ...(final ? { final } : {}) },
+  });
+  const { over, isBlind } = money;
+  const isOwnEnd = finished.cause === "exit";
+  // Whoever was done before the last step was counted has done the work: it is told, not undone.
+  const isOurEnd = over !== undefined && finished.cause === "stopped";
+  if (over && !((isOwnEnd || isOurEnd) && outcome.kind === "done")) return usedUp(over);
+  if (isBlind && finished.cause === "timed_out") return failed(`its time was up; ${BLIND}`, true);
+  if (!(isOwnEnd || isOurEnd) || finished.survivors.length > 0) return { kind: "ended" };
+  if (outcome.kind === "rate_limited" || outcome.kind === "unavailable") {
+    return { kind: "limited", note: outcome.message };
+  }
+  if (outcome.kind === "unauthorized" || outcome.kind === "quota") {
+    return { kind: "limited", note: `${outcome.message}; ${outcome.todo}` };
+  }
+  if (outcome.kind === "refused") return failed(outcome.message, true);
+  if (outcome.kind !== "done") {
+    return isBlind ? failed(`${outcome.message}; ${BLIND}`, true) : failed(outcome.message);
+  }
+  if (isBlind) return failed(BLIND, true);
+  return { kind: "proceed", ...(over ? { note: over.text } : {}) };
+}
+
+/** Another attempt has a budget of its own; another task is not to blame for what the run has spent. */
+function usedUp({ which, text, level }: BudgetVerdict): ModelEnd {
+  if (level !== "blind" && (which === "run" || which === "day")) {
+    return { kind: "unpaid", note: text };
+  }
+  const final = which !== "attempt" || level === "blind";
+  return { kind: "failed", report: { outcome: "failed", note: text, ...(final ? { final } : {}) } };
+}
+
+function notBegun(verdict: BudgetVerdict, bill: Bill): ModelOutcome {
+  const finished: Finished = {
+    ...{ cause: "exit", exit: null, signal: null, durationMs: 0, tail: "", dropped: 0 },
+    survivors: [],
+  };
+  const result: EngineResult = {
+    ...{ outcome: { kind: "failed", message: verdict.text }, text: "", session: null },
+    ...{ usage: [], unknown: 0 },
+  };
+  return { end: usedUp(verdict), finished, result, bill };
+}

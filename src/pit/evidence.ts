@@ -2,7 +2,7 @@ import { closeSync, constants, writeSync } from "node:fs";
 import { join } from "node:path";
 import { linkSync, mkdirSync, openSync, removeSync } from "../platform/files/beneath.ts";
 import { type EvidenceFiles, evidenceIn } from "../work/evidence.ts";
-import { wasteHead, wasteName } from "./waste.ts";
+import { wasteFoot, wasteHead, wasteName } from "./waste.ts";
 
 /**
  * In a pit every attempt has a trace of its own, `waste/<snake>-<ts>.log`. The latest one has a
@@ -22,7 +22,9 @@ export function pitEvidenceIn(artifacts: string, waste: string): EvidenceFiles {
       append(join(artifacts, `${id}.logs`), `${attempt} ${worker} ${name}`);
       return { head: wasteHead({ id, attempt, worker, at: new Date(at).toISOString() }) };
     },
-    endLog: (id, foot) => append(evidence.logOf(id), foot),
+    endLog: (id, { outcome, seconds, note }) => {
+      append(evidence.logOf(id), wasteFoot({ outcome, seconds, ...(note ? { note } : {}) }));
+    },
   };
 }
 

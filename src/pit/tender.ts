@@ -1,4 +1,4 @@
-import type { ProvenResult } from "./prove-results.ts";
+import type { ProvenResult } from "../work/worker.ts";
 
 /**
  * Looks after a pit beside a worker: proves what snakes have finished by hand. `start` holds only the

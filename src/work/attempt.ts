@@ -1,5 +1,4 @@
 import { basename, resolve } from "node:path";
-import type { Route } from "../app/config.ts";
 import { parseDuration } from "../base/duration.ts";
 import { isVivError, VivError } from "../base/errors.ts";
 import { fingerprint } from "../base/fingerprint.ts";
@@ -7,15 +6,21 @@ import { canonicalJson } from "../base/json.ts";
 import type { EngineRoute, Money } from "../engines/config-engine.ts";
 import type { PriceTable } from "../engines/costs/prices.ts";
 import type { Spending } from "../engines/costs/spending.ts";
-import { runModel } from "../engines/run-model.ts";
 import type { GateRequest, Release } from "../gate/gate.ts";
-import { wasteFoot } from "../pit/waste.ts";
+import {
+  isMachineError,
+  isTransient,
+  MachineRetry,
+  type Sleep,
+  Unrecorded,
+} from "../platform/machine-retry.ts";
 import type { Finished } from "../platform/processes/handlers.ts";
 import type { Claim, Store } from "../queue/store.ts";
 import { priorityOf } from "../queue/task.ts";
+import type { Route } from "./config-route.ts";
 import { type AttemptEnd, Ending, reportOf, said, sentence } from "./ending.ts";
-import { Hold, isTrouble, mayPass, type Pause, Unrecorded } from "./hold.ts";
 import type { WorkerHost } from "./host.ts";
+import { attemptWithModel } from "./model-attempt.ts";
 import { atHome, type Place, placeFor, type Scene } from "./place.ts";
 import { prove } from "./proof.ts";
 import { Runner } from "./runner.ts";
@@ -27,7 +32,7 @@ import { Runner } from "./runner.ts";
  *   3. the proof, in the same place
  *   4. the end: one call of the store, which decides where the task goes
  * Whatever goes wrong on the way is this task's failure, never the worker's; but for trouble of the
- * machine, which is nobody's, and is waited for (see Hold).
+ * machine, which is nobody's, and is waited for (see MachineRetry).
  */
 export interface AttemptSettings {
   killAfterMs: number;
@@ -46,7 +51,7 @@ export interface AttemptSettings {
   /** Something of it cannot be done for now, and is tried again. */
   onTrouble?: (claim: Claim, error: unknown) => void;
   /** How it waits between two tries. */
-  pause?: Pause;
+  pause?: Sleep;
 }
 
 /** A route as the worker uses it: the handler's path is resolved, its environment is put together. */
@@ -58,6 +63,8 @@ export interface ReadyRoute extends Omit<Route, "env"> {
 export type { AttemptEnd } from "./ending.ts";
 export type { Place } from "./place.ts";
 
+export const DEFAULT_LOG_BYTES = 10 * 1024 * 1024;
+
 /** sysexits.h: EX_TEMPFAIL. */
 const TRY_LATER = 75;
 
@@ -66,7 +73,7 @@ export class Attempt {
   readonly route: ReadyRoute;
   readonly #scene: Scene;
   readonly #settings: AttemptSettings;
-  readonly #hold: Hold;
+  readonly #retry: MachineRetry;
   readonly #runner: Runner;
   readonly #ending: Ending;
   #head: string | undefined;
@@ -81,12 +88,12 @@ export class Attempt {
   ) {
     this.claim = claim;
     this.route = route;
-    this.#scene = { claim, route, store, host };
+    this.#scene = { claim, route, store, host, layout: host.layout?.(store) ?? {} };
     this.#settings = settings;
     const { onIdle, onTrouble, pause } = settings;
-    this.#hold = new Hold((error) => onTrouble?.(claim, error), pause);
-    this.#runner = new Runner(this.#scene, this.#hold, settings);
-    this.#ending = new Ending(this.#scene, this.#hold, onIdle && (() => onIdle(claim)));
+    this.#retry = new MachineRetry((error) => onTrouble?.(claim, error), pause);
+    this.#runner = new Runner(this.#scene, this.#retry, settings);
+    this.#ending = new Ending(this.#scene, this.#retry, onIdle && (() => onIdle(claim)));
   }
 
   get #id(): string {
@@ -104,25 +111,25 @@ export class Attempt {
 
   /** What is held is tried once more, and then left as it is. */
   leave(): void {
-    this.#hold.leave();
+    this.#retry.leave();
   }
 
   run(): Promise<AttemptEnd> {
     return this.#traced(async () => {
       if (this.route.engine) return this.#withSlot(this.route.engine);
-      const place = await this.#hold.begin(() => placeFor(this.#scene));
+      const place = await this.#retry.briefly(() => placeFor(this.#scene));
       return this.#conclude(place, await this.#handle(place));
     });
   }
 
   /** The slot is asked for at once: who claims more must see that it is taken. */
   async #withSlot(engine: EngineRoute): Promise<AttemptEnd> {
-    const { stopping } = this.#hold;
+    const { stopping } = this.#retry;
     const priority = priorityOf(this.claim.task);
     let release: Release | undefined;
     try {
       const { slot } = this.#settings;
-      release = await this.#hold.begin(() => slot?.({ priority, signal: stopping }));
+      release = await this.#retry.briefly(() => slot?.({ priority, signal: stopping }));
     } catch (error) {
       const { stopped } = this.#runner;
       if (stopped !== null) return this.#ending.released(stopped);
@@ -130,7 +137,7 @@ export class Attempt {
       return this.#ending.failed({ outcome: "rate_limited", note: sentence(error) });
     }
     try {
-      const place = await this.#hold.begin(() => placeFor(this.#scene));
+      const place = await this.#retry.briefly(() => placeFor(this.#scene));
       return await this.#model(place, engine, release);
     } finally {
       release?.();
@@ -141,7 +148,7 @@ export class Attempt {
   proveOnly(onUnproven: () => Promise<void>): Promise<AttemptEnd> {
     this.#onUnproven = onUnproven;
     return this.#traced(async () =>
-      this.#prove(await this.#hold.begin(() => placeFor(this.#scene))),
+      this.#prove(await this.#retry.briefly(() => placeFor(this.#scene))),
     );
   }
 
@@ -162,7 +169,7 @@ export class Attempt {
     // Nothing is recorded instead: it would say that work has failed which has not.
     if (error instanceof Unrecorded) throw "outcome" in error.details ? error : unwritten(error);
     const note = sentence(error);
-    if (!isTrouble(error)) return this.#ending.failed({ outcome: "failed", note });
+    if (!isMachineError(error)) return this.#ending.failed({ outcome: "failed", note });
     // Only before it began: from then on it is waited for.
     const { stopped } = this.#runner;
     if (stopped !== null) return this.#ending.released(stopped);
@@ -174,14 +181,14 @@ export class Attempt {
     const outcome = end.kind === "lost" ? "lost" : end.outcome;
     const note = end.kind === "lost" ? undefined : end.note;
     try {
-      this.#evidence.endLog?.(this.#id, wasteFoot({ outcome, seconds, ...(note ? { note } : {}) }));
+      this.#evidence.endLog?.(this.#id, { outcome, seconds, note });
     } catch {
       // A trace without its last line is still a trace; the ledger has how it ended.
     }
   }
 
   async #handle(place: Place): Promise<Finished> {
-    await this.#hold.begin(() => this.#beginLog());
+    await this.#retry.briefly(() => this.#beginLog());
     return this.#runner.execute(place, this.route.handler, {
       stdin: `${canonicalJson(this.claim.task)}\n`,
       head: this.#head,
@@ -195,7 +202,7 @@ export class Attempt {
     try {
       this.#head = this.#evidence.beginLog?.({ id: this.#id, attempt, worker }).head;
     } catch (cause) {
-      // Trouble of the pit, and no fault of the food.
+      // The layout cannot keep it: no fault of the task.
       throw new VivError("READ_ONLY", `no trace can be kept: ${sentence(cause)}`, {}, { cause });
     }
   }
@@ -204,17 +211,17 @@ export class Attempt {
   async #model(bare: Place, engine: EngineRoute, release?: Release): Promise<AttemptEnd> {
     const { host, store } = this.#scene;
     const evidence = this.#evidence;
-    const place = await this.#hold.begin(() => atHome(this.#scene, bare, engine));
-    const before = await this.#hold.begin(() => evidence.markArtifact(this.#id));
-    await this.#hold.begin(() => this.#beginLog());
-    const { end, finished, result } = await runModel({
+    const place = await this.#retry.briefly(() => atHome(this.#scene, bare, engine));
+    const before = await this.#retry.briefly(() => evidence.markArtifact(this.#id));
+    await this.#retry.briefly(() => this.#beginLog());
+    const { end, finished, result } = await attemptWithModel({
       claim: this.claim,
       route: engine,
       place,
       host,
       store,
       settings: this.#settings,
-      hold: this.#hold,
+      retry: this.#retry,
       folder: this.route.folder,
       isConfined: this.route.sandbox.length > 0,
       execute: (argv, stdin, more) =>
@@ -253,7 +260,7 @@ export class Attempt {
     }
     if (result.text !== "") {
       const text = `${result.text.trimEnd()}\n`;
-      await this.#hold.keep(() => evidence.writeArtifact(this.#id, text, before));
+      await this.#retry.untilDone(() => evidence.writeArtifact(this.#id, text, before));
     }
     return this.#prove(place, end.note);
   }
@@ -269,7 +276,7 @@ export class Attempt {
     const { cause, exit, error = "", code } = finished;
     if (finished.survivors.length > 0) return ending.stuck(finished);
     if (cause === "stopped") return ending.released(finished.why ?? "the worker stops");
-    if (cause === "unstartable" && mayPass({ code })) {
+    if (cause === "unstartable" && isTransient({ code })) {
       return ending.failed({ outcome: "rate_limited", note: error });
     }
     if (cause === "unstartable") {
@@ -286,7 +293,7 @@ export class Attempt {
   #prove(place: Place, note?: string): Promise<AttemptEnd> {
     const parts = {
       scene: this.#scene,
-      hold: this.#hold,
+      retry: this.#retry,
       runner: this.#runner,
       ending: this.#ending,
       onUnproven: this.#onUnproven,

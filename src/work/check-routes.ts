@@ -1,13 +1,21 @@
 import { resolve } from "node:path";
-import type { Config, Route } from "../app/config.ts";
 import { isVivError, VivError } from "../base/errors.ts";
 import type { EngineRoute } from "../engines/config-engine.ts";
-import { whatIsMissing } from "../engines/costs/budget.ts";
+import { type Limit, whatIsMissing } from "../engines/costs/budget.ts";
+import type { PriceTable } from "../engines/costs/prices.ts";
 import type { Engine } from "../engines/engine.ts";
 import { keyVariable } from "../engines/key-variable.ts";
 import { parseTemplate } from "../engines/template-parse.ts";
 import { resolveHandler } from "./attempt.ts";
+import type { Route } from "./config-route.ts";
 import type { WorkerHost } from "./host.ts";
+
+/** The parts of viv.toml that decide whether a route can work. */
+interface RouteConfig {
+  folder: string;
+  prices: PriceTable;
+  budget: { run: Limit; day: Limit };
+}
 
 /**
  * What can be known before the first task is taken: a sandbox that cannot be made, a template that
@@ -16,7 +24,7 @@ import type { WorkerHost } from "./host.ts";
  */
 export async function checkRoutes(
   routes: readonly Route[],
-  config: Pick<Config, "folder" | "prices" | "budget">,
+  config: RouteConfig,
   host: WorkerHost,
 ): Promise<void> {
   const problems: string[] = [];
@@ -28,11 +36,7 @@ export async function checkRoutes(
   if (problems.length > 0) throw new VivError("INVALID", problems.join("\n"), { problems });
 }
 
-async function problemsOf(
-  route: Route,
-  config: Pick<Config, "folder" | "prices" | "budget">,
-  host: WorkerHost,
-): Promise<string[]> {
+async function problemsOf(route: Route, config: RouteConfig, host: WorkerHost): Promise<string[]> {
   const problems: (string | null)[] = [];
   if (route.sandbox.length > 0) problems.push(await host.whyNoSandbox());
   const [program = ""] = resolveHandler(route.handler, config.folder);
@@ -55,7 +59,7 @@ function templateProblem({ prompt }: EngineRoute, folder: string, host: WorkerHo
 async function engineProblems(
   route: Route,
   engine: EngineRoute,
-  { folder, prices, budget }: Pick<Config, "folder" | "prices" | "budget">,
+  { folder, prices, budget }: RouteConfig,
   host: WorkerHost,
 ): Promise<(string | null)[]> {
   const one = await host.engine(engine.name);

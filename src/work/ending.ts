@@ -2,10 +2,10 @@ import { setImmediate } from "node:timers/promises";
 import { formatTook } from "../base/duration.ts";
 import { isVivError } from "../base/errors.ts";
 import { fingerprint, tellingLines } from "../base/fingerprint.ts";
+import { type MachineRetry, Unrecorded } from "../platform/machine-retry.ts";
 import type { Finished } from "../platform/processes/handlers.ts";
 import type { Proof } from "../queue/proof.ts";
 import type { Ended, FailureReport } from "../queue/store.ts";
-import { type Hold, Unrecorded } from "./hold.ts";
 import type { Scene } from "./place.ts";
 
 /** The end of an attempt: one call of the store, which decides where the task goes. */
@@ -17,12 +17,12 @@ export type Report = FailureReport & { outcome: string; note: string };
 
 export class Ending {
   readonly #scene: Scene;
-  readonly #hold: Hold;
+  readonly #retry: MachineRetry;
   readonly #onIdle: (() => void) | undefined;
 
-  constructor(scene: Scene, hold: Hold, onIdle?: () => void) {
+  constructor(scene: Scene, retry: MachineRetry, onIdle?: () => void) {
     this.#scene = scene;
-    this.#hold = hold;
+    this.#retry = retry;
     this.#onIdle = onIdle;
   }
 
@@ -68,7 +68,7 @@ export class Ending {
     const at = new Date().toISOString();
     const what = { attempt, worker, outcome, note, at, ...(proof ? { proof } : {}) };
     try {
-      await this.#hold.keep(() => evidence.keep(this.#id, what, log));
+      await this.#retry.untilDone(() => evidence.keep(this.#id, what, log));
     } catch (error) {
       report.note = `${note} (its evidence could not be kept: ${sentence(error)})`;
     }
@@ -84,7 +84,7 @@ export class Ending {
       await setImmediate(); // so that the next handler starts first, and runs meanwhile
     }
     try {
-      const ended = await this.#hold.keep(act, { holds: mayBeRecordedLater });
+      const ended = await this.#retry.untilDone(act, { holds: mayBeRecordedLater });
       return { kind: "ended", outcome, ended, ...(note ? { note } : {}) };
     } catch (error) {
       if (isVivError(error, "CLAIM_LOST")) return { kind: "lost" };

@@ -51,7 +51,7 @@ export interface EvidenceFiles {
   logOf(id: string): string;
   /** Where traces are kept apart: a new file for this attempt, which `logOf` is a second name of. */
   beginLog?(log: { id: string; attempt: number; worker: string }): { head: string };
-  endLog?(id: string, foot: string): void;
+  endLog?(id: string, end: { outcome: string; seconds: number; note: string | undefined }): void;
   artifactOf(id: string): string;
   proofLogOf(id: string): string;
   /** Where the artifact is for whom a sandbox shows only this task's files. */

@@ -1,4 +1,4 @@
-import type { Route } from "../app/config.ts";
+import type { Route } from "./config-route.ts";
 
 /** What every handler gets of the worker's environment: nothing in it is a secret. */
 const ALWAYS = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR", "TERM"];
@@ -14,8 +14,6 @@ export interface Situation {
   workspace: string;
   evidence: string;
   note: string;
-  /** In a pit: the claimed file. */
-  food?: string;
 }
 
 /**
@@ -63,6 +61,5 @@ export function handlerEnv(
     VIV_WORKSPACE: at.workspace,
     VIV_EVIDENCE: at.evidence,
     VIV_NOTE: at.note,
-    ...(at.food === undefined ? {} : { VIV_FOOD: at.food, VIV_RESULT: at.artifact }),
   };
 }

@@ -5,7 +5,7 @@ import { isAttempt } from "../queue/attempt.ts";
 import type { Claim, Store } from "../queue/store.ts";
 import type { ReadyRoute } from "./attempt.ts";
 import { handlerEnv } from "./handler-env.ts";
-import type { WorkerHost } from "./host.ts";
+import type { LayoutHooks, WorkerHost } from "./host.ts";
 
 /** Where an attempt works: its folder and its environment. */
 export interface Place {
@@ -13,6 +13,8 @@ export interface Place {
   workspace: string | null;
   env: Record<string, string>;
   branch?: string;
+  /** The file that it holds, where a layout has one. */
+  claimFile?: string;
   /** What a sandbox shows of the user's home in the engine's own. */
   shows?: readonly Shown[];
 }
@@ -23,31 +25,34 @@ export interface Scene {
   route: ReadyRoute;
   store: Store;
   host: WorkerHost;
+  layout: LayoutHooks;
 }
 
 export async function placeFor(scene: Scene): Promise<Place> {
-  const { claim, route, store, host } = scene;
+  const { claim, route, store, host, layout } = scene;
   const { task, worker, attempt } = claim;
   const { evidence } = host;
   const id = task.task_id;
   const workspace = route.workspace === "none" ? null : await openWorkspace(scene);
+  const artifact = route.sandbox.length > 0 ? evidence.artifactInside(id) : evidence.artifactOf(id);
+  const claimFile = layout.claimFile?.(claim, artifact);
   const env = handlerEnv(route.env, {
     runDir: store.location,
     id,
     type: task.task_type,
     worker,
     attempt,
-    artifact: route.sandbox.length > 0 ? evidence.artifactInside(id) : evidence.artifactOf(id),
+    artifact,
     log: evidence.logOf(id),
     workspace: workspace?.path ?? "",
     evidence: attempt > 1 ? evidence.newestBefore(id, attempt) : "",
     note: attempt > 1 ? await lastWord(store, id) : "",
-    ...(store.pit ? { food: store.pit.claimPath(worker, id) } : {}),
   });
   return {
-    cwd: workspace?.path ?? (store.pit ? store.location : host.cwd),
+    cwd: workspace?.path ?? layout.cwd ?? host.cwd,
     workspace: workspace?.path ?? null,
-    env,
+    env: { ...env, ...claimFile?.env },
+    ...(claimFile ? { claimFile: claimFile.path } : {}),
     ...(workspace?.branch ? { branch: workspace.branch } : {}),
   };
 }

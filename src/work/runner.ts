@@ -1,6 +1,6 @@
 import { isName } from "../base/names.ts";
+import { isTransient, type MachineRetry, Unrecorded } from "../platform/machine-retry.ts";
 import type { Finished, RunningHandler } from "../platform/processes/handlers.ts";
-import { type Hold, mayPass, Unrecorded } from "./hold.ts";
 import type { Place, Scene } from "./place.ts";
 
 /**
@@ -25,14 +25,18 @@ export interface Execution {
 
 export class Runner {
   readonly #scene: Scene;
-  readonly #hold: Hold;
+  readonly #retry: MachineRetry;
   readonly #settings: { killAfterMs: number; logBytes: number };
   #running: RunningHandler | null = null;
   #stopped: string | null = null;
 
-  constructor(scene: Scene, hold: Hold, settings: { killAfterMs: number; logBytes: number }) {
+  constructor(
+    scene: Scene,
+    retry: MachineRetry,
+    settings: { killAfterMs: number; logBytes: number },
+  ) {
     this.#scene = scene;
-    this.#hold = hold;
+    this.#retry = retry;
     this.#settings = settings;
   }
 
@@ -44,7 +48,7 @@ export class Runner {
   /** Ends what runs, with its whole tree, and starts nothing more. */
   stop(why: string): void {
     this.#stopped ??= why;
-    this.#hold.stop();
+    this.#retry.stop();
     void this.#running?.stop(why);
   }
 
@@ -60,10 +64,10 @@ export class Runner {
   async execute(place: Place, argv: readonly string[], how: Execution): Promise<Finished> {
     const tries = how.isProof ? Number.POSITIVE_INFINITY : undefined;
     try {
-      const running = await this.#hold.begin(() => this.#start(place, argv, how), tries);
+      const running = await this.#retry.briefly(() => this.#start(place, argv, how), tries);
       return running === null ? notStarted(this.#stopped ?? "") : await this.#follow(running, how);
     } catch (error) {
-      if (this.#stopped !== null && mayPass(error)) return notStarted(this.#stopped);
+      if (this.#stopped !== null && isTransient(error)) return notStarted(this.#stopped);
       if (error instanceof CannotStart) return error.finished;
       throw error;
     }
@@ -103,7 +107,7 @@ export class Runner {
     if (running.ref === null) {
       const finished = await running.finished;
       const problem = new CannotStart(finished);
-      if (finished.cause === "unstartable" && mayPass(problem)) throw problem;
+      if (finished.cause === "unstartable" && isTransient(problem)) throw problem;
     }
     return running;
   }
@@ -122,14 +126,13 @@ export class Runner {
     if (!this.#isConfined) return argv;
     const before = claim.task.depends_on.filter(isName);
     const { writes, reads } = host.evidence.enter(this.#id, before);
-    const { VIV_FOOD: food } = place.env;
     return host.sandboxed(argv, {
       restrictions: route.sandbox,
       runDir: store.location,
       workspace: place.workspace,
       artifacts: writes,
       hidden: [],
-      reads: [...reads, ...(food ? [food] : []), ...(how.reads ?? [])],
+      reads: [...reads, ...(place.claimFile ? [place.claimFile] : []), ...(how.reads ?? [])],
       ...(place.shows ? { shows: place.shows } : {}),
       cwd: place.cwd,
     });
@@ -142,7 +145,7 @@ export class Runner {
     const ended = new AbortController();
     const { signal: over } = ended;
     const note = () => (over.aborted ? undefined : this.#noteNumber(running));
-    this.#hold.keep(note, { over }).catch((error) => {
+    this.#retry.untilDone(note, { over }).catch((error) => {
       if (over.aborted || error instanceof Unrecorded) return; // it ends without one
       // The claim is not ours any more: then it must not run.
       lost = error;
@@ -152,12 +155,13 @@ export class Runner {
     const finished = await running.finished;
     ended.abort();
     this.#running = null;
-    if (this.#isConfined) await this.#hold.keep(() => this.#scene.host.evidence.leave(this.#id));
+    if (this.#isConfined)
+      await this.#retry.untilDone(() => this.#scene.host.evidence.leave(this.#id));
     if (lost !== undefined) throw lost;
     // What could not be ended stays noted: `viv retry` waits for it.
     if (finished.survivors.length === 0) {
       const { store, claim } = this.#scene;
-      await this.#hold.keep(() => store.forgetProcess(this.#id, claim.token));
+      await this.#retry.untilDone(() => store.forgetProcess(this.#id, claim.token));
     }
     return finished;
   }

@@ -4,12 +4,12 @@ import type { PriceTable } from "../engines/costs/prices.ts";
 import { unpricedLines, usageLine } from "../engines/costs/usage-lines.ts";
 import type { EngineRequest } from "../engines/engine.ts";
 import type { Step } from "../engines/step.ts";
+import { LineSplitter } from "../platform/processes/line-splitter.ts";
 import { isAttempt } from "../queue/attempt.ts";
 import type { ReapReport, Store } from "../queue/store.ts";
 import type { ReadyRoute } from "./attempt.ts";
 import type { EngineSession, OpenAttempt } from "./evidence.ts";
 import type { WorkerHost } from "./host.ts";
-import { Lines } from "./lines.ts";
 
 export interface Abandoned {
   id: string;
@@ -55,7 +55,7 @@ export async function settleAbandoned(
   const logs =
     place && host.followLogs(place, (text, isPast) => count(reader.logLine?.(text, isPast) ?? []));
   await logs?.skipPast(open.logs);
-  const lines = new Lines(LONGEST_LINE_BYTES, {
+  const lines = new LineSplitter(LONGEST_LINE_BYTES, {
     line: (text) => count(reader.line(text)),
     tooLong: () => {},
   });

@@ -2,14 +2,13 @@ import { isVivError, VivError } from "../base/errors.ts";
 import type { ClosedTypes } from "../engines/accounts/closed-types.ts";
 import type { EngineSlots } from "../engines/engine-slots.ts";
 import type { Release } from "../gate/gate.ts";
-import type { ProvenResult } from "../pit/prove-results.ts";
 import { Lease } from "../platform/lease.ts";
+import { MachineRetry, pause } from "../platform/machine-retry.ts";
 import { Reaper } from "../queue/reaper.ts";
 import type { Claim, ClaimRequest, ReapReport, Store } from "../queue/store.ts";
 import { Attempt, type AttemptEnd, type AttemptSettings, type ReadyRoute } from "./attempt.ts";
 import { isDrained } from "./drained.ts";
-import { Hold, pauseFor } from "./hold.ts";
-import type { WorkerHost } from "./host.ts";
+import type { LayoutHooks, WorkerHost } from "./host.ts";
 
 /**
  * A worker claims tasks and runs an attempt for each, several at a time if it may. Modes:
@@ -21,8 +20,8 @@ import type { WorkerHost } from "./host.ts";
  */
 export interface WorkerOptions extends AttemptSettings {
   worker: string;
-  /** In a pit one snake for each slot, with a name and at most one claim of its own. */
-  snakes?: readonly string[];
+  /** A name for each slot, where a layout allows one claim per name. */
+  slotNames?: readonly string[];
   /** Null: any type that has a route. */
   types: readonly string[] | null;
   routeFor(type: string): ReadyRoute | undefined;
@@ -57,9 +56,19 @@ export type WorkerEvent =
   | { kind: "trouble"; error: unknown; claim?: Claim }
   /** What it leaves alone for now, and why; told when that changes. No reasons: nothing any more. */
   | { kind: "held"; reasons: readonly string[] }
-  /** In a pit: what a snake said it had done was looked at. */
+  /** A result that was made by hand was looked at. */
   | { kind: "proven"; result: ProvenResult }
   | { kind: "stopping"; running: number };
+
+/** Of a layout in which work can be done by hand: what came of the proof. */
+export interface ProvenResult {
+  id: string;
+  /** The worker that was last seen with the task. */
+  snake: string | null;
+  end: AttemptEnd;
+  /** The new name of a result that was not borne out. */
+  unproven?: string;
+}
 
 export interface WorkerReport {
   attempts: number;
@@ -75,6 +84,7 @@ export class Worker {
   readonly #host: WorkerHost;
   readonly #options: WorkerOptions;
   readonly #settings: AttemptSettings;
+  readonly #layout: LayoutHooks;
   readonly #running = new Map<string, Attempt>();
   /** Those of them whose handlers run; the others are only being recorded. */
   readonly #busy = new Set<string>();
@@ -93,6 +103,7 @@ export class Worker {
     this.#store = store;
     this.#host = host;
     this.#options = options;
+    this.#layout = host.layout?.(store) ?? {};
     const onIdle = (claim: Claim) => {
       this.#busy.delete(keyOf(claim));
       this.#wake();
@@ -130,6 +141,16 @@ export class Worker {
 
   /** Works until its mode is fulfilled or it is stopped, and what it began has ended. */
   async run(): Promise<WorkerReport> {
+    const beside = this.#layout.beside?.(this.#host, this.#options);
+    beside?.start();
+    try {
+      return await this.#work();
+    } finally {
+      await beside?.stop();
+    }
+  }
+
+  async #work(): Promise<WorkerReport> {
     const { worker, types, heartbeatMs, reapEveryMs } = this.#options;
     const reaper = new Reaper(this.#store, {
       everyMs: reapEveryMs,
@@ -138,7 +159,7 @@ export class Worker {
     });
     const leases: Lease[] = [];
     try {
-      for (const name of this.#options.snakes ?? [worker]) {
+      for (const name of this.#options.slotNames ?? [worker]) {
         const onFailure = () => reaper.doubt();
         const lease = new Lease(this.#store, { everyMs: heartbeatMs, onFailure });
         await lease.start(name, types ?? undefined);
@@ -150,7 +171,7 @@ export class Worker {
     }
     reaper.start();
     const rounds = setInterval(() => void this.#lookAfterClaims(), LOOK_AFTER_CLAIMS_MS);
-    for (const name of this.#options.snakes ?? [worker]) {
+    for (const name of this.#options.slotNames ?? [worker]) {
       this.#tell({ kind: "started", worker: name, types });
     }
     try {
@@ -183,8 +204,8 @@ export class Worker {
   get #free(): number {
     const { concurrency, maxTasks = Number.POSITIVE_INFINITY } = this.#options;
     const left = maxTasks - this.#report.attempts - this.#running.size;
-    const slots = this.#options.snakes
-      ? this.#idleSnakes.length
+    const slots = this.#options.slotNames
+      ? this.#idleNames.length
       : Math.min(concurrency - this.#busy.size, 2 * concurrency - this.#running.size);
     return Math.max(0, Math.min(slots, left));
   }
@@ -207,10 +228,9 @@ export class Worker {
     const { drain, types, reviewLimit } = this.#options;
     if (!drain || this.#running.size > 0 || this.#troubles > 0) return false;
     const closed = this.#options.closedTypes?.();
-    return isDrained(this.#store, types, {
-      ...(reviewLimit === undefined ? {} : { reviewLimit }),
-      ...(closed ? { waitsForPeople: closed.waitsForPeople } : {}),
-    });
+    const { hasUnproven } = this.#layout;
+    const waitsForPeople = closed?.waitsForPeople;
+    return isDrained(this.#store, types, { reviewLimit, waitsForPeople, hasUnproven });
   }
 
   async #claim(): Promise<Claim[]> {
@@ -238,12 +258,12 @@ export class Worker {
   }
 
   async #claimFor(worker: string, request: Omit<ClaimRequest, "worker">): Promise<Claim[]> {
-    if (this.#options.snakes === undefined) {
+    if (this.#options.slotNames === undefined) {
       return this.#store.claim({ ...request, worker, max: this.#most });
     }
     const claims: Claim[] = [];
     const most = this.#most;
-    for (const name of this.#idleSnakes) {
+    for (const name of this.#idleNames) {
       if (claims.length >= most) break;
       // None for the one does not mean none for the next: it may have choked on what is there.
       claims.push(...(await this.#store.claim({ ...request, worker: name, max: 1 })));
@@ -251,9 +271,9 @@ export class Worker {
     return claims;
   }
 
-  get #idleSnakes(): string[] {
+  get #idleNames(): string[] {
     const busy = new Set([...this.#running.values()].map(({ claim }) => claim.worker));
-    return (this.#options.snakes ?? []).filter((name) => !busy.has(name));
+    return (this.#options.slotNames ?? []).filter((name) => !busy.has(name));
   }
 
   #tellHeld(reasons: readonly string[]): void {
@@ -278,8 +298,10 @@ export class Worker {
     if (route === undefined) {
       // Only a type that is claimed without asking for it can come here: give it back.
       const onError = (error: unknown) => this.#tell({ kind: "trouble", error, claim });
-      const hold = new Hold(onError, this.#options.pause);
-      hold.keep(() => this.#store.release({ ...claim, id: claim.task.task_id })).catch(onError);
+      const retry = new MachineRetry(onError, this.#options.pause);
+      retry
+        .untilDone(() => this.#store.release({ ...claim, id: claim.task.task_id }))
+        .catch(onError);
       return;
     }
     const key = keyOf(claim);
@@ -337,23 +359,23 @@ export class Worker {
     this.#wake = () => woken.abort();
     // There may be work, and it cannot be claimed: to be woken at once would be to go round in circles.
     if (this.#troubles > 0) {
-      return pauseFor(Math.min(30_000, 500 * 2 ** Math.min(10, this.#troubles)), woken.signal);
+      return pause(Math.min(30_000, 500 * 2 ** Math.min(10, this.#troubles)), woken.signal);
     }
     const closed = this.#options.closedTypes?.();
     if (closed) await this.#standInLine(closed, () => woken.abort());
     const timeoutMs = Math.min(pollMs, closed?.nextOpenMs ?? pollMs);
-    if (closed?.all) return pauseFor(timeoutMs, woken.signal);
+    if (closed?.all) return pause(timeoutMs, woken.signal);
     try {
       await this.#store.waitForWork({
         timeoutMs,
-        worker: this.#idleSnakes[0] ?? this.#options.worker,
+        worker: this.#idleNames[0] ?? this.#options.worker,
         signal: woken.signal,
         ...this.#wanted(closed),
         ...(reviewLimit === undefined ? {} : { reviewLimit }),
       });
     } catch (error) {
       this.#tell({ kind: "trouble", error });
-      await pauseFor(1_000, woken.signal);
+      await pause(1_000, woken.signal);
     }
   }
 

@@ -11,10 +11,8 @@ import type { EngineRoute } from "../../engines/config-engine.ts";
 import { Spending } from "../../engines/costs/spending.ts";
 import { engineSlots } from "../../engines/engine-slots.ts";
 import { defineOp, type OpContext } from "../../operation/op.ts";
-import { type ProveOptions, proveResults } from "../../pit/prove-results.ts";
-import { Tender } from "../../pit/tender.ts";
 import type { Store } from "../../queue/store.ts";
-import { type AttemptSettings, type ReadyRoute, resolveHandler } from "../attempt.ts";
+import { DEFAULT_LOG_BYTES, type ReadyRoute, resolveHandler } from "../attempt.ts";
 import { checkRoutes } from "../check-routes.ts";
 import { inheritedEnv } from "../handler-env.ts";
 import type { WorkerHost } from "../host.ts";
@@ -64,7 +62,6 @@ export const work = defineOp({
 });
 
 const GATE_FULL = "the machine's gate is full; see: viv gate";
-const DEFAULT_LOG_BYTES = 10 * 1024 * 1024;
 
 /** What can be run, and told to stop. */
 export type Startable = Pick<Worker, "run" | "stop" | "stopNow">;
@@ -107,7 +104,7 @@ export function workerFor(
     pollMs: Math.max(50, (given.poll_interval ?? 5) * 1000),
     heartbeatMs: Math.max(50, (given.heartbeat_interval ?? 30) * 1000),
     reapEveryMs: 1_000,
-    ...optional("snakes", snakesOf(store, worker, given.concurrency ?? 1)),
+    ...optional("slotNames", snakesOf(store, worker, given.concurrency ?? 1)),
     prices,
     budget: config?.budget ?? { run: {}, day: {} },
     spending,
@@ -124,66 +121,7 @@ export function workerFor(
     ...optional("onReaped", usesModels ? settle : undefined),
     ...optional("mostAtOnce", config && money && (() => spending.room(config.budget))),
   };
-  const made = new Worker(store, host, options);
-  return store.pit === null ? made : tended(made, { store, now }, host, options);
-}
-
-/** In a pit, what snakes finished by hand is proven while the worker runs. */
-function tended(
-  worker: Worker,
-  context: Pick<OpContext, "store" | "now">,
-  host: WorkerHost,
-  options: WorkerOptions,
-): Startable {
-  const { onEvent } = options;
-  const tender = new Tender({
-    everyMs: TEND_EVERY_MS,
-    prove: () => proveResults(context.store, host, pitProving(context, host, options)),
-    onProven: (results) => {
-      for (const result of results) onEvent?.({ kind: "proven", result });
-    },
-    onError: (error) => onEvent?.({ kind: "trouble", error }),
-  });
-  return {
-    stop: () => worker.stop(),
-    stopNow: () => worker.stopNow(),
-    run: async () => {
-      tender.start();
-      try {
-        return await worker.run();
-      } finally {
-        await tender.stop();
-      }
-    },
-  };
-}
-
-const TEND_EVERY_MS = 2_000;
-
-/** How results are proven: as the worker would prove them, or else plainly. */
-export function pitProving(
-  { store, now }: Pick<OpContext, "store" | "now">,
-  host: WorkerHost,
-  options?: WorkerOptions,
-): ProveOptions {
-  const env = inheritedEnv(host.env, { env: [], inheritsAll: true });
-  const plainly: ReadyRoute = {
-    ...{ type: "default", handler: [], workspace: "none", sandbox: [], folder: host.cwd, env },
-  };
-  const settings: AttemptSettings = options ?? {
-    killAfterMs: 5_000,
-    logBytes: DEFAULT_LOG_BYTES,
-    prices: new Map(),
-    budget: { run: {}, day: {} },
-    spending: new Spending(store, now),
-  };
-  // Only what the proof needs: where it runs, and in which sandbox.
-  const { onIdle: _, onTrouble: __, ...rest } = settings;
-  return {
-    worker: `sweep-${process.pid}`,
-    routeFor: (type) => options?.routeFor(type) ?? plainly,
-    settings: rest,
-  };
+  return new Worker(store, host, options);
 }
 
 /** A pit has one snake for each claim at a time. */

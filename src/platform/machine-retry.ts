@@ -2,31 +2,31 @@ import { errno, troubleOf } from "../base/errno.ts";
 import { isVivError, VivError } from "../base/errors.ts";
 
 /**
- * Trouble of the machine (a full disk, no free file descriptor, a disk that fails) is never charged
- * to a task. What cannot be done for now is held, and tried again with growing pauses:
- *   begin   before anything ran: a few minutes, then the task goes back, because another worker may
- *           be able to; given up as soon as the attempt is stopped
- *   keep    after the work was done: until it can be, or until the worker is told to leave at once
+ * Errors of the machine (a full disk, no free file descriptor, a failing disk) are never charged to a task.
+ * The call is tried again, with growing pauses:
+ *   briefly     before anything ran: about three minutes, then the task goes back, because another
+ *               worker may be able to do it; given up as soon as the attempt is stopped
+ *   untilDone   after the work was done: until it succeeds, or until `leave`
  */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
-/** About three minutes. */
-const BEGIN_TRIES = 12;
+const BRIEF_TRIES = 12;
 
-export type Pause = (ms: number, signal: AbortSignal) => Promise<void>;
+export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
 
-/** The worker was told to leave at once, and what it held could not be written. */
+/** `leave` was called while something could not be written. */
 export class Unrecorded extends VivError {}
 
-export class Hold {
-  readonly #onTrouble: (error: unknown) => void;
-  readonly #pause: Pause;
+export class MachineRetry {
+  readonly #onError: (error: unknown) => void;
+  readonly #sleep: Sleep;
   readonly #stopping = new AbortController();
   readonly #leaving = new AbortController();
 
-  constructor(onTrouble: (error: unknown) => void, pause: Pause = pauseFor) {
-    this.#onTrouble = onTrouble;
-    this.#pause = pause;
+  /** `onError` gets the first error of each call. */
+  constructor(onError: (error: unknown) => void, sleep: Sleep = pause) {
+    this.#onError = onError;
+    this.#sleep = sleep;
   }
 
   get stopping(): AbortSignal {
@@ -41,12 +41,12 @@ export class Hold {
     this.#leaving.abort();
   }
 
-  begin<T>(act: () => T | Promise<T>, tries = BEGIN_TRIES): Promise<T> {
-    return this.#until(act, mayPass, this.#stopping.signal, tries);
+  briefly<T>(act: () => T | Promise<T>, tries = BRIEF_TRIES): Promise<T> {
+    return this.#until(act, isTransient, this.#stopping.signal, tries);
   }
 
-  /** `holds`: which errors are waited for. `over`: it is not needed any more. */
-  keep<T>(
+  /** `holds`: the errors that are waited for. `over`: the result is not needed any more. */
+  untilDone<T>(
     act: () => T | Promise<T>,
     { holds = isHeld, over }: { holds?: (error: unknown) => boolean; over?: AbortSignal } = {},
   ): Promise<T> {
@@ -54,9 +54,9 @@ export class Hold {
     const signal = over ? AbortSignal.any([leaving, over]) : leaving;
     return this.#until(act, holds, signal, Number.POSITIVE_INFINITY).catch((error) => {
       if (!leaving.aborted || !holds(error)) throw error;
-      const said = error instanceof Error ? error.message : String(error);
+      const message = error instanceof Error ? error.message : String(error);
       const code = troubleOf(error) ?? "DISK_FAULT";
-      throw new Unrecorded(code, said, {}, { cause: error });
+      throw new Unrecorded(code, message, {}, { cause: error });
     });
   }
 
@@ -71,27 +71,27 @@ export class Hold {
         return await act();
       } catch (error) {
         if (!holds(error) || signal.aborted || count >= tries) throw error;
-        if (count === 1) this.#onTrouble(error);
-        await this.#pause(ms, signal);
+        if (count === 1) this.#onError(error);
+        await this.#sleep(ms, signal);
       }
     }
   }
 }
 
 function isHeld(error: unknown): boolean {
-  return isTrouble(error) || isVivError(error, "LOCKED");
+  return isMachineError(error) || isVivError(error, "LOCKED");
 }
 
-/** Trouble of the machine, also as the cause of another error. */
-export function isTrouble(error: unknown): boolean {
+/** An error of the machine, also as the cause of another error. */
+export function isMachineError(error: unknown): boolean {
   return causes(error).some((each) => troubleOf(each) !== undefined);
 }
 
-/** The same, without what lasts until somebody changes a file's owner or its mode. */
-export function mayPass(error: unknown): boolean {
+/** The same, without errors that last until the owner or mode of a file is changed. */
+export function isTransient(error: unknown): boolean {
   const all = causes(error);
   const isDenied = all.some((each) => ["EACCES", "EPERM"].includes(errno(each) ?? ""));
-  return !isDenied && isTrouble(error);
+  return !isDenied && isMachineError(error);
 }
 
 function causes(error: unknown): unknown[] {
@@ -100,8 +100,8 @@ function causes(error: unknown): unknown[] {
   return found;
 }
 
-/** Until the time is over or the signal comes. */
-export async function pauseFor(ms: number, signal: AbortSignal): Promise<void> {
+/** Until the time is over or the signal is aborted. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
   await new Promise<void>((resolve) => {
     const end = () => {

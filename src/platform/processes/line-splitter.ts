@@ -2,7 +2,7 @@
  * Cuts a stream of bytes into lines, in constant memory: of a line that is longer than the limit
  * nothing is kept but its length. Bytes that are no UTF-8 become replacement characters.
  */
-export class Lines {
+export class LineSplitter {
   readonly #limit: number;
   readonly #onLine: (text: string) => void;
   readonly #onLong: (bytes: number) => void;

@@ -1,5 +1,5 @@
 import type { Finished } from "../platform/processes/handlers.ts";
-import { Lines } from "../work/lines.ts";
+import { LineSplitter } from "../platform/processes/line-splitter.ts";
 import type { Engine, EngineRequest, EngineResult, StreamReader, Waiting } from "./engine.ts";
 import type { Step } from "./step.ts";
 
@@ -16,10 +16,10 @@ export type OnStep = (step: Step, isOneOfMany: boolean) => void;
  * One run of an engine: its stdout goes in as bytes, its steps come out as they happen, and at its
  * end the result.
  */
-export class ModelRun {
+export class EngineOutput {
   readonly #reader: StreamReader;
-  readonly #lines: Lines;
-  readonly #errors: Lines;
+  readonly #lines: LineSplitter;
+  readonly #errors: LineSplitter;
   readonly #onStep: OnStep;
   readonly #onSession: (session: string) => void;
   #session: string | null = null;
@@ -34,7 +34,7 @@ export class ModelRun {
     this.#onSession = onSession;
     this.#reader = engine.reader(request);
     this.#onStep = onStep;
-    this.#lines = new Lines(LONGEST_LINE_BYTES, {
+    this.#lines = new LineSplitter(LONGEST_LINE_BYTES, {
       line: (text) => {
         for (const step of this.#reader.line(text)) this.#tell(step);
         this.#tellSession();
@@ -43,7 +43,7 @@ export class ModelRun {
         this.#tell({ kind: "notice", text: `a line of ${bytes} bytes was passed over` });
       },
     });
-    this.#errors = new Lines(LONGEST_ERROR_BYTES, {
+    this.#errors = new LineSplitter(LONGEST_ERROR_BYTES, {
       line: (text) => this.#reader.stderr?.(text),
       tooLong: () => {}, // it is in the log
     });

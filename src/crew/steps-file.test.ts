@@ -2,8 +2,7 @@ import { appendFileSync, existsSync, renameSync, symlinkSync, writeFileSync } fr
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { newFolder } from "../../test/support/folders.ts";
-import { openStepsFile } from "../engines/steps-file.ts";
-import { StepFeed } from "./step-feed.ts";
+import { openStepsFile, StepFeed } from "./steps-file.ts";
 
 function scene() {
   const folder = newFolder();

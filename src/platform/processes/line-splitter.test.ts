@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { Lines } from "./lines.ts";
+import { LineSplitter } from "./line-splitter.ts";
 
 function cut(chunks: readonly Buffer[], limit = 1000) {
   const said: (string | number)[] = [];
-  const lines = new Lines(limit, {
+  const lines = new LineSplitter(limit, {
     line: (text) => void said.push(text),
     tooLong: (bytes) => void said.push(bytes),
   });

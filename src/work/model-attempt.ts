@@ -1,0 +1,367 @@
+import { resolve } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { isVivError } from "../base/errors.ts";
+import { pickModel } from "../engines/accounts/tier.ts";
+import type { EngineRoute } from "../engines/config-engine.ts";
+import type { Limits } from "../engines/costs/budget.ts";
+import { closingFor } from "../engines/costs/closing.ts";
+import type { ModelUsage, SessionUsed } from "../engines/costs/usage.ts";
+import { stepLine, unpricedLines, usageLine } from "../engines/costs/usage-lines.ts";
+import type { Engine, EngineRequest, EngineResult } from "../engines/engine.ts";
+import { keyVariable } from "../engines/key-variable.ts";
+import { type ModelOutcome, type ModelRun, runModel } from "../engines/run-model.ts";
+import { render } from "../engines/template.ts";
+import { parseTemplate } from "../engines/template-parse.ts";
+import { isMachineError, type MachineRetry } from "../platform/machine-retry.ts";
+import type { Finished } from "../platform/processes/handlers.ts";
+import { type HistoryRecord, isAttempt } from "../queue/attempt.ts";
+import type { Claim, FailureReport, Store } from "../queue/store.ts";
+import type { AttemptSettings, Place } from "./attempt.ts";
+import type { OpenAttempt } from "./evidence.ts";
+import type { WorkerHost } from "./host.ts";
+import { settleAbandoned } from "./settle.ts";
+
+/**
+ * An attempt with an engine: which model, which prompt, what it may spend; then the run; then what
+ * is remembered of it: the session, what it used, and what it says about its account.
+ */
+export interface ModelAttempt {
+  claim: Claim;
+  route: EngineRoute;
+  place: Place;
+  host: WorkerHost;
+  store: Store;
+  settings: AttemptSettings;
+  retry: MachineRetry;
+  /** That of viv.toml. */
+  folder: string;
+  /** A sandbox is around it. */
+  isConfined: boolean;
+  execute: ModelRun["execute"];
+  stop: ModelRun["stop"];
+  log: ModelRun["log"];
+}
+
+export type ModelAttemptEnd =
+  | { kind: "proceed"; note?: string }
+  | { kind: "ended" }
+  | { kind: "released"; note: string }
+  | { kind: "limited"; note: string; retryAt?: string }
+  | { kind: "failed"; report: FailureReport & { outcome: "failed"; note: string } };
+
+export interface ModelAttemptResult {
+  end: ModelAttemptEnd;
+  finished: Finished;
+  result: EngineResult;
+}
+
+export async function attemptWithModel(attempt: ModelAttempt): Promise<ModelAttemptResult> {
+  try {
+    return await run(attempt);
+  } catch (error) {
+    if (!isVivError(error, "INVALID") || isMachineError(error)) throw error;
+    // A template that asks for what the task does not have, a tier that there is not: next time too.
+    const report = { outcome: "failed" as const, note: error.message, final: true };
+    return { end: { kind: "failed", report }, finished: NOTHING_RAN, result: NO_RESULT };
+  }
+}
+
+async function run(attempt: ModelAttempt): Promise<ModelAttemptResult> {
+  const { claim, route, host, settings } = attempt;
+  const engine = await host.engine(route.name);
+  const limits = limitsOf(route, settings);
+  const { spending } = settings;
+  const notBegun = (end: ModelAttemptEnd) => ({ end, finished: NOTHING_RAN, result: NO_RESULT });
+  const refused = await attempt.retry.briefly(() => spending.reserve(claim, limits));
+  if (refused !== null) return notBegun({ kind: "released", note: refused.text });
+  try {
+    return await runReserved(attempt, engine, limits);
+  } finally {
+    // What cannot be written now is over with the attempt's end.
+    await spending.release(claim).catch(() => {});
+  }
+}
+
+async function runReserved(
+  attempt: ModelAttempt,
+  engine: Engine,
+  limits: Limits,
+): Promise<ModelAttemptResult> {
+  const { claim, route, host, store, settings, retry } = attempt;
+  const { spending } = settings;
+  await retry
+    .briefly(() => settleKilled(attempt))
+    .catch((error) => settings.onTrouble?.(claim, error));
+  const request = await retry.briefly(() => requestFor(attempt));
+  const open: OpenAttempt = {
+    ...{ token: claim.token, attempt: claim.attempt, worker: claim.worker },
+    ...{ resume: request.resume, logs: {} },
+    ...(request.resumeUsed ? { resumeUsed: request.resumeUsed } : {}),
+  };
+  const look = atMostEvery(LOOK_EVERY_MS, () => spending.look(claim, limits));
+  const began = Date.now();
+  let known: string | null = null;
+  let saved = Number.NEGATIVE_INFINITY;
+  const outcome = await runModel({
+    engine,
+    route,
+    request,
+    afresh: () => {
+      const { resumeUsed: _, ...rest } = request;
+      return { ...rest, resume: null, prompt: promptFor(attempt) };
+    },
+    money: {
+      limits,
+      before: (await retry.briefly(look)).before,
+      prices: settings.prices,
+    },
+    execute: attempt.execute,
+    stop: attempt.stop,
+    log: attempt.log,
+    // A step that cannot be told (a full disk) is no reason to end the run.
+    tell: (step, priced) => void store.append(stepLine(claim, step, priced)).catch(() => {}),
+    onSession: (session) => {
+      known = session;
+      saveSoon(attempt, request, session, { open });
+    },
+    onUsed: (used) => {
+      const at = performance.now();
+      if (known === null || at - saved < SAVE_EVERY_MS) return;
+      saved = at;
+      saveSoon(attempt, request, known, { used, open });
+    },
+    logs: {
+      ...{ follow: host.followLogs, env: attempt.place.env },
+      onBegin: (position) => {
+        open.logs = position;
+      },
+    },
+    look,
+    now: Date.now,
+  });
+  await remember(attempt, request, outcome);
+  const { finished, result } = outcome;
+  return { end: afterwardsIfPossible(attempt, outcome, began), finished, result };
+}
+
+/** What is counted for a session must be known to its next attempt, even if this worker is killed. */
+const SAVE_EVERY_MS = 1_000;
+
+/** A stream may say what it uses a thousand times a second. */
+const LOOK_EVERY_MS = 20;
+
+/** What is asked for is looked up after that, and once for all who ask meanwhile. */
+function atMostEvery<T>(ms: number, ask: () => Promise<T>): () => Promise<T> {
+  let last = Number.NEGATIVE_INFINITY;
+  let next: Promise<T> | undefined;
+  const after = async () => {
+    await setTimeout(Math.max(0, last + ms - performance.now()));
+    next = undefined;
+    last = performance.now();
+    return ask();
+  };
+  return () => {
+    next ??= after();
+    return next;
+  };
+}
+
+/** That the account's file cannot be written (a full disk) must not undo what was done. */
+function afterwardsIfPossible(
+  attempt: ModelAttempt,
+  outcome: ModelOutcome,
+  began: number,
+): ModelAttemptEnd {
+  try {
+    return afterwards(attempt, outcome, began);
+  } catch (error) {
+    attempt.settings.onTrouble?.(attempt.claim, error);
+    if (outcome.end.kind === "proceed") return outcome.end;
+    const { outcome: said } = outcome.result;
+    const { until } = closingFor(said, "");
+    const note = "note" in outcome.end ? outcome.end.note : "";
+    return { kind: "limited", note, ...(until ? { retryAt: until } : {}) };
+  }
+}
+
+/** What its end says about the account that it used, and what follows for the attempt. */
+function afterwards(
+  { claim, route: { account }, host: { accounts }, store }: ModelAttempt,
+  { end, result: { outcome: said } }: ModelOutcome,
+  began: number,
+): ModelAttemptEnd {
+  if (end.kind === "ended" || end.kind === "failed") return end;
+  if (end.kind === "unpaid") return { kind: "released", note: end.note };
+  if (end.kind === "proceed") {
+    if (account !== null) accounts.succeeded(account, began);
+    return end;
+  }
+  const { note } = end;
+  const closing = closingFor(said, note);
+  const { until } = closing;
+  if (account === null) {
+    if ("until" in said) return { kind: "limited", note, ...(until ? { retryAt: until } : {}) };
+    return { kind: "failed", report: { outcome: "failed", note, final: true } };
+  }
+  const { worker, task } = claim;
+  const state = accounts.close(account, {
+    ...closing,
+    by: { run: store.location, worker, task: task.task_id },
+    began,
+  });
+  // What waits for a person must not wait for a time: it goes back, and is not claimed meanwhile.
+  if (state.state !== "closed") return { kind: "released", note };
+  // Its account keeps it back, and no longer than that: somebody may open it sooner.
+  return { kind: "limited", note, retryAt: new Date(Date.now() + 1_000).toISOString() };
+}
+
+function limitsOf(route: EngineRoute, { budget }: AttemptSettings): Limits {
+  return { attempt: route.budget, task: route.taskBudget, run: budget.run, day: budget.day };
+}
+
+async function requestFor(attempt: ModelAttempt): Promise<EngineRequest> {
+  const { claim, route, place, host, store } = attempt;
+  const { task } = claim;
+  const history = claim.attempt > 1 ? ((await store.show(task.task_id))?.history ?? []) : [];
+  const { model } = pickModel({
+    tiers: route.tiers,
+    model: route.model,
+    tierHint: task.tier_hint ?? null,
+    unproven: unprovenIn(history),
+    escalateAfter: route.escalateAfter,
+  });
+  const session =
+    claim.attempt > 1 && route.resume ? host.evidence.readSession(task.task_id) : null;
+  const resume = session?.engine === route.name ? session.session : null;
+  const last = history.findLast(isAttempt);
+  return {
+    prompt: resume === null ? promptFor(attempt) : goOn(attempt, last?.note ?? ""),
+    cwd: place.cwd,
+    model,
+    mode: route.mode,
+    resume,
+    turns: route.budget.turns ?? null,
+    isConfined: attempt.isConfined,
+    settings: route.settings,
+    ...(resume !== null && session?.used ? { resumeUsed: session.used } : {}),
+    ...(route.name === "llm" ? own(attempt) : {}),
+  };
+}
+
+/** A retry or a rejection forgets none: a task that goes round again needs no less. */
+export function unprovenIn(history: readonly HistoryRecord[]): number {
+  return history.filter((record) => isAttempt(record) && record.outcome === "unproven").length;
+}
+
+/** What only our own loop takes. */
+function own({ route: { settings }, host, claim }: ModelAttempt) {
+  const name = keyVariable(settings);
+  const key = host.env[name];
+  return {
+    sessionDir: host.evidence.sessionsOf(claim.task.task_id),
+    ...(key ? { keys: { [name]: key } } : {}),
+  };
+}
+
+function promptFor({ claim, route, place, host, folder }: ModelAttempt): string {
+  if (route.prompt === null) return "";
+  const path = resolve(folder, route.prompt);
+  const template = parseTemplate(host.readText(path), path);
+  return render(template, {
+    task: claim.task,
+    attempt: claim.attempt,
+    note: place.env.VIV_NOTE ?? "",
+    evidence: evidenceText(host, place),
+    artifact: (id) => host.evidence.readArtifact(id, 101 * 1024),
+  });
+}
+
+/** The session knows the task: what it does not know is why its work did not count. */
+function goOn({ host, place }: ModelAttempt, lastNote: string): string {
+  const note = place.env.VIV_NOTE || lastNote;
+  const evidence = evidenceText(host, place);
+  return [
+    "Your last attempt at this task did not count. Go on from where you stopped, and finish it.",
+    ...(note ? [`What was said about it: ${note}`] : []),
+    ...(evidence ? [`What the check said:\n\n${evidence}`] : []),
+  ].join("\n\n");
+}
+
+const EVIDENCE_BYTES = 16 * 1024;
+
+function evidenceText(host: WorkerHost, place: Place): string {
+  const path = place.env.VIV_EVIDENCE;
+  return path ? host.readEnd(path, EVIDENCE_BYTES) : "";
+}
+
+/** `used`: by this attempt so far. Once the vendor has told its session's total, that counts instead. */
+function saveSession(
+  { claim, route, host }: ModelAttempt,
+  { model, resume, resumeUsed }: EngineRequest,
+  session: string,
+  { used = [], sessionTotal, open }: Saved = {},
+): void {
+  const before = (session === resume && resumeUsed) || { total: [], since: [] };
+  const now: SessionUsed = sessionTotal
+    ? { total: sessionTotal, since: [] }
+    : { total: before.total, since: [...before.since, ...used] };
+  const more = { model, used: now, ...(open ? { open } : {}) };
+  host.evidence.writeSession(claim.task.task_id, { engine: route.name, session, ...more });
+}
+
+interface Saved {
+  used?: readonly ModelUsage[];
+  sessionTotal?: ModelUsage[];
+  /** It is not over yet. */
+  open?: OpenAttempt;
+}
+
+/** An attempt whose worker was killed has told only what that worker heard: see settle.ts. */
+async function settleKilled(attempt: ModelAttempt): Promise<void> {
+  const { claim, route, place, host, store, settings } = attempt;
+  const { task_id: id, task_type: type } = claim.task;
+  const of = { id, type, route, prices: settings.prices, env: place.env };
+  await settleAbandoned(of, host, store, (token) => token !== claim.token);
+}
+
+/** While it runs. What cannot be written now is written later, at the end at the latest. */
+function saveSoon(...args: Parameters<typeof saveSession>): void {
+  try {
+    saveSession(...args);
+  } catch (error) {
+    const [{ settings, claim }] = args;
+    settings.onTrouble?.(claim, error);
+  }
+}
+
+async function remember(
+  attempt: ModelAttempt,
+  request: EngineRequest,
+  { result, bill }: ModelOutcome,
+): Promise<void> {
+  const { claim, route, store } = attempt;
+  const { session, sessionTotal } = result;
+  // Before the session is closed: who dies in between has its bill settled by the next attempt, once.
+  if (bill.lines.length > 0 || bill.isUnreadable) {
+    const said = result.outcome.kind;
+    const asked = request.model;
+    const more = { engine: route.name, account: route.account, session, said, asked };
+    const line = usageLine(claim, bill, more);
+    await attempt.retry.untilDone(() => store.append(line));
+  }
+  if (session !== null) {
+    const used = unpricedLines(bill);
+    const more = { used, ...(sessionTotal ? { sessionTotal } : {}) };
+    await attempt.retry.untilDone(() => saveSession(attempt, request, session, more));
+  }
+}
+
+const NOTHING_RAN: Finished = {
+  ...{ cause: "exit", exit: null, signal: null, durationMs: 0, tail: "", dropped: 0 },
+  survivors: [],
+};
+
+const NO_RESULT: EngineResult = {
+  ...{ outcome: { kind: "failed", message: "" }, text: "", session: null, usage: [] },
+  unknown: 0,
+};
