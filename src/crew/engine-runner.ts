@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import type { ClaimTree } from "../base/clock.ts";
 import { VivError } from "../base/errors.ts";
+import { closingFor } from "../engines/accounts/account-policy.ts";
 import type { Accounts } from "../engines/accounts/accounts.ts";
 import type { EngineRoute, EngineSettings } from "../engines/config-engine.ts";
-import { closingFor } from "../engines/costs/closing.ts";
 import type { PriceTable } from "../engines/costs/prices.ts";
 import type { Engine, EngineRequest } from "../engines/engine.ts";
 import { type ModelOutcome, runModel } from "../engines/run-model.ts";
@@ -15,8 +15,7 @@ import type { Finished, Handlers } from "../platform/processes/handlers.ts";
 import type { Member } from "./manifest.ts";
 import type { Prepared, RunEnd, RunHooks, Runner } from "./ports.ts";
 import { type CrewLine, questionFileOf } from "./status.ts";
-import type { StepsFile } from "./steps-file.ts";
-import { StepFeed } from "./steps-file.ts";
+import { StepFeed, type StepsFile } from "./steps-file.ts";
 import { isNoWork } from "./tick.ts";
 
 /** Runs that are real: a def is read, an engine is started, and its end is judged. */

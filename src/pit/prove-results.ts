@@ -1,5 +1,5 @@
 import { isVivError } from "../base/errors.ts";
-import { Spending } from "../engines/costs/spending.ts";
+import { SharedBudget } from "../engines/costs/shared-budget.ts";
 import type { HandResult, Store } from "../queue/store.ts";
 import {
   Attempt,
@@ -46,7 +46,7 @@ function plainSettings(store: Store): AttemptSettings {
     logBytes: DEFAULT_LOG_BYTES,
     prices: new Map(),
     budget: { run: {}, day: {} },
-    spending: new Spending(store),
+    sharedBudget: new SharedBudget(store),
   };
 }
 

@@ -5,7 +5,7 @@ import { fingerprint } from "../base/fingerprint.ts";
 import { canonicalJson } from "../base/json.ts";
 import type { EngineRoute, Money } from "../engines/config-engine.ts";
 import type { PriceTable } from "../engines/costs/prices.ts";
-import type { Spending } from "../engines/costs/spending.ts";
+import type { SharedBudget } from "../engines/costs/shared-budget.ts";
 import type { GateRequest, Release } from "../gate/gate.ts";
 import {
   isMachineError,
@@ -43,7 +43,7 @@ export interface AttemptSettings {
   prices: PriceTable;
   budget: { run: Money; day: Money };
   /** Asked before and while a model runs. */
-  spending: Spending;
+  sharedBudget: SharedBudget;
   /** What an engine needs before it is started: a slot of the machine's gate. */
   slot?: (request: Omit<GateRequest, "name">) => Promise<Release>;
   /** Called when nothing of an attempt runs any more and only its end has to be recorded. */

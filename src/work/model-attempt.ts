@@ -1,14 +1,14 @@
 import { resolve } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { isVivError } from "../base/errors.ts";
+import { closingFor } from "../engines/accounts/account-policy.ts";
 import { pickModel } from "../engines/accounts/tier.ts";
 import type { EngineRoute } from "../engines/config-engine.ts";
 import type { Limits } from "../engines/costs/budget.ts";
-import { closingFor } from "../engines/costs/closing.ts";
 import type { ModelUsage, SessionUsed } from "../engines/costs/usage.ts";
-import { stepLine, unpricedLines, usageLine } from "../engines/costs/usage-lines.ts";
+import { stepLine, unpricedLines, usageLine } from "../engines/costs/usage-line.ts";
 import type { Engine, EngineRequest, EngineResult } from "../engines/engine.ts";
-import { keyVariable } from "../engines/key-variable.ts";
+import { keyVariable } from "../engines/engine-route.ts";
 import { type ModelOutcome, type ModelRun, runModel } from "../engines/run-model.ts";
 import { render } from "../engines/template.ts";
 import { parseTemplate } from "../engines/template-parse.ts";
@@ -70,15 +70,15 @@ async function run(attempt: ModelAttempt): Promise<ModelAttemptResult> {
   const { claim, route, host, settings } = attempt;
   const engine = await host.engine(route.name);
   const limits = limitsOf(route, settings);
-  const { spending } = settings;
+  const { sharedBudget } = settings;
   const notBegun = (end: ModelAttemptEnd) => ({ end, finished: NOTHING_RAN, result: NO_RESULT });
-  const refused = await attempt.retry.briefly(() => spending.reserve(claim, limits));
+  const refused = await attempt.retry.briefly(() => sharedBudget.reserve(claim, limits));
   if (refused !== null) return notBegun({ kind: "released", note: refused.text });
   try {
     return await runReserved(attempt, engine, limits);
   } finally {
     // What cannot be written now is over with the attempt's end.
-    await spending.release(claim).catch(() => {});
+    await sharedBudget.release(claim).catch(() => {});
   }
 }
 
@@ -88,7 +88,7 @@ async function runReserved(
   limits: Limits,
 ): Promise<ModelAttemptResult> {
   const { claim, route, host, store, settings, retry } = attempt;
-  const { spending } = settings;
+  const { sharedBudget } = settings;
   await retry
     .briefly(() => settleKilled(attempt))
     .catch((error) => settings.onTrouble?.(claim, error));
@@ -98,7 +98,7 @@ async function runReserved(
     ...{ resume: request.resume, logs: {} },
     ...(request.resumeUsed ? { resumeUsed: request.resumeUsed } : {}),
   };
-  const look = atMostEvery(LOOK_EVERY_MS, () => spending.look(claim, limits));
+  const look = atMostEvery(LOOK_EVERY_MS, () => sharedBudget.look(claim, limits));
   const began = Date.now();
   let known: string | null = null;
   let saved = Number.NEGATIVE_INFINITY;

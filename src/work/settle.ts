@@ -1,7 +1,7 @@
 import type { EngineRoute } from "../engines/config-engine.ts";
 import { Bill } from "../engines/costs/bill.ts";
 import type { PriceTable } from "../engines/costs/prices.ts";
-import { unpricedLines, usageLine } from "../engines/costs/usage-lines.ts";
+import { unpricedLines, usageLine } from "../engines/costs/usage-line.ts";
 import type { EngineRequest } from "../engines/engine.ts";
 import type { Step } from "../engines/step.ts";
 import { LineSplitter } from "../platform/processes/line-splitter.ts";

@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../src/app/config.ts";
-import { Spending } from "../../src/engines/costs/spending.ts";
+import { SharedBudget } from "../../src/engines/costs/shared-budget.ts";
 import { openRun, workerHost } from "../../src/main.ts";
 import type { Claim, Store } from "../../src/queue/store.ts";
 import { Attempt, type ReadyRoute, resolveHandler } from "../../src/work/attempt.ts";
 import type { WorkerHost } from "../../src/work/host.ts";
-import { readyEngine } from "../../src/work/operations/work.ts";
+import { readyEngine } from "../../src/engines/engine-route.ts";
 import { until, within } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
 import { Outage } from "../support/outage.ts";
@@ -126,7 +126,7 @@ async function attempt(phase: Phase, error: string, at: Awaited<ReturnType<typeo
     logBytes: 100_000,
     prices: new Map(),
     budget: { run: {}, day: {} },
-    spending: new Spending(store, Date.now),
+    sharedBudget: new SharedBudget(store, Date.now),
     onTrouble: (_, trouble) => void troubles.push(trouble),
     pause: async (ms) => {
       waited += ms;

@@ -1,4 +1,5 @@
 import { formatDuration } from "../../base/duration.ts";
+import type { EngineOutcome } from "../engine.ts";
 import {
   ACCOUNT_TRANSITIONS,
   type AccountBy,
@@ -141,4 +142,19 @@ export function afterSuccess(before: AccountState, began: number, now: number): 
 
 export function afterOpening(before: AccountState, person: string, now: number): AccountState {
   return openAccount(before.account, { since: new Date(now).toISOString(), by: { person } });
+}
+
+/** What the end of a run says about the account that it used. */
+export function closingFor(
+  said: EngineOutcome,
+  note: string,
+): Pick<Closing, "reason" | "until" | "message" | "todo"> {
+  const { kind } = said;
+  const isTold = kind === "rate_limited" || kind === "unavailable" || kind === "quota";
+  return {
+    reason: isTold ? kind : "unauthorized",
+    until: "until" in said ? said.until : null,
+    message: "message" in said ? said.message : note,
+    todo: "todo" in said ? said.todo : "",
+  };
 }

@@ -1,7 +1,5 @@
-import { larger } from "./larger.ts";
-import { impute } from "./price.ts";
-import type { DollarSource, PriceTable } from "./prices.ts";
-import { addTokens, type ModelUsage, NO_TOKENS, totalTokens } from "./usage.ts";
+import { type DollarSource, impute, type PriceTable } from "./prices.ts";
+import { addTokens, type ModelUsage, NO_TOKENS, type Tokens, totalTokens } from "./usage.ts";
 
 export interface BillLine extends ModelUsage {
   /** Null: there is no price for it. */
@@ -76,4 +74,89 @@ export class Bill {
       source: before?.source === "imputed" ? "imputed" : source,
     });
   }
+}
+
+/** What was used of one model; dollars are null when nobody has a price for it. */
+export interface Amount<Model = string | null> extends Tokens {
+  model: Model;
+  usd: number | null;
+  source: DollarSource | null;
+}
+
+/** Sums of dollars are off by less than this. */
+const DUST = 1e-9;
+
+/**
+ * Of two accounts of the same work, the larger counts: what a vendor tells at the end must not erase what
+ * its steps have told, nor the other way round. In dollars and in tokens each, since one of the two may
+ * lack either. What the steps have beyond what was told becomes an entry of its own, for the model that has
+ * most of it.
+ */
+export function larger<Model>(
+  told: readonly Amount<Model>[],
+  steps: readonly Amount<Model>[],
+): Amount<Model>[] {
+  const usd = dollarsIn(steps) - dollarsIn(told);
+  const tokens = beyond(tokensIn(told), tokensIn(steps));
+  if (usd <= DUST && totalTokens(tokens) === 0) return [...told];
+  const [most] = [...steps].sort((a, b) => lead(b, told) - lead(a, told));
+  if (most === undefined) return [...told];
+  const isUnpriced = usd <= DUST && unpricedIn(steps) > unpricedIn(told);
+  return [
+    ...told,
+    {
+      model: most.model,
+      ...tokens,
+      usd: isUnpriced ? null : Math.max(0, usd),
+      source: isUnpriced ? null : (most.source ?? "imputed"),
+    },
+  ];
+}
+
+/** The same for each model by itself: of what was told in part, the one may be missing and the other not. */
+export function largerByModel<Model>(
+  told: readonly Amount<Model>[],
+  steps: readonly Amount<Model>[],
+): Amount<Model>[] {
+  const models = new Set([...told, ...steps].map(({ model }) => model));
+  return [...models].flatMap((one) => {
+    const isOf = ({ model }: Amount<Model>) => model === one;
+    return larger(told.filter(isOf), steps.filter(isOf));
+  });
+}
+
+/** How much of it was not told, by its model alone: dollars first, then tokens. */
+function lead<Model>(one: Amount<Model>, told: readonly Amount<Model>[]): number {
+  const same = told.filter(({ model }) => model === one.model);
+  const usd = (one.usd ?? 0) - dollarsIn(same);
+  const tokens = totalTokens(one) - totalTokens(tokensIn(same));
+  return Math.max(0, usd) * 1e9 + Math.max(0, tokens);
+}
+
+/** No more in all than the steps have more in all: what is cached for the one may be input for the other. */
+function beyond(told: Tokens, steps: Tokens): Tokens {
+  let left = Math.max(0, totalTokens(steps) - totalTokens(told));
+  const take = (kind: keyof Tokens) => {
+    const part = Math.min(left, Math.max(0, steps[kind] - told[kind]));
+    left -= part;
+    return part;
+  };
+  return {
+    output: take("output"),
+    input: take("input"),
+    cacheWrite: take("cacheWrite"),
+    cacheRead: take("cacheRead"),
+  };
+}
+
+export function dollarsIn(amounts: readonly Pick<Amount, "usd">[]): number {
+  return amounts.reduce((sum, { usd }) => sum + (usd ?? 0), 0);
+}
+
+export function tokensIn(amounts: readonly Tokens[]): Tokens {
+  return amounts.reduce<Tokens>(addTokens, NO_TOKENS);
+}
+
+function unpricedIn(amounts: readonly Amount<unknown>[]): number {
+  return totalTokens(tokensIn(amounts.filter(({ usd }) => usd === null)));
 }

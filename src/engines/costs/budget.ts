@@ -1,7 +1,6 @@
 import { formatCount, formatUsd } from "../../base/amount.ts";
 import { VivError } from "../../base/errors.ts";
-import { priceFor } from "./price.ts";
-import type { PriceTable } from "./prices.ts";
+import { type PriceTable, priceFor } from "./prices.ts";
 
 /**
  * Budgets. One Budget watches one attempt: it knows the limits that hold for it, what had been spent

@@ -1,6 +1,6 @@
 import type { LedgerLine } from "../../queue/ledger.ts";
 import type { Spent } from "./budget.ts";
-import { sumOf } from "./reserve.ts";
+import { sumOf } from "./reserve-policy.ts";
 import { totalTokens } from "./usage.ts";
 import { usedOn } from "./usage-line.ts";
 

@@ -3,10 +3,16 @@ import { parseSince } from "../../base/since.ts";
 import { defineOp } from "../../operation/op.ts";
 import type { LedgerLine } from "../../queue/ledger.ts";
 import type { Store } from "../../queue/store.ts";
-import { isAsked } from "../costs/price.ts";
-import { Spending as Money } from "../costs/spending.ts";
-import { dollarsOf, type Spending } from "../costs/spending-policy.ts";
-import { DIMENSIONS, type Dimension, type Key, Tally } from "../costs/tally.ts";
+import {
+  DIMENSIONS,
+  type Dimension,
+  dollarsOf,
+  type Key,
+  LedgerTotals,
+  type Spending,
+} from "../costs/ledger-totals.ts";
+import { isAsked } from "../costs/prices.ts";
+import { SharedBudget } from "../costs/shared-budget.ts";
 import { totalTokens } from "../costs/usage.ts";
 import { usedOn } from "../costs/usage-line.ts";
 
@@ -59,7 +65,7 @@ export const costs = defineOp({
   }),
   async run({ store, now }, { by = "type", since: wanted, limit = 50 }) {
     const since = wanted === undefined ? null : parseSince(wanted, now());
-    const tally = new Tally([by]);
+    const tally = new LedgerTotals([by]);
     const unasked = new Unasked();
     let unreadable = 0;
     let hasReserved = false;
@@ -93,7 +99,7 @@ const NOTHING = { usd: 0, tokens: 0, attempts: 0 };
 
 /** Only of those that still hold their claims: the run is asked for that. */
 async function reservedIn(store: Store, now: () => number) {
-  const money = new Money(store, now);
+  const money = new SharedBudget(store, now);
   await money.refresh();
   const { usd, tokens, runs } = money.reserved;
   return { usd, tokens, attempts: runs };

@@ -4,9 +4,9 @@ import type { Config, Route } from "../../app/config.ts";
 import { isVivError, VivError } from "../../base/errors.ts";
 import { defineFreeOp } from "../../operation/op.ts";
 import type { FoundProgram } from "../../platform/processes/probe-program.ts";
-import { readyEngine } from "../../work/operations/work.ts";
 import { ENGINE_NAMES, type EngineRoute } from "../config-engine.ts";
 import type { Engine, EngineName } from "../engine.ts";
+import { readyEngine } from "../engine-route.ts";
 
 /** What the machine knows about engines; main.ts hands in the real thing. */
 export interface EnginePort {

@@ -1,8 +1,8 @@
 import * as z from "zod/mini";
 import { defineFreeOp } from "../../operation/op.ts";
-import { listedAs, priceFor, priceOf } from "../costs/price.ts";
 import { PRICE_LIST, PRICES_AS_OF, priceListWarning } from "../costs/price-list.ts";
 import type { Price } from "../costs/prices.ts";
+import { listedAs, priceFor, priceOf } from "../costs/prices.ts";
 
 const dollars = {
   input: z.number(),

@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { routeFor } from "../../app/config.ts";
-import { Spending } from "../../engines/costs/spending.ts";
+import { SharedBudget } from "../../engines/costs/shared-budget.ts";
 import { accountsInUse } from "../../engines/operations/accounts-in-use.ts";
 import { defineOp, type OpContext } from "../../operation/op.ts";
 import { anyState } from "../../operation/schemas.ts";
@@ -50,7 +50,7 @@ async function usedUpBudget({ here, store, now }: OpContext) {
   const config = here?.config;
   const limits = config ? [config.budget.run, config.budget.day] : [];
   if (!config || !limits.some(({ usd, tokens }) => usd ?? tokens)) return () => null;
-  const spending = new Spending(store, now);
+  const spending = new SharedBudget(store, now);
   await spending.refresh();
   return (type: string) =>
     routeFor(config, type)?.engine ? spending.usedUp(config.budget, type) : null;

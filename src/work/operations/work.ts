@@ -7,8 +7,8 @@ import { parseDuration } from "../../base/duration.ts";
 import { VivError } from "../../base/errors.ts";
 import { assertName, assertTypeName } from "../../base/names.ts";
 import { closedTypes } from "../../engines/accounts/closed-types.ts";
-import type { EngineRoute } from "../../engines/config-engine.ts";
-import { Spending } from "../../engines/costs/spending.ts";
+import { SharedBudget } from "../../engines/costs/shared-budget.ts";
+import { readyEngine } from "../../engines/engine-route.ts";
 import { engineSlots } from "../../engines/engine-slots.ts";
 import { defineOp, type OpContext } from "../../operation/op.ts";
 import type { Store } from "../../queue/store.ts";
@@ -81,7 +81,7 @@ export function workerFor(
   const routes = given.handler || config === undefined ? new Map() : config.routes;
   const onTrouble = (message: string) =>
     onEvent({ kind: "trouble", error: new VivError("CORRUPT", message) });
-  const spending = new Spending(store, now);
+  const spending = new SharedBudget(store, now);
   const money = config && spentCheck(config, spending, now);
   const usesModels = [...routes.values()].some(({ engine }) => engine !== undefined);
   const slots = usesModels && host.gate ? engineSlots(host.gate, worker) : undefined;
@@ -107,7 +107,7 @@ export function workerFor(
     ...optional("slotNames", snakesOf(store, worker, given.concurrency ?? 1)),
     prices,
     budget: config?.budget ?? { run: {}, day: {} },
-    spending,
+    sharedBudget: spending,
     onEvent,
     ...optional("timeoutMs", timeLimit(given.timeout)),
     ...optional("graceMs", duration(given.grace, "--grace")),
@@ -151,7 +151,7 @@ export async function assertRoutes(
 /** Undefined when neither the run nor the day has a budget. */
 function spentCheck(
   { budget, routes }: Config,
-  spending: Spending,
+  spending: SharedBudget,
   now: () => number,
 ): ((type: string | null) => { until: number | null; text: string } | null) | undefined {
   if (![budget.run, budget.day].some(({ usd, tokens }) => usd ?? tokens)) return undefined;
@@ -226,23 +226,6 @@ function fromConfig(
     ready.set(route, made);
     return made;
   };
-}
-
-/** Its paths are resolved; the command of `exec` is the route's handler. */
-export function readyEngine(
-  engine: EngineRoute,
-  handler: readonly string[],
-  folder: string,
-): EngineRoute {
-  const { binary, scenario } = engine.settings;
-  const [command = null, ...flags] = handler;
-  const settings = {
-    ...engine.settings,
-    binary: binary?.includes("/") ? resolve(folder, binary) : binary,
-    scenario: scenario === null ? null : resolve(folder, scenario),
-    ...(engine.name === "exec" ? { binary: command, flags } : {}),
-  };
-  return { ...engine, settings };
 }
 
 function fromFlag(handler: string, host: WorkerHost): ReadyRoute {

@@ -1,6 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import type { Claim, LedgerNews, Store } from "../../queue/store.ts";
 import type { Limits, Spent, SpentBefore } from "./budget.ts";
+import { LedgerTotals } from "./ledger-totals.ts";
 import { type Other, type Reservation, Reservations, Sizes } from "./reservations.ts";
 import {
   type Held,
@@ -12,10 +13,9 @@ import {
   toBegin,
   toGoOn,
   toHold,
-} from "./reserve.ts";
-import { Tally } from "./tally.ts";
+} from "./reserve-policy.ts";
 
-type SpendingStore = Pick<Store, "followLedger" | "append" | "show">;
+type LedgerStore = Pick<Store, "followLedger" | "append" | "show">;
 type IsMeant = (type: string) => boolean;
 
 /** What others have spent and reserved, and whether there is room for one more step. */
@@ -31,11 +31,11 @@ const VERIFY_MS = 2_000;
  * What has been spent on a run so far by all its workers, and what they have reserved: the ledger, read on
  * from where the last look ended. Nothing is read for who has no budget.
  */
-export class Spending {
-  readonly #store: SpendingStore;
+export class SharedBudget {
+  readonly #store: LedgerStore;
   readonly #ledger: LedgerNews;
   readonly #now: () => number;
-  readonly #tally = new Tally(["task", "day"]);
+  readonly #totals = new LedgerTotals(["task", "day"]);
   readonly #reservations = new Reservations();
   readonly #sizes = new Sizes();
   /** The day of the last look: what is new since was not written before it, whatever its date says. */
@@ -43,7 +43,7 @@ export class Spending {
   #verified = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> = Promise.resolve();
 
-  constructor(store: SpendingStore, now: () => number = Date.now) {
+  constructor(store: LedgerStore, now: () => number = Date.now) {
     this.#store = store;
     this.#ledger = store.followLedger();
     this.#now = now;
@@ -69,7 +69,7 @@ export class Spending {
     await this.refresh();
     const own = ownOf(claim);
     const before = {
-      ...this.#tally.withoutAttempt(own, this.#today),
+      ...this.#totals.withoutAttempt(own, this.#today),
       reserved: this.#unspent(this.#reservations.others(own)),
     };
     const mine = this.#reservations.of(own);
@@ -77,7 +77,7 @@ export class Spending {
     const step = this.#sizes.step(isMeant);
     if (mine === undefined || step === null) return { before, held: null };
     const typical = capped(this.#sizes.attempt(isMeant), limits);
-    const other = toHold(mine.total, this.#tally.spentBy(own), step, typical);
+    const other = toHold(mine.total, this.#totals.spentBy(own), step, typical);
     if (other === null) return { before, held: null };
     if (!other.isMore) await this.#note(claim, other.total);
     if (!other.isMore) return { before, held: null };
@@ -131,7 +131,7 @@ export class Spending {
     const others = this.#reservations.others(own, mine);
     return {
       limits,
-      spent: this.#tally.withoutAttempt(NOBODY, this.#today),
+      spent: this.#totals.withoutAttempt(NOBODY, this.#today),
       reserved: this.#unspent(others),
       isAlone: others.length === 0,
       step: this.#sizes.step(isMeant) ?? this.#sizes.step(),
@@ -141,7 +141,7 @@ export class Spending {
   #unspent(others: readonly Other[]): Spent {
     return sumOf(
       others.map(({ of, total }) => {
-        const spent = this.#tally.spentBy(of);
+        const spent = this.#totals.spentBy(of);
         return {
           usd: Math.max(0, total.usd - spent.usd),
           tokens: Math.max(0, total.tokens - spent.tokens),
@@ -176,7 +176,7 @@ export class Spending {
     const mine = this.#reservations.of(own);
     if (mine === undefined) return null; // all that it may spend is nothing: it is free
     const at = this.#at(limits, isMeant, own, mine);
-    const spent = this.#tally.spentBy(own);
+    const spent = this.#totals.spentBy(own);
     const rest = {
       usd: Math.max(0, total.usd - spent.usd),
       tokens: Math.max(0, total.tokens - spent.tokens),
@@ -199,7 +199,7 @@ export class Spending {
     const from = this.#seen;
     const written = from === null ? undefined : { from, to: to < from ? from : to };
     for await (const { line, ...place } of this.#ledger.news()) {
-      this.#tally.add(line, written);
+      this.#totals.add(line, written);
       this.#reservations.hear(line, place);
       this.#sizes.hear(line);
     }

@@ -2,9 +2,8 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { holds } from "../../../test/support/property.ts";
 import type { LedgerLine } from "../../queue/ledger.ts";
+import { DIMENSIONS, dollarsOf, LedgerTotals, type Spending } from "./ledger-totals.ts";
 import type { DollarSource } from "./prices.ts";
-import { dollarsOf, type Spending } from "./spending-policy.ts";
-import { DIMENSIONS, Tally } from "./tally.ts";
 import { totalTokens } from "./usage.ts";
 import type { StepLine, UsageLine } from "./usage-line.ts";
 
@@ -32,8 +31,8 @@ const opus = (usd: number | null, input = 1000, source: DollarSource = "reported
 const done = (more: Partial<LedgerLine> = {}) =>
   line("ended", { outcome: "done", from: "claimed", to: "done", ...more });
 
-function tallied(...lines: LedgerLine[]): Tally {
-  const tally = new Tally(DIMENSIONS);
+function tallied(...lines: LedgerLine[]): LedgerTotals {
+  const tally = new LedgerTotals(DIMENSIONS);
   for (const one of lines) tally.add(one);
   return tally;
 }
@@ -200,7 +199,7 @@ describe("what others have spent", () => {
   });
 
   test("with a wrong date counts on the day on which it was seen to be written", () => {
-    const tally = new Tally(["day"]);
+    const tally = new LedgerTotals(["day"]);
     const written = { from: "2026-11-15", to: "2026-11-15" };
     tally.add(usage([opus(1)], { at: "2020-01-01T00:00:00.000Z" }), written);
     tally.add(usage([opus(2)], { token: "2", at: "2036-01-01T00:00:00.000Z" }), written);
@@ -290,7 +289,7 @@ describe("a long ledger", () => {
     holds(
       fc.property(history, (events) => {
         const lines = linesOf(events);
-        const asked = new Tally(DIMENSIONS);
+        const asked = new LedgerTotals(DIMENSIONS);
         for (const one of lines) {
           asked.add(one);
           asked.total();
@@ -303,7 +302,7 @@ describe("a long ledger", () => {
 
   test("old attempts are forgotten, what they spent and what waits for a person is not", () => {
     const many = 3000;
-    const tally = new Tally(["type", "worker"]);
+    const tally = new LedgerTotals(["type", "worker"]);
     tally.add(usage([opus(5)], { task: "slow", token: "s" }));
     tally.add(done({ task: "slow", token: "s", to: "review" }));
     tally.add(step({ task: "long", token: "l" }));

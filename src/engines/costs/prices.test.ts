@@ -1,9 +1,16 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { holds } from "../../../test/support/property.ts";
-import { dearerThanAsked, impute, isAsked, priceFor, priceOf } from "./price.ts";
 import { PRICE_LIST, PRICES_AS_OF, priceListWarning } from "./price-list.ts";
-import type { Price, PriceTable } from "./prices.ts";
+import {
+  dearerThanAsked,
+  impute,
+  isAsked,
+  type Price,
+  type PriceTable,
+  priceFor,
+  priceOf,
+} from "./prices.ts";
 import { type ModelUsage, NO_TOKENS } from "./usage.ts";
 
 const usage = (more: Partial<ModelUsage> = {}): ModelUsage => ({

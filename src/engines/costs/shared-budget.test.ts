@@ -2,8 +2,8 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { LedgerLine } from "../../queue/ledger.ts";
 import type { Claim, Store } from "../../queue/store.ts";
-import type { Shared } from "./reserve.ts";
-import { Spending } from "./spending.ts";
+import type { Shared } from "./reserve-policy.ts";
+import { SharedBudget } from "./shared-budget.ts";
 
 /** A ledger that all "processes" share: in memory, in the order in which lines were written. */
 class Ledger {
@@ -59,7 +59,13 @@ interface Work {
 }
 
 /** One attempt, as a worker makes it. Resolves to whether it was done, cut short or not begun. */
-async function attempt(ledger: Ledger, spending: Spending, limits: Shared, id: string, work: Work) {
+async function attempt(
+  ledger: Ledger,
+  spending: SharedBudget,
+  limits: Shared,
+  id: string,
+  work: Work,
+) {
   const claim = claimOf(ledger, id, work.type);
   const of = { task: id, token: claim.token, type: work.type };
   const end = (outcome: "done" | "released") => {
@@ -92,7 +98,7 @@ async function drain(workers: number, limits: Shared, work: Work[]) {
   const ends: string[] = [];
   await Promise.all(
     Array.from({ length: workers }, async () => {
-      const spending = new Spending(ledger.store(), now);
+      const spending = new SharedBudget(ledger.store(), now);
       for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
         const end = await attempt(ledger, spending, limits, next.id, next);
         ends.push(end);
@@ -159,15 +165,15 @@ describe("many workers and one budget", () => {
 
 describe("a reservation", () => {
   const limits = { run: { usd: 1 } };
-  const reserved = (spending: Spending) => spending.reserved.usd;
+  const reserved = (spending: SharedBudget) => spending.reserved.usd;
 
   test("of all that is left becomes smaller when a step is known, and others may begin", async () => {
     const ledger = new Ledger();
-    const spending = new Spending(ledger.store(), now);
+    const spending = new SharedBudget(ledger.store(), now);
     const first = claimOf(ledger, "a", "t");
     expect(await spending.reserve(first, limits)).toBeNull();
     expect(reserved(spending)).toBe(1);
-    const other = new Spending(ledger.store(), now);
+    const other = new SharedBudget(ledger.store(), now);
     expect(await other.reserve(claimOf(ledger, "b", "t"), limits)).toMatchObject({
       isShared: true,
     });
@@ -184,17 +190,17 @@ describe("a reservation", () => {
     for (const gone of ["ended", "cancelled", "moved"] as const) {
       const ledger = new Ledger();
       const dead = claimOf(ledger, "a", "t");
-      expect(await new Spending(ledger.store(), now).reserve(dead, limits)).toBeNull();
+      expect(await new SharedBudget(ledger.store(), now).reserve(dead, limits)).toBeNull();
       if (gone === "moved") ledger.claimed.delete("a");
       else ledger.write({ event: gone, task: "a", token: dead.token });
-      const spending = new Spending(ledger.store(), now);
+      const spending = new SharedBudget(ledger.store(), now);
       expect(await spending.reserve(claimOf(ledger, "b", "t"), limits)).toBeNull();
     }
   });
 
   test("nothing is written where no budget is shared", async () => {
     const ledger = new Ledger();
-    const spending = new Spending(ledger.store(), now);
+    const spending = new SharedBudget(ledger.store(), now);
     const claim = claimOf(ledger, "a", "t");
     expect(await spending.reserve(claim, { attempt: { usd: 1 } })).toBeNull();
     await spending.release(claim);
