@@ -1,7 +1,6 @@
 import type { Finished } from "../platform/processes/handlers.ts";
 import { LineSplitter } from "../platform/processes/line-splitter.ts";
-import type { Engine, EngineRequest, EngineResult, StreamReader, Waiting } from "./engine.ts";
-import type { Step } from "./step.ts";
+import type { Engine, EngineRequest, EngineResult, Step, StreamReader, Waiting } from "./engine.ts";
 
 /** A tool's result may hold a whole file; what is longer than this is no event worth its memory. */
 const LONGEST_LINE_BYTES = 16 * 1024 * 1024;

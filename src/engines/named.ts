@@ -23,11 +23,11 @@ export async function engineNamed(name: EngineName, places: EnginePlaces): Promi
       return (await import("./vendors/opencode.ts")).opencodeEngine();
     case "llm": {
       const program = join(places.programs, "llm.cjs");
-      return (await import("./llm.ts")).llmEngine({ program, sessionDir: places.sessions });
+      return (await import("./llm/engine.ts")).llmEngine({ program, sessionDir: places.sessions });
     }
     case "script": {
       const program = join(places.programs, "script-engine.cjs");
-      return (await import("./script.ts")).scriptEngine({ program });
+      return (await import("./script/engine.ts")).scriptEngine({ program });
     }
   }
 }

@@ -8,11 +8,9 @@ import type { Money } from "./costs/money.ts";
 import { type DollarSource, dearerThanAsked, impute } from "./costs/prices.ts";
 import type { Held } from "./costs/reserve-policy.ts";
 import { addTokens, type ModelUsage, NO_TOKENS, totalTokens } from "./costs/usage.ts";
-import type { Engine, EngineRequest, EngineResult, Waiting } from "./engine.ts";
+import type { Engine, EngineRequest, EngineResult, Step, Waiting } from "./engine.ts";
 import { EngineOutput, type OnStep } from "./engine-output.ts";
-import { renderStep } from "./render-step.ts";
-import { type LogPort, SessionFeed } from "./session-feed.ts";
-import type { Step } from "./step.ts";
+import { type LogPort, SessionFeed } from "./session-logs.ts";
 
 /**
  * The model's part of an attempt: from the prompt to what it used. What it needs of the attempt
@@ -335,4 +333,13 @@ function notBegun(verdict: BudgetVerdict, bill: Bill): ModelOutcome {
     ...{ usage: [], unknown: 0 },
   };
   return { end: usedUp(verdict), finished, result, bill };
+}
+
+/** A step as a line of the task's log; "" for one that only says what was used. */
+export function renderStep({ kind, tool, target, text }: Step): string {
+  if (kind === "tool") return `▸ ${[tool, target ?? text].filter(Boolean).join(" ")}\n`;
+  if (text === undefined || text === "") return "";
+  const lines = text.trimEnd().split("\n");
+  const mark = { text: "", thought: "… ", notice: "! " }[kind];
+  return lines.map((line) => `${mark}${line}\n`).join("");
 }

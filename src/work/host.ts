@@ -1,6 +1,6 @@
 import type { Accounts } from "../engines/accounts/accounts.ts";
 import type { Engine, EngineName } from "../engines/engine.ts";
-import type { LogPort } from "../engines/session-feed.ts";
+import type { LogPort } from "../engines/session-logs.ts";
 import type { MachineGate } from "../gate/machine-gate.ts";
 import type { Handlers } from "../platform/processes/handlers.ts";
 import type { SandboxRequest } from "../platform/sandbox/sandbox.ts";

@@ -1,7 +1,7 @@
 import type { ClaimTree, Machine } from "../../base/clock.ts";
 import type { Accounts } from "../../engines/accounts/accounts.ts";
 import type { Engine } from "../../engines/engine.ts";
-import type { LogPort } from "../../engines/session-feed.ts";
+import type { LogPort } from "../../engines/session-logs.ts";
 import type { Gate } from "../../gate/gate.ts";
 import type { Timers } from "../../platform/processes/children.ts";
 import type { Handlers } from "../../platform/processes/handlers.ts";

@@ -1,6 +1,6 @@
 import type { LedgerLine } from "../../queue/ledger.ts";
 import type { Claim } from "../../queue/store.ts";
-import type { Step } from "../step.ts";
+import type { Step } from "../engine.ts";
 import type { Bill } from "./bill.ts";
 import { type DollarSource, isAsked } from "./prices.ts";
 import { type ModelUsage, type Tokens, totalTokens } from "./usage.ts";

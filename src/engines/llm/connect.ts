@@ -1,8 +1,8 @@
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import type { LanguageModel } from "ai";
-import { Ended } from "./ended.ts";
-import type { LlmRequest } from "./request.ts";
+import { Ended } from "./call-errors.ts";
+import type { LlmRequest } from "./protocol.ts";
 
 /** Where the vendors are, and in which variable their own tools look for the key. */
 const VENDORS = {

@@ -10,10 +10,10 @@ import type {
   EngineOutcome,
   EngineRequest,
   EngineResult,
+  Step,
   StreamReader,
   Waiting,
 } from "../engine.ts";
-import type { Step } from "../step.ts";
 import { addUsage, claudeUsage, messageTokens, runUsage } from "./claude-usage.ts";
 import {
   asObject,
@@ -25,8 +25,6 @@ import {
   parseLine,
   stringAt,
 } from "./json-line.ts";
-import { targetOf, textStep, toolStep, Unknowns } from "./json-line-steps.ts";
-import { modelName, moreThan, UNNAMED_MODEL, UsageSum } from "./json-line-usage.ts";
 import {
   brokenOff,
   type Complaint,
@@ -38,7 +36,8 @@ import {
   waiting,
 } from "./limits.ts";
 import { epochMs } from "./limits-reset.ts";
-import { usageOfRun } from "./session-usage.ts";
+import { targetOf, textStep, toolStep, Unknowns } from "./step-text.ts";
+import { modelName, moreThan, UNNAMED_MODEL, UsageSum, usageOfRun } from "./usage-sum.ts";
 
 const CLAUDE: Vendor = {
   name: "claude",

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { VivError } from "../../base/errors.ts";
 import type { Engine, EngineCommand, EngineRequest, LogsOf, SessionLogs } from "../engine.ts";
-import { argument } from "../exec-argument.ts";
 import { CodexReader } from "./codex-reader.ts";
 import { codexHome } from "./private-home.ts";
+import { argument } from "./untrusted-text.ts";
 
 /**
  * Codex, without a terminal. Its stream tells tokens only at the end of a turn; its session file tells

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { listAt, numberAt, objectAt, parseLine, stringAt } from "./json-line.ts";
-import { brief, targetOf, toolStep, Unknowns } from "./json-line-steps.ts";
-import { moreThan, UsageSum } from "./json-line-usage.ts";
+import { brief, targetOf, toolStep, Unknowns } from "./step-text.ts";
+import { moreThan, UsageSum } from "./usage-sum.ts";
 
 describe("a line", () => {
   test.each([

@@ -1,7 +1,7 @@
 import { lastLines } from "../../base/text.ts";
 import type { EngineExit, EngineOutcome, Waiting } from "../engine.ts";
-import { brief } from "./json-line-steps.ts";
 import { believable, resetTime } from "./limits-reset.ts";
+import { brief } from "./step-text.ts";
 
 /** What somebody must do about an account; each vendor has its own words for it. */
 export interface Vendor {

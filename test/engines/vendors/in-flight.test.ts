@@ -3,7 +3,7 @@ import type { Engine, EngineRequest } from "../../../src/engines/engine.ts";
 import { claudeEngine } from "../../../src/engines/vendors/claude.ts";
 import { codexEngine } from "../../../src/engines/vendors/codex.ts";
 import { geminiEngine } from "../../../src/engines/vendors/gemini.ts";
-import { sumOf } from "../../../src/engines/vendors/session-usage.ts";
+import { sumOf } from "../../../src/engines/vendors/usage-sum.ts";
 import { request, SETTINGS } from "./run.ts";
 
 /** What a run uses is known while it runs. The lines are those of the real programs, shortened. */

@@ -1,3 +1,5 @@
+import { VivError } from "../../base/errors.ts";
+
 /**
  * A prompt is data: whatever a template, a payload or the evidence of a failed attempt says, the
  * vendor's program must send it to the model as it is, and neither run it nor read files for it.
@@ -33,3 +35,13 @@ export const GEMINI_MENTION = /(?<!\\)@/g;
 export const CLAUDE_MENTION =
   /(?<=^|[\s\u3002\u3001\uff1f\uff01])@(?=[^\s:]+:\S|agent-|\[|"[^"\n]*\(agent\)")/g;
 export const CLAUDE_ENV = { CLAUDE_CODE_DISABLE_FILE_MENTIONS: "1" };
+
+/** What is put behind a flag must not become one: a model or a session may come from anywhere. */
+export function argument(value: string, what: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: no argument has any
+  if (value !== "" && !value.startsWith("-") && !/[\u0000-\u001f\u007f]/.test(value)) return value;
+  throw new VivError(
+    "INVALID",
+    `${JSON.stringify(value)} cannot be the ${what}: it is empty, begins with a dash or has control characters.`,
+  );
+}

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { holds } from "../../../test/support/property.ts";
 import type { ModelUsage, SessionUsed } from "../costs/usage.ts";
-import { sumOf, usageOfRun } from "./session-usage.ts";
+import { sumOf, usageOfRun } from "./usage-sum.ts";
 
 const used = (input: number, usd: number | null = null, model = "m"): ModelUsage => ({
   ...{ model, input, output: 2 * input, cacheRead: 0, cacheWrite: 0, usd },

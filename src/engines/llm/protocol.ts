@@ -1,4 +1,6 @@
 import { z } from "zod";
+import type { ModelUsage } from "../costs/usage.ts";
+import type { EngineOutcome, Step } from "../engine.ts";
 
 /** What the program reads from stdin: one JSON object. */
 export type LlmRequest = z.infer<typeof llmRequest>;
@@ -41,4 +43,32 @@ export const llmRequest = z.object({
 /** What is wrong with it, in one line. */
 export function explainRequest(error: z.ZodError): string {
   return error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`).join("; ");
+}
+
+/**
+ * What the program prints, one JSON object on each line: the session as soon as there is one, steps
+ * as they happen, and at last the result. A line of another type is for a later reader.
+ */
+export type LlmEvent = SessionEvent | StepEvent | ResultEvent;
+
+/** From here on a later attempt can go on with it. */
+export interface SessionEvent {
+  type: "session";
+  session: string;
+}
+
+/** `usage`, where there is one, is what was used since the step before. */
+export interface StepEvent extends Step {
+  type: "step";
+}
+
+export interface ResultEvent {
+  type: "result";
+  outcome: EngineOutcome;
+  text: string;
+  session: string | null;
+  /** Null when the API did not tell. */
+  usage: ModelUsage[] | null;
+  /** How often the model was asked. */
+  steps: number;
 }

@@ -3,8 +3,8 @@ import { basename, join } from "node:path";
 import type { ModelMessage } from "ai";
 import { expect, test } from "vitest";
 import { newFolder } from "../../../test/support/folders.ts";
-import { Ended } from "./ended.ts";
-import { loadSession, newSessionId, saveSession } from "./session.ts";
+import { Ended } from "./call-errors.ts";
+import { loadSession, newSessionId, saveSession } from "./conversation.ts";
 
 const TALK: ModelMessage[] = [
   { role: "user", content: "Do it." },

@@ -1,9 +1,7 @@
 import { APICallError } from "ai";
 import { describe, expect, test } from "vitest";
-import { classify, type Trouble } from "./classify.ts";
-import { Ended } from "./ended.ts";
-import { type Patience, persist } from "./persist.ts";
-import { resetTime } from "./reset-time.ts";
+import { type CallFailure, classify, Ended, resetTime } from "./call-errors.ts";
+import { callWithRetries, type Patience } from "./retry-call.ts";
 
 const NOW = Date.parse("2026-03-01T12:00:00Z");
 const CALL = { model: "m", url: "https://api.example", keyEnv: "MY_KEY", now: NOW };
@@ -20,8 +18,8 @@ const api = (statusCode: number, body: unknown, headers: Record<string, string> 
 
 describe("what a failure means", () => {
   const end = (error: unknown) => {
-    const trouble = classify(error, CALL);
-    return trouble.kind === "end" ? trouble.outcome.kind : trouble.kind;
+    const failure = classify(error, CALL);
+    return failure.kind === "end" ? failure.outcome.kind : failure.kind;
   };
 
   test.each([
@@ -62,7 +60,7 @@ describe("what a failure means", () => {
     [new Error("Cannot connect to API: connect ECONNREFUSED 127.0.0.1:11434"), true],
     [api(408, ""), false],
     [new TypeError("terminated"), false],
-  ])("whose trouble it is: %j", (error, isTheirs) => {
+  ])("whether the vendor is at fault: %j", (error, isTheirs) => {
     expect(classify(error, CALL)).toMatchObject({ kind: "again", isTheirs });
   });
 
@@ -72,8 +70,8 @@ describe("what a failure means", () => {
 
   test("what to do names the variable", () => {
     const todo = (status: number) => {
-      const trouble = classify(api(status, ""), CALL);
-      return trouble.kind === "end" && "todo" in trouble.outcome ? trouble.outcome.todo : "";
+      const failure = classify(api(status, ""), CALL);
+      return failure.kind === "end" && "todo" in failure.outcome ? failure.outcome.todo : "";
     };
     expect(todo(401)).toContain("MY_KEY");
     expect(todo(402)).toContain("MY_KEY");
@@ -107,9 +105,9 @@ describe("when a limit is over", () => {
   });
 });
 
-describe("persisting", () => {
+describe("retrying a call", () => {
   /** Fails with these, one after the other, and then succeeds. */
-  async function attempt(troubles: Trouble[], more: Partial<Patience> = {}) {
+  async function attempt(troubles: CallFailure[], more: Partial<Patience> = {}) {
     const pauses: number[] = [];
     const said: string[] = [];
     const left = [...troubles];
@@ -117,7 +115,7 @@ describe("persisting", () => {
       if (left.length > 0) throw new Error("failed");
       return "ok";
     };
-    const ended = await persist(call, () => left.shift() as Trouble, {
+    const ended = await callWithRetries(call, () => left.shift() as CallFailure, {
       retryMs: 1_000,
       waitMs: 30_000,
       now: () => NOW,
@@ -128,13 +126,13 @@ describe("persisting", () => {
     }).catch((error) => (error as Ended).outcome);
     return { ended, pauses, said };
   }
-  const again: Trouble = { kind: "again", message: "HTTP 500" };
-  const limit = (ms: number | null): Trouble => ({
+  const again: CallFailure = { kind: "again", message: "HTTP 500" };
+  const limit = (ms: number | null): CallFailure => ({
     kind: "limited",
     message: "HTTP 429",
     until: ms === null ? null : NOW + ms,
   });
-  const long: Trouble = { kind: "too_long", message: "HTTP 400" };
+  const long: CallFailure = { kind: "too_long", message: "HTTP 400" };
 
   test("three retries, each after twice the pause", async () => {
     const { ended, pauses, said } = await attempt([again, again, again]);
@@ -144,8 +142,8 @@ describe("persisting", () => {
     expect((await attempt([again, again, again, again])).ended).toMatchObject({ kind: "failed" });
   });
 
-  test("the vendor's own trouble is nobody's failure", async () => {
-    const theirs: Trouble = { ...again, isTheirs: true };
+  test("a fault of the vendor ends the run as unavailable", async () => {
+    const theirs: CallFailure = { ...again, isTheirs: true };
     expect((await attempt([theirs, theirs, theirs, theirs])).ended).toEqual({
       kind: "unavailable",
       message: "HTTP 500 (tried 4 times)",
@@ -190,6 +188,6 @@ describe("persisting", () => {
     const never = () => {
       throw new Error("not asked");
     };
-    await expect(persist(sure, never, {} as Patience)).rejects.toBeInstanceOf(Ended);
+    await expect(callWithRetries(sure, never, {} as Patience)).rejects.toBeInstanceOf(Ended);
   });
 });

@@ -1,4 +1,4 @@
-import type { Step } from "../step.ts";
+import type { Step } from "../engine.ts";
 import { type JsonObject, stringAt, stripCodes } from "./json-line.ts";
 
 /** What a step may hold: one line that fits a terminal, and nothing that steers one. */

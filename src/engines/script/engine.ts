@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
-import { VivError } from "../base/errors.ts";
-import type { Engine } from "./engine.ts";
-import { LlmReader } from "./llm/read.ts";
+import { VivError } from "../../base/errors.ts";
+import type { Engine } from "../engine.ts";
+import { LlmReader } from "../llm/engine.ts";
 
 /** A scenario instead of a model: for trying things out, and for tests. See script/scenario.ts. */
 export function scriptEngine({ program }: { program: string }): Engine {

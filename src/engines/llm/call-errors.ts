@@ -1,16 +1,14 @@
 import { APICallError } from "ai";
 import type { EngineOutcome } from "../engine.ts";
-import { brief } from "../vendors/json-line-steps.ts";
-import { messageOf } from "./message-of.ts";
-import { resetTime } from "./reset-time.ts";
+import { brief } from "../vendors/step-text.ts";
 
 /**
  * What a failed call means. `limited`: later, and `until` when is known. `again`: the same call may
  * well succeed. `too_long`: a shorter conversation may. `end`: no call will.
  */
-export type Trouble =
+export type CallFailure =
   | { kind: "limited"; message: string; until: number | null }
-  /** `isTheirs`: the vendor has trouble, or cannot be reached. */
+  /** `isTheirs`: the vendor failed, or cannot be reached. */
   | { kind: "again"; message: string; isTheirs?: boolean }
   | { kind: "too_long"; message: string }
   | { kind: "end"; outcome: Exclude<EngineOutcome, { kind: "done" }> };
@@ -39,7 +37,7 @@ const STATUS_OF: Readonly<Record<string, number>> = {
   invalid_request_error: 400,
 };
 
-export function classify(error: unknown, call: Call): Trouble {
+export function classify(error: unknown, call: Call): CallFailure {
   const fact = factsOf(error);
   const { status } = fact;
   const message = brief(status === null ? fact.message : `HTTP ${status}: ${fact.message}`, 500);
@@ -107,4 +105,72 @@ function statusIn(body: string | undefined): number | null {
   } catch {
     return null; // a page in HTML, or nothing: the status says enough
   }
+}
+
+/** Thrown where it is known how the run ends; caught where the result is made. */
+export class Ended extends Error {
+  readonly outcome: Exclude<EngineOutcome, { kind: "done" }>;
+
+  constructor(outcome: Exclude<EngineOutcome, { kind: "done" }>) {
+    super(outcome.message);
+    this.outcome = outcome;
+  }
+}
+
+/** Any failure as words. */
+export function messageOf(error: unknown): string {
+  if (error instanceof Error) return error.message || error.name;
+  if (typeof error === "string") return error;
+  const message = (error as { message?: unknown } | null | undefined)?.message;
+  if (typeof message === "string") return message;
+  try {
+    return JSON.stringify(error) ?? String(error);
+  } catch {
+    return "an error that cannot be shown"; // it contains itself
+  }
+}
+
+type Headers = Readonly<Record<string, string>>;
+
+/** When a limit is over, by what the answer says; null when it does not. */
+export function resetTime(headers: Headers, now: number): number | null {
+  return retryAfter(headers, now) ?? anthropicReset(headers) ?? openaiReset(headers, now);
+}
+
+function retryAfter(headers: Headers, now: number): number | null {
+  const ms = Number.parseFloat(headers["retry-after-ms"] ?? "");
+  if (ms >= 0) return now + ms;
+  const text = headers["retry-after"]?.trim() ?? "";
+  if (/^\d+(\.\d+)?$/.test(text)) return now + Number(text) * 1000;
+  const at = Date.parse(text);
+  return Number.isNaN(at) ? null : at;
+}
+
+/** Several limits are told; those with nothing remaining are the ones that were hit. */
+function anthropicReset(headers: Headers): number | null {
+  const times = Object.keys(headers)
+    .filter((name) => /^anthropic-ratelimit-.*-remaining$/.test(name) && headers[name] === "0")
+    .map((name) => Date.parse(headers[name.replace(/remaining$/, "reset")] ?? ""));
+  return latest(times);
+}
+
+function openaiReset(headers: Headers, now: number): number | null {
+  const times = ["requests", "tokens"]
+    .filter((what) => headers[`x-ratelimit-remaining-${what}`] === "0")
+    .map((what) => now + spanOf(headers[`x-ratelimit-reset-${what}`] ?? ""));
+  return latest(times);
+}
+
+const UNIT_MS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** `6m0s`, `1.5s`, `20ms`. */
+function spanOf(text: string): number {
+  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g)];
+  if (parts.length === 0) return Number.NaN;
+  return parts.reduce((sum, [, n, unit]) => sum + Number(n) * (UNIT_MS[unit ?? ""] ?? 0), 0);
+}
+
+function latest(times: number[]): number | null {
+  const known = times.filter((time) => Number.isFinite(time));
+  return known.length === 0 ? null : Math.max(...known);
 }

@@ -1,5 +1,4 @@
-import type { Trouble } from "./classify.ts";
-import { Ended } from "./ended.ts";
+import { type CallFailure, Ended } from "./call-errors.ts";
 
 export interface Patience {
   /** The first pause; it doubles. */
@@ -19,9 +18,9 @@ const MOST_WAITS = 2;
 const MOST_SHORTENINGS = 3;
 
 /** Makes one call, and again where that may help. Throws Ended when it does not. */
-export async function persist<T>(
+export async function callWithRetries<T>(
   call: () => Promise<T>,
-  judge: (error: unknown) => Trouble,
+  judge: (error: unknown) => CallFailure,
   patience: Patience,
 ): Promise<T> {
   let retries = 0;
@@ -32,44 +31,44 @@ export async function persist<T>(
       return await call();
     } catch (error) {
       if (error instanceof Ended) throw error;
-      const trouble = judge(error);
-      switch (trouble.kind) {
+      const failure = judge(error);
+      switch (failure.kind) {
         case "end":
-          throw new Ended(trouble.outcome);
+          throw new Ended(failure.outcome);
         case "limited": {
-          const pause = trouble.until === null ? Infinity : trouble.until - patience.now();
-          if (pause > patience.waitMs || ++waits > MOST_WAITS) throw limited(trouble);
-          patience.onAgain(`${trouble.message}; waiting ${seconds(pause)}`, error);
+          const pause = failure.until === null ? Infinity : failure.until - patience.now();
+          if (pause > patience.waitMs || ++waits > MOST_WAITS) throw limited(failure);
+          patience.onAgain(`${failure.message}; waiting ${seconds(pause)}`, error);
           await patience.sleep(Math.max(0, pause));
           break;
         }
         case "again": {
           if (++retries > MOST_RETRIES) {
-            const message = `${trouble.message} (tried ${retries} times)`;
+            const message = `${failure.message} (tried ${retries} times)`;
             throw new Ended(
-              trouble.isTheirs
+              failure.isTheirs
                 ? { kind: "unavailable", message, until: null }
                 : { kind: "failed", message },
             );
           }
           const pause = patience.retryMs * 2 ** (retries - 1);
           const next = `trying again in ${seconds(pause)} (${retries} of ${MOST_RETRIES})`;
-          patience.onAgain(`${trouble.message}; ${next}`, error);
+          patience.onAgain(`${failure.message}; ${next}`, error);
           await patience.sleep(pause);
           break;
         }
         case "too_long":
           if (++shortenings > MOST_SHORTENINGS || !patience.shorten()) {
-            const message = `${trouble.message}: set context_tokens to what fits into the model's window`;
+            const message = `${failure.message}: set context_tokens to what fits into the model's window`;
             throw new Ended({ kind: "refused", message });
           }
-          patience.onAgain(`${trouble.message}; shortening the conversation`, error);
+          patience.onAgain(`${failure.message}; shortening the conversation`, error);
       }
     }
   }
 }
 
-function limited({ message, until }: Trouble & { kind: "limited" }): Ended {
+function limited({ message, until }: CallFailure & { kind: "limited" }): Ended {
   const time = until === null ? null : new Date(until).toISOString();
   return new Ended({ kind: "rate_limited", message, until: time });
 }

@@ -1,6 +1,6 @@
 import type { TextStreamPart, ToolSet } from "ai";
 import { expect, test } from "vitest";
-import { BrokenAnswer, Listener } from "./listen.ts";
+import { BrokenAnswer, Listener } from "./ask-model.ts";
 
 const START = {
   type: "raw",

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { EngineRequest, EngineSettings } from "./engine.ts";
-import { llmRequest } from "./llm/request.ts";
-import { llmEngine } from "./llm.ts";
+import type { EngineRequest, EngineSettings } from "../engine.ts";
+import { llmEngine } from "./engine.ts";
+import { llmRequest } from "./protocol.ts";
 
 const engine = llmEngine({ program: "/dist/llm.cjs", sessionDir: "/sessions" });
 const request = (settings: Partial<EngineSettings> = {}, more: Partial<EngineRequest> = {}) => ({
