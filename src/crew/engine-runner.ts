@@ -3,7 +3,7 @@ import type { ClaimTree } from "../base/clock.ts";
 import { VivError } from "../base/errors.ts";
 import { closingFor } from "../engines/accounts/account-policy.ts";
 import type { Accounts } from "../engines/accounts/accounts.ts";
-import type { EngineRoute, EngineSettings } from "../engines/config-engine.ts";
+import type { EngineSettings } from "../engines/config-engine.ts";
 import type { PriceTable } from "../engines/costs/prices.ts";
 import type { Engine, EngineRequest, Step } from "../engines/engine.ts";
 import { type ModelOutcome, runModel } from "../engines/run-model.ts";
@@ -135,16 +135,16 @@ async function run(
   try {
     const outcome = await runModel({
       engine,
-      route: routeOf(member, request.settings),
       request,
       afresh: () => request,
-      money: {
+      budget: {
         limits: {
           attempt: { turns: settings.steps },
           ...(member.budgetUsdDay === null ? {} : { day: { usd: member.budgetUsdDay } }),
         },
         before: { day: { usd: hooks.costToday, tokens: 0 } },
         prices: settings.prices,
+        look: async () => ({ before: { day: { usd: hooks.costToday, tokens: 0 } } }),
       },
       execute: (argv, stdin, more) => {
         const tree = newTree(host);
@@ -166,14 +166,13 @@ async function run(
       // Each second of grace may cost: who is over its budget gets none.
       stop: (why) => stopRun(why, true),
       log: (text) => log(text),
-      tell: (step) => {
+      onStep: (step) => {
         const line = lineOf(step, member.name, host.now());
         if (line) hooks.onLine(line);
       },
       onSession: () => {},
       onUsed: (_, usd) => hooks.onSpent(usd),
       logs: { follow: host.followLogs, env: host.env },
-      look: async () => ({ before: { day: { usd: hooks.costToday, tokens: 0 } } }),
       now: host.now,
     });
     return judge(host, member, outcome, began);
@@ -239,22 +238,6 @@ const NO_SETTINGS: EngineSettings = {
   ...{ binary: null, flags: [], permission: null, url: null, api: null, keyEnv: null },
   ...{ contextTokens: null, scenario: null },
 };
-
-function routeOf(member: Member, settings: EngineSettings): EngineRoute {
-  return {
-    name: member.engine,
-    prompt: null,
-    model: member.model,
-    tiers: [],
-    escalateAfter: null,
-    mode: member.mode,
-    budget: {},
-    taskBudget: {},
-    account: accountOf(member),
-    resume: false,
-    settings,
-  };
-}
 
 function envOf(
   host: EngineRunnerHost,

@@ -1,27 +1,25 @@
 import type { Finished } from "../platform/processes/handlers.ts";
 import type { FailureReport } from "../queue/store.ts";
 import { endOfWaiting, Patience } from "./accounts/patience.ts";
-import type { EngineRoute } from "./config-engine.ts";
-import { Bill, type BillLine } from "./costs/bill.ts";
-import { Budget, type BudgetVerdict, type SpentBefore } from "./costs/budget.ts";
-import type { Money } from "./costs/money.ts";
-import { type DollarSource, dearerThanAsked, impute } from "./costs/prices.ts";
-import type { Held } from "./costs/reserve-policy.ts";
-import { addTokens, type ModelUsage, NO_TOKENS, totalTokens } from "./costs/usage.ts";
+import type { Bill } from "./costs/bill.ts";
+import type { BudgetVerdict } from "./costs/budget.ts";
+import { BudgetStop, type RunBudget } from "./costs/budget-stop.ts";
+import { type DollarSource, impute } from "./costs/prices.ts";
+import { addTokens, type ModelUsage, NO_TOKENS } from "./costs/usage.ts";
 import type { Engine, EngineRequest, EngineResult, Step, Waiting } from "./engine.ts";
 import { EngineOutput, type OnStep } from "./engine-output.ts";
 import { type LogPort, SessionFeed } from "./session-logs.ts";
 
 /**
- * The model's part of an attempt: from the prompt to what it used. What it needs of the attempt
- * (processes, files, the ledger) comes in as functions, so that it can be tried without any.
+ * One run of a model for an attempt or a tick: from the prompt to what it used. Processes, files and
+ * the ledger come in as functions.
  *
- * Modes of its end:
- *   proceed   it says that it is done: on to the proof
+ * How it ends:
+ *   proceed   the engine reports that it is done: on to the proof
  *   failed    it counts as an attempt; `final`: no further one would help
  *   limited   its account is closed, or the vendor does not answer: it does not count
  *   unpaid    the budget of the run or the day is used up: it does not count, and the task waits
- *   ended     from outside: its time was up, or it was stopped; the attempt knows what to do
+ *   ended     from outside: its time was up, or it was stopped; the caller knows what to do
  */
 export type ModelEnd =
   | { kind: "proceed"; note?: string }
@@ -32,12 +30,11 @@ export type ModelEnd =
 
 export interface ModelRun {
   engine: Engine;
-  route: EngineRoute;
   request: EngineRequest;
-  /** The same without the session, told everything. */
+  /** The same without a session to go on with: the whole prompt. */
   afresh(): EngineRequest;
-  money: Money;
-  /** Runs a command as the attempt runs its handler. */
+  budget: RunBudget;
+  /** Runs a command in the caller's workspace, within its time limit, until its process tree is gone. */
   execute(
     argv: readonly string[],
     stdin: string,
@@ -51,21 +48,16 @@ export interface ModelRun {
       onStderr: (chunk: Buffer) => void;
     },
   ): Promise<Finished>;
-  /** Ends what `execute` runs. */
+  /** Ends the command that `execute` runs. */
   stop(why: string): void;
-  /** A line for the task's log. */
+  /** A line for the log. */
   log(text: string): void;
-  tell(step: Step, priced: { usd: number; source: DollarSource } | null): void;
+  onStep(step: Step, priced: { usd: number; source: DollarSource } | null): void;
   onSession(session: string): void;
-  /**
-   * What the run has used so far, by its steps, and the dollars that are known of it: for an attempt that
-   * nobody sees the end of. Only here are they known: a long prompt has another price than its sum.
-   */
+  /** See BudgetStopPorts. */
   onUsed?(used: readonly ModelUsage[], usd: number): void;
   /** The files that a vendor's program keeps about its session. */
   logs?: LogPort;
-  /** Asked again and again while it runs: others work on the same run, and there may be no room for a step. */
-  look(): Promise<{ before: SpentBefore; held?: Pick<Held, "which" | "text"> | null }>;
   now(): number;
 }
 
@@ -76,134 +68,68 @@ export interface ModelOutcome {
   bill: Bill;
 }
 
-export async function runModel(context: ModelRun): Promise<ModelOutcome> {
-  const { money, now } = context;
-  const day = () => new Date(now()).toISOString().slice(0, 10);
-  const budget = new Budget(money.limits, money.before, day());
-  const { model: asked } = context.request;
-  const bill = new Bill(money.prices, asked);
-  /** By the steps: for a run that dies before it tells the whole. */
-  let stepped = new Bill(money.prices, asked);
-  let over: BudgetVerdict | undefined;
-  /** That there is no room for its next step: it is ended then, unless it has just said its last word. */
-  let ahead: { end(): void; timer: NodeJS.Timeout } | undefined;
-  const live: Live = { isOver: () => false };
-  const heedAhead = ({ which, text }: Pick<Held, "which" | "text">) => {
-    const verdict: BudgetVerdict = { level: "over", which, unit: "usd", share: 1, text };
-    const end = () => live.isOver() || heed([verdict]);
-    ahead ??= { end, timer: setTimeout(end, LAST_WORD_MS) };
+export async function runModel(run: ModelRun): Promise<ModelOutcome> {
+  const { engine, onUsed, now } = run;
+  const { model: asked } = run.request;
+  const { prices } = run.budget;
+  const notice = (text: string) => {
+    run.log(`! ${text}\n`);
+    run.onStep({ kind: "notice", text }, null);
   };
-  const heed = (verdicts: readonly BudgetVerdict[]) => {
-    for (const verdict of verdicts) {
-      const text = verdict.text;
-      context.log(`! ${text}\n`);
-      context.tell({ kind: "notice", text }, null);
-      if (verdict.level === "warn" || over !== undefined) continue;
-      over = verdict;
-      context.stop(text);
-    }
-  };
-  const named = new Set<string>();
-  const compare = (model: string) => {
-    if (named.has(model)) return;
-    named.add(model);
-    const text = dearerThanAsked(model, asked, money.prices);
-    if (text === null) return;
-    context.log(`! ${text}\n`);
-    context.tell({ kind: "notice", text }, null);
-  };
-  const many = new Sum();
+  const stop = (why: string) => run.stop(why);
+  const ports = { stop, notice, now, ...(onUsed ? { onUsed } : {}) };
+  const budget = new BudgetStop(run.budget, asked, ports);
+  const many = new StepSum();
   const onStep = (step: Step, isOneOfMany = false) => {
-    const priced = step.usage ? impute(step.usage, money.prices, asked) : null;
     const line = renderStep(step);
-    if (line !== "") context.log(line);
+    if (line !== "") run.log(line);
     const told = isOneOfMany ? many.add(step) : step;
-    if (told) context.tell(told, told.usage ? impute(told.usage, money.prices, asked) : null);
-    const turns = countsTurns(context.engine) || step.kind !== "tool" ? 0 : 1;
-    if (!step.usage && turns === 0) return;
-    if (step.usage) {
-      compare(step.usage.model);
-      stepped.add([step.usage]);
-      context.onUsed?.(stepped.lines.map(unpriced), (bill.usd ?? 0) + (stepped.usd ?? 0));
-    }
-    if (step.usage) ahead?.end(); // it has made one more
-    const { model = "" } = step.usage ?? {};
-    const tokens = step.usage ? totalTokens(step.usage) : 0;
-    heed(budget.spend({ usd: priced?.usd ?? null, tokens, turns, model }, day()));
-    const hear = ({ before, held }: Awaited<ReturnType<typeof context.look>>) => {
-      heed(budget.hearOthers(before, day()));
-      // An answer that has begun is what was reserved.
-      if (held && !step.isBegun && over === undefined) heedAhead(held);
-    };
-    if (step.usage) context.look().then(hear, () => {}); // else at the next step
+    if (told) run.onStep(told, told.usage ? impute(told.usage, prices, asked) : null);
+    budget.count(step, countsTurns(engine) || step.kind !== "tool" ? 0 : 1);
   };
-
-  const begin = budget.spend(undefined, day()).find(({ level }) => level === "over");
-  if (begin) return notBegun(begin, bill);
-
-  let request = context.request;
-  const count = ({ usage, outcome }: EngineResult) => {
-    if (usage === null && outcome.kind === "session_lost") return; // it did not even begin
-    const isAll = usage !== null || stepped.lines.length === 0;
-    bill.add(isAll ? usage : stepped.lines.map(unpriced), stepped);
-    stepped = new Bill(money.prices, asked);
-  };
-  const blind = () => {
-    const text = `what ${context.engine.name} uses while it runs cannot be read: its session file was not found, so no budget can be held; take the budget off the route, or let its home be where the route's HOME says`;
-    heed([{ level: "blind", which: "attempt", unit: "usd", text }]);
-  };
-  const hasLimits = Object.values(money.limits).some((limit) => limit?.usd ?? limit?.tokens);
-  const onBlind = hasLimits ? blind : () => {};
-  const left = () => ({ ...request, ...budgetOf(budget) });
-  let ran = await runOnce(context, left(), onStep, onBlind, live);
-  count(ran.result);
-  if (ran.result.outcome.kind === "session_lost" && request.resume !== null && over === undefined) {
-    onStep({ kind: "notice", text: "the session to go on with is gone: it begins anew" });
-    request = context.afresh();
-    ran = await runOnce(context, left(), onStep, onBlind, live);
-    count(ran.result);
+  const usedUpBefore = budget.usedUpBefore();
+  if (usedUpBefore) {
+    return { end: endOver(usedUpBefore), ...notRun(usedUpBefore.text), bill: budget.bill };
   }
-  clearTimeout(ahead?.timer);
-  for (const { model } of bill.lines) compare(model);
-  heed(over ? [] : budget.settle(bill.parts, day()));
-  const end = judge(ran.finished, ran.result, { over, isBlind: hasLimits && bill.isUnreadable });
-  return { ...ran, end, bill };
+  const runWith = async (request: EngineRequest) => {
+    const ran = await runOnce(run, { ...request, ...budget.left }, onStep, budget);
+    budget.endRun(ran.result);
+    return ran;
+  };
+  let ran = await runWith(run.request);
+  const isLost = ran.result.outcome.kind === "session_lost" && run.request.resume !== null;
+  if (isLost && budget.over === undefined) {
+    onStep({ kind: "notice", text: "the session to go on with is gone: it begins anew" });
+    ran = await runWith(run.afresh());
+  }
+  budget.endAttempt();
+  return { ...ran, end: judge(ran.finished, ran.result, budget), bill: budget.bill };
 }
 
-/** Between what an answer used and that it was the last one a vendor's program says nothing for so long. */
-const LAST_WORD_MS = 50;
-
-/** The run that is under way. */
-interface Live {
-  isOver(): boolean;
+/** A step as a line of the log; "" for one that only reports usage. */
+function renderStep({ kind, tool, target, text }: Step): string {
+  if (kind === "tool") return `▸ ${[tool, target ?? text].filter(Boolean).join(" ")}\n`;
+  if (text === undefined || text === "") return "";
+  const lines = text.trimEnd().split("\n");
+  const mark = { text: "", thought: "… ", notice: "! " }[kind];
+  return lines.map((line) => `${mark}${line}\n`).join("");
 }
 
-/** Our own prices are left out: it is imputed again. */
-function unpriced({ source, ...line }: BillLine): ModelUsage {
-  return { ...line, usd: source === "reported" ? line.usd : null };
-}
+const STEPS_IN_ONE = 100;
 
-function budgetOf(budget: Budget): Pick<EngineRequest, "budgetUsd" | "isBudgeted"> {
-  const left = budget.leftUsd();
-  return { isBudgeted: budget.countsUsage, ...(left === null ? {} : { budgetUsd: left }) };
-}
-
-const TOLD_AT_ONCE = 100;
-
-/** What many steps have used, told as one. */
-class Sum {
+/** The usage of many steps, as one step. */
+class StepSum {
   readonly #byModel = new Map<string, { count: number; usage: ModelUsage }>();
 
-  add(step: Step): Step | null {
-    const { usage } = step;
+  add({ usage }: Step): Step | null {
     if (usage === undefined) return null;
     const before = this.#byModel.get(usage.model);
     const usd = before ? sumOf(before.usage.usd, usage.usd) : usage.usd;
     const sum = { ...usage, ...addTokens(usage, before?.usage ?? NO_TOKENS), usd };
     const count = (before?.count ?? 0) + 1;
-    if (count < TOLD_AT_ONCE) this.#byModel.set(usage.model, { count, usage: sum });
+    if (count < STEPS_IN_ONE) this.#byModel.set(usage.model, { count, usage: sum });
     else this.#byModel.delete(usage.model);
-    return count < TOLD_AT_ONCE ? null : { kind: "notice", usage: sum, of: count };
+    return count < STEPS_IN_ONE ? null : { kind: "notice", usage: sum, of: count };
   }
 }
 
@@ -211,22 +137,21 @@ function sumOf(a: number | null, b: number | null): number | null {
   return a === null || b === null ? null : a + b;
 }
 
-/** Whom we tell how many turns there are. For the others, a tool that they call is a turn. */
+/** Some engines take a limit of turns. For the others a call of a tool is a turn. */
 function countsTurns({ name }: Engine): boolean {
   return name === "claude" || name === "llm";
 }
 
 async function runOnce(
-  context: ModelRun,
+  run: ModelRun,
   request: EngineRequest,
   onStep: OnStep,
-  onBlind: () => void,
-  live: Live,
+  budget: BudgetStop,
 ): Promise<{ finished: Finished; result: EngineResult }> {
-  const { engine, logs } = context;
+  const { engine, logs } = run;
   const command = engine.command(request);
   let isBlind = false;
-  const run = new EngineOutput(
+  const output = new EngineOutput(
     engine,
     request,
     (step, isOneOfMany) => {
@@ -234,44 +159,46 @@ async function runOnce(
       if (step.kind === "tool") feed?.onTool();
       if (isBlind || !feed?.isMissing) return;
       isBlind = true;
-      onBlind();
+      budget.countBlind(
+        `the usage of ${engine.name} cannot be read while it runs: its session file was not found, so no budget can be held; take the budget off the route, or let its home be where the route's HOME says`,
+      );
     },
     (session) => {
-      context.onSession(session);
+      run.onSession(session);
       feed?.onSession(session);
     },
   );
-  live.isOver = () => run.isOver;
-  const feed = logs && new SessionFeed(engine, request, logs, run.onLogLine);
+  budget.isRunOver = () => output.isOver;
+  const feed = logs && new SessionFeed(engine, request, logs, output.onLogLine);
   let gaveUp: Waiting | null = null;
   const patience = new Patience((waiting, why) => {
     gaveUp = waiting;
-    context.log(`! ended, because it would only wait: ${why}\n`);
-    context.stop(why);
-  }, context.now);
+    run.log(`! ended, because it would only wait: ${why}\n`);
+    run.stop(why);
+  }, run.now);
   const heeding = (read: (chunk: Buffer) => void) => (chunk: Buffer) => {
     read(chunk);
-    patience.heed(run.waitsFor);
+    patience.heed(output.waitsFor);
   };
   await feed?.begin();
   try {
-    const finished = await context.execute(command.argv, command.stdin, {
+    const finished = await run.execute(command.argv, command.stdin, {
       env: command.env ?? {},
       reads: command.reads ?? [],
       isSecret: command.isSecret ?? false,
       noise: engine.noise ?? null,
-      onStdout: heeding(run.onStdout),
-      onStderr: heeding(run.onStderr),
+      onStdout: heeding(output.onStdout),
+      onStderr: heeding(output.onStderr),
     });
     await feed?.end();
-    const result = run.end(finished);
+    const result = output.end(finished);
     // That its time was up while it waited is not its fault either.
-    const waited = run.waitsFor ?? gaveUp;
+    const waited = output.waitsFor ?? gaveUp;
     const isOurs = gaveUp !== null || finished.cause === "timed_out";
     if (waited === null || !isOurs || result.outcome.kind === "done") return { finished, result };
     return {
       finished: { ...finished, cause: "exit" },
-      result: { ...result, outcome: endOfWaiting(waited, context.now()) },
+      result: { ...result, outcome: endOfWaiting(waited, run.now()) },
     };
   } finally {
     patience.end();
@@ -283,21 +210,17 @@ async function runOnce(
 const BLIND =
   "a budget is set, but what this run used could not be read; take the budget off the route, or use an engine that tells what it uses";
 
-/** The order matters: what we did to it comes before what it says of itself. */
-function judge(
-  finished: Finished,
-  { outcome }: EngineResult,
-  money: { over: BudgetVerdict | undefined; isBlind: boolean },
-): ModelEnd {
+/** The order matters: what was done to the run comes before what the engine reports. */
+function judge(finished: Finished, { outcome }: EngineResult, budget: BudgetStop): ModelEnd {
   const failed = (note: string, final = false): ModelEnd => ({
     kind: "failed",
     report: { outcome: "failed", note, ...(final ? { final } : {}) },
   });
-  const { over, isBlind } = money;
+  const { over, isBlind } = budget;
   const isOwnEnd = finished.cause === "exit";
   // Whoever was done before the last step was counted has done the work: it is told, not undone.
   const isOurEnd = over !== undefined && finished.cause === "stopped";
-  if (over && !((isOwnEnd || isOurEnd) && outcome.kind === "done")) return usedUp(over);
+  if (over && !((isOwnEnd || isOurEnd) && outcome.kind === "done")) return endOver(over);
   if (isBlind && finished.cause === "timed_out") return failed(`its time was up; ${BLIND}`, true);
   if (!(isOwnEnd || isOurEnd) || finished.survivors.length > 0) return { kind: "ended" };
   if (outcome.kind === "rate_limited" || outcome.kind === "unavailable") {
@@ -315,7 +238,7 @@ function judge(
 }
 
 /** Another attempt has a budget of its own; another task is not to blame for what the run has spent. */
-function usedUp({ which, text, level }: BudgetVerdict): ModelEnd {
+function endOver({ which, text, level }: BudgetVerdict): ModelEnd {
   if (level !== "blind" && (which === "run" || which === "day")) {
     return { kind: "unpaid", note: text };
   }
@@ -323,23 +246,16 @@ function usedUp({ which, text, level }: BudgetVerdict): ModelEnd {
   return { kind: "failed", report: { outcome: "failed", note: text, ...(final ? { final } : {}) } };
 }
 
-function notBegun(verdict: BudgetVerdict, bill: Bill): ModelOutcome {
-  const finished: Finished = {
-    ...{ cause: "exit", exit: null, signal: null, durationMs: 0, tail: "", dropped: 0 },
-    survivors: [],
+/** Of a run that never began. */
+export function notRun(message: string): { finished: Finished; result: EngineResult } {
+  return {
+    finished: {
+      ...{ cause: "exit", exit: null, signal: null, durationMs: 0, tail: "", dropped: 0 },
+      survivors: [],
+    },
+    result: {
+      ...{ outcome: { kind: "failed", message }, text: "", session: null, usage: [] },
+      unknown: 0,
+    },
   };
-  const result: EngineResult = {
-    ...{ outcome: { kind: "failed", message: verdict.text }, text: "", session: null },
-    ...{ usage: [], unknown: 0 },
-  };
-  return { end: usedUp(verdict), finished, result, bill };
-}
-
-/** A step as a line of the task's log; "" for one that only says what was used. */
-export function renderStep({ kind, tool, target, text }: Step): string {
-  if (kind === "tool") return `▸ ${[tool, target ?? text].filter(Boolean).join(" ")}\n`;
-  if (text === undefined || text === "") return "";
-  const lines = text.trimEnd().split("\n");
-  const mark = { text: "", thought: "… ", notice: "! " }[kind];
-  return lines.map((line) => `${mark}${line}\n`).join("");
 }

@@ -1,6 +1,7 @@
 import { constants } from "node:fs";
 import { type FileHandle, open, readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { LineSplitter } from "../platform/processes/line-splitter.ts";
 import type { Engine, EngineRequest, SessionLogs } from "./engine.ts";
 
 /** Files of one session, as an engine describes them: see SessionLogs there. */
@@ -131,8 +132,7 @@ class Followed {
   readonly #onLine: (text: string, isPast: boolean) => void;
   #inode = 0;
   #at = 0;
-  #rest: Buffer[] = [];
-  #restBytes = 0;
+  #lines = this.#newLines();
   #stamp = "";
 
   constructor(path: string, onLine: (text: string, isPast: boolean) => void) {
@@ -156,7 +156,7 @@ class Followed {
       const end = bytes.lastIndexOf(0x0a) + 1;
       const lines = bytes.toString("utf8", 0, end).split("\n");
       // The first is cut where we began to read.
-      for (const line of from > 0 ? lines.slice(1) : lines) this.#tell(line, true);
+      for (const line of from > 0 ? lines.slice(1) : lines) this.#emit(line, true);
       this.#at = from + end;
     });
   }
@@ -169,7 +169,7 @@ class Followed {
         const bytes = await readAt(handle, this.#at, Math.min(CHUNK_BYTES, size - this.#at));
         if (bytes.length === 0) return;
         this.#at += bytes.length;
-        this.#cut(bytes);
+        this.#lines.push(bytes);
       }
     });
   }
@@ -185,7 +185,7 @@ class Followed {
     this.#stamp = stamp; // only now: half of it may be written
     const messages: unknown = (value as { messages?: unknown } | null)?.messages;
     for (const [i, message] of Array.isArray(messages) ? messages.entries() : []) {
-      this.#tell(JSON.stringify(message), i < past);
+      this.#emit(JSON.stringify(message), i < past);
       this.#at = i + 1;
     }
   }
@@ -193,31 +193,15 @@ class Followed {
   #startAnew(inode: number): void {
     this.#inode = inode;
     this.#at = 0;
-    this.#rest = [];
-    this.#restBytes = 0;
+    this.#lines = this.#newLines();
   }
 
-  #cut(bytes: Buffer): void {
-    let from = 0;
-    for (let end = bytes.indexOf(0x0a); end >= 0; end = bytes.indexOf(0x0a, from)) {
-      this.#keep(bytes.subarray(from, end));
-      const isWhole = this.#restBytes <= LONGEST_LINE_BYTES;
-      const line = isWhole ? Buffer.concat(this.#rest).toString("utf8") : "";
-      this.#rest = [];
-      this.#restBytes = 0;
-      this.#tell(line, false);
-      from = end + 1;
-    }
-    this.#keep(bytes.subarray(from));
+  #newLines(): LineSplitter {
+    const line = (text: string) => this.#emit(text, false);
+    return new LineSplitter(LONGEST_LINE_BYTES, { line, tooLong: () => {} });
   }
 
-  #keep(part: Buffer): void {
-    this.#restBytes += part.length;
-    if (this.#restBytes > LONGEST_LINE_BYTES) this.#rest = [];
-    else if (part.length > 0) this.#rest.push(Buffer.from(part));
-  }
-
-  #tell(line: string, isPast: boolean): void {
+  #emit(line: string, isPast: boolean): void {
     if (line !== "") this.#onLine(line, isPast);
   }
 

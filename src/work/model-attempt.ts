@@ -6,10 +6,10 @@ import { pickModel } from "../engines/accounts/tier.ts";
 import type { EngineRoute } from "../engines/config-engine.ts";
 import type { Limits } from "../engines/costs/budget.ts";
 import type { ModelUsage, SessionUsed } from "../engines/costs/usage.ts";
-import { stepLine, unpricedLines, usageLine } from "../engines/costs/usage-line.ts";
+import { stepLine, usageLine } from "../engines/costs/usage-line.ts";
 import type { Engine, EngineRequest, EngineResult } from "../engines/engine.ts";
 import { keyVariable } from "../engines/engine-route.ts";
-import { type ModelOutcome, type ModelRun, runModel } from "../engines/run-model.ts";
+import { type ModelOutcome, type ModelRun, notRun, runModel } from "../engines/run-model.ts";
 import { render } from "../engines/template.ts";
 import { parseTemplate } from "../engines/template-parse.ts";
 import { isMachineError, type MachineRetry } from "../platform/machine-retry.ts";
@@ -62,7 +62,7 @@ export async function attemptWithModel(attempt: ModelAttempt): Promise<ModelAtte
     if (!isVivError(error, "INVALID") || isMachineError(error)) throw error;
     // A template that asks for what the task does not have, a tier that there is not: next time too.
     const report = { outcome: "failed" as const, note: error.message, final: true };
-    return { end: { kind: "failed", report }, finished: NOTHING_RAN, result: NO_RESULT };
+    return { end: { kind: "failed", report }, ...notRun("") };
   }
 }
 
@@ -71,9 +71,8 @@ async function run(attempt: ModelAttempt): Promise<ModelAttemptResult> {
   const engine = await host.engine(route.name);
   const limits = limitsOf(route, settings);
   const { sharedBudget } = settings;
-  const notBegun = (end: ModelAttemptEnd) => ({ end, finished: NOTHING_RAN, result: NO_RESULT });
   const refused = await attempt.retry.briefly(() => sharedBudget.reserve(claim, limits));
-  if (refused !== null) return notBegun({ kind: "released", note: refused.text });
+  if (refused !== null) return { end: { kind: "released", note: refused.text }, ...notRun("") };
   try {
     return await runReserved(attempt, engine, limits);
   } finally {
@@ -87,7 +86,7 @@ async function runReserved(
   engine: Engine,
   limits: Limits,
 ): Promise<ModelAttemptResult> {
-  const { claim, route, host, store, settings, retry } = attempt;
+  const { claim, host, store, settings, retry } = attempt;
   const { sharedBudget } = settings;
   await retry
     .briefly(() => settleKilled(attempt))
@@ -104,22 +103,22 @@ async function runReserved(
   let saved = Number.NEGATIVE_INFINITY;
   const outcome = await runModel({
     engine,
-    route,
     request,
     afresh: () => {
       const { resumeUsed: _, ...rest } = request;
       return { ...rest, resume: null, prompt: promptFor(attempt) };
     },
-    money: {
+    budget: {
       limits,
       before: (await retry.briefly(look)).before,
       prices: settings.prices,
+      look,
     },
     execute: attempt.execute,
     stop: attempt.stop,
     log: attempt.log,
     // A step that cannot be told (a full disk) is no reason to end the run.
-    tell: (step, priced) => void store.append(stepLine(claim, step, priced)).catch(() => {}),
+    onStep: (step, priced) => void store.append(stepLine(claim, step, priced)).catch(() => {}),
     onSession: (session) => {
       known = session;
       saveSoon(attempt, request, session, { open });
@@ -136,7 +135,6 @@ async function runReserved(
         open.logs = position;
       },
     },
-    look,
     now: Date.now,
   });
   await remember(attempt, request, outcome);
@@ -350,18 +348,8 @@ async function remember(
     await attempt.retry.untilDone(() => store.append(line));
   }
   if (session !== null) {
-    const used = unpricedLines(bill);
+    const used = bill.unpriced;
     const more = { used, ...(sessionTotal ? { sessionTotal } : {}) };
     await attempt.retry.untilDone(() => saveSession(attempt, request, session, more));
   }
 }
-
-const NOTHING_RAN: Finished = {
-  ...{ cause: "exit", exit: null, signal: null, durationMs: 0, tail: "", dropped: 0 },
-  survivors: [],
-};
-
-const NO_RESULT: EngineResult = {
-  ...{ outcome: { kind: "failed", message: "" }, text: "", session: null, usage: [] },
-  unknown: 0,
-};

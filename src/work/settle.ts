@@ -1,7 +1,7 @@
 import type { EngineRoute } from "../engines/config-engine.ts";
 import { Bill } from "../engines/costs/bill.ts";
 import type { PriceTable } from "../engines/costs/prices.ts";
-import { unpricedLines, usageLine } from "../engines/costs/usage-line.ts";
+import { usageLine } from "../engines/costs/usage-line.ts";
 import type { EngineRequest, Step } from "../engines/engine.ts";
 import { LineSplitter } from "../platform/processes/line-splitter.ts";
 import { isAttempt } from "../queue/attempt.ts";
@@ -73,7 +73,7 @@ export async function settleAbandoned(
   const { total, since } = (session === open.resume && open.resumeUsed) || NOT_USED;
   const used = sessionTotal
     ? { total: sessionTotal, since: [] }
-    : { total, since: [...since, ...unpricedLines(bill)] };
+    : { total, since: [...since, ...bill.unpriced] };
   host.evidence.writeSession(id, { engine: route.name, session, model, used });
   return true;
 }

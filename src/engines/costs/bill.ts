@@ -40,6 +40,14 @@ export class Bill {
     return [...this.#lines.values()];
   }
 
+  /** Without our own prices: they are imputed again. */
+  get unpriced(): ModelUsage[] {
+    return this.lines.map(({ source, ...line }) => ({
+      ...line,
+      usd: source === "reported" ? line.usd : null,
+    }));
+  }
+
   /** Dollars, as far as there are prices. Null: nothing was used. */
   get usd(): number | null {
     const { lines } = this;

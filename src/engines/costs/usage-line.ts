@@ -124,14 +124,6 @@ export function stepLine(
   };
 }
 
-/** For the session: dollars that we made up ourselves are made up again. */
-export function unpricedLines({ lines }: Bill): ModelUsage[] {
-  return lines.map(({ source, ...line }) => ({
-    ...line,
-    usd: source === "reported" ? line.usd : null,
-  }));
-}
-
 type Of = Pick<Claim, "worker" | "token" | "attempt"> & {
   task: Pick<Claim["task"], "task_id" | "task_type">;
 };
