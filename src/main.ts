@@ -105,9 +105,9 @@ function whyNotRun(program: string): string | null {
 
 /** Processes, workspaces and sandboxes of this machine, for a worker on the run at `runDir`. */
 export async function workerHost(runDir: string, env: Env, cwd: string): Promise<WorkerHost> {
-  const [{ localHandlers }, { evidenceIn }] = await Promise.all([
+  const [{ localHandlers }, { artifactsIn }] = await Promise.all([
     import("./platform/processes/handlers.ts"),
-    import("./work/evidence.ts"),
+    import("./work/artifacts.ts"),
   ]);
   // Only tasks that have one pay for loading these.
   const sandbox = () => import("./platform/sandbox/sandbox.ts");
@@ -116,11 +116,11 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
   guard(runDir, "strict"); // whose handlers write there, too
   const isPit = layoutAt(runDir)?.kind === "pit";
   const artifacts = join(runDir, isPit ? "record/artifacts" : "artifacts");
-  const pitEvidence = async () =>
-    (await import("./pit/evidence.ts")).pitEvidenceIn(artifacts, join(runDir, "waste"));
+  const pitArtifacts = async () =>
+    (await import("./pit/evidence.ts")).pitArtifactsIn(artifacts, join(runDir, "waste"));
   return {
     handlers: localHandlers(),
-    evidence: isPit ? await pitEvidence() : evidenceIn(artifacts),
+    artifacts: isPit ? await pitArtifacts() : artifactsIn(artifacts),
     sandboxed: async (argv, request) => (await sandbox()).sandboxedHere(argv, request, env.PATH),
     openWorkspace: async (request) => (await workspaces()).openWorkspace(request),
     commitWorkspace: async (path, message) => (await workspaces()).commitWorkspace(path, message),

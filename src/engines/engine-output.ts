@@ -35,11 +35,11 @@ export class EngineOutput {
     this.#onStep = onStep;
     this.#lines = new LineSplitter(LONGEST_LINE_BYTES, {
       line: (text) => {
-        for (const step of this.#reader.line(text)) this.#tell(step);
-        this.#tellSession();
+        for (const step of this.#reader.line(text)) this.#emit(step);
+        this.#emitSession();
       },
       tooLong: (bytes) => {
-        this.#tell({ kind: "notice", text: `a line of ${bytes} bytes was passed over` });
+        this.#emit({ kind: "notice", text: `a line of ${bytes} bytes was passed over` });
       },
     });
     this.#errors = new LineSplitter(LONGEST_ERROR_BYTES, {
@@ -62,7 +62,7 @@ export class EngineOutput {
     if (this.#reader.stderr) this.#errors.push(chunk);
   };
 
-  #tellSession(): void {
+  #emitSession(): void {
     const { session } = this.#reader;
     if (session === null || session === this.#session) return;
     this.#session = session;
@@ -71,7 +71,7 @@ export class EngineOutput {
 
   /** One line of the vendor's own files about the session. */
   readonly onLogLine = (text: string, isPast: boolean): void => {
-    for (const step of this.#reader.logLine?.(text, isPast) ?? []) this.#tell(step);
+    for (const step of this.#reader.logLine?.(text, isPast) ?? []) this.#emit(step);
   };
 
   readonly onStdout = (chunk: Buffer): void => {
@@ -88,7 +88,7 @@ export class EngineOutput {
   }
 
   /** What a step has used is always told: it is what the budget lives on. */
-  #tell(step: Step): void {
+  #emit(step: Step): void {
     this.#steps++;
     if (this.#steps <= MOST_STEPS) this.#onStep(step, false);
     else if (this.#steps === MOST_STEPS + 1) {

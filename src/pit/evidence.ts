@@ -1,7 +1,7 @@
 import { closeSync, constants, writeSync } from "node:fs";
 import { join } from "node:path";
 import { linkSync, mkdirSync, openSync, removeSync } from "../platform/files/beneath.ts";
-import { type EvidenceFiles, evidenceIn } from "../work/evidence.ts";
+import { type ArtifactFiles, artifactsIn } from "../work/artifacts.ts";
 import { wasteFoot, wasteHead, wasteName } from "./waste.ts";
 
 /**
@@ -9,21 +9,21 @@ import { wasteFoot, wasteHead, wasteName } from "./waste.ts";
  * second name, `record/artifacts/<food>.log`, under which everything else finds it; which trace
  * belongs to which attempt is kept in `record/artifacts/<food>.logs`.
  */
-export function pitEvidenceIn(artifacts: string, waste: string): EvidenceFiles {
-  const evidence = evidenceIn(artifacts);
+export function pitArtifactsIn(artifacts: string, waste: string): ArtifactFiles {
+  const files = artifactsIn(artifacts);
   return {
-    ...evidence,
+    ...files,
     beginLog: ({ id, attempt, worker }) => {
       const at = Date.now();
       const name = newTrace(waste, worker, at);
-      const log = evidence.logOf(id);
+      const log = files.logOf(id);
       removeSync(log);
       linkSync(join(waste, name), log);
       append(join(artifacts, `${id}.logs`), `${attempt} ${worker} ${name}`);
       return { head: wasteHead({ id, attempt, worker, at: new Date(at).toISOString() }) };
     },
     endLog: (id, { outcome, seconds, note }) => {
-      append(evidence.logOf(id), wasteFoot({ outcome, seconds, ...(note ? { note } : {}) }));
+      append(files.logOf(id), wasteFoot({ outcome, seconds, ...(note ? { note } : {}) }));
     },
   };
 }

@@ -7,8 +7,8 @@ import {
   DEFAULT_LOG_BYTES,
   type ReadyRoute,
 } from "../work/attempt.ts";
-import { inheritedEnv } from "../work/handler-env.ts";
 import type { WorkerHost } from "../work/host.ts";
+import { inheritedEnv } from "../work/place.ts";
 import type { ProvenResult, WorkerOptions } from "../work/worker.ts";
 
 /**
@@ -32,7 +32,7 @@ export function provingFor(
     ...{ type: "default", handler: [], workspace: "none", sandbox: [], folder: host.cwd },
     env: inheritedEnv(host.env, { env: [], inheritsAll: true }),
   };
-  const { onIdle: _, onTrouble: __, ...settings } = options ?? plainSettings(store);
+  const { onIdle: _, onError: __, ...settings } = options ?? plainSettings(store);
   return {
     worker: `sweep-${process.pid}`,
     routeFor: (type) => options?.routeFor(type) ?? plain,

@@ -21,7 +21,7 @@ import type { Route } from "./config-route.ts";
 import { type AttemptEnd, Ending, reportOf, said, sentence } from "./ending.ts";
 import type { WorkerHost } from "./host.ts";
 import { attemptWithModel } from "./model-attempt.ts";
-import { atHome, type Place, placeFor, type Scene } from "./place.ts";
+import { type AttemptContext, atHome, type Place, placeFor } from "./place.ts";
 import { prove } from "./proof.ts";
 import { Runner } from "./runner.ts";
 
@@ -49,7 +49,7 @@ export interface AttemptSettings {
   /** Called when nothing of an attempt runs any more and only its end has to be recorded. */
   onIdle?: (claim: Claim) => void;
   /** Something of it cannot be done for now, and is tried again. */
-  onTrouble?: (claim: Claim, error: unknown) => void;
+  onError?: (claim: Claim, error: unknown) => void;
   /** How it waits between two tries. */
   pause?: Sleep;
 }
@@ -71,7 +71,7 @@ const TRY_LATER = 75;
 export class Attempt {
   readonly claim: Claim;
   readonly route: ReadyRoute;
-  readonly #scene: Scene;
+  readonly #context: AttemptContext;
   readonly #settings: AttemptSettings;
   readonly #retry: MachineRetry;
   readonly #runner: Runner;
@@ -88,20 +88,20 @@ export class Attempt {
   ) {
     this.claim = claim;
     this.route = route;
-    this.#scene = { claim, route, store, host, layout: host.layout?.(store) ?? {} };
+    this.#context = { claim, route, store, host, layout: host.layout?.(store) ?? {} };
     this.#settings = settings;
-    const { onIdle, onTrouble, pause } = settings;
-    this.#retry = new MachineRetry((error) => onTrouble?.(claim, error), pause);
-    this.#runner = new Runner(this.#scene, this.#retry, settings);
-    this.#ending = new Ending(this.#scene, this.#retry, onIdle && (() => onIdle(claim)));
+    const { onIdle, onError, pause } = settings;
+    this.#retry = new MachineRetry((error) => onError?.(claim, error), pause);
+    this.#runner = new Runner(this.#context, this.#retry, settings);
+    this.#ending = new Ending(this.#context, this.#retry, onIdle && (() => onIdle(claim)));
   }
 
   get #id(): string {
     return this.claim.task.task_id;
   }
 
-  get #evidence(): WorkerHost["evidence"] {
-    return this.#scene.host.evidence;
+  get #artifacts(): WorkerHost["artifacts"] {
+    return this.#context.host.artifacts;
   }
 
   /** Ends what runs, with its whole tree; the task is released. An end that is held stays held. */
@@ -117,7 +117,7 @@ export class Attempt {
   run(): Promise<AttemptEnd> {
     return this.#traced(async () => {
       if (this.route.engine) return this.#withSlot(this.route.engine);
-      const place = await this.#retry.briefly(() => placeFor(this.#scene));
+      const place = await this.#retry.briefly(() => placeFor(this.#context));
       return this.#conclude(place, await this.#handle(place));
     });
   }
@@ -137,7 +137,7 @@ export class Attempt {
       return this.#ending.failed({ outcome: "rate_limited", note: sentence(error) });
     }
     try {
-      const place = await this.#retry.briefly(() => placeFor(this.#scene));
+      const place = await this.#retry.briefly(() => placeFor(this.#context));
       return await this.#model(place, engine, release);
     } finally {
       release?.();
@@ -148,7 +148,7 @@ export class Attempt {
   proveOnly(onUnproven: () => Promise<void>): Promise<AttemptEnd> {
     this.#onUnproven = onUnproven;
     return this.#traced(async () =>
-      this.#prove(await this.#retry.briefly(() => placeFor(this.#scene))),
+      this.#prove(await this.#retry.briefly(() => placeFor(this.#context))),
     );
   }
 
@@ -181,7 +181,7 @@ export class Attempt {
     const outcome = end.kind === "lost" ? "lost" : end.outcome;
     const note = end.kind === "lost" ? undefined : end.note;
     try {
-      this.#evidence.endLog?.(this.#id, { outcome, seconds, note });
+      this.#artifacts.endLog?.(this.#id, { outcome, seconds, note });
     } catch {
       // A trace without its last line is still a trace; the ledger has how it ended.
     }
@@ -192,7 +192,7 @@ export class Attempt {
     return this.#runner.execute(place, this.route.handler, {
       stdin: `${canonicalJson(this.claim.task)}\n`,
       head: this.#head,
-      logPath: this.#evidence.logOf(this.#id),
+      logPath: this.#artifacts.logOf(this.#id),
       timeoutMs: this.#timeoutMs(),
     });
   }
@@ -200,7 +200,7 @@ export class Attempt {
   #beginLog(): void {
     const { attempt, worker } = this.claim;
     try {
-      this.#head = this.#evidence.beginLog?.({ id: this.#id, attempt, worker }).head;
+      this.#head = this.#artifacts.beginLog?.({ id: this.#id, attempt, worker }).head;
     } catch (cause) {
       // The layout cannot keep it: no fault of the task.
       throw new VivError("READ_ONLY", `no trace can be kept: ${sentence(cause)}`, {}, { cause });
@@ -209,10 +209,10 @@ export class Attempt {
 
   /** The same with an engine: what the model did decides what follows. */
   async #model(bare: Place, engine: EngineRoute, release?: Release): Promise<AttemptEnd> {
-    const { host, store } = this.#scene;
-    const evidence = this.#evidence;
-    const place = await this.#retry.briefly(() => atHome(this.#scene, bare, engine));
-    const before = await this.#retry.briefly(() => evidence.markArtifact(this.#id));
+    const { host, store } = this.#context;
+    const artifacts = this.#artifacts;
+    const place = await this.#retry.briefly(() => atHome(this.#context, bare, engine));
+    const before = await this.#retry.briefly(() => artifacts.markArtifact(this.#id));
     await this.#retry.briefly(() => this.#beginLog());
     const { end, finished, result } = await attemptWithModel({
       claim: this.claim,
@@ -228,13 +228,13 @@ export class Attempt {
         this.#runner.execute({ ...place, env: { ...place.env, ...more.env } }, argv, {
           stdin,
           head: this.#head,
-          logPath: evidence.logOf(this.#id),
+          logPath: artifacts.logOf(this.#id),
           timeoutMs: this.#timeoutMs(),
           reads: more.reads,
           isSecret: more.isSecret,
           onStdout: more.onStdout,
           onStderr: more.onStderr,
-          stdoutPath: evidence.streamOf(this.#id),
+          stdoutPath: artifacts.streamOf(this.#id),
           noise: more.noise,
         }),
       // At once: who is asked first may go on spending for as long as it takes to answer.
@@ -260,7 +260,7 @@ export class Attempt {
     }
     if (result.text !== "") {
       const text = `${result.text.trimEnd()}\n`;
-      await this.#retry.untilDone(() => evidence.writeArtifact(this.#id, text, before));
+      await this.#retry.untilDone(() => artifacts.writeArtifact(this.#id, text, before));
     }
     return this.#prove(place, end.note);
   }
@@ -292,7 +292,7 @@ export class Attempt {
 
   #prove(place: Place, note?: string): Promise<AttemptEnd> {
     const parts = {
-      scene: this.#scene,
+      context: this.#context,
       retry: this.#retry,
       runner: this.#runner,
       ending: this.#ending,

@@ -5,14 +5,14 @@ import type { MachineGate } from "../gate/machine-gate.ts";
 import type { Handlers } from "../platform/processes/handlers.ts";
 import type { SandboxRequest } from "../platform/sandbox/sandbox.ts";
 import type { Claim, Store } from "../queue/store.ts";
-import type { EvidenceFiles } from "./evidence.ts";
+import type { ArtifactFiles } from "./artifacts.ts";
 import type { WorkerOptions } from "./worker.ts";
 import type { RemovedWorkspace, WorkspaceInfo, WorkspaceRequest } from "./workspaces.ts";
 
 /** What a worker needs of the machine; main.ts hands it the real thing. */
 export interface WorkerHost {
   handlers: Handlers;
-  evidence: EvidenceFiles;
+  artifacts: ArtifactFiles;
   /** The bubblewrap command around a command. Throws when there is no bubblewrap that works. */
   sandboxed(argv: readonly string[], request: SandboxRequest): Promise<string[]>;
   openWorkspace(

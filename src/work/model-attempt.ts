@@ -16,10 +16,10 @@ import { isMachineError, type MachineRetry } from "../platform/machine-retry.ts"
 import type { Finished } from "../platform/processes/handlers.ts";
 import { type HistoryRecord, isAttempt } from "../queue/attempt.ts";
 import type { Claim, FailureReport, Store } from "../queue/store.ts";
+import type { OpenAttempt } from "./artifacts.ts";
 import type { AttemptSettings, Place } from "./attempt.ts";
-import type { OpenAttempt } from "./evidence.ts";
 import type { WorkerHost } from "./host.ts";
-import { settleAbandoned } from "./settle.ts";
+import { settleAbandoned } from "./killed-attempt-bill.ts";
 
 /**
  * An attempt with an engine: which model, which prompt, what it may spend; then the run; then what
@@ -90,7 +90,7 @@ async function runReserved(
   const { sharedBudget } = settings;
   await retry
     .briefly(() => settleKilled(attempt))
-    .catch((error) => settings.onTrouble?.(claim, error));
+    .catch((error) => settings.onError?.(claim, error));
   const request = await retry.briefly(() => requestFor(attempt));
   const open: OpenAttempt = {
     ...{ token: claim.token, attempt: claim.attempt, worker: claim.worker },
@@ -173,7 +173,7 @@ function afterwardsIfPossible(
   try {
     return afterwards(attempt, outcome, began);
   } catch (error) {
-    attempt.settings.onTrouble?.(attempt.claim, error);
+    attempt.settings.onError?.(attempt.claim, error);
     if (outcome.end.kind === "proceed") return outcome.end;
     const { outcome: said } = outcome.result;
     const { until } = closingFor(said, "");
@@ -229,7 +229,7 @@ async function requestFor(attempt: ModelAttempt): Promise<EngineRequest> {
     escalateAfter: route.escalateAfter,
   });
   const session =
-    claim.attempt > 1 && route.resume ? host.evidence.readSession(task.task_id) : null;
+    claim.attempt > 1 && route.resume ? host.artifacts.readSession(task.task_id) : null;
   const resume = session?.engine === route.name ? session.session : null;
   const last = history.findLast(isAttempt);
   return {
@@ -256,7 +256,7 @@ function own({ route: { settings }, host, claim }: ModelAttempt) {
   const name = keyVariable(settings);
   const key = host.env[name];
   return {
-    sessionDir: host.evidence.sessionsOf(claim.task.task_id),
+    sessionDir: host.artifacts.sessionsOf(claim.task.task_id),
     ...(key ? { keys: { [name]: key } } : {}),
   };
 }
@@ -270,7 +270,7 @@ function promptFor({ claim, route, place, host, folder }: ModelAttempt): string 
     attempt: claim.attempt,
     note: place.env.VIV_NOTE ?? "",
     evidence: evidenceText(host, place),
-    artifact: (id) => host.evidence.readArtifact(id, 101 * 1024),
+    artifact: (id) => host.artifacts.readArtifact(id, 101 * 1024),
   });
 }
 
@@ -304,7 +304,7 @@ function saveSession(
     ? { total: sessionTotal, since: [] }
     : { total: before.total, since: [...before.since, ...used] };
   const more = { model, used: now, ...(open ? { open } : {}) };
-  host.evidence.writeSession(claim.task.task_id, { engine: route.name, session, ...more });
+  host.artifacts.writeSession(claim.task.task_id, { engine: route.name, session, ...more });
 }
 
 interface Saved {
@@ -328,7 +328,7 @@ function saveSoon(...args: Parameters<typeof saveSession>): void {
     saveSession(...args);
   } catch (error) {
     const [{ settings, claim }] = args;
-    settings.onTrouble?.(claim, error);
+    settings.onError?.(claim, error);
   }
 }
 

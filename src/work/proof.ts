@@ -2,13 +2,13 @@ import type { MachineRetry } from "../platform/machine-retry.ts";
 import type { Finished } from "../platform/processes/handlers.ts";
 import type { Proof } from "../queue/proof.ts";
 import { type AttemptEnd, type Ending, reportOf } from "./ending.ts";
-import type { Place, Scene } from "./place.ts";
+import type { AttemptContext, Place } from "./place.ts";
 import type { Runner } from "./runner.ts";
 
 const DONE_WHEN_TIMEOUT_MS = 10 * 60_000;
 
 export interface ProofParts {
-  scene: Scene;
+  context: AttemptContext;
   retry: MachineRetry;
   runner: Runner;
   ending: Ending;
@@ -22,8 +22,8 @@ export interface ProofParts {
  * both are waited for.
  */
 export async function prove(parts: ProofParts, place: Place, note?: string): Promise<AttemptEnd> {
-  const { scene, retry, runner, ending } = parts;
-  const { route, host, claim, layout } = scene;
+  const { context, retry, runner, ending } = parts;
+  const { route, host, claim, layout } = context;
   const id = claim.task.task_id;
   const command =
     (await retry.untilDone(() => layout.doneWhen?.(claim))) ??
@@ -32,14 +32,14 @@ export async function prove(parts: ProofParts, place: Place, note?: string): Pro
   if (command !== undefined && command !== null) {
     const finished = await runner.execute(place, ["/bin/sh", "-c", command], {
       stdin: "",
-      logPath: host.evidence.proofLogOf(id),
+      logPath: host.artifacts.proofLogOf(id),
       timeoutMs: route.doneWhenTimeoutMs ?? DONE_WHEN_TIMEOUT_MS,
       isProof: true,
     });
     if (finished.survivors.length > 0) return ending.stuck(finished);
     if (finished.cause === "stopped") return ending.released(finished.why ?? "the worker stops");
     const proof = proofOf(claim.attempt, command, finished);
-    await retry.untilDone(() => host.evidence.writeProof(id, proof));
+    await retry.untilDone(() => host.artifacts.writeProof(id, proof));
     if (finished.exit !== 0) {
       await retry.untilDone(parts.onUnproven);
       return ending.failed(reportOf("unproven", finished), finished, proof);

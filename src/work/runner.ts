@@ -1,7 +1,7 @@
 import { isName } from "../base/names.ts";
 import { isTransient, type MachineRetry, Unrecorded } from "../platform/machine-retry.ts";
 import type { Finished, RunningHandler } from "../platform/processes/handlers.ts";
-import type { Place, Scene } from "./place.ts";
+import type { AttemptContext, Place } from "./place.ts";
 
 /**
  * Runs the programs of an attempt, one after the other: in its place, in its sandbox, noted so that
@@ -24,18 +24,18 @@ export interface Execution {
 }
 
 export class Runner {
-  readonly #scene: Scene;
+  readonly #context: AttemptContext;
   readonly #retry: MachineRetry;
   readonly #settings: { killAfterMs: number; logBytes: number };
   #running: RunningHandler | null = null;
   #stopped: string | null = null;
 
   constructor(
-    scene: Scene,
+    context: AttemptContext,
     retry: MachineRetry,
     settings: { killAfterMs: number; logBytes: number },
   ) {
-    this.#scene = scene;
+    this.#context = context;
     this.#retry = retry;
     this.#settings = settings;
   }
@@ -79,14 +79,14 @@ export class Runner {
     argv: readonly string[],
     how: Execution,
   ): Promise<RunningHandler | null> {
-    const { handlers } = this.#scene.host;
+    const { handlers } = this.#context.host;
     const command = await this.#confined(place, argv, how);
     await handlers.ready?.();
     if (this.#stopped !== null) return null;
     const claim = this.#mark;
     // Before it starts, so that from its first moment others can find it by its mark, whatever
     // becomes of us; and again with its number, which also finds what lost the mark.
-    await this.#scene.store.noteProcess(this.#ref, { pid: 0, started: "0", claim });
+    await this.#context.store.noteProcess(this.#ref, { pid: 0, started: "0", claim });
     const { onStdout, onStderr, stdoutPath, noise, timeoutMs } = how;
     const running = handlers.start({
       argv: command,
@@ -113,7 +113,7 @@ export class Runner {
   }
 
   get #isConfined(): boolean {
-    return this.#scene.route.sandbox.length > 0;
+    return this.#context.route.sandbox.length > 0;
   }
 
   /** In a sandbox it sees of the run its own files, the task, and what those before it have made. */
@@ -122,10 +122,10 @@ export class Runner {
     argv: readonly string[],
     how: Execution,
   ): Promise<readonly string[]> {
-    const { claim, route, host, store } = this.#scene;
+    const { claim, route, host, store } = this.#context;
     if (!this.#isConfined) return argv;
     const before = claim.task.depends_on.filter(isName);
-    const { writes, reads } = host.evidence.enter(this.#id, before);
+    const { writes, reads } = host.artifacts.enter(this.#id, before);
     return host.sandboxed(argv, {
       restrictions: route.sandbox,
       runDir: store.location,
@@ -156,11 +156,11 @@ export class Runner {
     ended.abort();
     this.#running = null;
     if (this.#isConfined)
-      await this.#retry.untilDone(() => this.#scene.host.evidence.leave(this.#id));
+      await this.#retry.untilDone(() => this.#context.host.artifacts.leave(this.#id));
     if (lost !== undefined) throw lost;
     // What could not be ended stays noted: `viv retry` waits for it.
     if (finished.survivors.length === 0) {
-      const { store, claim } = this.#scene;
+      const { store, claim } = this.#context;
       await this.#retry.untilDone(() => store.forgetProcess(this.#id, claim.token));
     }
     return finished;
@@ -169,20 +169,20 @@ export class Runner {
   async #noteNumber({ ref }: RunningHandler): Promise<void> {
     if (ref === null) return;
     const { pid, started } = ref;
-    await this.#scene.store.noteProcess(this.#ref, { pid, started, claim: this.#mark });
+    await this.#context.store.noteProcess(this.#ref, { pid, started, claim: this.#mark });
   }
 
   get #id(): string {
-    return this.#scene.claim.task.task_id;
+    return this.#context.claim.task.task_id;
   }
 
   get #ref() {
-    const { worker, token } = this.#scene.claim;
+    const { worker, token } = this.#context.claim;
     return { id: this.#id, worker, token };
   }
 
   get #mark(): string {
-    const { claim, store } = this.#scene;
+    const { claim, store } = this.#context;
     return `${this.#id}.${claim.token}@${store.location}`;
   }
 }

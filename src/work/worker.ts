@@ -94,7 +94,7 @@ export class Worker {
   /** The slot in hand when it last claimed. */
   #offered: Release | undefined;
   /** Claims in a row that went wrong. */
-  #troubles = 0;
+  #failedClaims = 0;
   #isStopping = false;
   #wake: () => void = () => {};
   #grace: NodeJS.Timeout | undefined;
@@ -110,18 +110,18 @@ export class Worker {
     };
     // With a limit for review, what was recorded last decides whether there may be a next one.
     const early = options.reviewLimit === undefined ? { onIdle } : {};
-    const onTrouble = (claim: Claim, error: unknown) => {
-      this.#tell({ kind: "trouble", error, claim });
+    const onError = (claim: Claim, error: unknown) => {
+      this.#emit({ kind: "trouble", error, claim });
     };
     const { slots } = options;
     const slot = slots ? { slot: slots.take } : {};
-    this.#settings = { ...options, ...early, ...slot, onTrouble };
+    this.#settings = { ...options, ...early, ...slot, onError };
   }
 
   stop(): void {
     if (this.#isStopping) return;
     this.#isStopping = true;
-    this.#tell({ kind: "stopping", running: this.#running.size });
+    this.#emit({ kind: "stopping", running: this.#running.size });
     const { graceMs } = this.#options;
     if (graceMs !== undefined) {
       this.#grace = setTimeout(() => this.#endRunning(), Math.min(graceMs, 2 ** 31 - 1));
@@ -154,7 +154,7 @@ export class Worker {
     const { worker, types, heartbeatMs, reapEveryMs } = this.#options;
     const reaper = new Reaper(this.#store, {
       everyMs: reapEveryMs,
-      onError: (error) => this.#tell({ kind: "trouble", error }),
+      onError: (error) => this.#emit({ kind: "trouble", error }),
       ...(this.#options.onReaped ? { onReaped: this.#options.onReaped } : {}),
     });
     const leases: Lease[] = [];
@@ -172,10 +172,10 @@ export class Worker {
     reaper.start();
     const rounds = setInterval(() => void this.#lookAfterClaims(), LOOK_AFTER_CLAIMS_MS);
     for (const name of this.#options.slotNames ?? [worker]) {
-      this.#tell({ kind: "started", worker: name, types });
+      this.#emit({ kind: "started", worker: name, types });
     }
     try {
-      await this.#tellLimits();
+      await this.#emitLimits();
       while (!this.#isStopping && !this.#isFulfilled) {
         const claims = await this.#claim();
         for (const claim of claims) this.#begin(claim);
@@ -196,9 +196,9 @@ export class Worker {
   }
 
   /** What cannot be ended here is said before anything is started. */
-  async #tellLimits(): Promise<void> {
+  async #emitLimits(): Promise<void> {
     const problem = await this.#host.handlers?.ready?.();
-    if (problem) this.#tell({ kind: "trouble", error: new VivError("UNSUPPORTED", problem) });
+    if (problem) this.#emit({ kind: "trouble", error: new VivError("UNSUPPORTED", problem) });
   }
 
   get #free(): number {
@@ -226,7 +226,7 @@ export class Worker {
   /** Asked only when a claim found nothing: it looks at more than a claim does. */
   async #isDrained(): Promise<boolean> {
     const { drain, types, reviewLimit } = this.#options;
-    if (!drain || this.#running.size > 0 || this.#troubles > 0) return false;
+    if (!drain || this.#running.size > 0 || this.#failedClaims > 0) return false;
     const closed = this.#options.closedTypes?.();
     const { hasUnproven } = this.#layout;
     const waitsForPeople = closed?.waitsForPeople;
@@ -240,19 +240,19 @@ export class Worker {
       await this.#options.beforeClaim?.();
       this.#offered = this.#options.slots?.inHand();
       const closed = this.#options.closedTypes?.();
-      if (closed) this.#tellHeld(closed.reasons);
+      if (closed) this.#emitHeld(closed.reasons);
       if (closed?.all) return [];
       const claims = await this.#claimFor(worker, {
         ...this.#wanted(closed),
         ...(reviewLimit === undefined ? {} : { reviewLimit }),
       });
-      this.#troubles = 0;
+      this.#failedClaims = 0;
       return claims;
     } catch (error) {
       // A full disk, a run that is not there for a moment: nobody is watching at night.
-      this.#tell({ kind: "trouble", error });
+      this.#emit({ kind: "trouble", error });
       if (isVivError(error, "RUN_NOT_FOUND") || isVivError(error, "INVALID")) throw error;
-      this.#troubles++;
+      this.#failedClaims++;
       return [];
     }
   }
@@ -276,11 +276,11 @@ export class Worker {
     return (this.#options.slotNames ?? []).filter((name) => !busy.has(name));
   }
 
-  #tellHeld(reasons: readonly string[]): void {
+  #emitHeld(reasons: readonly string[]): void {
     const text = reasons.map((reason) => reason.replace(/ \(in [^)]*\)/, "")).join("\n");
     if (text === this.#held) return;
     this.#held = text;
-    this.#tell({ kind: "held", reasons });
+    this.#emit({ kind: "held", reasons });
   }
 
   #wanted(closed: ClosedTypes | undefined): Pick<ClaimRequest, "types" | "exceptTypes"> {
@@ -294,10 +294,10 @@ export class Worker {
   #begin(claim: Claim): void {
     const route = this.#options.routeFor(claim.task.task_type);
     const begun = performance.now();
-    this.#tell({ kind: "claimed", claim });
+    this.#emit({ kind: "claimed", claim });
     if (route === undefined) {
       // Only a type that is claimed without asking for it can come here: give it back.
-      const onError = (error: unknown) => this.#tell({ kind: "trouble", error, claim });
+      const onError = (error: unknown) => this.#emit({ kind: "trouble", error, claim });
       const retry = new MachineRetry(onError, this.#options.pause);
       retry
         .untilDone(() => this.#store.release({ ...claim, id: claim.task.task_id }))
@@ -313,11 +313,11 @@ export class Worker {
       .then((end) => {
         if (end.kind === "ended" && end.outcome === "done") this.#report.done++;
         else this.#report.other++;
-        this.#tell({ kind: "ended", claim, end, durationMs: performance.now() - begun });
+        this.#emit({ kind: "ended", claim, end, durationMs: performance.now() - begun });
       })
       .catch((error) => {
         this.#report.other++;
-        this.#tell({ kind: "trouble", error, claim });
+        this.#emit({ kind: "trouble", error, claim });
       })
       .finally(() => {
         this.#report.attempts++;
@@ -358,8 +358,8 @@ export class Worker {
     const woken = new AbortController();
     this.#wake = () => woken.abort();
     // There may be work, and it cannot be claimed: to be woken at once would be to go round in circles.
-    if (this.#troubles > 0) {
-      return pause(Math.min(30_000, 500 * 2 ** Math.min(10, this.#troubles)), woken.signal);
+    if (this.#failedClaims > 0) {
+      return pause(Math.min(30_000, 500 * 2 ** Math.min(10, this.#failedClaims)), woken.signal);
     }
     const closed = this.#options.closedTypes?.();
     if (closed) await this.#standInLine(closed, () => woken.abort());
@@ -374,7 +374,7 @@ export class Worker {
         ...(reviewLimit === undefined ? {} : { reviewLimit }),
       });
     } catch (error) {
-      this.#tell({ kind: "trouble", error });
+      this.#emit({ kind: "trouble", error });
       await pause(1_000, woken.signal);
     }
   }
@@ -395,7 +395,7 @@ export class Worker {
         return slots.standInLine(onSlot);
       }
     } catch (error) {
-      this.#tell({ kind: "trouble", error });
+      this.#emit({ kind: "trouble", error });
     }
   }
 
@@ -405,7 +405,7 @@ export class Worker {
     });
   }
 
-  #tell(event: WorkerEvent): void {
+  #emit(event: WorkerEvent): void {
     this.#options.onEvent?.(event);
   }
 }

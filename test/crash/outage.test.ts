@@ -6,11 +6,11 @@ import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../src/app/config.ts";
 import { SharedBudget } from "../../src/engines/costs/shared-budget.ts";
+import { readyEngine } from "../../src/engines/engine-route.ts";
 import { openRun, workerHost } from "../../src/main.ts";
 import type { Claim, Store } from "../../src/queue/store.ts";
 import { Attempt, type ReadyRoute, resolveHandler } from "../../src/work/attempt.ts";
 import type { WorkerHost } from "../../src/work/host.ts";
-import { readyEngine } from "../../src/engines/engine-route.ts";
 import { until, within } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
 import { Outage } from "../support/outage.ts";
@@ -93,11 +93,11 @@ function armed(phase: Phase, store: Store, host: WorkerHost): { store: Store; ho
       return { ...running, finished: running.finished.finally(on) };
     },
   };
-  const evidence: WorkerHost["evidence"] = {
-    ...host.evidence,
+  const artifacts: WorkerHost["artifacts"] = {
+    ...host.artifacts,
     writeArtifact: (...args) => {
       if (phase === "artifact") on();
-      host.evidence.writeArtifact(...args);
+      host.artifacts.writeArtifact(...args);
     },
   };
   const watched = new Proxy(store, {
@@ -112,7 +112,7 @@ function armed(phase: Phase, store: Store, host: WorkerHost): { store: Store; ho
       };
     },
   });
-  return { store: watched, host: { ...host, handlers, evidence } };
+  return { store: watched, host: { ...host, handlers, artifacts } };
 }
 
 async function attempt(phase: Phase, error: string, at: Awaited<ReturnType<typeof scene>>) {
@@ -127,7 +127,7 @@ async function attempt(phase: Phase, error: string, at: Awaited<ReturnType<typeo
     prices: new Map(),
     budget: { run: {}, day: {} },
     sharedBudget: new SharedBudget(store, Date.now),
-    onTrouble: (_, trouble) => void troubles.push(trouble),
+    onError: (_, trouble) => void troubles.push(trouble),
     pause: async (ms) => {
       waited += ms;
       if (waited >= 3_000) outage?.end();

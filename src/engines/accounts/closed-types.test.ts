@@ -127,7 +127,7 @@ describe("how often it looks", () => {
       routes: routesOf({ a: account, default: null }),
       types: null,
       now: () => clock.now,
-      onTrouble: (message) => void said.push(message),
+      onWarning: (message) => void said.push(message),
     });
     if (!closed) throw new Error("a route has an account");
     return { closed, set, count, clock, said };

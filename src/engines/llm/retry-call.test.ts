@@ -107,10 +107,10 @@ describe("when a limit is over", () => {
 
 describe("retrying a call", () => {
   /** Fails with these, one after the other, and then succeeds. */
-  async function attempt(troubles: CallFailure[], more: Partial<Patience> = {}) {
+  async function attempt(failures: CallFailure[], more: Partial<Patience> = {}) {
     const pauses: number[] = [];
     const said: string[] = [];
-    const left = [...troubles];
+    const left = [...failures];
     const call = async () => {
       if (left.length > 0) throw new Error("failed");
       return "ok";

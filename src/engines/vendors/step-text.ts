@@ -75,14 +75,14 @@ export class Unknowns {
     if (said === "") return [];
     this.lastLines.push(said);
     if (this.lastLines.length > 5) this.lastLines.shift();
-    return this.#tell(said);
+    return this.#notice(said);
   }
 
   event(type: string | null): Step[] {
-    return this.#tell(`unknown event ${brief(type ?? "without a type", 80)}`);
+    return this.#notice(`unknown event ${brief(type ?? "without a type", 80)}`);
   }
 
-  #tell(text: string): Step[] {
+  #notice(text: string): Step[] {
     this.count++;
     if (this.count > MAX_NOTICES) return [];
     const steps: Step[] = [{ kind: "notice", text }];

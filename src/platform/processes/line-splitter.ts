@@ -24,7 +24,7 @@ export class LineSplitter {
       const end = chunk.indexOf(0x0a, from);
       if (end < 0) break;
       this.#keep(chunk.subarray(from, end));
-      this.#tell();
+      this.#emit();
       from = end + 1;
     }
     this.#keep(chunk.subarray(from));
@@ -32,7 +32,7 @@ export class LineSplitter {
 
   /** The last line may have no end. */
   close(): void {
-    if (this.#length > 0) this.#tell();
+    if (this.#length > 0) this.#emit();
   }
 
   #keep(part: Buffer): void {
@@ -42,7 +42,7 @@ export class LineSplitter {
     else if (part.length > 0) this.#parts.push(Buffer.from(part));
   }
 
-  #tell(): void {
+  #emit(): void {
     const [parts, length] = [this.#parts, this.#length];
     this.#parts = [];
     this.#length = 0;

@@ -14,9 +14,9 @@ import { defineOp, type OpContext } from "../../operation/op.ts";
 import type { Store } from "../../queue/store.ts";
 import { DEFAULT_LOG_BYTES, type ReadyRoute, resolveHandler } from "../attempt.ts";
 import { checkRoutes } from "../check-routes.ts";
-import { inheritedEnv } from "../handler-env.ts";
 import type { WorkerHost } from "../host.ts";
-import { settleReaped } from "../settle.ts";
+import { settleReaped } from "../killed-attempt-bill.ts";
+import { inheritedEnv } from "../place.ts";
 import { Worker, type WorkerEvent, type WorkerOptions } from "../worker.ts";
 
 const text = (describe: string) => z.optional(z.string().check(z.describe(describe)));
@@ -86,7 +86,7 @@ export function workerFor(
   const usesModels = [...routes.values()].some(({ engine }) => engine !== undefined);
   const slots = usesModels && host.gate ? engineSlots(host.gate, worker) : undefined;
   const closed = closedTypes({
-    ...{ accounts: host.accounts, routes, types, now, onTrouble },
+    ...{ accounts: host.accounts, routes, types, now, onWarning: onTrouble },
     ...optional("spent", money),
     ...optional("full", slots && (() => (slots.room() === 0 ? GATE_FULL : null))),
   });

@@ -9,8 +9,8 @@ import { claudeEngine } from "../engines/vendors/claude.ts";
 import { geminiEngine } from "../engines/vendors/gemini.ts";
 import { readEnd } from "../platform/files/texts.ts";
 import type { LedgerLine } from "../queue/ledger.ts";
-import { evidenceIn } from "./evidence.ts";
-import { settleAbandoned } from "./settle.ts";
+import { artifactsIn } from "./artifacts.ts";
+import { settleAbandoned } from "./killed-attempt-bill.ts";
 
 const SESSION = "0c0ffee0-1111-4222-8333-444455556666";
 const OPEN = { token: "1", attempt: 1, worker: "w", resume: null, logs: {} };
@@ -19,7 +19,7 @@ const PRICES = new Map([["m", { input: 1_000_000, output: 1_000_000 }]]);
 function scene(engine: Engine) {
   const home = newFolder();
   mkdirSync(join(home, "artifacts"));
-  const evidence = evidenceIn(join(home, "artifacts"));
+  const artifacts = artifactsIn(join(home, "artifacts"));
   const lines: LedgerLine[] = [];
   const settings = { binary: null, flags: [], permission: null, url: null, api: null };
   const route = {
@@ -29,15 +29,15 @@ function scene(engine: Engine) {
   const settle = (isOver = true) =>
     settleAbandoned(
       { id: "a", type: "t", route, prices: PRICES, env: { HOME: home } },
-      { evidence, engine: async () => engine, followLogs, readEnd },
+      { artifacts, engine: async () => engine, followLogs, readEnd },
       { append: async (line) => void lines.push(line as LedgerLine) },
       () => isOver,
     );
   const save = (more: object = {}) => {
     const open = { ...OPEN, ...more };
-    evidence.writeSession("a", { engine: engine.name, session: SESSION, model: "m", open });
+    artifacts.writeSession("a", { engine: engine.name, session: SESSION, model: "m", open });
   };
-  return { home, evidence, lines, settle, save };
+  return { home, artifacts, lines, settle, save };
 }
 
 const said = (id: string, output: number) => ({
@@ -48,9 +48,9 @@ const text = (events: readonly object[]) =>
   `${events.map((event) => JSON.stringify(event)).join("\n")}\n`;
 
 test("the stream and the transcripts of claude, each answer once, and only once", async () => {
-  const { home, evidence, lines, settle, save } = scene(claudeEngine());
+  const { home, artifacts, lines, settle, save } = scene(claudeEngine());
   save();
-  writeFileSync(evidence.streamOf("a"), `${text([said("m1", 3), said("m2", 4)])}{"type":"assi`);
+  writeFileSync(artifacts.streamOf("a"), `${text([said("m1", 3), said("m2", 4)])}{"type":"assi`);
   const project = join(home, ".claude/projects/p");
   mkdirSync(join(project, SESSION, "subagents"), { recursive: true });
   writeFileSync(join(project, `${SESSION}.jsonl`), text([said("m2", 4), said("m3", 5)]));
@@ -59,7 +59,7 @@ test("the stream and the transcripts of claude, each answer once, and only once"
   expect(await settle()).toBe(true);
   expect(await settle()).toBe(false);
   expect(lines).toMatchObject([{ event: "usage", token: "1", worker: "w", usd: 18, tokens: 18 }]);
-  const { used, open } = evidence.readSession("a") ?? {};
+  const { used, open } = artifacts.readSession("a") ?? {};
   expect([used?.since.map(({ output }) => output), open]).toEqual([[18], undefined]);
 });
 
@@ -84,8 +84,8 @@ test("what was there before the attempt began is not its own", async () => {
 });
 
 test("a session file that is no such file settles nothing", async () => {
-  const { evidence, lines, settle } = scene(claudeEngine());
-  const path = evidence.streamOf("a").replace("stream.jsonl", "session.json");
+  const { artifacts, lines, settle } = scene(claudeEngine());
+  const path = artifacts.streamOf("a").replace("stream.jsonl", "session.json");
   for (const content of ["", "null", '{"engine":"claude","open":{"token":1}}', '{"open":7}']) {
     writeFileSync(path, content);
     expect(await settle()).toBe(false);

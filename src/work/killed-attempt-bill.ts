@@ -6,8 +6,8 @@ import type { EngineRequest, Step } from "../engines/engine.ts";
 import { LineSplitter } from "../platform/processes/line-splitter.ts";
 import { isAttempt } from "../queue/attempt.ts";
 import type { ReapReport, Store } from "../queue/store.ts";
+import type { EngineSession, OpenAttempt } from "./artifacts.ts";
 import type { ReadyRoute } from "./attempt.ts";
-import type { EngineSession, OpenAttempt } from "./evidence.ts";
 import type { WorkerHost } from "./host.ts";
 
 export interface Abandoned {
@@ -31,11 +31,11 @@ const KILLED = { exit: null, signal: "SIGKILL", stderr: "", wasEnded: true };
  */
 export async function settleAbandoned(
   { id, type, route, prices, env }: Abandoned,
-  host: Pick<WorkerHost, "evidence" | "engine" | "followLogs" | "readEnd">,
+  host: Pick<WorkerHost, "artifacts" | "engine" | "followLogs" | "readEnd">,
   store: Pick<Store, "append">,
   isOver: (token: string) => boolean,
 ): Promise<boolean> {
-  const saved = host.evidence.readSession(id);
+  const saved = host.artifacts.readSession(id);
   const open = openIn(saved);
   if (!saved || !open || saved.engine !== route.name || !isOver(open.token)) return false;
   const engine = await host.engine(route.name);
@@ -58,7 +58,7 @@ export async function settleAbandoned(
     line: (text) => count(reader.line(text)),
     tooLong: () => {},
   });
-  lines.push(Buffer.from(host.readEnd(host.evidence.streamOf(id), LONGEST_STREAM_BYTES)));
+  lines.push(Buffer.from(host.readEnd(host.artifacts.streamOf(id), LONGEST_STREAM_BYTES)));
   lines.close();
   await logs?.look(true);
   const { usage, sessionTotal } = reader.end(KILLED);
@@ -74,7 +74,7 @@ export async function settleAbandoned(
   const used = sessionTotal
     ? { total: sessionTotal, since: [] }
     : { total, since: [...since, ...bill.unpriced] };
-  host.evidence.writeSession(id, { engine: route.name, session, model, used });
+  host.artifacts.writeSession(id, { engine: route.name, session, model, used });
   return true;
 }
 
@@ -92,7 +92,8 @@ export function settleReaped(
     if (!view || type === undefined || !route?.engine) return;
     const { name } = route.engine;
     const { home } = await host.engine(name);
-    const own = route.sandbox.length > 0 ? home?.(host.evidence.sessionsOf(id), route.env).env : {};
+    const own =
+      route.sandbox.length > 0 ? home?.(host.artifacts.sessionsOf(id), route.env).env : {};
     const env = { ...route.env, ...own };
     const over = new Set(view.history.filter(isAttempt).map(({ token }) => token));
     const of = { id, type, route: route.engine, prices: config.prices, env };

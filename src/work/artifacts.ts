@@ -29,7 +29,7 @@ import type { Evidence, Proof } from "../queue/proof.ts";
  *   <id>.evidence/<attempt>.json, .log   why an attempt did not count
  *   .sessions/<id>/                      what its engines keep between attempts
  */
-export interface EvidenceFiles {
+export interface ArtifactFiles {
   /** What an engine said, as it said it. */
   streamOf(id: string): string;
   /** Its first bytes as text; null when there is none. */
@@ -65,9 +65,9 @@ export interface EvidenceFiles {
   leave(id: string): void;
   writeProof(id: string, proof: Proof): void;
   /** Keeps the log of what failed beside the reason, and returns where the log is. */
-  keep(id: string, evidence: Evidence, log: string): string;
+  keepEvidence(id: string, evidence: Evidence, log: string): string;
   /** The log of the newest attempt before `attempt` that left one; "" when none did. */
-  newestBefore(id: string, attempt: number): string;
+  evidenceBefore(id: string, attempt: number): string;
 }
 
 /** `<id>.session.json`: what the next attempt may go on with. */
@@ -95,7 +95,7 @@ export interface OpenAttempt {
 /** Enough to tell two artifacts apart that were written within one tick of the file system's clock. */
 const MARKED_BYTES = 64 * 1024;
 
-export function evidenceIn(artifacts: string): EvidenceFiles {
+export function artifactsIn(artifacts: string): ArtifactFiles {
   const folderOf = (id: string) => join(artifacts, `${id}.evidence`);
   const proofOf = (id: string) => join(artifacts, `${id}.proof.json`);
   const root = join(artifacts, ".sessions");
@@ -197,7 +197,7 @@ export function evidenceIn(artifacts: string): EvidenceFiles {
       removeIfEmpty(filesOf(id));
     },
     writeProof: (id, proof) => replace(proofOf(id), `${JSON.stringify(proof, null, 2)}\n`),
-    keep: (id, evidence, log) => {
+    keepEvidence: (id, evidence, log) => {
       const folder = folderOf(id);
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       if (!lstatSync(folder).isDirectory()) throw new Error(`${folder} is not a folder`);
@@ -207,7 +207,7 @@ export function evidenceIn(artifacts: string): EvidenceFiles {
       replace(`${base}.json`, `${JSON.stringify(evidence, null, 2)}\n`);
       return `${base}.log`;
     },
-    newestBefore: (id, attempt) => {
+    evidenceBefore: (id, attempt) => {
       for (let earlier = attempt - 1; earlier > 0; earlier--) {
         const log = join(folderOf(id), `${earlier}.log`);
         if (lstatSync(log, { throwIfNoEntry: false })?.isFile()) return log;
