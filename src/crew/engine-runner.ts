@@ -25,7 +25,7 @@ export interface EngineRunnerHost {
   prepare(member: Member): Prepared;
   /** Throws INVALID when there is no such folder. */
   cwdOf(member: Member): string;
-  /** Where a command of its own tells its steps. */
+  /** The file in which a command of its own reports its steps. */
   openSteps(member: Member): StepsFile;
   timers: Timers;
   /** Files that a vendor's program writes about its session. */
@@ -50,7 +50,7 @@ export interface RunnerSettings {
 export const SEED_LIMITS = { wallClockMs: 15 * 60_000, steps: 60 } as const;
 const RUN_IF_MS = 60_000;
 const RUN_IF_LOG_BYTES = 64 * 1024;
-/** A model says a few kilobytes in a second. Who writes without end waits, not the others. */
+/** A model prints a few kilobytes in a second. A program that prints without end is slowed down. */
 const PACE = { bytes: 256 * 1024, everyMs: 100 };
 
 export function engineRunner(host: EngineRunnerHost, settings: RunnerSettings): Runner {
@@ -163,7 +163,7 @@ async function run(
         if (hooks.signal.aborted) stopRun("stopped by hand");
         return running.finished;
       },
-      // Each second of grace may cost: who is over its budget gets none.
+      // Without grace: each second may cost.
       stop: (why) => stopRun(why, true),
       log: (text) => log(text),
       onStep: (step) => {
@@ -204,7 +204,7 @@ function stepsOf(
   }
 }
 
-/** Before anything starts: whoever comes after us finds by its mark what has no number yet. */
+/** Noted before the start: a later supervisor finds by its mark what has no pid yet. */
 function newTree(host: EngineRunnerHost): ClaimTree {
   return { ...host.self(), pid: 0, started: "0", claim: host.newMark() };
 }
@@ -265,7 +265,7 @@ function lineOf(step: Step, agent: string, now: number): CrewLine | null {
 
 const TRY_AGAIN_MS = 30_000;
 
-/** The order matters: what was done to it comes before what it says of itself. */
+/** The order matters: what was done to the run comes before what the engine reports. */
 async function judge(
   { accounts, now }: EngineRunnerHost,
   member: Member,
@@ -284,7 +284,7 @@ async function judge(
     return ended("killed", finished.why ?? "it was stopped");
   }
   if (finished.cause === "unstartable" && isTransient({ code: finished.code })) {
-    // Trouble of the machine: no crash of the member, which would park it at the fifth.
+    // An error of the machine: no crash of the member, which would park it at the fifth.
     return { kind: "held", note: finished.error ?? "", until: now() + TRY_AGAIN_MS, usd };
   }
   if (isCrash(finished)) {
@@ -299,7 +299,7 @@ async function judge(
   return ended("failed", end.kind === "failed" ? end.report.note : "it was cut off");
 }
 
-/** Without a word: nobody ended it that we know of, and it has no exit of its own. */
+/** Ended by a signal that is not ours, without an exit status. */
 function isCrash({ cause, exit, signal }: Finished): boolean {
   return cause === "unstartable" || (cause === "exit" && exit === null && signal !== null);
 }

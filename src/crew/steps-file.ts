@@ -18,7 +18,7 @@ export interface StepsFile {
  */
 export function openStepsFile(path: string): StepsFile {
   const folder = dirname(path);
-  // Only the last: a state folder that somebody has removed does not come back by this.
+  // Only the last folder: a state folder that was removed is not made again.
   if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700 });
   rmSync(path, { recursive: true, force: true });
   const { O_RDONLY, O_CREAT, O_EXCL } = constants;
@@ -40,13 +40,13 @@ export function openStepsFile(path: string): StepsFile {
 }
 
 /**
- * What a command of one's own says of its steps, in the file that `$VIV_STEPS` names: one JSON object in each
- * line, `{"tool":…,"target":…}`. It is read while the run goes on, so much at a time; who it is and when it was
- * is not its to say. Nothing in that file can end the run, nor cost more than a glance.
+ * Steps that a command of one's own reports in the file `$VIV_STEPS`: one JSON object in each line,
+ * `{"tool":…,"target":…}`. It is read while the run goes on, a limited part at a time; agent and time are set
+ * by the reader. Nothing in that file can end the run.
  */
 export interface FeedTo {
   onStep(step: { tool: string; target: string }): void;
-  /** At most once for each kind of trouble. */
+  /** At most once for each kind of problem. */
   warn(message: string): void;
 }
 

@@ -8,7 +8,7 @@ const LONGEST_ERROR_BYTES = 64 * 1024;
 /** Of one run. A stream of a million lines must not make a ledger of a million lines. */
 const MOST_STEPS = 2_000;
 
-/** `isOneOfMany`: it says only what was used, and there are too many to record each. */
+/** `isOneOfMany`: it has only usage, and there are too many to record each. */
 export type OnStep = (step: Step, isOneOfMany: boolean) => void;
 
 /**
@@ -48,7 +48,7 @@ export class EngineOutput {
     });
   }
 
-  /** What keeps it just now. */
+  /** What it waits for just now. */
   get waitsFor(): Waiting | null {
     return this.#reader.waitsFor ?? null;
   }
@@ -75,7 +75,7 @@ export class EngineOutput {
   };
 
   readonly onStdout = (chunk: Buffer): void => {
-    // To cut into lines what nobody will look at is the dearest part of who writes without end.
+    // Cutting lines that are not read is the dearest part of an endless stream.
     if (!this.#reader.isFull) this.#lines.push(chunk);
   };
 
@@ -87,7 +87,7 @@ export class EngineOutput {
     return this.#reader.end({ exit, signal, stderr: error ?? tail, wasEnded });
   }
 
-  /** What a step has used is always told: it is what the budget lives on. */
+  /** Usage is always emitted: the budget depends on it. */
   #emit(step: Step): void {
     this.#steps++;
     if (this.#steps <= MOST_STEPS) this.#onStep(step, false);

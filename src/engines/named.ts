@@ -8,7 +8,7 @@ export interface EnginePlaces {
   sessions: string;
 }
 
-/** Each is loaded by who uses it. */
+/** Loaded on first use. */
 export async function engineNamed(name: EngineName, places: EnginePlaces): Promise<Engine> {
   switch (name) {
     case "exec":

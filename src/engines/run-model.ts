@@ -22,7 +22,7 @@ import { type LogPort, SessionFeed } from "./session-logs.ts";
  *   ended     from outside: its time was up, or it was stopped; the caller knows what to do
  */
 export type ModelEnd =
-  | { kind: "proceed"; note?: string }
+  | { kind: "proceed"; note?: string | undefined }
   | { kind: "failed"; report: FailureReport & { outcome: "failed"; note: string } }
   | { kind: "limited"; note: string }
   | { kind: "unpaid"; note: string }
@@ -77,8 +77,7 @@ export async function runModel(run: ModelRun): Promise<ModelOutcome> {
     run.onStep({ kind: "notice", text }, null);
   };
   const stop = (why: string) => run.stop(why);
-  const ports = { stop, notice, now, ...(onUsed ? { onUsed } : {}) };
-  const budget = new BudgetStop(run.budget, asked, ports);
+  const budget = new BudgetStop(run.budget, asked, { stop, notice, onUsed, now });
   const many = new StepSum();
   const onStep = (step: Step, isOneOfMany = false) => {
     const line = renderStep(step);
@@ -192,7 +191,7 @@ async function runOnce(
     });
     await feed?.end();
     const result = output.end(finished);
-    // That its time was up while it waited is not its fault either.
+    // A time-out while it waited is not its fault either.
     const waited = output.waitsFor ?? gaveUp;
     const isOurs = gaveUp !== null || finished.cause === "timed_out";
     if (waited === null || !isOurs || result.outcome.kind === "done") return { finished, result };
@@ -206,7 +205,7 @@ async function runOnce(
   }
 }
 
-/** Another attempt would spend as much, and nobody would know. */
+/** Another attempt would spend as much, unseen. */
 const BLIND =
   "a budget is set, but what this run used could not be read; take the budget off the route, or use an engine that tells what it uses";
 
@@ -218,7 +217,7 @@ function judge(finished: Finished, { outcome }: EngineResult, budget: BudgetStop
   });
   const { over, isBlind } = budget;
   const isOwnEnd = finished.cause === "exit";
-  // Whoever was done before the last step was counted has done the work: it is told, not undone.
+  // A run that was done before its last step was counted has done the work: a note, not a failure.
   const isOurEnd = over !== undefined && finished.cause === "stopped";
   if (over && !((isOwnEnd || isOurEnd) && outcome.kind === "done")) return endOver(over);
   if (isBlind && finished.cause === "timed_out") return failed(`its time was up; ${BLIND}`, true);
@@ -234,7 +233,7 @@ function judge(finished: Finished, { outcome }: EngineResult, budget: BudgetStop
     return isBlind ? failed(`${outcome.message}; ${BLIND}`, true) : failed(outcome.message);
   }
   if (isBlind) return failed(BLIND, true);
-  return { kind: "proceed", ...(over ? { note: over.text } : {}) };
+  return { kind: "proceed", note: over?.text };
 }
 
 /** Another attempt has a budget of its own; another task is not to blame for what the run has spent. */

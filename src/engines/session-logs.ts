@@ -15,29 +15,29 @@ export interface LogFollower {
   /** The session's own file is there. */
   readonly isFound: boolean;
   /**
-   * Before the run: what is there by now is past. Of long files only the end is told. `from`: what was there
-   * earlier, as `position` had it; what it does not name is all new.
+   * Before the run: what is there by now is past. Of long files only the end is emitted. `from`: an earlier
+   * `position`; a file that it does not name is all new.
    */
   skipPast(from?: Readonly<Record<string, number>>): Promise<void>;
   /** How far each file is read. */
   position(): Record<string, number>;
-  /** Tells what is new. One call at a time; it never rejects. `isLast`: nobody will look again. */
+  /** Emits what is new. One call at a time; it never rejects. `isLast`: the last look. */
   look(isLast?: boolean): Promise<void>;
 }
 
 const PAST_BYTES = 256 * 1024;
 const DEEPEST = 3;
 const CHUNK_BYTES = 1024 * 1024;
-/** A line may hold a whole file; of one that is longer nothing is told. */
+/** A line may hold a whole file; a longer one is dropped. */
 const LONGEST_LINE_BYTES = 16 * 1024 * 1024;
 /** Of a vendor that writes its file whole each time. */
 const LONGEST_WHOLE_BYTES = 64 * 1024 * 1024;
-/** A home may hold the sessions of years: looked for again and again, it is looked for ever less often. */
+/** A home may hold the sessions of years, so a missing file is looked for ever less often. */
 const MOST_LOOKS_SKIPPED = 8;
 
 /**
- * Follows files that another program writes, by position: each line is told once, whole. A file that is
- * missing, shorter than before or replaced is no error; of one that was replaced all is new.
+ * Follows files that another program writes, by position: each whole line is emitted once. A file that is
+ * missing, shorter than before or replaced is no error; of a replaced one all is new.
  */
 export function followLogs(
   place: LogPlace,
@@ -178,7 +178,7 @@ class Followed {
     return this.path.endsWith(".json");
   }
 
-  /** Each message of it is told again: whoever listens knows them by their ids. The first ones are past. */
+  /** Each message is emitted again: readers know them by their ids. The first `past` are of earlier runs. */
   async #readWhole(handle: FileHandle, size: number, stamp: string, past: number): Promise<void> {
     if (stamp === this.#stamp || size > LONGEST_WHOLE_BYTES) return;
     const value: unknown = JSON.parse((await readAt(handle, 0, size)).toString("utf8"));
@@ -237,7 +237,7 @@ export interface LogPort {
 }
 
 const EVERY_MS = 250;
-/** So often it was looked for in vain, while the run called so many tools: then it is not there. */
+/** After so many looks, while the run called so many tools, a file that was not found is not there. */
 const LOOKS = 40;
 const TOOLS = 3;
 
@@ -308,7 +308,7 @@ export class SessionFeed {
     });
   }
 
-  /** Nothing tells what it uses, and by now something would have to. */
+  /** No source of its usage was found, and by now there should be one. */
   get isMissing(): boolean {
     if (this.#logs?.isOnlySource !== true || this.#follower?.isFound) return false;
     return this.#looks >= LOOKS && this.#tools >= TOOLS;
@@ -318,7 +318,7 @@ export class SessionFeed {
     clearInterval(this.#timer);
   }
 
-  /** All that was written by the end is told. */
+  /** Reads what was written until the end. */
   async end(): Promise<void> {
     this.close();
     await this.#looking;

@@ -25,12 +25,12 @@ import type { Evidence, Proof } from "../queue/proof.ts";
 /**
  * What an attempt leaves behind for people and for the next attempt, in `artifacts/`:
  *   <id>.files/                          what a handler in a sandbox leaves besides its artifact
- *   <id>.proof.json, <id>.proof.log      the last proof, and what it said
+ *   <id>.proof.json, <id>.proof.log      the last proof, and its output
  *   <id>.evidence/<attempt>.json, .log   why an attempt did not count
  *   .sessions/<id>/                      what its engines keep between attempts
  */
 export interface ArtifactFiles {
-  /** What an engine said, as it said it. */
+  /** The stdout of an engine, as it is. */
   streamOf(id: string): string;
   /** Its first bytes as text; null when there is none. */
   readArtifact(id: string, bytes: number): string | null;
@@ -42,7 +42,7 @@ export interface ArtifactFiles {
   sessionsOf(id: string): string;
   /** The tasks that have such a folder. */
   listSessions(): string[];
-  /** Also what says that there is a session to go on with: it was in there. */
+  /** With the record of the session to go on with, which was in there. */
   removeSessions(id: string): Promise<void>;
   /** Folders in that, by their way from it, each made if it is missing. */
   makeFolders(id: string, folders: readonly (readonly string[])[]): void;
@@ -54,7 +54,7 @@ export interface ArtifactFiles {
   endLog?(id: string, end: { outcome: string; seconds: number; note: string | undefined }): void;
   artifactOf(id: string): string;
   proofLogOf(id: string): string;
-  /** Where the artifact is for whom a sandbox shows only this task's files. */
+  /** Where the artifact is inside a sandbox, which shows only this task's files. */
   artifactInside(id: string): string;
   /**
    * Before a sandbox of this task begins: what it may write, made if it is missing, and read, which
@@ -78,7 +78,7 @@ export interface EngineSession {
   /** In all its attempts: some vendors tell only the sum. */
   used?: SessionUsed;
   /** The attempt that works with it; still there when that was killed before it could settle its bill. */
-  open?: OpenAttempt;
+  open?: OpenAttempt | undefined;
 }
 
 export interface OpenAttempt {
@@ -87,7 +87,7 @@ export interface OpenAttempt {
   worker: string;
   /** The session that it went on with, and what that had used. */
   resume: string | null;
-  resumeUsed?: SessionUsed;
+  resumeUsed?: SessionUsed | undefined;
   /** Of the vendor's own files, how much was there when it began. */
   logs: Record<string, number>;
 }
@@ -289,7 +289,7 @@ function readStart(path: string, bytes: number): string | null {
   }
 }
 
-/** Whole or not at all, and never through a link that somebody put in its place. */
+/** Whole or not at all, and never through a link in its place. */
 function replace(path: string, text: string): void {
   const fresh = `${path}.${process.pid}.new`;
   removeSync(fresh);

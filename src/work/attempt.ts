@@ -31,8 +31,8 @@ import { Runner } from "./runner.ts";
  *   2. the handler, until its whole process tree is gone
  *   3. the proof, in the same place
  *   4. the end: one call of the store, which decides where the task goes
- * Whatever goes wrong on the way is this task's failure, never the worker's; but for trouble of the
- * machine, which is nobody's, and is waited for (see MachineRetry).
+ * Any error on the way is a failure of this task, never of the worker; except errors of the machine, which
+ * are waited for (see MachineRetry).
  */
 export interface AttemptSettings {
   killAfterMs: number;
@@ -122,7 +122,7 @@ export class Attempt {
     });
   }
 
-  /** The slot is asked for at once: who claims more must see that it is taken. */
+  /** The slot is requested at once, so that it is taken before more is claimed. */
   async #withSlot(engine: EngineRoute): Promise<AttemptEnd> {
     const { stopping } = this.#retry;
     const priority = priorityOf(this.claim.task);
@@ -144,7 +144,7 @@ export class Attempt {
     }
   }
 
-  /** Only the proof: somebody else says that the work is done. */
+  /** Only the proof, of work that was done by hand. */
   proveOnly(onUnproven: () => Promise<void>): Promise<AttemptEnd> {
     this.#onUnproven = onUnproven;
     return this.#traced(async () =>
@@ -237,7 +237,7 @@ export class Attempt {
           stdoutPath: artifacts.streamOf(this.#id),
           noise: more.noise,
         }),
-      // At once: who is asked first may go on spending for as long as it takes to answer.
+      // At once: each second of grace may cost.
       stop: (why) => this.#runner.endNow(why),
       log: (text) => this.#runner.note(text),
     });
@@ -303,7 +303,7 @@ export class Attempt {
 }
 
 function unwritten(error: Unrecorded): Unrecorded {
-  const message = `it ran, and what it left could not be written: ${error.message} It stays claimed until somebody reaps it, and is begun anew then.`;
+  const message = `it ran, and what it left could not be written: ${error.message} It stays claimed until it is reaped, and is begun anew then.`;
   return new Unrecorded(error.code, message, {}, { cause: error.cause });
 }
 

@@ -10,7 +10,7 @@ import type { AttemptContext } from "./place.ts";
 
 /** The end of an attempt: one call of the store, which decides where the task goes. */
 export type AttemptEnd =
-  | { kind: "ended"; outcome: string; ended: Ended; note?: string }
+  | { kind: "ended"; outcome: string; ended: Ended; note?: string | undefined }
   | { kind: "lost" };
 
 export type Report = FailureReport & { outcome: string; note: string };
@@ -53,7 +53,7 @@ export class Ending {
     return this.#end("released", () => store.release(this.#ref, { note: why }), why);
   }
 
-  /** Somebody would have to share the workspace with what will not die: better nobody gets it. */
+  /** The next attempt would share the workspace with processes that do not end: there is none. */
   stuck({ survivors }: Finished): Promise<AttemptEnd> {
     const note = `its processes ${survivors.join(", ")} cannot be ended; end them, then: viv retry ${this.#id}`;
     return this.failed({ outcome: "failed", note, final: true });
@@ -85,7 +85,7 @@ export class Ending {
     }
     try {
       const ended = await this.#retry.untilDone(act, { holds: mayBeRecordedLater });
-      return { kind: "ended", outcome, ended, ...(note ? { note } : {}) };
+      return { kind: "ended", outcome, ended, note: note || undefined };
     } catch (error) {
       if (isVivError(error, "CLAIM_LOST")) return { kind: "lost" };
       throw error instanceof Unrecorded ? this.#abandoned(outcome, error) : error;
@@ -97,7 +97,7 @@ export class Ending {
     const rescue =
       outcome === "done"
         ? `its work will be done again, unless you run this before another worker begins: viv complete ${this.#id} --worker ${worker} --token ${token}`
-        : "it stays claimed until somebody reaps it, and is given out again then";
+        : "it stays claimed until it is reaped, and is given out again then";
     const message = `its end (${outcome}) could not be recorded: ${error.message} ${rescue}.`;
     return new Unrecorded(error.code, message, { outcome }, { cause: error.cause });
   }

@@ -24,10 +24,10 @@ const LONGEST_STREAM_BYTES = 256 * 1024 * 1024;
 const KILLED = { exit: null, signal: "SIGKILL", stderr: "", wasEnded: true };
 
 /**
- * The bill of an attempt whose worker was killed. Its steps are in the ledger as far as the worker heard of
- * them; what came after is in the stream that it kept, and in the files that the vendor's program wrote until
- * it ended. All that the attempt used is read there once more, and told as its `usage`: of that and its steps
- * the larger counts, so nothing counts twice. `isOver`: whether the attempt with this token has ended.
+ * The bill of an attempt whose worker was killed. The ledger has its steps up to then; the rest is in the stream
+ * that the worker kept, and in the files that the vendor's program wrote until it ended. All usage is read there
+ * once more and recorded as the attempt's `usage`: of that and its steps the larger counts, so nothing counts
+ * twice. `isOver`: whether the attempt with this token has ended.
  */
 export async function settleAbandoned(
   { id, type, route, prices, env }: Abandoned,
@@ -43,7 +43,7 @@ export async function settleAbandoned(
   const request: EngineRequest = {
     ...{ prompt: "", cwd: "/", model, mode: route.mode, turns: null, settings: route.settings },
     resume: open.resume,
-    ...(open.resumeUsed ? { resumeUsed: open.resumeUsed } : {}),
+    resumeUsed: open.resumeUsed,
   };
   const reader = engine.reader(request);
   const steps = new Bill(prices, model);
@@ -78,7 +78,7 @@ export async function settleAbandoned(
   return true;
 }
 
-/** What the engines of dead workers have used is told as soon as their attempts are over. */
+/** Records the usage of dead workers' engines as soon as their attempts are over. */
 export function settleReaped(
   store: Store,
   host: WorkerHost,

@@ -22,8 +22,8 @@ import type { WorkerHost } from "./host.ts";
 import { settleAbandoned } from "./killed-attempt-bill.ts";
 
 /**
- * An attempt with an engine: which model, which prompt, what it may spend; then the run; then what
- * is remembered of it: the session, what it used, and what it says about its account.
+ * An attempt with an engine: its model, prompt and budget; then the run; then what is kept of it: the session,
+ * the usage, and the state of the account.
  */
 export interface ModelAttempt {
   claim: Claim;
@@ -43,10 +43,10 @@ export interface ModelAttempt {
 }
 
 export type ModelAttemptEnd =
-  | { kind: "proceed"; note?: string }
+  | { kind: "proceed"; note?: string | undefined }
   | { kind: "ended" }
   | { kind: "released"; note: string }
-  | { kind: "limited"; note: string; retryAt?: string }
+  | { kind: "limited"; note: string; retryAt?: string | undefined }
   | { kind: "failed"; report: FailureReport & { outcome: "failed"; note: string } };
 
 export interface ModelAttemptResult {
@@ -60,7 +60,7 @@ export async function attemptWithModel(attempt: ModelAttempt): Promise<ModelAtte
     return await run(attempt);
   } catch (error) {
     if (!isVivError(error, "INVALID") || isMachineError(error)) throw error;
-    // A template that asks for what the task does not have, a tier that there is not: next time too.
+    // A field that the task does not have, an unknown tier: the next attempt would fail as well.
     const report = { outcome: "failed" as const, note: error.message, final: true };
     return { end: { kind: "failed", report }, ...notRun("") };
   }
@@ -95,7 +95,7 @@ async function runReserved(
   const open: OpenAttempt = {
     ...{ token: claim.token, attempt: claim.attempt, worker: claim.worker },
     ...{ resume: request.resume, logs: {} },
-    ...(request.resumeUsed ? { resumeUsed: request.resumeUsed } : {}),
+    resumeUsed: request.resumeUsed,
   };
   const look = atMostEvery(LOOK_EVERY_MS, () => sharedBudget.look(claim, limits));
   const began = Date.now();
@@ -117,7 +117,7 @@ async function runReserved(
     execute: attempt.execute,
     stop: attempt.stop,
     log: attempt.log,
-    // A step that cannot be told (a full disk) is no reason to end the run.
+    // A step that cannot be recorded (a full disk) is no reason to end the run.
     onStep: (step, priced) => void store.append(stepLine(claim, step, priced)).catch(() => {}),
     onSession: (session) => {
       known = session;
@@ -142,13 +142,13 @@ async function runReserved(
   return { end: await afterwardsIfPossible(attempt, outcome, began), finished, result };
 }
 
-/** What is counted for a session must be known to its next attempt, even if this worker is killed. */
+/** The usage of a session must be known to its next attempt, even if this worker is killed. */
 const SAVE_EVERY_MS = 1_000;
 
-/** A stream may say what it uses a thousand times a second. */
+/** A stream may report usage a thousand times a second. */
 const LOOK_EVERY_MS = 20;
 
-/** What is asked for is looked up after that, and once for all who ask meanwhile. */
+/** One call after that time serves all requests made meanwhile. */
 function atMostEvery<T>(ms: number, ask: () => Promise<T>): () => Promise<T> {
   let last = Number.NEGATIVE_INFINITY;
   let next: Promise<T> | undefined;
@@ -178,7 +178,7 @@ async function afterwardsIfPossible(
     const { outcome: said } = outcome.result;
     const { until } = closingFor(said, "");
     const note = "note" in outcome.end ? outcome.end.note : "";
-    return { kind: "limited", note, ...(until ? { retryAt: until } : {}) };
+    return { kind: "limited", note, retryAt: until ?? undefined };
   }
 }
 
@@ -198,7 +198,7 @@ async function afterwards(
   const closing = closingFor(said, note);
   const { until } = closing;
   if (account === null) {
-    if ("until" in said) return { kind: "limited", note, ...(until ? { retryAt: until } : {}) };
+    if ("until" in said) return { kind: "limited", note, retryAt: until ?? undefined };
     return { kind: "failed", report: { outcome: "failed", note, final: true } };
   }
   const { worker, task } = claim;
@@ -209,7 +209,7 @@ async function afterwards(
   });
   // What waits for a person must not wait for a time: it goes back, and is not claimed meanwhile.
   if (state.state !== "closed") return { kind: "released", note };
-  // Its account keeps it back, and no longer than that: somebody may open it sooner.
+  // Its account keeps it back, and no longer than that: a person may open it sooner.
   return { kind: "limited", note, retryAt: new Date(Date.now() + 1_000).toISOString() };
 }
 
@@ -241,7 +241,7 @@ async function requestFor(attempt: ModelAttempt): Promise<EngineRequest> {
     turns: route.budget.turns ?? null,
     isConfined: attempt.isConfined,
     settings: route.settings,
-    ...(resume !== null && session?.used ? { resumeUsed: session.used } : {}),
+    resumeUsed: resume === null ? undefined : session?.used,
     ...(route.name === "llm" ? own(attempt) : {}),
   };
 }
@@ -257,7 +257,7 @@ function own({ route: { settings }, host, claim }: ModelAttempt) {
   const key = host.env[name];
   return {
     sessionDir: host.artifacts.sessionsOf(claim.task.task_id),
-    ...(key ? { keys: { [name]: key } } : {}),
+    keys: key ? { [name]: key } : undefined,
   };
 }
 
@@ -292,7 +292,7 @@ function evidenceText(host: WorkerHost, place: Place): string {
   return path ? host.readEnd(path, EVIDENCE_BYTES) : "";
 }
 
-/** `used`: by this attempt so far. Once the vendor has told its session's total, that counts instead. */
+/** `used`: by this attempt so far. The vendor's total for the session counts instead, once it is known. */
 function saveSession(
   { claim, route, host }: ModelAttempt,
   { model, resume, resumeUsed }: EngineRequest,
@@ -303,18 +303,18 @@ function saveSession(
   const now: SessionUsed = sessionTotal
     ? { total: sessionTotal, since: [] }
     : { total: before.total, since: [...before.since, ...used] };
-  const more = { model, used: now, ...(open ? { open } : {}) };
+  const more = { model, used: now, open };
   host.artifacts.writeSession(claim.task.task_id, { engine: route.name, session, ...more });
 }
 
 interface Saved {
   used?: readonly ModelUsage[];
-  sessionTotal?: ModelUsage[];
+  sessionTotal?: ModelUsage[] | undefined;
   /** It is not over yet. */
   open?: OpenAttempt;
 }
 
-/** An attempt whose worker was killed has told only what that worker heard: see settle.ts. */
+/** Of an attempt whose worker was killed the ledger lacks the end: see killed-attempt-bill.ts. */
 async function settleKilled(attempt: ModelAttempt): Promise<void> {
   const { claim, route, place, host, store, settings } = attempt;
   const { task_id: id, task_type: type } = claim.task;
@@ -339,7 +339,7 @@ async function remember(
 ): Promise<void> {
   const { claim, route, store } = attempt;
   const { session, sessionTotal } = result;
-  // Before the session is closed: who dies in between has its bill settled by the next attempt, once.
+  // Before the session is closed: after a crash in between, the next attempt settles the bill, once.
   if (bill.lines.length > 0 || bill.isUnreadable) {
     const said = result.outcome.kind;
     const asked = request.model;
@@ -348,8 +348,7 @@ async function remember(
     await attempt.retry.untilDone(() => store.append(line));
   }
   if (session !== null) {
-    const used = bill.unpriced;
-    const more = { used, ...(sessionTotal ? { sessionTotal } : {}) };
+    const more = { used: bill.unpriced, sessionTotal };
     await attempt.retry.untilDone(() => saveSession(attempt, request, session, more));
   }
 }

@@ -125,8 +125,7 @@ const ALWAYS = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDI
 
 /**
  * Of the worker's own environment only what the route names: a handler does not inherit secrets it
- * was not given. A handler from the command line gets all, as swarm-lib's do: whoever typed it chose
- * the environment, too.
+ * was not given. A handler from the command line gets all, as swarm-lib's do.
  */
 export function inheritedEnv(
   own: Readonly<Record<string, string | undefined>>,

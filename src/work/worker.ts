@@ -12,11 +12,11 @@ import type { LayoutHooks, WorkerHost } from "./host.ts";
 
 /**
  * A worker claims tasks and runs an attempt for each, several at a time if it may. Modes:
- *   standing   until it is told to stop
+ *   standing   until `stop`
  *   maxTasks   until so many attempts were made
  *   drain      until nothing is left that it could do, now or by waiting
- * Told to stop (`stop`), it claims nothing more and finishes what runs, at most for the grace; told
- * again (`stopNow`), it ends what runs and releases it at once, and leaves what cannot be recorded.
+ * `stop`: it claims nothing more and finishes what runs, at most for the grace. `stopNow`: it ends what
+ * runs and releases it at once, and leaves what cannot be recorded.
  */
 export interface WorkerOptions extends AttemptSettings {
   worker: string;
@@ -27,7 +27,7 @@ export interface WorkerOptions extends AttemptSettings {
   routeFor(type: string): ReadyRoute | undefined;
   concurrency: number;
   maxTasks?: number;
-  /** swarm-lib's count: a task is one, and so is a look in vain. */
+  /** swarm-lib's count: each task and each empty poll is one. */
   maxLooks?: number;
   drain?: boolean;
   graceMs?: number;
@@ -54,7 +54,7 @@ export type WorkerEvent =
   | { kind: "claimed"; claim: Claim }
   | { kind: "ended"; claim: Claim; end: AttemptEnd; durationMs: number }
   | { kind: "trouble"; error: unknown; claim?: Claim }
-  /** What it leaves alone for now, and why; told when that changes. No reasons: nothing any more. */
+  /** Why it leaves some types alone, when that changes. No reasons: none any more. */
   | { kind: "held"; reasons: readonly string[] }
   /** A result that was made by hand was looked at. */
   | { kind: "proven"; result: ProvenResult }
@@ -195,7 +195,7 @@ export class Worker {
     return this.#report;
   }
 
-  /** What cannot be ended here is said before anything is started. */
+  /** A process that could not be ended here is reported before anything is started. */
   async #emitLimits(): Promise<void> {
     const problem = await this.#host.handlers?.ready?.();
     if (problem) this.#emit({ kind: "trouble", error: new VivError("UNSUPPORTED", problem) });
@@ -249,7 +249,7 @@ export class Worker {
       this.#failedClaims = 0;
       return claims;
     } catch (error) {
-      // A full disk, a run that is not there for a moment: nobody is watching at night.
+      // A full disk, a run that is not there for a moment: it may pass.
       this.#emit({ kind: "trouble", error });
       if (isVivError(error, "RUN_NOT_FOUND") || isVivError(error, "INVALID")) throw error;
       this.#failedClaims++;
@@ -265,7 +265,7 @@ export class Worker {
     const most = this.#most;
     for (const name of this.#idleNames) {
       if (claims.length >= most) break;
-      // None for the one does not mean none for the next: it may have choked on what is there.
+      // Nothing for one name does not mean nothing for the next: it may have choked on what is there.
       claims.push(...(await this.#store.claim({ ...request, worker: name, max: 1 })));
     }
     return claims;
@@ -344,7 +344,7 @@ export class Worker {
     }
   }
 
-  /** Until there may be work, something that ran has ended, or somebody says stop. */
+  /** Until there may be work, an attempt has ended, or `stop` is called. */
   async #sleep(): Promise<void> {
     const { pollMs, reviewLimit } = this.#options;
     if (this.#isStopping) return;
@@ -357,7 +357,7 @@ export class Worker {
     slots?.giveBack();
     const woken = new AbortController();
     this.#wake = () => woken.abort();
-    // There may be work, and it cannot be claimed: to be woken at once would be to go round in circles.
+    // There is work that cannot be claimed: waking at once would be a busy loop.
     if (this.#failedClaims > 0) {
       return pause(Math.min(30_000, 500 * 2 ** Math.min(10, this.#failedClaims)), woken.signal);
     }
@@ -380,8 +380,8 @@ export class Worker {
   }
 
   /**
-   * While the gate is full nothing with an engine is claimed. But if we only came when it is not,
-   * those who stand in line would always be before us: so we do too, if there is something to claim.
+   * While the gate is full nothing with an engine is claimed. A worker that came only when it is not would
+   * always find others in line before it: so it queues as well, if there is something to claim.
    */
   async #standInLine(closed: ClosedTypes, onSlot: () => void): Promise<void> {
     const { slots, types } = this.#options;

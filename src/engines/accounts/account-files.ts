@@ -122,7 +122,7 @@ function readSmall(path: string): string | null {
   }
 }
 
-/** Whole or not at all. Who holds the lock is the only one to use that hidden name. */
+/** Whole or not at all. Only the holder of the lock uses that hidden name. */
 function replace(path: string, hidden: string, { trouble: _, ...state }: AccountState): void {
   rmSync(hidden, { force: true }); // of one that died
   try {

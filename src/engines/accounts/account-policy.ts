@@ -34,7 +34,7 @@ export function pauseMs(failures: number, random: number): number {
   return Math.round(full / 2 + (full / 2) * random);
 }
 
-/** A reset time that has passed, or is farther away than any real limit, is a mistake of somebody. */
+/** A reset time that has passed, or is farther away than any real limit, is a mistake. */
 export function isBelievable(until: string, now: number): boolean {
   const ahead = Date.parse(until) - now;
   return ahead > 0 && ahead <= FARTHEST_RESET_MS;
@@ -82,7 +82,7 @@ export function afterClosing(
 
 /**
  * Several attempts that run into one limit are one failure: those that began before the account was
- * closed have met what it was closed for. And a person's wish is nobody's failure.
+ * closed have met what it was closed for. A closing by hand is no failure.
  */
 function failuresAfter(before: AccountState, closing: Closing): number {
   if (closing.reason === "by_hand") return before.failures;

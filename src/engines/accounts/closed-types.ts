@@ -37,13 +37,13 @@ export interface ClosedTypesOptions {
   spent?: (type: string | null) => Broke | null;
   /** The machine's gate has no slot for an engine: in words. */
   full?: () => string | null;
-  /** A file that cannot be used: said once. */
+  /** A file that cannot be used: once for each. */
   onWarning?: (message: string) => void;
 }
 
 /** How long what was read is believed: a file that is edited in its place does not show. */
 const BELIEVED_MS = 5_000;
-/** Slots come back when somebody leaves, and nobody knows when. */
+/** Slots come back without notice. */
 const GATE_LOOK_MS = 1_000;
 /** The file system's clock may stand still for so long: a second change would not show. */
 const UNSETTLED_MS = 50;

@@ -11,7 +11,7 @@ export class Bill {
   readonly #prices: PriceTable;
   readonly #asked: string | null;
   readonly #lines = new Map<string, BillLine>();
-  /** One of its runs did not tell. */
+  /** One of its runs did not report its usage. */
   isUnreadable = false;
 
   /** `asked`: the model as the route names it. */
@@ -21,8 +21,8 @@ export class Bill {
   }
 
   /**
-   * What one of its runs says that it used. `steps`: the same, answer by answer; the larger counts. A long
-   * prompt has another price, which only they can know: of what we impute, that is so for each model.
+   * The usage that one of its runs reports. `steps`: the same, answer by answer; the larger counts. A long
+   * prompt has another price, which only the steps know: of imputed dollars, that holds for each model.
    */
   add(usage: readonly ModelUsage[] | null, steps?: Bill): void {
     if (usage === null) this.isUnreadable = true;
@@ -71,14 +71,14 @@ export class Bill {
 
   #add(line: BillLine): void {
     const { model, usd, source } = line;
-    // What has no price is a line of its own: it must neither hide the dollars that are known, nor be free.
+    // Usage without a price is a line of its own: it must neither hide the known dollars, nor be free.
     const key = usd === null ? `${model} (unpriced)` : model;
     const before = this.#lines.get(key);
     this.#lines.set(key, {
       model,
       ...addTokens(line, before ?? NO_TOKENS),
       usd: usd === null ? null : usd + (before?.usd ?? 0),
-      // Of both, the part that we made up says more about the sum.
+      // One imputed part makes the sum imputed.
       source: before?.source === "imputed" ? "imputed" : source,
     });
   }
@@ -95,10 +95,9 @@ export interface Amount<Model = string | null> extends Tokens {
 const DUST = 1e-9;
 
 /**
- * Of two accounts of the same work, the larger counts: what a vendor tells at the end must not erase what
- * its steps have told, nor the other way round. In dollars and in tokens each, since one of the two may
- * lack either. What the steps have beyond what was told becomes an entry of its own, for the model that has
- * most of it.
+ * Of two counts of the same work, the larger counts: a vendor's total at the end must not erase what its steps
+ * reported, nor the other way round. In dollars and in tokens each, since one of the two may lack either. What
+ * the steps have beyond the total becomes an entry of its own, for the model that has most of it.
  */
 export function larger<Model>(
   told: readonly Amount<Model>[],
@@ -121,7 +120,7 @@ export function larger<Model>(
   ];
 }
 
-/** The same for each model by itself: of what was told in part, the one may be missing and the other not. */
+/** The same for each model by itself: a partial total may lack one model and not the other. */
 export function largerByModel<Model>(
   told: readonly Amount<Model>[],
   steps: readonly Amount<Model>[],
@@ -133,7 +132,7 @@ export function largerByModel<Model>(
   });
 }
 
-/** How much of it was not told, by its model alone: dollars first, then tokens. */
+/** How much of it the total of its model lacks: dollars first, then tokens. */
 function lead<Model>(one: Amount<Model>, told: readonly Amount<Model>[]): number {
   const same = told.filter(({ model }) => model === one.model);
   const usd = (one.usd ?? 0) - dollarsIn(same);

@@ -23,7 +23,7 @@ export interface BudgetStopPorts {
    * What the run has used so far, by its steps, and the dollars that are known of it: for an attempt
    * whose end is never seen. A long prompt has another price than its sum, so only the steps tell.
    */
-  onUsed?(used: readonly ModelUsage[], usd: number): void;
+  onUsed?: ((used: readonly ModelUsage[], usd: number) => void) | undefined;
   now(): number;
 }
 
@@ -77,8 +77,8 @@ export class BudgetStop {
 
   /** For a program that takes a budget itself. */
   get left(): Pick<EngineRequest, "budgetUsd" | "isBudgeted"> {
-    const left = this.#budget.leftUsd();
-    return { isBudgeted: this.#budget.countsUsage, ...(left === null ? {} : { budgetUsd: left }) };
+    const budgetUsd = this.#budget.leftUsd() ?? undefined;
+    return { isBudgeted: this.#budget.countsUsage, budgetUsd };
   }
 
   /** A step of the run, with what it used. */

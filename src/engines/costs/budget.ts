@@ -3,15 +3,15 @@ import { VivError } from "../../base/errors.ts";
 import { type PriceTable, priceFor } from "./prices.ts";
 
 /**
- * Budgets. One Budget watches one attempt: it knows the limits that hold for it, what had been spent
- * before, and is told what the attempt spends. It says so once when 80 % of a limit are used, and
- * once when all of it is: then the run must be ended before its next step.
+ * A Budget watches one attempt: its limits, what was spent before, and what the attempt spends. It gives one
+ * verdict when 80 % of a limit is used, and one when all of it is: then budget-stop.ts ends the run before its
+ * next step.
  *
  * Dollars and tokens are used up when the limit is reached. Turns are different: of sixty turns
  * the sixtieth may still be made, so only the sixty-first is one too many.
  *
- * A limit in dollars without dollars is not a limit. What was used of a model without a price is
- * therefore a verdict of its own (`blind`), to be treated as if the budget were used up.
+ * A limit in dollars cannot hold for a model without a price. Using one is a verdict of its own (`blind`),
+ * treated as if the budget were used up.
  */
 export const SCOPES = ["attempt", "task", "run", "day"] as const;
 export type Scope = (typeof SCOPES)[number];
@@ -58,7 +58,7 @@ export type BudgetVerdict =
   | { level: "blind"; which: Scope; unit: "usd"; text: string };
 
 const WARN_AT = 0.8;
-/** Sums of dollars are off by less than this, and nobody sets a limit so small. */
+/** Sums of dollars are off by less than this, and no limit is so small. */
 const DUST = 1e-9;
 
 const NOTHING: Delta = { usd: 0, tokens: 0 };
@@ -80,7 +80,7 @@ export class Budget {
     this.#day = day;
   }
 
-  /** Adds what was used since the last call. With nothing to add: what must be said already. */
+  /** Adds what was used since the last call. With nothing to add: the verdicts that hold already. */
   spend(delta: Delta = NOTHING, day = this.#day): BudgetVerdict[] {
     this.#turnTo(day);
     this.#add(delta.usd ?? 0, delta.tokens);
@@ -89,8 +89,8 @@ export class Budget {
   }
 
   /**
-   * The whole of it, model by model, once the vendor has told: instead of the sum of the steps,
-   * which were imputed or left something out. The difference is spent now.
+   * The vendor's total, model by model: instead of the sum of the steps, which were imputed or left
+   * something out. The difference is spent now.
    */
   settle(total: readonly Delta[], day = this.#day): BudgetVerdict[] {
     this.#turnTo(day);
@@ -107,7 +107,7 @@ export class Budget {
     return this.#verdicts();
   }
 
-  /** Whether dollars or tokens are limited: then all that is used must be told. */
+  /** Whether dollars or tokens are limited: then all usage must be known. */
   get countsUsage(): boolean {
     return limitsIn(this.#limits).some(({ unit }) => unit === "usd" || unit === "tokens");
   }
@@ -250,7 +250,7 @@ export function whatIsMissing(
   return `the budget of ${NAMES[which]} is in dollars, but ${when}: ${whatToAdd(missing)}`;
 }
 
-/** A null is a model that nobody has named. */
+/** A null is a model without a name. */
 function whatToAdd(models: readonly (string | null)[]): string {
   const named = models.filter((model) => model !== null);
   const tables = named.map((model) => `[prices.${JSON.stringify(model)}]`);

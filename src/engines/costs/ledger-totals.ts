@@ -7,10 +7,10 @@ import { type Used, usedOn } from "./usage-line.ts";
  * Adds up the ledger: what model runs have spent, and what came of it.
  *
  * An attempt counts with its `usage` line or with the sum of its `step` lines, whichever is more: while it
- * runs, or when it crashed, it has only steps. It counts on the day on which it was last heard of, and a day
- * that is still to come counts today as well: no clock that was wrong gives a budget back. A task is
- * proven when an attempt ends in done/, or a person approves it; that attempt's worker, agent and
- * models get the credit. Tasks on which no model worked are none of our business.
+ * runs, or when it crashed, it has only steps. It counts on the day of its last line, and a day in the future
+ * counts today as well: no wrong clock gives a budget back. A task is proven when an attempt ends in done/,
+ * or a person approves it; that attempt's worker, agent and models get the credit. Tasks without a model run
+ * are left out.
  *
  * Memory does not grow with the ledger, except for a line per row. Attempts that have ended are kept
  * apart for a while, because a late line may still change them (a worker that was taken for dead, an
@@ -231,7 +231,7 @@ function modelsOf(attempt: Attempt): Rows {
   return models.size > 0 ? models : new Map([[null, noSpending()]]);
 }
 
-/** By model and by who says what it cost; what has no price is kept apart. */
+/** By model and by the source of the dollars; usage without a price is kept apart. */
 class UsedSum {
   readonly #sums = new Map<string, Used>();
 
@@ -293,7 +293,7 @@ function text(value: unknown): Key {
 /** What was spent, and what came of it. */
 export interface Spending {
   tokens: Tokens;
-  /** Dollars, by who says so. */
+  /** Dollars, by their source. */
   reported: number;
   imputed: number;
   /** Tokens that nobody has a price for. */

@@ -16,7 +16,7 @@ export interface Price {
 /** By the model's name, or by how names begin, with a star at the end: `claude-opus-4*`. */
 export type PriceTable = ReadonlyMap<string, Price>;
 
-/** Who says what it cost: the vendor, or our price table. */
+/** Where the dollars are from: the vendor, or our price table. */
 export type DollarSource = "reported" | "imputed";
 
 const PER = 1_000_000;
@@ -68,8 +68,8 @@ export function isAsked(model: string, asked: string | null): boolean {
 }
 
 /**
- * What to say when another model was used than was asked for; null when that is so, or when the other
- * costs no more: programs have small ones for titles and summaries.
+ * A notice that a dearer model was used than was asked for; null when there is nothing to say. Programs use
+ * small models for titles and summaries.
  */
 export function dearerThanAsked(
   model: string,
@@ -85,8 +85,8 @@ export function dearerThanAsked(
 }
 
 /**
- * What it cost: as the vendor reports it, or from our prices. Null: there is no price for it. Who
- * asks for `haiku` gets an answer from `claude-haiku-…`: then the price of what was asked for holds.
+ * The cost, as the vendor reports it or from our prices. Null: there is no price. A request for `haiku` is
+ * answered by `claude-haiku-…`: then the price of the requested model holds.
  */
 export function impute(
   usage: ModelUsage,

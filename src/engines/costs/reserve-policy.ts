@@ -2,14 +2,14 @@ import { formatCount, formatUsd } from "../../base/amount.ts";
 import type { Limit, Spent } from "./budget.ts";
 
 /**
- * Many attempts share a budget, and nobody can stop a model in the middle of a step: what is found to be too
- * much has been spent. So each attempt reserves, before it begins, what it may spend in all; and before each
- * step beyond that, the step. At every moment what is spent, and what is reserved and not spent yet, fit into
- * the budget. Who finds no room does not begin, or does not go on.
+ * Many attempts share a budget, and no model can be stopped in the middle of a step: by the time a limit is
+ * seen, the money is spent. So an attempt reserves, before it begins, what it may spend in all; and before each
+ * step beyond that, the step. At every moment the money spent, and the money reserved and not spent yet, fit
+ * into the budget. An attempt that finds no room does not begin, or does not go on.
  *
- * What an attempt may spend is what others of its type did, or ten steps while none has ended. Who is alone
- * may begin with less, as long as a step fits: so a budget can be used up but for one step. Of a type of which
- * no step is known, one attempt at a time finds out.
+ * An attempt may spend what others of its type did, or ten steps while none has ended. The only attempt may
+ * begin with less, as long as a step fits: so a budget can be used up but for one step. While no step of a type
+ * is known, one attempt at a time finds out what it costs.
  */
 export interface Shared {
   run?: Limit;
@@ -22,7 +22,7 @@ const UNITS = ["usd", "tokens"] as const;
 type Scope = (typeof SCOPES)[number];
 type Unit = (typeof UNITS)[number];
 
-/** What is known when somebody asks. */
+/** What is known at the time of a request. */
 export interface Situation {
   limits: Shared;
   /** By all. */

@@ -24,12 +24,12 @@ export interface Looked {
   held: Held | null;
 }
 
-/** How often it is looked whether those who have reserved something still hold their claims. */
+/** How often reservations are checked against the claims they belong to. */
 const VERIFY_MS = 2_000;
 
 /**
- * What has been spent on a run so far by all its workers, and what they have reserved: the ledger, read on
- * from where the last look ended. Nothing is read for who has no budget.
+ * The budgets that all attempts of a run share: what its workers have spent and reserved, by the ledger, which
+ * is read on from where the last look ended. Without a budget nothing is read.
  */
 export class SharedBudget {
   readonly #store: LedgerStore;
@@ -162,7 +162,7 @@ export class SharedBudget {
     return { which: "run", isShared: true, text };
   }
 
-  /** The first in the ledger has it: who finds another one there takes it back. */
+  /** The first line in the ledger has it; a later one is taken back. */
   async #write(
     claim: Claim,
     limits: Limits,

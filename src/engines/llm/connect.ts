@@ -22,7 +22,7 @@ export function urlOf({ api, url }: Address): string {
 
 /**
  * The variable with the key; null when none is needed. A vendor's key goes to that vendor only:
- * any other address needs a variable that somebody chose for it.
+ * any other address needs a variable of its own.
  */
 export function keyEnvOf(request: Address): string | null {
   if (request.keyEnv !== null) return request.keyEnv;

@@ -68,11 +68,11 @@ function requestOf(request: EngineRequest, sessionDir: string | null): LlmReques
     contextTokens,
     sessionDir: request.sessionDir ?? sessionDir,
     resume: request.resume,
-    ...(request.keys ? { keys: request.keys } : {}),
+    keys: request.keys,
   };
 }
 
-/** Whoever names an address and no protocol most likely has an ollama, or one of its many kin. */
+/** An address without a protocol is most likely an ollama, or one of its kin. */
 function apiOf(url: string | null): "anthropic" | "openai" {
   return url === null || new URL(url).hostname === "api.anthropic.com" ? "anthropic" : "openai";
 }

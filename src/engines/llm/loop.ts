@@ -161,8 +161,7 @@ export class Loop {
   /** With what was used since the last; `ifUsed`: not at all when that is nothing. */
   #emit(step: Step, ifUsed = false): void {
     if (ifUsed && !this.#meter.hasNews) return;
-    const usage = this.#meter.takeNews();
-    this.#around.say({ type: "step", ...step, ...(usage ? { usage } : {}) });
+    this.#around.say({ type: "step", ...step, usage: this.#meter.takeNews() ?? undefined });
   }
 
   async #runCalls(calls: readonly ToolCall[], bench: Bench): Promise<ToolContent> {

@@ -20,7 +20,7 @@ export interface Bench {
 
 export interface ToolResult {
   text: string;
-  /** Short, when it went wrong: for people who watch. */
+  /** Short, when it went wrong: for a person who watches. */
   failure: string | null;
 }
 

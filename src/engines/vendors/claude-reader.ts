@@ -73,7 +73,7 @@ export class ClaudeReader implements StreamReader {
   readonly #unknowns = new Unknowns();
   readonly #sum = new UsageSum();
   readonly #messages = new Map<string, Tokens>();
-  /** The message that is being said, by who says it: the agent itself, or one of its subagents. */
+  /** The message under way, by its author: the agent itself, or one of its subagents. */
   readonly #saying = new Map<string, JsonObject>();
   #isSessions = false;
   /** One process may end several turns, and tells of each what it has used since the last. */
@@ -141,7 +141,7 @@ export class ClaudeReader implements StreamReader {
       text: stringAt(this.#result, "result") ?? this.#text,
       session: this.#session,
       usage: usageOfRun(told, this.#sum.get(), this.#before()),
-      ...(total !== null && isSessions ? { sessionTotal: total } : {}),
+      sessionTotal: isSessions ? (total ?? undefined) : undefined,
       unknown: this.#unknowns.count,
     };
   }

@@ -150,7 +150,7 @@ export class CodexReader implements StreamReader {
       text: this.#text,
       session: this.#session,
       usage: this.#used && [this.#usage(this.#used)],
-      ...(this.#thread === null ? {} : { sessionTotal: [this.#usage(this.#thread)] }),
+      sessionTotal: this.#thread ? [this.#usage(this.#thread)] : undefined,
       unknown: this.#unknowns.count,
     };
   }
@@ -189,8 +189,7 @@ export class CodexReader implements StreamReader {
     const more = moreThan(this.#used ?? NO_TOKENS, used);
     this.#used = used;
     if (more === null) return [];
-    const usage = { ...this.#usage(more), ...(prompt === undefined ? {} : { prompt }) };
-    return [{ kind: "notice", ...(text === "" ? {} : { text }), usage }];
+    return [{ kind: "notice", text: text || undefined, usage: { ...this.#usage(more), prompt } }];
   }
 
   #usage(tokens: Tokens): ModelUsage {

@@ -110,7 +110,7 @@ async function lookAtWorktree(
   const { status } = await askGit(["diff-index", "--cached", "--quiet", "HEAD", "--"], place);
   info.dirty = paths.length > 0 || nested.length > 0 || status !== 0;
   const obstacle = isLocked(admin)
-    ? "somebody has locked it (git worktree lock)"
+    ? "it is locked (git worktree lock)"
     : await obstacleIn(place, info.path, nested);
   return { info, worktree, ...(obstacle === null ? {} : { obstacle }) };
 }
@@ -143,7 +143,7 @@ async function obstacleIn(
 
 /** The sizes of all files, without following links. */
 async function bytesIn(path: string): Promise<number> {
-  const stats = await lstat(path).catch(() => null); // somebody removes it while we count
+  const stats = await lstat(path).catch(() => null); // removed while we count
   if (stats === null) return 0;
   if (!stats.isDirectory()) return stats.size;
   let sum = 0;
