@@ -1,5 +1,6 @@
-import { join } from "node:path";
-import type { Engine, EngineName } from "./engine.ts";
+import { join, resolve } from "node:path";
+import type { EngineRoute } from "./config-engine.ts";
+import type { Engine, EngineName, EngineSettings } from "./engine.ts";
 
 export interface EnginePlaces {
   /** Where our own programs lie. */
@@ -30,4 +31,26 @@ export async function engineNamed(name: EngineName, places: EnginePlaces): Promi
       return (await import("./script/engine.ts")).scriptEngine({ program });
     }
   }
+}
+
+/** Its paths are resolved; the command of `exec` is the route's handler. */
+export function readyEngine(
+  engine: EngineRoute,
+  handler: readonly string[],
+  folder: string,
+): EngineRoute {
+  const { binary, scenario } = engine.settings;
+  const [command = null, ...flags] = handler;
+  const settings = {
+    ...engine.settings,
+    binary: binary?.includes("/") ? resolve(folder, binary) : binary,
+    scenario: scenario === null ? null : resolve(folder, scenario),
+    ...(engine.name === "exec" ? { binary: command, flags } : {}),
+  };
+  return { ...engine, settings };
+}
+
+/** The variable with the key for our own loop: the configured one, or the vendor's. */
+export function keyVariable({ keyEnv, api }: EngineSettings): string {
+  return keyEnv ?? (api === "openai" ? "OPENAI_API_KEY" : "ANTHROPIC_API_KEY");
 }

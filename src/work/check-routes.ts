@@ -4,7 +4,7 @@ import type { EngineRoute } from "../engines/config-engine.ts";
 import { type Limit, whatIsMissing } from "../engines/costs/budget.ts";
 import type { PriceTable } from "../engines/costs/prices.ts";
 import type { Engine } from "../engines/engine.ts";
-import { keyVariable } from "../engines/engine-route.ts";
+import { keyVariable } from "../engines/named.ts";
 import { parseTemplate } from "../engines/template-parse.ts";
 import { resolveHandler } from "./attempt.ts";
 import type { Route } from "./config-route.ts";

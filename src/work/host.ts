@@ -2,6 +2,7 @@ import type { Accounts } from "../engines/accounts/accounts.ts";
 import type { Engine, EngineName } from "../engines/engine.ts";
 import type { LogPort } from "../engines/session-logs.ts";
 import type { MachineGate } from "../gate/machine-gate.ts";
+import { definePort } from "../operation/operation.ts";
 import type { Handlers } from "../platform/processes/handlers.ts";
 import type { SandboxRequest } from "../platform/sandbox/sandbox.ts";
 import type { Claim, Store } from "../queue/store.ts";
@@ -65,3 +66,5 @@ export interface LayoutHooks {
   /** What runs beside a worker, from its start to its end. */
   beside?(host: WorkerHost, options: WorkerOptions): { start(): void; stop(): Promise<void> };
 }
+
+export const workerHostPort = definePort<WorkerHost>("worker host");

@@ -8,7 +8,7 @@ import type { Limits } from "../engines/costs/budget.ts";
 import type { ModelUsage, SessionUsed } from "../engines/costs/usage.ts";
 import { stepLine, usageLine } from "../engines/costs/usage-line.ts";
 import type { Engine, EngineRequest, EngineResult } from "../engines/engine.ts";
-import { keyVariable } from "../engines/engine-route.ts";
+import { keyVariable } from "../engines/named.ts";
 import { type ModelOutcome, type ModelRun, notRun, runModel } from "../engines/run-model.ts";
 import { render } from "../engines/template.ts";
 import { parseTemplate } from "../engines/template-parse.ts";

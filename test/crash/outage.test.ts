@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../src/app/config.ts";
 import { SharedBudget } from "../../src/engines/costs/shared-budget.ts";
-import { readyEngine } from "../../src/engines/engine-route.ts";
+import { readyEngine } from "../../src/engines/named.ts";
 import { openRun, workerHost } from "../../src/main.ts";
 import type { Claim, Store } from "../../src/queue/store.ts";
 import { Attempt, type ReadyRoute, resolveHandler } from "../../src/work/attempt.ts";
