@@ -66,7 +66,7 @@ class FakeProcess implements RunningHandler {
 /** One tool per line, except for the last words of a run: `answer TEXT`, or another outcome. */
 function vendor(ends: (exit: EngineExit) => EngineOutcome, usage: ModelUsage[] = []): Engine {
   return {
-    ...{ name: "codex", binary: "codex", tellsDollars: "at the end" },
+    ...{ name: "codex", binary: "codex", reportsDollars: "at the end" },
     command: ({ prompt }) => ({ argv: ["codex"], stdin: prompt }),
     reader: () => {
       let text = "";

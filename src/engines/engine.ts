@@ -12,7 +12,7 @@ export interface Engine {
   /** The program in PATH when the configuration names no binary. */
   readonly binary: string;
   /** When it reports dollars. */
-  readonly tellsDollars: "each step" | "at the end" | "never";
+  readonly reportsDollars: "each step" | "at the end" | "never";
   /** It reports its model, in a run that did not ask for one. */
   readonly namesModel?: boolean;
   /** The exact command line. Throws INVALID for what this engine cannot do. */

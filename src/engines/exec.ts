@@ -14,7 +14,7 @@ import { brief, MAX_TEXT, textStep } from "./vendors/step-text.ts";
 export const execEngine: Engine = {
   name: "exec",
   binary: "",
-  tellsDollars: "never",
+  reportsDollars: "never",
   command,
   reader: () => new ExecReader(),
 };

@@ -82,8 +82,8 @@ export async function runModel(run: ModelRun): Promise<ModelOutcome> {
   const onStep = (step: Step, isOneOfMany = false) => {
     const line = renderStep(step);
     if (line !== "") run.log(line);
-    const told = isOneOfMany ? many.add(step) : step;
-    if (told) run.onStep(told, told.usage ? impute(told.usage, prices, asked) : null);
+    const one = isOneOfMany ? many.add(step) : step;
+    if (one) run.onStep(one, one.usage ? impute(one.usage, prices, asked) : null);
     budget.count(step, countsTurns(engine) || step.kind !== "tool" ? 0 : 1);
   };
   const usedUpBefore = budget.usedUpBefore();

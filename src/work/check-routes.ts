@@ -63,7 +63,7 @@ async function engineProblems(
   host: WorkerHost,
 ): Promise<(string | null)[]> {
   const one = await host.engine(engine.name);
-  const { tellsDollars, binary, namesModel } = one;
+  const { reportsDollars, binary, namesModel } = one;
   const models = engine.tiers.length > 0 ? engine.tiers.map(({ model }) => model) : [engine.model];
   const limits = { attempt: engine.budget, task: engine.taskBudget, ...budget };
   const program = engine.name === "exec" ? (route.handler[0] ?? "") : engine.settings.binary;
@@ -74,7 +74,7 @@ async function engineProblems(
     // A model that only the run can name has a price then, or ends the run at its first answer.
     whatIsMissing(
       limits,
-      tellsDollars,
+      reportsDollars,
       models.filter((model) => model !== null || !namesModel),
       prices,
     ),

@@ -47,8 +47,8 @@ export async function settleAbandoned(
   };
   const reader = engine.reader(request);
   const steps = new Bill(prices, model);
-  const count = (told: readonly Step[]) => {
-    for (const { usage } of told) if (usage) steps.add([usage]);
+  const count = (found: readonly Step[]) => {
+    for (const { usage } of found) if (usage) steps.add([usage]);
   };
   const place = engine.logs?.({ session, env, settings: route.settings }) ?? null;
   const logs =

@@ -100,17 +100,17 @@ const DUST = 1e-9;
  * the steps have beyond the total becomes an entry of its own, for the model that has most of it.
  */
 export function larger<Model>(
-  told: readonly Amount<Model>[],
+  total: readonly Amount<Model>[],
   steps: readonly Amount<Model>[],
 ): Amount<Model>[] {
-  const usd = dollarsIn(steps) - dollarsIn(told);
-  const tokens = beyond(tokensIn(told), tokensIn(steps));
-  if (usd <= DUST && totalTokens(tokens) === 0) return [...told];
-  const [most] = [...steps].sort((a, b) => lead(b, told) - lead(a, told));
-  if (most === undefined) return [...told];
-  const isUnpriced = usd <= DUST && unpricedIn(steps) > unpricedIn(told);
+  const usd = dollarsIn(steps) - dollarsIn(total);
+  const tokens = beyond(tokensIn(total), tokensIn(steps));
+  if (usd <= DUST && totalTokens(tokens) === 0) return [...total];
+  const [most] = [...steps].sort((a, b) => lead(b, total) - lead(a, total));
+  if (most === undefined) return [...total];
+  const isUnpriced = usd <= DUST && unpricedIn(steps) > unpricedIn(total);
   return [
-    ...told,
+    ...total,
     {
       model: most.model,
       ...tokens,
@@ -122,29 +122,29 @@ export function larger<Model>(
 
 /** The same for each model by itself: a partial total may lack one model and not the other. */
 export function largerByModel<Model>(
-  told: readonly Amount<Model>[],
+  total: readonly Amount<Model>[],
   steps: readonly Amount<Model>[],
 ): Amount<Model>[] {
-  const models = new Set([...told, ...steps].map(({ model }) => model));
+  const models = new Set([...total, ...steps].map(({ model }) => model));
   return [...models].flatMap((one) => {
     const isOf = ({ model }: Amount<Model>) => model === one;
-    return larger(told.filter(isOf), steps.filter(isOf));
+    return larger(total.filter(isOf), steps.filter(isOf));
   });
 }
 
 /** How much of it the total of its model lacks: dollars first, then tokens. */
-function lead<Model>(one: Amount<Model>, told: readonly Amount<Model>[]): number {
-  const same = told.filter(({ model }) => model === one.model);
+function lead<Model>(one: Amount<Model>, total: readonly Amount<Model>[]): number {
+  const same = total.filter(({ model }) => model === one.model);
   const usd = (one.usd ?? 0) - dollarsIn(same);
   const tokens = totalTokens(one) - totalTokens(tokensIn(same));
   return Math.max(0, usd) * 1e9 + Math.max(0, tokens);
 }
 
 /** No more in all than the steps have more in all: what is cached for the one may be input for the other. */
-function beyond(told: Tokens, steps: Tokens): Tokens {
-  let left = Math.max(0, totalTokens(steps) - totalTokens(told));
+function beyond(total: Tokens, steps: Tokens): Tokens {
+  let left = Math.max(0, totalTokens(steps) - totalTokens(total));
   const take = (kind: keyof Tokens) => {
-    const part = Math.min(left, Math.max(0, steps[kind] - told[kind]));
+    const part = Math.min(left, Math.max(0, steps[kind] - total[kind]));
     left -= part;
     return part;
   };

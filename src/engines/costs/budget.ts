@@ -70,7 +70,7 @@ export class Budget {
   #own = { usd: 0, tokens: 0, turns: 0 };
   /** The part of it that was spent on this day. */
   #today = { usd: 0, tokens: 0 };
-  readonly #told = new Map<string, BudgetVerdict["level"]>();
+  readonly #given = new Map<string, BudgetVerdict["level"]>();
 
   /** `day` is the present one, like 2026-11-15. Throws INVALID for a limit that is none. */
   constructor(limits: Limits, before: SpentBefore, day: string) {
@@ -126,7 +126,7 @@ export class Budget {
     this.#day = day;
     this.#today = { usd: 0, tokens: 0 };
     this.#before = { ...this.#before, day: { usd: 0, tokens: 0 } };
-    for (const unit of UNITS) this.#told.delete(`day ${unit}`);
+    for (const unit of UNITS) this.#given.delete(`day ${unit}`);
   }
 
   #verdicts(): BudgetVerdict[] {
@@ -135,9 +135,9 @@ export class Budget {
       const spent = this.#spent(which, unit);
       const level = levelOf(spent, limit, unit);
       const key = `${which} ${unit}`;
-      const told = this.#told.get(key);
-      if (level === null || told === level || told === "over") continue;
-      this.#told.set(key, level);
+      const given = this.#given.get(key);
+      if (level === null || given === level || given === "over") continue;
+      this.#given.set(key, level);
       const share = spent / limit;
       verdicts.push({ level, which, unit, share, text: textOf(level, which, unit, spent, limit) });
     }
@@ -167,8 +167,8 @@ export class Budget {
   #blindTo(parts: readonly Delta[]): BudgetVerdict[] {
     const unpriced = parts.filter(({ usd, tokens }) => usd === null && tokens > 0);
     const which = dollarScope(this.#limits);
-    if (unpriced.length === 0 || which === undefined || this.#told.has("blind")) return [];
-    this.#told.set("blind", "blind");
+    if (unpriced.length === 0 || which === undefined || this.#given.has("blind")) return [];
+    this.#given.set("blind", "blind");
     const what = whatToAdd([...new Set(unpriced.map(({ model }) => model ?? null))]);
     const text = `the budget of ${NAMES[which]} is in dollars, and there is no price for what was used: ${what}`;
     return [{ level: "blind", which, unit: "usd", text }];
@@ -233,18 +233,18 @@ export function assertLimits(limits: Limits): void {
  */
 export function whatIsMissing(
   limits: Limits,
-  tellsDollars: "each step" | "at the end" | "never",
+  reportsDollars: "each step" | "at the end" | "never",
   models: readonly (string | null)[],
   prices: PriceTable,
 ): string | null {
-  if (tellsDollars === "each step") return null;
+  if (reportsDollars === "each step") return null;
   const which = dollarScope(limits);
   if (which === undefined) return null;
   // An empty name has the price of all names that have no other: that of the star alone.
   const missing = [...new Set(models)].filter((model) => !priceFor(model ?? "", prices));
   if (missing.length === 0) return null;
   const when =
-    tellsDollars === "never"
+    reportsDollars === "never"
       ? "this engine tells no dollars"
       : "this engine tells its dollars only at its end, which is too late";
   return `the budget of ${NAMES[which]} is in dollars, but ${when}: ${whatToAdd(missing)}`;

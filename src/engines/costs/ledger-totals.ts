@@ -31,8 +31,8 @@ interface Attempt {
   agent: Key;
   day: string;
   steps: UsedSum;
-  /** What it has told itself. */
-  told: Used[];
+  /** By its `usage` lines. */
+  total: Used[];
   /** And not all of it could be read. */
   isPartial: boolean;
   /** When it was proven. */
@@ -121,9 +121,9 @@ export class LedgerTotals {
       for (const used of usedOn(line)) attempt.steps.add(used);
       return;
     }
-    const told = new UsedSum();
-    for (const used of usedOn(line)) told.add(used);
-    attempt.told = larger(told.list, attempt.told);
+    const sum = new UsedSum();
+    for (const used of usedOn(line)) sum.add(used);
+    attempt.total = larger(sum.list, attempt.total);
     if (line.unreadable === true) attempt.isPartial = true;
   }
 
@@ -135,7 +135,7 @@ export class LedgerTotals {
       agent: null,
       day,
       steps: new UsedSum(),
-      told: [],
+      total: [],
       isPartial: false,
       proven: null,
       isAdded: false,
@@ -220,11 +220,11 @@ function addProof(sums: Sums, attempt: Attempt): void {
   }
 }
 
-function usedBy({ told, steps, isPartial }: Attempt): Used[] {
-  return isPartial ? largerByModel(told, steps.list) : larger(told, steps.list);
+function usedBy({ total, steps, isPartial }: Attempt): Used[] {
+  return isPartial ? largerByModel(total, steps.list) : larger(total, steps.list);
 }
 
-/** An attempt that has told of no model has a row all the same. */
+/** An attempt without a model has a row all the same. */
 function modelsOf(attempt: Attempt): Rows {
   const models: Rows = new Map();
   for (const used of usedBy(attempt)) addUsed(rowOf(models, used.model), used);

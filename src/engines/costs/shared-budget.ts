@@ -150,7 +150,7 @@ export class SharedBudget {
     );
   }
 
-  /** One of an unknown type runs: the others wait until it has told what a step is. */
+  /** One of an unknown type runs: the others wait until its first step shows what one costs. */
   #finding(isMeant: IsMeant, own = NOBODY, mine?: Reservation): Held | null {
     const others = this.#reservations.others(own, mine);
     const first = others.find(

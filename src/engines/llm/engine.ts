@@ -35,7 +35,7 @@ export function llmEngine({ program, sessionDir }: LlmOptions): Engine {
   return {
     name: "llm",
     binary: process.execPath,
-    tellsDollars: "never",
+    reportsDollars: "never",
     command: (request) => ({
       argv: [request.settings.binary ?? process.execPath, program],
       stdin: JSON.stringify(requestOf(request, sessionDir)),

@@ -8,7 +8,7 @@ export function scriptEngine({ program }: { program: string }): Engine {
   return {
     name: "script",
     binary: process.execPath,
-    tellsDollars: "each step",
+    reportsDollars: "each step",
     command: ({ prompt, model, mode, resume, settings: { scenario, binary } }) => {
       if (scenario === null) throw new VivError("INVALID", "The engine script needs a scenario.");
       return {

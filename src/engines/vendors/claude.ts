@@ -10,7 +10,7 @@ export function claudeEngine({ now = Date.now }: { now?: () => number } = {}): E
     name: "claude",
     binary: "claude",
     namesModel: true,
-    tellsDollars: "at the end",
+    reportsDollars: "at the end",
     command,
     home: claudeHome,
     reader: (request) => new ClaudeReader(request, now),

@@ -14,7 +14,7 @@ export function codexEngine({ now = Date.now }: { now?: () => number } = {}): En
     name: "codex",
     binary: "codex",
     namesModel: true,
-    tellsDollars: "never",
+    reportsDollars: "never",
     command,
     home: codexHome,
     reader: (request) => new CodexReader(request, now),

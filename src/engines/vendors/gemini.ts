@@ -11,7 +11,7 @@ export function geminiEngine({ now = Date.now }: { now?: () => number } = {}): E
     name: "gemini",
     binary: "gemini",
     namesModel: true,
-    tellsDollars: "never",
+    reportsDollars: "never",
     command,
     home: geminiHome,
     reader: (request) => new GeminiReader(request, now),

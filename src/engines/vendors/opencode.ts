@@ -10,7 +10,7 @@ export function opencodeEngine({ now = Date.now }: { now?: () => number } = {}):
     name: "opencode",
     binary: "opencode",
     namesModel: true,
-    tellsDollars: "each step",
+    reportsDollars: "each step",
     command,
     home: opencodeHome,
     reader: (request) => new OpencodeReader(request, now),

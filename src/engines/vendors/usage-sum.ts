@@ -57,7 +57,7 @@ export function mostOf(a: Tokens, b: Tokens | null): Tokens {
 }
 
 /** What a vendor told at the end of a run. */
-export interface Told {
+export interface ReportedUsage {
   /** Of the run, or of the whole session. */
   total: ModelUsage[] | null;
   isSessions: boolean;
@@ -72,7 +72,7 @@ export interface Told {
  * of the two counts.
  */
 export function usageOfRun(
-  { total, isSessions, run }: Told,
+  { total, isSessions, run }: ReportedUsage,
   steps: ModelUsage[] | null,
   before: SessionUsed | undefined,
 ): ModelUsage[] | null {
