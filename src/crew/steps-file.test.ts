@@ -26,7 +26,7 @@ function scene() {
   return { folder, path, timers, steps, warnings, feed, look, write };
 }
 
-it("tells steps while the run goes on, whole lines only, and the last at its end", () => {
+it("emits steps while the run goes on, whole lines only, and the last at its end", () => {
   const { path, timers, steps, warnings, feed, look, write } = scene();
   look();
   expect(steps).toEqual([]);
@@ -46,7 +46,7 @@ it("tells steps while the run goes on, whole lines only, and the last at its end
   expect([timers, warnings, existsSync(path)]).toEqual([[], [], false]);
 });
 
-it("passes over what is no step, and says so once", () => {
+it("skips lines that are no steps, with one warning", () => {
   const { path, steps, warnings, feed, look, write } = scene();
   appendFileSync(path, "junk\n\n[1]\nnull\n");
   write({ tool: 7 }, { tool: "" }, { tool: "a", target: 7 }, { tool: "x".repeat(5_000) });

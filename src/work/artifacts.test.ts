@@ -49,7 +49,7 @@ describe("the artifact of a model run", () => {
     expect(read()).toBe("first\n");
   });
 
-  test("an empty file and a link are nobody's answer", () => {
+  test("an empty file and a link are no answer", () => {
     const { artifacts, path, read } = scene();
     const mark = artifacts.markArtifact("t");
     writeFileSync(path, "");

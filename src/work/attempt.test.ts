@@ -80,7 +80,7 @@ test("a start that stays impossible goes back without being counted", async () =
   expect(errors).toHaveLength(1);
 });
 
-test("who is stopped while it waits for a start gives the task back", async () => {
+test("stopped while it waits for a start, it gives the task back", async () => {
   const release = vi.fn(
     async () => ({ id: "a", from: "claimed", to: "pending", attempt: 1 }) as const,
   );
@@ -99,7 +99,7 @@ test("a program that is not there is a final failure", async () => {
   expect(fail).toHaveBeenCalledWith(expect.anything(), expect.objectContaining({ final: true }));
 });
 
-test("an end that cannot be recorded is tried until it can, and is told once", async () => {
+test("an end that cannot be recorded is tried until it can, with one error", async () => {
   let tries = 0;
   const complete = async () => {
     if (++tries < 5) throw Object.assign(new Error("too many open files"), { code: "EMFILE" });
@@ -113,7 +113,7 @@ test("an end that cannot be recorded is tried until it can, and is told once", a
   expect(errors).toHaveLength(1);
 });
 
-test("a held end outlives the grace; told to leave at once, it says what would be lost", async () => {
+test("a held end outlives the grace; on leave, the error names what would be lost", async () => {
   const full = new VivError("DISK_FULL", "the disk is full.");
   const complete = vi.fn(async () => {
     throw full;

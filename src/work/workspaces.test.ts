@@ -580,7 +580,7 @@ describe("the list", () => {
       return [id, kind, ...set.map(([name]) => name), ...(ahead > 0 ? [ahead] : [])].join(" ");
     });
 
-  test("says what is not saved elsewhere", async () => {
+  test("shows what is not saved elsewhere", async () => {
     const { repository, root, ask } = newWorld();
     expect(await listWorkspaces(root)).toEqual([]);
     await open(ask("clean"));

@@ -220,7 +220,7 @@ describe("a worker that stops while an end is held", () => {
     await store.close();
   });
 
-  test("told twice, says how to keep the work, and that does it", async () => {
+  test("stopped twice, it prints how to keep the work, and that does it", async () => {
     const { run, full, store, worker, said } = await held();
     worker.kill("SIGTERM");
     await until("it is heard", () => said().includes("stopping"));

@@ -96,7 +96,7 @@ describe("which types are closed", () => {
     });
   });
 
-  test("for each type what its own route, or else the default, says", () => {
+  test("for each type by its own route, or else the default", () => {
     const account = fc.option(fc.constantFrom("x", "y"));
     const routes = fc.record({ a: account, b: account, default: account });
     const types = fc.option(fc.subarray(["a", "b", "c"], { minLength: 1 }));
@@ -170,7 +170,7 @@ describe("how often it looks", () => {
     expect(count.reads).toBe(3);
   });
 
-  test("a file that cannot be used is told once", () => {
+  test("a file that cannot be used gives one warning", () => {
     const { closed, set, said, clock } = scene();
     set("x", "open", "bad file");
     closed();

@@ -84,7 +84,7 @@ describe("an attempt", () => {
     expect(brief(tally.rows("task").get("t.1"))).toEqual([3, 1100, 2, 0]);
   });
 
-  test("which could not tell all counts with what its steps told beyond that", () => {
+  test("with an incomplete total counts with its steps beyond that", () => {
     const lost = usage([opus(0.1, 50), { ...opus(1, 9), model: "haiku" }], { unreadable: true });
     expect(brief(tallied(step(), lost).total())).toEqual([1.5, 109, 1, 0]);
     expect(brief(tallied(step(), usage([], { unreadable: true })).total())).toEqual([
@@ -92,7 +92,7 @@ describe("an attempt", () => {
     ]);
   });
 
-  test("that has told nothing yet is an attempt all the same", () => {
+  test("without any usage yet is an attempt all the same", () => {
     const tally = tallied(line("step", { kind: "text", text: "hm" }));
     expect(brief(tally.total())).toEqual([0, 0, 1, 0]);
     expect([...tally.rows("model").keys()]).toEqual([null]);
@@ -112,7 +112,7 @@ describe("dollars", () => {
     expect(tally.rows("model").get("x")).toMatchObject({ reported: 0, imputed: 0, unpriced: 7 });
   });
 
-  test("of a step are imputed unless it says otherwise", () => {
+  test("of a step are imputed unless it has a source", () => {
     expect(tallied(step()).total()).toMatchObject({ reported: 0, imputed: 0.5 });
     expect(tallied(step({ source: "reported" })).total()).toMatchObject({ reported: 0.5 });
     const { usd: _, ...unpriced } = step();

@@ -91,7 +91,7 @@ describe("what a run cost", () => {
     }
   });
 
-  test("a model without a price cannot be told", () => {
+  test("a model without a price has no cost", () => {
     expect(impute(usage({ input: 1 }), table({ other: opus }))).toBeNull();
     expect(impute(usage({ input: 1, usd: 2 }), new Map())?.usd).toBe(2);
   });
@@ -177,7 +177,7 @@ describe("the list", () => {
     }
   });
 
-  test("says when it is too old", () => {
+  test("has a warning when it is too old", () => {
     const day = (days: number) => Date.parse(PRICES_AS_OF) + days * 86_400_000;
     expect(priceListWarning(day(90))).toBeNull();
     expect(priceListWarning(day(-1))).toBeNull();
@@ -197,7 +197,7 @@ describe("another model than was asked for", () => {
     ["gpt-6-sol", "openai/gpt-6-sol", true],
   ])("%s for %s: %j", (model, asked, expected) => expect(isAsked(model, asked)).toBe(expected));
 
-  test("is told when it is dearer, or when nobody knows", () => {
+  test("gives a notice when it is dearer, or has no price", () => {
     const told = (model: string, asked: string | null, own = {}) =>
       dearerThanAsked(model, asked, table(own));
     expect(told("claude-sonnet-5-5", "haiku")).toBe(

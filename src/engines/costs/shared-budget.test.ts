@@ -186,7 +186,7 @@ describe("a reservation", () => {
     expect(await other.reserve(claimOf(ledger, "c", "t"), limits)).toBeNull();
   });
 
-  test("of who is gone holds nobody up: its attempt was ended, cancelled, or moved away", async () => {
+  test("of an attempt that ended, was cancelled or moved away is dropped", async () => {
     for (const gone of ["ended", "cancelled", "moved"] as const) {
       const ledger = new Ledger();
       const dead = claimOf(ledger, "a", "t");

@@ -20,7 +20,7 @@ function broken(...parts: TextStreamPart<ToolSet>[]): unknown {
   }
 }
 
-test("an answer that was ended in the middle tells what it has cost so far", () => {
+test("an answer that was cut in the middle has its usage so far", () => {
   const text = { type: "text-delta", id: "0", text: "twelve chars" } as const;
   expect(broken(START, text, { type: "abort" })).toMatchObject({
     tokens: { input: 70, output: 1, cacheRead: 9, cacheWrite: 0 },

@@ -154,7 +154,7 @@ describe("editing", () => {
   });
 });
 
-test("a list does not follow links, and does not go into what nobody wants", () => {
+test("a list does not follow links, and skips .git and node_modules", () => {
   for (const folder of [".git", "node_modules/x", "src"]) {
     mkdirSync(join(cwd, folder), { recursive: true });
     put(`${folder}/file`, "");

@@ -22,7 +22,7 @@ describe("a prompt that begins with a command", () => {
 });
 
 describe("a file that a prompt mentions", () => {
-  test("is not read by claude, which is told so, and its text stays as it is", () => {
+  test("is not read by claude, by a variable, and its text stays as it is", () => {
     const prompt = "@../../secret.txt, @types/node, me@example.org and @Injectable()";
     const { stdin, env } = claudeEngine().command(request({ prompt }));
     expect(stdin).toBe(prompt);

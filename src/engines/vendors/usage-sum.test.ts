@@ -26,7 +26,7 @@ describe("what a run has used", () => {
     expect(sumOf(usage ?? [])).toMatchObject({ input: expected, output: 2 * expected });
   });
 
-  test("that told nothing is what its steps say, which may be nothing", () => {
+  test("without a total is the sum of its steps, which may be nothing", () => {
     const told = { total: null, isSessions: true, run: null };
     expect(usageOfRun(told, [used(5)], undefined)).toEqual([used(5)]);
     expect(usageOfRun(told, null, undefined)).toBeNull();
