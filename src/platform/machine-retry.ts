@@ -1,5 +1,6 @@
 import { errno, troubleOf } from "../base/errno.ts";
 import { isVivError, VivError } from "../base/errors.ts";
+import { growingPause } from "../base/growing-pause.ts";
 
 /**
  * Errors of the machine (a full disk, no free file descriptor, a failing disk) are never charged to a task.
@@ -8,8 +9,7 @@ import { isVivError, VivError } from "../base/errors.ts";
  *               worker may be able to do it; given up as soon as the attempt is stopped
  *   untilDone   after the work was done: until it succeeds, or until `leave`
  */
-const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 30_000;
+const PAUSE_MS = { first: 500, longest: 30_000 };
 const BRIEF_TRIES = 12;
 
 export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
@@ -66,13 +66,13 @@ export class MachineRetry {
     signal: AbortSignal,
     tries: number,
   ): Promise<T> {
-    for (let count = 1, ms = FIRST_PAUSE_MS; ; count++, ms = Math.min(LONGEST_PAUSE_MS, 2 * ms)) {
+    for (let count = 1; ; count++) {
       try {
         return await act();
       } catch (error) {
         if (!holds(error) || signal.aborted || count >= tries) throw error;
         if (count === 1) this.#onError(error);
-        await this.#sleep(ms, signal);
+        await this.#sleep(growingPause(count, PAUSE_MS), signal);
       }
     }
   }

@@ -3,7 +3,8 @@ import { parseDuration } from "../base/duration.ts";
 import { isVivError, VivError } from "../base/errors.ts";
 import { fingerprint } from "../base/fingerprint.ts";
 import { canonicalJson } from "../base/json.ts";
-import type { EngineRoute, Money } from "../engines/config-engine.ts";
+import type { EngineRoute } from "../engines/config-engine.ts";
+import type { Limit } from "../engines/costs/budget.ts";
 import type { PriceTable } from "../engines/costs/prices.ts";
 import type { SharedBudget } from "../engines/costs/shared-budget.ts";
 import type { GateRequest, Release } from "../gate/gate.ts";
@@ -41,7 +42,7 @@ export interface AttemptSettings {
   timeoutMs?: number;
   /** What model runs cost, and what they may. */
   prices: PriceTable;
-  budget: { run: Money; day: Money };
+  budget: { run: Limit; day: Limit };
   /** Asked before and while a model runs. */
   sharedBudget: SharedBudget;
   /** What an engine needs before it is started: a slot of the machine's gate. */

@@ -1,21 +1,15 @@
 import { resolve } from "node:path";
 import { isVivError, VivError } from "../base/errors.ts";
+import type { Config } from "../base/section.ts";
 import type { EngineRoute } from "../engines/config-engine.ts";
-import { type Limit, whatIsMissing } from "../engines/costs/budget.ts";
-import type { PriceTable } from "../engines/costs/prices.ts";
+import { whatIsMissing } from "../engines/costs/budget.ts";
+import { budgetSection, pricesSection } from "../engines/costs/config-costs.ts";
 import type { Engine } from "../engines/engine.ts";
 import { keyVariable } from "../engines/named.ts";
 import { parseTemplate } from "../engines/template-parse.ts";
 import { resolveHandler } from "./attempt.ts";
 import type { Route } from "./config-route.ts";
 import type { WorkerHost } from "./host.ts";
-
-/** The parts of viv.toml that decide whether a route can work. */
-interface RouteConfig {
-  folder: string;
-  prices: PriceTable;
-  budget: { run: Limit; day: Limit };
-}
 
 /**
  * What can be known before the first task is taken: a sandbox that cannot be made, a template that
@@ -24,7 +18,7 @@ interface RouteConfig {
  */
 export async function checkRoutes(
   routes: readonly Route[],
-  config: RouteConfig,
+  config: Config,
   host: WorkerHost,
 ): Promise<void> {
   const problems: string[] = [];
@@ -36,7 +30,7 @@ export async function checkRoutes(
   if (problems.length > 0) throw new VivError("INVALID", problems.join("\n"), { problems });
 }
 
-async function problemsOf(route: Route, config: RouteConfig, host: WorkerHost): Promise<string[]> {
+async function problemsOf(route: Route, config: Config, host: WorkerHost): Promise<string[]> {
   const problems: (string | null)[] = [];
   if (route.sandbox.length > 0) problems.push(await host.whyNoSandbox());
   const [program = ""] = resolveHandler(route.handler, config.folder);
@@ -59,9 +53,11 @@ function templateProblem({ prompt }: EngineRoute, folder: string, host: WorkerHo
 async function engineProblems(
   route: Route,
   engine: EngineRoute,
-  { folder, prices, budget }: RouteConfig,
+  config: Config,
   host: WorkerHost,
 ): Promise<(string | null)[]> {
+  const { folder } = config;
+  const budget = config.section(budgetSection);
   const one = await host.engine(engine.name);
   const { reportsDollars, binary, namesModel } = one;
   const models = engine.tiers.length > 0 ? engine.tiers.map(({ model }) => model) : [engine.model];
@@ -76,7 +72,7 @@ async function engineProblems(
       limits,
       reportsDollars,
       models.filter((model) => model !== null || !namesModel),
-      prices,
+      config.section(pricesSection),
     ),
     engine.name === "exec" && isLimited
       ? "a budget is set, but the engine exec does not tell what it uses"

@@ -1,9 +1,10 @@
 import { isVivError, VivError } from "../base/errors.ts";
+import { growingPause } from "../base/growing-pause.ts";
 import type { ClosedTypes } from "../engines/accounts/closed-types.ts";
 import type { EngineSlots } from "../engines/engine-slots.ts";
 import type { Release } from "../gate/gate.ts";
-import { Lease } from "../platform/lease.ts";
 import { MachineRetry, pause } from "../platform/machine-retry.ts";
+import { Lease } from "../queue/lease.ts";
 import { Reaper } from "../queue/reaper.ts";
 import type { Claim, ClaimRequest, ReapReport, Store } from "../queue/store.ts";
 import { Attempt, type AttemptEnd, type AttemptSettings, type ReadyRoute } from "./attempt.ts";
@@ -359,7 +360,8 @@ export class Worker {
     this.#wake = () => woken.abort();
     // There is work that cannot be claimed: waking at once would be a busy loop.
     if (this.#failedClaims > 0) {
-      return pause(Math.min(30_000, 500 * 2 ** Math.min(10, this.#failedClaims)), woken.signal);
+      const ms = growingPause(this.#failedClaims, { first: 1_000, longest: 30_000 });
+      return pause(ms, woken.signal);
     }
     const closed = this.#options.closedTypes?.();
     if (closed) await this.#standInLine(closed, () => woken.abort());
