@@ -832,7 +832,7 @@ describe("removing", () => {
     expect(await because()).toMatch(/1 commits that are on no branch; keep them with: git -C/);
     userGit(path, "switch", "--quiet", "viv/t1");
     userGit(repository, "worktree", "lock", path);
-    expect(await because()).toMatch(/locked it/);
+    expect(await because()).toMatch(/is locked/);
     userGit(repository, "worktree", "unlock", path);
     expect(existsSync(path)).toBe(true);
     expect(await removeWorkspace(root, "t1", patch)).toEqual({ id: "t1", removed: true });
