@@ -16,17 +16,17 @@ type Env = Readonly<Record<string, string | undefined>>;
  * the queue does not pay for loading the stores.
  */
 export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
-  const [{ stateFolder }, { wardenFilesIn }, { crewFilesIn }, { upFilesIn }] = await Promise.all([
+  const [{ stateFolder }, { wardenFilesIn }, { wardenDirectory }] = await Promise.all([
     import("../engines/accounts/account-files.ts"),
     import("../warden/files.ts"),
-    import("../crew/files.ts"),
-    import("../fleet/up-files.ts"),
+    import("./warden-directory.ts"),
   ]);
   const machine = localMachine();
   const open = async (path: string, options = {}) =>
     (await import("../main.ts")).openRun(path, options);
   const forReading = (path: string) => open(path, { readOnly: true });
-  const homes = { machine, openRun: forReading, crewFilesIn, upFilesIn };
+  const directory = wardenDirectory(machine.clock);
+  const lookup = { machine, openRun: forReading, directory };
   const newId = () => `w-${Date.now().toString(36)}-${randomBytes(2).toString("hex")}`;
   return {
     machine,
@@ -36,8 +36,7 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
       return wardenFilesIn(state);
     },
     openRun: forReading,
-    crewFilesIn,
-    upFilesIn,
+    directory,
     isThere: existsSync,
     bind: async ({ kind, target, socket }) => {
       if (kind === "pid") {
@@ -68,9 +67,12 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
           import("../warden/suspects/tmux-activity.ts"),
           import("../platform/processes/children.ts"),
         ]);
-      const { resolveTarget } = await import("../warden/resolve.ts");
+      const [{ resolveTarget }, { usedOn }] = await Promise.all([
+        import("../warden/resolve.ts"),
+        import("../engines/costs/usage-line.ts"),
+      ]);
       const resolve = (kind: TargetKind, name: string, home: string | null) =>
-        resolveTarget(homes, kind, name, home);
+        resolveTarget(lookup, kind, name, home);
       const { hook, webhook } = options;
       const requesters = requestersBy({
         ...{ inbox: join(options.state, "inbox"), cwd: options.cwd, env },
@@ -80,13 +82,14 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
       return new WardenUp(
         options,
         {
-          ...{ machine, timers, files, newId, openRun: forReading, crewFilesIn, resolve },
+          ...{ machine, timers, files, newId, openRun: forReading, directory, resolve },
           suspects: suspectsFor({ machine, files, env, resolve, ask: options.ask }),
           newNonce: () => newNonce((below) => randomInt(below)),
           openForReaping: (path) => open(path),
           tellRequester: (receipt) => requesters.tell(receipt),
           tellHeld: (notice) => requesters.tellHeld(notice),
           sessionsOn: (socket) => activityOn(socket, env),
+          usdOn: (line) => usedOn(line).reduce((sum, used) => sum + (used.usd ?? 0), 0),
           writtenAt: (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? null,
         },
         tell,

@@ -3,11 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FakeHost } from "../../test/support/machine.ts";
+import { wardenDirectory } from "../app/warden-directory.ts";
+import type { Machine } from "../base/clock.ts";
 import { crewFilesIn } from "../crew/files.ts";
+import { usedOn } from "../engines/costs/usage-line.ts";
 import { openRun } from "../main.ts";
 import type { Receipt } from "./dance.ts";
 import { reapAfter } from "./reap-after.ts";
-import { logOf, resolveMember, resolveWorker } from "./resolve.ts";
+import { logOf, resolveTarget } from "./resolve.ts";
 import type { Rules } from "./rule.ts";
 import {
   patternFor,
@@ -40,25 +43,25 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+function lookupOn(machine: Machine) {
+  const open = (path: string) => openRun(path, { readOnly: true, machine });
+  return { machine, openRun: open, directory: wardenDirectory(machine.clock) };
+}
+
 function watch(rules: Rules, settings: Partial<RulesSettings> = {}): RuleWatch {
-  const machine = host.process();
+  const lookup = lookupOn(host.process());
   let ids = 0;
   const ports: RulesHost = {
-    machine,
     timers: { after: () => () => {} },
     writtenAt: (path) => written.get(path) ?? null,
     budgetFor: (type) => (type === "dear" ? { usd: 1, of: "task" } : null),
-    openRun: (path) => openRun(path, { readOnly: true, machine }),
-    crewFilesIn,
+    usdOn: (line) => usedOn(line).reduce((sum, { usd }) => sum + (usd ?? 0), 0),
+    ...lookup,
     sessionsOn: async () => {
       if (sessions instanceof Error) throw sessions;
       return sessions;
     },
-    resolve: async (kind, name, home) => {
-      if (kind === "agent") return resolveMember(crewFilesIn(home ?? ""), name, machine);
-      const store = await openRun(home ?? "", { readOnly: true, machine });
-      return resolveWorker(store, name, machine);
-    },
+    resolve: (kind, name, home) => resolveTarget(lookup, kind, name, home),
     file: (warrant) => {
       open.push(warrant);
       return { filed: true, id: warrant.id };
@@ -241,11 +244,12 @@ describe("a member of a crew", () => {
     };
     const rulesAt = watch(rules, { crews: [state] });
     expect(await rulesAt.runOnce()).toMatchObject({ seen: 1, found: 0 });
-    expect(resolveMember(files, "moss", machine)).toMatchObject({
+    const find = (name: string) => resolveTarget(lookupOn(machine), "agent", name, state);
+    expect(await find("moss")).toMatchObject({
       is: "gone",
-      why: expect.stringContaining("moss has no run now"),
+      why: expect.stringContaining("moss has no process now (running since"),
     });
-    expect(resolveMember(files, "mos", machine)).toBeNull();
+    expect(await find("mos")).toEqual({ is: "gone", why: `there is no agent mos in ${state}` });
     files.writeStatus("moss", { ...status, run: { ...machine.self(), claim: "c1" } });
     writeFileSync(files.newLog("moss", 1), "");
     writeFileSync(files.newLog("moss-2", 3), "");

@@ -1,8 +1,8 @@
 import type { Machine } from "../base/clock.ts";
-import type { CrewFiles } from "../crew/files.ts";
 import type { Timers } from "../platform/processes/children.ts";
 import type { Store } from "../queue/store.ts";
 import type { Receipt } from "./dance.ts";
+import type { AgentDirectory } from "./directory.ts";
 import type { Resolved } from "./resolve.ts";
 import type { RuleName, Rules } from "./rule.ts";
 import { CrewSight } from "./see-crew.ts";
@@ -41,9 +41,10 @@ export interface RulesHost {
   timers: Timers;
   writtenAt: RunSource["writtenAt"];
   budgetFor: RunSource["budgetFor"];
+  usdOn: RunSource["usdOn"];
   /** For reading only. */
   openRun(path: string): Promise<Store>;
-  crewFilesIn(state: string): CrewFiles;
+  directory: AgentDirectory;
   /** Throws when tmux does not answer. None when there is no server. */
   sessionsOn(socket: string | null): Promise<SessionActivity[]>;
   /** Which process that is now. */
@@ -192,9 +193,9 @@ export class RuleWatch {
   #crewAt(state: string): CrewSight {
     const known = this.#crews.get(state);
     if (known) return known;
-    const { machine, crewFilesIn, writtenAt } = this.#host;
+    const { machine, directory, writtenAt } = this.#host;
     const times = this.#settings.rules.repeated_tool?.times;
-    const sight = new CrewSight(crewFilesIn(state), machine, writtenAt, times);
+    const sight = new CrewSight(directory.crew(state), machine, writtenAt, times);
     this.#crews.set(state, sight);
     return sight;
   }

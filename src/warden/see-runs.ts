@@ -1,4 +1,3 @@
-import { usedOn } from "../engines/costs/usage-line.ts";
 import type { LedgerLine } from "../queue/ledger.ts";
 import type { LedgerNews, Store, WorkerView } from "../queue/store.ts";
 import type { Task } from "../queue/task.ts";
@@ -12,6 +11,8 @@ export interface RunSource {
   writtenAt(path: string): number | null;
   /** Dollars that a task of this type may cost; null: no limit. */
   budgetFor(type: string): { usd: number; of: "task" | "attempt" } | null;
+  /** Dollars on a `step` or `usage` line of the ledger. */
+  usdOn(line: LedgerLine): number;
 }
 
 const KEPT_STEPS = 50;
@@ -132,7 +133,7 @@ export class RunSight {
     this.#money.set(task, money);
     const attempt = money.attempts.get(token) ?? { steps: 0, told: 0 };
     money.attempts.set(token, attempt);
-    const usd = usedOn(line).reduce((sum, used) => sum + (used.usd ?? 0), 0);
+    const usd = this.#source.usdOn(line);
     if (event === "usage") attempt.told = Math.max(attempt.told, usd);
     else attempt.steps += usd;
     if (event === "step") this.#learnStep(task, token, line);

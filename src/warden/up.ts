@@ -1,9 +1,9 @@
 import type { Machine } from "../base/clock.ts";
 import { isVivError } from "../base/errors.ts";
-import type { CrewFiles } from "../crew/files.ts";
 import type { Timers } from "../platform/processes/children.ts";
 import type { Store } from "../queue/store.ts";
 import type { HeldNotice, Receipt } from "./dance.ts";
+import type { AgentDirectory } from "./directory.ts";
 import { epitaphOf } from "./epitaph.ts";
 import type { WardenFiles } from "./files.ts";
 import type { WardenEvent, WardenSettings } from "./ports.ts";
@@ -25,12 +25,13 @@ export interface UpHost {
   /** For reading only, and for giving back what an executed worker held. */
   openRun(path: string): Promise<Store>;
   openForReaping(path: string): Promise<Store>;
-  crewFilesIn(state: string): CrewFiles;
+  directory: AgentDirectory;
   resolve(kind: TargetKind, name: string, home: string | null): Promise<Resolved>;
   tellRequester(receipt: Receipt): Promise<Receipt["told"]>;
   tellHeld(notice: HeldNotice): Promise<Receipt["told"]>;
   sessionsOn: RulesHost["sessionsOn"];
   writtenAt: RulesHost["writtenAt"];
+  usdOn: RulesHost["usdOn"];
 }
 
 export interface UpOptions {

@@ -1,7 +1,6 @@
 import type { Machine, ProcessIdentity } from "../../base/clock.ts";
-import type { CrewFiles } from "../../crew/files.ts";
-import type { UpFiles } from "../../fleet/up-files.ts";
 import type { Store } from "../../queue/store.ts";
+import type { AgentDirectory } from "../directory.ts";
 import type { WardenFiles } from "../files.ts";
 import type { WardenEvent, WardenSettings } from "../ports.ts";
 import type { RuleEvent, RulesSettings } from "../rules.ts";
@@ -14,8 +13,7 @@ export interface WardenPorts {
   defaultState: string;
   filesIn(state: string): WardenFiles;
   openRun(path: string): Promise<Store>;
-  crewFilesIn(state: string): CrewFiles;
-  upFilesIn(pit: string): UpFiles;
+  directory: AgentDirectory;
   isThere(path: string): boolean;
   /** What the target of this warrant is now; a session or a process. */
   bind(warrant: Warrant): Promise<BindResult>;

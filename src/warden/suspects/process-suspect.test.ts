@@ -8,8 +8,8 @@ import { endNow, isAlive, warrantFor } from "../../../test/support/tmux.ts";
 import { localMachine } from "../../platform/processes/machine.ts";
 import { questionFor } from "../question.ts";
 import type { BoundProcess, Warrant } from "../warrant.ts";
+import { type LocalSuspectsOptions, localSuspects, type Resolve } from "./find-suspects.ts";
 import { bindPid } from "./process-suspect.ts";
-import { type LocalSuspectsOptions, localSuspects } from "./suspects.ts";
 
 const machine = localMachine();
 
@@ -32,7 +32,7 @@ function suspects(given: Partial<LocalSuspectsOptions> = {}) {
     machine,
     questionFile: (id) => join(folder, "questions", `${id}.txt`),
     answered: () => false,
-    resolve: async () => ({ unknown: "nobody was to be asked" }),
+    resolve: async () => ({ is: "unknown", why: "no lookup was expected" }),
     ...given,
   });
 }
@@ -188,7 +188,7 @@ test("its whole tree is ended, with what carries its claim", async () => {
     for (const each of [-pid, away]) if (isAlive(Math.abs(each))) process.kill(each, "SIGKILL");
   });
   const bound: BoundProcess = { ...boundOf(pid), claim };
-  const resolve = async () => ({ bound, watch: [list] });
+  const resolve: Resolve = async () => ({ is: "there", bound, watch: [list] });
   const suspect = await found({ kind: "worker", target: "w1" }, { resolve });
   expect(suspect.bound).toEqual(bound);
   expect(await suspect.look()).toMatchObject({ files: { [list]: expect.any(Number) } });
@@ -199,9 +199,9 @@ test("its whole tree is ended, with what carries its claim", async () => {
 
 test("a worker that is gone or unknown is what its resolver says", async () => {
   const kind = "agent";
-  const gone = async () => ({ gone: "it has ended" });
+  const gone: Resolve = async () => ({ is: "gone", why: "it has ended" });
   expect(await find({ kind }, { resolve: gone })).toEqual({ is: "gone", why: "it has ended" });
-  const unknown = async () => ({ unknown: "two of them" });
+  const unknown: Resolve = async () => ({ is: "unknown", why: "two of them" });
   expect(await find({ kind }, { resolve: unknown })).toEqual({ is: "unknown", why: "two of them" });
 });
 
@@ -222,7 +222,7 @@ test("a worker that goes on to its next task is watched there, also after a rest
   for (const path of [first, second]) writeFileSync(path, "begun\n");
   const bound = boundOf(pid);
   let watch = [first];
-  const resolve = async () => ({ bound, watch });
+  const resolve: Resolve = async () => ({ is: "there", bound, watch });
   const worker = { kind: "worker", target: "w1" } as const;
   const suspect = await found(worker, { resolve });
   expect(await suspect.look()).toMatchObject({ files: { [first]: 6 } });

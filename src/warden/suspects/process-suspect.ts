@@ -55,13 +55,13 @@ export function findProcessSuspect(
   watch: readonly string[],
   options: ProcessOptions,
   watchNow?: () => Promise<readonly string[]>,
-  showAt?: string,
+  questionLink?: string,
 ): Found {
   const found: BoundNow = bound ? { is: "there", bound } : boundBefore(warrant, options.machine);
   if (found.is !== "there") return found;
   const state = stateOf(found.bound, options.machine);
   if (state.is !== "there") return state;
-  const suspect = new ProcessSuspect(warrant, found.bound, watch, options, watchNow, showAt);
+  const suspect = new ProcessSuspect(warrant, found.bound, watch, options, watchNow, questionLink);
   const why = whyNotOurs(suspect.tree([]));
   return why === null ? { is: "there", suspect } : { is: "unknown", why };
 }
@@ -132,7 +132,7 @@ class ProcessSuspect implements Suspect {
   /** A worker that goes on to its next task writes to another log. */
   readonly #watchNow: (() => Promise<readonly string[]>) | undefined;
   #watch: readonly string[];
-  readonly #showAt: string | undefined;
+  readonly #questionLink: string | undefined;
   readonly #nonces: string[] = [];
   #endWatch: () => void = () => {};
 
@@ -142,7 +142,7 @@ class ProcessSuspect implements Suspect {
     watch: readonly string[],
     options: ProcessOptions,
     watchNow?: () => Promise<readonly string[]>,
-    showAt?: string,
+    questionLink?: string,
   ) {
     this.#id = id;
     this.#isWorker = kind === "worker";
@@ -150,7 +150,7 @@ class ProcessSuspect implements Suspect {
     this.#watch = watch;
     this.#options = options;
     this.#watchNow = watchNow;
-    this.#showAt = showAt;
+    this.#questionLink = questionLink;
   }
 
   async look(): Promise<Look> {
@@ -179,7 +179,7 @@ class ProcessSuspect implements Suspect {
     const { nonce, lines } = question;
     const command = this.#options.answerWith?.(nonce) ?? `viv alive ${nonce}`;
     writeQuestion(path, `${[...lines, `To answer, run: ${command}`].join("\n")}\n`);
-    if (this.#showAt !== undefined) show(path, this.#showAt);
+    if (this.#questionLink !== undefined) show(path, this.#questionLink);
     return { is: "asked", channel: path, arrived: true, submitted: true };
   }
 
