@@ -64,7 +64,7 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
           import("../warden/up.ts"),
           import("../warden/suspects/find-suspects.ts"),
           import("../warden/requester.ts"),
-          import("../warden/suspects/tmux-activity.ts"),
+          import("../warden/suspects/tmux-sessions.ts"),
           import("../platform/processes/children.ts"),
         ]);
       const [{ resolveTarget }, { usedOn }] = await Promise.all([

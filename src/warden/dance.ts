@@ -111,7 +111,7 @@ export interface ProgramId {
 }
 
 /** What ran in a pane when the question was put; of a target without a terminal, the process itself. */
-export interface StandingPane {
+export interface AskedPane {
   pane: string;
   /** `agent`: it can be asked. `idle`: a shell that waits. `other`: it cannot be asked. */
   is: "agent" | "idle" | "other";
@@ -122,10 +122,10 @@ export interface StandingPane {
 }
 
 /** What a question was put to: nothing else may be ended because of it. */
-export interface Standing {
+export interface AskedPrograms {
   /** Ticks since boot. */
   at: number;
-  panes: StandingPane[];
+  panes: AskedPane[];
 }
 
 /** How many agents an execution ends, for the breaker. */
@@ -150,7 +150,7 @@ export interface Attempt {
   /** What its processes had used when the wait began. */
   work?: WorkSample[];
   /** What the question was put to: only that may be ended. */
-  standing?: Standing;
+  standing?: AskedPrograms;
   /** Where, in words: `pane %3`, or a file. */
   channel: string | null;
   /** Whether the text was seen in its input, and then seen gone from it. */

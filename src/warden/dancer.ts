@@ -137,8 +137,8 @@ export class Dancer {
       this.#notes.begin(look);
       this.#rememberTree(suspect);
       attempt = this.#newAttempt();
-      const standing = await suspect.stand?.();
-      if (standing !== undefined) attempt.standing = standing;
+      const programs = await suspect.programs?.();
+      if (programs !== undefined) attempt.standing = programs;
       dance.attempts.push(attempt);
       // From here on it may have been typed.
       if (!(await this.#save())) return;

@@ -42,9 +42,9 @@ export async function execute(
   const reprieve = look && whyNot(look, about);
   if (reprieve) return { ending: reprieve, suspect };
   const options = { killAfterMs: about.killAfterMs };
-  const { standing } = dance.attempts[dance.attempt - 1] ?? {};
+  const { standing: asked } = dance.attempts[dance.attempt - 1] ?? {};
   const ended = suspect
-    ? await suspect.end(dance.tree, { ...options, standing, isResumed: wasExecuting })
+    ? await suspect.end(dance.tree, { ...options, asked, isResumed: wasExecuting })
     : await host.suspects.endLeft(treeLeft(about), options);
   return { ending: { ...verdictOn(ended, about), look }, suspect };
 }

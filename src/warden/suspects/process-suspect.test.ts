@@ -236,12 +236,12 @@ test("a process that became another program after the question is not ended", as
   const go = join(newFolder(), "go");
   const child = start("sh", "-c", `until [ -e '${go}' ]; do sleep 0.02; done; exec sleep 1000`);
   const suspect = await found({ target: String(child.pid) });
-  const standing = await suspect.stand?.();
+  const asked = await suspect.programs?.();
   writeFileSync(go, "");
   const isSleep = () =>
     readFileSync(`/proc/${child.pid}/cmdline`, "utf8").startsWith("sleep\x001000");
   await until("it is another program", isSleep);
-  const options = { killAfterMs: 100, standing, isResumed: false };
+  const options = { killAfterMs: 100, asked, isResumed: false };
   expect(await suspect.end([], options)).toMatchObject({
     ...{ exit: [], unknown: "not_asked: it became another program after it was asked" },
   });

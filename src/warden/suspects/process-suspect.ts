@@ -5,10 +5,10 @@ import type { Machine } from "../../base/clock.ts";
 import { explained, readSmall } from "../../platform/files/state-files.ts";
 import { sizesOf, watchSizes } from "../../platform/files/watched-files.ts";
 import { readProcess, TICKS_PER_SECOND } from "../../platform/processes/proc-fs.ts";
-import type { SeenProcess, Standing } from "../dance.ts";
+import type { AskedPrograms, SeenProcess } from "../dance.ts";
 import type { Question } from "../question.ts";
 import type { BoundProcess, Warrant } from "../warrant.ts";
-import { programId, ticksNow } from "./standing.ts";
+import { programId, ticksNow } from "./asked-programs.ts";
 import type { Asked, Ended, EndOptions, Found, Look, Suspect, Work } from "./suspect.ts";
 import { endTargetTree, seeTree, type TreeOf, whyNotOurs } from "./target-tree.ts";
 import { sharedDaemons } from "./tmux-foreground.ts";
@@ -163,7 +163,7 @@ class ProcessSuspect implements Suspect {
     return { is: "there", screen: [], files: sizesOf(this.#watch), answers };
   }
 
-  async stand(): Promise<Standing> {
+  async programs(): Promise<AskedPrograms> {
     const root = programId(this.bound.pid);
     const pane = { pane: "", is: "agent" as const };
     const panes = root === null ? [] : [{ ...pane, root, programs: [root] }];
@@ -211,8 +211,8 @@ class ProcessSuspect implements Suspect {
   }
 
   /** It has its number still, but is another program than the one that was asked (exec). */
-  #whyOther({ standing }: EndOptions): string | null {
-    const then = standing?.panes[0]?.root;
+  #whyOther({ asked }: EndOptions): string | null {
+    const then = asked?.panes[0]?.root;
     const now = programId(this.bound.pid);
     if (now === null || then?.image === now.image) return null;
     return then === undefined

@@ -1,4 +1,4 @@
-import type { ProcessEnd, SeenProcess, Standing, WorkSample } from "../dance.ts";
+import type { AskedPrograms, ProcessEnd, SeenProcess, WorkSample } from "../dance.ts";
 import type { Question } from "../question.ts";
 import type { Bound, Warrant } from "../warrant.ts";
 
@@ -30,10 +30,10 @@ export interface Unknown {
 export interface Suspect {
   readonly bound: Bound;
   look(): Promise<Look>;
-  /** What a question would be put to now. Written down before it is. */
-  stand?(): Promise<Standing>;
+  /** The programs that a question would be put to now. Written down before it is. */
+  programs?(): Promise<AskedPrograms>;
   /** Once for a nonce, however often it is called for it and by whom. */
-  ask(question: Question, standing?: Standing): Promise<Asked>;
+  ask(question: Question, programs?: AskedPrograms): Promise<Asked>;
   /** What its children have used so far, and a file of its that changed after `since` (a time). */
   work(since: number): Promise<Work>;
   /** Closes a session that nothing but a shell is left in. False when that is not so any more. */
@@ -44,7 +44,7 @@ export interface Suspect {
   tree(known: readonly SeenProcess[]): SeenProcess[];
   /**
    * Asks, kills, and looks until nothing is left, or it gives up. Nothing is signalled if anything
-   * would be ended that the question was not put to (`standing`).
+   * would be ended that the question was not put to (`asked`).
    */
   end(known: readonly SeenProcess[], options: EndOptions): Promise<Ended>;
   /** Takes these questions out of its terminals, as far as nothing has read them. */
@@ -56,7 +56,7 @@ export interface Suspect {
 export interface EndOptions {
   killAfterMs: number;
   /** What the last question was put to. */
-  standing: Standing | undefined;
+  asked: AskedPrograms | undefined;
   /** It may have been signalled before a restart: what is left of `known` may be ended, and nothing else. */
   isResumed: boolean;
 }
@@ -67,11 +67,11 @@ export type Look =
       /** The last lines of its terminal; none if it has none. */
       screen: string[];
       /** Those of them that are its own words: without the input box of a known agent, and its footer. */
-      said?: string[];
+      said?: string[] | undefined;
       /** A line that it says in its own words begins with this. Missing: any line may be one. */
-      speaks?: RegExp;
+      speaks?: RegExp | undefined;
       /** It waits for a person, and for what. */
-      person?: string;
+      person?: string | undefined;
       /** It holds a question back until its turn ends. */
       isQueued?: boolean;
       /** What is on the terminals beside the one that is asked: who works there works, too. */
@@ -86,7 +86,13 @@ export type Look =
 
 export type Asked =
   /** `except`: what else belongs to it, and could not be asked. */
-  | { is: "asked"; channel: string; arrived: boolean; submitted: boolean; except?: string }
+  | {
+      is: "asked";
+      channel: string;
+      arrived: boolean;
+      submitted: boolean;
+      except?: string | undefined;
+    }
   /** It would be run as a command, or would answer something else, or never reached its input. */
   | { is: "refused"; why: string }
   /** A dialog, a password: it is not stuck, somebody else is needed. */

@@ -70,7 +70,7 @@ const STAYS = "the question stayed in its input: Enter did not submit it";
 const SUBMITTED = { is: "typed", arrived: true, submitted: true } as const;
 const NONCE = /^[A-Za-z0-9_-]{4,64}$/;
 
-export async function askPane(
+export async function typeQuestion(
   tmux: Tmux,
   pane: Pane,
   question: Question,
@@ -81,7 +81,7 @@ export async function askPane(
     const message = `a nonce must be 4 to 64 of A-Z a-z 0-9 _ -, not "${question.nonce}".`;
     throw new VivError("INVALID", message);
   }
-  return new Typing(tmux, pane, question, how, isNamed).ask();
+  return new QuestionTyper(tmux, pane, question, how, isNamed).ask();
 }
 
 interface Sight {
@@ -93,7 +93,7 @@ interface Sight {
   program: string;
 }
 
-class Typing {
+class QuestionTyper {
   readonly #tmux: Tmux;
   readonly #pane: Pane;
   readonly #nonce: string;
