@@ -59,11 +59,11 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
     readEnd,
     service: async (options, tell) => {
       const files = wardenFilesIn(options.state);
-      const [{ WardenUp }, { suspectsFor }, { requestersBy }, { activityOn }, { timers }] =
+      const [{ WardenUp }, { suspectsFor }, { requesterNotifier }, { activityOn }, { timers }] =
         await Promise.all([
           import("../warden/up.ts"),
           import("../warden/suspects/find-suspects.ts"),
-          import("../warden/requester.ts"),
+          import("../warden/notify-requester.ts"),
           import("../warden/suspects/tmux-sessions.ts"),
           import("../platform/processes/children.ts"),
         ]);
@@ -73,12 +73,9 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
       ]);
       const resolve = (kind: TargetKind, name: string, home: string | null) =>
         resolveTarget(lookup, kind, name, home);
-      const { hook, webhook } = options;
-      const requesters = requestersBy({
-        ...{ inbox: join(options.state, "inbox"), cwd: options.cwd, env },
-        ...(hook === undefined ? {} : { hook }),
-        ...(webhook === undefined ? {} : { webhook }),
-      });
+      const { hook, webhook, cwd } = options;
+      const inbox = join(options.state, "inbox");
+      const requesters = requesterNotifier({ inbox, hook, webhook, cwd, env });
       return new WardenUp(
         options,
         {
@@ -86,8 +83,8 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
           suspects: suspectsFor({ machine, files, env, resolve, ask: options.ask }),
           newNonce: () => newNonce((below) => randomInt(below)),
           openForReaping: (path) => open(path),
-          tellRequester: (receipt) => requesters.tell(receipt),
-          tellHeld: (notice) => requesters.tellHeld(notice),
+          notifyVerdict: requesters.verdict,
+          notifyHeld: requesters.held,
           sessionsOn: (socket) => activityOn(socket, env),
           usdOn: (line) => usedOn(line).reduce((sum, used) => sum + (used.usd ?? 0), 0),
           writtenAt: (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? null,

@@ -25,7 +25,7 @@ export interface WardenFiles extends QueueFiles, DanceFiles, ReceiptFiles {
   answered(nonce: string): string | null;
   forgetAnswers(nonces: readonly string[]): void;
 
-  observe(line: Record<string, unknown>): void;
+  recordFinding(line: Record<string, unknown>): void;
   observedFile(): string;
 
   paused(): Pause | null;
@@ -77,7 +77,8 @@ export function wardenFilesIn(folder: string): WardenFiles {
       for (const nonce of nonces) remove(at("answers", nonce));
     },
 
-    observe: (line) => told(() => appendLine(at("observed.jsonl"), `${JSON.stringify(line)}\n`)),
+    recordFinding: (line) =>
+      told(() => appendLine(at("observed.jsonl"), `${JSON.stringify(line)}\n`)),
     observedFile: () => at("observed.jsonl"),
 
     paused: () => parsed<Pause>(readSmall(at("paused"), MAX_WARRANT)),

@@ -1,5 +1,8 @@
+import type { Attempt, Dance } from "./dance.ts";
+
 /**
- * The health check. What is typed is one short line with the exact answer in it: plain words without
+ * The health check: the question to a suspect. `suspects/type-question.ts` types it into a terminal,
+ * `suspects/process-suspect.ts` writes it to a file for a target without one. What is typed is one short line with the exact answer in it: plain words without
  * anything that a shell, or an agent's own input box, would take for more than words. Neither the
  * first word is a program, nor is one what a program leaves of the line that has read a part of it:
  * so there is no full stop (`. Nonce` runs a file), no `type`, no word that ends with `r`, and a code
@@ -42,6 +45,13 @@ export function questionFor(about: {
       `Nonce: ${nonce} (to answer, run: viv alive ${nonce})`,
     ],
   };
+}
+
+/** The question of one attempt. */
+export function questionOf({ warrant }: Dance, attempt: Attempt, attempts: number): Question {
+  const { target, reason, requester } = warrant;
+  const { number, nonce, timeout_ms: timeoutMs } = attempt;
+  return questionFor({ target, reason, requester, attempt: number, attempts, timeoutMs, nonce });
 }
 
 /** What a terminal may show as the echo of a question. */

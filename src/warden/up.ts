@@ -1,15 +1,14 @@
 import type { Machine } from "../base/clock.ts";
-import { isVivError } from "../base/errors.ts";
 import type { Timers } from "../platform/processes/children.ts";
 import type { Store } from "../queue/store.ts";
 import type { HeldNotice, Receipt } from "./dance.ts";
 import type { AgentDirectory } from "./directory.ts";
 import { epitaphOf } from "./epitaph.ts";
 import type { WardenFiles } from "./files.ts";
+import { reapClaims } from "./finish.ts";
 import type { WardenEvent, WardenSettings } from "./ports.ts";
-import { reapAfter } from "./reap-after.ts";
 import type { Resolved } from "./resolve.ts";
-import { type RuleEvent, type RulesHost, type RulesSettings, RuleWatch } from "./rules.ts";
+import { type RuleEvent, type RulesHost, type RulesSettings, RuleWatch } from "./rule-watch.ts";
 import type { Suspects } from "./suspects/suspect.ts";
 import { Warden } from "./warden.ts";
 import type { TargetKind } from "./warrant.ts";
@@ -27,8 +26,8 @@ export interface UpHost {
   openForReaping(path: string): Promise<Store>;
   directory: AgentDirectory;
   resolve(kind: TargetKind, name: string, home: string | null): Promise<Resolved>;
-  tellRequester(receipt: Receipt): Promise<Receipt["told"]>;
-  tellHeld(notice: HeldNotice): Promise<Receipt["told"]>;
+  notifyVerdict(receipt: Receipt): Promise<Receipt["told"]>;
+  notifyHeld(notice: HeldNotice): Promise<Receipt["told"]>;
   sessionsOn: RulesHost["sessionsOn"];
   writtenAt: RulesHost["writtenAt"];
   usdOn: RulesHost["usdOn"];
@@ -45,15 +44,15 @@ export class WardenUp {
   readonly #warden: Warden;
   readonly #rules: RuleWatch;
 
-  constructor(options: UpOptions, host: UpHost, tell: (event: WardenEvent | RuleEvent) => void) {
+  constructor(options: UpOptions, host: UpHost, emit: (event: WardenEvent | RuleEvent) => void) {
     const { files } = host;
     const pool = {
       ...{ machine: host.machine, timers: host.timers, files, suspects: host.suspects },
       newNonce: host.newNonce,
       epitaph: epitaphOf,
-      tellRequester: host.tellRequester,
-      tellHeld: host.tellHeld,
-      reap: (receipt: Receipt) => reap(receipt, host),
+      notifyVerdict: host.notifyVerdict,
+      notifyHeld: host.notifyHeld,
+      reap: (receipt: Receipt) => reapClaims(receipt, files.folder, host.openForReaping),
     };
     this.#rules = new RuleWatch(
       options.rules,
@@ -63,12 +62,12 @@ export class WardenUp {
         file: (warrant) => files.file(warrant),
         open: () => [...files.dances().map(({ warrant }) => warrant), ...files.queued().warrants],
         receipts: (since) => files.receipts(since),
-        observe: (line) => files.observe(line),
+        record: (line) => files.recordFinding(line),
       },
-      tell,
+      emit,
     );
     this.#warden = new Warden(options.settings, pool, (event) => {
-      tell(event);
+      emit(event);
       if (event.kind === "up") this.#rules.start();
     });
   }
@@ -83,21 +82,5 @@ export class WardenUp {
 
   stop(): void {
     this.#warden.stop();
-  }
-}
-
-async function reap(receipt: Receipt, { files, openForReaping }: UpHost): Promise<string[]> {
-  const { warrant, dog, attempts, started_at } = receipt;
-  if (warrant.home === null) return [];
-  try {
-    return await reapAfter(openForReaping, {
-      ...{ worker: warrant.target, run: warrant.home },
-      receipt: `${files.folder}/completed/${dog}.json`,
-      since: attempts.at(-1)?.ended_at ?? started_at,
-    });
-  } catch (error) {
-    const isPassing = isVivError(error, "DISK_FULL") || isVivError(error, "LOCKED");
-    if (isPassing || !isVivError(error)) throw error;
-    return []; // the run is gone, or not ours to write: its own reaper sees to it
   }
 }

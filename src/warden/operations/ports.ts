@@ -3,7 +3,7 @@ import type { Store } from "../../queue/store.ts";
 import type { AgentDirectory } from "../directory.ts";
 import type { WardenFiles } from "../files.ts";
 import type { WardenEvent, WardenSettings } from "../ports.ts";
-import type { RuleEvent, RulesSettings } from "../rules.ts";
+import type { RuleEvent, RulesSettings } from "../rule-watch.ts";
 import type { Bound, Warrant } from "../warrant.ts";
 
 /** What the warden's commands need of the machine; main.ts hands them the real thing. */

@@ -9,10 +9,10 @@ import type { AskedPrograms, SeenProcess } from "../dance.ts";
 import type { Question } from "../question.ts";
 import type { BoundProcess, Warrant } from "../warrant.ts";
 import { programId, ticksNow } from "./asked-programs.ts";
+import { workBelow } from "./child-work.ts";
 import type { Asked, Ended, EndOptions, Found, Look, Suspect, Work } from "./suspect.ts";
 import { endTargetTree, seeTree, type TreeOf, whyNotOurs } from "./target-tree.ts";
 import { sharedDaemons } from "./tmux-foreground.ts";
-import { workBelow } from "./work-below.ts";
 
 /**
  * A process, and the tree that it leads. It has no terminal that we know of: the question is a file,

@@ -5,6 +5,7 @@ import { TtyWatch } from "../../platform/tmux/tty-watch.ts";
 import type { AskedPrograms, SeenProcess } from "../dance.ts";
 import type { Question } from "../question.ts";
 import type { BoundSession, Warrant } from "../warrant.ts";
+import { workBelow } from "./child-work.ts";
 import { askPanes } from "./session-ask.ts";
 import { closeShell, endSession } from "./session-end.ts";
 import { hasVanished, readScreens } from "./session-screens.ts";
@@ -14,7 +15,6 @@ import { whyNotOurs } from "./target-tree.ts";
 import { agentIn, foregroundGroup, foregroundOf } from "./tmux-foreground.ts";
 import { findSession, readSession, type Seen } from "./tmux-sessions.ts";
 import { takeBackQuestions } from "./unread-questions.ts";
-import { workBelow } from "./work-below.ts";
 
 export interface SessionOptions {
   /** The warden's own: names the user's tmux server, and the pane that the warden lives in. */

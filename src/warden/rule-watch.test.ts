@@ -9,7 +9,7 @@ import { crewFilesIn } from "../crew/files.ts";
 import { usedOn } from "../engines/costs/usage-line.ts";
 import { openRun } from "../main.ts";
 import type { Receipt } from "./dance.ts";
-import { reapAfter } from "./reap-after.ts";
+import { reapAfter } from "./finish.ts";
 import { logOf, resolveTarget } from "./resolve.ts";
 import type { Rules } from "./rule.ts";
 import {
@@ -18,7 +18,7 @@ import {
   type RulesHost,
   type RulesSettings,
   RuleWatch,
-} from "./rules.ts";
+} from "./rule-watch.ts";
 import { targetKey, type Warrant } from "./warrant.ts";
 
 const MIN = 60_000;
@@ -68,7 +68,7 @@ function watch(rules: Rules, settings: Partial<RulesSettings> = {}): RuleWatch {
     },
     open: () => open,
     receipts: () => receipts,
-    observe: (line) => void lines.push(line),
+    record: (line) => void lines.push(line),
     newId: () => `w${++ids}`,
   };
   const all = { rules, runs: [], crews: [], sessions: [], socket: null, ...settings };

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { holds } from "../../test/support/property.ts";
-import { answerIn, isProgress, isSaid, SeenLines, tellingPart, withoutEcho } from "./evidence.ts";
+import { answerIn, isProgress, isSaid, SeenLines, tellingPart, withoutEcho } from "./answer.ts";
 import { questionFor } from "./question.ts";
 
 const question = questionFor({

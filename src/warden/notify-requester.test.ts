@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Receipt } from "./dance.ts";
-import { inboxName, requestersBy } from "./requester.ts";
+import { inboxName, requesterNotifier } from "./notify-requester.ts";
 
 let folder: string;
 beforeEach(() => {
@@ -17,7 +17,7 @@ const receipt = (requester = "deacon", dog = "dog-1") =>
   ({ dog, verdict: "executed", warrant: { id: "w1", requester } }) as Receipt;
 const inbox = () => join(folder, "inbox");
 const tell = (options = {}, one = receipt()) =>
-  requestersBy({ inbox: inbox(), pausesMs: [1, 2], ...options }).tell(one);
+  requesterNotifier({ inbox: inbox(), pausesMs: [1, 2], ...options }).verdict(one);
 
 describe("the inbox", () => {
   it("has the receipt, once however often it is told", async () => {
@@ -57,11 +57,11 @@ describe("the inbox", () => {
 describe("an execution that is held", () => {
   it("is told by inbox and hook, the last pause's notice beside the receipt", async () => {
     const heard = join(folder, "heard");
-    const { tellHeld } = requestersBy({ inbox: inbox(), hook: `cat >>'${heard}'` });
+    const { held } = requesterNotifier({ inbox: inbox(), hook: `cat >>'${heard}'` });
     const { dog, warrant } = receipt();
     const notice = { event: "held" as const, dog, warrant, since: "1", by: "breaker", why: "3" };
-    await tellHeld({ ...notice, todo: "viv warden resume" });
-    const told = await tellHeld({ ...notice, since: "2", todo: "viv warden resume" });
+    await held({ ...notice, todo: "viv warden resume" });
+    const told = await held({ ...notice, since: "2", todo: "viv warden resume" });
     expect(told).toEqual([
       { by: "inbox", trouble: null },
       { by: "hook", trouble: null },

@@ -1,11 +1,11 @@
 import type { Machine } from "../base/clock.ts";
 import type { AgentEntry, AgentHome, AgentStep } from "./directory.ts";
-import type { Sighting, Step } from "./suspicion.ts";
+import type { Observation, Step } from "./findings.ts";
 
 const KEPT_STEPS = 50;
 
-/** One crew, looked at again and again: only what is new in its steps is read. */
-export class CrewSight {
+/** Observes the agents of one home again and again: only new steps are read. */
+export class AgentObserver {
   readonly #home: AgentHome;
   readonly #machine: Pick<Machine, "vitality">;
   readonly #writtenAt: (path: string) => number | null;
@@ -25,14 +25,14 @@ export class CrewSight {
     this.#mostSteps = Math.max(KEPT_STEPS, times);
   }
 
-  look(): Sighting[] {
+  observe(): Observation[] {
     const { steps, position } = this.#home.stepsFrom(this.#position);
     this.#position = position;
-    for (const step of steps) this.#learn(step);
-    return this.#home.list().map((agent) => this.#sighting(agent));
+    for (const step of steps) this.#addStep(step);
+    return this.#home.list().map((agent) => this.#observation(agent));
   }
 
-  #sighting({ name, process, isBusy, since, log, spent }: AgentEntry): Sighting {
+  #observation({ name, process, isBusy, since, log, spent }: AgentEntry): Observation {
     const { folder } = this.#home;
     const known = this.#agents.get(name);
     const isAlive = process !== null && this.#machine.vitality(process) === "alive";
@@ -45,7 +45,7 @@ export class CrewSight {
     };
   }
 
-  #learn({ agent, at, tool, endsRun }: AgentStep): void {
+  #addStep({ agent, at, tool, endsRun }: AgentStep): void {
     const known = this.#agents.get(agent) ?? { steps: [], at: 0 };
     this.#agents.set(agent, known);
     known.at = Math.max(known.at, at);
