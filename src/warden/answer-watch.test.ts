@@ -30,7 +30,7 @@ function begun(first = look([])) {
   return { dance, attempt, watch };
 }
 
-test("who works while the clock is set back is not silent", () => {
+test("progress counts while the clock is set back", () => {
   const { attempt, watch } = begun();
   for (const at of [0, 10_000, 20_000, 40_000]) {
     watch.record(look([`step ${at}`]), attempt, ASKED - 3_600_000 + at);
@@ -38,7 +38,7 @@ test("who works while the clock is set back is not silent", () => {
   expect(watch.hasProgress()).toBe(true);
 });
 
-test("who works in another pane works; what stands there says nothing, also after a restart", () => {
+test("new output in another pane is progress; old output is not, also after a restart", () => {
   const { dance, attempt, watch } = begun(look([], ["# a prompt"]));
   watch.record(look([], ["# a prompt"]), attempt, ASKED + 5_000);
   const after = new AnswerWatch(JSON.parse(JSON.stringify(dance)) as Dance, 3);

@@ -11,7 +11,7 @@ const KEPT_BESIDE = 1_000;
 const KEPT_BURSTS = 50;
 /** A program's reaction to being typed at comes within this, or a tenth of its time. */
 const REACTS_WITHIN_MS = 1_000;
-/** The same word more often than this after a question is a program that says it all the time. */
+/** A program that repeats the word more often than this prints it all the time. */
 const MOST_REPEATED = 3;
 
 /** What the looks at a suspect have shown since the first question of its dance: answers and progress. */
@@ -124,7 +124,7 @@ export class AnswerWatch {
   }
 }
 
-/** Of a known agent: what its model says, not what its screen is decorated with. */
+/** Of a known agent: words of its model, not the decoration of its screen. */
 function isReply(line: OwnLine, { speaks }: There): boolean {
   return isSaid(line) && (speaks === undefined || speaks.test(line.own));
 }
@@ -166,8 +166,8 @@ export function workSince(
   const isCpu = cpu >= LEAST_CPU_MS && cpu >= LEAST_CPU_SHARE * elapsedMs;
   if (!isCpu && io < LEAST_IO) return null;
   const most = used.sort((a, b) => b.cpu - a.cpu || b.io - a.io)[0];
-  const whom = most === undefined ? "" : `, most of it by pid ${most.pid}: ${most.command}`;
-  return `its children used ${(cpu / 1000).toFixed(1)} s of CPU and moved ${io} bytes${whom}`;
+  const mostBy = most === undefined ? "" : `, most of it by pid ${most.pid}: ${most.command}`;
+  return `its children used ${(cpu / 1000).toFixed(1)} s of CPU and moved ${io} bytes${mostBy}`;
 }
 
 const keyOf = ({ pid, started }: WorkSample) => `${pid} ${started}`;

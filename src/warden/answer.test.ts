@@ -140,7 +140,7 @@ test.each([
   expect(withoutEcho([question.typed, line], [question]).map(isSaid)[1]).toBe(isSo);
 });
 
-describe("what is new on a screen", () => {
+describe("new lines on a screen", () => {
   const seen = (...screen: string[]) => {
     const lines = new SeenLines();
     lines.add(screen);
@@ -177,7 +177,7 @@ describe("what is new on a screen", () => {
     expect(seen("downloading 30%").take(["downloading 31%"])).toHaveLength(1);
   });
 
-  test("a line of frames says nothing", () => {
+  test("a line of frames is not new", () => {
     expect(tellingPart("──── ⠋ ────")).toBe("");
   });
 });

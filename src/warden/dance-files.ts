@@ -4,9 +4,9 @@ import { listed, readSmall } from "../platform/files/state-files.ts";
 import { publish, replace } from "../platform/files/whole-files.ts";
 import { type Dance, isUndecided, parseDance } from "./dance.ts";
 import { isMeant, json, MAX_DANCE, timeOf, type WardenFolder } from "./folder.ts";
-import type { WarrantReader } from "./warrant-reader.ts";
+import type { WarrantReader } from "./queue-files.ts";
 
-/** `active/`: the dances, and what people wish of them. */
+/** `active/`: the dances, and the requests of people to them. */
 export interface DanceFiles {
   dances(): Dance[];
   /** Files in active/ that should be dances and cannot be read. */
@@ -25,14 +25,14 @@ export interface DanceFiles {
   /** False when it is too late: its dog executes, or it is over. */
   askToWithdraw(id: string): boolean;
   askToRelease(dog: string): void;
-  /** What was asked for, by id of the warrant, and by dog; and the nonces that were answered. */
-  asked(): { withdrawals: string[]; releases: string[]; answers: string[] };
+  /** Withdrawals by warrant, releases by dog, and the nonces that were answered. */
+  requests(): { withdrawals: string[]; releases: string[]; answers: string[] };
   forgetWithdrawal(id: string): void;
   forgetRelease(dog: string): void;
 }
 
 export function danceFiles(
-  { at, locked, remove, told }: WardenFolder,
+  { at, locked, remove, explained }: WardenFolder,
   { pathOf }: Pick<WarrantReader, "pathOf">,
 ): DanceFiles {
   const dances = () =>
@@ -44,7 +44,7 @@ export function danceFiles(
     });
 
   return {
-    dances: () => told(dances),
+    dances: () => explained(dances),
     badDances: () => {
       const good = new Set(dances().map(({ id }) => `${id}.json`));
       return listed(at("active")).filter(
@@ -59,11 +59,12 @@ export function danceFiles(
         rmSync(path, { force: true });
         return true;
       }),
-    save: (dance) => told(() => publish(at("active", `${dance.id}.json`), json(dance), "replace")),
+    save: (dance) =>
+      explained(() => publish(at("active", `${dance.id}.json`), json(dance), "replace")),
     saveForExecution: (dance) =>
       locked(() => {
-        const wishes = [at("withdrawals", dance.warrant.id), at("active", `${dance.id}.release`)];
-        if (wishes.some((path) => existsSync(path))) return false;
+        const requests = [at("withdrawals", dance.warrant.id), at("active", `${dance.id}.release`)];
+        if (requests.some((path) => existsSync(path))) return false;
         publish(at("active", `${dance.id}.json`), json(dance), "replace");
         return true;
       }),
@@ -96,8 +97,8 @@ export function danceFiles(
         replace(at("withdrawals", id), "");
         return true;
       }),
-    askToRelease: (dog) => told(() => replace(at("active", `${dog}.release`), "")),
-    asked: () => ({
+    askToRelease: (dog) => explained(() => replace(at("active", `${dog}.release`), "")),
+    requests: () => ({
       withdrawals: listed(at("withdrawals")).filter(isName),
       releases: listed(at("active")).flatMap((name) => /^(.+)\.release$/.exec(name)?.[1] ?? []),
       answers: listed(at("answers")).filter(isName),

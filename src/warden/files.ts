@@ -3,21 +3,31 @@ import type { ProcessIdentity } from "../base/clock.ts";
 import { isName } from "../base/names.ts";
 import {
   appendLine,
+  listed,
   readSmall,
   type StillOurs,
   takeForLife,
 } from "../platform/files/state-files.ts";
-import { publish, replace } from "../platform/files/whole-files.ts";
+import { isHalfWritten, publish, replace } from "../platform/files/whole-files.ts";
+import type { Receipt } from "./dance.ts";
 import { type DanceFiles, danceFiles } from "./dance-files.ts";
-import { json, MAX_WARRANT, parsed, wardenFolder } from "./folder.ts";
-import { type QueueFiles, queueFiles } from "./queue-files.ts";
-import { type ReceiptFiles, receiptFiles } from "./receipt-files.ts";
-import { warrantReader } from "./warrant-reader.ts";
+import {
+  FOLDERS,
+  isMeant,
+  isSince,
+  json,
+  MAX_DANCE,
+  MAX_WARRANT,
+  parsed,
+  type WardenFolder,
+  wardenFolder,
+} from "./folder.ts";
+import { type QueueFiles, queueFiles, warrantReader } from "./queue-files.ts";
 
 /** The warden's state folder (SPEC §19): the queue, the dances, the receipts, and the pool's own. */
 export interface WardenFiles extends QueueFiles, DanceFiles, ReceiptFiles {
   readonly folder: string;
-  /** Null when another warden has it. Who took it has it until it ends, or somebody removes it. */
+  /** Locks the folder for the life of this process; null when another warden has it. */
   take(): StillOurs | null;
 
   questionFile(dog: string): string;
@@ -31,7 +41,7 @@ export interface WardenFiles extends QueueFiles, DanceFiles, ReceiptFiles {
   paused(): Pause | null;
   pause(pause: Pause): void;
   resume(at: number): void;
-  /** When somebody last resumed it: executions before that no longer count. */
+  /** When it was last resumed: executions before that no longer count. */
   resumedAt(): number;
 
   warden(): WardenState | null;
@@ -55,7 +65,7 @@ export interface WardenState extends ProcessIdentity {
 
 export function wardenFilesIn(folder: string): WardenFiles {
   const state = wardenFolder(folder);
-  const { at, make, remove, told } = state;
+  const { at, make, remove, explained } = state;
   const warrants = warrantReader(state);
   const dances = danceFiles(state, warrants);
   return {
@@ -64,13 +74,13 @@ export function wardenFilesIn(folder: string): WardenFiles {
     ...receiptFiles(state),
     folder,
     take: () =>
-      told(() => {
+      explained(() => {
         make();
         return takeForLife(at(".lock"));
       }),
 
     questionFile: (dog) => at("questions", `${dog}.txt`),
-    answer: (nonce, text) => told(() => replace(at("answers", nonce), text)),
+    answer: (nonce, text) => explained(() => replace(at("answers", nonce), text)),
     answered: (nonce) => (isName(nonce) ? readSmall(at("answers", nonce), MAX_WARRANT) : null),
 
     forgetAnswers: (nonces) => {
@@ -78,20 +88,20 @@ export function wardenFilesIn(folder: string): WardenFiles {
     },
 
     recordFinding: (line) =>
-      told(() => appendLine(at("observed.jsonl"), `${JSON.stringify(line)}\n`)),
+      explained(() => appendLine(at("observed.jsonl"), `${JSON.stringify(line)}\n`)),
     observedFile: () => at("observed.jsonl"),
 
     paused: () => parsed<Pause>(readSmall(at("paused"), MAX_WARRANT)),
-    pause: (pause) => told(() => publish(at("paused"), json(pause), "replace")),
+    pause: (pause) => explained(() => publish(at("paused"), json(pause), "replace")),
     resume: (time) =>
-      told(() => {
+      explained(() => {
         publish(at("resumed"), `${new Date(time).toISOString()}\n`, "replace");
         rmSync(at("paused"), { force: true });
       }),
     resumedAt: () => Date.parse(readSmall(at("resumed"), 100)?.trim() ?? "") || 0,
 
     warden: () => parsed<WardenState>(readSmall(at("warden.json"), MAX_WARRANT)),
-    writeWarden: (state) => told(() => replace(at("warden.json"), json(state))),
+    writeWarden: (state) => explained(() => replace(at("warden.json"), json(state))),
     watch: (act) => {
       make();
       const watchers = ["", "warrants", "active", "withdrawals", "answers"].flatMap((name) => {
@@ -100,7 +110,7 @@ export function wardenFilesIn(folder: string): WardenFiles {
           watcher.on("error", () => watcher.close());
           return [watcher];
         } catch {
-          return []; // no more notifications to be had: the slow look must do
+          return []; // no more watches to be had: the slow look must do
         }
       });
       return () => {
@@ -108,4 +118,62 @@ export function wardenFilesIn(folder: string): WardenFiles {
       };
     },
   };
+}
+
+/** `completed/`, `epitaphs/` and the markers: what remains of a dance. */
+interface ReceiptFiles {
+  writeReceipt(receipt: Receipt): void;
+  receipt(dog: string): Receipt | null;
+  /** The newest first; those that ended before `since` may be missing. */
+  receipts(since?: number): Receipt[];
+  writeEpitaph(warrant: string, text: string): void;
+  epitaph(warrant: string): string | null;
+  markDone(dog: string, verdict: string): void;
+  /** Dogs whose requesters are still to be notified: written before the dance is removed. */
+  untold(): string[];
+  markUntold(dog: string): void;
+  forgetUntold(dog: string): void;
+  /** Old markers, and files that crashes have left half written. */
+  removeOldMarkers(before: number): void;
+}
+
+function receiptFiles({ at, remove, explained }: WardenFolder): ReceiptFiles {
+  return {
+    writeReceipt: (receipt) =>
+      explained(() => publish(at("completed", `${receipt.dog}.json`), json(receipt), "replace")),
+    receipt: (dog) => (isName(dog) ? receiptIn(at("completed", `${dog}.json`)) : null),
+    receipts: (since = 0) =>
+      listed(at("completed"))
+        .filter(
+          (name) =>
+            name.endsWith(".json") && isMeant(name) && isSince(at("completed", name), since),
+        )
+        .flatMap((name) => receiptIn(at("completed", name)) ?? [])
+        .sort((a, b) => (a.ended_at < b.ended_at ? 1 : -1)),
+    writeEpitaph: (warrant, text) =>
+      explained(() => replace(at("epitaphs", `${warrant}.md`), text)),
+    epitaph: (warrant) =>
+      isName(warrant) ? readSmall(at("epitaphs", `${warrant}.md`), MAX_DANCE) : null,
+    markDone: (dog, verdict) =>
+      explained(() => replace(at("active", `${dog}.done`), `${verdict}\n`)),
+    untold: () => listed(at("untold")).filter(isName),
+    markUntold: (dog) => explained(() => publish(at("untold", dog), "", "replace")),
+    forgetUntold: (dog) => remove(at("untold", dog)),
+    removeOldMarkers: (before) => {
+      for (const name of listed(at("active"))) {
+        const isOld = name.endsWith(".done") && !isSince(at("active", name), before);
+        if (isOld) remove(at("active", name));
+      }
+      for (const place of FOLDERS) {
+        for (const name of listed(at(place)).filter(isHalfWritten)) {
+          if (!isSince(at(place, name), before)) remove(at(place, name));
+        }
+      }
+    },
+  };
+}
+
+function receiptIn(path: string): Receipt | null {
+  const receipt = parsed<Receipt>(readSmall(path, MAX_DANCE));
+  return typeof receipt?.dog === "string" && typeof receipt.verdict === "string" ? receipt : null;
 }

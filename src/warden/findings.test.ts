@@ -46,7 +46,7 @@ describe("suspicion", () => {
     ]);
   });
 
-  it("waits for its limit, and finds nothing of what it cannot see", () => {
+  it("waits for its limit, and finds nothing without data", () => {
     expect(found({})).toEqual([]);
     expect(found({ output: { at: NOW - 10 * MIN + 1, where } })).toEqual([]);
     expect(found({ output: { at: NOW - 10 * MIN, where } })).toHaveLength(1);
@@ -66,7 +66,7 @@ describe("suspicion", () => {
     expect(found({ isAlive: false, heartbeatAt: 0, output: { at: 0, where } })).toEqual([]);
   });
 
-  it("takes a time in the future for none, and what was before a jump for fresh", () => {
+  it("ignores a time in the future, and counts from a clock jump on", () => {
     expect(found({ output: { at: NOW + 1, where }, heartbeatAt: NOW + MIN })).toEqual([]);
     const quiet = { output: { at: NOW - 60 * MIN, where }, heartbeatAt: NOW - 60 * MIN };
     expect(found(quiet)).toHaveLength(2);

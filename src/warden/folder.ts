@@ -2,16 +2,16 @@ import { lstatSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { explained, withFileLock } from "../platform/files/state-files.ts";
 
-/** The warden's state folder as such: its parts, its lock, and what all of its files have in common. */
+/** The warden's state folder: its parts, its lock, and what all of its files share. */
 export interface WardenFolder {
   readonly path: string;
   at(...parts: string[]): string;
   make(): void;
-  /** Nobody else changes the queue or the dances meanwhile. */
+  /** Under the lock of the queue and the dances. */
   locked<T>(act: () => T): T;
-  /** Errors are told in words. */
-  told<T>(act: () => T): T;
-  /** Whatever it is: somebody may have made a folder of that name. */
+  /** Turns errors of the file system into VivErrors. */
+  explained<T>(act: () => T): T;
+  /** Also a folder of that name. */
   remove(path: string): void;
 }
 
@@ -36,18 +36,18 @@ export function wardenFolder(path: string): WardenFolder {
   const make = () => {
     for (const name of FOLDERS) mkdirSync(at(name), { recursive: true, mode: 0o700 });
   };
-  const told = <T>(act: () => T): T => explained(path, act);
+  const explain = <T>(act: () => T): T => explained(path, act);
   return {
     path,
     at,
     make,
-    told,
+    explained: explain,
     locked: (act) =>
-      told(() => {
+      explain(() => {
         make();
         return withFileLock(at(".files"), act);
       }),
-    remove: (file) => told(() => rmSync(file, { force: true, recursive: true })),
+    remove: (file) => explain(() => rmSync(file, { force: true, recursive: true })),
   };
 }
 

@@ -5,8 +5,8 @@ import type { WardenEvent, WardenHost } from "./ports.ts";
 const AT_ONCE = 5;
 
 /**
- * Notifies requesters, beside the pool: a hook may take half a minute, and no dog waits for it. What is
- * still to be delivered is on disk (`untold/DOG`, a dance's `held`), so after a crash it is delivered again.
+ * Notifies requesters, beside the pool: a hook may take half a minute, and no dog waits for it. Open
+ * notices are on disk (`untold/DOG`, a dance's `held`), so after a crash it is delivered again.
  */
 export class Notifier {
   readonly #host: WardenHost;

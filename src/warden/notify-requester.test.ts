@@ -20,7 +20,7 @@ const tell = (options = {}, one = receipt()) =>
   requesterNotifier({ inbox: inbox(), pausesMs: [1, 2], ...options }).verdict(one);
 
 describe("the inbox", () => {
-  it("has the receipt, once however often it is told", async () => {
+  it("has the receipt once, however often it is delivered", async () => {
     expect(await tell()).toEqual([{ by: "inbox", trouble: null }]);
     expect(await tell()).toEqual([{ by: "inbox", trouble: null }]);
     expect(readdirSync(join(inbox(), "deacon"))).toEqual(["w1.json"]);
@@ -48,14 +48,14 @@ describe("the inbox", () => {
     expect(readdirSync(folder)).toEqual(["inbox"]);
   });
 
-  it("that cannot be written is trouble, and no more", async () => {
+  it("that cannot be written is an error in the result", async () => {
     writeFileSync(inbox(), "a file");
     expect((await tell())[0]).toMatchObject({ by: "inbox", trouble: expect.any(String) });
   });
 });
 
 describe("an execution that is held", () => {
-  it("is told by inbox and hook, the last pause's notice beside the receipt", async () => {
+  it("is sent by inbox and hook, the last pause's notice beside the receipt", async () => {
     const heard = join(folder, "heard");
     const { held } = requesterNotifier({ inbox: inbox(), hook: `cat >>'${heard}'` });
     const { dog, warrant } = receipt();
@@ -83,7 +83,7 @@ describe("the hook", () => {
     expect(await hook("true")).toEqual({ by: "hook", trouble: null });
   });
 
-  it("that fails is trouble, with its words", async () => {
+  it("that fails is an error with its stderr", async () => {
     expect((await hook("echo no such room >&2; exit 3"))?.trouble).toBe("exit 3: no such room");
     expect((await hook("kill -9 $$"))?.trouble).toBe("ended by SIGKILL");
     expect((await hook("true", { cwd: "/nowhere/at/all" }))?.trouble).toContain("ENOENT");
@@ -148,7 +148,7 @@ describe("the webhook", () => {
     expect(bodies).toEqual([`POST ${JSON.stringify(receipt())}`]);
   });
 
-  it("gets the secret of its address as a header; nobody else does", async () => {
+  it("gets the secret of its address as a header, and nowhere else", async () => {
     let said: string | undefined;
     answer = (request, response) => {
       said = request.headers.authorization;
@@ -163,7 +163,7 @@ describe("the webhook", () => {
     expect(trouble).not.toContain("s3cret");
   });
 
-  it("that has trouble is tried again, three times in all", async () => {
+  it("that fails is tried three times in all", async () => {
     answer = (request, response) => says(bodies.length < 3 ? 500 : 200)(request, response);
     expect(await post()).toMatchObject({ trouble: null });
     expect(bodies).toHaveLength(3);
@@ -181,7 +181,7 @@ describe("the webhook", () => {
     expect(bodies).toHaveLength(2);
   });
 
-  it("that hangs, or hangs up, is trouble", async () => {
+  it("that hangs, or hangs up, is an error", async () => {
     answer = () => {};
     expect((await post({ webhookMs: 50 }))?.trouble).toMatch(/^3 tries: .*timeout/);
     answer = (request) => request.socket.destroy();

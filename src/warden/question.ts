@@ -2,19 +2,20 @@ import type { Attempt, Dance } from "./dance.ts";
 
 /**
  * The health check: the question to a suspect. `suspects/type-question.ts` types it into a terminal,
- * `suspects/process-suspect.ts` writes it to a file for a target without one. What is typed is one short line with the exact answer in it: plain words without
- * anything that a shell, or an agent's own input box, would take for more than words. Neither the
- * first word is a program, nor is one what a program leaves of the line that has read a part of it:
- * so there is no full stop (`. Nonce` runs a file), no `type`, no word that ends with `r`, and a code
- * ends with digits. The reason and the requester stay in the receipt: anybody may write them, so they
- * are never typed.
+ * `suspects/process-suspect.ts` writes it to a file for a target without one.
+ *
+ * The typed line is short, has the exact answer in it, and is plain words: nothing in it means more to
+ * a shell, or to an agent's own input box. Its first word is no program, and neither is any word that
+ * is left over when a program has read a part of the line: so there is no full stop (`. Nonce` runs a
+ * file), no `type`, no word that ends with `r`, and a code ends with digits. The reason and the
+ * requester can be any text, so they are never typed: they stay in the receipt.
  */
 export interface Question {
   nonce: string;
   /** For a program that reads lines. */
   typed: string;
   /**
-   * For the input box of a known agent: the label says what the code is. A shell that gets it finds
+   * For the input box of a known agent: the label names the code. A shell that gets it finds
    * a syntax error, or no program `saying`: fish runs what is in parentheses.
    */
   typedToAgent: string;
@@ -63,7 +64,7 @@ const NONCE_LETTERS = "abcdefghjkmnpqrstuvwxyz";
 const NONCE_DIGITS = "23456";
 
 /**
- * Six characters that nobody mistakes for others; `random` gives whole numbers below its argument.
+ * Six characters that cannot be mistaken for others; `random` gives whole numbers below its argument.
  * The end of one is no program: `rm` would be, and `m4`, and `c99`.
  */
 export function newNonce(random: (below: number) => number): string {

@@ -23,7 +23,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-it("a worker is its registered process; without one it cannot be told", async () => {
+it("a worker is its registered process; without one it cannot be identified", async () => {
   const run = join(folder, "run");
   const machine = host.process();
   const store = await openRun(run, { create: true, machine });

@@ -90,7 +90,7 @@ describe("a tmux session", () => {
   const settings = { sessions: ["agent-*"] };
   const rules: Rules = { no_output: { afterMs: FILE.after, action: "observe" } };
 
-  it("that is silent for long is told once, until it speaks again", async () => {
+  it("that is silent for long is reported once, until it has output again", async () => {
     const now = host.clock.now();
     sessions = [
       { name: "agent-1", activeAt: now },
@@ -132,7 +132,7 @@ describe("a tmux session", () => {
     expect(targetKey(open[0] as Warrant)).toBe(targetKey(warrant as Warrant));
   });
 
-  it("is no suspect because somebody set the clock, or the machine slept", async () => {
+  it("is no suspect because the clock was set, or the machine slept", async () => {
     sessions = [{ name: "agent-1", activeAt: host.clock.now() }];
     const rulesAt = watch(rules, settings);
     await rulesAt.runOnce();
@@ -210,7 +210,7 @@ describe("a worker of a run", () => {
     expect(await reaped()).toEqual(["a"]);
   });
 
-  it("that waits for work is not silent; a run that is not there is trouble once", async () => {
+  it("that waits for work is not silent; a missing run is reported once", async () => {
     const run = join(folder, "run");
     const store = await openRun(run, { create: true, machine: host.process() });
     await store.register("w");

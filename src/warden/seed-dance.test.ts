@@ -154,7 +154,7 @@ describe("a dance that the seed has left", () => {
     },
   );
 
-  test("what is neither is left alone", async () => {
+  test("any other file is left alone", async () => {
     const fake = new FakeWarden();
     for (const name of FOLDERS) mkdirSync(`${fake.folder}/${name}`, { recursive: true });
     const bad = { ...SEED, warrant: { ...SEED.warrant, id: "../x" } };

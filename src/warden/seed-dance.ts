@@ -49,7 +49,7 @@ function timeFrom(value: unknown): string | null {
   return Number.isNaN(time) || time < 0 ? null : new Date(time).toISOString();
 }
 
-/** Attempts of the seed's: that they were is known, and nothing more. Their nonces were shown to nobody. */
+/** The seed's attempts: only their number is known. Their nonces were never shown. */
 export function attemptsBefore(attempt: number, timeoutsMs: readonly number[]): Attempt[] {
   return Array.from({ length: attempt - 1 }, (_, n) => ({
     ...{ number: n + 1, nonce: `seed-${n + 1}`, timeout_ms: timeoutsMs[n] ?? 60_000 },
@@ -58,7 +58,7 @@ export function attemptsBefore(attempt: number, timeoutsMs: readonly number[]): 
   }));
 }
 
-/** Did it answer the seed's question? What is above that is not an answer to it, nor is its echo. */
+/** Whether it answered the seed's question: neither text above the question nor its echo is an answer. */
 function hasAnsweredSeed(screen: readonly string[]): boolean {
   const asked = screen.findLastIndex((line) => line.includes("[DOG] HEALTH CHECK"));
   if (asked === -1) return false;

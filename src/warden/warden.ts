@@ -9,7 +9,7 @@ import { Notifier } from "./notifier.ts";
 import type { WardenEvent, WardenHost, WardenSettings } from "./ports.ts";
 import { OpenTargets, targetKey, type Warrant } from "./warrant.ts";
 
-/** Behind the notifications. */
+/** Between passes without a notification. */
 const SLOW_LOOK_MS = 5_000;
 /** A script may not write its file in one go. */
 const HALF_WRITTEN_MS = 2_000;
@@ -94,8 +94,8 @@ export class Warden {
 
   #isTaken(): VivError {
     const other = this.#host.files.warden();
-    const who = other ? ` (pid ${other.pid} on ${other.host})` : "";
-    return new VivError("LOCKED", `another warden${who} has ${this.#host.files.folder}.`);
+    const holder = other ? ` (pid ${other.pid} on ${other.host})` : "";
+    return new VivError("LOCKED", `another warden${holder} has ${this.#host.files.folder}.`);
   }
 
   /** One pass over everything, and another if something happened meanwhile. */
@@ -164,7 +164,7 @@ export class Warden {
 
   #readRequests(): void {
     const { files } = this.#host;
-    const { withdrawals, releases, answers } = files.asked();
+    const { withdrawals, releases, answers } = files.requests();
     for (const { dancer } of this.#dancers.values()) {
       if (dancer.dance.attempts.some(({ nonce }) => answers.includes(nonce))) dancer.wake();
     }

@@ -111,7 +111,7 @@ test("we and our ancestors are unknown", async () => {
   }
 });
 
-test("the question is a file, and its answer is seen, also by who comes after a crash", async () => {
+test("the question is a file, and its answer is seen, also after a crash", async () => {
   const { pid } = start("sleep", "1000");
   const answers = new Set<string>();
   const file = join(newFolder(), "questions", "w.txt");
@@ -130,7 +130,7 @@ test("the question is a file, and its answer is seen, also by who comes after a 
   expect(await after.look()).toMatchObject({ answers: ["n-1"] });
 });
 
-test("the question is not written through a link, and no place for it is told in words", async () => {
+test("the question is not written through a link, and a missing place for it is explained", async () => {
   const { pid } = start("sleep", "1000");
   const folder = newFolder();
   const [file, precious] = [join(folder, "w.txt"), join(folder, "precious")];
@@ -145,7 +145,7 @@ test("the question is not written through a link, and no place for it is told in
   await expect(other.ask(question("n-2"))).rejects.toMatchObject({ name: "VivError" });
 });
 
-test("growth of a watched file is told", async () => {
+test("growth of a watched file calls back", async () => {
   const { pid } = start("sleep", "1000");
   const file = join(newFolder(), "log");
   writeFileSync(file, "12345");
@@ -161,7 +161,7 @@ test("growth of a watched file is told", async () => {
   await until("that one came was told", () => calls > 0);
 });
 
-test("its whole tree is ended, with what carries its claim", async () => {
+test("its whole tree is ended, with processes that carry its claim", async () => {
   const folder = newFolder();
   const claim = `c-${process.pid}`;
   const list = join(folder, "pids");
@@ -197,7 +197,7 @@ test("its whole tree is ended, with what carries its claim", async () => {
   expect([pid, away].filter(isAlive)).toEqual([]);
 });
 
-test("a worker that is gone or unknown is what its resolver says", async () => {
+test("a worker that is gone or unknown is reported as resolved", async () => {
   const kind = "agent";
   const gone: Resolve = async () => ({ is: "gone", why: "it has ended" });
   expect(await find({ kind }, { resolve: gone })).toEqual({ is: "gone", why: "it has ended" });
@@ -205,7 +205,7 @@ test("a worker that is gone or unknown is what its resolver says", async () => {
   expect(await find({ kind }, { resolve: unknown })).toEqual({ is: "unknown", why: "two of them" });
 });
 
-test("what is left of a tree whose suspect is gone is ended", async () => {
+test("the rest of a tree whose suspect is gone is ended", async () => {
   const { pid } = start("sleep", "1000");
   const all = suspects();
   const suspect = await found({ target: String(pid) });

@@ -32,7 +32,7 @@ export type BoundNow =
   | { is: "gone"; why: string }
   | { is: "unknown"; why: string };
 
-/** What this process is, so that another that gets its number is never taken for it. */
+/** The identity of the process that has this number now. */
 export function bindPid(pid: string | number, machine: Machine): BoundNow {
   const number = Number(pid);
   if (!/^[1-9]\d{0,9}$/.test(String(pid))) {
@@ -220,7 +220,7 @@ class ProcessSuspect implements Suspect {
       : "not_asked: it became another program after it was asked";
   }
 
-  /** By who was before us, as the question that lies there says. */
+  /** Asked by a warden before us: its question is still there. */
   #askedBefore(): string[] {
     const text = readSmall(this.#options.questionFile(this.#id), LONGEST_QUESTION) ?? "";
     const nonce = /^To answer, run: viv alive (\S+)/m.exec(text)?.[1];

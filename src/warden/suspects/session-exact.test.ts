@@ -164,7 +164,7 @@ test("an agent that its shell, or a loop, has started anew after the question is
   }
 });
 
-test("what an asked agent starts later is ended with it", async () => {
+test("processes that an asked agent starts later are ended with it", async () => {
   const server = new TmuxServer();
   const agent = join(server.folder, "agent.sh");
   writeFileSync(agent, "echo ready; read line; sleep 1003 & sleep 1004\n");
@@ -220,7 +220,7 @@ test("another tmux server that was started in a pane is left alone, with all its
   expect(isAlive(agent)).toBe(true);
 });
 
-test("after a restart in an execution only what was seen before is ended", async () => {
+test("after a restart in an execution only processes that were seen before are ended", async () => {
   const server = new TmuxServer();
   server.session("a", "cat");
   server.run("split-window", "-d", "-t", "%0", "cat");

@@ -2,11 +2,11 @@ import type { AskedPrograms, ProcessEnd, SeenProcess, WorkSample } from "../danc
 import type { Question } from "../question.ts";
 import type { Bound, Warrant } from "../warrant.ts";
 
-/** How the warden finds what a warrant means. Implementations: tmux sessions, processes. */
+/** How the warden finds the target of a warrant. Implementations: tmux sessions, processes. */
 export interface Suspects {
   /**
    * The target of this warrant: the one it was bound to, or, where it was not, the one of that name.
-   * Never another: who is younger than the warrant was not meant.
+   * Never another: a younger one than the warrant was not meant.
    */
   find(warrant: Warrant): Promise<Found>;
   /** Of a target that is gone: ends these very processes, and what they have started. */
@@ -16,7 +16,7 @@ export interface Suspects {
 export type Found =
   | { is: "there"; suspect: Suspect }
   | { is: "gone"; why: string }
-  /** It cannot be told who that is, or it is one of us: nothing may be done. */
+  /** It cannot be identified, or the warden belongs to it: nothing may be done. */
   | Unknown;
 
 /** `isReplaced`: it is gone for sure; but another has its name by now. */
@@ -32,15 +32,15 @@ export interface Suspect {
   look(): Promise<Look>;
   /** The programs that a question would be put to now. Written down before it is. */
   programs?(): Promise<AskedPrograms>;
-  /** Once for a nonce, however often it is called for it and by whom. */
+  /** Once for a nonce, also after a restart or by another warden. */
   ask(question: Question, programs?: AskedPrograms): Promise<Asked>;
-  /** What its children have used so far, and a file of its that changed after `since` (a time). */
+  /** Work of its children so far, and a file of its that changed after `since` (a time). */
   work(since: number): Promise<Work>;
   /** Closes a session that nothing but a shell is left in. False when that is not so any more. */
   closeShell?(): Promise<boolean>;
   /** Calls back when it may be worth looking. A hint: it may be late or missing. */
   watch(act: () => void): void;
-  /** All that belongs to it now, and what of `known` still lives. Grows: a tree forgets nobody. */
+  /** All that belongs to it now, and what of `known` still lives. Grows: a process that left the tree stays known. */
   tree(known: readonly SeenProcess[]): SeenProcess[];
   /**
    * Asks, kills, and looks until nothing is left, or it gives up. Nothing is signalled if anything
@@ -74,7 +74,7 @@ export type Look =
       person?: string | undefined;
       /** It holds a question back until its turn ends. */
       isQueued?: boolean;
-      /** What is on the terminals beside the one that is asked: who works there works, too. */
+      /** The terminals beside the one that is asked: work there counts, too. */
       beside?: string[];
       /** Sizes of the watched files. */
       files: Record<string, number>;
@@ -95,7 +95,7 @@ export type Asked =
     }
   /** It would be run as a command, or would answer something else, or never reached its input. */
   | { is: "refused"; why: string }
-  /** A dialog, a password: it is not stuck, somebody else is needed. */
+  /** A dialog, a password: it is not stuck, it needs a person. */
   | { is: "waits"; why: string }
   /** Its agent has ended: nothing but a shell is left there. */
   | { is: "left"; why: string }
@@ -111,8 +111,8 @@ export interface Work {
 export interface Ended {
   exit: ProcessEnd[];
   survivors: number[];
-  /** Set when it cannot be told who that is (any more); `exit` names who was signalled before that. */
+  /** Set when it cannot be identified (any more); `exit` names the processes that were signalled before that. */
   unknown?: string;
-  /** What was left as it is, because it was not asked, or belongs to others. */
+  /** What was left alone, because it was not asked, or belongs to others. */
   spared?: string;
 }

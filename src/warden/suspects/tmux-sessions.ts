@@ -56,7 +56,7 @@ export type Seen<T> =
   | { is: "gone"; why: string; isMissing?: boolean; hasGuestsOnly?: boolean }
   | (Unknown & { hasGuestsOnly?: boolean });
 
-/** What is no nonce of ours may have anything in it. */
+/** Only a nonce of ours: the option may have any text in it. */
 const ASKED = "#{?#{m/r:^[A-Za-z0-9_-]+$,#{@viv-asked}},#{@viv-asked},-}";
 /** The numbers first: a name may have spaces in it. */
 const SESSION = "#{session_id} #{session_created} #{pid} #{session_name}";

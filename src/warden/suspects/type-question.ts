@@ -17,8 +17,8 @@ import type { Pane } from "./tmux-sessions.ts";
 /**
  * Types a question to a pane, once for its nonce. The pane itself remembers: `@viv-asked` is set in
  * the same command of tmux's server that pastes the text, and only if it was not set to this nonce
- * before; `@viv-sent` likewise with Enter. So whoever comes after a crash neither types it again nor
- * leaves it unsent. The marks stay: only another question replaces them.
+ * before; `@viv-sent` likewise with Enter. So after a crash it is neither typed again nor
+ * left unsent. The marks stay: only another question replaces them.
  *
  * Enter is sent only while the text is seen, alone and settled, in an input that takes it: anywhere
  * else it could be the answer to something else. Text that was not sent is taken back; once Enter was
@@ -32,7 +32,7 @@ export type Typed =
   | { is: "refused"; why: string };
 
 export interface HowToType {
-  /** As whom it is typed to: an agent with a box of its own, a shell, or a program that reads lines. */
+  /** To an agent with an input box, to a shell, or to a program that reads lines. */
   as: Agent | "shell" | "lines";
 }
 
@@ -64,7 +64,7 @@ const SUBMITTED_WITHIN_MS = 10_000;
 /** An Enter that follows a paste more closely is taken for a part of it (gemini: 40 ms). */
 const SETTLES_MS = 250;
 const CHANGED = "its program changed while it was to be asked";
-const TYPING = "somebody has begun to type in its input; that was left as it is";
+const TYPING = "a person has begun to type in its input; that was left as it is";
 const UNREAD = "its input does not react: an earlier question was never seen in it";
 const STAYS = "the question stayed in its input: Enter did not submit it";
 const SUBMITTED = { is: "typed", arrived: true, submitted: true } as const;
@@ -176,7 +176,7 @@ class QuestionTyper {
     return { is: "refused", why: CHANGED };
   }
 
-  /** Nothing of anybody's is in it. */
+  /** It is empty. */
   #isFree(input: Input): boolean {
     if (input.is === "box") return input.text === "";
     return input.is === "line" && isBarePrompt(input.before);
@@ -277,7 +277,7 @@ class QuestionTyper {
     return flat(rows[y]?.slice(0, x) ?? "") !== "" && flat(before).endsWith(text);
   }
 
-  /** In one go of tmux's server: nobody comes between the question and the deed. */
+  /** In one command of tmux's server: nothing comes between the check and the act. */
   async #unless(condition: string, commands: readonly string[]): Promise<void> {
     const target = ["-t", this.#pane.id];
     await this.#tmux.run(["if-shell", "-F", ...target, condition, "", commands.join(" ; ")]);
@@ -319,7 +319,7 @@ function differs({ cursor, program }: Sight): string {
   return `#{||:${moved},#{!=:#{pane_current_command},${program}}}`;
 }
 
-/** What is visible of a pane, and what else `format` says after its first three fields. */
+/** The visible screen of a pane, and the fields of `format` after the first three. */
 export async function captureScreen(
   tmux: Pick<Tmux, "run">,
   pane: string,
