@@ -1,6 +1,6 @@
 import { isVivError } from "../base/errors.ts";
 import { AnswerWatch } from "./answer-watch.ts";
-import { afterEvent, type Dance, hasKilled } from "./dance.ts";
+import { type Dance, hasKilled } from "./dance.ts";
 import { type DanceRequest, DanceRun } from "./dance-run.ts";
 import { type Ending, execute } from "./execute.ts";
 import { ask, awaitAnswer, lookInterval, lost, newAttempt, signOfLife } from "./interrogate.ts";
@@ -204,9 +204,7 @@ export class Dancer {
   async #beginExecution(): Promise<void> {
     const { dance } = this;
     this.#run.clearDeadline();
-    dance.state = afterEvent("evaluating", "silent_at_last");
-    if (!this.#saveForExecution()) {
-      dance.state = "evaluating";
+    if (!(await this.#saveForExecution())) {
       this.#pool.executed(dance, false);
       // By the time it can be saved it may have answered, so it is looked at again.
       return this.#run.sleeper.sleep(1_000);
@@ -216,9 +214,9 @@ export class Dancer {
   }
 
   /** Once: an execution must not follow a look of long ago, because a disk was full meanwhile. */
-  #saveForExecution(): boolean {
+  async #saveForExecution(): Promise<boolean> {
     try {
-      return this.#run.host.files.saveForExecution(this.dance);
+      return await this.#run.host.files.saveForExecution(this.dance);
     } catch (error) {
       if (!isVivError(error)) throw error;
       this.#run.warn(error);

@@ -2,12 +2,11 @@ import { rmSync, watch } from "node:fs";
 import type { ProcessIdentity } from "../base/clock.ts";
 import { isName } from "../base/names.ts";
 import {
-  appendLine,
-  listed,
-  readSmall,
+  acquireProcessLock,
   type StillOurs,
-  takeForLife,
-} from "../platform/files/state-files.ts";
+  type withFileLock,
+} from "../platform/files/file-lock.ts";
+import { appendLine, listed, readSmall } from "../platform/files/state-files.ts";
 import { isHalfWritten, publish, replace } from "../platform/files/whole-files.ts";
 import type { Receipt } from "./dance.ts";
 import { type DanceFiles, danceFiles } from "./dance-files.ts";
@@ -28,7 +27,7 @@ import { type QueueFiles, queueFiles, warrantReader } from "./queue-files.ts";
 export interface WardenFiles extends QueueFiles, DanceFiles, ReceiptFiles {
   readonly folder: string;
   /** Locks the folder for the life of this process; null when another warden has it. */
-  take(): StillOurs | null;
+  take(): Promise<StillOurs | null>;
 
   questionFile(dog: string): string;
   answer(nonce: string, text: string): void;
@@ -63,8 +62,8 @@ export interface WardenState extends ProcessIdentity {
   timeouts_ms: number[];
 }
 
-export function wardenFilesIn(folder: string): WardenFiles {
-  const state = wardenFolder(folder);
+export function wardenFilesIn(folder: string, lock?: typeof withFileLock): WardenFiles {
+  const state = wardenFolder(folder, lock);
   const { at, make, remove, explained } = state;
   const warrants = warrantReader(state);
   const dances = danceFiles(state, warrants);
@@ -74,9 +73,9 @@ export function wardenFilesIn(folder: string): WardenFiles {
     ...receiptFiles(state),
     folder,
     take: () =>
-      explained(() => {
+      explained(async () => {
         make();
-        return takeForLife(at(".lock"));
+        return acquireProcessLock(at(".lock"));
       }),
 
     questionFile: (dog) => at("questions", `${dog}.txt`),

@@ -14,7 +14,7 @@ export interface QueueFiles {
   /** The queue, the oldest first, and the files in it that are no warrants. */
   queued(): { warrants: Warrant[]; bad: BadWarrant[] };
   /** Files it, unless its target has an open warrant: then the id of that one. */
-  file(warrant: Warrant): { filed: boolean; id: string };
+  file(warrant: Warrant): Promise<{ filed: boolean; id: string }>;
   /** The name of the file that this warrant is in. */
   fileOf(id: string): string;
   /** Out of the queue, for good. */
@@ -22,7 +22,7 @@ export interface QueueFiles {
   /** A crash came between a dance and the end of its waiting. */
   dropQueued(id: string): void;
   /** False when it is not in the queue. */
-  withdrawQueued(id: string): boolean;
+  withdrawQueued(id: string): Promise<boolean>;
   withdrawn(id: string): Warrant | null;
 }
 

@@ -62,7 +62,7 @@ function watch(rules: Rules, settings: Partial<RulesSettings> = {}): RuleWatch {
       return sessions;
     },
     resolve: (kind, name, home) => resolveTarget(lookup, kind, name, home),
-    file: (warrant) => {
+    file: async (warrant) => {
       open.push(warrant);
       return { filed: true, id: warrant.id };
     },

@@ -50,7 +50,7 @@ export interface RulesHost {
   /** The process of that name now. */
   resolve(kind: TargetKind, name: string, home: string | null): Promise<Resolved | null>;
   /** Files it, unless its target has an open warrant. */
-  file(warrant: Warrant): { filed: boolean; id: string };
+  file(warrant: Warrant): Promise<{ filed: boolean; id: string }>;
   open(): Warrant[];
   receipts(since: number): Receipt[];
   /** To observed.jsonl. */
@@ -242,7 +242,7 @@ export class RuleWatch {
       busy.add(targetKey(warrant));
       const whole = await this.#bound(warrant);
       if (whole === null) continue;
-      const { filed: isNew, id } = this.#host.file(whole);
+      const { filed: isNew, id } = await this.#host.file(whole);
       if (!isNew) continue;
       filed++;
       this.#report(one, now, id);

@@ -32,6 +32,8 @@ export class Warden {
   #pause: Pause | null = null;
   /** Warrants that wait, and of which an event was emitted. */
   #queued: ReadonlySet<string> = new Set();
+  /** Warrants that are being put back into the queue: they are not left over from their dance. */
+  readonly #returning = new Set<string>();
   #isStopping = false;
   #turning: Promise<void> | null = null;
   #isTurnWanted = false;
@@ -50,7 +52,7 @@ export class Warden {
 
   async run(): Promise<void> {
     const { files, machine } = this.#host;
-    this.#isOurs = files.take();
+    this.#isOurs = await files.take();
     if (this.#isOurs === null) throw this.#isTaken();
     const now = machine.clock.now();
     const self = machine.self();
@@ -75,8 +77,8 @@ export class Warden {
     this.#turn();
     if (!this.#isStopping) await ended;
     unwatch();
-    this.#cancelTimer?.();
     await this.#turning;
+    this.#cancelTimer?.();
     for (const { dancer } of this.#dancers.values()) dancer.request("stopped");
     await Promise.all([...this.#dancers.values()].map(({ over }) => over));
     await this.#notifier.stop();
@@ -116,7 +118,7 @@ export class Warden {
       this.#isTurnWanted = false;
       this.#cancelTimer?.();
       try {
-        this.#lookAround();
+        await this.#lookAround();
       } catch (error) {
         const isLasting = !isVivError(error) || error.code === "WRONG_STATE";
         if (isLasting) throw error;
@@ -127,12 +129,12 @@ export class Warden {
     }
   }
 
-  #lookAround(): void {
+  async #lookAround(): Promise<void> {
     this.#assertOurs();
     this.#readPause();
     this.#adopt();
-    this.#readRequests();
-    this.#takeWarrants();
+    await this.#readRequests();
+    await this.#takeWarrants();
   }
 
   /** Without its folder another warden may be at work, on the same suspects. */
@@ -162,30 +164,32 @@ export class Warden {
     }
   }
 
-  #readRequests(): void {
+  async #readRequests(): Promise<void> {
     const { files } = this.#host;
     const { withdrawals, releases, answers } = files.requests();
     for (const { dancer } of this.#dancers.values()) {
       if (dancer.dance.attempts.some(({ nonce }) => answers.includes(nonce))) dancer.wake();
     }
+    const waiting: string[] = [];
     for (const id of withdrawals) {
       const found = [...this.#dancers.values()].find(
         ({ dancer }) => dancer.dance.warrant.id === id,
       );
       if (found) found.dancer.request("withdrawn");
-      else {
-        files.withdrawQueued(id);
-        files.forgetWithdrawal(id);
-      }
+      else waiting.push(id);
     }
     for (const dog of releases) {
       const found = this.#dancers.get(dog);
       if (found && found.dancer.dance.state !== "executing") found.dancer.request("released");
       else files.forgetRelease(dog);
     }
+    for (const id of waiting) {
+      await files.withdrawQueued(id);
+      files.forgetWithdrawal(id);
+    }
   }
 
-  #takeWarrants(): void {
+  async #takeWarrants(): Promise<void> {
     const { files, machine } = this.#host;
     const { warrants, bad } = files.queued();
     for (const { name, why, at } of bad) {
@@ -195,12 +199,15 @@ export class Warden {
     }
     const open = new OpenTargets();
     const waiting = new Set<string>();
+    // Begun after all are judged: while one is awaited, queue and dances may change.
+    const next: Warrant[] = [];
     const dancing = new Map<string, Warrant>();
     for (const { dancer } of this.#dancers.values()) {
       open.add({ ...dancer.dance.warrant, bound: dancer.dance.bound });
       dancing.set(dancer.dance.warrant.id, dancer.dance.warrant);
     }
     for (const warrant of warrants) {
+      if (this.#returning.has(warrant.id)) continue;
       const begun = dancing.get(warrant.id);
       if (begun && targetKey(begun) === targetKey(warrant)) {
         files.dropQueued(warrant.id);
@@ -212,10 +219,14 @@ export class Warden {
         continue;
       }
       open.add(warrant);
-      if (this.#pause === null && this.#dancers.size < this.#settings.pool) this.#begin(warrant);
+      const hasRoom = this.#dancers.size + next.length < this.#settings.pool;
+      if (this.#pause === null && hasRoom) next.push(warrant);
       else waiting.add(this.#reportQueued(warrant));
     }
     this.#queued = waiting;
+    for (const warrant of next) {
+      if (this.#pause === null && !this.#isStopping) await this.#begin(warrant);
+    }
   }
 
   /** Once for each that no dog takes now. */
@@ -235,11 +246,11 @@ export class Warden {
     this.#emit({ kind: "rejected", name, why });
   }
 
-  #begin(warrant: Warrant): void {
+  async #begin(warrant: Warrant): Promise<void> {
     const { files, machine } = this.#host;
     const now = machine.clock.now();
     const dance = newDance(files.newDog(now), warrant, now);
-    if (!files.begin(dance)) return; // withdrawn just now
+    if (!(await files.begin(dance))) return; // withdrawn just now
     const { id, target, reason } = warrant;
     this.#emit({ kind: "begins", dog: dance.id, target, warrant: id, reason });
     this.#start(dance);
@@ -267,11 +278,15 @@ export class Warden {
     const end = await dancer.run();
     const { id, target } = dance.warrant;
     if (end === "released") {
-      await this.#retry(async () => {
-        this.#host.files.giveBack(dance, this.#host.machine.clock.now());
-        // At once: the next look at the queue must not take it for a dance's.
-        this.#dancers.delete(dance.id);
-      });
+      this.#returning.add(id);
+      try {
+        await this.#retry(async () => {
+          await this.#host.files.giveBack(dance, this.#host.machine.clock.now());
+          this.#dancers.delete(dance.id);
+        });
+      } finally {
+        this.#returning.delete(id);
+      }
       this.#emit({ kind: "released", warrant: id, target });
     }
     if (end === "over") {
