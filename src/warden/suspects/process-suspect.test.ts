@@ -7,6 +7,7 @@ import { newFolder } from "../../../test/support/folders.ts";
 import { endNow, isAlive, warrantFor } from "../../../test/support/tmux.ts";
 import { localMachine } from "../../platform/processes/machine.ts";
 import { questionFor } from "../question.ts";
+import type { Resolved } from "../resolve.ts";
 import type { BoundProcess, Warrant } from "../warrant.ts";
 import { type LocalSuspectsOptions, localSuspects, type Resolve } from "./find-suspects.ts";
 import { bindPid } from "./process-suspect.ts";
@@ -203,6 +204,24 @@ test("a worker that is gone or unknown is reported as resolved", async () => {
   expect(await find({ kind }, { resolve: gone })).toEqual({ is: "gone", why: "it has ended" });
   const unknown: Resolve = async () => ({ is: "unknown", why: "two of them" });
   expect(await find({ kind }, { resolve: unknown })).toEqual({ is: "unknown", why: "two of them" });
+});
+
+test("a bound worker is that process, though its name is gone or another's", async () => {
+  const bound = boundOf(start("sleep", "1000").pid);
+  const list = join(newFolder(), "other.log");
+  writeFileSync(list, "begun\n");
+  const other = { ...boundOf(start("sleep", "1000").pid) };
+  const answers: Resolved[] = [
+    { is: "gone", why: "it has ended" },
+    { is: "there", bound: other, watch: [list] },
+  ];
+  for (const resolved of answers) {
+    const worker = { kind: "worker", target: "w1", bound } as const;
+    const suspect = await found(worker, { resolve: async () => resolved });
+    expect(suspect.bound).toEqual(bound);
+    expect(await suspect.look()).toMatchObject({ files: {} });
+    expect(await suspect.look()).not.toMatchObject({ files: { [list]: 6 } });
+  }
 });
 
 test("the rest of a tree whose suspect is gone is ended", async () => {
