@@ -1,4 +1,5 @@
 import type { Machine, ProcessIdentity } from "../../base/clock.ts";
+import { definePort } from "../../operation/operation.ts";
 import type { Store } from "../../queue/store.ts";
 import type { AgentDirectory } from "../directory.ts";
 import type { WardenFiles } from "../files.ts";
@@ -27,6 +28,8 @@ export interface WardenPorts {
   /** The pool, with its rules. `run()` it, `stop()` it. */
   service(options: WardenOptions, tell: (event: UpWardenEvent) => void): Promise<WardenService>;
 }
+
+export const wardenPort = definePort<WardenPorts>("warden");
 
 export type BindResult =
   | { is: "there"; bound: Bound }
