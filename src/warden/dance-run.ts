@@ -1,5 +1,6 @@
 import { isVivError } from "../base/errors.ts";
 import type { Timers } from "../platform/processes/children.ts";
+import { AnswerWatch } from "./answer-watch.ts";
 import { type Attempt, afterEvent, type Dance, type DanceEvent } from "./dance.ts";
 import type { WardenEvent, WardenHost, WardenSettings } from "./ports.ts";
 import type { Unasked } from "./warrant.ts";
@@ -13,6 +14,7 @@ export class DanceRun {
   readonly host: WardenHost;
   readonly settings: WardenSettings;
   readonly emit: (event: WardenEvent) => void;
+  readonly watch: AnswerWatch;
   readonly sleeper: Sleeper;
   #request: DanceRequest | null = null;
 
@@ -26,6 +28,7 @@ export class DanceRun {
     this.host = host;
     this.settings = settings;
     this.emit = emit;
+    this.watch = new AnswerWatch(dance, settings.timeoutsMs.length);
     this.sleeper = new Sleeper(host.timers);
   }
 
@@ -117,7 +120,7 @@ export class DanceRun {
 }
 
 /** Sleep that `wake` cuts short. */
-export class Sleeper {
+class Sleeper {
   readonly #timers: Timers;
   #isWoken = false;
   #wake: (() => void) | null = null;

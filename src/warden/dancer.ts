@@ -1,10 +1,8 @@
 import { isVivError } from "../base/errors.ts";
-import { AnswerWatch } from "./answer-watch.ts";
 import { type Dance, hasKilled } from "./dance.ts";
-import { type DanceRequest, DanceRun } from "./dance-run.ts";
+import type { DanceRequest, DanceRun } from "./dance-run.ts";
 import { type Ending, execute } from "./execute.ts";
 import { ask, awaitAnswer, lookInterval, lost, newAttempt, signOfLife } from "./interrogate.ts";
-import type { WardenEvent, WardenHost, WardenSettings } from "./ports.ts";
 import { questionOf } from "./question.ts";
 import { attemptsBefore, type SeedState, takeOver } from "./seed-dance.ts";
 import type { Suspect } from "./suspects/suspect.ts";
@@ -28,7 +26,6 @@ export class Dancer {
   readonly dance: Dance;
   readonly #run: DanceRun;
   readonly #pool: Pool;
-  readonly #watch: AnswerWatch;
   #suspect: Suspect | null = null;
   /** The pause that this process has announced. */
   #heldSince: string | null = null;
@@ -36,18 +33,11 @@ export class Dancer {
   /** It may have been signalled before a restart. */
   readonly #wasExecuting: boolean;
 
-  constructor(
-    dance: Dance,
-    host: WardenHost,
-    settings: WardenSettings,
-    pool: Pool,
-    emit: (event: WardenEvent) => void,
-  ) {
-    this.dance = dance;
-    this.#run = new DanceRun(dance, host, settings, emit);
+  constructor(run: DanceRun, pool: Pool) {
+    this.dance = run.dance;
+    this.#run = run;
     this.#pool = pool;
-    this.#watch = new AnswerWatch(dance, settings.timeoutsMs.length);
-    this.#wasExecuting = dance.state === "executing";
+    this.#wasExecuting = run.dance.state === "executing";
   }
 
   request(what: DanceRequest): void {
@@ -115,7 +105,7 @@ export class Dancer {
     if (attempt === undefined) {
       const look = await suspect.look();
       if (look.is !== "there") return this.#end(lost(this.#run, look));
-      this.#watch.start(look);
+      this.#run.watch.start(look);
       this.#rememberTree(suspect);
       attempt = newAttempt(this.#run);
       const programs = await suspect.programs?.();
@@ -125,11 +115,11 @@ export class Dancer {
       if (!(await this.#run.save())) return;
     }
     if ((attempt.began_at ?? attempt.asked_at) === null) {
-      const asked = await ask(this.#run, this.#watch, suspect, attempt);
+      const asked = await ask(this.#run, suspect, attempt);
       if (asked !== "asked") return asked === null ? undefined : this.#end(asked);
     }
     if (attempt.ended !== "waiting") {
-      const waited = await awaitAnswer(this.#run, this.#watch, suspect, attempt);
+      const waited = await awaitAnswer(this.#run, suspect, attempt);
       if (waited !== "over") return waited === null ? undefined : this.#end(waited);
     }
     attempt.ended_at = this.#run.now();
@@ -144,14 +134,14 @@ export class Dancer {
     const attempt = dance.attempts[dance.attempt - 1];
     const look = await suspect.look();
     if (look.is !== "there") return this.#end(lost(run, look));
-    const isAnswered = attempt !== undefined && this.#watch.record(look, attempt, run.clock());
+    const isAnswered = attempt !== undefined && run.watch.record(look, attempt, run.clock());
     this.#rememberTree(suspect);
     if (attempt && (isAnswered || attempt.ended === "answered")) {
       attempt.ended = "answered";
       const why = `it answered in attempt ${attempt.number}`;
       return this.#end({ event: "alive", verdict: "pardoned", why, look });
     }
-    const alive = attempt && (await signOfLife(run, this.#watch, suspect, attempt, look));
+    const alive = attempt && (await signOfLife(run, suspect, attempt, look));
     if (attempt && alive) {
       attempt.ended = alive.ended;
       return this.#end({ event: "alive", verdict: "pardoned", why: alive.why, look });
@@ -229,7 +219,7 @@ export class Dancer {
     const { ending, suspect } = await execute({
       ...{ dance: this.dance, host, killAfterMs: settings.killAfterMs },
       ...{ suspect: this.#suspect, wasExecuting: this.#wasExecuting },
-      hasAnswered: (look, attempt) => this.#watch.record(look, attempt, this.#run.clock()),
+      hasAnswered: (look, attempt) => this.#run.watch.record(look, attempt, this.#run.clock()),
       sparesWaiting: this.#run.ifUnasked() === "spare",
     });
     this.#suspect = suspect;
@@ -269,7 +259,7 @@ export class Dancer {
     await this.#takeBack();
     dance.outcome = {
       ...{ verdict, why, ended_at: this.#run.now(), exit, survivors },
-      evidence: this.#watch.bursts().map(({ at, source, what }) => `${at} ${source}: ${what}`),
+      evidence: this.#run.watch.bursts().map(({ at, source, what }) => `${at} ${source}: ${what}`),
       screen_after: look?.is === "there" ? look.screen : dance.screen_last,
     };
     if (!(await this.#run.pass(event))) dance.outcome = null;

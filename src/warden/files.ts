@@ -9,7 +9,7 @@ import {
 import { appendLine, listed, readSmall } from "../platform/files/state-files.ts";
 import { isHalfWritten, publish, replace } from "../platform/files/whole-files.ts";
 import type { Receipt } from "./dance.ts";
-import { type DanceFiles, danceFiles } from "./dance-files.ts";
+import { danceFiles } from "./dance-files.ts";
 import {
   FOLDERS,
   isMeant,
@@ -21,33 +21,9 @@ import {
   type WardenFolder,
   wardenFolder,
 } from "./folder.ts";
-import { type QueueFiles, queueFiles, warrantReader } from "./queue-files.ts";
+import { queueFiles, warrantReader } from "./queue-files.ts";
 
-/** The warden's state folder (SPEC §19): the queue, the dances, the receipts, and the pool's own. */
-export interface WardenFiles extends QueueFiles, DanceFiles, ReceiptFiles {
-  readonly folder: string;
-  /** Locks the folder for the life of this process; null when another warden has it. */
-  take(): Promise<StillOurs | null>;
-
-  questionFile(dog: string): string;
-  answer(nonce: string, text: string): void;
-  answered(nonce: string): string | null;
-  forgetAnswers(nonces: readonly string[]): void;
-
-  recordFinding(line: Record<string, unknown>): void;
-  observedFile(): string;
-
-  paused(): Pause | null;
-  pause(pause: Pause): void;
-  resume(at: number): void;
-  /** When it was last resumed: executions before that no longer count. */
-  resumedAt(): number;
-
-  warden(): WardenState | null;
-  writeWarden(state: WardenState): void;
-  /** Calls back when something may have changed here; a hint. Returns what ends that. */
-  watch(act: () => void): () => void;
-}
+export type WardenFiles = ReturnType<typeof wardenFilesIn>;
 
 export interface Pause {
   since: string;
@@ -62,7 +38,8 @@ export interface WardenState extends ProcessIdentity {
   timeouts_ms: number[];
 }
 
-export function wardenFilesIn(folder: string, lock?: typeof withFileLock): WardenFiles {
+/** The warden's state folder (SPEC §19): the queue, the dances, the receipts, and the pool's own. */
+export function wardenFilesIn(folder: string, lock?: typeof withFileLock) {
   const state = wardenFolder(folder, lock);
   const { at, make, remove, explained } = state;
   const warrants = warrantReader(state);
@@ -72,36 +49,40 @@ export function wardenFilesIn(folder: string, lock?: typeof withFileLock): Warde
     ...queueFiles(state, warrants, dances),
     ...receiptFiles(state),
     folder,
-    take: () =>
+    /** Locks the folder for the life of this process; null when another warden has it. */
+    take: (): Promise<StillOurs | null> =>
       explained(async () => {
         make();
         return acquireProcessLock(at(".lock"));
       }),
 
-    questionFile: (dog) => at("questions", `${dog}.txt`),
-    answer: (nonce, text) => explained(() => replace(at("answers", nonce), text)),
-    answered: (nonce) => (isName(nonce) ? readSmall(at("answers", nonce), MAX_WARRANT) : null),
+    questionFile: (dog: string) => at("questions", `${dog}.txt`),
+    answer: (nonce: string, text: string) => explained(() => replace(at("answers", nonce), text)),
+    answered: (nonce: string) =>
+      isName(nonce) ? readSmall(at("answers", nonce), MAX_WARRANT) : null,
 
-    forgetAnswers: (nonces) => {
+    forgetAnswers: (nonces: readonly string[]) => {
       for (const nonce of nonces) remove(at("answers", nonce));
     },
 
-    recordFinding: (line) =>
+    recordFinding: (line: Record<string, unknown>) =>
       explained(() => appendLine(at("observed.jsonl"), `${JSON.stringify(line)}\n`)),
     observedFile: () => at("observed.jsonl"),
 
     paused: () => parsed<Pause>(readSmall(at("paused"), MAX_WARRANT)),
-    pause: (pause) => explained(() => publish(at("paused"), json(pause), "replace")),
-    resume: (time) =>
+    pause: (pause: Pause) => explained(() => publish(at("paused"), json(pause), "replace")),
+    resume: (time: number) =>
       explained(() => {
         publish(at("resumed"), `${new Date(time).toISOString()}\n`, "replace");
         rmSync(at("paused"), { force: true });
       }),
+    /** When it was last resumed: executions before that no longer count. */
     resumedAt: () => Date.parse(readSmall(at("resumed"), 100)?.trim() ?? "") || 0,
 
     warden: () => parsed<WardenState>(readSmall(at("warden.json"), MAX_WARRANT)),
-    writeWarden: (state) => explained(() => replace(at("warden.json"), json(state))),
-    watch: (act) => {
+    writeWarden: (state: WardenState) => explained(() => replace(at("warden.json"), json(state))),
+    /** Calls back when something may have changed here; a hint. Returns its end. */
+    watch: (act: () => void) => {
       make();
       const watchers = ["", "warrants", "active", "withdrawals", "answers"].flatMap((name) => {
         try {
@@ -120,27 +101,12 @@ export function wardenFilesIn(folder: string, lock?: typeof withFileLock): Warde
 }
 
 /** `completed/`, `epitaphs/` and the markers: what remains of a dance. */
-interface ReceiptFiles {
-  writeReceipt(receipt: Receipt): void;
-  receipt(dog: string): Receipt | null;
-  /** The newest first; those that ended before `since` may be missing. */
-  receipts(since?: number): Receipt[];
-  writeEpitaph(warrant: string, text: string): void;
-  epitaph(warrant: string): string | null;
-  markDone(dog: string, verdict: string): void;
-  /** Dogs whose requesters are still to be notified: written before the dance is removed. */
-  untold(): string[];
-  markUntold(dog: string): void;
-  forgetUntold(dog: string): void;
-  /** Old markers, and files that crashes have left half written. */
-  removeOldMarkers(before: number): void;
-}
-
-function receiptFiles({ at, remove, explained }: WardenFolder): ReceiptFiles {
+function receiptFiles({ at, remove, explained }: WardenFolder) {
   return {
-    writeReceipt: (receipt) =>
+    writeReceipt: (receipt: Receipt) =>
       explained(() => publish(at("completed", `${receipt.dog}.json`), json(receipt), "replace")),
-    receipt: (dog) => (isName(dog) ? receiptIn(at("completed", `${dog}.json`)) : null),
+    receipt: (dog: string) => (isName(dog) ? receiptIn(at("completed", `${dog}.json`)) : null),
+    /** The newest first; those that ended before `since` may be missing. */
     receipts: (since = 0) =>
       listed(at("completed"))
         .filter(
@@ -149,16 +115,18 @@ function receiptFiles({ at, remove, explained }: WardenFolder): ReceiptFiles {
         )
         .flatMap((name) => receiptIn(at("completed", name)) ?? [])
         .sort((a, b) => (a.ended_at < b.ended_at ? 1 : -1)),
-    writeEpitaph: (warrant, text) =>
+    writeEpitaph: (warrant: string, text: string) =>
       explained(() => replace(at("epitaphs", `${warrant}.md`), text)),
-    epitaph: (warrant) =>
+    epitaph: (warrant: string) =>
       isName(warrant) ? readSmall(at("epitaphs", `${warrant}.md`), MAX_DANCE) : null,
-    markDone: (dog, verdict) =>
+    markDone: (dog: string, verdict: string) =>
       explained(() => replace(at("active", `${dog}.done`), `${verdict}\n`)),
+    /** Dogs whose requesters are still to be notified: written before the dance is removed. */
     untold: () => listed(at("untold")).filter(isName),
-    markUntold: (dog) => explained(() => publish(at("untold", dog), "", "replace")),
-    forgetUntold: (dog) => remove(at("untold", dog)),
-    removeOldMarkers: (before) => {
+    markUntold: (dog: string) => explained(() => publish(at("untold", dog), "", "replace")),
+    forgetUntold: (dog: string) => remove(at("untold", dog)),
+    /** Old markers, and files that crashes have left half written. */
+    removeOldMarkers: (before: number) => {
       for (const name of listed(at("active"))) {
         const isOld = name.endsWith(".done") && !isSince(at("active", name), before);
         if (isOld) remove(at("active", name));

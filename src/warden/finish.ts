@@ -1,6 +1,7 @@
 import { isVivError } from "../base/errors.ts";
 import type { Store } from "../queue/store.ts";
 import type { Dance, Receipt } from "./dance.ts";
+import { epitaphOf } from "./epitaph.ts";
 import type { WardenHost } from "./ports.ts";
 
 /**
@@ -15,7 +16,7 @@ export async function finishDance(dance: Dance, host: WardenHost): Promise<Recei
   let receipt = files.receipt(dance.id) ?? fresh;
   const write = () => {
     files.writeReceipt(receipt);
-    files.writeEpitaph(receipt.warrant.id, host.epitaph(receipt));
+    files.writeEpitaph(receipt.warrant.id, epitaphOf(receipt));
   };
   write();
   const isWorker = receipt.verdict === "executed" && receipt.warrant.kind === "worker";

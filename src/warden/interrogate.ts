@@ -1,4 +1,4 @@
-import { type AnswerWatch, workSince } from "./answer-watch.ts";
+import { workSince } from "./answer-watch.ts";
 import type { Attempt, AttemptEnd } from "./dance.ts";
 import type { DanceRun } from "./dance-run.ts";
 import type { Ending } from "./execute.ts";
@@ -22,11 +22,10 @@ export function newAttempt({ dance, host, settings }: DanceRun): Attempt {
 /** Puts the question of this attempt. An ending: it cannot be put; null: the warden stopped meanwhile. */
 export async function ask(
   run: DanceRun,
-  watch: AnswerWatch,
   suspect: Suspect,
   attempt: Attempt,
 ): Promise<Ending | "asked" | null> {
-  const { dance } = run;
+  const { dance, watch } = run;
   const question = questionOf(dance, attempt, run.settings.timeoutsMs.length);
   watch.addQuestion(question);
   const asked = await run.retry(() => suspect.ask(question, attempt.standing));
@@ -80,7 +79,6 @@ export function lost({ dance }: DanceRun, look: Exclude<Look, { is: "there" }>):
 /** Waits until it answers or its time is up. Null: a request came in between. */
 export async function awaitAnswer(
   run: DanceRun,
-  watch: AnswerWatch,
   suspect: Suspect,
   attempt: Attempt,
 ): Promise<Ending | "over" | null> {
@@ -89,7 +87,7 @@ export async function awaitAnswer(
     const look = await suspect.look();
     if (look.is === "gone") return lost(run, look);
     // "unknown" may be a slow tmux: the look when its time is up decides.
-    if (look.is === "there" && watch.record(look, attempt, run.clock())) {
+    if (look.is === "there" && run.watch.record(look, attempt, run.clock())) {
       attempt.ended = "answered";
       return "over";
     }
@@ -122,12 +120,11 @@ async function waitsForTurn(run: DanceRun, look: Look, attempt: Attempt): Promis
 /** Signs besides an answer that it is not stuck. */
 export async function signOfLife(
   run: DanceRun,
-  watch: AnswerWatch,
   suspect: Suspect,
   attempt: Attempt,
   look: There,
 ): Promise<{ ended: AttemptEnd; why: string } | null> {
-  const { dance } = run;
+  const { dance, watch } = run;
   if (look.person !== undefined && run.ifUnasked() === "spare") {
     const why = `needs you: ${dance.warrant.target} ${look.person}`;
     run.emit({ kind: "needs_you", dog: dance.id, target: dance.warrant.target, why });

@@ -1,4 +1,5 @@
 import type { HeldNotice, Receipt } from "./dance.ts";
+import { epitaphOf } from "./epitaph.ts";
 import type { WardenEvent, WardenHost } from "./ports.ts";
 
 /** More would overload the machine when a whole queue has ended at once. */
@@ -37,7 +38,7 @@ export class Notifier {
     this.#add(async () => {
       const told = await this.#host.notifyVerdict(receipt);
       files.writeReceipt({ ...receipt, told });
-      files.writeEpitaph(warrant.id, this.#host.epitaph({ ...receipt, told }));
+      files.writeEpitaph(warrant.id, epitaphOf({ ...receipt, told }));
       files.forgetUntold(dog);
       this.#report(dog, told);
     });

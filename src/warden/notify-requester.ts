@@ -1,11 +1,11 @@
 import { spawn } from "node:child_process";
-import { randomBytes } from "node:crypto";
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { codeOf } from "../platform/files/state-files.ts";
-import { replace } from "../platform/files/whole-files.ts";
+import { publish, replace } from "../platform/files/whole-files.ts";
 import type { HeldNotice, Receipt } from "./dance.ts";
+import { json } from "./folder.ts";
 import { oneLine } from "./warrant.ts";
 
 /** Notifies the requester of a warrant, by inbox, hook and webhook. Never throws: errors are in the result. */
@@ -80,34 +80,24 @@ export function inboxName(requester: string): string {
 function writeHeld(inbox: string, notice: HeldNotice): void {
   const folder = join(inbox, inboxName(notice.warrant.requester));
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  replace(join(folder, `${notice.warrant.id}.held.json`), `${JSON.stringify(notice, null, 2)}\n`);
+  replace(join(folder, `${notice.warrant.id}.held.json`), json(notice));
 }
 
 /** Never over another: a second file for a warrant has the dog in its name. */
 function writeReceipt(inbox: string, receipt: Receipt): void {
   const folder = join(inbox, inboxName(receipt.warrant.requester));
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const hidden = join(folder, `.${receipt.warrant.id}.${randomBytes(4).toString("hex")}`);
-  try {
-    writeFileSync(hidden, `${JSON.stringify(receipt, null, 2)}\n`, { flag: "wx", mode: 0o600 });
-    for (const name of [receipt.warrant.id, `${receipt.warrant.id}-${receipt.dog}`]) {
-      const path = join(folder, `${name}.json`);
-      if (linked(hidden, path) || dogIn(path) === receipt.dog) return;
+  for (const name of [receipt.warrant.id, `${receipt.warrant.id}-${receipt.dog}`]) {
+    const path = join(folder, `${name}.json`);
+    try {
+      publish(path, json(receipt), "new");
+      return;
+    } catch (error) {
+      if (codeOf(error) !== "EEXIST") throw error;
+      if (dogIn(path) === receipt.dog) return;
     }
-    throw new Error(`${folder} has another ${receipt.warrant.id}.json`);
-  } finally {
-    rmSync(hidden, { force: true });
   }
-}
-
-function linked(from: string, to: string): boolean {
-  try {
-    linkSync(from, to);
-    return true;
-  } catch (error) {
-    if (codeOf(error) === "EEXIST") return false;
-    throw error;
-  }
+  throw new Error(`${folder} has another ${receipt.warrant.id}.json`);
 }
 
 function dogIn(path: string): unknown {

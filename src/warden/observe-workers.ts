@@ -17,11 +17,6 @@ export interface RunSource {
 
 const KEPT_STEPS = 50;
 
-interface TaskMoney {
-  /** Dollars by token of the attempt: of its steps, and of its usage line. */
-  attempts: Map<string, { steps: number; usage: number }>;
-}
-
 type ClaimedTasks = Map<string, { since: number; task: Task | null; token: string }>;
 
 /** Observes the workers of one run again and again: only new lines of its ledger are read. */
@@ -31,7 +26,8 @@ export class WorkerObserver {
   readonly #rules: Rules;
   readonly #ledger: LedgerNews;
   readonly #steps = new Map<string, { token: string; steps: Step[]; at: number }>();
-  readonly #money = new Map<string, TaskMoney>();
+  /** Dollars by task and token of the attempt: of its steps, and of its usage line. */
+  readonly #money = new Map<string, Map<string, { steps: number; usage: number }>>();
   /** Tasks that are claimed, as they were when that began. */
   #tasks: ClaimedTasks = new Map();
 
@@ -89,7 +85,7 @@ export class WorkerObserver {
   #spentOn({ id, task, token }: { id: string; task: Task | null; token: string }) {
     const budget = task && this.#source.budgetFor(task.task_type);
     if (!budget) return null;
-    const attempts = this.#money.get(id)?.attempts ?? new Map();
+    const attempts = this.#money.get(id) ?? new Map();
     const usdOf = (one?: { steps: number; usage: number }) =>
       Math.max(one?.usage ?? 0, one?.steps ?? 0);
     const usd =
@@ -129,10 +125,10 @@ export class WorkerObserver {
       this.#steps.delete(task);
     }
     if (event !== "step" && event !== "usage") return;
-    const money = this.#money.get(task) ?? { attempts: new Map() };
-    this.#money.set(task, money);
-    const attempt = money.attempts.get(token) ?? { steps: 0, usage: 0 };
-    money.attempts.set(token, attempt);
+    const attempts = this.#money.get(task) ?? new Map();
+    this.#money.set(task, attempts);
+    const attempt = attempts.get(token) ?? { steps: 0, usage: 0 };
+    attempts.set(token, attempt);
     const usd = this.#source.usdOn(line);
     if (event === "usage") attempt.usage = Math.max(attempt.usage, usd);
     else attempt.steps += usd;

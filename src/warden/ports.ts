@@ -25,8 +25,6 @@ export interface WardenHost {
   suspects: Suspects;
   /** New for each question, and nothing that anybody could guess or have in a file. */
   newNonce(): string;
-  /** The receipt for people. */
-  epitaph(receipt: Receipt): string;
   /** Notifies the requester. Never rejects: errors are in the result. */
   notifyVerdict(receipt: Receipt): Promise<Receipt["told"]>;
   notifyHeld(notice: HeldNotice): Promise<Receipt["told"]>;

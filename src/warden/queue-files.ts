@@ -10,30 +10,16 @@ import { isMeant, json, MAX_WARRANT, timeOf, type WardenFolder } from "./folder.
 import { OpenTargets, parseWarrant, type Warrant } from "./warrant.ts";
 
 /** `warrants/`, and those that no dog takes: `rejected/`, `withdrawn/`. */
-export interface QueueFiles {
-  /** The queue, the oldest first, and the files in it that are no warrants. */
-  queued(): { warrants: Warrant[]; bad: BadWarrant[] };
-  /** Files it, unless its target has an open warrant: then the id of that one. */
-  file(warrant: Warrant): Promise<{ filed: boolean; id: string }>;
-  /** The name of the file that this warrant is in. */
-  fileOf(id: string): string;
-  /** Out of the queue, for good. */
-  reject(name: string, why: string): void;
-  /** A crash came between a dance and the end of its waiting. */
-  dropQueued(id: string): void;
-  /** False when it is not in the queue. */
-  withdrawQueued(id: string): Promise<boolean>;
-  withdrawn(id: string): Warrant | null;
-}
-
 export function queueFiles(
   { at, locked, remove, explained }: WardenFolder,
   { queued, pathOf }: WarrantReader,
   { dances }: Pick<DanceFiles, "dances">,
-): QueueFiles {
+) {
   return {
+    /** The queue, the oldest first, and the files in it that are no warrants. */
     queued: () => explained(queued),
-    file: (warrant) =>
+    /** Files it, unless its target has an open warrant: then the id of that one. */
+    file: (warrant: Warrant) =>
       locked(() => {
         const dancing = dances().map((dance) => ({ ...dance.warrant, bound: dance.bound }));
         const same = new OpenTargets([...dancing, ...queued().warrants]).same(warrant);
@@ -41,17 +27,21 @@ export function queueFiles(
         publish(at("warrants", `${warrant.id}.json`), json(warrant), "new");
         return { filed: true, id: warrant.id };
       }),
-    fileOf: (id) => explained(() => basename(pathOf(id))),
-    reject: (name, why) =>
+    /** The name of the file that this warrant is in. */
+    fileOf: (id: string) => explained(() => basename(pathOf(id))),
+    /** Out of the queue, for good. */
+    reject: (name: string, why: string) =>
       explained(() => {
         const to = freeName(at("rejected"), name);
         replace(`${to}.why`, `${why}\n`);
         moveIfThere(at("warrants", name), to);
       }),
-    dropQueued: (id) => remove(pathOf(id)),
-    withdrawQueued: (id) =>
+    /** After a crash between the begin of a dance and the end of its waiting. */
+    dropQueued: (id: string) => remove(pathOf(id)),
+    /** False when it is not in the queue. */
+    withdrawQueued: (id: string) =>
       locked(() => isName(id) && moveIfThere(pathOf(id), at("withdrawn", `${id}.json`))),
-    withdrawn: (id) => {
+    withdrawn: (id: string) => {
       const found = isName(id) ? warrantIn(at("withdrawn", `${id}.json`), `${id}.json`, 0) : null;
       return typeof found === "string" ? null : found;
     },
@@ -76,22 +66,17 @@ function freeName(folder: string, name: string): string {
   }
 }
 
-/** Reads `warrants/`: a file may have any name, if its id is inside. */
-export interface WarrantReader {
-  /** The queue, and the files in it that are no warrants. */
-  queued(): { warrants: Warrant[]; bad: BadWarrant[] };
-  /** Where this warrant lies, or would lie. */
-  pathOf(id: string): string;
-}
+export type WarrantReader = ReturnType<typeof warrantReader>;
 
-export interface BadWarrant {
+interface BadWarrant {
   name: string;
   why: string;
   /** When it was last written: it may be half of one. */
   at: number;
 }
 
-export function warrantReader({ at }: Pick<WardenFolder, "at">): WarrantReader {
+/** Reads `warrants/`: a file may have any name, if its id is inside. */
+export function warrantReader({ at }: Pick<WardenFolder, "at">) {
   const known = new Map<string, { stamp: string; read: Warrant | string }>();
 
   const read = (name: string): Warrant | string | null => {
@@ -133,7 +118,8 @@ export function warrantReader({ at }: Pick<WardenFolder, "at">): WarrantReader {
       const { files, bad } = inQueue();
       return { warrants: [...files.values()].map(({ warrant }) => warrant).sort(byAge), bad };
     },
-    pathOf: (id) => {
+    /** Where this warrant lies, or would lie. */
+    pathOf: (id: string) => {
       const own = read(`${id}.json`);
       const isOwn = own === null || (typeof own !== "string" && own.id === id);
       const name = isOwn && own !== null ? `${id}.json` : inQueue().files.get(id)?.name;

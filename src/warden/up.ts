@@ -1,36 +1,16 @@
-import type { Machine } from "../base/clock.ts";
-import type { Timers } from "../platform/processes/children.ts";
 import type { Store } from "../queue/store.ts";
-import type { HeldNotice, Receipt } from "./dance.ts";
-import type { AgentDirectory } from "./directory.ts";
-import { epitaphOf } from "./epitaph.ts";
-import type { WardenFiles } from "./files.ts";
+import type { Receipt } from "./dance.ts";
 import { reapClaims } from "./finish.ts";
-import type { WardenEvent, WardenSettings } from "./ports.ts";
-import type { Resolved } from "./resolve.ts";
+import type { WardenEvent, WardenHost, WardenSettings } from "./ports.ts";
 import { type RuleEvent, type RulesHost, type RulesSettings, RuleWatch } from "./rule-watch.ts";
-import type { Suspects } from "./suspects/suspect.ts";
 import { Warden } from "./warden.ts";
-import type { TargetKind } from "./warrant.ts";
 
 /** What a warden that is up needs of the machine. */
-export interface UpHost {
-  machine: Machine;
-  timers: Timers;
-  files: WardenFiles;
-  suspects: Suspects;
-  newId(): string;
-  newNonce(): string;
-  /** For reading only, and for giving back what an executed worker held. */
-  openRun(path: string): Promise<Store>;
+export interface UpHost
+  extends Omit<WardenHost, "reap">,
+    Omit<RulesHost, "budgetFor" | "file" | "open" | "receipts" | "record"> {
+  /** For giving back the claims of an executed worker. */
   openForReaping(path: string): Promise<Store>;
-  directory: AgentDirectory;
-  resolve(kind: TargetKind, name: string, home: string | null): Promise<Resolved>;
-  notifyVerdict(receipt: Receipt): Promise<Receipt["told"]>;
-  notifyHeld(notice: HeldNotice): Promise<Receipt["told"]>;
-  sessionsOn: RulesHost["sessionsOn"];
-  writtenAt: RulesHost["writtenAt"];
-  usdOn: RulesHost["usdOn"];
 }
 
 export interface UpOptions {
@@ -46,14 +26,7 @@ export class WardenUp {
 
   constructor(options: UpOptions, host: UpHost, emit: (event: WardenEvent | RuleEvent) => void) {
     const { files } = host;
-    const pool = {
-      ...{ machine: host.machine, timers: host.timers, files, suspects: host.suspects },
-      newNonce: host.newNonce,
-      epitaph: epitaphOf,
-      notifyVerdict: host.notifyVerdict,
-      notifyHeld: host.notifyHeld,
-      reap: (receipt: Receipt) => reapClaims(receipt, files.folder, host.openForReaping),
-    };
+    const reap = (receipt: Receipt) => reapClaims(receipt, files.folder, host.openForReaping);
     this.#rules = new RuleWatch(
       options.rules,
       {
@@ -66,7 +39,7 @@ export class WardenUp {
       },
       emit,
     );
-    this.#warden = new Warden(options.settings, pool, (event) => {
+    this.#warden = new Warden(options.settings, { ...host, reap }, (event) => {
       emit(event);
       if (event.kind === "up") this.#rules.start();
     });

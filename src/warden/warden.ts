@@ -2,6 +2,7 @@ import { isVivError, VivError } from "../base/errors.ts";
 import { quoted } from "../base/text.ts";
 import { Breaker } from "./breaker.ts";
 import { agentsIn, type Dance, hasKilled } from "./dance.ts";
+import { DanceRun } from "./dance-run.ts";
 import { Dancer, type Pool } from "./dancer.ts";
 import type { Pause } from "./files.ts";
 import { finishDance } from "./finish.ts";
@@ -258,7 +259,8 @@ export class Warden {
 
   #start(dance: Dance): void {
     if (dance.state === "executing") this.#breaker.resume(agentsIn(dance));
-    const dancer = new Dancer(dance, this.#host, this.#settings, this.#pool, this.#emit);
+    const run = new DanceRun(dance, this.#host, this.#settings, this.#emit);
+    const dancer = new Dancer(run, this.#pool);
     const over = this.#follow(dancer).catch((error: unknown) => {
       // A bug, or a failing machine: after a while it goes on from disk, as after a restart.
       this.#warn(`${dance.id}: ${(error as Error).message}`);

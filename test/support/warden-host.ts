@@ -99,7 +99,6 @@ export class FakeWarden {
       files: this.#filesOf(life),
       suspects: this.#suspectsOf(life),
       newNonce: () => `n${++this.#nonces}x`,
-      epitaph: ({ verdict }: Receipt) => `# ${verdict}\n`,
       notifyVerdict: async (receipt: Receipt) => {
         await this.hook;
         this.step(life, () => this.told.push(receipt));

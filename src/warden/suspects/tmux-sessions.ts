@@ -9,6 +9,7 @@ import {
   TmuxTrouble,
   tmuxAt,
 } from "../../platform/tmux/tmux.ts";
+import type { SessionActivity } from "../rule-watch.ts";
 import type { BoundSession } from "../warrant.ts";
 import type { Unknown } from "./suspect.ts";
 
@@ -323,12 +324,6 @@ function explain(error: unknown): { is: "gone" | "unknown"; why: string } {
   if (error.kind === "no-server") return { is: "gone", why: `no tmux server: ${error.message}` };
   if (error.kind === "no-target") return { is: "gone", why: "the session has ended" };
   return { is: "unknown", why: error.message };
-}
-
-export interface SessionActivity {
-  name: string;
-  /** When something last came onto one of its screens. */
-  activeAt: number;
 }
 
 /** The sessions of a server, in one call. None when there is no server; throws when it is silent. */
