@@ -84,7 +84,7 @@ export async function typeQuestion(
   return new QuestionTyper(tmux, pane, question, how, isNamed).ask();
 }
 
-interface Sight {
+interface InputState {
   input: Input;
   /** The text is in the input, and nothing else is. */
   hasText: boolean;
@@ -151,21 +151,21 @@ class QuestionTyper {
       return { is: "refused", why };
     }
     if (await this.#hasUnread()) return { is: "refused", why: UNREAD };
-    let sight = await this.#awaitSight(({ input }) => this.#isFree(input), SEEN_WITHIN_MS);
-    if (sight.input.is === "box" && isOurQuestion(sight.input.text)) {
-      await this.#erase(sight, sight.input.text.length);
-      sight = await this.#awaitSight(({ input }) => this.#isFree(input), SEEN_WITHIN_MS);
+    let state = await this.#awaitState(({ input }) => this.#isFree(input), SEEN_WITHIN_MS);
+    if (state.input.is === "box" && isOurQuestion(state.input.text)) {
+      await this.#erase(state, state.input.text.length);
+      state = await this.#awaitState(({ input }) => this.#isFree(input), SEEN_WITHIN_MS);
     }
-    const { input } = sight;
+    const { input } = state;
     if (input.is === "person") return { is: "waits", why: input.what };
     if (input.is === "none") return { is: "refused", why: "no input is seen on its screen" };
     if (!this.#isFree(input)) return { is: "refused", why: TYPING };
     // A text that ends with its row would leave the cursor at the edge, or on the next row.
-    if ((sight.cursor.x + this.#text.length) % sight.width === 0) this.#text += " please";
+    if ((state.cursor.x + this.#text.length) % state.width === 0) this.#text += " please";
     const buffer = `viv-${this.#nonce}`;
     await this.#tmux.run(["load-buffer", "-b", buffer, "-"], this.#text);
     const was = `#{==:#{@viv-asked},${this.#nonce}}`;
-    await this.#unless(`#{||:${was},${differs(sight)}}`, [
+    await this.#unless(`#{||:${was},${differs(state)}}`, [
       `set-option -p -t '${this.#pane.id}' @viv-asked '${this.#nonce}'`,
       `copy-mode -q -t '${this.#pane.id}'`,
       `paste-buffer -d -p -b '${buffer}' -t '${this.#pane.id}'`,
@@ -183,24 +183,24 @@ class QuestionTyper {
   }
 
   /** The text, seen twice at the same place; null when it does not come, or something else does. */
-  async #settled(): Promise<Sight | null> {
+  async #settled(): Promise<InputState | null> {
     const end = performance.now() + ARRIVES_WITHIN_MS;
-    let before: Sight | null = null;
+    let before: InputState | null = null;
     let since = 0;
     for (;;) {
-      const sight = await this.#see();
-      const isSame = sight.hasText && before !== null && isSamePlace(before, sight);
+      const state = await this.#see();
+      const isSame = state.hasText && before !== null && isSamePlace(before, state);
       if (!isSame) since = performance.now();
-      if (isSame && performance.now() - since >= SETTLES_MS) return sight;
-      before = sight.hasText ? sight : null;
+      if (isSame && performance.now() - since >= SETTLES_MS) return state;
+      before = state.hasText ? state : null;
       if (performance.now() > end) return null;
       await delay(50);
     }
   }
 
   /** False when it may not be sent any more. Nothing is done if it was before. */
-  async #enter(sight: Sight, mark: string): Promise<boolean> {
-    await this.#unless(`#{||:${differs(sight)},#{==:#{@viv-sent},${mark}}}`, [
+  async #enter(state: InputState, mark: string): Promise<boolean> {
+    await this.#unless(`#{||:${differs(state)},#{==:#{@viv-sent},${mark}}}`, [
       `set-option -p -t '${this.#pane.id}' @viv-sent '${mark}'`,
       `copy-mode -q -t '${this.#pane.id}'`,
       `send-keys -t '${this.#pane.id}' Enter`,
@@ -209,15 +209,15 @@ class QuestionTyper {
   }
 
   async #hasLeft(withinMs: number): Promise<boolean> {
-    const sight = await this.#awaitSight(({ hasText }) => !hasText, withinMs);
-    return !sight.hasText;
+    const state = await this.#awaitState(({ hasText }) => !hasText, withinMs);
+    return !state.hasText;
   }
 
   /** Only ours, and only while it is seen there: as many characters as it has. Whether it was. */
   async #takeBack(): Promise<boolean> {
-    const sight = await this.#see();
-    if (sight.hasText) await this.#erase(sight, this.#text.length);
-    return sight.hasText;
+    const state = await this.#see();
+    if (state.hasText) await this.#erase(state, this.#text.length);
+    return state.hasText;
   }
 
   /** A program that has not shown one question gets no second one, until the first shows up: then that goes. */
@@ -237,21 +237,21 @@ class QuestionTyper {
     await this.#tmux.run(["set-option", "-p", "-t", this.#pane.id, option, this.#nonce]);
   }
 
-  async #erase(sight: Sight, count: number): Promise<void> {
-    await this.#unless(differs(sight), [`send-keys -t '${this.#pane.id}' -N ${count} BSpace`]);
+  async #erase(state: InputState, count: number): Promise<void> {
+    await this.#unless(differs(state), [`send-keys -t '${this.#pane.id}' -N ${count} BSpace`]);
   }
 
-  async #awaitSight(isSo: (sight: Sight) => boolean, limitMs: number): Promise<Sight> {
+  async #awaitState(isSo: (state: InputState) => boolean, limitMs: number): Promise<InputState> {
     const end = performance.now() + limitMs;
     for (let pause = 15; ; pause = Math.min(pause * 1.5, 150)) {
-      const sight = await this.#see();
-      if (isSo(sight) || performance.now() + pause > end) return sight;
-      if (sight.input.is === "person") return sight;
+      const state = await this.#see();
+      if (isSo(state) || performance.now() + pause > end) return state;
+      if (state.input.is === "person") return state;
       await delay(pause);
     }
   }
 
-  async #see(): Promise<Sight> {
+  async #see(): Promise<InputState> {
     const format = "#{cursor_x} #{cursor_y} #{cursor_flag} #{pane_width} #{pane_current_command}";
     const { screen, rest } = await captureScreen(this.#tmux, this.#pane.id, format);
     const input =
@@ -301,7 +301,7 @@ function isFolded(text: string): boolean {
   return /^\[Pasted [^\]]*\]$/i.test(text.trim());
 }
 
-function isSamePlace(one: Sight, other: Sight): boolean {
+function isSamePlace(one: InputState, other: InputState): boolean {
   return (
     one.cursor.x === other.cursor.x &&
     one.cursor.y === other.cursor.y &&
@@ -310,7 +310,7 @@ function isSamePlace(one: Sight, other: Sight): boolean {
 }
 
 /** A format that is true when the cursor is elsewhere, or another program is in the foreground. */
-function differs({ cursor, program }: Sight): string {
+function differs({ cursor, program }: InputState): string {
   // A paste into a dead pane ends the whole server (seen with tmux 3.3a).
   const place = `#{||:#{!=:#{cursor_x},${cursor.x}},#{!=:#{cursor_y},${cursor.y}}}`;
   const moved = `#{||:#{pane_dead},${place}}`;
