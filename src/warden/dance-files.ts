@@ -1,7 +1,11 @@
 import { existsSync, rmSync } from "node:fs";
 import { isName } from "../base/names.ts";
+import {
+  createFileSynced,
+  replaceFileSynced,
+  replaceFileUnsynced,
+} from "../platform/files/atomic-write.ts";
 import { listed, readSmall } from "../platform/files/state-files.ts";
-import { publish, replace } from "../platform/files/whole-files.ts";
 import { afterEvent, type Dance, isUndecided, parseDance } from "./dance.ts";
 import { isMeant, json, MAX_DANCE, timeOf, type WardenFolder } from "./folder.ts";
 import type { WarrantReader } from "./queue-files.ts";
@@ -35,19 +39,19 @@ export function danceFiles(
       locked(() => {
         const path = pathOf(dance.warrant.id);
         if (!existsSync(path)) return false;
-        publish(at("active", `${dance.id}.json`), json(dance), "new");
+        createFileSynced(at("active", `${dance.id}.json`), json(dance));
         rmSync(path, { force: true });
         return true;
       }),
     save: (dance: Dance) =>
-      explained(() => publish(at("active", `${dance.id}.json`), json(dance), "replace")),
+      explained(() => replaceFileSynced(at("active", `${dance.id}.json`), json(dance))),
     /** Makes it execute, and saves that. False, and nothing, when it was withdrawn or released. */
     saveForExecution: (dance: Dance) =>
       locked(() => {
         const requests = [at("withdrawals", dance.warrant.id), at("active", `${dance.id}.release`)];
         if (requests.some((path) => existsSync(path))) return false;
         const state = afterEvent("evaluating", "silent_at_last");
-        publish(at("active", `${dance.id}.json`), json({ ...dance, state }), "replace");
+        replaceFileSynced(at("active", `${dance.id}.json`), json({ ...dance, state }));
         dance.state = state; // not before: until then a request is still heeded
         return true;
       }),
@@ -56,7 +60,7 @@ export function danceFiles(
       locked(() => {
         const path = pathOf(dance.warrant.id);
         const released_at = new Date(now).toISOString();
-        publish(path, json({ ...dance.warrant, released_at }), "replace");
+        replaceFileSynced(path, json({ ...dance.warrant, released_at }));
         for (const end of [".json", ".release"])
           rmSync(at("active", dance.id + end), { force: true });
       }),
@@ -80,10 +84,11 @@ export function danceFiles(
       locked(() => {
         const dance = dances().find(({ warrant }) => warrant.id === id);
         if (dance === undefined || !isUndecided(dance)) return false;
-        replace(at("withdrawals", id), "");
+        replaceFileUnsynced(at("withdrawals", id), "");
         return true;
       }),
-    askToRelease: (dog: string) => explained(() => replace(at("active", `${dog}.release`), "")),
+    askToRelease: (dog: string) =>
+      explained(() => replaceFileUnsynced(at("active", `${dog}.release`), "")),
     /** Withdrawals by warrant, releases by dog, and the nonces that were answered. */
     requests: () => ({
       withdrawals: listed(at("withdrawals")).filter(isName),

@@ -1,9 +1,13 @@
 import { isVivError } from "../base/errors.ts";
+import { growingPause } from "../base/growing-pause.ts";
 import type { Timers } from "../platform/processes/children.ts";
 import { AnswerWatch } from "./answer-watch.ts";
 import { type Attempt, afterEvent, type Dance, type DanceEvent } from "./dance.ts";
 import type { WardenEvent, WardenHost, WardenSettings } from "./ports.ts";
 import type { Unasked } from "./warrant.ts";
+
+/** With a full disk. */
+export const RETRY_MS = { first: 1_000, longest: 30_000 };
 
 /** What a person, or the end of the warden, asks of a dance. */
 export type DanceRequest = "withdrawn" | "released" | "stopped";
@@ -102,7 +106,7 @@ export class DanceRun {
 
   /** With a full disk it waits. Null when the warden stopped meanwhile. */
   async retry<T>(act: () => T | Promise<T>): Promise<T | null> {
-    for (let pause = 1_000; ; pause = Math.min(2 * pause, 30_000)) {
+    for (let tries = 1; ; tries++) {
       try {
         return await act();
       } catch (error) {
@@ -110,7 +114,7 @@ export class DanceRun {
         this.warn(error);
       }
       if (this.#request === "stopped") return null;
-      await this.sleeper.pause(pause);
+      await this.sleeper.pause(growingPause(tries, RETRY_MS));
     }
   }
 

@@ -1,13 +1,18 @@
-import { rmSync, watch } from "node:fs";
+import { rmSync } from "node:fs";
 import type { ProcessIdentity } from "../base/clock.ts";
 import { isName } from "../base/names.ts";
+import {
+  isTemporary,
+  replaceFileSynced,
+  replaceFileUnsynced,
+} from "../platform/files/atomic-write.ts";
 import {
   acquireProcessLock,
   type StillOurs,
   type withFileLock,
 } from "../platform/files/file-lock.ts";
 import { appendLine, listed, readSmall } from "../platform/files/state-files.ts";
-import { isHalfWritten, publish, replace } from "../platform/files/whole-files.ts";
+import { watchPaths } from "../platform/files/watch.ts";
 import type { Receipt } from "./dance.ts";
 import { danceFiles } from "./dance-files.ts";
 import {
@@ -57,7 +62,8 @@ export function wardenFilesIn(folder: string, lock?: typeof withFileLock) {
       }),
 
     questionFile: (dog: string) => at("questions", `${dog}.txt`),
-    answer: (nonce: string, text: string) => explained(() => replace(at("answers", nonce), text)),
+    answer: (nonce: string, text: string) =>
+      explained(() => replaceFileUnsynced(at("answers", nonce), text)),
     answered: (nonce: string) =>
       isName(nonce) ? readSmall(at("answers", nonce), MAX_WARRANT) : null,
 
@@ -70,32 +76,23 @@ export function wardenFilesIn(folder: string, lock?: typeof withFileLock) {
     observedFile: () => at("observed.jsonl"),
 
     paused: () => parsed<Pause>(readSmall(at("paused"), MAX_WARRANT)),
-    pause: (pause: Pause) => explained(() => publish(at("paused"), json(pause), "replace")),
+    pause: (pause: Pause) => explained(() => replaceFileSynced(at("paused"), json(pause))),
     resume: (time: number) =>
       explained(() => {
-        publish(at("resumed"), `${new Date(time).toISOString()}\n`, "replace");
+        replaceFileSynced(at("resumed"), `${new Date(time).toISOString()}\n`);
         rmSync(at("paused"), { force: true });
       }),
     /** When it was last resumed: executions before that no longer count. */
     resumedAt: () => Date.parse(readSmall(at("resumed"), 100)?.trim() ?? "") || 0,
 
     warden: () => parsed<WardenState>(readSmall(at("warden.json"), MAX_WARRANT)),
-    writeWarden: (state: WardenState) => explained(() => replace(at("warden.json"), json(state))),
+    writeWarden: (state: WardenState) =>
+      explained(() => replaceFileUnsynced(at("warden.json"), json(state))),
     /** Calls back when something may have changed here; a hint. Returns its end. */
     watch: (act: () => void) => {
       make();
-      const watchers = ["", "warrants", "active", "withdrawals", "answers"].flatMap((name) => {
-        try {
-          const watcher = watch(at(name), () => act());
-          watcher.on("error", () => watcher.close());
-          return [watcher];
-        } catch {
-          return []; // no more watches to be had: the slow look must do
-        }
-      });
-      return () => {
-        for (const watcher of watchers) watcher.close();
-      };
+      const folders = ["", "warrants", "active", "withdrawals", "answers"].map((name) => at(name));
+      return watchPaths(folders, act);
     },
   };
 }
@@ -104,7 +101,7 @@ export function wardenFilesIn(folder: string, lock?: typeof withFileLock) {
 function receiptFiles({ at, remove, explained }: WardenFolder) {
   return {
     writeReceipt: (receipt: Receipt) =>
-      explained(() => publish(at("completed", `${receipt.dog}.json`), json(receipt), "replace")),
+      explained(() => replaceFileSynced(at("completed", `${receipt.dog}.json`), json(receipt))),
     receipt: (dog: string) => (isName(dog) ? receiptIn(at("completed", `${dog}.json`)) : null),
     /** The newest first; those that ended before `since` may be missing. */
     receipts: (since = 0) =>
@@ -116,14 +113,14 @@ function receiptFiles({ at, remove, explained }: WardenFolder) {
         .flatMap((name) => receiptIn(at("completed", name)) ?? [])
         .sort((a, b) => (a.ended_at < b.ended_at ? 1 : -1)),
     writeEpitaph: (warrant: string, text: string) =>
-      explained(() => replace(at("epitaphs", `${warrant}.md`), text)),
+      explained(() => replaceFileUnsynced(at("epitaphs", `${warrant}.md`), text)),
     epitaph: (warrant: string) =>
       isName(warrant) ? readSmall(at("epitaphs", `${warrant}.md`), MAX_DANCE) : null,
     markDone: (dog: string, verdict: string) =>
-      explained(() => replace(at("active", `${dog}.done`), `${verdict}\n`)),
+      explained(() => replaceFileUnsynced(at("active", `${dog}.done`), `${verdict}\n`)),
     /** Dogs whose requesters are still to be notified: written before the dance is removed. */
     untold: () => listed(at("untold")).filter(isName),
-    markUntold: (dog: string) => explained(() => publish(at("untold", dog), "", "replace")),
+    markUntold: (dog: string) => explained(() => replaceFileSynced(at("untold", dog), "")),
     forgetUntold: (dog: string) => remove(at("untold", dog)),
     /** Old markers, and files that crashes have left half written. */
     removeOldMarkers: (before: number) => {
@@ -132,7 +129,7 @@ function receiptFiles({ at, remove, explained }: WardenFolder) {
         if (isOld) remove(at("active", name));
       }
       for (const place of FOLDERS) {
-        for (const name of listed(at(place)).filter(isHalfWritten)) {
+        for (const name of listed(at(place)).filter(isTemporary)) {
           if (!isSince(at(place, name), before)) remove(at(place, name));
         }
       }

@@ -2,8 +2,8 @@ import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { createFileSynced, replaceFileUnsynced } from "../platform/files/atomic-write.ts";
 import { codeOf } from "../platform/files/state-files.ts";
-import { publish, replace } from "../platform/files/whole-files.ts";
 import type { HeldNotice, Receipt } from "./dance.ts";
 import { json } from "./folder.ts";
 import { oneLine } from "./warrant.ts";
@@ -80,7 +80,7 @@ export function inboxName(requester: string): string {
 function writeHeld(inbox: string, notice: HeldNotice): void {
   const folder = join(inbox, inboxName(notice.warrant.requester));
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  replace(join(folder, `${notice.warrant.id}.held.json`), json(notice));
+  replaceFileUnsynced(join(folder, `${notice.warrant.id}.held.json`), json(notice));
 }
 
 /** Never over another: a second file for a warrant has the dog in its name. */
@@ -90,7 +90,7 @@ function writeReceipt(inbox: string, receipt: Receipt): void {
   for (const name of [receipt.warrant.id, `${receipt.warrant.id}-${receipt.dog}`]) {
     const path = join(folder, `${name}.json`);
     try {
-      publish(path, json(receipt), "new");
+      createFileSynced(path, json(receipt));
       return;
     } catch (error) {
       if (codeOf(error) !== "EEXIST") throw error;

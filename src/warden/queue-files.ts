@@ -2,9 +2,9 @@ import { existsSync, lstatSync, renameSync, type Stats } from "node:fs";
 import { basename, join } from "node:path";
 import { isVivError } from "../base/errors.ts";
 import { isName } from "../base/names.ts";
+import { createFileSynced, replaceFileUnsynced } from "../platform/files/atomic-write.ts";
 import { whyNotOwned } from "../platform/files/owned.ts";
 import { codeOf, listed, readSmall } from "../platform/files/state-files.ts";
-import { publish, replace } from "../platform/files/whole-files.ts";
 import type { DanceFiles } from "./dance-files.ts";
 import { isMeant, json, MAX_WARRANT, timeOf, type WardenFolder } from "./folder.ts";
 import { OpenTargets, parseWarrant, type Warrant } from "./warrant.ts";
@@ -24,7 +24,7 @@ export function queueFiles(
         const dancing = dances().map((dance) => ({ ...dance.warrant, bound: dance.bound }));
         const same = new OpenTargets([...dancing, ...queued().warrants]).same(warrant);
         if (same !== undefined) return { filed: false, id: same };
-        publish(at("warrants", `${warrant.id}.json`), json(warrant), "new");
+        createFileSynced(at("warrants", `${warrant.id}.json`), json(warrant));
         return { filed: true, id: warrant.id };
       }),
     /** The name of the file that this warrant is in. */
@@ -33,7 +33,7 @@ export function queueFiles(
     reject: (name: string, why: string) =>
       explained(() => {
         const to = freeName(at("rejected"), name);
-        replace(`${to}.why`, `${why}\n`);
+        replaceFileUnsynced(`${to}.why`, `${why}\n`);
         moveIfThere(at("warrants", name), to);
       }),
     /** After a crash between the begin of a dance and the end of its waiting. */

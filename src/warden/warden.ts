@@ -1,8 +1,9 @@
 import { isVivError, VivError } from "../base/errors.ts";
+import { growingPause } from "../base/growing-pause.ts";
 import { quoted } from "../base/text.ts";
 import { Breaker } from "./breaker.ts";
 import { agentsIn, type Dance, hasKilled } from "./dance.ts";
-import { DanceRun } from "./dance-run.ts";
+import { DanceRun, RETRY_MS } from "./dance-run.ts";
 import { Dancer, type Pool } from "./dancer.ts";
 import type { Pause } from "./files.ts";
 import { finishDance } from "./finish.ts";
@@ -309,7 +310,7 @@ export class Warden {
 
   /** With a full disk it waits; when the warden is stopped, the next start does it. */
   async #retry(act: () => Promise<void>): Promise<void> {
-    for (let pause = 1_000; ; pause = Math.min(2 * pause, 30_000)) {
+    for (let tries = 1; ; tries++) {
       try {
         return await act();
       } catch (error) {
@@ -317,6 +318,7 @@ export class Warden {
         if (isLasting || this.#isStopping) throw error;
         this.#warn((error as Error).message);
       }
+      const pause = growingPause(tries, RETRY_MS);
       await new Promise<void>((resolve) => this.#host.timers.after(pause, resolve));
     }
   }

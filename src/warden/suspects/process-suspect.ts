@@ -2,9 +2,9 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { Machine } from "../../base/clock.ts";
+import { replaceFileUnsynced } from "../../platform/files/atomic-write.ts";
 import { explained, readSmall } from "../../platform/files/state-files.ts";
-import { sizesOf, watchSizes } from "../../platform/files/watched-files.ts";
-import { replace } from "../../platform/files/whole-files.ts";
+import { sizesOf, watchSizes } from "../../platform/files/watch.ts";
 import { readProcess, TICKS_PER_SECOND } from "../../platform/processes/proc-fs.ts";
 import type { AskedPrograms, SeenProcess } from "../dance.ts";
 import type { Question } from "../question.ts";
@@ -104,7 +104,7 @@ function writeQuestion(path: string, text: string): void {
   const folder = dirname(path);
   explained(folder, () => {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    replace(path, text);
+    replaceFileUnsynced(path, text);
   });
 }
 

@@ -1,4 +1,4 @@
-import { sizesOf, watchSizes } from "../../platform/files/watched-files.ts";
+import { sizesOf, watchSizes } from "../../platform/files/watch.ts";
 import { readProcess } from "../../platform/processes/proc-fs.ts";
 import { defaultSocket, type Env, TmuxTrouble, tmuxAt } from "../../platform/tmux/tmux.ts";
 import { TtyWatch } from "../../platform/tmux/tty-watch.ts";

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { VivError } from "../../base/errors.ts";
+import { growingPause } from "../../base/growing-pause.ts";
 import type { Tmux } from "../../platform/tmux/tmux.ts";
 import type { Question } from "../question.ts";
 import {
@@ -243,7 +244,8 @@ class QuestionTyper {
 
   async #awaitState(isSo: (state: InputState) => boolean, limitMs: number): Promise<InputState> {
     const end = performance.now() + limitMs;
-    for (let pause = 15; ; pause = Math.min(pause * 1.5, 150)) {
+    for (let looks = 1; ; looks++) {
+      const pause = growingPause(looks, { first: 15, longest: 150, factor: 1.5 });
       const state = await this.#see();
       if (isSo(state) || performance.now() + pause > end) return state;
       if (state.input.is === "person") return state;
