@@ -3,11 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FakeHost } from "../../test/support/machine.ts";
+import { wardenDirectory } from "../app/warden-directory.ts";
+import type { Machine } from "../base/clock.ts";
 import { crewFilesIn } from "../crew/files.ts";
+import { usedOn } from "../engines/costs/usage-line.ts";
 import { openRun } from "../main.ts";
 import type { Receipt } from "./dance.ts";
-import { reapAfter } from "./reap-after.ts";
-import { logOf, resolveMember, resolveWorker } from "./resolve.ts";
+import { reapAfter } from "./finish.ts";
+import { logOf, resolveTarget } from "./resolve.ts";
 import type { Rules } from "./rule.ts";
 import {
   patternFor,
@@ -15,7 +18,7 @@ import {
   type RulesHost,
   type RulesSettings,
   RuleWatch,
-} from "./rules.ts";
+} from "./rule-watch.ts";
 import { targetKey, type Warrant } from "./warrant.ts";
 
 const MIN = 60_000;
@@ -40,32 +43,32 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+function lookupOn(machine: Machine) {
+  const open = (path: string) => openRun(path, { readOnly: true, machine });
+  return { machine, openRun: open, directory: wardenDirectory(machine.clock) };
+}
+
 function watch(rules: Rules, settings: Partial<RulesSettings> = {}): RuleWatch {
-  const machine = host.process();
+  const lookup = lookupOn(host.process());
   let ids = 0;
   const ports: RulesHost = {
-    machine,
     timers: { after: () => () => {} },
     writtenAt: (path) => written.get(path) ?? null,
     budgetFor: (type) => (type === "dear" ? { usd: 1, of: "task" } : null),
-    openRun: (path) => openRun(path, { readOnly: true, machine }),
-    crewFilesIn,
+    usdOn: (line) => usedOn(line).reduce((sum, { usd }) => sum + (usd ?? 0), 0),
+    ...lookup,
     sessionsOn: async () => {
       if (sessions instanceof Error) throw sessions;
       return sessions;
     },
-    resolve: async (kind, name, home) => {
-      if (kind === "agent") return resolveMember(crewFilesIn(home ?? ""), name, machine);
-      const store = await openRun(home ?? "", { readOnly: true, machine });
-      return resolveWorker(store, name, machine);
-    },
+    resolve: (kind, name, home) => resolveTarget(lookup, kind, name, home),
     file: async (warrant) => {
       open.push(warrant);
       return { filed: true, id: warrant.id };
     },
     open: () => open,
     receipts: () => receipts,
-    observe: (line) => void lines.push(line),
+    record: (line) => void lines.push(line),
     newId: () => `w${++ids}`,
   };
   const all = { rules, runs: [], crews: [], sessions: [], socket: null, ...settings };
@@ -87,7 +90,7 @@ describe("a tmux session", () => {
   const settings = { sessions: ["agent-*"] };
   const rules: Rules = { no_output: { afterMs: FILE.after, action: "observe" } };
 
-  it("that is silent for long is told once, until it speaks again", async () => {
+  it("that is silent for long is reported once, until it has output again", async () => {
     const now = host.clock.now();
     sessions = [
       { name: "agent-1", activeAt: now },
@@ -129,7 +132,7 @@ describe("a tmux session", () => {
     expect(targetKey(open[0] as Warrant)).toBe(targetKey(warrant as Warrant));
   });
 
-  it("is no suspect because somebody set the clock, or the machine slept", async () => {
+  it("is no suspect because the clock was set, or the machine slept", async () => {
     sessions = [{ name: "agent-1", activeAt: host.clock.now() }];
     const rulesAt = watch(rules, settings);
     await rulesAt.runOnce();
@@ -207,7 +210,7 @@ describe("a worker of a run", () => {
     expect(await reaped()).toEqual(["a"]);
   });
 
-  it("that waits for work is not silent; a run that is not there is trouble once", async () => {
+  it("that waits for work is not silent; a missing run is reported once", async () => {
     const run = join(folder, "run");
     const store = await openRun(run, { create: true, machine: host.process() });
     await store.register("w");
@@ -241,11 +244,12 @@ describe("a member of a crew", () => {
     };
     const rulesAt = watch(rules, { crews: [state] });
     expect(await rulesAt.runOnce()).toMatchObject({ seen: 1, found: 0 });
-    expect(resolveMember(files, "moss", machine)).toMatchObject({
+    const find = (name: string) => resolveTarget(lookupOn(machine), "agent", name, state);
+    expect(await find("moss")).toMatchObject({
       is: "gone",
-      why: expect.stringContaining("moss has no run now"),
+      why: expect.stringContaining("moss has no process now (running since"),
     });
-    expect(resolveMember(files, "mos", machine)).toBeNull();
+    expect(await find("mos")).toEqual({ is: "gone", why: `there is no agent mos in ${state}` });
     files.writeStatus("moss", { ...status, run: { ...machine.self(), claim: "c1" } });
     writeFileSync(files.newLog("moss", 1), "");
     writeFileSync(files.newLog("moss-2", 3), "");

@@ -1,35 +1,35 @@
 import { spawn } from "node:child_process";
-import { randomBytes } from "node:crypto";
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { replaceFileUnsynced } from "../platform/files/atomic-write.ts";
+import { createFileSynced, replaceFileUnsynced } from "../platform/files/atomic-write.ts";
 import { codeOf } from "../platform/files/state-files.ts";
 import type { HeldNotice, Receipt } from "./dance.ts";
+import { json } from "./folder.ts";
 import { oneLine } from "./warrant.ts";
 
-/** Who asked for a warrant is told what came of it. Nothing of it throws: trouble is written down. */
-export interface Requesters {
-  tell(receipt: Receipt): Promise<Told[]>;
+/** Notifies the requester of a warrant, by inbox, hook and webhook. Never throws: errors are in the result. */
+export interface RequesterNotifier {
+  verdict(receipt: Receipt): Promise<Delivery[]>;
   /** An execution waits for a person. */
-  tellHeld(notice: HeldNotice): Promise<Told[]>;
+  held(notice: HeldNotice): Promise<Delivery[]>;
 }
 
-export type Told = Receipt["told"][number];
+type Delivery = Receipt["told"][number];
 
-export interface RequesterOptions {
-  /** The folder with a folder for each of them. */
+export interface NotifyOptions {
+  /** The folder with a folder for each requester. */
   inbox: string;
   /** A shell command; the receipt, or the notice, is on its stdin. */
-  hook?: string;
-  /** Where it runs. */
-  cwd?: string;
+  hook?: string | undefined;
+  /** Where the hook runs. */
+  cwd?: string | undefined;
   env?: Readonly<Record<string, string | undefined>>;
-  /** Gets the same by POST. */
-  webhook?: string;
+  /** An address that gets the same by POST. */
+  webhook?: string | undefined;
   hookMs?: number;
   webhookMs?: number;
-  /** Between the tries of the webhook: one less than there are tries. */
+  /** Between the tries of the webhook. */
   pausesMs?: readonly number[];
 }
 
@@ -37,30 +37,32 @@ const HOOK_MS = 30_000;
 const WEBHOOK_MS = 10_000;
 const PAUSES_MS = [1_000, 4_000];
 
-export function requestersBy(options: RequesterOptions): Requesters {
+export function requesterNotifier(options: NotifyOptions): RequesterNotifier {
   const { inbox, hook, webhook } = options;
-  const tell = (what: Receipt | HeldNotice, leave: () => void) => {
-    const ways: Promise<Told>[] = [told("inbox", leave)];
-    if (hook !== undefined) ways.push(told("hook", () => runHook(hook, what, options)));
-    if (webhook !== undefined) ways.push(told("webhook", () => postTo(webhook, what, options)));
+  const notify = (notice: Receipt | HeldNotice, toInbox: () => void) => {
+    const ways: Promise<Delivery>[] = [delivery("inbox", toInbox)];
+    if (hook !== undefined) ways.push(delivery("hook", () => runHook(hook, notice, options)));
+    if (webhook !== undefined) {
+      ways.push(delivery("webhook", () => postTo(webhook, notice, options)));
+    }
     return Promise.all(ways);
   };
   return {
-    tell: (receipt) => tell(receipt, () => leaveIn(inbox, receipt)),
-    tellHeld: (notice) => tell(notice, () => leaveNotice(inbox, notice)),
+    verdict: (receipt) => notify(receipt, () => writeReceipt(inbox, receipt)),
+    held: (notice) => notify(notice, () => writeHeld(inbox, notice)),
   };
 }
 
-async function told(by: Told["by"], act: () => Promise<void> | void): Promise<Told> {
+async function delivery(by: Delivery["by"], act: () => Promise<void> | void): Promise<Delivery> {
   try {
     await act();
     return { by, trouble: null };
   } catch (error) {
-    return { by, trouble: oneLine(reasonOf(error)) || "it failed without a word" };
+    return { by, trouble: oneLine(reasonOf(error)) || "it failed without a message" };
   }
 }
 
-/** fetch says only that it failed; why is in the cause. */
+/** The reason of a failed fetch is in its cause. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;
@@ -75,68 +77,55 @@ export function inboxName(requester: string): string {
 }
 
 /** One for each warrant, the last pause's: `ID.held.json`, beside where its receipt will be. */
-function leaveNotice(inbox: string, notice: HeldNotice): void {
+function writeHeld(inbox: string, notice: HeldNotice): void {
   const folder = join(inbox, inboxName(notice.warrant.requester));
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  replaceFileUnsynced(
-    join(folder, `${notice.warrant.id}.held.json`),
-    `${JSON.stringify(notice, null, 2)}\n`,
-  );
+  replaceFileUnsynced(join(folder, `${notice.warrant.id}.held.json`), json(notice));
 }
 
 /** Never over another: a second file for a warrant has the dog in its name. */
-function leaveIn(inbox: string, receipt: Receipt): void {
+function writeReceipt(inbox: string, receipt: Receipt): void {
   const folder = join(inbox, inboxName(receipt.warrant.requester));
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const hidden = join(folder, `.${receipt.warrant.id}.${randomBytes(4).toString("hex")}`);
-  try {
-    writeFileSync(hidden, `${JSON.stringify(receipt, null, 2)}\n`, { flag: "wx", mode: 0o600 });
-    for (const name of [receipt.warrant.id, `${receipt.warrant.id}-${receipt.dog}`]) {
-      const path = join(folder, `${name}.json`);
-      if (linked(hidden, path) || dogIn(path) === receipt.dog) return;
+  for (const name of [receipt.warrant.id, `${receipt.warrant.id}-${receipt.dog}`]) {
+    const path = join(folder, `${name}.json`);
+    try {
+      createFileSynced(path, json(receipt));
+      return;
+    } catch (error) {
+      if (codeOf(error) !== "EEXIST") throw error;
+      if (dogIn(path) === receipt.dog) return;
     }
-    throw new Error(`${folder} has another ${receipt.warrant.id}.json`);
-  } finally {
-    rmSync(hidden, { force: true });
   }
-}
-
-function linked(from: string, to: string): boolean {
-  try {
-    linkSync(from, to);
-    return true;
-  } catch (error) {
-    if (codeOf(error) === "EEXIST") return false;
-    throw error;
-  }
+  throw new Error(`${folder} has another ${receipt.warrant.id}.json`);
 }
 
 function dogIn(path: string): unknown {
   try {
     return (JSON.parse(readFileSync(path, "utf8")) as Receipt).dog;
   } catch {
-    return null; // whatever it is, it is not ours
+    return null; // it is not ours
   }
 }
 
-const MAX_WORDS = 2_000;
+const MAX_STDERR = 2_000;
 
-function runHook(hook: string, what: object, options: RequesterOptions): Promise<void> {
+function runHook(hook: string, notice: object, options: NotifyOptions): Promise<void> {
   const { cwd, env = process.env, hookMs = HOOK_MS } = options;
   return new Promise((resolve, reject) => {
     const child = spawn("/bin/sh", ["-c", hook], {
       detached: true,
       stdio: ["pipe", "ignore", "pipe"],
       env: { ...env },
-      ...(cwd === undefined ? {} : { cwd }),
+      cwd,
     });
-    let words = "";
+    let stderr = "";
     let isLate = false;
     const killAll = () => {
       try {
         if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
       } catch {
-        // nobody of its group is left
+        // its group is empty
       }
     };
     const timer = setTimeout(() => {
@@ -144,10 +133,10 @@ function runHook(hook: string, what: object, options: RequesterOptions): Promise
       killAll();
     }, hookMs);
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
-      words = (words + text).slice(-MAX_WORDS);
+      stderr = (stderr + text).slice(-MAX_STDERR);
     });
     child.stdin.on("error", () => {}); // it need not read it
-    child.stdin.end(`${JSON.stringify(what)}\n`);
+    child.stdin.end(`${JSON.stringify(notice)}\n`);
     child.on("error", (error) => {
       clearTimeout(timer);
       reject(error);
@@ -163,18 +152,18 @@ function runHook(hook: string, what: object, options: RequesterOptions): Promise
             ? `ended by ${signal}`
             : `exit ${status}`;
         if (status === 0 && !isLate) return resolve();
-        reject(new Error(words.trim() === "" ? how : `${how}: ${words.trim()}`));
+        reject(new Error(stderr.trim() === "" ? how : `${how}: ${stderr.trim()}`));
       });
     });
   });
 }
 
-async function postTo(address: string, what: object, options: RequesterOptions): Promise<void> {
+async function postTo(address: string, notice: object, options: NotifyOptions): Promise<void> {
   if (!/^https?:\/\//i.test(address)) throw new Error("the webhook is no http or https address");
   const { pausesMs = PAUSES_MS } = options;
   for (let n = 0; ; n++) {
     try {
-      return await postOnce(address, what, options.webhookMs ?? WEBHOOK_MS);
+      return await postOnce(address, notice, options.webhookMs ?? WEBHOOK_MS);
     } catch (error) {
       const pause = pausesMs[n];
       if (error instanceof Refused) throw error;
@@ -186,10 +175,10 @@ async function postTo(address: string, what: object, options: RequesterOptions):
   }
 }
 
-/** To say it again changes nothing. */
+/** Another try would change nothing. */
 class Refused extends Error {}
 
-/** fetch takes no `user:secret@`, and says the whole address in its complaint. */
+/** fetch takes no `user:secret@`, and has the whole address in its error. */
 function withoutSecret(address: string): { url: URL; authorization: Record<string, string> } {
   const url = new URL(address);
   const [user, secret] = [url.username, url.password].map(decodeURIComponent);
@@ -200,13 +189,13 @@ function withoutSecret(address: string): { url: URL; authorization: Record<strin
   return { url, authorization: { authorization: `Basic ${basic}` } };
 }
 
-async function postOnce(address: string, what: object, timeoutMs: number): Promise<void> {
+async function postOnce(address: string, notice: object, timeoutMs: number): Promise<void> {
   const signal = AbortSignal.timeout(timeoutMs);
   const { url, authorization } = withoutSecret(address);
   const response = await fetch(url, {
     method: "POST",
     headers: { "content-type": "application/json", ...authorization },
-    body: JSON.stringify(what),
+    body: JSON.stringify(notice),
     redirect: "manual", // a POST that is sent on becomes a GET
     signal,
   });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { AnswerWatch } from "./answer-watch.ts";
 import type { Attempt, Dance } from "./dance.ts";
-import { Interrogation } from "./interrogation.ts";
 import { newDance } from "./warden.ts";
 import { parseWarrant } from "./warrant.ts";
 
@@ -24,28 +24,28 @@ const look = (screen: string[], beside: string[] = []) => {
 
 function begun(first = look([])) {
   const { dance, attempt } = danceAsked();
-  const notes = new Interrogation(dance, 3);
-  notes.begin(first);
+  const watch = new AnswerWatch(dance, 3);
+  watch.start(first);
   dance.attempts.push(attempt);
-  return { dance, attempt, notes };
+  return { dance, attempt, watch };
 }
 
-test("who works while the clock is set back is not silent", () => {
-  const { attempt, notes } = begun();
+test("progress counts while the clock is set back", () => {
+  const { attempt, watch } = begun();
   for (const at of [0, 10_000, 20_000, 40_000]) {
-    notes.notice(look([`step ${at}`]), attempt, ASKED - 3_600_000 + at);
+    watch.record(look([`step ${at}`]), attempt, ASKED - 3_600_000 + at);
   }
-  expect(notes.hasProgress()).toBe(true);
+  expect(watch.hasProgress()).toBe(true);
 });
 
-test("who works in another pane works; what stands there says nothing, also after a restart", () => {
-  const { dance, attempt, notes } = begun(look([], ["# a prompt"]));
-  notes.notice(look([], ["# a prompt"]), attempt, ASKED + 5_000);
-  const after = new Interrogation(JSON.parse(JSON.stringify(dance)) as Dance, 3);
-  after.notice(look([], ["# a prompt"]), attempt, ASKED + 20_000);
+test("new output in another pane is progress; old output is not, also after a restart", () => {
+  const { dance, attempt, watch } = begun(look([], ["# a prompt"]));
+  watch.record(look([], ["# a prompt"]), attempt, ASKED + 5_000);
+  const after = new AnswerWatch(JSON.parse(JSON.stringify(dance)) as Dance, 3);
+  after.record(look([], ["# a prompt"]), attempt, ASKED + 20_000);
   expect(attempt.bursts).toEqual([]);
-  notes.notice(look([], ["compiled a"]), attempt, ASKED + 30_000);
-  notes.notice(look([], ["compiled b"]), attempt, ASKED + 50_000);
-  expect(notes.hasProgress()).toBe(true);
-  expect(notes.bursts().map(({ source }) => source)).toEqual(["another pane", "another pane"]);
+  watch.record(look([], ["compiled a"]), attempt, ASKED + 30_000);
+  watch.record(look([], ["compiled b"]), attempt, ASKED + 50_000);
+  expect(watch.hasProgress()).toBe(true);
+  expect(watch.bursts().map(({ source }) => source)).toEqual(["another pane", "another pane"]);
 });

@@ -1,10 +1,10 @@
 import { readFileSync, readlinkSync } from "node:fs";
 import { pidsSince, readProcess } from "../../platform/processes/proc-fs.ts";
-import type { ProgramId, SeenProcess, Standing, StandingPane } from "../dance.ts";
+import type { AskedPane, AskedPrograms, ProgramId, SeenProcess } from "../dance.ts";
 import { foregroundGroup, statOf } from "./tmux-foreground.ts";
 
 /**
- * What a question was put to: the panes, and the programs in their foregrounds. A pane keeps its
+ * The programs that a question was put to: those in the foregrounds of the panes. A pane keeps its
  * number when it gets another program, and a process its own when it becomes one (exec). So before
  * the first signal all of it is compared: only what was asked may be ended, with what it has started.
  */
@@ -30,7 +30,7 @@ function fileOf(pid: number): string {
   try {
     return readlinkSync(`/proc/${pid}/exe`).replace(/ \(deleted\)$/, "");
   } catch {
-    return "?"; // somebody else's
+    return "?"; // another user's
   }
 }
 
@@ -38,11 +38,11 @@ function fileOf(pid: number): string {
 const MOST_PROGRAMS = 100;
 
 /** The programs in the foreground of a pane's terminal. `covers`: what it starts later was asked with it. */
-export function standingIn(
+export function foregroundPrograms(
   pane: { id: string; pid: number },
-  is: StandingPane["is"],
+  is: AskedPane["is"],
   covers: (pid: number) => boolean,
-): StandingPane | null {
+): AskedPane | null {
   const root = programId(pane.pid);
   if (root === null) return null;
   const group = foregroundGroup(pane.pid);
@@ -67,30 +67,30 @@ export function ticksNow(): number {
  * Why not all of this was asked: in words, or null. `panes` are those that are there now, `tree` all
  * that would be ended.
  */
-export function whyOthers(
-  standing: Standing,
+export function whyNotAllAsked(
+  asked: AskedPrograms,
   panes: readonly { id: string; pid: number }[],
   tree: readonly SeenProcess[],
 ): string | null {
-  const asked = askedBy(standing);
+  const there = stillThere(asked);
   for (const pane of panes) {
-    const then = standing.panes.find((one) => one.pane === pane.id);
-    const why = then === undefined ? "was opened after it was asked" : whyOther(then, asked);
+    const then = asked.panes.find((one) => one.pane === pane.id);
+    const why = then === undefined ? "was opened after it was asked" : whyOther(then, there);
     if (why !== null) return `pane ${pane.id} ${why}`;
   }
-  const [young] = startedLater(standing, tree);
+  const [young] = startedSince(asked, tree);
   if (young === undefined) return null;
   return `process ${young.pid} (${young.command}) was started after it was asked, and not by what was asked`;
 }
 
 /** Whether it was in a foreground then, or was started by what was asked. */
-export function isAskedIn(standing: Standing, pid: number): boolean {
-  return isAsked(pid, askedBy(standing));
+export function wasAsked(asked: AskedPrograms, pid: number): boolean {
+  return isAsked(pid, stillThere(asked));
 }
 
 /** Those that are still the same. */
-function askedBy(standing: Standing): AskedPrograms {
-  const there = standing.panes
+function stillThere(asked: AskedPrograms): StillThere {
+  const there = asked.panes
     .flatMap(({ programs }) => programs)
     .filter((one) => isSame(one, programId(one.pid)));
   const covering = there.filter(({ covers }) => covers === true);
@@ -98,32 +98,32 @@ function askedBy(standing: Standing): AskedPrograms {
 }
 
 /** Those that were started after the question, and not by what was asked. */
-export function startedLater(standing: Standing, tree: readonly SeenProcess[]): SeenProcess[] {
-  const asked = askedBy(standing);
+export function startedSince(asked: AskedPrograms, tree: readonly SeenProcess[]): SeenProcess[] {
+  const there = stillThere(asked);
   return tree.filter(
-    ({ pid, started }) => Number(started) > standing.at && !isAsked(pid, asked) && !isOver(pid),
+    ({ pid, started }) => Number(started) > asked.at && !isAsked(pid, there) && !isOver(pid),
   );
 }
 
-interface AskedPrograms {
+interface StillThere {
   all: ReadonlySet<string>;
   covering: ReadonlySet<string>;
 }
 
-function whyOther(then: StandingPane, asked: AskedPrograms): string | null {
+function whyOther(then: AskedPane, there: StillThere): string | null {
   const root = programId(then.root.pid);
   if (root === null || root.started !== then.root.started) {
     return "was given another program after it was asked";
   }
   if (!isSame(then.root, root)) return "became another program after it was asked";
-  const now = standingIn({ id: then.pane, pid: root.pid }, then.is, () => false);
-  const other = now?.programs.find(({ pid }) => !isAsked(pid, asked) && !isOver(pid));
+  const now = foregroundPrograms({ id: then.pane, pid: root.pid }, then.is, () => false);
+  const other = now?.programs.find(({ pid }) => !isAsked(pid, there) && !isOver(pid));
   if (other === undefined) return null;
   return `has another program in its foreground than when it was asked (process ${other.pid})`;
 }
 
 /** It was there itself, or was started by a program that stands for what it starts. */
-function isAsked(pid: number, { all, covering }: AskedPrograms): boolean {
+function isAsked(pid: number, { all, covering }: StillThere): boolean {
   for (let at = pid, steps = 0; at > 1 && steps < 1_000; steps++) {
     const found = readProcess(at);
     if (typeof found === "string") return false;

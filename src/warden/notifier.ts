@@ -1,29 +1,30 @@
 import type { HeldNotice, Receipt } from "./dance.ts";
+import { epitaphOf } from "./epitaph.ts";
 import type { WardenEvent, WardenHost } from "./ports.ts";
 
-/** More would be a burden of its own when a whole queue has ended at once. */
+/** More would overload the machine when a whole queue has ended at once. */
 const AT_ONCE = 5;
 
 /**
- * Tells requesters, beside the pool: a hook may take half a minute, and no dog waits for it. What is
- * still to be told is on disk (`untold/DOG`, a dance's `held`), so a crash means to tell it again.
+ * Notifies requesters, beside the pool: a hook may take half a minute, and no dog waits for it. Open
+ * notices are on disk (`untold/DOG`, a dance's `held`), so after a crash it is delivered again.
  */
-export class Teller {
+export class Notifier {
   readonly #host: WardenHost;
-  readonly #tell: (event: WardenEvent) => void;
+  readonly #emit: (event: WardenEvent) => void;
   readonly #waiting: (() => Promise<void>)[] = [];
   readonly #running = new Set<Promise<void>>();
   #isStopping = false;
 
-  constructor(host: WardenHost, tell: (event: WardenEvent) => void) {
+  constructor(host: WardenHost, emit: (event: WardenEvent) => void) {
     this.#host = host;
-    this.#tell = tell;
+    this.#emit = emit;
   }
 
-  /** Verdicts that a warden before us did not come to tell. */
+  /** Verdicts that a warden before us did not deliver. */
   start(): void {
     const { files } = this.#host;
-    const open = new Set(files.dances().map(({ id }) => id)); // told when they are finished anew
+    const open = new Set(files.dances().map(({ id }) => id)); // delivered when they are finished anew
     for (const dog of files.untold().filter((one) => !open.has(one))) {
       const receipt = files.receipt(dog);
       if (receipt === null) files.forgetUntold(dog);
@@ -35,24 +36,23 @@ export class Teller {
     const { files } = this.#host;
     const { dog, warrant } = receipt;
     this.#add(async () => {
-      const told = await this.#host.tellRequester(receipt);
+      const told = await this.#host.notifyVerdict(receipt);
       files.writeReceipt({ ...receipt, told });
-      files.writeEpitaph(warrant.id, this.#host.epitaph({ ...receipt, told }));
+      files.writeEpitaph(warrant.id, epitaphOf({ ...receipt, told }));
       files.forgetUntold(dog);
       this.#report(dog, told);
     });
   }
 
-  /** `then` writes down that it was. */
-  held(notice: HeldNotice, then: () => void): void {
+  held(notice: HeldNotice, notified: () => void): void {
     this.#add(async () => {
-      const told = await this.#host.tellHeld(notice);
-      then();
+      const told = await this.#host.notifyHeld(notice);
+      notified();
       this.#report(notice.dog, told);
     });
   }
 
-  /** What is under way is waited for; what waits is told at the next start. */
+  /** Waits for what is under way; the rest is delivered at the next start. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     await Promise.all(this.#running);
@@ -69,8 +69,8 @@ export class Teller {
     if (act === undefined) return;
     const running = act()
       .catch((error: unknown) => {
-        // Told again at the next start: what is to be told is still on disk.
-        this.#tell({ kind: "trouble", what: error instanceof Error ? error.message : `${error}` });
+        // Delivered at the next start: the notice is still on disk.
+        this.#emit({ kind: "trouble", what: error instanceof Error ? error.message : `${error}` });
       })
       .finally(() => {
         this.#running.delete(running);
@@ -81,7 +81,7 @@ export class Teller {
 
   #report(dog: string, told: Receipt["told"]): void {
     for (const { by, trouble } of told) {
-      if (trouble !== null) this.#tell({ kind: "trouble", what: `${dog}: ${by}: ${trouble}` });
+      if (trouble !== null) this.#emit({ kind: "trouble", what: `${dog}: ${by}: ${trouble}` });
     }
   }
 }

@@ -3,16 +3,16 @@ import { formatDuration } from "../base/duration.ts";
 import type { RuleAction, RuleName, Rules } from "./rule.ts";
 import type { TargetKind } from "./warrant.ts";
 
-/** What was seen of one that may be a suspect. What is null or missing could not be seen. */
-export interface Sighting {
+/** One pass over a possible suspect. What is null or missing is not known. */
+export interface Observation {
   kind: TargetKind;
   name: string;
   /** Of a worker: its run. Of an agent: its crew's state folder. Of a session: its server's socket. */
   home: string | null;
   isAlive: boolean;
-  /** It has something to do: who waits for work may be silent. */
+  /** It has work: an idle one may be silent. */
   isBusy: boolean;
-  /** When it last gave something out, and where that was seen. */
+  /** Its latest output, and where that was seen. */
   output?: { at: number; where: string } | null;
   heartbeatAt?: number | null;
   /** The last ones, the oldest first. */
@@ -36,24 +36,23 @@ export interface Finding {
   evidence: string;
 }
 
-/** Two looks that lie further apart than they should: what happened between them does not count. */
 export interface Moment {
   now: number;
   /** Nothing counts as older than this. After a clock that jumped or a machine that slept: then. */
-  notBefore?: number;
+  notBefore?: number | undefined;
 }
 
 /**
- * Which of them are suspects, by which rule, and why. Who is dead is none. A time that lies in the
- * future (somebody set the clock back) says nothing.
+ * The suspects among them, by which rule, and why. A dead one is none. A time in the future (the clock
+ * was set back) does not count.
  */
-export function suspectsAmong(
+export function findSuspects(
   rules: Rules,
-  sightings: readonly Sighting[],
+  observations: readonly Observation[],
   moment: Moment,
 ): Finding[] {
   const findings: Finding[] = [];
-  for (const one of sightings) {
+  for (const one of observations) {
     if (!one.isAlive) continue;
     const { kind, name, home } = one;
     for (const [rule, judge] of JUDGES) {
@@ -66,24 +65,24 @@ export function suspectsAmong(
   return findings;
 }
 
-/** What is told once until it has ceased. */
+/** Findings with the same key are one, until it has ceased. */
 export function findingKey({ rule, kind, name, home }: Omit<Finding, "action" | "evidence">) {
   return JSON.stringify([rule, kind, name, home]);
 }
 
-/** Which findings are new, and which of those told before are no more. */
-export function compareFindings<Told>(
+/** The findings that are new, and the keys of those reported before that have ceased. */
+export function compareFindings<T>(
   found: readonly Finding[],
-  told: ReadonlyMap<string, Told>,
+  reported: ReadonlyMap<string, T>,
 ): { fresh: Finding[]; ceased: string[] } {
   const now = new Set(found.map(findingKey));
   return {
-    fresh: found.filter((one) => !told.has(findingKey(one))),
-    ceased: [...told.keys()].filter((key) => !now.has(key)),
+    fresh: found.filter((one) => !reported.has(findingKey(one))),
+    ceased: [...reported.keys()].filter((key) => !now.has(key)),
   };
 }
 
-type Judge = (rules: Rules, seen: Sighting, moment: Moment) => string | null;
+type Judge = (rules: Rules, seen: Observation, moment: Moment) => string | null;
 
 const JUDGES: readonly (readonly [RuleName, Judge])[] = [
   [

@@ -1,7 +1,7 @@
-import type { Attempt, Burst, Dance } from "./dance.ts";
-import { answerIn, isProgress, isSaid, type OwnLine, SeenLines } from "./evidence.ts";
-import { type Question, questionFor } from "./question.ts";
-import type { Look, Suspect } from "./suspects/suspect.ts";
+import { answerIn, isProgress, isSaid, type OwnLine, SeenLines } from "./answer.ts";
+import type { Attempt, Burst, Dance, WorkSample } from "./dance.ts";
+import { type Question, questionOf } from "./question.ts";
+import type { Look } from "./suspects/suspect.ts";
 
 type There = Extract<Look, { is: "there" }>;
 
@@ -11,16 +11,16 @@ const KEPT_BESIDE = 1_000;
 const KEPT_BURSTS = 50;
 /** A program's reaction to being typed at comes within this, or a tenth of its time. */
 const REACTS_WITHIN_MS = 1_000;
-/** The same word more often than this after a question is a program that says it all the time. */
+/** A program that repeats the word more often than this prints it all the time. */
 const MOST_REPEATED = 3;
 
-/** What the looks at a suspect have shown since the first question of its dance. */
-export class Interrogation {
+/** What the looks at a suspect have shown since the first question of its dance: answers and progress. */
+export class AnswerWatch {
   readonly #dance: Dance;
   readonly #lines = new SeenLines();
   readonly #beside = new SeenLines();
   #files: Record<string, number>;
-  /** After a restart nobody looked for a while: what is new then was not one burst. */
+  /** The first look after a restart: what is new then has come over a while, not in one burst. */
   #isFirstLook: boolean;
 
   constructor(dance: Dance, attempts: number) {
@@ -30,11 +30,11 @@ export class Interrogation {
     this.#lines.add(dance.screen_before);
     this.#lines.add(dance.screen_last);
     this.#beside.add(dance.beside_last ?? []);
-    for (const attempt of dance.attempts) this.addQuestion(askedIn(dance, attempt, attempts));
+    for (const attempt of dance.attempts) this.addQuestion(questionOf(dance, attempt, attempts));
   }
 
   /** What is there before anything is typed is not new. */
-  begin(look: There): void {
+  start(look: There): void {
     if (this.#dance.attempts.length === 0)
       this.#dance.screen_before = look.screen.slice(-KEPT_LINES);
     this.#lines.add(look.screen);
@@ -47,8 +47,8 @@ export class Interrogation {
     this.#beside.addQuestion(question);
   }
 
-  /** Whether it answered. What else is new is written down, unless it may be a mere reaction. */
-  notice(look: There, attempt: Attempt, now: number): boolean {
+  /** Whether it answered. What else is new is recorded, unless it may be a mere reaction. */
+  record(look: There, attempt: Attempt, now: number): boolean {
     const nonces = this.#nonces();
     const said = look.said ?? look.screen;
     const fresh = this.#lines.take(said);
@@ -67,7 +67,7 @@ export class Interrogation {
   }
 
   /** The word, though the same line had been there before the question: only if it was not said all the time. */
-  saysAgain(look: There): boolean {
+  repeatsAnswer(look: There): boolean {
     if (!this.#dance.attempts.some(({ asked_at }) => asked_at !== null)) return false;
     const found = this.#lines.repeatedAnswers(look.said ?? look.screen);
     return found.length > 0 && found.length <= MOST_REPEATED;
@@ -124,12 +124,12 @@ export class Interrogation {
   }
 }
 
-/** Of a known agent: what its model says, not what its screen is decorated with. */
+/** Of a known agent: words of its model, not the decoration of its screen. */
 function isReply(line: OwnLine, { speaks }: There): boolean {
   return isSaid(line) && (speaks === undefined || speaks.test(line.own));
 }
 
-/** Before it was asked: the clock was set back, and nobody can tell how long ago it was. */
+/** A time before the question means that the clock was set back: then it is no reaction. */
 function isReaction(attempt: Attempt, now: number): boolean {
   const began = attempt.began_at ?? attempt.asked_at;
   const since = began === null ? Number.NaN : Date.parse(began);
@@ -137,15 +137,37 @@ function isReaction(attempt: Attempt, now: number): boolean {
   return now >= since && now - since < Math.min(REACTS_WITHIN_MS, attempt.timeout_ms / 10);
 }
 
-export function askedIn({ warrant }: Dance, attempt: Attempt, attempts: number): Question {
-  const { target, reason, requester } = warrant;
-  const { number, nonce, timeout_ms: timeoutMs } = attempt;
-  return questionFor({ target, reason, requester, attempt: number, attempts, timeoutMs, nonce });
+/** Less than this is housekeeping: a server that waits, a timer. */
+const LEAST_CPU_SHARE = 0.01;
+const LEAST_CPU_MS = 50;
+const LEAST_IO = 16 * 1024;
+
+/**
+ * What the processes below an agent did between two samples, in words; null if that is nothing to
+ * speak of. One that has run for longer than `patienceMs` does not count: a tool call that takes
+ * that long may hang itself.
+ */
+export function workSince(
+  before: readonly WorkSample[],
+  now: readonly WorkSample[],
+  elapsedMs: number,
+  patienceMs: number,
+): string | null {
+  const known = new Map(before.map((one) => [keyOf(one), one]));
+  const used = now
+    .filter(({ age_ms }) => age_ms <= patienceMs)
+    .map((one) => {
+      const was = known.get(keyOf(one));
+      const cpu = one.cpu_ms - (was?.cpu_ms ?? 0);
+      return { command: one.command, pid: one.pid, cpu, io: one.io - (was?.io ?? 0) };
+    });
+  const cpu = used.reduce((sum, one) => sum + Math.max(0, one.cpu), 0);
+  const io = used.reduce((sum, one) => sum + Math.max(0, one.io), 0);
+  const isCpu = cpu >= LEAST_CPU_MS && cpu >= LEAST_CPU_SHARE * elapsedMs;
+  if (!isCpu && io < LEAST_IO) return null;
+  const most = used.sort((a, b) => b.cpu - a.cpu || b.io - a.io)[0];
+  const mostBy = most === undefined ? "" : `, most of it by pid ${most.pid}: ${most.command}`;
+  return `its children used ${(cpu / 1000).toFixed(1)} s of CPU and moved ${io} bytes${mostBy}`;
 }
 
-/** What belongs to it now joins what was seen before: who ran away meanwhile is still known. */
-export function rememberTree(dance: Dance, suspect: Suspect): void {
-  const known = new Map(dance.tree.map((one) => [`${one.pid} ${one.started}`, one]));
-  for (const one of suspect.tree(dance.tree)) known.set(`${one.pid} ${one.started}`, one);
-  dance.tree = [...known.values()];
-}
+const keyOf = ({ pid, started }: WorkSample) => `${pid} ${started}`;

@@ -18,8 +18,8 @@ import type { Pane } from "./tmux-sessions.ts";
 /**
  * Types a question to a pane, once for its nonce. The pane itself remembers: `@viv-asked` is set in
  * the same command of tmux's server that pastes the text, and only if it was not set to this nonce
- * before; `@viv-sent` likewise with Enter. So whoever comes after a crash neither types it again nor
- * leaves it unsent. The marks stay: only another question replaces them.
+ * before; `@viv-sent` likewise with Enter. So after a crash it is neither typed again nor
+ * left unsent. The marks stay: only another question replaces them.
  *
  * Enter is sent only while the text is seen, alone and settled, in an input that takes it: anywhere
  * else it could be the answer to something else. Text that was not sent is taken back; once Enter was
@@ -33,7 +33,7 @@ export type Typed =
   | { is: "refused"; why: string };
 
 export interface HowToType {
-  /** As whom it is typed to: an agent with a box of its own, a shell, or a program that reads lines. */
+  /** To an agent with an input box, to a shell, or to a program that reads lines. */
   as: Agent | "shell" | "lines";
 }
 
@@ -65,13 +65,13 @@ const SUBMITTED_WITHIN_MS = 10_000;
 /** An Enter that follows a paste more closely is taken for a part of it (gemini: 40 ms). */
 const SETTLES_MS = 250;
 const CHANGED = "its program changed while it was to be asked";
-const TYPING = "somebody has begun to type in its input; that was left as it is";
+const TYPING = "a person has begun to type in its input; that was left as it is";
 const UNREAD = "its input does not react: an earlier question was never seen in it";
 const STAYS = "the question stayed in its input: Enter did not submit it";
 const SUBMITTED = { is: "typed", arrived: true, submitted: true } as const;
 const NONCE = /^[A-Za-z0-9_-]{4,64}$/;
 
-export async function askPane(
+export async function typeQuestion(
   tmux: Tmux,
   pane: Pane,
   question: Question,
@@ -82,10 +82,10 @@ export async function askPane(
     const message = `a nonce must be 4 to 64 of A-Z a-z 0-9 _ -, not "${question.nonce}".`;
     throw new VivError("INVALID", message);
   }
-  return new Typing(tmux, pane, question, how, isNamed).ask();
+  return new QuestionTyper(tmux, pane, question, how, isNamed).ask();
 }
 
-interface Sight {
+interface InputState {
   input: Input;
   /** The text is in the input, and nothing else is. */
   hasText: boolean;
@@ -94,7 +94,7 @@ interface Sight {
   program: string;
 }
 
-class Typing {
+class QuestionTyper {
   readonly #tmux: Tmux;
   readonly #pane: Pane;
   readonly #nonce: string;
@@ -152,21 +152,21 @@ class Typing {
       return { is: "refused", why };
     }
     if (await this.#hasUnread()) return { is: "refused", why: UNREAD };
-    let sight = await this.#awaitSight(({ input }) => this.#isFree(input), SEEN_WITHIN_MS);
-    if (sight.input.is === "box" && isOurQuestion(sight.input.text)) {
-      await this.#erase(sight, sight.input.text.length);
-      sight = await this.#awaitSight(({ input }) => this.#isFree(input), SEEN_WITHIN_MS);
+    let state = await this.#awaitState(({ input }) => this.#isFree(input), SEEN_WITHIN_MS);
+    if (state.input.is === "box" && isOurQuestion(state.input.text)) {
+      await this.#erase(state, state.input.text.length);
+      state = await this.#awaitState(({ input }) => this.#isFree(input), SEEN_WITHIN_MS);
     }
-    const { input } = sight;
+    const { input } = state;
     if (input.is === "person") return { is: "waits", why: input.what };
     if (input.is === "none") return { is: "refused", why: "no input is seen on its screen" };
     if (!this.#isFree(input)) return { is: "refused", why: TYPING };
     // A text that ends with its row would leave the cursor at the edge, or on the next row.
-    if ((sight.cursor.x + this.#text.length) % sight.width === 0) this.#text += " please";
+    if ((state.cursor.x + this.#text.length) % state.width === 0) this.#text += " please";
     const buffer = `viv-${this.#nonce}`;
     await this.#tmux.run(["load-buffer", "-b", buffer, "-"], this.#text);
     const was = `#{==:#{@viv-asked},${this.#nonce}}`;
-    await this.#unless(`#{||:${was},${differs(sight)}}`, [
+    await this.#unless(`#{||:${was},${differs(state)}}`, [
       `set-option -p -t '${this.#pane.id}' @viv-asked '${this.#nonce}'`,
       `copy-mode -q -t '${this.#pane.id}'`,
       `paste-buffer -d -p -b '${buffer}' -t '${this.#pane.id}'`,
@@ -177,31 +177,31 @@ class Typing {
     return { is: "refused", why: CHANGED };
   }
 
-  /** Nothing of anybody's is in it. */
+  /** It is empty. */
   #isFree(input: Input): boolean {
     if (input.is === "box") return input.text === "";
     return input.is === "line" && isBarePrompt(input.before);
   }
 
   /** The text, seen twice at the same place; null when it does not come, or something else does. */
-  async #settled(): Promise<Sight | null> {
+  async #settled(): Promise<InputState | null> {
     const end = performance.now() + ARRIVES_WITHIN_MS;
-    let before: Sight | null = null;
+    let before: InputState | null = null;
     let since = 0;
     for (;;) {
-      const sight = await this.#see();
-      const isSame = sight.hasText && before !== null && isSamePlace(before, sight);
+      const state = await this.#see();
+      const isSame = state.hasText && before !== null && isSamePlace(before, state);
       if (!isSame) since = performance.now();
-      if (isSame && performance.now() - since >= SETTLES_MS) return sight;
-      before = sight.hasText ? sight : null;
+      if (isSame && performance.now() - since >= SETTLES_MS) return state;
+      before = state.hasText ? state : null;
       if (performance.now() > end) return null;
       await delay(50);
     }
   }
 
   /** False when it may not be sent any more. Nothing is done if it was before. */
-  async #enter(sight: Sight, mark: string): Promise<boolean> {
-    await this.#unless(`#{||:${differs(sight)},#{==:#{@viv-sent},${mark}}}`, [
+  async #enter(state: InputState, mark: string): Promise<boolean> {
+    await this.#unless(`#{||:${differs(state)},#{==:#{@viv-sent},${mark}}}`, [
       `set-option -p -t '${this.#pane.id}' @viv-sent '${mark}'`,
       `copy-mode -q -t '${this.#pane.id}'`,
       `send-keys -t '${this.#pane.id}' Enter`,
@@ -210,15 +210,15 @@ class Typing {
   }
 
   async #hasLeft(withinMs: number): Promise<boolean> {
-    const sight = await this.#awaitSight(({ hasText }) => !hasText, withinMs);
-    return !sight.hasText;
+    const state = await this.#awaitState(({ hasText }) => !hasText, withinMs);
+    return !state.hasText;
   }
 
   /** Only ours, and only while it is seen there: as many characters as it has. Whether it was. */
   async #takeBack(): Promise<boolean> {
-    const sight = await this.#see();
-    if (sight.hasText) await this.#erase(sight, this.#text.length);
-    return sight.hasText;
+    const state = await this.#see();
+    if (state.hasText) await this.#erase(state, this.#text.length);
+    return state.hasText;
   }
 
   /** A program that has not shown one question gets no second one, until the first shows up: then that goes. */
@@ -238,22 +238,22 @@ class Typing {
     await this.#tmux.run(["set-option", "-p", "-t", this.#pane.id, option, this.#nonce]);
   }
 
-  async #erase(sight: Sight, count: number): Promise<void> {
-    await this.#unless(differs(sight), [`send-keys -t '${this.#pane.id}' -N ${count} BSpace`]);
+  async #erase(state: InputState, count: number): Promise<void> {
+    await this.#unless(differs(state), [`send-keys -t '${this.#pane.id}' -N ${count} BSpace`]);
   }
 
-  async #awaitSight(isSo: (sight: Sight) => boolean, limitMs: number): Promise<Sight> {
+  async #awaitState(isSo: (state: InputState) => boolean, limitMs: number): Promise<InputState> {
     const end = performance.now() + limitMs;
     for (let looks = 1; ; looks++) {
       const pause = growingPause(looks, { first: 15, longest: 150, factor: 1.5 });
-      const sight = await this.#see();
-      if (isSo(sight) || performance.now() + pause > end) return sight;
-      if (sight.input.is === "person") return sight;
+      const state = await this.#see();
+      if (isSo(state) || performance.now() + pause > end) return state;
+      if (state.input.is === "person") return state;
       await delay(pause);
     }
   }
 
-  async #see(): Promise<Sight> {
+  async #see(): Promise<InputState> {
     const format = "#{cursor_x} #{cursor_y} #{cursor_flag} #{pane_width} #{pane_current_command}";
     const { screen, rest } = await captureScreen(this.#tmux, this.#pane.id, format);
     const input =
@@ -279,7 +279,7 @@ class Typing {
     return flat(rows[y]?.slice(0, x) ?? "") !== "" && flat(before).endsWith(text);
   }
 
-  /** In one go of tmux's server: nobody comes between the question and the deed. */
+  /** In one command of tmux's server: nothing comes between the check and the act. */
   async #unless(condition: string, commands: readonly string[]): Promise<void> {
     const target = ["-t", this.#pane.id];
     await this.#tmux.run(["if-shell", "-F", ...target, condition, "", commands.join(" ; ")]);
@@ -303,7 +303,7 @@ function isFolded(text: string): boolean {
   return /^\[Pasted [^\]]*\]$/i.test(text.trim());
 }
 
-function isSamePlace(one: Sight, other: Sight): boolean {
+function isSamePlace(one: InputState, other: InputState): boolean {
   return (
     one.cursor.x === other.cursor.x &&
     one.cursor.y === other.cursor.y &&
@@ -312,7 +312,7 @@ function isSamePlace(one: Sight, other: Sight): boolean {
 }
 
 /** A format that is true when the cursor is elsewhere, or another program is in the foreground. */
-function differs({ cursor, program }: Sight): string {
+function differs({ cursor, program }: InputState): string {
   // A paste into a dead pane ends the whole server (seen with tmux 3.3a).
   const place = `#{||:#{!=:#{cursor_x},${cursor.x}},#{!=:#{cursor_y},${cursor.y}}}`;
   const moved = `#{||:#{pane_dead},${place}}`;
@@ -321,7 +321,7 @@ function differs({ cursor, program }: Sight): string {
   return `#{||:${moved},#{!=:#{pane_current_command},${program}}}`;
 }
 
-/** What is visible of a pane, and what else `format` says after its first three fields. */
+/** The visible screen of a pane, and the fields of `format` after the first three. */
 export async function captureScreen(
   tmux: Pick<Tmux, "run">,
   pane: string,

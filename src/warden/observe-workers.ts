@@ -1,36 +1,33 @@
-import { usedOn } from "../engines/costs/usage-line.ts";
 import type { LedgerLine } from "../queue/ledger.ts";
 import type { LedgerNews, Store, WorkerView } from "../queue/store.ts";
 import type { Task } from "../queue/task.ts";
+import type { Observation, Step } from "./findings.ts";
 import { logOf } from "./resolve.ts";
 import type { Rules } from "./rule.ts";
-import type { Sighting, Step } from "./suspicion.ts";
 
-/** What a run shows of its workers. */
+/** What the observer of a run needs beside its store. */
 export interface RunSource {
   /** The time a file was last written; null when it is not there. */
   writtenAt(path: string): number | null;
   /** Dollars that a task of this type may cost; null: no limit. */
   budgetFor(type: string): { usd: number; of: "task" | "attempt" } | null;
+  /** Dollars on a `step` or `usage` line of the ledger. */
+  usdOn(line: LedgerLine): number;
 }
 
 const KEPT_STEPS = 50;
 
-interface TaskMoney {
-  /** By token of the attempt: what its steps say, and what it says itself in the end. */
-  attempts: Map<string, { steps: number; told: number }>;
-}
-
 type ClaimedTasks = Map<string, { since: number; task: Task | null; token: string }>;
 
-/** One run, looked at again and again: only what is new in its ledger is read. */
-export class RunSight {
+/** Observes the workers of one run again and again: only new lines of its ledger are read. */
+export class WorkerObserver {
   readonly #store: Store;
   readonly #source: RunSource;
   readonly #rules: Rules;
   readonly #ledger: LedgerNews;
   readonly #steps = new Map<string, { token: string; steps: Step[]; at: number }>();
-  readonly #money = new Map<string, TaskMoney>();
+  /** Dollars by task and token of the attempt: of its steps, and of its usage line. */
+  readonly #money = new Map<string, Map<string, { steps: number; usage: number }>>();
   /** Tasks that are claimed, as they were when that began. */
   #tasks: ClaimedTasks = new Map();
 
@@ -41,17 +38,17 @@ export class RunSight {
     this.#rules = rules;
   }
 
-  async look(now: number): Promise<Sighting[]> {
+  async observe(now: number): Promise<Observation[]> {
     const { repeated_tool, over_budget } = this.#rules;
     if (repeated_tool || over_budget) await this.#readLedger();
     const workers = await this.#store.workers();
-    await this.#lookAtTasks();
+    await this.#readTasks();
     return workers
       .filter((one) => one.identity !== undefined)
-      .map((one) => this.#sighting(one, now));
+      .map((one) => this.#observation(one, now));
   }
 
-  #sighting({ name, claims, process, heartbeatAge }: WorkerView, now: number): Sighting {
+  #observation({ name, claims, process, heartbeatAge }: WorkerView, now: number): Observation {
     const held = claims.flatMap((id) => {
       const known = this.#tasks.get(id);
       return known === undefined ? [] : [{ id, ...known }];
@@ -88,9 +85,9 @@ export class RunSight {
   #spentOn({ id, task, token }: { id: string; task: Task | null; token: string }) {
     const budget = task && this.#source.budgetFor(task.task_type);
     if (!budget) return null;
-    const attempts = this.#money.get(id)?.attempts ?? new Map();
-    const usdOf = (one?: { steps: number; told: number }) =>
-      Math.max(one?.told ?? 0, one?.steps ?? 0);
+    const attempts = this.#money.get(id) ?? new Map();
+    const usdOf = (one?: { steps: number; usage: number }) =>
+      Math.max(one?.usage ?? 0, one?.steps ?? 0);
     const usd =
       budget.of === "attempt"
         ? usdOf(attempts.get(token))
@@ -99,8 +96,8 @@ export class RunSight {
     return { usd, budgetUsd: budget.usd, of };
   }
 
-  /** A task's file does not change while it is claimed: all of it is looked at once. */
-  async #lookAtTasks(): Promise<void> {
+  /** A task's file does not change while it is claimed: it is read once. */
+  async #readTasks(): Promise<void> {
     const tasks: ClaimedTasks = new Map();
     for await (const { id, since } of this.#store.list({ states: ["claimed"] })) {
       const known = this.#tasks.get(id);
@@ -117,10 +114,10 @@ export class RunSight {
   }
 
   async #readLedger(): Promise<void> {
-    for await (const { line } of this.#ledger.news()) this.#learn(line);
+    for await (const { line } of this.#ledger.news()) this.#addLine(line);
   }
 
-  #learn(line: LedgerLine): void {
+  #addLine(line: LedgerLine): void {
     const { event, task, token } = line;
     if (task === undefined || token === undefined) return;
     if (event === "ended" && line.to === "done") {
@@ -128,17 +125,17 @@ export class RunSight {
       this.#steps.delete(task);
     }
     if (event !== "step" && event !== "usage") return;
-    const money = this.#money.get(task) ?? { attempts: new Map() };
-    this.#money.set(task, money);
-    const attempt = money.attempts.get(token) ?? { steps: 0, told: 0 };
-    money.attempts.set(token, attempt);
-    const usd = usedOn(line).reduce((sum, used) => sum + (used.usd ?? 0), 0);
-    if (event === "usage") attempt.told = Math.max(attempt.told, usd);
+    const attempts = this.#money.get(task) ?? new Map();
+    this.#money.set(task, attempts);
+    const attempt = attempts.get(token) ?? { steps: 0, usage: 0 };
+    attempts.set(token, attempt);
+    const usd = this.#source.usdOn(line);
+    if (event === "usage") attempt.usage = Math.max(attempt.usage, usd);
     else attempt.steps += usd;
-    if (event === "step") this.#learnStep(task, token, line);
+    if (event === "step") this.#addStep(task, token, line);
   }
 
-  #learnStep(task: string, token: string, line: LedgerLine): void {
+  #addStep(task: string, token: string, line: LedgerLine): void {
     const before = this.#steps.get(task);
     const own = before?.token === token ? before : { token, steps: [], at: 0 };
     own.at = Math.max(own.at, Date.parse(line.at) || 0);

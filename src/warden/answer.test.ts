@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { holds } from "../../test/support/property.ts";
-import { answerIn, isProgress, isSaid, SeenLines, tellingPart, withoutEcho } from "./evidence.ts";
+import { answerIn, isProgress, isSaid, SeenLines, tellingPart, withoutEcho } from "./answer.ts";
 import { questionFor } from "./question.ts";
 
 const question = questionFor({
@@ -140,7 +140,7 @@ test.each([
   expect(withoutEcho([question.typed, line], [question]).map(isSaid)[1]).toBe(isSo);
 });
 
-describe("what is new on a screen", () => {
+describe("new lines on a screen", () => {
   const seen = (...screen: string[]) => {
     const lines = new SeenLines();
     lines.add(screen);
@@ -177,7 +177,7 @@ describe("what is new on a screen", () => {
     expect(seen("downloading 30%").take(["downloading 31%"])).toHaveLength(1);
   });
 
-  test("a line of frames says nothing", () => {
+  test("a line of frames is not new", () => {
     expect(tellingPart("──── ⠋ ────")).toBe("");
   });
 });

@@ -3,9 +3,8 @@ import { type Tmux, TmuxTrouble } from "../../platform/tmux/tmux.ts";
 import { type Question, wordingsOf } from "../question.ts";
 
 /**
- * What was typed to a terminal, and nothing has read, waits in the terminal for whatever reads it
- * next: when a program ends that never read, its shell gets the questions. So they are read here, and
- * are gone; what a person typed in between is typed again.
+ * Unread questions wait in the terminal for its next reader: when a program ends that never read, its
+ * shell gets them. So they are read here, and are gone; what a person typed in between is typed again.
  */
 export async function takeBackQuestions(
   tmux: Tmux,
@@ -27,7 +26,7 @@ export async function takeBackQuestions(
   }
 }
 
-/** What is no nonce of ours may have anything in it. */
+/** Only a nonce of ours: the option may have any text in it. */
 const mark = (option: string) => `#{?#{m/r:^[A-Za-z0-9_-]+$,#{${option}}},#{${option}},-}`;
 const FORMAT = `#{pane_id} #{pane_pid} #{pane_tty} #{pane_dead} ${mark("@viv-asked")} ${mark("@viv-unread")}`;
 
@@ -47,7 +46,7 @@ async function takeBack(
 }
 
 /** As bytes (latin1). A paste may be in brackets; a shell's is a comment. */
-export function withoutQuestions(pending: string, questions: readonly Question[]): string {
+function withoutQuestions(pending: string, questions: readonly Question[]): string {
   const texts = questions.flatMap(wordingsOf).map((text) => text.replace(/[^\w ]/g, "\\$&"));
   const one = `(?:\x1b\\[200~)?(?:# )?(?:${texts.join("|")})(?: please)?(?:\x1b\\[201~)?[\r\n]?`;
   return pending.replace(new RegExp(one, "g"), "");

@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { holds } from "../../test/support/property.ts";
+import { compareFindings, findingKey, findSuspects, type Observation } from "./findings.ts";
 import type { Rules } from "./rule.ts";
-import { compareFindings, findingKey, type Sighting, suspectsAmong } from "./suspicion.ts";
 
 const NOW = Date.parse("2026-11-15T17:14:11Z");
 const MIN = 60_000;
@@ -15,12 +15,12 @@ const RULES: Rules = {
   past_deadline: { afterMs: MIN, action: "observe" },
 };
 
-const seen = (more: Partial<Sighting>): Sighting => ({
+const seen = (more: Partial<Observation>): Observation => ({
   ...{ kind: "worker", name: "w1", home: "/run", isAlive: true, isBusy: true },
   ...more,
 });
-const found = (more: Partial<Sighting>, moment = {}) =>
-  suspectsAmong(RULES, [seen(more)], { now: NOW, ...moment }).map(
+const found = (more: Partial<Observation>, moment = {}) =>
+  findSuspects(RULES, [seen(more)], { now: NOW, ...moment }).map(
     ({ rule, evidence }) => `${rule}: ${evidence}`,
   );
 
@@ -46,7 +46,7 @@ describe("suspicion", () => {
     ]);
   });
 
-  it("waits for its limit, and finds nothing of what it cannot see", () => {
+  it("waits for its limit, and finds nothing without data", () => {
     expect(found({})).toEqual([]);
     expect(found({ output: { at: NOW - 10 * MIN + 1, where } })).toEqual([]);
     expect(found({ output: { at: NOW - 10 * MIN, where } })).toHaveLength(1);
@@ -59,14 +59,14 @@ describe("suspicion", () => {
       { tool: "Bash", target: "b" },
     ];
     expect(found({ steps: [a, a, b, a] })).toEqual([]);
-    expect(suspectsAmong({}, [seen({ heartbeatAt: 0 })], { now: NOW })).toEqual([]);
+    expect(findSuspects({}, [seen({ heartbeatAt: 0 })], { now: NOW })).toEqual([]);
   });
 
   it("does not suspect the dead", () => {
     expect(found({ isAlive: false, heartbeatAt: 0, output: { at: 0, where } })).toEqual([]);
   });
 
-  it("takes a time in the future for none, and what was before a jump for fresh", () => {
+  it("ignores a time in the future, and counts from a clock jump on", () => {
     expect(found({ output: { at: NOW + 1, where }, heartbeatAt: NOW + MIN })).toEqual([]);
     const quiet = { output: { at: NOW - 60 * MIN, where }, heartbeatAt: NOW - 60 * MIN };
     expect(found(quiet)).toHaveLength(2);
@@ -75,11 +75,11 @@ describe("suspicion", () => {
   });
 
   it("tells once, until it has ceased", () => {
-    const quiet = suspectsAmong(RULES, [seen({ heartbeatAt: 0 })], { now: NOW });
+    const quiet = findSuspects(RULES, [seen({ heartbeatAt: 0 })], { now: NOW });
     const first = compareFindings(quiet, new Map());
     expect(first).toEqual({ fresh: quiet, ceased: [] });
     const told = new Map(quiet.map((one) => [findingKey(one), one]));
-    const later = suspectsAmong(RULES, [seen({ heartbeatAt: 0 })], { now: NOW + MIN });
+    const later = findSuspects(RULES, [seen({ heartbeatAt: 0 })], { now: NOW + MIN });
     expect(compareFindings(later, told)).toEqual({ fresh: [], ceased: [] });
     expect(compareFindings([], told).ceased).toEqual([...told.keys()]);
   });
@@ -87,7 +87,7 @@ describe("suspicion", () => {
   it("is about the future for no clock: property", () => {
     holds(
       fc.property(fc.integer({ min: 0, max: 2 * NOW }), fc.integer({ min: 0 }), (at, now) => {
-        const all = suspectsAmong(
+        const all = findSuspects(
           RULES,
           [seen({ heartbeatAt: at, output: { at, where }, deadline: { at, task: "t" } })],
           { now },

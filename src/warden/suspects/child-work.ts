@@ -1,4 +1,4 @@
-import { readFileSync, readlinkSync } from "node:fs";
+import { readlinkSync } from "node:fs";
 import { opendir, stat } from "node:fs/promises";
 import { homedir, uptime } from "node:os";
 import { join } from "node:path";
@@ -6,10 +6,11 @@ import { pidsSince, readProcess, TICKS_PER_SECOND } from "../../platform/process
 import type { SeenProcess, WorkSample } from "../dance.ts";
 import { agentNamed } from "./agent-screen.ts";
 import type { Work } from "./suspect.ts";
+import { argvOf, textOf } from "./tmux-foreground.ts";
 
 /**
- * What an agent's children do: the CPU time and the bytes of each process of its tree that is not the
- * agent itself, and whether a file of its was written. An agent's own CPU time says nothing: a hung
+ * The work of an agent's children: the CPU time and the bytes of each process of its tree that is not the
+ * agent itself, and whether a file of its was written. An agent's own CPU time does not count: a hung
  * one still turns its spinner.
  */
 
@@ -60,7 +61,7 @@ async function changedBy(
 ): Promise<string | null> {
   const cwd = linkOf(`/proc/${leader}/cwd`);
   for (const path of agents.flatMap(writtenBy)) if (await isNewer(path, since)) return path;
-  // Where others work, too, a file says nothing of this one.
+  // A file proves nothing where other processes work, too.
   const isShared = cwd !== null && othersIn(cwd, tree);
   const folders = cwd === null ? [] : [transcriptsOf(leader, cwd), ...(isShared ? [] : [cwd])];
   for (const folder of folders) {
@@ -75,7 +76,7 @@ function othersIn(cwd: string, tree: readonly SeenProcess[]): boolean {
   return [...pidsSince(1, 0)].some((pid) => !own.has(pid) && linkOf(`/proc/${pid}/cwd`) === cwd);
 }
 
-/** Files that it holds open for writing; what several of its kind share says nothing of this one. */
+/** Files that it holds open for writing; files that several of its kind share do not count. */
 function writtenBy(pid: number): string[] {
   const open: string[] = [];
   for (let fd = 3; fd < 64; fd++) {
@@ -114,7 +115,7 @@ async function newerIn(folder: string, since: number): Promise<string | null> {
         if (entry.isFile() && (await isNewer(at, since))) return at;
       }
     } catch {
-      // Gone, or not ours to read: then it says nothing.
+      // Gone, or not ours to read.
     }
   }
   return null;
@@ -128,22 +129,10 @@ async function isNewer(path: string, since: number): Promise<boolean> {
   }
 }
 
-function argvOf(pid: number): string[] {
-  return textOf(`/proc/${pid}/cmdline`).replace(/\0$/, "").split("\0");
-}
-
 function linkOf(path: string): string | null {
   try {
     return readlinkSync(path);
   } catch {
-    return null; // gone, closed, or somebody else's
-  }
-}
-
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return ""; // gone, or somebody else's
+    return null; // gone, closed, or another user's
   }
 }

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Receipt } from "./dance.ts";
-import { inboxName, requestersBy } from "./requester.ts";
+import { inboxName, requesterNotifier } from "./notify-requester.ts";
 
 let folder: string;
 beforeEach(() => {
@@ -17,10 +17,10 @@ const receipt = (requester = "deacon", dog = "dog-1") =>
   ({ dog, verdict: "executed", warrant: { id: "w1", requester } }) as Receipt;
 const inbox = () => join(folder, "inbox");
 const tell = (options = {}, one = receipt()) =>
-  requestersBy({ inbox: inbox(), pausesMs: [1, 2], ...options }).tell(one);
+  requesterNotifier({ inbox: inbox(), pausesMs: [1, 2], ...options }).verdict(one);
 
 describe("the inbox", () => {
-  it("has the receipt, once however often it is told", async () => {
+  it("has the receipt once, however often it is delivered", async () => {
     expect(await tell()).toEqual([{ by: "inbox", trouble: null }]);
     expect(await tell()).toEqual([{ by: "inbox", trouble: null }]);
     expect(readdirSync(join(inbox(), "deacon"))).toEqual(["w1.json"]);
@@ -48,20 +48,20 @@ describe("the inbox", () => {
     expect(readdirSync(folder)).toEqual(["inbox"]);
   });
 
-  it("that cannot be written is trouble, and no more", async () => {
+  it("that cannot be written is an error in the result", async () => {
     writeFileSync(inbox(), "a file");
     expect((await tell())[0]).toMatchObject({ by: "inbox", trouble: expect.any(String) });
   });
 });
 
 describe("an execution that is held", () => {
-  it("is told by inbox and hook, the last pause's notice beside the receipt", async () => {
+  it("is sent by inbox and hook, the last pause's notice beside the receipt", async () => {
     const heard = join(folder, "heard");
-    const { tellHeld } = requestersBy({ inbox: inbox(), hook: `cat >>'${heard}'` });
+    const { held } = requesterNotifier({ inbox: inbox(), hook: `cat >>'${heard}'` });
     const { dog, warrant } = receipt();
     const notice = { event: "held" as const, dog, warrant, since: "1", by: "breaker", why: "3" };
-    await tellHeld({ ...notice, todo: "viv warden resume" });
-    const told = await tellHeld({ ...notice, since: "2", todo: "viv warden resume" });
+    await held({ ...notice, todo: "viv warden resume" });
+    const told = await held({ ...notice, since: "2", todo: "viv warden resume" });
     expect(told).toEqual([
       { by: "inbox", trouble: null },
       { by: "hook", trouble: null },
@@ -83,7 +83,7 @@ describe("the hook", () => {
     expect(await hook("true")).toEqual({ by: "hook", trouble: null });
   });
 
-  it("that fails is trouble, with its words", async () => {
+  it("that fails is an error with its stderr", async () => {
     expect((await hook("echo no such room >&2; exit 3"))?.trouble).toBe("exit 3: no such room");
     expect((await hook("kill -9 $$"))?.trouble).toBe("ended by SIGKILL");
     expect((await hook("true", { cwd: "/nowhere/at/all" }))?.trouble).toContain("ENOENT");
@@ -148,7 +148,7 @@ describe("the webhook", () => {
     expect(bodies).toEqual([`POST ${JSON.stringify(receipt())}`]);
   });
 
-  it("gets the secret of its address as a header; nobody else does", async () => {
+  it("gets the secret of its address as a header, and nowhere else", async () => {
     let said: string | undefined;
     answer = (request, response) => {
       said = request.headers.authorization;
@@ -163,7 +163,7 @@ describe("the webhook", () => {
     expect(trouble).not.toContain("s3cret");
   });
 
-  it("that has trouble is tried again, three times in all", async () => {
+  it("that fails is tried three times in all", async () => {
     answer = (request, response) => says(bodies.length < 3 ? 500 : 200)(request, response);
     expect(await post()).toMatchObject({ trouble: null });
     expect(bodies).toHaveLength(3);
@@ -181,7 +181,7 @@ describe("the webhook", () => {
     expect(bodies).toHaveLength(2);
   });
 
-  it("that hangs, or hangs up, is trouble", async () => {
+  it("that hangs, or hangs up, is an error", async () => {
     answer = () => {};
     expect((await post({ webhookMs: 50 }))?.trouble).toMatch(/^3 tries: .*timeout/);
     answer = (request) => request.socket.destroy();

@@ -1,23 +1,23 @@
 import type { Machine } from "../base/clock.ts";
-import type { CrewFiles } from "../crew/files.ts";
 import type { Timers } from "../platform/processes/children.ts";
 import type { Store } from "../queue/store.ts";
 import type { Receipt } from "./dance.ts";
-import type { Resolved } from "./resolve.ts";
-import type { RuleName, Rules } from "./rule.ts";
-import { CrewSight } from "./see-crew.ts";
-import { RunSight, type RunSource } from "./see-runs.ts";
+import type { AgentDirectory } from "./directory.ts";
 import {
   compareFindings,
   type Finding,
   findingKey,
+  findSuspects,
   type Moment,
-  type Sighting,
-  suspectsAmong,
-} from "./suspicion.ts";
+  type Observation,
+} from "./findings.ts";
+import { AgentObserver } from "./observe-agents.ts";
+import { type RunSource, WorkerObserver } from "./observe-workers.ts";
+import type { Resolved } from "./resolve.ts";
+import type { RuleName, Rules } from "./rule.ts";
 import { oneLine, type TargetKind, targetKey, type Warrant } from "./warrant.ts";
 
-/** Who files warrants by itself: looks at runs, crews and sessions, and says which are suspects. */
+/** What the rules watch: runs, crews and sessions. */
 export interface RulesSettings {
   rules: Rules;
   /** Absolute. */
@@ -41,18 +41,20 @@ export interface RulesHost {
   timers: Timers;
   writtenAt: RunSource["writtenAt"];
   budgetFor: RunSource["budgetFor"];
+  usdOn: RunSource["usdOn"];
   /** For reading only. */
   openRun(path: string): Promise<Store>;
-  crewFilesIn(state: string): CrewFiles;
+  directory: AgentDirectory;
   /** Throws when tmux does not answer. None when there is no server. */
   sessionsOn(socket: string | null): Promise<SessionActivity[]>;
-  /** Which process that is now. */
+  /** The process of that name now. */
   resolve(kind: TargetKind, name: string, home: string | null): Promise<Resolved | null>;
   /** Files it, unless its target has an open warrant. */
   file(warrant: Warrant): Promise<{ filed: boolean; id: string }>;
   open(): Warrant[];
   receipts(since: number): Receipt[];
-  observe(line: Record<string, unknown>): void;
+  /** To observed.jsonl. */
+  record(line: Record<string, unknown>): void;
   newId(): string;
 }
 
@@ -79,39 +81,39 @@ export interface PassReport {
 }
 
 const EVERY_MS = 10_000;
-/** Looks that lie further apart: the machine slept, or its clock was set. */
+/** Passes that lie further apart: the machine slept, or its clock was set. */
 const LATE_MS = 30_000;
-/** Who was let go is not accused again at once. */
-const LET_ALONE_MS = 3_600_000;
+/** A pardoned suspect gets no new warrant for so long. */
+const GRACE_MS = 3_600_000;
 
 export class RuleWatch {
   readonly #settings: RulesSettings;
   readonly #host: RulesHost;
-  readonly #tell: (event: RuleEvent) => void;
-  readonly #runs = new Map<string, { store: Store; sight: RunSight }>();
-  readonly #crews = new Map<string, CrewSight>();
-  readonly #told = new Map<string, Finding>();
-  readonly #troubles = new Map<string, string>();
-  #lastLook: number | null = null;
+  readonly #emit: (event: RuleEvent) => void;
+  readonly #runs = new Map<string, { store: Store; observer: WorkerObserver }>();
+  readonly #crews = new Map<string, AgentObserver>();
+  readonly #reported = new Map<string, Finding>();
+  readonly #errors = new Map<string, string>();
+  #lastPass: number | null = null;
   #notBefore: number | undefined;
   #cancel: (() => void) | undefined;
   #pass: Promise<unknown> = Promise.resolve();
   #isStopped = false;
 
-  constructor(settings: RulesSettings, host: RulesHost, tell: (event: RuleEvent) => void) {
+  constructor(settings: RulesSettings, host: RulesHost, emit: (event: RuleEvent) => void) {
     this.#settings = settings;
     this.#host = host;
-    this.#tell = tell;
+    this.#emit = emit;
   }
 
-  /** Looks now, and again and again. Without rules there is nothing to look for. */
+  /** Passes now, and again and again; none without rules. */
   start(): void {
     if (Object.keys(this.#settings.rules).length === 0) return;
     const next = (ms: number) => {
       if (this.#isStopped) return;
       this.#cancel = this.#host.timers.after(ms, () => {
         this.#pass = this.runOnce()
-          .catch((error) => this.#trouble("rules", error))
+          .catch((error) => this.#warn("rules", error))
           .finally(() => next(this.#settings.everyMs ?? EVERY_MS));
       });
     };
@@ -130,76 +132,76 @@ export class RuleWatch {
   async runOnce(): Promise<PassReport> {
     const moment = this.#moment();
     const unseen = new Set<string>();
-    const sightings = await this.#look(moment.now, unseen);
-    const found = suspectsAmong(this.#settings.rules, sightings, moment);
-    const { fresh, ceased } = compareFindings(found, this.#told);
+    const observations = await this.#observe(moment.now, unseen);
+    const found = findSuspects(this.#settings.rules, observations, moment);
+    const { fresh, ceased } = compareFindings(found, this.#reported);
     for (const one of fresh) {
-      this.#told.set(findingKey(one), one);
-      if (one.action === "observe") this.#observe(one, moment.now);
+      this.#reported.set(findingKey(one), one);
+      if (one.action === "observe") this.#report(one, moment.now);
     }
-    // Of what could not be looked at now, nobody knows that it has ceased.
+    // A finding whose source could not be read now may not have ceased.
     const over = ceased.filter((key) => {
-      const { kind, home } = this.#told.get(key) as Finding;
+      const { kind, home } = this.#reported.get(key) as Finding;
       return !unseen.has(sourceOf(kind, home));
     });
     for (const key of over) this.#cease(key, moment.now);
     const filed = await this.#fileAll(found, moment.now);
     return {
-      ...{ seen: sightings.length, found: found.length, fresh: fresh.length },
+      ...{ seen: observations.length, found: found.length, fresh: fresh.length },
       ...{ ceased: over.length, filed, troubled: unseen.size },
     };
   }
 
   #moment(): Moment {
     const now = this.#host.machine.clock.now();
-    const gap = this.#lastLook === null ? 0 : now - this.#lastLook;
+    const gap = this.#lastPass === null ? 0 : now - this.#lastPass;
     if (gap < 0 || gap > (this.#settings.everyMs ?? EVERY_MS) + LATE_MS) this.#notBefore = now;
-    this.#lastLook = now;
-    return this.#notBefore === undefined ? { now } : { now, notBefore: this.#notBefore };
+    this.#lastPass = now;
+    return { now, notBefore: this.#notBefore };
   }
 
-  async #look(now: number, unseen: Set<string>): Promise<Sighting[]> {
-    const all: Sighting[] = [];
-    const from = async (source: string, look: () => Promise<Sighting[]>) => {
+  async #observe(now: number, unseen: Set<string>): Promise<Observation[]> {
+    const all: Observation[] = [];
+    const from = async (source: string, look: () => Promise<Observation[]>) => {
       try {
         all.push(...(await look()));
-        this.#troubles.delete(source);
+        this.#errors.delete(source);
       } catch (error) {
         unseen.add(source);
-        this.#trouble(source, error);
+        this.#warn(source, error);
       }
     };
     const { runs, crews, sessions, socket } = this.#settings;
-    for (const run of runs) await from(sourceOf("worker", run), () => this.#lookAtRun(run, now));
+    for (const run of runs) await from(sourceOf("worker", run), () => this.#observeRun(run, now));
     for (const crew of crews) {
-      await from(sourceOf("agent", crew), async () => this.#crewAt(crew).look());
+      await from(sourceOf("agent", crew), async () => this.#crewAt(crew).observe());
     }
-    if (sessions.length > 0) await from(sourceOf("tmux", socket), () => this.#lookAtSessions());
+    if (sessions.length > 0) await from(sourceOf("tmux", socket), () => this.#observeSessions());
     return all;
   }
 
-  async #lookAtRun(run: string, now: number): Promise<Sighting[]> {
+  async #observeRun(run: string, now: number): Promise<Observation[]> {
     let known = this.#runs.get(run);
     if (known === undefined) {
       const store = await this.#host.openRun(run);
-      known = { store, sight: new RunSight(store, this.#host, this.#settings.rules) };
+      known = { store, observer: new WorkerObserver(store, this.#host, this.#settings.rules) };
       this.#runs.set(run, known);
     }
-    const seen = await known.sight.look(now);
+    const seen = await known.observer.observe(now);
     return seen.map((one) => ({ ...one, home: run }));
   }
 
-  #crewAt(state: string): CrewSight {
+  #crewAt(state: string): AgentObserver {
     const known = this.#crews.get(state);
     if (known) return known;
-    const { machine, crewFilesIn, writtenAt } = this.#host;
+    const { machine, directory, writtenAt } = this.#host;
     const times = this.#settings.rules.repeated_tool?.times;
-    const sight = new CrewSight(crewFilesIn(state), machine, writtenAt, times);
-    this.#crews.set(state, sight);
-    return sight;
+    const observer = new AgentObserver(directory.crew(state), machine, writtenAt, times);
+    this.#crews.set(state, observer);
+    return observer;
   }
 
-  async #lookAtSessions(): Promise<Sighting[]> {
+  async #observeSessions(): Promise<Observation[]> {
     const { sessions, socket } = this.#settings;
     const patterns = sessions.map(patternFor);
     const all = await this.#host.sessionsOn(socket);
@@ -211,26 +213,26 @@ export class RuleWatch {
       }));
   }
 
-  #observe(one: Finding, now: number, warrant?: string): void {
+  #report(one: Finding, now: number, warrant?: string): void {
     const { rule, kind: of, name: target, home, evidence } = one;
     const line = { at: iso(now), state: "found", rule, kind: of, target, home, evidence };
-    this.#host.observe(warrant === undefined ? line : { ...line, warrant });
-    if (warrant === undefined) this.#tell({ kind: "observed", rule, target, of, evidence });
-    else this.#tell({ kind: "filed", rule, target, of, evidence, warrant });
+    this.#host.record(warrant === undefined ? line : { ...line, warrant });
+    if (warrant === undefined) this.#emit({ kind: "observed", rule, target, of, evidence });
+    else this.#emit({ kind: "filed", rule, target, of, evidence, warrant });
   }
 
   #cease(key: string, now: number): void {
-    const { rule, kind: of, name: target, home } = this.#told.get(key) as Finding;
-    this.#told.delete(key);
-    this.#host.observe({ at: iso(now), state: "ceased", rule, kind: of, target, home });
-    this.#tell({ kind: "ceased", rule, target, of });
+    const { rule, kind: of, name: target, home } = this.#reported.get(key) as Finding;
+    this.#reported.delete(key);
+    this.#host.record({ at: iso(now), state: "ceased", rule, kind: of, target, home });
+    this.#emit({ kind: "ceased", rule, target, of });
   }
 
   async #fileAll(found: readonly Finding[], now: number): Promise<number> {
     const wanted = found.filter(({ action }) => action === "file");
     if (wanted.length === 0) return 0;
     const busy = new Set(this.#host.open().map(targetKey));
-    const receipts = this.#host.receipts(now - this.#letAloneMs());
+    const receipts = this.#host.receipts(now - this.#graceMs());
     const spared = receipts.filter(({ verdict }) => verdict === "pardoned" || verdict === "failed");
     for (const { warrant } of spared) busy.add(targetKey(warrant));
     let filed = 0;
@@ -243,16 +245,16 @@ export class RuleWatch {
       const { filed: isNew, id } = await this.#host.file(whole);
       if (!isNew) continue;
       filed++;
-      this.#observe(one, now, id);
+      this.#report(one, now, id);
     }
     return filed;
   }
 
   /** Also no sooner than the longest rule would find it again. */
-  #letAloneMs(): number {
+  #graceMs(): number {
     const { no_output, stale_heartbeat, past_deadline } = this.#settings.rules;
     const times = [no_output, stale_heartbeat, past_deadline].map((rule) => rule?.afterMs ?? 0);
-    return Math.max(LET_ALONE_MS, ...times);
+    return Math.max(GRACE_MS, ...times);
   }
 
   #warrantFor({ rule, kind, name, home, evidence }: Finding, now: number): Warrant {
@@ -266,7 +268,7 @@ export class RuleWatch {
     };
   }
 
-  /** Null when it is gone by now, or nobody can tell who it is. */
+  /** Null when it is gone by now, or cannot be identified. */
   async #bound(warrant: Warrant): Promise<Warrant | null> {
     if (warrant.kind === "tmux") return warrant;
     const found = await this.#host.resolve(warrant.kind, warrant.target, warrant.home);
@@ -274,12 +276,12 @@ export class RuleWatch {
     return { ...warrant, bound: found.bound, watch: found.watch };
   }
 
-  /** Once, until it is something else. */
-  #trouble(source: string, error: unknown): void {
+  /** Once, until the message changes. */
+  #warn(source: string, error: unknown): void {
     const message = error instanceof Error ? error.message : String(error);
-    if (this.#troubles.get(source) === message) return;
-    this.#troubles.set(source, message);
-    this.#tell({ kind: "trouble", message });
+    if (this.#errors.get(source) === message) return;
+    this.#errors.set(source, message);
+    this.#emit({ kind: "trouble", message });
   }
 }
 

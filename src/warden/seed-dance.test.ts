@@ -74,7 +74,7 @@ describe("a dance that the seed has left", () => {
     const fake = left("executing", 3);
     await fake.up();
     expect(verdictOf(fake)).toMatchObject({ verdict: "executed", exit: [] });
-    expect(verdictOf(fake)?.why).toContain("nobody saw how");
+    expect(verdictOf(fake)?.why).toContain("how was not seen");
   });
 
   test("interrogating, and it is gone: it was dead already", async () => {
@@ -154,7 +154,7 @@ describe("a dance that the seed has left", () => {
     },
   );
 
-  test("what is neither is left alone", async () => {
+  test("any other file is left alone", async () => {
     const fake = new FakeWarden();
     for (const name of FOLDERS) mkdirSync(`${fake.folder}/${name}`, { recursive: true });
     const bad = { ...SEED, warrant: { ...SEED.warrant, id: "../x" } };

@@ -2,8 +2,8 @@ import type { Burst } from "./dance.ts";
 import { type Question, wordingsOf } from "./question.ts";
 
 /**
- * What a target's terminal says about it. Pure: screens come in, conclusions go out. Only what the
- * target produced after the question counts: neither an echo of the question, however a terminal
+ * Finds answers and progress on a terminal's screen. Pure: screens come in, conclusions go out. Only
+ * output after the question counts: neither an echo of the question, however a terminal
  * wraps and frames it, nor text that was there before.
  */
 
@@ -21,7 +21,7 @@ const DATE = /\b\d{4}-\d{2}-\d{2}T?/g;
 const TIME = /\b\d+(?:[.,]\d+)?\s*(?:ms|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)\b/gi;
 
 /**
- * What a line says without what changes by itself: spinners, frames, clocks, and how long something
+ * A line without the parts that change by themselves: spinners, frames, clocks, and how long something
  * has taken. "" when nothing is left. Other numbers stay: 40 % after 30 % is progress.
  */
 export function tellingPart(line: string): string {
@@ -161,7 +161,7 @@ function hasWord(text: string, word: string): boolean {
   return ` ${text.toLowerCase()} `.includes(` ${word.toLowerCase()} `);
 }
 
-/** Capitals anywhere in a sentence; small letters only where a person would say so. */
+/** Capitals anywhere in a sentence; small letters only in a sentence about oneself. */
 function isAliveLine(words: string, own: string): boolean {
   const isPlain = /^(?:\w+ )?alive$|^alive\b/i.test(words);
   return isPlain || /(?:^|[^\w/.=-])ALIVE(?![\w=/-])/.test(own) || SAYS_SO.test(words);
@@ -176,7 +176,7 @@ export class SeenLines {
     for (const line of screen) this.#seen.add(tellingPart(line));
   }
 
-  /** Its words are nobody's output, however a terminal wraps and frames them. */
+  /** Its words are no output, however a terminal wraps and frames them. */
   addQuestion(question: Question): void {
     this.#questions.push(question);
   }
@@ -190,7 +190,7 @@ export class SeenLines {
       const isKnown = own === "" || this.#seen.has(own) || PASTED.test(line.text);
       this.#seen.add(part);
       if (isKnown) continue;
-      // What is left beside an echo is its frame: "you said:", a prompt.
+      // The rest of a line with an echo is its frame: "you said:", a prompt.
       if (line.hasEcho && answerIn([line], this.#nonces()) === null) continue;
       if (this.#isPieceOfQuestion(own)) continue;
       fresh.push({ ...line, text: line.text.trim() });
@@ -224,7 +224,7 @@ export class SeenLines {
   }
 }
 
-/** Whether a line says something: letters of any script, or a sign like a raised thumb; no echo. */
+/** Whether a line has words: letters of any script, or a sign like a raised thumb; no echo. */
 export function isSaid({ own, hasEcho }: OwnLine): boolean {
   if (hasEcho) return false;
   return /\p{L}{2}|\p{Lo}|\p{Extended_Pictographic}/u.test(own.replace(SPINNERS, ""));
@@ -232,7 +232,7 @@ export function isSaid({ own, hasEcho }: OwnLine): boolean {
 
 /**
  * Output that keeps coming: seen at two looks or more, that far apart. One burst is none: it may be
- * the last that a program says, a file that is shown, or its reaction to being typed at.
+ * the last output of a program, a file that is shown, or its reaction to being typed at.
  */
 export function isProgress(bursts: readonly Burst[], spreadMs: number): boolean {
   const times = bursts.map(({ at }) => Date.parse(at));

@@ -39,7 +39,7 @@ describe("an execution that the breaker holds", () => {
     expect(fake.told2("paused")).toHaveLength(2);
   });
 
-  test("is announced again when the warden was killed before it had told anybody", async () => {
+  test("is announced again when the warden was killed before the notification", async () => {
     const fake = new FakeWarden();
     fake.hook = new Promise(() => {});
     await held(fake);
@@ -78,7 +78,7 @@ describe("an execution that the breaker holds", () => {
   });
 });
 
-describe("while a verdict is told", () => {
+describe("while a requester is notified", () => {
   test("its dog has the next warrant", async () => {
     const fake = new FakeWarden();
     fake.settings = { ...SETTINGS, pool: 1 };
