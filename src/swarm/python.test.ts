@@ -1,8 +1,7 @@
 import { spawnSync } from "node:child_process";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { readJson } from "./json.ts";
-import { dumps, Float, repr } from "./python.ts";
+import { dumps, Float, readJson, repr } from "./python.ts";
 
 /** Runs an expression over a list of texts in Python; `text` is the text. */
 function python(expression: string, texts: readonly string[]): string[] {
