@@ -2,8 +2,8 @@ import { parseDuration, parseTime } from "../base/duration.ts";
 import { VivError } from "../base/errors.ts";
 import { assertDepth } from "../base/json.ts";
 import { isName, isTypeName } from "../base/names.ts";
-import { PRIORITIES, type Priority } from "../queue/task.ts";
-import { contentOf, findFences } from "./food-fence.ts";
+import { PRIORITIES, type Priority, type Task } from "../queue/task.ts";
+import { contentOf, findFences } from "./food-fields.ts";
 import { numberOf } from "./food-names.ts";
 
 /**
@@ -154,6 +154,58 @@ export function objectFrom(raw: string): Record<string, unknown> {
     return value as Record<string, unknown>;
   }
   throw corrupt("details must be a JSON object, like {…}.");
+}
+
+type Check = (value: unknown) => boolean;
+const isText: Check = (value) => typeof value === "string";
+const isTextOrNull: Check = (value) => value === null || isText(value);
+
+/** What would do harm if it were something else. */
+const MUST: Record<string, [Check, string]> = {
+  task_type: [isTypeName, "must be one word"],
+  created_at: [isText, "must be a string"],
+  created_by: [isTextOrNull, "must be a string or null"],
+  tier_hint: [isTextOrNull, "must be a string or null"],
+  deadline: [isTextOrNull, "must be a string or null"],
+  depends_on: [(v) => Array.isArray(v) && v.every(isName), "must be a list of food names"],
+  parent: [isName, "must be the name of a food"],
+  not_before: [(v) => typeof v === "string" && !Number.isNaN(Date.parse(v)), "must be a time"],
+  done_when: [(v) => typeof v === "string" && v.trim() !== "", "must be a command"],
+  payload: [
+    (v) => typeof v === "object" && v !== null && !Array.isArray(v),
+    "must be a JSON object",
+  ],
+};
+const SHOULD: Record<string, Check> = {
+  priority: (value) => priorityFrom(value) === value,
+  max_attempts: (value) => typeof value === "number" && attemptsFrom(value) !== null,
+  timeout: (value) => timeoutFrom(value) !== null,
+  review: (value) => typeof value === "boolean",
+};
+
+/** Keys of `details` count before the fields; a payload is added to what the fields say. */
+export function addDetails(task: Task, details: Record<string, unknown>, warnings: string[]): void {
+  for (const [key, value] of Object.entries(details)) {
+    if (key === "run_id") continue;
+    if (key === "task_id") {
+      if (value === task.task_id) continue;
+      throw corrupt("details: task_id does not match the file's name; leave it out.");
+    }
+    const must = Object.hasOwn(MUST, key) ? MUST[key] : undefined;
+    if (must && !must[0](value)) throw corrupt(`details: ${key} ${must[1]}.`);
+    const should = Object.hasOwn(SHOULD, key) ? SHOULD[key] : undefined;
+    if (should && !should(value)) {
+      warnings.push(`details: ${key} is not valid, and is ignored.`);
+    } else if (key === "payload") {
+      for (const [name, v] of Object.entries(value as object)) setOwn(task.payload, name, v);
+    } else setOwn(task, key, value);
+  }
+}
+
+/** A key called __proto__ is a key. */
+export function setOwn(target: object, key: string, value: unknown): void {
+  const property = { value, enumerable: true, configurable: true, writable: true };
+  Object.defineProperty(target, key, property);
 }
 
 function tried<T>(read: () => T): T | null {
