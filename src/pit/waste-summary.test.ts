@@ -13,7 +13,7 @@ import {
   mergeTallies,
   renderSummary,
   type Tallies,
-} from "./waste-policy.ts";
+} from "./waste-summary.ts";
 
 const HEAD = wasteHead({
   id: "food-0007-x",
