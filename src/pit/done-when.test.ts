@@ -240,7 +240,7 @@ test.each(TABLE)("%j is proven by %j", (value, command) => {
 });
 
 describe("quoteDoneWhen", () => {
-  test("readably", () => {
+  test("writes a span, or a fence for several lines", () => {
     expect(quoteDoneWhen("npm test")).toBe("`npm test`");
     expect(quoteDoneWhen("echo `date`")).toBe("`` echo `date` ``");
     expect(quoteDoneWhen("set -e\na\nb")).toBe("```sh\nset -e\na\nb\n```");

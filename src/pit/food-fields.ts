@@ -1,8 +1,8 @@
 import { suggest } from "../base/names.ts";
 
 /**
- * Takes the text of a food apart into fields and the rest, however it was typed. What a field's
- * value means is not decided here.
+ * Takes the text of a food apart into fields and the rest, however it was typed. food-values.ts
+ * reads the values.
  */
 
 export const FIELDS = [
@@ -32,11 +32,11 @@ export interface FoodText {
   warnings: string[];
 }
 
-/** Other spellings, of which it would do harm if they were not understood. */
+/** Other spellings; to overlook them would do harm. */
 const ALIASES: Record<string, FieldName> = { "depends-on": "after", donewhen: "done-when" };
 const LONG = new Set<FieldName>(["task", "done-when", "details"]);
-/** Distinct strange names that are compared with ours: a mistyped field is among the first. */
-const STRANGE_LIMIT = 50;
+/** How many unknown names are compared with ours: a mistyped field is among the first. */
+const UNKNOWN_LIMIT = 50;
 
 interface Open {
   name: FieldName;
@@ -54,7 +54,7 @@ export function readFoodText(text: string): FoodText {
   const front = frontMatter(lines);
   const fences = new Map(findFences(lines).map((fence) => [fence.open, fence]));
   const found: FoodText = { fields: new Map(), rest: [], warnings: [] };
-  const strange = new Set<string>();
+  const unknownNames = new Set<string>();
   let open: Open | null = null;
   let blanks = 0;
 
@@ -113,12 +113,12 @@ export function readFoodText(text: string): FoodText {
     }
     close();
     found.rest.push(line);
-    if (begun !== null && name === undefined && strange.size < STRANGE_LIMIT) {
-      strange.add(begun.name);
+    if (begun !== null && name === undefined && unknownNames.size < UNKNOWN_LIMIT) {
+      unknownNames.add(begun.name);
     }
   }
   close();
-  for (const name of strange) {
+  for (const name of unknownNames) {
     const meant = suggest(name, FIELDS);
     if (meant) found.warnings.push(`unknown field "${name}"; did you mean "${meant}"?`);
   }
@@ -133,7 +133,7 @@ const NAME =
 function fieldAt(line: string): { name: string; value: string; isBold: boolean } | null {
   const item = line.trimStart().replace(MARKER, "").trimStart();
   const body = item.replace(/^\[[ xX]\][ \t]+/, "");
-  // Names are short, so that what follows need not be looked at.
+  // Names are short: the rest of the line is not searched.
   const match = NAME.exec(body.slice(0, 60));
   if (match === null) return null;
   const [whole, before, name = "", inside, behind] = match;
@@ -217,7 +217,7 @@ export interface Fence {
   info: string;
 }
 
-/** Longer runs are ornaments. The limit also bounds how often a text is looked through. */
+/** Longer runs are ornaments. The limit also bounds how often a text is searched. */
 const LONGEST = 40;
 
 /**
@@ -227,14 +227,14 @@ const LONGEST = 40;
 export function findFences(lines: string[]): Fence[] {
   const fences: Fence[] = [];
   // A search that failed once fails from every later line too.
-  const hopeless: Record<string, number> = {};
+  const unclosed: Record<string, number> = {};
   for (let open = 0; open < lines.length; open++) {
     const mark = markOf(lines[open] ?? "");
-    if (mark === null || mark.length >= (hopeless[mark.char] ?? LONGEST + 1)) continue;
+    if (mark === null || mark.length >= (unclosed[mark.char] ?? LONGEST + 1)) continue;
     let close = open + 1;
     while (close < lines.length && !closes(lines[close] ?? "", mark)) close++;
     if (close === lines.length) {
-      hopeless[mark.char] = mark.length;
+      unclosed[mark.char] = mark.length;
       continue;
     }
     fences.push({ open, close, indent: indentOf(lines[open] ?? ""), info: mark.info });

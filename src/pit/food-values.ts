@@ -7,8 +7,8 @@ import { contentOf, findFences } from "./food-fields.ts";
 import { numberOf } from "./food-names.ts";
 
 /**
- * What the short fields of a food mean. A value that decides when or by whom it is eaten must be
- * right (CORRUPT); of one that is only advice null is returned, and the caller warns.
+ * Reads the values of a food's fields. A value that decides when or by whom the food is eaten must
+ * be valid (CORRUPT); an invalid one that is only advice is null, and the caller warns.
  */
 
 export function corrupt(sentence: string): VivError {
@@ -46,14 +46,14 @@ export function withoutComment(line: string, quotes: string): string {
   return line;
 }
 
-const ANYBODY = new Set(["any", "anyone", "anybody", "any snake", "snake", "snakes", "everyone"]);
+const ANY_SNAKE = new Set(["any", "anyone", "anybody", "any snake", "snake", "snakes", "everyone"]);
 
 export function typeFrom(value: string): string {
-  const who = value.replace(/^(?:the|an?)\s+/i, "");
-  const lower = who.toLowerCase();
-  if (ANYBODY.has(lower)) return "food";
+  const type = value.replace(/^(?:the|an?)\s+/i, "");
+  const lower = type.toLowerCase();
+  if (ANY_SNAKE.has(lower)) return "food";
   if (lower === "keeper" || lower === "planner" || lower === "food") return lower;
-  if (isTypeName(who)) return who;
+  if (isTypeName(type)) return type;
   throw corrupt(
     `for: ${shown(value)} is not a kind of snake; write one word such as keeper, planner or food.`,
   );
@@ -98,7 +98,7 @@ export function startFrom(value: string, createdAt: string): string {
   try {
     if (!Number.isNaN(base) || !/^(?:now|\+)/.test(value)) return parseTime(value, base, "time");
   } catch {
-    // Told below, in the words of a food.
+    // Reported below, in the words of a food.
   }
   throw corrupt(
     `not-before: ${shown(value)} is not a time; write 2026-11-15T08:00:00Z, or +10m after it was tossed.`,
@@ -160,7 +160,7 @@ type Check = (value: unknown) => boolean;
 const isText: Check = (value) => typeof value === "string";
 const isTextOrNull: Check = (value) => value === null || isText(value);
 
-/** What would do harm if it were something else. */
+/** Keys of `details` that would do harm with another value. */
 const MUST: Record<string, [Check, string]> = {
   task_type: [isTypeName, "must be one word"],
   created_at: [isText, "must be a string"],
@@ -183,7 +183,7 @@ const SHOULD: Record<string, Check> = {
   review: (value) => typeof value === "boolean",
 };
 
-/** Keys of `details` count before the fields; a payload is added to what the fields say. */
+/** Keys of `details` override the fields; a payload is added to that of the fields. */
 export function addDetails(task: Task, details: Record<string, unknown>, warnings: string[]): void {
   for (const [key, value] of Object.entries(details)) {
     if (key === "run_id") continue;
@@ -212,6 +212,6 @@ function tried<T>(read: () => T): T | null {
   try {
     return read();
   } catch {
-    return null; // the caller tells what is wrong, in its own words
+    return null; // the caller reports it in its own words
   }
 }

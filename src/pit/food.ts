@@ -31,11 +31,11 @@ import {
 
 export interface FoodContext {
   runId: string;
-  /** When the food does not say when it was tossed: the file's time. */
+  /** The file's time, for a food without tossed-at. */
   createdAt: string;
 }
 
-/** Reads a food. What it cannot be taken for is told with CORRUPT; what is only odd, in payload.warnings. */
+/** Reads a food. Throws CORRUPT if it cannot be one; oddities go to payload.warnings. */
 export function parseFood(text: string, id: string, context: FoodContext): Task {
   const food = readFoodText(text);
   const warnings = food.warnings;
@@ -43,7 +43,7 @@ export function parseFood(text: string, id: string, context: FoodContext): Task 
     const raw = food.fields.get(name);
     return raw === undefined ? "" : shortValue(raw);
   };
-  /** Advice that cannot be followed is passed over, and told. */
+  /** Advice that cannot be followed becomes a warning. */
   const advice = <T>(
     name: FieldName,
     read: (value: string) => T | null,
@@ -62,7 +62,7 @@ export function parseFood(text: string, id: string, context: FoodContext): Task 
   const isTooBig =
     /^too[ -]?big\b/i.test(short("size")) ||
     advice("too-big", yesFrom, "is neither yes nor no, and is ignored.") === true;
-  const payload = wordsOf(food, id, Object.hasOwn(details, "payload"));
+  const payload = taskOf(food, id, Object.hasOwn(details, "payload"));
   if (!isTooBig && short("size") !== "") payload.size = short("size");
   const task: Task = {
     task_id: id,
@@ -85,7 +85,7 @@ export function parseFood(text: string, id: string, context: FoodContext): Task 
   if (attempts !== null) task.max_attempts = attempts;
   const timeout = advice("timeout", timeoutFrom, "is not like 90s, 10m or 2h, and is ignored.");
   if (timeout !== null) task.timeout = timeout;
-  // Whoever writes anything but "no" wants somebody to look at it.
+  // Anything but "no" asks for a review.
   const review = advice("review", yesFrom, "is neither yes nor no; a person will review it.");
   if (short("review") !== "" && review !== false) task.review = true;
   proof(task, food, warnings);
@@ -113,21 +113,21 @@ function proof(task: Task, food: FoodText, warnings: string[]): void {
   }
 }
 
-/** What there is to do: the field, else the prose, else a heading. */
-function wordsOf(food: FoodText, id: string, mayBeSilent: boolean): Record<string, unknown> {
+/** The task: from its field, else the prose, else a heading. */
+function taskOf(food: FoodText, id: string, mayBeMissing: boolean): Record<string, unknown> {
   const rest = withoutOwnName(food.rest, id);
   const text = trimLines(rest);
   const task = longValue(food.fields.get("task") ?? "");
   if (task !== "") return text === "" ? { task } : { task, text };
-  const said = rest.filter(
+  const lines = rest.filter(
     (line) => line.trim() !== "" && !/^\s*(?:-{3,}|\*{3,}|_{3,})\s*$/.test(line),
   );
-  if (said.some((line) => headingOf(line) === null)) return { task: text };
-  const [title = "", ...others] = said.map((line) => headingOf(line) ?? "").filter(Boolean);
+  if (lines.some((line) => headingOf(line) === null)) return { task: text };
+  const [title = "", ...others] = lines.map((line) => headingOf(line) ?? "").filter(Boolean);
   if (title !== "") {
     return others.length === 0 ? { task: title } : { task: title, text: others.join("\n") };
   }
-  if (mayBeSilent) return {};
+  if (mayBeMissing) return {};
   throw corrupt(
     food.fields.size === 0 && text === ""
       ? "no task: the food is empty; write a line like `- **task:** what to do`."
@@ -135,7 +135,7 @@ function wordsOf(food: FoodText, id: string, mayBeSilent: boolean): Record<strin
   );
 }
 
-/** A fence alone is meant to the letter; else the text as it stands, without a comment behind its first line. */
+/** The content of a lone fence; else the text, without a comment behind its first line. */
 function longValue(raw: string): string {
   const lines = raw.split("\n");
   const [fence, second] = findFences(lines);
@@ -159,8 +159,8 @@ function withoutOwnName(lines: string[], id: string): string[] {
   const title = after.replace(/^(?:\.md)?[`*"]{0,3}/, "");
   // More of a name: the heading is that of another food.
   if (/^[A-Za-z0-9._-]/.test(title)) return lines;
-  const told = title.replace(/^\s*[:–—-]?\s*/, "");
-  return [...lines.slice(0, at), ...(told === "" ? [] : [`# ${told}`]), ...lines.slice(at + 1)];
+  const rest = title.replace(/^\s*[:–—-]?\s*/, "");
+  return lines.toSpliced(at, 1, ...(rest === "" ? [] : [`# ${rest}`]));
 }
 
 function headingOf(line: string): string | null {
@@ -178,9 +178,9 @@ function trimLines(lines: string[]): string {
 }
 
 /**
- * Writes a task as food: what people read as fields, anything else as JSON under `details`. What a
- * field does not give back exactly (a carriage return, a `#` in an odd place) is found by reading the
- * text again, and goes to `details` too; so nothing needs to be known here about how fields are read.
+ * Writes a task as food: what people read as fields, anything else as JSON under `details`. A value
+ * that its field does not give back exactly (a carriage return, a `#` in an odd place) is found by
+ * reading the text again, and goes to `details` too; so this does not depend on how fields are read.
  */
 export function foodOf(task: Task): string {
   const parts = partsOf(task);
@@ -274,7 +274,7 @@ function render(task: Task, parts: Part[]): string {
   return `# ${task.task_id}\n\n${fields.join("\n")}\n${prose.join("")}`;
 }
 
-/** What a food has without saying it; the payload is looked at key by key. */
+/** Defaults that are not written; the payload is checked key by key. */
 function isUsual(key: string, value: unknown): boolean {
   if (["task_id", "run_id", "payload"].includes(key) || value === undefined) return true;
   if (key === "task_type") return value === "food";

@@ -168,7 +168,7 @@ describe("one pass", () => {
     expect(pit.written).toEqual(["summary", "summary"]);
   });
 
-  test("what scraps/ names is kept, however old", async () => {
+  test("keeps a log that scraps/ names, however old", async () => {
     const pit = new FakePit();
     pit.add("s-1-1718000000.log", logText("s-1", "failed"), 80 * DAY);
     pit.mentions.add("s-1-1718000000.log");
@@ -192,7 +192,7 @@ describe("one pass", () => {
     expect(rowOf(pit.summary, "s-1")[0]).toBe("1");
   });
 
-  test("one that runs is neither counted nor pruned, until it says how it ended", async () => {
+  test("a running log is neither counted nor pruned before its last line", async () => {
     const pit = new FakePit();
     const name = "s-1-1718000000.log";
     const options = { ...defaults, isRunning: (asked: string) => asked === name };
@@ -204,7 +204,7 @@ describe("one pass", () => {
     expect(rowOf(pit.summary, "s-1")).toEqual(["1", "1", "0", "2s"]);
   });
 
-  test("one that cannot be removed is counted once, however often we try", async () => {
+  test("a log that cannot be removed is counted once in many passes", async () => {
     const pit = new FakePit();
     pit.add("s-1-1718000000.log", logText("s-1", "failed"), 8 * DAY);
     pit.irremovable.add("s-1-1718000000.log");
@@ -239,7 +239,7 @@ describe("the record", () => {
       '{"version":1,"totals":{},"pruning":[{"name":"../x.log","size":1,"mtimeMs":1}]}',
     ],
     ["a word for a number", '{"version":1,"totals":{"s":{"attempts":"1"}},"pruning":[]}'],
-  ])("with %s is set aside, and told", async (_, text) => {
+  ])("with %s is set aside with a warning", async (_, text) => {
     const pit = new FakePit();
     pit.texts.set("record", text);
     pit.add("s-1-1718000000.log", logText("s-1", "failed"), 8 * DAY);

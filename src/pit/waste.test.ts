@@ -20,7 +20,7 @@ describe("names", () => {
     expect(wasteName("snake-2", AT)).toBe("snake-2-20261115T134931.123Z.log");
   });
 
-  test("whatever the snake and the time, they are read back", () => {
+  test("any snake and time are read back", () => {
     holds(
       fc.property(snakes, times, (snake, at) => {
         expect(snakeOfWaste(wasteName(snake, at))).toEqual({ snake, at });
@@ -75,7 +75,7 @@ describe("names", () => {
     "-20260614.log",
     "2026-06-14T17-50-42.log",
     "a/snake-2-1718000000.log",
-  ])("%j is nobody's log", (name) => {
+  ])("%j is no log", (name) => {
     expect(snakeOfWaste(name)).toBeNull();
   });
 });
@@ -90,7 +90,7 @@ describe("the first line", () => {
     expect(parseWasteHead(`${line}\r`)).toEqual(head);
   });
 
-  test("is one line, whatever the food is called", () => {
+  test("is one line for any name of a food", () => {
     expect(wasteHead({ ...head, id: "a\nb\u001b[2Jc" })).toBe(
       "# a bc attempt 2 by snake-2 at 2026-11-15T13:49:31.123Z",
     );
@@ -114,7 +114,7 @@ describe("the last line", () => {
     });
   });
 
-  test("a note may be absent, or say nothing", () => {
+  test("a note may be absent or empty", () => {
     expect(wasteFoot({ outcome: "done", seconds: 3 })).toBe("# ended done after 3.0 s");
     expect(wasteFoot({ outcome: "done", seconds: 3, note: " \n\0" })).toBe(
       "# ended done after 3.0 s",
@@ -127,7 +127,7 @@ describe("the last line", () => {
     expect(wasteFoot({ outcome: "done", seconds: Number.NaN })).toBe("# ended done after 0.0 s");
   });
 
-  test("whatever the note is, it is one line that is read back", () => {
+  test("any note becomes one line that is read back", () => {
     const notes = fc.string({ unit: "binary", maxLength: 800 });
     holds(
       fc.property(fc.double({ min: 0, max: 1e9, noNaN: true }), notes, (seconds, note) => {

@@ -1,6 +1,6 @@
 import { lastLines } from "../base/text.ts";
 
-/** A log in waste/ as a listing shows it. One with another size or time is another log. */
+/** A log in waste/. With another size or time it is another log. */
 export interface WasteLog {
   name: string;
   size: number;
@@ -24,7 +24,7 @@ export interface WasteFoot {
 const MAX_NOTE = 500;
 const MAX_HEAD = 1000;
 
-/** Where the trace of an attempt goes: a snake has one claim at a time, so no two have one name. */
+/** The name of an attempt's trace: a snake has one claim at a time, so names are unique. */
 export function wasteName(snake: string, atMs: number): string {
   return `${snake}-${new Date(atMs).toISOString().replace(/[-:]/g, "")}.log`;
 }
@@ -33,12 +33,12 @@ const DAY = String.raw`(\d{4})-?(\d\d)-?(\d\d)`;
 const TIME = String.raw`(\d\d)[-:.]?(\d\d)[-:.]?(\d\d)(?:[.,](\d{1,9}))?`;
 const ZONE = String.raw`(Z|[+-]\d\d:?\d\d)?`;
 const CALENDAR = new RegExp(`^(.+?)-${DAY}(?:[T_ -]${TIME}${ZONE})?$`, "i");
-/** What `date +%s`, `%s%3N`, `%s%N` and time.time() print, from 2001 on. */
+/** As `date +%s`, `%s%3N`, `%s%N` and time.time() print it, from 2001 on. */
 const EPOCH = /^(.+)-(\d{10})(\d{3}|\d{6}|\d{9}|\.\d{1,9})?$/;
 
 /**
- * Whose log it is, and from when. People write the time as they like. What is no time belongs to
- * the name (`snake-2-x`, and `snake-2-3`: a worker may be called that); a time alone names nobody.
+ * The snake and the time in a log's name. People write the time as they like; anything else belongs
+ * to the snake's name (`snake-2-x`, `snake-2-3`). Null for a time alone.
  */
 export function snakeOfWaste(name: string): { snake: string; at: number | null } | null {
   if (!name.endsWith(".log") || name.startsWith(".") || name.includes("/")) return null;
@@ -98,7 +98,7 @@ export function parseWasteFoot(line: string): WasteFoot | null {
   return { outcome, seconds: Number(seconds), ...(note ? { note } : {}) };
 }
 
-/** On one line, and without what a terminal or a page would act upon instead of showing it. */
+/** On one line, without control characters and marks of direction. */
 export function oneLine(text: string, max = Number.POSITIVE_INFINITY): string {
   const line = lastLines(text, Number.POSITIVE_INFINITY)
     .join(" ")

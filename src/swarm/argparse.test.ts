@@ -58,7 +58,7 @@ function compare(cases: readonly string[][]): void {
 
 const RUN = ["--run-dir", "/r"];
 
-test("understands and refuses what argparse does, in its words", () => {
+test("accepts and refuses the same lines as argparse, with its messages", () => {
   compare([
     [],
     ["-h"],
