@@ -30,47 +30,31 @@ export function wasteName(snake: string, atMs: number): string {
 }
 
 const DAY = String.raw`(\d{4})-?(\d\d)-?(\d\d)`;
-const TIME = String.raw`(\d\d)[-:.]?(\d\d)[-:.]?(\d\d)(?:[.,](\d{1,9}))?`;
-const ZONE = String.raw`(Z|[+-]\d\d:?\d\d)?`;
+const TIME = String.raw`(\d\d)[-:.]?(\d\d)[-:.]?(\d\d)(?:[.,]\d{1,9})?`;
+const ZONE = String.raw`(?:Z|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?`;
 const CALENDAR = new RegExp(`^(.+?)-${DAY}(?:[T_ -]${TIME}${ZONE})?$`, "i");
 /** As `date +%s`, `%s%3N`, `%s%N` and time.time() print it, from 2001 on. */
-const EPOCH = /^(.+)-(\d{10})(\d{3}|\d{6}|\d{9}|\.\d{1,9})?$/;
+const EPOCH = /^(.+)-\d{10}(?:\d{3}|\d{6}|\d{9}|\.\d{1,9})?$/;
 
 /**
- * The snake and the time in a log's name. People write the time as they like; anything else belongs
- * to the snake's name (`snake-2-x`, `snake-2-3`). Null for a time alone.
+ * The snake of a log, by the log's name. People write the time as they like; anything else belongs to
+ * the snake's name (`snake-2-x`, `snake-2-3`). Null for a time alone.
  */
-export function snakeOfWaste(name: string): { snake: string; at: number | null } | null {
+export function snakeOfWaste(name: string): { snake: string } | null {
   if (!name.endsWith(".log") || name.startsWith(".") || name.includes("/")) return null;
   const stem = name.slice(0, -".log".length);
-  if (stem === "" || timed(`x-${stem.replace(/^-/, "")}`)?.snake === "x") return null;
-  return timed(stem) ?? { snake: stem, at: null };
+  if (stem === "" || beforeTime(`x-${stem.replace(/^-/, "")}`) === "x") return null;
+  return { snake: beforeTime(stem) ?? stem };
 }
 
-function timed(stem: string): { snake: string; at: number } | null {
-  return calendar(stem) ?? epoch(stem);
-}
-
-function calendar(stem: string): { snake: string; at: number } | null {
-  const match = CALENDAR.exec(stem);
-  if (match === null) return null;
+function beforeTime(stem: string): string | null {
+  const match = CALENDAR.exec(stem) ?? [];
   const [, snake = "", year, month, day, hour = "00", minute = "00", second = "00"] = match;
-  const fraction = (match[8] ?? "").padEnd(3, "0").slice(0, 3);
-  const local = `${year}-${month}-${day}T${hour}:${minute}:${second}.${fraction}`;
-  const utc = new Date(`${local}Z`);
+  const text = `${year}-${month}-${day}T${hour}:${minute}:${second}`;
+  const time = new Date(`${text}Z`);
   // Date.parse takes 31 February for 3 March.
-  if (Number.isNaN(utc.getTime()) || !utc.toISOString().startsWith(local)) return null;
-  const zone = (match[9] ?? "Z").toUpperCase().replace(/^([+-]\d\d)(\d\d)$/, "$1:$2");
-  const at = Date.parse(`${local}${zone}`);
-  return Number.isNaN(at) ? null : { snake, at };
-}
-
-function epoch(stem: string): { snake: string; at: number } | null {
-  const match = EPOCH.exec(stem);
-  if (match === null) return null;
-  const [, snake = "", seconds = "", rest = ""] = match;
-  const milliseconds = rest.replace(".", "").padEnd(3, "0").slice(0, 3);
-  return { snake, at: Number(`${seconds}${milliseconds}`) };
+  const isTime = !Number.isNaN(time.getTime()) && time.toISOString().startsWith(text);
+  return isTime ? snake : (EPOCH.exec(stem)?.[1] ?? null);
 }
 
 export function wasteHead({ id, attempt, worker, at }: WasteHead): string {

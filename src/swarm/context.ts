@@ -2,34 +2,25 @@ import { realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { VivError } from "../base/errors.ts";
 import { parseUserJson } from "../base/user-json.ts";
-import type { TaskSpec } from "../queue/spec.ts";
-import type { CheckpointUpdate } from "../queue/status.ts";
-import type { Task } from "../queue/task.ts";
+import type { Store } from "../queue/store.ts";
 import type { Values } from "./argparse.ts";
 
 /** The part of the queue's store that swarm-cli needs. */
-export interface SwarmStore {
-  readonly location: string;
-  enqueue(spec: TaskSpec, options: { straightToPending: true }): Promise<{ warnings?: string[] }>;
-  claim(request: {
-    worker: string;
-    types?: readonly string[];
-    heartbeat: false;
-  }): Promise<{ task: Task }[]>;
-  complete(ref: { id: string; worker: string }): Promise<{ to: string; warnings?: string[] }>;
-  fail(ref: { id: string; worker: string }): Promise<{ to: string; warnings?: string[] }>;
-  heartbeat(worker: string, options: { note: string }): Promise<void>;
-  reap(options: { staleAfterSeconds: number; heartbeatOnly: true }): Promise<{
-    reaped: { worker: string; id: string; ageSeconds: number; to: string; reason: string }[];
-    live: string[];
-    stuck: { worker: string; id: string; pids: number[] }[];
-  }>;
-  sweep(): Promise<unknown>;
-  initStatus(runId: string, update: CheckpointUpdate): Promise<unknown>;
-  writeStatus(update: CheckpointUpdate): Promise<unknown>;
-  flushStatus(): Promise<void>;
-  close(options: { warn: (sentence: string) => void }): Promise<void>;
-}
+export type SwarmStore = Pick<
+  Store,
+  | "location"
+  | "enqueue"
+  | "claim"
+  | "complete"
+  | "fail"
+  | "heartbeat"
+  | "reap"
+  | "sweep"
+  | "initStatus"
+  | "writeStatus"
+  | "flushStatus"
+  | "close"
+>;
 
 interface Output {
   write(text: string): unknown;
