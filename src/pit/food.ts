@@ -189,10 +189,9 @@ export function foodOf(task: Task): string {
     const read = readAgain(text, task);
     if (read !== null && canonicalJson(read) === canonicalJson(task)) return text;
     // If it cannot be read at all, any of them may be the reason.
-    const wrong = parts.filter(
-      (part) => part.forms.length > 0 && (!read || differs(part, task, read)),
-    );
-    const blamed = wrong.length > 0 ? wrong : parts.filter((part) => part.forms.length > 0);
+    const written = parts.filter((part) => part.forms.length > 0);
+    const wrong = written.filter((part) => !read || differs(part, task, read));
+    const blamed = wrong.length > 0 ? wrong : written;
     if (blamed.length === 0) {
       throw new VivError(
         "INVALID",
@@ -213,40 +212,34 @@ interface Part {
 function partsOf(task: Task): Part[] {
   const { payload } = task;
   const parts: Part[] = [];
-  const top = (key: string, name: string, value: unknown) => {
-    if (typeof value === "string" && isPlain(value)) {
-      parts.push({
-        key,
-        inPayload: false,
-        forms: [`- **${name}:**${value.startsWith("\n") ? "" : " "}${value}`],
-      });
-    }
+  const add = (inPayload: boolean, key: string, value: unknown, forms: (t: string) => string[]) => {
+    // Half a surrogate pair would not come back from the disk.
+    if (typeof value !== "string" || /\p{Surrogate}/u.test(value)) return;
+    parts.push({ key, inPayload, forms: forms(value) });
   };
-  const inPayload = (key: string, forms: (value: string) => string[]) => {
-    const value = Object.hasOwn(payload, key) ? payload[key] : undefined;
-    if (typeof value === "string" && isPlain(value)) {
-      parts.push({ key, inPayload: true, forms: forms(value) });
-    }
-  };
-  inPayload("task", (value) => [
-    `- **task:** ${indented(value)}`,
-    `- **task:**\n\n  ${fenceFor(value)}text\n${lines(value)}\n  ${fenceFor(value)}`,
+  const field = (key: string, name: string, value: unknown) =>
+    add(false, key, value, (text) => [`- **${name}:**${text.startsWith("\n") ? "" : " "}${text}`]);
+  const ofPayload = (key: string, forms: (text: string) => string[]) =>
+    add(true, key, Object.hasOwn(payload, key) ? payload[key] : undefined, forms);
+  ofPayload("task", (text) => [
+    `- **task:** ${indented(text)}`,
+    `- **task:**\n\n  ${fenceFor(text)}text\n${lines(text)}\n  ${fenceFor(text)}`,
   ]);
-  if (typeof task.done_when === "string") top("done_when", "done-when", proofOf(task.done_when));
+  if (typeof task.done_when === "string") field("done_when", "done-when", proofOf(task.done_when));
   else if (task.review === true) {
-    inPayload("done_when", (value) => [`- **done-when:** ${indented(value)}`]);
+    ofPayload("done_when", (text) => [`- **done-when:** ${indented(text)}`]);
   }
-  top("created_by", "tossed-by", task.created_by);
-  top("task_type", "for", task.task_type === "food" ? undefined : task.task_type);
-  top("parent", "part-of", task.parent);
-  top("depends_on", "after", task.depends_on.join(", ") || undefined);
-  top("created_at", "tossed-at", task.created_at);
-  top("not_before", "not-before", task.not_before);
-  top("priority", "priority", task.priority);
-  top("max_attempts", "max-attempts", numeral(task.max_attempts));
-  top("timeout", "timeout", task.timeout);
-  top("review", "review", task.review === true ? "yes" : undefined);
-  inPayload("text", (value) => [value]);
+  field("created_by", "tossed-by", task.created_by);
+  field("task_type", "for", task.task_type === "food" ? undefined : task.task_type);
+  field("parent", "part-of", task.parent);
+  field("depends_on", "after", task.depends_on.join(", ") || undefined);
+  field("created_at", "tossed-at", task.created_at);
+  field("not_before", "not-before", task.not_before);
+  field("priority", "priority", task.priority);
+  field("max_attempts", "max-attempts", task.max_attempts?.toString());
+  field("timeout", "timeout", task.timeout);
+  field("review", "review", task.review === true ? "yes" : undefined);
+  ofPayload("text", (text) => [text]);
   return parts;
 }
 
@@ -295,17 +288,11 @@ function readAgain(text: string, task: Task): Task | null {
   }
 }
 
-/** Half a surrogate pair would not come back from the disk. */
-function isPlain(value: string): boolean {
-  return !/\p{Surrogate}/u.test(value);
-}
-
 function proofOf(command: string): string {
   const quoted = quoteDoneWhen(command);
   return quoted.includes("\n") ? `\n\n${lines(quoted)}` : quoted;
 }
 
-const numeral = (value: unknown) => (typeof value === "number" ? String(value) : undefined);
 const indented = (text: string) => lines(text).slice(2);
 
 function lines(text: string): string {
