@@ -9,11 +9,11 @@ import {
 import type { WorkerHost } from "../work/host.ts";
 
 /**
- * Proves results that a snake put into done/ by hand: each is taken as a claim of our own and its
- * `done_when` is run, as after an attempt of a worker. One pass.
+ * Results that a snake put into done/ by hand are its word. Here each is taken as a claim of our own
+ * and its `done_when` is run, as after an attempt of a worker. One pass.
  */
 export interface ProveOptions {
-  /** A name that no other worker has. */
+  /** A name that nobody else works under. */
   worker: string;
   routeFor(type: string): ReadyRoute;
   settings: AttemptSettings;
@@ -23,7 +23,7 @@ export interface ProvenResult {
   id: string;
   snake: string | null;
   end: AttemptEnd;
-  /** The result's new name, if it was not proven. */
+  /** What the result is called now, if it was not borne out. */
   unproven?: string;
 }
 
@@ -49,7 +49,7 @@ export async function proveResults(
   }
 }
 
-/** It proves, and takes no tasks. */
+/** It proves, and takes no tasks: nobody may leave one to it. */
 const NO_TYPE = "none";
 
 async function proveOne(
