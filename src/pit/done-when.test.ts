@@ -221,6 +221,7 @@ const TABLE: [string, string | null][] = [
     "exit 0",
     "git status",
     "see docs/x",
+    "add tests/x",
   ),
   ...forPerson("file exists", "file scraps/x.txt", "echo works", "echo scraps/x.txt", "test src/x"),
   ...forPerson("set up correctly", "export works", "sync finished", "no errors in log.txt"),

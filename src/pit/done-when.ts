@@ -170,17 +170,17 @@ const RUNNERS = set(`npm npx pnpm yarn bun deno node make just task rake cargo g
 
 /** They begin sentences. */
 const BEGINNINGS =
-  set(`a i all no none nothing only this there see ask run check verify open look new
-  one two code docs page pages file files result results output function unit build done yes n/a
-  todo tbd`);
+  set(`a i all no none nothing only this there see ask run running check verify open
+  look add new one two code tests docs page pages file files result results output outputs function
+  functions unit build done ok okay yes return exits n/a todo tbd`);
 
 /** They stand in sentences. In a command they would be quoted. */
 const ENGLISH =
-  set(`the an every each some any both of that these those with without when while until
-  if once should must can will be been is are was were has have had and or exists exist pass passes
-  passed work works contains prints returns compiles builds runs green fine correct happy succeed
-  succeeds it its it's they we you he she our your my their because so also still everything
-  somebody someone nobody successfully correctly properly`);
+  set(`the an every each some any both of to into from by not that these those than with
+  without when while until if once should must can will does be been is are was were has have had and
+  or exists exist pass passes passed work works contains prints returns compiles builds runs green
+  fine correct happy succeed succeeds it its it's they we you he she our your my their because so
+  also still everything somebody someone nobody successfully correctly properly`);
 
 /** They succeed with any arguments, so a sentence that begins with one would prove nothing. */
 const OBLIGING = set(`echo printf set unset export readonly local trap wait sync times users groups
