@@ -5,7 +5,7 @@ import { suggest } from "../base/names.ts";
  * reads the values.
  */
 
-export const FIELDS = [
+const FIELDS = [
   "task",
   "done-when",
   "tossed-by",
@@ -210,7 +210,7 @@ function frontMatter(lines: string[]): { open: number; close: number } | null {
 }
 
 /** A fenced block, by the indices of its first and last line. */
-export interface Fence {
+interface Fence {
   open: number;
   close: number;
   indent: number;
@@ -249,7 +249,7 @@ export function contentOf(lines: string[], fence: Fence): string {
 }
 
 /** In columns; a tab goes on to the next multiple of four. */
-export function indentOf(line: string): number {
+function indentOf(line: string): number {
   let column = 0;
   for (const c of line) {
     if (c === " ") column++;
@@ -260,7 +260,7 @@ export function indentOf(line: string): number {
 }
 
 /** Without up to so many columns of white space. */
-export function dedent(line: string, columns: number): string {
+function dedent(line: string, columns: number): string {
   let column = 0;
   let at = 0;
   while (column < columns && at < line.length) {

@@ -39,7 +39,7 @@ export interface WasteFiles {
 }
 
 /** `memo` only saves reading: it may vanish at any time. */
-export type WasteText = "record" | "summary" | "memo";
+type WasteText = "record" | "summary" | "memo";
 
 const HEAD_BYTES = 4 * 1024;
 const END_BYTES = 1024 * 1024;

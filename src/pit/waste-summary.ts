@@ -171,7 +171,7 @@ export function attemptsIn(tallies: Tallies): number {
   return [...tallies.values()].reduce((sum, { attempts }) => sum + attempts, 0);
 }
 
-export interface SummaryFacts {
+interface SummaryFacts {
   now: number;
   /** How many logs are in waste/, were pruned over time, and are old but mentioned in scraps/. */
   logs: number;
