@@ -3,7 +3,7 @@ import { parse } from "smol-toml";
 import { VivError } from "../../base/errors.ts";
 import { placesOf } from "../../base/toml-lines.ts";
 import { type Gate, gateInMemory } from "../../gate/gate.ts";
-import type { FreeContext, Here } from "../../operation/op.ts";
+import type { Context, Here } from "../../operation/operation.ts";
 import { crewActivity, keeperActivity, LOOKED_AT } from "../activity.ts";
 import { Crew, type CrewHost, type Ticked } from "../crew.ts";
 import { engineRunner, SEED_LIMITS } from "../engine-runner.ts";
@@ -11,7 +11,7 @@ import { crewFromTable, type Manifest, type Member, parseManifest } from "../man
 import type { CrewEvent } from "../ports.ts";
 import { prepare } from "../prepare.ts";
 import { withoutHistory } from "./no-history.ts";
-import type { CrewPorts } from "./ports.ts";
+import { type CrewPorts, crewPort } from "./ports.ts";
 import { singleton } from "./singleton.ts";
 
 /** A crew, or the singleton, as flags, environment and files describe it. `run()` it, `stop()` it. */
@@ -54,7 +54,7 @@ export interface Startable {
 }
 
 export async function crewFor(
-  context: FreeContext,
+  context: Context,
   choice: CrewChoice,
   tell: (event: CrewEvent) => void,
 ): Promise<Startable> {
@@ -124,11 +124,9 @@ function throughBoth(own: Gate, machine: Pick<Gate, "acquire">): Gate {
 }
 
 export async function crewSurroundings(
-  context: FreeContext,
+  context: Context,
 ): Promise<{ here: Here; ports: CrewPorts }> {
-  const { here, crew } = context;
-  if (here && crew) return { here, ports: await crew() };
-  throw new VivError("UNSUPPORTED", "crews live with the command line: viv crew up");
+  return { here: context.here, ports: await context.use(crewPort) };
 }
 
 function hostFor(choice: CrewChoice, ports: CrewPorts): CrewHost {

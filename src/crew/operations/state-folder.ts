@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { VivError } from "../../base/errors.ts";
-import type { Here } from "../../operation/op.ts";
+import type { Here } from "../../operation/operation.ts";
 import type { CrewPorts } from "./ports.ts";
 
 /** The state of the crew that a command is about: `--state`, or the nearest .crew from here upwards. */

@@ -2,12 +2,13 @@ import * as z from "zod/mini";
 import { routeFor } from "../../app/config.ts";
 import { Spending } from "../../engines/costs/spending.ts";
 import { accountsInUse } from "../../engines/operations/accounts-in-use.ts";
-import { defineOp, type OpContext } from "../../operation/op.ts";
-import { anyState } from "../../operation/schemas.ts";
-import { whyTask } from "../why.ts";
-import { REASON_CODES } from "../why-policy.ts";
+import { gatePort } from "../../gate/operations/gate.ts";
+import { defineRunOperation, type RunContext } from "../../queue/operation.ts";
+import { anyState } from "../../queue/schemas.ts";
+import { whyTask } from "../../work/why.ts";
+import { REASON_CODES } from "../../work/why-reasons.ts";
 
-export const why = defineOp({
+export const why = defineRunOperation({
   name: "why",
   summary: "why a task is not moving, and what would change that",
   access: "read",
@@ -22,7 +23,7 @@ export const why = defineOp({
   }),
   async run(context, { id }) {
     const { of } = await accountsInUse(context);
-    const limit = context.here?.config?.limits.review;
+    const limit = context.here.config?.limits.review;
     return whyTask(context.store, id, context.now(), {
       accountOf: of,
       budgetOf: await usedUpBudget(context),
@@ -33,11 +34,11 @@ export const why = defineOp({
 });
 
 /** Looked at only where an engine is used. */
-async function fullGate({ here, gate }: OpContext) {
-  const config = here?.config;
+async function fullGate({ here, use }: RunContext) {
+  const { config } = here;
   const usesModels = [...(config?.routes.values() ?? [])].some(({ engine }) => engine);
-  if (!config || !gate || !usesModels) return () => null;
-  const { machine } = await gate();
+  if (!config || !usesModels) return () => null;
+  const { machine } = await use(gatePort);
   if (machine.room() !== 0) return () => null;
   const { max, holders, queue } = machine.view();
   if (max === null) return () => null; // it has just been lifted
@@ -46,8 +47,8 @@ async function fullGate({ here, gate }: OpContext) {
 }
 
 /** The ledger is read only where a budget is set. */
-async function usedUpBudget({ here, store, now }: OpContext) {
-  const config = here?.config;
+async function usedUpBudget({ here, store, now }: RunContext) {
+  const { config } = here;
   const limits = config ? [config.budget.run, config.budget.day] : [];
   if (!config || !limits.some(({ usd, tokens }) => usd ?? tokens)) return () => null;
   const spending = new Spending(store, now);

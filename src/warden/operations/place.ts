@@ -1,12 +1,11 @@
 import { join, resolve } from "node:path";
 import * as z from "zod/mini";
 import { VivError } from "../../base/errors.ts";
-import type { FreeContext, Here } from "../../operation/op.ts";
+import { text } from "../../operation/fields.ts";
+import type { Context, Here } from "../../operation/operation.ts";
 import { MAX_POOL, parsePool, WARDEN_DEFAULTS } from "../config.ts";
 import type { WardenFiles } from "../files.ts";
-import type { WardenPorts } from "./ports.ts";
-
-export const text = (describe: string) => z.optional(z.string().check(z.describe(describe)));
+import { type WardenPorts, wardenPort } from "./ports.ts";
 
 export const stateFlag = text("the warden's state folder (default [warden] state, or the user's)");
 
@@ -17,12 +16,9 @@ export interface WardenPlace {
 }
 
 /** The warden that a command is about: `--state`, `[warden] state`, or the user's own. */
-export async function wardenPlace(context: FreeContext, given?: string): Promise<WardenPlace> {
-  const { here, warden } = context;
-  if (!here || !warden) {
-    throw new VivError("UNSUPPORTED", "the warden is kept by the command line: viv warden up");
-  }
-  const ports = await warden();
+export async function wardenPlace(context: Context, given?: string): Promise<WardenPlace> {
+  const { here } = context;
+  const ports = await context.use(wardenPort);
   return { here, ports, files: ports.filesIn(stateOf(here, ports, given)) };
 }
 

@@ -1,6 +1,7 @@
 import type { Machine, ProcessIdentity } from "../../base/clock.ts";
 import type { CrewFiles } from "../../crew/files.ts";
 import type { UpFiles } from "../../fleet/up-files.ts";
+import { definePort } from "../../operation/operation.ts";
 import type { Store } from "../../queue/store.ts";
 import type { WardenFiles } from "../files.ts";
 import type { WardenEvent, WardenSettings } from "../ports.ts";
@@ -29,6 +30,8 @@ export interface WardenPorts {
   /** The pool, with its rules. `run()` it, `stop()` it. */
   service(options: WardenOptions, tell: (event: UpWardenEvent) => void): Promise<WardenService>;
 }
+
+export const wardenPort = definePort<WardenPorts>("warden");
 
 export type BindResult =
   | { is: "there"; bound: Bound }

@@ -1,7 +1,13 @@
 import * as z from "zod/mini";
 import { routeFor } from "../../app/config.ts";
-import { VivError } from "../../base/errors.ts";
-import { defineFreeOp, type FreeContext, type Here } from "../../operation/op.ts";
+import { events, list } from "../../operation/fields.ts";
+import {
+  type Context,
+  defineStream,
+  type Here,
+  type Nothing,
+  serve,
+} from "../../operation/operation.ts";
 import { parseTimeouts, WARDEN_DEFAULTS } from "../config.ts";
 import { fromConfig, poolFlag, poolFor, stateFlag, wardenPlace } from "./place.ts";
 import type { UpWardenEvent, WardenOptions, WardenService } from "./ports.ts";
@@ -10,30 +16,37 @@ export type { UpWardenEvent, WardenService } from "./ports.ts";
 
 const input = z.strictObject({
   pool: poolFlag,
-  timeouts: z.optional(
-    z
-      .array(z.string())
-      .check(z.describe("for the attempts, in order (default 60s,120s,240s; one to five)")),
-  ),
+  timeouts: list("for the attempts, in order (default 60s,120s,240s; one to five)"),
   state: stateFlag,
 });
 
 export type WardenUpInput = z.output<typeof input>;
 
-export const wardenUp = defineFreeOp({
+export const wardenUp = defineStream({
   name: "warden up",
   summary: "run the pool: its dogs take warrants, ask suspects, and pardon or end them",
-  access: "none",
   input,
+  event: events<UpWardenEvent>(),
   output: z.object({}),
-  run: async () => {
-    throw new VivError("UNSUPPORTED", "the warden is started with the command line: viv warden up");
-  },
+  stream: wardenStream,
 });
+
+export function wardenStream(context: Context, given: WardenUpInput) {
+  return serve<UpWardenEvent, Nothing>(context, async (emit) => {
+    const warden = await wardenFor(context, given, emit);
+    return {
+      stop: () => warden.stop(),
+      run: async () => {
+        if (!context.signal.aborted) await warden.run();
+        return {};
+      },
+    };
+  });
+}
 
 /** The warden that these flags and this viv.toml describe. */
 export async function wardenFor(
-  context: FreeContext,
+  context: Context,
   given: WardenUpInput,
   tell: (event: UpWardenEvent) => void,
 ): Promise<WardenService> {

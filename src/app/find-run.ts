@@ -1,11 +1,11 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import type { Config } from "../../app/config.ts";
-import { isVivError, VivError } from "../../base/errors.ts";
-import type { Io } from "../../operation/io.ts";
-import { plain } from "../../operation/term.ts";
-import { readTrusted, remedyFor, whyNotTrusted } from "../../platform/files/owned.ts";
-import { foldersUp, type SearchStop } from "../../platform/files/search-up.ts";
+import { isVivError, VivError } from "../base/errors.ts";
+import type { Io } from "../operation/io.ts";
+import { plain } from "../operation/term.ts";
+import { readTrusted, remedyFor, whyNotTrusted } from "../platform/files/owned.ts";
+import { foldersUp, type SearchStop } from "../platform/files/search-up.ts";
+import type { Config } from "./config.ts";
 
 export interface RunSettings {
   path: string;
@@ -115,7 +115,7 @@ function ignore(io: Io, path: string, why: string): void {
 async function readConfig(file: string): Promise<Config | undefined> {
   if (!existsSync(file)) return undefined;
   // Only here, so that commands without a viv.toml do not pay for what reads it.
-  const { parseConfig } = await import("../../app/config.ts");
+  const { parseConfig } = await import("./config.ts");
   return parseConfig(read(file), file);
 }
 

@@ -1,9 +1,9 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { newFolder } from "../../../test/support/folders.ts";
-import { isVivError } from "../../base/errors.ts";
-import type { Io } from "../../operation/io.ts";
+import { newFolder } from "../../test/support/folders.ts";
+import { isVivError } from "../base/errors.ts";
+import type { Io } from "../operation/io.ts";
 import { findRun } from "./find-run.ts";
 
 let root: string;
