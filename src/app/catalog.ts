@@ -144,7 +144,7 @@ const commands: readonly CatalogEntry[] = [
     "engines",
     "what is installed; dry runs",
     "care",
-    () => import("../engines/cli/engines.ts"),
+    () => import("../overview/cli/engines.ts"),
   ),
   entry(
     "accounts",

@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
+import type { Config } from "../base/section.ts";
 import type { Context, Env, Operation, Port } from "../operation/operation.ts";
 import { runPathPort } from "../operation/operation.ts";
 import type { OpenOptions } from "../queue/fs/open.ts";
 import { storePort } from "../queue/operation.ts";
 import type { Store } from "../queue/store.ts";
-import type { Config } from "./config.ts";
 
 /** What the rooms' operations need of the machine, by their ports. `store`: the run they are about. */
 export type Provide = <T>(port: Port<T>, store: Store | null) => Promise<T>;

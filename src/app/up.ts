@@ -16,6 +16,7 @@ import {
 } from "../operation/operation.ts";
 import { plain } from "../operation/term.ts";
 import { wardenView } from "../warden/cli/up.ts";
+import { wardenSection } from "../warden/config.ts";
 import { type UpWardenEvent, wardenStream } from "../warden/operations/up.ts";
 
 /** `viv up`: agents around a pit, or a crew; and beside them the warden of `[warden]`. */
@@ -59,7 +60,7 @@ async function besideWarden<T>(
   emit: (event: Emitted) => void,
   act: () => Promise<T>,
 ): Promise<T> {
-  if (context.here.config?.warden === undefined) return act();
+  if (context.here.config?.section(wardenSection) === undefined) return act();
   const stop = new AbortController();
   const keep = async () => {
     const events = wardenStream({ ...context, signal: stop.signal }, {});

@@ -1,5 +1,5 @@
 import type * as z from "zod/mini";
-import type { Config } from "../app/config.ts";
+import type { Config } from "../base/section.ts";
 
 /**
  * Something that an operation needs from its surroundings, by name. A room defines the port and its

@@ -10,6 +10,7 @@ import { readyEngine } from "../../src/engines/named.ts";
 import { openRun, workerHost } from "../../src/main.ts";
 import type { Claim, Store } from "../../src/queue/store.ts";
 import { Attempt, type ReadyRoute, resolveHandler } from "../../src/work/attempt.ts";
+import { routesSection } from "../../src/work/config-route.ts";
 import type { WorkerHost } from "../../src/work/host.ts";
 import { until, within } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
@@ -66,7 +67,7 @@ async function scene(route: string) {
   const config = await parseConfig(text, join(home, "viv.toml"));
   const store = await openRun(join(home, "run"), { create: true, durability: "fast" });
   const host = await workerHost(store.location, { PATH: process.env.PATH, HOME: home }, home);
-  const found = config.routes.get("t");
+  const found = config.section(routesSection).get("t");
   if (!found) throw new Error("no route");
   const handler = resolveHandler(found.handler, home);
   const engine = found.engine && readyEngine(found.engine, handler, home);

@@ -10,6 +10,7 @@ import { findCommand, firstWords } from "../../src/operation/catalog.ts";
 import { parseFlags } from "../../src/operation/flags.ts";
 import { mermaid } from "../../src/queue/states.ts";
 import { FINDING_CODES } from "../../src/queue/store.ts";
+import { wardenSection } from "../../src/warden/config.ts";
 import { danceMermaid } from "../../src/warden/dance.ts";
 import { REASON_CODES } from "../../src/work/why-reasons.ts";
 import { newFolder } from "../support/folders.ts";
@@ -86,7 +87,7 @@ describe("README.md", () => {
 
   it("has a [warden] that is read", async () => {
     const [text = ""] = blocks(readme, "toml").filter((block) => block.includes("[warden]"));
-    const { warden } = await parseConfig(text, "/viv.toml");
+    const warden = (await parseConfig(text, "/viv.toml")).section(wardenSection);
     expect(Object.keys(warden?.rules ?? {})).toHaveLength(3);
   });
 

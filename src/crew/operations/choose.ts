@@ -1,9 +1,9 @@
 import { dirname, join, resolve } from "node:path";
 import { parseDuration } from "../../base/duration.ts";
 import { VivError } from "../../base/errors.ts";
-import { placesOf } from "../../base/toml-lines.ts";
 import type { Context, Here } from "../../operation/operation.ts";
-import { crewFromTable, isActive } from "../manifest.ts";
+import { isActive } from "../manifest.ts";
+import { crewSection } from "../settings.ts";
 import { crewStart, type StartFlags } from "../start.ts";
 import type { CrewPorts } from "./ports.ts";
 import { type CrewChoice, crewSurroundings, type KeeperSettings, readManifest } from "./start.ts";
@@ -51,9 +51,7 @@ interface CrewJson {
 
 function chosen(here: Here, ports: CrewPorts, wanted: Wanted): CrewChoice | null {
   const { config } = here;
-  const settings = config?.crew
-    ? crewFromTable(config.crew, { file: config.file, places: placesOf("") }).settings
-    : undefined;
+  const settings = config?.section(crewSection);
   const start = crewStart({
     env: wanted.kind === "keeper" ? { ...here.env, WB_CREW_DEF: "" } : here.env,
     flags: flagsFrom(wanted),

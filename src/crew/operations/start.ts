@@ -2,6 +2,8 @@ import { basename, dirname, extname, join, resolve } from "node:path";
 import { parse } from "smol-toml";
 import { VivError } from "../../base/errors.ts";
 import { placesOf } from "../../base/toml-lines.ts";
+import { enginesSection } from "../../engines/config-engine.ts";
+import { pricesSection } from "../../engines/costs/config-costs.ts";
 import { type Gate, gateInMemory } from "../../gate/gate.ts";
 import type { Context, Here } from "../../operation/operation.ts";
 import { crewActivity, keeperActivity, LOOKED_AT } from "../activity.ts";
@@ -216,8 +218,8 @@ function runnerFor(choice: CrewChoice, here: Here, ports: CrewPorts) {
       ...SEED_LIMITS,
       killAfterMs: 5_000,
       logBytes: 2 * 1024 * 1024,
-      prices: here.config?.prices ?? new Map(),
-      defaults: here.config?.engines ?? new Map(),
+      prices: here.config?.section(pricesSection) ?? new Map(),
+      defaults: here.config?.section(enginesSection) ?? new Map(),
       state: choice.state,
     },
   );

@@ -1,14 +1,15 @@
 import * as z from "zod/mini";
-import type { Config } from "../../app/config.ts";
 import { parseDuration } from "../../base/duration.ts";
 import { VivError } from "../../base/errors.ts";
 import { isName, suggest } from "../../base/names.ts";
+import type { Config } from "../../base/section.ts";
 import { sentence } from "../../base/text.ts";
 import { by, text } from "../../operation/fields.ts";
 import { defineOperation } from "../../operation/operation.ts";
 import { type AccountState, accountOfRoute } from "../accounts/account.ts";
 import { type Accounts, accountsPort } from "../accounts/accounts.ts";
 import { accountState } from "../accounts/schema.ts";
+import { routedEnginesSection } from "../config-engine.ts";
 
 const input = z.strictObject({
   action: z.optional(
@@ -50,7 +51,7 @@ export const accounts = defineOperation({
 
 /** Those that have a file, and those that are used here. */
 function knownTo(gates: Accounts, config: Config | undefined): string[] {
-  const used = [...(config?.routes.values() ?? [])].map(accountOfRoute);
+  const used = [...(config?.section(routedEnginesSection).values() ?? [])].map(accountOfRoute);
   const names = [...gates.list().map(({ account }) => account), ...used];
   return [...new Set(names.filter(isName))].sort();
 }

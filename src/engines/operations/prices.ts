@@ -1,6 +1,7 @@
 import * as z from "zod/mini";
 import { text } from "../../operation/fields.ts";
 import { defineOperation } from "../../operation/operation.ts";
+import { pricesSection } from "../costs/config-costs.ts";
 import { listedAs, priceFor, priceOf } from "../costs/price.ts";
 import { PRICE_LIST, PRICES_AS_OF, priceListWarning } from "../costs/price-list.ts";
 import type { Price } from "../costs/prices.ts";
@@ -35,7 +36,7 @@ export const prices = defineOperation({
     ),
   }),
   async run({ here, now }, { model: wanted = "" }) {
-    const own = here?.config?.prices ?? new Map<string, Price>();
+    const own = here?.config?.section(pricesSection) ?? new Map<string, Price>();
     const listed = [...PRICE_LIST].filter(([model]) => priceOf(model, own) === undefined);
     const all = [
       ...[...own].map(([model, price]) => shape(model, price, "viv.toml")),

@@ -1,10 +1,12 @@
 import * as z from "zod/mini";
-import { routeFor } from "../../app/config.ts";
+import { engineFor, routedEnginesSection } from "../../engines/config-engine.ts";
+import { budgetSection } from "../../engines/costs/config-costs.ts";
 import { Spending } from "../../engines/costs/spending.ts";
 import { accountsInUse } from "../../engines/operations/accounts-in-use.ts";
 import { gatePort } from "../../gate/operations/gate.ts";
 import { defineRunOperation, type RunContext } from "../../queue/operation.ts";
 import { anyState } from "../../queue/schemas.ts";
+import { limitsSection } from "../../work/config-route.ts";
 import { whyTask } from "../../work/why.ts";
 import { REASON_CODES } from "../../work/why-reasons.ts";
 
@@ -23,7 +25,7 @@ export const why = defineRunOperation({
   }),
   async run(context, { id }) {
     const { of } = await accountsInUse(context);
-    const limit = context.here.config?.limits.review;
+    const limit = context.here.config?.section(limitsSection).review;
     return whyTask(context.store, id, context.now(), {
       accountOf: of,
       budgetOf: await usedUpBudget(context),
@@ -36,23 +38,24 @@ export const why = defineRunOperation({
 /** Looked at only where an engine is used. */
 async function fullGate({ here, use }: RunContext) {
   const { config } = here;
-  const usesModels = [...(config?.routes.values() ?? [])].some(({ engine }) => engine);
+  const routes = [...(config?.section(routedEnginesSection).values() ?? [])];
+  const usesModels = routes.some(({ engine }) => engine);
   if (!config || !usesModels) return () => null;
   const { machine } = await use(gatePort);
   if (machine.room() !== 0) return () => null;
   const { max, holders, queue } = machine.view();
   if (max === null) return () => null; // it has just been lifted
   const full = { max, holders: holders.length, waiting: queue.length };
-  return (type: string) => (routeFor(config, type)?.engine ? full : null);
+  return (type: string) => (engineFor(config, type) ? full : null);
 }
 
 /** The ledger is read only where a budget is set. */
 async function usedUpBudget({ here, store, now }: RunContext) {
   const { config } = here;
-  const limits = config ? [config.budget.run, config.budget.day] : [];
-  if (!config || !limits.some(({ usd, tokens }) => usd ?? tokens)) return () => null;
+  const budget = config?.section(budgetSection);
+  if (!config || !budget || ![budget.run, budget.day].some(({ usd, tokens }) => usd ?? tokens))
+    return () => null;
   const spending = new Spending(store, now);
   await spending.refresh();
-  return (type: string) =>
-    routeFor(config, type)?.engine ? spending.usedUp(config.budget, type) : null;
+  return (type: string) => (engineFor(config, type) ? spending.usedUp(budget, type) : null);
 }

@@ -1,5 +1,4 @@
 import * as z from "zod/mini";
-import { routeFor } from "../../app/config.ts";
 import { events, list } from "../../operation/fields.ts";
 import {
   type Context,
@@ -8,9 +7,9 @@ import {
   type Nothing,
   serve,
 } from "../../operation/operation.ts";
-import { parseTimeouts, WARDEN_DEFAULTS } from "../config.ts";
+import { parseTimeouts, WARDEN_DEFAULTS, wardenSection } from "../config.ts";
 import { fromConfig, poolFlag, poolFor, stateFlag, wardenPlace } from "./place.ts";
-import type { UpWardenEvent, WardenOptions, WardenService } from "./ports.ts";
+import type { UpWardenEvent, WardenOptions, WardenPorts, WardenService } from "./ports.ts";
 
 export type { UpWardenEvent, WardenService } from "./ports.ts";
 
@@ -51,11 +50,16 @@ export async function wardenFor(
   tell: (event: UpWardenEvent) => void,
 ): Promise<WardenService> {
   const { here, ports, files } = await wardenPlace(context, given.state);
-  return ports.service(optionsFor(here, given, files.folder), tell);
+  return ports.service(optionsFor(here, ports, given, files.folder), tell);
 }
 
-function optionsFor(here: Here, given: WardenUpInput, state: string): WardenOptions {
-  const config = here.config?.warden;
+function optionsFor(
+  here: Here,
+  ports: WardenPorts,
+  given: WardenUpInput,
+  state: string,
+): WardenOptions {
+  const config = here.config?.section(wardenSection);
   const { breaker, killAfterMs, timeoutsMs, unasked, patienceMs } = WARDEN_DEFAULTS;
   const at = (path: string) => fromConfig(path, here);
   return {
@@ -81,14 +85,6 @@ function optionsFor(here: Here, given: WardenUpInput, state: string): WardenOpti
     ...(config?.hook === undefined ? {} : { hook: config.hook }),
     ...(config?.webhook === undefined ? {} : { webhook: config.webhook }),
     cwd: here.config?.folder ?? here.cwd,
-    budgetFor: (type) => budgetFor(here, type),
+    budgetFor: (type) => (here.config ? ports.budgetFor(here.config, type) : null),
   };
-}
-
-/** What the route of this type says: of the task, else of one attempt. */
-function budgetFor({ config }: Here, type: string): ReturnType<WardenOptions["budgetFor"]> {
-  const engine = config && routeFor(config, type)?.engine;
-  if (engine?.taskBudget.usd !== undefined) return { usd: engine.taskBudget.usd, of: "task" };
-  if (engine?.budget.usd !== undefined) return { usd: engine.budget.usd, of: "attempt" };
-  return null;
 }

@@ -4,6 +4,7 @@ import { parseDuration } from "../../base/duration.ts";
 import { VivError } from "../../base/errors.ts";
 import { count, flag, list, text } from "../../operation/fields.ts";
 import { type Context, defineOperation, runPathPort } from "../../operation/operation.ts";
+import { wardenSection } from "../config.ts";
 import { resolveAgent, resolveMember, resolveWorker } from "../resolve.ts";
 import { oneLine, UNASKED, type Warrant } from "../warrant.ts";
 import { fromConfig, stateFlag, type WardenPlace, wardenNow, wardenPlace } from "./place.ts";
@@ -112,7 +113,7 @@ function targetFrom(given: Input): Pick<Warrant, "kind" | "target"> {
 
 function socketFor(given: Input, { here }: WardenPlace): string | null {
   if (given.socket !== undefined) return resolve(here.cwd, given.socket);
-  const named = here.config?.warden?.tmuxSocket;
+  const named = here.config?.section(wardenSection)?.tmuxSocket;
   return named === undefined ? null : fromConfig(named, here);
 }
 
@@ -176,8 +177,8 @@ async function resolved(
 
 function crewStateFor(given: Input, here: WardenPlace["here"], ports: WardenPlace["ports"]) {
   if (given.crew !== undefined) return resolve(here.cwd, given.crew);
-  const named = here.config?.crew?.state;
-  if (typeof named === "string") return fromConfig(named, here);
+  const named = here.config && ports.crewState(here.config);
+  if (named !== undefined) return fromConfig(named, here);
   for (let folder = here.cwd; ; folder = resolve(folder, "..")) {
     if (ports.isThere(resolve(folder, ".crew"))) return resolve(folder, ".crew");
     if (resolve(folder, "..") === folder) return null;

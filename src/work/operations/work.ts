@@ -2,11 +2,12 @@ import { existsSync } from "node:fs";
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import * as z from "zod/mini";
-import { type Config, type Route, routeFor, typesOf } from "../../app/config.ts";
 import { parseDuration } from "../../base/duration.ts";
 import { isVivError, VivError } from "../../base/errors.ts";
 import { assertName, assertTypeName } from "../../base/names.ts";
+import type { Config } from "../../base/section.ts";
 import { closedTypes } from "../../engines/accounts/closed-types.ts";
+import { budgetSection, pricesSection } from "../../engines/costs/config-costs.ts";
 import { Spending } from "../../engines/costs/spending.ts";
 import { engineSlots } from "../../engines/engine-slots.ts";
 import { readyEngine } from "../../engines/named.ts";
@@ -18,6 +19,7 @@ import { defineRunStream, type RunContext } from "../../queue/operation.ts";
 import type { Store } from "../../queue/store.ts";
 import { type AttemptSettings, type ReadyRoute, resolveHandler } from "../attempt.ts";
 import { checkRoutes } from "../check-routes.ts";
+import { limitsSection, type Route, routeFor, routesSection, typesOf } from "../config-route.ts";
 import { inheritedEnv } from "../handler-env.ts";
 import { type WorkerHost, workerHostPort } from "../host.ts";
 import { settleReaped } from "../settle.ts";
@@ -156,7 +158,8 @@ export function workerFor(
   const find = given.handler ? always(fromFlag(given.handler, host)) : fromConfig(config, host);
   const types = typesFor(given, config, store.reservedTypes);
   const maxTasks = given.once ? 1 : given.max_tasks;
-  const routes = given.handler || config === undefined ? new Map() : config.routes;
+  const routes = given.handler || config === undefined ? new Map() : config.section(routesSection);
+  const budget = config?.section(budgetSection) ?? { run: {}, day: {} };
   const onTrouble = (message: string) =>
     onEvent({ kind: "trouble", error: new VivError("CORRUPT", message) });
   const spending = new Spending(store, now);
@@ -168,7 +171,7 @@ export function workerFor(
     ...optional("spent", money),
     ...optional("full", slots && (() => (slots.room() === 0 ? GATE_FULL : null))),
   });
-  const prices = config?.prices ?? new Map();
+  const prices = config?.section(pricesSection) ?? new Map();
   const settle = settleReaped(store, host, { routeOf: find, prices }, (error) =>
     onEvent({ kind: "trouble", error }),
   );
@@ -178,13 +181,13 @@ export function workerFor(
     routeFor: find,
     concurrency: given.concurrency ?? 1,
     killAfterMs: duration(given.kill_after, "--kill-after") ?? 5_000,
-    logBytes: config?.limits.logBytes ?? DEFAULT_LOG_BYTES,
+    logBytes: config?.section(limitsSection).logBytes ?? DEFAULT_LOG_BYTES,
     pollMs: Math.max(50, (given.poll_interval ?? 5) * 1000),
     heartbeatMs: Math.max(50, (given.heartbeat_interval ?? 30) * 1000),
     reapEveryMs: 1_000,
     ...optional("snakes", snakesOf(store, worker, given.concurrency ?? 1)),
     prices,
-    budget: config?.budget ?? { run: {}, day: {} },
+    budget,
     spending,
     onEvent,
     ...optional("timeoutMs", timeLimit(given.timeout)),
@@ -192,12 +195,12 @@ export function workerFor(
     ...optional("maxTasks", maxTasks),
     ...optional("maxLooks", given.max_iterations || undefined),
     ...optional("drain", given.drain),
-    ...optional("reviewLimit", config?.limits.review),
+    ...optional("reviewLimit", config?.section(limitsSection).review),
     ...optional("closedTypes", closed),
     ...optional("slots", slots),
     ...optional("beforeClaim", money && (() => spending.refresh())),
     ...optional("onReaped", usesModels ? settle : undefined),
-    ...optional("mostAtOnce", config && money && (() => spending.room(config.budget))),
+    ...optional("mostAtOnce", money && (() => spending.room(budget))),
   };
   const made = new Worker(store, host, options);
   return store.pit === null ? made : tended(made, { store, now }, host, options);
@@ -286,19 +289,22 @@ export async function assertRoutes(
   }
   if (config === undefined) return;
   const types = typesFor(given, config);
-  const wanted = types?.map((type) => routeFor(config, type)) ?? [...config.routes.values()];
+  const wanted = types?.map((type) => routeFor(config, type)) ?? [
+    ...config.section(routesSection).values(),
+  ];
   const routes = [...new Set(wanted)].filter((route) => route !== undefined);
   await checkRoutes(routes, config, host);
 }
 
 /** Undefined when neither the run nor the day has a budget. */
 function spentCheck(
-  { budget, routes }: Config,
+  config: Config,
   spending: Spending,
   now: () => number,
 ): ((type: string | null) => { until: number | null; text: string } | null) | undefined {
+  const budget = config.section(budgetSection);
   if (![budget.run, budget.day].some(({ usd, tokens }) => usd ?? tokens)) return undefined;
-  const routed = [...routes.keys()].filter((type) => type !== "default");
+  const routed = [...config.section(routesSection).keys()].filter((type) => type !== "default");
   return (type) => {
     const over = spending.usedUp(budget, type, routed);
     if (over === null) return null;
@@ -346,7 +352,7 @@ function fromConfig(
   config: Config | undefined,
   host: WorkerHost,
 ): (type: string) => ReadyRoute | undefined {
-  if (config === undefined || config.routes.size === 0) {
+  if (config === undefined || config.section(routesSection).size === 0) {
     const where = config
       ? `${config.file} has none`
       : `there is no viv.toml at or above ${host.cwd}`;

@@ -1,12 +1,13 @@
 import { resolve } from "node:path";
 import * as z from "zod/mini";
-import type { Config, Route } from "../../app/config.ts";
 import { isVivError } from "../../base/errors.ts";
+import type { Config } from "../../base/section.ts";
+import { ENGINE_NAMES, type EngineRoute } from "../../engines/config-engine.ts";
+import type { Engine, EngineName } from "../../engines/engine.ts";
+import { readyEngine } from "../../engines/named.ts";
 import { defineOperation, definePort } from "../../operation/operation.ts";
 import type { FoundProgram } from "../../platform/processes/probe-program.ts";
-import { ENGINE_NAMES, type EngineRoute } from "../config-engine.ts";
-import type { Engine, EngineName } from "../engine.ts";
-import { readyEngine } from "../named.ts";
+import { type Route, routesSection } from "../../work/config-route.ts";
 
 /** What the machine knows about engines; main.ts hands in the real thing. */
 export interface EnginePort {
@@ -57,7 +58,7 @@ export const engines = defineOperation({
 type EngineOf = Route & { engine: EngineRoute };
 
 function routesOf(name: EngineName, config: Config | undefined): EngineOf[] {
-  const all = [...(config?.routes.values() ?? [])];
+  const all = [...(config?.section(routesSection).values() ?? [])];
   return all.filter((each): each is EngineOf => each.engine?.name === name);
 }
 
