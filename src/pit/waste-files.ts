@@ -1,24 +1,17 @@
 import {
   closeSync,
   fstatSync,
-  fsyncSync,
   lstatSync,
   readdirSync,
   readFileSync,
   readlinkSync,
   readSync,
-  writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import {
-  mkdirSync,
-  openSync,
-  removeSync,
-  renameSync,
-  unlinkSync,
-} from "../platform/files/beneath.ts";
-import { SAFE_OPEN, syncFolder } from "../queue/fs/atomic.ts";
+import { replaceFileSynced, syncFolder } from "../platform/files/atomic-write.ts";
+import { mkdirSync, openSync, renameSync, unlinkSync } from "../platform/files/beneath.ts";
+import { SAFE_OPEN } from "../queue/fs/atomic.ts";
 import { snakeOfWaste, type WasteLog } from "./waste.ts";
 
 /** The files of a pit that tidying its waste/ needs. */
@@ -212,22 +205,8 @@ class NameSearch {
 
 function replace(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  const beside = join(dirname(path), `.${basename(path)}.new`);
-  removeSync(beside); // left by a crash; only one process tidies at a time
-  try {
-    const fd = openSync(beside, "wx", 0o644);
-    try {
-      writeFileSync(fd, text);
-      fsyncSync(fd);
-    } finally {
-      closeSync(fd);
-    }
-    renameSync(beside, path);
-  } catch (error) {
-    removeSync(beside);
-    throw error;
-  }
-  syncFolder(dirname(path));
+  const temporary = join(dirname(path), `.${basename(path)}.new`); // one process cleans up at a time
+  replaceFileSynced(path, text, { mode: 0o644, temporary });
 }
 
 function withFile<T>(path: string, use: (fd: number) => T): T {
