@@ -6,8 +6,8 @@ import { wasteFoot, wasteHead, wasteName } from "./waste.ts";
 
 /**
  * In a pit every attempt has a trace of its own, `waste/<snake>-<ts>.log`. The latest one has a
- * second name, `record/artifacts/<food>.log`, under which everything else finds it; which trace
- * belongs to which attempt is kept in `record/artifacts/<food>.logs`.
+ * second name, `record/artifacts/<food>.log`, as in any run; `record/artifacts/<food>.logs` maps
+ * attempts to traces.
  */
 export function pitArtifactsIn(artifacts: string, waste: string): ArtifactFiles {
   const files = artifactsIn(artifacts);
@@ -28,7 +28,7 @@ export function pitArtifactsIn(artifacts: string, waste: string): ArtifactFiles 
   };
 }
 
-/** Never through a link that somebody put in its place. */
+/** Never through a link in its place. */
 function append(path: string, line: string): void {
   const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
   const fd = openSync(path, O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY, 0o600);

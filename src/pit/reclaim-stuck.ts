@@ -5,8 +5,8 @@ import type { Progress } from "./progress.ts";
 import { afterLook, isStuck } from "./progress-policy.ts";
 
 /**
- * Food whose snake is alive, beats, and gets nowhere: its handler has used no CPU and written nothing
- * for as long as the time-out. One pass; what was seen is kept between passes, also of other processes.
+ * Takes food back from a snake that is alive and beats, but whose handler has used no CPU and written
+ * nothing for as long as the time-out. One pass; progress is kept on disk between passes.
  */
 export interface ReclaimOptions {
   now: number;

@@ -1,12 +1,11 @@
 import { suggest } from "../base/names.ts";
-import { dedent, type Fence, findFences, indentOf } from "./food-fence.ts";
 
 /**
- * Takes the text of a food apart into fields and the rest, however it was typed. What a field's
- * value means is not decided here.
+ * Takes the text of a food apart into fields and the rest, however it was typed. food-values.ts
+ * reads the values.
  */
 
-export const FIELDS = [
+const FIELDS = [
   "task",
   "done-when",
   "tossed-by",
@@ -33,11 +32,11 @@ export interface FoodText {
   warnings: string[];
 }
 
-/** Other spellings, of which it would do harm if they were not understood. */
+/** Other spellings; to overlook them would do harm. */
 const ALIASES: Record<string, FieldName> = { "depends-on": "after", donewhen: "done-when" };
 const LONG = new Set<FieldName>(["task", "done-when", "details"]);
-/** Distinct strange names that are compared with ours: a mistyped field is among the first. */
-const STRANGE_LIMIT = 50;
+/** How many unknown names are compared with ours: a mistyped field is among the first. */
+const UNKNOWN_LIMIT = 50;
 
 interface Open {
   name: FieldName;
@@ -55,7 +54,7 @@ export function readFoodText(text: string): FoodText {
   const front = frontMatter(lines);
   const fences = new Map(findFences(lines).map((fence) => [fence.open, fence]));
   const found: FoodText = { fields: new Map(), rest: [], warnings: [] };
-  const strange = new Set<string>();
+  const unknownNames = new Set<string>();
   let open: Open | null = null;
   let blanks = 0;
 
@@ -114,12 +113,12 @@ export function readFoodText(text: string): FoodText {
     }
     close();
     found.rest.push(line);
-    if (begun !== null && name === undefined && strange.size < STRANGE_LIMIT) {
-      strange.add(begun.name);
+    if (begun !== null && name === undefined && unknownNames.size < UNKNOWN_LIMIT) {
+      unknownNames.add(begun.name);
     }
   }
   close();
-  for (const name of strange) {
+  for (const name of unknownNames) {
     const meant = suggest(name, FIELDS);
     if (meant) found.warnings.push(`unknown field "${name}"; did you mean "${meant}"?`);
   }
@@ -134,7 +133,7 @@ const NAME =
 function fieldAt(line: string): { name: string; value: string; isBold: boolean } | null {
   const item = line.trimStart().replace(MARKER, "").trimStart();
   const body = item.replace(/^\[[ xX]\][ \t]+/, "");
-  // Names are short, so that what follows need not be looked at.
+  // Names are short: the rest of the line is not searched.
   const match = NAME.exec(body.slice(0, 60));
   if (match === null) return null;
   const [whole, before, name = "", inside, behind] = match;
@@ -208,4 +207,87 @@ function frontMatter(lines: string[]): { open: number; close: number } | null {
     return inner.some((field) => known(fieldAt(field)?.name ?? "")) ? { open, close } : null;
   }
   return null;
+}
+
+/** A fenced block, by the indices of its first and last line. */
+interface Fence {
+  open: number;
+  close: number;
+  indent: number;
+  info: string;
+}
+
+/** Longer runs are ornaments. The limit also bounds how often a text is searched. */
+const LONGEST = 40;
+
+/**
+ * The fenced blocks of a text. One that is never closed is none: else a stray fence would swallow
+ * the fields below it.
+ */
+export function findFences(lines: string[]): Fence[] {
+  const fences: Fence[] = [];
+  // A search that failed once fails from every later line too.
+  const unclosed: Record<string, number> = {};
+  for (let open = 0; open < lines.length; open++) {
+    const mark = markOf(lines[open] ?? "");
+    if (mark === null || mark.length >= (unclosed[mark.char] ?? LONGEST + 1)) continue;
+    let close = open + 1;
+    while (close < lines.length && !closes(lines[close] ?? "", mark)) close++;
+    if (close === lines.length) {
+      unclosed[mark.char] = mark.length;
+      continue;
+    }
+    fences.push({ open, close, indent: indentOf(lines[open] ?? ""), info: mark.info });
+    open = close;
+  }
+  return fences;
+}
+
+export function contentOf(lines: string[], fence: Fence): string {
+  const inner = lines.slice(fence.open + 1, fence.close);
+  return inner.map((line) => dedent(line, fence.indent)).join("\n");
+}
+
+/** In columns; a tab goes on to the next multiple of four. */
+function indentOf(line: string): number {
+  let column = 0;
+  for (const c of line) {
+    if (c === " ") column++;
+    else if (c === "\t") column += 4 - (column % 4);
+    else break;
+  }
+  return column;
+}
+
+/** Without up to so many columns of white space. */
+function dedent(line: string, columns: number): string {
+  let column = 0;
+  let at = 0;
+  while (column < columns && at < line.length) {
+    if (line[at] === " ") column++;
+    else if (line[at] === "\t") column += 4 - (column % 4);
+    else break;
+    at++;
+  }
+  return line.slice(at);
+}
+
+interface Mark {
+  char: string;
+  length: number;
+  info: string;
+}
+
+function markOf(line: string): Mark | null {
+  const text = line.trim();
+  const run = /^(?:`{3,}|~{3,})/.exec(text)?.[0];
+  if (run === undefined) return null;
+  const info = text.slice(run.length).trim();
+  const char = run.charAt(0);
+  return char === "`" && info.includes("`") ? null : { char, length: run.length, info };
+}
+
+function closes(line: string, mark: Mark): boolean {
+  const text = line.trim();
+  return text.startsWith(mark.char.repeat(mark.length)) && markOf(text)?.info === "";
 }

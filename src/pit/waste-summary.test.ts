@@ -13,7 +13,7 @@ import {
   mergeTallies,
   renderSummary,
   type Tallies,
-} from "./waste-policy.ts";
+} from "./waste-summary.ts";
 
 const HEAD = wasteHead({
   id: "food-0007-x",
@@ -64,7 +64,7 @@ describe("error lines", () => {
     expect(errorLinesOf(line)).toEqual([]);
   });
 
-  test("of a traceback only the last line counts, whatever it is called", () => {
+  test("only the last line of a traceback counts", () => {
     const text = [
       "Traceback (most recent call last):",
       '  File "a.py", line 3, in <module>',
@@ -96,7 +96,7 @@ describe("error lines", () => {
   });
 });
 
-describe("what a log says", () => {
+describe("facts of a log", () => {
   test.each([
     ["a head that never ends", `# ${" attempt 1 by ".repeat(70_000)}`],
     ["a foot with a million spaces", `# ended done after 1 s: ${" ".repeat(1_000_000)}x`],
@@ -121,20 +121,20 @@ describe("what a log says", () => {
     expect(ended(outcome)).toMatchObject({ snake: "snake-2", end, seconds: 2.5, isEnded: true });
   });
 
-  test("an error on the way does not make a failure of what ended done", () => {
+  test("an error line does not make a done attempt a failure", () => {
     expect(ended("done", "Error: first try")).toMatchObject({
       end: "done",
       errors: ["Error: first try"],
     });
   });
 
-  test("without an error line the note says what went wrong", () => {
+  test("without an error line the note is the error", () => {
     expect(ended("timed_out", "work", "silent for 600 s").errors).toEqual(["silent for # s"]);
     expect(ended("failed", "Error: a", "exit 1: b").errors).toEqual(["Error: a"]);
     expect(ended("done", "work", "fine").errors).toEqual([]);
   });
 
-  test("one that was cut off is neither success nor failure", () => {
+  test("a log that was cut off is neither success nor failure", () => {
     expect(facts(`${HEAD}\nError: x\n`)).toMatchObject({
       end: "other",
       isEnded: false,
@@ -142,7 +142,7 @@ describe("what a log says", () => {
     });
   });
 
-  test("one by hand failed if an error is near its end", () => {
+  test("a log by hand failed if an error is near its end", () => {
     const calm = "so far so good\n".repeat(19);
     expect(facts("Error: x", "snake-9-1718000000.log")).toMatchObject({
       snake: "snake-9",
@@ -157,7 +157,7 @@ describe("what a log says", () => {
     });
   });
 
-  test("somebody else's head in a log does not make it theirs", () => {
+  test("a head that does not match the name of the log does not count", () => {
     expect(facts(`${HEAD}\n`, "snake-3-1718000000.log").snake).toBe("snake-3");
     expect(facts(`${HEAD}\n`, "snake-2-x.log").snake).toBe("snake-2");
   });
@@ -185,7 +185,7 @@ function tallied(all: readonly LogFacts[]): Tallies {
 const shown = (tallies: Tallies) => renderSummary(tallies, { now: 0, logs: 0, pruned: 0, kept: 0 });
 
 describe("adding up", () => {
-  test("in whatever order and parts, the sum is the same", () => {
+  test("the sum does not depend on order and parts", () => {
     holds(
       fc.property(fc.array(someFacts), fc.array(someFacts), (a, b) => {
         const merged = mergeTallies(tallied(b), tallied(a));
@@ -198,7 +198,7 @@ describe("adding up", () => {
     );
   });
 
-  test("what is stored keeps the most frequent lines, of the rest the latest", () => {
+  test("stores the most frequent lines, of the rest the latest", () => {
     const log = (line: string): LogFacts => ({
       snake: "a",
       isEnded: true,
@@ -220,7 +220,7 @@ describe("adding up", () => {
 const noCounts = { attempts: 0, failures: 0, other: 0, seconds: 0, unknown: 0 };
 
 describe("the summary", () => {
-  test("reads well", () => {
+  test("renders a table and error lines", () => {
     const log = (snake: string, end: LogFacts["end"], seconds: number | null, errors: string[]) =>
       ({ snake, isEnded: true, end, seconds, errors }) satisfies LogFacts;
     const tallies = tallied([
@@ -271,7 +271,7 @@ A line counts once per log; \`#\` stands for what differs: a number, a time, an 
     expect(text).toMatch(/\*\*all\*\* +\| +150 \|/);
   });
 
-  test("whatever names and logs contain, it stays one table and lists of code", () => {
+  test("hostile names and logs stay inside the table and code spans", () => {
     const nasty = fc.oneof(
       fc.string({ unit: "binary" }),
       fc.constantFrom(

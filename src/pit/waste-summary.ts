@@ -2,10 +2,10 @@ import { formatDuration } from "../base/duration.ts";
 import { fingerprint } from "../base/fingerprint.ts";
 import { oneLine, parseWasteFoot, parseWasteHead, snakeOfWaste } from "./waste.ts";
 
-/** What logs say about the snakes that left them: read one by one, added up, shown. */
+/** What a log says about the snake that left it. */
 export interface LogFacts {
   snake: string;
-  /** It says itself how it ended: whatever else runs, this attempt does not. */
+  /** It has a last line of ours: whatever else runs, this attempt does not. */
   isEnded: boolean;
   /** Other: neither its success nor its failure (given back, cut off, out of quota …). */
   end: "done" | "failed" | "other";
@@ -36,7 +36,7 @@ const SNAKES_SHOWN = 100;
 const MAX_LOOKED_AT = 400;
 const MAX_SHOWN = 160;
 
-/** Of `end`, what is before its last megabyte or so may be missing. Null: the name is no log's. */
+/** `end` may begin in the middle of the log. Null: the name is no log's. */
 export function factsOf(log: { name: string; head: string; end: string }): LogFacts | null {
   const named = snakeOfWaste(log.name);
   if (named === null) return null;
@@ -51,7 +51,7 @@ export function factsOf(log: { name: string; head: string; end: string }): LogFa
   const end = foot
     ? endOf(foot.outcome)
     : head
-      ? "other" // its worker died: nobody can say what would have come of it
+      ? "other" // its worker died
       : errorLinesOf(last.join("\n")).length > 0
         ? "failed"
         : "done";
@@ -81,8 +81,8 @@ const ERROR = new RegExp(
 );
 /** TypeError, java.io.IOException. */
 const ERROR_CLASS = /[A-Za-z](?:Error|Exception)\b/;
-/** Said in praise (`0 failed`, `no errors`, `failures: 0`, `"error":null`), or only to lead over. */
-const PRAISE =
+/** No error: `0 failed`, `no errors`, `failures: 0`, `"error":null`; or the link between two. */
+const NO_ERROR =
   /\b(?:0|no|zero|without(?: any?)?) (?:errors?|failed|failures?|exceptions?)\b|\b(?:errors?|failed|failures?)"?\s*[:=]\s*(?:0|null|none|false|"")(?![\w.])|the above exception.*/gi;
 const TRACEBACK = /Traceback \(most recent call last\):\s*$/;
 
@@ -111,7 +111,7 @@ function isError(raw: string): boolean {
   const begin = raw.slice(0, MAX_LOOKED_AT);
   // Most lines are plain: cleaning them all would take most of the time.
   const line = /^[\t -~]*$/.test(begin) ? begin : oneLine(begin);
-  return looksBad(line) && looksBad(line.replace(PRAISE, ""));
+  return looksBad(line) && looksBad(line.replace(NO_ERROR, ""));
 }
 
 const looksBad = (line: string) => ERROR.test(line) || ERROR_CLASS.test(line);
@@ -124,22 +124,15 @@ function readable(raw: string): string {
 }
 
 export function addLog(tallies: Tallies, { snake, end, seconds, errors }: LogFacts): void {
-  mergeTallies(
-    tallies,
-    new Map([
-      [
-        snake,
-        {
-          attempts: 1,
-          failures: end === "failed" ? 1 : 0,
-          other: end === "other" ? 1 : 0,
-          seconds: seconds ?? 0,
-          unknown: seconds === null ? 1 : 0,
-          errors: new Map(errors.map((line) => [line, 1])),
-        },
-      ],
-    ]),
-  );
+  const tally: SnakeTally = {
+    attempts: 1,
+    failures: end === "failed" ? 1 : 0,
+    other: end === "other" ? 1 : 0,
+    seconds: seconds ?? 0,
+    unknown: seconds === null ? 1 : 0,
+    errors: new Map(errors.map((line) => [line, 1])),
+  };
+  mergeTallies(tallies, new Map([[snake, tally]]));
 }
 
 export function mergeTallies(into: Tallies, from: Tallies): Tallies {
@@ -166,21 +159,19 @@ function noTally(): SnakeTally {
 
 /** With the most frequent lines only; of equally frequent ones the later ones. For the disk. */
 export function boundTallies(tallies: Tallies): Tallies {
-  const bounded = ([snake, tally]: [string, SnakeTally]): [string, SnakeTally] => {
-    const kept = [...tally.errors]
-      .reverse()
-      .sort(([, a], [, b]) => b - a)
-      .slice(0, ERRORS_STORED);
-    return [snake, { ...tally, errors: new Map(kept.reverse()) }];
-  };
-  return new Map([...tallies].map(bounded));
+  const bounded: Tallies = new Map();
+  for (const [snake, tally] of tallies) {
+    const lines = [...tally.errors].reverse().sort(([, a], [, b]) => b - a);
+    bounded.set(snake, { ...tally, errors: new Map(lines.slice(0, ERRORS_STORED).reverse()) });
+  }
+  return bounded;
 }
 
 export function attemptsIn(tallies: Tallies): number {
   return [...tallies.values()].reduce((sum, { attempts }) => sum + attempts, 0);
 }
 
-export interface SummaryFacts {
+interface SummaryFacts {
   now: number;
   /** How many logs are in waste/, were pruned over time, and are old but mentioned in scraps/. */
   logs: number;
@@ -216,7 +207,7 @@ export function renderSummary(tallies: Tallies, facts: SummaryFacts): string {
   ].join("\n\n")}\n`;
 }
 
-/** Apart from the date: whoever watches the file is not woken for that. */
+/** Apart from the date: the file is not rewritten for that, so its watchers stay asleep. */
 export function isSameSummary(a: string, b: string): boolean {
   return a.replace(AS_OF, "") === b.replace(AS_OF, "");
 }

@@ -2,9 +2,8 @@ import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { parseArguments, progOf, UsageError, usageOf } from "./argparse.ts";
 import { COMMANDS } from "./commands.ts";
-import { parseArguments, UsageError } from "./parse.ts";
-import { progOf, usageOf } from "./usage.ts";
 
 const REFERENCE = fileURLToPath(new URL("../../test/mixed/argparse_ref.py", import.meta.url));
 
@@ -59,7 +58,7 @@ function compare(cases: readonly string[][]): void {
 
 const RUN = ["--run-dir", "/r"];
 
-test("understands and refuses what argparse does, in its words", () => {
+test("accepts and refuses the same lines as argparse, with its messages", () => {
   compare([
     [],
     ["-h"],
