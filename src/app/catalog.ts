@@ -142,12 +142,10 @@ export const CATALOG: readonly CatalogEntry[] = [
   entry("show", "everything about one task", "looking", () => import("../overview/cli/show.ts")),
   entry("tree", "tasks and what they enqueued", "looking", () => import("../overview/cli/tree.ts")),
   entry("why", "why a task is not moving", "looking", () => import("../overview/cli/why.ts")),
-  entry(
-    "status",
-    "the run's checkpoint and workers",
-    "looking",
-    () => import("../overview/cli/status.ts"),
-  ),
+  entry("status", "the run's checkpoint and workers", "looking", async () => {
+    const { statusWith } = await import("../overview/cli/status.ts");
+    return { command: statusWith(() => import("../fleet/cli/species.ts")) };
+  }),
   entry("watch", "changes as they happen", "looking", () => import("../overview/cli/watch.ts")),
   entry("logs", "what a task wrote", "looking", () => import("../queue/cli/logs.ts")),
   entry(

@@ -1,5 +1,6 @@
 import { isVivError } from "../base/errors.ts";
 import { assertName, suggest } from "../base/names.ts";
+import { PRIORITIES, type Priority } from "../base/priority.ts";
 import { shown } from "../base/shown.ts";
 import { sentence } from "../base/text.ts";
 import { ENGINE_NAMES, type EngineName } from "../engines/config-engine.ts";
@@ -22,7 +23,7 @@ export interface Member {
   workdir: string | null;
   runIf: string | null;
   budgetUsdDay: number | null;
-  priority: (typeof PRIORITIES)[number];
+  priority: Priority;
   isContinuous: boolean;
   /** Why it is parked. */
   problem: string | null;
@@ -31,7 +32,6 @@ export interface Member {
 }
 
 export const MODES = ["plan", "edit"] as const;
-export const PRIORITIES = ["high", "normal", "low"] as const;
 export const DEFAULT_INTERVAL_MS = 3_600_000;
 
 const FIELDS = [

@@ -1,5 +1,5 @@
+import { fenceFor } from "../base/text.ts";
 import { scanOrg } from "../org/org.ts";
-import { fenceFor } from "../pit/food-fence.ts";
 
 export interface PromptParts {
   /** Of the shared files, in the order they are to be read. */

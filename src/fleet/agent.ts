@@ -1,7 +1,7 @@
 import type { ProcessIdentity } from "../base/clock.ts";
-import type { AgentState, AgentStateName } from "../crew/agent-state.ts";
 import type { ChildEnd } from "../platform/processes/children.ts";
 import type { RunningHandler } from "../platform/processes/handlers.ts";
+import type { AgentState, AgentStateName } from "./agent-state.ts";
 import type { Agent, AgentStanding, AgentWorker } from "./agents.ts";
 import { agentEnv, type Surroundings, standingArgv, workerArgv } from "./commands.ts";
 import type { UpEvent } from "./events.ts";

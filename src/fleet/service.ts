@@ -1,5 +1,5 @@
-import type { ServiceState } from "../crew/agent-state.ts";
 import { AgentMember } from "./agent.ts";
+import type { ServiceState } from "./agent-state.ts";
 import type { AgentsConfig } from "./agents.ts";
 import type { Surroundings } from "./commands.ts";
 import type { UpEvent } from "./events.ts";

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { newFolder } from "../../test/support/folders.ts";
-import type { AgentState, ServiceState } from "../crew/agent-state.ts";
+import type { AgentState, ServiceState } from "./agent-state.ts";
 import { upFilesIn } from "./up-files.ts";
 
 const SERVICE: ServiceState = {

@@ -1,11 +1,5 @@
 import { join } from "node:path";
 import { isName } from "../base/names.ts";
-import {
-  type AgentState,
-  parseAgentState,
-  parseServiceState,
-  type ServiceState,
-} from "../crew/agent-state.ts";
 import { mkdirSync, removeSync, renameSync, writeNewSync } from "../platform/files/beneath.ts";
 import {
   explained,
@@ -14,6 +8,12 @@ import {
   type StillOurs,
   takeForLife,
 } from "../platform/files/state-files.ts";
+import {
+  type AgentState,
+  parseAgentState,
+  parseServiceState,
+  type ServiceState,
+} from "./agent-state.ts";
 
 /** `.viv/up/` of a pit: who lives around it, as its `viv up` sees them. */
 export interface UpFiles {

@@ -18,8 +18,8 @@ import {
 import { join } from "node:path";
 import type { ProcessIdentity } from "../base/clock.ts";
 import { VivError } from "../base/errors.ts";
+import { PRIORITIES, type Priority } from "../base/priority.ts";
 import { codeOf, explained, listed, withFileLock } from "../platform/files/state-files.ts";
-import { PRIORITIES, type Priority } from "../queue/task.ts";
 
 const REMEDY = "set VIV_STATE (or --state) to a folder that may be written";
 

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { FakeHost } from "../../test/support/machine.ts";
-import { PRIORITIES } from "../queue/task.ts";
+import { PRIORITIES } from "../base/priority.ts";
 import { gateInMemory, type Release } from "./gate.ts";
 
 function gateFor(max: number | null) {

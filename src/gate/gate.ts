@@ -1,5 +1,5 @@
 import type { Clock } from "../base/clock.ts";
-import { PRIORITIES, type Priority } from "../queue/task.ts";
+import { PRIORITIES, type Priority } from "../base/priority.ts";
 import { firstOf, inOrder, roomFor, type Waiting } from "./order.ts";
 
 /** At most so many at a time; the others wait in line. */

@@ -1,5 +1,5 @@
 import type { Machine } from "../base/clock.ts";
-import type { Priority } from "../queue/task.ts";
+import type { Priority } from "../base/priority.ts";
 import type { GateFiles, LockedGate, NewTicket, Ticket } from "./files.ts";
 import type { GateRequest, Release } from "./gate.ts";
 import { inOrder, mayEnter, roomFor } from "./order.ts";

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { holds } from "../../test/support/property.ts";
-import { PRIORITIES } from "../queue/task.ts";
+import { PRIORITIES } from "../base/priority.ts";
 import { inOrder, mayEnter, RAISE_AFTER_MS, type Waiting } from "./order.ts";
 
 const MIN = 60_000;

@@ -1,4 +1,4 @@
-import { PRIORITIES, type Priority } from "../queue/task.ts";
+import { PRIORITIES, type Priority } from "../base/priority.ts";
 
 /**
  * Who goes through a gate next. First come, first served within a priority; whoever waits is

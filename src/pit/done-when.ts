@@ -1,6 +1,7 @@
+import { fenceFor, longestBackticks } from "../base/text.ts";
 import { asksForSuccess, commentIn, leadsIn, saysNothing } from "./done-when-sentence.ts";
 import { looksLikeCommand, speaksOfThing, withoutShellComment } from "./done-when-words.ts";
-import { contentOf, fenceFor, findFences, longestRun } from "./food-fence.ts";
+import { contentOf, findFences } from "./food-fence.ts";
 
 /**
  * What the field done-when of a food asks for: a command whose success is the proof, or words for
@@ -26,7 +27,7 @@ export function quoteDoneWhen(command: string): string {
     const whole = command.startsWith("set -e\n") && command.trim() === command;
     return `${fence}sh${whole ? "" : " verbatim"}\n${command}\n${fence}`;
   }
-  const ticks = "`".repeat(longestRun(command) + 1);
+  const ticks = "`".repeat(longestBackticks(command) + 1);
   const pad = /^`|`$|^ .* $/.test(command) ? " " : "";
   return ticks + pad + command + pad + ticks;
 }

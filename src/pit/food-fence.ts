@@ -37,17 +37,6 @@ export function contentOf(lines: string[], fence: Fence): string {
   return inner.map((line) => dedent(line, fence.indent)).join("\n");
 }
 
-/** A fence that `content` does not close. */
-export function fenceFor(content: string): string {
-  return "`".repeat(Math.max(3, longestRun(content) + 1));
-}
-
-export function longestRun(content: string): number {
-  let longest = 0;
-  for (const [run] of content.matchAll(/`+/g)) longest = Math.max(longest, run.length);
-  return longest;
-}
-
 /** In columns; a tab goes on to the next multiple of four. */
 export function indentOf(line: string): number {
   let column = 0;

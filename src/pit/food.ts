@@ -1,8 +1,8 @@
 import { VivError } from "../base/errors.ts";
 import { canonicalJson } from "../base/json.ts";
+import { fenceFor } from "../base/text.ts";
 import type { Task } from "../queue/task.ts";
 import { quoteDoneWhen } from "./done-when.ts";
-import { fenceFor } from "./food-fence.ts";
 import { parseFood, setOwn } from "./food-read.ts";
 
 export { parseFood } from "./food-read.ts";

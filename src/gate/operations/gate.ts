@@ -3,8 +3,8 @@ import * as z from "zod/mini";
 import type { Machine } from "../../base/clock.ts";
 import { VivError } from "../../base/errors.ts";
 import { suggest } from "../../base/names.ts";
+import { PRIORITIES, type Priority } from "../../base/priority.ts";
 import { defineFreeOp, type FreeContext } from "../../operation/op.ts";
-import { PRIORITIES, type Priority } from "../../queue/task.ts";
 import type { CrewGateFiles } from "../files.ts";
 import type { MachineGate } from "../machine-gate.ts";
 

@@ -18,7 +18,7 @@ interface Output {
 
 const SHOWN = ["summary", "next_step", "next_task_id", "risk", "current_worker", "timestamp"];
 
-export const command: Command = {
+const command: Command = {
   op: status,
   flags: {
     config: {
@@ -27,15 +27,6 @@ export const command: Command = {
       placeholder: "FILE",
       describe: "how the agents of this agents.toml are; needs no run",
     },
-  },
-  instead: async (values) => {
-    if (values.config === undefined) return undefined;
-    const other = Object.keys(values).find((key) => key in status.input.shape);
-    if (other !== undefined) {
-      const flag = `--${other.replaceAll("_", "-")}`;
-      throw new VivError("USAGE", `${flag} is about a run; it does not go with --config.`);
-    }
-    return (await import("../../pit/cli/species.ts")).command;
   },
   accessFor: (input) => (Object.keys(input).length > 0 ? "write" : "read"),
   examples: [
@@ -82,3 +73,15 @@ export const command: Command = {
     return lines.join("\n");
   },
 };
+
+/** With `--config` it is about agents, which no overview knows: `app/` says which command shows them. */
+export function statusWith(agents: () => Promise<{ command: Command }>): Command {
+  const instead: Command["instead"] = async (values) => {
+    if (values.config === undefined) return undefined;
+    const other = Object.keys(values).find((key) => key in status.input.shape);
+    if (other === undefined) return (await agents()).command;
+    const flag = `--${other.replaceAll("_", "-")}`;
+    throw new VivError("USAGE", `${flag} is about a run; it does not go with --config.`);
+  };
+  return { ...command, instead };
+}
