@@ -56,7 +56,7 @@ void runCli({
   crew: async () => (await import("../main.ts")).crewPorts(process.env, process.cwd()),
   warden: async () => (await import("./warden-ports.ts")).wardenPorts(process.env, process.cwd()),
   up: async () => (await import("../main.ts")).upHost(),
-  board: async (tell) => (await import("../board/git.ts")).boardGit(tell),
+  board: async (tell) => (await import("../board/repository.ts")).boardGit(tell),
   self: {
     node: process.execPath,
     viv: fileURLToPath(import.meta.url),

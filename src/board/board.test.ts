@@ -8,8 +8,10 @@ import {
   slugOf,
   stateAfter,
   stateBefore,
+  taskNamed,
+  textOf,
 } from "./board.ts";
-import { excerptFor } from "./excerpt.ts";
+import { excerptFor } from "./change.ts";
 import { advanceMove, bounceMove, claimMove } from "./moves.ts";
 
 const NEWSROOM = "#+TODO: ASSIGNED RESEARCH WRITING EDIT | PUBLISHED KILLED\n";
@@ -145,5 +147,49 @@ describe("an excerpt of a board", () => {
     expect(of("* WRITING \u212a\n", "k")).toBeNull();
     expect(of("* WRITING ä\n", "ä")).toBeNull();
     expect(of("* WRITING …\n", "line-2")).toBeNull();
+  });
+});
+
+function shown(text: string, slug: string) {
+  const board = readBoard(text);
+  return textOf(board, taskNamed(board, slug, "board.org"));
+}
+
+describe("the text of a task", () => {
+  it("is all under it but its drawers, with the headings below that are no tasks", () => {
+    const text = `* TODO a
+:LOGBOOK:
+- one
+- two,
+  which goes on
+:END:
+
+First.
+
+:PROPERTIES:
+:X: 1
+:x: 2
+:X: 3
+:END:
+** Notes
+- found
+*** deeper
+** TODO b
+Not of a.
+** of b's parent
+* c
+`;
+    expect(shown(text, "a")).toEqual({
+      properties: { X: "1", x: "2" },
+      body: "First.\n\n** Notes\n- found\n*** deeper",
+      log: ["one", "two, which goes on"],
+    });
+    expect(shown(text, "b")).toEqual({ properties: {}, body: "Not of a.", log: [] });
+  });
+
+  it("keeps what is indented, and has plain line ends", () => {
+    const text = "* TODO a\r\n:PROPERTIES:\r\n:END:\r\n\r\n  in\r\nout\r\n\r\n";
+    expect(shown(text, "a").body).toBe("  in\nout");
+    expect(shown("* TODO a", "a")).toEqual({ properties: {}, body: "", log: [] });
   });
 });

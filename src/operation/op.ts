@@ -1,6 +1,6 @@
 import type * as z from "zod/mini";
 import type { Config } from "../app/config.ts";
-import type { BoardPort } from "../board/git.ts";
+import type { BoardPort } from "../board/repository.ts";
 import type { CrewPorts } from "../crew/operations/ports.ts";
 import type { Accounts } from "../engines/accounts/accounts.ts";
 import type { EnginePort } from "../engines/operations/engines.ts";

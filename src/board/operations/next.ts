@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { defineFreeOp } from "../../operation/op.ts";
 import { assertWhole, nextFor } from "../board.ts";
-import { readCommitted } from "../open.ts";
+import { readCommitted } from "../repository.ts";
 import { agent, agentOf, board, boardOf, shownTask, taskOnBoard, text } from "./shared.ts";
 
 export const boardNext = defineFreeOp({

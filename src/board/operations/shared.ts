@@ -3,10 +3,10 @@ import { VivError } from "../../base/errors.ts";
 import type { FreeContext } from "../../operation/op.ts";
 import { assertAgent, type BoardTask } from "../board.ts";
 import { type Changed, changeBoard, type Decision } from "../change.ts";
-import type { BoardRepository } from "../git.ts";
-import { openBoard } from "../open.ts";
+import type { BoardRepository } from "../repository.ts";
+import { openBoard } from "../repository.ts";
 
-export type { BoardPort } from "../git.ts";
+export type { BoardPort } from "../repository.ts";
 
 export const text = (describe: string) => z.optional(z.string().check(z.describe(describe)));
 
