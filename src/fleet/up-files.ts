@@ -15,9 +15,9 @@ import {
   type ServiceState,
 } from "./agent-state.ts";
 
-/** `.viv/up/` of a pit: who lives around it, as its `viv up` sees them. */
+/** `.viv/up/` of a pit: the state of its `viv up` and of each agent. */
 export interface UpFiles {
-  /** False when another process has it. Who took it has it until it ends, however it ends. */
+  /** Locks it until this process ends. False when another process has it. */
   take(): boolean;
   service(): ServiceState | null;
   /** Null when there is none, or none that can be read. */
@@ -27,7 +27,7 @@ export interface UpFiles {
   /** All agents that have a file. */
   names(): string[];
   remove(name: string): void;
-  /** What its worker says, or what its last run said. */
+  /** The output of its worker, or of its last run. */
   logOf(name: string, of: "worker" | "run"): string;
 }
 
@@ -49,7 +49,7 @@ export function upFilesIn(pit: string): UpFiles {
     },
     write: (state) =>
       explained(folder, () => {
-        // Only who has taken the folder writes there.
+        // Only the holder of the lock writes there.
         const hidden = join(folder, `.${state.name}.new`);
         removeSync(hidden);
         writeNewSync(hidden, `${JSON.stringify(state, null, 2)}\n`);

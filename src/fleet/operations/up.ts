@@ -3,12 +3,10 @@ import * as z from "zod/mini";
 import { VivError } from "../../base/errors.ts";
 import { defineFreeOp, type FreeContext, type Here } from "../../operation/op.ts";
 import { type AgentsConfig, parseAgents } from "../agents.ts";
-import type { UpEvent } from "../events.ts";
-import type { UpHost } from "../ports.ts";
-import { UpService } from "../service.ts";
+import type { UpEvent, UpHost } from "../ports.ts";
+import { UpService } from "../up-service.ts";
 
-export type { UpEvent } from "../events.ts";
-export type { UpHost } from "../ports.ts";
+export type { UpEvent, UpHost } from "../ports.ts";
 
 const input = z.strictObject({
   config: z.optional(z.string().check(z.describe("who lives there (default ./agents.toml)"))),

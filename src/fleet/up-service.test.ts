@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { FakeUpHost, settled } from "../../test/support/up-host.ts";
 import { type AgentsConfig, parseAgents } from "./agents.ts";
-import type { UpEvent } from "./events.ts";
-import { UpService } from "./service.ts";
+import type { UpEvent } from "./ports.ts";
+import { UpService } from "./up-service.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -214,7 +214,7 @@ describe("what stands", () => {
     fake.runs[0]?.end({ cause: "timed_out", exit: null });
     await fake.pass(29 * SECOND);
     expect(fake.runs).toHaveLength(1);
-    expect(fake.state("clock").note).toBe("its run took too long and was ended");
+    expect(fake.state("clock").note).toBe("its run was ended after its timeout");
     await fake.pass(SECOND);
     expect(fake.runs).toHaveLength(2);
   });
