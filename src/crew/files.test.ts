@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import {
+import fs, {
   existsSync,
   mkdirSync,
   readdirSync,
@@ -9,6 +9,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -249,6 +250,23 @@ describe("what is asked", () => {
     expect(state.takeRequests()).toEqual([]);
     state.answer("a", { ok: true });
     expect([state.takeAnswer("a"), state.takeAnswer("a")]).toEqual([{ ok: true }, null]);
+  });
+
+  it("is answered also when the answer appears while it is looked for", () => {
+    const state = files();
+    const { openSync } = fs;
+    fs.openSync = (...args) => {
+      try {
+        return openSync(...args);
+      } catch (error) {
+        fs.openSync = openSync;
+        syncBuiltinESMExports();
+        state.answer("a", { ok: true });
+        throw error;
+      }
+    };
+    syncBuiltinESMExports();
+    expect(state.takeAnswer("a")).toEqual({ ok: true });
   });
 
   it("is dropped by whoever tidies up, together with what nobody finished", () => {
