@@ -53,7 +53,7 @@ const crew = new Crew(
       heldBy: () => null,
       run: async () => ({ kind: "ended", outcome: "done", note: "", usd: null }),
     },
-    tell: (event) => {
+    emit: (event) => {
       if (event.kind === "next") due.set(event.name, performance.now() + event.after_ms);
       if (event.kind === "runs") late.push(performance.now() - (due.get(event.name) ?? 0));
       if (event.kind === "trouble") throw new Error(event.message);

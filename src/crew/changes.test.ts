@@ -143,7 +143,7 @@ describe("by hand", () => {
     await fake.pass(0);
     const { pid } = JSON.parse(fake.raw(".lock"));
     fake.isTaken = true;
-    const who = `viv crew tick moss (pid ${pid}) has ${fake.state} for one tick, and will end`;
+    const who = `viv crew tick moss (pid ${pid}) holds ${fake.state} until its tick ends`;
     expect(() => fake.make(NEWSROOM).take()).toThrow(who);
     await fake.run("moss").end("done");
     await ticked;

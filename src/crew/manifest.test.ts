@@ -201,7 +201,7 @@ describe("what is only odd", () => {
     [":INTERVLA: 5m", 'moss: unknown property "INTERVLA"; did you mean INTERVAL?'],
     [":COLOUR: red", 'moss: unknown property "COLOUR"; there are DEF INTERVAL'],
     [":def: e", "moss: a second :def: is passed over."],
-    [":MODE:edit", "moss: this is no property; write it like :DEF: file."],
+    [":MODE:edit", "moss: this is not a property; write it like :DEF: file."],
   ])("%s", (line, told) => {
     const { members, log } = moss(":DEF: d", line);
     expect(members).toMatchObject([{ def: "d", intervalMs: 3_600_000, problem: null }]);

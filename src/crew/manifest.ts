@@ -95,7 +95,7 @@ function fromOrg(text: string, file: string): Manifest {
     if (heading.level !== 1) continue;
     const { title: name, line, properties, strays } = heading;
     for (const stray of strays) {
-      log.add(stray, `${name}: this is no property; write it like :DEF: file.`);
+      log.add(stray, `${name}: this is not a property; write it like :DEF: file.`);
     }
     const fields = properties.map((property) => ({
       name: property.name,

@@ -617,7 +617,7 @@ describe("one tick without a crew", () => {
     const refused = crew.viv("crew", "up", "crew.org");
     expect(refused.status).toBe(4);
     expect(refused.stderr).toContain(`viv crew tick moss (pid ${tick.pid})`);
-    expect(refused.stderr).toContain("will end");
+    expect(refused.stderr).toContain("until its tick ends");
     expect(crew.json("crew", "ps")).toMatchObject({
       supervisor: { running: false },
       tick: { name: "moss", pid: tick.pid },

@@ -53,7 +53,7 @@ export class FakeCrew {
     };
     this.gate = settings.isSingleton ? null : gateInMemory({ max, clock: this.world.clock });
     this.crew = new Crew(settings, this.#host(settings), {
-      ...{ gate: this.gate, runner: this.#runner(), tell: (event) => this.events.push(event) },
+      ...{ gate: this.gate, runner: this.#runner(), emit: (event) => this.events.push(event) },
     });
     return this.crew;
   }

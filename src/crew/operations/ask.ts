@@ -54,5 +54,8 @@ export async function askingOf(context: FreeContext, state: string | undefined):
 
 export function assertOk(answer: Answer): Answer {
   if (answer.ok) return answer;
-  throw new VivError(answer.code ?? "UNSUPPORTED", answer.message ?? "the crew says no.");
+  throw new VivError(
+    answer.code ?? "UNSUPPORTED",
+    answer.message ?? "the crew refused the request.",
+  );
 }

@@ -4,7 +4,7 @@ import { VivError } from "../../base/errors.ts";
 import { placesOf } from "../../base/toml-lines.ts";
 import type { FreeContext, Here } from "../../operation/op.ts";
 import { crewFromTable, isActive } from "../manifest.ts";
-import { crewStart, type StartFlags } from "../start.ts";
+import { crewStart, type StartFlags } from "../startup.ts";
 import type { CrewPorts } from "./ports.ts";
 import { type CrewChoice, crewSurroundings, type KeeperSettings, readManifest } from "./start.ts";
 import type { CrewUpInput, KeeperUpInput } from "./up.ts";
