@@ -25,7 +25,7 @@ export interface CrewSettings extends Pace {
 export interface CrewHost extends Pick<MemberContext, "machine" | "timers" | "stampOf"> {
   files: CrewFiles;
   /** Null when another process has this state folder; else a check whether it is still ours. */
-  take(): (() => boolean) | null;
+  take(): Promise<(() => boolean) | null>;
   /** Reads the manifest as it is now. Throws INVALID when it cannot. */
   readManifest(): Manifest;
   /** Calls back when the manifest's folder or the inbox may have changed. Returns the unsubscribe. */
@@ -92,23 +92,29 @@ export class Crew {
 
   /** Until it is stopped. Rejects when another supervisor has the state folder, or the manifest has no members. */
   async run(port?: number): Promise<void> {
+    await this.take();
     this.begin(port);
     await this.#done;
     if (this.#lost) throw this.#lost;
     this.#emit({ kind: "finished" });
   }
 
-  /** Throws when another process has the state folder. `member`: for one tick of that one. */
-  take(member?: string): void {
-    if (this.#isOurs) return;
-    this.#isOurs = this.#host.take();
-    if (this.#isOurs === null) throw takenError(this.#host);
+  /** Rejects when another process has the state folder. `member`: for one tick of that one. */
+  async take(member?: string): Promise<void> {
+    if (!this.#isOurs) this.own(await this.#host.take(), member);
+  }
+
+  /** The state folder is ours as long as `isOurs` says so; null: another process has it. */
+  own(isOurs: (() => boolean) | null, member?: string): void {
+    if (isOurs === null) throw takenError(this.#host);
+    this.#isOurs = isOurs;
     const { files, machine } = this.#host;
     const kind = member === undefined ? (this.#settings.isSingleton ? "keeper" : "crew") : "tick";
     const holder: Holder = { ...machine.self(), kind, ...(member === undefined ? {} : { member }) };
     files.writeHolder(holder);
   }
 
+  /** After `take`. */
   begin(port?: number): void {
     if (this.#stopping) return;
     const { host, settings } = { host: this.#host, settings: this.#settings };
@@ -141,7 +147,7 @@ export class Crew {
 
   /** One tick of one member; no other clock runs. */
   async tickAlone(name: string): Promise<Ticked> {
-    this.take(name);
+    await this.take(name);
     for (const member of this.#readFirst()) this.#entries.set(member.name, member);
     const entry = this.#entries.get(name);
     if (entry === undefined) throw unknownMember(name, this.#entries.keys());
@@ -168,9 +174,8 @@ export class Crew {
     return [...this.#members.values(), ...this.#leaving.values()];
   }
 
-  /** Takes the folder, and clears away what an earlier supervisor has left. */
+  /** Clears away what an earlier supervisor has left. */
   #readFirst(): Member[] {
-    this.take();
     const { members, log } = this.#host.readManifest();
     for (const text of log) this.#emit({ kind: "log", text });
     if (members.length === 0) throw noMembers(this.#settings.manifest);
