@@ -4,8 +4,8 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { until, within } from "../../test/support/deadline.ts";
 import { newFolder } from "../../test/support/folders.ts";
 import { FakeHost } from "../../test/support/machine.ts";
-import { gateFilesIn } from "./files.ts";
 import { machineGate } from "./machine-gate.ts";
+import { gateFilesIn } from "./ticket-files.ts";
 
 /** Several processes of one machine, all in this one. */
 

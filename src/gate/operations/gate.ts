@@ -5,8 +5,8 @@ import { VivError } from "../../base/errors.ts";
 import { suggest } from "../../base/names.ts";
 import { PRIORITIES, type Priority } from "../../base/priority.ts";
 import { defineFreeOp, type FreeContext } from "../../operation/op.ts";
-import type { CrewGateFiles } from "../files.ts";
 import type { MachineGate } from "../machine-gate.ts";
+import type { CrewGateFiles } from "../ticket-files.ts";
 
 /** The gates there are on this machine. */
 export interface GatePort {
