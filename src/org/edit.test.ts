@@ -137,10 +137,10 @@ describe("a change", () => {
 
   test("is refused if it would not be read as what it is", () => {
     expect(() => changed("#+TODO: OPEN | SHUT\n* a", 0, todo("OPNE"))).toThrow(
-      '"OPNE" is no state of this file; did you mean OPEN?',
+      '"OPNE" is not a state of this file; did you mean OPEN?',
     );
     expect(() => changed("* a", 0, (org, h) => setProperty(org, h, "a b", ""))).toThrow(
-      '"a b" is no name',
+      '"a b" is not a property name',
     );
   });
 });
