@@ -32,7 +32,7 @@ describe("a board", () => {
     ]);
   });
 
-  it("knows what comes after and before a state, in each sequence", () => {
+  it("knows the state after and before each, in each sequence", () => {
     const board = readBoard(`${NEWSROOM}#+TODO: WAIT | OVER\n`);
     const after = (state: string) => stateAfter(board, state);
     expect(["ASSIGNED", "EDIT", "PUBLISHED", "KILLED", "WAIT"].map(after)).toEqual([
@@ -54,7 +54,7 @@ describe("a board", () => {
     expect(prefixOf(readBoard("#+TODO: constructor | x\n"), "constructor")).toBe("constructor");
   });
 
-  it("offers what one has first, then the first that nobody has", () => {
+  it("offers an agent's own task first, then the first free one", () => {
     const text = `${NEWSROOM}* EDIT a\n:PROPERTIES:\n:AGENT: hale\n:END:\n* WRITING b\n* EDIT c\n* PUBLISHED d\n`;
     const board = readBoard(text);
     expect(nextFor(board, "hale")?.slug).toBe("a");
@@ -140,7 +140,7 @@ describe("an excerpt of a board", () => {
     expect(compared).toBeGreaterThan(100);
   });
 
-  it("is not made where the look of a line does not tell what it is", () => {
+  it("is not made where a line alone does not tell its kind", () => {
     const of = (text: string, slug = "a") => excerptFor(Buffer.from(NEWSROOM + text), slug);
     expect(of("* WRITING a\n#+BEGIN_SRC\n* WRITING a\n#+END_SRC\n")).toBeNull();
     expect(of("* WRITING a\n<<<<<<< HEAD\n")).toBeNull();
@@ -187,7 +187,7 @@ Not of a.
     expect(shown(text, "b")).toEqual({ properties: {}, body: "Not of a.", log: [] });
   });
 
-  it("keeps what is indented, and has plain line ends", () => {
+  it("keeps indentation, and has plain line ends", () => {
     const text = "* TODO a\r\n:PROPERTIES:\r\n:END:\r\n\r\n  in\r\nout\r\n\r\n";
     expect(shown(text, "a").body).toBe("  in\nout");
     expect(shown("* TODO a", "a")).toEqual({ properties: {}, body: "", log: [] });

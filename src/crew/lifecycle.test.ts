@@ -118,7 +118,7 @@ describe("a lifecycle that parks its member", () => {
     ["* wake\n<<<<<<< HEAD", "line 2: there is a conflict marker"],
   ])("%j", (text, problem) => expect(parseLifecycle(text).problem).toContain(problem));
 
-  test("tells all of it, by line", () => {
+  test("lists all of them, by line", () => {
     const text = "#+START: x\n* wake\n:PROPERTIES:\n:NEXT: y\n:KIND: z\n:END:";
     const { problem } = parseLifecycle(text);
     expect(problem?.match(/line \d+/g)).toEqual(["line 1", "line 4", "line 5"]);

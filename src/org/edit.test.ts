@@ -135,7 +135,7 @@ describe("a change", () => {
     );
   });
 
-  test("is refused if it would not be read as what it is", () => {
+  test("is refused if it could not be read back", () => {
     expect(() => changed("#+TODO: OPEN | SHUT\n* a", 0, todo("OPNE"))).toThrow(
       '"OPNE" is not a state of this file; did you mean OPEN?',
     );
@@ -174,7 +174,7 @@ const anyOrg = fc
     }),
   );
 
-test("any text can be scanned, and every offset is what it says", () => {
+test("any text can be scanned, and every offset is right", () => {
   holds(
     fc.property(fc.oneof(anyOrg, fc.string()), (text) => {
       const org = scanOrg(text);

@@ -75,7 +75,7 @@ describe("viv board refuses, and changes nothing", () => {
     }
   });
 
-  it("a branch whose lock cannot be made, at once and with what git says", async () => {
+  it("a branch whose lock cannot be created, at once and with git's message", async () => {
     const repo = new Repository();
     repo.git("pack-refs", "--all");
     const heads = join(repo.top, ".git/refs/heads");
@@ -84,7 +84,7 @@ describe("viv board refuses, and changes nothing", () => {
     await refused(repo, CLAIM, 5, /the branch main could not be moved: .*unable to create/);
   });
 
-  it("a board that somebody has edited or staged", async () => {
+  it("a board with uncommitted or staged edits", async () => {
     const repo = new Repository();
     repo.write(`${NEWSROOM}mine\n`);
     await refused(repo, CLAIM, 4, /has uncommitted edits/);
@@ -178,7 +178,7 @@ describe("viv board refuses, and changes nothing", () => {
     expect(repo.subjects()[0]).toBe("write: claim second");
   });
 
-  it("says so when the index cannot follow, and brings it up the next time", async () => {
+  it("warns when the index cannot follow, and updates it the next time", async () => {
     const repo = new Repository();
     const lock = join(repo.top, ".git/index.lock");
     writeFileSync(lock, "");

@@ -63,7 +63,7 @@ describe("a board in git", () => {
     expect(repo.read()).toMatch(/\ndead\n$/);
   });
 
-  it("leaves what is edited between the commit and the update of the file", async () => {
+  it("leaves an edit between the commit and the update of the file", async () => {
     const repo = new Repository();
     const board = await boards.open(repo.board);
     const tip = await (await commitAs(board, "a"))();
@@ -86,7 +86,7 @@ describe("a board in git", () => {
     }
   });
 
-  it("runs no hook and asks nobody to sign", async () => {
+  it("runs no hook and signs nothing", async () => {
     const repo = new Repository();
     repo.git("config", "commit.gpgSign", "true");
     repo.git("config", "gpg.program", "/bin/false");

@@ -13,8 +13,8 @@ const CLAIM: Decision = {
   decide: (board: Board, task: BoardTask) => claimMove(board, task, { agent: "wren", now: 0 }),
 };
 
-describe("a lock that somebody left on the branch", () => {
-  it("is waited for: first in silence, then it is told, and the change is made when it is gone", async () => {
+describe("a stale lock on the branch", () => {
+  it("is waited for: first silently, then with a message, and the change is made when it is gone", async () => {
     const repo = new Repository();
     const lock = join(repo.top, ".git/refs/heads/main.lock");
     writeFileSync(lock, "");

@@ -5,8 +5,8 @@ import { onTestFinished } from "vitest";
 import { runCli } from "../../src/app/cli.ts";
 import { wardenPorts } from "../../src/app/warden-ports.ts";
 import type { Machine } from "../../src/base/clock.ts";
-import { boardGit } from "../../src/board/repository.ts";
 import type { Patience } from "../../src/board/commit.ts";
+import { boardGit } from "../../src/board/repository.ts";
 import {
   accountsHere,
   crewPorts,
