@@ -100,7 +100,7 @@ it("reports a taken port, and closes with a client connected", async () => {
   await within("they are hung up", closed);
 });
 
-/** What a program says that runs this script, as that user. */
+/** The output of this script, run as that user. */
 async function runAs(user: number | null, script: string): Promise<string> {
   const node = [process.execPath, "-e", script];
   const argv = user === null ? node : ["setpriv", `--reuid=${user}`, "--clear-groups", ...node];

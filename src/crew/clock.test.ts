@@ -366,12 +366,12 @@ describe("money", () => {
   });
 });
 
-/** After a kill -9: nothing of the old crew is told to stop. */
+/** After a kill -9: nothing of the old crew is stopped. */
 function again(fake: FakeCrew): void {
   fake.up(member("moss", "moss.org", ":INTERVAL: 10m\n"), { graceMs: 0, staggerMs: 0 });
 }
 
-/** Its RUN-IF says nothing until it is told what. */
+/** Its RUN-IF answers only when the test decides. */
 function answeredLater(fake: FakeCrew): (due: boolean) => void {
   let resolve: (due: boolean) => void = () => {};
   fake.due = () =>

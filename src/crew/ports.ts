@@ -1,4 +1,5 @@
 import type { ClaimTree, Machine } from "../base/clock.ts";
+import type { Gate } from "../gate/gate.ts";
 import type { Timers } from "../platform/processes/children.ts";
 import type { CrewFiles } from "./files.ts";
 import type { RanFiles } from "./lifecycle.ts";
@@ -11,22 +12,13 @@ export interface MemberContext {
   timers: Timers;
   files: CrewFiles;
   /** Null for the singleton, which is alone. */
-  gate: GatePort | null;
+  gate: Pick<Gate, "acquire"> | null;
   runner: Runner;
   /** Of the whole crew. */
   ranFiles: RanFiles;
   /** Differs when one of these files was changed, created or removed; paths as in the manifest. */
   stampOf(files: readonly string[]): string;
   emit(event: CrewEvent): void;
-}
-
-export interface GatePort {
-  /** Resolves, when it may run, with a function that gives the slot back. Rejects on the signal. */
-  acquire(request: {
-    name: string;
-    priority: Member["priority"];
-    signal: AbortSignal;
-  }): Promise<() => void>;
 }
 
 /** How a run happens: app hands in engines and processes, a bench nothing at all. */

@@ -238,7 +238,7 @@ describe("supervision", () => {
     fake.files.leaveRequest("old", { cmd: "stop" });
     fake.files.answer("nobody", {});
     writeFileSync(join(fake.state, ".status-moss.json.77.3"), "{");
-    // kill -9: nothing of it is told to stop.
+    // kill -9: nothing of it is stopped.
     fake.runs.length = 0;
     fake.up(NEWSROOM, { max: 4 });
     expect(fake.ended).toEqual(["mark-moss"]);

@@ -29,7 +29,7 @@ async function start(text = SPECIES, drain = false, fake = new FakeUpHost()) {
   const over = service.run().finally(() => {
     isOver = true;
   });
-  over.catch(() => {}); // whoever awaits it hears of it
+  over.catch(() => {}); // tests that await it get the error
   await settled();
   const told = (kind: UpEvent["kind"]) => events.filter((event) => event.kind === kind);
   return { fake, service, events, told, over, isOver: () => isOver };

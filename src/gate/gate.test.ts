@@ -177,7 +177,7 @@ describe("a gate in memory", () => {
           const { holders, queue } = gate.view();
           expect(holders.length).toBeLessThanOrEqual(Math.max(max, before));
           expect(holders.length).toBe(inside.length);
-          // Nobody waits where there is room.
+          // With a free slot the line is empty.
           if (queue.length > 0) expect(holders.length).toBeGreaterThanOrEqual(max);
           expect(entered.length + left + queue.length).toBe(asked);
         }

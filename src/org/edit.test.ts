@@ -204,7 +204,7 @@ const name = fc.constantFrom("AGENT", "x", "Longer-Name", "NEW");
 const kind = fc.constantFrom("todo", "set", "remove", "log", "insert");
 
 test("a change shows, and touches nothing else", () => {
-  /** All that a scan tells of a heading, without where it stands. */
+  /** All of a scanned heading except its offsets. */
   const told = (h: OrgHeading, text: string) => ({
     head: text.slice(h.from, h.to),
     ...{ todo: h.todo, title: h.title, tags: h.tags, strays: h.strays.length },

@@ -7,7 +7,7 @@ import { Repository } from "./support.ts";
 
 const boards = boardGit(() => {});
 
-/** A change as far as the commit: whoever makes it may die there. */
+/** A change up to the commit, as if its process died there. */
 async function commitAs(board: BoardRepository, agent: string) {
   const tip = await board.look();
   return () =>

@@ -147,7 +147,7 @@ describe("viv board", () => {
     expect(await next("--agent", "wren")).toBe("hello-world");
     const none = ["board", "next", "--agent", "wren", "--state", "EDIT", "--exit-code"];
     expect((await cli(none, { cwd: repo.top })).status).toBe(1);
-    // Sent back to the working state, it is found by who takes from the state before it.
+    // Sent back to the working state, it is found by `next` of the state before it.
     await ok(["board", "claim", "second", "--agent", "wren"], { cwd: repo.top });
     await ok(["board", "bounce", "second", "--agent", "wren", "--note", "thin"], { cwd: repo.top });
     await ok(["board", "claim", "hello-world", "--agent", "kim"], { cwd: repo.top });

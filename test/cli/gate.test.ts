@@ -192,7 +192,7 @@ describe("the gate of a crew", () => {
       4,
       expect.stringContaining("does not run; start it with --max-concurrent 3"),
     ]);
-    // Nobody is in the gate of one that was killed, whatever it said last.
+    // The gate of a killed crew is empty, whatever its file has.
     expect((await say("gate")).split("\n").slice(1)).toEqual([
       `the gate of the crew in ${crewFolder()}, which does not run: 0 of 2 slots taken`,
       "",

@@ -46,7 +46,7 @@ every = "1m"
 const NAMES = ["keeper", "planner", "snake-1", "snake-2", "snake-3", "cleanup"];
 const WORKERS = NAMES.slice(0, 5);
 
-/** A handler that says that it has begun, and ends when the file `go` is there. */
+/** A handler that reports its start, and ends when the file `go` is there. */
 const HANDLE = `#!/bin/sh
 here=$(dirname "$0")
 echo "$VIV_TASK_ID $VIV_WORKER_ID" >>"$here/begun"
