@@ -1,7 +1,11 @@
 import type { Machine } from "../base/clock.ts";
+import { definePort } from "../operation/operation.ts";
 import type { Children, Timers } from "../platform/processes/children.ts";
 import type { Handlers } from "../platform/processes/handlers.ts";
+import type { UnitFiles } from "../platform/systemd/unit-files.ts";
+import type { RunContext } from "../queue/operation.ts";
 import type { WorkerView } from "../queue/store.ts";
+import type { WorkInput } from "../work/operations/work.ts";
 import type { UpFiles } from "./up-files.ts";
 
 /** What `viv up` and `viv status --config` need of the machine. */
@@ -45,3 +49,19 @@ export type UpEvent =
   | { kind: "trouble"; name: string; message: string }
   | { kind: "stopping"; working: string[] }
   | { kind: "finished" };
+
+export const upPort = definePort<UpHost>("up");
+
+/** This very program, for what starts it again. */
+export interface Program {
+  /** Absolute, both. */
+  node: string;
+  viv: string;
+  unitFiles(): Promise<UnitFiles>;
+}
+
+export const programPort = definePort<Program>("program");
+
+/** Finds mistakes in the flags of a worker as `viv work` would; starts none. */
+export const workerCheckPort =
+  definePort<(context: RunContext, given: WorkInput) => Promise<void>>("worker check");

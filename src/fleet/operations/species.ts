@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import type { Machine, ProcessIdentity } from "../../base/clock.ts";
-import { defineFreeOp } from "../../operation/op.ts";
+import { defineOperation } from "../../operation/operation.ts";
 import type { AgentState, ServiceState } from "../agent-state.ts";
 import type { Agent } from "../agents.ts";
 import { readAgents, surroundings } from "./up.ts";
@@ -40,10 +40,9 @@ export type SpeciesOutput = z.output<typeof output>;
 const NOT_RUNNING = "not running";
 
 /** `viv status --config agents.toml`. */
-export const species = defineFreeOp({
-  name: "status",
+export const species = defineOperation({
+  name: "fleet status",
   summary: "the agents of an agents.toml, and the service that keeps them alive",
-  access: "none",
   input: z.strictObject({ config: z.string().check(z.describe("the agents.toml")) }),
   output,
   async run(context, given) {
