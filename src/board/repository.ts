@@ -1,6 +1,7 @@
 import { isAbsolute, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { isVivError, VivError } from "../base/errors.ts";
+import { growingPause } from "../base/growing-pause.ts";
 import { gitVariables } from "../platform/git/git-variables.ts";
 import { type Board, decodeBoard, readBoard } from "./board.ts";
 import { type BoardCheckout, checkoutOf, commitInFile, findBoard } from "./checkout.ts";
@@ -92,7 +93,7 @@ class GitBoard implements BoardRepository {
 
   /** Up to a twentieth of a second: the winner needs some ten milliseconds. */
   async pause(tries: number): Promise<void> {
-    await wait(Math.min(50, 5 * 2 ** Math.min(tries, 4)) * (0.5 + Math.random()));
+    await wait(growingPause(tries + 1, { first: 5, longest: 50 }) * (0.5 + Math.random()));
   }
 
   history(): Promise<HistoryEntry[]> {

@@ -1,10 +1,10 @@
+import { growingPause } from "../base/growing-pause.ts";
 import type { Member } from "./manifest.ts";
 import type { MemberContext } from "./ports.ts";
 import type { MemberState, MemberStatus } from "./status.ts";
 
 /** Of a write that failed, such as on a full disk. */
-const FIRST_RETRY_MS = 1_000;
-const LONGEST_RETRY_MS = 60_000;
+const RETRY_MS = { first: 1_000, longest: 60_000 };
 /** An engine may report its usage a thousand times a second. */
 const SPENT_EVERY_MS = 1_000;
 
@@ -124,8 +124,7 @@ export class StatusWriter {
     } catch (error) {
       // Its clock goes on; only its file is late, which is reported once.
       if (this.#failures === 0) this.#warn((error as Error).message);
-      const pause = Math.min(FIRST_RETRY_MS * 2 ** this.#failures, LONGEST_RETRY_MS);
-      this.#failures = Math.min(this.#failures + 1, 10);
+      const pause = growingPause(++this.#failures, RETRY_MS);
       this.#cancelRetry = timers.after(pause, () => this.#write());
     }
   }

@@ -1,4 +1,5 @@
 import type { Clock } from "../base/clock.ts";
+import { growingPause } from "../base/growing-pause.ts";
 import type { Child, ChildEnd, Timers } from "../platform/processes/children.ts";
 
 /**
@@ -40,7 +41,7 @@ export function afterDeath(before: RestartHistory, death: Death, livedMs: number
     return { kind: "park", why };
   }
   const pauses = livedMs >= GOOD_LIFE_MS ? 0 : before.pauses;
-  const afterMs = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(pauses, 6), LONGEST_PAUSE_MS);
+  const afterMs = growingPause(pauses + 1, { first: FIRST_PAUSE_MS, longest: LONGEST_PAUSE_MS });
   return { kind: "restart", afterMs, history: { pauses: pauses + 1, earlyDeaths } };
 }
 
