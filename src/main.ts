@@ -69,7 +69,7 @@ export async function gateHere(
 ): Promise<GatePort> {
   const [{ stateFolder }, { gateFilesIn, crewGateFilesIn }, { machineGate }] = await Promise.all([
     import("./engines/accounts/account-files.ts"),
-    import("./gate/files.ts"),
+    import("./gate/ticket-files.ts"),
     import("./gate/machine-gate.ts"),
   ]);
   const state = stateFolder(env, cwd);

@@ -3,10 +3,10 @@ import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { VivError } from "../base/errors.ts";
 import { assertTrusted, refuse } from "../platform/files/owned.ts";
 import { findUp } from "../platform/files/search-up.ts";
-import { askGit } from "../platform/git/git.ts";
+import { askGit, askGitNow } from "../platform/git/git.ts";
 
-/** Where a board is: its checkout (which may be a linked worktree) and its path in it. */
-export interface BoardPlace {
+/** The checkout that a board is in (which may be a linked worktree), and its path in it. */
+export interface BoardCheckout {
   file: string;
   folder: string;
   name: string;
@@ -24,7 +24,7 @@ export function findBoard(from: string, name = "board.org"): string | null {
   return findUp(name, resolve(from), process.env, ({ path, why }) => refuse(path, why));
 }
 
-export async function placeOf(file: string): Promise<BoardPlace> {
+export async function checkoutOf(file: string): Promise<BoardCheckout> {
   const found = lstatSync(file, { throwIfNoEntry: false });
   if (found?.isSymbolicLink()) {
     const meant = existsSync(file) ? `: ${realpathSync(file)}` : "";
@@ -33,7 +33,7 @@ export async function placeOf(file: string): Promise<BoardPlace> {
   if (found?.isDirectory()) {
     throw new VivError("USAGE", `${file} is a folder; --board is an org file.`, { file });
   }
-  if (found && !found.isFile()) throw unusable(`${file} is no plain file.`, { file });
+  if (found && !found.isFile()) throw unusable(`${file} is not a plain file.`, { file });
   if (found === undefined && !existsSync(dirname(file))) throw noBoard(file);
   assertTrusted(file);
   const folder = realpathSync(dirname(file));
@@ -59,12 +59,12 @@ function topOf(folder: string): string | null {
   }
 }
 
-/** In a linked worktree and in a submodule, `.git` is a file that says where. */
+/** In a linked worktree and in a submodule, `.git` is a file that names the folder. */
 function gitDirOf(top: string): string {
   const path = join(top, ".git");
   if (lstatSync(path).isDirectory()) return path;
-  const said = lstatSync(path).isFile() ? /^gitdir: (.+)/.exec(readFileSync(path, "utf8")) : null;
-  return said === null ? realpathSync(path) : resolve(top, (said[1] as string).trim());
+  const link = lstatSync(path).isFile() ? /^gitdir: (.+)/.exec(readFileSync(path, "utf8")) : null;
+  return link === null ? realpathSync(path) : resolve(top, (link[1] as string).trim());
 }
 
 async function noCheckout(folder: string, file: string, exists: boolean): Promise<VivError> {
@@ -79,16 +79,16 @@ async function noCheckout(folder: string, file: string, exists: boolean): Promis
 }
 
 export function noBoard(file: string): VivError {
-  const message = `there is no board ${file}; say where it is with --board FILE or VIV_BOARD.`;
+  const message = `there is no board ${file}; name the board with --board FILE or VIV_BOARD.`;
   return new VivError("RUN_NOT_FOUND", message, { file });
 }
 
-/** There is something, but no board that commits can be made on. */
+/** It exists, but no commit can be made on it. */
 export function unusable(message: string, details: Record<string, unknown>): VivError {
   return new VivError("RUN_INVALID", message, details);
 }
 
-const UNDER_WAY: readonly [file: string, what: string][] = [
+const UNFINISHED: readonly [file: string, operation: string][] = [
   ["rebase-merge", "a rebase"],
   ["rebase-apply", "a rebase"],
   ["MERGE_HEAD", "a merge"],
@@ -96,7 +96,39 @@ const UNDER_WAY: readonly [file: string, what: string][] = [
   ["REVERT_HEAD", "a revert"],
 ];
 
-/** What somebody has begun in this checkout and not finished. */
-export function underWay({ gitDir }: BoardPlace): string | null {
-  return UNDER_WAY.find(([file]) => existsSync(join(gitDir, file)))?.[1] ?? null;
+/** The merge or rebase that was begun in this checkout and not finished. */
+export function operationUnderWay({ gitDir }: BoardCheckout): string | null {
+  return UNFINISHED.find(([file]) => existsSync(join(gitDir, file)))?.[1] ?? null;
+}
+
+const HEADS = "refs/heads/";
+
+/** The branch that is checked out; null for none. */
+export function branchOf(checkout: BoardCheckout): string | null {
+  const ref = refInFile(join(checkout.gitDir, "HEAD")) ?? refByGit(checkout);
+  return ref?.startsWith(HEADS) ? ref.slice(HEADS.length) : null;
+}
+
+/** Null where the file does not name it: another ref store writes `.invalid`; old git made a link. */
+function refInFile(head: string): string | null {
+  try {
+    const ref = /^ref: *(\S+)\s*$/.exec(readFileSync(head, "utf8"))?.[1];
+    return ref === undefined || ref === `${HEADS}.invalid` ? null : ref;
+  } catch {
+    return null; // git reports what is wrong with it
+  }
+}
+
+function refByGit({ top }: BoardCheckout): string | null {
+  const answer = askGitNow(["symbolic-ref", "-q", "HEAD"], { cwd: top });
+  return answer.status === 0 ? answer.stdout.toString("utf8").trim() : null;
+}
+
+/** The branch's commit if that can be read without git, as right after it was moved; else null. */
+export function commitInFile({ commonDir }: BoardCheckout, branch: string): string | null {
+  try {
+    return readFileSync(join(commonDir, HEADS, branch), "utf8").trim();
+  } catch {
+    return null; // packed, or another kind of store: git must be asked
+  }
 }

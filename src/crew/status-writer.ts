@@ -3,19 +3,19 @@ import type { Member } from "./manifest.ts";
 import type { MemberContext } from "./ports.ts";
 import type { MemberState, MemberStatus } from "./status.ts";
 
-/** As long as the disk is full. */
+/** Of a write that failed, such as on a full disk. */
 const RETRY_MS = { first: 1_000, longest: 60_000 };
-/** A stream may say what it uses a thousand times a second. */
+/** An engine may report its usage a thousand times a second. */
 const SPENT_EVERY_MS = 1_000;
 
 type Surroundings = Pick<MemberContext, "machine" | "files" | "timers">;
 
-/** What a member is and does, and its file: anybody can read that while its run is under way. */
-export class ShownStatus {
+/** The status of one member, and its file `status-NAME.json`, which others read at any time. */
+export class StatusWriter {
   readonly now: MemberStatus;
   readonly #key: string;
   readonly #context: Surroundings;
-  readonly #trouble: (message: string) => void;
+  readonly #warn: (message: string) => void;
   #isLate = false;
   /** Writes in a row that have failed. */
   #failures = 0;
@@ -24,15 +24,10 @@ export class ShownStatus {
   #spentAt = Number.NEGATIVE_INFINITY;
   #cancelSpent: (() => void) | null = null;
 
-  constructor(
-    member: Member,
-    key: string,
-    context: Surroundings,
-    trouble: (message: string) => void,
-  ) {
+  constructor(member: Member, key: string, context: Surroundings, warn: (message: string) => void) {
     this.#key = key;
     this.#context = context;
-    this.#trouble = trouble;
+    this.#warn = warn;
     const before = this.#before();
     this.now = {
       name: member.name,
@@ -47,7 +42,7 @@ export class ShownStatus {
       crashes: 0,
       lifecycle: before?.lifecycle ?? null,
       saved: count(before?.saved),
-      // With what a run had spent whose supervisor was killed; the next write forgets that it was one.
+      // Includes the dollars of a run whose supervisor was killed; the next write has no run_usd.
       cost_today: count(before?.cost_today) + count(before?.run_usd),
       day: before?.day ?? "",
       ...(member.budgetUsdDay === null ? {} : { budget_usd_day: member.budgetUsdDay }),
@@ -62,10 +57,7 @@ export class ShownStatus {
     this.#write();
   }
 
-  /**
-   * As soon as what can be done at once is done: for what is changed again in a moment, mostly. To replace
-   * a file is the dearest part of a tick.
-   */
+  /** Written in the next turn of the loop, with later changes: replacing a file is the dearest part of a tick. */
   showSoon(state: MemberState, note: string): void {
     this.#change(state, note);
     this.#isLate = true;
@@ -74,9 +66,9 @@ export class ShownStatus {
     });
   }
 
-  /** Dollars of the run that goes on: whoever comes after us must know them, even if we are killed. */
+  /** Dollars of the current run: the next supervisor must know them, even if this one is killed. */
   showSpent(usd: number): void {
-    this.costToday(); // it is today that they count for, as at the run's end
+    this.costToday(); // they count for today, as at the run's end
     this.now.run_usd = usd;
     if (this.#cancelSpent !== null) return;
     const passed = this.#uptimeMs() - this.#spentAt;
@@ -92,7 +84,7 @@ export class ShownStatus {
     this.#write();
   }
 
-  /** The run is over. `usd`: its bill; null: it has none, and what is known of it counts. */
+  /** The run is over. `usd`: its bill; null: none, so the last known dollars count. */
   settle(usd: number | null): void {
     this.now.cost_today = this.costToday() + (usd ?? this.now.run_usd ?? 0);
     delete this.now.run_usd;
@@ -110,7 +102,7 @@ export class ShownStatus {
     if (state !== "waiting" && state !== "backing_off" && state !== "held") now.next_tick = null;
   }
 
-  /** Nothing is written after that: what could not be written is not tried again. */
+  /** No more writes and retries. */
   close(): void {
     this.#isLate = false;
     this.#cancelTimers();
@@ -130,8 +122,8 @@ export class ShownStatus {
       files.writeStatus(this.#key, this.now);
       this.#failures = 0;
     } catch (error) {
-      // Its clock goes on; only what is shown of it is late, and that is told once.
-      if (this.#failures === 0) this.#trouble((error as Error).message);
+      // Its clock goes on; only its file is late, which is reported once.
+      if (this.#failures === 0) this.#warn((error as Error).message);
       const pause = growingPause(++this.#failures, RETRY_MS);
       this.#cancelRetry = timers.after(pause, () => this.#write());
     }
@@ -151,14 +143,14 @@ export class ShownStatus {
     try {
       return this.#context.files.status(this.#key);
     } catch (error) {
-      // It begins anew: what it counted is lost, and nothing else.
-      this.#trouble((error as Error).message);
+      // It begins anew: only its counters are lost.
+      this.#warn((error as Error).message);
       return null;
     }
   }
 }
 
-/** Of a file that anybody may have edited. */
+/** The file may have been edited by hand. */
 function count(value: unknown): number {
   return typeof value === "number" && value >= 0 && Number.isFinite(value) ? value : 0;
 }

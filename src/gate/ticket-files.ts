@@ -11,40 +11,39 @@ import {
 import { join } from "node:path";
 import type { ProcessIdentity } from "../base/clock.ts";
 import { VivError } from "../base/errors.ts";
+import { PRIORITIES, type Priority } from "../base/priority.ts";
 import { replaceFileUnsynced } from "../platform/files/atomic-write.ts";
 import { withFileLock } from "../platform/files/file-lock.ts";
 import { codeOf, explained, listed, readSmallOrThrow } from "../platform/files/state-files.ts";
 import { watchPaths } from "../platform/files/watch.ts";
-import { PRIORITIES, type Priority } from "../queue/task.ts";
 
 const REMEDY = "set VIV_STATE (or --state) to a folder that may be written";
 
 /**
  * `gate/` in the user's state folder, shared by all processes of the user on this machine:
  *   max                  how many may go in; no file: no limit
- *   tickets/w-ORDER-ID   somebody waits
- *   tickets/h-ORDER-ID   somebody is in, since the file's time; renamed from w- in one step
+ *   tickets/w-ORDER-ID   a waiter
+ *   tickets/h-ORDER-ID   a holder, since the file's time; renamed from w- in one step
  *   .lock                flock(2) on it is held for each change
  */
 export interface GateFiles {
-  /** A file that cannot be used counts as no limit: `trouble`. */
+  /** An unusable file counts as no limit; `trouble` is the reason. */
   max(): { max: number | null; trouble?: string };
-  /** All tickets. Without the lock, one that is just being moved may be missed, or seen twice. */
+  /** Without the lock, a ticket that is being moved may be missed, or seen twice. */
   tickets(): Ticket[];
-  /** How many tickets there are of each kind: only names are looked at. */
+  /** By the names of the files only. */
   counts(): { waiting: number; holding: number };
-  /** Is it in? One look at one file. */
   isHolding(id: string): boolean;
   isWaiting(id: string): boolean;
-  /** Nobody else changes anything meanwhile. */
+  /** No other process changes anything meanwhile. */
   locked<T>(act: (gate: LockedGate) => T): Promise<T>;
-  /** Removes a ticket without the lock: to leave harms nobody. Never throws. */
+  /** Removes a ticket without the lock, which leaving does not need. Never throws. */
   drop(id: string): void;
-  /** Calls back when a ticket has come, moved or gone; it may miss one. Returns what ends that. */
+  /** Calls back when a ticket was added, moved or removed; may miss one. Returns the unsubscribe. */
   watch(onChange: () => void): () => void;
 }
 
-/** What may be done under the lock. */
+/** Operations under the lock. */
 export interface LockedGate {
   tickets(): Ticket[];
   add(ticket: NewTicket): Ticket;
@@ -57,7 +56,7 @@ export interface LockedGate {
 export interface NewTicket {
   name: string;
   priority: Priority;
-  /** Seconds since boot, when it came. */
+  /** Its arrival in seconds since boot. */
   uptime: number;
   /** The same for people: ISO. */
   since: string;
@@ -66,9 +65,9 @@ export interface NewTicket {
 
 export interface Ticket extends NewTicket {
   id: string;
-  /** In which order they came. */
+  /** Of arrival. */
   order: number;
-  /** Since when it is in, ISO; null while it waits. */
+  /** ISO; null while it waits. */
   heldSince: string | null;
 }
 
@@ -92,12 +91,12 @@ export function gateFilesIn(folder: string): GateFiles {
     },
     hold: ({ id }, at) => {
       const waiting = pathOf("w", id);
-      // The time first: nobody looks at that of one who waits, and the rename is the one step.
+      // The time first: a waiter's time is not read, and the rename is the one step.
       try {
         utimesSync(waiting, at / 1000, at / 1000);
         renameSync(waiting, pathOf("h", id));
       } catch (error) {
-        if (codeOf(error) !== "ENOENT") throw error; // it has just left: see `drop`
+        if (codeOf(error) !== "ENOENT") throw error; // removed without the lock, by `drop`
       }
     },
     remove: ({ id }) => {
@@ -129,7 +128,7 @@ export function gateFilesIn(folder: string): GateFiles {
         try {
           rmSync(pathOf(kind, id), { force: true });
         } catch {
-          // A disk that has become read-only: our end will give the slot back.
+          // The disk became read-only: the end of this process frees the slot.
         }
       }
     },
@@ -137,12 +136,12 @@ export function gateFilesIn(folder: string): GateFiles {
   };
 }
 
-/** What a crew says of its gate, and where it is asked to change it. */
+/** The gate of a crew: its gate.json, and the inbox for a change. */
 export interface CrewGateFiles {
   /** gate.json; null when there is none. */
   read(): string | null;
   isThere(): boolean;
-  /** A message for the crew. Returns its path. */
+  /** Leaves a request for the crew. Returns its path. */
   ask(max: number): string;
 }
 
@@ -181,21 +180,21 @@ function readMax(path: string): { max: number | null; trouble?: string } {
   }
 }
 
-/** Undefined for what is no ticket, and for one that has gone meanwhile. */
+/** Undefined for other files, and for a ticket that was removed meanwhile. */
 function readTicket(folder: string, file: string): Ticket | undefined {
   const [, kind, id = "", order] = FILE.exec(file) ?? [];
   if (kind === undefined) return undefined;
   const path = join(folder, file);
   const stats = lstatSync(path, { throwIfNoEntry: false });
-  // What is no plain file is nobody's, too.
+  // Anything but a plain file counts as a dead process's.
   const text = stats?.isFile() === true ? readSmallOrThrow(path, MAX_BYTES) : "";
   if (text === null || stats === undefined) return undefined;
   const heldSince = kind === "h" ? stats.mtime.toISOString() : null;
   return { ...parseTicket(text), id, order: Number(order), heldSince };
 }
 
-/** One that says nothing (a power cut) is nobody's: as of a process that is gone. */
-const NOBODY: NewTicket = {
+/** An unreadable ticket (after a power cut) counts as a dead process's. */
+const DEAD: NewTicket = {
   ...{ name: "?", priority: "normal", uptime: 0, since: new Date(0).toISOString() },
   process: { host: "", boot: "", pid: 0, started: "" },
 };
@@ -209,11 +208,9 @@ function parseTicket(text: string): NewTicket {
       texts.every((one) => typeof one === "string") &&
       PRIORITIES.includes(priority) &&
       [uptime, pid].every(Number.isFinite);
-    return isOne
-      ? { name, priority, uptime, since, process: { host, boot, pid, started } }
-      : NOBODY;
+    return isOne ? { name, priority, uptime, since, process: { host, boot, pid, started } } : DEAD;
   } catch {
-    return NOBODY;
+    return DEAD;
   }
 }
 

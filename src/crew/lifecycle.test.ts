@@ -1,8 +1,15 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { holds } from "../../test/support/property.ts";
-import { type LifecyclePosition, type LifecycleSpec, parseLifecycle } from "./lifecycle.ts";
-import { afterTick, isClosed, positionFrom, textOf } from "./lifecycle-policy.ts";
+import {
+  afterTick,
+  isClosed,
+  type LifecyclePosition,
+  type LifecycleSpec,
+  parseLifecycle,
+  positionFrom,
+  positionText,
+} from "./lifecycle.ts";
 import { TICK_OUTCOMES, type TickOutcome } from "./status.ts";
 
 const DAY = parseLifecycle(`#+START: morning
@@ -26,7 +33,7 @@ function walk(spec: LifecycleSpec, outcomes: readonly TickOutcome[]): string[] {
   let position = positionFrom(null, spec);
   return outcomes.map((outcome) => {
     position = afterTick(spec, position, outcome);
-    return textOf(position);
+    return positionText(position);
   });
 }
 
@@ -69,7 +76,7 @@ describe("a lifecycle", () => {
     ["\0\0\0", "morning 0"],
     ["", "morning 0"],
   ])("at %j is at %s", (text, expected) => {
-    expect(textOf(positionFrom(text, DAY))).toBe(expected);
+    expect(positionText(positionFrom(text, DAY))).toBe(expected);
   });
 
   test("rests for its MIN-INTERVAL", () => {
@@ -104,14 +111,14 @@ describe("a lifecycle that parks its member", () => {
       'line 3: unknown property "NXET"; did you mean NEXT?',
     ],
     ["* wake\n:PROPERTIES:\n:MIN_INTERVAL: 5m\n:END:", "did you mean MIN-INTERVAL?"],
-    ["* wake\n:PROPERTIES:\n:NEXT:wake\n:END:", "line 3: this is no property"],
+    ["* wake\n:PROPERTIES:\n:NEXT:wake\n:END:", "line 3: this is not a property"],
     ["* wake\n* wake", "line 2: there are two states wake"],
     ["* wake up", 'line 1: "wake up" cannot be the name of a state'],
     ["* ../x", "line 1:"],
     ["* wake\n<<<<<<< HEAD", "line 2: there is a conflict marker"],
   ])("%j", (text, problem) => expect(parseLifecycle(text).problem).toContain(problem));
 
-  test("tells all of it, by line", () => {
+  test("lists all of them, by line", () => {
     const text = "#+START: x\n* wake\n:PROPERTIES:\n:NEXT: y\n:KIND: z\n:END:";
     const { problem } = parseLifecycle(text);
     expect(problem?.match(/line \d+/g)).toEqual(["line 1", "line 4", "line 5"]);
@@ -145,7 +152,7 @@ test("it is always somewhere, with fewer hits than REPEAT, and survives a restar
         const before = position;
         position = afterTick(life, position, one);
         expect(position.hits).toBeLessThan(life.states.get(position.state)?.repeat ?? 0);
-        expect(positionFrom(textOf(position), life)).toEqual(position);
+        expect(positionFrom(positionText(position), life)).toEqual(position);
         if (one !== "done" && one !== "no_work") expect(position).toBe(before);
         if (one === "no_work") {
           expect(position).toEqual({ state: life.states.get(before.state)?.next, hits: 0 });

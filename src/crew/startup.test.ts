@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { crewStart, type StartInput } from "./start.ts";
+import { crewStart, type StartInput } from "./startup.ts";
 
 const start = (input: Partial<StartInput>) =>
   crewStart({

@@ -1,14 +1,14 @@
 import * as z from "zod/mini";
 import type { Machine, ProcessIdentity } from "../../base/clock.ts";
-import type { AgentState, ServiceState } from "../../crew/agent-state.ts";
-import type { Agent } from "../../fleet/agents.ts";
-import { readAgents, surroundings } from "../../fleet/operations/up.ts";
 import { defineOperation } from "../../operation/operation.ts";
+import type { AgentState, ServiceState } from "../agent-state.ts";
+import type { Agent } from "../agents.ts";
+import { readAgents, surroundings } from "./up.ts";
 
 const shownAgent = z.object({
   name: z.string(),
   species: z.string(),
-  /** As in `model/agent-state.ts`, or `not running`. */
+  /** As in `agent-state.ts`, or `not running`. */
   state: z.string(),
   pid: z.nullable(z.number()),
   since: z.nullable(z.string()),

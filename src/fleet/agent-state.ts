@@ -1,14 +1,15 @@
 import type { ClaimTree, ProcessIdentity } from "../base/clock.ts";
 
-/** What `viv up` writes to `.viv/up/` of a pit, for `viv status --config` and for the next `viv up`. */
-
 /**
- * - starting: its process runs, and has not said yet that it waits for work.
+ * The files in `.viv/up/` of a pit: written by `viv up`, read by `viv status --config`, by the
+ * warden and by the next `viv up`.
+ *
+ * - starting: its process runs and has not reported yet that it waits for work.
  * - working: on some food, or its `run` is under way.
  * - idle: it waits for food.
- * - paused: it waits, and leaves food alone that is held back: an account, a budget, a full review.
+ * - paused: it waits while food is held back: an account, a budget, a full review.
  * - resting: until its next run, or until it is started again.
- * - parked: it kept dying, or cannot work as it is configured; nobody starts it again.
+ * - parked: it kept dying, or cannot work as configured; it is not started again.
  * - stopped: together with the service.
  * - ended: by itself, because nothing was left to do (`--drain`).
  */
@@ -29,7 +30,7 @@ export interface AgentState {
   name: string;
   species: string;
   state: AgentStateName;
-  /** Of its worker; of one that only runs now and then, of its run. Null when there is no process. */
+  /** Of its worker; without one, of its run. Null when there is no process. */
   pid: number | null;
   started: string | null;
   boot: string | null;
@@ -57,7 +58,7 @@ export interface ServiceState extends ProcessIdentity {
   note: string;
 }
 
-/** Null for what is not one: a file that a person, or a crash of the machine, has left. */
+/** Null for any other text, such as one that a crash of the machine has left. */
 export function parseAgentState(text: string): AgentState | null {
   const value = objectFrom(text);
   const isState = AGENT_STATES.some((name) => name === value?.state);

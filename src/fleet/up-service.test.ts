@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { FakeUpHost, settled } from "../../test/support/up-host.ts";
 import { type AgentsConfig, parseAgents } from "./agents.ts";
-import type { UpEvent } from "./events.ts";
-import { UpService } from "./service.ts";
+import type { UpEvent } from "./ports.ts";
+import { UpService } from "./up-service.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -29,14 +29,14 @@ async function start(text = SPECIES, drain = false, fake = new FakeUpHost()) {
   const over = service.run().finally(() => {
     isOver = true;
   });
-  over.catch(() => {}); // whoever awaits it hears of it
+  over.catch(() => {}); // tests that await it get the error
   await settled();
   const told = (kind: UpEvent["kind"]) => events.filter((event) => event.kind === kind);
   return { fake, service, events, told, over, isOver: () => isOver };
 }
 
-describe("who is up", () => {
-  it("has a process for each worker, and a run for each that stands", async () => {
+describe("an agent that is up", () => {
+  it("has a process for its worker, and a run for its interval", async () => {
     const { fake } = await start();
     expect(fake.child("snake-1").command).toMatchObject({
       argv: [
@@ -62,7 +62,7 @@ describe("who is up", () => {
     expect(fake.files.service()).toMatchObject({ state: "working", pid: fake.machine.self().pid });
   });
 
-  it("is what its worker says", async () => {
+  it("has the state that its worker reports", async () => {
     const { fake } = await start();
     const snake = fake.child("snake-1");
     const states = [fake.state("snake-1").state];
@@ -103,7 +103,7 @@ describe("who is up", () => {
 });
 
 describe("a worker that dies", () => {
-  it("is started again after its pause, and nobody else is", async () => {
+  it("is started again after its pause, and no other is", async () => {
     const { fake, events } = await start();
     fake.child("snake-1").says({ kind: "started" });
     fake.child("snake-1").end({ exit: null, signal: "SIGKILL" });
@@ -148,7 +148,7 @@ describe("a worker that dies", () => {
     expect(fake.state("snake-1").note).toContain("there is no program x.");
   });
 
-  it("is not parked for it when it could before: somebody is just editing", async () => {
+  it("is not parked for a refusal after it has worked: a file is being edited", async () => {
     const { fake } = await start();
     fake.child("snake-1").says({ kind: "started" });
     fake.child("snake-1").end({ exit: 1 });
@@ -179,7 +179,7 @@ describe("a worker that dies", () => {
   });
 });
 
-describe("what stands", () => {
+describe("a run at an interval", () => {
   const CLOCK = '[service]\npit = "p"\n[agents.clock]\nrun = "tick"\nevery = "1m"';
 
   it("runs at once, and then in each interval", async () => {
@@ -214,14 +214,14 @@ describe("what stands", () => {
     fake.runs[0]?.end({ cause: "timed_out", exit: null });
     await fake.pass(29 * SECOND);
     expect(fake.runs).toHaveLength(1);
-    expect(fake.state("clock").note).toBe("its run took too long and was ended");
+    expect(fake.state("clock").note).toBe("its run was ended after its timeout");
     await fake.pass(SECOND);
     expect(fake.runs).toHaveLength(2);
   });
 });
 
 describe("stopping", () => {
-  it("asks every worker once, ends runs, waits for all, and says so", async () => {
+  it("asks every worker once, ends runs, waits for all, and reports it", async () => {
     const { fake, service, told, isOver, over } = await start();
     fake.child("snake-1").says({ kind: "claimed" });
     fake.runs[1]?.end({});
@@ -244,7 +244,7 @@ describe("stopping", () => {
     expect(fake.runs).toHaveLength(2);
   });
 
-  it("at once asks a second time, and kills who does not listen", async () => {
+  it("at once asks a second time, and kills a worker that goes on", async () => {
     const { fake, service, over } = await start();
     void service.stop();
     void service.stopNow();
@@ -255,7 +255,7 @@ describe("stopping", () => {
     await over;
   });
 
-  it("starts nobody again who was to be started", async () => {
+  it("cancels pending restarts", async () => {
     const { fake, service, over } = await start();
     fake.child("snake-1").end({ exit: 1 });
     await settled();
@@ -267,7 +267,7 @@ describe("stopping", () => {
     expect(fake.state("snake-1").state).toBe("stopped");
   });
 
-  it("leaves it parked who was parked", async () => {
+  it("leaves parked agents parked", async () => {
     const { fake, service, over } = await start();
     fake.child("snake-1").fail("USAGE", "no", 2);
     await settled();
@@ -300,7 +300,7 @@ describe("draining", () => {
     expect(fake.state("cleanup").state).toBe("stopped");
   });
 
-  it("does not wait for who is parked", async () => {
+  it("does not wait for parked agents", async () => {
     const { fake, over } = await start(SPECIES, true);
     fake.child("snake-1").fail("USAGE", "no", 2);
     for (const name of ["keeper", "snake-2"]) fake.child(name).end({});
@@ -310,7 +310,7 @@ describe("draining", () => {
 });
 
 describe("taking a pit over", () => {
-  it("is refused, with who has it", async () => {
+  it("is refused, and names the holder", async () => {
     const fake = new FakeUpHost();
     const first = await start(SPECIES, false, fake);
     fake.files.isTaken = true;

@@ -3,37 +3,37 @@ import type { CrewSettings } from "./manifest.ts";
 import { DEFAULT_INTERVAL_MS, MODES } from "./member-definition.ts";
 
 /**
- * Which standing agents start, and with which settings. What is named on the command line counts
- * first; then `WB_CREW_DEF`, then `WB_KEEPER_DEF`, then `[crew]` in viv.toml. A crew without anybody in
- * it is passed over, unless it was asked for by name: then whoever starts it says so. Never both.
+ * Which crew or keeper starts, and with which settings: the one named on the command line; then
+ * `WB_CREW_DEF`, then `WB_KEEPER_DEF`, then `[crew]` in viv.toml. Never both. A crew without members
+ * is passed over, unless it was named; then its start fails.
  */
 export interface StartInput {
   env: Readonly<Record<string, string | undefined>>;
   flags: StartFlags;
   /** The viv.toml, if it has a `[crew]`; the paths are absolute. */
   config: { file: string; settings: CrewSettings } | null;
-  /** Whether somebody with a def is in that manifest. */
+  /** Whether that manifest has a member with a def. */
   isActive(file: string): boolean;
 }
 
 export interface StartFlags {
   /** The manifest, of `viv crew up FILE`. */
-  crew?: string;
+  crew?: string | undefined;
   /** The def, of `viv keeper up FILE`. */
-  keeper?: string;
-  graceMs?: number;
-  staggerMs?: number;
-  maxConcurrent?: number;
-  state?: string;
-  intervalMs?: number;
-  mode?: string;
+  keeper?: string | undefined;
+  graceMs?: number | undefined;
+  staggerMs?: number | undefined;
+  maxConcurrent?: number | undefined;
+  state?: string | undefined;
+  intervalMs?: number | undefined;
+  mode?: string | undefined;
 }
 
 export interface CrewStart {
   /** As it was written: the manifest of a crew, or the def of the singleton. */
   file: string;
   isSingleton: boolean;
-  /** Who said so: `the command line`, a variable, or the path of viv.toml. */
+  /** The source: `the command line`, a variable, or the path of viv.toml. */
   from: string;
   /** Null: `.crew` beside the file. */
   state: string | null;
@@ -49,7 +49,7 @@ const GRACE_MS = 60_000;
 const STAGGER_MS = 30_000;
 const MAX_CONCURRENT = 2;
 
-/** Null: neither is to start. Throws INVALID for a setting that makes no sense. */
+/** Null: neither starts. Throws INVALID for an invalid setting. */
 export function crewStart(input: StartInput): CrewStart | null {
   const { env, flags, config } = input;
   const chosen = choose(input);
@@ -91,7 +91,7 @@ function choose({ env, flags, config, isActive }: StartInput): Chosen | null {
   return null;
 }
 
-/** A variable that is empty is one that is not set. */
+/** An empty variable counts as unset. */
 function wholeFrom(env: StartInput["env"], name: string, least: number): number | undefined {
   const written = env[name]?.trim();
   if (!written) return undefined;
