@@ -69,7 +69,7 @@ export async function gateHere(
 ): Promise<GatePort> {
   const [{ stateFolder }, { gateFilesIn, crewGateFilesIn }, { machineGate }] = await Promise.all([
     import("./engines/accounts/account-files.ts"),
-    import("./gate/files.ts"),
+    import("./gate/ticket-files.ts"),
     import("./gate/machine-gate.ts"),
   ]);
   const state = stateFolder(env, cwd);
@@ -99,9 +99,9 @@ function whyNotRun(program: string): string | null {
 
 /** Processes, workspaces and sandboxes of this machine, for a worker on the run at `runDir`. */
 export async function workerHost(runDir: string, env: Env, cwd: string): Promise<WorkerHost> {
-  const [{ localHandlers }, { evidenceIn }] = await Promise.all([
+  const [{ localHandlers }, { artifactsIn }] = await Promise.all([
     import("./platform/processes/handlers.ts"),
-    import("./work/evidence.ts"),
+    import("./work/artifacts.ts"),
   ]);
   // Only tasks that have one pay for loading these.
   const sandbox = () => import("./platform/sandbox/sandbox.ts");
@@ -110,11 +110,11 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
   guard(runDir, "strict"); // whose handlers write there, too
   const isPit = layoutAt(runDir)?.kind === "pit";
   const artifacts = join(runDir, isPit ? "record/artifacts" : "artifacts");
-  const pitEvidence = async () =>
-    (await import("./pit/evidence.ts")).pitEvidenceIn(artifacts, join(runDir, "waste"));
+  const pitArtifacts = async () =>
+    (await import("./pit/evidence.ts")).pitArtifactsIn(artifacts, join(runDir, "waste"));
   return {
     handlers: localHandlers(),
-    evidence: isPit ? await pitEvidence() : evidenceIn(artifacts),
+    artifacts: isPit ? await pitArtifacts() : artifactsIn(artifacts),
     sandboxed: async (argv, request) => (await sandbox()).sandboxedHere(argv, request, env.PATH),
     openWorkspace: async (request) => (await workspaces()).openWorkspace(request),
     commitWorkspace: async (path, message) => (await workspaces()).commitWorkspace(path, message),
@@ -138,7 +138,7 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
     ticksOf: ticksOfTree,
     sizeOf,
     writeIfAbsent: createIfAbsentUnsynced,
-    wasteFiles: async () => (await import("./pit/waste-files.ts")).wasteFiles(runDir),
+    layout: isPit ? (await import("./pit/work-hooks.ts")).pitHooks : undefined,
     whyNoSandbox: async () => (await sandbox()).whyNoSandbox(env.PATH),
     env: { ...env }, // a snapshot: to look at the real one costs a call per variable
     cwd,
@@ -190,7 +190,7 @@ export async function crewPorts(env: Env, cwd: string): Promise<CrewPorts> {
     import("./fleet/up-files.ts"),
     import("./crew/activity-server.ts"),
     import("./platform/files/watch.ts"),
-    import("./engines/steps-file.ts"),
+    import("./crew/steps-file.ts"),
   ]);
   const machine = localMachine();
   return {

@@ -62,12 +62,15 @@ async function inProcess(bench, cwd) {
   const dir = bench.workspace.fresh("in-process");
   const source = (path) => join(import.meta.dirname, "../../src", path);
   await build({
-    input: { claim: source("board/operations/claim.ts"), git: source("board/git.ts") },
+    input: {
+      claim: source("board/operations/claim.ts"),
+      repository: source("board/repository.ts"),
+    },
     platform: "node",
     output: { dir, format: "esm", entryFileNames: "[name].mjs", chunkFileNames: "[name].mjs" },
   });
   const load = (name) => import(pathToFileURL(join(dir, name)));
-  const [{ boardClaim }, { boardGit }] = [await load("claim.mjs"), await load("git.mjs")];
+  const [{ boardClaim }, { boardGit }] = [await load("claim.mjs"), await load("repository.mjs")];
   const port = boardGit(() => {});
   const context = { now: Date.now, here: { cwd, env: {} }, board: async () => port };
   return (slug) => boardClaim.run(context, { slug, agent: "moss" });

@@ -27,7 +27,7 @@ const machine = localMachine();
 const files = crewFilesIn(state);
 mkdirSync(state);
 const readText = (path: string) => readFileSync(path, "utf8");
-// As it is after its first minute: every file is there, and everybody is due in his turn.
+// As after its first minute: every file is there, and every member is due in its turn.
 for (let i = 0; i < members; i++) files.writeLastRun(`m${i}`, Date.now() - INTERVAL_MS);
 const due = new Map<string, number>();
 let late: number[] = [];
@@ -53,7 +53,7 @@ const crew = new Crew(
       heldBy: () => null,
       run: async () => ({ kind: "ended", outcome: "done", note: "", usd: null }),
     },
-    tell: (event) => {
+    emit: (event) => {
       if (event.kind === "next") due.set(event.name, performance.now() + event.after_ms);
       if (event.kind === "runs") late.push(performance.now() - (due.get(event.name) ?? 0));
       if (event.kind === "trouble") throw new Error(event.message);

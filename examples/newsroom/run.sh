@@ -32,8 +32,9 @@ trap down EXIT
 trap 'exit 130' INT TERM HUP
 
 count() { grep -Ec "$1" "$2" || true; }
+is_up() { grep -q '"kind":"up"' crew.log; }
 is_over() { # the crew is up, every lead is on the board, and no story is open
-  grep -q '"kind":"up"' crew.log && [ "$(count '^\* (PUBLISHED|KILLED) ' board.org)" = "$(count '^\* ' leads.org)" ]
+  is_up && [ "$(count '^\* (PUBLISHED|KILLED) ' board.org)" = "$(count '^\* ' leads.org)" ]
 }
 
 : >crew.log # now: what is in it from before must not be read below
@@ -44,7 +45,7 @@ shown=
 until is_over; do
   kill -0 "$up" 2>/dev/null || { echo "viv crew up has ended: $folder/crew.log" >&2; exit 1; }
   if grep -E '"outcome":"(failed|crashed|killed)"|"kind":"(parked|trouble)"' crew.log >&2; then exit 1; fi
-  if [ -z "$shown" ] && grep -q '^\* PUBLISHED ' board.org; then
+  if [ -z "$shown" ] && is_up && grep -q '^\* PUBLISHED ' board.org; then
     shown=1
     printf '\n$ viv gate   (the first story is out)\n'
     viv gate

@@ -1,6 +1,6 @@
 import type { Machine } from "../base/clock.ts";
 import { VivError } from "../base/errors.ts";
-import type { Patience } from "../board/lock.ts";
+import type { Patience } from "../board/commit.ts";
 import type { boardPort } from "../board/operations/shared.ts";
 import type { crewPort } from "../crew/operations/ports.ts";
 import type { accountsPort } from "../engines/accounts/accounts.ts";
@@ -46,7 +46,7 @@ export function portsHere(settings: PortSettings): Provide {
   const main = () => import("../main.ts");
   const makers: Makers = {
     accounts: async () => (await main()).accountsHere(env, cwd, machine?.clock.now),
-    board: async () => (await import("../board/git.ts")).boardGit(notice, patience),
+    board: async () => (await import("../board/repository.ts")).boardGit(notice, patience),
     crew: async () => (await main()).crewPorts(env, cwd),
     engines: async () => (await main()).enginesHere(env),
     gate: async () => (await main()).gateHere(env, cwd, machine),

@@ -20,7 +20,7 @@ export const command: Command = {
       const flag = `--${other.replaceAll("_", "-")}`;
       throw new VivError("USAGE", `${flag} is about a run; it does not go with --config.`);
     }
-    return (await import("../pit/cli/species.ts")).command;
+    return (await import("../fleet/cli/species.ts")).command;
   },
   examples: [
     ...runStatus.examples,

@@ -18,17 +18,17 @@ type Env = Readonly<Record<string, string | undefined>>;
  * the queue does not pay for loading the stores.
  */
 export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
-  const [{ stateFolder }, { wardenFilesIn }, { crewFilesIn }, { upFilesIn }] = await Promise.all([
+  const [{ stateFolder }, { wardenFilesIn }, { wardenDirectory }] = await Promise.all([
     import("../engines/accounts/account-files.ts"),
     import("../warden/files.ts"),
-    import("../crew/files.ts"),
-    import("../fleet/up-files.ts"),
+    import("./warden-directory.ts"),
   ]);
   const machine = localMachine();
   const open = async (path: string, options = {}) =>
     (await import("../main.ts")).openRun(path, options);
   const forReading = (path: string) => open(path, { readOnly: true });
-  const homes = { machine, openRun: forReading, crewFilesIn, upFilesIn };
+  const directory = wardenDirectory(machine.clock);
+  const lookup = { machine, openRun: forReading, directory };
   const newId = () => `w-${Date.now().toString(36)}-${randomBytes(2).toString("hex")}`;
   return {
     machine,
@@ -38,8 +38,7 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
       return wardenFilesIn(state);
     },
     openRun: forReading,
-    crewFilesIn,
-    upFilesIn,
+    directory,
     crewState: (config) => config.section(crewSection)?.state,
     budgetFor: (config, type) => {
       const engine = engineFor(config, type);
@@ -68,33 +67,34 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
     readEnd,
     service: async (options, tell) => {
       const files = wardenFilesIn(options.state);
-      const [{ WardenUp }, { suspectsFor }, { requestersBy }, { activityOn }, { timers }] =
+      const [{ WardenUp }, { suspectsFor }, { requesterNotifier }, { activityOn }, { timers }] =
         await Promise.all([
           import("../warden/up.ts"),
           import("../warden/suspects/find-suspects.ts"),
-          import("../warden/requester.ts"),
-          import("../warden/suspects/tmux-activity.ts"),
+          import("../warden/notify-requester.ts"),
+          import("../warden/suspects/tmux-sessions.ts"),
           import("../platform/processes/children.ts"),
         ]);
-      const { resolveTarget } = await import("../warden/resolve.ts");
+      const [{ resolveTarget }, { usedOn }] = await Promise.all([
+        import("../warden/resolve.ts"),
+        import("../engines/costs/usage-line.ts"),
+      ]);
       const resolve = (kind: TargetKind, name: string, home: string | null) =>
-        resolveTarget(homes, kind, name, home);
-      const { hook, webhook } = options;
-      const requesters = requestersBy({
-        ...{ inbox: join(options.state, "inbox"), cwd: options.cwd, env },
-        ...(hook === undefined ? {} : { hook }),
-        ...(webhook === undefined ? {} : { webhook }),
-      });
+        resolveTarget(lookup, kind, name, home);
+      const { hook, webhook, cwd } = options;
+      const inbox = join(options.state, "inbox");
+      const requesters = requesterNotifier({ inbox, hook, webhook, cwd, env });
       return new WardenUp(
         options,
         {
-          ...{ machine, timers, files, newId, openRun: forReading, crewFilesIn, resolve },
+          ...{ machine, timers, files, newId, openRun: forReading, directory, resolve },
           suspects: suspectsFor({ machine, files, env, resolve, ask: options.ask }),
           newNonce: () => newNonce((below) => randomInt(below)),
           openForReaping: (path) => open(path),
-          tellRequester: (receipt) => requesters.tell(receipt),
-          tellHeld: (notice) => requesters.tellHeld(notice),
+          notifyVerdict: requesters.verdict,
+          notifyHeld: requesters.held,
           sessionsOn: (socket) => activityOn(socket, env),
+          usdOn: (line) => usedOn(line).reduce((sum, used) => sum + (used.usd ?? 0), 0),
           writtenAt: (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? null,
         },
         tell,

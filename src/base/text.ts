@@ -26,3 +26,15 @@ export function quoted(path: string): string {
 export function shown(text: string): string {
   return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);
 }
+
+/** A Markdown fence that `content` does not close. */
+export function fenceFor(content: string): string {
+  return "`".repeat(Math.max(3, longestBackticks(content) + 1));
+}
+
+/** The length of its longest run of backticks. */
+export function longestBackticks(content: string): number {
+  let longest = 0;
+  for (const [run] of content.matchAll(/`+/g)) longest = Math.max(longest, run.length);
+  return longest;
+}

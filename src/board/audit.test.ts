@@ -78,7 +78,7 @@ describe("the protocol of a board", () => {
     ).toEqual([]);
   });
 
-  it("is judged by what differs, however little of the board is read", () => {
+  it("is judged by the differences, however little of the board is read", () => {
     const line = fc.constantFrom(
       "* ASSIGNED a",
       "* EDIT b",

@@ -1,25 +1,25 @@
 import { type Board, type BoardTask, claimedState, readBoard, sequenceOf } from "./board.ts";
 
 /**
- * What broke the protocol of a board. It is read from what each commit did to the board. Who did it
- * is known from the trailer `Agent:`, or when the author has the name of an agent: then also what
- * only the holder of a claim may do is checked. People may do anything but claim over a claim.
+ * Breaches of the board's protocol, found in the changes of each commit. The actor is known from the
+ * trailer `Agent:`, or when the author has the name of an agent: then the rights of a claim's holder
+ * are checked too. People may do anything but claim over a claim.
  */
 export const BREACHES = [
   "taken_over", // a claim over another's
-  "not_claimed", // passed on by somebody, though nobody had it
-  "not_holder", // passed on, or let go, by another than who had it
+  "not_claimed", // passed on without a claim
+  "not_holder", // passed on, or let go, by another than its holder
   "skipped", // a state was left out, or a claim moved it elsewhere
   "two_claims", // in one commit
   "untyped", // a claim whose subject is not `PREFIX: claim SLUG`
-  "foreign_edit", // the text of a task that somebody else had
+  "foreign_edit", // the text of a task that another agent had
   "merged_claims", // two branches each claimed it
 ] as const;
 
 export interface Breach {
   code: (typeof BREACHES)[number];
   slug: string;
-  /** The agent that did it, if that is known. */
+  /** The actor, if known. */
   agent: string | null;
   message: string;
 }
@@ -37,7 +37,7 @@ export interface TaskChange {
   isTextChanged: boolean;
 }
 
-/** The tasks that differ between two texts; only what stands between the common ends is read. */
+/** The tasks that differ between two texts; only the part between the common ends is read. */
 export function changesBetween(
   before: string,
   after: string,
@@ -58,8 +58,8 @@ export function changesBetween(
 }
 
 /**
- * Both texts without the whole tasks at their beginning and end that are the same. What stands
- * before the first heading stays, for it names the states.
+ * Both texts without the equal whole tasks at their beginning and end. The text before the first
+ * heading stays, for it names the states.
  */
 function differing(before: string, after: string): [string, string] {
   const length = Math.min(before.length, after.length);
@@ -169,7 +169,7 @@ function breachesOf(board: Board, change: TaskChange, actor: string | null): Bre
   const found: Breach[] = [];
   const way = `${before.state} → ${after.state}`;
   if (isMoved && holder === null && !isDroppedOrReopened(board, before, after)) {
-    found.push(...breach("not_claimed", `${slug} went on (${way}), and nobody had claimed it`));
+    found.push(...breach("not_claimed", `${slug} went on (${way}) without a claim`));
   }
   if (isForeign && (isMoved || after.agent === null)) {
     const what = isMoved ? `passed on (${way})` : "let go";

@@ -8,8 +8,10 @@ import {
   slugOf,
   stateAfter,
   stateBefore,
+  taskNamed,
+  textOf,
 } from "./board.ts";
-import { excerptFor } from "./excerpt.ts";
+import { excerptFor } from "./change.ts";
 import { advanceMove, bounceMove, claimMove } from "./moves.ts";
 
 const NEWSROOM = "#+TODO: ASSIGNED RESEARCH WRITING EDIT | PUBLISHED KILLED\n";
@@ -30,7 +32,7 @@ describe("a board", () => {
     ]);
   });
 
-  it("knows what comes after and before a state, in each sequence", () => {
+  it("knows the state after and before each, in each sequence", () => {
     const board = readBoard(`${NEWSROOM}#+TODO: WAIT | OVER\n`);
     const after = (state: string) => stateAfter(board, state);
     expect(["ASSIGNED", "EDIT", "PUBLISHED", "KILLED", "WAIT"].map(after)).toEqual([
@@ -52,7 +54,7 @@ describe("a board", () => {
     expect(prefixOf(readBoard("#+TODO: constructor | x\n"), "constructor")).toBe("constructor");
   });
 
-  it("offers what one has first, then the first that nobody has", () => {
+  it("offers an agent's own task first, then the first free one", () => {
     const text = `${NEWSROOM}* EDIT a\n:PROPERTIES:\n:AGENT: hale\n:END:\n* WRITING b\n* EDIT c\n* PUBLISHED d\n`;
     const board = readBoard(text);
     expect(nextFor(board, "hale")?.slug).toBe("a");
@@ -138,12 +140,56 @@ describe("an excerpt of a board", () => {
     expect(compared).toBeGreaterThan(100);
   });
 
-  it("is not made where the look of a line does not tell what it is", () => {
+  it("is not made where a line alone does not tell its kind", () => {
     const of = (text: string, slug = "a") => excerptFor(Buffer.from(NEWSROOM + text), slug);
     expect(of("* WRITING a\n#+BEGIN_SRC\n* WRITING a\n#+END_SRC\n")).toBeNull();
     expect(of("* WRITING a\n<<<<<<< HEAD\n")).toBeNull();
     expect(of("* WRITING \u212a\n", "k")).toBeNull();
     expect(of("* WRITING ä\n", "ä")).toBeNull();
     expect(of("* WRITING …\n", "line-2")).toBeNull();
+  });
+});
+
+function shown(text: string, slug: string) {
+  const board = readBoard(text);
+  return textOf(board, taskNamed(board, slug, "board.org"));
+}
+
+describe("the text of a task", () => {
+  it("is all under it but its drawers, with the headings below that are no tasks", () => {
+    const text = `* TODO a
+:LOGBOOK:
+- one
+- two,
+  which goes on
+:END:
+
+First.
+
+:PROPERTIES:
+:X: 1
+:x: 2
+:X: 3
+:END:
+** Notes
+- found
+*** deeper
+** TODO b
+Not of a.
+** of b's parent
+* c
+`;
+    expect(shown(text, "a")).toEqual({
+      properties: { X: "1", x: "2" },
+      body: "First.\n\n** Notes\n- found\n*** deeper",
+      log: ["one", "two, which goes on"],
+    });
+    expect(shown(text, "b")).toEqual({ properties: {}, body: "Not of a.", log: [] });
+  });
+
+  it("keeps indentation, and has plain line ends", () => {
+    const text = "* TODO a\r\n:PROPERTIES:\r\n:END:\r\n\r\n  in\r\nout\r\n\r\n";
+    expect(shown(text, "a").body).toBe("  in\nout");
+    expect(shown("* TODO a", "a")).toEqual({ properties: {}, body: "", log: [] });
   });
 });

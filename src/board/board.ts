@@ -3,6 +3,7 @@ import { VivError } from "../base/errors.ts";
 import { suggest } from "../base/names.ts";
 import {
   type OrgDocument,
+  type OrgDrawer,
   type OrgHeading,
   propertyOf,
   scanOrg,
@@ -20,14 +21,14 @@ export interface BoardTask {
   slug: string;
   state: string;
   isDone: boolean;
-  /** Who has it. */
+  /** The holder of the claim. */
   agent: string | null;
   title: string;
   line: number;
   heading: OrgHeading;
 }
 
-/** Bytes as text and back without loss: what is not UTF-8 is taken byte by byte. */
+/** Bytes as text and back without loss: other encodings than UTF-8 are taken byte by byte. */
 export function decodeBoard(bytes: Buffer): { text: string; encoding: "utf8" | "latin1" } {
   const encoding = isUtf8(bytes) ? "utf8" : "latin1";
   return { text: bytes.toString(encoding), encoding };
@@ -56,10 +57,10 @@ export function slugOf(title: string): string {
     .replace(/^-+|-+$/g, "");
 }
 
-/** A board on which a change can be made, or an error that says why not. */
+/** Throws for a board on which no change can be made. */
 export function assertWhole({ org }: Board, file: string): void {
   if (org.conflictLine === null) return;
-  const message = `${file} was committed with the marks of a conflict in it (line ${org.conflictLine}); resolve it and commit that first.`;
+  const message = `${file} was committed with conflict markers (line ${org.conflictLine}); resolve the conflict and commit first.`;
   throw new VivError("CORRUPT", message, { file, line: org.conflictLine });
 }
 
@@ -85,7 +86,7 @@ export function assertState({ org }: Board, state: string): string {
   if (known.includes(state)) return state;
   const meant = suggest(state, known);
   const hint = meant === undefined ? `there are ${known.join(" ")}` : `did you mean ${meant}?`;
-  const message = `${JSON.stringify(state)} is no state of this board; ${hint}`;
+  const message = `${JSON.stringify(state)} is not a state of this board; ${hint}`;
   throw new VivError("INVALID", message, { known });
 }
 
@@ -94,10 +95,10 @@ const AGENT = /^[\p{L}\p{N}_][\p{L}\p{N}._@+-]{0,63}$/u;
 
 export function assertAgent(name: string | undefined): string {
   if (name === undefined || name === "") {
-    throw new VivError("USAGE", "who are you? Say --agent NAME, or set VIV_AGENT.");
+    throw new VivError("USAGE", "no agent is named; pass --agent NAME, or set VIV_AGENT.");
   }
   if (AGENT.test(name)) return name;
-  const message = `the agent ${JSON.stringify(name.slice(0, 40))} has a name that cannot stand on a board; use letters, digits and . _ @ + -, at most 64.`;
+  const message = `${JSON.stringify(name.slice(0, 40))} is not a valid agent name; use letters, digits and . _ @ + -, at most 64.`;
   throw new VivError("INVALID", message);
 }
 
@@ -133,7 +134,7 @@ export function claimedState(board: Board, state: string): string {
   return open[0] === state ? (open[1] ?? state) : state;
 }
 
-/** A newsroom's words; any other state is its own, in small letters. */
+/** A newsroom's words; any other state is its own prefix, in small letters. */
 const PREFIXES: Readonly<Record<string, string>> = {
   ASSIGNED: "desk",
   RESEARCH: "research",
@@ -144,9 +145,9 @@ const PREFIXES: Readonly<Record<string, string>> = {
 };
 
 export function prefixOf(board: Board, state: string): string {
-  const said = pairs(board, "PREFIX").find(([from]) => from === state)?.[1];
+  const own = pairs(board, "PREFIX").find(([from]) => from === state)?.[1];
   const known = Object.hasOwn(PREFIXES, state) ? PREFIXES[state] : undefined;
-  return said ?? known ?? (slugOf(state) || "board");
+  return own ?? known ?? (slugOf(state) || "board");
 }
 
 function pairs({ org }: Board, keyword: string): (readonly [string, string | undefined])[] {
@@ -157,15 +158,15 @@ function pairs({ org }: Board, keyword: string): (readonly [string, string | und
 }
 
 /**
- * What an agent would take now: the first it has already, or else the first that nobody has. Who
- * works on a state works also on the one to which a claim moves a task from it.
+ * The task an agent would take now: the first of its own, or else the first that is free. An agent
+ * that works on a state works also on the one to which a claim moves a task from it.
  */
 export function nextFor(board: Board, agent: string, state?: string): BoardTask | null {
   const states =
     state === undefined ? null : [state, claimedState(board, assertState(board, state))];
   const times = new Map<string, number>();
   for (const { slug } of board.tasks) times.set(slug, (times.get(slug) ?? 0) + 1);
-  // Of two with one name nobody can claim either.
+  // Of two with one name neither can be claimed.
   const open = board.tasks.filter(
     (task) =>
       !task.isDone &&
@@ -173,4 +174,59 @@ export function nextFor(board: Board, agent: string, state?: string): BoardTask 
       (states === null || states.includes(task.state)),
   );
   return open.find((task) => task.agent === agent) ?? open.find((task) => !task.agent) ?? null;
+}
+
+/** The text under a task's heading, taken apart. */
+export interface TaskText {
+  /** By their names as written; of two with one name the first counts. */
+  properties: Record<string, string>;
+  /** The rest, with the headings below it that are not tasks. */
+  body: string;
+  /** The lines of its LOGBOOK, the oldest first. */
+  log: string[];
+}
+
+export function textOf({ org }: Board, { heading }: BoardTask): TaskText {
+  const { drawer, logbook, properties, next } = heading;
+  const cut = [drawer, logbook].filter((one) => one !== null).sort((a, b) => a.from - b.from);
+  let body = "";
+  let at = next;
+  for (const one of cut) {
+    body += org.text.slice(at, one.from);
+    at = one.next;
+  }
+  body += org.text.slice(at, endOf(org, heading));
+  return {
+    properties: Object.fromEntries(
+      new Map([...properties, ...properties.toReversed()].map(({ name, value }) => [name, value])),
+    ),
+    body: unix(body).replace(/^(?:[ \t]*\n)+|\s+$/g, ""),
+    log: logbook === null ? [] : logLines(org.text, logbook),
+  };
+}
+
+/** Where the next task begins, or the next heading that is not below this one. */
+function endOf({ headings, text }: Board["org"], { index, level }: BoardTask["heading"]): number {
+  const after = headings
+    .slice(index + 1)
+    .find((heading) => heading.level <= level || heading.todo !== null);
+  return after?.from ?? text.length;
+}
+
+/** Each begins with `- `; a line without it goes on with the one before, as Org writes long notes. */
+function logLines(text: string, { innerFrom, innerTo }: OrgDrawer): string[] {
+  const lines = unix(text.slice(innerFrom, innerTo))
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
+  const entries: string[] = [];
+  for (const line of lines) {
+    if (line.startsWith("- ") || entries.length === 0) entries.push(line.replace(/^- /, ""));
+    else entries.push(`${entries.pop()} ${line}`);
+  }
+  return entries;
+}
+
+function unix(text: string): string {
+  return text.replaceAll("\r\n", "\n");
 }

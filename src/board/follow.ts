@@ -4,89 +4,89 @@ import { setTimeout as wait } from "node:timers/promises";
 import { isVivError } from "../base/errors.ts";
 import { growingPause } from "../base/growing-pause.ts";
 import { askGitNow, gitBytes, lastWord } from "../platform/git/git.ts";
-import { blobsOnTheWay, type OwnNote, removeNotesOfTheDead, writeNote } from "./journal.ts";
-import { type FileBlob, fileBlob } from "./look.ts";
-import type { BoardPlace } from "./place.ts";
-import { type BoardVersion, readVersion } from "./version.ts";
+import type { BoardCheckout } from "./checkout.ts";
+import { blobsOnTheWay, type OwnNote, removeDeadNotes, writeNote } from "./journal.ts";
+import { type BoardVersion, type FileBlob, fileBlob, readVersion } from "./tip.ts";
 
 /**
- * Brings the file and the index to what HEAD has, when they are known to be only behind. Others may
- * do the same at the same moment; whoever writes looks afterwards whether HEAD has moved on, so the
- * last one to write leaves the latest. Returns what stayed behind, in words, or null.
+ * Brings the file and the index to HEAD, when they are known to be only behind. Others may do the
+ * same at the same moment; each writer checks afterwards whether HEAD has moved on, so the last one
+ * leaves the latest. Returns a warning when something stayed behind, or null.
  */
 export async function follow(
-  place: BoardPlace,
+  checkout: BoardCheckout,
   first: BoardVersion,
   note: OwnNote | null,
   tipOf: () => string | null,
 ): Promise<string | null> {
   let version = first;
-  const own = note ?? writeNote(place, version.blob, version.blob);
+  const own = note ?? writeNote(checkout, version.blob, version.blob);
   for (let tries = 0; ; tries++) {
-    const trouble = await bring(place, version, own);
+    const warning = await bring(checkout, version, own);
     const isLatest = tipOf() === version.commit;
-    const latest = isLatest ? version : readVersion(place);
-    const isOver = trouble === null || trouble.isFinal === true || tries > 2;
+    const latest = isLatest ? version : readVersion(checkout);
+    const isOver = warning === null || warning.isFinal === true || tries > 2;
     if (latest.commit === version.commit && isOver) {
-      if (trouble === null || trouble.isEdited) own.remove();
-      if (trouble === null) removeNotesOfTheDead(place);
-      return trouble?.message ?? null;
+      if (warning === null || warning.isEdited) own.remove();
+      if (warning === null) removeDeadNotes(checkout);
+      return warning?.message ?? null;
     }
-    if (tries === 20) return `${place.file} changes all the time; it will be brought up later.`;
+    if (tries === 20)
+      return `${checkout.file} kept changing and is behind; the next change brings it up to date.`;
     version = latest;
   }
 }
 
-interface Trouble {
+interface Warning {
   message: string;
   isEdited?: boolean;
-  /** It was tried long enough. */
+  /** More tries do not help. */
   isFinal?: boolean;
 }
 
 async function bring(
-  place: BoardPlace,
+  checkout: BoardCheckout,
   version: BoardVersion,
   own: OwnNote,
-): Promise<Trouble | null> {
+): Promise<Warning | null> {
   try {
-    const file = fileBlob(place, version);
+    const file = fileBlob(checkout, version);
     if (file !== null && file.blob !== version.blob) {
-      if (!blobsOnTheWay(place).has(file.blob)) {
-        const message = `${place.file} was edited meanwhile and stays as it is; the change is committed.`;
+      if (!blobsOnTheWay(checkout).has(file.blob)) {
+        const message = `${checkout.file} was edited meanwhile and is left as it is; the change is committed.`;
         return { message, isEdited: true };
       }
-      replaceFile(place, await asCheckedOut(place, version, file), own.scratch);
+      replaceFile(checkout, await asCheckedOut(checkout, version, file), own.scratch);
     }
-    return await updateIndex(place, version, file === null);
+    return await updateIndex(checkout, version, file === null);
   } catch (error) {
-    // The change itself is made: whatever is wrong here must not look as if it had failed.
+    // The change itself is committed: an error here must not look as if it had failed.
     if (!isVivError(error) && !("code" in (error as Error))) throw error;
     return { message: `the change is committed, but: ${(error as Error).message}` };
   }
 }
 
 /** By rename: a reader, or a crash, sees the old file or the new one. */
-function replaceFile(place: BoardPlace, bytes: Buffer, scratch: string): void {
-  const { mode } = statSync(place.file);
+function replaceFile(checkout: BoardCheckout, bytes: Buffer, scratch: string): void {
+  const { mode } = statSync(checkout.file);
   writeFileSync(scratch, bytes, { flag: "wx", mode: 0o600 });
   chmodSync(scratch, mode & 0o7777);
   try {
-    renameSync(scratch, place.file);
+    renameSync(scratch, checkout.file);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EXDEV") throw error;
     // A linked worktree on another disk than its repository.
-    const beside = join(place.folder, `.${place.name}.viv-${process.pid}`);
+    const beside = join(checkout.folder, `.${checkout.name}.viv-${process.pid}`);
     copyFileSync(scratch, beside);
     chmodSync(beside, mode & 0o7777);
-    renameSync(beside, place.file);
+    renameSync(beside, checkout.file);
     rmSync(scratch, { force: true });
   }
 }
 
-/** Where a checkout changes line ends or filters, only git can do that. */
+/** Where a checkout converts line ends or filters, git does it. */
 async function asCheckedOut(
-  { top, path }: BoardPlace,
+  { top, path }: BoardCheckout,
   { blob, bytes }: BoardVersion,
   file: FileBlob,
 ): Promise<Buffer> {
@@ -95,29 +95,29 @@ async function asCheckedOut(
 }
 
 async function updateIndex(
-  place: BoardPlace,
+  checkout: BoardCheckout,
   version: BoardVersion,
   isLeftOut: boolean,
-): Promise<Trouble | null> {
+): Promise<Warning | null> {
   const mode = version.trees.at(-1)?.entry.mode ?? "100644";
-  const info = `${mode},${version.blob},${place.path}`;
-  // Of a file that a sparse checkout leaves out, that must be said again: else it counts as deleted.
-  // Of any other, what it looks like (size, time), so that `git diff-index` need not read it.
-  const rest = isLeftOut ? ["--skip-worktree", "--", place.path] : ["--refresh"];
+  const info = `${mode},${version.blob},${checkout.path}`;
+  // A file that a sparse checkout leaves out would count as deleted without the flag. For any other,
+  // size and time are recorded, so that `git diff-index` need not read it.
+  const rest = isLeftOut ? ["--skip-worktree", "--", checkout.path] : ["--refresh"];
   const args = ["update-index", "-q", "--cacheinfo", info, ...rest];
-  const lock = join(place.gitDir, "index.lock");
+  const lock = join(checkout.gitDir, "index.lock");
   for (let tries = 0; ; tries++) {
-    const answer = askGitNow(args, { cwd: place.top });
-    // Refreshing ends with 1 when any other file was edited: that is not our business.
+    const answer = askGitNow(args, { cwd: checkout.top });
+    // 1: another file was edited.
     if (answer.status === 0 || answer.status === 1) return null;
-    // With -q, git says nothing when it finds the lock.
+    // With -q, git prints nothing when it finds the lock.
     const isLocked = answer.stderr === "" || answer.stderr.includes("index.lock");
     if (isLocked && tries < 6) {
       await wait(growingPause(tries + 1, { first: 10, longest: 320 }) * (0.5 + Math.random()));
       continue;
     }
     const why = isLocked
-      ? `${lock} is in its way; if no git is running there any more, remove that file`
+      ? `${lock} exists; if no git runs there any more, remove that file`
       : lastWord(answer.stderr);
     const message = `the change is committed, but the index is behind: ${why}.`;
     return { message, isFinal: true };

@@ -3,12 +3,12 @@ import { chmodSync, lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } f
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { readSmall } from "../platform/files/state-files.ts";
-import type { BoardPlace } from "./place.ts";
+import type { BoardCheckout } from "./checkout.ts";
 
 /**
  * `viv-board/` in the git directory of a checkout: one note for each change that is being made
- * there, from before the branch moves until the index and the file have followed. So whoever looks
- * in between, or after a crash, can tell a board that is only behind from one that was edited.
+ * there, from before the branch moves until the index and the file have followed. It tells a board
+ * that is only behind, also after a crash, from one that was edited.
  */
 interface Note {
   path: string;
@@ -20,37 +20,37 @@ interface Note {
 }
 
 export interface OwnNote {
-  /** A file of one's own in that folder, for what is renamed into place. */
+  /** A file in that folder that no other change uses, to be renamed into place. */
   scratch: string;
   remove(): void;
 }
 
-export function writeNote(place: BoardPlace, from: string, to: string): OwnNote {
-  const folder = ownFolder(place);
+export function writeNote(checkout: BoardCheckout, from: string, to: string): OwnNote {
+  const folder = ownFolder(checkout);
   const path = join(folder, `${process.pid}-${randomBytes(4).toString("hex")}`);
-  const note: Note = { path: place.path, from, to, pid: process.pid, host: hostname() };
+  const note: Note = { path: checkout.path, from, to, pid: process.pid, host: hostname() };
   const remove = () => {
     for (const end of [".json", ".new"]) rmSync(path + end, { force: true });
   };
   try {
     writeFileSync(`${path}.json`, JSON.stringify(note), { flag: "wx", mode: 0o600 });
   } catch (error) {
-    remove(); // of a full disk: nobody could say later whose it was
+    remove(); // half written on a full disk
     throw error;
   }
   return { scratch: `${path}.new`, remove };
 }
 
-/** Blobs that the board may have while somebody brings it up to date. */
-export function blobsOnTheWay(place: BoardPlace): Set<string> {
-  const notes = notesIn(place).filter(({ note }) => note?.path === place.path);
+/** Blobs that the board may have while a change is being made. */
+export function blobsOnTheWay(checkout: BoardCheckout): Set<string> {
+  const notes = notesIn(checkout).filter(({ note }) => note?.path === checkout.path);
   return new Set(notes.flatMap(({ note }) => (note ? [note.from, note.to] : [])));
 }
 
-/** Once everything is up to date: what the dead have left. */
-export function removeNotesOfTheDead(place: BoardPlace): void {
-  for (const { path, note } of notesIn(place)) {
-    const isOver = note === null ? false : note.path === place.path && isDead(note);
+/** Notes of dead processes, once everything is up to date. */
+export function removeDeadNotes(checkout: BoardCheckout): void {
+  for (const { path, note } of notesIn(checkout)) {
+    const isOver = note?.path === checkout.path && isDead(note);
     if (isOver) for (const end of [".json", ".new"]) rmSync(path + end, { force: true });
   }
 }
@@ -65,8 +65,8 @@ function isDead({ pid, host }: Note): boolean {
   }
 }
 
-function notesIn(place: BoardPlace): { path: string; note: Note | null }[] {
-  return foldersOf(place).flatMap((folder) =>
+function notesIn(checkout: BoardCheckout): { path: string; note: Note | null }[] {
+  return foldersOf(checkout).flatMap((folder) =>
     namesIn(folder)
       .filter((name) => name.endsWith(".json"))
       .map((name) => {
@@ -76,12 +76,12 @@ function notesIn(place: BoardPlace): { path: string; note: Note | null }[] {
   );
 }
 
-/** None also in another user's folder: it is only for that one. */
+/** Another user's folder cannot be read: none. */
 function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder);
   } catch {
-    return []; // nobody has ever made a change here
+    return []; // no change was ever made here
   }
 }
 
@@ -97,15 +97,15 @@ function read(path: string): Note | null {
 
 const FOLDER = /^viv-board(-\d+)?$/;
 
-function foldersOf({ gitDir }: BoardPlace): string[] {
+function foldersOf({ gitDir }: BoardCheckout): string[] {
   return namesIn(gitDir).flatMap((name) => (FOLDER.test(name) ? [join(gitDir, name)] : []));
 }
 
 /**
- * For us alone: notes name blobs, and the board lies there for a moment. In a repository that users
- * share, each has a folder of his own.
+ * Mode 0700: notes name blobs, and the board lies there for a moment. In a repository that users
+ * share, each has a folder.
  */
-function ownFolder({ gitDir }: BoardPlace): string {
+function ownFolder({ gitDir }: BoardCheckout): string {
   const shared = join(gitDir, "viv-board");
   const us = process.getuid?.();
   const found = lstatSync(shared, { throwIfNoEntry: false });

@@ -20,7 +20,7 @@ import {
   stateBefore,
 } from "./board.ts";
 
-/** A change of a board, decided: its new text and how the commit is called. */
+/** A change of a board, decided: its new text and the subject of its commit. */
 export interface Move {
   slug: string;
   title: string;
@@ -28,7 +28,7 @@ export interface Move {
   to: string;
   agent: string | null;
   subject: string;
-  /** Null when nothing is to be changed. */
+  /** Null when there is nothing to change. */
   text: string | null;
 }
 
@@ -48,7 +48,7 @@ export function claimMove(board: Board, task: BoardTask, { agent, role }: MoveRe
   if (task.agent === agent) return { ...move, text: null };
   if (task.agent !== null) throw takenBy(task);
   if (task.isDone) {
-    throw new VivError("WRONG_STATE", `${slug} is ${state}; there is nothing left to claim.`, {
+    throw new VivError("WRONG_STATE", `${slug} is ${state} and cannot be claimed any more.`, {
       ...{ slug, state },
     });
   }
@@ -72,13 +72,13 @@ function nextState(board: Board, task: BoardTask, wanted: string | undefined): s
   const next = stateAfter(board, task.state);
   const to = wanted === undefined ? next : assertState(board, wanted);
   if (to === undefined) {
-    const message = `${task.slug} is ${task.state}, and nothing comes after that; say where it goes with --to STATE.`;
+    const message = `${task.slug} is ${task.state}, which has no next state; name one with --to STATE.`;
     throw new VivError("WRONG_STATE", message, { slug: task.slug, state: task.state });
   }
   const { done } = sequenceOf(board, task.state);
-  // Any task can be dropped, at any time: that is what the other ends are for.
+  // The other done states drop a task, at any time.
   if (to === next || (done.includes(to) && to !== done[0])) return to;
-  const message = `${task.slug} is ${task.state}; from there it goes on to ${next ?? "nothing"}, not to ${to}; to send it back: viv board bounce.`;
+  const message = `${task.slug} is ${task.state}; its next state is ${next ?? "none"}, not ${to}; to send it back: viv board bounce.`;
   throw new VivError("WRONG_STATE", message, { slug: task.slug, state: task.state, next });
 }
 
@@ -88,11 +88,11 @@ export function bounceMove(board: Board, task: BoardTask, request: MoveRequest):
   const to =
     request.to === undefined ? stateBefore(board, task.state) : assertState(board, request.to);
   if (to === undefined) {
-    const message = `${task.slug} is ${task.state}, the first state: there is nothing before it to send it back to.`;
+    const message = `${task.slug} is ${task.state}, the first state, so it cannot be sent back.`;
     throw new VivError("WRONG_STATE", message, { slug: task.slug, state: task.state });
   }
   if (!open.includes(to) || open.indexOf(to) >= open.indexOf(task.state)) {
-    const message = `${to} does not come before ${task.state}; forward it goes with: viv board advance.`;
+    const message = `${to} does not come before ${task.state}; to go forward: viv board advance.`;
     throw new VivError("WRONG_STATE", message, { slug: task.slug, state: task.state });
   }
   const prefix = request.role ?? prefixOf(board, task.state);
@@ -100,7 +100,7 @@ export function bounceMove(board: Board, task: BoardTask, request: MoveRequest):
   return passOn(board, task, to, subject, request);
 }
 
-/** Into another state, free for anybody, with a line in its log. */
+/** Into another state, without a holder, with a line in its log. */
 function passOn(
   board: Board,
   task: BoardTask,
@@ -109,8 +109,8 @@ function passOn(
   { agent, note, now }: MoveRequest,
 ): Move {
   const { org } = board;
-  const said = inOneLine(note);
-  const line = `${stamp(now)} ${agent}: ${task.state} → ${to}${said === "" ? "" : `: ${said}`}`;
+  const reason = inOneLine(note);
+  const line = `${stamp(now)} ${agent}: ${task.state} → ${to}${reason === "" ? "" : `: ${reason}`}`;
   const edits: OrgEdit[] = [
     ...setTodo(org, task.heading, to),
     ...removeProperty(task.heading, "AGENT"),
@@ -128,18 +128,18 @@ export function openMove(
   const words = inOneLine(title);
   const slug = id ?? slugOf(words);
   if (slug === "" || /\s/.test(slug)) {
-    const message = `${JSON.stringify(title)} gives no name to call the task by; use letters or digits, or --id NAME.`;
+    const message = `${JSON.stringify(title)} gives no name for the task; use letters or digits, or --id NAME.`;
     throw new VivError("INVALID", message);
   }
   const existing = board.tasks.find((task) => task.slug === slug);
   if (existing !== undefined) {
-    const message = `there is a task ${slug} already (line ${existing.line}, ${existing.state}); give this one another name with --id NAME.`;
+    const message = `the task ${slug} exists already (line ${existing.line}, ${existing.state}); give this one another name with --id NAME.`;
     throw new VivError("TASK_EXISTS", message, { slug, state: existing.state });
   }
   const first = board.org.sequences[0]?.open[0];
   const state = to === undefined ? first : assertState(board, to);
   if (state === undefined) {
-    throw new VivError("INVALID", "no #+TODO: line of this board names a state to begin in.");
+    throw new VivError("INVALID", "this board has no open state to begin in; add a #+TODO: line.");
   }
   const last = board.tasks.at(-1)?.heading ?? null;
   const body = [
@@ -152,7 +152,7 @@ export function openMove(
   return { slug, title: words, from: null, to: state, agent: null, subject, text };
 }
 
-/** A line that begins like a heading is none with a space before it. */
+/** A leading space keeps a line from being read as a heading, keyword or drawer. */
 function asText(line: string): string {
   return /^(\*+ |#\+|:)/.test(line) ? ` ${line}` : line;
 }
@@ -160,7 +160,7 @@ function asText(line: string): string {
 function assertHolder(task: BoardTask, agent: string): void {
   if (task.agent === agent) return;
   if (task.agent !== null) throw takenBy(task, "CLAIM_LOST");
-  const message = `${task.slug} (${task.state}) is not yours yet; take it first: viv board claim ${task.slug} --agent ${agent}`;
+  const message = `${task.slug} (${task.state}) is not claimed by ${agent}; claim it first: viv board claim ${task.slug} --agent ${agent}`;
   throw new VivError("WRONG_STATE", message, { slug: task.slug, state: task.state });
 }
 

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { deflateSync } from "node:zlib";
 
 /**
- * Git's objects as bytes: what a tree holds, what an object is called, and several of them as one
- * pack. So one process of git takes a blob, its trees and its commit, instead of one for each.
+ * Git's objects as bytes: trees, names, and several objects as one pack, so that one git process
+ * takes a blob, its trees and its commit.
  */
 export interface GitObject {
   kind: "commit" | "tree" | "blob";
@@ -83,20 +83,20 @@ export function treeWith(tree: Buffer, entry: TreeEntry, oid: string): Buffer {
   return copy;
 }
 
-/** What `git cat-file --batch` said, in the order of the questions; null is not there. */
-export function readBatch(said: Buffer): ({ oid: string; kind: string; bytes: Buffer } | null)[] {
+/** The output of `git cat-file --batch`, in the order of the questions; null: missing. */
+export function readBatch(output: Buffer): ({ oid: string; kind: string; bytes: Buffer } | null)[] {
   const found: ReturnType<typeof readBatch> = [];
-  for (let from = 0; from < said.length; ) {
-    const end = said.indexOf(0x0a, from);
+  for (let from = 0; from < output.length; ) {
+    const end = output.indexOf(0x0a, from);
     if (end === -1) break;
-    const head = /^([0-9a-f]+) (\w+) (\d+)$/.exec(said.toString("utf8", from, end));
+    const head = /^([0-9a-f]+) (\w+) (\d+)$/.exec(output.toString("utf8", from, end));
     if (head === null) {
       found.push(null);
       from = end + 1;
       continue;
     }
     const size = Number(head[3]);
-    const bytes = said.subarray(end + 1, end + 1 + size);
+    const bytes = output.subarray(end + 1, end + 1 + size);
     found.push({ oid: head[1] as string, kind: head[2] as string, bytes });
     from = end + 1 + size + 1;
   }

@@ -39,7 +39,7 @@ function ask(
   return within("an answer", answered);
 }
 
-it("serves what happens at the moment", async () => {
+it("serves the current activity", async () => {
   let count = 0;
   const { port } = await serve(() => ({ count: ++count }));
   expect(port).toBeGreaterThan(0);
@@ -72,7 +72,7 @@ it.each([
   expect(looks).toBe(status === 200 ? 1 : 0);
 });
 
-it("goes on when the state cannot be read, and when somebody talks nonsense to it", async () => {
+it("survives an unreadable state and malformed requests", async () => {
   let isBroken = true;
   const { port } = await serve(() => {
     if (isBroken) throw new Error("the disk is gone");
@@ -87,7 +87,7 @@ it("goes on when the state cannot be read, and when somebody talks nonsense to i
   expect((await ask(port)).status).toBe(200);
 });
 
-it("says that a port is taken, and closes also while somebody is connected", async () => {
+it("reports a taken port, and closes with a client connected", async () => {
   const server = await serve();
   await expect(serveActivity(server.port, () => ({}))).rejects.toThrow(
     `port ${server.port} is taken; choose another, or 0`,
@@ -100,7 +100,7 @@ it("says that a port is taken, and closes also while somebody is connected", asy
   await within("they are hung up", closed);
 });
 
-/** What a program says that runs this script, as that user. */
+/** The output of this script, run as that user. */
 async function runAs(user: number | null, script: string): Promise<string> {
   const node = [process.execPath, "-e", script];
   const argv = user === null ? node : ["setpriv", `--reuid=${user}`, "--clear-groups", ...node];
@@ -117,7 +117,7 @@ async function runAs(user: number | null, script: string): Promise<string> {
 const isRoot = process.getuid?.() === 0;
 if (!isRoot) console.log("not root: not tried as another user");
 
-it.skipIf(!isRoot)("is for its own user, and for nobody else on this machine", async () => {
+it.skipIf(!isRoot)("refuses other users of this machine", async () => {
   let looks = 0;
   const { port } = await serve(() => ++looks);
   const script = `fetch("http://127.0.0.1:${port}/_activity").then(async (r) => console.log(r.status, await r.text()), (e) => console.log(String(e.cause)))`;

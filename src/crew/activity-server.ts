@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { VivError } from "../base/errors.ts";
 import { isOurPeer } from "../platform/processes/tcp-peer.ts";
 
-/** A server for one page of JSON, for this user on this machine alone, that changes nothing. */
+/** A read-only server for one page of JSON, for this user on this machine only. */
 export interface ActivityServer {
   readonly port: number;
   close(): Promise<void>;
@@ -11,7 +11,7 @@ export interface ActivityServer {
 
 /** A request is one small packet. */
 const REQUEST_MS = 5_000;
-/** Each is a file that a run may need: more are never open, however many want to be. */
+/** Each costs a file descriptor that a run may need: beyond this the oldest is closed. */
 const MOST_CONNECTIONS = 16;
 
 export async function serveActivity(
@@ -30,7 +30,7 @@ export async function serveActivity(
   server.on("connection", (socket: Socket) => {
     open.add(socket);
     socket.on("close", () => open.delete(socket));
-    socket.on("error", () => {}); // it hung up: then it is closed
+    socket.on("error", () => {}); // hung up: close follows
     const [oldest] = open;
     if (open.size > MOST_CONNECTIONS) oldest?.destroy();
   });
@@ -52,7 +52,7 @@ export async function serveActivity(
   };
 }
 
-/** A page elsewhere must not be able to ask through the user's own browser. */
+/** A foreign page must not read this through the user's browser. */
 const OURS = /^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/;
 
 function answer(

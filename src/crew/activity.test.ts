@@ -71,7 +71,7 @@ describe("the crew shape", () => {
     expect(crewActivity(all, lines).agent?.name).toBe(expected);
   });
 
-  it("of nobody is empty", () => {
+  it("of a crew without members is empty", () => {
     expect(crewActivity([], [step("gone", 1)])).toMatchObject({ agents: [], agent: null });
   });
 });

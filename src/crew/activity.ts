@@ -1,6 +1,6 @@
 import type { CrewLine, MemberStatus } from "./status.ts";
 
-/** What `GET /_activity` serves: the same keys for pages that know crews, and for those that do not. */
+/** `GET /_activity`: the same keys for pages that know crews, and for those that do not. */
 export interface ActivityStep {
   tool: string;
   target: string;
@@ -28,7 +28,7 @@ export interface KeeperActivity {
   thought: string | null;
 }
 
-/** So many steps are looked at; so many of each agent, and so many of all, are shown. */
+/** Steps that are read; shown of each agent; shown of all. */
 export const LOOKED_AT = 60;
 const OF_EACH = 5;
 const ON_THE_WIRE = 10;

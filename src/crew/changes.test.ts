@@ -89,7 +89,7 @@ describe("a manifest that changes", () => {
     expect(fake.countOf("a")).toBe(2);
   });
 
-  it("that only moves lines changes nobody", async () => {
+  it("that only moves lines changes no member", async () => {
     const fake = start();
     await fake.pass(0);
     fake.texts.set("/news/crew.org", `# a comment\n\n${B}${A}`);
@@ -137,19 +137,19 @@ describe("a manifest that changes", () => {
 });
 
 describe("by hand", () => {
-  it("a tick alone has the state folder, and says so to who wants it meanwhile", async () => {
+  it("a tick alone locks the state folder, and another crew is refused with its pid", async () => {
     const fake = newsroom();
     const ticked = fake.make(NEWSROOM).tickAlone("moss");
     await fake.pass(0);
     const { pid } = JSON.parse(fake.raw(".lock"));
     fake.isTaken = true;
-    const who = `viv crew tick moss (pid ${pid}) has ${fake.state} for one tick, and will end`;
+    const who = `viv crew tick moss (pid ${pid}) holds ${fake.state} until its tick ends`;
     await expect(fake.make(NEWSROOM).take()).rejects.toThrow(who);
     await fake.run("moss").end("done");
     await ticked;
   });
 
-  it("a tick joins one that is under way, and says how it ended", async () => {
+  it("a tick joins one that is under way, and reports its outcome", async () => {
     const fake = solo();
     await fake.pass(0);
     fake.files.leaveRequest("t", { cmd: "tick", name: "moss" });
@@ -225,7 +225,7 @@ describe("by hand", () => {
     await expect(fake.make(NEWSROOM).tickAlone("mos")).rejects.toThrow("did you mean moss?");
   });
 
-  it("a tick alone of one that is parked says why it did not run", async () => {
+  it("a tick alone of a parked member reports why it did not run", async () => {
     const fake = newsroom();
     const ticked = fake.make(member("moss", "nowhere.org")).tickAlone("moss");
     expect(await ticked).toMatchObject({

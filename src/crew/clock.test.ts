@@ -182,7 +182,7 @@ describe("an outcome", () => {
 });
 
 describe("RUN-IF", () => {
-  it("that says no costs no engine, no slot and no last run, and is counted", async () => {
+  it("that fails costs no engine, no slot and no last run, and is counted", async () => {
     const fake = solo(":RUN-IF: test -e inbox\n:INTERVAL: 10m\n");
     fake.due = () => false;
     await fake.pass(30 * MINUTE);
@@ -220,7 +220,7 @@ describe("RUN-IF", () => {
     expect(fake.asked).toHaveLength(1);
   });
 
-  it("that says no is no answer to who asks for a tick: that comes after it", async () => {
+  it("that fails does not answer a requested tick: that comes after it", async () => {
     const fake = solo(":RUN-IF: sleep 50\n");
     const answer = answeredLater(fake);
     await fake.pass(0);
@@ -366,12 +366,12 @@ describe("money", () => {
   });
 });
 
-/** After a kill -9: nothing of the old crew is told to stop. */
+/** After a kill -9: nothing of the old crew is stopped. */
 function again(fake: FakeCrew): void {
   fake.up(member("moss", "moss.org", ":INTERVAL: 10m\n"), { graceMs: 0, staggerMs: 0 });
 }
 
-/** Its RUN-IF says nothing until it is told what. */
+/** Its RUN-IF answers only when the test decides. */
 function answeredLater(fake: FakeCrew): (due: boolean) => void {
   let resolve: (due: boolean) => void = () => {};
   fake.due = () =>

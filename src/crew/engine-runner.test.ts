@@ -11,12 +11,12 @@ import type { ModelUsage } from "../engines/costs/usage.ts";
 import type { Engine, EngineExit, EngineOutcome } from "../engines/engine.ts";
 import { execEngine } from "../engines/exec.ts";
 import { followLogs } from "../engines/session-logs.ts";
-import { openStepsFile } from "../engines/steps-file.ts";
 import type { Finished, HandlerCommand, RunningHandler } from "../platform/processes/handlers.ts";
 import { engineRunner, SEED_LIMITS } from "./engine-runner.ts";
 import type { Member } from "./member-definition.ts";
 import type { RunEnd } from "./ports.ts";
 import type { CrewLine } from "./status.ts";
+import { openStepsFile } from "./steps-file.ts";
 
 const NOW = Date.parse("2026-11-15T12:00:00Z");
 const EXEC: Partial<Member> = { engine: "exec", command: "./moss.sh" };
@@ -66,7 +66,7 @@ class FakeProcess implements RunningHandler {
 /** One tool per line, except for the last words of a run: `answer TEXT`, or another outcome. */
 function vendor(ends: (exit: EngineExit) => EngineOutcome, usage: ModelUsage[] = []): Engine {
   return {
-    ...{ name: "codex", binary: "codex", tellsDollars: "at the end" },
+    ...{ name: "codex", binary: "codex", reportsDollars: "at the end" },
     command: ({ prompt }) => ({ argv: ["codex"], stdin: prompt }),
     reader: () => {
       let text = "";
@@ -168,7 +168,7 @@ function scene(engine: Engine = execEngine, prices: PriceTable = new Map()) {
 const ended = (outcome: string, note: unknown): object => ({ kind: "ended", outcome, note });
 
 describe("a command", () => {
-  it("has the prompt on stdin, knows who it is, and is written down before it begins", async () => {
+  it("has the prompt on stdin and its name, and is recorded before it begins", async () => {
     const { run, processes, trees } = scene();
     expect(await run(EXEC, (process) => process.end())).toMatchObject(ended("done", ""));
     expect(processes[0]?.command).toMatchObject({
@@ -222,7 +222,7 @@ describe("a command", () => {
     expect(end).toMatchObject({ kind: "held", note: "full", until: NOW + 30_000 });
   });
 
-  it("that asks to be tried later is held, and closes nobody's account", async () => {
+  it("that asks to be tried later is held, and closes no account", async () => {
     const { run, accounts } = scene();
     const end = await run(EXEC, (process) => process.end({ exit: 75 }));
     expect(end).toMatchObject({ kind: "held", until: null });
@@ -269,7 +269,7 @@ describe("a vendor", () => {
     expect(more.processes[0]?.stops).toHaveLength(1);
   });
 
-  it("that is limited closes its account for all, until it says", async () => {
+  it("that is limited closes its account for all, until its reset time", async () => {
     const until = new Date(NOW + 3_600_000).toISOString();
     const limited = vendor(() => ({ kind: "rate_limited", message: "429", until }));
     const { run, runner, clock } = scene(limited);
@@ -283,7 +283,7 @@ describe("a vendor", () => {
     expect(runner.heldBy(codex, 0)).toBe(null);
   });
 
-  it("that is not logged in holds the member until somebody acts", async () => {
+  it("that is not logged in holds the member until a person acts", async () => {
     const stranger = vendor(() => ({ kind: "unauthorized", message: "401", todo: "codex login" }));
     const { run, runner } = scene(stranger);
     const end = await run(VENDOR, (process) => process.end({ exit: 1 }));
@@ -291,7 +291,7 @@ describe("a vendor", () => {
     expect(runner.heldBy({ ...SINGLETON, ...VENDOR } as Member, 0)?.note).toContain("401");
   });
 
-  it("that costs money says so, and its budget of the day holds it until midnight", async () => {
+  it("reports its cost, and its budget of the day holds it until midnight", async () => {
     const tokens = { input: 1, output: 1, cachedRead: 0, cachedWrite: 0 };
     const usage = [{ model: "m", ...tokens, usd: 0.25 }] as unknown as ModelUsage[];
     const { run, runner } = scene(vendor(() => ({ kind: "done" }), usage));
@@ -309,7 +309,7 @@ describe("a vendor", () => {
 });
 
 describe("what a run spends", () => {
-  it("is told while it runs, at the price of each answer", async () => {
+  it("is counted while it runs, at the price of each answer", async () => {
     const { run, spent } = scene(SPENDER, PRICES);
     const end = await run(VENDOR, (process) => {
       process.prints("100000\n150000\n");

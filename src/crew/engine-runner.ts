@@ -1,22 +1,20 @@
 import { join } from "node:path";
 import type { ClaimTree } from "../base/clock.ts";
 import { VivError } from "../base/errors.ts";
+import { closingFor } from "../engines/accounts/account-policy.ts";
 import type { Accounts } from "../engines/accounts/accounts.ts";
-import type { EngineRoute, EngineSettings } from "../engines/config-engine.ts";
-import { closingFor } from "../engines/costs/closing.ts";
+import type { EngineSettings } from "../engines/config-engine.ts";
 import type { PriceTable } from "../engines/costs/prices.ts";
-import type { Engine, EngineRequest } from "../engines/engine.ts";
-import { type ModelOutcome, workWithModel } from "../engines/model-work.ts";
-import type { LogPort } from "../engines/session-feed.ts";
-import type { Step } from "../engines/step.ts";
-import type { StepsFile } from "../engines/steps-file.ts";
+import type { Engine, EngineRequest, Step } from "../engines/engine.ts";
+import { type ModelOutcome, runModel } from "../engines/run-model.ts";
+import type { LogPort } from "../engines/session-logs.ts";
+import { isTransient } from "../platform/machine-retry.ts";
 import type { Timers } from "../platform/processes/children.ts";
 import type { Finished, Handlers } from "../platform/processes/handlers.ts";
-import { mayPass } from "../work/hold.ts";
 import type { Member } from "./manifest.ts";
 import type { Prepared, RunEnd, RunHooks, Runner } from "./ports.ts";
 import { type CrewLine, questionFileOf } from "./status.ts";
-import { StepFeed } from "./step-feed.ts";
+import { StepFeed, type StepsFile } from "./steps-file.ts";
 import { isNoWork } from "./tick.ts";
 
 /** Runs that are real: a def is read, an engine is started, and its end is judged. */
@@ -27,7 +25,7 @@ export interface EngineRunnerHost {
   prepare(member: Member): Prepared;
   /** Throws INVALID when there is no such folder. */
   cwdOf(member: Member): string;
-  /** Where a command of its own tells its steps. */
+  /** The file in which a command of its own reports its steps. */
   openSteps(member: Member): StepsFile;
   timers: Timers;
   /** Files that a vendor's program writes about its session. */
@@ -52,7 +50,7 @@ export interface RunnerSettings {
 export const SEED_LIMITS = { wallClockMs: 15 * 60_000, steps: 60 } as const;
 const RUN_IF_MS = 60_000;
 const RUN_IF_LOG_BYTES = 64 * 1024;
-/** A model says a few kilobytes in a second. Who writes without end waits, not the others. */
+/** A model prints a few kilobytes in a second. A program that prints without end is slowed down. */
 const PACE = { bytes: 256 * 1024, everyMs: 100 };
 
 export function engineRunner(host: EngineRunnerHost, settings: RunnerSettings): Runner {
@@ -135,18 +133,18 @@ async function run(
   const onAbort = () => stopRun("stopped by hand");
   hooks.signal.addEventListener("abort", onAbort);
   try {
-    const outcome = await workWithModel({
+    const outcome = await runModel({
       engine,
-      route: routeOf(member, request.settings),
       request,
       afresh: () => request,
-      money: {
+      budget: {
         limits: {
           attempt: { turns: settings.steps },
           ...(member.budgetUsdDay === null ? {} : { day: { usd: member.budgetUsdDay } }),
         },
         before: { day: { usd: hooks.costToday, tokens: 0 } },
         prices: settings.prices,
+        look: async () => ({ before: { day: { usd: hooks.costToday, tokens: 0 } } }),
       },
       execute: (argv, stdin, more) => {
         const tree = newTree(host);
@@ -165,17 +163,16 @@ async function run(
         if (hooks.signal.aborted) stopRun("stopped by hand");
         return running.finished;
       },
-      // Each second of grace may cost: who is over its budget gets none.
+      // Without grace: each second may cost.
       stop: (why) => stopRun(why, true),
       log: (text) => log(text),
-      tell: (step) => {
+      onStep: (step) => {
         const line = lineOf(step, member.name, host.now());
         if (line) hooks.onLine(line);
       },
       onSession: () => {},
       onUsed: (_, usd) => hooks.onSpent(usd),
       logs: { follow: host.followLogs, env: host.env },
-      look: async () => ({ before: { day: { usd: hooks.costToday, tokens: 0 } } }),
       now: host.now,
     });
     return await judge(host, member, outcome, began);
@@ -207,7 +204,7 @@ function stepsOf(
   }
 }
 
-/** Before anything starts: whoever comes after us finds by its mark what has no number yet. */
+/** Noted before the start: a later supervisor finds by its mark what has no pid yet. */
 function newTree(host: EngineRunnerHost): ClaimTree {
   return { ...host.self(), pid: 0, started: "0", claim: host.newMark() };
 }
@@ -242,22 +239,6 @@ const NO_SETTINGS: EngineSettings = {
   ...{ contextTokens: null, scenario: null },
 };
 
-function routeOf(member: Member, settings: EngineSettings): EngineRoute {
-  return {
-    name: member.engine,
-    prompt: null,
-    model: member.model,
-    tiers: [],
-    escalateAfter: null,
-    mode: member.mode,
-    budget: {},
-    taskBudget: {},
-    account: accountOf(member),
-    resume: false,
-    settings,
-  };
-}
-
 function envOf(
   host: EngineRunnerHost,
   settings: RunnerSettings,
@@ -284,7 +265,7 @@ function lineOf(step: Step, agent: string, now: number): CrewLine | null {
 
 const TRY_AGAIN_MS = 30_000;
 
-/** The order matters: what was done to it comes before what it says of itself. */
+/** The order matters: what was done to the run comes before what the engine reports. */
 async function judge(
   { accounts, now }: EngineRunnerHost,
   member: Member,
@@ -302,8 +283,8 @@ async function judge(
   if (finished.cause === "stopped" && end.kind === "ended") {
     return ended("killed", finished.why ?? "it was stopped");
   }
-  if (finished.cause === "unstartable" && mayPass({ code: finished.code })) {
-    // Trouble of the machine: no crash of the member, which would park it at the fifth.
+  if (finished.cause === "unstartable" && isTransient({ code: finished.code })) {
+    // An error of the machine: no crash of the member, which would park it at the fifth.
     return { kind: "held", note: finished.error ?? "", until: now() + TRY_AGAIN_MS, usd };
   }
   if (isCrash(finished)) {
@@ -318,7 +299,7 @@ async function judge(
   return ended("failed", end.kind === "failed" ? end.report.note : "it was cut off");
 }
 
-/** Without a word: nobody ended it that we know of, and it has no exit of its own. */
+/** Ended by a signal that is not ours, without an exit status. */
 function isCrash({ cause, exit, signal }: Finished): boolean {
   return cause === "unstartable" || (cause === "exit" && exit === null && signal !== null);
 }

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import {
+import fs, {
   existsSync,
   mkdirSync,
   readdirSync,
@@ -9,6 +9,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -31,7 +32,7 @@ const STATUS: MemberStatus = {
 const step = (ts: number, agent = "moss"): CrewLine => ({ tool: "t", target: "x", ts, agent });
 
 describe("names", () => {
-  it("are those of the seed, and what is not there is null", () => {
+  it("are those of the seed, and a missing file is null", () => {
     const state = files();
     expect([state.lastRun("wren"), state.position(""), state.ran("wren", "nap")]).toEqual([
       ...[null, null, null],
@@ -65,7 +66,7 @@ describe("names", () => {
     expect(state.isPaused("moss")).toBe(false);
   });
 
-  it("do not come back when somebody removes their folder, with or without what is around it", () => {
+  it("do not come back when their folder is removed, with or without its parent", () => {
     const state = crewFilesIn(join(newFolder("viv-crew-files-"), "news", ".crew"));
     const writes = [
       () => state.writeStatus("moss", STATUS),
@@ -136,7 +137,7 @@ describe("a status", () => {
     expect(said).toBe("fine\n");
   });
 
-  it("of any text is read back, or nobody's", () => {
+  it("of any text is read back, or null", () => {
     const state = files();
     state.writeStatus("moss", STATUS);
     holds(
@@ -168,7 +169,7 @@ describe("steps", () => {
     );
   });
 
-  it("that were torn are passed over, and what is appended behind them is not lost", () => {
+  it("that were torn are passed over, and later lines are not lost", () => {
     const state = files();
     state.append(step(1));
     writeFileSync(join(state.folder, "_steps.jsonl"), '{"tool":"t","tar\n', { flag: "a" });
@@ -234,8 +235,8 @@ it("the logs of a member are twenty, and those of others are left alone", () => 
   expect(next.newLog("", at(0))).toMatch(/runs\/keeper-20261115T000000\.000Z\.log$/);
 });
 
-describe("what is asked", () => {
-  it("is given once, in the order of its names, and nonsense keeps nobody from it", () => {
+describe("a request", () => {
+  it("is returned once, in the order of the names, and malformed ones are skipped", () => {
     const state = files();
     state.leaveRequest("b", { cmd: "stop" });
     state.leaveRequest("a", { cmd: "tick" });
@@ -251,7 +252,24 @@ describe("what is asked", () => {
     expect([state.takeAnswer("a"), state.takeAnswer("a")]).toEqual([{ ok: true }, null]);
   });
 
-  it("is dropped by whoever tidies up, together with what nobody finished", () => {
+  it("is answered also when the answer appears while it is looked for", () => {
+    const state = files();
+    const { openSync } = fs;
+    fs.openSync = (...args) => {
+      try {
+        return openSync(...args);
+      } catch (error) {
+        fs.openSync = openSync;
+        syncBuiltinESMExports();
+        state.answer("a", { ok: true });
+        throw error;
+      }
+    };
+    syncBuiltinESMExports();
+    expect(state.takeAnswer("a")).toEqual({ ok: true });
+  });
+
+  it("is removed by tidy, together with half written files", () => {
     const state = files();
     state.leaveRequest("a", {});
     state.answer("b", {});
@@ -266,8 +284,8 @@ describe("what is asked", () => {
   });
 });
 
-describe("what cannot be written", () => {
-  it.skipIf(cannotMount !== null)("on a full disk is told as that, with the file", () => {
+describe("a failed write", () => {
+  it.skipIf(cannotMount !== null)("on a full disk is DISK_FULL, and names the file", () => {
     const folder = join(newFolder("viv-crew-full-"), "disk");
     mountTmpfs(folder, "size=64k");
     const state = crewFilesIn(folder);
@@ -296,7 +314,7 @@ describe("what cannot be written", () => {
     expect([state.lastRun("moss"), state.status("moss")?.name]).toEqual(["1\n", "moss"]);
   });
 
-  it("for another reason is told with the file, and is no bug of ours", () => {
+  it("for another reason names the file", () => {
     const state = files();
     writeFileSync(join(state.folder, "inbox"), "");
     expect(() => state.leaveRequest("stop-1", {})).toThrow(

@@ -3,11 +3,8 @@ import {
   constants,
   existsSync,
   fstatSync,
-  lstatSync,
   mkdirSync,
   openSync,
-  readSync,
-  renameSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -17,16 +14,10 @@ import { basename, dirname, join } from "node:path";
 import { isName } from "../base/names.ts";
 import { isTemporary, replaceFileUnsynced } from "../platform/files/atomic-write.ts";
 import { readTrusted } from "../platform/files/owned.ts";
-import {
-  appendLine,
-  codeOf,
-  explained,
-  failure,
-  listed,
-  readPlain,
-} from "../platform/files/state-files.ts";
+import { explained, listed, readPlain } from "../platform/files/state-files.ts";
 import { ranFileOf } from "./lifecycle.ts";
 import { type CrewLine, type MemberStatus, parseMemberStatus, questionFileOf } from "./status.ts";
+import { stepLogIn } from "./step-log.ts";
 
 /** The state folder of a crew, or of the singleton: there `name` is "" and files have no suffix. */
 export interface CrewFiles {
@@ -35,49 +26,48 @@ export interface CrewFiles {
   writeLastRun(name: string, at: number): void;
   position(name: string): string | null;
   writePosition(name: string, text: string): void;
-  /** When that state of its lifecycle was last run. */
+  /** The last run of that state of its lifecycle. */
   ran(name: string, state: string): string | null;
   writeRan(name: string, state: string, at: number): void;
   status(name: string): MemberStatus | null;
   writeStatus(name: string, status: MemberStatus): void;
-  /** Names of all that have a status; "" for the singleton. */
+  /** All members with a status; "" for the singleton. */
   names(): string[];
   append(line: CrewLine): void;
   /** The last lines, oldest first. */
   lastLines(count: number): CrewLine[];
-  /** Those that were added behind a place, and the next place; from null: none, and where the end is. */
+  /** The lines added after a place, and the next place; for null only the place of the end. */
   linesFrom(place: number | null): { lines: CrewLine[]; place: number };
-  /** A new log for a run; the oldest beyond the limit go. */
+  /** A new log for a run; the oldest beyond the limit are removed. */
   newLog(name: string, at: number): string;
-  /** That of its latest run; null when it never ran. */
+  /** Of its latest run; null when it never ran. */
   latestLog(name: string): string | null;
-  /** Where a member finds what the warden asks it, while it does (`$VIV_QUESTION`); and what that is. */
+  /** The file with the warden's open question to a member (`$VIV_QUESTION`), and its text. */
   questionPath(name: string): string;
   question(name: string): string | null;
   isPaused(name: string): boolean;
   setPaused(name: string, isPaused: boolean): void;
   readJson(file: "crew" | "gate"): unknown;
   writeJson(file: "crew" | "gate", value: unknown): void;
-  /** What was asked for, oldest first; each is given once. */
+  /** The requests in the inbox, oldest first; each is returned once. */
   takeRequests(): { id: string; request: unknown }[];
-  /** What one that died has left: requests, answers that nobody took, files half written. */
+  /** Removes what a dead process has left: requests, answers, half written files. */
   tidy(): void;
   leaveRequest(id: string, request: unknown): void;
   answer(id: string, value: unknown): void;
   /** Null while there is none. */
   takeAnswer(id: string): unknown;
-  /** Answers that were given before that time: nobody waits for them any more. */
+  /** Removes answers from before that time. */
   dropAnswers(before: number): void;
-  /** Who has the folder's lock, as it says itself, in the lock file; null when that says nothing. */
+  /** The content of the lock file: the process that has the lock, or null. */
   holder(): unknown;
   writeHolder(value: unknown): void;
-  /** The folder is another's now: nothing is written any more. */
+  /** The folder belongs to another crew now: no more writes. */
   abandon(): void;
 }
 
 const PARTS = ["runs", "paused", "inbox", "outbox"];
 const KEPT_LOGS = 20;
-const MAX_STEPS_BYTES = 8 * 1024 * 1024;
 const STATUS = /^status(?:-(.+))?\.json$/;
 
 export function crewFilesIn(folder: string): CrewFiles {
@@ -90,8 +80,8 @@ export function crewFilesIn(folder: string): CrewFiles {
     (...args: A) => {
       if (!isAbandoned) write(...args);
     };
-  const steps = at("_steps.jsonl");
-  /** Listed once: thousands of logs are not to be looked through at each tick. */
+  const steps = stepLogIn(folder);
+  /** Listed once: there may be thousands. */
   let logs: Map<string, string[]> | undefined;
   return {
     folder,
@@ -119,33 +109,17 @@ export function crewFilesIn(folder: string): CrewFiles {
         const [whole, name = ""] = STATUS.exec(file) ?? [];
         return whole !== undefined && (name === "" || isName(name)) ? [name] : [];
       }),
-    append: unlessAbandoned((line: CrewLine) => {
-      const text = `${JSON.stringify(line)}\n`;
-      explained(steps, () => {
-        if (sizeOf(steps) > MAX_STEPS_BYTES) renameSync(steps, at("_steps.1.jsonl"));
-        appendLine(steps, text);
-      });
-    }),
-    lastLines: (count) => {
-      const lines = lastLinesOf(steps, count);
-      const missing = count - lines.length;
-      return missing > 0 ? [...lastLinesOf(at("_steps.1.jsonl"), missing), ...lines] : lines;
-    },
-    linesFrom: (place) => {
-      const size = sizeOf(steps);
-      // Smaller than it was: it was begun anew.
-      return place === null
-        ? { lines: [], place: size }
-        : linesFrom(steps, place <= size ? place : 0);
-    },
+    append: unlessAbandoned(steps.append),
+    lastLines: steps.lastLines,
+    linesFrom: steps.linesFrom,
     newLog: (name, time) => {
       const runs = at("runs");
       if (!existsSync(runs)) explained(runs, () => makeFolder(runs));
       logs ??= logsIn(runs);
-      const whose = name || "keeper";
-      const own = logs.get(whose) ?? [];
-      logs.set(whose, own);
-      const file = `${whose}-${new Date(time).toISOString().replace(/[-:]/g, "")}.log`;
+      const owner = name || "keeper";
+      const own = logs.get(owner) ?? [];
+      logs.set(owner, own);
+      const file = `${owner}-${new Date(time).toISOString().replace(/[-:]/g, "")}.log`;
       if (!own.includes(file)) own.push(file);
       for (const old of own.splice(0, own.length - KEPT_LOGS)) {
         rmSync(join(runs, old), { force: true });
@@ -164,7 +138,7 @@ export function crewFilesIn(folder: string): CrewFiles {
       try {
         return readTrusted(at(questionFileOf(name)));
       } catch {
-        return null; // nobody asks, or it is another user's warden
+        return null; // no question, or of another user's warden
       }
     },
     isPaused: (name) => existsSync(at("paused", name || "keeper")),
@@ -194,7 +168,7 @@ export function crewFilesIn(folder: string): CrewFiles {
             rmSync(path, { recursive: true, force: true });
             return text === null ? [] : [{ id: file.slice(0, -5), request: JSON.parse(text) }];
           } catch {
-            return []; // nobody can say what was asked for; the others are answered
+            return []; // unreadable; the others are answered
           }
         }),
     tidy: () => {
@@ -215,7 +189,7 @@ export function crewFilesIn(folder: string): CrewFiles {
       try {
         return JSON.parse(text);
       } catch {
-        return null; // no answer: whoever waits gives up in time
+        return null; // unreadable: the command times out
       }
     },
     dropAnswers: (before) => {
@@ -229,7 +203,7 @@ export function crewFilesIn(folder: string): CrewFiles {
       try {
         return JSON.parse(readIfThere(at(".lock")) || "null");
       } catch {
-        return null; // it is just being written
+        return null; // being written
       }
     },
     // In place: another file would be another lock.
@@ -256,22 +230,22 @@ const IN_PLACE =
   constants.O_NONBLOCK;
 const LONGEST_STATE = 1024 * 1024;
 
-/** What is no plain file, or no small one, says as little as one that is torn: "". */
+/** "" for anything but a small plain file, as for a torn one. */
 function readIfThere(path: string): string | null {
   return readPlain(path, LONGEST_STATE);
 }
 
 /**
- * Whole or not at all. A folder in the state folder is made when it is missing; that one itself is not: who has
- * removed it has taken it from the crew.
+ * Whole or not at all. A missing folder in the state folder is created; the state folder itself is
+ * not: removing it takes it from the crew.
  */
 function replace(path: string, text: string): void {
   explained(path, () => inFolder(dirname(path), () => replaceFileUnsynced(path, text)));
 }
 
 /**
- * In place, when the text is as long as the one before: one write, so it is whole after a kill, and it
- * costs a tenth of a rename over a file. Not for what others may read at the same moment.
+ * In place, when the text is as long as the one before: one write, so it is whole after a kill, at a
+ * tenth of the cost of a rename. Not for files that others may read at the same moment.
  */
 function overwrite(path: string, text: string): void {
   let fd: number | undefined;
@@ -281,7 +255,7 @@ function overwrite(path: string, text: string): void {
     const isSame = stats.isFile() && stats.size === Buffer.byteLength(text);
     if (isSame && writeSync(fd, text, 0) === stats.size) return;
   } catch {
-    // it is not there, or something else is: then it is made anew, or that tells what is wrong
+    // missing, or no plain file: `replace` creates it or reports the error
   } finally {
     if (fd !== undefined) closeSync(fd);
   }
@@ -309,74 +283,15 @@ function makeFolder(folder: string): void {
 
 const LOG = /^(.+)-\d{8}T\d{6}\.\d{3}Z\.log$/;
 
-/** By whose they are, the oldest first. */
+/** By member, the oldest first. */
 function logsIn(runs: string): Map<string, string[]> {
   const logs = new Map<string, string[]>();
   for (const file of listed(runs).sort()) {
-    const [, whose] = LOG.exec(file) ?? [];
-    if (whose === undefined) continue;
-    const own = logs.get(whose);
+    const [, owner] = LOG.exec(file) ?? [];
+    if (owner === undefined) continue;
+    const own = logs.get(owner);
     if (own) own.push(file);
-    else logs.set(whose, [file]);
+    else logs.set(owner, [file]);
   }
   return logs;
-}
-
-/** Of what is no plain file: 0. */
-function sizeOf(path: string): number {
-  const stats = lstatSync(path, { throwIfNoEntry: false });
-  return stats?.isFile() === true ? stats.size : 0;
-}
-
-const TO_READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-
-/** From the end: a feed asks for sixty lines of what may be megabytes. */
-function lastLinesOf(path: string, count: number): CrewLine[] {
-  let fd: number;
-  try {
-    fd = openSync(path, TO_READ);
-  } catch (error) {
-    if (["ENOENT", "ELOOP", "ENXIO"].includes(codeOf(error) ?? "")) return [];
-    throw failure(path, error);
-  }
-  try {
-    const stats = fstatSync(fd);
-    const size = stats.isFile() ? stats.size : 0;
-    let length = Math.min(size, 64 * 1024);
-    for (;;) {
-      const buffer = Buffer.alloc(length);
-      readSync(fd, buffer, 0, length, size - length);
-      const lines = buffer
-        .toString("utf8")
-        .split("\n")
-        .slice(length < size ? 1 : 0, -1);
-      if (lines.length >= count || length === size) return lines.slice(-count).flatMap(parsed);
-      length = Math.min(size, 4 * length);
-    }
-  } finally {
-    closeSync(fd);
-  }
-}
-
-/** Up to the last whole line. */
-function linesFrom(path: string, place: number): { lines: CrewLine[]; place: number } {
-  const length = sizeOf(path) - place;
-  if (length <= 0) return { lines: [], place };
-  const fd = openSync(path, TO_READ);
-  try {
-    const buffer = Buffer.alloc(length);
-    const whole = buffer.subarray(0, readSync(fd, buffer, 0, length, place)).lastIndexOf(10) + 1;
-    const lines = buffer.subarray(0, whole).toString("utf8").split("\n").slice(0, -1);
-    return { lines: lines.flatMap(parsed), place: place + whole };
-  } finally {
-    closeSync(fd);
-  }
-}
-
-function parsed(line: string): CrewLine[] {
-  try {
-    return [JSON.parse(line) as CrewLine];
-  } catch {
-    return []; // torn by a full disk
-  }
 }

@@ -9,27 +9,27 @@ export interface LifecycleSpec {
   /** Empty if there is no state at all. */
   start: string;
   states: ReadonlyMap<string, LifecycleState>;
-  /** All that is wrong with it, each with its line: then the member is parked. */
+  /** All its mistakes, each with its line: then the member is parked. */
   problem: string | null;
 }
 
 export interface LifecycleState {
-  /** A `rem` reflects on what was done, instead of following the def. */
+  /** A `rem` reflects on past runs instead of following the def. */
   kind: (typeof KINDS)[number];
-  /** So many ticks that did something, then the next state. */
+  /** Ticks with work, until the next state. */
   repeat: number;
   next: string;
-  /** Between two of its own runs. */
+  /** Between two runs in this state. */
   minIntervalMs: number;
 }
 
-/** Where a member is: its state, and how many ticks have counted in it. */
+/** A state, and how many ticks have counted in it. */
 export interface LifecyclePosition {
   state: string;
   hits: number;
 }
 
-/** What a tick does to the position. */
+/** The effect of a tick on the position. */
 export const LIFECYCLE_EFFECTS: Readonly<Record<TickOutcome, "hit" | "next" | "stay">> = {
   done: "hit",
   no_work: "next",
@@ -41,15 +41,7 @@ export const LIFECYCLE_EFFECTS: Readonly<Record<TickOutcome, "hit" | "next" | "s
 const KINDS = ["wake", "rem"] as const;
 const PROPERTIES = ["KIND", "REPEAT", "NEXT", "MIN-INTERVAL"];
 
-/**
- * Where it is written when a state was last run; `name` is "" for the singleton. It is the seed's naming, and
- * not one to one: `a` in `b-x` and `a-b` in `x` have the same.
- */
-export function ranFileOf(name: string, state: string): string {
-  return `lifecycle-ran-${name === "" ? "" : `${name}-`}${state.replace(/[^A-Za-z0-9_-]/g, "_")}`;
-}
-
-/** Reads a spec: every heading, of whatever level, is a state. Nothing makes it throw. */
+/** Reads a spec: every heading, of any level, is a state. Never throws. */
 export function parseLifecycle(text: string): LifecycleSpec {
   const org = scanOrg(text);
   const problems: { line: number; what: string }[] = [];
@@ -58,7 +50,7 @@ export function parseLifecycle(text: string): LifecycleSpec {
   const states = new Map<string, LifecycleState>();
   for (const heading of org.headings) {
     const { title: name, line } = heading;
-    // It becomes part of a file's name.
+    // It becomes part of a file name.
     if (!isName(name)) wrong(line, `${shown(name)} cannot be the name of a state`);
     else if (states.has(name)) wrong(line, `there are two states ${name}`);
     else states.set(name, stateFrom(heading, wrong));
@@ -73,8 +65,8 @@ export function parseLifecycle(text: string): LifecycleSpec {
     wrong(next.line, nowhere("NEXT", next.value, states));
   }
   problems.sort((a, b) => a.line - b.line);
-  const told = problems.map(({ line, what }) => `line ${line}: ${what}`);
-  return { start, states, problem: told.length === 0 ? null : told.join("; ") };
+  const lines = problems.map(({ line, what }) => `line ${line}: ${what}`);
+  return { start, states, problem: lines.length === 0 ? null : lines.join("; ") };
 }
 
 function stateFrom(heading: OrgHeading, wrong: (line: number, what: string) => void) {
@@ -88,10 +80,11 @@ function stateFrom(heading: OrgHeading, wrong: (line: number, what: string) => v
   for (const { name, line } of heading.properties) {
     const known = name.toUpperCase().replaceAll("_", "-");
     const meant = PROPERTIES.includes(name.toUpperCase()) ? undefined : suggest(known, PROPERTIES);
-    // What resembles nothing is somebody's own; a NEXT that is misspelt would hold it for ever.
+    // Other properties are allowed; a misspelt NEXT would hold the member for ever.
     if (meant !== undefined) wrong(line, `unknown property ${shown(name)}; did you mean ${meant}?`);
   }
-  for (const line of heading.strays) wrong(line, "this is no property; write it like :NEXT: state");
+  for (const line of heading.strays)
+    wrong(line, "this is not a property; write it like :NEXT: state");
   return {
     kind:
       read("KIND", "wake or rem", (value) => {
@@ -111,4 +104,84 @@ function nowhere(what: string, state: string, states: ReadonlyMap<string, unknow
   const meant = state.length <= 40 ? suggest(state, states.keys()) : undefined;
   const hint = meant === undefined ? "" : `; did you mean ${meant}?`;
   return `${what} ${shown(state)} points nowhere${hint}`;
+}
+
+/** The persisted position; the start, when it cannot be read or names a removed state. */
+export function positionFrom(text: string | null, spec: LifecycleSpec): LifecyclePosition {
+  const match = /^(\S+)[ \t]+(\d{1,9})$/.exec(text?.trim() ?? "");
+  const state = spec.states.get(match?.[1] ?? "");
+  if (match === null || state === undefined) return { state: spec.start, hits: 0 };
+  // The spec may have been edited since: then the next hit moves on.
+  return { state: match[1] as string, hits: Math.min(Number(match[2]), state.repeat - 1) };
+}
+
+export function positionText({ state, hits }: LifecyclePosition): string {
+  return `${state} ${hits}`;
+}
+
+export function afterTick(
+  spec: LifecycleSpec,
+  position: LifecyclePosition,
+  outcome: TickOutcome,
+): LifecyclePosition {
+  const effect = LIFECYCLE_EFFECTS[outcome];
+  const state = spec.states.get(position.state);
+  if (effect === "stay" || state === undefined) return position;
+  const hits = position.hits + 1;
+  if (effect === "hit" && hits < state.repeat) return { state: position.state, hits };
+  return { state: state.next, hits: 0 };
+}
+
+/** Within its MIN-INTERVAL. A last run in the future (the clock was set back) does not count. */
+export function isClosed(
+  spec: LifecycleSpec,
+  position: LifecyclePosition,
+  lastRanAt: number | null,
+  now: number,
+): boolean {
+  const minIntervalMs = spec.states.get(position.state)?.minIntervalMs ?? 0;
+  if (lastRanAt === null || lastRanAt > now) return false;
+  return now - lastRanAt < minIntervalMs;
+}
+
+/**
+ * The file with the time of a state's last run; `name` is "" for the singleton. It is the seed's
+ * naming, and ambiguous: `a` in `b-x` and `a-b` in `x` have the same.
+ */
+export function ranFileOf(name: string, state: string): string {
+  return `lifecycle-ran-${name === "" ? "" : `${name}-`}${state.replace(/[^A-Za-z0-9_-]/g, "_")}`;
+}
+
+/**
+ * The owner of each `lifecycle-ran-` file. Two members can have the same name for one; then each
+ * would keep the other from its state. The first one gets it.
+ */
+export class RanFiles {
+  readonly #owners = new Map<string, { key: string; state: string }>();
+  readonly #files = new Map<string, string[]>();
+
+  /** Replaces the states of one member. Returns the problem, or null. */
+  take(key: string, states: readonly string[]): string | null {
+    this.release(key);
+    const files: string[] = [];
+    this.#files.set(key, files);
+    for (const state of states) {
+      const file = ranFileOf(key, state);
+      const owner = this.#owners.get(file);
+      if (owner !== undefined) {
+        this.release(key);
+        const whose = owner.key === key ? "its own state" : `${owner.key} in its state`;
+        const what = `its state ${state} would share the file ${file} with ${whose} ${owner.state}`;
+        return `${what}; rename one of them, then: viv crew resume`;
+      }
+      this.#owners.set(file, { key, state });
+      files.push(file);
+    }
+    return null;
+  }
+
+  release(key: string): void {
+    for (const file of this.#files.get(key) ?? []) this.#owners.delete(file);
+    this.#files.delete(key);
+  }
 }

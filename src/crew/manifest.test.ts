@@ -112,7 +112,7 @@ interval = ${15 * 60_000}
     expect(org(text)).toMatchObject({ members: [{ name: "moss" }], log: [] });
   });
 
-  test("gives places only to those who stay, in the file's order", () => {
+  test("gives places only to valid members, in the file's order", () => {
     const drawer = (def: string) => `\n:PROPERTIES:\n${def}\n:END:\n`;
     const { members } = org(`* a${drawer(":X: 1")}* b${drawer(":DEF: d")}* 1${drawer(":DEF: d")}`);
     expect(members.map(({ name, index }) => [name, index])).toEqual([
@@ -123,7 +123,7 @@ interval = ${15 * 60_000}
   });
 });
 
-describe("what is dropped, with a line", () => {
+describe("dropped members are logged with a line", () => {
   test.each([
     ["no def", "* moss\n", "crew.org:1: moss has no def and is dropped"],
     ["an empty def", "* moss\n:PROPERTIES:\n:DEF:\n:END:", "crew.org:1: moss has no def"],
@@ -150,7 +150,7 @@ describe("what is dropped, with a line", () => {
   });
 });
 
-describe("what parks a member", () => {
+describe("a mistake that parks a member", () => {
   test.each([
     [":INTERVAL: 0", ':INTERVAL: "0" must be like 90s, 10m, 2h or a number of milliseconds'],
     [":INTERVAL: 5d", ':INTERVAL: "5d" must be'],
@@ -189,26 +189,26 @@ describe("what parks a member", () => {
     expect(log).toEqual([expect.stringMatching(/^crew\.toml:[23]: moss is parked: /)]);
   });
 
-  test("all of it is told", () => {
+  test("all mistakes are listed", () => {
     const { members, log } = moss(":INTERVAL: 0", ":DEF: d", ":MODE: x");
     expect(members[0]?.problem?.split("; ")).toHaveLength(2);
     expect(log.map((line) => line.slice(0, 11))).toEqual(["crew.org:3:", "crew.org:5:"]);
   });
 });
 
-describe("what is only odd", () => {
+describe("an oddity", () => {
   test.each([
     [":INTERVLA: 5m", 'moss: unknown property "INTERVLA"; did you mean INTERVAL?'],
     [":COLOUR: red", 'moss: unknown property "COLOUR"; there are DEF INTERVAL'],
     [":def: e", "moss: a second :def: is passed over."],
-    [":MODE:edit", "moss: this is no property; write it like :DEF: file."],
+    [":MODE:edit", "moss: this is not a property; write it like :DEF: file."],
   ])("%s", (line, told) => {
     const { members, log } = moss(":DEF: d", line);
     expect(members).toMatchObject([{ def: "d", intervalMs: 3_600_000, problem: null }]);
     expect(log).toEqual([expect.stringContaining(`crew.org:4: ${told}`)]);
   });
 
-  test("is told by line", () => {
+  test("is logged by line", () => {
     const one = (name: string, line: string) =>
       `* ${name}\n:PROPERTIES:\n:DEF: d\n${line}\n:END:\n`;
     const { log } = org(one("a", ":MODLE: x") + one("b", "stray"));
@@ -265,7 +265,7 @@ describe("a [crew] of viv.toml", () => {
   });
 });
 
-test("what cannot be read at all is refused, with its line", () => {
+test("an unreadable manifest is refused, with its line", () => {
   expect(() => toml("[crew\n")).toThrow(/^crew\.toml:1:\d+: /);
   expect(() => org("* a\n<<<<<<< HEAD\n")).toThrow("crew.org:2: there is a conflict marker");
 });

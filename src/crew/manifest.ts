@@ -10,7 +10,7 @@ import { type CrewSettings, settingsFrom } from "./settings.ts";
 export type { Member } from "./member-definition.ts";
 export type { CrewSettings } from "./settings.ts";
 
-/** Who is in a crew. A member with a mistake is in it, parked; the log tells what was dropped, and why. */
+/** The members of a crew. One with a mistake is parked; the log lists what was dropped, and why. */
 export interface Manifest {
   members: Member[];
   /** `file:line: what`. */
@@ -19,12 +19,12 @@ export interface Manifest {
   settings?: CrewSettings;
 }
 
-/** A crew counts only if somebody is in it; who has no def is not. */
+/** A crew without members does not count. */
 export function isActive(manifest: Manifest): boolean {
   return manifest.members.length > 0;
 }
 
-/** Throws INVALID only for what cannot be read as a manifest at all: not TOML, or in conflict. */
+/** Throws INVALID only when the text is no manifest at all: not TOML, or in conflict. */
 export function parseManifest(
   text: string,
   { file, format }: { file: string; format: "org" | "toml" },
@@ -95,7 +95,7 @@ function fromOrg(text: string, file: string): Manifest {
     if (heading.level !== 1) continue;
     const { title: name, line, properties, strays } = heading;
     for (const stray of strays) {
-      log.add(stray, `${name}: this is no property; write it like :DEF: file.`);
+      log.add(stray, `${name}: this is not a property; write it like :DEF: file.`);
     }
     const fields = properties.map((property) => ({
       name: property.name,

@@ -1,5 +1,6 @@
 import { isVivError } from "../base/errors.ts";
 import { assertName, suggest } from "../base/names.ts";
+import { PRIORITIES, type Priority } from "../base/priority.ts";
 import { sentence, shown } from "../base/text.ts";
 import { ENGINE_NAMES, type EngineName } from "../engines/config-engine.ts";
 import { CrewFields, type RawField } from "./field.ts";
@@ -7,7 +8,7 @@ import { CrewFields, type RawField } from "./field.ts";
 /** A standing agent of a crew. Its paths are as they are written: relative to the manifest. */
 export interface Member {
   name: string;
-  /** Its place in the crew, from 0: what it waits at the start. */
+  /** Its place in the crew, from 0: decides its delay at the start. */
   index: number;
   def: string;
   lifecycle: string | null;
@@ -21,7 +22,7 @@ export interface Member {
   workdir: string | null;
   runIf: string | null;
   budgetUsdDay: number | null;
-  priority: (typeof PRIORITIES)[number];
+  priority: Priority;
   isContinuous: boolean;
   /** Why it is parked. */
   problem: string | null;
@@ -30,14 +31,13 @@ export interface Member {
 }
 
 export const MODES = ["plan", "edit"] as const;
-export const PRIORITIES = ["high", "normal", "low"] as const;
 export const DEFAULT_INTERVAL_MS = 3_600_000;
 
 const FIELDS = [
   ...["DEF", "INTERVAL", "LIFECYCLE", "ENGINE", "MODEL", "COMMAND", "MODE", "WORKDIR", "RUN-IF"],
   ...["BUDGET-USD-DAY", "PRIORITY", "CONTINUOUS"],
 ];
-/** Names that org itself gives a meaning. */
+/** Properties with a meaning in org itself. */
 const OF_ORG = ["ID", "CUSTOM-ID", "CATEGORY"];
 
 export interface RawMember {
@@ -47,31 +47,31 @@ export interface RawMember {
   fields: readonly (RawField & { name: string })[];
 }
 
-/** The members that count, in order; what is dropped, parked or odd is told with its line. */
+/** The valid members, in order; `warn` gets what is dropped, parked or odd, with its line. */
 export function membersFrom(
   raws: readonly RawMember[],
-  tell: (line: number, what: string) => void,
+  warn: (line: number, what: string) => void,
 ): Member[] {
   const members = new Map<string, Member>();
   for (const raw of raws) {
     const refusal = refusalOf(raw.name);
     if (refusal !== null) {
-      tell(raw.line, `${refusal}; this member is dropped.`);
+      warn(raw.line, `${refusal}; this member is dropped.`);
       continue;
     }
     const known = members.get(raw.name);
     if (known !== undefined) {
       const where = `there is one on line ${known.line} already`;
-      tell(raw.line, `a second member ${raw.name} is dropped: ${where}.`);
+      warn(raw.line, `a second member ${raw.name} is dropped: ${where}.`);
       continue;
     }
-    const member = memberFrom(raw, members.size, tell);
+    const member = memberFrom(raw, members.size, warn);
     if (member !== null) members.set(raw.name, member);
   }
   return [...members.values()];
 }
 
-/** Their names become names of files, like those of workers. */
+/** Member names become file names, like those of workers. */
 function refusalOf(name: string): string | null {
   try {
     assertName("worker name", name);
@@ -85,17 +85,17 @@ function refusalOf(name: string): string | null {
 function memberFrom(
   raw: RawMember,
   index: number,
-  tell: (line: number, what: string) => void,
+  warn: (line: number, what: string) => void,
 ): Member | null {
   const { name, line } = raw;
   const problems: string[] = [];
-  const fields = new CrewFields(fieldsOf(raw, tell), (where, what) => {
+  const fields = new CrewFields(fieldsOf(raw, warn), (where, what) => {
     problems.push(what);
-    tell(where, sentence(`${name} is parked: ${what}`));
+    warn(where, sentence(`${name} is parked: ${what}`));
   });
   const def = fields.text("DEF");
   if (def === null && problems.length === 0) {
-    tell(line, `${name} has no def and is dropped; give it one: DEF is the path of a file.`);
+    warn(line, `${name} has no def and is dropped; give it one: DEF is the path of a file.`);
     return null;
   }
   const command = fields.text("COMMAND");
@@ -103,11 +103,11 @@ function memberFrom(
   if (engine === "exec" && !fields.has("COMMAND")) {
     const what = "the engine exec needs a COMMAND";
     problems.push(what);
-    tell(fields.lineOf("ENGINE") ?? line, `${name} is parked: ${what}.`);
+    warn(fields.lineOf("ENGINE") ?? line, `${name} is parked: ${what}.`);
   }
   if (engine !== null && engine !== "exec" && command !== null) {
     const where = fields.lineOf("COMMAND") ?? line;
-    tell(where, `${name}: COMMAND is for the engine exec, and ${engine} does not use it.`);
+    warn(where, `${name}: COMMAND is for the engine exec, and ${engine} does not use it.`);
   }
   return {
     name,
@@ -132,7 +132,7 @@ function memberFrom(
 /** By name; the first of each counts. `run_if`, `RUN_IF` and `run-if` are one. */
 function fieldsOf(
   raw: RawMember,
-  tell: (line: number, what: string) => void,
+  warn: (line: number, what: string) => void,
 ): Map<string, RawField> {
   const fields = new Map<string, RawField>();
   for (const field of raw.fields) {
@@ -142,9 +142,9 @@ function fieldsOf(
       const meant = name.length <= 40 ? suggest(name, FIELDS) : undefined;
       const hint =
         meant === undefined ? `there are ${FIELDS.join(" ")}.` : `did you mean ${meant}?`;
-      tell(field.line, `${raw.name}: unknown property ${shown(field.name)}; ${hint}`);
+      warn(field.line, `${raw.name}: unknown property ${shown(field.name)}; ${hint}`);
     } else if (fields.has(name)) {
-      tell(field.line, `${raw.name}: a second ${field.shown} is passed over.`);
+      warn(field.line, `${raw.name}: a second ${field.shown} is passed over.`);
     } else fields.set(name, field);
   }
   return fields;

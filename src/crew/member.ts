@@ -1,27 +1,27 @@
 import { isVivError, VivError } from "../base/errors.ts";
 import type { Member } from "./manifest.ts";
 import type { MemberContext, Prepared, RunEnd } from "./ports.ts";
-import { iso, ShownStatus } from "./shown-status.ts";
 import type { CrewLine, MemberState, TickOutcome } from "./status.ts";
+import { iso, StatusWriter } from "./status-writer.ts";
 import { BREATHER_MS, firstDelay, lastRunFrom, MOST_CRASHES, nextDelay } from "./tick.ts";
 
 /**
- * One standing agent: its clock, its state files, and one tick after the other. The singleton and every
- * member of a crew are instances of this, and know nothing of each other; only the gate does.
+ * One standing agent: its clock, its state files, and one tick after the other. The singleton and
+ * every member of a crew are instances of this, and know nothing of each other; only the gate does.
  *
- * A tick: what it is about is read (def, lifecycle); RUN-IF; the gate; the time of this run is written; the
- * engine runs; its outcome decides about the lifecycle and the next tick. Whatever happens, the slot is given
- * back and another tick is scheduled, unless the member is parked, paused or stopped.
+ * A tick: read def and lifecycle; RUN-IF; the gate; write the time of this run; run the engine; its
+ * outcome decides about the lifecycle and the next tick. On every path the slot is given back and
+ * another tick is scheduled, unless the member is parked, paused or stopped.
  */
 export interface Pace {
   graceMs: number;
   staggerMs: number;
 }
 
-/** So many thoughts of a run are told as they come; after that, this often. */
-const TOLD_AT_ONCE = 60;
-const TELL_EVERY_MS = 200;
-/** How long a member is held when nobody knows until when. */
+/** The first thoughts of a run are logged as they come; later ones this often. */
+const LOGGED_AT_ONCE = 60;
+const LOG_EVERY_MS = 200;
+/** A held member looks again at least this often. */
 const LOOK_AGAIN_MS = 60_000;
 const AT_ONCE: Pace = { graceMs: 0, staggerMs: 0 };
 
@@ -31,27 +31,27 @@ export class CrewMember {
   /** "" for the singleton: its files have no suffix. */
   readonly #key: string;
   readonly #context: MemberContext;
-  readonly #status: ShownStatus;
+  readonly #status: StatusWriter;
   #cancelTimer: () => void = () => {};
   #ticking: Promise<TickOutcome | null> | null = null;
   #abort = new AbortController();
-  /** Then it may finish what it does; before that a tick is called off. */
+  /** The run may finish; before it a tick is called off. */
   #isInRun = false;
   #isStopped = false;
-  /** What a person puts right when it is parked, and how that looked. */
+  /** The files that a person may put right while it is parked, and their stamp. */
   #parkedOver: { files: string[]; stamp: string } | null = null;
   /** Ticks since its last run that its RUN-IF has saved. */
   #savedInRow = 0;
-  /** Of this run, and when the last was told, by the time since boot. */
+  /** Of this run, and when the last was logged, by the time since boot. */
   #thoughts = 0;
-  #toldAt = 0;
+  #loggedAt = 0;
 
   constructor(member: Member, key: string, context: MemberContext) {
     this.name = member.name;
     this.#member = member;
     this.#key = key;
     this.#context = context;
-    this.#status = new ShownStatus(member, key, context, (message) => this.#trouble(message));
+    this.#status = new StatusWriter(member, key, context, (message) => this.#warn(message));
   }
 
   get isTicking(): boolean {
@@ -70,7 +70,7 @@ export class CrewMember {
     return this.#status.now.note;
   }
 
-  /** `place`: among those that start together. */
+  /** `place`: among the members that start together. */
   start(pace: Pace, place = this.#member.index): void {
     // Now, and not when its turn comes: that may be in an hour.
     if (!this.#isParkedAtOnce()) this.#schedule(this.#firstDelay(pace, place), "first");
@@ -82,14 +82,14 @@ export class CrewMember {
       this.#prepare();
       return false;
     } catch (error) {
-      // Whatever else it is may have passed when its turn comes.
+      // Other errors may have passed when its turn comes.
       if (!isVivError(error, "INVALID")) return false;
       this.#park(messageOf(error), pathIn(error));
       return true;
     }
   }
 
-  /** What its tick is about, from the files as they are now. Throws INVALID for what parks it. */
+  /** Its tick, from the files as they are now. Throws INVALID for mistakes that park it. */
   #prepare(): Prepared {
     const { runner, ranFiles } = this.#context;
     const prepared = runner.prepare(this.#member);
@@ -115,14 +115,14 @@ export class CrewMember {
     }
   }
 
-  /** Whether what it is parked over was changed meanwhile. */
+  /** Unparks it when a file that it is parked over has changed. */
   lookAgain(): void {
     if (this.state !== "parked" || this.#parkedOver === null || this.isTicking) return;
     const { files, stamp } = this.#parkedOver;
     if (this.#context.stampOf(files) !== stamp) this.#unpark();
   }
 
-  /** What waits for its turn waits no longer when this resolves; a run that is under way may finish. */
+  /** Resolves when it waits for no turn any more; a run that is under way may finish. */
   async pause(): Promise<void> {
     this.#context.files.setPaused(this.#key, true);
     if (this.#isStopped) return;
@@ -146,7 +146,7 @@ export class CrewMember {
     if (this.#isStopped) return null;
     const { problem } = this.#member;
     if (problem !== null) throw new VivError("WRONG_STATE", `${this.name} is parked: ${problem}`);
-    // One that only asks whether there is anything to do is none: what was asked for comes after it.
+    // A RUN-IF check is no tick: the requested one comes after it.
     if (this.#status.now.state === "checking") await this.#ticking;
     if (this.#isStopped) return null;
     this.#cancelTimer();
@@ -194,10 +194,10 @@ export class CrewMember {
   #lastRun(now: number): number | null {
     try {
       const { at, problem } = lastRunFrom(this.#context.files.lastRun(this.#key), now);
-      if (problem) this.#trouble(problem);
+      if (problem) this.#warn(problem);
       return at;
     } catch (error) {
-      this.#trouble(`when it last ran cannot be read: ${messageOf(error)}`);
+      this.#warn(`its last run cannot be read: ${messageOf(error)}`);
       return null;
     }
   }
@@ -217,17 +217,17 @@ export class CrewMember {
   }
 
   #tickAfter(delayMs: number, why: string, state: MemberState, note: string): void {
-    const { machine, timers, tell } = this.#context;
+    const { machine, timers, emit } = this.#context;
     this.#status.now.next_tick = iso(machine.clock.now() + delayMs);
     this.#status.show(state, note);
     this.#cancelTimer = timers.after(delayMs, () => void this.#tick(false));
-    tell({ kind: "next", name: this.name, after_ms: Math.round(delayMs), why });
+    emit({ kind: "next", name: this.name, after_ms: Math.round(delayMs), why });
   }
 
   #tick(isForced: boolean): Promise<TickOutcome | null> {
     this.#ticking ??= this.#tickOnce(isForced)
       .catch((error): null => {
-        this.#afterTrouble(error);
+        this.#afterError(error);
         return null;
       })
       .finally(() => {
@@ -274,7 +274,7 @@ export class CrewMember {
     }
   }
 
-  /** Who finds the gate open is not shown as one who waits for it: that would be a write for nothing. */
+  /** With a free slot it is not shown as queued: that would be a needless write. */
   async #enterGate(member: Member, signal: AbortSignal): Promise<() => void> {
     const { gate } = this.#context;
     if (gate === null) return () => {};
@@ -290,7 +290,7 @@ export class CrewMember {
   }
 
   async #run(prepared: Prepared, signal: AbortSignal): Promise<TickOutcome | null> {
-    const { files, machine, runner, tell } = this.#context;
+    const { files, machine, runner, emit } = this.#context;
     const { lifecycle } = prepared;
     const began = machine.clock.now();
     const begun = machine.clock.uptime();
@@ -300,8 +300,8 @@ export class CrewMember {
     this.#status.now.last_run = iso(began);
     this.#status.now.thought = null;
     this.#status.showSoon("running", "");
-    this.#tellSaved();
-    tell({ kind: "runs", name: this.name, lifecycle: lifecycle?.state ?? null });
+    this.#emitSaved();
+    emit({ kind: "runs", name: this.name, lifecycle: lifecycle?.state ?? null });
     const end = await runner.run(prepared, {
       prompt: prepared.promptFor(lifecycle),
       logPath: files.newLog(this.#key, began),
@@ -309,36 +309,36 @@ export class CrewMember {
       lifecycle: lifecycle?.state ?? null,
       signal,
       onProcess: (tree) => this.#showProcess(tree, "running"),
-      onLine: (line) => this.#hear(line),
+      onLine: (line) => this.#onLine(line),
       onSpent: (usd) => this.#status.showSpent(usd),
-      warn: (message) => this.#trouble(message),
+      warn: (message) => this.#warn(message),
     });
     this.#status.now.run = null;
     return this.#conclude(prepared, end, (machine.clock.uptime() - begun) * 1000);
   }
 
-  #showProcess(tree: NonNullable<ShownStatus["now"]["run"]>, state: MemberState): void {
+  #showProcess(tree: NonNullable<StatusWriter["now"]["run"]>, state: MemberState): void {
     this.#status.now.run = tree;
     this.#status.show(state, "");
   }
 
-  #hear(line: CrewLine): void {
+  #onLine(line: CrewLine): void {
     if (!("thought" in line)) {
       this.#append(line);
       return;
     }
     this.#status.now.thought = line.thought;
-    // Who talks without end is told of now and then: the others have their ticks to make.
+    // A talkative run is throttled: the others have their ticks to make.
     const now = this.#context.machine.clock.uptime() * 1000;
-    if (this.#thoughts >= TOLD_AT_ONCE && now - this.#toldAt < TELL_EVERY_MS) return;
+    if (this.#thoughts >= LOGGED_AT_ONCE && now - this.#loggedAt < LOG_EVERY_MS) return;
     this.#thoughts++;
-    this.#toldAt = now;
+    this.#loggedAt = now;
     this.#append(line);
     this.#status.show("running", "");
   }
 
   #conclude(prepared: Prepared, end: RunEnd, tookMs: number): TickOutcome | null {
-    const { machine, tell } = this.#context;
+    const { machine, emit } = this.#context;
     const status = this.#status.now;
     this.#status.settle(end.usd);
     const seconds = Math.round(tookMs) / 1000;
@@ -350,7 +350,7 @@ export class CrewMember {
     }
     const { outcome, note, usd } = end;
     this.#append({ run: outcome, ts, agent: this.name, seconds, usd, note });
-    tell({ kind: "ran", name: this.name, outcome, seconds, note, usd });
+    emit({ kind: "ran", name: this.name, outcome, seconds, note, usd });
     this.#moveOn(prepared, outcome);
     status.outcome = outcome;
     status.streak = outcome === "no_work" ? status.streak + 1 : 0;
@@ -374,8 +374,8 @@ export class CrewMember {
     try {
       this.#context.files.writePosition(this.#key, lifecycle.after(outcome));
     } catch (error) {
-      // It does that state once more.
-      this.#trouble(`its lifecycle stays where it was: ${messageOf(error)}`);
+      // That state runs once more.
+      this.#warn(`its lifecycle stays where it was: ${messageOf(error)}`);
     }
   }
 
@@ -383,25 +383,25 @@ export class CrewMember {
     const { now } = this.#status;
     now.saved++;
     if (this.#savedInRow++ === 0) {
-      this.#context.tell({ kind: "saved", name: this.name, saved: now.saved, note });
+      this.#context.emit({ kind: "saved", name: this.name, saved: now.saved, note });
     }
     this.#schedule(this.#baseMs, "run-if says no", "waiting", note);
     return null;
   }
 
-  #tellSaved(): void {
+  #emitSaved(): void {
     if (this.#savedInRow === 0) return;
     const { saved } = this.#status.now;
-    this.#context.tell({ kind: "due", name: this.name, meanwhile: this.#savedInRow, saved });
+    this.#context.emit({ kind: "due", name: this.name, meanwhile: this.#savedInRow, saved });
     this.#savedInRow = 0;
   }
 
   #hold(note: string, until: number | null): null {
-    const { machine, tell } = this.#context;
+    const { machine, emit } = this.#context;
     const now = machine.clock.now();
-    // It looks once a minute, and says so once.
+    // It looks once a minute, and reports it once.
     if (this.state !== "held" || this.note !== note) {
-      tell({ kind: "held", name: this.name, note, until: until === null ? null : iso(until) });
+      emit({ kind: "held", name: this.name, note, until: until === null ? null : iso(until) });
     }
     const delay = until === null ? LOOK_AGAIN_MS : Math.max(1_000, until - now);
     this.#schedule(Math.min(delay, LOOK_AGAIN_MS), "held", "held", note);
@@ -416,11 +416,11 @@ export class CrewMember {
     );
     this.#parkedOver = { files, stamp: this.#context.stampOf(files) };
     this.#status.show("parked", note);
-    this.#context.tell({ kind: "parked", name: this.name, note });
+    this.#context.emit({ kind: "parked", name: this.name, note });
   }
 
-  /** Nothing of a tick that went wrong may stop the clock, nor hide what went wrong. */
-  #afterTrouble(error: unknown): void {
+  /** No error of a tick may stop the clock, nor stay hidden. */
+  #afterError(error: unknown): void {
     this.#status.now.run = null;
     this.#status.settle(null);
     if (this.#isStopped) return;
@@ -428,7 +428,7 @@ export class CrewMember {
     if (this.#abort.signal.aborted) this.#schedule(this.#firstDelay(AT_ONCE), "called off");
     else if (isVivError(error, "INVALID")) this.#park(message, pathIn(error));
     else {
-      this.#trouble(message);
+      this.#warn(message);
       this.#schedule(this.#baseMs, "trouble", "backing_off", message);
     }
   }
@@ -437,20 +437,20 @@ export class CrewMember {
     try {
       this.#context.files.append(line);
     } catch (error) {
-      // A feed with a gap is no reason to end a run.
-      this.#trouble(messageOf(error));
+      // A gap in the feed does not end a run.
+      this.#warn(messageOf(error));
     }
   }
 
-  #trouble(message: string): void {
-    this.#context.tell({ kind: "trouble", name: this.name, message });
+  #warn(message: string): void {
+    this.#context.emit({ kind: "trouble", name: this.name, message });
   }
 }
 
-/** Where it stands in the manifest says nothing about it. */
+/** Its place in the manifest does not count. */
 export function isSameEntry(a: Member, b: Member): boolean {
-  const nowhere = { line: 0, index: 0 };
-  return JSON.stringify({ ...a, ...nowhere }) === JSON.stringify({ ...b, ...nowhere });
+  const place = { line: 0, index: 0 };
+  return JSON.stringify({ ...a, ...place }) === JSON.stringify({ ...b, ...place });
 }
 
 function messageOf(error: unknown): string {

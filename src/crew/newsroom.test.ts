@@ -13,7 +13,7 @@ const file = (name: string) =>
   readFileSync(new URL(`../../examples/newsroom/${name}`, import.meta.url), "utf8");
 
 const LEADS = ["the night ferry", "the library roof", "the whale in the bay"];
-/** What somebody takes from the board; `viv board next --state` of its RUN-IF says the same. */
+/** The task an agent takes from the board, as `viv board next --state` in its RUN-IF. */
 const TAKES: Record<string, string> = { moss: "ASSIGNED", wren: "WRITING", hale: "EDIT" };
 
 class Newsroom extends FakeCrew {
@@ -31,7 +31,7 @@ class Newsroom extends FakeCrew {
     this.due = (name) => nextFor(readBoard(this.board), name, TAKES[name]) !== null;
   }
 
-  /** A minute passes; whoever began before that is through with its work now. */
+  /** A minute passes; runs that began before it end. */
   async minute(minute: number): Promise<void> {
     const before = this.runs.filter(({ isOver }) => !isOver);
     const known = this.runs.length;

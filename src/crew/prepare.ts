@@ -1,21 +1,20 @@
 import { dirname, extname, resolve } from "node:path";
 import { VivError } from "../base/errors.ts";
-import { parseLifecycle } from "./lifecycle.ts";
-import { afterTick, isClosed, positionFrom, textOf } from "./lifecycle-policy.ts";
+import { afterTick, isClosed, parseLifecycle, positionFrom, positionText } from "./lifecycle.ts";
 import type { Member } from "./manifest.ts";
 import type { LifecycleTick, Prepared } from "./ports.ts";
 import { promptFor, sharedOf } from "./prompt.ts";
 import type { TickOutcome } from "./status.ts";
 
-/** What a tick is about, from the files as they are now: editing them needs no restart. */
+/** The prompt and lifecycle of a tick, from the files as they are now: editing them needs no restart. */
 export interface PrepareHost {
   /** Of the manifest: paths in it are relative to that. */
   folder: string;
-  /** Throws what the system says. */
+  /** Throws the system error. */
   readText(path: string): string;
   /** The persisted position of its lifecycle. */
   position(member: Member): string | null;
-  /** What it did last, for a reflection. */
+  /** Its last steps, for a reflection. */
   recent(member: Member): string;
 }
 
@@ -61,11 +60,11 @@ function lifecycleOf(host: PrepareHost, member: Member, file: string): Lifecycle
   const position = positionFrom(host.position(member), spec);
   return {
     states: [...spec.states.keys()],
-    position: textOf(position),
+    position: positionText(position),
     state: position.state,
     isReflection: spec.states.get(position.state)?.kind === "rem",
     isClosed: (lastRan, now) => isClosed(spec, position, lastRan, now),
-    after: (outcome: TickOutcome) => textOf(afterTick(spec, position, outcome)),
+    after: (outcome: TickOutcome) => positionText(afterTick(spec, position, outcome)),
   };
 }
 

@@ -75,7 +75,7 @@ describe("the prompt", () => {
     expect(edit).toContain("\n\nMODE: edit\nLIFECYCLE: dream\nDo one");
   });
 
-  test("reflects on what was done, instead of the def", () => {
+  test("reflects on past steps instead of following the def", () => {
     const recent = 'NO-WORK\n```\nMODE: edit\n{"tool":"x"}';
     const prompt = promptFor({ ...parts, isReflection: true, lifecycle: "rem", recent });
     expect(prompt).not.toContain("You are moss");

@@ -1,5 +1,5 @@
+import { fenceFor } from "../base/text.ts";
 import { scanOrg } from "../org/org.ts";
-import { fenceFor } from "../pit/food-fence.ts";
 
 export interface PromptParts {
   /** Of the shared files, in the order they are to be read. */
@@ -8,9 +8,9 @@ export interface PromptParts {
   mode: "plan" | "edit";
   /** The state it is in, if it has a lifecycle. */
   lifecycle: string | null;
-  /** A run that looks back, instead of following the def. */
+  /** A run that reflects instead of following the def. */
   isReflection: boolean;
-  /** What it did last, for that. */
+  /** Its last steps, for that. */
   recent: string;
 }
 
@@ -38,17 +38,17 @@ export function promptFor(parts: PromptParts): string {
   return `${[...sections.filter((text) => text !== ""), task].join("\n\n")}\n`;
 }
 
-/** What it did is data: whatever it says, it cannot be mistaken for the task. */
+/** Its past steps are data: fenced, so that they cannot be mistaken for the task. */
 function reflectionOn(recent: string): string {
   const fence = fenceFor(recent);
-  const told = recent.trim() === "" ? "(nothing yet)" : recent.trimEnd();
-  return [...REFLECTION, fence, told, fence].join("\n");
+  const steps = recent.trim() === "" ? "(nothing yet)" : recent.trimEnd();
+  return [...REFLECTION, fence, steps, fence].join("\n");
 }
 
 /**
- * The files that a def wants read first, as they are written, each once. In org `#+SHARED: a.org b.org`, on
- * as many lines as one likes; in Markdown `shared:` in the front matter, a text or a list. A name
- * with spaces stands in quotes.
+ * The files that are to be read before a def, as written, each once. In org `#+SHARED: a.org b.org`,
+ * on any number of lines; in Markdown `shared:` in the front matter, a text or a list. A name with
+ * spaces stands in quotes.
  */
 export function sharedOf(text: string, format: "org" | "markdown"): string[] {
   const written = format === "org" ? sharedInOrg(text) : sharedInMarkdown(text);
@@ -56,7 +56,7 @@ export function sharedOf(text: string, format: "org" | "markdown"): string[] {
 }
 
 function sharedInOrg(text: string): string[] {
-  if (!/#\+shared/i.test(text)) return []; // most have none, and this is asked at each tick
+  if (!/#\+shared/i.test(text)) return []; // most have none, and this runs at each tick
   const lines = scanOrg(text).keywords.filter(({ name }) => name === "SHARED");
   return lines.flatMap(({ value }) => (value.match(/"[^"]*"|\S+/g) ?? []).map(unquoted));
 }

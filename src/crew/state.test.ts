@@ -38,7 +38,7 @@ describe("files", () => {
     expect(readdirSync(rem.state).sort()).toEqual(["lifecycle-pos", "lifecycle-ran-polish"]);
   });
 
-  it("say when a tick began before the engine does, and not when it ends", async () => {
+  it("hold the start of a tick before the engine begins, not its end", async () => {
     const fake = solo();
     await fake.pass(0);
     const began = fake.world.clock.now();
@@ -93,7 +93,7 @@ describe("files", () => {
   });
 });
 
-describe("what has to be put right", () => {
+describe("a mistake to correct", () => {
   it("a def that is not there parks it, and the file brings it back", async () => {
     const fake = solo();
     fake.texts.delete("/news/moss.org");
@@ -108,7 +108,7 @@ describe("what has to be put right", () => {
     expect(fake.running).toEqual(["moss"]);
   });
 
-  it("a def that is not there at the start is told at once, and not when its turn comes", async () => {
+  it("a def that is missing at the start is reported at once, not when its turn comes", async () => {
     const fake = newsroom();
     fake.up(member("moss", "nowhere.org") + member("wren", "writer.org"));
     expect(fake.told("parked")).toMatchObject([
@@ -130,7 +130,7 @@ describe("what has to be put right", () => {
     expect(fake.status("moss")).toMatchObject({ state: "parked" });
   });
 
-  it("two that would share a file of their lifecycles: the second is parked, and says with whom", async () => {
+  it("two members that would share a lifecycle file: the second is parked, and names the first", async () => {
     const fake = newsroom();
     fake.texts.set("/news/one.org", "* b-x\n* wake\n");
     fake.texts.set("/news/two.org", "* x\n");
@@ -216,7 +216,7 @@ describe("what has to be put right", () => {
   });
 });
 
-describe("what is shown", () => {
+describe("the status", () => {
   it("is small and whole while a run is under way, with its last thought", async () => {
     const fake = solo();
     await fake.pass(0);

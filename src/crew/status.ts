@@ -1,15 +1,15 @@
 import type { ClaimTree, ProcessIdentity } from "../base/clock.ts";
 
-/** What a member of a crew does, as `status-NAME.json` says it. */
-
 /**
+ * The state of a member, as in `status-NAME.json`.
+ *
  * - waiting: for its time.
- * - checking: its RUN-IF is asked.
+ * - checking: its RUN-IF runs.
  * - queued: at the gate.
  * - running: its engine runs.
  * - backing_off: it found nothing to do, or crashed; its next tick is later than its interval.
  * - held: its account is closed, or its budget used up.
- * - paused: by hand. parked: something has to be put right. stopped: together with the crew.
+ * - paused: by hand. parked: until a mistake is corrected. stopped: together with the crew.
  */
 export const MEMBER_STATES = [
   "waiting",
@@ -32,9 +32,9 @@ export interface MemberStatus {
   state: MemberState;
   /** When it came into that state, ISO. */
   since: string;
-  /** The tree of the run that is under way: the next supervisor ends what a dead one left. */
+  /** The tree of the current run: the next supervisor ends the run of a dead one. */
   run: ClaimTree | null;
-  /** How its last tick ended, and what there is to say about that, or about its state. */
+  /** The end of its last tick; the note is about that, or about its state. */
   outcome: TickOutcome | null;
   note: string;
   last_run: string | null;
@@ -48,9 +48,9 @@ export interface MemberStatus {
   /** Dollars on `day` (UTC). */
   cost_today: number;
   day: string;
-  /** Dollars of the run that goes on; they are not in `cost_today` yet. Who finds them at its start adds them. */
+  /** Dollars of the current run, not in `cost_today` yet; a supervisor that finds them at its start adds them. */
   run_usd?: number;
-  /** Dollars that it may spend on a day; not there: as many as it likes. */
+  /** Dollars per day; missing: no limit. */
   budget_usd_day?: number;
   thought: string | null;
   engine: string;
@@ -70,7 +70,7 @@ export type CrewLine =
       note: string;
     };
 
-/** In the crew's state folder: what the warden asks this member, while it does. */
+/** In the crew's state folder: the warden's open question to this member. */
 export function questionFileOf(member: string): string {
   return `question-${member}.txt`;
 }
@@ -85,7 +85,7 @@ export function parseMemberStatus(text: string): MemberStatus | null {
   }
 }
 
-/** Who has a state folder's lock: a crew, the singleton, or one tick of one member without a crew. */
+/** The holder of a state folder's lock: a crew, the singleton, or one `viv crew tick` without a crew. */
 export interface Holder extends ProcessIdentity {
   kind: "crew" | "keeper" | "tick";
   /** Whose tick it is. */

@@ -79,14 +79,14 @@ describe("the gate", () => {
     expect(fake.running).toEqual(["d"]);
   });
 
-  it("is shown when its maximum changes while nobody is in it", async () => {
+  it("is shown when its maximum changes while it is empty", async () => {
     const fake = newsroom().up(member("a", "desk.org"), { graceMs: HOUR, staggerMs: 0, max: 1 });
     await fake.ask({ max: 5 });
     await fake.pass(100);
     expect(JSON.parse(fake.raw("gate.json"))).toMatchObject({ max: 5, holders: [] });
   });
 
-  it("is shown once nobody is in it any more, and not each time that somebody was", async () => {
+  it("is shown once it is empty, not after each run", async () => {
     const fake = newsroom().up(member("a", "desk.org"), { graceMs: 0, staggerMs: 0 });
     await fake.pass(100);
     expect(JSON.parse(fake.raw("gate.json")).holders).toMatchObject([{ name: "a" }]);
@@ -192,7 +192,7 @@ describe("supervision", () => {
     expect(fake.pending).toBe(0);
   });
 
-  it("throws answers away that nobody has taken for ten minutes", async () => {
+  it("removes answers after ten minutes", async () => {
     const fake = newsroom().up(NEWSROOM);
     const outbox = join(fake.state, "outbox");
     const answered = (id: string, agoMs: number) => {
@@ -228,7 +228,7 @@ describe("supervision", () => {
     expect(fake.running).toEqual(["moss"]);
   });
 
-  it("ends what a supervisor that died has left, of this boot only, and drops what was asked of it", async () => {
+  it("ends the runs of a dead supervisor, of this boot only, and drops its requests", async () => {
     const fake = newsroom().up(NEWSROOM, { graceMs: 0, staggerMs: 0, max: 4 });
     await fake.pass(0);
     const tree = { host: "fake", boot: "boot-1", pid: 7, started: "s7", claim: "mark-moss" };
@@ -238,7 +238,7 @@ describe("supervision", () => {
     fake.files.leaveRequest("old", { cmd: "stop" });
     fake.files.answer("nobody", {});
     writeFileSync(join(fake.state, ".status-moss.json.0123abcd"), "{");
-    // kill -9: nothing of it is told to stop.
+    // kill -9: nothing of it is stopped.
     fake.runs.length = 0;
     fake.up(NEWSROOM, { max: 4 });
     expect(fake.ended).toEqual(["mark-moss"]);
@@ -272,7 +272,7 @@ describe("supervision", () => {
     }
   });
 
-  it("is refused where another has the state, and says who", async () => {
+  it("is refused where another has the state, and names it", async () => {
     const fake = newsroom().up(NEWSROOM);
     const { pid } = JSON.parse(fake.raw("crew.json"));
     fake.isTaken = true;

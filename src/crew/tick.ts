@@ -5,11 +5,11 @@ import type { TickOutcome } from "./status.ts";
  * When a standing agent ticks.
  *
  * - Plain: its interval counts from the start of a tick to the start of the next. A tick that took
- *   longer is followed at once by the next; what was missed is not made up for.
+ *   longer is followed at once by the next; missed ticks are not made up for.
  * - Continuous: it has no interval, only a breather, which begins when a tick ends.
  */
 export const BREATHER_MS = 45_000;
-/** So many crashes in a row park it. */
+/** As many crashes in a row park it. */
 export const MOST_CRASHES = 5;
 
 const FIRST_BACKOFF_MS = 60_000;
@@ -57,7 +57,7 @@ export function nextDelay(tick: EndedTick): number {
   return isContinuous ? delay : Math.max(0, delay - Math.max(0, tookMs));
 }
 
-/** Whether the last text of a run says that there was nothing to do. */
+/** Whether the last text of a run reports that there was nothing to do. */
 export function isNoWork(text: string): boolean {
   return /^\s*NO-WORK/i.test(text);
 }
@@ -66,9 +66,8 @@ export function isNoWork(text: string): boolean {
 const LEAST_MS = 100_000_000_000;
 
 /**
- * When it last ran, from what its file says: milliseconds, as we write it, but others write seconds
- * or ISO. A time that is yet to come counts as now: the clock was set back. What cannot be read
- * counts as never, and is told.
+ * The last run, from its file: milliseconds, as we write it; others write seconds or ISO. A time in
+ * the future counts as now: the clock was set back. Any other text counts as never, with a warning.
  */
 export function lastRunFrom(
   text: string | null,

@@ -54,7 +54,7 @@ describe("a worker's slots", () => {
     expect(names()).toEqual([[], []]);
   });
 
-  test("gives back what nobody needed, and leaves the line", async () => {
+  test("gives back an unused slot, and leaves the line", async () => {
     const { gate, slots, names } = machine(1);
     const leave = await gate.acquire({ name: "other" });
     slots.standInLine(() => {});
@@ -77,7 +77,7 @@ describe("a worker's slots", () => {
     expect([names(), slots.inHand()]).toEqual([[[], []], undefined]);
   });
 
-  test("a gate that cannot be used wakes nobody, and is tried again", async () => {
+  test("a gate that cannot be used wakes no worker, and is tried again", async () => {
     let asked = 0;
     const broken = {
       room: () => 0,

@@ -1,29 +1,27 @@
 import type { EngineName, EngineSettings } from "./config-engine.ts";
 import type { ModelUsage, SessionUsed } from "./costs/usage.ts";
-import type { Step } from "./step.ts";
 
 export type { EngineName, EngineSettings } from "./config-engine.ts";
 
 /**
- * An engine is how a model run happens: a command to start, and a reader of what it prints. Running
- * it, its time limit, its process tree, its budget and its log are the same for all of them, and
- * none of an engine's business.
+ * An engine is a command to start, and a reader of what it prints. Its process, time limit, budget and
+ * log are the same for all engines: see run-model.ts.
  */
 export interface Engine {
   readonly name: EngineName;
-  /** What is looked for in PATH when the configuration names no binary. */
+  /** The program in PATH when the configuration names no binary. */
   readonly binary: string;
-  /** Which dollars it can tell, and when: while it runs, only at its end, or never. */
-  readonly tellsDollars: "each step" | "at the end" | "never";
-  /** It says which model it uses, in a run that did not ask for one. */
+  /** When it reports dollars. */
+  readonly reportsDollars: "each step" | "at the end" | "never";
+  /** It reports its model, in a run that did not ask for one. */
   readonly namesModel?: boolean;
   /** The exact command line. Throws INVALID for what this engine cannot do. */
   command(request: EngineRequest): EngineCommand;
   /** A reader for one run. */
   reader(request: EngineRequest): StreamReader;
-  /** How lines of its stdout begin that say nothing, and are many: they are not kept. */
+  /** The beginning of lines of stdout that are many and say nothing: they are not kept. */
   readonly noise?: string;
-  /** Where it writes what it uses while it runs; null when it is told not to. */
+  /** Where it writes its usage while it runs; null when that is turned off. */
   logs?(of: LogsOf): SessionLogs | null;
   /** Where it keeps its state in a sandbox; missing: it keeps none in the user's home. */
   readonly home?: HomeOf;
@@ -43,7 +41,7 @@ export interface SessionLogs {
   path: readonly (string | RegExp)[];
   /** Further files of the session are in the folder of this name, beside that file. */
   beside?: readonly string[];
-  /** Nothing else tells what it uses while it runs: without them no budget can be held. */
+  /** The only source of its usage while it runs: without them no budget can be held. */
   isOnlySource: boolean;
 }
 
@@ -54,7 +52,7 @@ export type HomeOf = (
 ) => PrivateHome;
 
 export interface PrivateHome {
-  /** Where the program is told to look, instead of the user's home. */
+  /** Points the program there, instead of to the user's home. */
   env: Record<string, string>;
   /** Their ways from the task's own folder, parents first; to be made. */
   folders: string[][];
@@ -78,16 +76,16 @@ export interface EngineRequest {
   /** The vendor's session to go on with, of an earlier attempt. */
   resume: string | null;
   /** What that session has used so far, for a vendor that counts on where it left off. */
-  resumeUsed?: SessionUsed;
+  resumeUsed?: SessionUsed | undefined;
   turns: number | null;
-  /** What is left of the tightest budget in dollars, for a program that can be told. */
-  budgetUsd?: number;
-  /** Dollars or tokens are limited: a program may start nothing whose use it does not tell. */
+  /** What is left of the tightest budget in dollars, for a program that takes a limit. */
+  budgetUsd?: number | undefined;
+  /** Dollars or tokens are limited: a program may start nothing whose usage it does not report. */
   isBudgeted?: boolean;
   /** Our own sandbox is around it: none of the vendor's can be made inside. */
   isConfined?: boolean;
   /** Keys, by the names of their variables: for an engine that takes them other than in the environment. */
-  keys?: Readonly<Record<string, string>>;
+  keys?: Readonly<Record<string, string>> | undefined;
   /** Where an engine that keeps conversations itself may keep this task's. */
   sessionDir?: string;
   settings: EngineSettings;
@@ -97,7 +95,7 @@ export interface EngineCommand {
   /** The first is a path, or a name in PATH. */
   argv: string[];
   stdin: string;
-  /** It holds a key: it is given so that it can be read once, by the first who reads. */
+  /** It holds a key: it can be read once only. */
   isSecret?: boolean;
   env?: Record<string, string>;
   /** Files and folders that it must be able to read, wherever they are: also in a sandbox. */
@@ -106,7 +104,7 @@ export interface EngineCommand {
 
 /** Reads one run's stdout. It never throws, whatever it is given. */
 export interface StreamReader {
-  /** As soon as it is known: who dies before the end can be gone on with. */
+  /** As soon as it is known: a run that dies before its end can be resumed. */
   readonly session: string | null;
   /** No further line can change anything. */
   readonly isFull?: boolean;
@@ -114,11 +112,11 @@ export interface StreamReader {
   line(text: string): Step[];
   /** One line of the files that `logs` names. `isPast`: it was there before this run began. */
   logLine?(text: string, isPast: boolean): Step[];
-  /** One line of stderr, of a vendor that says there what keeps it. */
+  /** One line of stderr, of a vendor that reports there what it waits for. */
   stderr?(text: string): void;
-  /** What keeps it just now: a vendor tries again by itself, for minutes or hours. Null: nothing. */
+  /** What it waits for: a vendor tries again by itself, for minutes or hours. Null: nothing. */
   readonly waitsFor?: Waiting | null;
-  /** It has said its last word: what it has left to do is to end. */
+  /** It has printed its last event; all that is left is to exit. */
   readonly isOver?: boolean;
   /** When the process is gone. */
   end(exit: EngineExit): EngineResult;
@@ -133,9 +131,9 @@ export interface Waiting {
 export interface EngineExit {
   exit: number | null;
   signal: string | null;
-  /** The last it said on stderr. */
+  /** The end of its stderr. */
   stderr: string;
-  /** Its time was up, its budget was used up, or somebody ended it: not its own fault. */
+  /** Its time or its budget was used up, or it was stopped: not its own fault. */
   wasEnded: boolean;
 }
 
@@ -147,9 +145,9 @@ export type EngineOutcome =
   | { kind: "turn_limit"; message: string }
   /** `until`: when it may be tried again, ISO; null when the vendor did not say. */
   | { kind: "rate_limited"; message: string; until: string | null }
-  /** The vendor has trouble of its own, or cannot be reached: nobody's fault here, and it passes. */
+  /** The vendor is down, or cannot be reached: it passes. */
   | { kind: "unavailable"; message: string; until: string | null }
-  /** Not logged in, a wrong key, no credit left: nothing will work until somebody acts on `todo`. */
+  /** Not logged in, a wrong key, no credit left: nothing will work until a person acts on `todo`. */
   | { kind: "unauthorized" | "quota"; message: string; todo: string }
   /** The session to go on with is not there any more. */
   | { kind: "session_lost"; message: string }
@@ -158,13 +156,32 @@ export type EngineOutcome =
 
 export interface EngineResult {
   outcome: EngineOutcome;
-  /** The last thing it said: the answer. */
+  /** The answer: its last message. */
   text: string;
   session: string | null;
   /** One for each model that was used; null when it could not be read. */
   usage: ModelUsage[] | null;
-  /** What the vendor says its session has used in all, earlier runs included. */
-  sessionTotal?: ModelUsage[];
-  /** Lines that were no events, or events nobody knows. */
+  /** The session's total by the vendor, earlier runs included. */
+  sessionTotal?: ModelUsage[] | undefined;
+  /** Lines that were no events, or unknown events. */
   unknown: number;
+}
+
+/**
+ * One thing a model run did, as it happens: a tool call, a text, a thought, or a notice about the run itself
+ * (a line that could not be read, a budget that is nearly used up).
+ */
+export interface Step {
+  kind: "tool" | "text" | "thought" | "notice";
+  /** Of a tool: its name, and what it was called on (a path, a command). */
+  tool?: string;
+  target?: string;
+  /** Short: a line or two, without control characters. */
+  text?: string | undefined;
+  /** Used since the step before, where the vendor reports it. */
+  usage?: ModelUsage | undefined;
+  /** The usage is that of an answer which has only begun: a further step has the rest. */
+  isBegun?: true;
+  /** The usage is that of so many steps. */
+  of?: number;
 }

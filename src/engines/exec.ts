@@ -1,14 +1,20 @@
 import { VivError } from "../base/errors.ts";
 import { lastLines } from "../base/text.ts";
-import type { Engine, EngineCommand, EngineExit, EngineRequest, EngineResult } from "./engine.ts";
-import type { Step } from "./step.ts";
-import { brief, MAX_TEXT, textStep } from "./vendors/json-line-steps.ts";
+import type {
+  Engine,
+  EngineCommand,
+  EngineExit,
+  EngineRequest,
+  EngineResult,
+  Step,
+} from "./engine.ts";
+import { brief, MAX_TEXT, textStep } from "./vendors/step-text.ts";
 
 /** Any command: the prompt on its stdin, the answer on its stdout. What it used nobody knows. */
 export const execEngine: Engine = {
   name: "exec",
   binary: "",
-  tellsDollars: "never",
+  reportsDollars: "never",
   command,
   reader: () => new ExecReader(),
 };

@@ -1,6 +1,6 @@
 import { join, resolve } from "node:path";
 import type { EngineRoute } from "./config-engine.ts";
-import type { Engine, EngineName } from "./engine.ts";
+import type { Engine, EngineName, EngineSettings } from "./engine.ts";
 
 export interface EnginePlaces {
   /** Where our own programs lie. */
@@ -9,7 +9,7 @@ export interface EnginePlaces {
   sessions: string;
 }
 
-/** Each is loaded by who uses it. */
+/** Loaded on first use. */
 export async function engineNamed(name: EngineName, places: EnginePlaces): Promise<Engine> {
   switch (name) {
     case "exec":
@@ -24,11 +24,11 @@ export async function engineNamed(name: EngineName, places: EnginePlaces): Promi
       return (await import("./vendors/opencode.ts")).opencodeEngine();
     case "llm": {
       const program = join(places.programs, "llm.cjs");
-      return (await import("./llm.ts")).llmEngine({ program, sessionDir: places.sessions });
+      return (await import("./llm/engine.ts")).llmEngine({ program, sessionDir: places.sessions });
     }
     case "script": {
       const program = join(places.programs, "script-engine.cjs");
-      return (await import("./script.ts")).scriptEngine({ program });
+      return (await import("./script/engine.ts")).scriptEngine({ program });
     }
   }
 }
@@ -48,4 +48,9 @@ export function readyEngine(
     ...(engine.name === "exec" ? { binary: command, flags } : {}),
   };
   return { ...engine, settings };
+}
+
+/** The variable with the key for our own loop: the configured one, or the vendor's. */
+export function keyVariable({ keyEnv, api }: EngineSettings): string {
+  return keyEnv ?? (api === "openai" ? "OPENAI_API_KEY" : "ANTHROPIC_API_KEY");
 }

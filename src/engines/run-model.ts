@@ -1,362 +1,260 @@
-import { resolve } from "node:path";
-import { setTimeout } from "node:timers/promises";
-import { isVivError } from "../base/errors.ts";
 import type { Finished } from "../platform/processes/handlers.ts";
-import { isAttempt } from "../queue/attempt.ts";
-import type { Claim, FailureReport, Store } from "../queue/store.ts";
-import type { AttemptSettings, Place } from "../work/attempt.ts";
-import type { OpenAttempt } from "../work/evidence.ts";
-import { type Hold, isTrouble } from "../work/hold.ts";
-import type { WorkerHost } from "../work/host.ts";
-import { settleAbandoned } from "../work/settle.ts";
-import { pickModel, unprovenIn } from "./accounts/tier.ts";
-import type { EngineRoute } from "./config-engine.ts";
-import type { Limits } from "./costs/budget.ts";
-import { closingFor } from "./costs/closing.ts";
-import type { ModelUsage, SessionUsed } from "./costs/usage.ts";
-import { stepLine, unpricedLines, usageLine } from "./costs/usage-lines.ts";
-import type { Engine, EngineRequest, EngineResult } from "./engine.ts";
-import { keyVariable } from "./key-variable.ts";
-import { type ModelContext, type ModelOutcome, workWithModel } from "./model-work.ts";
-import { render } from "./template.ts";
-import { parseTemplate } from "./template-parse.ts";
+import type { FailureReport } from "../queue/store.ts";
+import { endOfWaiting, Patience } from "./accounts/patience.ts";
+import type { Bill } from "./costs/bill.ts";
+import type { BudgetVerdict } from "./costs/budget.ts";
+import { BudgetStop, type RunBudget } from "./costs/budget-stop.ts";
+import { type DollarSource, impute } from "./costs/prices.ts";
+import { addTokens, type ModelUsage, NO_TOKENS } from "./costs/usage.ts";
+import type { Engine, EngineRequest, EngineResult, Step, Waiting } from "./engine.ts";
+import { EngineOutput, type OnStep } from "./engine-output.ts";
+import { type LogPort, SessionFeed } from "./session-logs.ts";
 
 /**
- * An attempt with an engine: which model, which prompt, what it may spend; then the run; then what
- * is remembered of it: the session, what it used, and what it says about its account.
+ * One run of a model for an attempt or a tick: from the prompt to what it used. Processes, files and
+ * the ledger come in as functions.
+ *
+ * How it ends:
+ *   proceed   the engine reports that it is done: on to the proof
+ *   failed    it counts as an attempt; `final`: no further one would help
+ *   limited   its account is closed, or the vendor does not answer: it does not count
+ *   unpaid    the budget of the run or the day is used up: it does not count, and the task waits
+ *   ended     from outside: its time was up, or it was stopped; the caller knows what to do
  */
-export interface ModelAttempt {
-  claim: Claim;
-  route: EngineRoute;
-  place: Place;
-  host: WorkerHost;
-  store: Store;
-  settings: AttemptSettings;
-  hold: Hold;
-  /** That of viv.toml. */
-  folder: string;
-  /** A sandbox is around it. */
-  isConfined: boolean;
-  execute: ModelContext["execute"];
-  stop: ModelContext["stop"];
-  log: ModelContext["log"];
+export type ModelEnd =
+  | { kind: "proceed"; note?: string | undefined }
+  | { kind: "failed"; report: FailureReport & { outcome: "failed"; note: string } }
+  | { kind: "limited"; note: string }
+  | { kind: "unpaid"; note: string }
+  | { kind: "ended" };
+
+export interface ModelRun {
+  engine: Engine;
+  request: EngineRequest;
+  /** The same without a session to go on with: the whole prompt. */
+  afresh(): EngineRequest;
+  budget: RunBudget;
+  /** Runs a command in the caller's workspace, within its time limit, until its process tree is gone. */
+  execute(
+    argv: readonly string[],
+    stdin: string,
+    more: {
+      env: Record<string, string>;
+      reads: readonly string[];
+      isSecret: boolean;
+      /** How lines of stdout begin that are not worth keeping. */
+      noise: string | null;
+      onStdout: (chunk: Buffer) => void;
+      onStderr: (chunk: Buffer) => void;
+    },
+  ): Promise<Finished>;
+  /** Ends the command that `execute` runs. */
+  stop(why: string): void;
+  /** A line for the log. */
+  log(text: string): void;
+  onStep(step: Step, priced: { usd: number; source: DollarSource } | null): void;
+  onSession(session: string): void;
+  /** See BudgetStopPorts. */
+  onUsed?(used: readonly ModelUsage[], usd: number): void;
+  /** The files that a vendor's program keeps about its session. */
+  logs?: LogPort;
+  now(): number;
 }
 
-export type ModelAttemptEnd =
-  | { kind: "proceed"; note?: string }
-  | { kind: "ended" }
-  | { kind: "released"; note: string }
-  | { kind: "limited"; note: string; retryAt?: string }
-  | { kind: "failed"; report: FailureReport & { outcome: "failed"; note: string } };
-
-export interface ModelAttemptResult {
-  end: ModelAttemptEnd;
+export interface ModelOutcome {
+  end: ModelEnd;
   finished: Finished;
   result: EngineResult;
+  bill: Bill;
 }
 
-export async function runModel(attempt: ModelAttempt): Promise<ModelAttemptResult> {
-  try {
-    return await run(attempt);
-  } catch (error) {
-    if (!isVivError(error, "INVALID") || isTrouble(error)) throw error;
-    // A template that asks for what the task does not have, a tier that there is not: next time too.
-    const report = { outcome: "failed" as const, note: error.message, final: true };
-    return { end: { kind: "failed", report }, finished: NOTHING_RAN, result: NO_RESULT };
-  }
-}
-
-async function run(attempt: ModelAttempt): Promise<ModelAttemptResult> {
-  const { claim, route, host, settings } = attempt;
-  const engine = await host.engine(route.name);
-  const limits = limitsOf(route, settings);
-  const { spending } = settings;
-  const notBegun = (end: ModelAttemptEnd) => ({ end, finished: NOTHING_RAN, result: NO_RESULT });
-  const refused = await attempt.hold.begin(() => spending.reserve(claim, limits));
-  if (refused !== null) return notBegun({ kind: "released", note: refused.text });
-  try {
-    return await runReserved(attempt, engine, limits);
-  } finally {
-    // What cannot be written now is over with the attempt's end.
-    await spending.release(claim).catch(() => {});
-  }
-}
-
-async function runReserved(
-  attempt: ModelAttempt,
-  engine: Engine,
-  limits: Limits,
-): Promise<ModelAttemptResult> {
-  const { claim, route, host, store, settings, hold } = attempt;
-  const { spending } = settings;
-  await hold
-    .begin(() => settleKilled(attempt))
-    .catch((error) => settings.onTrouble?.(claim, error));
-  const request = await hold.begin(() => requestFor(attempt));
-  const open: OpenAttempt = {
-    ...{ token: claim.token, attempt: claim.attempt, worker: claim.worker },
-    ...{ resume: request.resume, logs: {} },
-    ...(request.resumeUsed ? { resumeUsed: request.resumeUsed } : {}),
+export async function runModel(run: ModelRun): Promise<ModelOutcome> {
+  const { engine, onUsed, now } = run;
+  const { model: asked } = run.request;
+  const { prices } = run.budget;
+  const notice = (text: string) => {
+    run.log(`! ${text}\n`);
+    run.onStep({ kind: "notice", text }, null);
   };
-  const look = atMostEvery(LOOK_EVERY_MS, () => spending.look(claim, limits));
-  const began = Date.now();
-  let known: string | null = null;
-  let saved = Number.NEGATIVE_INFINITY;
-  const outcome = await workWithModel({
-    engine,
-    route,
-    request,
-    afresh: () => {
-      const { resumeUsed: _, ...rest } = request;
-      return { ...rest, resume: null, prompt: promptFor(attempt) };
-    },
-    money: {
-      limits,
-      before: (await hold.begin(look)).before,
-      prices: settings.prices,
-    },
-    execute: attempt.execute,
-    stop: attempt.stop,
-    log: attempt.log,
-    // A step that cannot be told (a full disk) is no reason to end the run.
-    tell: (step, priced) => void store.append(stepLine(claim, step, priced)).catch(() => {}),
-    onSession: (session) => {
-      known = session;
-      saveSoon(attempt, request, session, { open });
-    },
-    onUsed: (used) => {
-      const at = performance.now();
-      if (known === null || at - saved < SAVE_EVERY_MS) return;
-      saved = at;
-      saveSoon(attempt, request, known, { used, open });
-    },
-    logs: {
-      ...{ follow: host.followLogs, env: attempt.place.env },
-      onBegin: (position) => {
-        open.logs = position;
-      },
-    },
-    look,
-    now: Date.now,
-  });
-  await remember(attempt, request, outcome);
-  const { finished, result } = outcome;
-  return { end: await afterwardsIfPossible(attempt, outcome, began), finished, result };
+  const stop = (why: string) => run.stop(why);
+  const budget = new BudgetStop(run.budget, asked, { stop, notice, onUsed, now });
+  const many = new StepSum();
+  const onStep = (step: Step, isOneOfMany = false) => {
+    const line = renderStep(step);
+    if (line !== "") run.log(line);
+    const one = isOneOfMany ? many.add(step) : step;
+    if (one) run.onStep(one, one.usage ? impute(one.usage, prices, asked) : null);
+    budget.count(step, countsTurns(engine) || step.kind !== "tool" ? 0 : 1);
+  };
+  const usedUpBefore = budget.usedUpBefore();
+  if (usedUpBefore) {
+    return { end: endOver(usedUpBefore), ...notRun(usedUpBefore.text), bill: budget.bill };
+  }
+  const runWith = async (request: EngineRequest) => {
+    const ran = await runOnce(run, { ...request, ...budget.left }, onStep, budget);
+    budget.endRun(ran.result);
+    return ran;
+  };
+  let ran = await runWith(run.request);
+  const isLost = ran.result.outcome.kind === "session_lost" && run.request.resume !== null;
+  if (isLost && budget.over === undefined) {
+    onStep({ kind: "notice", text: "the session to go on with is gone: it begins anew" });
+    ran = await runWith(run.afresh());
+  }
+  budget.endAttempt();
+  return { ...ran, end: judge(ran.finished, ran.result, budget), bill: budget.bill };
 }
 
-/** What is counted for a session must be known to its next attempt, even if this worker is killed. */
-const SAVE_EVERY_MS = 1_000;
-
-/** A stream may say what it uses a thousand times a second. */
-const LOOK_EVERY_MS = 20;
-
-/** What is asked for is looked up after that, and once for all who ask meanwhile. */
-function atMostEvery<T>(ms: number, ask: () => Promise<T>): () => Promise<T> {
-  let last = Number.NEGATIVE_INFINITY;
-  let next: Promise<T> | undefined;
-  const after = async () => {
-    await setTimeout(Math.max(0, last + ms - performance.now()));
-    next = undefined;
-    last = performance.now();
-    return ask();
-  };
-  return () => {
-    next ??= after();
-    return next;
-  };
+/** A step as a line of the log; "" for one that only reports usage. */
+function renderStep({ kind, tool, target, text }: Step): string {
+  if (kind === "tool") return `▸ ${[tool, target ?? text].filter(Boolean).join(" ")}\n`;
+  if (text === undefined || text === "") return "";
+  const lines = text.trimEnd().split("\n");
+  const mark = { text: "", thought: "… ", notice: "! " }[kind];
+  return lines.map((line) => `${mark}${line}\n`).join("");
 }
 
-/** That the account's file cannot be written (a full disk) must not undo what was done. */
-async function afterwardsIfPossible(
-  attempt: ModelAttempt,
-  outcome: ModelOutcome,
-  began: number,
-): Promise<ModelAttemptEnd> {
-  try {
-    return await afterwards(attempt, outcome, began);
-  } catch (error) {
-    attempt.settings.onTrouble?.(attempt.claim, error);
-    if (outcome.end.kind === "proceed") return outcome.end;
-    const { outcome: said } = outcome.result;
-    const { until } = closingFor(said, "");
-    const note = "note" in outcome.end ? outcome.end.note : "";
-    return { kind: "limited", note, ...(until ? { retryAt: until } : {}) };
+const STEPS_IN_ONE = 100;
+
+/** The usage of many steps, as one step. */
+class StepSum {
+  readonly #byModel = new Map<string, { count: number; usage: ModelUsage }>();
+
+  add({ usage }: Step): Step | null {
+    if (usage === undefined) return null;
+    const before = this.#byModel.get(usage.model);
+    const usd = before ? sumOf(before.usage.usd, usage.usd) : usage.usd;
+    const sum = { ...usage, ...addTokens(usage, before?.usage ?? NO_TOKENS), usd };
+    const count = (before?.count ?? 0) + 1;
+    if (count < STEPS_IN_ONE) this.#byModel.set(usage.model, { count, usage: sum });
+    else this.#byModel.delete(usage.model);
+    return count < STEPS_IN_ONE ? null : { kind: "notice", usage: sum, of: count };
   }
 }
 
-/** What its end says about the account that it used, and what follows for the attempt. */
-async function afterwards(
-  { claim, route: { account }, host: { accounts }, store }: ModelAttempt,
-  { end, result: { outcome: said } }: ModelOutcome,
-  began: number,
-): Promise<ModelAttemptEnd> {
-  if (end.kind === "ended" || end.kind === "failed") return end;
-  if (end.kind === "unpaid") return { kind: "released", note: end.note };
-  if (end.kind === "proceed") {
-    if (account !== null) await accounts.succeeded(account, began);
-    return end;
-  }
-  const { note } = end;
-  const closing = closingFor(said, note);
-  const { until } = closing;
-  if (account === null) {
-    if ("until" in said) return { kind: "limited", note, ...(until ? { retryAt: until } : {}) };
-    return { kind: "failed", report: { outcome: "failed", note, final: true } };
-  }
-  const { worker, task } = claim;
-  const state = await accounts.close(account, {
-    ...closing,
-    by: { run: store.location, worker, task: task.task_id },
-    began,
-  });
-  // What waits for a person must not wait for a time: it goes back, and is not claimed meanwhile.
-  if (state.state !== "closed") return { kind: "released", note };
-  // Its account keeps it back, and no longer than that: somebody may open it sooner.
-  return { kind: "limited", note, retryAt: new Date(Date.now() + 1_000).toISOString() };
+function sumOf(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? null : a + b;
 }
 
-function limitsOf(route: EngineRoute, { budget }: AttemptSettings): Limits {
-  return { attempt: route.budget, task: route.taskBudget, run: budget.run, day: budget.day };
+/** Some engines take a limit of turns. For the others a call of a tool is a turn. */
+function countsTurns({ name }: Engine): boolean {
+  return name === "claude" || name === "llm";
 }
 
-async function requestFor(attempt: ModelAttempt): Promise<EngineRequest> {
-  const { claim, route, place, host, store } = attempt;
-  const { task } = claim;
-  const history = claim.attempt > 1 ? ((await store.show(task.task_id))?.history ?? []) : [];
-  const { model } = pickModel({
-    tiers: route.tiers,
-    model: route.model,
-    tierHint: task.tier_hint ?? null,
-    unproven: unprovenIn(history),
-    escalateAfter: route.escalateAfter,
-  });
-  const session =
-    claim.attempt > 1 && route.resume ? host.evidence.readSession(task.task_id) : null;
-  const resume = session?.engine === route.name ? session.session : null;
-  const last = history.findLast(isAttempt);
-  return {
-    prompt: resume === null ? promptFor(attempt) : goOn(attempt, last?.note ?? ""),
-    cwd: place.cwd,
-    model,
-    mode: route.mode,
-    resume,
-    turns: route.budget.turns ?? null,
-    isConfined: attempt.isConfined,
-    settings: route.settings,
-    ...(resume !== null && session?.used ? { resumeUsed: session.used } : {}),
-    ...(route.name === "llm" ? own(attempt) : {}),
-  };
-}
-
-/** What only our own loop takes. */
-function own({ route: { settings }, host, claim }: ModelAttempt) {
-  const name = keyVariable(settings);
-  const key = host.env[name];
-  return {
-    sessionDir: host.evidence.sessionsOf(claim.task.task_id),
-    ...(key ? { keys: { [name]: key } } : {}),
-  };
-}
-
-function promptFor({ claim, route, place, host, folder }: ModelAttempt): string {
-  if (route.prompt === null) return "";
-  const path = resolve(folder, route.prompt);
-  const template = parseTemplate(host.readText(path), path);
-  return render(template, {
-    task: claim.task,
-    attempt: claim.attempt,
-    note: place.env.VIV_NOTE ?? "",
-    evidence: evidenceText(host, place),
-    artifact: (id) => host.evidence.readArtifact(id, 101 * 1024),
-  });
-}
-
-/** The session knows the task: what it does not know is why its work did not count. */
-function goOn({ host, place }: ModelAttempt, lastNote: string): string {
-  const note = place.env.VIV_NOTE || lastNote;
-  const evidence = evidenceText(host, place);
-  return [
-    "Your last attempt at this task did not count. Go on from where you stopped, and finish it.",
-    ...(note ? [`What was said about it: ${note}`] : []),
-    ...(evidence ? [`What the check said:\n\n${evidence}`] : []),
-  ].join("\n\n");
-}
-
-const EVIDENCE_BYTES = 16 * 1024;
-
-function evidenceText(host: WorkerHost, place: Place): string {
-  const path = place.env.VIV_EVIDENCE;
-  return path ? host.readEnd(path, EVIDENCE_BYTES) : "";
-}
-
-/** `used`: by this attempt so far. Once the vendor has told its session's total, that counts instead. */
-function saveSession(
-  { claim, route, host }: ModelAttempt,
-  { model, resume, resumeUsed }: EngineRequest,
-  session: string,
-  { used = [], sessionTotal, open }: Saved = {},
-): void {
-  const before = (session === resume && resumeUsed) || { total: [], since: [] };
-  const now: SessionUsed = sessionTotal
-    ? { total: sessionTotal, since: [] }
-    : { total: before.total, since: [...before.since, ...used] };
-  const more = { model, used: now, ...(open ? { open } : {}) };
-  host.evidence.writeSession(claim.task.task_id, { engine: route.name, session, ...more });
-}
-
-interface Saved {
-  used?: readonly ModelUsage[];
-  sessionTotal?: ModelUsage[];
-  /** It is not over yet. */
-  open?: OpenAttempt;
-}
-
-/** An attempt whose worker was killed has told only what that worker heard: see settle.ts. */
-async function settleKilled(attempt: ModelAttempt): Promise<void> {
-  const { claim, route, place, host, store, settings } = attempt;
-  const { task_id: id, task_type: type } = claim.task;
-  const of = { id, type, route, prices: settings.prices, env: place.env };
-  await settleAbandoned(of, host, store, (token) => token !== claim.token);
-}
-
-/** While it runs. What cannot be written now is written later, at the end at the latest. */
-function saveSoon(...args: Parameters<typeof saveSession>): void {
-  try {
-    saveSession(...args);
-  } catch (error) {
-    const [{ settings, claim }] = args;
-    settings.onTrouble?.(claim, error);
-  }
-}
-
-async function remember(
-  attempt: ModelAttempt,
+async function runOnce(
+  run: ModelRun,
   request: EngineRequest,
-  { result, bill }: ModelOutcome,
-): Promise<void> {
-  const { claim, route, store } = attempt;
-  const { session, sessionTotal } = result;
-  // Before the session is closed: who dies in between has its bill settled by the next attempt, once.
-  if (bill.lines.length > 0 || bill.isUnreadable) {
-    const said = result.outcome.kind;
-    const asked = request.model;
-    const more = { engine: route.name, account: route.account, session, said, asked };
-    const line = usageLine(claim, bill, more);
-    await attempt.hold.keep(() => store.append(line));
-  }
-  if (session !== null) {
-    const used = unpricedLines(bill);
-    const more = { used, ...(sessionTotal ? { sessionTotal } : {}) };
-    await attempt.hold.keep(() => saveSession(attempt, request, session, more));
+  onStep: OnStep,
+  budget: BudgetStop,
+): Promise<{ finished: Finished; result: EngineResult }> {
+  const { engine, logs } = run;
+  const command = engine.command(request);
+  let isBlind = false;
+  const output = new EngineOutput(
+    engine,
+    request,
+    (step, isOneOfMany) => {
+      onStep(step, isOneOfMany);
+      if (step.kind === "tool") feed?.onTool();
+      if (isBlind || !feed?.isMissing) return;
+      isBlind = true;
+      budget.countBlind(
+        `the usage of ${engine.name} cannot be read while it runs: its session file was not found, so no budget can be held; take the budget off the route, or let its home be where the route's HOME says`,
+      );
+    },
+    (session) => {
+      run.onSession(session);
+      feed?.onSession(session);
+    },
+  );
+  budget.isRunOver = () => output.isOver;
+  const feed = logs && new SessionFeed(engine, request, logs, output.onLogLine);
+  let gaveUp: Waiting | null = null;
+  const patience = new Patience((waiting, why) => {
+    gaveUp = waiting;
+    run.log(`! ended, because it would only wait: ${why}\n`);
+    run.stop(why);
+  }, run.now);
+  const heeding = (read: (chunk: Buffer) => void) => (chunk: Buffer) => {
+    read(chunk);
+    patience.heed(output.waitsFor);
+  };
+  await feed?.begin();
+  try {
+    const finished = await run.execute(command.argv, command.stdin, {
+      env: command.env ?? {},
+      reads: command.reads ?? [],
+      isSecret: command.isSecret ?? false,
+      noise: engine.noise ?? null,
+      onStdout: heeding(output.onStdout),
+      onStderr: heeding(output.onStderr),
+    });
+    await feed?.end();
+    const result = output.end(finished);
+    // A time-out while it waited is not its fault either.
+    const waited = output.waitsFor ?? gaveUp;
+    const isOurs = gaveUp !== null || finished.cause === "timed_out";
+    if (waited === null || !isOurs || result.outcome.kind === "done") return { finished, result };
+    return {
+      finished: { ...finished, cause: "exit" },
+      result: { ...result, outcome: endOfWaiting(waited, run.now()) },
+    };
+  } finally {
+    patience.end();
+    feed?.close();
   }
 }
 
-const NOTHING_RAN: Finished = {
-  ...{ cause: "exit", exit: null, signal: null, durationMs: 0, tail: "", dropped: 0 },
-  survivors: [],
-};
+/** Another attempt would spend as much, unseen. */
+const BLIND =
+  "a budget is set, but what this run used could not be read; take the budget off the route, or use an engine that tells what it uses";
 
-const NO_RESULT: EngineResult = {
-  ...{ outcome: { kind: "failed", message: "" }, text: "", session: null, usage: [] },
-  unknown: 0,
-};
+/** The order matters: what was done to the run comes before what the engine reports. */
+function judge(finished: Finished, { outcome }: EngineResult, budget: BudgetStop): ModelEnd {
+  const failed = (note: string, final = false): ModelEnd => ({
+    kind: "failed",
+    report: { outcome: "failed", note, ...(final ? { final } : {}) },
+  });
+  const { over, isBlind } = budget;
+  const isOwnEnd = finished.cause === "exit";
+  // A run that was done before its last step was counted has done the work: a note, not a failure.
+  const isOurEnd = over !== undefined && finished.cause === "stopped";
+  if (over && !((isOwnEnd || isOurEnd) && outcome.kind === "done")) return endOver(over);
+  if (isBlind && finished.cause === "timed_out") return failed(`its time was up; ${BLIND}`, true);
+  if (!(isOwnEnd || isOurEnd) || finished.survivors.length > 0) return { kind: "ended" };
+  if (outcome.kind === "rate_limited" || outcome.kind === "unavailable") {
+    return { kind: "limited", note: outcome.message };
+  }
+  if (outcome.kind === "unauthorized" || outcome.kind === "quota") {
+    return { kind: "limited", note: `${outcome.message}; ${outcome.todo}` };
+  }
+  if (outcome.kind === "refused") return failed(outcome.message, true);
+  if (outcome.kind !== "done") {
+    return isBlind ? failed(`${outcome.message}; ${BLIND}`, true) : failed(outcome.message);
+  }
+  if (isBlind) return failed(BLIND, true);
+  return { kind: "proceed", note: over?.text };
+}
+
+/** Another attempt has a budget of its own; another task is not to blame for what the run has spent. */
+function endOver({ which, text, level }: BudgetVerdict): ModelEnd {
+  if (level !== "blind" && (which === "run" || which === "day")) {
+    return { kind: "unpaid", note: text };
+  }
+  const final = which !== "attempt" || level === "blind";
+  return { kind: "failed", report: { outcome: "failed", note: text, ...(final ? { final } : {}) } };
+}
+
+/** Of a run that never began. */
+export function notRun(message: string): { finished: Finished; result: EngineResult } {
+  return {
+    finished: {
+      ...{ cause: "exit", exit: null, signal: null, durationMs: 0, tail: "", dropped: 0 },
+      survivors: [],
+    },
+    result: {
+      ...{ outcome: { kind: "failed", message }, text: "", session: null, usage: [] },
+      unknown: 0,
+    },
+  };
+}

@@ -22,7 +22,7 @@ const follow = (more = {}) =>
   });
 
 describe("a session's file", () => {
-  test("is told line by line, each once and whole", async () => {
+  test("emits each whole line once", async () => {
     const follower = follow();
     await follower.look();
     expect(follower.isFound).toBe(false);
@@ -44,7 +44,7 @@ describe("a session's file", () => {
     expect(told).toEqual(["past one", "two", "three"]);
   });
 
-  test("may be huge: of its past only the end is told", async () => {
+  test("of a huge past only the end is emitted", async () => {
     writeFileSync(file, `${`${"x".repeat(99)}\n`.repeat(10_000)}last\n`);
     const follower = follow();
     await follower.skipPast();

@@ -1,6 +1,8 @@
 import { constants } from "node:fs";
 import { type FileHandle, open, readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { LineSplitter } from "../platform/processes/line-splitter.ts";
+import type { Engine, EngineRequest, SessionLogs } from "./engine.ts";
 
 /** Files of one session, as an engine describes them: see SessionLogs there. */
 export interface LogPlace {
@@ -13,29 +15,29 @@ export interface LogFollower {
   /** The session's own file is there. */
   readonly isFound: boolean;
   /**
-   * Before the run: what is there by now is past. Of long files only the end is told. `from`: what was there
-   * earlier, as `position` had it; what it does not name is all new.
+   * Before the run: what is there by now is past. Of long files only the end is emitted. `from`: an earlier
+   * `position`; a file that it does not name is all new.
    */
   skipPast(from?: Readonly<Record<string, number>>): Promise<void>;
   /** How far each file is read. */
   position(): Record<string, number>;
-  /** Tells what is new. One call at a time; it never rejects. `isLast`: nobody will look again. */
+  /** Emits what is new. One call at a time; it never rejects. `isLast`: the last look. */
   look(isLast?: boolean): Promise<void>;
 }
 
 const PAST_BYTES = 256 * 1024;
 const DEEPEST = 3;
 const CHUNK_BYTES = 1024 * 1024;
-/** A line may hold a whole file; of one that is longer nothing is told. */
+/** A line may hold a whole file; a longer one is dropped. */
 const LONGEST_LINE_BYTES = 16 * 1024 * 1024;
 /** Of a vendor that writes its file whole each time. */
 const LONGEST_WHOLE_BYTES = 64 * 1024 * 1024;
-/** A home may hold the sessions of years: looked for again and again, it is looked for ever less often. */
+/** A home may hold the sessions of years, so a missing file is looked for ever less often. */
 const MOST_LOOKS_SKIPPED = 8;
 
 /**
- * Follows files that another program writes, by position: each line is told once, whole. A file that is
- * missing, shorter than before or replaced is no error; of one that was replaced all is new.
+ * Follows files that another program writes, by position: each whole line is emitted once. A file that is
+ * missing, shorter than before or replaced is no error; of a replaced one all is new.
  */
 export function followLogs(
   place: LogPlace,
@@ -130,8 +132,7 @@ class Followed {
   readonly #onLine: (text: string, isPast: boolean) => void;
   #inode = 0;
   #at = 0;
-  #rest: Buffer[] = [];
-  #restBytes = 0;
+  #lines = this.#newLines();
   #stamp = "";
 
   constructor(path: string, onLine: (text: string, isPast: boolean) => void) {
@@ -155,7 +156,7 @@ class Followed {
       const end = bytes.lastIndexOf(0x0a) + 1;
       const lines = bytes.toString("utf8", 0, end).split("\n");
       // The first is cut where we began to read.
-      for (const line of from > 0 ? lines.slice(1) : lines) this.#tell(line, true);
+      for (const line of from > 0 ? lines.slice(1) : lines) this.#emit(line, true);
       this.#at = from + end;
     });
   }
@@ -168,7 +169,7 @@ class Followed {
         const bytes = await readAt(handle, this.#at, Math.min(CHUNK_BYTES, size - this.#at));
         if (bytes.length === 0) return;
         this.#at += bytes.length;
-        this.#cut(bytes);
+        this.#lines.push(bytes);
       }
     });
   }
@@ -177,14 +178,14 @@ class Followed {
     return this.path.endsWith(".json");
   }
 
-  /** Each message of it is told again: whoever listens knows them by their ids. The first ones are past. */
+  /** Each message is emitted again: readers know them by their ids. The first `past` are of earlier runs. */
   async #readWhole(handle: FileHandle, size: number, stamp: string, past: number): Promise<void> {
     if (stamp === this.#stamp || size > LONGEST_WHOLE_BYTES) return;
     const value: unknown = JSON.parse((await readAt(handle, 0, size)).toString("utf8"));
     this.#stamp = stamp; // only now: half of it may be written
     const messages: unknown = (value as { messages?: unknown } | null)?.messages;
     for (const [i, message] of Array.isArray(messages) ? messages.entries() : []) {
-      this.#tell(JSON.stringify(message), i < past);
+      this.#emit(JSON.stringify(message), i < past);
       this.#at = i + 1;
     }
   }
@@ -192,31 +193,15 @@ class Followed {
   #startAnew(inode: number): void {
     this.#inode = inode;
     this.#at = 0;
-    this.#rest = [];
-    this.#restBytes = 0;
+    this.#lines = this.#newLines();
   }
 
-  #cut(bytes: Buffer): void {
-    let from = 0;
-    for (let end = bytes.indexOf(0x0a); end >= 0; end = bytes.indexOf(0x0a, from)) {
-      this.#keep(bytes.subarray(from, end));
-      const isWhole = this.#restBytes <= LONGEST_LINE_BYTES;
-      const line = isWhole ? Buffer.concat(this.#rest).toString("utf8") : "";
-      this.#rest = [];
-      this.#restBytes = 0;
-      this.#tell(line, false);
-      from = end + 1;
-    }
-    this.#keep(bytes.subarray(from));
+  #newLines(): LineSplitter {
+    const line = (text: string) => this.#emit(text, false);
+    return new LineSplitter(LONGEST_LINE_BYTES, { line, tooLong: () => {} });
   }
 
-  #keep(part: Buffer): void {
-    this.#restBytes += part.length;
-    if (this.#restBytes > LONGEST_LINE_BYTES) this.#rest = [];
-    else if (part.length > 0) this.#rest.push(Buffer.from(part));
-  }
-
-  #tell(line: string, isPast: boolean): void {
+  #emit(line: string, isPast: boolean): void {
     if (line !== "") this.#onLine(line, isPast);
   }
 
@@ -240,4 +225,103 @@ async function readAt(handle: FileHandle, at: number, length: number): Promise<B
   const buffer = Buffer.alloc(length);
   const { bytesRead } = await handle.read(buffer, 0, length, at);
   return buffer.subarray(0, bytesRead);
+}
+
+/** What following a vendor's own files needs of the machine. */
+export interface LogPort {
+  follow(place: LogPlace, onLine: (text: string, isPast: boolean) => void): LogFollower;
+  /** What the program runs with, and a HOME that can be read from here. */
+  env: Readonly<Record<string, string | undefined>>;
+  /** How much of these files is of earlier runs. */
+  onBegin?(position: Record<string, number>): void;
+}
+
+const EVERY_MS = 250;
+/** After so many looks, while the run called so many tools, a file that was not found is not there. */
+const LOOKS = 40;
+const TOOLS = 3;
+
+/**
+ * Reads what a vendor's program writes about its session while it runs. It looks when the run does
+ * something, and now and then. A session that is gone on with has a past, which is not this run's.
+ */
+export class SessionFeed {
+  readonly #engine: Engine;
+  readonly #request: EngineRequest;
+  readonly #port: LogPort;
+  readonly #onLine: (text: string, isPast: boolean) => void;
+  #session: string | null = null;
+  #logs: SessionLogs | null = null;
+  #follower: LogFollower | null = null;
+  #looking: Promise<void> = Promise.resolve();
+  #isAsked = false;
+  #timer: NodeJS.Timeout | undefined;
+  #looks = 0;
+  #tools = 0;
+
+  constructor(
+    engine: Engine,
+    request: EngineRequest,
+    port: LogPort,
+    onLine: (text: string, isPast: boolean) => void,
+  ) {
+    this.#engine = engine;
+    this.#request = request;
+    this.#port = port;
+    this.#onLine = onLine;
+  }
+
+  async begin(): Promise<void> {
+    const { resume } = this.#request;
+    if (resume === null) return;
+    this.onSession(resume);
+    await this.#follower?.skipPast();
+    this.#port.onBegin?.(this.#follower?.position() ?? {});
+  }
+
+  /** As soon as it is known. One that was resumed may turn out to be another. */
+  onSession(session: string): void {
+    if (session === this.#session) return;
+    this.#session = session;
+    const { env } = this.#port;
+    this.#logs = this.#engine.logs?.({ session, env, settings: this.#request.settings }) ?? null;
+    this.#follower = this.#logs && this.#port.follow(this.#logs, this.#onLine);
+    if (this.#follower === null) return;
+    this.#timer ??= setInterval(() => {
+      this.#looks++;
+      this.look();
+    }, EVERY_MS);
+  }
+
+  onTool(): void {
+    this.#tools++;
+    this.look();
+  }
+
+  /** At once, or once more after the look that is under way. */
+  look(): void {
+    if (this.#isAsked) return;
+    this.#isAsked = true;
+    this.#looking = this.#looking.then(() => {
+      this.#isAsked = false;
+      return this.#follower?.look();
+    });
+  }
+
+  /** No source of its usage was found, and by now there should be one. */
+  get isMissing(): boolean {
+    if (this.#logs?.isOnlySource !== true || this.#follower?.isFound) return false;
+    return this.#looks >= LOOKS && this.#tools >= TOOLS;
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** Reads what was written until the end. */
+  async end(): Promise<void> {
+    this.close();
+    await this.#looking;
+    await this.#follower?.look(true);
+  }
 }

@@ -81,7 +81,7 @@ describe("what keeps a program that tries again by itself", () => {
     });
   });
 
-  test("a title that opencode could not make keeps nobody", () => {
+  test("a title that opencode could not make is not waited for", () => {
     expect(waits("opencode", "title")).toBeNull();
   });
 
@@ -97,7 +97,7 @@ describe("what keeps a program that tries again by itself", () => {
     expect(reader.waitsFor).toBeNull();
   });
 
-  test("what somebody else says on stderr is not about the vendor", () => {
+  test("other programs' lines on stderr are not the vendor's", () => {
     for (const name of Object.keys(engines) as Name[]) {
       const line = "MCP server docs: 401 Unauthorized, rate limit, ECONNREFUSED";
       expect(feed(name, [["err", line]]).waitsFor ?? null).toBeNull();

@@ -1,36 +1,41 @@
 import type { ProcessIdentity } from "../base/clock.ts";
-import type { AgentState, AgentStateName } from "../crew/agent-state.ts";
 import type { ChildEnd } from "../platform/processes/children.ts";
 import type { RunningHandler } from "../platform/processes/handlers.ts";
+import {
+  agentEnv,
+  describeEnd,
+  lastError,
+  newsIn,
+  runArgv,
+  type Surroundings,
+  workerArgv,
+} from "./agent-programs.ts";
+import type { AgentState, AgentStateName } from "./agent-state.ts";
 import type { Agent, AgentStanding, AgentWorker } from "./agents.ts";
-import { agentEnv, type Surroundings, standingArgv, workerArgv } from "./commands.ts";
-import type { UpEvent } from "./events.ts";
-import { KeptAlive, type KeptEnd, type KeptEvent } from "./keep-alive.ts";
-import type { UpHost } from "./ports.ts";
-import { describeRun, Standing, type StandingEvent } from "./standing.ts";
-import type { Member } from "./supervisor.ts";
+import { describeRun, type IntervalEvent, IntervalRun } from "./interval-run.ts";
+import type { UpEvent, UpHost } from "./ports.ts";
+import { type RestartEnd, type RestartEvent, RestartedProcess } from "./restart.ts";
 import type { UpFiles } from "./up-files.ts";
-import { describeEnd, lastError, saidBy } from "./worker-words.ts";
 
-/** One agent around a pit: its worker, its runs now and then, or both, and its file in `.viv/up/`. */
-export class AgentMember implements Member {
+/** One agent around a pit: its worker, its runs at an interval, or both, and its file in `.viv/up/`. */
+export class AgentMember {
   readonly name: string;
   readonly #agent: Agent;
   readonly #around: Surroundings;
   readonly #host: UpHost;
   readonly #files: UpFiles;
-  readonly #tell: (event: UpEvent) => void;
-  #kept: KeptAlive | undefined;
-  readonly #standing: Standing | undefined;
+  readonly #emit: (event: UpEvent) => void;
+  #process: RestartedProcess | undefined;
+  readonly #interval: IntervalRun | undefined;
   #state: AgentState;
   #worker: Part = { state: "starting", note: "", process: null };
   #run: Part = { state: "resting", note: "", process: null };
   #mark = "";
-  /** What it leaves alone, and why. */
+  /** Why it leaves food alone. */
   #held = "";
-  /** Then a refusal is not for good: somebody is changing what it needs. */
+  /** It has worked as configured, so a refusal may pass: a file it needs is being changed. */
   #wasReady = false;
-  /** For its name: it looks again and again, which is told once. */
+  /** For its name; reported once. */
   #isWaiting = false;
   #hasWorked = false;
 
@@ -39,63 +44,66 @@ export class AgentMember implements Member {
     around: Surroundings,
     host: UpHost,
     files: UpFiles,
-    tell: (event: UpEvent) => void,
+    emit: (event: UpEvent) => void,
   ) {
     this.name = agent.name;
     this.#agent = agent;
     this.#around = around;
     this.#host = host;
     this.#files = files;
-    this.#tell = tell;
+    this.#emit = emit;
     this.#state = {
       ...{ name: agent.name, species: agent.species, state: "starting" },
       ...NO_PROCESS,
       ...{ since: this.#now(), restarts: 0, last_run: null, next_run: null, last_exit: null },
       ...{ note: "", run: null },
     };
-    this.#kept = agent.worker && this.#newKept(agent.worker);
+    this.#process = agent.worker && this.#newProcess(agent.worker);
     const { standing } = agent;
     if (standing) {
       const ports = { clock: host.machine.clock, timers: host.timers };
       const command = { everyMs: standing.everyMs, start: () => this.#startRun(standing) };
-      this.#standing = new Standing(command, ports, (event) => this.#onRun(event));
+      this.#interval = new IntervalRun(command, ports, (event) => this.#onRun(event));
     }
   }
 
+  /** A stop waits for it. */
   get isBusy(): boolean {
     return this.#state.state === "working";
   }
 
-  /** Of its worker: undefined when it has none. */
-  get over(): Promise<KeptEnd> | undefined {
-    return this.#kept?.over;
+  /** When its worker has ended by itself or is parked; undefined: it has none. */
+  get over(): Promise<RestartEnd> | undefined {
+    return this.#process?.over;
   }
 
+  /** Since it was started, or started again. */
   get hasWorked(): boolean {
     return this.#hasWorked;
   }
 
+  /** Only a worker that has ended by itself. */
   startAgain(): void {
     const { worker } = this.#agent;
     this.#hasWorked = false;
     if (worker === undefined || this.#worker.state !== "ended") return;
-    this.#kept = this.#newKept(worker);
-    this.#kept.start();
+    this.#process = this.#newProcess(worker);
+    this.#process.start();
   }
 
   start(): void {
     this.#change({});
-    this.#kept?.start();
-    this.#standing?.start();
+    this.#process?.start();
+    this.#interval?.start();
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.#kept?.stop(), this.#standing?.stop()]);
+    await Promise.all([this.#process?.stop(), this.#interval?.stop()]);
     this.#stopped();
   }
 
   async stopNow(): Promise<void> {
-    await Promise.all([this.#kept?.stopNow(), this.#standing?.stop(true)]);
+    await Promise.all([this.#process?.stopNow(), this.#interval?.stop(true)]);
     this.#stopped();
   }
 
@@ -104,13 +112,13 @@ export class AgentMember implements Member {
     this.#change({ next_run: null });
   }
 
-  #newKept(worker: AgentWorker): KeptAlive {
+  #newProcess(worker: AgentWorker): RestartedProcess {
     const { machine, timers } = this.#host;
     const program = {
       start: () => this.#startWorker(worker),
       judge: (end: ChildEnd) => this.#judge(end),
     };
-    return new KeptAlive(program, { clock: machine.clock, timers }, (event) =>
+    return new RestartedProcess(program, { clock: machine.clock, timers }, (event) =>
       this.#onWorker(event),
     );
   }
@@ -122,7 +130,7 @@ export class AgentMember implements Member {
       cwd: this.#around.folder,
       env: agentEnv(this.#agent, this.#around),
       logPath: this.#files.logOf(name, "worker"),
-      onLine: (line) => this.#heard(line),
+      onLine: (line) => this.#onLine(line),
     });
   }
 
@@ -132,24 +140,24 @@ export class AgentMember implements Member {
     return end.exit === USAGE && !this.#wasReady ? "refused" : "died";
   }
 
-  #heard(line: string): void {
-    const said = saidBy(line);
-    if (said === null) return;
-    if (this.#isWaiting) this.#tellStarted();
+  #onLine(line: string): void {
+    const news = newsIn(line);
+    if (news === null) return;
+    if (this.#isWaiting) this.#emitStarted();
     this.#wasReady = true;
-    this.#hasWorked ||= said.kind === "works";
-    if (said.kind === "trouble") this.#worker.note = said.message;
+    this.#hasWorked ||= news.kind === "busy";
+    if (news.kind === "warning") this.#worker.note = news.message;
     else {
-      if (said.kind === "held") this.#held = said.reasons;
+      if (news.kind === "held") this.#held = news.reasons;
       const was = this.#worker.state === "working";
-      const works = said.kind === "held" ? was : said.kind === "works";
+      const works = news.kind === "held" ? was : news.kind === "busy";
       this.#worker.state = works ? "working" : this.#held ? "paused" : "idle";
       this.#worker.note = this.#held;
     }
     this.#change({});
   }
 
-  #onWorker(event: KeptEvent): void {
+  #onWorker(event: RestartEvent): void {
     const { name } = this;
     switch (event.kind) {
       case "started": {
@@ -157,7 +165,7 @@ export class AgentMember implements Member {
         this.#worker = { state: "starting", note: "", process };
         this.#held = "";
         this.#change({});
-        if (!this.#isWaiting) this.#tellStarted();
+        if (!this.#isWaiting) this.#emitStarted();
         return;
       }
       case "ended": {
@@ -167,36 +175,36 @@ export class AgentMember implements Member {
         const note = isFine ? "" : death === "taken" ? lastError(end).message : describeEnd(end);
         this.#worker = { state: "resting", note, process: null };
         this.#change({ last_exit: exit });
-        if (death !== "taken") this.#tell({ kind: "ended", name, exit, note });
-        else if (!this.#isWaiting) this.#tell({ kind: "waits", name, note });
+        if (death !== "taken") this.#emit({ kind: "ended", name, exit, note });
+        else if (!this.#isWaiting) this.#emit({ kind: "waits", name, note });
         this.#isWaiting = death === "taken";
         return;
       }
       case "restarts":
         if (this.#isWaiting) return;
         this.#change({ restarts: this.#state.restarts + 1 });
-        this.#tell({ kind: "restarts", name, after_ms: event.afterMs });
+        this.#emit({ kind: "restarts", name, after_ms: event.afterMs });
         return;
       case "over": {
         this.#worker.state = event.how;
         if (event.how !== "parked") this.#worker.note = "";
         else this.#worker.note = `${event.why} (${this.#worker.note})`;
         this.#change({});
-        if (event.how === "parked") this.#tell({ kind: "parked", name, note: this.#worker.note });
+        if (event.how === "parked") this.#emit({ kind: "parked", name, note: this.#worker.note });
       }
     }
   }
 
-  #tellStarted(): void {
+  #emitStarted(): void {
     this.#isWaiting = false;
-    this.#tell({ kind: "started", name: this.name, pid: this.#worker.process?.pid ?? 0 });
+    this.#emit({ kind: "started", name: this.name, pid: this.#worker.process?.pid ?? 0 });
   }
 
   #startRun(standing: AgentStanding): RunningHandler {
     const { name } = this.#agent;
     this.#mark = this.#host.newMark();
     return this.#host.handlers.start({
-      argv: standingArgv(standing, this.#around),
+      argv: runArgv(standing, this.#around),
       cwd: this.#around.pit,
       env: agentEnv(this.#agent, this.#around),
       stdin: "",
@@ -208,7 +216,7 @@ export class AgentMember implements Member {
     });
   }
 
-  #onRun(event: StandingEvent): void {
+  #onRun(event: IntervalEvent): void {
     const { name } = this;
     if (event.kind === "runs") {
       const { ref } = event.running;
@@ -217,7 +225,7 @@ export class AgentMember implements Member {
       this.#run = { state: "working", note: "", process };
       const run = process && { ...process, claim: this.#mark };
       this.#change({ last_run: iso(event.at), next_run: null, run });
-      this.#tell({ kind: "runs", name, pid: ref?.pid ?? null });
+      this.#emit({ kind: "runs", name, pid: ref?.pid ?? null });
       return;
     }
     const { finished, nextAt } = event;
@@ -227,13 +235,13 @@ export class AgentMember implements Member {
     this.#run = { state: "resting", note, process: null };
     this.#change({ last_exit: exit, next_run, run: null });
     const duration_ms = Math.round(finished.durationMs);
-    this.#tell({ kind: "ran", name, exit, duration_ms, next_run, note });
+    this.#emit({ kind: "ran", name, exit, duration_ms, next_run, note });
   }
 
-  /** What follows from the two parts, and what is given; written when it is another than before. */
+  /** The state of both parts, with the given changes, written to its file. */
   #change(given: Partial<AgentState>): void {
     const isRunning = this.#run.state === "working";
-    const part = this.#kept === undefined || isRunning ? this.#run : this.#worker;
+    const part = this.#process === undefined || isRunning ? this.#run : this.#worker;
     const { process } = this.#worker.process === null ? this.#run : this.#worker;
     const next: AgentState = {
       ...this.#state,
@@ -247,8 +255,8 @@ export class AgentMember implements Member {
     try {
       this.#files.write(next);
     } catch (error) {
-      // Its work goes on; what is shown of it is late until the next change.
-      this.#tell({ kind: "trouble", name: this.name, message: messageOf(error) });
+      // Its work goes on; its file is late until the next change.
+      this.#emit({ kind: "trouble", name: this.name, message: messageOf(error) });
     }
   }
 
@@ -264,7 +272,7 @@ interface Part {
 }
 
 const NO_PROCESS = { pid: null, started: null, boot: null, host: null };
-const USAGE = 2; // what makes no sense, as SPEC §11 has it
+const USAGE = 2; // the exit status of wrong usage (SPEC §11)
 const RUN_LOG_BYTES = 1024 * 1024;
 const RUN_KILL_AFTER_MS = 10_000;
 

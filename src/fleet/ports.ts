@@ -12,19 +12,43 @@ import type { UpFiles } from "./up-files.ts";
 export interface UpHost {
   machine: Machine;
   timers: Timers;
-  /** For what runs for long. */
+  /** Long-lived processes. */
   children: Children;
-  /** For what runs now and then: ended with its whole tree when its time is up. */
+  /** Runs with a time limit: ended with their whole tree. */
   handlers: Handlers;
   filesIn(pit: string): UpFiles;
   /** The text of a file; throws what the system says. */
   readText(path: string): string;
   isFolder(path: string): boolean;
-  /** Who holds what in that pit. */
+  /** The workers of that pit and their claims. */
   workersIn(pit: string): Promise<WorkerView[]>;
-  /** A value that nobody else has, to mark a tree of processes with. */
+  /** A unique value, to mark a tree of processes with. */
   newMark(): string;
 }
+
+/** What `viv up` reports, one JSON object per line. */
+export type UpEvent =
+  | { kind: "up"; pid: number; pit: string; agents: string[] }
+  /** A run of an earlier `viv up` that was still there. */
+  | { kind: "leftover"; name: string; pid: number; survivors: number[] }
+  | { kind: "started"; name: string; pid: number }
+  | { kind: "ended"; name: string; exit: number | string | null; note: string }
+  | { kind: "restarts"; name: string; after_ms: number }
+  /** Another worker still has its name. */
+  | { kind: "waits"; name: string; note: string }
+  | { kind: "parked"; name: string; note: string }
+  | { kind: "runs"; name: string; pid: number | null }
+  | {
+      kind: "ran";
+      name: string;
+      exit: number | string | null;
+      duration_ms: number;
+      next_run: string | null;
+      note: string;
+    }
+  | { kind: "trouble"; name: string; message: string }
+  | { kind: "stopping"; working: string[] }
+  | { kind: "finished" };
 
 export const upPort = definePort<UpHost>("up");
 

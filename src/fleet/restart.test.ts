@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { afterDeath, type Death, NO_DEATHS, nextRunAt, type RestartHistory } from "./restart.ts";
+import { nextRunAt } from "./interval-run.ts";
+import { afterDeath, type Death, NO_DEATHS, type RestartHistory } from "./restart.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -18,7 +19,7 @@ function story(ends: readonly [Death, livedMs: number][]): (number | "parked")[]
   return told;
 }
 
-describe("what has died", () => {
+describe("a process that has died", () => {
   it("is started again after pauses that double up to a minute", () => {
     const ends = Array.from({ length: 9 }, (): [Death, number] => ["died", 2 * MINUTE]);
     expect(story(ends)).toEqual([1, 2, 4, 8, 16, 32, 60, 60, 60]);
@@ -36,7 +37,7 @@ describe("what has died", () => {
     expect(story(ends)).toEqual([1, 2, 4, 8, 16, 32, 60, 60, 60, "parked"]);
   });
 
-  it("begins with short pauses again after a good life", () => {
+  it("begins with short pauses again after a life of five minutes", () => {
     const ends: [Death, number][] = [
       ["died", SECOND],
       ["died", SECOND],
@@ -51,7 +52,7 @@ it("is parked at once when it is refused", () => {
   expect(afterDeath(NO_DEATHS, "refused", 10).kind).toBe("park");
 });
 
-it("looks again for a place that another has, which counts for nothing", () => {
+it("tries again while another has its name, which counts as no death", () => {
   const many = Array.from({ length: 20 }, (): [Death, number] => ["taken", SECOND]);
   expect(new Set(story(many))).toEqual(new Set([2]));
   const died: [Death, number] = ["died", SECOND];

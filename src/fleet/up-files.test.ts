@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { newFolder } from "../../test/support/folders.ts";
-import type { AgentState, ServiceState } from "../crew/agent-state.ts";
+import type { AgentState, ServiceState } from "./agent-state.ts";
 import { upFilesIn } from "./up-files.ts";
 
 const SERVICE: ServiceState = {
@@ -15,7 +15,7 @@ const SNAKE: AgentState = {
   ...{ last_exit: null, note: "", run: null },
 };
 
-it("keeps what is written, and nothing else beside it", async () => {
+it("keeps each state, and no other file beside it", async () => {
   const pit = newFolder();
   const files = upFilesIn(pit);
   expect(files.names()).toEqual([]);
@@ -37,7 +37,7 @@ it("keeps what is written, and nothing else beside it", async () => {
   expect(files.agent("snake-1")).toBeNull();
 });
 
-it("takes what is torn, foreign, a link or a folder for nothing", async () => {
+it("ignores torn and foreign files, links and folders", async () => {
   const pit = newFolder();
   const folder = join(pit, ".viv/up");
   const files = upFilesIn(pit);
@@ -54,7 +54,7 @@ it("takes what is torn, foreign, a link or a folder for nothing", async () => {
   expect(files.agent("dir")).toBeNull();
 });
 
-it("can be taken once, until who took it is gone", async () => {
+it("can be locked once, until the holder is gone", async () => {
   const pit = newFolder();
   expect(await upFilesIn(pit).take()).toBe(true);
   expect(await upFilesIn(pit).take()).toBe(false);

@@ -1,19 +1,19 @@
 import { join } from "node:path";
 import { isName } from "../base/names.ts";
+import { replaceFileUnsynced } from "../platform/files/atomic-write.ts";
+import { mkdirSync, removeSync } from "../platform/files/beneath.ts";
+import { acquireProcessLock, type StillOurs } from "../platform/files/file-lock.ts";
+import { explained, listed, readSmall } from "../platform/files/state-files.ts";
 import {
   type AgentState,
   parseAgentState,
   parseServiceState,
   type ServiceState,
-} from "../crew/agent-state.ts";
-import { replaceFileUnsynced } from "../platform/files/atomic-write.ts";
-import { mkdirSync, removeSync } from "../platform/files/beneath.ts";
-import { acquireProcessLock, type StillOurs } from "../platform/files/file-lock.ts";
-import { explained, listed, readSmall } from "../platform/files/state-files.ts";
+} from "./agent-state.ts";
 
-/** `.viv/up/` of a pit: who lives around it, as its `viv up` sees them. */
+/** `.viv/up/` of a pit: the state of its `viv up` and of each agent. */
 export interface UpFiles {
-  /** False when another process has it. Who took it has it until it ends, however it ends. */
+  /** Locks it until this process ends. False when another process has it. */
   take(): Promise<boolean>;
   service(): ServiceState | null;
   /** Null when there is none, or none that can be read. */
@@ -23,7 +23,7 @@ export interface UpFiles {
   /** All agents that have a file. */
   names(): string[];
   remove(name: string): void;
-  /** What its worker says, or what its last run said. */
+  /** The output of its worker, or of its last run. */
   logOf(name: string, of: "worker" | "run"): string;
 }
 

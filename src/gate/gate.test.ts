@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { FakeHost } from "../../test/support/machine.ts";
-import { PRIORITIES } from "../queue/task.ts";
+import { PRIORITIES } from "../base/priority.ts";
 import { gateInMemory, type Release } from "./gate.ts";
 
 function gateFor(max: number | null) {
@@ -36,7 +36,7 @@ describe("a gate in memory", () => {
     expect(order).toEqual(["a", "b", "c", "d"]);
   });
 
-  test("who comes in the moment of a release does not get the slot", async () => {
+  test("a request at the moment of a release does not get the slot", async () => {
     const { order, ask } = gateFor(1);
     const release = await ask("first");
     void ask("waits");
@@ -46,7 +46,7 @@ describe("a gate in memory", () => {
     expect(order).toEqual(["first", "waits"]);
   });
 
-  test("who gives up leaves the line, also as the first in it", async () => {
+  test("an aborted waiter leaves the line, also as the first in it", async () => {
     const { gate, order, ask } = gateFor(1);
     const release = await ask("a");
     const stop = new AbortController();
@@ -62,7 +62,7 @@ describe("a gate in memory", () => {
     expect(gate.view()).toMatchObject({ holders: [{ name: "c" }], queue: [] });
   });
 
-  test("what is aborted after it came in keeps its slot until it gives it back", async () => {
+  test("a holder that is aborted keeps its slot until it gives it back", async () => {
     const { gate, ask } = gateFor(1);
     const release = await ask("a");
     const stop = new AbortController();
@@ -73,7 +73,7 @@ describe("a gate in memory", () => {
     expect(gate.view().holders).toEqual([]);
   });
 
-  test("the maximum changes while it runs; with a lower one nobody is stopped", async () => {
+  test("the maximum changes while it runs; a lower one stops no holder", async () => {
     const { gate, order, ask } = gateFor(1);
     const first = await ask("a");
     for (const name of ["b", "c", "d", "e"]) void ask(name);
@@ -90,7 +90,7 @@ describe("a gate in memory", () => {
     expect(order).toEqual(["a", "b", "c", "d", "e"]);
   });
 
-  test("shows who is in and who waits, for how long, and tells of changes", async () => {
+  test("shows holders and waiters, for how long, and notifies of changes", async () => {
     const { host, gate, ask } = gateFor(1);
     let changes = 0;
     const stop = gate.onChange(() => changes++);
@@ -130,7 +130,7 @@ describe("a gate in memory", () => {
     expect(order).toEqual(expected);
   });
 
-  test("whatever happens: never too many, nobody is forgotten, equals in order", async () => {
+  test("for any sequence: never too many holders, no waiter forgotten, equals in order", async () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant("ask" as const), priority: fc.constantFrom(...PRIORITIES) }),
       fc.record({ kind: fc.constant("release" as const), which: fc.nat(5) }),
@@ -177,7 +177,7 @@ describe("a gate in memory", () => {
           const { holders, queue } = gate.view();
           expect(holders.length).toBeLessThanOrEqual(Math.max(max, before));
           expect(holders.length).toBe(inside.length);
-          // Nobody waits where there is room.
+          // With a free slot the line is empty.
           if (queue.length > 0) expect(holders.length).toBeGreaterThanOrEqual(max);
           expect(entered.length + left + queue.length).toBe(asked);
         }

@@ -1,20 +1,20 @@
 import type { Clock } from "../base/clock.ts";
-import { PRIORITIES, type Priority } from "../queue/task.ts";
+import { PRIORITIES, type Priority } from "../base/priority.ts";
 import { firstOf, inOrder, roomFor, type Waiting } from "./order.ts";
 
-/** At most so many at a time; the others wait in line. */
+/** At most `max` holders at a time; the others wait in line. */
 export interface Gate {
   /**
-   * Resolves when there is a slot, with what gives it back: to be called in a `finally`, and as
-   * often as one likes. Rejects with the signal's reason when that is aborted first.
+   * Resolves when there is a slot, with the function that gives it back: for a `finally`, and
+   * harmless when called twice. Rejects with the signal's reason when that is aborted first.
    */
   acquire(request: GateRequest): Promise<Release>;
-  /** Null: no limit. Of those that are in, nobody is stopped. */
+  /** Null: no limit. Holders are never stopped. */
   setMax(max: number | null): void;
   view(): GateView;
-  /** Nobody is in, nobody waits. */
+  /** No holder, no waiter. */
   isIdle(): boolean;
-  /** Called after each change. Returns what ends that. */
+  /** Called after each change. Returns the unsubscribe. */
   onChange(listener: () => void): () => void;
 }
 
@@ -43,7 +43,7 @@ interface Waiter extends Waiting {
   enter(): void;
 }
 
-/** For one process. A slot that becomes free belongs to the first in line before anybody can ask. */
+/** For one process. A freed slot goes to the first in line before any new request. */
 export function gateInMemory(options: { max: number | null; clock: Clock }): Gate {
   const { clock } = options;
   let { max } = options;
@@ -68,7 +68,7 @@ export function gateInMemory(options: { max: number | null; clock: Clock }): Gat
   const letIn = () => {
     while (roomFor(max, holders.size) > 0) {
       const heads = [...lines.values()].flatMap((line) => line.first ?? []);
-      // To look at the clock takes longer than all the rest.
+      // Reading the clock takes longer than all the rest.
       const next = heads.length > 1 ? firstOf(heads, uptimeMs()) : heads[0];
       if (next === undefined) return;
       lines.get(next.priority)?.shift();
@@ -79,7 +79,7 @@ export function gateInMemory(options: { max: number | null; clock: Clock }): Gat
   return {
     acquire({ name, priority = "normal", signal }) {
       if (signal?.aborted) return Promise.reject(signal.reason);
-      // Where there is room nobody waits: whoever waits is let in by whoever makes room.
+      // With a free slot the line is empty: every release lets waiters in.
       if (roomFor(max, holders.size) > 0) {
         const release = hold(name);
         changed();

@@ -4,8 +4,8 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { until, within } from "../../test/support/deadline.ts";
 import { newFolder } from "../../test/support/folders.ts";
 import { FakeHost } from "../../test/support/machine.ts";
-import { gateFilesIn } from "./files.ts";
 import { machineGate } from "./machine-gate.ts";
+import { gateFilesIn } from "./ticket-files.ts";
 
 /** Several processes of one machine, all in this one. */
 
@@ -67,7 +67,7 @@ describe("the machine's gate", () => {
     expect(one.room()).toBe(1);
   });
 
-  test("who has waited for ten minutes is passed by nobody who came later", async () => {
+  test("no later request passes one that has waited for ten minutes", async () => {
     const one = process();
     await one.setMax(1);
     const release = await one.acquire({ name: "in" });
@@ -80,7 +80,7 @@ describe("the machine's gate", () => {
     (await within("the low one is in", low))();
   });
 
-  test("the slots of the dead come back, those who died waiting get none", async () => {
+  test("slots of dead holders come back, dead waiters get none", async () => {
     const [one, two, three] = [process(), process(), process()];
     await one.setMax(1);
     await one.acquire({ name: "one" });
@@ -93,7 +93,7 @@ describe("the machine's gate", () => {
     await until("no ticket is left", () => tickets().length === 0);
   });
 
-  test("nobody has to wait for dead ones when nobody else looks", async () => {
+  test("a waiter finds dead holders by itself", async () => {
     const [one, two] = [process(), process()];
     await one.setMax(1);
     await one.acquire({ name: "one" });
@@ -114,7 +114,7 @@ describe("the machine's gate", () => {
     expect(names(two.view().holders)).toEqual(["two"]);
   });
 
-  test("who gives up leaves no ticket; also when it was just let in", async () => {
+  test("an aborted waiter leaves no ticket; also when it was just let in", async () => {
     const [one, two] = [process(), process()];
     await one.setMax(1);
     const release = await one.acquire({ name: "one" });
@@ -137,7 +137,7 @@ describe("the machine's gate", () => {
     await expect(two.acquire({ name: "two", signal: stop.signal })).rejects.toThrow("enough");
   });
 
-  test("the maximum changes while others wait; with a lower one nobody is stopped", async () => {
+  test("the maximum changes while others wait; a lower one stops no holder", async () => {
     const [one, two] = [process(), process()];
     await one.setMax(1);
     const releases = [await one.acquire({ name: "a" })];
@@ -177,7 +177,7 @@ describe("the machine's gate", () => {
     expect(tickets()).toEqual(["h", "h"]);
   });
 
-  test("what is no ticket is removed, what is not ours is left", async () => {
+  test("unreadable tickets are removed, other machines' are left", async () => {
     const one = process();
     await one.setMax(1);
     writeFileSync(join(folder, "tickets/h-000000000001-0123456789ab"), "");
@@ -188,7 +188,7 @@ describe("the machine's gate", () => {
     await until("only what is no ticket is left", () => left() === "README");
   });
 
-  test("who lost its ticket stands in line anew", async () => {
+  test("a waiter whose ticket was removed joins the line again", async () => {
     const one = process();
     await one.setMax(1);
     const release = await one.acquire({ name: "one" });
@@ -200,7 +200,7 @@ describe("the machine's gate", () => {
     await until("no ticket is left", () => tickets().length === 0);
   });
 
-  test("a maximum that cannot be read is no limit, and is told", async () => {
+  test("an unreadable maximum is no limit, and is reported", async () => {
     const one = process();
     mkdirSync(folder);
     for (const text of ["three", "0", "-1", "1.5", ""]) {
@@ -212,11 +212,14 @@ describe("the machine's gate", () => {
     (await one.acquire({ name: "one" }))();
   });
 
-  test.skipIf(globalThis.process.getuid?.() === 0)("says what cannot be written", async () => {
-    const one = process();
-    await one.setMax(1);
-    chmodSync(join(folder, "tickets"), 0o500);
-    await expect(one.acquire({ name: "one" })).rejects.toMatchObject({ code: "READ_ONLY" });
-    chmodSync(join(folder, "tickets"), 0o700);
-  });
+  test.skipIf(globalThis.process.getuid?.() === 0)(
+    "names the file that cannot be written",
+    async () => {
+      const one = process();
+      await one.setMax(1);
+      chmodSync(join(folder, "tickets"), 0o500);
+      await expect(one.acquire({ name: "one" })).rejects.toMatchObject({ code: "READ_ONLY" });
+      chmodSync(join(folder, "tickets"), 0o700);
+    },
+  );
 });

@@ -1,21 +1,21 @@
 import type { Machine } from "../base/clock.ts";
-import type { Priority } from "../queue/task.ts";
-import type { GateFiles, LockedGate, NewTicket, Ticket } from "./files.ts";
+import type { Priority } from "../base/priority.ts";
 import type { GateRequest, Release } from "./gate.ts";
 import { inOrder, mayEnter, roomFor } from "./order.ts";
+import type { GateFiles, LockedGate, NewTicket, Ticket } from "./ticket-files.ts";
 
 /**
  * One gate for all processes of the user on this machine. Each change under the lock ends by letting
- * in those whose turn it is, so that a later request is not faster. Those who wait watch the folder; once a second they also look for what no notification tells: a
- * process that has died.
+ * in the next waiters, so that a later request is not faster. Waiters watch the folder; once a second
+ * they also look for dead processes, which no notification reports.
  */
 export interface MachineGate {
-  /** As that of a gate in memory. Where there is no maximum it costs one look, and no ticket. */
+  /** As `Gate.acquire`. Without a maximum it costs one look, and no ticket. */
   acquire(request: GateRequest): Promise<Release>;
-  /** Null: no limit, for those who wait too. Of those that are in, nobody is stopped. */
+  /** Null: no limit, also for waiters. Holders are never stopped. */
   setMax(max: number | null): Promise<void>;
   view(): MachineGateView;
-  /** Null: no limit. Cheap enough to ask before each claim; dead processes hold nothing. */
+  /** Free slots; null: no limit. Cheap enough for each claim; dead processes hold nothing. */
   room(): number | null;
 }
 
@@ -33,7 +33,7 @@ const NOTHING: Release = () => {};
 export interface MachineGateOptions {
   files: GateFiles;
   machine: Machine;
-  /** How often those who wait look without having been woken. */
+  /** How often waiters look without a notification. */
   lookEveryMs?: number;
 }
 
@@ -51,7 +51,7 @@ export function machineGate(options: MachineGateOptions): MachineGate {
   const uptimeMs = () => machine.clock.uptime() * 1000;
   const isDead = ({ process }: Ticket) =>
     process.host === "" || machine.vitality(process) === "gone";
-  /** Each machine has its own gate, also when they share a home: of another we cannot know who lives. */
+  /** Each machine has its own gate, also with a shared home: another machine's processes are unknown. */
   const isHere = ({ process }: Ticket) => machine.vitality(process) !== "unknown";
   const isAlive = (ticket: Ticket) => !isDead(ticket) && isHere(ticket);
 
@@ -64,18 +64,18 @@ export function machineGate(options: MachineGateOptions): MachineGate {
       }));
   const heldOf = (tickets: readonly Ticket[]) =>
     tickets.filter(({ heldSince }) => heldSince !== null);
-  const whoMayEnter = (tickets: readonly Ticket[]) => {
+  const nextWaiters = (tickets: readonly Ticket[]) => {
     const alive = tickets.filter(isAlive);
     const holders = heldOf(alive).length;
     const { max } = files.max();
     return mayEnter({ waiting: waitingOf(alive), holders, max, now: uptimeMs() });
   };
 
-  /** Under the lock: the dead are removed, and those whose turn it is go in. */
+  /** Under the lock: removes dead tickets, and lets the next waiters in. */
   const settle = (gate: LockedGate) => {
     const tickets = gate.tickets();
     for (const ticket of tickets) if (isDead(ticket)) gate.remove(ticket);
-    for (const { ticket } of whoMayEnter(tickets)) gate.hold(ticket, machine.clock.now());
+    for (const { ticket } of nextWaiters(tickets)) gate.hold(ticket, machine.clock.now());
   };
   const change = async <T>(act: (gate: LockedGate) => T): Promise<T> => {
     const answer = await files.locked((gate) => {
@@ -87,10 +87,10 @@ export function machineGate(options: MachineGateOptions): MachineGate {
     return answer;
   };
 
-  /** The slot is free at once: to leave needs no lock. To let in the next one does. */
+  /** The slot is free at once, without the lock; letting in the next one needs it. */
   const release = (id: string) => {
     files.drop(id);
-    letNextIn().catch(() => {}); // those who wait look once a second anyway
+    letNextIn().catch(() => {}); // waiters look once a second anyway
   };
   const letNextIn = async () => {
     if (files.counts().waiting > 0) await change(() => {});
@@ -98,10 +98,10 @@ export function machineGate(options: MachineGateOptions): MachineGate {
   const letOursIn = () => {
     for (const waiter of [...waiters]) if (files.isHolding(waiter.ticket.id)) waiter.enter();
   };
-  /** Somebody has died, or has left without telling; or our own ticket was taken away. */
+  /** A holder has died, or has left without letting in the next one. */
   const needsSettling = () => {
     const tickets = files.tickets();
-    return tickets.some(isDead) || whoMayEnter(tickets).length > 0;
+    return tickets.some(isDead) || nextWaiters(tickets).length > 0;
   };
   let isLooking = false;
   const look = async () => {
@@ -112,7 +112,7 @@ export function machineGate(options: MachineGateOptions): MachineGate {
       for (const waiter of [...waiters]) {
         const { id } = waiter.ticket;
         if (files.isWaiting(id) || files.isHolding(id)) continue;
-        // Removed by hand: then it must stand in line anew.
+        // Removed by hand: it joins the end of the line.
         await change((gate) => {
           if (!waiters.has(waiter)) return; // it left while we waited for the lock
           waiter.ticket = gate.add(ticketFor(waiter.ticket.name, waiter.ticket.priority));
@@ -120,7 +120,7 @@ export function machineGate(options: MachineGateOptions): MachineGate {
       }
       if (waiters.size > 0 && needsSettling()) await change(() => {});
     } catch (error) {
-      // A lock that is not to be had for a while is no reason to give up waiting; a disk may be.
+      // A busy lock is no reason to give up; a disk error is.
       if ((error as { code?: string }).code === "LOCKED") return;
       for (const waiter of [...waiters]) waiter.fail(error);
     } finally {
@@ -215,7 +215,7 @@ export function machineGate(options: MachineGateOptions): MachineGate {
       if (max === null) return null;
       const { holding, waiting } = files.counts();
       if (waiting === 0 && holding < max) return max - holding;
-      // Full by the names: only now it matters whether all of them are alive.
+      // Full by the names: only now it matters which of them are alive.
       const alive = files.tickets().filter(isAlive);
       const held = heldOf(alive).length;
       return Math.max(0, roomFor(max, held) - (alive.length - held));

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { holds } from "../../test/support/property.ts";
-import { PRIORITIES } from "../queue/task.ts";
+import { PRIORITIES } from "../base/priority.ts";
 import { inOrder, mayEnter, RAISE_AFTER_MS, type Waiting } from "./order.ts";
 
 const MIN = 60_000;
@@ -25,7 +25,7 @@ const line = fc
 
 const orders = (waiting: Waiting[], now: number) => inOrder(waiting, now).map((one) => one.order);
 
-describe("whose turn it is", () => {
+describe("the order at a gate", () => {
   test("first come, first served; a higher priority before that", () => {
     const of = (...priorities: Waiting["priority"][]) =>
       priorities.map((priority, order) => ({ priority, since: order, order }));
@@ -44,7 +44,7 @@ describe("whose turn it is", () => {
     expect(first(comes("high", 1), 9 * RAISE_AFTER_MS)).toBe(0);
   });
 
-  test("for any line: all of them, and in order among equals, whatever the clock says", () => {
+  test("for any line and clock: all of them, and in order among equals", () => {
     holds(
       fc.property(line, fc.integer({ min: -MIN, max: 200 * MIN }), (waiting, now) => {
         const order = inOrder([...waiting].reverse(), now);
@@ -57,7 +57,7 @@ describe("whose turn it is", () => {
     );
   });
 
-  test("nobody passes one who has waited for ten minutes and came earlier", () => {
+  test("no later one passes one that has waited for ten minutes", () => {
     holds(
       fc.property(line, fc.integer({ min: 0, max: 60 * MIN }), (waiting, more) => {
         const now = (waiting.at(-1)?.since ?? 0) + more;
@@ -70,7 +70,7 @@ describe("whose turn it is", () => {
     );
   });
 
-  test("never more than the maximum, unless it was lowered: then nobody", () => {
+  test("never more than the maximum; none after it was lowered", () => {
     const max = fc.option(fc.integer({ min: 1, max: 10 }));
     holds(
       fc.property(line, fc.nat(12), max, (waiting, holders, max) => {

@@ -1,15 +1,14 @@
-import { PRIORITIES, type Priority } from "../queue/task.ts";
+import { PRIORITIES, type Priority } from "../base/priority.ts";
 
 /**
- * Who goes through a gate next. First come, first served within a priority; whoever waits is
- * raised one step for each five minutes, to high at most, and there only those that came earlier
- * are before him: so everybody's turn comes, whoever else arrives.
+ * The order at a gate: first come, first served within a priority. A waiter rises one priority every
+ * five minutes, to high at most, where only earlier arrivals are before it: so no waiter starves.
  */
 export interface Waiting {
   priority: Priority;
   /** Ms on a clock that does not jump. */
   since: number;
-  /** In which order they came. */
+  /** Of arrival. */
   order: number;
 }
 
@@ -21,7 +20,7 @@ function rankOf({ priority, since }: Waiting, now: number): number {
   return Math.max(0, PRIORITIES.indexOf(priority) - steps);
 }
 
-/** Of the first of each priority, the one whose turn it is. */
+/** The next one of the first of each priority. */
 export function firstOf<T extends Waiting>(
   heads: Iterable<T | undefined>,
   now: number,
@@ -35,11 +34,11 @@ export function firstOf<T extends Waiting>(
   return first;
 }
 
-/** All of them, as they would go in if there were room for one after the other now. */
+/** All of them, in the order in which they would enter now. */
 export function inOrder<T extends Waiting>(waiting: Iterable<T>, now: number): T[] {
   const lines = PRIORITIES.map((priority) => ({ priority, all: [] as T[], next: 0 }));
   for (const one of waiting) lines.find((line) => line.priority === one.priority)?.all.push(one);
-  // A line for each: also when their times contradict it, nobody passes an equal who came earlier.
+  // A line per priority: even if times contradict it, none passes an equal that came earlier.
   for (const { all } of lines) all.sort((a, b) => a.order - b.order);
   const order: T[] = [];
   for (;;) {
@@ -51,12 +50,12 @@ export function inOrder<T extends Waiting>(waiting: Iterable<T>, now: number): T
   }
 }
 
-/** How many more may go in. None when the maximum was lowered below those that are in. */
+/** Free slots. None when the maximum was lowered below the number of holders. */
 export function roomFor(max: number | null, holders: number): number {
   return max === null ? Number.POSITIVE_INFINITY : Math.max(0, max - holders);
 }
 
-/** Those who may go in now, first things first. */
+/** The waiters that may enter now, in order. */
 export function mayEnter<T extends Waiting>(gate: {
   waiting: Iterable<T>;
   holders: number;

@@ -135,12 +135,12 @@ describe("a change", () => {
     );
   });
 
-  test("is refused if it would not be read as what it is", () => {
+  test("is refused if it could not be read back", () => {
     expect(() => changed("#+TODO: OPEN | SHUT\n* a", 0, todo("OPNE"))).toThrow(
-      '"OPNE" is no state of this file; did you mean OPEN?',
+      '"OPNE" is not a state of this file; did you mean OPEN?',
     );
     expect(() => changed("* a", 0, (org, h) => setProperty(org, h, "a b", ""))).toThrow(
-      '"a b" is no name',
+      '"a b" is not a property name',
     );
   });
 });
@@ -174,7 +174,7 @@ const anyOrg = fc
     }),
   );
 
-test("any text can be scanned, and every offset is what it says", () => {
+test("any text can be scanned, and every offset is right", () => {
   holds(
     fc.property(fc.oneof(anyOrg, fc.string()), (text) => {
       const org = scanOrg(text);
@@ -204,7 +204,7 @@ const name = fc.constantFrom("AGENT", "x", "Longer-Name", "NEW");
 const kind = fc.constantFrom("todo", "set", "remove", "log", "insert");
 
 test("a change shows, and touches nothing else", () => {
-  /** All that a scan tells of a heading, without where it stands. */
+  /** All of a scanned heading except its offsets. */
   const told = (h: OrgHeading, text: string) => ({
     head: text.slice(h.from, h.to),
     ...{ todo: h.todo, title: h.title, tags: h.tags, strays: h.strays.length },

@@ -1,11 +1,10 @@
 import { VivError } from "../base/errors.ts";
 import { suggest } from "../base/names.ts";
 import { shown } from "../base/text.ts";
-import type { OrgLine } from "./line.ts";
+import type { OrgLine } from "./elements.ts";
 import { type OrgDocument, type OrgHeading, propertyOf, statesOf } from "./org.ts";
-import { drawerIndent, propertyLine } from "./style.ts";
 
-/** Puts `text` in the place of what stands between two offsets. */
+/** Replaces the text between two offsets. */
 export interface OrgEdit {
   from: number;
   to: number;
@@ -13,8 +12,8 @@ export interface OrgEdit {
 }
 
 /**
- * The text with all edits made; they must not overlap. What is inserted at one offset stays in the
- * order given. Edits of one scan may be made together, except that two of them which both need a
+ * The text with all edits made; they must not overlap. Insertions at one offset keep their order.
+ * Edits of one scan may be made together, except that two of them which both need a
  * new drawer would make two: scan again between them.
  */
 export function patch(text: string, edits: readonly OrgEdit[]): string {
@@ -45,14 +44,16 @@ export function setTodo(org: OrgDocument, heading: OrgHeading, state: string | n
   if (!known.includes(state)) {
     const meant = suggest(state, known);
     const hint = meant === undefined ? `there are ${known.join(" ")}` : `did you mean ${meant}?`;
-    throw new VivError("INVALID", `${shown(state)} is no state of this file; ${hint}`, { known });
+    throw new VivError("INVALID", `${shown(state)} is not a state of this file; ${hint}`, {
+      known,
+    });
   }
   // A title behind it is kept apart.
   const gap = todo === null && from < heading.to ? " " : "";
   return [{ from, to: todoTo, text: state + gap }];
 }
 
-/** The first property of that name gets the value; if there is none, a new line, if need be in a new drawer. */
+/** Sets the first property of that name; without one it adds a line, and a drawer if needed. */
 export function setProperty(
   org: OrgDocument,
   heading: OrgHeading,
@@ -60,7 +61,7 @@ export function setProperty(
   value: string,
 ): OrgEdit[] {
   if (!/^[^\s:]+$/.test(name)) {
-    throw new VivError("INVALID", `${shown(name)} is no name of a property; write it in one word.`);
+    throw new VivError("INVALID", `${shown(name)} is not a property name; write it in one word.`);
   }
   const written = oneLine(value);
   const known = propertyOf(heading, name);
@@ -79,7 +80,7 @@ export function setProperty(
   return [insertAfter(org, heading.drawersAt, [`${indent}:PROPERTIES:`, line, `${indent}:END:`])];
 }
 
-/** Every property of that name goes, and the drawer with the last one. */
+/** Removes every property of that name, and the drawer with the last one. */
 export function removeProperty(heading: OrgHeading, name: string): OrgEdit[] {
   const wanted = name.toUpperCase();
   const isWanted = (property: { name: string }) => property.name.toUpperCase() === wanted;
@@ -91,7 +92,7 @@ export function removeProperty(heading: OrgHeading, name: string): OrgEdit[] {
   return gone.map(({ from, next }) => ({ from, to: next, text: "" }));
 }
 
-/** `- text` as the last line of the heading's `:LOGBOOK:`, which is made if there is none. */
+/** `- text` as the last line of the heading's `:LOGBOOK:`, which is created if missing. */
 export function appendLogLine(org: OrgDocument, heading: OrgHeading, text: string): OrgEdit[] {
   const { logbook, drawer } = heading;
   if (logbook !== null) {
@@ -106,7 +107,7 @@ export function appendLogLine(org: OrgDocument, heading: OrgHeading, text: strin
 
 /**
  * A new heading behind another and all that belongs to it, or at the end of the file: as its last
- * child if the level is deeper. `body` is what stands under it, in lines.
+ * child if the level is deeper. `body`: the lines under it.
  */
 export function insertHeading(
   org: OrgDocument,
@@ -156,11 +157,48 @@ function insertAfter(
   return { from: line.to, to: line.to, text: lines.map((one) => eol + one).join("") };
 }
 
-/** A file may have both kinds: what is new is like its neighbour. */
+/** A file may have both kinds: a new line takes that of its neighbour. */
 function eolOf(org: OrgDocument, line: Pick<OrgLine, "to" | "next">): string {
   return org.text.slice(line.to, line.next) || org.eol;
 }
 
 function oneLine(text: string): string {
   return text.replace(/[\r\n]+/g, " ").trim();
+}
+
+/** A line for a new property, aligned as those beside it, or as in the first drawer of the file. */
+function propertyLine(org: OrgDocument, heading: OrgHeading, name: string, value: string): string {
+  const model = heading.properties.length > 0 ? heading : modelOf(org);
+  const indent = indentOf(org, heading);
+  const start = `:${name}:`;
+  return `${indent}${start.padEnd(columnOf(org, model) - 1)} ${value}`.trimEnd();
+}
+
+/** The white space before a new drawer: none, what the level asks for, or as elsewhere in the file. */
+function drawerIndent(org: OrgDocument, heading: OrgHeading): string {
+  const model = modelOf(org);
+  const indent = model?.drawer?.indent ?? "";
+  const isByLevel = model !== undefined && indent === " ".repeat(model.level + 1);
+  return isByLevel ? " ".repeat(heading.level + 1) : indent;
+}
+
+function modelOf(org: OrgDocument): OrgHeading | undefined {
+  return org.headings.find((heading) => heading.properties.length > 0);
+}
+
+function indentOf(org: OrgDocument, heading: OrgHeading): string {
+  const beside = heading.properties[0];
+  if (beside !== undefined) return org.text.slice(beside.from, org.text.indexOf(":", beside.from));
+  return heading.drawer?.indent ?? drawerIndent(org, heading);
+}
+
+/** Where values begin if they are aligned, counted from the first colon; 0 if one space is the rule. */
+function columnOf(org: OrgDocument, model: OrgHeading | undefined): number {
+  let column = 0;
+  for (const { from, name, value, valueFrom } of model?.properties ?? []) {
+    const start = valueFrom - org.text.indexOf(":", from);
+    // A name that is too long for the column does not count.
+    if (value !== "" && start > name.length + 3) column = Math.max(column, start);
+  }
+  return column;
 }

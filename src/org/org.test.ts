@@ -89,7 +89,7 @@ describe("headings", () => {
     expect(scanOrg(text).headings[0]).toMatchObject({ title: "a", properties: [], drawer: null });
   });
 
-  test("lines of a drawer that are no properties are told", () => {
+  test("lines of a drawer that are not properties are listed", () => {
     const [a] = scanOrg("* a\n:PROPERTIES:\n:A:1\n\n:B:\n:C:D: e:f: g\nx\n:END:").headings;
     expect(a?.strays).toEqual([3, 7]);
     expect(a?.properties.map(({ name, value }) => [name, value])).toEqual([
@@ -109,7 +109,7 @@ describe("states", () => {
     ["#+BEGIN_SRC\n#+TODO: A | B\n#+END_SRC", ["TODO"], ["DONE"]],
   ])("%j", (text, open, done) => expect(scanOrg(text).sequences).toEqual([{ open, done }]));
 
-  test("several lines add up, also one below what uses it", () => {
+  test("several lines add up, also one below its use", () => {
     const org = scanOrg("* WAIT x\n#+TODO: A | B\n#+TODO: WAIT | GONE");
     expect(org.headings[0]?.todo).toBe("WAIT");
     expect(statesOf(org)).toEqual(["A", "B", "WAIT", "GONE"]);

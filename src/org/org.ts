@@ -1,16 +1,24 @@
-import { drawerNameOf, type OrgDrawer, type OrgProperty, propertiesIn } from "./drawer.ts";
-import { type Headline, headlineAt, starsAt } from "./headline.ts";
-import { linesOf, type OrgLine } from "./line.ts";
+import {
+  drawerNameOf,
+  type Headline,
+  headlineAt,
+  linesOf,
+  type OrgDrawer,
+  type OrgLine,
+  type OrgProperty,
+  propertiesIn,
+  starsAt,
+} from "./elements.ts";
 
-export type { OrgDrawer, OrgProperty } from "./drawer.ts";
+export type { OrgDrawer, OrgProperty } from "./elements.ts";
 
 /**
- * What of an org text matters to manifests, lifecycles and boards, with the offsets (in characters)
- * at which it stands. Any text can be scanned, in time that grows with its length.
+ * The parts of an org text that matter to manifests, lifecycles and boards, with their offsets (in
+ * characters). Any text can be scanned, in time that grows with its length.
  *
- * - A block (`#+BEGIN_X` to the next `#+END_X`) is skipped with all that is in it, also what looks
- *   like a heading. One that is never closed is none.
- * - A drawer ends before the next heading, or is none.
+ * - A block (`#+BEGIN_X` to the next `#+END_X`) is skipped with all its lines, also those that look
+ *   like a heading. A block that is never closed does not count.
+ * - A drawer that does not end before the next heading does not count.
  * - The properties of a heading are those of the first `:PROPERTIES:` drawer before the next heading.
  */
 export interface OrgDocument {
@@ -21,7 +29,7 @@ export interface OrgDocument {
   keywords: OrgKeyword[];
   /** One for each `#+TODO:` line; without any, TODO and DONE. */
   sequences: TodoSequence[];
-  /** The first line that git left behind at a conflict, from 1. */
+  /** The first conflict marker of git, from 1. */
   conflictLine: number | null;
 }
 
@@ -49,7 +57,7 @@ export interface OrgHeading extends Headline {
   next: number;
   end: number;
   properties: OrgProperty[];
-  /** The drawer of its properties, and the lines in it that are none. */
+  /** The drawer of its properties, and the lines in it that are not properties. */
   drawer: OrgDrawer | null;
   strays: number[];
   logbook: OrgDrawer | null;
@@ -134,7 +142,7 @@ interface Span {
   last: number;
 }
 
-/** Tells what each line is. What can end something is listed first, so that nothing is sought twice. */
+/** Classifies each line. Ends are listed first, so that no line is searched twice. */
 function sort(text: string, lines: readonly OrgLine[], words: readonly string[]) {
   const blockEnds = new Map<string, number[]>();
   const drawerEnds: number[] = [];
@@ -185,7 +193,7 @@ function sort(text: string, lines: readonly OrgLine[], words: readonly string[])
   return { starts, keywords, drawers };
 }
 
-/** The first of these numbers behind another; to be asked for ever greater ones. */
+/** The first of these numbers above another; the arguments must increase. */
 function after(numbers: readonly number[]): (than: number) => number | undefined {
   let at = 0;
   return (than) => {
@@ -213,7 +221,7 @@ function sequencesOf(keywords: readonly OrgKeyword[]): TodoSequence[] {
   const found: TodoSequence[] = [];
   for (const { name, value } of keywords) {
     if (!TODO_KEYWORDS.includes(name)) continue;
-    // `WAIT(w@/!)`: what is in brackets is about keys and notes.
+    // `WAIT(w@/!)`: brackets hold keys and notes.
     const words = value.split(/\s+/).map((word) => word.replace(/\([^)]*\)$/, ""));
     const bar = words.indexOf("|");
     const [open, done] =

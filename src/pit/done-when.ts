@@ -1,24 +1,26 @@
-import { asksForSuccess, commentIn, leadsIn, saysNothing } from "./done-when-sentence.ts";
-import { looksLikeCommand, speaksOfThing, withoutShellComment } from "./done-when-words.ts";
-import { contentOf, fenceFor, findFences, longestRun } from "./food-fence.ts";
+import { fenceFor, longestBackticks } from "../base/text.ts";
+import { contentOf, findFences } from "./food-fields.ts";
 
 /**
- * What the field done-when of a food asks for: a command whose success is the proof, or words for
- * a person. A command stands in a fence or in backticks, and nothing around it but that it
- * succeeds; without either the text is a command if it looks like one.
+ * The field done-when of a food: a command whose success is the proof, or words for a person.
+ * A command is
+ * - a fenced block without a language or with that of a shell,
+ * - a code span, where the words around it only ask that it passes (`npm test` is green),
+ * - a plain line that looks like a command.
+ * Of several, also in a list, all must pass. Everything else is a question to a person: a sentence
+ * that is taken for a command proves nothing when the shell happens to make a success of it.
  */
 export type DoneWhen = { command: string } | { words: string };
 
 export function readDoneWhen(value: string): DoneWhen {
   const text = value.replace(/\r\n?/g, "\n");
-  const words = { words: text.trim() };
-  const command = fromFences(text) ?? fromList(text) ?? fromLine(text);
-  return command === "" ? words : { command };
+  const commands = fromFences(text) ?? fromLines(text) ?? fromLine(text) ?? [];
+  return commands.length === 0 ? { words: text.trim() } : { command: joined(commands) };
 }
 
 /**
- * How to write a command so that readDoneWhen gives it back. (Not one that is only a comment, or
- * has a carriage return.)
+ * Writes a command so that readDoneWhen gives it back. (Not one that is only a comment, or has a
+ * carriage return.)
  */
 export function quoteDoneWhen(command: string): string {
   if (command.includes("\n")) {
@@ -26,16 +28,15 @@ export function quoteDoneWhen(command: string): string {
     const whole = command.startsWith("set -e\n") && command.trim() === command;
     return `${fence}sh${whole ? "" : " verbatim"}\n${command}\n${fence}`;
   }
-  const ticks = "`".repeat(longestRun(command) + 1);
+  const ticks = "`".repeat(longestBackticks(command) + 1);
   const pad = /^`|`$|^ .* $/.test(command) ? " " : "";
   return ticks + pad + command + pad + ticks;
 }
 
-// Below, "" means that there are words only, and null that it is not this form.
-
 const SHELLS = new Set(["", "sh", "bash", "shell", "zsh", "console", "shell-session", "cmd"]);
 
-function fromFences(text: string): string | null {
+/** Null without a fence; empty when the fences are not commands. */
+function fromFences(text: string): string[] | null {
   const lines = text.split("\n");
   const fences = findFences(lines);
   if (fences.length === 0) return null;
@@ -47,14 +48,14 @@ function fromFences(text: string): string | null {
     from = fence.close + 1;
     const [language = "", how] = fence.info.toLowerCase().split(/\s+/);
     const content = contentOf(lines, fence);
-    if (!SHELLS.has(language) || isNothing(content)) return "";
+    if (!SHELLS.has(language) || isNothing(content)) return [];
     commands.push(how === "verbatim" ? content : script(content));
   }
   around.push(lines.slice(from).join("\n"));
-  return asksForSuccess(around) ? join(commands) : "";
+  return asksForSuccess(around) ? commands : [];
 }
 
-/** Every line of a script must succeed: of a shell's own accord only the last one counts. */
+/** Every line of a script must succeed: by itself a shell reports only the last one. */
 function script(content: string): string {
   let lines = content.split("\n").filter((line) => line.trim() !== "");
   if (lines[0]?.trimStart().startsWith("$ ")) {
@@ -64,28 +65,205 @@ function script(content: string): string {
   }
   const trimmed = content.replace(/^(?:[ \t]*\n)+/, "").trimEnd();
   const isOne = lines.filter((line) => !line.trimStart().startsWith("#")).length < 2;
-  const looksItself = trimmed.includes("$?") || /^\s*set -[a-z]*e/.test(trimmed);
-  return isOne || looksItself ? trimmed : `set -e\n${trimmed}`;
+  const checksItself = trimmed.includes("$?") || /^\s*set -[a-z]*e/.test(trimmed);
+  return isOne || checksItself ? trimmed : `set -e\n${trimmed}`;
 }
 
 const MARKER = /^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?/;
 
-/** A list: all of its items must be commands, for what the others ask would not be proven. */
-function fromList(text: string): string | null {
+/** A list, or several lines with code spans. Each line must be a command. */
+function fromLines(text: string): string[] | null {
   const lines = text.split("\n").filter((line) => line.trim() !== "");
-  const intro = lines[0] !== undefined && !MARKER.test(lines[0]) ? (lines.shift() ?? "") : "";
-  if (lines.length === 0 || intro.includes("`") || !lines.every((line) => MARKER.test(line))) {
-    return null;
+  const isItem = (line: string) => MARKER.test(line) || line.includes("`");
+  const intro = lines[0] !== undefined && !isItem(lines[0]) ? (lines.shift() ?? "") : "";
+  if (!lines.every(isItem) || !BEFORE.test(words(intro))) return null;
+  const commands: string[] = [];
+  for (const line of lines) {
+    const command = fromLine(line);
+    if (command === null) return null;
+    commands.push(...command);
   }
-  if (!leadsIn(intro)) return "";
-  const commands = lines.map((line) => fromLine(line.replace(MARKER, "")));
-  return commands.includes("") ? "" : join(commands);
+  return commands;
 }
 
-function fromLine(text: string): string {
+function fromLine(text: string): string[] | null {
+  const line = withoutComments(text.replace(MARKER, ""));
+  const spans = spansOf(line);
+  if (spans.length === 0) return fromPlain(line);
+  const starts = [...spans.map(({ start }) => start), line.length];
+  const around = starts.map((start, i) => line.slice(spans[i - 1]?.end ?? 0, start));
+  const commands = spans.map(({ content }) => content);
+  if (commands.some(isNothing) || !asksForSuccess(around)) return null;
+  const isAlone = around.every((gap) => words(gap) === "");
+  return isAlone || !commands.some((command) => isOther(command, around)) ? commands : null;
+}
+
+/** A file or a call that is spoken of; and git exits with 0 whether a tree is clean or not. */
+function isOther(command: string, around: readonly string[]): boolean {
+  const isThing =
+    /^(?:[\w./-]+\.(?:md|txt|json|csv|html?|toml|ya?ml|css|log|png|jpe?g|svg|pdf|xml)|[\w.]+\(.*\))$/i;
+  const isGit = /^git\b/.test(command) && around.some((gap) => /\bclean\b/i.test(gap));
+  return isThing.test(command.trim()) || isGit;
+}
+
+/*
+ * The words that may stand around commands. There are more ways to mean the opposite ("finds
+ * nothing", "unless …") than a list could name, so this one names what is understood.
+ */
+const PASSES = `(?:must |should )?(?:both |all )?(?:${[
+  "pass(?:es)?",
+  "succeeds?",
+  "(?:is|are|be) (?:both |all )?(?:green|clean|ok)",
+  "runs? (?:without errors|cleanly)",
+  "(?:exits?|returns?) (?:with )?(?:(?:exit )?(?:code|status) )?(?:0|zero)",
+].join("|")})`;
+const AND = "(?:[,;.]|[,;.]? ?(?:and|then|and then|plus|&&))(?: run)?";
+const SUBJECT = "(?:all (?:of )?)?(?:(?:the )?tests|this|these|the following)(?: commands?)?";
+const BEFORE = new RegExp(
+  `^(?:when ?)?(?:${SUBJECT} (?:pass(?:es)?|succeeds?|are green) ?:|(?:run ?)?(?:both|all of|(?:the |this )?commands?)? ?:?)$`,
+);
+const BETWEEN = new RegExp(`^(?:[,:–—-]? ?${PASSES})? ?${AND}$|^$`);
+const BEHIND = new RegExp(`^(?:[,:–—-]? ?${PASSES})? ?[.,;!]?$`);
+/** Longer than anything that is understood. */
+const LONGEST = 200;
+
+/** The first text stands before the first command, the last behind the last. */
+function asksForSuccess(around: readonly string[]): boolean {
+  const last = around.length - 1;
+  return around.every((text, i) =>
+    (i === 0 ? BEFORE : i === last ? BEHIND : BETWEEN).test(words(text)),
+  );
+}
+
+/** Without emphasis, quotes and breaks. */
+function words(text: string): string {
+  const bare = text.trim();
+  if (bare.length > LONGEST) return "?";
+  return bare.replace(/[*_"]/g, "").replace(/\s+/g, " ").trim().toLowerCase();
+}
+
+function fromPlain(text: string): string[] | null {
+  // Backticks without a partner; and nothing between two is a success for a shell.
+  if (text.includes("`")) return null;
+  const parts = text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
+  // Two lines could be two commands; as one they would be something else.
+  const isOne = parts.every(
+    (line, i) => i === 0 || /^(?:&&|\|)/.test(line) || /(?:&&|\||\\)$/.test(parts[i - 1] ?? ""),
+  );
+  // Joined to one line, a comment would take the lines below it along.
+  if (!isOne || (parts.length > 1 && parts.some((line) => /(?:^|\s)#/.test(line)))) return null;
+  const whole = parts.map((line) => line.replace(/\\$/, "")).join(" ");
+  const inner = /^(?:"([^"]*)"|'([^']*)')$/.exec(whole);
+  const line = inner ? withoutComments(inner[1] ?? inner[2] ?? "").trim() : whole;
+  return looksLikeCommand(line) ? [line] : null;
+}
+
+const set = (list: string) => new Set(list.split(/\s+/));
+
+/** A line that begins with one is a command without any other sign. */
+const RUNNERS = set(`npm npx pnpm yarn bun deno node make just task rake cargo go pytest tox nox mvn
+  gradle ctest ninja bazel dotnet mix rspec bundle phpunit composer jest vitest mocha tsc eslint
+  biome prettier ruff mypy pyright uv poetry python python3 ruby swift zig sbt time true false viv`);
+
+/** They begin sentences. */
+const BEGINNINGS =
+  set(`a i all no none nothing only this there see ask run running check verify open
+  look add new one two code tests docs page pages file files result results output outputs function
+  functions unit build done ok okay yes return exits n/a todo tbd`);
+
+/** They stand in sentences. In a command they would be quoted. */
+const ENGLISH =
+  set(`the an every each some any both of to into from by not that these those than with
+  without when while until if once should must can will does be been is are was were has have had and
+  or exists exist pass passes passed work works contains prints returns compiles builds runs green
+  fine correct happy succeed succeeds it its it's they we you he she our your my their because so
+  also still everything somebody someone nobody successfully correctly properly`);
+
+/** They succeed with any arguments, so a sentence that begins with one would prove nothing. */
+const OBLIGING = set(`echo printf set unset export readonly local trap wait sync times users groups
+  file who hash true : exit return break continue cd pwd type let declare shift umask date uname yes
+  alias jobs`);
+
+function looksLikeCommand(line: string): boolean {
+  // A comment succeeds; a capital begins a sentence; no program's name begins with a letter like é.
+  if (/^(?:$|#|\p{Lu}\p{Ll}|[^\0-\x7f])/u.test(line)) return false;
+  // The end of a sentence, unless it is a folder (`ruff check .`, `go test ./...`).
+  if (/[.!?:,…&]$/.test(line) && !/(?:^|\s)[./]{1,200}$/.test(line.slice(-201))) return false;
+  const bare = masked(line).replace(/\0+/g, "\0");
+  const tokens = bare.trim().split(/\s+/);
+  const plain = tokens.map((token) =>
+    token.length > 40 ? "" : token.toLowerCase().replace(/[,.:;!?]+$/, ""),
+  );
+  const first = plain[0] || (tokens[0] ?? "");
+  if (BEGINNINGS.has(first)) return false;
+  if (OBLIGING.has(first) && tokens.length > 1 && !/&&|\|\||;/.test(bare)) return false;
+  const isTest = first === "test" || first === "[";
+  if (isTest && !tokens.some((token) => /^(?:-[a-zA-Z]|!?=|==)/.test(token))) return false;
+  // Words to search for are often English.
+  if (!/^(?:[ef]?grep|rg)$/.test(first) && plain.some((token) => ENGLISH.has(token))) return false;
+  // "coverage > 80" compares; a shell would write a file called 80.
+  if (/(?:^|\s)[<>]=?\s*\d+(?:\.\d+)?\s*%?(?:\s|$)/.test(bare.slice(0, 10_000))) return false;
+  if (tokens.some(isShell)) return true;
+  return RUNNERS.has(first) && tokens.length <= 3 && !/[^\0-\x7f]/.test(bare);
+}
+
+/** An option, a path, a file's name, or signs that only a shell needs. */
+function isShell(token: string): boolean {
+  return (
+    /^--?[A-Za-z0-9]/.test(token) ||
+    /^\.{1,2}$/.test(token) ||
+    token.includes("/") ||
+    /\w\.[A-Za-z]\w{0,4}$/.test(token.slice(-40)) ||
+    /&&|[|;<>$*=\0]/.test(token)
+  );
+}
+
+/** The lines without the comments behind them. */
+function withoutComments(text: string): string {
+  if (!text.includes("#")) return text;
+  let from = 0;
+  return masked(text)
+    .split("\n")
+    .map((line) => {
+      const at = /(?:^|\s)#(?=\s|$)/.exec(line)?.index ?? line.length;
+      const kept = text.slice(from, from + at);
+      from += line.length + 1;
+      return kept;
+    })
+    .join("\n");
+}
+
+/** As long as the text, with NUL for code spans and quotes: they are arguments, whatever they say. */
+function masked(text: string): string {
+  let bare = "";
+  let at = 0;
+  const skip = (end: number) => {
+    bare += "\0".repeat(end - at);
+    at = end;
+  };
   const spans = spansOf(text);
-  if (spans.length === 0) return fromPlain(text);
-  return isSubstituting(text, spans) ? text.trim() : fromSpans(text, spans);
+  for (let i = 0; at < text.length; ) {
+    const c = text.charAt(at);
+    const span = spans[i];
+    if (span !== undefined && at >= span.start) {
+      if (at < span.end) skip(span.end);
+      i++;
+      continue;
+    }
+    // An apostrophe inside a word is English: don't.
+    const isQuote = c === '"' || (c === "'" && !/\w/.test(text.charAt(at - 1)));
+    const end = isQuote ? text.indexOf(c, at + 1) : -1;
+    if (isQuote && end === -1) return bare + text.slice(at);
+    if (isQuote) skip(end + 1);
+    else {
+      bare += c;
+      at++;
+    }
+  }
+  return bare;
 }
 
 interface Span {
@@ -94,107 +272,36 @@ interface Span {
   content: string;
 }
 
-function fromSpans(text: string, found: Span[]): string {
-  const spans: Span[] = [];
-  const around: string[] = [];
-  const lastLine = text.trimEnd().lastIndexOf("\n");
-  let from = 0;
-  for (let i = 0; i <= found.length; i++) {
-    const span = found[i];
-    const gap = text.slice(from, span?.start);
-    const comment = commentIn(gap);
-    // Lines below it would make it one of several.
-    const isLast = comment !== -1 && from + comment >= lastLine;
-    around.push(isLast ? gap.slice(0, comment) : gap);
-    if (isLast || span === undefined) break;
-    spans.push(span);
-    from = span.end;
-  }
-  if (spans.length === 0 || !asksForSuccess(around)) return "";
-  const isAlone = saysNothing(around);
-  const isProof = spans.every(
-    ({ content }, i) =>
-      !isNothing(content) && (isAlone || !speaksOfThing(content, around[i + 1] ?? "")),
-  );
-  return isProof ? join(spans.map((span) => span.content)) : "";
-}
-
-/**
- * test `wc -l < x` -gt 3: the shell's backticks, not Markdown's. Only where nothing in place of
- * the backticks is an error: `test -f` and `test =` alone succeed.
- */
-function isSubstituting(text: string, [span, second]: Span[]): boolean {
-  if (span === undefined || second !== undefined) return false;
-  const before = text.slice(0, span.start).trimStart();
-  const behind = text.slice(span.end).trimEnd();
-  if (before.length > 10 || behind.length > 200 || behind.includes("\n")) return false;
-  const opened = /^(?:test|(\[{1,2}))\s+("?)$/.exec(before);
-  if (opened === null) return false;
-  const compared =
-    /^("?)\s+(?:-[a-z]{2}|!?=|==)\s+(?:"[^"`]+"|'[^']+'|[^\s"'`\];|&<>()#]+)(?:\s+(\]{1,2}))?(?:\s+#\s.*)?$/.exec(
-      behind,
-    );
-  return (
-    compared !== null &&
-    compared[1] === opened[2] &&
-    (compared[2] ?? "").length === (opened[1] ?? "").length
-  );
-}
-
-function fromPlain(text: string): string {
-  // Backticks without a partner; and nothing between two is a success for a shell.
-  if (text.includes("`")) return "";
-  const lines = text.split("\n").map((line) => line.trim());
-  const parts = lines.filter((line) => line !== "");
-  // Two lines could be two commands; as one they would be something else.
-  const isOne = parts.every(
-    (line, i) => i === 0 || /^(?:&&|\|)/.test(line) || /(?:&&|\||\\)$/.test(parts[i - 1] ?? ""),
-  );
-  if (!isOne) return "";
-  // Joined to one line, a comment would take the lines below it along.
-  if (parts.length > 1 && parts.some((line) => /(?:^|\s)#/.test(line))) return "";
-  const whole = withoutShellComment(parts.map((line) => line.replace(/\\$/, "")).join(" "));
-  const quote = whole.charAt(0);
-  const inner = whole.slice(1, -1);
-  const isQuoted =
-    (quote === '"' || quote === "'") && whole.endsWith(quote) && !inner.includes(quote);
-  const line = isQuoted ? withoutShellComment(inner).trim() : whole;
-  return looksLikeCommand(line) ? line : "";
-}
-
 /** Code spans as Markdown has them: a run of backticks up to the next run of the same length. */
 function spansOf(text: string): Span[] {
-  const runs = [...text.matchAll(/`+/g)].map((m) => ({ at: m.index, length: m[0].length }));
+  const runs = [...text.matchAll(/`+/g)].map((match) => ({
+    start: match.index,
+    end: match.index + match[0].length,
+  }));
   const next: (number | undefined)[] = [];
   const seen = new Map<number, number>();
   for (let i = runs.length - 1; i >= 0; i--) {
-    const length = runs[i]?.length ?? 0;
+    const length = (runs[i]?.end ?? 0) - (runs[i]?.start ?? 0);
     next[i] = seen.get(length);
     seen.set(length, i);
   }
   const spans: Span[] = [];
   for (let i = 0; i < runs.length; i++) {
     const open = runs[i];
-    const closing = next[i];
-    const close = closing === undefined ? undefined : runs[closing];
-    if (open === undefined || close === undefined || closing === undefined) continue;
-    const start = open.at;
-    const raw = text.slice(start + open.length, close.at);
-    let content = raw.includes("\n") ? oneLine(raw) : raw;
-    if (content.startsWith(" ") && content.endsWith(" ") && content.trim() !== "") {
-      content = content.slice(1, -1);
-    }
-    spans.push({ start, end: close.at + close.length, content });
-    i = closing;
+    const close = runs[next[i] ?? -1];
+    if (open === undefined || close === undefined) continue;
+    let content = text.slice(open.end, close.start);
+    if (content.includes("\n"))
+      content = content
+        .split("\n")
+        .map((l) => l.trim())
+        .join(" ");
+    const isPadded = content.startsWith(" ") && content.endsWith(" ") && content.trim() !== "";
+    if (isPadded) content = content.slice(1, -1);
+    spans.push({ start: open.start, end: close.end, content });
+    i = next[i] ?? i;
   }
   return spans;
-}
-
-function oneLine(text: string): string {
-  return text
-    .split("\n")
-    .map((line) => line.trim())
-    .join(" ");
 }
 
 /** A shell makes a success of it without doing anything. */
@@ -203,7 +310,7 @@ function isNothing(command: string): boolean {
 }
 
 /** In brackets where something in it would otherwise bind to its neighbours. */
-function join(commands: string[]): string {
+function joined(commands: readonly string[]): string {
   if (commands.length === 1) return commands[0] ?? "";
   return commands
     .map((command) => command.trim())

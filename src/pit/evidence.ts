@@ -1,32 +1,34 @@
 import { closeSync, constants, writeSync } from "node:fs";
 import { join } from "node:path";
 import { linkSync, mkdirSync, openSync, removeSync } from "../platform/files/beneath.ts";
-import { type EvidenceFiles, evidenceIn } from "../work/evidence.ts";
-import { wasteHead, wasteName } from "./waste.ts";
+import { type ArtifactFiles, artifactsIn } from "../work/artifacts.ts";
+import { wasteFoot, wasteHead, wasteName } from "./waste.ts";
 
 /**
  * In a pit every attempt has a trace of its own, `waste/<snake>-<ts>.log`. The latest one has a
- * second name, `record/artifacts/<food>.log`, under which everything else finds it; which trace
- * belongs to which attempt is kept in `record/artifacts/<food>.logs`.
+ * second name, `record/artifacts/<food>.log`, as in any run; `record/artifacts/<food>.logs` maps
+ * attempts to traces.
  */
-export function pitEvidenceIn(artifacts: string, waste: string): EvidenceFiles {
-  const evidence = evidenceIn(artifacts);
+export function pitArtifactsIn(artifacts: string, waste: string): ArtifactFiles {
+  const files = artifactsIn(artifacts);
   return {
-    ...evidence,
+    ...files,
     beginLog: ({ id, attempt, worker }) => {
       const at = Date.now();
       const name = newTrace(waste, worker, at);
-      const log = evidence.logOf(id);
+      const log = files.logOf(id);
       removeSync(log);
       linkSync(join(waste, name), log);
       append(join(artifacts, `${id}.logs`), `${attempt} ${worker} ${name}`);
       return { head: wasteHead({ id, attempt, worker, at: new Date(at).toISOString() }) };
     },
-    endLog: (id, foot) => append(evidence.logOf(id), foot),
+    endLog: (id, { outcome, seconds, note }) => {
+      append(files.logOf(id), wasteFoot({ outcome, seconds, ...(note ? { note } : {}) }));
+    },
   };
 }
 
-/** Never through a link that somebody put in its place. */
+/** Never through a link in its place. */
 function append(path: string, line: string): void {
   const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
   const fd = openSync(path, O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY, 0o600);

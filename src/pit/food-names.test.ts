@@ -107,7 +107,7 @@ test.each([
   expect(splitClaimName(name)).toEqual(parts);
 });
 
-test("a claim's name says again who has what", () => {
+test("a claim's name gives back its worker and food", () => {
   const names = fc.stringMatching(/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,30}$/);
   holds(
     fc.property(names, names, (worker, id) => {
@@ -137,7 +137,7 @@ test.each([
   expect(idOfFood(name)).toBe(id);
 });
 
-test("hidden results are nobody's", () => {
+test("hidden files are no results", () => {
   expect(resultIdOf(".result.md")).toBeNull();
   expect(resultIdOf(".x.result.md")).toBeNull();
   expect(unprovenNumberOf(".x.unproven-1.md")).toBeNull();

@@ -2,8 +2,8 @@ import { VivError } from "../base/errors.ts";
 import { isListedName, isName, MAX_NAME_LENGTH } from "../base/names.ts";
 
 /**
- * How a pit spells things as file names. A food's name is its task's id; where the file lies, and
- * what stands around the id, says the rest (SPEC.md §17).
+ * File names of a pit. A food's name is its task's id; the folder, and what stands around the id,
+ * give its state and worker (SPEC.md §17).
  */
 
 const SLUG_LENGTH = 40;

@@ -20,7 +20,7 @@ const PLAIN = {
   deadline: null,
 };
 
-describe("what people write", () => {
+describe("food written by people", () => {
   const said = {
     ...PLAIN,
     created_by: "keeper",
@@ -200,7 +200,7 @@ describe("what people write", () => {
   });
 });
 
-describe("what is wrong", () => {
+describe("invalid values", () => {
   test.each([
     ["priority: urgent", /priority: "urgent" .*ignored/],
     ["max-attempts: many", /max-attempts: "many"/],
@@ -218,7 +218,7 @@ describe("what is wrong", () => {
     ['details: {"max_attempts": "3"}', /details: max_attempts/],
     ['details: {"timeout": "soon"}', /details: timeout/],
     ['details: {"review": "yes"}', /details: review/],
-  ])("%j is passed over, with a warning", (line, sentence) => {
+  ])("%j is ignored with a warning", (line, sentence) => {
     const { payload, ...task } = read(`task: x\n${line}`);
     const { payload: _, ...usual } = { ...PLAIN, payload: {} };
     expect(task).toEqual(usual);
@@ -226,7 +226,7 @@ describe("what is wrong", () => {
     expect(payload.warnings).toEqual([expect.stringMatching(sentence)]);
   });
 
-  test("who asks for a review gets one, however it is put", () => {
+  test("any value but no asks for a review", () => {
     const task = read("task: x\nreview: Anna");
     expect(task.review).toBe(true);
     expect(task.payload.warnings).toEqual([expect.stringMatching(/person will review/)]);
@@ -274,14 +274,14 @@ describe("what is wrong", () => {
     expect((error as Error).message).toMatch(sentence);
   });
 
-  test("a food whose file has no time is told so only if it matters", () => {
+  test("a file without a time is an error only if the time is needed", () => {
     const timeless = { runId: "r", createdAt: "whenever" };
     expect(() => parseFood("task: x\nnot-before: now", ID, timeless)).toThrow(/not-before/);
     expect(parseFood(`task: x\nnot-before: ${AT}`, ID, timeless).not_before).toBe(AT);
   });
 });
 
-test("nothing but CORRUPT is thrown, whatever is in the file", () => {
+test("any text is a food or CORRUPT", () => {
   const bit = fc.constantFrom(
     ..."task|done-when|tossed-by|for|size|too-big|part-of|after|tossed-at|not-before|priority|max-attempts|timeout|review|details|:|: |**|__|- |\n|\n|\n|  |\t|`|```|\n```\n|---\n|#|[|]|{|}|\"|'|,|and|x|+1m|now|{}|null|\r\n".split(
       "|",

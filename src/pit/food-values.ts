@@ -2,13 +2,13 @@ import { parseDuration, parseTime } from "../base/duration.ts";
 import { VivError } from "../base/errors.ts";
 import { assertDepth } from "../base/json.ts";
 import { isName, isTypeName } from "../base/names.ts";
-import { PRIORITIES, type Priority } from "../queue/task.ts";
-import { contentOf, findFences } from "./food-fence.ts";
+import { PRIORITIES, type Priority, type Task } from "../queue/task.ts";
+import { contentOf, findFences } from "./food-fields.ts";
 import { numberOf } from "./food-names.ts";
 
 /**
- * What the short fields of a food mean. A value that decides when or by whom it is eaten must be
- * right (CORRUPT); of one that is only advice null is returned, and the caller warns.
+ * Reads the values of a food's fields. A value that decides when or by whom the food is eaten must
+ * be valid (CORRUPT); an invalid one that is only advice is null, and the caller warns.
  */
 
 export function corrupt(sentence: string): VivError {
@@ -46,14 +46,14 @@ export function withoutComment(line: string, quotes: string): string {
   return line;
 }
 
-const ANYBODY = new Set(["any", "anyone", "anybody", "any snake", "snake", "snakes", "everyone"]);
+const ANY_SNAKE = new Set(["any", "anyone", "anybody", "any snake", "snake", "snakes", "everyone"]);
 
 export function typeFrom(value: string): string {
-  const who = value.replace(/^(?:the|an?)\s+/i, "");
-  const lower = who.toLowerCase();
-  if (ANYBODY.has(lower)) return "food";
+  const type = value.replace(/^(?:the|an?)\s+/i, "");
+  const lower = type.toLowerCase();
+  if (ANY_SNAKE.has(lower)) return "food";
   if (lower === "keeper" || lower === "planner" || lower === "food") return lower;
-  if (isTypeName(who)) return who;
+  if (isTypeName(type)) return type;
   throw corrupt(
     `for: ${shown(value)} is not a kind of snake; write one word such as keeper, planner or food.`,
   );
@@ -98,7 +98,7 @@ export function startFrom(value: string, createdAt: string): string {
   try {
     if (!Number.isNaN(base) || !/^(?:now|\+)/.test(value)) return parseTime(value, base, "time");
   } catch {
-    // Told below, in the words of a food.
+    // Reported below, in the words of a food.
   }
   throw corrupt(
     `not-before: ${shown(value)} is not a time; write 2026-11-15T08:00:00Z, or +10m after it was tossed.`,
@@ -156,10 +156,62 @@ export function objectFrom(raw: string): Record<string, unknown> {
   throw corrupt("details must be a JSON object, like {…}.");
 }
 
+type Check = (value: unknown) => boolean;
+const isText: Check = (value) => typeof value === "string";
+const isTextOrNull: Check = (value) => value === null || isText(value);
+
+/** Keys of `details` that would do harm with another value. */
+const MUST: Record<string, [Check, string]> = {
+  task_type: [isTypeName, "must be one word"],
+  created_at: [isText, "must be a string"],
+  created_by: [isTextOrNull, "must be a string or null"],
+  tier_hint: [isTextOrNull, "must be a string or null"],
+  deadline: [isTextOrNull, "must be a string or null"],
+  depends_on: [(v) => Array.isArray(v) && v.every(isName), "must be a list of food names"],
+  parent: [isName, "must be the name of a food"],
+  not_before: [(v) => typeof v === "string" && !Number.isNaN(Date.parse(v)), "must be a time"],
+  done_when: [(v) => typeof v === "string" && v.trim() !== "", "must be a command"],
+  payload: [
+    (v) => typeof v === "object" && v !== null && !Array.isArray(v),
+    "must be a JSON object",
+  ],
+};
+const SHOULD: Record<string, Check> = {
+  priority: (value) => priorityFrom(value) === value,
+  max_attempts: (value) => typeof value === "number" && attemptsFrom(value) !== null,
+  timeout: (value) => timeoutFrom(value) !== null,
+  review: (value) => typeof value === "boolean",
+};
+
+/** Keys of `details` override the fields; a payload is added to that of the fields. */
+export function addDetails(task: Task, details: Record<string, unknown>, warnings: string[]): void {
+  for (const [key, value] of Object.entries(details)) {
+    if (key === "run_id") continue;
+    if (key === "task_id") {
+      if (value === task.task_id) continue;
+      throw corrupt("details: task_id does not match the file's name; leave it out.");
+    }
+    const must = Object.hasOwn(MUST, key) ? MUST[key] : undefined;
+    if (must && !must[0](value)) throw corrupt(`details: ${key} ${must[1]}.`);
+    const should = Object.hasOwn(SHOULD, key) ? SHOULD[key] : undefined;
+    if (should && !should(value)) {
+      warnings.push(`details: ${key} is not valid, and is ignored.`);
+    } else if (key === "payload") {
+      for (const [name, v] of Object.entries(value as object)) setOwn(task.payload, name, v);
+    } else setOwn(task, key, value);
+  }
+}
+
+/** A key called __proto__ is a key. */
+export function setOwn(target: object, key: string, value: unknown): void {
+  const property = { value, enumerable: true, configurable: true, writable: true };
+  Object.defineProperty(target, key, property);
+}
+
 function tried<T>(read: () => T): T | null {
   try {
     return read();
   } catch {
-    return null; // the caller tells what is wrong, in its own words
+    return null; // the caller reports it in its own words
   }
 }

@@ -14,8 +14,8 @@ const make = (spec: Omit<TaskSpec, "type"> & { type?: string }, now = Date.parse
 const back = (text: string, id: string) =>
   parseFood(Buffer.from(text, "utf8").toString("utf8"), id, { runId: "r", createdAt: "whenever" });
 
-describe("what we write", () => {
-  test("reads like what people write", () => {
+describe("food written by viv", () => {
+  test("reads like food written by people", () => {
     const task = make({
       payload: { task: "Write `reverse(s)`.\nTest it.", text: "It is for Anna.\n\n- and Bert" },
       done_when: "pytest -q x.py",
@@ -66,7 +66,7 @@ It is for Anna.
     expect(back(foodOf(task), ID)).toEqual(task);
   });
 
-  test("what no food may have is refused", () => {
+  test("refuses values that no food may have", () => {
     const task = make({ payload: { task: "x" }, extra: { parent: "../x" } });
     expect(() => foodOf(task)).toThrow(/cannot be written as food/);
   });
@@ -157,7 +157,7 @@ It is for Anna.
     expect(canonicalJson(back(foodOf(task), ID))).toBe(canonicalJson(task));
   }, 60_000);
 
-  test("what was read can be written again", () => {
+  test("food that was read can be written again", () => {
     holds(
       fc.property(fc.array(piece, { maxLength: 30 }), (parts) => {
         let task: Task;

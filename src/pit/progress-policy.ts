@@ -1,9 +1,8 @@
 import type { Progress } from "./progress.ts";
 
 /**
- * Is a snake that is alive still getting anywhere? What can be seen from outside: the CPU time of
- * its process tree and the size of its trace. Both standing still for as long as the time-out means
- * that it is stuck. (One that spins is not caught here: its route's time limit is for that.)
+ * Is a live snake stuck? It is if neither the CPU time of its process tree nor the size of its trace
+ * has changed for as long as the time-out. (A busy loop is caught by its route's time limit.)
  */
 export interface Look {
   token: string;
@@ -12,7 +11,7 @@ export interface Look {
   at: number;
 }
 
-/** What is known after this look. A clock that was set back begins the wait anew. */
+/** The progress after this look. A clock that was set back restarts the wait. */
 export function afterLook(before: Progress | undefined, { at, ...now }: Look): Progress {
   const isSame =
     before !== undefined &&

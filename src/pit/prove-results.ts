@@ -1,12 +1,15 @@
 import { isVivError } from "../base/errors.ts";
+import { SharedBudget } from "../engines/costs/shared-budget.ts";
 import type { HandResult, Store } from "../queue/store.ts";
 import {
   Attempt,
-  type AttemptEnd,
   type AttemptSettings,
+  DEFAULT_LOG_BYTES,
   type ReadyRoute,
 } from "../work/attempt.ts";
 import type { WorkerHost } from "../work/host.ts";
+import { inheritedEnv } from "../work/place.ts";
+import type { ProvenResult, WorkerOptions } from "../work/worker.ts";
 
 /**
  * Results that a snake put into done/ by hand are its word. Here each is taken as a claim of our own
@@ -19,12 +22,32 @@ export interface ProveOptions {
   settings: AttemptSettings;
 }
 
-export interface ProvenResult {
-  id: string;
-  snake: string | null;
-  end: AttemptEnd;
-  /** What the result is called now, if it was not borne out. */
-  unproven?: string;
+/** As the worker proves them, or else plainly: only where it runs, and in which sandbox. */
+export function provingFor(
+  store: Store,
+  host: WorkerHost,
+  options?: Pick<WorkerOptions, "routeFor"> & AttemptSettings,
+): ProveOptions {
+  const plain: ReadyRoute = {
+    ...{ type: "default", handler: [], workspace: "none", sandbox: [], folder: host.cwd },
+    env: inheritedEnv(host.env, { env: [], inheritsAll: true }),
+  };
+  const { onIdle: _, onError: __, ...settings } = options ?? plainSettings(store);
+  return {
+    worker: `sweep-${process.pid}`,
+    routeFor: (type) => options?.routeFor(type) ?? plain,
+    settings,
+  };
+}
+
+function plainSettings(store: Store): AttemptSettings {
+  return {
+    killAfterMs: 5_000,
+    logBytes: DEFAULT_LOG_BYTES,
+    prices: new Map(),
+    budget: { run: {}, day: {} },
+    sharedBudget: new SharedBudget(store),
+  };
 }
 
 export async function proveResults(

@@ -5,8 +5,8 @@ import type { Progress } from "./progress.ts";
 import { afterLook, isStuck } from "./progress-policy.ts";
 
 /**
- * Food whose snake is alive, beats, and gets nowhere: its handler has used no CPU and written nothing
- * for as long as the time-out. One pass; what was seen is kept between passes, also of other processes.
+ * Takes food back from a snake that is alive and beats, but whose handler has used no CPU and written
+ * nothing for as long as the time-out. One pass; progress is kept on disk between passes.
  */
 export interface ReclaimOptions {
   now: number;
@@ -15,7 +15,7 @@ export interface ReclaimOptions {
 
 export async function reclaimStuck(
   store: Store,
-  host: Pick<WorkerHost, "ticksOf" | "sizeOf" | "evidence">,
+  host: Pick<WorkerHost, "ticksOf" | "sizeOf" | "artifacts">,
   { now, limitMs }: ReclaimOptions,
 ): Promise<{ id: string; worker: string; to: string }[]> {
   const { pit } = store;
@@ -29,7 +29,7 @@ export async function reclaimStuck(
     const { token, worker = "?", process } = view;
     const claim = `${id}.${token}@${store.location}`;
     const ticks = host.ticksOf(process.pid, claim);
-    const bytes = host.sizeOf(host.evidence.logOf(id));
+    const bytes = host.sizeOf(host.artifacts.logOf(id));
     const progress = afterLook(before[id], { token, ticks, bytes, at: now });
     if (!isStuck(progress, now, limitMs)) {
       after[id] = progress;

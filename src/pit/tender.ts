@@ -1,8 +1,8 @@
-import type { ProvenResult } from "./prove-results.ts";
+import type { ProvenResult } from "../work/worker.ts";
 
 /**
- * Looks after a pit beside a worker: proves what snakes have finished by hand. `start` holds only the
- * ticker; passes never overlap, and an error is reported and the next pass comes all the same.
+ * Proves, beside a worker, what snakes have finished by hand. Passes never overlap; an error is
+ * reported, and the next pass comes all the same.
  */
 export interface TenderOptions {
   everyMs: number;
@@ -38,7 +38,7 @@ export class Tender {
     } catch (error) {
       this.#options.onError(error);
     }
-    // A look through thousands of results is not made all the time.
+    // A pass over thousands of results takes at most a twentieth of the time.
     const end = performance.now();
     this.#restsUntil = end + 20 * (end - begin);
   }

@@ -64,14 +64,9 @@ class FakePit implements WasteFiles {
   }
 
   async list() {
-    return this.#step(() => ({
-      logs: [...this.logs].map(([name, { text, mtimeMs }]) => ({
-        name,
-        size: text.length,
-        mtimeMs,
-      })),
-      others: 0,
-    }));
+    return this.#step(() =>
+      [...this.logs].map(([name, { text, mtimeMs }]) => ({ name, size: text.length, mtimeMs })),
+    );
   }
 
   async read({ name }: WasteLog) {
@@ -142,8 +137,6 @@ describe("one pass", () => {
     pit.add("s-2-1718000001.log", logText("s-2", "released"), DAY);
     expect(await tidyWaste(pit, defaults)).toEqual({
       logs: 2,
-      running: 0,
-      others: 0,
       pruned: ["s-1-1718000000.log"],
       kept: [],
     });
@@ -175,7 +168,7 @@ describe("one pass", () => {
     expect(pit.written).toEqual(["summary", "summary"]);
   });
 
-  test("what scraps/ names is kept, however old", async () => {
+  test("keeps a log that scraps/ names, however old", async () => {
     const pit = new FakePit();
     pit.add("s-1-1718000000.log", logText("s-1", "failed"), 80 * DAY);
     pit.mentions.add("s-1-1718000000.log");
@@ -199,19 +192,19 @@ describe("one pass", () => {
     expect(rowOf(pit.summary, "s-1")[0]).toBe("1");
   });
 
-  test("one that runs is neither counted nor pruned, until it says how it ended", async () => {
+  test("a running log is neither counted nor pruned before its last line", async () => {
     const pit = new FakePit();
     const name = "s-1-1718000000.log";
     const options = { ...defaults, isRunning: (asked: string) => asked === name };
     pit.add(name, logText("s-1", null), 80 * DAY);
-    expect(await tidyWaste(pit, options)).toMatchObject({ logs: 1, running: 1, pruned: [] });
+    expect(await tidyWaste(pit, options)).toMatchObject({ logs: 1, pruned: [] });
     expect(pit.summary).not.toContain("s-1");
     pit.add(name, logText("s-1", "failed"), DAY);
-    expect(await tidyWaste(pit, options)).toMatchObject({ logs: 1, running: 0 });
+    expect(await tidyWaste(pit, options)).toMatchObject({ logs: 1 });
     expect(rowOf(pit.summary, "s-1")).toEqual(["1", "1", "0", "2s"]);
   });
 
-  test("one that cannot be removed is counted once, however often we try", async () => {
+  test("a log that cannot be removed is counted once in many passes", async () => {
     const pit = new FakePit();
     pit.add("s-1-1718000000.log", logText("s-1", "failed"), 8 * DAY);
     pit.irremovable.add("s-1-1718000000.log");
@@ -246,7 +239,7 @@ describe("the record", () => {
       '{"version":1,"totals":{},"pruning":[{"name":"../x.log","size":1,"mtimeMs":1}]}',
     ],
     ["a word for a number", '{"version":1,"totals":{"s":{"attempts":"1"}},"pruning":[]}'],
-  ])("with %s is set aside, and told", async (_, text) => {
+  ])("with %s is set aside with a warning", async (_, text) => {
     const pit = new FakePit();
     pit.texts.set("record", text);
     pit.add("s-1-1718000000.log", logText("s-1", "failed"), 8 * DAY);
@@ -397,8 +390,6 @@ describe("on a disk", () => {
     writeFileSync(join(pit, "scraps/choke.md"), "see waste/s-1-1718000001.log");
     expect(await tidyWaste(files, defaults)).toEqual({
       logs: 2,
-      running: 0,
-      others: 1,
       pruned: ["s-1-1718000000.log"],
       kept: ["s-1-1718000001.log"],
     });

@@ -12,13 +12,13 @@ import {
   renderSummary,
   type SnakeTally,
   type Tallies,
-} from "./waste-policy.ts";
+} from "./waste-summary.ts";
 
 /**
  * Cleanup duty: sums up the logs in waste/, then prunes the old ones. One pass.
  *
  * A log is counted in one of two places: while it is there, by reading it; when it goes, in the
- * totals of record/waste.json. The one write that adds it to the totals also names it as being
+ * totals of record/waste.json. The one write that adds it to the totals also lists it as being
  * pruned; from then on it is not read any more, only removed. So a crash at any point counts nothing
  * twice and loses nothing.
  *
@@ -28,25 +28,22 @@ export interface TidyWasteOptions {
   now: number;
   /** Logs that were last written longer ago are pruned. */
   keepMs: number;
-  /** Asked only about logs that do not say how they ended. One that runs is neither counted nor pruned. */
+  /** Asked only about logs without an end. One that runs is neither counted nor pruned. */
   isRunning: (name: string) => boolean;
 }
 
 export interface TidiedWaste {
-  /** How many logs are left, and how many of them are still being written. */
+  /** How many logs are left. */
   logs: number;
-  running: number;
-  /** What is no log: left alone. */
-  others: number;
   pruned: string[];
   /** Old, but named in scraps/. */
   kept: string[];
-  /** For people: what could not be done, and why. */
+  /** What could not be done, and why, in sentences. */
   trouble?: string;
 }
 
 const VERSION = 1;
-/** Another one when logs are read differently: what was remembered is read again. */
+/** Changes when logs are read differently: a memo of another version is ignored. */
 const MEMO_VERSION = 1;
 /** The memo is written when it would save as many reads: small pits have none. */
 const READS_WORTH_A_MEMO = 100;
@@ -66,30 +63,28 @@ export async function tidyWaste(
   files: WasteFiles,
   { now, keepMs, isRunning }: TidyWasteOptions,
 ): Promise<TidiedWaste> {
-  const troubles: string[] = [];
-  const { totals, pruning } = await readRecord(files, now, troubles);
+  const warnings: string[] = [];
+  const { totals, pruning } = await readRecord(files, now, warnings);
   const stuck = await files.remove(pruning);
   const isStuck = memberOf(stuck);
   const finished = pruning.filter((log) => !isStuck(log));
 
-  const { logs, others } = await files.list();
+  const logs = await files.list();
   const uncounted = logs.filter((log) => !isStuck(log));
-  const seen = await look(files, uncounted, troubles);
-  const isAtWork = ({ log, facts }: Seen) => !facts.isEnded && isRunning(log.name);
-  const running = new Set(seen.filter(isAtWork));
+  const seen = await readLogs(files, uncounted, warnings);
+  const running = new Set(seen.filter((one) => !one.facts.isEnded && isRunning(one.log.name)));
   const settled = seen.filter((one) => !running.has(one));
 
   const old = settled.filter(({ log }) => log.mtimeMs < now - keepMs);
-  const mentioned = await mentionedIn(files, old, troubles);
-  const going = mentioned === null ? [] : old.filter(({ log }) => !mentioned.has(log.name));
-  const kept = mentioned === null ? [] : old.filter(({ log }) => mentioned.has(log.name));
+  const mentioned = await mentionedIn(files, old, warnings);
+  const kept = old.filter(({ log }) => mentioned?.has(log.name));
+  const going = new Set(mentioned ? old.filter(({ log }) => !mentioned.has(log.name)) : []);
 
   for (const { facts } of going) addLog(totals, facts);
-  const doomed = going.map(({ log }) => log);
+  const doomed = [...going].map(({ log }) => log);
   if (doomed.length > 0) await writeRecord(files, { totals, pruning: [...stuck, ...doomed] });
 
-  const gone = new Set(going);
-  const staying = settled.filter((one) => !gone.has(one));
+  const staying = settled.filter((one) => !going.has(one));
   const pruned = attemptsIn(totals);
   const all = mergeTallies(new Map(), totals); // the totals stay what was pruned
   for (const { facts } of staying) addLog(all, facts);
@@ -100,27 +95,26 @@ export async function tidyWaste(
   const isLeft = memberOf(left);
   const removed = doomed.filter((log) => !isLeft(log));
   if (finished.length + removed.length > 0) await writeRecord(files, { totals, pruning: left });
-  if (left.length > 0) troubles.push(`${namesOf(left)} in waste/ cannot be removed.`);
+  if (left.length > 0) warnings.push(`${namesOf(left)} in waste/ cannot be removed.`);
 
   return {
     logs: logs.length - removed.length,
-    running: running.size,
-    others,
     pruned: [...finished, ...removed].map(({ name }) => name),
     kept: kept.map(({ log }) => log.name),
-    ...(troubles.length > 0 ? { trouble: troubles.join(" ") } : {}),
+    ...(warnings.length > 0 ? { trouble: warnings.join(" ") } : {}),
   };
 }
 
+/** Null when it cannot be known. */
 async function mentionedIn(
   files: WasteFiles,
   old: readonly Seen[],
-  troubles: string[],
+  warnings: string[],
 ): Promise<Set<string> | null> {
   if (old.length === 0) return new Set();
   const answer = await files.mentioned(old.map(({ log }) => log.name));
   if (answer instanceof Set) return answer;
-  troubles.push(`${answer.unreadable}, so nothing is pruned: it may name a log.`);
+  warnings.push(`${answer.unreadable}, so nothing is pruned: it may name a log.`);
   return null;
 }
 
@@ -129,11 +123,11 @@ async function writeSummary(files: WasteFiles, text: string): Promise<void> {
   if (before === null || !isSameSummary(before, text)) await files.writeText("summary", text);
 }
 
-/** What each log says; a log that has not changed is not read again. */
-async function look(
+/** The facts of each log; a log that has not changed is not read again. */
+async function readLogs(
   files: WasteFiles,
   logs: readonly WasteLog[],
-  troubles: string[],
+  warnings: string[],
 ): Promise<Seen[]> {
   const memo = memoFrom(await files.readText("memo"));
   const seen: Seen[] = [];
@@ -145,17 +139,17 @@ async function look(
       seen.push(known);
       continue;
     }
-    reads++;
     try {
       const text = await files.read(log);
       const facts = text && factsOf({ name: log.name, ...text });
       if (facts) seen.push({ log, facts });
+      reads++;
     } catch {
-      unreadable.push(log); // told below; it is neither counted nor pruned until it can be read
+      unreadable.push(log); // reported below; neither counted nor pruned until it can be read
     }
   }
-  if (unreadable.length > 0) troubles.push(`${namesOf(unreadable)} in waste/ cannot be read.`);
-  if (reads - unreadable.length >= READS_WORTH_A_MEMO) {
+  if (unreadable.length > 0) warnings.push(`${namesOf(unreadable)} in waste/ cannot be read.`);
+  if (reads >= READS_WORTH_A_MEMO) {
     try {
       await files.writeText("memo", JSON.stringify({ version: MEMO_VERSION, seen }));
     } catch {
@@ -174,31 +168,31 @@ function memoFrom(text: string | null): Map<string, Seen> {
 function isSeen(value: unknown): value is Seen {
   const { log, facts } = (value ?? {}) as Partial<Seen>;
   const { snake, isEnded, end, seconds, errors } = (facts ?? {}) as Partial<LogFacts>;
-  const isTold = typeof snake === "string" && typeof isEnded === "boolean" && end !== undefined;
-  return isLog(log) && isTold && (seconds === null || isCount(seconds)) && Array.isArray(errors);
+  const isNamed = typeof snake === "string" && typeof isEnded === "boolean" && end !== undefined;
+  return isLog(log) && isNamed && (seconds === null || isCount(seconds)) && Array.isArray(errors);
 }
 
 async function readRecord(
   files: WasteFiles,
   now: number,
-  troubles: string[],
+  warnings: string[],
 ): Promise<WasteRecord> {
   const text = await files.readText("record");
   if (text === null) return { totals: new Map(), pruning: [] };
   const value = parsed(text) as { version?: unknown; totals?: unknown; pruning?: unknown } | null;
-  if (typeof value?.version === "number" && value.version > VERSION) {
+  const { version, totals: stored, pruning } = value ?? {};
+  if (typeof version === "number" && version > VERSION) {
     throw new VivError(
       "UNSUPPORTED",
       "record/waste.json is from a newer viv; clean up with that one.",
     );
   }
-  const totals = totalsFrom(value?.totals);
-  const { pruning } = value ?? {};
-  if (value?.version === VERSION && totals && Array.isArray(pruning) && pruning.every(isLog)) {
+  const totals = totalsFrom(stored);
+  if (version === VERSION && totals && Array.isArray(pruning) && pruning.every(isLog)) {
     return { totals, pruning };
   }
   const aside = await files.setRecordAside(now);
-  troubles.push(
+  warnings.push(
     `record/waste.json was unreadable and is now ${aside}; what was pruned before is not in the totals.`,
   );
   return { totals: new Map(), pruning: [] };
@@ -225,6 +219,8 @@ function totalsFrom(value: unknown): Tallies | null {
   return totals;
 }
 
+const isCount = (value: unknown): value is number => typeof value === "number" && value >= 0;
+
 function isError(value: unknown): value is [string, number] {
   return Array.isArray(value) && typeof value[0] === "string" && isCount(value[1]);
 }
@@ -235,15 +231,11 @@ function isLog(value: unknown): value is WasteLog {
   return isPlain && isCount(size) && typeof mtimeMs === "number";
 }
 
-function isCount(value: unknown): value is number {
-  return typeof value === "number" && value >= 0;
-}
-
 function parsed(text: string | null): unknown {
   try {
     return JSON.parse(text ?? "null");
   } catch {
-    return null; // the caller takes it for nothing
+    return null; // the caller treats it as empty
   }
 }
 
@@ -260,9 +252,6 @@ function memberOf(logs: readonly WasteLog[]): (log: WasteLog) => boolean {
 
 /** The first few. */
 function namesOf(logs: readonly WasteLog[]): string {
-  const more = logs.length > 3 ? ` and ${logs.length - 3} more` : "";
-  return `${logs
-    .slice(0, 3)
-    .map(({ name }) => name)
-    .join(", ")}${more}`;
+  const names = logs.slice(0, 3).map(({ name }) => name);
+  return names.join(", ") + (logs.length > 3 ? ` and ${logs.length - 3} more` : "");
 }

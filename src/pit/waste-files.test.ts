@@ -31,13 +31,13 @@ function newPit() {
 }
 
 async function only(files: ReturnType<typeof wasteFiles>) {
-  const [log] = (await files.list()).logs;
+  const [log] = await files.list();
   if (log === undefined) throw new Error("no log is listed");
   return log;
 }
 
 describe("listing", () => {
-  test("logs with size and time; all else is counted, and no link is followed", async () => {
+  test("only logs, with size and time, and no link is followed", async () => {
     const { pit, files, write } = newPit();
     write(`waste/${LOG}`, "12345");
     utimesSync(join(pit, "waste", LOG), 1000, 2000);
@@ -47,14 +47,11 @@ describe("listing", () => {
     write("elsewhere/secret", "secret");
     symlinkSync(join(pit, "elsewhere/secret"), join(pit, "waste/snake-3-1718000000.log"));
     mkdirSync(join(pit, "waste/snake-4-1718000000.log"));
-    expect(await files.list()).toEqual({
-      logs: [{ name: LOG, size: 5, mtimeMs: 2_000_000 }],
-      others: 4,
-    });
+    expect(await files.list()).toEqual([{ name: LOG, size: 5, mtimeMs: 2_000_000 }]);
   });
 
   test("a pit without waste/ has none", async () => {
-    expect(await wasteFiles(newFolder()).list()).toEqual({ logs: [], others: 0 });
+    expect(await wasteFiles(newFolder()).list()).toEqual([]);
   });
 });
 
@@ -145,7 +142,7 @@ describe("names in scraps/", () => {
     expect(await files.mentioned([LOG])).toEqual(new Set([LOG]));
   });
 
-  test("what cannot be read is named", async () => {
+  test("names the path that cannot be read", async () => {
     const { pit, files, write } = newPit();
     execFileSync("rmdir", [join(pit, "scraps")]);
     write("scraps", "a file in the place of the folder");
@@ -166,7 +163,7 @@ describe("names in scraps/", () => {
 });
 
 describe("removing", () => {
-  test("what is there and what is gone already", async () => {
+  test("removes logs, and ignores those that are gone", async () => {
     const { pit, files, write } = newPit();
     write(`waste/${LOG}`, "x");
     const log = await only(files);
@@ -174,7 +171,7 @@ describe("removing", () => {
     expect(readdirSync(join(pit, "waste"))).toEqual([]);
   });
 
-  test("one that was written to since is another log, and stays", async () => {
+  test("keeps a log that was written to since", async () => {
     const { pit, files, write } = newPit();
     write(`waste/${LOG}`, "x");
     const log = await only(files);
@@ -183,7 +180,7 @@ describe("removing", () => {
     expect(existsSync(join(pit, "waste", LOG))).toBe(true);
   });
 
-  test("one that cannot be removed is told", async () => {
+  test("returns a log that cannot be removed", async () => {
     const { pit, files, write } = newPit();
     write(`waste/${LOG}`, "x");
     execFileSync("chmod", ["-R", "a+rX,a-w", pit]);
@@ -192,7 +189,7 @@ describe("removing", () => {
     execFileSync("chmod", ["-R", "u+w", pit]);
   });
 
-  test("a link with a log's name stays, and so does what it leads to", async () => {
+  test("keeps a link with a log's name and its target", async () => {
     const { pit, files, write } = newPit();
     write("precious", "x");
     symlinkSync(join(pit, "precious"), join(pit, "waste", LOG));
@@ -204,7 +201,7 @@ describe("removing", () => {
 });
 
 describe("writing", () => {
-  test("replaces the file in one step: who has it open keeps the old one", async () => {
+  test("replaces the file in one step: an open handle keeps the old one", async () => {
     const { pit, files } = newPit();
     await files.writeText("summary", "one");
     linkSync(join(pit, "waste/SUMMARY.md"), join(pit, "old"));
@@ -214,7 +211,7 @@ describe("writing", () => {
     expect(readdirSync(join(pit, "waste"))).toEqual(["SUMMARY.md"]);
   });
 
-  test("what one that died has left beside it is no obstacle, nor is a link", async () => {
+  test("ignores a temporary file of a crash, and a link in its place", async () => {
     const { pit, files, write } = newPit();
     write("precious", "x");
     symlinkSync(join(pit, "precious"), join(pit, "waste/.SUMMARY.md.new"));
@@ -225,7 +222,7 @@ describe("writing", () => {
     expect(readFileSync(join(pit, "precious"), "utf8")).toBe("x");
   });
 
-  test("makes the folders it needs, and gives null for what is not there", async () => {
+  test("creates missing folders; a missing file is null", async () => {
     const files = wasteFiles(newFolder());
     expect(await files.readText("record")).toBeNull();
     for (const file of ["record", "summary", "memo"] as const) {
@@ -234,13 +231,13 @@ describe("writing", () => {
     }
   });
 
-  test("a record that cannot be read is an error: nobody may take it for none", async () => {
+  test("a record that cannot be read is an error, not an empty record", async () => {
     const { pit, files } = newPit();
     mkdirSync(join(pit, "record/waste.json"));
     await expect(files.readText("record")).rejects.toThrow();
   });
 
-  test("a bad record is set aside under a name that tells when", async () => {
+  test("a bad record is set aside under a name with the time", async () => {
     const { pit, files, write } = newPit();
     write("record/waste.json", "{");
     expect(await files.setRecordAside(123)).toBe("waste.json.bad-123");

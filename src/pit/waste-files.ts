@@ -1,6 +1,5 @@
 import {
   closeSync,
-  constants,
   fstatSync,
   lstatSync,
   readdirSync,
@@ -12,27 +11,28 @@ import { basename, dirname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { replaceFileSynced, syncFolder } from "../platform/files/atomic-write.ts";
 import { mkdirSync, openSync, renameSync, unlinkSync } from "../platform/files/beneath.ts";
+import { SAFE_OPEN } from "../queue/fs/atomic.ts";
 import { snakeOfWaste, type WasteLog } from "./waste.ts";
 
-/** The files of a pit that cleaning up its waste/ needs. What is gone when asked for is null. */
+/** The files of a pit that tidying its waste/ needs. */
 export interface WasteFiles {
-  /** `others`: whatever else is in waste/ (folders, links, hidden files), SUMMARY.md apart. */
-  list(): Promise<{ logs: WasteLog[]; others: number }>;
-  /** The first bytes, and the last ones from the beginning of a line on. Throws when it cannot. */
+  /** The logs; folders, links, hidden and other files in waste/ are left alone. */
+  list(): Promise<WasteLog[]>;
+  /** The first bytes, and the last ones from the beginning of a line on. Null when it is gone. */
   read(log: WasteLog): Promise<{ head: string; end: string } | null>;
   /** Which of these names occur in a file below scraps/, or what there cannot be read. */
   mentioned(names: readonly string[]): Promise<Set<string> | { unreadable: string }>;
-  /** Returns those that are still there. One that has changed since it was listed is another log, and stays. */
+  /** Returns those that are still there. A log that has changed since it was listed is another one, and stays. */
   remove(logs: readonly WasteLog[]): Promise<WasteLog[]>;
   readText(file: WasteText): Promise<string | null>;
-  /** Whoever reads it finds the old text or the new one, also after a power cut. */
+  /** Atomic and fsynced: a reader finds the old text or the new one, also after a power cut. */
   writeText(file: WasteText, text: string): Promise<void>;
   /** Renames record/waste.json; returns its new name. */
   setRecordAside(now: number): Promise<string>;
 }
 
 /** `memo` only saves reading: it may vanish at any time. */
-export type WasteText = "record" | "summary" | "memo";
+type WasteText = "record" | "summary" | "memo";
 
 const HEAD_BYTES = 4 * 1024;
 const END_BYTES = 1024 * 1024;
@@ -40,8 +40,6 @@ const CHUNK_BYTES = 1024 * 1024;
 /** Calls are synchronous (a trip through the thread pool costs more), but not too many in a row. */
 const BATCH = 500;
 const TRIES = 3;
-/** A pipe in the place of a file would make us wait, a link would lead us elsewhere. */
-const SAFE_OPEN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 export function wasteFiles(pit: string): WasteFiles {
   const waste = join(pit, "waste");
@@ -58,7 +56,14 @@ export function wasteFiles(pit: string): WasteFiles {
     },
     mentioned: (names) => mentionedBelow(join(pit, "scraps"), names),
     remove: (logs) => remove(waste, logs),
-    readText: async (file) => readText(paths[file], file === "record"),
+    readText: async (file) => {
+      try {
+        return orNull(() => withFile(paths[file], (fd) => readFileSync(fd, "utf8")));
+      } catch (error) {
+        if (file === "record") throw error;
+        return null; // the others can be made again
+      }
+    },
     writeText: async (file, text) => replace(paths[file], text),
     setRecordAside: async (now) => {
       const aside = `${basename(paths.record)}.bad-${now}`;
@@ -69,33 +74,24 @@ export function wasteFiles(pit: string): WasteFiles {
   };
 }
 
-async function list(waste: string): Promise<{ logs: WasteLog[]; others: number }> {
+async function list(waste: string): Promise<WasteLog[]> {
   const logs: WasteLog[] = [];
-  let others = 0;
-  const names = orNull(() => readdirSync(waste)) ?? [];
-  for (const [i, name] of names.entries()) {
+  for (const [i, name] of (orNull(() => readdirSync(waste)) ?? []).entries()) {
     if (i % BATCH === BATCH - 1) await setImmediate();
     const stat = lstatSync(join(waste, name), { throwIfNoEntry: false });
-    if (stat === undefined) continue;
-    if (stat.isFile() && snakeOfWaste(name) !== null) {
-      logs.push({ name, size: stat.size, mtimeMs: stat.mtimeMs });
-    } else if (name !== "SUMMARY.md") others++;
+    if (!stat?.isFile() || snakeOfWaste(name) === null) continue;
+    logs.push({ name, size: stat.size, mtimeMs: stat.mtimeMs });
   }
-  return { logs, others };
+  return logs;
 }
 
 function readEnds(fd: number): { head: string; end: string } {
   const { size } = fstatSync(fd);
   const from = Math.max(0, size - END_BYTES);
+  const head = readAt(fd, 0, Math.min(size, HEAD_BYTES)).toString("utf8");
   const end = readAt(fd, from, size - from);
-  if (from === 0) {
-    return { head: end.toString("utf8", 0, HEAD_BYTES), end: end.toString("utf8") };
-  }
-  const whole = end.indexOf("\n") + 1; // half a line would say something else
-  return {
-    head: readAt(fd, 0, HEAD_BYTES).toString("utf8"),
-    end: end.toString("utf8", whole),
-  };
+  const whole = from === 0 ? 0 : end.indexOf("\n") + 1; // half a line would say something else
+  return { head, end: end.toString("utf8", whole) };
 }
 
 function readAt(fd: number, from: number, length: number): Buffer {
@@ -107,16 +103,6 @@ function readAt(fd: number, from: number, length: number): Buffer {
     done += count;
   }
   return buffer.subarray(0, done);
-}
-
-/** What can be made again may be unreadable, too: then it is. */
-function readText(path: string, isNeeded: boolean): string | null {
-  try {
-    return orNull(() => withFile(path, (fd) => readFileSync(fd, "utf8")));
-  } catch (error) {
-    if (isNeeded) throw error;
-    return null;
-  }
 }
 
 async function remove(waste: string, logs: readonly WasteLog[]): Promise<WasteLog[]> {
@@ -132,7 +118,7 @@ async function remove(waste: string, logs: readonly WasteLog[]): Promise<WasteLo
       if ((error as NodeJS.ErrnoException).code !== "ENOENT") left.push(log);
     }
   }
-  // Before anybody notes that they are gone: a power cut must not bring them back.
+  // Before the record says that they are gone: a power cut must not bring them back.
   if (logs.length > left.length) orNull(() => syncFolder(waste));
   return left;
 }
@@ -142,21 +128,21 @@ async function mentionedBelow(
   names: readonly string[],
 ): Promise<Set<string> | { unreadable: string }> {
   for (let tries = 1; ; tries++) {
-    const search = new Search(names);
+    const search = new NameSearch(names);
     try {
-      // The folder itself may be a link; what is in it is not followed.
+      // The folder itself may be a link; links in it are not followed.
       if (orNull(() => readdirSync(scraps)) !== null) await searchFolder(scraps, search);
       return search.found;
     } catch (error) {
       const { code, path } = error as NodeJS.ErrnoException;
-      // What has gone may have been moved to where we have been already.
+      // A file that has gone may have been moved to a folder that was searched already.
       if (code === "ENOENT" && tries < TRIES) continue;
       return { unreadable: `${path ?? scraps} cannot be read (${code ?? String(error)})` };
     }
   }
 }
 
-async function searchFolder(folder: string, search: Search): Promise<void> {
+async function searchFolder(folder: string, search: NameSearch): Promise<void> {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     if (search.isComplete) return;
     const path = join(folder, entry.name);
@@ -167,7 +153,7 @@ async function searchFolder(folder: string, search: Search): Promise<void> {
   }
 }
 
-async function searchFile(path: string, search: Search): Promise<void> {
+async function searchFile(path: string, search: NameSearch): Promise<void> {
   const fd = openSync(path, SAFE_OPEN);
   try {
     const buffer = Buffer.allocUnsafe(search.longest + CHUNK_BYTES);
@@ -182,22 +168,22 @@ async function searchFile(path: string, search: Search): Promise<void> {
       await setImmediate();
     }
   } catch (error) {
-    throw Object.assign(error as Error, { path }); // a read does not say of what
+    throw Object.assign(error as Error, { path }); // an error of a read does not name the file
   } finally {
     closeSync(fd);
   }
 }
 
 /** Finds names of logs in bytes: where `.log` is, the bytes before it are looked up. */
-class Search {
+class NameSearch {
   readonly found = new Set<string>();
   readonly longest: number;
   readonly #names: Map<string, string>;
-  readonly #lengths: number[];
+  readonly #lengths: Set<number>;
 
   constructor(names: readonly string[]) {
     this.#names = new Map(names.map((name) => [Buffer.from(name).toString("latin1"), name]));
-    this.#lengths = [...new Set([...this.#names.keys()].map((bytes) => bytes.length))];
+    this.#lengths = new Set([...this.#names.keys()].map((bytes) => bytes.length));
     this.longest = Math.max(0, ...this.#lengths);
   }
 
@@ -233,6 +219,7 @@ function withFile<T>(path: string, use: (fd: number) => T): T {
   }
 }
 
+/** Null when the file is gone. */
 function orNull<T>(act: () => T): T | null {
   try {
     return act();

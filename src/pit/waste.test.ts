@@ -20,10 +20,10 @@ describe("names", () => {
     expect(wasteName("snake-2", AT)).toBe("snake-2-20261115T134931.123Z.log");
   });
 
-  test("whatever the snake and the time, they are read back", () => {
+  test("any snake and time are read back", () => {
     holds(
       fc.property(snakes, times, (snake, at) => {
-        expect(snakeOfWaste(wasteName(snake, at))).toEqual({ snake, at });
+        expect(snakeOfWaste(wasteName(snake, at))).toEqual({ snake });
       }),
     );
   });
@@ -33,34 +33,33 @@ describe("names", () => {
     holds(
       fc.property(fc.array(parts, { minLength: 1, maxLength: 6 }), times, (all, at) => {
         const snake = ["s", ...all].join("-");
-        expect(snakeOfWaste(wasteName(snake, at))).toEqual({ snake, at });
+        expect(snakeOfWaste(wasteName(snake, at))).toEqual({ snake });
       }),
     );
   });
 
-  const day = "2026-06-14T00:00:00.000Z";
-  const second = "2026-06-14T17:50:42.000Z";
   test.each([
-    ["snake-2-1718000000.log", "snake-2", "2024-06-10T06:13:20.000Z"],
-    ["snake-2-1718000000123.log", "snake-2", "2024-06-10T06:13:20.123Z"],
-    ["snake-2-1718000000123456789.log", "snake-2", "2024-06-10T06:13:20.123Z"],
-    ["snake-2-1718000000.5.log", "snake-2", "2024-06-10T06:13:20.500Z"],
-    ["snake-2-2026-06-14T17-50-42.log", "snake-2", second],
-    ["snake-2-2026-06-14T17:50:42Z.log", "snake-2", second],
-    ["snake-2-2026-06-14T19:50:42+0200.log", "snake-2", second],
-    ["snake-2-2026-06-14_17-50-42.log", "snake-2", second],
-    ["snake-2-20260614-175042.log", "snake-2", second],
-    ["snake-2-20260614T175042Z.log", "snake-2", second],
-    ["snake-2-20260614.log", "snake-2", day],
-    ["snake-2-2026-06-14.log", "snake-2", day],
-    ["snake-2-x.log", "snake-2-x", null],
-    ["snake-2-3.log", "snake-2-3", null],
-    ["snake-2.log", "snake-2", null],
-    ["snake-2-20260231.log", "snake-2-20260231", null],
-    ["snake-2-99999999.log", "snake-2-99999999", null],
-    ["__proto__-1718000000.log", "__proto__", "2024-06-10T06:13:20.000Z"],
-  ])("%s is from %s", (name, snake, at) => {
-    expect(snakeOfWaste(name)).toEqual({ snake, at: at === null ? null : Date.parse(at) });
+    ["snake-2-1718000000.log", "snake-2"],
+    ["snake-2-1718000000123.log", "snake-2"],
+    ["snake-2-1718000000123456789.log", "snake-2"],
+    ["snake-2-1718000000.5.log", "snake-2"],
+    ["snake-2-2026-06-14T17-50-42.log", "snake-2"],
+    ["snake-2-2026-06-14T17:50:42Z.log", "snake-2"],
+    ["snake-2-2026-06-14T19:50:42+0200.log", "snake-2"],
+    ["snake-2-2026-06-14_17-50-42.log", "snake-2"],
+    ["snake-2-20260614-175042.log", "snake-2"],
+    ["snake-2-20260614T175042Z.log", "snake-2"],
+    ["snake-2-20260614.log", "snake-2"],
+    ["snake-2-2026-06-14.log", "snake-2"],
+    ["snake-2-x.log", "snake-2-x"],
+    ["snake-2-3.log", "snake-2-3"],
+    ["snake-2.log", "snake-2"],
+    ["snake-2-20260231.log", "snake-2-20260231"],
+    ["snake-2-99999999.log", "snake-2-99999999"],
+    ["snake-2-2026-06-14T19:50:42+9900.log", "snake-2-2026-06-14T19:50:42+9900"],
+    ["__proto__-1718000000.log", "__proto__"],
+  ])("%s is from %s", (name, snake) => {
+    expect(snakeOfWaste(name)).toEqual({ snake });
   });
 
   test.each([
@@ -75,7 +74,7 @@ describe("names", () => {
     "-20260614.log",
     "2026-06-14T17-50-42.log",
     "a/snake-2-1718000000.log",
-  ])("%j is nobody's log", (name) => {
+  ])("%j is no log", (name) => {
     expect(snakeOfWaste(name)).toBeNull();
   });
 });
@@ -90,7 +89,7 @@ describe("the first line", () => {
     expect(parseWasteHead(`${line}\r`)).toEqual(head);
   });
 
-  test("is one line, whatever the food is called", () => {
+  test("is one line for any name of a food", () => {
     expect(wasteHead({ ...head, id: "a\nb\u001b[2Jc" })).toBe(
       "# a bc attempt 2 by snake-2 at 2026-11-15T13:49:31.123Z",
     );
@@ -114,7 +113,7 @@ describe("the last line", () => {
     });
   });
 
-  test("a note may be absent, or say nothing", () => {
+  test("a note may be absent or empty", () => {
     expect(wasteFoot({ outcome: "done", seconds: 3 })).toBe("# ended done after 3.0 s");
     expect(wasteFoot({ outcome: "done", seconds: 3, note: " \n\0" })).toBe(
       "# ended done after 3.0 s",
@@ -127,7 +126,7 @@ describe("the last line", () => {
     expect(wasteFoot({ outcome: "done", seconds: Number.NaN })).toBe("# ended done after 0.0 s");
   });
 
-  test("whatever the note is, it is one line that is read back", () => {
+  test("any note becomes one line that is read back", () => {
     const notes = fc.string({ unit: "binary", maxLength: 800 });
     holds(
       fc.property(fc.double({ min: 0, max: 1e9, noNaN: true }), notes, (seconds, note) => {

@@ -1,6 +1,6 @@
 import { lastLines } from "../base/text.ts";
 
-/** A log in waste/ as a listing shows it. One with another size or time is another log. */
+/** A log in waste/. With another size or time it is another log. */
 export interface WasteLog {
   name: string;
   size: number;
@@ -24,53 +24,37 @@ export interface WasteFoot {
 const MAX_NOTE = 500;
 const MAX_HEAD = 1000;
 
-/** Where the trace of an attempt goes: a snake has one claim at a time, so no two have one name. */
+/** The name of an attempt's trace: a snake has one claim at a time, so names are unique. */
 export function wasteName(snake: string, atMs: number): string {
   return `${snake}-${new Date(atMs).toISOString().replace(/[-:]/g, "")}.log`;
 }
 
 const DAY = String.raw`(\d{4})-?(\d\d)-?(\d\d)`;
-const TIME = String.raw`(\d\d)[-:.]?(\d\d)[-:.]?(\d\d)(?:[.,](\d{1,9}))?`;
-const ZONE = String.raw`(Z|[+-]\d\d:?\d\d)?`;
+const TIME = String.raw`(\d\d)[-:.]?(\d\d)[-:.]?(\d\d)(?:[.,]\d{1,9})?`;
+const ZONE = String.raw`(?:Z|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?`;
 const CALENDAR = new RegExp(`^(.+?)-${DAY}(?:[T_ -]${TIME}${ZONE})?$`, "i");
-/** What `date +%s`, `%s%3N`, `%s%N` and time.time() print, from 2001 on. */
-const EPOCH = /^(.+)-(\d{10})(\d{3}|\d{6}|\d{9}|\.\d{1,9})?$/;
+/** As `date +%s`, `%s%3N`, `%s%N` and time.time() print it, from 2001 on. */
+const EPOCH = /^(.+)-\d{10}(?:\d{3}|\d{6}|\d{9}|\.\d{1,9})?$/;
 
 /**
- * Whose log it is, and from when. People write the time as they like. What is no time belongs to
- * the name (`snake-2-x`, and `snake-2-3`: a worker may be called that); a time alone names nobody.
+ * The snake of a log, by the log's name. People write the time as they like; anything else belongs to
+ * the snake's name (`snake-2-x`, `snake-2-3`). Null for a time alone.
  */
-export function snakeOfWaste(name: string): { snake: string; at: number | null } | null {
+export function snakeOfWaste(name: string): { snake: string } | null {
   if (!name.endsWith(".log") || name.startsWith(".") || name.includes("/")) return null;
   const stem = name.slice(0, -".log".length);
-  if (stem === "" || timed(`x-${stem.replace(/^-/, "")}`)?.snake === "x") return null;
-  return timed(stem) ?? { snake: stem, at: null };
+  if (stem === "" || beforeTime(`x-${stem.replace(/^-/, "")}`) === "x") return null;
+  return { snake: beforeTime(stem) ?? stem };
 }
 
-function timed(stem: string): { snake: string; at: number } | null {
-  return calendar(stem) ?? epoch(stem);
-}
-
-function calendar(stem: string): { snake: string; at: number } | null {
-  const match = CALENDAR.exec(stem);
-  if (match === null) return null;
+function beforeTime(stem: string): string | null {
+  const match = CALENDAR.exec(stem) ?? [];
   const [, snake = "", year, month, day, hour = "00", minute = "00", second = "00"] = match;
-  const fraction = (match[8] ?? "").padEnd(3, "0").slice(0, 3);
-  const local = `${year}-${month}-${day}T${hour}:${minute}:${second}.${fraction}`;
-  const utc = new Date(`${local}Z`);
+  const text = `${year}-${month}-${day}T${hour}:${minute}:${second}`;
+  const time = new Date(`${text}Z`);
   // Date.parse takes 31 February for 3 March.
-  if (Number.isNaN(utc.getTime()) || !utc.toISOString().startsWith(local)) return null;
-  const zone = (match[9] ?? "Z").toUpperCase().replace(/^([+-]\d\d)(\d\d)$/, "$1:$2");
-  const at = Date.parse(`${local}${zone}`);
-  return Number.isNaN(at) ? null : { snake, at };
-}
-
-function epoch(stem: string): { snake: string; at: number } | null {
-  const match = EPOCH.exec(stem);
-  if (match === null) return null;
-  const [, snake = "", seconds = "", rest = ""] = match;
-  const milliseconds = rest.replace(".", "").padEnd(3, "0").slice(0, 3);
-  return { snake, at: Number(`${seconds}${milliseconds}`) };
+  const isTime = !Number.isNaN(time.getTime()) && time.toISOString().startsWith(text);
+  return isTime ? snake : (EPOCH.exec(stem)?.[1] ?? null);
 }
 
 export function wasteHead({ id, attempt, worker, at }: WasteHead): string {
@@ -98,7 +82,7 @@ export function parseWasteFoot(line: string): WasteFoot | null {
   return { outcome, seconds: Number(seconds), ...(note ? { note } : {}) };
 }
 
-/** On one line, and without what a terminal or a page would act upon instead of showing it. */
+/** On one line, without control characters and marks of direction. */
 export function oneLine(text: string, max = Number.POSITIVE_INFINITY): string {
   const line = lastLines(text, Number.POSITIVE_INFINITY)
     .join(" ")

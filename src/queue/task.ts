@@ -1,9 +1,9 @@
 import { VivError } from "../base/errors.ts";
 import { assertDepth, MAX_JSON_DEPTH } from "../base/json.ts";
 import { isName } from "../base/names.ts";
+import type { Priority } from "../base/priority.ts";
 
-export const PRIORITIES = ["high", "normal", "low"] as const;
-export type Priority = (typeof PRIORITIES)[number];
+export { PRIORITIES, type Priority } from "../base/priority.ts";
 
 /** A task file larger than this is refused: payloads are instructions, not data sets. */
 export const MAX_TASK_BYTES = 16 * 1024 * 1024;

@@ -1,15 +1,15 @@
-import type { Command, Option } from "./command.ts";
+import type { Command, Option } from "./argparse.ts";
 
-const text = (flag: string, help?: string): Option => ({
-  flag,
-  kind: "text",
-  ...(help ? { help } : {}),
-});
+const text = (flag: string, help?: string): Option => ({ flag, kind: "text", help });
 const required = (flag: string, help?: string): Option => ({ ...text(flag, help), required: true });
-const flag = (name: string, help?: string): Option => ({ ...text(name, help), kind: "switch" });
+const toggle = (flag: string, help: string): Option => ({ flag, kind: "switch", help });
+const whole = (flag: string, help: string): Option => ({ flag, kind: "whole", help });
 
 const runDir = required("--run-dir", "the run directory");
 const workerId = required("--worker-id", "the worker's name");
+
+const taskCommands = () => import("./task-commands.ts");
+const statusCommands = () => import("./status-commands.ts");
 
 /** Every command of swarm-cli with its flags, in the order in which its usage shows them. */
 export const COMMANDS: readonly Command[] = [
@@ -25,7 +25,7 @@ export const COMMANDS: readonly Command[] = [
       text("--tier-hint", "model tier, such as haiku, sonnet or opus"),
       text("--created-by", "who asks for it"),
     ],
-    load: async () => (await import("./enqueue.ts")).enqueue,
+    load: async () => (await taskCommands()).enqueue,
   },
   {
     name: "claim",
@@ -35,7 +35,7 @@ export const COMMANDS: readonly Command[] = [
       workerId,
       text("--task-type-filter", "only these types, with commas between"),
     ],
-    load: async () => (await import("./claim.ts")).claim,
+    load: async () => (await taskCommands()).claim,
   },
   {
     name: "complete",
@@ -44,11 +44,11 @@ export const COMMANDS: readonly Command[] = [
       runDir,
       workerId,
       required("--task-id", "the claimed task"),
-      flag("--success", "it goes to done/"),
-      flag("--failure", "it goes to failed/"),
+      toggle("--success", "it goes to done/"),
+      toggle("--failure", "it goes to failed/"),
     ],
     oneOf: ["--success", "--failure"],
-    load: async () => (await import("./complete.ts")).complete,
+    load: async () => (await taskCommands()).complete,
   },
   {
     name: "status-init",
@@ -61,13 +61,13 @@ export const COMMANDS: readonly Command[] = [
       text("--next-task-id"),
       text("--metadata", "a JSON object"),
     ],
-    load: async () => (await import("./status-init.ts")).statusInit,
+    load: async () => (await statusCommands()).statusInit,
   },
   {
     name: "status-show",
     help: "print status.json",
     options: [runDir],
-    load: async () => (await import("./status-show.ts")).statusShow,
+    load: async () => (await statusCommands()).statusShow,
   },
   {
     name: "status-write",
@@ -81,26 +81,22 @@ export const COMMANDS: readonly Command[] = [
       text("--current-worker"),
       text("--metadata", "a JSON object, merged into what is there"),
     ],
-    load: async () => (await import("./status-write.ts")).statusWrite,
+    load: async () => (await statusCommands()).statusWrite,
   },
   {
     name: "heartbeat",
     help: "say that this worker is alive",
     options: [runDir, workerId, text("--note", "free text, usually the current task's id")],
-    load: async () => (await import("./heartbeat.ts")).heartbeat,
+    load: async () => (await taskCommands()).heartbeat,
   },
   {
     name: "reap",
     help: "give the claims of silent workers back to pending/ and print which",
     options: [
       runDir,
-      {
-        flag: "--stale-after",
-        kind: "whole",
-        help: "seconds of silence that count as death (default: 300)",
-      },
+      whole("--stale-after", "seconds of silence that count as death (default: 300)"),
     ],
-    load: async () => (await import("./reap.ts")).reap,
+    load: async () => (await taskCommands()).reap,
   },
   {
     name: "ls",
@@ -108,8 +104,8 @@ export const COMMANDS: readonly Command[] = [
     options: [
       text("--run-dir", "this run only"),
       text("--root", "the folder whose runs are shown (default: ~/.swarm)"),
-      flag("--json", "print JSON"),
-      flag("--no-color", "print without colours"),
+      toggle("--json", "print JSON"),
+      toggle("--no-color", "print without colours"),
     ],
     load: async () => (await import("./ls.ts")).ls,
   },

@@ -1,18 +1,17 @@
-import type { Surroundings, Verb } from "./command.ts";
-import { runPath } from "./paths.ts";
-import { dumps } from "./python.ts";
-import { renderRun } from "./render-run.ts";
-import { isFolder, namesIn, summarizeRun } from "./summarize-run.ts";
-import type { Values } from "./values.ts";
+import { readdirSync, statSync } from "node:fs";
+import { basename } from "node:path";
+import type { Values } from "./argparse.ts";
+import { type Context, runPath, type Verb } from "./context.ts";
+import { dumps, type JsonTree } from "./python.ts";
+import { readStatusFile, type StatusFile, UnreadableStatus } from "./status-file.ts";
 
 /** One run, or every run below a folder; as text or as JSON. */
-export const ls: Verb = async (values, around) => {
-  const { stdout } = around;
-  const asJson = values.has("--json");
-  const runs = runsToShow(values, around);
+export const ls: Verb = async (values, context) => {
+  const { stdout } = context;
+  const runs = runsToShow(values, context);
   if (typeof runs === "number") return runs;
   const summaries = runs.map(summarizeRun);
-  if (asJson) {
+  if (values.has("--json")) {
     stdout.write(`${dumps(summaries, "indented")}\n`);
     return 0;
   }
@@ -21,9 +20,8 @@ export const ls: Verb = async (values, around) => {
   return 0;
 };
 
-/** The paths, or the exit status when there is nothing to show and that has been said. */
-function runsToShow(values: Values, around: Surroundings): string[] | number {
-  const { stdout, stderr, home } = around;
+/** The paths; or the exit status when there is nothing to show, which is then printed. */
+function runsToShow(values: Values, { stdout, stderr, home }: Context): string[] | number {
   const asJson = values.has("--json");
   const runDir = values.filled("--run-dir");
   if (runDir !== undefined) return [runPath(runDir, home)];
@@ -43,4 +41,118 @@ function runsToShow(values: Values, around: Surroundings): string[] | number {
   if (asJson) stdout.write("[]\n");
   else stderr.write(`no runs under ${root}\n`);
   return 0;
+}
+
+/** What `ls --json` prints of a run, key by key. */
+type RunSummary = {
+  run_dir: string;
+  run_id: string;
+  exists: boolean;
+  pending: number;
+  claimed_by_worker: Map<string, number>;
+  done: number;
+  failed: number;
+  next_step: JsonTree;
+  next_task_id: JsonTree;
+  last_completed: JsonTree;
+  current_worker: JsonTree;
+  completed_count: number;
+};
+
+/** Only looks, and at the names alone: it works on any folder, and on a run of any size. */
+function summarizeRun(runDir: string): RunSummary {
+  const exists = statSync(runDir, { throwIfNoEntry: false }) !== undefined;
+  const checkpoint = exists ? readCheckpoint(runDir) : new Map<string, JsonTree>();
+  const completed = checkpoint.get("completed_tasks");
+  const list = Array.isArray(completed) ? completed : [];
+  return {
+    run_dir: runDir,
+    run_id: basename(runDir),
+    exists,
+    pending: countTasks(`${runDir}/pending`),
+    claimed_by_worker: countClaims(`${runDir}/claimed`),
+    done: countTasks(`${runDir}/done`),
+    failed: countTasks(`${runDir}/failed`),
+    next_step: checkpoint.get("next_step") || null,
+    next_task_id: checkpoint.get("next_task_id") ?? null,
+    last_completed: list.at(-1) ?? null,
+    current_worker: checkpoint.get("current_worker") ?? null,
+    completed_count: list.length,
+  };
+}
+
+/** A run without a status.json, or with one that cannot be read, still has its counts. */
+function readCheckpoint(runDir: string): StatusFile["checkpoint"] {
+  try {
+    return readStatusFile(runDir)?.checkpoint ?? new Map();
+  } catch (error) {
+    if (error instanceof UnreadableStatus) return new Map();
+    throw error;
+  }
+}
+
+function countTasks(folder: string): number {
+  return namesIn(folder).filter((name) => name.endsWith(".json")).length;
+}
+
+function countClaims(claimed: string): Map<string, number> {
+  const counts = namesIn(claimed).map((name): [string, number] => [
+    name,
+    countTasks(`${claimed}/${name}`),
+  ]);
+  return new Map(counts.filter(([, count]) => count > 0));
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+/** Sorted; none when it is not there or not a folder. */
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder).sort();
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === "ENOENT" || code === "ENOTDIR") return [];
+    throw error;
+  }
+}
+
+const DIM = "2";
+
+/** A run in a few lines of text. Counts of zero are dim. */
+function renderRun(run: RunSummary, inColor: boolean): string {
+  const paint = (code: string, text: string) => (inColor ? `\x1b[${code}m${text}\x1b[0m` : text);
+  const count = (name: string, n: number, code: string) =>
+    paint(n > 0 ? code : DIM, `${name}=${n}`);
+  const claimed = [...run.claimed_by_worker.values()].reduce((sum, n) => sum + n, 0);
+  const lines = [
+    `${paint("1;36", plain(run.run_id))}  ${plain(run.run_dir)}`,
+    `  ${[
+      count("pending", run.pending, "33"),
+      count("claimed", claimed, "34"),
+      count("done", run.done, "32"),
+      count("failed", run.failed, "31"),
+    ].join("  ")}`,
+  ];
+  for (const [worker, n] of run.claimed_by_worker) {
+    lines.push(`    in flight: ${plain(worker)} (${n})`);
+  }
+  if (run.next_task_id) {
+    const step = run.next_step === null ? "" : plain(run.next_step);
+    lines.push(`  next: ${paint("36", plain(run.next_task_id))}  ${step}`);
+  } else if (run.next_step) {
+    lines.push(`  next: ${plain(run.next_step)}`);
+  }
+  if (run.last_completed) {
+    lines.push(`  last completed: ${plain(run.last_completed)}  (${run.completed_count} total)`);
+  }
+  return lines.join("\n");
+}
+
+/** What an agent wrote goes to a terminal without the codes that would command it. */
+function plain(value: JsonTree): string {
+  const text = typeof value === "string" ? value : dumps(value);
+  // Cf: what turns the direction of a line around, or is not seen.
+  return text.replace(/[^\P{Cc}\n\t]|\p{Cf}|[\u2028\u2029]/gu, "");
 }

@@ -1,6 +1,99 @@
-import { JsonNumber, type JsonTree } from "./json.ts";
+/**
+ * JSON and text as Python reads and prints them: programs that read swarm-cli's output were written
+ * against Python's.
+ *
+ * Reading keeps what Python keeps: numbers stay as they were written (a 64-bit id does not survive a
+ * double), keys keep their order (JavaScript moves those that look like numbers), and NaN and
+ * Infinity are accepted, for Python writes them.
+ */
+export type JsonTree = null | boolean | string | JsonNumber | JsonTree[] | Map<string, JsonTree>;
 
-/** Text as Python prints it: what reads swarm-cli's output was written against Python's. */
+export class JsonNumber {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+const SPACE = /[ \t\n\r]*/y;
+const NUMBER = /-?(?:(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|Infinity)|NaN/y;
+const WORDS = { null: null, true: true, false: false };
+
+/** Throws a SyntaxError that says where. */
+export function readJson(text: string): JsonTree {
+  let at = 0;
+  const unexpected = () => {
+    const reason = at < text.length ? `unexpected ${text[at]}` : "cut short";
+    return new SyntaxError(`${reason} at character ${Math.min(at, text.length)}`);
+  };
+  const match = (pattern: RegExp): string => {
+    pattern.lastIndex = at;
+    const [found] = pattern.exec(text) ?? [""];
+    at += found.length;
+    return found;
+  };
+  const takes = (character: string): boolean => {
+    match(SPACE);
+    if (text[at] !== character) return false;
+    at++;
+    return true;
+  };
+  const expectNext = (character: string) => {
+    if (!takes(character)) throw unexpected();
+  };
+
+  /** From behind the opening quote on. */
+  const string = (): string => {
+    const start = at - 1;
+    for (;;) {
+      const quote = text.indexOf('"', at);
+      if (quote < 0) throw unexpected();
+      at = quote + 1;
+      let backslashes = 0;
+      while (text[quote - 1 - backslashes] === "\\") backslashes++;
+      if (backslashes % 2 === 0) return JSON.parse(text.slice(start, at)) as string;
+    }
+  };
+  const object = (): Map<string, JsonTree> => {
+    const members = new Map<string, JsonTree>();
+    if (takes("}")) return members;
+    do {
+      expectNext('"');
+      const key = string();
+      expectNext(":");
+      members.set(key, value());
+    } while (takes(","));
+    expectNext("}");
+    return members;
+  };
+  const list = (): JsonTree[] => {
+    const items: JsonTree[] = [];
+    if (takes("]")) return items;
+    do items.push(value());
+    while (takes(","));
+    expectNext("]");
+    return items;
+  };
+  const value = (): JsonTree => {
+    if (takes("{")) return object();
+    if (takes("[")) return list();
+    if (takes('"')) return string();
+    for (const [word, meaning] of Object.entries(WORDS)) {
+      if (!text.startsWith(word, at)) continue;
+      at += word.length;
+      return meaning;
+    }
+    const digits = match(NUMBER);
+    if (digits === "") throw unexpected();
+    return new JsonNumber(digits);
+  };
+
+  const tree = value();
+  match(SPACE);
+  if (at < text.length) throw unexpected();
+  return tree;
+}
 
 /** A number that is a float in Python, whatever its value. */
 export class Float {

@@ -1,11 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type JsonTree, readJson } from "./json.ts";
-import { repr } from "./python.ts";
+import { JsonNumber, type JsonTree, readJson, repr } from "./python.ts";
 
 /**
- * status.json as it lies there. Read without opening the run: swarm-lib's own status-init makes a
- * folder with nothing but this file, and looking at it must not make the rest.
+ * status.json as it lies on disk. Read without opening the run: swarm-lib's own status-init creates
+ * a folder with nothing but this file, and reading it must not create the rest.
  */
 export interface StatusFile {
   schemaVersion: string;
@@ -30,7 +29,7 @@ export function readStatusFile(runDir: string): StatusFile | null {
   }
   const raw = parse(text, path);
   const version = raw.get("schema_version") ?? "0.0";
-  const schemaVersion = typeof version === "string" ? version : textOf(version);
+  const schemaVersion = version instanceof JsonNumber ? version.text : String(version);
   if (!schemaVersion.startsWith("0.")) {
     throw new UnreadableStatus(
       `Unknown schema_version ${repr(schemaVersion)} in ${path}; swarm-cli reads 0.x`,
@@ -53,12 +52,6 @@ function parse(text: string, path: string): Map<string, JsonTree> {
   }
   if (!(raw instanceof Map)) throw new UnreadableStatus(`${path} is not a JSON object`);
   return raw;
-}
-
-function textOf(value: JsonTree): string {
-  return typeof value === "object" && value !== null && "text" in value
-    ? value.text
-    : String(value);
 }
 
 function mapOf(value: JsonTree | undefined): ReadonlyMap<string, JsonTree> {

@@ -3,13 +3,13 @@ import { VivError } from "../base/errors.ts";
 import { isName } from "../base/names.ts";
 import type { Bound } from "./warrant.ts";
 
-/** What `viv alive NONCE` leaves for the warden: who says so, so that nobody else can for a suspect. */
+/** What `viv alive NONCE` leaves for the warden: with its sender, so that no other process can answer for a suspect. */
 export interface AliveAnswer {
   nonce: string;
   at: string;
   host: string;
   boot: string;
-  /** From who answered up to the machine's first process. */
+  /** The sender and its ancestors, up to the first process of the machine. */
   chain: Pick<ProcessIdentity, "pid" | "started">[];
   /** What it had in VIV_CLAIM. */
   claim: string;
@@ -22,7 +22,7 @@ export function assertNonce(value: string): string {
 }
 
 /**
- * Did the bound process, one of its descendants, or one that carries its mark say so? For a session,
+ * Whether the bound process, one of its descendants, or one that carries its mark has answered. For a session,
  * one that lives in its server: the nonce was only shown to the session.
  */
 export function isAnswerOf(text: string | null, nonce: string, bound: Bound): boolean {
@@ -41,6 +41,6 @@ function parsed(text: string): AliveAnswer | null {
     const value = JSON.parse(text) as AliveAnswer;
     return Array.isArray(value?.chain) ? value : null;
   } catch {
-    return null; // somebody else's file
+    return null; // not an answer
   }
 }

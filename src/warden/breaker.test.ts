@@ -18,7 +18,7 @@ test.each([
   expect(mayExecute(settings, all, running, NOW, resumed)).toBe(may);
 });
 
-test("a clock that was set forward: what was a minute ago still is", () => {
+test("a clock that was set forward: an execution of a minute ago still counts", () => {
   const ends = [1, 2, 3].map((at) => ({ at, agoMs: 60_000 }));
   expect(mayExecute(settings, ends, 0, NOW, 0)).toBe(false);
   const longAgo = ends.map(({ at }) => ({ at, agoMs: 700_000 }));

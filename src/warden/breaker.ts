@@ -1,27 +1,30 @@
-/** Many executions in a short time are more likely a mistake of ours than so many dead agents. */
+import type { Clock } from "../base/clock.ts";
+
+/** Many executions in a short time are more likely a mistake of the warden than so many dead agents. */
 export interface BreakerSettings {
   /** That many agents are let through within the window. */
   executions: number;
   withinMs: number;
 }
 
-/** When an execution ended: by the clock, and how long ago that is by the machine's uptime, if that is known. */
 export interface ExecutionEnd {
+  /** By the clock. */
   at: number;
-  agoMs?: number;
+  /** By the machine's uptime, if it ended since the warden is up. */
+  agoMs?: number | undefined;
   /** How many agents it ended. */
   agents?: number;
 }
 
-/** An execution that is to begin: of how many agents, and whether a person has let it go on after it was held. */
 export interface NextExecution {
   agents: number;
+  /** A person has resumed the pool after this execution was held. */
   isReleased: boolean;
 }
 
 /**
- * Whether one more may begin. Those under way are `running` agents. A clock that was set makes nobody
- * forgotten. One that is larger than the whole breaker goes alone, after a person has looked at it.
+ * Whether one more may begin, beside `running` agents that are being executed. No execution is forgotten
+ * because the clock was set. One of more agents than the limit goes alone, after a person has looked at it.
  */
 export function mayExecute(
   { executions, withinMs }: BreakerSettings,
@@ -38,4 +41,53 @@ export function mayExecute(
   );
   const ended = recent.reduce((sum, one) => sum + (one.agents ?? 1), running);
   return ended + agents <= executions || (ended === 0 && isReleased);
+}
+
+/** The executions of this pool: those under way, and those that ended. */
+export class Breaker {
+  readonly #settings: BreakerSettings;
+  readonly #clock: Clock;
+  readonly #ends: { at: number; uptime?: number; agents: number }[];
+  #running = 0;
+
+  constructor(
+    settings: BreakerSettings,
+    clock: Clock,
+    before: readonly { at: number; agents: number }[],
+  ) {
+    this.#settings = settings;
+    this.#clock = clock;
+    this.#ends = [...before];
+  }
+
+  /** Takes a place for each agent; false when there is none now. */
+  mayBegin(next: NextExecution, resumedAt: number): boolean {
+    const [now, uptime] = [this.#clock.now(), this.#clock.uptime()];
+    const ends = this.#ends.map(({ at, agents, uptime: then }) => ({
+      ...{ at, agents, agoMs: then === undefined ? undefined : (uptime - then) * 1000 },
+    }));
+    if (!mayExecute(this.#settings, ends, this.#running, now, resumedAt, next)) return false;
+    this.#running += next.agents;
+    return true;
+  }
+
+  /** One that was under way when the warden was started. */
+  resume(agents: number): void {
+    this.#running += agents;
+  }
+
+  end(agents: number, hasKilled: boolean): void {
+    this.#running -= agents;
+    if (!hasKilled) return;
+    this.#ends.push({ at: this.#clock.now(), uptime: this.#clock.uptime(), agents });
+  }
+
+  /** Why `mayBegin` was false. */
+  why(target: string, agents: number): string {
+    const { executions, withinMs } = this.#settings;
+    const seconds = Math.round(withinMs / 1000);
+    return agents > executions
+      ? `${target} has ${agents} agents, and the breaker lets ${executions} be ended within ${seconds} s`
+      : `${executions} executions within ${seconds} s; look at the epitaphs`;
+  }
 }

@@ -2,13 +2,13 @@ import { describe, expect, test } from "vitest";
 import { afterEvent, DANCE, DANCE_EVENTS, DANCE_STATES, parseDance } from "./dance.ts";
 
 describe("the dance", () => {
-  test("every state says of every event where it leads, or that it cannot happen", () => {
+  test("every state has a next state for every event, or none", () => {
     for (const state of DANCE_STATES) {
       expect(Object.keys(DANCE[state]).sort()).toEqual([...DANCE_EVENTS].sort());
     }
   });
 
-  test("nobody is executed but from evaluating, and nobody evaluates who was not asked", () => {
+  test("only evaluating leads to executing, and only interrogating to evaluating", () => {
     const into = (to: string) =>
       DANCE_STATES.flatMap((from) =>
         DANCE_EVENTS.filter((event) => DANCE[from][event] === to).map(

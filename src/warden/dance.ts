@@ -3,7 +3,7 @@ import { isName } from "../base/names.ts";
 import { parseSeedDance, type SeedState } from "./seed-dance.ts";
 import type { Bound, Warrant } from "./warrant.ts";
 
-/** A dance: what one dog does about one warrant. The whole machine is `DANCE` below. */
+/** A dance: the work of one dog on one warrant. The whole machine is `DANCE` below. */
 export const DANCE_STATES = [
   "idle",
   "interrogating", // it was asked, and has time to answer
@@ -24,7 +24,7 @@ export const DANCE_EVENTS = [
   "silent_at_last",
   "withdrawn",
   "gone", // it ended by itself
-  "unknown", // who it is cannot be told, or it may not be typed to
+  "unknown", // it cannot be identified, or may not be typed to
   "dead",
   "survived",
   "recorded",
@@ -111,7 +111,7 @@ export interface ProgramId {
 }
 
 /** What ran in a pane when the question was put; of a target without a terminal, the process itself. */
-export interface StandingPane {
+export interface AskedPane {
   pane: string;
   /** `agent`: it can be asked. `idle`: a shell that waits. `other`: it cannot be asked. */
   is: "agent" | "idle" | "other";
@@ -121,11 +121,11 @@ export interface StandingPane {
   programs: ProgramId[];
 }
 
-/** What a question was put to: nothing else may be ended because of it. */
-export interface Standing {
+/** The programs that a question was put to: nothing else may be ended because of it. */
+export interface AskedPrograms {
   /** Ticks since boot. */
   at: number;
-  panes: StandingPane[];
+  panes: AskedPane[];
 }
 
 /** How many agents an execution ends, for the breaker. */
@@ -150,13 +150,13 @@ export interface Attempt {
   /** What its processes had used when the wait began. */
   work?: WorkSample[];
   /** What the question was put to: only that may be ended. */
-  standing?: Standing;
+  standing?: AskedPrograms;
   /** Where, in words: `pane %3`, or a file. */
   channel: string | null;
   /** Whether the text was seen in its input, and then seen gone from it. */
   arrived: boolean;
   submitted: boolean;
-  /** What it said in other words than those it was asked for. */
+  /** Its answer in other words than those it was asked for. */
   reply?: string;
   /** When something new was seen, and what. */
   bursts: Burst[];
@@ -206,7 +206,7 @@ export interface Outcome {
   survivors: number[];
 }
 
-/** Whether anybody was ended, whatever came of it: also where some survived. */
+/** Whether any process was ended, also where others survived. */
 export function hasKilled({ verdict, exit = [] }: Partial<Outcome>): boolean {
   return verdict === "executed" || exit.some(({ signal }) => signal !== "none");
 }
@@ -231,21 +231,21 @@ export interface Dance {
   beside_last?: string[];
   files: Record<string, number>;
   tree: SeenProcess[];
-  /** The boot in which it was seen: in another one these numbers are somebody else's. */
+  /** The boot in which it was seen: in another one these numbers belong to other processes. */
   tree_boot?: string;
   /** Found in the seed's shape, in this state; gone with the first thing that we write. */
   seed?: SeedState;
-  /** Its execution waits for a person: since which pause of the pool, and when its requester was told. */
+  /** Its execution waits for a person: since which pause of the pool, and when its requester was notified. */
   held?: { since: string; why: string; told_at: string | null };
   outcome: Outcome | null;
 }
 
-/** What hook, webhook and inbox are told when an execution is held: it goes on only after `todo`. */
+/** What hook, webhook and inbox get when an execution is held: it goes on only after `todo`. */
 export interface HeldNotice {
   event: "held";
   dog: string;
   warrant: Warrant;
-  /** Since when the pool is paused, by whom and why. */
+  /** Since when the pool is paused; by a person or by the breaker; and why. */
   since: string;
   by: string;
   why: string;
@@ -265,7 +265,7 @@ export interface Receipt extends Outcome {
   tree: SeenProcess[];
   /** Claims of an executed worker that were given back: task ids. */
   reaped: string[];
-  /** Whom the requester was told by, and what went wrong with it. */
+  /** How the requester was notified, and the error if that failed. */
   told: { by: "inbox" | "hook" | "webhook"; trouble: string | null }[];
 }
 

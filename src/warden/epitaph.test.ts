@@ -47,7 +47,7 @@ const receipt = (more: Partial<Receipt> = {}): Receipt => ({
 });
 
 describe("an epitaph", () => {
-  it("says who, why, and how it ended", () => {
+  it("has the target, the reason and the verdict", () => {
     expect(epitaphOf(receipt())).toBe(`# Executed: \`agent-1\`
 
 it was silent three times.
@@ -77,13 +77,13 @@ $ agent
 thinking …
 \`\`\`
 
-## Trouble with telling the requester
+## The requester could not be notified
 
 - hook: \`exit 3\`
 `);
   });
 
-  it("names survivors, and what was seen", () => {
+  it("lists survivors and observations", () => {
     const text = epitaphOf(
       receipt({
         verdict: "failed",
@@ -102,7 +102,7 @@ thinking …
     expect(text).toContain("- `new output at two looks`");
   });
 
-  it("is not led by what others wrote", () => {
+  it("escapes text of others", () => {
     const evil = "`</script>`` # x\n## y";
     const base = receipt();
     const text = epitaphOf({

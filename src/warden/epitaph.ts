@@ -88,7 +88,7 @@ const ENDS: Record<NonNullable<Attempt["ended"]>, string> = {
   waiting: "it waited for a person",
   silent: "silent",
   gone: "it was gone",
-  unknown: "it could not be told who it is",
+  unknown: "it could not be identified",
   withdrawn: "the warrant was withdrawn",
 };
 
@@ -117,10 +117,10 @@ function screenPart(title: string, lines: readonly string[]): string[] {
 }
 
 function toldPart({ told }: Receipt): string[] {
-  const trouble = told.flatMap((one) =>
+  const errors = told.flatMap((one) =>
     one.trouble === null ? [] : [`${one.by}: ${code(one.trouble)}`],
   );
-  return trouble.length === 0 ? [] : ["## Trouble with telling the requester", list(trouble)];
+  return errors.length === 0 ? [] : ["## The requester could not be notified", list(errors)];
 }
 
 function list(lines: readonly string[]): string {

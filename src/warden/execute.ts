@@ -27,7 +27,7 @@ export interface Execution {
   sparesWaiting: boolean;
 }
 
-/** Ends a suspect, or finds out that it must not be; and the suspect as it was found. */
+/** Ends a suspect, unless the last look shows that it must not be ended. */
 export async function execute(
   about: Execution,
 ): Promise<{ ending: Ending; suspect: Suspect | null }> {
@@ -42,9 +42,9 @@ export async function execute(
   const reprieve = look && whyNot(look, about);
   if (reprieve) return { ending: reprieve, suspect };
   const options = { killAfterMs: about.killAfterMs };
-  const { standing } = dance.attempts[dance.attempt - 1] ?? {};
+  const { standing: asked } = dance.attempts[dance.attempt - 1] ?? {};
   const ended = suspect
-    ? await suspect.end(dance.tree, { ...options, standing, isResumed: wasExecuting })
+    ? await suspect.end(dance.tree, { ...options, asked, isResumed: wasExecuting })
     : await host.suspects.endLeft(treeLeft(about), options);
   return { ending: { ...verdictOn(ended, about), look }, suspect };
 }
@@ -70,7 +70,8 @@ function verdictOn(ended: Ended, { dance, wasExecuting }: Execution): Ending {
   const { exit, survivors, unknown, spared } = ended;
   if (unknown !== undefined) return { ...failed(unknown), exit, survivors };
   if (survivors.length > 0) {
-    const why = `it could not be killed: ${survivors.join(", ")} are still there after SIGKILL`;
+    const are = survivors.length === 1 ? "is" : "are";
+    const why = `it could not be killed: ${survivors.join(", ")} ${are} still there after SIGKILL`;
     return { event: "survived", verdict: "failed", why, exit, survivors };
   }
   const isSignalled = exit.some(({ signal }) => signal !== "none");
@@ -80,7 +81,7 @@ function verdictOn(ended: Ended, { dance, wasExecuting }: Execution): Ending {
   }
   const asked = dance.attempts.filter(({ asked_at }) => asked_at !== null).length;
   const times = asked === 1 ? "once" : `${asked} times`;
-  // Who was killed between writing that it executes and its proof cannot tell what it had done.
+  // A warden that was killed before it wrote the proof does not know what it had signalled.
   const unseen = isSignalled ? "" : "; the warden ended while it executed, and found it gone";
   const how =
     asked === 0
@@ -94,7 +95,7 @@ function failed(why: string): Ending {
   return { event: "unknown", verdict: "failed", why };
 }
 
-/** After a restart of the machine nobody of it is left, and its numbers are others'. */
+/** After a reboot nothing of it is left, and its numbers belong to other processes. */
 function treeLeft({ dance, host }: Execution): Dance["tree"] {
   return dance.tree_boot === host.machine.bootId() ? dance.tree : [];
 }

@@ -1,45 +1,34 @@
 import { rmSync } from "node:fs";
 import type { ProcessIdentity } from "../base/clock.ts";
 import { isName } from "../base/names.ts";
-import { replaceFileSynced, replaceFileUnsynced } from "../platform/files/atomic-write.ts";
+import {
+  isTemporary,
+  replaceFileSynced,
+  replaceFileUnsynced,
+} from "../platform/files/atomic-write.ts";
 import {
   acquireProcessLock,
   type StillOurs,
   type withFileLock,
 } from "../platform/files/file-lock.ts";
-import { appendLine, readSmall } from "../platform/files/state-files.ts";
+import { appendLine, listed, readSmall } from "../platform/files/state-files.ts";
 import { watchPaths } from "../platform/files/watch.ts";
-import { type DanceFiles, danceFiles } from "./dance-files.ts";
-import { json, MAX_WARRANT, parsed, wardenFolder } from "./folder.ts";
-import { type QueueFiles, queueFiles } from "./queue-files.ts";
-import { type ReceiptFiles, receiptFiles } from "./receipt-files.ts";
-import { warrantReader } from "./warrant-reader.ts";
+import type { Receipt } from "./dance.ts";
+import { danceFiles } from "./dance-files.ts";
+import {
+  FOLDERS,
+  isMeant,
+  isSince,
+  json,
+  MAX_DANCE,
+  MAX_WARRANT,
+  parsed,
+  type WardenFolder,
+  wardenFolder,
+} from "./folder.ts";
+import { queueFiles, warrantReader } from "./queue-files.ts";
 
-/** The warden's state folder (SPEC §19): the queue, the dances, the receipts, and the pool's own. */
-export interface WardenFiles extends QueueFiles, DanceFiles, ReceiptFiles {
-  readonly folder: string;
-  /** Null when another warden has it. Who took it has it until it ends, or somebody removes it. */
-  take(): Promise<StillOurs | null>;
-
-  questionFile(dog: string): string;
-  answer(nonce: string, text: string): void;
-  answered(nonce: string): string | null;
-  forgetAnswers(nonces: readonly string[]): void;
-
-  observe(line: Record<string, unknown>): void;
-  observedFile(): string;
-
-  paused(): Pause | null;
-  pause(pause: Pause): void;
-  resume(at: number): void;
-  /** When somebody last resumed it: executions before that no longer count. */
-  resumedAt(): number;
-
-  warden(): WardenState | null;
-  writeWarden(state: WardenState): void;
-  /** Calls back when something may have changed here; a hint. Returns what ends that. */
-  watch(act: () => void): () => void;
-}
+export type WardenFiles = ReturnType<typeof wardenFilesIn>;
 
 export interface Pause {
   since: string;
@@ -54,9 +43,10 @@ export interface WardenState extends ProcessIdentity {
   timeouts_ms: number[];
 }
 
-export function wardenFilesIn(folder: string, lock?: typeof withFileLock): WardenFiles {
+/** The warden's state folder (SPEC §19): the queue, the dances, the receipts, and the pool's own. */
+export function wardenFilesIn(folder: string, lock?: typeof withFileLock) {
   const state = wardenFolder(folder, lock);
-  const { at, make, remove, told } = state;
+  const { at, make, remove, explained } = state;
   const warrants = warrantReader(state);
   const dances = danceFiles(state, warrants);
   return {
@@ -64,38 +54,90 @@ export function wardenFilesIn(folder: string, lock?: typeof withFileLock): Warde
     ...queueFiles(state, warrants, dances),
     ...receiptFiles(state),
     folder,
-    take: () =>
-      told(async () => {
+    /** Locks the folder for the life of this process; null when another warden has it. */
+    take: (): Promise<StillOurs | null> =>
+      explained(async () => {
         make();
         return acquireProcessLock(at(".lock"));
       }),
 
-    questionFile: (dog) => at("questions", `${dog}.txt`),
-    answer: (nonce, text) => told(() => replaceFileUnsynced(at("answers", nonce), text)),
-    answered: (nonce) => (isName(nonce) ? readSmall(at("answers", nonce), MAX_WARRANT) : null),
+    questionFile: (dog: string) => at("questions", `${dog}.txt`),
+    answer: (nonce: string, text: string) =>
+      explained(() => replaceFileUnsynced(at("answers", nonce), text)),
+    answered: (nonce: string) =>
+      isName(nonce) ? readSmall(at("answers", nonce), MAX_WARRANT) : null,
 
-    forgetAnswers: (nonces) => {
+    forgetAnswers: (nonces: readonly string[]) => {
       for (const nonce of nonces) remove(at("answers", nonce));
     },
 
-    observe: (line) => told(() => appendLine(at("observed.jsonl"), `${JSON.stringify(line)}\n`)),
+    recordFinding: (line: Record<string, unknown>) =>
+      explained(() => appendLine(at("observed.jsonl"), `${JSON.stringify(line)}\n`)),
     observedFile: () => at("observed.jsonl"),
 
     paused: () => parsed<Pause>(readSmall(at("paused"), MAX_WARRANT)),
-    pause: (pause) => told(() => replaceFileSynced(at("paused"), json(pause))),
-    resume: (time) =>
-      told(() => {
+    pause: (pause: Pause) => explained(() => replaceFileSynced(at("paused"), json(pause))),
+    resume: (time: number) =>
+      explained(() => {
         replaceFileSynced(at("resumed"), `${new Date(time).toISOString()}\n`);
         rmSync(at("paused"), { force: true });
       }),
+    /** When it was last resumed: executions before that no longer count. */
     resumedAt: () => Date.parse(readSmall(at("resumed"), 100)?.trim() ?? "") || 0,
 
     warden: () => parsed<WardenState>(readSmall(at("warden.json"), MAX_WARRANT)),
-    writeWarden: (state) => told(() => replaceFileUnsynced(at("warden.json"), json(state))),
-    watch: (act) => {
+    writeWarden: (state: WardenState) =>
+      explained(() => replaceFileUnsynced(at("warden.json"), json(state))),
+    /** Calls back when something may have changed here; a hint. Returns its end. */
+    watch: (act: () => void) => {
       make();
       const folders = ["", "warrants", "active", "withdrawals", "answers"].map((name) => at(name));
       return watchPaths(folders, act);
     },
   };
+}
+
+/** `completed/`, `epitaphs/` and the markers: what remains of a dance. */
+function receiptFiles({ at, remove, explained }: WardenFolder) {
+  return {
+    writeReceipt: (receipt: Receipt) =>
+      explained(() => replaceFileSynced(at("completed", `${receipt.dog}.json`), json(receipt))),
+    receipt: (dog: string) => (isName(dog) ? receiptIn(at("completed", `${dog}.json`)) : null),
+    /** The newest first; those that ended before `since` may be missing. */
+    receipts: (since = 0) =>
+      listed(at("completed"))
+        .filter(
+          (name) =>
+            name.endsWith(".json") && isMeant(name) && isSince(at("completed", name), since),
+        )
+        .flatMap((name) => receiptIn(at("completed", name)) ?? [])
+        .sort((a, b) => (a.ended_at < b.ended_at ? 1 : -1)),
+    writeEpitaph: (warrant: string, text: string) =>
+      explained(() => replaceFileUnsynced(at("epitaphs", `${warrant}.md`), text)),
+    epitaph: (warrant: string) =>
+      isName(warrant) ? readSmall(at("epitaphs", `${warrant}.md`), MAX_DANCE) : null,
+    markDone: (dog: string, verdict: string) =>
+      explained(() => replaceFileUnsynced(at("active", `${dog}.done`), `${verdict}\n`)),
+    /** Dogs whose requesters are still to be notified: written before the dance is removed. */
+    untold: () => listed(at("untold")).filter(isName),
+    markUntold: (dog: string) => explained(() => replaceFileSynced(at("untold", dog), "")),
+    forgetUntold: (dog: string) => remove(at("untold", dog)),
+    /** Old markers, and files that crashes have left half written. */
+    removeOldMarkers: (before: number) => {
+      for (const name of listed(at("active"))) {
+        const isOld = name.endsWith(".done") && !isSince(at("active", name), before);
+        if (isOld) remove(at("active", name));
+      }
+      for (const place of FOLDERS) {
+        for (const name of listed(at(place)).filter(isTemporary)) {
+          if (!isSince(at(place, name), before)) remove(at(place, name));
+        }
+      }
+    },
+  };
+}
+
+function receiptIn(path: string): Receipt | null {
+  const receipt = parsed<Receipt>(readSmall(path, MAX_DANCE));
+  return typeof receipt?.dog === "string" && typeof receipt.verdict === "string" ? receipt : null;
 }

@@ -1,9 +1,13 @@
+import { isVivError } from "../base/errors.ts";
+import type { Store } from "../queue/store.ts";
 import type { Dance, Receipt } from "./dance.ts";
+import { epitaphOf } from "./epitaph.ts";
 import type { WardenHost } from "./ports.ts";
 
 /**
- * What comes of a dance that has its outcome. Each step is the same when it is done again, so a
- * restart may begin anew. Its requester is told afterwards (`Teller`): the marker says that it must be.
+ * Writes the receipt and the epitaph of a dance that has its outcome, gives back a worker's claims, and
+ * removes the dance. Each step is the same when it is done again, so a restart may begin anew. The
+ * requester is notified afterwards (`Notifier`): the marker `untold/DOG` asks for it.
  */
 export async function finishDance(dance: Dance, host: WardenHost): Promise<Receipt | null> {
   const { files } = host;
@@ -12,7 +16,7 @@ export async function finishDance(dance: Dance, host: WardenHost): Promise<Recei
   let receipt = files.receipt(dance.id) ?? fresh;
   const write = () => {
     files.writeReceipt(receipt);
-    files.writeEpitaph(receipt.warrant.id, host.epitaph(receipt));
+    files.writeEpitaph(receipt.warrant.id, epitaphOf(receipt));
   };
   write();
   const isWorker = receipt.verdict === "executed" && receipt.warrant.kind === "worker";
@@ -46,4 +50,59 @@ function receiptOf(dance: Dance): Receipt | null {
     reaped: [],
     told: [],
   };
+}
+
+/** Gives back the claims of an executed worker; their tasks. */
+export async function reapClaims(
+  receipt: Receipt,
+  folder: string,
+  open: (run: string) => Promise<Store>,
+): Promise<string[]> {
+  const { warrant, dog, attempts, started_at } = receipt;
+  if (warrant.home === null) return [];
+  try {
+    return await reapAfter(open, {
+      ...{ worker: warrant.target, run: warrant.home },
+      receipt: `${folder}/completed/${dog}.json`,
+      since: attempts.at(-1)?.ended_at ?? started_at,
+    });
+  } catch (error) {
+    const isPassing = isVivError(error, "DISK_FULL") || isVivError(error, "LOCKED");
+    if (isPassing || !isVivError(error)) throw error;
+    return []; // the run is gone, or not ours to write: then its own reaper gives them back
+  }
+}
+
+/**
+ * After an execution of a worker: its claims go back to the queue at once, and the attempts that ended
+ * so since then name the receipt, also those that another reaper ended. Returns their tasks; the same
+ * when it is done again.
+ */
+export async function reapAfter(
+  open: (run: string) => Promise<Store>,
+  { worker, run, receipt, since }: ReapRequest,
+): Promise<string[]> {
+  const store = await open(run);
+  try {
+    await store.reap({ worker, execution: { receipt, since } });
+    const tasks = new Set<string>();
+    // A day earlier: a clock may have been set back meanwhile.
+    const from = new Date(Date.parse(since) - 86_400_000).toISOString();
+    for await (const { task, receipt: named } of store.ledger({ since: from })) {
+      if (task !== undefined && named === receipt) tasks.add(task);
+    }
+    return [...tasks];
+  } finally {
+    await store.close();
+  }
+}
+
+export interface ReapRequest {
+  worker: string;
+  /** Absolute: the run's directory. */
+  run: string;
+  /** Absolute: the receipt's path. */
+  receipt: string;
+  /** ISO: when the execution began. */
+  since: string;
 }

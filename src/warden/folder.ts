@@ -3,16 +3,16 @@ import { join } from "node:path";
 import { withFileLock } from "../platform/files/file-lock.ts";
 import { explained } from "../platform/files/state-files.ts";
 
-/** The warden's state folder as such: its parts, its lock, and what all of its files have in common. */
+/** The warden's state folder: its parts, its lock, and what all of its files share. */
 export interface WardenFolder {
   readonly path: string;
   at(...parts: string[]): string;
   make(): void;
-  /** Nobody else changes the queue or the dances meanwhile. */
+  /** Under the lock of the queue and the dances. */
   locked<T>(act: () => T): Promise<T>;
-  /** Errors are told in words. */
-  told<T>(act: () => T): T;
-  /** Whatever it is: somebody may have made a folder of that name. */
+  /** Turns errors of the file system into VivErrors. */
+  explained<T>(act: () => T): T;
+  /** Also a folder of that name. */
   remove(path: string): void;
 }
 
@@ -38,18 +38,18 @@ export function wardenFolder(path: string, lock = withFileLock): WardenFolder {
   const make = () => {
     for (const name of FOLDERS) mkdirSync(at(name), { recursive: true, mode: 0o700 });
   };
-  const told = <T>(act: () => T): T => explained(path, act);
+  const explain = <T>(act: () => T): T => explained(path, act);
   return {
     path,
     at,
     make,
-    told,
+    explained: explain,
     locked: (act) =>
-      told(async () => {
+      explain(async () => {
         make();
         return lock(at(".files"), act);
       }),
-    remove: (file) => told(() => rmSync(file, { force: true, recursive: true })),
+    remove: (file) => explain(() => rmSync(file, { force: true, recursive: true })),
   };
 }
 

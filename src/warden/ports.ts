@@ -25,12 +25,10 @@ export interface WardenHost {
   suspects: Suspects;
   /** New for each question, and nothing that anybody could guess or have in a file. */
   newNonce(): string;
-  /** The receipt for people. */
-  epitaph(receipt: Receipt): string;
-  /** Never rejects: trouble is in what it returns. */
-  tellRequester(receipt: Receipt): Promise<Receipt["told"]>;
-  tellHeld(notice: HeldNotice): Promise<Receipt["told"]>;
-  /** Gives back what an executed worker held; the ids. */
+  /** Notifies the requester. Never rejects: errors are in the result. */
+  notifyVerdict(receipt: Receipt): Promise<Receipt["told"]>;
+  notifyHeld(notice: HeldNotice): Promise<Receipt["told"]>;
+  /** Gives back the claims of an executed worker; the ids of their tasks. */
   reap(receipt: Receipt): Promise<string[]>;
 }
 

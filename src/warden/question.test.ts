@@ -16,7 +16,7 @@ const nonces = fc
   .array(fc.nat(1000), { minLength: 6, maxLength: 6 })
   .map((numbers) => newNonce((below) => (numbers.pop() ?? 0) % below));
 
-test("what is typed has words and digits, and no sign that a shell knows", () => {
+test("the typed line has words and digits, and no sign that a shell knows", () => {
   fc.assert(
     fc.property(nonces, (nonce) => {
       const { typed, typedToAgent } = questionWith(nonce);
@@ -89,7 +89,7 @@ function endsOf(text: string): string[] {
   );
 }
 
-test("what is left of a line that was read in part begins with no program and no word of a shell", () => {
+test("the rest of a partly read line begins with no program and no word of a shell", () => {
   const { typed } = questionWith("kfrm24");
   const firsts = [...new Set(endsOf(typed).map((end) => end.trim().split(" ")[0] as string))];
   for (const [shell] of SHELLS.filter(([one]) => has(one))) {

@@ -1,17 +1,21 @@
+import type { Attempt, Dance } from "./dance.ts";
+
 /**
- * The health check. What is typed is one short line with the exact answer in it: plain words without
- * anything that a shell, or an agent's own input box, would take for more than words. Neither the
- * first word is a program, nor is one what a program leaves of the line that has read a part of it:
- * so there is no full stop (`. Nonce` runs a file), no `type`, no word that ends with `r`, and a code
- * ends with digits. The reason and the requester stay in the receipt: anybody may write them, so they
- * are never typed.
+ * The health check: the question to a suspect. `suspects/type-question.ts` types it into a terminal,
+ * `suspects/process-suspect.ts` writes it to a file for a target without one.
+ *
+ * The typed line is short, has the exact answer in it, and is plain words: nothing in it means more to
+ * a shell, or to an agent's own input box. Its first word is no program, and neither is any word that
+ * is left over when a program has read a part of the line: so there is no full stop (`. Nonce` runs a
+ * file), no `type`, no word that ends with `r`, and a code ends with digits. The reason and the
+ * requester can be any text, so they are never typed: they stay in the receipt.
  */
 export interface Question {
   nonce: string;
   /** For a program that reads lines. */
   typed: string;
   /**
-   * For the input box of a known agent: the label says what the code is. A shell that gets it finds
+   * For the input box of a known agent: the label names the code. A shell that gets it finds
    * a syntax error, or no program `saying`: fish runs what is in parentheses.
    */
   typedToAgent: string;
@@ -44,6 +48,13 @@ export function questionFor(about: {
   };
 }
 
+/** The question of one attempt. */
+export function questionOf({ warrant }: Dance, attempt: Attempt, attempts: number): Question {
+  const { target, reason, requester } = warrant;
+  const { number, nonce, timeout_ms: timeoutMs } = attempt;
+  return questionFor({ target, reason, requester, attempt: number, attempts, timeoutMs, nonce });
+}
+
 /** What a terminal may show as the echo of a question. */
 export function wordingsOf({ typed, typedToAgent }: Question): string[] {
   return [typed, typedToAgent];
@@ -53,7 +64,7 @@ const NONCE_LETTERS = "abcdefghjkmnpqrstuvwxyz";
 const NONCE_DIGITS = "23456";
 
 /**
- * Six characters that nobody mistakes for others; `random` gives whole numbers below its argument.
+ * Six characters that cannot be mistaken for others; `random` gives whole numbers below its argument.
  * The end of one is no program: `rm` would be, and `m4`, and `c99`.
  */
 export function newNonce(random: (below: number) => number): string {

@@ -3,27 +3,27 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { FakeHost } from "../../test/support/machine.ts";
-import type { AgentState } from "../crew/agent-state.ts";
-import { crewFilesIn } from "../crew/files.ts";
+import { wardenDirectory } from "../app/warden-directory.ts";
+import type { AgentState } from "../fleet/agent-state.ts";
 import { upFilesIn } from "../fleet/up-files.ts";
 import { openRun } from "../main.ts";
-import { type Homes, resolveTarget } from "./resolve.ts";
+import { type Lookup, resolveTarget } from "./resolve.ts";
 
 let folder: string;
 let host: FakeHost;
-let homes: Homes;
+let lookup: Lookup;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "viv-resolve-"));
   host = new FakeHost();
   const machine = host.process();
-  homes = {
-    ...{ machine, crewFilesIn, upFilesIn },
+  lookup = {
+    ...{ machine, directory: wardenDirectory(machine.clock) },
     openRun: (path) => openRun(path, { readOnly: true, machine }),
   };
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-it("a worker is its registered process; without one it cannot be told", async () => {
+it("a worker is its registered process; without one it cannot be identified", async () => {
   const run = join(folder, "run");
   const machine = host.process();
   const store = await openRun(run, { create: true, machine });
@@ -32,7 +32,7 @@ it("a worker is its registered process; without one it cannot be told", async ()
   await store.register("w1");
   await store.claim({ worker: "w1" });
   const find = (name: string, home: string | null = run) =>
-    resolveTarget(homes, "worker", name, home);
+    resolveTarget(lookup, "worker", name, home);
   expect(await find("w1")).toEqual({
     is: "there",
     bound: { is: "process", ...machine.self(), claim: "" },
@@ -66,7 +66,7 @@ it("an agent of viv up is its run, or its worker", async () => {
     ...{ since: "2026-11-15T17:00:00Z", restarts: 0, last_run: null, next_run: null },
     ...{ last_exit: null, note: "", run: null },
   };
-  const find = () => resolveTarget(homes, "agent", "planner", folder);
+  const find = () => resolveTarget(lookup, "agent", "planner", folder);
   expect(await find()).toMatchObject({ is: "gone", why: `there is no agent planner in ${folder}` });
   files.write(state);
   expect(await find()).toMatchObject({ is: "there", bound: { pid, claim: "" } });

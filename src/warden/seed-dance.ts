@@ -1,5 +1,7 @@
 import { isName } from "../base/names.ts";
 import type { Attempt, Dance } from "./dance.ts";
+import type { Ending } from "./execute.ts";
+import type { Look } from "./suspects/suspect.ts";
 import { parseWarrant, type Warrant } from "./warrant.ts";
 
 /**
@@ -37,7 +39,7 @@ function warrantIn(value: unknown, fileTime: number): Warrant | null {
   try {
     return isName(id) ? parseWarrant(JSON.stringify(value), id, fileTime) : null;
   } catch {
-    return null; // said of the whole file: it is left alone
+    return null; // then the whole file is left alone
   }
 }
 
@@ -47,7 +49,7 @@ function timeFrom(value: unknown): string | null {
   return Number.isNaN(time) || time < 0 ? null : new Date(time).toISOString();
 }
 
-/** Attempts of the seed's: that they were is known, and nothing more. Their nonces were shown to nobody. */
+/** The seed's attempts: only their number is known. Their nonces were never shown. */
 export function attemptsBefore(attempt: number, timeoutsMs: readonly number[]): Attempt[] {
   return Array.from({ length: attempt - 1 }, (_, n) => ({
     ...{ number: n + 1, nonce: `seed-${n + 1}`, timeout_ms: timeoutsMs[n] ?? 60_000 },
@@ -56,11 +58,59 @@ export function attemptsBefore(attempt: number, timeoutsMs: readonly number[]): 
   }));
 }
 
-/** Did it answer the seed's question? What is above that is not an answer to it, nor is its echo. */
-export function hasAnsweredSeed(screen: readonly string[]): boolean {
+/** Whether it answered the seed's question: neither text above the question nor its echo is an answer. */
+function hasAnsweredSeed(screen: readonly string[]): boolean {
   const asked = screen.findLastIndex((line) => line.includes("[DOG] HEALTH CHECK"));
   if (asked === -1) return false;
   const text = screen.slice(asked).join("\n");
   const echo = /respond\W+ALIVE\W+within/g;
   return /\bALIVE\b/.test(text.replace(echo, ""));
+}
+
+/**
+ * How a dance goes on that the seed has left, by its table: interrogating restarts from its attempt,
+ * evaluating checks for an answer and goes on, executing verifies the kill, and what was pardoned or
+ * complete is cleaned up. One that was to be executed and lives is asked again: only what this
+ * warden asked itself, and has bound, is ended.
+ */
+export function takeOver(
+  seed: SeedState,
+  look: Look,
+  attempt: number,
+  timeoutsMs: readonly number[],
+): { ending: Ending } | { attempt: number } {
+  const over = endedBefore(seed, look);
+  if (over !== null) return { ending: over };
+  if (look.is === "unknown") {
+    return { ending: { event: "unknown", verdict: "failed", why: look.why } };
+  }
+  if (look.is === "gone") {
+    // Only the warden was about to end it.
+    const isKilled = seed === "executing";
+    const why = isKilled
+      ? "a warden before this one was executing it, and it is gone; how was not seen"
+      : look.why;
+    return { ending: { event: "gone", verdict: isKilled ? "executed" : "already_dead", why } };
+  }
+  if (seed !== "idle" && hasAnsweredSeed(look.screen)) {
+    const why = "it had answered the warden before this one";
+    return { ending: { event: "alive", verdict: "pardoned", why, look } };
+  }
+  const next = seed === "evaluating" ? attempt + 1 : attempt;
+  return { attempt: Math.min(next, timeoutsMs.length) };
+}
+
+function endedBefore(seed: SeedState, look: Look): Ending | null {
+  if (seed === "pardoned") {
+    return { event: "alive", verdict: "pardoned", why: "a warden before this one pardoned it" };
+  }
+  if (seed === "failed") {
+    return { event: "unknown", verdict: "failed", why: "it failed at a warden before this one" };
+  }
+  if (seed !== "complete") return null;
+  const was = "its dance was complete when this warden found it";
+  if (look.is === "gone")
+    return { event: "gone", verdict: "already_dead", why: `${was}; it is gone` };
+  if (look.is === "there") return { event: "alive", verdict: "pardoned", why: `${was}; it lives` };
+  return { event: "unknown", verdict: "failed", why: `${was}; ${look.why}` };
 }

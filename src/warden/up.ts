@@ -1,36 +1,16 @@
-import type { Machine } from "../base/clock.ts";
-import { isVivError } from "../base/errors.ts";
-import type { CrewFiles } from "../crew/files.ts";
-import type { Timers } from "../platform/processes/children.ts";
 import type { Store } from "../queue/store.ts";
-import type { HeldNotice, Receipt } from "./dance.ts";
-import { epitaphOf } from "./epitaph.ts";
-import type { WardenFiles } from "./files.ts";
-import type { WardenEvent, WardenSettings } from "./ports.ts";
-import { reapAfter } from "./reap-after.ts";
-import type { Resolved } from "./resolve.ts";
-import { type RuleEvent, type RulesHost, type RulesSettings, RuleWatch } from "./rules.ts";
-import type { Suspects } from "./suspects/suspect.ts";
+import type { Receipt } from "./dance.ts";
+import { reapClaims } from "./finish.ts";
+import type { WardenEvent, WardenHost, WardenSettings } from "./ports.ts";
+import { type RuleEvent, type RulesHost, type RulesSettings, RuleWatch } from "./rule-watch.ts";
 import { Warden } from "./warden.ts";
-import type { TargetKind } from "./warrant.ts";
 
 /** What a warden that is up needs of the machine. */
-export interface UpHost {
-  machine: Machine;
-  timers: Timers;
-  files: WardenFiles;
-  suspects: Suspects;
-  newId(): string;
-  newNonce(): string;
-  /** For reading only, and for giving back what an executed worker held. */
-  openRun(path: string): Promise<Store>;
+export interface UpHost
+  extends Omit<WardenHost, "reap">,
+    Omit<RulesHost, "budgetFor" | "file" | "open" | "receipts" | "record"> {
+  /** For giving back the claims of an executed worker. */
   openForReaping(path: string): Promise<Store>;
-  crewFilesIn(state: string): CrewFiles;
-  resolve(kind: TargetKind, name: string, home: string | null): Promise<Resolved>;
-  tellRequester(receipt: Receipt): Promise<Receipt["told"]>;
-  tellHeld(notice: HeldNotice): Promise<Receipt["told"]>;
-  sessionsOn: RulesHost["sessionsOn"];
-  writtenAt: RulesHost["writtenAt"];
 }
 
 export interface UpOptions {
@@ -44,16 +24,9 @@ export class WardenUp {
   readonly #warden: Warden;
   readonly #rules: RuleWatch;
 
-  constructor(options: UpOptions, host: UpHost, tell: (event: WardenEvent | RuleEvent) => void) {
+  constructor(options: UpOptions, host: UpHost, emit: (event: WardenEvent | RuleEvent) => void) {
     const { files } = host;
-    const pool = {
-      ...{ machine: host.machine, timers: host.timers, files, suspects: host.suspects },
-      newNonce: host.newNonce,
-      epitaph: epitaphOf,
-      tellRequester: host.tellRequester,
-      tellHeld: host.tellHeld,
-      reap: (receipt: Receipt) => reap(receipt, host),
-    };
+    const reap = (receipt: Receipt) => reapClaims(receipt, files.folder, host.openForReaping);
     this.#rules = new RuleWatch(
       options.rules,
       {
@@ -62,12 +35,12 @@ export class WardenUp {
         file: (warrant) => files.file(warrant),
         open: () => [...files.dances().map(({ warrant }) => warrant), ...files.queued().warrants],
         receipts: (since) => files.receipts(since),
-        observe: (line) => files.observe(line),
+        record: (line) => files.recordFinding(line),
       },
-      tell,
+      emit,
     );
-    this.#warden = new Warden(options.settings, pool, (event) => {
-      tell(event);
+    this.#warden = new Warden(options.settings, { ...host, reap }, (event) => {
+      emit(event);
       if (event.kind === "up") this.#rules.start();
     });
   }
@@ -82,21 +55,5 @@ export class WardenUp {
 
   stop(): void {
     this.#warden.stop();
-  }
-}
-
-async function reap(receipt: Receipt, { files, openForReaping }: UpHost): Promise<string[]> {
-  const { warrant, dog, attempts, started_at } = receipt;
-  if (warrant.home === null) return [];
-  try {
-    return await reapAfter(openForReaping, {
-      ...{ worker: warrant.target, run: warrant.home },
-      receipt: `${files.folder}/completed/${dog}.json`,
-      since: attempts.at(-1)?.ended_at ?? started_at,
-    });
-  } catch (error) {
-    const isPassing = isVivError(error, "DISK_FULL") || isVivError(error, "LOCKED");
-    if (isPassing || !isVivError(error)) throw error;
-    return []; // the run is gone, or not ours to write: its own reaper sees to it
   }
 }

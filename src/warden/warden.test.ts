@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { FakeWarden, SETTINGS } from "../../test/support/warden-host.ts";
 
 describe("a dance", () => {
-  test("who answers is pardoned at once, and not waited for longer", async () => {
+  test("pardons at once after an answer", async () => {
     const fake = new FakeWarden();
     fake.target("toast", { answers: { attempt: 1, afterMs: 20_000 } });
     fake.file("toast");
@@ -15,7 +15,7 @@ describe("a dance", () => {
     expect(fake.files.receipts()[0]?.why).toContain("answered in attempt 1");
   });
 
-  test("who is silent is asked three times, 60, 120 and 240 s, and executed", async () => {
+  test("asks a silent suspect three times, 60, 120 and 240 s, and executes it", async () => {
     const fake = new FakeWarden();
     const toast = fake.target("toast");
     fake.file("toast");
@@ -52,7 +52,7 @@ describe("a dance", () => {
     expect(toast.signalled).toEqual([]);
   });
 
-  test("who cannot be told, or may not be typed to, is not killed", async () => {
+  test("does not kill a suspect that cannot be identified, or may not be typed to", async () => {
     const fake = new FakeWarden();
     const other = fake.target("other", { cannotBeTold: "another session of that name" });
     const shell = fake.target("shell", { refuses: "bash waits for a command" });
@@ -109,7 +109,7 @@ describe("a dance", () => {
     expect(ended.signalled).toHaveLength(1);
   });
 
-  test("a question that waits behind a turn is waited for, as long as patience says", async () => {
+  test("a question that waits behind a turn is waited for, as long as patience lasts", async () => {
     const fake = new FakeWarden();
     fake.settings = { ...SETTINGS, patienceMs: 600_000 };
     const patient = fake.target("patient", {
@@ -167,7 +167,7 @@ describe("a dance", () => {
     expect(fake.verdict("toast")).toBe("pardoned");
   });
 
-  test("one that says something else than the word has answered", async () => {
+  test("a reply in other words is an answer", async () => {
     const fake = new FakeWarden();
     fake.target("busy", { says: { afterMs: 20_000, line: "running the test suite now…" } });
     fake.file("busy");
@@ -177,7 +177,7 @@ describe("a dance", () => {
     expect(fake.files.receipts()[0]?.why).toContain("running the test suite now");
   });
 
-  test("a session that its agent has left is already dead, and is closed only if the warrant says so", async () => {
+  test("a session that its agent has left is already dead, and is closed only with --close", async () => {
     const fake = new FakeWarden();
     const left = fake.target("left", { isLeft: true });
     fake.file("left");
@@ -209,7 +209,7 @@ describe("a dance", () => {
     });
     await fake.pass(1_000_000);
     expect(toast.signalled).toEqual([]);
-    expect(fake.files.asked().withdrawals).toEqual([]);
+    expect(fake.files.requests().withdrawals).toEqual([]);
   });
 
   test("released by hand, its warrant waits again and is taken anew", async () => {
@@ -296,7 +296,7 @@ describe("killed in an execution", () => {
     expect(fake.verdict("toast")).toBe("executed");
   });
 
-  test("but nobody in another boot, where its numbers are somebody else's", async () => {
+  test("but nothing in another boot, where its numbers belong to other processes", async () => {
     const fake = new FakeWarden();
     const toast = fake.target("toast");
     await killedBeforeTheSignal(fake);
@@ -309,7 +309,7 @@ describe("killed in an execution", () => {
 });
 
 describe("just before the execution", () => {
-  test("withdrawn while its last look was taken: nobody is killed", async () => {
+  test("withdrawn while its last look was taken: nothing is killed", async () => {
     const fake = new FakeWarden();
     const toast = fake.target("toast", {
       onLook: (now) => {
@@ -324,7 +324,7 @@ describe("just before the execution", () => {
     expect(await fake.files.askToWithdraw("w-toast")).toBe(false);
   });
 
-  test("who answers between the decision and the first signal is pardoned, also after a crash", async () => {
+  test("an answer between the decision and the first signal pardons, also after a crash", async () => {
     const fake = new FakeWarden();
     const toast = fake.target("toast", { answers: { attempt: 3, afterMs: 240_500 } });
     await killedBeforeTheSignal(fake);
@@ -334,7 +334,7 @@ describe("just before the execution", () => {
     expect(fake.verdict("toast")).toBe("pardoned");
   });
 
-  test("who answers while the disk is full is not killed when it is free again", async () => {
+  test("an answer while the disk is full pardons when it is free again", async () => {
     const fake = new FakeWarden();
     const toast = fake.target("toast", {
       answers: { attempt: 3, afterMs: 400_000 },
@@ -377,7 +377,7 @@ test("an answer beside the terminal is heard at the next look around, not at the
   expect(fake.verdict("toast")).toBe("pardoned");
 });
 
-test("what nobody has thought of costs no dog: it goes on from disk, with the same question", async () => {
+test("an unexpected error costs no dog: it goes on from disk, with the same question", async () => {
   const fake = new FakeWarden();
   let failures = 2;
   const toast = fake.target("toast", {
@@ -395,7 +395,7 @@ test("what nobody has thought of costs no dog: it goes on from disk, with the sa
 });
 
 describe("the pool", () => {
-  test("folders where a wish should be a file do not stop it", async () => {
+  test("folders where a request should be a file do not stop it", async () => {
     const fake = new FakeWarden();
     fake.target("toast");
     await fake.up();
@@ -405,10 +405,10 @@ describe("the pool", () => {
     fake.file("toast");
     await fake.pass(10_000);
     expect(fake.files.dances()).toHaveLength(1);
-    expect(fake.files.asked()).toMatchObject({ withdrawals: [], releases: [] });
+    expect(fake.files.requests()).toMatchObject({ withdrawals: [], releases: [] });
   });
 
-  test("its folder was removed: it kills nobody, and stops", async () => {
+  test("its folder was removed: it kills nothing, and stops", async () => {
     const fake = new FakeWarden();
     const toast = fake.target("toast");
     fake.file("toast");
@@ -439,7 +439,7 @@ describe("the pool", () => {
     expect(fake.files.queued().warrants.map(({ target }) => target)).toEqual(["t6", "t7"]);
   });
 
-  test("the breaker: three executions, then a person is asked; who answers meanwhile is pardoned", async () => {
+  test("the breaker: three executions, then it waits for a person; an answer meanwhile pardons", async () => {
     const fake = new FakeWarden();
     fake.settings = { ...SETTINGS, breaker: { executions: 3, withinMs: 600_000 } };
     const targets = ["a", "b", "c", "d", "e"].map((name) =>
@@ -463,7 +463,7 @@ describe("the pool", () => {
     expect(fake.files.dances().map(({ warrant }) => warrant.target)).toEqual(["f"]);
   });
 
-  test("the breaker counts those, too, of whom something survived; before a restart as well", async () => {
+  test("the breaker counts executions with survivors, too; before a restart as well", async () => {
     const fake = new FakeWarden();
     fake.settings = { ...SETTINGS, breaker: { executions: 2, withinMs: 600_000 } };
     const names = ["a", "b", "c"];
@@ -480,7 +480,7 @@ describe("the pool", () => {
     expect(fake.files.paused()).toMatchObject({ by: "breaker" });
   });
 
-  test("what a crash left half written is swept after a day", async () => {
+  test("half-written files of a crash are removed after a day", async () => {
     const { existsSync, mkdirSync, utimesSync, writeFileSync } = await import("node:fs");
     const fake = new FakeWarden();
     const at = (name: string) => `${fake.folder}/active/${name}`;
@@ -497,7 +497,7 @@ describe("the pool", () => {
     expect(kept).toEqual([".dog-2.json.0a1b2c3d", ".hidden"]);
   });
 
-  test("a second warrant for one target, and what is no warrant, are put aside with the reason", async () => {
+  test("a second warrant for one target, and a file that is no warrant, are put aside with the reason", async () => {
     const fake = new FakeWarden();
     fake.target("toast");
     fake.file("toast");

@@ -1,21 +1,22 @@
 import { isVivError, VivError } from "../base/errors.ts";
 import { growingPause } from "../base/growing-pause.ts";
 import { quoted } from "../base/text.ts";
-import { mayExecute } from "./breaker.ts";
+import { Breaker } from "./breaker.ts";
 import { agentsIn, type Dance, hasKilled } from "./dance.ts";
+import { DanceRun, RETRY_MS } from "./dance-run.ts";
 import { Dancer, type Pool } from "./dancer.ts";
 import type { Pause } from "./files.ts";
 import { finishDance } from "./finish.ts";
+import { Notifier } from "./notifier.ts";
 import type { WardenEvent, WardenHost, WardenSettings } from "./ports.ts";
-import { Teller } from "./teller.ts";
 import { OpenTargets, targetKey, type Warrant } from "./warrant.ts";
 
-/** Behind the notifications. */
+/** Between passes without a notification. */
 const SLOW_LOOK_MS = 5_000;
 /** A script may not write its file in one go. */
 const HALF_WRITTEN_MS = 2_000;
-/** After what nobody has thought of. */
-const TROUBLE_MS = 30_000;
+/** After an unexpected error. */
+const RESTART_MS = 30_000;
 const MARKERS_KEPT_MS = 24 * 3_600_000;
 
 /**
@@ -25,16 +26,15 @@ const MARKERS_KEPT_MS = 24 * 3_600_000;
 export class Warden {
   readonly #settings: WardenSettings;
   readonly #host: WardenHost;
-  readonly #tell: (event: WardenEvent) => void;
+  readonly #emit: (event: WardenEvent) => void;
   readonly #dancers = new Map<string, { dancer: Dancer; over: Promise<void> }>();
   #isOurs: (() => boolean) | null = null;
-  #executions: { at: number; uptime?: number; agents: number }[] = [];
-  #executing = 0;
-  readonly #teller: Teller;
+  #breaker: Breaker;
+  readonly #notifier: Notifier;
   #pause: Pause | null = null;
-  /** Warrants that wait, and of which that was said. */
+  /** Warrants that wait, and of which an event was emitted. */
   #queued: ReadonlySet<string> = new Set();
-  /** Warrants that are being put back into the queue: there they are not left over from their dance. */
+  /** Warrants that are being put back into the queue: they are not left over from their dance. */
   readonly #returning = new Set<string>();
   #isStopping = false;
   #turning: Promise<void> | null = null;
@@ -44,11 +44,12 @@ export class Warden {
   #end: (() => void) | null = null;
   #failure: { error: unknown } | null = null;
 
-  constructor(settings: WardenSettings, host: WardenHost, tell: (event: WardenEvent) => void) {
+  constructor(settings: WardenSettings, host: WardenHost, emit: (event: WardenEvent) => void) {
     this.#settings = settings;
     this.#host = host;
-    this.#tell = tell;
-    this.#teller = new Teller(host, tell);
+    this.#emit = emit;
+    this.#breaker = new Breaker(settings.breaker, host.machine.clock, []);
+    this.#notifier = new Notifier(host, emit);
   }
 
   async run(): Promise<void> {
@@ -62,15 +63,15 @@ export class Warden {
     const state = { ...self, since, pool, timeouts_ms: [...timeoutsMs] };
     files.writeWarden({ ...state, state: "up" });
     files.removeOldMarkers(now - MARKERS_KEPT_MS);
-    this.#executions = files
-      .receipts(now - this.#settings.breaker.withinMs)
-      .filter(hasKilled)
-      .map((one) => ({ at: Date.parse(one.ended_at), agents: agentsIn(one) }));
-    this.#tell({ kind: "up", pid: self.pid, pool, state: files.folder });
+    const { breaker } = this.#settings;
+    const before = files.receipts(now - breaker.withinMs).filter(hasKilled);
+    const ends = before.map((one) => ({ at: Date.parse(one.ended_at), agents: agentsIn(one) }));
+    this.#breaker = new Breaker(breaker, machine.clock, ends);
+    this.#emit({ kind: "up", pid: self.pid, pool, state: files.folder });
     for (const name of files.badDances()) {
-      this.#trouble(`active/${name} cannot be read as a dance; it is left alone`);
+      this.#warn(`active/${name} cannot be read as a dance; it is left alone`);
     }
-    this.#teller.start();
+    this.#notifier.start();
     const unwatch = files.watch(() => this.#turn());
     const ended = new Promise<void>((resolve) => {
       this.#end = resolve;
@@ -78,15 +79,15 @@ export class Warden {
     this.#turn();
     if (!this.#isStopping) await ended;
     unwatch();
-    this.#cancelTimer?.();
     await this.#turning;
-    for (const { dancer } of this.#dancers.values()) dancer.wish("stopped");
+    this.#cancelTimer?.();
+    for (const { dancer } of this.#dancers.values()) dancer.request("stopped");
     await Promise.all([...this.#dancers.values()].map(({ over }) => over));
-    await this.#teller.stop();
+    await this.#notifier.stop();
     for (const cancel of this.#cancels) cancel();
     if (this.#failure !== null) throw this.#failure.error;
     files.writeWarden({ ...state, state: "stopped" });
-    this.#tell({ kind: "stopped" });
+    this.#emit({ kind: "stopped" });
   }
 
   /** Dances stay as they are, on disk: the next start goes on with them. */
@@ -97,11 +98,11 @@ export class Warden {
 
   #isTaken(): VivError {
     const other = this.#host.files.warden();
-    const who = other ? ` (pid ${other.pid} on ${other.host})` : "";
-    return new VivError("LOCKED", `another warden${who} has ${this.#host.files.folder}.`);
+    const holder = other ? ` (pid ${other.pid} on ${other.host})` : "";
+    return new VivError("LOCKED", `another warden${holder} has ${this.#host.files.folder}.`);
   }
 
-  /** One look at everything, and another if something happened meanwhile. */
+  /** One pass over everything, and another if something happened meanwhile. */
   #turn(): void {
     this.#isTurnWanted = true;
     this.#turning ??= this.#turns()
@@ -123,7 +124,7 @@ export class Warden {
       } catch (error) {
         const isLasting = !isVivError(error) || error.code === "WRONG_STATE";
         if (isLasting) throw error;
-        this.#trouble((error as Error).message);
+        this.#warn((error as Error).message);
       }
       this.#cancelTimer = this.#host.timers.after(SLOW_LOOK_MS, () => this.#turn());
       await Promise.resolve();
@@ -132,9 +133,9 @@ export class Warden {
 
   async #lookAround(): Promise<void> {
     this.#assertOurs();
-    this.#seePause();
+    this.#readPause();
     this.#adopt();
-    await this.#hearWishes();
+    await this.#readRequests();
     await this.#takeWarrants();
   }
 
@@ -145,43 +146,43 @@ export class Warden {
     throw new VivError("WRONG_STATE", message);
   }
 
-  #seePause(): void {
+  #readPause(): void {
     const before = this.#pause;
     this.#pause = this.#host.files.paused();
     const isNew = this.#pause !== null && this.#pause.since !== before?.since;
-    if (this.#pause !== null && isNew) this.#tell(pausedBy(this.#pause));
-    if (this.#pause === null && before !== null) this.#tell({ kind: "resumed" });
+    if (this.#pause !== null && isNew) this.#emit(pausedBy(this.#pause));
+    if (this.#pause === null && before !== null) this.#emit({ kind: "resumed" });
     if (this.#pause?.since === before?.since) return;
-    for (const { dancer } of this.#dancers.values()) dancer.poke();
+    for (const { dancer } of this.#dancers.values()) dancer.wake();
   }
 
-  /** Dances of a warden before us, and those that somebody began by hand. */
+  /** Dances of a warden before us, and those that were begun by hand. */
   #adopt(): void {
     for (const dance of this.#host.files.dances()) {
       if (this.#dancers.has(dance.id)) continue;
       const { id: dog, state, seed, warrant } = dance;
-      this.#tell({ kind: "resumes", dog, target: warrant.target, state: seed ?? state });
+      this.#emit({ kind: "resumes", dog, target: warrant.target, state: seed ?? state });
       this.#start(dance);
     }
   }
 
-  async #hearWishes(): Promise<void> {
+  async #readRequests(): Promise<void> {
     const { files } = this.#host;
-    const { withdrawals, releases, answers } = files.asked();
+    const { withdrawals, releases, answers } = files.requests();
     for (const { dancer } of this.#dancers.values()) {
-      if (dancer.dance.attempts.some(({ nonce }) => answers.includes(nonce))) dancer.poke();
+      if (dancer.dance.attempts.some(({ nonce }) => answers.includes(nonce))) dancer.wake();
     }
     const waiting: string[] = [];
     for (const id of withdrawals) {
       const found = [...this.#dancers.values()].find(
         ({ dancer }) => dancer.dance.warrant.id === id,
       );
-      if (found) found.dancer.wish("withdrawn");
+      if (found) found.dancer.request("withdrawn");
       else waiting.push(id);
     }
     for (const dog of releases) {
       const found = this.#dancers.get(dog);
-      if (found && found.dancer.dance.state !== "executing") found.dancer.wish("released");
+      if (found && found.dancer.dance.state !== "executing") found.dancer.request("released");
       else files.forgetRelease(dog);
     }
     for (const id of waiting) {
@@ -196,11 +197,11 @@ export class Warden {
     for (const { name, why, at } of bad) {
       if (Math.abs(machine.clock.now() - at) < HALF_WRITTEN_MS) continue;
       files.reject(name, why);
-      this.#tell({ kind: "rejected", name, why });
+      this.#emit({ kind: "rejected", name, why });
     }
     const open = new OpenTargets();
     const waiting = new Set<string>();
-    /** Begun when all are judged: what is known of queue and dances is true only until we wait. */
+    // Begun after all are judged: while one is awaited, queue and dances may change.
     const next: Warrant[] = [];
     const dancing = new Map<string, Warrant>();
     for (const { dancer } of this.#dancers.values()) {
@@ -222,7 +223,7 @@ export class Warden {
       open.add(warrant);
       const hasRoom = this.#dancers.size + next.length < this.#settings.pool;
       if (this.#pause === null && hasRoom) next.push(warrant);
-      else waiting.add(this.#sayQueued(warrant));
+      else waiting.add(this.#reportQueued(warrant));
     }
     this.#queued = waiting;
     for (const warrant of next) {
@@ -231,9 +232,9 @@ export class Warden {
   }
 
   /** Once for each that no dog takes now. */
-  #sayQueued({ id, target }: Warrant): string {
+  #reportQueued({ id, target }: Warrant): string {
     const why = this.#pause === null ? "pool exhausted" : "pool paused";
-    if (!this.#queued.has(id)) this.#tell({ kind: "queued", warrant: id, target, why });
+    if (!this.#queued.has(id)) this.#emit({ kind: "queued", warrant: id, target, why });
     return id;
   }
 
@@ -244,7 +245,7 @@ export class Warden {
         : `there is an open warrant for ${target} already: ${other}`;
     const name = this.#host.files.fileOf(id);
     this.#host.files.reject(name, why);
-    this.#tell({ kind: "rejected", name, why });
+    this.#emit({ kind: "rejected", name, why });
   }
 
   async #begin(warrant: Warrant): Promise<void> {
@@ -253,18 +254,19 @@ export class Warden {
     const dance = newDance(files.newDog(now), warrant, now);
     if (!(await files.begin(dance))) return; // withdrawn just now
     const { id, target, reason } = warrant;
-    this.#tell({ kind: "begins", dog: dance.id, target, warrant: id, reason });
+    this.#emit({ kind: "begins", dog: dance.id, target, warrant: id, reason });
     this.#start(dance);
   }
 
   #start(dance: Dance): void {
-    if (dance.state === "executing") this.#executing += agentsIn(dance);
-    const dancer = new Dancer(dance, this.#host, this.#settings, this.#pool, this.#tell);
+    if (dance.state === "executing") this.#breaker.resume(agentsIn(dance));
+    const run = new DanceRun(dance, this.#host, this.#settings, this.#emit);
+    const dancer = new Dancer(run, this.#pool);
     const over = this.#follow(dancer).catch((error: unknown) => {
-      // A bug, or a machine in trouble: after a while it goes on from disk, as after a restart.
-      this.#trouble(`${dance.id}: ${(error as Error).message}`);
-      if (dancer.dance.state === "executing") this.#executing -= agentsIn(dancer.dance);
-      const cancel = this.#host.timers.after(TROUBLE_MS, () => {
+      // A bug, or a failing machine: after a while it goes on from disk, as after a restart.
+      this.#warn(`${dance.id}: ${(error as Error).message}`);
+      if (dancer.dance.state === "executing") this.#breaker.end(agentsIn(dancer.dance), false);
+      const cancel = this.#host.timers.after(RESTART_MS, () => {
         this.#cancels.delete(cancel);
         this.#dancers.delete(dance.id);
         this.#turn();
@@ -281,23 +283,23 @@ export class Warden {
     if (end === "released") {
       this.#returning.add(id);
       try {
-        await this.#insist(async () => {
+        await this.#retry(async () => {
           await this.#host.files.giveBack(dance, this.#host.machine.clock.now());
           this.#dancers.delete(dance.id);
         });
       } finally {
         this.#returning.delete(id);
       }
-      this.#tell({ kind: "released", warrant: id, target });
+      this.#emit({ kind: "released", warrant: id, target });
     }
     if (end === "over") {
-      await this.#insist(async () => {
+      await this.#retry(async () => {
         const receipt = await finishDance(dance, this.#host);
         if (receipt === null)
           throw new VivError("WRONG_STATE", `${dance.id} is over without outcome.`);
         const { verdict, why } = receipt;
-        this.#tell({ kind: "verdict", dog: dance.id, target, verdict, why });
-        if (receipt.told.length === 0) this.#teller.verdict(receipt);
+        this.#emit({ kind: "verdict", dog: dance.id, target, verdict, why });
+        if (receipt.told.length === 0) this.#notifier.verdict(receipt);
       });
     }
     if (end !== "stopped") {
@@ -306,17 +308,17 @@ export class Warden {
     }
   }
 
-  /** With a full disk it waits; when we are stopped, the next start does it. */
-  async #insist(act: () => Promise<void>): Promise<void> {
+  /** With a full disk it waits; when the warden is stopped, the next start does it. */
+  async #retry(act: () => Promise<void>): Promise<void> {
     for (let tries = 1; ; tries++) {
       try {
         return await act();
       } catch (error) {
         const isLasting = !isVivError(error) || error.code === "WRONG_STATE";
         if (isLasting || this.#isStopping) throw error;
-        this.#trouble((error as Error).message);
+        this.#warn((error as Error).message);
       }
-      const pause = growingPause(tries, { first: 1_000, longest: 30_000 });
+      const pause = growingPause(tries, RETRY_MS);
       await new Promise<void>((resolve) => this.#host.timers.after(pause, resolve));
     }
   }
@@ -325,56 +327,37 @@ export class Warden {
     const { files, machine } = this.#host;
     if (this.#isOurs?.() === false) return false;
     if (this.#pause !== null || files.paused() !== null) return false;
-    const { breaker } = this.#settings;
-    const now = machine.clock.now();
-    const uptime = machine.clock.uptime();
-    const ends = this.#executions.map((end) => ({
-      ...{ at: end.at, agents: end.agents },
-      ...(end.uptime === undefined ? {} : { agoMs: (uptime - end.uptime) * 1000 }),
-    }));
     const resumedAt = files.resumedAt();
     const agents = agentsIn(dance);
     const isReleased = dance.held !== undefined && Date.parse(dance.held.since) <= resumedAt;
-    const next = { agents, isReleased };
-    if (mayExecute(breaker, ends, this.#executing, now, resumedAt, next)) {
-      this.#executing += agents;
-      return true;
-    }
-    const seconds = Math.round(breaker.withinMs / 1000);
-    const why =
-      agents > breaker.executions
-        ? `${dance.warrant.target} has ${agents} agents, and the breaker lets ${breaker.executions} be ended within ${seconds} s`
-        : `${breaker.executions} executions within ${seconds} s; look at the epitaphs`;
-    this.#pause = { since: new Date(now).toISOString(), by: "breaker", why };
-    this.#tell(pausedBy(this.#pause));
+    if (this.#breaker.mayBegin({ agents, isReleased }, resumedAt)) return true;
+    const since = new Date(machine.clock.now()).toISOString();
+    const why = this.#breaker.why(dance.warrant.target, agents);
+    this.#pause = { since, by: "breaker", why };
+    this.#emit(pausedBy(this.#pause));
     try {
       files.pause(this.#pause);
     } catch (error) {
       if (!isVivError(error)) throw error;
-      this.#trouble(error.message); // the next look would resume it: then the breaker counts again
+      this.#warn(error.message); // the next look would resume it: then the breaker counts again
     }
     return false;
   }
 
   readonly #pool: Pool = {
     mayExecute: (dance) => this.#mayExecute(dance),
-    executed: (dance, hasKilled) => {
-      const { clock } = this.#host.machine;
-      const agents = agentsIn(dance);
-      this.#executing -= agents;
-      if (hasKilled) this.#executions.push({ at: clock.now(), uptime: clock.uptime(), agents });
-    },
+    executed: (dance, hasKilled) => this.#breaker.end(agentsIn(dance), hasKilled),
     pause: () => this.#pause ?? this.#host.files.paused(),
-    announce: ({ id: dog, warrant }, told) => {
+    announce: ({ id: dog, warrant }, notified) => {
       const pause = this.#pause ?? this.#host.files.paused();
       if (pause === null) return; // resumed just now: it goes on
       const todo = `viv warden resume --state ${quoted(this.#host.files.folder)}`;
-      this.#teller.held({ event: "held", dog, warrant, ...pause, todo }, told);
+      this.#notifier.held({ event: "held", dog, warrant, ...pause, todo }, notified);
     },
   };
 
-  #trouble(what: string): void {
-    this.#tell({ kind: "trouble", what });
+  #warn(what: string): void {
+    this.#emit({ kind: "trouble", what });
   }
 }
 

@@ -15,7 +15,7 @@ describe("a warrant that a script wrote", () => {
     });
   });
 
-  test("says itself when it was filed, unless that is in the future", () => {
+  test("has its own time of filing, unless that is in the future", () => {
     const filed = (at: string) =>
       parseWarrant(JSON.stringify({ target: "t", filed_at: at }), "w", NOW).filed_at;
     expect(filed("2026-01-07T19:00:00Z")).toBe("2026-01-07T19:00:00.000Z");
@@ -49,11 +49,11 @@ describe("a warrant that a script wrote", () => {
   });
 });
 
-test("what would be typed is one line, without controls", () => {
+test("free text becomes one line without control characters", () => {
   expect(oneLine("stuck\n\u001b[31mred\u202e")).toBe("stuck [31mred");
 });
 
-test("one target is one key, whoever filed it", () => {
+test("one target is one key, for every requester", () => {
   const byScript = parseWarrant('{"target": "a", "requester": "x"}', "w1", NOW);
   const bound = {
     ...{ is: "session", socket: "/tmp/s", server: { pid: 2, started: "1" } },
@@ -64,7 +64,7 @@ test("one target is one key, whoever filed it", () => {
   expect(targetKey({ ...byScript, kind: "worker" })).not.toBe(targetKey(byScript));
 });
 
-test("one open warrant for each target: by what it is where that is known, else by its name", () => {
+test("one open warrant for each target: by its identity where that is known, else by its name", () => {
   const warrant = (id: string, given: object) => parseWarrant(JSON.stringify(given), id, NOW);
   const on = (pid: number, session: string) => ({
     ...{ is: "session", socket: `/tmp/s${pid}`, server: { pid, started: "1" } },

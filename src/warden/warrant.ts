@@ -2,7 +2,7 @@ import type { ClaimTree } from "../base/clock.ts";
 import { VivError } from "../base/errors.ts";
 import { isName } from "../base/names.ts";
 
-/** What can be suspected. A script that only knows a session's name means a tmux session. */
+/** Kinds of targets. A script that only knows a session's name means a tmux session. */
 export const TARGET_KINDS = ["tmux", "pid", "worker", "agent"] as const;
 export type TargetKind = (typeof TARGET_KINDS)[number];
 
@@ -27,7 +27,7 @@ export type Bound = BoundSession | BoundProcess;
 
 /**
  * `spare`: it is watched, reported, and left alone. `execute`: it is ended if it did not work during
- * the whole dance, though nobody could ask it.
+ * the whole dance, though it could not be asked.
  */
 export const UNASKED = ["spare", "execute"] as const;
 export type Unasked = (typeof UNASKED)[number];
@@ -61,12 +61,12 @@ export interface Warrant {
   home: string | null;
 }
 
-/** What a target is called, and where. */
+/** A target by its name and place. */
 export function targetKey({ kind, target, socket, home }: Warrant): string {
   return JSON.stringify([kind, target, kind === "tmux" ? socket : home]);
 }
 
-/** What it is, whatever it is called. */
+/** A target by its identity, whatever its name. */
 function identityOf(bound: Bound): string {
   if (bound.is === "process")
     return JSON.stringify([bound.host, bound.boot, bound.pid, bound.started]);
@@ -172,7 +172,7 @@ function objectFrom(text: string): Record<string, unknown> {
   return value as Record<string, unknown>;
 }
 
-/** One that makes no sense is refused: to bind it anew could mean somebody else. */
+/** An invalid one is refused: binding anew could mean another target. */
 function boundFrom(value: unknown): Bound | null {
   if (value === undefined || value === null) return null;
   const bound = value as Record<string, unknown>;

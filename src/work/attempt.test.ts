@@ -17,12 +17,12 @@ const DONE: Finished = {
 
 function scene(finished: Partial<Finished>, store: Partial<Store>) {
   const claim = { task: { task_id: "a", task_type: "t" }, worker: "w", token: "1", attempt: 1 };
-  const troubles: unknown[] = [];
+  const errors: unknown[] = [];
   const running = { ref: null, finished: Promise.resolve({ ...DONE, ...finished }) };
   const start = vi.fn(() => running);
   const host = {
     cwd: "/",
-    evidence: { artifactOf: () => "", logOf: () => "", keep: () => "" },
+    artifacts: { artifactOf: () => "", logOf: () => "", keepEvidence: () => "" },
     handlers: { start },
   };
   const attempt = new Attempt(
@@ -42,9 +42,9 @@ function scene(finished: Partial<Finished>, store: Partial<Store>) {
       ...store,
     } as Store,
     host as unknown as WorkerHost,
-    { onTrouble: (_, error) => void troubles.push(error) } as AttemptSettings,
+    { onError: (_, error) => void errors.push(error) } as AttemptSettings,
   );
-  return { attempt, troubles, start };
+  return { attempt, errors, start };
 }
 
 const PASSING = ["EAGAIN", "ENOMEM", "EMFILE", "ENFILE", "ENOSPC", "EDQUOT", "EIO", "EROFS"];
@@ -69,7 +69,7 @@ test("a start that stays impossible goes back without being counted", async () =
     async () => ({ id: "a", from: "claimed", to: "waiting", attempt: 1 }) as const,
   );
   const finished = { cause: "unstartable", exit: null, code: "EMFILE", error: "too many" } as const;
-  const { attempt, troubles } = scene(finished, { fail } as unknown as Store);
+  const { attempt, errors } = scene(finished, { fail } as unknown as Store);
   const ended = attempt.run();
   await vi.advanceTimersByTimeAsync(600_000);
   expect(await ended).toMatchObject({ kind: "ended", outcome: "rate_limited" });
@@ -77,10 +77,10 @@ test("a start that stays impossible goes back without being counted", async () =
     expect.anything(),
     expect.not.objectContaining({ final: true }),
   );
-  expect(troubles).toHaveLength(1);
+  expect(errors).toHaveLength(1);
 });
 
-test("who is stopped while it waits for a start gives the task back", async () => {
+test("stopped while it waits for a start, it gives the task back", async () => {
   const release = vi.fn(
     async () => ({ id: "a", from: "claimed", to: "pending", attempt: 1 }) as const,
   );
@@ -99,21 +99,21 @@ test("a program that is not there is a final failure", async () => {
   expect(fail).toHaveBeenCalledWith(expect.anything(), expect.objectContaining({ final: true }));
 });
 
-test("an end that cannot be recorded is tried until it can, and is told once", async () => {
+test("an end that cannot be recorded is tried until it can, with one error", async () => {
   let tries = 0;
   const complete = async () => {
     if (++tries < 5) throw Object.assign(new Error("too many open files"), { code: "EMFILE" });
     return { id: "a", from: "claimed", to: "done", attempt: 1 } as const;
   };
-  const { attempt, troubles } = scene({}, { complete } as unknown as Store);
+  const { attempt, errors } = scene({}, { complete } as unknown as Store);
   const ended = attempt.run();
   await vi.advanceTimersByTimeAsync(60_000);
   expect(await ended).toMatchObject({ kind: "ended", outcome: "done" });
   expect(tries).toBe(5);
-  expect(troubles).toHaveLength(1);
+  expect(errors).toHaveLength(1);
 });
 
-test("a held end outlives the grace; told to leave at once, it says what would be lost", async () => {
+test("a held end outlives the grace; on leave, the error names what would be lost", async () => {
   const full = new VivError("DISK_FULL", "the disk is full.");
   const complete = vi.fn(async () => {
     throw full;

@@ -6,18 +6,23 @@ import { canonicalJson } from "../base/json.ts";
 import type { EngineRoute } from "../engines/config-engine.ts";
 import type { Limit } from "../engines/costs/budget.ts";
 import type { PriceTable } from "../engines/costs/prices.ts";
-import type { Spending } from "../engines/costs/spending.ts";
-import { runModel } from "../engines/run-model.ts";
+import type { SharedBudget } from "../engines/costs/shared-budget.ts";
 import type { GateRequest, Release } from "../gate/gate.ts";
-import { wasteFoot } from "../pit/waste.ts";
+import {
+  isMachineError,
+  isTransient,
+  MachineRetry,
+  type Sleep,
+  Unrecorded,
+} from "../platform/machine-retry.ts";
 import type { Finished } from "../platform/processes/handlers.ts";
 import type { Claim, Store } from "../queue/store.ts";
 import { priorityOf } from "../queue/task.ts";
 import type { Route } from "./config-route.ts";
 import { type AttemptEnd, Ending, reportOf, said, sentence } from "./ending.ts";
-import { Hold, isTrouble, mayPass, type Pause, Unrecorded } from "./hold.ts";
 import type { WorkerHost } from "./host.ts";
-import { atHome, type Place, placeFor, type Scene } from "./place.ts";
+import { attemptWithModel } from "./model-attempt.ts";
+import { type AttemptContext, atHome, type Place, placeFor } from "./place.ts";
 import { prove } from "./proof.ts";
 import { Runner } from "./runner.ts";
 
@@ -27,8 +32,8 @@ import { Runner } from "./runner.ts";
  *   2. the handler, until its whole process tree is gone
  *   3. the proof, in the same place
  *   4. the end: one call of the store, which decides where the task goes
- * Whatever goes wrong on the way is this task's failure, never the worker's; but for trouble of the
- * machine, which is nobody's, and is waited for (see Hold).
+ * Any error on the way is a failure of this task, never of the worker; except errors of the machine, which
+ * are waited for (see MachineRetry).
  */
 export interface AttemptSettings {
   killAfterMs: number;
@@ -39,15 +44,15 @@ export interface AttemptSettings {
   prices: PriceTable;
   budget: { run: Limit; day: Limit };
   /** Asked before and while a model runs. */
-  spending: Spending;
+  sharedBudget: SharedBudget;
   /** What an engine needs before it is started: a slot of the machine's gate. */
   slot?: (request: Omit<GateRequest, "name">) => Promise<Release>;
   /** Called when nothing of an attempt runs any more and only its end has to be recorded. */
   onIdle?: (claim: Claim) => void;
   /** Something of it cannot be done for now, and is tried again. */
-  onTrouble?: (claim: Claim, error: unknown) => void;
+  onError?: (claim: Claim, error: unknown) => void;
   /** How it waits between two tries. */
-  pause?: Pause;
+  pause?: Sleep;
 }
 
 /** A route as the worker uses it: the handler's path is resolved, its environment is put together. */
@@ -59,15 +64,17 @@ export interface ReadyRoute extends Omit<Route, "env"> {
 export type { AttemptEnd } from "./ending.ts";
 export type { Place } from "./place.ts";
 
+export const DEFAULT_LOG_BYTES = 10 * 1024 * 1024;
+
 /** sysexits.h: EX_TEMPFAIL. */
 const TRY_LATER = 75;
 
 export class Attempt {
   readonly claim: Claim;
   readonly route: ReadyRoute;
-  readonly #scene: Scene;
+  readonly #context: AttemptContext;
   readonly #settings: AttemptSettings;
-  readonly #hold: Hold;
+  readonly #retry: MachineRetry;
   readonly #runner: Runner;
   readonly #ending: Ending;
   #head: string | undefined;
@@ -82,20 +89,20 @@ export class Attempt {
   ) {
     this.claim = claim;
     this.route = route;
-    this.#scene = { claim, route, store, host };
+    this.#context = { claim, route, store, host, layout: host.layout?.(store) ?? {} };
     this.#settings = settings;
-    const { onIdle, onTrouble, pause } = settings;
-    this.#hold = new Hold((error) => onTrouble?.(claim, error), pause);
-    this.#runner = new Runner(this.#scene, this.#hold, settings);
-    this.#ending = new Ending(this.#scene, this.#hold, onIdle && (() => onIdle(claim)));
+    const { onIdle, onError, pause } = settings;
+    this.#retry = new MachineRetry((error) => onError?.(claim, error), pause);
+    this.#runner = new Runner(this.#context, this.#retry, settings);
+    this.#ending = new Ending(this.#context, this.#retry, onIdle && (() => onIdle(claim)));
   }
 
   get #id(): string {
     return this.claim.task.task_id;
   }
 
-  get #evidence(): WorkerHost["evidence"] {
-    return this.#scene.host.evidence;
+  get #artifacts(): WorkerHost["artifacts"] {
+    return this.#context.host.artifacts;
   }
 
   /** Ends what runs, with its whole tree; the task is released. An end that is held stays held. */
@@ -105,25 +112,25 @@ export class Attempt {
 
   /** What is held is tried once more, and then left as it is. */
   leave(): void {
-    this.#hold.leave();
+    this.#retry.leave();
   }
 
   run(): Promise<AttemptEnd> {
     return this.#traced(async () => {
       if (this.route.engine) return this.#withSlot(this.route.engine);
-      const place = await this.#hold.begin(() => placeFor(this.#scene));
+      const place = await this.#retry.briefly(() => placeFor(this.#context));
       return this.#conclude(place, await this.#handle(place));
     });
   }
 
-  /** The slot is asked for at once: who claims more must see that it is taken. */
+  /** The slot is requested at once, so that it is taken before more is claimed. */
   async #withSlot(engine: EngineRoute): Promise<AttemptEnd> {
-    const { stopping } = this.#hold;
+    const { stopping } = this.#retry;
     const priority = priorityOf(this.claim.task);
     let release: Release | undefined;
     try {
       const { slot } = this.#settings;
-      release = await this.#hold.begin(() => slot?.({ priority, signal: stopping }));
+      release = await this.#retry.briefly(() => slot?.({ priority, signal: stopping }));
     } catch (error) {
       const { stopped } = this.#runner;
       if (stopped !== null) return this.#ending.released(stopped);
@@ -131,18 +138,18 @@ export class Attempt {
       return this.#ending.failed({ outcome: "rate_limited", note: sentence(error) });
     }
     try {
-      const place = await this.#hold.begin(() => placeFor(this.#scene));
+      const place = await this.#retry.briefly(() => placeFor(this.#context));
       return await this.#model(place, engine, release);
     } finally {
       release?.();
     }
   }
 
-  /** Only the proof: somebody else says that the work is done. */
+  /** Only the proof, of work that was done by hand. */
   proveOnly(onUnproven: () => Promise<void>): Promise<AttemptEnd> {
     this.#onUnproven = onUnproven;
     return this.#traced(async () =>
-      this.#prove(await this.#hold.begin(() => placeFor(this.#scene))),
+      this.#prove(await this.#retry.briefly(() => placeFor(this.#context))),
     );
   }
 
@@ -163,7 +170,7 @@ export class Attempt {
     // Nothing is recorded instead: it would say that work has failed which has not.
     if (error instanceof Unrecorded) throw "outcome" in error.details ? error : unwritten(error);
     const note = sentence(error);
-    if (!isTrouble(error)) return this.#ending.failed({ outcome: "failed", note });
+    if (!isMachineError(error)) return this.#ending.failed({ outcome: "failed", note });
     // Only before it began: from then on it is waited for.
     const { stopped } = this.#runner;
     if (stopped !== null) return this.#ending.released(stopped);
@@ -175,18 +182,18 @@ export class Attempt {
     const outcome = end.kind === "lost" ? "lost" : end.outcome;
     const note = end.kind === "lost" ? undefined : end.note;
     try {
-      this.#evidence.endLog?.(this.#id, wasteFoot({ outcome, seconds, ...(note ? { note } : {}) }));
+      this.#artifacts.endLog?.(this.#id, { outcome, seconds, note });
     } catch {
       // A trace without its last line is still a trace; the ledger has how it ended.
     }
   }
 
   async #handle(place: Place): Promise<Finished> {
-    await this.#hold.begin(() => this.#beginLog());
+    await this.#retry.briefly(() => this.#beginLog());
     return this.#runner.execute(place, this.route.handler, {
       stdin: `${canonicalJson(this.claim.task)}\n`,
       head: this.#head,
-      logPath: this.#evidence.logOf(this.#id),
+      logPath: this.#artifacts.logOf(this.#id),
       timeoutMs: this.#timeoutMs(),
     });
   }
@@ -194,44 +201,44 @@ export class Attempt {
   #beginLog(): void {
     const { attempt, worker } = this.claim;
     try {
-      this.#head = this.#evidence.beginLog?.({ id: this.#id, attempt, worker }).head;
+      this.#head = this.#artifacts.beginLog?.({ id: this.#id, attempt, worker }).head;
     } catch (cause) {
-      // Trouble of the pit, and no fault of the food.
+      // The layout cannot keep it: no fault of the task.
       throw new VivError("READ_ONLY", `no trace can be kept: ${sentence(cause)}`, {}, { cause });
     }
   }
 
   /** The same with an engine: what the model did decides what follows. */
   async #model(bare: Place, engine: EngineRoute, release?: Release): Promise<AttemptEnd> {
-    const { host, store } = this.#scene;
-    const evidence = this.#evidence;
-    const place = await this.#hold.begin(() => atHome(this.#scene, bare, engine));
-    const before = await this.#hold.begin(() => evidence.markArtifact(this.#id));
-    await this.#hold.begin(() => this.#beginLog());
-    const { end, finished, result } = await runModel({
+    const { host, store } = this.#context;
+    const artifacts = this.#artifacts;
+    const place = await this.#retry.briefly(() => atHome(this.#context, bare, engine));
+    const before = await this.#retry.briefly(() => artifacts.markArtifact(this.#id));
+    await this.#retry.briefly(() => this.#beginLog());
+    const { end, finished, result } = await attemptWithModel({
       claim: this.claim,
       route: engine,
       place,
       host,
       store,
       settings: this.#settings,
-      hold: this.#hold,
+      retry: this.#retry,
       folder: this.route.folder,
       isConfined: this.route.sandbox.length > 0,
       execute: (argv, stdin, more) =>
         this.#runner.execute({ ...place, env: { ...place.env, ...more.env } }, argv, {
           stdin,
           head: this.#head,
-          logPath: evidence.logOf(this.#id),
+          logPath: artifacts.logOf(this.#id),
           timeoutMs: this.#timeoutMs(),
           reads: more.reads,
           isSecret: more.isSecret,
           onStdout: more.onStdout,
           onStderr: more.onStderr,
-          stdoutPath: evidence.streamOf(this.#id),
+          stdoutPath: artifacts.streamOf(this.#id),
           noise: more.noise,
         }),
-      // At once: who is asked first may go on spending for as long as it takes to answer.
+      // At once: each second of grace may cost.
       stop: (why) => this.#runner.endNow(why),
       log: (text) => this.#runner.note(text),
     });
@@ -254,7 +261,7 @@ export class Attempt {
     }
     if (result.text !== "") {
       const text = `${result.text.trimEnd()}\n`;
-      await this.#hold.keep(() => evidence.writeArtifact(this.#id, text, before));
+      await this.#retry.untilDone(() => artifacts.writeArtifact(this.#id, text, before));
     }
     return this.#prove(place, end.note);
   }
@@ -270,7 +277,7 @@ export class Attempt {
     const { cause, exit, error = "", code } = finished;
     if (finished.survivors.length > 0) return ending.stuck(finished);
     if (cause === "stopped") return ending.released(finished.why ?? "the worker stops");
-    if (cause === "unstartable" && mayPass({ code })) {
+    if (cause === "unstartable" && isTransient({ code })) {
       return ending.failed({ outcome: "rate_limited", note: error });
     }
     if (cause === "unstartable") {
@@ -286,8 +293,8 @@ export class Attempt {
 
   #prove(place: Place, note?: string): Promise<AttemptEnd> {
     const parts = {
-      scene: this.#scene,
-      hold: this.#hold,
+      context: this.#context,
+      retry: this.#retry,
       runner: this.#runner,
       ending: this.#ending,
       onUnproven: this.#onUnproven,
@@ -297,7 +304,7 @@ export class Attempt {
 }
 
 function unwritten(error: Unrecorded): Unrecorded {
-  const message = `it ran, and what it left could not be written: ${error.message} It stays claimed until somebody reaps it, and is begun anew then.`;
+  const message = `it ran, and what it left could not be written: ${error.message} It stays claimed until it is reaped, and is begun anew then.`;
   return new Unrecorded(error.code, message, {}, { cause: error.cause });
 }
 

@@ -5,7 +5,7 @@ import type { EngineRoute } from "../engines/config-engine.ts";
 import { whatIsMissing } from "../engines/costs/budget.ts";
 import { budgetSection, pricesSection } from "../engines/costs/config-costs.ts";
 import type { Engine } from "../engines/engine.ts";
-import { keyVariable } from "../engines/key-variable.ts";
+import { keyVariable } from "../engines/named.ts";
 import { parseTemplate } from "../engines/template-parse.ts";
 import { resolveHandler } from "./attempt.ts";
 import type { Route } from "./config-route.ts";
@@ -59,7 +59,7 @@ async function engineProblems(
   const { folder } = config;
   const budget = config.section(budgetSection);
   const one = await host.engine(engine.name);
-  const { tellsDollars, binary, namesModel } = one;
+  const { reportsDollars, binary, namesModel } = one;
   const models = engine.tiers.length > 0 ? engine.tiers.map(({ model }) => model) : [engine.model];
   const limits = { attempt: engine.budget, task: engine.taskBudget, ...budget };
   const program = engine.name === "exec" ? (route.handler[0] ?? "") : engine.settings.binary;
@@ -70,7 +70,7 @@ async function engineProblems(
     // A model that only the run can name has a price then, or ends the run at its first answer.
     whatIsMissing(
       limits,
-      tellsDollars,
+      reportsDollars,
       models.filter((model) => model !== null || !namesModel),
       config.section(pricesSection),
     ),

@@ -1,5 +1,12 @@
 import { isName } from "../base/names.ts";
 import type { Store } from "../queue/store.ts";
+import type { LayoutHooks } from "./host.ts";
+
+interface Open {
+  reviewLimit?: number | undefined;
+  waitsForPeople?: ((type: string) => boolean) | undefined;
+  hasUnproven?: LayoutHooks["hasUnproven"] | undefined;
+}
 
 /**
  * Nothing is left to do: nothing of these types is pending, nobody holds a task that could come
@@ -9,12 +16,11 @@ import type { Store } from "../queue/store.ts";
 export async function isDrained(
   store: Store,
   types: readonly string[] | null,
-  people: { reviewLimit?: number; waitsForPeople?: (type: string) => boolean } = {},
+  { reviewLimit = Number.POSITIVE_INFINITY, waitsForPeople = () => false, hasUnproven }: Open = {},
 ): Promise<boolean> {
   const wanted = types ? { types } : {};
-  const { reviewLimit = Number.POSITIVE_INFINITY, waitsForPeople = () => false } = people;
   const { review, claimed } = await store.counts();
-  if (await isUnproven(store)) return false;
+  if (await hasUnproven?.()) return false;
   if (review >= reviewLimit && claimed === 0) return true;
   const isForOthers = (type: string) => types === null && store.reservedTypes.includes(type);
   // A foreign task whose name ours could not have is for the workers of its own kind.
@@ -33,10 +39,4 @@ export async function isDrained(
     if (dependencies.every(({ met }) => met)) return false;
   }
   return true;
-}
-
-/** Somebody says that a task is done, and it will be proven soon, or comes back. */
-async function isUnproven(store: Store): Promise<boolean> {
-  const results = (await store.pit?.handResults()) ?? [];
-  return results.some(({ state }) => state === "gone" || state === "done");
 }

@@ -2,38 +2,38 @@ import { setImmediate } from "node:timers/promises";
 import { formatTook } from "../base/duration.ts";
 import { isVivError } from "../base/errors.ts";
 import { fingerprint, tellingLines } from "../base/fingerprint.ts";
+import { type MachineRetry, Unrecorded } from "../platform/machine-retry.ts";
 import type { Finished } from "../platform/processes/handlers.ts";
 import type { Proof } from "../queue/proof.ts";
 import type { Ended, FailureReport } from "../queue/store.ts";
-import { type Hold, Unrecorded } from "./hold.ts";
-import type { Scene } from "./place.ts";
+import type { AttemptContext } from "./place.ts";
 
 /** The end of an attempt: one call of the store, which decides where the task goes. */
 export type AttemptEnd =
-  | { kind: "ended"; outcome: string; ended: Ended; note?: string }
+  | { kind: "ended"; outcome: string; ended: Ended; note?: string | undefined }
   | { kind: "lost" };
 
 export type Report = FailureReport & { outcome: string; note: string };
 
 export class Ending {
-  readonly #scene: Scene;
-  readonly #hold: Hold;
+  readonly #context: AttemptContext;
+  readonly #retry: MachineRetry;
   readonly #onIdle: (() => void) | undefined;
 
-  constructor(scene: Scene, hold: Hold, onIdle?: () => void) {
-    this.#scene = scene;
-    this.#hold = hold;
+  constructor(context: AttemptContext, retry: MachineRetry, onIdle?: () => void) {
+    this.#context = context;
+    this.#retry = retry;
     this.#onIdle = onIdle;
   }
 
   done(note?: string): Promise<AttemptEnd> {
-    const { store, route } = this.#scene;
+    const { store, route } = this.#context;
     const how = { ...(route.review ? { review: true } : {}), ...(note ? { note } : {}) };
     return this.#end("done", () => store.complete(this.#ref, { inBackground: true, ...how }), note);
   }
 
   async failed(report: Report, finished?: Finished, proof?: Proof): Promise<AttemptEnd> {
-    const { store, route } = this.#scene;
+    const { store, route } = this.#context;
     const { maxAttempts, backoffMs } = route;
     if (finished) await this.#keepEvidence(report, proof);
     return this.#end(
@@ -49,11 +49,11 @@ export class Ending {
   }
 
   released(why: string): Promise<AttemptEnd> {
-    const { store } = this.#scene;
+    const { store } = this.#context;
     return this.#end("released", () => store.release(this.#ref, { note: why }), why);
   }
 
-  /** Somebody would have to share the workspace with what will not die: better nobody gets it. */
+  /** The next attempt would share the workspace with processes that do not end: there is none. */
   stuck({ survivors }: Finished): Promise<AttemptEnd> {
     const note = `its processes ${survivors.join(", ")} cannot be ended; end them, then: viv retry ${this.#id}`;
     return this.failed({ outcome: "failed", note, final: true });
@@ -61,14 +61,14 @@ export class Ending {
 
   /** For people and for the next attempt. That it cannot be kept must not hide what it is about. */
   async #keepEvidence(report: Report, proof: Proof | undefined): Promise<void> {
-    const { evidence } = this.#scene.host;
-    const { attempt, worker } = this.#scene.claim;
+    const { artifacts } = this.#context.host;
+    const { attempt, worker } = this.#context.claim;
     const { outcome, note } = report;
-    const log = proof ? evidence.proofLogOf(this.#id) : evidence.logOf(this.#id);
+    const log = proof ? artifacts.proofLogOf(this.#id) : artifacts.logOf(this.#id);
     const at = new Date().toISOString();
     const what = { attempt, worker, outcome, note, at, ...(proof ? { proof } : {}) };
     try {
-      await this.#hold.keep(() => evidence.keep(this.#id, what, log));
+      await this.#retry.untilDone(() => artifacts.keepEvidence(this.#id, what, log));
     } catch (error) {
       report.note = `${note} (its evidence could not be kept: ${sentence(error)})`;
     }
@@ -84,8 +84,8 @@ export class Ending {
       await setImmediate(); // so that the next handler starts first, and runs meanwhile
     }
     try {
-      const ended = await this.#hold.keep(act, { holds: mayBeRecordedLater });
-      return { kind: "ended", outcome, ended, ...(note ? { note } : {}) };
+      const ended = await this.#retry.untilDone(act, { holds: mayBeRecordedLater });
+      return { kind: "ended", outcome, ended, note: note || undefined };
     } catch (error) {
       if (isVivError(error, "CLAIM_LOST")) return { kind: "lost" };
       throw error instanceof Unrecorded ? this.#abandoned(outcome, error) : error;
@@ -93,21 +93,21 @@ export class Ending {
   }
 
   #abandoned(outcome: string, error: Unrecorded): Unrecorded {
-    const { worker, token } = this.#scene.claim;
+    const { worker, token } = this.#context.claim;
     const rescue =
       outcome === "done"
         ? `its work will be done again, unless you run this before another worker begins: viv complete ${this.#id} --worker ${worker} --token ${token}`
-        : "it stays claimed until somebody reaps it, and is given out again then";
+        : "it stays claimed until it is reaped, and is given out again then";
     const message = `its end (${outcome}) could not be recorded: ${error.message} ${rescue}.`;
     return new Unrecorded(error.code, message, { outcome }, { cause: error.cause });
   }
 
   get #id(): string {
-    return this.#scene.claim.task.task_id;
+    return this.#context.claim.task.task_id;
   }
 
   get #ref() {
-    const { worker, token } = this.#scene.claim;
+    const { worker, token } = this.#context.claim;
     return { id: this.#id, worker, token };
   }
 }

@@ -1,18 +1,19 @@
 import type { Accounts } from "../engines/accounts/accounts.ts";
 import type { Engine, EngineName } from "../engines/engine.ts";
-import type { LogPort } from "../engines/session-feed.ts";
+import type { LogPort } from "../engines/session-logs.ts";
 import type { MachineGate } from "../gate/machine-gate.ts";
 import { definePort } from "../operation/operation.ts";
-import type { WasteFiles } from "../pit/waste-files.ts";
 import type { Handlers } from "../platform/processes/handlers.ts";
 import type { SandboxRequest } from "../platform/sandbox/sandbox.ts";
-import type { EvidenceFiles } from "./evidence.ts";
+import type { Claim, Store } from "../queue/store.ts";
+import type { ArtifactFiles } from "./artifacts.ts";
+import type { WorkerOptions } from "./worker.ts";
 import type { RemovedWorkspace, WorkspaceInfo, WorkspaceRequest } from "./workspaces.ts";
 
 /** What a worker needs of the machine; main.ts hands it the real thing. */
 export interface WorkerHost {
   handlers: Handlers;
-  evidence: EvidenceFiles;
+  artifacts: ArtifactFiles;
   /** The bubblewrap command around a command. Throws when there is no bubblewrap that works. */
   sandboxed(argv: readonly string[], request: SandboxRequest): Promise<string[]>;
   openWorkspace(
@@ -45,11 +46,25 @@ export interface WorkerHost {
   sizeOf(path: string): number;
   /** False when something is there already. */
   writeIfAbsent(path: string, text: string): boolean;
-  /** Of a pit: what cleanup duty looks after. */
-  wasteFiles(): Promise<WasteFiles>;
+  /** What the run's layout adds; missing: nothing. */
+  layout?: ((store: Store) => LayoutHooks) | undefined;
   /** The worker's own environment, of which a handler gets a part. */
   env: Readonly<Record<string, string | undefined>>;
   cwd: string;
+}
+
+/** What a layout of a run (the pit) adds to the work on its tasks. */
+export interface LayoutHooks {
+  /** Where an attempt without a workspace works. */
+  cwd?: string;
+  /** The file that a handler holds, and the variables that name it. */
+  claimFile?(claim: Claim, artifact: string): { path: string; env: Record<string, string> };
+  /** `done_when` as it is now: the task's file may have been written on after the claim. */
+  doneWhen?(claim: Claim): Promise<string | undefined>;
+  /** Whether there are results by hand that are still to be proven: their tasks may come back. */
+  hasUnproven?(): Promise<boolean>;
+  /** What runs beside a worker, from its start to its end. */
+  beside?(host: WorkerHost, options: WorkerOptions): { start(): void; stop(): Promise<void> };
 }
 
 export const workerHostPort = definePort<WorkerHost>("worker host");

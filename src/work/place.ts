@@ -4,67 +4,96 @@ import type { Shown } from "../engines/engine.ts";
 import { isAttempt } from "../queue/attempt.ts";
 import type { Claim, Store } from "../queue/store.ts";
 import type { ReadyRoute } from "./attempt.ts";
-import { handlerEnv } from "./handler-env.ts";
-import type { WorkerHost } from "./host.ts";
+import type { Route } from "./config-route.ts";
+import type { LayoutHooks, WorkerHost } from "./host.ts";
 
 /** Where an attempt works: its folder and its environment. */
 export interface Place {
   cwd: string;
   workspace: string | null;
   env: Record<string, string>;
-  branch?: string;
+  branch: string | undefined;
+  /** The file that it holds, where a layout has one. */
+  claimFile: string | undefined;
   /** What a sandbox shows of the user's home in the engine's own. */
   shows?: readonly Shown[];
 }
 
 /** What an attempt is about, and what it works with. */
-export interface Scene {
+export interface AttemptContext {
   claim: Claim;
   route: ReadyRoute;
   store: Store;
   host: WorkerHost;
+  layout: LayoutHooks;
 }
 
-export async function placeFor(scene: Scene): Promise<Place> {
-  const { claim, route, store, host } = scene;
-  const { task, worker, attempt } = claim;
-  const { evidence } = host;
+export async function placeFor(context: AttemptContext): Promise<Place> {
+  const { claim, route, store, host, layout } = context;
+  const { task, attempt } = claim;
+  const { artifacts } = host;
   const id = task.task_id;
-  const workspace = route.workspace === "none" ? null : await openWorkspace(scene);
-  const env = handlerEnv(route.env, {
-    runDir: store.location,
-    id,
-    type: task.task_type,
-    worker,
-    attempt,
-    artifact: route.sandbox.length > 0 ? evidence.artifactInside(id) : evidence.artifactOf(id),
-    log: evidence.logOf(id),
+  const workspace = route.workspace === "none" ? null : await openWorkspace(context);
+  const artifact =
+    route.sandbox.length > 0 ? artifacts.artifactInside(id) : artifacts.artifactOf(id);
+  const claimFile = layout.claimFile?.(claim, artifact);
+  const env = handlerEnv(context, {
+    artifact,
     workspace: workspace?.path ?? "",
-    evidence: attempt > 1 ? evidence.newestBefore(id, attempt) : "",
-    note: attempt > 1 ? await lastWord(store, id) : "",
-    ...(store.pit ? { food: store.pit.claimPath(worker, id) } : {}),
+    evidence: attempt > 1 ? artifacts.evidenceBefore(id, attempt) : "",
+    note: attempt > 1 ? await lastNote(store, id) : "",
   });
   return {
-    cwd: workspace?.path ?? (store.pit ? store.location : host.cwd),
+    cwd: workspace?.path ?? layout.cwd ?? host.cwd,
     workspace: workspace?.path ?? null,
-    env,
-    ...(workspace?.branch ? { branch: workspace.branch } : {}),
+    env: { ...env, ...claimFile?.env },
+    claimFile: claimFile?.path,
+    branch: workspace?.branch,
+  };
+}
+
+/** swarm-lib's five variables, and ours. */
+function handlerEnv(
+  { claim, route, store, host }: AttemptContext,
+  at: { artifact: string; workspace: string; evidence: string; note: string },
+): Record<string, string> {
+  const { task, worker, attempt } = claim;
+  const id = task.task_id;
+  const log = host.artifacts.logOf(id);
+  return {
+    ...route.env,
+    SWARM_RUN_DIR: store.location,
+    SWARM_TASK_ID: id,
+    SWARM_WORKER_ID: worker,
+    SWARM_ARTIFACT_PATH: at.artifact,
+    SWARM_LOG_PATH: log,
+    VIV_RUN: store.location,
+    VIV_RUN_DIR: store.location,
+    VIV_TASK_ID: id,
+    VIV_TASK_TYPE: task.task_type,
+    VIV_WORKER_ID: worker,
+    VIV_ARTIFACT_PATH: at.artifact,
+    VIV_LOG_PATH: log,
+    VIV_ATTEMPT: String(attempt),
+    VIV_WORKSPACE: at.workspace,
+    VIV_EVIDENCE: at.evidence,
+    VIV_NOTE: at.note,
   };
 }
 
 /** In a sandbox, an engine that keeps its state in the user's home has one of its own. */
 export async function atHome(
-  { claim, route, host }: Scene,
+  { claim, route, host }: AttemptContext,
   place: Place,
   { name }: EngineRoute,
 ): Promise<Place> {
   if (route.sandbox.length === 0) return place;
-  const { evidence } = host;
+  const { artifacts } = host;
   const id = claim.task.task_id;
   const { home: homeOf } = await host.engine(name);
   if (homeOf === undefined) return place;
-  const home = homeOf(evidence.sessionsOf(id), place.env);
-  evidence.makeFolders(id, home.folders);
+  const home = homeOf(artifacts.sessionsOf(id), place.env);
+  artifacts.makeFolders(id, home.folders);
   return { ...place, env: { ...place.env, ...home.env }, shows: home.shows };
 }
 
@@ -73,7 +102,7 @@ function openWorkspace({
   route,
   store,
   host,
-}: Scene): ReturnType<WorkerHost["openWorkspace"]> {
+}: AttemptContext): ReturnType<WorkerHost["openWorkspace"]> {
   const { workspace, repository, base, folder } = route;
   return host.openWorkspace({
     kind: workspace,
@@ -85,8 +114,32 @@ function openWorkspace({
 }
 
 /** What a person said when sending the task back. */
-async function lastWord(store: Store, id: string): Promise<string> {
+async function lastNote(store: Store, id: string): Promise<string> {
   const history = (await store.show(id))?.history ?? [];
   for (const record of history.toReversed()) if (!isAttempt(record)) return record.note ?? "";
   return "";
+}
+
+/** What every handler gets of the worker's environment: nothing in it is a secret. */
+const ALWAYS = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR", "TERM"];
+
+/**
+ * Of the worker's own environment only what the route names: a handler does not inherit secrets it
+ * was not given. A handler from the command line gets all, as swarm-lib's do.
+ */
+export function inheritedEnv(
+  own: Readonly<Record<string, string | undefined>>,
+  route: Pick<Route, "env"> & { inheritsAll?: boolean },
+): Record<string, string> {
+  const env: Record<string, string> = {};
+  for (const [name, value] of Object.entries(own)) {
+    if (value === undefined || /^(VIV|SWARM)_/.test(name)) continue;
+    if (route.inheritsAll || ALWAYS.includes(name) || name.startsWith("LC_")) env[name] = value;
+  }
+  for (const entry of route.env) {
+    const [name = "", ...value] = entry.split("=");
+    if (entry.includes("=")) env[name] = value.join("=");
+    else if (own[name] !== undefined) env[name] = own[name];
+  }
+  return env;
 }

@@ -1,15 +1,15 @@
+import type { MachineRetry } from "../platform/machine-retry.ts";
 import type { Finished } from "../platform/processes/handlers.ts";
 import type { Proof } from "../queue/proof.ts";
 import { type AttemptEnd, type Ending, reportOf } from "./ending.ts";
-import type { Hold } from "./hold.ts";
-import type { Place, Scene } from "./place.ts";
+import type { AttemptContext, Place } from "./place.ts";
 import type { Runner } from "./runner.ts";
 
 const DONE_WHEN_TIMEOUT_MS = 10 * 60_000;
 
 export interface ProofParts {
-  scene: Scene;
-  hold: Hold;
+  context: AttemptContext;
+  retry: MachineRetry;
   runner: Runner;
   ending: Ending;
   /** Called before an end that says that it is not proven. */
@@ -22,39 +22,35 @@ export interface ProofParts {
  * both are waited for.
  */
 export async function prove(parts: ProofParts, place: Place, note?: string): Promise<AttemptEnd> {
-  const { scene, hold, runner, ending } = parts;
-  const { route, host, claim } = scene;
+  const { context, retry, runner, ending } = parts;
+  const { route, host, claim, layout } = context;
   const id = claim.task.task_id;
-  const command = (await hold.keep(() => doneWhen(scene))) ?? route.doneWhen;
+  const command =
+    (await retry.untilDone(() => layout.doneWhen?.(claim))) ??
+    claim.task.done_when ??
+    route.doneWhen;
   if (command !== undefined && command !== null) {
     const finished = await runner.execute(place, ["/bin/sh", "-c", command], {
       stdin: "",
-      logPath: host.evidence.proofLogOf(id),
+      logPath: host.artifacts.proofLogOf(id),
       timeoutMs: route.doneWhenTimeoutMs ?? DONE_WHEN_TIMEOUT_MS,
       isProof: true,
     });
     if (finished.survivors.length > 0) return ending.stuck(finished);
     if (finished.cause === "stopped") return ending.released(finished.why ?? "the worker stops");
     const proof = proofOf(claim.attempt, command, finished);
-    await hold.keep(() => host.evidence.writeProof(id, proof));
+    await retry.untilDone(() => host.artifacts.writeProof(id, proof));
     if (finished.exit !== 0) {
-      await hold.keep(parts.onUnproven);
+      await retry.untilDone(parts.onUnproven);
       return ending.failed(reportOf("unproven", finished), finished, proof);
     }
   }
   const { branch, workspace } = place;
   if (branch !== undefined && workspace !== null) {
     const message = `${claim.task.task_type}: ${id}`;
-    await hold.keep(() => host.commitWorkspace(workspace, message));
+    await retry.untilDone(() => host.commitWorkspace(workspace, message));
   }
   return ending.done(note);
-}
-
-/** In a pit, food may still have been being written when it was claimed: what counts is there now. */
-async function doneWhen({ claim, store }: Scene): Promise<string | undefined> {
-  const { done_when: known, task_id } = claim.task;
-  if (store.pit === null) return known;
-  return (await store.pit.readClaimed(claim.worker, task_id))?.done_when ?? known;
 }
 
 function proofOf(attempt: number, command: string, finished: Finished): Proof {

@@ -1,7 +1,7 @@
 import { isName } from "../base/names.ts";
+import { isTransient, type MachineRetry, Unrecorded } from "../platform/machine-retry.ts";
 import type { Finished, RunningHandler } from "../platform/processes/handlers.ts";
-import { type Hold, mayPass, Unrecorded } from "./hold.ts";
-import type { Place, Scene } from "./place.ts";
+import type { AttemptContext, Place } from "./place.ts";
 
 /**
  * Runs the programs of an attempt, one after the other: in its place, in its sandbox, noted so that
@@ -24,15 +24,19 @@ export interface Execution {
 }
 
 export class Runner {
-  readonly #scene: Scene;
-  readonly #hold: Hold;
+  readonly #context: AttemptContext;
+  readonly #retry: MachineRetry;
   readonly #settings: { killAfterMs: number; logBytes: number };
   #running: RunningHandler | null = null;
   #stopped: string | null = null;
 
-  constructor(scene: Scene, hold: Hold, settings: { killAfterMs: number; logBytes: number }) {
-    this.#scene = scene;
-    this.#hold = hold;
+  constructor(
+    context: AttemptContext,
+    retry: MachineRetry,
+    settings: { killAfterMs: number; logBytes: number },
+  ) {
+    this.#context = context;
+    this.#retry = retry;
     this.#settings = settings;
   }
 
@@ -44,7 +48,7 @@ export class Runner {
   /** Ends what runs, with its whole tree, and starts nothing more. */
   stop(why: string): void {
     this.#stopped ??= why;
-    this.#hold.stop();
+    this.#retry.stop();
     void this.#running?.stop(why);
   }
 
@@ -60,10 +64,10 @@ export class Runner {
   async execute(place: Place, argv: readonly string[], how: Execution): Promise<Finished> {
     const tries = how.isProof ? Number.POSITIVE_INFINITY : undefined;
     try {
-      const running = await this.#hold.begin(() => this.#start(place, argv, how), tries);
+      const running = await this.#retry.briefly(() => this.#start(place, argv, how), tries);
       return running === null ? notStarted(this.#stopped ?? "") : await this.#follow(running, how);
     } catch (error) {
-      if (this.#stopped !== null && mayPass(error)) return notStarted(this.#stopped);
+      if (this.#stopped !== null && isTransient(error)) return notStarted(this.#stopped);
       if (error instanceof CannotStart) return error.finished;
       throw error;
     }
@@ -75,14 +79,14 @@ export class Runner {
     argv: readonly string[],
     how: Execution,
   ): Promise<RunningHandler | null> {
-    const { handlers } = this.#scene.host;
+    const { handlers } = this.#context.host;
     const command = await this.#confined(place, argv, how);
     await handlers.ready?.();
     if (this.#stopped !== null) return null;
     const claim = this.#mark;
     // Before it starts, so that from its first moment others can find it by its mark, whatever
     // becomes of us; and again with its number, which also finds what lost the mark.
-    await this.#scene.store.noteProcess(this.#ref, { pid: 0, started: "0", claim });
+    await this.#context.store.noteProcess(this.#ref, { pid: 0, started: "0", claim });
     const { onStdout, onStderr, stdoutPath, noise, timeoutMs } = how;
     const running = handlers.start({
       argv: command,
@@ -103,13 +107,13 @@ export class Runner {
     if (running.ref === null) {
       const finished = await running.finished;
       const problem = new CannotStart(finished);
-      if (finished.cause === "unstartable" && mayPass(problem)) throw problem;
+      if (finished.cause === "unstartable" && isTransient(problem)) throw problem;
     }
     return running;
   }
 
   get #isConfined(): boolean {
-    return this.#scene.route.sandbox.length > 0;
+    return this.#context.route.sandbox.length > 0;
   }
 
   /** In a sandbox it sees of the run its own files, the task, and what those before it have made. */
@@ -118,18 +122,17 @@ export class Runner {
     argv: readonly string[],
     how: Execution,
   ): Promise<readonly string[]> {
-    const { claim, route, host, store } = this.#scene;
+    const { claim, route, host, store } = this.#context;
     if (!this.#isConfined) return argv;
     const before = claim.task.depends_on.filter(isName);
-    const { writes, reads } = host.evidence.enter(this.#id, before);
-    const { VIV_FOOD: food } = place.env;
+    const { writes, reads } = host.artifacts.enter(this.#id, before);
     return host.sandboxed(argv, {
       restrictions: route.sandbox,
       runDir: store.location,
       workspace: place.workspace,
       artifacts: writes,
       hidden: [],
-      reads: [...reads, ...(food ? [food] : []), ...(how.reads ?? [])],
+      reads: [...reads, ...(place.claimFile ? [place.claimFile] : []), ...(how.reads ?? [])],
       ...(place.shows ? { shows: place.shows } : {}),
       cwd: place.cwd,
     });
@@ -142,7 +145,7 @@ export class Runner {
     const ended = new AbortController();
     const { signal: over } = ended;
     const note = () => (over.aborted ? undefined : this.#noteNumber(running));
-    this.#hold.keep(note, { over }).catch((error) => {
+    this.#retry.untilDone(note, { over }).catch((error) => {
       if (over.aborted || error instanceof Unrecorded) return; // it ends without one
       // The claim is not ours any more: then it must not run.
       lost = error;
@@ -152,12 +155,13 @@ export class Runner {
     const finished = await running.finished;
     ended.abort();
     this.#running = null;
-    if (this.#isConfined) await this.#hold.keep(() => this.#scene.host.evidence.leave(this.#id));
+    if (this.#isConfined)
+      await this.#retry.untilDone(() => this.#context.host.artifacts.leave(this.#id));
     if (lost !== undefined) throw lost;
     // What could not be ended stays noted: `viv retry` waits for it.
     if (finished.survivors.length === 0) {
-      const { store, claim } = this.#scene;
-      await this.#hold.keep(() => store.forgetProcess(this.#id, claim.token));
+      const { store, claim } = this.#context;
+      await this.#retry.untilDone(() => store.forgetProcess(this.#id, claim.token));
     }
     return finished;
   }
@@ -165,20 +169,20 @@ export class Runner {
   async #noteNumber({ ref }: RunningHandler): Promise<void> {
     if (ref === null) return;
     const { pid, started } = ref;
-    await this.#scene.store.noteProcess(this.#ref, { pid, started, claim: this.#mark });
+    await this.#context.store.noteProcess(this.#ref, { pid, started, claim: this.#mark });
   }
 
   get #id(): string {
-    return this.#scene.claim.task.task_id;
+    return this.#context.claim.task.task_id;
   }
 
   get #ref() {
-    const { worker, token } = this.#scene.claim;
+    const { worker, token } = this.#context.claim;
     return { id: this.#id, worker, token };
   }
 
   get #mark(): string {
-    const { claim, store } = this.#scene;
+    const { claim, store } = this.#context;
     return `${this.#id}.${claim.token}@${store.location}`;
   }
 }

@@ -36,7 +36,7 @@ function scene(claim: () => Promise<Claim[]>, options: Partial<WorkerOptions> = 
     reapEveryMs: 3_600_000,
     prices: new Map(),
     budget: { run: {}, day: {} },
-    spending: {} as WorkerOptions["spending"],
+    sharedBudget: {} as WorkerOptions["sharedBudget"],
     onEvent: (event) => void events.push(event),
     ...options,
   });

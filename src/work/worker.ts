@@ -3,33 +3,32 @@ import { growingPause } from "../base/growing-pause.ts";
 import type { ClosedTypes } from "../engines/accounts/closed-types.ts";
 import type { EngineSlots } from "../engines/engine-slots.ts";
 import type { Release } from "../gate/gate.ts";
-import type { ProvenResult } from "../pit/prove-results.ts";
+import { MachineRetry, pause } from "../platform/machine-retry.ts";
 import { Lease } from "../queue/lease.ts";
 import { Reaper } from "../queue/reaper.ts";
 import type { Claim, ClaimRequest, ReapReport, Store } from "../queue/store.ts";
 import { Attempt, type AttemptEnd, type AttemptSettings, type ReadyRoute } from "./attempt.ts";
 import { isDrained } from "./drained.ts";
-import { Hold, pauseFor } from "./hold.ts";
-import type { WorkerHost } from "./host.ts";
+import type { LayoutHooks, WorkerHost } from "./host.ts";
 
 /**
  * A worker claims tasks and runs an attempt for each, several at a time if it may. Modes:
- *   standing   until it is told to stop
+ *   standing   until `stop`
  *   maxTasks   until so many attempts were made
  *   drain      until nothing is left that it could do, now or by waiting
- * Told to stop (`stop`), it claims nothing more and finishes what runs, at most for the grace; told
- * again (`stopNow`), it ends what runs and releases it at once, and leaves what cannot be recorded.
+ * `stop`: it claims nothing more and finishes what runs, at most for the grace. `stopNow`: it ends what
+ * runs and releases it at once, and leaves what cannot be recorded.
  */
 export interface WorkerOptions extends AttemptSettings {
   worker: string;
-  /** In a pit one snake for each slot, with a name and at most one claim of its own. */
-  snakes?: readonly string[];
+  /** A name for each slot, where a layout allows one claim per name. */
+  slotNames?: readonly string[];
   /** Null: any type that has a route. */
   types: readonly string[] | null;
   routeFor(type: string): ReadyRoute | undefined;
   concurrency: number;
   maxTasks?: number;
-  /** swarm-lib's count: a task is one, and so is a look in vain. */
+  /** swarm-lib's count: each task and each empty poll is one. */
   maxLooks?: number;
   drain?: boolean;
   graceMs?: number;
@@ -56,11 +55,21 @@ export type WorkerEvent =
   | { kind: "claimed"; claim: Claim }
   | { kind: "ended"; claim: Claim; end: AttemptEnd; durationMs: number }
   | { kind: "trouble"; error: unknown; claim?: Claim }
-  /** What it leaves alone for now, and why; told when that changes. No reasons: nothing any more. */
+  /** Why it leaves some types alone, when that changes. No reasons: none any more. */
   | { kind: "held"; reasons: readonly string[] }
-  /** In a pit: what a snake said it had done was looked at. */
+  /** A result that was made by hand was looked at. */
   | { kind: "proven"; result: ProvenResult }
   | { kind: "stopping"; running: number };
+
+/** Of a layout in which work can be done by hand: what came of the proof. */
+export interface ProvenResult {
+  id: string;
+  /** The worker that was last seen with the task. */
+  snake: string | null;
+  end: AttemptEnd;
+  /** The new name of a result that was not borne out. */
+  unproven?: string;
+}
 
 export interface WorkerReport {
   attempts: number;
@@ -76,6 +85,7 @@ export class Worker {
   readonly #host: WorkerHost;
   readonly #options: WorkerOptions;
   readonly #settings: AttemptSettings;
+  readonly #layout: LayoutHooks;
   readonly #running = new Map<string, Attempt>();
   /** Those of them whose handlers run; the others are only being recorded. */
   readonly #busy = new Set<string>();
@@ -85,7 +95,7 @@ export class Worker {
   /** The slot in hand when it last claimed. */
   #offered: Release | undefined;
   /** Claims in a row that went wrong. */
-  #troubles = 0;
+  #failedClaims = 0;
   #isStopping = false;
   #wake: () => void = () => {};
   #grace: NodeJS.Timeout | undefined;
@@ -94,24 +104,25 @@ export class Worker {
     this.#store = store;
     this.#host = host;
     this.#options = options;
+    this.#layout = host.layout?.(store) ?? {};
     const onIdle = (claim: Claim) => {
       this.#busy.delete(keyOf(claim));
       this.#wake();
     };
     // With a limit for review, what was recorded last decides whether there may be a next one.
     const early = options.reviewLimit === undefined ? { onIdle } : {};
-    const onTrouble = (claim: Claim, error: unknown) => {
-      this.#tell({ kind: "trouble", error, claim });
+    const onError = (claim: Claim, error: unknown) => {
+      this.#emit({ kind: "trouble", error, claim });
     };
     const { slots } = options;
     const slot = slots ? { slot: slots.take } : {};
-    this.#settings = { ...options, ...early, ...slot, onTrouble };
+    this.#settings = { ...options, ...early, ...slot, onError };
   }
 
   stop(): void {
     if (this.#isStopping) return;
     this.#isStopping = true;
-    this.#tell({ kind: "stopping", running: this.#running.size });
+    this.#emit({ kind: "stopping", running: this.#running.size });
     const { graceMs } = this.#options;
     if (graceMs !== undefined) {
       this.#grace = setTimeout(() => this.#endRunning(), Math.min(graceMs, 2 ** 31 - 1));
@@ -131,15 +142,25 @@ export class Worker {
 
   /** Works until its mode is fulfilled or it is stopped, and what it began has ended. */
   async run(): Promise<WorkerReport> {
+    const beside = this.#layout.beside?.(this.#host, this.#options);
+    beside?.start();
+    try {
+      return await this.#work();
+    } finally {
+      await beside?.stop();
+    }
+  }
+
+  async #work(): Promise<WorkerReport> {
     const { worker, types, heartbeatMs, reapEveryMs } = this.#options;
     const reaper = new Reaper(this.#store, {
       everyMs: reapEveryMs,
-      onError: (error) => this.#tell({ kind: "trouble", error }),
+      onError: (error) => this.#emit({ kind: "trouble", error }),
       ...(this.#options.onReaped ? { onReaped: this.#options.onReaped } : {}),
     });
     const leases: Lease[] = [];
     try {
-      for (const name of this.#options.snakes ?? [worker]) {
+      for (const name of this.#options.slotNames ?? [worker]) {
         const onFailure = () => reaper.doubt();
         const lease = new Lease(this.#store, { everyMs: heartbeatMs, onFailure });
         await lease.start(name, types ?? undefined);
@@ -151,11 +172,11 @@ export class Worker {
     }
     reaper.start();
     const rounds = setInterval(() => void this.#lookAfterClaims(), LOOK_AFTER_CLAIMS_MS);
-    for (const name of this.#options.snakes ?? [worker]) {
-      this.#tell({ kind: "started", worker: name, types });
+    for (const name of this.#options.slotNames ?? [worker]) {
+      this.#emit({ kind: "started", worker: name, types });
     }
     try {
-      await this.#tellLimits();
+      await this.#emitLimits();
       while (!this.#isStopping && !this.#isFulfilled) {
         const claims = await this.#claim();
         for (const claim of claims) this.#begin(claim);
@@ -175,17 +196,17 @@ export class Worker {
     return this.#report;
   }
 
-  /** What cannot be ended here is said before anything is started. */
-  async #tellLimits(): Promise<void> {
+  /** A process that could not be ended here is reported before anything is started. */
+  async #emitLimits(): Promise<void> {
     const problem = await this.#host.handlers?.ready?.();
-    if (problem) this.#tell({ kind: "trouble", error: new VivError("UNSUPPORTED", problem) });
+    if (problem) this.#emit({ kind: "trouble", error: new VivError("UNSUPPORTED", problem) });
   }
 
   get #free(): number {
     const { concurrency, maxTasks = Number.POSITIVE_INFINITY } = this.#options;
     const left = maxTasks - this.#report.attempts - this.#running.size;
-    const slots = this.#options.snakes
-      ? this.#idleSnakes.length
+    const slots = this.#options.slotNames
+      ? this.#idleNames.length
       : Math.min(concurrency - this.#busy.size, 2 * concurrency - this.#running.size);
     return Math.max(0, Math.min(slots, left));
   }
@@ -206,12 +227,11 @@ export class Worker {
   /** Asked only when a claim found nothing: it looks at more than a claim does. */
   async #isDrained(): Promise<boolean> {
     const { drain, types, reviewLimit } = this.#options;
-    if (!drain || this.#running.size > 0 || this.#troubles > 0) return false;
+    if (!drain || this.#running.size > 0 || this.#failedClaims > 0) return false;
     const closed = this.#options.closedTypes?.();
-    return isDrained(this.#store, types, {
-      ...(reviewLimit === undefined ? {} : { reviewLimit }),
-      ...(closed ? { waitsForPeople: closed.waitsForPeople } : {}),
-    });
+    const { hasUnproven } = this.#layout;
+    const waitsForPeople = closed?.waitsForPeople;
+    return isDrained(this.#store, types, { reviewLimit, waitsForPeople, hasUnproven });
   }
 
   async #claim(): Promise<Claim[]> {
@@ -221,47 +241,47 @@ export class Worker {
       await this.#options.beforeClaim?.();
       this.#offered = this.#options.slots?.inHand();
       const closed = this.#options.closedTypes?.();
-      if (closed) this.#tellHeld(closed.reasons);
+      if (closed) this.#emitHeld(closed.reasons);
       if (closed?.all) return [];
       const claims = await this.#claimFor(worker, {
         ...this.#wanted(closed),
         ...(reviewLimit === undefined ? {} : { reviewLimit }),
       });
-      this.#troubles = 0;
+      this.#failedClaims = 0;
       return claims;
     } catch (error) {
-      // A full disk, a run that is not there for a moment: nobody is watching at night.
-      this.#tell({ kind: "trouble", error });
+      // A full disk, a run that is not there for a moment: it may pass.
+      this.#emit({ kind: "trouble", error });
       if (isVivError(error, "RUN_NOT_FOUND") || isVivError(error, "INVALID")) throw error;
-      this.#troubles++;
+      this.#failedClaims++;
       return [];
     }
   }
 
   async #claimFor(worker: string, request: Omit<ClaimRequest, "worker">): Promise<Claim[]> {
-    if (this.#options.snakes === undefined) {
+    if (this.#options.slotNames === undefined) {
       return this.#store.claim({ ...request, worker, max: this.#most });
     }
     const claims: Claim[] = [];
     const most = this.#most;
-    for (const name of this.#idleSnakes) {
+    for (const name of this.#idleNames) {
       if (claims.length >= most) break;
-      // None for the one does not mean none for the next: it may have choked on what is there.
+      // Nothing for one name does not mean nothing for the next: it may have choked on what is there.
       claims.push(...(await this.#store.claim({ ...request, worker: name, max: 1 })));
     }
     return claims;
   }
 
-  get #idleSnakes(): string[] {
+  get #idleNames(): string[] {
     const busy = new Set([...this.#running.values()].map(({ claim }) => claim.worker));
-    return (this.#options.snakes ?? []).filter((name) => !busy.has(name));
+    return (this.#options.slotNames ?? []).filter((name) => !busy.has(name));
   }
 
-  #tellHeld(reasons: readonly string[]): void {
+  #emitHeld(reasons: readonly string[]): void {
     const text = reasons.map((reason) => reason.replace(/ \(in [^)]*\)/, "")).join("\n");
     if (text === this.#held) return;
     this.#held = text;
-    this.#tell({ kind: "held", reasons });
+    this.#emit({ kind: "held", reasons });
   }
 
   #wanted(closed: ClosedTypes | undefined): Pick<ClaimRequest, "types" | "exceptTypes"> {
@@ -275,12 +295,14 @@ export class Worker {
   #begin(claim: Claim): void {
     const route = this.#options.routeFor(claim.task.task_type);
     const begun = performance.now();
-    this.#tell({ kind: "claimed", claim });
+    this.#emit({ kind: "claimed", claim });
     if (route === undefined) {
       // Only a type that is claimed without asking for it can come here: give it back.
-      const onError = (error: unknown) => this.#tell({ kind: "trouble", error, claim });
-      const hold = new Hold(onError, this.#options.pause);
-      hold.keep(() => this.#store.release({ ...claim, id: claim.task.task_id })).catch(onError);
+      const onError = (error: unknown) => this.#emit({ kind: "trouble", error, claim });
+      const retry = new MachineRetry(onError, this.#options.pause);
+      retry
+        .untilDone(() => this.#store.release({ ...claim, id: claim.task.task_id }))
+        .catch(onError);
       return;
     }
     const key = keyOf(claim);
@@ -292,11 +314,11 @@ export class Worker {
       .then((end) => {
         if (end.kind === "ended" && end.outcome === "done") this.#report.done++;
         else this.#report.other++;
-        this.#tell({ kind: "ended", claim, end, durationMs: performance.now() - begun });
+        this.#emit({ kind: "ended", claim, end, durationMs: performance.now() - begun });
       })
       .catch((error) => {
         this.#report.other++;
-        this.#tell({ kind: "trouble", error, claim });
+        this.#emit({ kind: "trouble", error, claim });
       })
       .finally(() => {
         this.#report.attempts++;
@@ -323,7 +345,7 @@ export class Worker {
     }
   }
 
-  /** Until there may be work, something that ran has ended, or somebody says stop. */
+  /** Until there may be work, an attempt has ended, or `stop` is called. */
   async #sleep(): Promise<void> {
     const { pollMs, reviewLimit } = this.#options;
     if (this.#isStopping) return;
@@ -336,32 +358,32 @@ export class Worker {
     slots?.giveBack();
     const woken = new AbortController();
     this.#wake = () => woken.abort();
-    // There may be work, and it cannot be claimed: to be woken at once would be to go round in circles.
-    if (this.#troubles > 0) {
-      const pause = growingPause(this.#troubles, { first: 1_000, longest: 30_000 });
-      return pauseFor(pause, woken.signal);
+    // There is work that cannot be claimed: waking at once would be a busy loop.
+    if (this.#failedClaims > 0) {
+      const ms = growingPause(this.#failedClaims, { first: 1_000, longest: 30_000 });
+      return pause(ms, woken.signal);
     }
     const closed = this.#options.closedTypes?.();
     if (closed) await this.#standInLine(closed, () => woken.abort());
     const timeoutMs = Math.min(pollMs, closed?.nextOpenMs ?? pollMs);
-    if (closed?.all) return pauseFor(timeoutMs, woken.signal);
+    if (closed?.all) return pause(timeoutMs, woken.signal);
     try {
       await this.#store.waitForWork({
         timeoutMs,
-        worker: this.#idleSnakes[0] ?? this.#options.worker,
+        worker: this.#idleNames[0] ?? this.#options.worker,
         signal: woken.signal,
         ...this.#wanted(closed),
         ...(reviewLimit === undefined ? {} : { reviewLimit }),
       });
     } catch (error) {
-      this.#tell({ kind: "trouble", error });
-      await pauseFor(1_000, woken.signal);
+      this.#emit({ kind: "trouble", error });
+      await pause(1_000, woken.signal);
     }
   }
 
   /**
-   * While the gate is full nothing with an engine is claimed. But if we only came when it is not,
-   * those who stand in line would always be before us: so we do too, if there is something to claim.
+   * While the gate is full nothing with an engine is claimed. A worker that came only when it is not would
+   * always find others in line before it: so it queues as well, if there is something to claim.
    */
   async #standInLine(closed: ClosedTypes, onSlot: () => void): Promise<void> {
     const { slots, types } = this.#options;
@@ -375,7 +397,7 @@ export class Worker {
         return slots.standInLine(onSlot);
       }
     } catch (error) {
-      this.#tell({ kind: "trouble", error });
+      this.#emit({ kind: "trouble", error });
     }
   }
 
@@ -385,7 +407,7 @@ export class Worker {
     });
   }
 
-  #tell(event: WorkerEvent): void {
+  #emit(event: WorkerEvent): void {
     this.#options.onEvent?.(event);
   }
 }

@@ -580,7 +580,7 @@ describe("the list", () => {
       return [id, kind, ...set.map(([name]) => name), ...(ahead > 0 ? [ahead] : [])].join(" ");
     });
 
-  test("says what is not saved elsewhere", async () => {
+  test("shows what is not saved elsewhere", async () => {
     const { repository, root, ask } = newWorld();
     expect(await listWorkspaces(root)).toEqual([]);
     await open(ask("clean"));
@@ -832,7 +832,7 @@ describe("removing", () => {
     expect(await because()).toMatch(/1 commits that are on no branch; keep them with: git -C/);
     userGit(path, "switch", "--quiet", "viv/t1");
     userGit(repository, "worktree", "lock", path);
-    expect(await because()).toMatch(/locked it/);
+    expect(await because()).toMatch(/is locked/);
     userGit(repository, "worktree", "unlock", path);
     expect(existsSync(path)).toBe(true);
     expect(await removeWorkspace(root, "t1", patch)).toEqual({ id: "t1", removed: true });

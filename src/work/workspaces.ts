@@ -3,8 +3,9 @@
  * on a branch of its own ("worktree"). A workspace stays as it is from attempt to attempt, and is
  * removed only when nothing in it is lost by that.
  */
-export { branchOf } from "./workspaces/branch.ts";
+
 export { commitWorkspace } from "./workspaces/commit.ts";
-export { listWorkspaces, type WorkspaceInfo } from "./workspaces/list.ts";
+export { listWorkspaces, type WorkspaceInfo } from "./workspaces/inspect.ts";
 export { openWorkspace, type WorkspaceRequest } from "./workspaces/open.ts";
+export { branchOf } from "./workspaces/record.ts";
 export { type RemovedWorkspace, removeWorkspace } from "./workspaces/remove.ts";

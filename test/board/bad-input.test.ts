@@ -66,8 +66,8 @@ describe("viv board refuses, and changes nothing", () => {
   it("a repository whose branch names no commit that is there", async () => {
     const repo = new Repository();
     for (const [text, said] of [
-      ["1".repeat(40), /HEAD of .* says "1{40}".*damaged; git fsck/],
-      ["garbage", /says "garbage".*damaged/],
+      ["1".repeat(40), /HEAD of .* names "1{40}".*damaged; run: git fsck/],
+      ["garbage", /names "garbage".*damaged/],
     ] as const) {
       writeFileSync(join(repo.top, ".git/refs/heads/main"), `${text}\n`);
       await refused(repo, CLAIM, 5, said);
@@ -75,7 +75,7 @@ describe("viv board refuses, and changes nothing", () => {
     }
   });
 
-  it("a branch whose lock cannot be made, at once and with what git says", async () => {
+  it("a branch whose lock cannot be created, at once and with git's message", async () => {
     const repo = new Repository();
     repo.git("pack-refs", "--all");
     const heads = join(repo.top, ".git/refs/heads");
@@ -84,15 +84,15 @@ describe("viv board refuses, and changes nothing", () => {
     await refused(repo, CLAIM, 5, /the branch main could not be moved: .*unable to create/);
   });
 
-  it("a board that somebody has edited or staged", async () => {
+  it("a board with uncommitted or staged edits", async () => {
     const repo = new Repository();
     repo.write(`${NEWSROOM}mine\n`);
-    await refused(repo, CLAIM, 4, /was edited and not committed/);
-    await refused(repo, ["open", "more"], 4, /was edited and not committed/);
+    await refused(repo, CLAIM, 4, /has uncommitted edits/);
+    await refused(repo, ["open", "more"], 4, /has uncommitted edits/);
     repo.git("add", "board.org");
-    await refused(repo, CLAIM, 4, /edited.*git restore --staged --worktree board.org/);
+    await refused(repo, CLAIM, 4, /edits.*git restore --staged --worktree board.org/);
     repo.write(NEWSROOM);
-    await refused(repo, CLAIM, 4, /in the index.*git restore --staged board.org/);
+    await refused(repo, CLAIM, 4, /staged changes.*git restore --staged board.org/);
     expect((await cli(["board", "ls"], { cwd: repo.top })).status).toBe(0);
   });
 
@@ -115,11 +115,11 @@ describe("viv board refuses, and changes nothing", () => {
     repo.git("stash", "-q");
     repo.edit("Our lead.", "Newer lead.", "desk: newer");
     expect(repo.ask("stash", "pop").status).not.toBe(0);
-    await refused(repo, CLAIM, 4, /has conflicts that nobody has resolved/);
+    await refused(repo, CLAIM, 4, /has unresolved conflicts/);
     repo.git("add", "board.org");
     repo.git("commit", "-qm", "desk: oh dear");
-    await refused(repo, CLAIM, 5, /marks of a conflict in it \(line \d+\)/);
-    await refused(repo, ["next", "--agent", "moss"], 5, /marks of a conflict/);
+    await refused(repo, CLAIM, 5, /conflict markers \(line \d+\)/);
+    await refused(repo, ["next", "--agent", "moss"], 5, /with conflict markers/);
     repo.git("switch", "-q", "--detach", "side");
     await refused(repo, CLAIM, 4, /on no branch \(detached HEAD\)/);
   });
@@ -133,10 +133,10 @@ describe("viv board refuses, and changes nothing", () => {
     await refused(repo, ["claim", "zzzzzzzz", ...by], 3, /see: viv board ls/);
     await refused(repo, ["claim", ...by], 2, /viv board claim needs/);
     await refused(repo, ["claim", "second"], 2, /--agent NAME, or set VIV_AGENT/);
-    await refused(repo, ["claim", "second", "--agent", "a\nb"], 2, /cannot stand on a board/);
-    await refused(repo, ["claim", "second", "--agent", "<x>"], 2, /cannot stand on a board/);
+    await refused(repo, ["claim", "second", "--agent", "a\nb"], 2, /is not a valid agent name/);
+    await refused(repo, ["claim", "second", "--agent", "<x>"], 2, /is not a valid agent name/);
     await refused(repo, ["claim", "second", ...by, "--role", "two words"], 2, /--role is one word/);
-    await refused(repo, ["claim", "old-news", ...by], 4, /is PUBLISHED; there is nothing left/);
+    await refused(repo, ["claim", "old-news", ...by], 4, /is PUBLISHED and cannot be claimed/);
     await refused(repo, ["next", ...by, "--state", "WRITNG"], 2, /did you mean WRITING\?/);
     await refused(repo, ["ls", "--state", "nowhere"], 2, /there are ASSIGNED RESEARCH/);
     await refused(
@@ -152,14 +152,14 @@ describe("viv board refuses, and changes nothing", () => {
       await refused(repo, [name, "secnd", ...flags], 3, /did you mean second\?/);
     }
     await refused(repo, ["show", "hello-world"], 2, /the name of 2 tasks/);
-    await refused(repo, ["advance", "second", ...by], 4, /is not yours yet; take it first/);
+    await refused(repo, ["advance", "second", ...by], 4, /is not claimed by \w+; claim it first/);
     await refused(repo, ["bounce", "third-time-lucky", "--agent", "hale"], 2, /say why/);
     const third = ["third-time-lucky", "--agent", "hale"];
     await refused(
       repo,
       ["advance", ...third, "--to", "RESEARCH"],
       4,
-      /goes on to PUBLISHED, not to/,
+      /next state is PUBLISHED, not/,
     );
     await refused(
       repo,
@@ -178,7 +178,7 @@ describe("viv board refuses, and changes nothing", () => {
     expect(repo.subjects()[0]).toBe("write: claim second");
   });
 
-  it("says so when the index cannot follow, and brings it up the next time", async () => {
+  it("warns when the index cannot follow, and updates it the next time", async () => {
     const repo = new Repository();
     const lock = join(repo.top, ".git/index.lock");
     writeFileSync(lock, "");

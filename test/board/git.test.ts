@@ -1,13 +1,13 @@
 import { chmodSync, existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { type BoardRepository, boardGit } from "../../src/board/git.ts";
+import { type BoardRepository, boardGit } from "../../src/board/repository.ts";
 import { ok } from "../cli/support.ts";
 import { Repository } from "./support.ts";
 
 const boards = boardGit(() => {});
 
-/** A change as far as the commit: whoever makes it may die there. */
+/** A change up to the commit, as if its process died there. */
 async function commitAs(board: BoardRepository, agent: string) {
   const tip = await board.look();
   return () =>
@@ -54,7 +54,7 @@ describe("a board in git", () => {
     expect(repo.read()).toBe(before);
     expect(repo.git("status", "--porcelain")).toBe("M  board.org");
     repo.write(`${before}mine\n`);
-    await expect((await boards.open(repo.board)).look()).rejects.toThrow("was edited");
+    await expect((await boards.open(repo.board)).look()).rejects.toThrow("has uncommitted edits");
     repo.write(before);
     expect((await (await boards.open(repo.board)).look()).isBehind).toBe(true);
     await ok(["board", "claim", "second", "--agent", "wren"], { cwd: repo.top });
@@ -63,12 +63,12 @@ describe("a board in git", () => {
     expect(repo.read()).toMatch(/\ndead\n$/);
   });
 
-  it("leaves what is edited between the commit and the update of the file", async () => {
+  it("leaves an edit between the commit and the update of the file", async () => {
     const repo = new Repository();
     const board = await boards.open(repo.board);
     const tip = await (await commitAs(board, "a"))();
     repo.write("mine\n");
-    expect(await board.follow(tip as never)).toContain("was edited meanwhile and stays as it is");
+    expect(await board.follow(tip as never)).toContain("was edited meanwhile and is left as it is");
     expect(repo.read()).toBe("mine\n");
     expect(readdirSync(join(repo.top, ".git/viv-board"))).toEqual([]);
     expect(existsSync(join(repo.top, ".git/index.lock"))).toBe(false);
@@ -86,7 +86,7 @@ describe("a board in git", () => {
     }
   });
 
-  it("runs no hook and asks nobody to sign", async () => {
+  it("runs no hook and signs nothing", async () => {
     const repo = new Repository();
     repo.git("config", "commit.gpgSign", "true");
     repo.git("config", "gpg.program", "/bin/false");

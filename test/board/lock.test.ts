@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Board, BoardTask } from "../../src/board/board.ts";
 import { changeBoard, type Decision } from "../../src/board/change.ts";
-import { boardGit } from "../../src/board/git.ts";
 import { claimMove } from "../../src/board/moves.ts";
+import { boardGit } from "../../src/board/repository.ts";
 import { cli } from "../cli/support.ts";
 import { Repository } from "./support.ts";
 
@@ -13,8 +13,8 @@ const CLAIM: Decision = {
   decide: (board: Board, task: BoardTask) => claimMove(board, task, { agent: "wren", now: 0 }),
 };
 
-describe("a lock that somebody left on the branch", () => {
-  it("is waited for: first in silence, then it is told, and the change is made when it is gone", async () => {
+describe("a stale lock on the branch", () => {
+  it("is waited for: first silently, then with a message, and the change is made when it is gone", async () => {
     const repo = new Repository();
     const lock = join(repo.top, ".git/refs/heads/main.lock");
     writeFileSync(lock, "");
@@ -25,7 +25,7 @@ describe("a lock that somebody left on the branch", () => {
     };
     const port = boardGit(tell, { silentMs: 0, mostMs: Number.POSITIVE_INFINITY });
     const { commit } = await changeBoard(await port.open(repo.board), "wren", CLAIM);
-    expect(told).toEqual([`waiting for ${lock}, which some git has made`]);
+    expect(told).toEqual([`waiting for the git lock ${lock}`]);
     expect(commit).toBe(repo.head);
     expect(repo.git("status", "--porcelain")).toBe("");
   });
@@ -41,7 +41,7 @@ describe("a lock that somebody left on the branch", () => {
       expect(await cli(claim, around)).toEqual({
         status: 5,
         stdout: "",
-        stderr: `viv: ${lock} has been in the way for 0 s; if no git is running there any more, remove that file and try again.\n`,
+        stderr: `viv: the git lock ${lock} has not gone away for 0 s; if no git runs there any more, remove that file and try again.\n`,
       });
       rmSync(lock);
     }

@@ -17,7 +17,7 @@ function claims(repo: Repository): Map<string, string> {
 }
 
 describe("a board that many agents use at once", () => {
-  it("gives each task to exactly one of those who claim it at the same moment", async () => {
+  it("gives each task to exactly one of several claims at the same moment", async () => {
     const rounds = 8;
     const repo = new Repository(TASKS(rounds));
     for (let round = 0; round < rounds; round++) {

@@ -72,7 +72,7 @@ describe("viv board", () => {
     expect(repo.git("fsck", "--strict")).toBe("");
   });
 
-  it("claims once for one agent, and tells another who has it", async () => {
+  it("claims once for one agent, and names the holder to another", async () => {
     const repo = new Repository();
     const around = { cwd: repo.top };
     await ok(["board", "claim", "second", "--agent", "wren"], around);
@@ -96,7 +96,7 @@ describe("viv board", () => {
     expect(repo.head).toBe(head);
   });
 
-  it("shows a task as it is committed: who has it, its properties, text and log", async () => {
+  it("shows a task as it is committed: holder, properties, text and log", async () => {
     const repo = new Repository();
     const around = { cwd: repo.top };
     const by = ["second", "--agent", "wren"];
@@ -136,7 +136,7 @@ describe("viv board", () => {
     expect((await cli(["board", "show", "x"], around)).stderr).toContain("see: viv board ls");
   });
 
-  it("next shows what is one's own first, and nothing that another has", async () => {
+  it("next shows an agent's own task first, and no task of another", async () => {
     const repo = new Repository();
     const next = async (...args: string[]) =>
       (await json<{ task: { slug: string } | null }>(["board", "next", ...args], { cwd: repo.top }))
@@ -147,7 +147,7 @@ describe("viv board", () => {
     expect(await next("--agent", "wren")).toBe("hello-world");
     const none = ["board", "next", "--agent", "wren", "--state", "EDIT", "--exit-code"];
     expect((await cli(none, { cwd: repo.top })).status).toBe(1);
-    // Sent back to the working state, it is found by who takes from the state before it.
+    // Sent back to the working state, it is found by `next` of the state before it.
     await ok(["board", "claim", "second", "--agent", "wren"], { cwd: repo.top });
     await ok(["board", "bounce", "second", "--agent", "wren", "--note", "thin"], { cwd: repo.top });
     await ok(["board", "claim", "hello-world", "--agent", "kim"], { cwd: repo.top });
@@ -226,7 +226,7 @@ describe("viv board", () => {
     ]);
   });
 
-  it("audits what was done by hand: the protocol passes, and what broke it is told", async () => {
+  it("audits commits made by hand: lists those that broke the protocol", async () => {
     const repo = new Repository();
     const around = { cwd: repo.top };
     const drawer = ":PROPERTIES:\n:AGENT: moss\n:END:\n";

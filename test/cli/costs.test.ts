@@ -88,7 +88,7 @@ const brief = ({ rows }: Costs) =>
   rows.map(({ key, usd, attempts, proven }) => [key, usd, attempts, proven]);
 
 describe("viv costs", () => {
-  it("says so when no model has worked", async () => {
+  it("has a message for a run without a model", async () => {
     expect(await ok(["costs"], around)).toBe("no model has worked in this run so far\n");
     await ok(["enqueue", "--type", "t"], around);
     expect(await ok(["costs", "--since", "2026-11-15"], around)).toBe(
@@ -140,7 +140,7 @@ describe("viv costs", () => {
     expect(await ok(["costs", "--by", "agent"], around)).toContain("\n(no agent)   $0.10+  ");
   });
 
-  it("tells programs every part of it", async () => {
+  it("gives programs every part of it", async () => {
     writeTwoDays();
     const { by, since, more, total, rows } = await costs("--by", "model");
     expect({ by, since, more }).toEqual({ by: "model", since: null, more: 0 });
@@ -225,7 +225,7 @@ describe("what is wrong", () => {
     expect([status, stderr]).toEqual([2, expect.stringContaining(message)]);
   });
 
-  it("lines that nobody can read are passed over, names do not command a terminal", async () => {
+  it("unreadable lines are skipped, names do not command a terminal", async () => {
     writeTwoDays();
     appendFileSync(join(run, "ledger/2026-11-15.jsonl"), '{"at":"2026-11-15T1\nnull\n7\n[]\n');
     const models = [{ model: "\u001b[31mred\u0007", ...tokens(1, 1), usd: 9, source: "reported" }];
@@ -247,7 +247,7 @@ describe("what is wrong", () => {
   });
 });
 
-it("tells which models were used although another was asked for", async () => {
+it("shows which models were used although another was asked for", async () => {
   const of = { task: "t.1", type: "fix", worker: "w1", token: "11", attempt: 1, engine: "claude" };
   const models = [
     { model: "claude-sonnet-5-5", ...tokens(10, 20), usd: 0.4, source: "reported" },

@@ -27,7 +27,7 @@ const of = (running: Running, kind: string, name?: string) =>
   eventsOf(running).filter((one) => one.kind === kind && (name === undefined || one.name === name));
 
 describe("viv crew up", () => {
-  it("runs each member, with its prompt, and says what becomes of it", async () => {
+  it("runs each member, with its prompt, and reports its outcome", async () => {
     const crew = new CrewFolder()
       .member("moss", 'cat >prompt; echo "NO-WORK nothing for $VIV_AGENT"')
       .member("wren", "echo written; pwd >where", ":MODE: edit\n:WORKDIR: desk\n")
@@ -62,7 +62,7 @@ describe("viv crew up", () => {
     expect(crew.json("crew", "ps").members[0]).toMatchObject({ state: "not running", streak: 1 });
   });
 
-  it("tells people in words", async () => {
+  it("prints events for people", async () => {
     const crew = new CrewFolder().member("moss", "echo fine");
     crew.write();
     const up = crew.running("crew", "up", "crew.org", "--grace", "0s");
@@ -72,7 +72,7 @@ describe("viv crew up", () => {
     expect((await up.end()).stdout).toMatch(/stopping\n.*all have ended\n$/);
   });
 
-  it("shows what is under way without waiting for it, in a small file", async () => {
+  it("shows a run that is under way, in a small file", async () => {
     const crew = new CrewFolder().member("moss", WAITS);
     const up = crew.up();
     await until("it thinks", () => {
@@ -133,7 +133,7 @@ describe("viv crew up", () => {
     expect(crew.status("moss")).toMatchObject({ state: "stopped", outcome: "killed", run: null });
   });
 
-  it("lets two in at a time, and another number when it is told", async () => {
+  it("lets two in at a time, and another number on request", async () => {
     const crew = new CrewFolder();
     for (const name of ["a", "b", "c", "d"]) crew.member(name, WAITS);
     const up = crew.up();
@@ -167,7 +167,7 @@ describe("viv crew up", () => {
     expect(crew.json("gate").machine).toMatchObject({ holders: [], queue: [] });
   });
 
-  it("asks RUN-IF first, and shows what that saved", async () => {
+  it("runs RUN-IF first, and shows the saved ticks", async () => {
     const crew = new CrewFolder().member(
       "moss",
       "echo ran >>ran",
@@ -230,7 +230,7 @@ describe("viv crew up", () => {
 });
 
 describe("viv crew tick", () => {
-  it("asks the crew that runs, prints the steps, and joins nobody else's", async () => {
+  it("asks the crew that runs, and prints the steps of that member only", async () => {
     const crew = new CrewFolder()
       .member("moss", 'echo "step of $VIV_AGENT"; [ -e fails ] && exit 3; echo over')
       .member("wren", "echo noise");
@@ -257,7 +257,7 @@ describe("viv crew tick", () => {
     await up.end();
   });
 
-  it("runs it here when no crew does, and nobody else", async () => {
+  it("runs that member here when no crew runs", async () => {
     const crew = new CrewFolder()
       .member("moss", "echo over; echo moss >>ran; [ ! -e fails ]")
       .member("wren", "echo wren >>ran");
@@ -342,7 +342,7 @@ describe("/_activity", () => {
     await expect(fetch(`http://127.0.0.1:${port}/_activity`)).rejects.toThrow();
   });
 
-  it("is served where viv.toml says so", async () => {
+  it("is served on the port of viv.toml", async () => {
     const crew = new CrewFolder().member("moss", "true");
     crew.write("viv.toml", '[crew]\ngrace = "1h"\nport = 0\n');
     const up = crew.up();
@@ -437,7 +437,7 @@ describe("which one starts", () => {
     },
   );
 
-  it("viv up: agents.toml and -c come first, and without anything it says what there is", async () => {
+  it("viv up: agents.toml and -c come first, and without any it lists the choices", async () => {
     const crew = scene();
     const env = { ...crew.env, WB_CREW_DEF: "crew.org" };
     const named = viv(["up", "-c", "other.toml"], { cwd: crew.folder, env });
@@ -454,7 +454,7 @@ describe("which one starts", () => {
     expect(nothing.stderr).toContain("viv crew up");
   });
 
-  it("heeds the numbers of the environment, unless a flag says otherwise", async () => {
+  it("takes numbers from the environment, unless a flag is given", async () => {
     const crew = scene();
     const env = { ...crew.env, WB_CREW_STAGGER_MS: "5000", WB_CREW_MAX_CONCURRENT: "7" };
     const up = new Running(["crew", "up", "crew.org", "--grace=1h", "--json"], {
@@ -479,7 +479,7 @@ describe("which one starts", () => {
   });
 });
 
-describe("a crew in trouble", () => {
+describe("a crew with a broken folder", () => {
   it("stops when its folder is removed, in words; a second one may then start", async () => {
     const crew = new CrewFolder().member("moss", WAITS);
     const up = crew.up();
@@ -517,7 +517,7 @@ describe("a crew in trouble", () => {
     expect(existsSync(join(crew.folder, "news"))).toBe(false);
   });
 
-  it("says at the start which def and which workdir is missing, and shows why one is parked", async () => {
+  it("reports a missing def or workdir at the start, and shows why a member is parked", async () => {
     const crew = new CrewFolder()
       .member("moss", "true")
       .member("wren", "true", ":WORKDIR: nowhere\n")
@@ -551,7 +551,7 @@ describe("a crew in trouble", () => {
     await up.end();
   });
 
-  it("says of a workdir that is in no repository that nothing there can be taken back, and runs", async () => {
+  it("warns of a workdir that is in no repository, and runs", async () => {
     const crew = new CrewFolder()
       .member("moss", "true", ":WORKDIR: .\n")
       .member("wren", "true", ":MODE: edit\n")
@@ -605,7 +605,7 @@ describe("steps of a command", () => {
 });
 
 describe("one tick without a crew", () => {
-  it("has the lock: a crew says who has it, and ps shows it", async () => {
+  it("has the lock: a crew names its holder, and ps shows it", async () => {
     const crew = new CrewFolder().member("moss", WAITS).member("wren", "true");
     crew.write();
     const up = crew.running("crew", "up", "crew.org", "--grace", "1h", "--json");
@@ -617,7 +617,7 @@ describe("one tick without a crew", () => {
     const refused = crew.viv("crew", "up", "crew.org");
     expect(refused.status).toBe(4);
     expect(refused.stderr).toContain(`viv crew tick moss (pid ${tick.pid})`);
-    expect(refused.stderr).toContain("will end");
+    expect(refused.stderr).toContain("until its tick ends");
     expect(crew.json("crew", "ps")).toMatchObject({
       supervisor: { running: false },
       tick: { name: "moss", pid: tick.pid },

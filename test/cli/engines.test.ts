@@ -385,7 +385,7 @@ step = [
     expect((await linesOf("a", "usage"))[0]).toMatchObject({ usd: 0.061 });
   });
 
-  test("turns: for an engine that is not told how many, a tool is one", async () => {
+  test("turns: for an engine without such a limit, a tool is one", async () => {
     play(`[[case]]\nstep = [${'{ run = "echo x >> turns" },'.repeat(6)} { run = "sleep 60" }]`);
     config(script('workspace = "dir"\nbudget = { turns = 3 }'));
     await enqueue("a", "--max-attempts", "1");
@@ -440,7 +440,7 @@ step = [
     expect(await ok(["why", "b"], around())).toContain(why);
   });
 
-  test("who has said its last word is done, though no further step would fit", async () => {
+  test("a run that is over is done, though no further step would fit", async () => {
     play('[[case]]\nstep = [{ say = "x", usage = { input = 10, usd = 0.03 } }]');
     config(script(""), "[budget]\nrun = { usd = 0.05 }\n");
     await enqueue("a");
@@ -501,7 +501,7 @@ step = [
     }
   });
 
-  test("a budget that could not be held is told before anything begins", async () => {
+  test("a budget that could not be held is refused before anything begins", async () => {
     config(claude('model = "nobody-knows"\nbudget = { usd = 1 }'));
     await enqueue("a");
     const refused = await drain();
@@ -516,7 +516,7 @@ step = [
     expect((await show("a")).state).toBe("done");
   });
 
-  test("a budget in dollars needs no [prices] for a model that the list has, or that nobody named", async () => {
+  test("a budget in dollars needs no [prices] for a model that the list has, or without a model", async () => {
     for (const [id, model] of [
       ["a", 'model = "claude-sonnet-5"\n'],
       ["b", ""],
@@ -528,7 +528,7 @@ step = [
     }
   });
 
-  test("an engine that never tells what it uses takes no budget", async () => {
+  test("an engine that never reports its usage takes no budget", async () => {
     writeFileSync(join(home, "answer.sh"), "#!/bin/sh\ncat\n", { mode: 0o755 });
     config('engine = "exec"\nhandler = "./answer.sh"\nbudget = { tokens = 1000 }');
     await enqueue("a");
@@ -536,7 +536,7 @@ step = [
     expect((await show("a")).state).toBe("pending");
   });
 
-  test("who does not listen is ended all the same, before it spends more", async () => {
+  test("a program that ignores signals is ended all the same, before it spends more", async () => {
     const step = (usd: number) =>
       JSON.stringify({
         type: "step",
@@ -572,7 +572,7 @@ describe("what can go wrong in between", () => {
     expect(history[0].note).toContain("could not be read");
   });
 
-  test("what a model says is not taken for what its vendor says", async () => {
+  test("a model's text is not taken for its vendor's", async () => {
     const words = "Invalid API key. Please run /login. Rate limit reached, try again in 5 minutes.";
     const events = [
       { type: "system", subtype: "init", session_id: "0c0ffee0-1111-4222-8333-444455556666" },
@@ -665,7 +665,7 @@ describe("bad input", () => {
     expect((await show("b")).state).toBe("done");
   });
 
-  test("a name that no template has is told before anything begins", async () => {
+  test("an unknown name in a template is refused before anything begins", async () => {
     writeFileSync(join(home, "prompt.md"), "one\nDo {{paylod.goal}}");
     config(claude());
     const said = await drain();

@@ -48,7 +48,7 @@ describe("viv gate", () => {
     expect(readdirSync(join(state, "gate"))).not.toContain("max");
   });
 
-  it("shows who is in and who waits, and for how long", async () => {
+  it("shows holders and waiters, and for how long", async () => {
     await gate.setMax(1);
     const release = await gate.acquire({ name: "w1\u001b[31m" });
     const low = gate.acquire({ name: "w2", priority: "low" });
@@ -80,14 +80,14 @@ describe("viv gate", () => {
     release();
   });
 
-  it("says what is wrong with the file, and writes it anew", async () => {
+  it("reports an unusable maximum, and replaces it", async () => {
     mkdirSync(join(state, "gate"), { recursive: true });
     writeFileSync(join(state, "gate/max"), "many");
     expect(await say("gate")).toContain("to write it anew: viv gate --max 3");
     expect(await say("gate", "--max", "2")).toBe("the machine's gate: 0 of 2 slots taken\n");
   });
 
-  it("refuses what makes no sense", async () => {
+  it("refuses invalid values", async () => {
     const bad: [string[], RegExp][] = [
       [["--max", "0"], /--max "0" is no maximum; for no limit: --max none/],
       [["--max", "non"], /for no limit: --max none/],
@@ -110,7 +110,7 @@ describe("viv gate", () => {
     expect(existsSync(state)).toBe(false);
   });
 
-  it("says so when nothing can be written", async () => {
+  it("reports a folder that cannot be written", async () => {
     mkdirSync(state);
     writeFileSync(join(state, "gate"), "a file");
     const { status, stderr } = await cli(["gate", "--max", "1"], around);
@@ -177,7 +177,7 @@ describe("the gate of a crew", () => {
     expect(existsSync(join(crewFolder(), "inbox"))).toBe(false);
   });
 
-  it("refuses what the crew cannot do", async () => {
+  it("refuses a maximum that a crew cannot have", async () => {
     crew();
     const none = await cli(["gate", "--state", ".crew", "--max", "none"], around);
     expect([none.status, none.stderr]).toEqual([
@@ -192,7 +192,7 @@ describe("the gate of a crew", () => {
       4,
       expect.stringContaining("does not run; start it with --max-concurrent 3"),
     ]);
-    // Nobody is in the gate of one that was killed, whatever it said last.
+    // The gate of a killed crew is empty, whatever its file has.
     expect((await say("gate")).split("\n").slice(1)).toEqual([
       `the gate of the crew in ${crewFolder()}, which does not run: 0 of 2 slots taken`,
       "",
@@ -202,7 +202,7 @@ describe("the gate of a crew", () => {
     expect((await cli(["gate"], around)).stderr).toContain("gate.json is not a JSON object");
   });
 
-  it("may say less, or something strange", async () => {
+  it("may be incomplete, or malformed", async () => {
     crew({ max: "two", holders: [{ name: 3 }, null, "x"], queue: [{ since: "soon" }] });
     expect(await looked()).toMatchObject({
       crew: {
@@ -288,7 +288,7 @@ describe("a worker", () => {
     expect(readdirSync(join(state, "gate/tickets"))).toEqual([]);
   });
 
-  it("claims nothing with an engine while the gate is full, but all else; `why` says so", async () => {
+  it("claims no task with an engine while the gate is full, but all others; `why` shows it", async () => {
     await project({ "m.1": "model", "q.1": "quick", "m.2": "model", "q.2": "quick" });
     await gate.setMax(1);
     const release = await gate.acquire({ name: "somebody" });
@@ -329,7 +329,7 @@ describe("a worker", () => {
     expect(done()).toHaveLength(2);
   });
 
-  it("stops when it is told to while it stands in line, and leaves it", async () => {
+  it("stops on a signal while it waits in line, and leaves the line", async () => {
     await project(many(1));
     await gate.setMax(1);
     const release = await gate.acquire({ name: "somebody" });
@@ -357,7 +357,7 @@ describe("a worker", () => {
     expect(readFileSync(seen, "utf8")).toBe("");
   });
 
-  it("that is killed gives its slots back, as soon as somebody needs one", async () => {
+  it("that is killed gives its slots back, as soon as one is needed", async () => {
     await project(many(1), "sleep 600");
     await gate.setMax(1);
     const victim = new Running(["work"], { cwd: folder, env: { VIV_STATE: state } });

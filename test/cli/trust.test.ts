@@ -11,7 +11,7 @@ import {
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { readTrusted, remedyFor, whyNotTrusted } from "../../src/platform/files/owned.ts";
-import { warrantIn } from "../../src/warden/warrant-reader.ts";
+import { warrantIn } from "../../src/warden/queue-files.ts";
 import { newFolder } from "../support/folders.ts";
 import { cli, type Said, VIV, viv } from "./support.ts";
 

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { SpeciesOutput } from "../../src/pit/operations/species.ts";
+import type { SpeciesOutput } from "../../src/fleet/operations/species.ts";
 import { localMachine } from "../../src/platform/processes/machine.ts";
 import { endTreeNow } from "../../src/platform/processes/process-tree.ts";
 import { until } from "../support/deadline.ts";
@@ -46,7 +46,7 @@ every = "1m"
 const NAMES = ["keeper", "planner", "snake-1", "snake-2", "snake-3", "cleanup"];
 const WORKERS = NAMES.slice(0, 5);
 
-/** A handler that says that it has begun, and ends when the file `go` is there. */
+/** A handler that reports its start, and ends when the file `go` is there. */
 const HANDLE = `#!/bin/sh
 here=$(dirname "$0")
 echo "$VIV_TASK_ID $VIV_WORKER_ID" >>"$here/begun"
@@ -142,7 +142,7 @@ describe("a whole species", () => {
     expect(here.states()).toEqual(Object.fromEntries(NAMES.map((name) => [name, "stopped"])));
   });
 
-  it("shows who digests what, and lets them finish when it is stopped", async () => {
+  it("shows the food of each snake, and lets them finish when it is stopped", async () => {
     const here = farm();
     const up = here.up("--json");
     await untilReady(here);
@@ -170,7 +170,7 @@ describe("a whole species", () => {
     expect(counts).toMatchObject({ done: 1, claimed: 0, pending: 0 });
   });
 
-  it("leaves to the keeper and the planner what is theirs", async () => {
+  it("leaves keeper and planner food to the keeper and the planner", async () => {
     const here = farm();
     here.go();
     here.feed("food-1-mouse");
@@ -186,7 +186,7 @@ describe("a whole species", () => {
     expect(here.say(["doctor", "--run", "pit"])).toMatchObject({ status: 0 });
   });
 
-  it("gives the food back when it is told twice", async () => {
+  it("gives the food back at the second signal", async () => {
     const here = farm();
     const up = here.up();
     await untilReady(here);
@@ -260,7 +260,7 @@ describe("kill -9", () => {
   });
 });
 
-it("lets a snake finish what it digests, though its service was killed and another is up", async () => {
+it("lets a snake finish its food, though its service was killed and another is up", async () => {
   const here = farm();
   const up = here.up();
   await untilReady(here);
@@ -280,8 +280,8 @@ it("lets a snake finish what it digests, though its service was killed and anoth
   expect(counts).toMatchObject({ done: 1, claimed: 0, pending: 0 });
 });
 
-describe("what is wrong is told", () => {
-  it("a second service, with who the first is", async () => {
+describe("an error is reported", () => {
+  it("a second service, with the pid of the first", async () => {
     const here = farm();
     const up = here.up();
     await untilReady(here);
@@ -349,7 +349,7 @@ describe("what is wrong is told", () => {
   });
 });
 
-it("viv work ends when its stdin does, if it is asked to, which is nobody's business", async () => {
+it("viv work --until-stdin-closes ends with its stdin", async () => {
   const here = farm();
   const args = ["work", "--run", "pit", "--handler", "./handle.sh", "--until-stdin-closes"];
   const worker = new Running(args, { cwd: here.folder });

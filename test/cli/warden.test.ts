@@ -62,7 +62,7 @@ function vivProgram({ folder }: Place, ...args: string[]) {
 }
 
 describe("the queue", () => {
-  it("takes a warrant for what is not there, and says so", async () => {
+  it("takes a warrant for a missing target, with a note", async () => {
     const here = place();
     const said = await here.run(
       ...["warrant", "file", "no:such.$(session);", "--socket", "/nowhere/s"],
@@ -110,7 +110,7 @@ describe("the queue", () => {
     expect((await here.run("dog", "pool", "release", `${dog}1`)).stderr).toContain("did you mean");
   });
 
-  it("refuses a session that its server does not have, unless told to", async () => {
+  it("refuses a session that its server does not have, unless --force", async () => {
     const here = place();
     const server = new TmuxServer();
     server.session("agent-1", "sleep", "600");
@@ -126,7 +126,7 @@ describe("the queue", () => {
     expect(await file("agent-1")).toMatchObject({ status: 0 });
   });
 
-  it("says that all dogs are busy, and which are idle", async () => {
+  it("shows that all dogs are busy, and which are idle", async () => {
     const here = place();
     const dogs: string[] = [];
     for (let n = 1; n <= 5; n++) {
@@ -253,7 +253,7 @@ describe("help", () => {
 });
 
 describe("viv.toml", () => {
-  it("says where the warden is, and how large its pool", async () => {
+  it("shows where the warden is, and how large its pool", async () => {
     const here = place();
     writeFileSync(join(here.folder, "viv.toml"), '[warden]\nstate = "w"\npool = 2\n');
     const status = await here.json("dog", "pool", "status");
@@ -318,7 +318,7 @@ describe("a warden that is up", () => {
     });
   });
 
-  it("hears viv alive from the suspect itself, and from nobody else", async () => {
+  it("accepts viv alive from the suspect only", async () => {
     const here = place();
     const questions = join(here.state, "questions");
     // It waits for its question, and answers it.

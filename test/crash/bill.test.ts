@@ -53,7 +53,7 @@ case "$*" in
 esac
 `;
 
-test("what codex wrote until it was ended is counted, by whoever takes the claim back", async () => {
+test("what codex wrote until it was ended is counted when the claim is taken back", async () => {
   writeFileSync(join(home, "codex.sh"), CODEX, { mode: 0o755 });
   writeFileSync(join(home, "prompt.md"), "Do it.\n");
   writeFileSync(

@@ -75,7 +75,7 @@ describe("kill -9 of the supervisor", () => {
     await second.end();
   });
 
-  it("ends its runs at once, though nobody starts it again", async () => {
+  it("ends its runs at once, though it is not started again", async () => {
     const { crew, up } = scene();
     const supervisor = up("--max-concurrent=3");
     await crew.hasLines("pids-1", 12);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../src/app/config.ts";
-import { Spending } from "../../src/engines/costs/spending.ts";
+import { SharedBudget } from "../../src/engines/costs/shared-budget.ts";
 import { readyEngine } from "../../src/engines/named.ts";
 import { openRun, workerHost } from "../../src/main.ts";
 import type { Claim, Store } from "../../src/queue/store.ts";
@@ -94,11 +94,11 @@ function armed(phase: Phase, store: Store, host: WorkerHost): { store: Store; ho
       return { ...running, finished: running.finished.finally(on) };
     },
   };
-  const evidence: WorkerHost["evidence"] = {
-    ...host.evidence,
+  const artifacts: WorkerHost["artifacts"] = {
+    ...host.artifacts,
     writeArtifact: (...args) => {
       if (phase === "artifact") on();
-      host.evidence.writeArtifact(...args);
+      host.artifacts.writeArtifact(...args);
     },
   };
   const watched = new Proxy(store, {
@@ -113,7 +113,7 @@ function armed(phase: Phase, store: Store, host: WorkerHost): { store: Store; ho
       };
     },
   });
-  return { store: watched, host: { ...host, handlers, evidence } };
+  return { store: watched, host: { ...host, handlers, artifacts } };
 }
 
 async function attempt(phase: Phase, error: string, at: Awaited<ReturnType<typeof scene>>) {
@@ -127,8 +127,8 @@ async function attempt(phase: Phase, error: string, at: Awaited<ReturnType<typeo
     logBytes: 100_000,
     prices: new Map(),
     budget: { run: {}, day: {} },
-    spending: new Spending(store, Date.now),
-    onTrouble: (_, trouble) => void troubles.push(trouble),
+    sharedBudget: new SharedBudget(store, Date.now),
+    onError: (_, trouble) => void troubles.push(trouble),
     pause: async (ms) => {
       waited += ms;
       if (waited >= 3_000) outage?.end();
@@ -221,7 +221,7 @@ describe("a worker that stops while an end is held", () => {
     await store.close();
   });
 
-  test("told twice, says how to keep the work, and that does it", async () => {
+  test("stopped twice, it prints how to keep the work, and that does it", async () => {
     const { run, full, store, worker, said } = await held();
     worker.kill("SIGTERM");
     await until("it is heard", () => said().includes("stopping"));

@@ -34,7 +34,7 @@ describe.each(["anthropic", "openai"] as const)("%s", (api) => {
     expect(server.asked).toHaveLength(3);
   });
 
-  test("a long one is not waited for, and says until when", async () => {
+  test("a long one is not waited for, and has its reset time", async () => {
     const server = await LlmServer.start(limited("3600"));
     const before = Date.now();
     const { outcome } = await run(api, server);
@@ -100,7 +100,7 @@ describe.each(["anthropic", "openai"] as const)("%s", (api) => {
     expect(ran.text).toBe("Ok.");
   });
 
-  test("a malformed call is told to the model, which corrects it", async () => {
+  test("a malformed call is returned to the model, which corrects it", async () => {
     const server = await LlmServer.start(
       { calls: [{ name: "shell", input: '{"command": "touch no' }] },
       { calls: [{ name: "shell", input: { cmd: "touch no" } }] },
@@ -164,7 +164,7 @@ describe.each(["anthropic", "openai"] as const)("%s", (api) => {
     expect(ran.outcome).toMatchObject({ kind: "quota", todo: expect.stringContaining("credit") });
   });
 
-  test("nobody listens there", async () => {
+  test("a port without a server", async () => {
     const closed = createServer();
     await new Promise<void>((resolve) => closed.listen(0, "127.0.0.1", resolve));
     const { port } = closed.address() as AddressInfo;

@@ -2,9 +2,13 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { expect, onTestFinished } from "vitest";
-import type { EngineRequest, EngineResult, EngineSettings } from "../../src/engines/engine.ts";
-import { llmEngine } from "../../src/engines/llm.ts";
-import type { Step } from "../../src/engines/step.ts";
+import type {
+  EngineRequest,
+  EngineResult,
+  EngineSettings,
+  Step,
+} from "../../src/engines/engine.ts";
+import { llmEngine } from "../../src/engines/llm/engine.ts";
 import { within } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
 import { DIST } from "../support/processes.ts";

@@ -266,7 +266,7 @@ describe.each(["anthropic", "openai"] as const)("%s", (api) => {
   });
 });
 
-test("Anthropic is told what to keep: instructions with tools, and the conversation so far", async () => {
+test("Anthropic gets marks of what to cache: instructions with tools, and the conversation so far", async () => {
   const server = await LlmServer.start(
     { calls: [{ name: "list_files", input: {} }] },
     { text: "Ok." },

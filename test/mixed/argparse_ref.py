@@ -1,4 +1,4 @@
-"""What Python's argparse makes of command lines: the reference for src/swarm/parse.ts.
+"""What Python's argparse makes of command lines: the reference for src/swarm/argparse.ts.
 
 In on stdin: {"commands": [...], "cases": [[arg, ...], ...]}, the commands as in commands.ts.
 Out: [{"code": int | null, "stderr": str, "values": {...} | null}, ...]; code null means parsed.

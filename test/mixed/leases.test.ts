@@ -5,7 +5,7 @@ import { openRun } from "../../src/main.ts";
 import { newFolder } from "../support/folders.ts";
 import { idsIn, swarm, swarmCli } from "./company.ts";
 
-test("our one-shot claim starts a lease: its process is gone, but nobody reaps it yet", async () => {
+test("our one-shot claim starts a lease: its process is gone, but it is not reaped yet", async () => {
   const run = join(newFolder(), "run");
   const store = await openRun(run, { create: true, durability: "fast" });
   await store.enqueue({ id: "t.1", type: "work" });

@@ -126,7 +126,7 @@ describe("heartbeat and reap", () => {
     expect(readFileSync(join(run, "claimed/w.1/.heartbeat"), "utf8")).toMatch(/^t\.1\n/);
   });
 
-  test("reap reports who lost what, and who lives", async () => {
+  test("reap reports lost claims and live workers", async () => {
     await swarm(run, "enqueue", ["t.1"], ["t.2"], ["t.3"]);
     await swarm(run, "claim", ["a"], ["b"], ["c"]);
     await swarm(run, "heartbeat", ["b"], ["c"]);

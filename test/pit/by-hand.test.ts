@@ -69,7 +69,7 @@ test("one that is not proven: marked, and the food comes back; the second try is
   expect(pit.read(`done/${id}.unproven-1.md`)).toBe("done by hand\n");
 });
 
-test("three times the same: the snakes' results choke like any other, and the keeper is told", async () => {
+test("three times the same: results by hand choke like any other, and the keeper gets food", async () => {
   const pit = await Pit.make();
   const id = await tossWithProof(pit);
   for (let n = 1; n <= 3; n++) {
@@ -160,7 +160,7 @@ test.each(["with a result", "without one"])("food moved to done/ by hand %s", as
   expect(await pit.findings()).toEqual([]);
 });
 
-test("a result for food that nobody knows stays, and is told", async () => {
+test("a result for unknown food stays, and is reported", async () => {
   const pit = await Pit.make();
   pit.result("food-0009-unknown");
   const id = await pit.toss("x");

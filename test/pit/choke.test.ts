@@ -52,7 +52,7 @@ test("the third time: a note names the failure, the tries, the snake and the log
   await killed(weak);
 });
 
-test("all have choked: it rests, the keeper is told once; retry gives it a new round", async () => {
+test("all have choked: it rests, the keeper gets one food; retry gives it a new round", async () => {
   const pit = await Pit.make();
   const id = await pit.toss("chew");
   quick(pit, pit.script("h.sh", FAILS));
@@ -123,7 +123,7 @@ test("the same when its snake had left it to others before", async () => {
   expect(await store.claim({ worker: "w" })).toMatchObject([{ attempt: 7 }]);
 });
 
-test("a plain worker leaves keeper and planner food alone; who asks gets it", async () => {
+test("a plain worker leaves keeper and planner food alone; a worker of that type gets it", async () => {
   const pit = await Pit.make();
   const handler = pit.script("h.sh", 'echo "$VIV_TASK_ID" >> "$H/ate"');
   const keeper = await pit.toss("for the keeper", "--for", "keeper");
@@ -139,7 +139,7 @@ test("a plain worker leaves keeper and planner food alone; who asks gets it", as
   expect(pit.lines("ate").slice(3).sort()).toEqual([big, "food-0009-huge"].sort());
 });
 
-test("kill -9 anywhere on the way to stuck: told exactly once", async () => {
+test("kill -9 anywhere on the way to stuck: the keeper gets one food", async () => {
   const pit = await Pit.make();
   quick(pit, pit.script("h.sh", FAILS));
   const ids: string[] = [];

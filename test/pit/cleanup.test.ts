@@ -38,7 +38,7 @@ test("a claim of a silent snake goes back after half an hour, not before", async
   expect(await pit.findings()).toEqual([]);
 });
 
-test("--stale-after is another patience", async () => {
+test("--stale-after sets the time-out", async () => {
   const { pit, host } = await handClaim();
   host.advance(4 * MINUTE);
   expect((await sweepAt(pit, host, "--stale-after", "5m")).reclaimed).toEqual([]);

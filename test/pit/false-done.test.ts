@@ -40,7 +40,7 @@ test("an attempt that is not proven leaves no result that looks like one", async
   expect(pit.read(`done/${id}.result.md`)).toContain("exit 0");
 });
 
-test("nor when nobody tries again", async () => {
+test("nor when there is no other attempt", async () => {
   const pit = await Pit.make();
   const id = await pit.toss("x", "--done-when", "false", "--max-attempts", "1");
   const lies = pit.script("h.sh", `echo LIE > done/${id}.result.md`);
@@ -59,7 +59,7 @@ test("a handler that removes its food without a result: the food comes back", as
   expect(await ended(worker)).toBe(0);
 }, 90_000);
 
-test("food that somebody moved to claimed/ without a name is somebody's", async () => {
+test("food moved to claimed/ without a worker's name counts as claimed", async () => {
   const pit = await Pit.make();
   const id = await pit.toss("x");
   renameSync(pit.path(`food/${id}.md`), pit.path(`claimed/${id}.md`));
@@ -73,7 +73,7 @@ test("food that somebody moved to claimed/ without a name is somebody's", async 
   expect(pit.names("food")).toEqual([`${id}.md`]);
 });
 
-test("what kills its worker goes behind the others", async () => {
+test("food that kills its worker goes behind the others", async () => {
   const pit = await Pit.make();
   const poison = await pit.toss("poison", "--done-when", "kill -9 $PPID");
   const innocent = await pit.toss("innocent", "--done-when", "true");

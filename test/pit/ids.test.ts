@@ -73,7 +73,7 @@ test("the same with the command, eight at a time", async () => {
   expect(upwards(numbers(pit.names("food")))).toEqual(from(1, 8));
 });
 
-test("what people wrote counts: higher numbers, without zeros, one number twice, odd ones", async () => {
+test("numbers written by people count: higher ones, without zeros, one twice, odd ones", async () => {
   const pit = await Pit.make();
   expect(numberOf(await pit.toss("first"))).toBe(1);
   pit.food("food-7-no-zeros");
@@ -90,7 +90,7 @@ test("what people wrote counts: higher numbers, without zeros, one number twice,
   expect(status.same_number).toEqual([{ number: 9, foods: ["food-0009-a", "food-0009-b"] }]);
 });
 
-test("while processes toss, people write: nobody gets a number that was there", async () => {
+test("while processes toss, people write: no number is given out twice", async () => {
   const pit = await Pit.make();
   pit.food("food-40-hand");
   const waiting = await tossers(pit, 4, 10);

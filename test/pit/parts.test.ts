@@ -48,7 +48,7 @@ test("pieces by hand, with the number of another pit's food in the environment o
   expect(pit.read(`done/${id}.result.md`)).toContain("food-0003-by-hand");
 });
 
-test("pieces that a snake writes and nobody of ours has seen before the whole is done", async () => {
+test("pieces that a snake writes and no worker has seen before the whole is done", async () => {
   const pit = await Pit.make();
   const id = await pit.toss("whole");
   await pit.ok("claim", "--worker", "s");

@@ -78,7 +78,7 @@ export class CrewFolder {
   }
 }
 
-/** What a crew with --json has told so far. */
+/** The events of a crew with --json so far. */
 export function eventsOf({ stdout }: Running): Record<string, unknown>[] {
   return stdout
     .split("\n")

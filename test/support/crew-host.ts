@@ -17,7 +17,7 @@ export class FakeCrew {
   /** The texts of all files that people write, by their path. Folders are not looked at. */
   readonly texts = new Map<string, string>();
   readonly runs: FakeRun[] = [];
-  /** RUN-IFs that were asked, in order; they answer what `due` says. */
+  /** RUN-IFs that ran, in order; `due` is their answer. */
   readonly asked: string[] = [];
   due: (name: string) => boolean | Promise<boolean> = () => true;
   held: (name: string, costToday: number) => { note: string; until: number | null } | null = () =>
@@ -30,14 +30,14 @@ export class FakeCrew {
   /** Trees that a new supervisor has ended. */
   readonly ended: string[] = [];
   isTaken = false;
-  /** Somebody has removed the state folder. */
+  /** The state folder was removed. */
   isRemoved = false;
   crew!: Crew;
   gate: Gate | null = null;
   #timers: { at: number; act: () => void }[] = [];
   #stamps = new Map<string, { text: string | undefined; count: number }>();
 
-  /** Starts anew, as a new process would. What ran in the old one is not told that it is dead. */
+  /** Starts anew, as a new process would; nothing of the old one is stopped. */
   up(manifest: string, options: Partial<CrewSettings> & { max?: number } = {}): this {
     const crew = this.make(manifest, options);
     crew.own(this.#taken());
@@ -55,7 +55,7 @@ export class FakeCrew {
     };
     this.gate = settings.isSingleton ? null : gateInMemory({ max, clock: this.world.clock });
     this.crew = new Crew(settings, this.#host(settings), {
-      ...{ gate: this.gate, runner: this.#runner(), tell: (event) => this.events.push(event) },
+      ...{ gate: this.gate, runner: this.#runner(), emit: (event) => this.events.push(event) },
     });
     return this.crew;
   }
@@ -81,7 +81,7 @@ export class FakeCrew {
     return this.runs.filter((run) => run.name === name).length;
   }
 
-  /** Who runs now, in the order in which they began. */
+  /** The members that run now, in the order in which they began. */
   get running(): string[] {
     return this.runs.filter(({ isOver }) => !isOver).map(({ name }) => name);
   }

@@ -92,8 +92,8 @@ export async function endNow(
   known: readonly SeenProcess[],
   killAfterMs: number,
 ): Promise<Ended> {
-  const standing = await suspect.stand?.();
-  return suspect.end(known, { killAfterMs, standing, isResumed: false });
+  const asked = await suspect.programs?.();
+  return suspect.end(known, { killAfterMs, asked, isResumed: false });
 }
 
 export function isAlive(pid: number): boolean {

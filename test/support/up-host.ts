@@ -1,4 +1,4 @@
-import type { AgentState, ServiceState } from "../../src/crew/agent-state.ts";
+import type { AgentState, ServiceState } from "../../src/fleet/agent-state.ts";
 import type { UpHost } from "../../src/fleet/ports.ts";
 import type { UpFiles } from "../../src/fleet/up-files.ts";
 import type { Child, ChildCommand, ChildEnd } from "../../src/platform/processes/children.ts";

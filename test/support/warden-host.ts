@@ -99,13 +99,12 @@ export class FakeWarden {
       files: this.#filesOf(life),
       suspects: this.#suspectsOf(life),
       newNonce: () => `n${++this.#nonces}x`,
-      epitaph: ({ verdict }: Receipt) => `# ${verdict}\n`,
-      tellRequester: async (receipt: Receipt) => {
+      notifyVerdict: async (receipt: Receipt) => {
         await this.hook;
         this.step(life, () => this.told.push(receipt));
         return [{ by: "inbox" as const, trouble: null }];
       },
-      tellHeld: async (notice: HeldNotice) => {
+      notifyHeld: async (notice: HeldNotice) => {
         await this.hook;
         this.step(life, () => this.notices.push(notice));
         return [{ by: "inbox" as const, trouble: null }];

@@ -17,7 +17,7 @@ while read -r line; do
   esac
 done`;
 
-describe("who answers is pardoned", () => {
+describe("an answer is a pardon", () => {
   it("at once, and is not waited for longer", async () => {
     const scene = new Scene();
     scene.suspect("good", ANSWERS(1));
@@ -73,7 +73,7 @@ describe("who answers is pardoned", () => {
     expect(await scene.verdicts("again")).toEqual(["pardoned"]);
   });
 
-  it("and who only works, with the evidence", async () => {
+  it("and so is mere work, with the observations", async () => {
     const scene = new Scene();
     const transcript = join(scene.folder, "transcript.jsonl");
     writeFileSync(transcript, "");
@@ -94,7 +94,7 @@ describe("who answers is pardoned", () => {
   });
 });
 
-describe("who neither answers nor works is executed", () => {
+describe("a suspect that neither answers nor works is executed", () => {
   it("whatever its terminal shows", async () => {
     const scene = new Scene();
     scene.suspect("hung", "sleep 600");
@@ -115,7 +115,7 @@ describe("who neither answers nor works is executed", () => {
     }
   });
 
-  it("but not who cannot be asked, unless that was asked for", async () => {
+  it("but not one that cannot be asked, unless --unasked execute", async () => {
     const scene = new Scene();
     scene.script("story.txt", "We were so ALIVE\nALIVE\nALIVE 1234\n");
     const loops = "while sleep 0.05; do echo ALIVE; done";
@@ -140,7 +140,7 @@ describe("who neither answers nor works is executed", () => {
     expect(await scene.verdicts(...others)).toEqual(names.map(() => "executed"));
   });
 
-  it("with all that it started: who ignores TERM, and who ran away", async () => {
+  it("with all that it started: also what ignores TERM, and what left its session", async () => {
     const scene = new Scene();
     const pids = join(scene.folder, "pids");
     scene.suspect(
@@ -166,7 +166,7 @@ while :; do sleep 1; done`,
   });
 });
 
-describe("who must not be killed is not", () => {
+describe("a suspect that must not be killed is not", () => {
   it("a shell's prompt is not typed to; another of its name is another", async () => {
     const scene = new Scene();
     scene.tmux.session("shell", "bash", "--norc", "-i");
@@ -185,7 +185,7 @@ describe("who must not be killed is not", () => {
     expect(files.dances()).toEqual([]);
   });
 
-  it("who waits for a person is reported, and neither asked nor killed", async () => {
+  it("one that waits for a person is reported, and neither asked nor killed", async () => {
     const scene = new Scene();
     const heard = join(scene.folder, "heard");
     scene.suspect("agent-3", `read -rp 'Delete all? [y/N] ' it; echo "$it" >'${heard}'; sleep 600`);
@@ -210,7 +210,7 @@ describe("who must not be killed is not", () => {
     expect(scene.tmux.has("left")).toBe(false);
   });
 
-  it("withdrawn in mid-dance, it lives on; its requester is told", async () => {
+  it("withdrawn in mid-dance, it lives on; its requester is notified", async () => {
     const scene = new Scene();
     scene.suspect("hung", "sleep 600");
     await scene.file("hung");

@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { defineOperation } from "../../operation/operation.ts";
 import { taskNamed } from "../board.ts";
 import { logOfTask } from "../history.ts";
-import { readCommitted } from "../open.ts";
+import { readCommitted } from "../repository.ts";
 import { board, boardOf, slug } from "./shared.ts";
 
 const nullable = z.nullable(z.string());

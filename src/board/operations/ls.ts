@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { text } from "../../operation/fields.ts";
 import { defineOperation } from "../../operation/operation.ts";
 import { assertState } from "../board.ts";
-import { readCommitted } from "../open.ts";
+import { readCommitted } from "../repository.ts";
 import { board, boardOf, shownTask, taskOnBoard } from "./shared.ts";
 
 export const boardLs = defineOperation({

@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { flag, text } from "../../operation/fields.ts";
 import { defineOperation } from "../../operation/operation.ts";
 import { assertWhole, nextFor } from "../board.ts";
-import { readCommitted } from "../open.ts";
+import { readCommitted } from "../repository.ts";
 import { agent, agentOf, board, boardOf, shownTask, taskOnBoard } from "./shared.ts";
 
 export const boardNext = defineOperation({

@@ -4,8 +4,7 @@ import { text } from "../../operation/fields.ts";
 import { type Context, definePort } from "../../operation/operation.ts";
 import { assertAgent, type BoardTask } from "../board.ts";
 import { type Changed, changeBoard, type Decision } from "../change.ts";
-import type { BoardPort, BoardRepository } from "../git.ts";
-import { openBoard } from "../open.ts";
+import { type BoardPort, type BoardRepository, openBoard } from "../repository.ts";
 
 export const boardPort = definePort<BoardPort>("board");
 

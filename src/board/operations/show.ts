@@ -1,8 +1,7 @@
 import * as z from "zod/mini";
 import { defineOperation } from "../../operation/operation.ts";
-import { taskNamed } from "../board.ts";
-import { readCommitted } from "../open.ts";
-import { textOf } from "../show.ts";
+import { taskNamed, textOf } from "../board.ts";
+import { readCommitted } from "../repository.ts";
 import { board, boardOf, shownTask, slug, taskOnBoard } from "./shared.ts";
 
 export const boardShow = defineOperation({

@@ -54,5 +54,8 @@ export async function askingOf(context: Context, state: string | undefined): Pro
 
 export function assertOk(answer: Answer): Answer {
   if (answer.ok) return answer;
-  throw new VivError(answer.code ?? "UNSUPPORTED", answer.message ?? "the crew says no.");
+  throw new VivError(
+    answer.code ?? "UNSUPPORTED",
+    answer.message ?? "the crew refused the request.",
+  );
 }

@@ -4,7 +4,7 @@ import { VivError } from "../../base/errors.ts";
 import type { Context, Here } from "../../operation/operation.ts";
 import { isActive } from "../manifest.ts";
 import { crewSection } from "../settings.ts";
-import { crewStart, type StartFlags } from "../start.ts";
+import { crewStart, type StartFlags } from "../startup.ts";
 import type { CrewPorts } from "./ports.ts";
 import { type CrewChoice, crewSurroundings, type KeeperSettings, readManifest } from "./start.ts";
 import type { CrewUpInput, KeeperUpInput } from "./up.ts";

@@ -1,14 +1,14 @@
 import type { ClaimTree, Machine } from "../../base/clock.ts";
 import type { Accounts } from "../../engines/accounts/accounts.ts";
 import type { Engine } from "../../engines/engine.ts";
-import type { LogPort } from "../../engines/session-feed.ts";
-import type { StepsFile } from "../../engines/steps-file.ts";
+import type { LogPort } from "../../engines/session-logs.ts";
 import type { Gate } from "../../gate/gate.ts";
 import { definePort } from "../../operation/operation.ts";
 import type { Timers } from "../../platform/processes/children.ts";
 import type { Handlers } from "../../platform/processes/handlers.ts";
 import type { ActivityServer } from "../activity-server.ts";
 import type { CrewFiles } from "../files.ts";
+import type { StepsFile } from "../steps-file.ts";
 
 /** What a crew needs of the machine; main.ts hands it the real thing. */
 export interface CrewPorts {

@@ -69,7 +69,7 @@ export async function crewFor(
   const runner = runnerFor(choice, here, ports);
   const keeper = { ...choice.keeper, mode: choice.mode };
   const settings = { ...choice, keeper, manifest: choice.file };
-  const crew = new Crew(settings, host, { gate, runner, tell });
+  const crew = new Crew(settings, host, { gate, runner, emit: tell });
   const activity = () => activityOf(choice, ports);
   return {
     run: async () => {

@@ -68,7 +68,7 @@ function* steps(events: readonly Event[]) {
 
 const histories = fc.array(event, { minLength: 1, maxLength: 12 });
 
-describe("the pause when nobody says how long", () => {
+describe("the pause without a reset time", () => {
   test("one minute, twice that for each in a row, at most an hour; half of it to all", () => {
     const fulls = [1, 2, 4, 8, 16, 32, 60, 60, 60].map((minutes) => minutes * MINUTE);
     fulls.forEach((full, n) => {
@@ -143,7 +143,7 @@ describe("a time that the vendor names", () => {
   });
 });
 
-describe("whoever closes, in whatever order", () => {
+describe("closings in any order", () => {
   test("what is believed is what lies within eight days", () => {
     holds(
       fc.property(fc.integer({ min: -20 * DAY, max: 20 * DAY }), (ahead) => {
@@ -152,7 +152,7 @@ describe("whoever closes, in whatever order", () => {
     );
   });
 
-  test("two at once: the later time wins, whoever is first", () => {
+  test("two at once: the later time wins, in either order", () => {
     const ahead = fc.integer({ min: 1, max: 8 * DAY });
     holds(
       fc.property(ahead, ahead, (a, b) => {
@@ -221,7 +221,7 @@ describe("whoever closes, in whatever order", () => {
   });
 });
 
-test("what began before a person opened it tells nothing about now", () => {
+test("a run from before a person opened it changes nothing", () => {
   const parked = afterClosing(FRESH, closing({ reason: "unauthorized" }), NOW, 0);
   expect(parked).toMatchObject({ state: "parked", until: null });
   const opened = afterOpening(parked, "pia", NOW + 5);

@@ -1,5 +1,6 @@
 import { formatDuration } from "../../base/duration.ts";
 import { growingPause, withJitter } from "../../base/growing-pause.ts";
+import type { EngineOutcome } from "../engine.ts";
 import {
   ACCOUNT_TRANSITIONS,
   type AccountBy,
@@ -32,7 +33,7 @@ export function pauseMs(failures: number, random: number): number {
   return withJitter(growingPause(failures, PAUSE_MS), random);
 }
 
-/** A reset time that has passed, or is farther away than any real limit, is a mistake of somebody. */
+/** A reset time that has passed, or is farther away than any real limit, is a mistake. */
 export function isBelievable(until: string, now: number): boolean {
   const ahead = Date.parse(until) - now;
   return ahead > 0 && ahead <= FARTHEST_RESET_MS;
@@ -80,7 +81,7 @@ export function afterClosing(
 
 /**
  * Several attempts that run into one limit are one failure: those that began before the account was
- * closed have met what it was closed for. And a person's wish is nobody's failure.
+ * closed have met what it was closed for. A closing by hand is no failure.
  */
 function failuresAfter(before: AccountState, closing: Closing): number {
   if (closing.reason === "by_hand") return before.failures;
@@ -140,4 +141,19 @@ export function afterSuccess(before: AccountState, began: number, now: number): 
 
 export function afterOpening(before: AccountState, person: string, now: number): AccountState {
   return openAccount(before.account, { since: new Date(now).toISOString(), by: { person } });
+}
+
+/** What the end of a run says about the account that it used. */
+export function closingFor(
+  said: EngineOutcome,
+  note: string,
+): Pick<Closing, "reason" | "until" | "message" | "todo"> {
+  const { kind } = said;
+  const isTold = kind === "rate_limited" || kind === "unavailable" || kind === "quota";
+  return {
+    reason: isTold ? kind : "unauthorized",
+    until: "until" in said ? said.until : null,
+    message: "message" in said ? said.message : note,
+    todo: "todo" in said ? said.todo : "",
+  };
 }

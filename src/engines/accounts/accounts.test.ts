@@ -120,7 +120,7 @@ describe("on disk", () => {
     expect(accounts.list().map(({ account }) => account)).toEqual(["a", "b"]);
   });
 
-  test("says that something has changed, whatever it was", async () => {
+  test("the change number differs after each change", async () => {
     const { accounts } = scene();
     const seen = [accounts.changedAt()];
     expect(seen).toEqual([0]);
@@ -194,7 +194,7 @@ describe("a file that cannot be used", () => {
     expect(accounts.read("main").state).toBe("closed");
   });
 
-  test("a folder in its place: reading goes on, closing says what is wrong", async () => {
+  test("a folder in its place: reading goes on, closing fails with the reason", async () => {
     const { accounts, pathOf } = scene();
     mkdirSync(join(pathOf("main"), "x"), { recursive: true });
     expect(accounts.read("main").trouble).toBeDefined();
@@ -231,7 +231,7 @@ test.each([1, 2, 3, 4, 5, 6])(
   },
 );
 
-test("what somebody left who died while writing is in nobody's way", async () => {
+test("a half-written file of a dead process is replaced", async () => {
   const { accounts, folder } = scene();
   await accounts.close("main", closing());
   writeFileSync(join(folder, ".main.new"), '{"sta');

@@ -3,7 +3,7 @@ import { type AccountState, accountAt } from "./account.ts";
 import type { AccountFiles } from "./account-files.ts";
 import { afterClosing, afterOpening, afterSuccess, type Closing } from "./account-policy.ts";
 
-/** The gates of accounts: closed by whoever learns of a limit, for every worker on the machine. */
+/** The gates of accounts: closed by the worker that meets a limit, for every worker on the machine. */
 export interface Accounts {
   /** As it is now. Never throws for what is on disk: what cannot be read is open, with `trouble`. */
   read(account: string): AccountState;

@@ -95,7 +95,7 @@ describe("which types are closed", () => {
     });
   });
 
-  test("for each type what its own route, or else the default, says", () => {
+  test("for each type by its own route, or else the default", () => {
     const account = fc.option(fc.constantFrom("x", "y"));
     const routes = fc.record({ a: account, b: account, default: account });
     const types = fc.option(fc.subarray(["a", "b", "c"], { minLength: 1 }));
@@ -126,7 +126,7 @@ describe("how often it looks", () => {
       routes: routesOf({ a: account, default: null }),
       types: null,
       now: () => clock.now,
-      onTrouble: (message) => void said.push(message),
+      onWarning: (message) => void said.push(message),
     });
     if (!closed) throw new Error("a route has an account");
     return { closed, set, count, clock, said };
@@ -169,7 +169,7 @@ describe("how often it looks", () => {
     expect(count.reads).toBe(3);
   });
 
-  test("a file that cannot be used is told once", () => {
+  test("a file that cannot be used gives one warning", () => {
     const { closed, set, said, clock } = scene();
     set("x", "open", "bad file");
     closed();

@@ -37,13 +37,13 @@ export interface ClosedTypesOptions {
   spent?: (type: string | null) => Broke | null;
   /** The machine's gate has no slot for an engine: in words. */
   full?: () => string | null;
-  /** A file that cannot be used: said once. */
-  onTrouble?: (message: string) => void;
+  /** A file that cannot be used: once for each. */
+  onWarning?: (message: string) => void;
 }
 
 /** How long what was read is believed: a file that is edited in its place does not show. */
 const BELIEVED_MS = 5_000;
-/** Slots come back when somebody leaves, and nobody knows when. */
+/** Slots come back without notice. */
 const GATE_LOOK_MS = 1_000;
 /** The file system's clock may stand still for so long: a second change would not show. */
 const UNSETTLED_MS = 50;
@@ -76,7 +76,7 @@ export function closedTypes(options: ClosedTypesOptions): (() => ClosedTypes) | 
       last = read(groups, accounts, { broke, gate }, at, (message) => {
         if (told.has(message)) return;
         told.add(message);
-        options.onTrouble?.(message);
+        options.onWarning?.(message);
       });
       seen = Math.abs(at - changed) < UNSETTLED_MS ? Number.NaN : changed;
       readAt = at;
@@ -134,7 +134,7 @@ function read(
   accounts: Accounts,
   { broke: all, gate }: { broke: readonly (Broke | null)[]; gate: string | null },
   now: number,
-  onTrouble: (message: string) => void,
+  onWarning: (message: string) => void,
 ): Reading {
   const closed: (string | null)[] = [];
   const open: (string | null)[] = [];
@@ -147,7 +147,7 @@ function read(
   for (const [i, { account, usesModels, types }] of groups.entries()) {
     const broke = all[i];
     const state = account === null ? null : accounts.read(account);
-    if (state?.trouble !== undefined) onTrouble(state.trouble);
+    if (state?.trouble !== undefined) onWarning(state.trouble);
     const isUsable = (state === null || state.state === "open") && !(usesModels && broke);
     const isOpen = isUsable && !(usesModels && gate !== null);
     (isOpen ? open : closed).push(...types);

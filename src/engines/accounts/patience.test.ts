@@ -30,7 +30,7 @@ describe("a program that waits is ended", () => {
     expect(stopped).toEqual(["401"]);
   });
 
-  test("when it still says so after a while, counted from its first word", () => {
+  test("when the notice repeats after a while, counted from the first", () => {
     const { patience, stopped } = watched();
     patience.heed(down());
     vi.advanceTimersByTime(20_000);

@@ -1,7 +1,7 @@
 import type { EngineOutcome, Waiting } from "../engine.ts";
 
 /**
- * Vendors' programs wait out limits and trouble by themselves, some for hours. What passes within
+ * Vendors' programs wait out limits and outages by themselves, some for hours. What passes within
  * moments is left to them; everything else ends the run, so that its slot and its account are free to
  * be decided upon: at once when it is told to take longer or needs a person, else when it says so again
  * after that time without a step in between. Silence alone proves nothing: the answer to its next try may

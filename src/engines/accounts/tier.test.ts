@@ -1,8 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { holds } from "../../../test/support/property.ts";
-import type { AttemptRecord, Outcome } from "../../queue/attempt.ts";
-import { pickModel, type TierFacts, unprovenIn } from "./tier.ts";
+import { pickModel, type TierFacts } from "./tier.ts";
 
 const tiers = [
   { name: "haiku", model: "claude-haiku" },
@@ -75,20 +74,4 @@ describe("the model of an attempt", () => {
       }),
     );
   });
-});
-
-test("unproven attempts count, other ends do not, and a retry or a rejection forgets none", () => {
-  const attempt = (outcome: Outcome): AttemptRecord => ({
-    attempt: 1,
-    worker: "w",
-    token: "t",
-    outcome,
-    to: "waiting",
-    at: "2026-11-15T00:00:00Z",
-  });
-  const retried = { retried: true, by: "me", at: "2026-11-15T00:00:00Z" } as const;
-  const some = [attempt("unproven"), attempt("failed"), attempt("rate_limited")];
-  expect(unprovenIn([...some, attempt("unproven")])).toBe(2);
-  expect(unprovenIn([...some, retried, ...some])).toBe(2);
-  expect(unprovenIn([])).toBe(0);
 });

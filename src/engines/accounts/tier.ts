@@ -1,6 +1,5 @@
 import { VivError } from "../../base/errors.ts";
 import { suggest } from "../../base/names.ts";
-import { type HistoryRecord, isAttempt } from "../../queue/attempt.ts";
 
 export interface Tier {
   name: string;
@@ -53,9 +52,4 @@ function indexOfHint(tiers: readonly Tier[], hint: string): number {
 /** A model that is no tier's stands before the first: it is what the tiers are better than. */
 function indexOfModel(tiers: readonly Tier[], model: string | null): number {
   return model === null ? 0 : tiers.findIndex((tier) => tier.model === model);
-}
-
-/** How many attempts did their work, and could not prove it. Who sends it round again expects no less. */
-export function unprovenIn(history: readonly HistoryRecord[]): number {
-  return history.filter((record) => isAttempt(record) && record.outcome === "unproven").length;
 }

@@ -1,7 +1,5 @@
-import { larger } from "./larger.ts";
-import { impute } from "./price.ts";
-import type { DollarSource, PriceTable } from "./prices.ts";
-import { addTokens, type ModelUsage, NO_TOKENS, totalTokens } from "./usage.ts";
+import { type DollarSource, impute, type PriceTable } from "./prices.ts";
+import { addTokens, type ModelUsage, NO_TOKENS, type Tokens, totalTokens } from "./usage.ts";
 
 export interface BillLine extends ModelUsage {
   /** Null: there is no price for it. */
@@ -13,7 +11,7 @@ export class Bill {
   readonly #prices: PriceTable;
   readonly #asked: string | null;
   readonly #lines = new Map<string, BillLine>();
-  /** One of its runs did not tell. */
+  /** One of its runs did not report its usage. */
   isUnreadable = false;
 
   /** `asked`: the model as the route names it. */
@@ -23,8 +21,8 @@ export class Bill {
   }
 
   /**
-   * What one of its runs says that it used. `steps`: the same, answer by answer; the larger counts. A long
-   * prompt has another price, which only they can know: of what we impute, that is so for each model.
+   * The usage that one of its runs reports. `steps`: the same, answer by answer; the larger counts. A long
+   * prompt has another price, which only the steps know: of imputed dollars, that holds for each model.
    */
   add(usage: readonly ModelUsage[] | null, steps?: Bill): void {
     if (usage === null) this.isUnreadable = true;
@@ -40,6 +38,14 @@ export class Bill {
 
   get lines(): BillLine[] {
     return [...this.#lines.values()];
+  }
+
+  /** Without our own prices: they are imputed again. */
+  get unpriced(): ModelUsage[] {
+    return this.lines.map(({ source, ...line }) => ({
+      ...line,
+      usd: source === "reported" ? line.usd : null,
+    }));
   }
 
   /** Dollars, as far as there are prices. Null: nothing was used. */
@@ -65,15 +71,99 @@ export class Bill {
 
   #add(line: BillLine): void {
     const { model, usd, source } = line;
-    // What has no price is a line of its own: it must neither hide the dollars that are known, nor be free.
+    // Usage without a price is a line of its own: it must neither hide the known dollars, nor be free.
     const key = usd === null ? `${model} (unpriced)` : model;
     const before = this.#lines.get(key);
     this.#lines.set(key, {
       model,
       ...addTokens(line, before ?? NO_TOKENS),
       usd: usd === null ? null : usd + (before?.usd ?? 0),
-      // Of both, the part that we made up says more about the sum.
+      // One imputed part makes the sum imputed.
       source: before?.source === "imputed" ? "imputed" : source,
     });
   }
+}
+
+/** What was used of one model; dollars are null when nobody has a price for it. */
+export interface Amount<Model = string | null> extends Tokens {
+  model: Model;
+  usd: number | null;
+  source: DollarSource | null;
+}
+
+/** Sums of dollars are off by less than this. */
+const DUST = 1e-9;
+
+/**
+ * Of two counts of the same work, the larger counts: a vendor's total at the end must not erase what its steps
+ * reported, nor the other way round. In dollars and in tokens each, since one of the two may lack either. What
+ * the steps have beyond the total becomes an entry of its own, for the model that has most of it.
+ */
+export function larger<Model>(
+  total: readonly Amount<Model>[],
+  steps: readonly Amount<Model>[],
+): Amount<Model>[] {
+  const usd = dollarsIn(steps) - dollarsIn(total);
+  const tokens = beyond(tokensIn(total), tokensIn(steps));
+  if (usd <= DUST && totalTokens(tokens) === 0) return [...total];
+  const [most] = [...steps].sort((a, b) => lead(b, total) - lead(a, total));
+  if (most === undefined) return [...total];
+  const isUnpriced = usd <= DUST && unpricedIn(steps) > unpricedIn(total);
+  return [
+    ...total,
+    {
+      model: most.model,
+      ...tokens,
+      usd: isUnpriced ? null : Math.max(0, usd),
+      source: isUnpriced ? null : (most.source ?? "imputed"),
+    },
+  ];
+}
+
+/** The same for each model by itself: a partial total may lack one model and not the other. */
+export function largerByModel<Model>(
+  total: readonly Amount<Model>[],
+  steps: readonly Amount<Model>[],
+): Amount<Model>[] {
+  const models = new Set([...total, ...steps].map(({ model }) => model));
+  return [...models].flatMap((one) => {
+    const isOf = ({ model }: Amount<Model>) => model === one;
+    return larger(total.filter(isOf), steps.filter(isOf));
+  });
+}
+
+/** How much of it the total of its model lacks: dollars first, then tokens. */
+function lead<Model>(one: Amount<Model>, total: readonly Amount<Model>[]): number {
+  const same = total.filter(({ model }) => model === one.model);
+  const usd = (one.usd ?? 0) - dollarsIn(same);
+  const tokens = totalTokens(one) - totalTokens(tokensIn(same));
+  return Math.max(0, usd) * 1e9 + Math.max(0, tokens);
+}
+
+/** No more in all than the steps have more in all: what is cached for the one may be input for the other. */
+function beyond(total: Tokens, steps: Tokens): Tokens {
+  let left = Math.max(0, totalTokens(steps) - totalTokens(total));
+  const take = (kind: keyof Tokens) => {
+    const part = Math.min(left, Math.max(0, steps[kind] - total[kind]));
+    left -= part;
+    return part;
+  };
+  return {
+    output: take("output"),
+    input: take("input"),
+    cacheWrite: take("cacheWrite"),
+    cacheRead: take("cacheRead"),
+  };
+}
+
+export function dollarsIn(amounts: readonly Pick<Amount, "usd">[]): number {
+  return amounts.reduce((sum, { usd }) => sum + (usd ?? 0), 0);
+}
+
+export function tokensIn(amounts: readonly Tokens[]): Tokens {
+  return amounts.reduce<Tokens>(addTokens, NO_TOKENS);
+}
+
+function unpricedIn(amounts: readonly Amount<unknown>[]): number {
+  return totalTokens(tokensIn(amounts.filter(({ usd }) => usd === null)));
 }

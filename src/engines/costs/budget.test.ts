@@ -121,7 +121,7 @@ describe("a budget", () => {
 describe("without a price", () => {
   const unpriced: Delta = { usd: null, tokens: 10, model: "new-model" };
 
-  test("a budget in dollars is blind, and says so once", () => {
+  test("a budget in dollars is blind, with one verdict", () => {
     const budget = new Budget({ attempt: { tokens: 100 }, run: { usd: 5 } }, {}, DAY);
     expect(budget.spend(unpriced)).toEqual([
       {
@@ -228,7 +228,7 @@ describe("what is missing", () => {
   const dollars: Limits = { task: { usd: 2 } };
   const prices = new Map([["gpt-5*", { input: 1, output: 10 }]]);
 
-  test("nothing, where dollars are told in time or not needed", () => {
+  test("nothing, where dollars are reported in time or not needed", () => {
     expect(whatIsMissing(dollars, "each step", ["x"], new Map())).toBeNull();
     expect(
       whatIsMissing({ attempt: { tokens: 5, turns: 3 } }, "never", ["x"], new Map()),
@@ -247,7 +247,7 @@ describe("what is missing", () => {
     );
   });
 
-  test("the model's name, where nobody has given one", () => {
+  test("the model's name, where none is given", () => {
     expect(whatIsMissing(dollars, "never", [null], prices)).toBe(
       'the budget of this task is in dollars, but this engine tells no dollars: name the model of the route, like model = "MODEL", and add [prices."MODEL"] to viv.toml, with input and output in dollars for a million tokens',
     );

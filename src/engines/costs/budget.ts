@@ -1,18 +1,17 @@
 import { formatCount, formatUsd } from "../../base/amount.ts";
 import { VivError } from "../../base/errors.ts";
-import { priceFor } from "./price.ts";
-import type { PriceTable } from "./prices.ts";
+import { type PriceTable, priceFor } from "./prices.ts";
 
 /**
- * Budgets. One Budget watches one attempt: it knows the limits that hold for it, what had been spent
- * before, and is told what the attempt spends. It says so once when 80 % of a limit are used, and
- * once when all of it is: then the run must be ended before its next step.
+ * A Budget watches one attempt: its limits, what was spent before, and what the attempt spends. It gives one
+ * verdict when 80 % of a limit is used, and one when all of it is: then budget-stop.ts ends the run before its
+ * next step.
  *
  * Dollars and tokens are used up when the limit is reached. Turns are different: of sixty turns
  * the sixtieth may still be made, so only the sixty-first is one too many.
  *
- * A limit in dollars without dollars is not a limit. What was used of a model without a price is
- * therefore a verdict of its own (`blind`), to be treated as if the budget were used up.
+ * A limit in dollars cannot hold for a model without a price. Using one is a verdict of its own (`blind`),
+ * treated as if the budget were used up.
  */
 export const SCOPES = ["attempt", "task", "run", "day"] as const;
 export type Scope = (typeof SCOPES)[number];
@@ -59,7 +58,7 @@ export type BudgetVerdict =
   | { level: "blind"; which: Scope; unit: "usd"; text: string };
 
 const WARN_AT = 0.8;
-/** Sums of dollars are off by less than this, and nobody sets a limit so small. */
+/** Sums of dollars are off by less than this, and no limit is so small. */
 const DUST = 1e-9;
 
 const NOTHING: Delta = { usd: 0, tokens: 0 };
@@ -71,7 +70,7 @@ export class Budget {
   #own = { usd: 0, tokens: 0, turns: 0 };
   /** The part of it that was spent on this day. */
   #today = { usd: 0, tokens: 0 };
-  readonly #told = new Map<string, BudgetVerdict["level"]>();
+  readonly #given = new Map<string, BudgetVerdict["level"]>();
 
   /** `day` is the present one, like 2026-11-15. Throws INVALID for a limit that is none. */
   constructor(limits: Limits, before: SpentBefore, day: string) {
@@ -81,7 +80,7 @@ export class Budget {
     this.#day = day;
   }
 
-  /** Adds what was used since the last call. With nothing to add: what must be said already. */
+  /** Adds what was used since the last call. With nothing to add: the verdicts that hold already. */
   spend(delta: Delta = NOTHING, day = this.#day): BudgetVerdict[] {
     this.#turnTo(day);
     this.#add(delta.usd ?? 0, delta.tokens);
@@ -90,8 +89,8 @@ export class Budget {
   }
 
   /**
-   * The whole of it, model by model, once the vendor has told: instead of the sum of the steps,
-   * which were imputed or left something out. The difference is spent now.
+   * The vendor's total, model by model: instead of the sum of the steps, which were imputed or left
+   * something out. The difference is spent now.
    */
   settle(total: readonly Delta[], day = this.#day): BudgetVerdict[] {
     this.#turnTo(day);
@@ -108,7 +107,7 @@ export class Budget {
     return this.#verdicts();
   }
 
-  /** Whether dollars or tokens are limited: then all that is used must be told. */
+  /** Whether dollars or tokens are limited: then all usage must be known. */
   get countsUsage(): boolean {
     return limitsIn(this.#limits).some(({ unit }) => unit === "usd" || unit === "tokens");
   }
@@ -127,7 +126,7 @@ export class Budget {
     this.#day = day;
     this.#today = { usd: 0, tokens: 0 };
     this.#before = { ...this.#before, day: { usd: 0, tokens: 0 } };
-    for (const unit of UNITS) this.#told.delete(`day ${unit}`);
+    for (const unit of UNITS) this.#given.delete(`day ${unit}`);
   }
 
   #verdicts(): BudgetVerdict[] {
@@ -136,9 +135,9 @@ export class Budget {
       const spent = this.#spent(which, unit);
       const level = levelOf(spent, limit, unit);
       const key = `${which} ${unit}`;
-      const told = this.#told.get(key);
-      if (level === null || told === level || told === "over") continue;
-      this.#told.set(key, level);
+      const given = this.#given.get(key);
+      if (level === null || given === level || given === "over") continue;
+      this.#given.set(key, level);
       const share = spent / limit;
       verdicts.push({ level, which, unit, share, text: textOf(level, which, unit, spent, limit) });
     }
@@ -168,8 +167,8 @@ export class Budget {
   #blindTo(parts: readonly Delta[]): BudgetVerdict[] {
     const unpriced = parts.filter(({ usd, tokens }) => usd === null && tokens > 0);
     const which = dollarScope(this.#limits);
-    if (unpriced.length === 0 || which === undefined || this.#told.has("blind")) return [];
-    this.#told.set("blind", "blind");
+    if (unpriced.length === 0 || which === undefined || this.#given.has("blind")) return [];
+    this.#given.set("blind", "blind");
     const what = whatToAdd([...new Set(unpriced.map(({ model }) => model ?? null))]);
     const text = `the budget of ${NAMES[which]} is in dollars, and there is no price for what was used: ${what}`;
     return [{ level: "blind", which, unit: "usd", text }];
@@ -234,24 +233,24 @@ export function assertLimits(limits: Limits): void {
  */
 export function whatIsMissing(
   limits: Limits,
-  tellsDollars: "each step" | "at the end" | "never",
+  reportsDollars: "each step" | "at the end" | "never",
   models: readonly (string | null)[],
   prices: PriceTable,
 ): string | null {
-  if (tellsDollars === "each step") return null;
+  if (reportsDollars === "each step") return null;
   const which = dollarScope(limits);
   if (which === undefined) return null;
   // An empty name has the price of all names that have no other: that of the star alone.
   const missing = [...new Set(models)].filter((model) => !priceFor(model ?? "", prices));
   if (missing.length === 0) return null;
   const when =
-    tellsDollars === "never"
+    reportsDollars === "never"
       ? "this engine tells no dollars"
       : "this engine tells its dollars only at its end, which is too late";
   return `the budget of ${NAMES[which]} is in dollars, but ${when}: ${whatToAdd(missing)}`;
 }
 
-/** A null is a model that nobody has named. */
+/** A null is a model without a name. */
 function whatToAdd(models: readonly (string | null)[]): string {
   const named = models.filter((model) => model !== null);
   const tables = named.map((model) => `[prices.${JSON.stringify(model)}]`);

@@ -1,10 +1,10 @@
 import type { LedgerLine } from "../../queue/ledger.ts";
 import type { Spent } from "./budget.ts";
-import { sumOf } from "./reserve.ts";
+import { sumOf } from "./reserve-policy.ts";
 import { totalTokens } from "./usage.ts";
 import { usedOn } from "./usage-line.ts";
 
-/** Where a line ends. In one file the order is certain; of two files nobody can tell which line was first. */
+/** Where a line ends. Only lines of one file have an order. */
 export interface Place {
   file: string;
   offset: number;
@@ -27,7 +27,7 @@ export interface Other {
 
 type Own = { task: string; token: string };
 
-/** Who has reserved how much, as the ledger tells it: `reserved` lines, until the attempt ends. */
+/** The reservations in the ledger: `reserved` lines, until their attempt ends. */
 export class Reservations {
   readonly #standing = new Map<string, Reservation>();
 
@@ -65,8 +65,8 @@ export class Reservations {
   }
 
   /**
-   * What each of the others may spend in all. `mine`: as far as it was written before that line. Two who ask
-   * at once both write it down, then look: the first in the file has it, and the second sees that.
+   * What each of the others may spend in all. `mine`: as far as it was written before that line. Two attempts
+   * that ask at once both write a line, then look: the first in the file has it, and the second sees that.
    */
   others(own: Own, mine?: Place): Other[] {
     return this.standing

@@ -16,17 +16,17 @@ export interface ModelUsage extends Tokens {
   /** Dollars as the vendor reports them; null when it reports none. */
   usd: number | null;
   /** Of one answer: the tokens of its prompt, which may decide what all of it costs. */
-  prompt?: number;
+  prompt?: number | undefined;
 }
 
 /**
- * What a vendor's session has used over the attempts that went on with it. Some vendors tell a run's
- * total and some the session's; of the latter this is what an earlier attempt has counted already.
+ * What a vendor's session has used over the attempts that went on with it. Some vendors report a
+ * run's total and some the session's; of the latter this is what an earlier attempt has counted already.
  */
 export interface SessionUsed {
-  /** As the vendor last told it. */
+  /** As the vendor last reported it. */
   total: ModelUsage[];
-  /** By runs since then that ended before they told a total: the sum of their steps. */
+  /** By runs since then that ended before they reported a total: the sum of their steps. */
   since: ModelUsage[];
 }
 

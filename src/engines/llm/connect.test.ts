@@ -23,7 +23,7 @@ describe("the address", () => {
 });
 
 describe("the key", () => {
-  test("goes to the vendor it is for, and to nobody else", () => {
+  test("goes only to its own vendor", () => {
     expect(keyEnvOf(at(null, "anthropic"))).toBe("ANTHROPIC_API_KEY");
     expect(keyEnvOf(at("https://api.openai.com/v1"))).toBe("OPENAI_API_KEY");
     expect(keyEnvOf(at("https://elsewhere.example/v1", "openai", "MY_KEY"))).toBe("MY_KEY");

@@ -1,8 +1,8 @@
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import type { LanguageModel } from "ai";
-import { Ended } from "./ended.ts";
-import type { LlmRequest } from "./request.ts";
+import { Ended } from "./call-errors.ts";
+import type { LlmRequest } from "./protocol.ts";
 
 /** Where the vendors are, and in which variable their own tools look for the key. */
 const VENDORS = {
@@ -22,7 +22,7 @@ export function urlOf({ api, url }: Address): string {
 
 /**
  * The variable with the key; null when none is needed. A vendor's key goes to that vendor only:
- * any other address needs a variable that somebody chose for it.
+ * any other address needs a variable of its own.
  */
 export function keyEnvOf(request: Address): string | null {
   if (request.keyEnv !== null) return request.keyEnv;

@@ -12,8 +12,16 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { beforeEach, describe, expect, test } from "vitest";
 import { newFolder } from "../../../test/support/folders.ts";
-import { inside, openWorkspace, ToolError, type Workspace } from "./confine.ts";
-import { editFile, listFiles, readFile, writeFile } from "./files.ts";
+import {
+  editFile,
+  inside,
+  listFiles,
+  openWorkspace,
+  readFile,
+  ToolError,
+  type Workspace,
+  writeFile,
+} from "./files.ts";
 
 let cwd: string;
 let outer: string;
@@ -146,7 +154,7 @@ describe("editing", () => {
   });
 });
 
-test("a list does not follow links, and does not go into what nobody wants", () => {
+test("a list does not follow links, and skips .git and node_modules", () => {
   for (const folder of [".git", "node_modules/x", "src"]) {
     mkdirSync(join(cwd, folder), { recursive: true });
     put(`${folder}/file`, "");

@@ -41,7 +41,7 @@ describe("making it fit", () => {
     expect(fitContext(fit.messages, sizeOf(fit.messages))).toMatchObject({ shortened: 0 });
   });
 
-  test("then the oldest turns go, whole, and a note says so", () => {
+  test("then the oldest turns go, whole, with a note", () => {
     const messages = talk(20, 1_000);
     const fit = fitContext(messages, 6_000);
     expect(fit.dropped).toBeGreaterThan(5);

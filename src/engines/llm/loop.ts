@@ -1,21 +1,14 @@
 import type { LanguageModel, ToolContent } from "ai";
-import { NO_TOKENS } from "../costs/usage.ts";
-import type { EngineOutcome } from "../engine.ts";
-import type { Step } from "../step.ts";
-import { brief } from "../vendors/json-line-steps.ts";
-import { askModel } from "./ask-model.ts";
-import { classify } from "./classify.ts";
-import { openWorkspace } from "./confine.ts";
+import { addTokens, type ModelUsage, NO_TOKENS, type Tokens } from "../costs/usage.ts";
+import type { EngineOutcome, Step } from "../engine.ts";
+import { brief } from "../vendors/step-text.ts";
+import { type Answer, askModel, BrokenAnswer, type ToolCall } from "./ask-model.ts";
+import { classify, Ended, messageOf } from "./call-errors.ts";
 import { connect, keyEnvOf, keyOf, urlOf } from "./connect.ts";
 import { Conversation } from "./conversation.ts";
-import { Ended } from "./ended.ts";
-import type { LlmEvent, ResultEvent } from "./events.ts";
-import { instructions } from "./instruct.ts";
-import { type Answer, BrokenAnswer, type ToolCall } from "./listen.ts";
-import { messageOf } from "./message-of.ts";
-import { persist } from "./persist.ts";
-import type { LlmRequest } from "./request.ts";
-import { Tally } from "./tally.ts";
+import { openWorkspace } from "./files.ts";
+import type { LlmEvent, LlmRequest, ResultEvent } from "./protocol.ts";
+import { callWithRetries } from "./retry-call.ts";
 import { type Bench, declare, runTool, targetOf, toolsFor } from "./tools.ts";
 
 export interface Surroundings {
@@ -35,7 +28,7 @@ export class Loop {
   readonly #request: LlmRequest;
   readonly #around: Surroundings;
   readonly #tools;
-  readonly #tally: Tally;
+  readonly #meter: UsageMeter;
   #talk: Conversation | undefined;
   #text = "";
   #steps = 0;
@@ -45,14 +38,14 @@ export class Loop {
     this.#request = request;
     this.#around = around;
     this.#tools = toolsFor(request.mode);
-    this.#tally = new Tally(request.model);
+    this.#meter = new UsageMeter(request.model);
   }
 
   /** Never throws. */
   async run(): Promise<ResultEvent> {
     const outcome = await this.#work().catch((error: unknown) => this.#explain(error));
-    this.#tell({ kind: "notice", text: "the rest of what was used" }, true);
-    const { total } = this.#tally;
+    this.#emit({ kind: "notice", text: "the rest of what was used" }, true);
+    const { total } = this.#meter;
     return {
       type: "result",
       outcome,
@@ -117,7 +110,7 @@ export class Loop {
     const call = async () => {
       signal.throwIfAborted();
       const text = talk.fit();
-      if (text !== null) this.#tell({ kind: "notice", text });
+      if (text !== null) this.#emit({ kind: "notice", text });
       const answer = await askModel({
         model,
         instructions: told,
@@ -126,16 +119,16 @@ export class Loop {
         maxOutputTokens: api === "anthropic" ? talk.answerRoom : null,
         signal,
       });
-      this.#tally.add(answer.tokens);
+      this.#meter.add(answer.tokens);
       if (answer.tokens) talk.learn(answer.tokens);
       return answer;
     };
-    return persist(call, (error) => this.#judge(error, talk), {
+    return callWithRetries(call, (error) => this.#judge(error, talk), {
       retryMs,
       waitMs,
       now,
       sleep: (ms) => sleep(ms, signal),
-      onAgain: (text) => this.#tell({ kind: "notice", text }),
+      onAgain: (text) => this.#emit({ kind: "notice", text }),
       shorten: () => talk.mustShrink(),
     });
   }
@@ -153,23 +146,22 @@ export class Loop {
   #countBroken({ tokens, chars }: BrokenAnswer, talk: Conversation): void {
     const said = Math.ceil(chars / 4);
     const asked = tokens ?? { ...NO_TOKENS, input: talk.tokens };
-    this.#tally.add({ ...asked, output: Math.max(asked.output, said) });
+    this.#meter.add({ ...asked, output: Math.max(asked.output, said) });
   }
 
   #show({ thought, text, calls }: Answer): void {
-    if (thought.trim() !== "") this.#tell({ kind: "thought", text: brief(thought) });
+    if (thought.trim() !== "") this.#emit({ kind: "thought", text: brief(thought) });
     if (text.trim() !== "") {
       this.#text = text.trim();
-      this.#tell({ kind: "text", text: brief(text) });
+      this.#emit({ kind: "text", text: brief(text) });
     }
-    if (calls.length === 0) this.#tell({ kind: "notice", text: "it said nothing" }, true);
+    if (calls.length === 0) this.#emit({ kind: "notice", text: "it said nothing" }, true);
   }
 
   /** With what was used since the last; `ifUsed`: not at all when that is nothing. */
-  #tell(step: Step, ifUsed = false): void {
-    if (ifUsed && !this.#tally.hasNews) return;
-    const usage = this.#tally.takeNews();
-    this.#around.say({ type: "step", ...step, ...(usage ? { usage } : {}) });
+  #emit(step: Step, ifUsed = false): void {
+    if (ifUsed && !this.#meter.hasNews) return;
+    this.#around.say({ type: "step", ...step, usage: this.#meter.takeNews() ?? undefined });
   }
 
   async #runCalls(calls: readonly ToolCall[], bench: Bench): Promise<ToolContent> {
@@ -188,15 +180,15 @@ export class Loop {
     const tool = brief(name, 80);
     if (problem !== null) {
       const why = brief(messageOf(problem), 1_000);
-      this.#tell({ kind: "notice", tool, text: brief(`a malformed call: ${why}`) });
+      this.#emit({ kind: "notice", tool, text: brief(`a malformed call: ${why}`) });
       this.#countBad(`its calls of tools are malformed: ${why}`);
       return { text: `This call could not be read: ${why}`, isError: true };
     }
     this.#badAnswers = 0;
     const target = targetOf(this.#tools, name, input);
-    this.#tell({ kind: "tool", tool, target });
+    this.#emit({ kind: "tool", tool, target });
     const { text, failure } = await runTool(this.#tools, name, input, bench);
-    if (failure !== null) this.#tell({ kind: "notice", tool, target, text: failure });
+    if (failure !== null) this.#emit({ kind: "notice", tool, target, text: failure });
     return { text, isError: failure !== null };
   }
 
@@ -210,6 +202,58 @@ export class Loop {
   #save(talk: Conversation): void {
     const error = talk.save();
     if (error === null) return;
-    this.#tell({ kind: "notice", text: brief(`the session is not kept: ${error.message}`) });
+    this.#emit({ kind: "notice", text: brief(`the session is not kept: ${error.message}`) });
+  }
+}
+
+/** What every model is told before the prompt. It stays the same, so that it can be cached. */
+export function instructions(mode: "plan" | "edit", cwd: string): string {
+  const lines = [
+    `You work on your own in the folder ${cwd}, your workspace; nobody can answer questions.`,
+    "Use the tools to look at things before you rely on them. Paths are relative to the workspace.",
+    mode === "plan"
+      ? "You can read, and change nothing: your answer is a plan, or a report of what you found."
+      : "Make the changes that the task needs, check them by running them, and leave nothing half done.",
+    "A tool that fails says why; correct the call and go on.",
+    "When the task is done, answer without calling a tool: say briefly what you did and what is left.",
+  ];
+  return lines.join("\n");
+}
+
+/** What the run has used, and what of that has not been told yet. */
+export class UsageMeter {
+  readonly #model: string;
+  #used: Tokens = NO_TOKENS;
+  #untold: Tokens | null = null;
+  #isCounted = true;
+
+  constructor(model: string) {
+    this.#model = model;
+  }
+
+  /** Null: the API did not count. */
+  add(tokens: Tokens | null): void {
+    if (tokens === null) {
+      this.#isCounted = false;
+      return;
+    }
+    this.#used = addTokens(this.#used, tokens);
+    this.#untold = addTokens(this.#untold ?? NO_TOKENS, tokens);
+  }
+
+  get hasNews(): boolean {
+    return this.#untold !== null;
+  }
+
+  /** What has come since it was last asked for. */
+  takeNews(): ModelUsage | null {
+    const news = this.#untold && { model: this.#model, ...this.#untold, usd: null };
+    this.#untold = null;
+    return news;
+  }
+
+  /** Null when one call was not counted: the sum of the others would mislead. */
+  get total(): ModelUsage | null {
+    return this.#isCounted ? { model: this.#model, ...this.#used, usd: null } : null;
   }
 }

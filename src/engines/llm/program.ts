@@ -3,9 +3,8 @@ import { closeSync, openSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
 import { keyEnvOf } from "./connect.ts";
-import type { LlmEvent } from "./events.ts";
 import { Loop } from "./loop.ts";
-import { explainRequest, llmRequest } from "./request.ts";
+import { explainRequest, type LlmEvent, llmRequest } from "./protocol.ts";
 
 // The package writes warnings to where our events go.
 (globalThis as { AI_SDK_LOG_WARNINGS?: boolean }).AI_SDK_LOG_WARNINGS = false;

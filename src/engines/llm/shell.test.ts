@@ -13,7 +13,7 @@ const run = (command: string, more: Partial<ShellOptions> = {}) =>
     ...more,
   });
 
-test("what it says and how it ended", async () => {
+test("output and exit status", async () => {
   expect(await run("echo out; echo err >&2; exit 7")).toMatchObject({
     exit: 7,
     signal: null,

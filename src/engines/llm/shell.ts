@@ -22,7 +22,7 @@ const DRAIN_MS = 250;
 /**
  * Runs a command in a process group of its own, so that ending it ends what it has started. What it
  * left running in the background when it ended by itself is left alone: that may be a server it
- * needs for the next command, and whoever runs us ends our whole tree.
+ * needs for the next command, and the worker ends our whole tree.
  */
 export function runShell(command: string, options: ShellOptions): Promise<ShellEnd> {
   const { cwd, env, timeoutMs, limitBytes, signal } = options;
@@ -68,7 +68,7 @@ export function runShell(command: string, options: ShellOptions): Promise<ShellE
 
 /**
  * At once, and not after asking: when the leader has ended on being asked, the number of its group
- * may be somebody else's, and those who did not listen would stay.
+ * may have been given to another, and processes that ignored the signal would stay.
  */
 function killGroup(child: ChildProcess): void {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;

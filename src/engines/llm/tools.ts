@@ -1,9 +1,8 @@
 import type { ToolSet } from "ai";
 import { z } from "zod";
-import { brief } from "../vendors/json-line-steps.ts";
-import { ToolError, type Workspace } from "./confine.ts";
-import { editFile, listFiles, readFile, writeFile } from "./files.ts";
-import { messageOf } from "./message-of.ts";
+import { brief } from "../vendors/step-text.ts";
+import { messageOf } from "./call-errors.ts";
+import { editFile, listFiles, readFile, ToolError, type Workspace, writeFile } from "./files.ts";
 import { runShell } from "./shell.ts";
 
 const LONGEST_COMMAND_S = 600;
@@ -21,7 +20,7 @@ export interface Bench {
 
 export interface ToolResult {
   text: string;
-  /** Short, when it went wrong: for people who watch. */
+  /** Short, when it went wrong: for a person who watches. */
   failure: string | null;
 }
 

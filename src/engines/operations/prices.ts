@@ -2,9 +2,9 @@ import * as z from "zod/mini";
 import { text } from "../../operation/fields.ts";
 import { defineOperation } from "../../operation/operation.ts";
 import { pricesSection } from "../costs/config-costs.ts";
-import { listedAs, priceFor, priceOf } from "../costs/price.ts";
 import { PRICE_LIST, PRICES_AS_OF, priceListWarning } from "../costs/price-list.ts";
 import type { Price } from "../costs/prices.ts";
+import { listedAs, priceFor, priceOf } from "../costs/prices.ts";
 
 const dollars = {
   input: z.number(),

@@ -3,9 +3,8 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, relative, resolve } from "node:path";
 import { parseDuration } from "../../base/duration.ts";
 import { addTokens, type ModelUsage, NO_TOKENS } from "../costs/usage.ts";
-import type { EngineOutcome } from "../engine.ts";
-import type { LlmEvent } from "../llm/events.ts";
-import type { Step } from "../step.ts";
+import type { EngineOutcome, Step } from "../engine.ts";
+import type { LlmEvent } from "../llm/protocol.ts";
 import type { Case, ScriptStep, ScriptUsage } from "./scenario.ts";
 
 export interface Stage {

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
 import { newTaskId } from "../../base/id.ts";
-import type { LlmEvent } from "../llm/events.ts";
+import type { LlmEvent } from "../llm/protocol.ts";
 import { play } from "./play.ts";
 import { parseScenario, pickCase } from "./scenario.ts";
 

@@ -10,10 +10,10 @@ import type {
   EngineOutcome,
   EngineRequest,
   EngineResult,
+  Step,
   StreamReader,
   Waiting,
 } from "../engine.ts";
-import type { Step } from "../step.ts";
 import { addUsage, claudeUsage, messageTokens, runUsage } from "./claude-usage.ts";
 import {
   asObject,
@@ -25,8 +25,6 @@ import {
   parseLine,
   stringAt,
 } from "./json-line.ts";
-import { targetOf, textStep, toolStep, Unknowns } from "./json-line-steps.ts";
-import { modelName, moreThan, UNNAMED_MODEL, UsageSum } from "./json-line-usage.ts";
 import {
   brokenOff,
   type Complaint,
@@ -38,7 +36,8 @@ import {
   waiting,
 } from "./limits.ts";
 import { epochMs } from "./limits-reset.ts";
-import { usageOfRun } from "./session-usage.ts";
+import { targetOf, textStep, toolStep, Unknowns } from "./step-text.ts";
+import { modelName, moreThan, UNNAMED_MODEL, UsageSum, usageOfRun } from "./usage-sum.ts";
 
 const CLAUDE: Vendor = {
   name: "claude",
@@ -74,7 +73,7 @@ export class ClaudeReader implements StreamReader {
   readonly #unknowns = new Unknowns();
   readonly #sum = new UsageSum();
   readonly #messages = new Map<string, Tokens>();
-  /** The message that is being said, by who says it: the agent itself, or one of its subagents. */
+  /** The message under way, by its author: the agent itself, or one of its subagents. */
   readonly #saying = new Map<string, JsonObject>();
   #isSessions = false;
   /** One process may end several turns, and tells of each what it has used since the last. */
@@ -142,7 +141,7 @@ export class ClaudeReader implements StreamReader {
       text: stringAt(this.#result, "result") ?? this.#text,
       session: this.#session,
       usage: usageOfRun(told, this.#sum.get(), this.#before()),
-      ...(total !== null && isSessions ? { sessionTotal: total } : {}),
+      sessionTotal: isSessions ? (total ?? undefined) : undefined,
       unknown: this.#unknowns.count,
     };
   }

@@ -1,6 +1,6 @@
 import type { ModelUsage, Tokens } from "../costs/usage.ts";
 import { asObject, type JsonObject, numberAt, objectAt } from "./json-line.ts";
-import { modelName, UNNAMED_MODEL, UsageSum } from "./json-line-usage.ts";
+import { modelName, UNNAMED_MODEL, UsageSum } from "./usage-sum.ts";
 
 /** The tokens of one message; null when it tells none. */
 export function messageTokens(usage: JsonObject | null): Tokens | null {

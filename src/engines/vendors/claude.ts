@@ -1,9 +1,8 @@
 import { join } from "node:path";
 import type { Engine, EngineCommand, EngineRequest, LogsOf, SessionLogs } from "../engine.ts";
-import { argument } from "../exec-argument.ts";
 import { CLAUDE_NOISE, ClaudeReader } from "./claude-reader.ts";
-import { CLAUDE_ENV, CLAUDE_MENTION, inertPrompt } from "./inert-prompt.ts";
 import { claudeHome } from "./private-home.ts";
+import { argument, CLAUDE_ENV, CLAUDE_MENTION, inertPrompt } from "./untrusted-text.ts";
 
 /** Claude Code, without a terminal. The prompt goes in on stdin, events come out line by line. */
 export function claudeEngine({ now = Date.now }: { now?: () => number } = {}): Engine {
@@ -11,7 +10,7 @@ export function claudeEngine({ now = Date.now }: { now?: () => number } = {}): E
     name: "claude",
     binary: "claude",
     namesModel: true,
-    tellsDollars: "at the end",
+    reportsDollars: "at the end",
     command,
     home: claudeHome,
     reader: (request) => new ClaudeReader(request, now),

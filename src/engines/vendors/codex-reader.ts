@@ -4,16 +4,23 @@ import type {
   EngineOutcome,
   EngineRequest,
   EngineResult,
+  Step,
   StreamReader,
   Waiting,
 } from "../engine.ts";
-import type { Step } from "../step.ts";
-import { codexItem } from "./codex-item.ts";
-import { idAt, type JsonObject, numberAt, objectAt, parseLine, stringAt } from "./json-line.ts";
-import { textStep, Unknowns } from "./json-line-steps.ts";
-import { modelName, moreThan, mostOf, UNNAMED_MODEL } from "./json-line-usage.ts";
+import {
+  asObject,
+  idAt,
+  type JsonObject,
+  listAt,
+  numberAt,
+  objectAt,
+  parseLine,
+  stringAt,
+} from "./json-line.ts";
 import { brokenOff, type Complaint, outcomeOf, type Vendor, waiting } from "./limits.ts";
-import { sumOf } from "./session-usage.ts";
+import { targetOf, textStep, toolStep, Unknowns } from "./step-text.ts";
+import { modelName, moreThan, mostOf, sumOf, UNNAMED_MODEL } from "./usage-sum.ts";
 
 const CODEX: Vendor = {
   name: "codex",
@@ -143,7 +150,7 @@ export class CodexReader implements StreamReader {
       text: this.#text,
       session: this.#session,
       usage: this.#used && [this.#usage(this.#used)],
-      ...(this.#thread === null ? {} : { sessionTotal: [this.#usage(this.#thread)] }),
+      sessionTotal: this.#thread ? [this.#usage(this.#thread)] : undefined,
       unknown: this.#unknowns.count,
     };
   }
@@ -182,8 +189,7 @@ export class CodexReader implements StreamReader {
     const more = moreThan(this.#used ?? NO_TOKENS, used);
     this.#used = used;
     if (more === null) return [];
-    const usage = { ...this.#usage(more), ...(prompt === undefined ? {} : { prompt }) };
-    return [{ kind: "notice", ...(text === "" ? {} : { text }), usage }];
+    return [{ kind: "notice", text: text || undefined, usage: { ...this.#usage(more), prompt } }];
   }
 
   #usage(tokens: Tokens): ModelUsage {
@@ -227,4 +233,59 @@ function complaintOf(message: string): Complaint {
   const answer = parseLine(message);
   const inner = stringAt(objectAt(answer, "error"), "message") ?? stringAt(answer, "detail");
   return inner === null ? { message } : { message: inner, status: numberAt(answer, "status") };
+}
+
+export interface CodexItem {
+  step: Step | null;
+  /** What it said, when it is a message. */
+  answer: string | null;
+  isKnown: boolean;
+}
+
+/** One thing in a thread: a message, a thought, a call of a tool. */
+export function codexItem(item: JsonObject | null): CodexItem {
+  const text = stringAt(item, "text") ?? "";
+  switch (stringAt(item, "type")) {
+    case "agent_message":
+      return { step: textStep("text", text), answer: text, isKnown: true };
+    case "reasoning":
+    case "plan":
+      return known(textStep("thought", text));
+    case "command_execution":
+      return known(toolStep("shell", innerCommand(stringAt(item, "command") ?? "")));
+    case "file_change":
+      return known(toolStep("edit", changedPaths(item)));
+    case "mcp_tool_call": {
+      const name = [stringAt(item, "server"), stringAt(item, "tool")].filter(Boolean).join(".");
+      return known(toolStep(name, targetOf(objectAt(item, "arguments"))));
+    }
+    case "collab_tool_call":
+      return known(toolStep(stringAt(item, "tool") ?? "agent", stringAt(item, "prompt")));
+    case "web_search":
+      return known(toolStep("web_search", stringAt(item, "query")));
+    case "error":
+      return known(textStep("notice", stringAt(item, "message") ?? ""));
+    case "todo_list":
+      return known(null);
+    default:
+      return { step: null, answer: null, isKnown: false };
+  }
+}
+
+function known(step: Step | null): CodexItem {
+  return { step, answer: null, isKnown: true };
+}
+
+/** `/bin/bash -lc 'npm test'` is `npm test` to a reader. */
+function innerCommand(command: string): string {
+  const [, quote, inner] = /^\S*\b(?:ba|z)?sh -l?c (['"]?)([\s\S]*)\1$/.exec(command) ?? [];
+  return inner === undefined || (quote !== "" && inner === "") ? command : inner;
+}
+
+function changedPaths(item: JsonObject | null): string {
+  return listAt(item, "changes")
+    .map((change) => stringAt(asObject(change), "path"))
+    .filter(Boolean)
+    .slice(0, 20)
+    .join(" ");
 }

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { VivError } from "../../base/errors.ts";
 import type { Engine, EngineCommand, EngineRequest, LogsOf, SessionLogs } from "../engine.ts";
-import { argument } from "../exec-argument.ts";
 import { CodexReader } from "./codex-reader.ts";
 import { codexHome } from "./private-home.ts";
+import { argument } from "./untrusted-text.ts";
 
 /**
  * Codex, without a terminal. Its stream tells tokens only at the end of a turn; its session file tells
@@ -14,7 +14,7 @@ export function codexEngine({ now = Date.now }: { now?: () => number } = {}): En
     name: "codex",
     binary: "codex",
     namesModel: true,
-    tellsDollars: "never",
+    reportsDollars: "never",
     command,
     home: codexHome,
     reader: (request) => new CodexReader(request, now),

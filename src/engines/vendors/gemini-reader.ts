@@ -4,14 +4,19 @@ import type {
   EngineOutcome,
   EngineRequest,
   EngineResult,
+  Step,
   StreamReader,
   Waiting,
 } from "../engine.ts";
-import type { Step } from "../step.ts";
-import { geminiUsage, messageUsage } from "./gemini-usage.ts";
-import { idAt, type JsonObject, objectAt, parseLine, stringAt } from "./json-line.ts";
-import { MAX_TEXT, targetOf, textStep, toolStep, Unknowns } from "./json-line-steps.ts";
-import { modelName, moreThan, UNNAMED_MODEL, UsageSum } from "./json-line-usage.ts";
+import {
+  asObject,
+  idAt,
+  type JsonObject,
+  numberAt,
+  objectAt,
+  parseLine,
+  stringAt,
+} from "./json-line.ts";
 import {
   brokenOff,
   type Complaint,
@@ -21,7 +26,8 @@ import {
   type Vendor,
   waiting,
 } from "./limits.ts";
-import { atLeast } from "./session-usage.ts";
+import { MAX_TEXT, targetOf, textStep, toolStep, Unknowns } from "./step-text.ts";
+import { atLeast, modelName, moreThan, UNNAMED_MODEL, UsageSum } from "./usage-sum.ts";
 
 const GEMINI: Vendor = {
   name: "gemini",
@@ -188,4 +194,50 @@ export class GeminiReader implements StreamReader {
     const complaints = this.#error === null ? [] : [this.#error];
     return brokenOff(exit, complaints, this.#unknowns.lastLines, GEMINI, now);
   }
+}
+
+/** The tokens of a whole run, by model where this version of gemini tells them apart. */
+export function geminiUsage(stats: JsonObject | null, model: string): ModelUsage[] | null {
+  const byModel = Object.entries(objectAt(stats, "models") ?? {}).flatMap(([name, value]) => {
+    const usage = tokens(asObject(value), modelName(name) ?? model);
+    return usage === null ? [] : [usage];
+  });
+  if (byModel.length > 0) return byModel;
+  const usage = tokens(stats, model);
+  return usage === null ? null : [usage];
+}
+
+/** Of one answer, as the session file has it. */
+export function messageUsage(message: JsonObject | null, model: string): ModelUsage | null {
+  const used = objectAt(message, "tokens");
+  const prompt = numberAt(used, "input");
+  if (prompt === null) return null;
+  const cacheRead = numberAt(used, "cached") ?? 0;
+  const said = (numberAt(used, "output") ?? 0) + (numberAt(used, "thoughts") ?? 0);
+  return {
+    model: modelName(stringAt(message, "model")) ?? model,
+    input: Math.max(0, prompt - cacheRead),
+    output: Math.max(said, (numberAt(used, "total") ?? 0) - prompt),
+    cacheRead,
+    cacheWrite: 0,
+    usd: null,
+    prompt,
+  };
+}
+
+/** `output_tokens` leaves out the thoughts, which cost as much; the total has them in. */
+function tokens(stats: JsonObject | null, model: string): ModelUsage | null {
+  const prompt = numberAt(stats, "input_tokens");
+  const total = numberAt(stats, "total_tokens");
+  if (prompt === null && total === null) return null;
+  const cacheRead = numberAt(stats, "cached") ?? 0;
+  const said = numberAt(stats, "output_tokens") ?? 0;
+  return {
+    model,
+    input: Math.max(0, (prompt ?? 0) - cacheRead),
+    output: Math.max(said, (total ?? 0) - (prompt ?? 0)),
+    cacheRead,
+    cacheWrite: 0,
+    usd: null,
+  };
 }

@@ -1,10 +1,9 @@
 import { join } from "node:path";
 import { VivError } from "../../base/errors.ts";
 import type { Engine, EngineCommand, EngineRequest, LogsOf, SessionLogs } from "../engine.ts";
-import { argument } from "../exec-argument.ts";
 import { GeminiReader } from "./gemini-reader.ts";
-import { GEMINI_MENTION, inertPrompt } from "./inert-prompt.ts";
 import { geminiHome } from "./private-home.ts";
+import { argument, GEMINI_MENTION, inertPrompt } from "./untrusted-text.ts";
 
 /** Gemini, without a terminal: that it has none is how it knows. The prompt is what stdin says. */
 export function geminiEngine({ now = Date.now }: { now?: () => number } = {}): Engine {
@@ -12,7 +11,7 @@ export function geminiEngine({ now = Date.now }: { now?: () => number } = {}): E
     name: "gemini",
     binary: "gemini",
     namesModel: true,
-    tellsDollars: "never",
+    reportsDollars: "never",
     command,
     home: geminiHome,
     reader: (request) => new GeminiReader(request, now),

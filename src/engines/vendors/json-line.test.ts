@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { listAt, numberAt, objectAt, parseLine, stringAt } from "./json-line.ts";
-import { brief, targetOf, toolStep, Unknowns } from "./json-line-steps.ts";
-import { moreThan, UsageSum } from "./json-line-usage.ts";
+import { brief, targetOf, toolStep, Unknowns } from "./step-text.ts";
+import { moreThan, UsageSum } from "./usage-sum.ts";
 
 describe("a line", () => {
   test.each([
@@ -65,8 +65,8 @@ describe("a step's text", () => {
   });
 });
 
-describe("what nobody knows", () => {
-  test("is all counted, and the first of it told", () => {
+describe("unknown lines and events", () => {
+  test("are all counted, and the first are shown", () => {
     const unknowns = new Unknowns();
     let told = 0;
     for (let i = 0; i < 100_000; i++) told += unknowns.line(`line ${i}`).length;
@@ -80,7 +80,7 @@ describe("what nobody knows", () => {
 describe("usage", () => {
   const tokens = { input: 1, output: 2, cacheRead: 3, cacheWrite: 4 };
 
-  test("is summed by model; dollars that were never told stay untold", () => {
+  test("is summed by model; dollars that were never reported stay null", () => {
     const sum = new UsageSum();
     expect(sum.get()).toBeNull();
     sum.add({ model: "a", ...tokens, usd: null });

@@ -216,7 +216,7 @@ describe("a run that was broken off", () => {
     expect(brokenOff(ended, [], [], vendor, NOW).kind).toBe("cut_off");
   });
 
-  test("with nothing said says that much", () => {
+  test("an empty message names the vendor", () => {
     expect(brokenOff(exit, [], [], vendor, NOW)).toEqual({
       kind: "failed",
       message: "v: exited with 1",

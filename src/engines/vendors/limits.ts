@@ -1,9 +1,9 @@
 import { lastLines } from "../../base/text.ts";
 import type { EngineExit, EngineOutcome, Waiting } from "../engine.ts";
-import { brief } from "./json-line-steps.ts";
 import { believable, resetTime } from "./limits-reset.ts";
+import { brief } from "./step-text.ts";
 
-/** What somebody must do about an account; each vendor has its own words for it. */
+/** How an account is repaired; each vendor has its own words for it. */
 export interface Vendor {
   name: string;
   login: string;
@@ -68,7 +68,7 @@ const BY_STATUS: Readonly<Record<number, Cause>> = {
 const UNREACHABLE =
   /\b(?:ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)\b|connection (?:error|refused|failed|reset|closed)|(?:cannot|unable to|failed to) connect|error sending request|fetch failed|network error|socket hang up|stream disconnected/i;
 
-/** What kind of trouble it is; null when nothing known. */
+/** The kind of failure; null when it is not a known one. */
 export function recognise(complaint: Complaint, vendor: Vendor, now: number): EngineOutcome | null {
   const text = complaint.message.slice(0, 20_000);
   const status = complaint.status ?? statusIn(text);
@@ -114,15 +114,15 @@ export function failed(message: string, vendor: Vendor): EngineOutcome {
 }
 
 /**
- * What a vendor waits for that tries again by itself. Whatever it does not name is the vendor's
- * trouble, or the network's: for anything else it would not try again.
+ * What a vendor waits for that tries again by itself. A cause that it does not name is a fault of the vendor
+ * or of the network: for anything else it would not try again.
  */
 export function waiting(complaint: Complaint, vendor: Vendor, now: number): Waiting {
   const known = recognise(complaint, vendor, now) ?? outcome("unavailable", complaint, vendor, now);
   return { outcome: known, isFinal: known.kind === "unauthorized" || known.kind === "quota" };
 }
 
-/** The outcome the vendor's own last word has: a known trouble, or a failure like any other. */
+/** The outcome of the vendor's last message: a known cause, or a plain failure. */
 export function outcomeOf(complaint: Complaint, vendor: Vendor, now: number): EngineOutcome {
   return recognise(complaint, vendor, now) ?? failed(complaint.message, vendor);
 }

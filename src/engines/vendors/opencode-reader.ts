@@ -4,14 +4,14 @@ import type {
   EngineOutcome,
   EngineRequest,
   EngineResult,
+  Step,
   StreamReader,
   Waiting,
 } from "../engine.ts";
-import type { Step } from "../step.ts";
 import { idAt, type JsonObject, numberAt, objectAt, parseLine, stringAt } from "./json-line.ts";
-import { MAX_TEXT, targetOf, textStep, toolStep, Unknowns } from "./json-line-steps.ts";
-import { UNNAMED_MODEL, UsageSum } from "./json-line-usage.ts";
 import { brokenOff, type Complaint, outcome, outcomeOf, type Vendor, waiting } from "./limits.ts";
+import { MAX_TEXT, targetOf, textStep, toolStep, Unknowns } from "./step-text.ts";
+import { UNNAMED_MODEL, UsageSum } from "./usage-sum.ts";
 
 const OPENCODE: Vendor = {
   name: "opencode",

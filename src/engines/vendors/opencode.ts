@@ -1,8 +1,8 @@
 import { VivError } from "../../base/errors.ts";
 import type { Engine, EngineCommand, EngineRequest } from "../engine.ts";
-import { argument } from "../exec-argument.ts";
 import { OpencodeReader } from "./opencode-reader.ts";
 import { opencodeHome } from "./private-home.ts";
+import { argument } from "./untrusted-text.ts";
 
 /** OpenCode, without a terminal: what it would ask a person for is refused, or allowed by `auto`. */
 export function opencodeEngine({ now = Date.now }: { now?: () => number } = {}): Engine {
@@ -10,7 +10,7 @@ export function opencodeEngine({ now = Date.now }: { now?: () => number } = {}):
     name: "opencode",
     binary: "opencode",
     namesModel: true,
-    tellsDollars: "each step",
+    reportsDollars: "each step",
     command,
     home: opencodeHome,
     reader: (request) => new OpencodeReader(request, now),

@@ -4,12 +4,10 @@ import { VivError } from "../../base/errors.ts";
 import { flag, text } from "../../operation/fields.ts";
 import { type Context, type Here, type Nothing, serve } from "../../operation/operation.ts";
 import { type AgentsConfig, parseAgents } from "../agents.ts";
-import type { UpEvent } from "../events.ts";
-import { programPort, type UpHost, upPort } from "../ports.ts";
-import { UpService } from "../service.ts";
+import { programPort, type UpEvent, type UpHost, upPort } from "../ports.ts";
+import { UpService } from "../up-service.ts";
 
-export type { UpEvent } from "../events.ts";
-export type { UpHost } from "../ports.ts";
+export type { UpEvent, UpHost } from "../ports.ts";
 
 export const upInput = z.strictObject({
   config: text("who lives there (default ./agents.toml)"),

@@ -3,11 +3,11 @@ import * as z from "zod/mini";
 import type { Machine } from "../../base/clock.ts";
 import { VivError } from "../../base/errors.ts";
 import { suggest } from "../../base/names.ts";
+import { PRIORITIES, type Priority } from "../../base/priority.ts";
 import { text } from "../../operation/fields.ts";
 import { type Context, defineOperation, definePort } from "../../operation/operation.ts";
-import { PRIORITIES, type Priority } from "../../queue/task.ts";
-import type { CrewGateFiles } from "../files.ts";
 import type { MachineGate } from "../machine-gate.ts";
+import type { CrewGateFiles } from "../ticket-files.ts";
 
 /** The gates there are on this machine. */
 export interface GatePort {

@@ -1,9 +1,15 @@
 import * as z from "zod/mini";
 import { parseSince } from "../../base/since.ts";
-import { isAsked } from "../../engines/costs/price.ts";
-import { Spending as Money } from "../../engines/costs/spending.ts";
-import { dollarsOf, type Spending } from "../../engines/costs/spending-policy.ts";
-import { DIMENSIONS, type Dimension, type Key, Tally } from "../../engines/costs/tally.ts";
+import {
+  DIMENSIONS,
+  type Dimension,
+  dollarsOf,
+  type Key,
+  LedgerTotals,
+  type Spending,
+} from "../../engines/costs/ledger-totals.ts";
+import { isAsked } from "../../engines/costs/prices.ts";
+import { SharedBudget } from "../../engines/costs/shared-budget.ts";
 import { totalTokens } from "../../engines/costs/usage.ts";
 import { usedOn } from "../../engines/costs/usage-line.ts";
 import { count, text } from "../../operation/fields.ts";
@@ -56,7 +62,7 @@ export const costs = defineRunOperation({
   }),
   async run({ store, now }, { by = "type", since: wanted, limit = 50 }) {
     const since = wanted === undefined ? null : parseSince(wanted, now());
-    const tally = new Tally([by]);
+    const tally = new LedgerTotals([by]);
     const unasked = new Unasked();
     let unreadable = 0;
     let hasReserved = false;
@@ -90,7 +96,7 @@ const NOTHING = { usd: 0, tokens: 0, attempts: 0 };
 
 /** Only of those that still hold their claims: the run is asked for that. */
 async function reservedIn(store: Store, now: () => number) {
-  const money = new Money(store, now);
+  const money = new SharedBudget(store, now);
   await money.refresh();
   const { usd, tokens, runs } = money.reserved;
   return { usd, tokens, attempts: runs };

@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { engineFor, routedEnginesSection } from "../../engines/config-engine.ts";
 import { budgetSection } from "../../engines/costs/config-costs.ts";
-import { Spending } from "../../engines/costs/spending.ts";
+import { SharedBudget } from "../../engines/costs/shared-budget.ts";
 import { accountsInUse } from "../../engines/operations/accounts-in-use.ts";
 import { gatePort } from "../../gate/operations/gate.ts";
 import { defineRunOperation, type RunContext } from "../../queue/operation.ts";
@@ -55,7 +55,7 @@ async function usedUpBudget({ here, store, now }: RunContext) {
   const budget = config?.section(budgetSection);
   if (!config || !budget || ![budget.run, budget.day].some(({ usd, tokens }) => usd ?? tokens))
     return () => null;
-  const spending = new Spending(store, now);
+  const spending = new SharedBudget(store, now);
   await spending.refresh();
   return (type: string) => (engineFor(config, type) ? spending.usedUp(budget, type) : null);
 }

@@ -4,11 +4,11 @@ import { VivError } from "../../base/errors.ts";
 import { text } from "../../operation/fields.ts";
 import { defineRunOperation, type RunContext } from "../../queue/operation.ts";
 import { workerHostPort } from "../../work/host.ts";
-import { pitProving } from "../../work/operations/work.ts";
-import { proveResults } from "../prove-results.ts";
+import { proveResults, provingFor } from "../prove-results.ts";
 import { reclaimStuck } from "../reclaim-stuck.ts";
 import { tidyWaste } from "../tidy-waste.ts";
 import { snakeOfWaste } from "../waste.ts";
+import { wasteFiles } from "../waste-files.ts";
 
 export const pitSweep = defineRunOperation({
   name: "pit sweep",
@@ -42,7 +42,7 @@ export const pitSweep = defineRunOperation({
     const host = await context.use(workerHostPort);
     const limitMs = (staleAfterSeconds ?? DEFAULT_STALE_AFTER_SECONDS) * 1000;
     const stuck = await reclaimStuck(store, host, { now: context.now(), limitMs });
-    const results = await proveResults(store, host, pitProving(context, host));
+    const results = await proveResults(store, host, provingFor(store, host));
     const tidied = await store.pit.alone("waste", () => tidyIfPossible(context, keepMs));
     return {
       reclaimed: [...report.reaped, ...stuck].map(({ id, worker, to }) => ({
@@ -82,12 +82,11 @@ async function tidyIfPossible(context: RunContext, keepMs: number) {
 }
 
 async function tidy(context: RunContext, keepMs: number) {
-  const { wasteFiles } = await context.use(workerHostPort);
   const claims = new Set<string>();
   for await (const { worker } of context.store.list({ states: ["claimed"] })) {
     if (worker) claims.add(worker);
   }
-  return tidyWaste(await wasteFiles(), {
+  return tidyWaste(wasteFiles(context.store.location), {
     now: context.now(),
     keepMs,
     isRunning: (name) => claims.has(snakeOfWaste(name)?.snake ?? ""),

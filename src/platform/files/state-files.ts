@@ -112,7 +112,10 @@ export function readSmall(
 export function readPlain(path: string, maxBytes: number): string | null {
   const text = readSmall(path, maxBytes);
   if (text !== null) return text;
-  return lstatSync(path, { throwIfNoEntry: false }) === undefined ? null : "";
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) return null;
+  // Created between the two looks: an answer that was just given is not lost.
+  return stats.isFile() && stats.size <= maxBytes ? readSmall(path, maxBytes) : "";
 }
 
 /** Turns what `act` throws, or rejects with, into an error that names the file. */

@@ -20,7 +20,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { until, within } from "../../../test/support/deadline.ts";
 import { newFolder } from "../../../test/support/folders.ts";
 import { isVivError } from "../../base/errors.ts";
-import { evidenceIn } from "../../work/evidence.ts";
+import { artifactsIn } from "../../work/artifacts.ts";
 import {
   findBubblewrap,
   probeBubblewrap,
@@ -637,7 +637,7 @@ describe("bubblewrap", () => {
 describe("a task's own files", () => {
   function newTask() {
     const world = newWorld(newFolder());
-    const evidence = evidenceIn(join(world.run, "artifacts"));
+    const evidence = artifactsIn(join(world.run, "artifacts"));
     const at = (name: string) => join(world.run, "artifacts", name);
     const enter = (others: string[] = []) => {
       const { writes, reads } = evidence.enter("mine", others);

@@ -1,12 +1,11 @@
 import type { Machine, ProcessIdentity } from "../../base/clock.ts";
 import type { Config } from "../../base/section.ts";
-import type { CrewFiles } from "../../crew/files.ts";
-import type { UpFiles } from "../../fleet/up-files.ts";
 import { definePort } from "../../operation/operation.ts";
 import type { Store } from "../../queue/store.ts";
+import type { AgentDirectory } from "../directory.ts";
 import type { WardenFiles } from "../files.ts";
 import type { WardenEvent, WardenSettings } from "../ports.ts";
-import type { RuleEvent, RulesSettings } from "../rules.ts";
+import type { RuleEvent, RulesSettings } from "../rule-watch.ts";
 import type { Bound, Warrant } from "../warrant.ts";
 
 /** What the warden's commands need of the machine; main.ts hands them the real thing. */
@@ -16,8 +15,7 @@ export interface WardenPorts {
   defaultState: string;
   filesIn(state: string): WardenFiles;
   openRun(path: string): Promise<Store>;
-  crewFilesIn(state: string): CrewFiles;
-  upFilesIn(pit: string): UpFiles;
+  directory: AgentDirectory;
   /** `[crew] state` of a viv.toml, as it is written. */
   crewState(config: Config): string | undefined;
   /** Dollars that a task of this type may cost by its route: in all, else in one attempt. */

@@ -5,7 +5,7 @@ import { VivError } from "../../base/errors.ts";
 import { count, flag, list, text } from "../../operation/fields.ts";
 import { type Context, defineOperation, runPathPort } from "../../operation/operation.ts";
 import { wardenSection } from "../config.ts";
-import { resolveAgent, resolveMember, resolveWorker } from "../resolve.ts";
+import { resolveAgent, resolveWorker } from "../resolve.ts";
 import { oneLine, UNASKED, type Warrant } from "../warrant.ts";
 import { fromConfig, stateFlag, type WardenPlace, wardenNow, wardenPlace } from "./place.ts";
 import type { BindResult } from "./ports.ts";
@@ -154,8 +154,8 @@ async function resolved(
   const { machine } = ports;
   if (kind === "agent") {
     const state = crewStateFor(given, here, ports);
-    const member = state && resolveMember(ports.crewFilesIn(state), target, machine);
-    if (state && member) return { home: state, found: member };
+    const member = state && ports.directory.crew(state).find(target);
+    if (state && member) return { home: state, found: resolveAgent(member, machine) };
     if (given.crew !== undefined) {
       const why = `there is no member ${target} in the crew of ${state}`;
       return { home: state, found: { is: "gone" as const, why } };
@@ -163,9 +163,10 @@ async function resolved(
   }
   const run = await context.use(runPathPort);
   if (kind === "agent") {
-    const agent = resolveAgent(ports.upFilesIn(run), target, machine);
+    const agent = ports.directory.fleet(run).find(target);
     const why = `there is no agent ${target} in a crew here, nor around ${run}`;
-    return { home: run, found: agent ?? { is: "gone" as const, why } };
+    const found = agent ? resolveAgent(agent, machine) : { is: "gone" as const, why };
+    return { home: run, found };
   }
   const store = await ports.openRun(run);
   try {

@@ -194,12 +194,12 @@ describe("programs that are no agents", () => {
     expect(lineLook(screenOf(...rows))).toMatchObject({ is: "person" });
   });
 
-  test("a list that nobody is to choose from is none", () => {
+  test("a list without a choice is none", () => {
     const screen = screenOf("1. compiled", "2. linked", "ready", "agent> ");
     expect(lineLook(screen)).toMatchObject({ is: "line" });
   });
 
-  test("what somebody has begun to type is no prompt", () => {
+  test("half-typed text is no prompt", () => {
     const input = inputOf("bash-typed-80");
     expect(input.is === "line" && isBarePrompt(input.before)).toBe(false);
   });

@@ -85,7 +85,7 @@ export function isBarePrompt(before: string): boolean {
 /** The rows of a known agent that are its own words: not its box, footer, status or the user's. */
 export function ownRows(agent: Agent, rows: readonly string[], top: number | null): string[] {
   const end = top === null ? rows.length : top;
-  // An echo of a question stays: it is told from an answer by all of its words.
+  // An echo of a question stays: its words tell it from an answer.
   const isOthers = (row: string) => USERS[agent].test(row) && !/health check/i.test(row);
   const isSpoken = (row: string) =>
     /\bALIVE\b/i.test(row) || (/^[●⏺•✦]/u.test(row) && !BUSY.test(row));
@@ -121,7 +121,7 @@ function isStatus(row: string): boolean {
 
 interface Row {
   text: string;
-  /** Without what is dim: a placeholder is, what somebody typed is not. */
+  /** Without what is dim: a placeholder is, typed text is not. */
   typed: string;
 }
 
@@ -193,7 +193,7 @@ function withoutPlaceholder(text: string): string {
   return PLACEHOLDERS.test(text.replace(/\s+/g, " ").trim()) ? "" : text;
 }
 
-/** Rows at the bottom that say something. */
+/** Rows at the bottom that have text. */
 function lastRows(texts: readonly string[], most = 25): string[] {
   return texts.filter((row) => row.trim() !== "").slice(-most);
 }

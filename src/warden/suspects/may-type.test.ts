@@ -123,13 +123,13 @@ test("one that may not be asked is enough, whatever it belongs to", () => {
   expect(mayType([program("bash agent.sh"), program("bash")]).is).toBe("shell");
 });
 
-test("what reads something else than the terminal takes no commands from it", () => {
+test("a program that reads another input takes no commands from the terminal", () => {
   const ask = ["agent.js"];
   expect(mayType([program("node agent.js"), program("bash", false)], ask).is).toBe("yes");
   expect(mayType([program("node agent.js"), program("python3", false)], ask).is).toBe("yes");
 });
 
-test("what hands the terminal on to a shell is not typed to", () => {
+test("a program that hands its input to a shell is not typed to", () => {
   expect(mayType([program("cat"), program("sh -x", false)], ["cat"]).is).toBe("no");
   expect(mayType([program("cat"), program("sh work.sh", false)], ["cat"]).is).toBe("yes");
 });

@@ -146,7 +146,7 @@ function judge(program: ForegroundProgram, depth = 0): MayType {
   const [first = "", ...rest] = program.argv;
   const isLogin = first.startsWith("-");
   const called = baseName(isLogin ? first.slice(1) : first);
-  // Who was renamed to look like something else (`exec -a agent bash`) is still a shell.
+  // A renamed shell (`exec -a agent bash`) is still a shell.
   const name = SHELLS.has(program.comm) && !SHELLS.has(called) ? program.comm : called;
   for (const [kind, names] of TAKE_KEYS) if (names.has(name)) return no(name, kind);
   if (!program.hasTerminal) return { is: "yes" };

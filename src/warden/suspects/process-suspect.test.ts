@@ -7,9 +7,10 @@ import { newFolder } from "../../../test/support/folders.ts";
 import { endNow, isAlive, warrantFor } from "../../../test/support/tmux.ts";
 import { localMachine } from "../../platform/processes/machine.ts";
 import { questionFor } from "../question.ts";
+import type { Resolved } from "../resolve.ts";
 import type { BoundProcess, Warrant } from "../warrant.ts";
+import { type LocalSuspectsOptions, localSuspects, type Resolve } from "./find-suspects.ts";
 import { bindPid } from "./process-suspect.ts";
-import { type LocalSuspectsOptions, localSuspects } from "./suspects.ts";
 
 const machine = localMachine();
 
@@ -32,7 +33,7 @@ function suspects(given: Partial<LocalSuspectsOptions> = {}) {
     machine,
     questionFile: (id) => join(folder, "questions", `${id}.txt`),
     answered: () => false,
-    resolve: async () => ({ unknown: "nobody was to be asked" }),
+    resolve: async () => ({ is: "unknown", why: "no lookup was expected" }),
     ...given,
   });
 }
@@ -111,7 +112,7 @@ test("we and our ancestors are unknown", async () => {
   }
 });
 
-test("the question is a file, and its answer is seen, also by who comes after a crash", async () => {
+test("the question is a file, and its answer is seen, also after a crash", async () => {
   const { pid } = start("sleep", "1000");
   const answers = new Set<string>();
   const file = join(newFolder(), "questions", "w.txt");
@@ -130,7 +131,7 @@ test("the question is a file, and its answer is seen, also by who comes after a 
   expect(await after.look()).toMatchObject({ answers: ["n-1"] });
 });
 
-test("the question is not written through a link, and no place for it is told in words", async () => {
+test("the question is not written through a link, and a missing place for it is explained", async () => {
   const { pid } = start("sleep", "1000");
   const folder = newFolder();
   const [file, precious] = [join(folder, "w.txt"), join(folder, "precious")];
@@ -145,7 +146,7 @@ test("the question is not written through a link, and no place for it is told in
   await expect(other.ask(question("n-2"))).rejects.toMatchObject({ name: "VivError" });
 });
 
-test("growth of a watched file is told", async () => {
+test("growth of a watched file calls back", async () => {
   const { pid } = start("sleep", "1000");
   const file = join(newFolder(), "log");
   writeFileSync(file, "12345");
@@ -161,7 +162,7 @@ test("growth of a watched file is told", async () => {
   await until("that one came was told", () => calls > 0);
 });
 
-test("its whole tree is ended, with what carries its claim", async () => {
+test("its whole tree is ended, with processes that carry its claim", async () => {
   const folder = newFolder();
   const claim = `c-${process.pid}`;
   const list = join(folder, "pids");
@@ -188,7 +189,7 @@ test("its whole tree is ended, with what carries its claim", async () => {
     for (const each of [-pid, away]) if (isAlive(Math.abs(each))) process.kill(each, "SIGKILL");
   });
   const bound: BoundProcess = { ...boundOf(pid), claim };
-  const resolve = async () => ({ bound, watch: [list] });
+  const resolve: Resolve = async () => ({ is: "there", bound, watch: [list] });
   const suspect = await found({ kind: "worker", target: "w1" }, { resolve });
   expect(suspect.bound).toEqual(bound);
   expect(await suspect.look()).toMatchObject({ files: { [list]: expect.any(Number) } });
@@ -197,15 +198,33 @@ test("its whole tree is ended, with what carries its claim", async () => {
   expect([pid, away].filter(isAlive)).toEqual([]);
 });
 
-test("a worker that is gone or unknown is what its resolver says", async () => {
+test("a worker that is gone or unknown is reported as resolved", async () => {
   const kind = "agent";
-  const gone = async () => ({ gone: "it has ended" });
+  const gone: Resolve = async () => ({ is: "gone", why: "it has ended" });
   expect(await find({ kind }, { resolve: gone })).toEqual({ is: "gone", why: "it has ended" });
-  const unknown = async () => ({ unknown: "two of them" });
+  const unknown: Resolve = async () => ({ is: "unknown", why: "two of them" });
   expect(await find({ kind }, { resolve: unknown })).toEqual({ is: "unknown", why: "two of them" });
 });
 
-test("what is left of a tree whose suspect is gone is ended", async () => {
+test("a bound worker is that process, though its name is gone or another's", async () => {
+  const bound = boundOf(start("sleep", "1000").pid);
+  const list = join(newFolder(), "other.log");
+  writeFileSync(list, "begun\n");
+  const other = { ...boundOf(start("sleep", "1000").pid) };
+  const answers: Resolved[] = [
+    { is: "gone", why: "it has ended" },
+    { is: "there", bound: other, watch: [list] },
+  ];
+  for (const resolved of answers) {
+    const worker = { kind: "worker", target: "w1", bound } as const;
+    const suspect = await found(worker, { resolve: async () => resolved });
+    expect(suspect.bound).toEqual(bound);
+    expect(await suspect.look()).toMatchObject({ files: {} });
+    expect(await suspect.look()).not.toMatchObject({ files: { [list]: 6 } });
+  }
+});
+
+test("the rest of a tree whose suspect is gone is ended", async () => {
   const { pid } = start("sleep", "1000");
   const all = suspects();
   const suspect = await found({ target: String(pid) });
@@ -222,7 +241,7 @@ test("a worker that goes on to its next task is watched there, also after a rest
   for (const path of [first, second]) writeFileSync(path, "begun\n");
   const bound = boundOf(pid);
   let watch = [first];
-  const resolve = async () => ({ bound, watch });
+  const resolve: Resolve = async () => ({ is: "there", bound, watch });
   const worker = { kind: "worker", target: "w1" } as const;
   const suspect = await found(worker, { resolve });
   expect(await suspect.look()).toMatchObject({ files: { [first]: 6 } });
@@ -236,12 +255,12 @@ test("a process that became another program after the question is not ended", as
   const go = join(newFolder(), "go");
   const child = start("sh", "-c", `until [ -e '${go}' ]; do sleep 0.02; done; exec sleep 1000`);
   const suspect = await found({ target: String(child.pid) });
-  const standing = await suspect.stand?.();
+  const asked = await suspect.programs?.();
   writeFileSync(go, "");
   const isSleep = () =>
     readFileSync(`/proc/${child.pid}/cmdline`, "utf8").startsWith("sleep\x001000");
   await until("it is another program", isSleep);
-  const options = { killAfterMs: 100, standing, isResumed: false };
+  const options = { killAfterMs: 100, asked, isResumed: false };
   expect(await suspect.end([], options)).toMatchObject({
     ...{ exit: [], unknown: "not_asked: it became another program after it was asked" },
   });

@@ -6,14 +6,14 @@ import { replaceFileUnsynced } from "../../platform/files/atomic-write.ts";
 import { explained, readSmall } from "../../platform/files/state-files.ts";
 import { sizesOf, watchSizes } from "../../platform/files/watch.ts";
 import { readProcess, TICKS_PER_SECOND } from "../../platform/processes/proc-fs.ts";
-import type { SeenProcess, Standing } from "../dance.ts";
+import type { AskedPrograms, SeenProcess } from "../dance.ts";
 import type { Question } from "../question.ts";
 import type { BoundProcess, Warrant } from "../warrant.ts";
-import { programId, ticksNow } from "./standing.ts";
+import { programId, ticksNow } from "./asked-programs.ts";
+import { workBelow } from "./child-work.ts";
 import type { Asked, Ended, EndOptions, Found, Look, Suspect, Work } from "./suspect.ts";
 import { endTargetTree, seeTree, type TreeOf, whyNotOurs } from "./target-tree.ts";
 import { sharedDaemons } from "./tmux-foreground.ts";
-import { workBelow } from "./work-below.ts";
 
 /**
  * A process, and the tree that it leads. It has no terminal that we know of: the question is a file,
@@ -33,7 +33,7 @@ export type BoundNow =
   | { is: "gone"; why: string }
   | { is: "unknown"; why: string };
 
-/** What this process is, so that another that gets its number is never taken for it. */
+/** The identity of the process that has this number now. */
 export function bindPid(pid: string | number, machine: Machine): BoundNow {
   const number = Number(pid);
   if (!/^[1-9]\d{0,9}$/.test(String(pid))) {
@@ -56,13 +56,13 @@ export function findProcessSuspect(
   watch: readonly string[],
   options: ProcessOptions,
   watchNow?: () => Promise<readonly string[]>,
-  showAt?: string,
+  questionLink?: string,
 ): Found {
   const found: BoundNow = bound ? { is: "there", bound } : boundBefore(warrant, options.machine);
   if (found.is !== "there") return found;
   const state = stateOf(found.bound, options.machine);
   if (state.is !== "there") return state;
-  const suspect = new ProcessSuspect(warrant, found.bound, watch, options, watchNow, showAt);
+  const suspect = new ProcessSuspect(warrant, found.bound, watch, options, watchNow, questionLink);
   const why = whyNotOurs(suspect.tree([]));
   return why === null ? { is: "there", suspect } : { is: "unknown", why };
 }
@@ -127,7 +127,7 @@ class ProcessSuspect implements Suspect {
   /** A worker that goes on to its next task writes to another log. */
   readonly #watchNow: (() => Promise<readonly string[]>) | undefined;
   #watch: readonly string[];
-  readonly #showAt: string | undefined;
+  readonly #questionLink: string | undefined;
   readonly #nonces: string[] = [];
   #endWatch: () => void = () => {};
 
@@ -137,7 +137,7 @@ class ProcessSuspect implements Suspect {
     watch: readonly string[],
     options: ProcessOptions,
     watchNow?: () => Promise<readonly string[]>,
-    showAt?: string,
+    questionLink?: string,
   ) {
     this.#id = id;
     this.#isWorker = kind === "worker";
@@ -145,7 +145,7 @@ class ProcessSuspect implements Suspect {
     this.#watch = watch;
     this.#options = options;
     this.#watchNow = watchNow;
-    this.#showAt = showAt;
+    this.#questionLink = questionLink;
   }
 
   async look(): Promise<Look> {
@@ -158,7 +158,7 @@ class ProcessSuspect implements Suspect {
     return { is: "there", screen: [], files: sizesOf(this.#watch), answers };
   }
 
-  async stand(): Promise<Standing> {
+  async programs(): Promise<AskedPrograms> {
     const root = programId(this.bound.pid);
     const pane = { pane: "", is: "agent" as const };
     const panes = root === null ? [] : [{ ...pane, root, programs: [root] }];
@@ -174,7 +174,7 @@ class ProcessSuspect implements Suspect {
     const { nonce, lines } = question;
     const command = this.#options.answerWith?.(nonce) ?? `viv alive ${nonce}`;
     writeQuestion(path, `${[...lines, `To answer, run: ${command}`].join("\n")}\n`);
-    if (this.#showAt !== undefined) show(path, this.#showAt);
+    if (this.#questionLink !== undefined) show(path, this.#questionLink);
     return { is: "asked", channel: path, arrived: true, submitted: true };
   }
 
@@ -206,8 +206,8 @@ class ProcessSuspect implements Suspect {
   }
 
   /** It has its number still, but is another program than the one that was asked (exec). */
-  #whyOther({ standing }: EndOptions): string | null {
-    const then = standing?.panes[0]?.root;
+  #whyOther({ asked }: EndOptions): string | null {
+    const then = asked?.panes[0]?.root;
     const now = programId(this.bound.pid);
     if (now === null || then?.image === now.image) return null;
     return then === undefined
@@ -215,7 +215,7 @@ class ProcessSuspect implements Suspect {
       : "not_asked: it became another program after it was asked";
   }
 
-  /** By who was before us, as the question that lies there says. */
+  /** Asked by a warden before us: its question is still there. */
   #askedBefore(): string[] {
     const text = readSmall(this.#options.questionFile(this.#id), LONGEST_QUESTION) ?? "";
     const nonce = /^To answer, run: viv alive (\S+)/m.exec(text)?.[1];

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { until, within } from "../../../test/support/deadline.ts";
 import { endNow, isAlive, TmuxServer, textIn, warrantFor } from "../../../test/support/tmux.ts";
-import type { Standing } from "../dance.ts";
+import type { AskedPrograms } from "../dance.ts";
 import { type Question, questionFor } from "../question.ts";
 import type { Warrant } from "../warrant.ts";
 import { findSessionSuspect } from "./session-suspect.ts";
@@ -30,16 +30,16 @@ async function found(given: Partial<Warrant>): Promise<Suspect> {
 const pidOf = (server: TmuxServer, pane: string) => Number(server.show(pane, "#{pane_pid}"));
 
 /** Asked as the warden does, up to the moment before the execution. */
-async function asked(suspect: Suspect): Promise<Standing> {
-  const standing = (await suspect.stand?.()) as Standing;
-  expect(await suspect.ask(ask(), standing)).toMatchObject({ is: "asked" });
-  return standing;
+async function asked(suspect: Suspect): Promise<AskedPrograms> {
+  const programs = (await suspect.programs?.()) as AskedPrograms;
+  expect(await suspect.ask(ask(), programs)).toMatchObject({ is: "asked" });
+  return programs;
 }
 
-const end = (suspect: Suspect, standing: Standing): Promise<Ended> =>
+const end = (suspect: Suspect, programs: AskedPrograms): Promise<Ended> =>
   within(
     "it is ended, or not",
-    suspect.end(suspect.tree([]), { killAfterMs: 200, standing, isResumed: false }),
+    suspect.end(suspect.tree([]), { killAfterMs: 200, asked: programs, isResumed: false }),
   );
 
 test("six agents that are linked into one session are neither asked nor ended for it", async () => {
@@ -54,9 +54,9 @@ test("six agents that are linked into one session are neither asked nor ended fo
     server.run("link-window", "-s", `agent-${number}:0`, "-t", `overview:${number}`);
   }
   const suspect = await found({ target: "overview", socket: server.socket });
-  const standing = await asked(suspect);
-  expect(standing.panes).toHaveLength(1);
-  const ended = await end(suspect, standing);
+  const programs = await asked(suspect);
+  expect(programs.panes).toHaveLength(1);
+  const ended = await end(suspect, programs);
   expect(ended.exit.map(({ pid }) => pid)).toEqual([own]);
   expect(ended.spared).toContain("belongs to agent-1, agent-2");
   expect(agents.filter(isAlive)).toEqual(agents);
@@ -118,10 +118,10 @@ test.each([
   server.run("split-window", "-d", "-t", "%0", "cat");
   server.session("b", "cat");
   const suspect = await found({ socket: server.socket });
-  const standing = await asked(suspect);
+  const programs = await asked(suspect);
   act(server);
   const pids = server.run("list-panes", "-a", "-F", "#{pane_pid}").split("\n").map(Number);
-  const ended = await end(suspect, standing);
+  const ended = await end(suspect, programs);
   expect(ended).toMatchObject({ exit: [], survivors: [] });
   expect(ended.unknown).toMatch(/^not_asked: pane %\d+ .*; nothing was ended$/);
   expect(pids.filter((pid) => !isAlive(pid))).toEqual([]);
@@ -134,10 +134,10 @@ test("a process that became another program after the question is not ended", as
   const pid = pidOf(server, id);
   server.run("set-option", "-t", id, "@viv-ask", "on");
   const suspect = await found({ socket: server.socket });
-  const standing = (await suspect.stand?.()) as Standing;
-  await suspect.ask(ask(), standing);
+  const programs = (await suspect.programs?.()) as AskedPrograms;
+  await suspect.ask(ask(), programs);
   await until("it is another program", () => textIn(`/proc/${pid}/cmdline`).startsWith("sleep"));
-  const ended = await end(suspect, standing);
+  const ended = await end(suspect, programs);
   expect(ended).toMatchObject({ exit: [], unknown: expect.stringContaining("became another") });
   expect(isAlive(pid)).toBe(true);
 });
@@ -154,17 +154,17 @@ test("an agent that its shell, or a loop, has started anew after the question is
     if (name === "prompt") server.run("send-keys", "-t", id, `bash ${agent}`, "Enter");
     await server.shows(id, "ready");
     const suspect = await found({ target: name, socket: server.socket });
-    const standing = await asked(suspect);
+    const programs = await asked(suspect);
     server.run("send-keys", "-t", id, "go on", "Enter");
     if (name === "prompt") server.run("send-keys", "-t", id, `bash ${agent}`, "Enter");
     await until("it runs anew", () => server.screen(id).match(/^ready/gm)?.length === 2);
-    const ended = await end(suspect, standing);
+    const ended = await end(suspect, programs);
     expect(ended).toMatchObject({ exit: [], unknown: expect.stringContaining("not_asked") });
     expect(server.has(name)).toBe(true);
   }
 });
 
-test("what an asked agent starts later is ended with it", async () => {
+test("processes that an asked agent starts later are ended with it", async () => {
   const server = new TmuxServer();
   const agent = join(server.folder, "agent.sh");
   writeFileSync(agent, "echo ready; read line; sleep 1003 & sleep 1004\n");
@@ -172,10 +172,10 @@ test("what an asked agent starts later is ended with it", async () => {
   server.run("send-keys", "-t", id, `bash ${agent}`, "Enter");
   await server.shows(id, "ready");
   const suspect = await found({ socket: server.socket });
-  const standing = await asked(suspect);
+  const programs = await asked(suspect);
   const runs = (command: string) => suspect.tree([]).some((one) => one.command === command);
   await until("it has started both", () => runs("sleep 1003") && runs("sleep 1004"));
-  const ended = await end(suspect, standing);
+  const ended = await end(suspect, programs);
   expect(ended.unknown).toBeUndefined();
   expect(ended.exit.filter(({ command }) => command.startsWith("sleep 100"))).toHaveLength(2);
   expect(server.has("a")).toBe(false);
@@ -220,16 +220,16 @@ test("another tmux server that was started in a pane is left alone, with all its
   expect(isAlive(agent)).toBe(true);
 });
 
-test("after a restart in an execution only what was seen before is ended", async () => {
+test("after a restart in an execution only processes that were seen before are ended", async () => {
   const server = new TmuxServer();
   server.session("a", "cat");
   server.run("split-window", "-d", "-t", "%0", "cat");
   const suspect = await found({ socket: server.socket });
-  const standing = await asked(suspect);
+  const programs = await asked(suspect);
   const tree = suspect.tree([]);
   server.run("respawn-pane", "-k", "-t", "%0", "sleep", "1006");
   const fresh = pidOf(server, "%0");
-  const ended = await suspect.end(tree, { killAfterMs: 200, standing, isResumed: true });
+  const ended = await suspect.end(tree, { killAfterMs: 200, asked: programs, isResumed: true });
   expect(ended.survivors).toEqual([]);
   expect(isAlive(fresh)).toBe(true);
   expect(tree.filter(({ pid }) => isAlive(pid))).toEqual([]);

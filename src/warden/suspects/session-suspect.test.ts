@@ -151,7 +151,7 @@ test("a program that takes commands by the time Enter is due gets none", async (
   expect(server.show("%0", "#{@viv-sent}")).toBe("");
 });
 
-test("what was pasted before a crash is sent after it, if it is seen there", async () => {
+test("text that was pasted before a crash is sent after it, if it is seen there", async () => {
   const server = new TmuxServer();
   const heard = join(server.folder, "heard");
   const id = server.session("a", ...scribe(heard));
@@ -164,7 +164,7 @@ test("what was pasted before a crash is sent after it, if it is seen there", asy
   await until("it was sent once", () => textIn(heard) === `${question.typed}\n`);
 });
 
-test("what was pasted before a crash, and is not seen there, is not sent", async () => {
+test("text that was pasted before a crash, and is not seen there, is not sent", async () => {
   const server = new TmuxServer();
   const heard = join(server.folder, "heard");
   const id = server.session("a", ...scribe(heard));
@@ -381,7 +381,7 @@ test("every program of a session that reads lines is asked, each once", async ()
   await until("both were asked", () => textIn(heard) === `${question.typed}\n`);
 });
 
-test("what cannot be asked beside one that was is named", async () => {
+test("a pane that cannot be asked is named beside one that was", async () => {
   const server = new TmuxServer();
   server.session("a", "sh", "-c", AGENT);
   server.run("split-window", "-d", "-t", "%0", "less", "/etc/passwd");
@@ -392,7 +392,7 @@ test("what cannot be asked beside one that was is named", async () => {
   });
 });
 
-test("a shell that is given what is typed is not typed to", async () => {
+test("a shell behind a pipe is not typed to", async () => {
   const server = new TmuxServer();
   server.session("a", "bash", "-c", "cat | sh -x");
   const suspect = await found({ socket: server.socket });
@@ -556,7 +556,7 @@ test("the session that we live in is unknown", async () => {
   expect(await find({ target: "b" }, { env })).toMatchObject({ is: "there" });
 });
 
-test("to bind a session says what it is, or why not", async () => {
+test("bindSession gives the identity, or why there is none", async () => {
   const server = new TmuxServer();
   const id = server.session("a", "cat");
   expect(await bindSession("a", server.socket, OURS)).toMatchObject({
@@ -640,7 +640,7 @@ test("a program that is started while the session is being ended was not asked, 
   expect(isAlive(Number(server.show(id, "#{pane_pid}")))).toBe(true);
 });
 
-test("a change on the pane is told, by nobody that is attached", async () => {
+test("a change on the pane calls back, without an attached client", async () => {
   const server = new TmuxServer();
   const id = server.session("a", "cat");
   const suspect = await found({ socket: server.socket });

@@ -33,7 +33,7 @@ export function agentIn(foreground: readonly ForegroundProgram[]): Agent | null 
 
 /**
  * Programs that serve all sessions of their kind, whichever of them has started them: codex works in
- * such a daemon, and a tmux server has sessions that nobody has named. Ending it would end the others.
+ * such a daemon, and a tmux server has sessions that no warrant names. Ending it would end the others.
  */
 export function sharedDaemons(): number[] {
   return [...pidsSince(1, 0)].filter((pid) => {
@@ -83,16 +83,17 @@ function reads(pid: number, tty: string): boolean {
     const input = readlinkSync(`/proc/${pid}/fd/0`);
     return input === tty || input === "/dev/tty";
   } catch (error) {
-    // Somebody else's cannot be looked at: it may. One without any input does not.
+    // Another user's process cannot be looked at: it may. One without any input does not.
     return (error as NodeJS.ErrnoException).code !== "ENOENT";
   }
 }
 
-function textOf(path: string, encoding: "utf8" | "latin1" = "utf8"): string {
+/** "" when it is gone, or another user's. */
+export function textOf(path: string, encoding: "utf8" | "latin1" = "utf8"): string {
   try {
     return readFileSync(path, encoding);
   } catch {
-    return ""; // gone meanwhile
+    return "";
   }
 }
 

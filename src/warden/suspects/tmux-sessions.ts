@@ -2,7 +2,14 @@ import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { suggest } from "../../base/names.ts";
 import { readProcess } from "../../platform/processes/proc-fs.ts";
-import { type Tmux, TmuxTrouble } from "../../platform/tmux/tmux.ts";
+import {
+  defaultSocket,
+  type Env,
+  type Tmux,
+  TmuxTrouble,
+  tmuxAt,
+} from "../../platform/tmux/tmux.ts";
+import type { SessionActivity } from "../rule-watch.ts";
 import type { BoundSession } from "../warrant.ts";
 import type { Unknown } from "./suspect.ts";
 
@@ -24,7 +31,7 @@ export interface Pane {
   isShell: boolean;
   /** Marked with `@viv-ask`, or its session is: its program may be typed to. */
   mayAsk: boolean;
-  /** The nonce that it was asked with last, by whomever; "-" for none. */
+  /** The nonce that it was asked with last, by any warden; "-" for none. */
   asked: string;
 }
 
@@ -33,7 +40,7 @@ export interface Pane {
  * sessions (`link-window`, `new-session -t`), those that were started in it. The others are guests:
  * they are neither asked nor ended for it.
  */
-export interface SessionSight {
+export interface SessionPanes {
   bound: BoundSession;
   name: string;
   /** Its own. The active one first. */
@@ -50,7 +57,7 @@ export type Seen<T> =
   | { is: "gone"; why: string; isMissing?: boolean; hasGuestsOnly?: boolean }
   | (Unknown & { hasGuestsOnly?: boolean });
 
-/** What is no nonce of ours may have anything in it. */
+/** Only a nonce of ours: the option may have any text in it. */
 const ASKED = "#{?#{m/r:^[A-Za-z0-9_-]+$,#{@viv-asked}},#{@viv-asked},-}";
 /** The numbers first: a name may have spaces in it. */
 const SESSION = "#{session_id} #{session_created} #{pid} #{session_name}";
@@ -86,15 +93,15 @@ export async function findSession(
 }
 
 /** The bound one, whatever it is called by now. */
-export async function seeSession(
+export async function readSession(
   tmux: Tmux,
   bound: BoundSession,
   name: string,
-): Promise<Seen<{ sight: SessionSight }>> {
+): Promise<Seen<{ session: SessionPanes }>> {
   try {
     const text = await tmux.run(["list-panes", "-a", "-F", PANE]);
-    const sight = sightFrom(text, bound);
-    if (sight !== null && isSame(sight.bound, bound)) return seenAs(sight);
+    const session = sessionFrom(text, bound);
+    if (session !== null && isSame(session.bound, bound)) return judged(session);
   } catch (error) {
     const kind = error instanceof TmuxTrouble ? error.kind : "other";
     const isLeft = kind === "no-server" || kind === "no-target" || kind === "lost-server";
@@ -103,21 +110,21 @@ export async function seeSession(
   return whyNot(tmux, bound, name);
 }
 
-function seenAs(sight: SessionSight): Seen<{ sight: SessionSight }> {
-  if (sight.panes.some(({ isDead }) => !isDead)) return { is: "there", sight };
-  if (sight.panes.length === 0) {
-    const why = `it has no pane of its own: what it shows belongs to ${ownersOf(sight)}`;
+function judged(session: SessionPanes): Seen<{ session: SessionPanes }> {
+  if (session.panes.some(({ isDead }) => !isDead)) return { is: "there", session };
+  if (session.panes.length === 0) {
+    const why = `it has no pane of its own: what it shows belongs to ${ownersOf(session)}`;
     return { is: "unknown", why, hasGuestsOnly: true };
   }
   return { is: "gone", why: "its program has ended; remain-on-exit keeps the session" };
 }
 
-/** It is not there under its id. But is it really gone, and has somebody else its name? */
+/** It is not there under its id: is it gone, or does another session have its name? */
 async function whyNot(
   tmux: Tmux,
   bound: BoundSession,
   name: string,
-): Promise<Seen<{ sight: SessionSight }>> {
+): Promise<Seen<{ session: SessionPanes }>> {
   try {
     const listed = await listSessions(tmux);
     const heir = listed.find((each) => each.name === name);
@@ -209,12 +216,12 @@ function isSame(one: BoundSession, other: BoundSession): boolean {
 }
 
 /** The sessions that its guests may belong to. */
-export function ownersOf({ guests }: SessionSight): string {
+export function ownersOf({ guests }: SessionPanes): string {
   return [...new Set(guests.flatMap(({ sessions }) => sessions))].join(", ");
 }
 
-function sightFrom(text: string, { socket, session: wanted }: BoundSession): SessionSight | null {
-  let sight: SessionSight | null = null;
+function sessionFrom(text: string, { socket, session: wanted }: BoundSession): SessionPanes | null {
+  let found: SessionPanes | null = null;
   const shown: Pane[] = [];
   /** The other sessions that show a pane. */
   const others = new Map<string, { pid: number; sessions: string[] }>();
@@ -230,7 +237,7 @@ function sightFrom(text: string, { socket, session: wanted }: BoundSession): Ses
       continue;
     }
     const started = startOf(Number(server)) ?? "?";
-    sight ??= {
+    found ??= {
       bound: {
         is: "session",
         socket,
@@ -255,17 +262,17 @@ function sightFrom(text: string, { socket, session: wanted }: BoundSession): Ses
       asked,
     });
   }
-  if (sight === null) return null;
+  if (found === null) return null;
   for (const pane of shown) {
     const elsewhere = others.get(pane.id);
-    const isOwn = elsewhere === undefined || isStartedIn(pane.pid, sight.bound);
-    if (isOwn) sight.panes.push(pane);
-    else sight.guests.push({ id: pane.id, sessions: elsewhere.sessions });
+    const isOwn = elsewhere === undefined || isStartedIn(pane.pid, found.bound);
+    if (isOwn) found.panes.push(pane);
+    else found.guests.push({ id: pane.id, sessions: elsewhere.sessions });
   }
-  const own = new Set(sight.panes.map(({ pid }) => pid));
-  sight.others = [...others.values()].map(({ pid }) => pid).filter((pid) => !own.has(pid));
-  sight.panes.sort((a, b) => Number(b.isActive) - Number(a.isActive));
-  return sight;
+  const own = new Set(found.panes.map(({ pid }) => pid));
+  found.others = [...others.values()].map(({ pid }) => pid).filter((pid) => !own.has(pid));
+  found.panes.sort((a, b) => Number(b.isActive) - Number(a.isActive));
+  return found;
 }
 
 /** tmux gives each pane's process the session in which it was started: `TMUX=socket,server,session`. */
@@ -280,7 +287,7 @@ export function tmuxEntryOf(pid: number): string | null {
     const entries = readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");
     return entries.find((each) => each.startsWith("TMUX=")) ?? null;
   } catch {
-    return null; // gone, or somebody else's
+    return null; // gone, or another user's
   }
 }
 
@@ -317,4 +324,24 @@ function explain(error: unknown): { is: "gone" | "unknown"; why: string } {
   if (error.kind === "no-server") return { is: "gone", why: `no tmux server: ${error.message}` };
   if (error.kind === "no-target") return { is: "gone", why: "the session has ended" };
   return { is: "unknown", why: error.message };
+}
+
+/** The sessions of a server, in one call. None when there is no server; throws when it is silent. */
+export async function activityOn(socket: string | null, env: Env): Promise<SessionActivity[]> {
+  const tmux = tmuxAt(socket ?? defaultSocket(env), { env });
+  let text: string;
+  try {
+    text = await tmux.run(["list-windows", "-a", "-F", "#{window_activity} #{session_name}"]);
+  } catch (error) {
+    if (error instanceof TmuxTrouble && ["no-server", "lost-server"].includes(error.kind))
+      return [];
+    throw error;
+  }
+  const sessions = new Map<string, number>();
+  for (const line of text.split("\n")) {
+    const [, seconds, name] = /^(\d+) (.*)$/.exec(line) ?? [];
+    if (seconds === undefined || name === undefined) continue;
+    sessions.set(name, Math.max(sessions.get(name) ?? 0, Number(seconds) * 1000));
+  }
+  return [...sessions].map(([name, activeAt]) => ({ name, activeAt }));
 }

@@ -8,21 +8,19 @@ import { assertName, assertTypeName } from "../../base/names.ts";
 import type { Config } from "../../base/section.ts";
 import { closedTypes } from "../../engines/accounts/closed-types.ts";
 import { budgetSection, pricesSection } from "../../engines/costs/config-costs.ts";
-import { Spending } from "../../engines/costs/spending.ts";
+import { SharedBudget } from "../../engines/costs/shared-budget.ts";
 import { engineSlots } from "../../engines/engine-slots.ts";
 import { readyEngine } from "../../engines/named.ts";
 import { amount, count, events, flag, list, text } from "../../operation/fields.ts";
 import { serve } from "../../operation/operation.ts";
-import { type ProveOptions, proveResults } from "../../pit/prove-results.ts";
-import { Tender } from "../../pit/tender.ts";
 import { defineRunStream, type RunContext } from "../../queue/operation.ts";
 import type { Store } from "../../queue/store.ts";
-import { type AttemptSettings, type ReadyRoute, resolveHandler } from "../attempt.ts";
+import { DEFAULT_LOG_BYTES, type ReadyRoute, resolveHandler } from "../attempt.ts";
 import { checkRoutes } from "../check-routes.ts";
 import { limitsSection, type Route, routeFor, routesSection, typesOf } from "../config-route.ts";
-import { inheritedEnv } from "../handler-env.ts";
 import { type WorkerHost, workerHostPort } from "../host.ts";
-import { settleReaped } from "../settle.ts";
+import { settleReaped } from "../killed-attempt-bill.ts";
+import { inheritedEnv } from "../place.ts";
 import { Worker, type WorkerEvent, type WorkerOptions } from "../worker.ts";
 
 const input = z.strictObject({
@@ -141,7 +139,6 @@ function asEmitted(event: WorkerEvent, isPit: boolean): WorkEvent {
 }
 
 const GATE_FULL = "the machine's gate is full; see: viv gate";
-const DEFAULT_LOG_BYTES = 10 * 1024 * 1024;
 
 /** What can be run, and told to stop. */
 export type Startable = Pick<Worker, "run" | "stop" | "stopNow">;
@@ -162,12 +159,12 @@ export function workerFor(
   const budget = config?.section(budgetSection) ?? { run: {}, day: {} };
   const onTrouble = (message: string) =>
     onEvent({ kind: "trouble", error: new VivError("CORRUPT", message) });
-  const spending = new Spending(store, now);
+  const spending = new SharedBudget(store, now);
   const money = config && spentCheck(config, spending, now);
   const usesModels = [...routes.values()].some(({ engine }) => engine !== undefined);
   const slots = usesModels && host.gate ? engineSlots(host.gate, worker) : undefined;
   const closed = closedTypes({
-    ...{ accounts: host.accounts, routes, types, now, onTrouble },
+    ...{ accounts: host.accounts, routes, types, now, onWarning: onTrouble },
     ...optional("spent", money),
     ...optional("full", slots && (() => (slots.room() === 0 ? GATE_FULL : null))),
   });
@@ -185,10 +182,10 @@ export function workerFor(
     pollMs: Math.max(50, (given.poll_interval ?? 5) * 1000),
     heartbeatMs: Math.max(50, (given.heartbeat_interval ?? 30) * 1000),
     reapEveryMs: 1_000,
-    ...optional("snakes", snakesOf(store, worker, given.concurrency ?? 1)),
+    ...optional("slotNames", snakesOf(store, worker, given.concurrency ?? 1)),
     prices,
     budget,
-    spending,
+    sharedBudget: spending,
     onEvent,
     ...optional("timeoutMs", timeLimit(given.timeout)),
     ...optional("graceMs", duration(given.grace, "--grace")),
@@ -202,66 +199,7 @@ export function workerFor(
     ...optional("onReaped", usesModels ? settle : undefined),
     ...optional("mostAtOnce", money && (() => spending.room(budget))),
   };
-  const made = new Worker(store, host, options);
-  return store.pit === null ? made : tended(made, { store, now }, host, options);
-}
-
-/** In a pit, what snakes finished by hand is proven while the worker runs. */
-function tended(
-  worker: Worker,
-  context: Pick<RunContext, "store" | "now">,
-  host: WorkerHost,
-  options: WorkerOptions,
-): Startable {
-  const { onEvent } = options;
-  const tender = new Tender({
-    everyMs: TEND_EVERY_MS,
-    prove: () => proveResults(context.store, host, pitProving(context, host, options)),
-    onProven: (results) => {
-      for (const result of results) onEvent?.({ kind: "proven", result });
-    },
-    onError: (error) => onEvent?.({ kind: "trouble", error }),
-  });
-  return {
-    stop: () => worker.stop(),
-    stopNow: () => worker.stopNow(),
-    run: async () => {
-      tender.start();
-      try {
-        return await worker.run();
-      } finally {
-        await tender.stop();
-      }
-    },
-  };
-}
-
-const TEND_EVERY_MS = 2_000;
-
-/** How results are proven: as the worker would prove them, or else plainly. */
-export function pitProving(
-  { store, now }: Pick<RunContext, "store" | "now">,
-  host: WorkerHost,
-  options?: WorkerOptions,
-): ProveOptions {
-  const env = inheritedEnv(host.env, { env: [], inheritsAll: true });
-  const plainly: ReadyRoute = {
-    ...{ type: "default", handler: [], workspace: "none", sandbox: [], folder: host.cwd, env },
-  };
-  const settings: AttemptSettings = options ?? {
-    killAfterMs: 5_000,
-    logBytes: DEFAULT_LOG_BYTES,
-    prices: new Map(),
-    budget: { run: {}, day: {} },
-    spending: new Spending(store, now),
-  };
-  // Only what the proof needs: where it runs, and in which sandbox.
-  const { onIdle: _, onTrouble: __, ...rest } = settings;
-  return {
-    worker: `sweep-${process.pid}`,
-    routeFor: (type) => options?.routeFor(type) ?? plainly,
-    settings: rest,
-  };
+  return new Worker(store, host, options);
 }
 
 /** A pit has one snake for each claim at a time. */
@@ -299,7 +237,7 @@ export async function assertRoutes(
 /** Undefined when neither the run nor the day has a budget. */
 function spentCheck(
   config: Config,
-  spending: Spending,
+  spending: SharedBudget,
   now: () => number,
 ): ((type: string | null) => { until: number | null; text: string } | null) | undefined {
   const budget = config.section(budgetSection);

@@ -61,10 +61,10 @@ export const workspaces = defineRunOperation({
       gc.push({ ...rest, ...(branchKept ? { branch_kept: branchKept } : {}) });
     }
     const homes = [];
-    for (const id of machine.evidence.listSessions()) {
+    for (const id of machine.artifacts.listSessions()) {
       if (wanted?.includes(id) === false) continue;
       if (!isOver((await store.show(id))?.state ?? null)) continue;
-      await machine.evidence.removeSessions(id);
+      await machine.artifacts.removeSessions(id);
       homes.push(id);
     }
     const gone = new Set(gc.filter(({ removed }) => removed).map(({ id }) => id));

@@ -80,10 +80,10 @@ async function mustBeOn(branch: string, place: GitPlace): Promise<void> {
   );
 }
 
-/** Who commits: the user, as far as git was told who that is. */
+/** The user is the author, as far as git knows one. */
 async function identity(place: GitPlace, author?: Author): Promise<Record<string, string>> {
-  const knows = async (who: string) => {
-    const question = ["-c", "user.useConfigOnly=true", "var", `GIT_${who}_IDENT`];
+  const knows = async (role: string) => {
+    const question = ["-c", "user.useConfigOnly=true", "var", `GIT_${role}_IDENT`];
     return (await askGit(question, place)).status === 0;
   };
   const own = author ?? ((await knows("AUTHOR")) ? undefined : NOBODY);
@@ -91,7 +91,7 @@ async function identity(place: GitPlace, author?: Author): Promise<Record<string
   return { ...variables("AUTHOR", own), ...variables("COMMITTER", committer) };
 }
 
-function variables(who: string, person: Author | undefined): Record<string, string> {
+function variables(role: string, person: Author | undefined): Record<string, string> {
   if (person === undefined) return {};
-  return { [`GIT_${who}_NAME`]: person.name, [`GIT_${who}_EMAIL`]: person.email };
+  return { [`GIT_${role}_NAME`]: person.name, [`GIT_${role}_EMAIL`]: person.email };
 }

@@ -1,8 +1,8 @@
 import { existsSync, lstatSync, readdirSync } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { askGit, type GitPlace, git } from "../../platform/git/git.ts";
-import { readRecord, type WorkspaceRecord, workspacePath } from "./record.ts";
+import { idOfRecord, readRecord, type WorkspaceRecord, workspacePath } from "./record.ts";
 import { changesIn, submodulesIn } from "./stage.ts";
 import {
   adminOf,
@@ -110,7 +110,7 @@ async function lookAtWorktree(
   const { status } = await askGit(["diff-index", "--cached", "--quiet", "HEAD", "--"], place);
   info.dirty = paths.length > 0 || nested.length > 0 || status !== 0;
   const obstacle = isLocked(admin)
-    ? "somebody has locked it (git worktree lock)"
+    ? "it is locked (git worktree lock)"
     : await obstacleIn(place, info.path, nested);
   return { info, worktree, ...(obstacle === null ? {} : { obstacle }) };
 }
@@ -143,10 +143,34 @@ async function obstacleIn(
 
 /** The sizes of all files, without following links. */
 async function bytesIn(path: string): Promise<number> {
-  const stats = await lstat(path).catch(() => null); // somebody removes it while we count
+  const stats = await lstat(path).catch(() => null); // removed while we count
   if (stats === null) return 0;
   if (!stats.isDirectory()) return stats.size;
   let sum = 0;
   for (const name of await readdir(path).catch(() => [])) sum += await bytesIn(join(path, name));
   return sum;
+}
+
+/** Every workspace, also one whose folder, record or repository is gone, by id. */
+export async function listWorkspaces(root: string): Promise<WorkspaceInfo[]> {
+  const folder = resolve(root);
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  const ids = names.map((name) => (name.startsWith(".") ? idOfRecord(name) : name));
+  const found: WorkspaceInfo[] = [];
+  for (const id of [...new Set(ids)].filter((each) => each !== null).sort()) {
+    const info = await infoOf(folder, id);
+    if (info !== null) found.push(info);
+  }
+  return found;
+}
+
+async function infoOf(root: string, id: string): Promise<WorkspaceInfo | null> {
+  try {
+    return (await inspect(root, id))?.info ?? null;
+  } catch {
+    // Its record cannot be read. It is shown all the same; removing it says what is wrong.
+    const path = join(root, id);
+    const unknown = { dirty: true, ahead: 0, merged: false, bytes: 0 };
+    return { id, kind: "dir", path, ...unknown, missing: !existsSync(path) };
+  }
 }

@@ -3,8 +3,13 @@ import { resolve } from "node:path";
 import { VivError } from "../../base/errors.ts";
 import { mkdirSync } from "../../platform/files/beneath.ts";
 import { askGit, git } from "../../platform/git/git.ts";
-import { branchOf } from "./branch.ts";
-import { readRecord, type WorkspaceRecord, workspacePath, writeRecord } from "./record.ts";
+import {
+  branchOf,
+  readRecord,
+  type WorkspaceRecord,
+  workspacePath,
+  writeRecord,
+} from "./record.ts";
 import {
   adminOf,
   commitOf,

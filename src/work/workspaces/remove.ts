@@ -86,7 +86,7 @@ async function release(worktree: Worktree, path: string): Promise<{ branchKept?:
   const elsewhere = await git(["for-each-ref", "--format=%(worktreepath)", ref], { cwd });
   if (elsewhere !== "" || (await countAhead(repository, branch)) > 0) return { branchKept: branch };
   await git(["update-ref", "-d", ref, tip], { cwd }); // not if it has moved meanwhile
-  // Two branches with the same commits, each removed by somebody because of the other.
+  // Two branches with the same commits may each have been removed because of the other.
   const loose = ["rev-list", "--count", tip, "--not", "--branches", "--remotes"];
   if ((await git(loose, { cwd })) === "0") return {};
   await git(["update-ref", ref, tip], { cwd });

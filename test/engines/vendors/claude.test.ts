@@ -51,7 +51,7 @@ describe("the command", () => {
 });
 
 describe("a good run", () => {
-  test("tells each call, thought and word, without control characters", async () => {
+  test("reports each call, thought and text, without control characters", async () => {
     const { steps, outcome, text, session, unknown } = await play("good");
     expect(outcome).toEqual({ kind: "done" });
     expect(text).toBe("It is done.");
@@ -111,7 +111,7 @@ describe("a good run", () => {
 });
 
 describe("a bad day", () => {
-  test.each(["cut-off", "half"])("%s: says so, and knows what was used", async (scenario) => {
+  test.each(["cut-off", "half"])("%s: reported as such, with its usage", async (scenario) => {
     const { outcome, usage, text, session } = await play(scenario);
     expect(outcome).toMatchObject({ kind: "cut_off" });
     expect(text).toBe("I look first.");
@@ -136,14 +136,14 @@ describe("a bad day", () => {
     for (const step of steps) expect(JSON.stringify(step).length).toBeLessThan(500);
   });
 
-  test("an event nobody knows is kept, and not fatal", async () => {
+  test("an unknown event is kept, and not fatal", async () => {
     const { outcome, unknown, steps } = await play("unknown");
     expect(outcome).toEqual({ kind: "done" });
     expect(unknown).toBe(1);
     expect(steps).toContainEqual({ kind: "notice", text: "unknown event dream" });
   });
 
-  test.each(["rate-limit", "rate-limit-old"])("%s: says until when", async (scenario) => {
+  test.each(["rate-limit", "rate-limit-old"])("%s: has its reset time", async (scenario) => {
     const { outcome } = await play(scenario);
     expect(outcome).toMatchObject({ kind: "rate_limited", until: new Date(RESETS).toISOString() });
   });

@@ -17,7 +17,7 @@ describe("the command", () => {
     );
   });
 
-  test("starts no subagents, whose use nobody tells, where that is limited", () => {
+  test("starts no subagents, whose usage is not reported, where that is limited", () => {
     const { argv } = engine.command(request({ isBudgeted: true }));
     expect(argv).toContain("features.multi_agent=false");
     expect(engine.command(request({})).argv).not.toContain("features.multi_agent=false");
@@ -67,7 +67,7 @@ describe("the command", () => {
 });
 
 describe("a good run", () => {
-  test("tells each call once", async () => {
+  test("reports each call once", async () => {
     const { steps, outcome, text, session, unknown } = await play("good");
     expect(outcome).toEqual({ kind: "done" });
     expect(text).toBe("It is done.");
@@ -106,7 +106,7 @@ describe("a good run", () => {
     expect(usage).toMatchObject([{ input: 200, output: 40, cacheRead: 300 }]);
   });
 
-  test("of a resumed thread nobody knows the past of counts all rather than too little", async () => {
+  test("of a resumed thread with an unknown past counts all rather than too little", async () => {
     const { usage } = await play("good", { resume: "thread-7" });
     expect(usage).toMatchObject([{ output: 1040, cacheRead: 1300 }]);
   });
@@ -143,7 +143,7 @@ describe("a bad day", () => {
     for (const step of steps) expect(JSON.stringify(step).length).toBeLessThan(500);
   });
 
-  test("events and items nobody knows are kept, and not fatal", async () => {
+  test("unknown events and items are kept, and not fatal", async () => {
     const { outcome, unknown, steps } = await play("unknown");
     expect(outcome).toEqual({ kind: "done" });
     expect(unknown).toBe(2);
@@ -151,7 +151,7 @@ describe("a bad day", () => {
     expect(steps).toContainEqual({ kind: "notice", text: "unknown event item.completed hologram" });
   });
 
-  test("a rate limit says until when, or that it was not told", async () => {
+  test("a rate limit has its reset time, or null", async () => {
     expect((await play("rate-limit")).outcome).toMatchObject({
       kind: "rate_limited",
       until: new Date(RESETS).toISOString(),

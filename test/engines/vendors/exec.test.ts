@@ -19,12 +19,12 @@ describe("any command", () => {
     expect({ usage, session }).toEqual({ usage: null, session: null });
   });
 
-  test("is told the model in its environment", async () => {
+  test("gets the model in its environment", async () => {
     const { text } = await run(execEngine, "", { model: "m", settings: sh('echo "$VIV_MODEL"') });
     expect(text).toBe("m");
   });
 
-  test("that fails says how, and its last words", async () => {
+  test("that fails has its exit and its last lines", async () => {
     const failing = await run(execEngine, "", { settings: sh("echo why >&2; exit 3") });
     expect(failing.outcome).toEqual({ kind: "failed", message: "it exited with 3: why" });
     const killed = { settings: sh("kill -KILL $$") };

@@ -46,7 +46,7 @@ describe("the command", () => {
 });
 
 describe("a good run", () => {
-  test("tells each call, and what it says as one", async () => {
+  test("reports each call, and its text as one", async () => {
     const { steps, outcome, text, session, unknown } = await play("good");
     expect(outcome).toEqual({ kind: "done" });
     expect(text).toBe("It is done.");
@@ -82,7 +82,7 @@ describe("a good run", () => {
 });
 
 describe("a bad day", () => {
-  test("cut off: says so, and has what was said last", async () => {
+  test("cut off: reported as such, with its last text", async () => {
     const { outcome, usage, text } = await play("cut-off");
     expect(outcome).toMatchObject({ kind: "cut_off" });
     expect(text).toBe("Half");
@@ -104,7 +104,7 @@ describe("a bad day", () => {
     for (const step of steps) expect(JSON.stringify(step).length).toBeLessThan(500);
   });
 
-  test("an event nobody knows is kept, and a warning is not fatal", async () => {
+  test("an unknown event is kept, and a warning is not fatal", async () => {
     const { outcome, unknown, steps } = await play("unknown");
     expect(outcome).toEqual({ kind: "done" });
     expect(unknown).toBe(1);
@@ -115,7 +115,7 @@ describe("a bad day", () => {
   test.each([
     ["rate-limit", 34_500],
     ["rate-limit-day", (10 * 3600 + 23 * 60 + 5) * 1000],
-  ])("%s: says until when", async (scenario, wait) => {
+  ])("%s: has its reset time", async (scenario, wait) => {
     const { outcome } = await play(scenario);
     const until = new Date(NOW + wait).toISOString();
     expect(outcome).toMatchObject({ kind: "rate_limited", until });

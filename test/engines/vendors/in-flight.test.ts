@@ -3,7 +3,7 @@ import type { Engine, EngineRequest } from "../../../src/engines/engine.ts";
 import { claudeEngine } from "../../../src/engines/vendors/claude.ts";
 import { codexEngine } from "../../../src/engines/vendors/codex.ts";
 import { geminiEngine } from "../../../src/engines/vendors/gemini.ts";
-import { sumOf } from "../../../src/engines/vendors/session-usage.ts";
+import { sumOf } from "../../../src/engines/vendors/usage-sum.ts";
 import { request, SETTINGS } from "./run.ts";
 
 /** What a run uses is known while it runs. The lines are those of the real programs, shortened. */
@@ -64,7 +64,7 @@ describe("claude", () => {
     ...{ modelUsage: all, ...(run ? { model_usage_since_last_result: run } : {}) },
   });
 
-  test("tells the output of an answer when the answer ends, once", () => {
+  test("counts the output of an answer when the answer ends, once", () => {
     const { line, used, reader } = feed(engine);
     for (const event of [init("2.1.325"), start("m1"), piece, said("m1"), piece, delta(20_000)]) {
       line(event);
@@ -82,7 +82,7 @@ describe("claude", () => {
     }
   });
 
-  test("counts its subagents by their transcripts: the stream tells only their beginnings", () => {
+  test("counts its subagents by their transcripts: the stream has only their beginnings", () => {
     const { line, log, used } = feed(engine);
     line(init("2.1.325"));
     line(said("sub1", "toolu_1"));
@@ -109,7 +109,7 @@ describe("claude", () => {
     expect(sessionTotal?.[0]?.input).toBe(version === "2.1.276" ? undefined : 5000);
   });
 
-  test("is told what is left of the budget, and ends by it with words", () => {
+  test("gets what is left of the budget, and ends by it with a message", () => {
     const { argv } = engine.command(request({ budgetUsd: 0.30000000000000004 }));
     expect(argv[argv.indexOf("--max-budget-usd") + 1]).toBe("0.3");
     expect(engine.command(request()).argv).not.toContain("--max-budget-usd");
@@ -138,7 +138,7 @@ describe("codex", () => {
   });
   const completed = (answers: number) => ({ type: "turn.completed", usage: tokens(answers) });
 
-  test("tells each answer once, by its session file", () => {
+  test("counts each answer once, by its session file", () => {
     const { log, line, used, reader } = feed(engine, { model: "m" });
     for (const event of [record(1), count(1), record(2), count(2)]) log(event);
     line(completed(2));
@@ -152,7 +152,7 @@ describe("codex", () => {
     expect(reader.end(KILLED).usage).toMatchObject([{ model: "m", input: 1000, output: 60 }]);
   });
 
-  test("of an older version tells each answer by the thread's counters", () => {
+  test("of an older version counts each answer by the thread's counters", () => {
     const { log, used } = feed(engine);
     log(count(3), true);
     log(count(4));
@@ -184,7 +184,7 @@ describe("codex", () => {
     expect(reader.end(KILLED).usage).toMatchObject([{ model: "gpt-6-sol" }]);
   });
 
-  test("keeps its sessions where CODEX_HOME or HOME say, unless it is told to keep none", () => {
+  test("keeps its sessions where CODEX_HOME or HOME say, unless it keeps none", () => {
     const at = (env: Record<string, string>, flags: string[] = []) =>
       engine.logs?.({ session: "t.1", env, settings: { ...SETTINGS, flags } });
     expect(at({ HOME: "/h" })?.root).toBe("/h/.codex/sessions");
@@ -214,7 +214,7 @@ describe("gemini", () => {
     },
   });
 
-  test("tells each answer once, however often its session file does", () => {
+  test("counts each answer once, however often its session file does", () => {
     const { log, line, used, reader } = feed(engine);
     log(message("old"), true);
     for (const id of ["a", "a", "b", "old"]) log(message(id));
@@ -224,7 +224,7 @@ describe("gemini", () => {
     expect(sumOf(reader.end(EXITED).usage ?? [])).toMatchObject({ input: 3000, output: 180 });
   });
 
-  test("is accounted when it is killed, and when it tells less than it wrote", () => {
+  test("is accounted when it is killed, and when it reports less than it wrote", () => {
     const killed = feed(engine);
     for (const id of ["a", "b"]) killed.log(message(id));
     expect(killed.reader.end(KILLED).usage).toMatchObject([{ model, input: 2000, output: 120 }]);

@@ -7,7 +7,7 @@ const play = (scenario: string, fields = {}, wasEnded = false) =>
   run(engine, scenario, fields, wasEnded);
 
 describe("the command", () => {
-  test("starts no subagents, whose use nobody tells, where that is limited", () => {
+  test("starts no subagents, whose usage is not reported, where that is limited", () => {
     const permission = (given: Parameters<typeof request>[0]) =>
       JSON.parse(engine.command(request(given)).env?.OPENCODE_PERMISSION ?? "null");
     expect(permission({})).toBeNull();
@@ -64,7 +64,7 @@ describe("the command", () => {
 });
 
 describe("a good run", () => {
-  test("tells each call, thought and word", async () => {
+  test("reports each call, thought and text", async () => {
     const { steps, outcome, text, session, unknown } = await play("good");
     expect(outcome).toEqual({ kind: "done" });
     expect(text).toBe("It is done.");
@@ -107,7 +107,7 @@ describe("a good run", () => {
 });
 
 describe("a bad day", () => {
-  test.each(["cut-off", "half"])("%s: says so, and knows what was used", async (scenario) => {
+  test.each(["cut-off", "half"])("%s: reported as such, with its usage", async (scenario) => {
     const { outcome, usage, text } = await play(scenario);
     expect(outcome).toMatchObject({ kind: "cut_off" });
     expect(text).toBe("I look first.");
@@ -128,14 +128,14 @@ describe("a bad day", () => {
     for (const step of steps) expect(JSON.stringify(step).length).toBeLessThan(500);
   });
 
-  test("an event nobody knows is kept, and not fatal", async () => {
+  test("an unknown event is kept, and not fatal", async () => {
     const { outcome, unknown, steps } = await play("unknown");
     expect(outcome).toEqual({ kind: "done" });
     expect(unknown).toBe(1);
     expect(steps).toContainEqual({ kind: "notice", text: "unknown event dream" });
   });
 
-  test("a rate limit says until when", async () => {
+  test("a rate limit has its reset time", async () => {
     const until = new Date(NOW + 120_000).toISOString();
     expect((await play("rate-limit")).outcome).toMatchObject({ kind: "rate_limited", until });
   });

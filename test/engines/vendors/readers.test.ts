@@ -65,7 +65,7 @@ const exit = fc.record({
 });
 
 describe.each(engines.map((engine) => [engine.name, engine] as const))("%s", (_, engine) => {
-  test("its reader never throws, and all it says is sound", () => {
+  test("its reader never throws, and its results are sound", () => {
     fc.assert(
       fc.property(
         fc.array(line, { maxLength: 12 }),

@@ -6,8 +6,8 @@ import type {
   EngineRequest,
   EngineResult,
   EngineSettings,
+  Step,
 } from "../../../src/engines/engine.ts";
-import type { Step } from "../../../src/engines/step.ts";
 
 /** When the readers of these tests believe it is. */
 export const NOW = Date.parse("2026-11-15T10:00:00Z");

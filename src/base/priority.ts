@@ -1,0 +1,3 @@
+/** The most urgent first. */
+export const PRIORITIES = ["high", "normal", "low"] as const;
+export type Priority = (typeof PRIORITIES)[number];

@@ -1,0 +1,109 @@
+import { describe, expect, test } from "vitest";
+import { crewStart, type StartInput } from "./startup.ts";
+
+const start = (input: Partial<StartInput>) =>
+  crewStart({
+    env: {},
+    flags: {},
+    config: null,
+    isActive: (file) => !file.includes("empty"),
+    ...input,
+  });
+const config = { file: "/x/viv.toml", settings: {} };
+
+describe("which one starts", () => {
+  const CREW = { WB_CREW_DEF: "crew.org" };
+  const KEEPER = { WB_KEEPER_DEF: "desk.org" };
+  test.each<[string, Partial<StartInput>, string | null]>([
+    ["nothing at all", {}, null],
+    ["a crew", { env: CREW }, "crew crew.org by WB_CREW_DEF"],
+    ["a keeper", { env: KEEPER }, "keeper desk.org by WB_KEEPER_DEF"],
+    ["both", { env: { ...CREW, ...KEEPER } }, "crew crew.org by WB_CREW_DEF"],
+    [
+      "a crew with nobody in it, and a keeper",
+      { env: { WB_CREW_DEF: "empty.org", ...KEEPER } },
+      "keeper desk.org by WB_KEEPER_DEF",
+    ],
+    ["a crew with nobody in it", { env: { WB_CREW_DEF: "empty.org" } }, null],
+    [
+      "an empty variable",
+      { env: { WB_CREW_DEF: " ", WB_KEEPER_DEF: "" }, config },
+      "crew /x/viv.toml by /x/viv.toml",
+    ],
+    ["viv.toml", { config }, "crew /x/viv.toml by /x/viv.toml"],
+    ["viv.toml with nobody in it", { config: { file: "/empty/viv.toml", settings: {} } }, null],
+    ["viv.toml and a variable", { config, env: KEEPER }, "keeper desk.org by WB_KEEPER_DEF"],
+    [
+      "a manifest by name, and all else",
+      { config, env: { ...CREW, ...KEEPER }, flags: { crew: "mine.org" } },
+      "crew mine.org by the command line",
+    ],
+    [
+      "a manifest by name, with nobody in it",
+      { flags: { crew: "empty.org" }, env: KEEPER },
+      "crew empty.org by the command line",
+    ],
+    [
+      "a def by name",
+      { env: CREW, flags: { keeper: "hale.org" } },
+      "keeper hale.org by the command line",
+    ],
+  ])("with %s", (_, input, expected) => {
+    const found = start(input);
+    const told = found && `${found.isSingleton ? "keeper" : "crew"} ${found.file} by ${found.from}`;
+    expect(told).toBe(expected);
+  });
+
+  test("never both", () => {
+    expect(() => start({ flags: { crew: "a", keeper: "b" } })).toThrow("cannot both start");
+  });
+});
+
+describe("the settings", () => {
+  const env = {
+    WB_CREW_DEF: "c",
+    WB_CREW_STAGGER_MS: "5",
+    WB_CREW_MAX_CONCURRENT: "6",
+    WB_KEEPER_INTERVAL_MS: "7",
+    WB_KEEPER_MODE: "edit",
+  };
+  const file = { ...config, settings: { staggerMs: 1, graceMs: 2, maxConcurrent: 3, state: "/s" } };
+
+  test("by default", () => {
+    expect(start({ flags: { crew: "c" } })).toMatchObject({
+      ...{ state: null, graceMs: 60_000, staggerMs: 30_000, maxConcurrent: 2 },
+      ...{ intervalMs: 3_600_000, mode: "plan" },
+    });
+  });
+
+  test("of the file, over which the environment goes, over which flags go", () => {
+    const ofFile = { staggerMs: 1, graceMs: 2, maxConcurrent: 3, state: "/s" };
+    expect(start({ config: file })).toMatchObject({ ...ofFile, mode: "plan" });
+    const ofEnv = { staggerMs: 5, maxConcurrent: 6, intervalMs: 7, mode: "edit" };
+    expect(start({ config: file, env })).toMatchObject({ ...ofFile, ...ofEnv });
+    const flags = {
+      ...{ graceMs: 0, staggerMs: 0, maxConcurrent: 9, state: "t", intervalMs: 10, mode: "plan" },
+    };
+    expect(start({ config: file, env, flags })).toMatchObject(flags);
+  });
+
+  test.each([
+    ["WB_CREW_STAGGER_MS", "-1"],
+    ["WB_CREW_STAGGER_MS", "30s"],
+    ["WB_CREW_MAX_CONCURRENT", "0"],
+    ["WB_CREW_MAX_CONCURRENT", "1.5"],
+    ["WB_KEEPER_INTERVAL_MS", "0"],
+    ["WB_KEEPER_INTERVAL_MS", "9".repeat(20)],
+    ["WB_KEEPER_MODE", "destroy"],
+  ])("%s=%s is refused", (name, value) => {
+    expect(() => start({ env: { ...env, [name]: value } })).toThrow(`${name} "${value}" must be`);
+  });
+
+  test("an empty variable is none", () => {
+    const empty = { WB_CREW_DEF: "c", WB_CREW_STAGGER_MS: "", WB_KEEPER_MODE: " " };
+    expect(start({ env: empty })).toMatchObject({ staggerMs: 30_000, mode: "plan" });
+    expect(() => start({ flags: { crew: "c", mode: "x" } })).toThrow(
+      '--mode "x" must be plan or edit',
+    );
+  });
+});

@@ -1,0 +1,328 @@
+import type { LedgerLine } from "../../queue/ledger.ts";
+import { larger, largerByModel } from "./bill.ts";
+import { addTokens, NO_TOKENS, type Tokens, totalTokens } from "./usage.ts";
+import { type Used, usedOn } from "./usage-line.ts";
+
+/**
+ * Adds up the ledger: what model runs have spent, and what came of it.
+ *
+ * An attempt counts with its `usage` line or with the sum of its `step` lines, whichever is more: while it
+ * runs, or when it crashed, it has only steps. It counts on the day of its last line, and a day in the future
+ * counts today as well: no wrong clock gives a budget back. A task is proven when an attempt ends in done/,
+ * or a person approves it; that attempt's worker, agent and models get the credit. Tasks without a model run
+ * are left out.
+ *
+ * Memory does not grow with the ledger, except for a line per row. Attempts that have ended are kept
+ * apart for a while, because a late line may still change them (a worker that was taken for dead, an
+ * end that is void); then they are added to the sums and forgotten.
+ */
+export const DIMENSIONS = ["type", "model", "worker", "agent", "day", "task"] as const;
+export type Dimension = (typeof DIMENSIONS)[number];
+/** Null: nobody said which. */
+export type Key = string | null;
+
+/** After so many later ends no line about an attempt is expected any more. */
+const KEPT = 1000;
+
+interface Attempt {
+  task: string;
+  type: Key;
+  worker: Key;
+  agent: Key;
+  day: string;
+  steps: UsedSum;
+  /** By its `usage` lines. */
+  total: Used[];
+  /** And not all of it could be read. */
+  isPartial: boolean;
+  /** When it was proven. */
+  proven: string | null;
+  isAdded: boolean;
+}
+
+type Rows = Map<Key, Spending>;
+type Sums = { total: Spending; rows: Map<Dimension, Rows> };
+
+export class LedgerTotals {
+  readonly #by: readonly Dimension[];
+  readonly #sums: Sums;
+  readonly #open = new Map<string, Attempt>();
+  readonly #ended = new Map<string, Attempt>();
+  /** By task: the attempt that a person has to judge. */
+  readonly #review = new Map<string, Attempt>();
+
+  /** Only these can be asked for: rows for each task take room for each task. */
+  constructor(by: readonly Dimension[]) {
+    this.#by = by;
+    this.#sums = emptySums(by);
+  }
+
+  /** `written`: the days between which it was, where that is known; its own clock may be wrong. */
+  add(line: LedgerLine, written?: Written): void {
+    const { event, task } = line;
+    if (task === undefined) return;
+    if (event === "step" || event === "usage") this.#spend(line, dayWithin(dayOf(line), written));
+    else if (event === "ended") this.#end(line);
+    else if (event === "void") this.#undo(line);
+    else if (event === "approved") this.#approve(line);
+    else if (event === "rejected" || event === "cancelled") this.#review.delete(task);
+  }
+
+  /** Of all attempts. */
+  total(): Spending {
+    return this.#withLatest().total;
+  }
+
+  rows(by: Dimension): ReadonlyMap<Key, Spending> {
+    return this.#withLatest().rows.get(by) ?? new Map();
+  }
+
+  /** What was spent without this attempt: by its task, in the run, and on a day. */
+  withoutAttempt(
+    { task, token }: { task: string; token: string },
+    day: string,
+  ): Record<"task" | "run" | "day", { usd: number; tokens: number }> {
+    const own = this.#find(task, token);
+    const sum = (before: Iterable<Spending | undefined>, counts: (one: Attempt) => boolean) => {
+      const spent = noSpending();
+      for (const sums of before) if (sums) addSpending(spent, sums);
+      for (const one of this.#latest()) {
+        if (one === own || !counts(one)) continue;
+        for (const used of usedBy(one)) addUsed(spent, used);
+      }
+      return { usd: dollarsOf(spent), tokens: totalTokens(spent.tokens) };
+    };
+    const { total, rows } = this.#sums;
+    const days = [...(rows.get("day") ?? [])].filter(([key]) => key !== null && key >= day);
+    return {
+      task: sum([rows.get("task")?.get(task)], (one) => one.task === task),
+      run: sum([total], () => true),
+      day: sum(
+        days.map(([, sums]) => sums),
+        (one) => one.day >= day,
+      ),
+    };
+  }
+
+  /** By this attempt so far, or of late. */
+  spentBy({ task, token }: { task: string; token: string }): { usd: number; tokens: number } {
+    const spent = noSpending();
+    const attempt = this.#find(task, token);
+    for (const used of attempt ? usedBy(attempt) : []) addUsed(spent, used);
+    return { usd: dollarsOf(spent), tokens: totalTokens(spent.tokens) };
+  }
+
+  #spend(line: LedgerLine, day: string): void {
+    const attempt = this.#find(line.task, line.token) ?? this.#begin(line, day);
+    if (day > attempt.day) attempt.day = day;
+    attempt.type ??= text(line.type);
+    attempt.agent ??= text(line.agent);
+    if (line.event === "step") {
+      for (const used of usedOn(line)) attempt.steps.add(used);
+      return;
+    }
+    const sum = new UsedSum();
+    for (const used of usedOn(line)) sum.add(used);
+    attempt.total = larger(sum.list, attempt.total);
+    if (line.unreadable === true) attempt.isPartial = true;
+  }
+
+  #begin(line: LedgerLine, day: string): Attempt {
+    const attempt: Attempt = {
+      task: line.task ?? "",
+      type: null,
+      worker: text(line.worker),
+      agent: null,
+      day,
+      steps: new UsedSum(),
+      total: [],
+      isPartial: false,
+      proven: null,
+      isAdded: false,
+    };
+    this.#open.set(keyOf(line.task, line.token), attempt);
+    return attempt;
+  }
+
+  #end(line: LedgerLine): void {
+    const key = keyOf(line.task, line.token);
+    const attempt = this.#open.get(key) ?? this.#ended.get(key);
+    if (attempt === undefined) return;
+    if (line.outcome === "done" && line.to === "done") attempt.proven = dayOf(line);
+    if (line.outcome === "done" && line.to === "review") this.#review.set(attempt.task, attempt);
+    this.#open.delete(key);
+    this.#ended.set(key, attempt);
+    if (this.#ended.size <= KEPT) return;
+    const [oldest, old] = this.#ended.entries().next().value as [string, Attempt];
+    this.#ended.delete(oldest);
+    addAttempt(this.#sums, old);
+    old.isAdded = true;
+  }
+
+  /** The end did not count. */
+  #undo(line: LedgerLine): void {
+    const attempt = this.#ended.get(keyOf(line.task, line.token));
+    if (attempt === undefined || line.outcome !== "done") return;
+    attempt.proven = null;
+    if (this.#review.get(attempt.task) === attempt) this.#review.delete(attempt.task);
+  }
+
+  #approve(line: LedgerLine): void {
+    const attempt = this.#review.get(line.task ?? "");
+    if (attempt === undefined) return;
+    this.#review.delete(attempt.task);
+    attempt.proven = dayOf(line);
+    if (attempt.isAdded) addProof(this.#sums, attempt);
+  }
+
+  #find(task: string | undefined, token: string | undefined): Attempt | undefined {
+    const key = keyOf(task, token);
+    return this.#open.get(key) ?? this.#ended.get(key);
+  }
+
+  *#latest(): Generator<Attempt> {
+    yield* this.#ended.values();
+    yield* this.#open.values();
+  }
+
+  #withLatest(): Sums {
+    const all = emptySums(this.#by);
+    addSpending(all.total, this.#sums.total);
+    for (const [by, rows] of this.#sums.rows) {
+      for (const [key, sum] of rows) addSpending(rowOf(rowsOf(all, by), key), sum);
+    }
+    for (const attempt of this.#latest()) addAttempt(all, attempt);
+    return all;
+  }
+}
+
+function addAttempt(sums: Sums, attempt: Attempt): void {
+  const whole = noSpending();
+  for (const used of usedBy(attempt)) addUsed(whole, used);
+  whole.attempts = 1;
+  addSpending(sums.total, whole);
+  for (const [by, rows] of sums.rows) {
+    if (by !== "model") addSpending(rowOf(rows, attempt[by]), whole);
+    else {
+      for (const [model, sum] of modelsOf(attempt)) {
+        addSpending(rowOf(rows, model), { ...sum, attempts: 1 });
+      }
+    }
+  }
+  if (attempt.proven !== null) addProof(sums, attempt);
+}
+
+function addProof(sums: Sums, attempt: Attempt): void {
+  sums.total.proven++;
+  for (const [by, rows] of sums.rows) {
+    if (by === "model") for (const [model] of modelsOf(attempt)) rowOf(rows, model).proven++;
+    else rowOf(rows, by === "day" ? attempt.proven : attempt[by]).proven++;
+  }
+}
+
+function usedBy({ total, steps, isPartial }: Attempt): Used[] {
+  return isPartial ? largerByModel(total, steps.list) : larger(total, steps.list);
+}
+
+/** An attempt without a model has a row all the same. */
+function modelsOf(attempt: Attempt): Rows {
+  const models: Rows = new Map();
+  for (const used of usedBy(attempt)) addUsed(rowOf(models, used.model), used);
+  return models.size > 0 ? models : new Map([[null, noSpending()]]);
+}
+
+/** By model and by the source of the dollars; usage without a price is kept apart. */
+class UsedSum {
+  readonly #sums = new Map<string, Used>();
+
+  add({ prompt: _, ...used }: Used): void {
+    const key = JSON.stringify([used.model, used.source]);
+    const before = this.#sums.get(key);
+    if (before === undefined) this.#sums.set(key, used);
+    else {
+      const usd = used.usd === null ? null : used.usd + (before.usd ?? 0);
+      this.#sums.set(key, { ...used, ...addTokens(before, used), usd });
+    }
+  }
+
+  get list(): Used[] {
+    return [...this.#sums.values()];
+  }
+}
+
+function emptySums(by: readonly Dimension[]): Sums {
+  return { total: noSpending(), rows: new Map(by.map((one) => [one, new Map()])) };
+}
+
+function rowsOf({ rows }: Sums, by: Dimension): Rows {
+  return rows.get(by) ?? new Map();
+}
+
+function rowOf(rows: Rows, key: Key): Spending {
+  const row = rows.get(key);
+  if (row !== undefined) return row;
+  const empty = noSpending();
+  rows.set(key, empty);
+  return empty;
+}
+
+function keyOf(task: string | undefined, token: string | undefined): string {
+  return `${task} ${token}`;
+}
+
+/** Days, like 2026-11-15. */
+export interface Written {
+  from: string;
+  to: string;
+}
+
+function dayWithin(day: string, written: Written | undefined): string {
+  if (written === undefined) return day;
+  if (day < written.from) return written.from;
+  return day > written.to ? written.to : day;
+}
+
+function dayOf({ at }: LedgerLine): string {
+  return String(at).slice(0, 10);
+}
+
+function text(value: unknown): Key {
+  return typeof value === "string" && value !== "" ? value : null;
+}
+
+/** What was spent, and what came of it. */
+export interface Spending {
+  tokens: Tokens;
+  /** Dollars, by their source. */
+  reported: number;
+  imputed: number;
+  /** Tokens that nobody has a price for. */
+  unpriced: number;
+  attempts: number;
+  /** Tasks that were done, and not only said to be. */
+  proven: number;
+}
+
+export function noSpending(): Spending {
+  return { tokens: NO_TOKENS, reported: 0, imputed: 0, unpriced: 0, attempts: 0, proven: 0 };
+}
+
+export function dollarsOf({ reported, imputed }: Spending): number {
+  return reported + imputed;
+}
+
+export function addUsed(sum: Spending, used: Used): void {
+  sum.tokens = addTokens(sum.tokens, used);
+  if (used.usd === null) sum.unpriced += totalTokens(used);
+  else if (used.source === "reported") sum.reported += used.usd;
+  else sum.imputed += used.usd;
+}
+
+export function addSpending(sum: Spending, more: Spending): void {
+  sum.tokens = addTokens(sum.tokens, more.tokens);
+  sum.reported += more.reported;
+  sum.imputed += more.imputed;
+  sum.unpriced += more.unpriced;
+  sum.attempts += more.attempts;
+  sum.proven += more.proven;
+}

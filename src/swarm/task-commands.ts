@@ -1,0 +1,157 @@
+import { existsSync, readFileSync } from "node:fs";
+import { isVivError } from "../base/errors.ts";
+import { assertName } from "../base/names.ts";
+import type { TaskSpec } from "../queue/spec.ts";
+import type { Task } from "../queue/task.ts";
+import type { Values } from "./argparse.ts";
+import {
+  type Context,
+  objectFrom,
+  runPath,
+  type SwarmStore,
+  type Verb,
+  warn,
+  withRun,
+} from "./context.ts";
+import { type Dumpable, dumps, Float, type JsonTree, readJson } from "./python.ts";
+
+/** Always into pending/: swarm-lib's workers look nowhere else, and check dependencies there. */
+export const enqueue: Verb = async (values, context) => {
+  const spec: TaskSpec = {
+    id: values.text("--task-id"),
+    type: values.text("--task-type"),
+    payload: objectFrom(values, "--payload") ?? {},
+    depends_on: values.list("--depends-on") ?? [],
+    tier_hint: values.maybe("--tier-hint") ?? null,
+    created_by: values.maybe("--created-by") ?? null,
+  };
+  const { warnings } = await withRun(values, context, (store) =>
+    store.enqueue(spec, { straightToPending: true }),
+  );
+  warn(context, warnings);
+  return 0;
+};
+
+/** Prints the claimed task on one line, or nothing when there is nothing to do. */
+export const claim: Verb = (values, context) =>
+  withRun(values, context, async (store) => {
+    let task = await claimOne(values, store);
+    if (!task) {
+      // An idle poll is the moment to look for tasks that swarm-lib's workers have unblocked.
+      await store.sweep();
+      task = await claimOne(values, store);
+    }
+    if (task) context.stdout.write(`${dumps(taskLine(task, values, store))}\n`);
+    return 0;
+  });
+
+async function claimOne(values: Values, store: SwarmStore): Promise<Task | undefined> {
+  const types = values.list("--task-type-filter");
+  const worker = values.text("--worker-id");
+  const [claimed] = await store.claim({ worker, ...(types ? { types } : {}), heartbeat: false });
+  return claimed?.task;
+}
+
+const TASK_KEYS = [
+  "task_id",
+  "task_type",
+  "run_id",
+  "created_at",
+  "payload",
+  "depends_on",
+  "tier_hint",
+  "created_by",
+  "deadline",
+];
+
+function taskLine(task: Task, values: Values, { location }: SwarmStore): Dumpable {
+  const worker = values.text("--worker-id");
+  const raw = readMap(`${location}/claimed/${worker}/${task.task_id}.json`);
+  const get = (key: string) => raw?.get(key) ?? (task[key] as Dumpable) ?? null;
+  return new Map(TASK_KEYS.map((key) => [key, get(key)]));
+}
+
+/** The file itself, because the store's copy of a payload has JavaScript's numbers. */
+function readMap(path: string): Map<string, JsonTree> | null {
+  try {
+    const tree = readJson(readFileSync(path, "utf8"));
+    return tree instanceof Map ? tree : null;
+  } catch {
+    return null; // taken away this very moment: the store's copy will do
+  }
+}
+
+/** Ends a claim. Where there is none it says so and creates nothing, not even the run. */
+export const complete: Verb = async (values, context) => {
+  const worker = assertName("worker name", values.text("--worker-id"));
+  const id = assertName("task id", values.text("--task-id"));
+  const path = `${runPath(values.text("--run-dir"), context.home)}/claimed/${worker}/${id}.json`;
+  const fail = (sentence: string) => {
+    context.stderr.write(`error: ${sentence}\n`);
+    return 1;
+  };
+  if (!existsSync(path)) return fail(`no claimed task at ${path}`);
+  try {
+    await withRun(values, context, (store) => endClaim(values, store, context));
+    return 0;
+  } catch (error) {
+    if (isVivError(error, "CLAIM_LOST")) return fail(`no claimed task at ${path}`);
+    if (isVivError(error, "CORRUPT")) return fail(`cannot read ${path}: ${error.message}`);
+    throw error;
+  }
+};
+
+/** A failure obeys the task's max_attempts; a task of swarm-lib has none and goes to failed/. */
+async function endClaim(values: Values, store: SwarmStore, context: Context): Promise<void> {
+  const ref = { id: values.text("--task-id"), worker: values.text("--worker-id") };
+  const isDone = values.has("--success");
+  const { warnings } = isDone ? await store.complete(ref) : await store.fail(ref);
+  warn(context, warnings);
+  try {
+    if (isDone) await store.flushStatus();
+  } catch (error) {
+    // The task has moved: status.json follows later, so this is no failure.
+    const why = error instanceof Error ? error.message : String(error);
+    warn(context, [`completed_tasks was not brought up to date (${why})`]);
+  }
+}
+
+export const heartbeat: Verb = async (values, context) => {
+  const note = values.text("--note");
+  await withRun(values, context, (store) => store.heartbeat(values.text("--worker-id"), { note }));
+  return 0;
+};
+
+const DEFAULT_STALE_AFTER = 300n;
+
+/** Prints the tasks that went back to pending/. Those that went elsewhere are notes on stderr. */
+export const reap: Verb = (values, context) =>
+  withRun(values, context, async (store) => {
+    const note = (sentence: string) => context.stderr.write(`note: ${sentence}\n`);
+    const staleAfter = values.whole("--stale-after", DEFAULT_STALE_AFTER);
+    const report = await store.reap({
+      staleAfterSeconds: Number(staleAfter),
+      heartbeatOnly: true,
+    });
+    const returned = report.reaped.filter(({ to }) => to === "pending");
+    const result = {
+      run_dir: store.location,
+      stale_after_seconds: staleAfter,
+      reaped_count: returned.length,
+      reaped: returned.map(({ worker, id, ageSeconds }) => ({
+        worker_id: worker,
+        task_id: id,
+        age_seconds: new Float(ageSeconds),
+      })),
+      skipped_live: report.live,
+    };
+    context.stdout.write(`${dumps(result, "indented")}\n`);
+    for (const { id, worker, to, reason } of report.reaped) {
+      const why = reason === "finished" ? `${worker} had finished it` : "it keeps losing workers";
+      if (to !== "pending") note(`${id} went to ${to}/: ${why}`);
+    }
+    for (const { id, worker, pids } of report.stuck) {
+      note(`${id} stays with ${worker}: processes would not die: ${pids.join(", ")}`);
+    }
+    return 0;
+  });

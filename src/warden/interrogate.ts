@@ -1,0 +1,162 @@
+import { workSince } from "./answer-watch.ts";
+import type { Attempt, AttemptEnd } from "./dance.ts";
+import type { DanceRun } from "./dance-run.ts";
+import type { Ending } from "./execute.ts";
+import { questionOf } from "./question.ts";
+import type { Look, Suspect } from "./suspects/suspect.ts";
+
+type There = Extract<Look, { is: "there" }>;
+
+/** What is written because of the question itself is no work. */
+const SETTLES_WITHIN_MS = 2_000;
+
+export function newAttempt({ dance, host, settings }: DanceRun): Attempt {
+  const number = dance.attempt;
+  return {
+    ...{ number, nonce: host.newNonce(), asked_at: null, began_at: null, channel: null },
+    timeout_ms: settings.timeoutsMs[number - 1] ?? 60_000,
+    ...{ arrived: false, submitted: false, bursts: [], ended_at: null, ended: null },
+  };
+}
+
+/** Puts the question of this attempt. An ending: it cannot be put; null: the warden stopped meanwhile. */
+export async function ask(
+  run: DanceRun,
+  suspect: Suspect,
+  attempt: Attempt,
+): Promise<Ending | "asked" | null> {
+  const { dance, watch } = run;
+  const question = questionOf(dance, attempt, run.settings.timeoutsMs.length);
+  watch.addQuestion(question);
+  const asked = await run.retry(() => suspect.ask(question, attempt.standing));
+  if (asked === null) return null;
+  if (asked.is === "left") return agentLeft(run, suspect, asked.why);
+  if (asked.is === "gone" || asked.is === "unknown") return lost(run, asked);
+  const now = run.now();
+  attempt.began_at = now;
+  attempt.work = (await suspect.work(Date.parse(now))).processes;
+  if (asked.is === "asked") {
+    attempt.asked_at = now;
+    attempt.channel = asked.channel;
+    attempt.arrived = asked.arrived;
+    attempt.submitted = asked.submitted;
+    if (asked.except !== undefined) attempt.unasked = asked.except;
+    dance.last_message_at = now;
+  } else {
+    attempt.unasked = asked.why;
+    if (asked.is === "waits" && run.ifUnasked() === "spare") attempt.ended = "waiting";
+  }
+  run.setDeadline(attempt.timeout_ms);
+  if (!(await run.save())) return null;
+  const about = { dog: dance.id, target: dance.warrant.target, attempt: attempt.number };
+  if (asked.is === "asked") {
+    const { timeout_ms } = attempt;
+    run.emit({ kind: "asked", ...about, timeout_ms, channel: asked.channel });
+  } else if (attempt.ended === null) {
+    run.emit({ kind: "watched", ...about, why: asked.why });
+  }
+  return "asked";
+}
+
+/** Its agent has ended. What it left behind is closed only if the warrant says so. */
+async function agentLeft(run: DanceRun, suspect: Suspect, why: string): Promise<Ending> {
+  const isClosed = run.dance.warrant.close === true && (await suspect.closeShell?.()) === true;
+  const hint = isClosed
+    ? "the session was closed"
+    : "the session was left as it is (--close would close it, --shell would ask the shell)";
+  return { event: "gone", verdict: "already_dead", why: `${why}; ${hint}` };
+}
+
+/** The suspect is gone, or cannot be identified any more. */
+export function lost({ dance }: DanceRun, look: Exclude<Look, { is: "there" }>): Ending {
+  const attempt = dance.attempts.at(-1);
+  if (attempt) attempt.ended = look.is;
+  const { why } = look;
+  if (look.is === "unknown") return { event: "unknown", verdict: "failed", why };
+  return { event: "gone", verdict: "already_dead", why };
+}
+
+/** Waits until it answers or its time is up. Null: a request came in between. */
+export async function awaitAnswer(
+  run: DanceRun,
+  suspect: Suspect,
+  attempt: Attempt,
+): Promise<Ending | "over" | null> {
+  suspect.watch(() => run.sleeper.wake());
+  for (;;) {
+    const look = await suspect.look();
+    if (look.is === "gone") return lost(run, look);
+    // "unknown" may be a slow tmux: the look when its time is up decides.
+    if (look.is === "there" && run.watch.record(look, attempt, run.clock())) {
+      attempt.ended = "answered";
+      return "over";
+    }
+    if (look.is === "there" && look.person !== undefined && run.ifUnasked() === "spare") {
+      attempt.ended = "waiting";
+      return "over";
+    }
+    if (run.requested !== null) return null;
+    if (run.msLeft(attempt) <= 0 && !(await waitsForTurn(run, look, attempt))) return "over";
+    await run.sleeper.sleep(Math.min(run.msLeft(attempt), lookInterval(attempt.timeout_ms)));
+    if (run.requested !== null) return null;
+  }
+}
+
+/** A queued question cannot be answered before the turn ends; that may take as long as `patience`. */
+async function waitsForTurn(run: DanceRun, look: Look, attempt: Attempt): Promise<boolean> {
+  if (look.is !== "there" || look.isQueued !== true || attempt.asked_at === null) return false;
+  const waited = run.clock() - Date.parse(attempt.asked_at);
+  const left = run.patienceMs() - Math.max(0, waited);
+  if (left <= 0) return false;
+  const { id: dog, warrant } = run.dance;
+  const { number, queued } = attempt;
+  attempt.queued = true;
+  run.setDeadline(Math.min(left, attempt.timeout_ms));
+  if (!(await run.save())) return false;
+  if (!queued) run.emit({ kind: "turn", dog, target: warrant.target, attempt: number });
+  return true;
+}
+
+/** Signs besides an answer that it is not stuck. */
+export async function signOfLife(
+  run: DanceRun,
+  suspect: Suspect,
+  attempt: Attempt,
+  look: There,
+): Promise<{ ended: AttemptEnd; why: string } | null> {
+  const { dance, watch } = run;
+  if (look.person !== undefined && run.ifUnasked() === "spare") {
+    const why = `needs you: ${dance.warrant.target} ${look.person}`;
+    run.emit({ kind: "needs_you", dog: dance.id, target: dance.warrant.target, why });
+    return { ended: "waiting", why };
+  }
+  if (watch.repeatsAnswer(look)) {
+    return { ended: "answered", why: `it answered in attempt ${attempt.number}` };
+  }
+  const reply = dance.attempts.find((one) => one.reply !== undefined)?.reply;
+  if (reply !== undefined) {
+    return { ended: "replied", why: `it answered in other words: ${reply}` };
+  }
+  if (watch.hasProgress()) {
+    return { ended: "progress", why: "it did not answer, but it works: its output keeps coming" };
+  }
+  const work = await workOf(run, suspect, attempt);
+  return work === null ? null : { ended: "work", why: `it did not answer, but it works: ${work}` };
+}
+
+/** What its children did since its wait began, or a file that was written since. */
+async function workOf(run: DanceRun, suspect: Suspect, attempt: Attempt): Promise<string | null> {
+  const began = Date.parse(attempt.began_at ?? attempt.asked_at ?? "");
+  if (Number.isNaN(began)) return null;
+  const { processes, changed } = await suspect.work(began + SETTLES_WITHIN_MS);
+  const elapsed = Math.max(0, run.clock() - began);
+  const words = workSince(attempt.work ?? [], processes, elapsed, run.patienceMs());
+  const what = words ?? (changed === null ? null : `it has changed ${changed}`);
+  if (what !== null) attempt.bursts.push({ at: run.now(), source: "work", what });
+  return what;
+}
+
+/** Looks behind the notifications: often enough for its time-out, and seldom enough for twenty dogs. */
+export function lookInterval(timeoutMs: number): number {
+  return Math.min(30_000, Math.max(1_000, timeoutMs / 2));
+}

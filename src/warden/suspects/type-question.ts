@@ -1,0 +1,350 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { VivError } from "../../base/errors.ts";
+import { growingPause } from "../../base/growing-pause.ts";
+import type { Tmux } from "../../platform/tmux/tmux.ts";
+import type { Question } from "../question.ts";
+import {
+  type Agent,
+  agentLook,
+  type Input,
+  isBarePrompt,
+  lineLook,
+  type Screen,
+} from "./agent-screen.ts";
+import { type MayType, mayType } from "./may-type.ts";
+import { agentIn, foregroundOf, modeOf } from "./tmux-foreground.ts";
+import type { Pane } from "./tmux-sessions.ts";
+
+/**
+ * Types a question to a pane, once for its nonce. The pane itself remembers: `@viv-asked` is set in
+ * the same command of tmux's server that pastes the text, and only if it was not set to this nonce
+ * before; `@viv-sent` likewise with Enter. So after a crash it is neither typed again nor
+ * left unsent. The marks stay: only another question replaces them.
+ *
+ * Enter is sent only while the text is seen, alone and settled, in an input that takes it: anywhere
+ * else it could be the answer to something else. Text that was not sent is taken back; once Enter was
+ * sent nothing is: a slow program may be reading it just then, and would submit the rest.
+ */
+
+export type Typed =
+  | { is: "typed"; arrived: true; submitted: true }
+  /** It waits for a person. */
+  | { is: "waits"; why: string }
+  | { is: "refused"; why: string };
+
+export interface HowToType {
+  /** To an agent with an input box, to a shell, or to a program that reads lines. */
+  as: Agent | "shell" | "lines";
+}
+
+/** Whether the pane may be typed to at all, judged by its program; and how. */
+export function howToType(
+  pane: Pane,
+  isShell: boolean,
+  ask: readonly string[] = [],
+): HowToType | { no: string; isShell?: true } {
+  if (pane.isDead) return { no: "its program has ended" };
+  if (pane.isInputOff) return { no: "its input is switched off" };
+  if (pane.isSynchronized) return { no: "its input goes to other panes too" };
+  const foreground = foregroundOf(pane);
+  const agent = agentIn(foreground);
+  if (agent !== null) return { as: agent };
+  const answer: MayType = mayType(foreground, ask, pane.mayAsk);
+  if (answer.is === "no") return { no: answer.why };
+  if (answer.is === "yes") return { as: "lines" };
+  if (isShell || pane.isShell) return { as: "shell" };
+  const why = `${answer.program} is in the foreground: a shell's prompt that would run it as a command`;
+  return { no: `${why} (--shell lets it be asked in a comment)`, isShell: true };
+}
+
+const SEEN_WITHIN_MS = 3_000;
+const ARRIVES_WITHIN_MS = 8_000;
+const LEAVES_WITHIN_MS = 3_000;
+/** A program that has just started, on a busy machine, takes seconds to act upon Enter. */
+const SUBMITTED_WITHIN_MS = 10_000;
+/** An Enter that follows a paste more closely is taken for a part of it (gemini: 40 ms). */
+const SETTLES_MS = 250;
+const CHANGED = "its program changed while it was to be asked";
+const TYPING = "a person has begun to type in its input; that was left as it is";
+const UNREAD = "its input does not react: an earlier question was never seen in it";
+const STAYS = "the question stayed in its input: Enter did not submit it";
+const SUBMITTED = { is: "typed", arrived: true, submitted: true } as const;
+const NONCE = /^[A-Za-z0-9_-]{4,64}$/;
+
+export async function typeQuestion(
+  tmux: Tmux,
+  pane: Pane,
+  question: Question,
+  how: HowToType,
+  isNamed: boolean,
+): Promise<Typed> {
+  if (!NONCE.test(question.nonce)) {
+    const message = `a nonce must be 4 to 64 of A-Z a-z 0-9 _ -, not "${question.nonce}".`;
+    throw new VivError("INVALID", message);
+  }
+  return new QuestionTyper(tmux, pane, question, how, isNamed).ask();
+}
+
+interface InputState {
+  input: Input;
+  /** The text is in the input, and nothing else is. */
+  hasText: boolean;
+  cursor: { x: number; y: number };
+  width: number;
+  program: string;
+}
+
+class QuestionTyper {
+  readonly #tmux: Tmux;
+  readonly #pane: Pane;
+  readonly #nonce: string;
+  #text: string;
+  readonly #as: HowToType["as"];
+  readonly #isNamed: boolean;
+  /** We have pasted it ourselves just now: a fold that is seen in the empty box is it. */
+  #isOurs = false;
+
+  constructor(tmux: Tmux, pane: Pane, question: Question, { as }: HowToType, isNamed: boolean) {
+    this.#tmux = tmux;
+    this.#pane = pane;
+    this.#nonce = question.nonce;
+    this.#as = as;
+    this.#isNamed = isNamed;
+    const isAgent = as !== "shell" && as !== "lines";
+    this.#text = isAgent ? question.typedToAgent : question.typed;
+    // Not every shell knows comments at its prompt: the words behind it are harmless, too.
+    if (as === "shell") this.#text = `# ${question.typed}`;
+  }
+
+  async ask(): Promise<Typed> {
+    if (await this.#isMarked("@viv-sent")) {
+      return (await this.#see()).hasText ? { is: "refused", why: STAYS } : SUBMITTED;
+    }
+    if (!(await this.#isMarked("@viv-asked"))) {
+      const refusal = await this.#paste();
+      if (refusal !== null) return refusal;
+    }
+    const settled = await this.#settled();
+    if (settled === null) {
+      // Another of us may have sent it while we looked for it.
+      if (await this.#isMarked("@viv-sent")) return SUBMITTED;
+      if (!(await this.#takeBack())) await this.#mark("@viv-unread");
+      return { is: "refused", why: "the question was not seen in its input, so it was not sent" };
+    }
+    if (!(await this.#enter(settled, this.#nonce))) {
+      await this.#takeBack();
+      return { is: "refused", why: CHANGED };
+    }
+    if (await this.#hasLeft(LEAVES_WITHIN_MS)) return SUBMITTED;
+    // Some programs take an Enter that follows a paste too closely for a part of it.
+    const again = await this.#settled();
+    if (again !== null) await this.#enter(again, `${this.#nonce}-again`);
+    if (await this.#hasLeft(SUBMITTED_WITHIN_MS)) return SUBMITTED;
+    return { is: "refused", why: STAYS };
+  }
+
+  /** Null when the text is pasted, by us or by another; else why not. */
+  async #paste(): Promise<Typed | null> {
+    const mode = await modeOf(this.#pane.tty);
+    if (mode === "secret") return { is: "waits", why: "asks for a password" };
+    if (this.#as === "lines" && mode !== "lines" && !this.#isNamed) {
+      const why = "its program reads keys, and is not named in [warden] ask";
+      return { is: "refused", why };
+    }
+    if (await this.#hasUnread()) return { is: "refused", why: UNREAD };
+    let state = await this.#awaitState(({ input }) => this.#isFree(input), SEEN_WITHIN_MS);
+    if (state.input.is === "box" && isOurQuestion(state.input.text)) {
+      await this.#erase(state, state.input.text.length);
+      state = await this.#awaitState(({ input }) => this.#isFree(input), SEEN_WITHIN_MS);
+    }
+    const { input } = state;
+    if (input.is === "person") return { is: "waits", why: input.what };
+    if (input.is === "none") return { is: "refused", why: "no input is seen on its screen" };
+    if (!this.#isFree(input)) return { is: "refused", why: TYPING };
+    // A text that ends with its row would leave the cursor at the edge, or on the next row.
+    if ((state.cursor.x + this.#text.length) % state.width === 0) this.#text += " please";
+    const buffer = `viv-${this.#nonce}`;
+    await this.#tmux.run(["load-buffer", "-b", buffer, "-"], this.#text);
+    const was = `#{==:#{@viv-asked},${this.#nonce}}`;
+    await this.#unless(`#{||:${was},${differs(state)}}`, [
+      `set-option -p -t '${this.#pane.id}' @viv-asked '${this.#nonce}'`,
+      `copy-mode -q -t '${this.#pane.id}'`,
+      `paste-buffer -d -p -b '${buffer}' -t '${this.#pane.id}'`,
+    ]);
+    this.#isOurs = true;
+    if (await this.#isMarked("@viv-asked")) return null;
+    await this.#tmux.run(["delete-buffer", "-b", buffer]);
+    return { is: "refused", why: CHANGED };
+  }
+
+  /** It is empty. */
+  #isFree(input: Input): boolean {
+    if (input.is === "box") return input.text === "";
+    return input.is === "line" && isBarePrompt(input.before);
+  }
+
+  /** The text, seen twice at the same place; null when it does not come, or something else does. */
+  async #settled(): Promise<InputState | null> {
+    const end = performance.now() + ARRIVES_WITHIN_MS;
+    let before: InputState | null = null;
+    let since = 0;
+    for (;;) {
+      const state = await this.#see();
+      const isSame = state.hasText && before !== null && isSamePlace(before, state);
+      if (!isSame) since = performance.now();
+      if (isSame && performance.now() - since >= SETTLES_MS) return state;
+      before = state.hasText ? state : null;
+      if (performance.now() > end) return null;
+      await delay(50);
+    }
+  }
+
+  /** False when it may not be sent any more. Nothing is done if it was before. */
+  async #enter(state: InputState, mark: string): Promise<boolean> {
+    await this.#unless(`#{||:${differs(state)},#{==:#{@viv-sent},${mark}}}`, [
+      `set-option -p -t '${this.#pane.id}' @viv-sent '${mark}'`,
+      `copy-mode -q -t '${this.#pane.id}'`,
+      `send-keys -t '${this.#pane.id}' Enter`,
+    ]);
+    return this.#isMarked("@viv-sent");
+  }
+
+  async #hasLeft(withinMs: number): Promise<boolean> {
+    const state = await this.#awaitState(({ hasText }) => !hasText, withinMs);
+    return !state.hasText;
+  }
+
+  /** Only ours, and only while it is seen there: as many characters as it has. Whether it was. */
+  async #takeBack(): Promise<boolean> {
+    const state = await this.#see();
+    if (state.hasText) await this.#erase(state, this.#text.length);
+    return state.hasText;
+  }
+
+  /** A program that has not shown one question gets no second one, until the first shows up: then that goes. */
+  async #hasUnread(): Promise<boolean> {
+    const target = ["-t", this.#pane.id];
+    const unread = (
+      await this.#tmux.run(["display-message", "-p", ...target, "#{@viv-unread}"])
+    ).trim();
+    if (unread === "") return false;
+    const { input } = await this.#see();
+    if (input.is !== "box" || !isOurQuestion(input.text)) return true;
+    await this.#tmux.run(["set-option", "-p", "-u", ...target, "@viv-unread"]);
+    return false;
+  }
+
+  async #mark(option: string): Promise<void> {
+    await this.#tmux.run(["set-option", "-p", "-t", this.#pane.id, option, this.#nonce]);
+  }
+
+  async #erase(state: InputState, count: number): Promise<void> {
+    await this.#unless(differs(state), [`send-keys -t '${this.#pane.id}' -N ${count} BSpace`]);
+  }
+
+  async #awaitState(isSo: (state: InputState) => boolean, limitMs: number): Promise<InputState> {
+    const end = performance.now() + limitMs;
+    for (let looks = 1; ; looks++) {
+      const pause = growingPause(looks, { first: 15, longest: 150, factor: 1.5 });
+      const state = await this.#see();
+      if (isSo(state) || performance.now() + pause > end) return state;
+      if (state.input.is === "person") return state;
+      await delay(pause);
+    }
+  }
+
+  async #see(): Promise<InputState> {
+    const format = "#{cursor_x} #{cursor_y} #{cursor_flag} #{pane_width} #{pane_current_command}";
+    const { screen, rest } = await captureScreen(this.#tmux, this.#pane.id, format);
+    const input =
+      this.#as === "shell" || this.#as === "lines"
+        ? lineLook(screen)
+        : agentLook(this.#as, screen).input;
+    const { x, y } = screen.cursor;
+    const [width = "80", ...program] = rest.split(" ");
+    return {
+      ...{ input, hasText: this.#hasText(input, screen), cursor: { x, y } },
+      ...{ width: Number(width), program: program.join(" ") },
+    };
+  }
+
+  #hasText(input: Input, screen: Screen): boolean {
+    const text = flat(this.#text);
+    if (input.is === "box")
+      return flat(input.text) === text || (this.#isOurs && isFolded(input.text));
+    // A program that reads lines has no frame: it is what stands before the cursor, maybe wrapped.
+    const { x, y } = screen.cursor;
+    const rows = screen.rows.map(plainText);
+    const before = [...rows.slice(Math.max(0, y - 8), y), (rows[y] ?? "").slice(0, x)].join("");
+    return flat(rows[y]?.slice(0, x) ?? "") !== "" && flat(before).endsWith(text);
+  }
+
+  /** In one command of tmux's server: nothing comes between the check and the act. */
+  async #unless(condition: string, commands: readonly string[]): Promise<void> {
+    const target = ["-t", this.#pane.id];
+    await this.#tmux.run(["if-shell", "-F", ...target, condition, "", commands.join(" ; ")]);
+  }
+
+  async #isMarked(option: string): Promise<boolean> {
+    const values = [this.#nonce, `${this.#nonce}-again`];
+    const found = values.map((value) => `#{==:#{${option}},${value}}`).join("");
+    const target = ["-t", this.#pane.id];
+    return (await this.#tmux.run(["display-message", "-p", ...target, found])).includes("1");
+  }
+}
+
+/** A question of ours, alone in the box: one that Enter did not submit, or has not yet. */
+export function isOurQuestion(text: string): boolean {
+  return /^Wardenhealthcheck\w*onalinebyitself(isenough)?(please)?$/.test(flat(text));
+}
+
+/** How programs show a paste that they fold: it is one, and nothing stands beside it. */
+function isFolded(text: string): boolean {
+  return /^\[Pasted [^\]]*\]$/i.test(text.trim());
+}
+
+function isSamePlace(one: InputState, other: InputState): boolean {
+  return (
+    one.cursor.x === other.cursor.x &&
+    one.cursor.y === other.cursor.y &&
+    one.program === other.program
+  );
+}
+
+/** A format that is true when the cursor is elsewhere, or another program is in the foreground. */
+function differs({ cursor, program }: InputState): string {
+  // A paste into a dead pane ends the whole server (seen with tmux 3.3a).
+  const place = `#{||:#{!=:#{cursor_x},${cursor.x}},#{!=:#{cursor_y},${cursor.y}}}`;
+  const moved = `#{||:#{pane_dead},${place}}`;
+  // What else a name may have in it cannot be written in a format.
+  if (!/^[\w.+-]+$/.test(program)) return moved;
+  return `#{||:${moved},#{!=:#{pane_current_command},${program}}}`;
+}
+
+/** The visible screen of a pane, and the fields of `format` after the first three. */
+export async function captureScreen(
+  tmux: Pick<Tmux, "run">,
+  pane: string,
+  format: string,
+): Promise<{ screen: Screen; rest: string }> {
+  const text = await tmux.run([
+    ...["display-message", "-p", "-t", pane, format, ";"],
+    ...["capture-pane", "-p", "-e", "-t", pane],
+  ]);
+  return screenFrom(text);
+}
+
+export function screenFrom(text: string): { screen: Screen; rest: string } {
+  const [head = "", ...rows] = text.replace(/\n$/, "").split("\n");
+  const [x = "0", y = "0", flag = "1", ...rest] = head.split(" ");
+  const cursor = { x: Number(x), y: Number(y), isVisible: flag === "1" };
+  return { screen: { rows, cursor }, rest: rest.join(" ") };
+}
+
+/** Letters and digits: a box breaks a text anywhere, and has a border. */
+function flat(text: string): string {
+  return text.replace(/[^\p{L}\p{N}]+/gu, "");
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the colours of a row
+const plainText = (row: string) => row.replace(/\x1b\[[\d;:]*m/g, "");
