@@ -2,7 +2,7 @@ import { isAbsolute, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { isVivError, VivError } from "../base/errors.ts";
 import { growingPause } from "../base/growing-pause.ts";
-import { gitVariables } from "../platform/git/git-variables.ts";
+import { gitVariables } from "../platform/git/git.ts";
 import { type Board, decodeBoard, readBoard } from "./board.ts";
 import { type BoardCheckout, checkoutOf, commitInFile, findBoard } from "./checkout.ts";
 import { type Change, commitChange, PATIENCE, waitForLock } from "./commit.ts";
