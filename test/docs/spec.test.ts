@@ -113,6 +113,26 @@ describe.each(documents)("%s", (path) => {
   });
 });
 
+describe("the map in CONTRIBUTING.md", () => {
+  const rows = [...read("CONTRIBUTING.md").matchAll(/^\| `(\w+)\/` \| .+? \| (.*?) \|/gm)];
+
+  it("has a row for every room", () => {
+    const folders = readdirSync(join(root, "src"), { withFileTypes: true });
+    const named = folders.filter((one) => one.isDirectory()).map(({ name }) => name);
+    expect(rows.map(([, room]) => room).toSorted()).toEqual(named.toSorted());
+  });
+
+  it.each(rows.map(([, room, files]) => [room, files]))(
+    "names files of %s that exist",
+    (room, files) => {
+      const names = [...(files ?? "").matchAll(/`(.+?)`/g)].map(([, name]) => name ?? "");
+      expect(names.length).toBeGreaterThan(0);
+      for (const name of names)
+        expect(existsSync(join(root, "src", room ?? "", name)), name).toBe(true);
+    },
+  );
+});
+
 describe("comments", () => {
   it("refer to sections of the contract that exist", () => {
     const files = ["src", "test", "scripts", "bench"].flatMap((folder) =>
