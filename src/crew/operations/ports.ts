@@ -20,7 +20,7 @@ export interface CrewPorts {
   engine(name: Engine["name"], state: string): Promise<Engine>;
   filesIn(state: string): CrewFiles;
   /** For life; null when another process has it, else what says whether it is still ours. */
-  take(state: string): (() => boolean) | null;
+  take(state: string): Promise<(() => boolean) | null>;
   /** Throws what the system says. */
   readText(path: string): string;
   isThere(path: string): boolean;

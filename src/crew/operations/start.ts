@@ -71,7 +71,7 @@ export async function crewFor(
   const activity = () => activityOf(choice, ports);
   return {
     run: async () => {
-      crew.take();
+      await crew.take();
       const server = choice.port === null ? null : await ports.serve(choice.port, activity);
       try {
         await crew.run(server?.port);

@@ -44,9 +44,9 @@ export const accounts = defineFreeOp({
     const person = given.by ?? "somebody";
     if (action === "open") {
       if (isName(name) && !known.includes(name)) throw unknown(name, known);
-      return { accounts: [gates.open(name, person)] };
+      return { accounts: [await gates.open(name, person)] };
     }
-    return { accounts: [closeByHand(gates, name, given, person, context.now())] };
+    return { accounts: [await closeByHand(gates, name, given, person, context.now())] };
   },
 });
 
@@ -69,13 +69,13 @@ function unknown(name: string, known: readonly string[]): VivError {
   return new VivError("INVALID", sentence(`there is no account ${name}; ${hint}`));
 }
 
-function closeByHand(
+async function closeByHand(
   gates: Accounts,
   name: string,
   given: z.output<typeof input>,
   person: string,
   now: number,
-): AccountState {
+): Promise<AccountState> {
   if (given.for === undefined) {
     throw new VivError("USAGE", `for how long? viv accounts close ${name} --for 2h`);
   }

@@ -63,7 +63,7 @@ export const gate = defineFreeOp({
     const max = given.max === undefined ? undefined : parseMax(given.max);
     const crew = crewFor(context, port, given.state);
     if (max === undefined || given.state === undefined || crew === undefined) {
-      if (max !== undefined) port.machine.setMax(max);
+      if (max !== undefined) await port.machine.setMax(max);
       return { machine: port.machine.view(), ...(crew ? { crew: crew.view } : {}) };
     }
     if (max === null) {

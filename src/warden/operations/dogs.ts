@@ -99,7 +99,7 @@ export const poolAllocate = defineFreeOp({
     if (active >= pool) throw refuse(`all ${pool} dogs are busy; see: viv dog pool status`);
     const now = context.now();
     const dance = newDance(files.newDog(now), found.warrant, now);
-    if (!files.begin(dance)) throw refuse("it does not wait any more");
+    if (!(await files.begin(dance))) throw refuse("it does not wait any more");
     const { target } = found.warrant;
     return { dog: dance.id, warrant: id, target, notes: up ? [] : [NO_WARDEN] };
   },

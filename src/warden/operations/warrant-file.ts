@@ -76,7 +76,7 @@ export const warrantFile = defineFreeOp({
       home: null,
     };
     const { warrant, note } = await completed(base, given, context, place);
-    const { filed, id } = files.file(warrant);
+    const { filed, id } = await files.file(warrant);
     const notes = [
       ...(filed ? [] : [`${warrant.target} has an open warrant already`]),
       ...(note === null ? [] : [note]),

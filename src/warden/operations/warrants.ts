@@ -104,10 +104,10 @@ export const warrantWithdraw = defineFreeOp({
     let found = findWarrant(place, given);
     const { id, target } = found.warrant;
     if (found.state === "queued") {
-      if (files.withdrawQueued(id)) return { id, target, withdrawn: true, notes: [] };
+      if (await files.withdrawQueued(id)) return { id, target, withdrawn: true, notes: [] };
       found = findWarrant(place, given); // a dog has just taken it
     }
-    if (found.state === "dancing" && files.askToWithdraw(id)) {
+    if (found.state === "dancing" && (await files.askToWithdraw(id))) {
       const note = "no warden is up here; the dance ends when one is: viv warden up";
       return { id, target, withdrawn: false, notes: wardenNow(place).up ? [] : [note] };
     }
