@@ -10,10 +10,10 @@ import type { Machine } from "./base/clock.ts";
 import type { CrewPorts } from "./crew/operations/ports.ts";
 import type { Accounts } from "./engines/accounts/accounts.ts";
 import type { Engine, EngineName } from "./engines/engine.ts";
-import type { EnginePort } from "./engines/operations/engines.ts";
 import { followLogs } from "./engines/session-logs.ts";
 import type { UpHost } from "./fleet/ports.ts";
 import type { GatePort } from "./gate/operations/gate.ts";
+import type { EnginePort } from "./overview/operations/engines.ts";
 import { guard } from "./platform/files/beneath.ts";
 import {
   assertTrusted,

@@ -4,6 +4,7 @@ import type { Engine } from "../../engines/engine.ts";
 import type { LogPort } from "../../engines/session-feed.ts";
 import type { StepsFile } from "../../engines/steps-file.ts";
 import type { Gate } from "../../gate/gate.ts";
+import { definePort } from "../../operation/operation.ts";
 import type { Timers } from "../../platform/processes/children.ts";
 import type { Handlers } from "../../platform/processes/handlers.ts";
 import type { ActivityServer } from "../activity-server.ts";
@@ -38,3 +39,5 @@ export interface CrewPorts {
   serve(port: number, activity: () => unknown): Promise<ActivityServer>;
   newMark(): string;
 }
+
+export const crewPort = definePort<CrewPorts>("crew");

@@ -1,3 +1,4 @@
+import { definePort } from "../../operation/operation.ts";
 import { type AccountState, accountAt } from "./account.ts";
 import type { AccountFiles } from "./account-files.ts";
 import { afterClosing, afterOpening, afterSuccess, type Closing } from "./account-policy.ts";
@@ -16,6 +17,9 @@ export interface Accounts {
   /** Another number than before when any may have changed: cheap enough to ask before each claim. */
   changedAt(): number;
 }
+
+/** The gates of accounts on this machine, shared by all runs of this user. */
+export const accountsPort = definePort<Accounts>("accounts");
 
 export interface AccountsPorts {
   files: AccountFiles;
