@@ -2,7 +2,7 @@ import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { isVivError, openRun, type Task } from "../main.ts";
-import { Lease } from "../platform/lease.ts";
+import { Lease } from "../queue/lease.ts";
 
 /**
  * One worker of `viv demo`: counts the words of its share of a text, or adds up what the others

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { newFolder } from "../../test/support/folders.ts";
 import { openRun } from "../main.ts";
-import { Lease } from "../platform/lease.ts";
+import { Lease } from "./lease.ts";
 import { Reaper } from "./reaper.ts";
 import type { Store } from "./store.ts";
 

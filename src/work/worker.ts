@@ -1,9 +1,10 @@
 import { isVivError, VivError } from "../base/errors.ts";
+import { growingPause } from "../base/growing-pause.ts";
 import type { ClosedTypes } from "../engines/accounts/closed-types.ts";
 import type { EngineSlots } from "../engines/engine-slots.ts";
 import type { Release } from "../gate/gate.ts";
 import type { ProvenResult } from "../pit/prove-results.ts";
-import { Lease } from "../platform/lease.ts";
+import { Lease } from "../queue/lease.ts";
 import { Reaper } from "../queue/reaper.ts";
 import type { Claim, ClaimRequest, ReapReport, Store } from "../queue/store.ts";
 import { Attempt, type AttemptEnd, type AttemptSettings, type ReadyRoute } from "./attempt.ts";
@@ -337,7 +338,8 @@ export class Worker {
     this.#wake = () => woken.abort();
     // There may be work, and it cannot be claimed: to be woken at once would be to go round in circles.
     if (this.#troubles > 0) {
-      return pauseFor(Math.min(30_000, 500 * 2 ** Math.min(10, this.#troubles)), woken.signal);
+      const pause = growingPause(this.#troubles, { first: 1_000, longest: 30_000 });
+      return pauseFor(pause, woken.signal);
     }
     const closed = this.#options.closedTypes?.();
     if (closed) await this.#standInLine(closed, () => woken.abort());

@@ -1,4 +1,4 @@
-import type { Registration, Store } from "../queue/store.ts";
+import type { Registration, Store } from "./store.ts";
 
 const RETRY_MS = 1_000;
 
