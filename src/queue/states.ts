@@ -53,7 +53,7 @@ export function isAllowed(from: TaskState, event: TaskEvent, to?: TaskState): bo
   return to === undefined ? targets.length > 0 : targets.includes(to);
 }
 
-/** The picture in SPEC.md and README.md, made from the table so that it cannot drift from it. */
+/** The picture in docs/spec/queue.md and README.md, made from the table so that it cannot drift from it. */
 export function mermaid(): string {
   const lines = ["stateDiagram-v2", "  [*] --> pending: enqueue", "  [*] --> waiting: enqueue"];
   for (const from of TASK_STATES) {

@@ -288,7 +288,7 @@ export function parseDance(text: string, fileTime = 0): Dance | null {
   }
 }
 
-/** The picture in SPEC.md, made from the table so that it cannot drift from it. */
+/** The picture in docs/spec/warden.md, made from the table so that it cannot drift from it. */
 export function danceMermaid(): string {
   const lines = ["stateDiagram-v2"];
   for (const from of DANCE_STATES) {

@@ -1,24 +1,20 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
 import { CATALOG } from "../../src/app/catalog.ts";
 import { parseConfig } from "../../src/app/config.ts";
-import { EXIT_STATUS } from "../../src/base/errors.ts";
 import { findCommand, firstWords } from "../../src/operation/catalog.ts";
 import { parseFlags } from "../../src/operation/flags.ts";
 import { mermaid } from "../../src/queue/states.ts";
-import { FINDING_CODES } from "../../src/queue/store.ts";
 import { wardenSection } from "../../src/warden/config.ts";
 import { danceMermaid } from "../../src/warden/dance.ts";
-import { REASON_CODES } from "../../src/work/why-reasons.ts";
 import { newFolder } from "../support/folders.ts";
 
 const root = join(import.meta.dirname, "../..");
 const dist = process.env.VIV_DIST ?? join(root, "dist");
 const readme = readFileSync(join(root, "README.md"), "utf8");
-const spec = readFileSync(join(root, "SPEC.md"), "utf8");
 
 function blocks(text: string, language: string): string[] {
   const pattern = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, "gm");
@@ -110,34 +106,11 @@ describe("README.md", () => {
 
 describe("the picture of the state machine", () => {
   it.each([
-    ["README.md", readme, [mermaid()]],
-    ["SPEC.md", spec, [mermaid(), danceMermaid()]],
-  ])("in %s is the one the table makes", (_, text, pictures) => {
+    ["README.md", [mermaid()]],
+    ["docs/spec/queue.md", [mermaid()]],
+    ["docs/spec/warden.md", [danceMermaid()]],
+  ])("in %s is the one the table makes", (path, pictures) => {
+    const text = readFileSync(join(root, path), "utf8");
     expect(blocks(text, "mermaid")).toEqual(pictures.map((picture) => `${picture}\n`));
-  });
-});
-
-describe("SPEC.md", () => {
-  it("names every exit status and error code", () => {
-    for (const [code, status] of Object.entries(EXIT_STATUS)) {
-      const table = spec.slice(spec.indexOf("| status | meaning"));
-      const row = table.split("\n").find((line) => line.startsWith(`| ${status} |`)) ?? "";
-      expect(row, code).toContain(code);
-    }
-  });
-
-  it("names tests that are there", () => {
-    const matrix = spec.slice(spec.indexOf("## 15."));
-    const paths = [...matrix.matchAll(/`((?:src|test)\/[^`]+)`/g)].map(([, path]) => path ?? "");
-    expect(paths.length).toBeGreaterThan(8);
-    for (const path of paths) expect(existsSync(join(root, path)), path).toBe(true);
-  });
-
-  it("names every reason that `why` can give", () => {
-    for (const code of REASON_CODES) expect(spec).toMatch(new RegExp(`[\\s\`]${code}[\\s\`]`));
-  });
-
-  it("names every finding of the doctor", () => {
-    for (const code of FINDING_CODES) expect(spec).toContain(`\`${code}\``);
   });
 });
