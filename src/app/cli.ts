@@ -180,7 +180,7 @@ async function runCommand(
     const context = {
       store,
       now: io.now,
-      host: () => io.workerHost(store.location),
+      host: () => io.workerHost(store.folder),
       here: hereOf(io, settings.config),
       accounts: () => io.accounts(),
       gate: () => io.gate(),

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import type { Task } from "../queue/task.ts";
 import type { Surroundings, SwarmStore, Verb } from "./command.ts";
 import { type JsonTree, readJson } from "./json.ts";
@@ -10,7 +9,7 @@ import type { Values } from "./values.ts";
 export const claim: Verb = (values, around) =>
   withRun(values, around, async (store) => {
     const task = (await claimOne(values, store)) ?? (await afterSweep(values, store));
-    if (task) print(task, values.text("--worker-id"), store, around);
+    if (task) await print(task, store, around);
     return 0;
   });
 
@@ -27,8 +26,8 @@ async function afterSweep(values: Values, store: SwarmStore): Promise<Task | und
   return claimOne(values, store);
 }
 
-function print(task: Task, worker: string, store: SwarmStore, around: Surroundings): void {
-  const raw = asWritten(`${store.location}/claimed/${worker}/${task.task_id}.json`);
+async function print(task: Task, store: SwarmStore, around: Surroundings): Promise<void> {
+  const raw = await asWritten(store, task.task_id);
   const get = (key: string): Dumpable => raw?.get(key) ?? (task[key] as Dumpable) ?? null;
   const line = {
     task_id: get("task_id"),
@@ -44,10 +43,10 @@ function print(task: Task, worker: string, store: SwarmStore, around: Surroundin
   around.stdout.write(`${dumps(line)}\n`);
 }
 
-/** The file itself, because the store's copy of a payload has JavaScript's numbers. */
-function asWritten(path: string): Map<string, JsonTree> | null {
+/** The text itself, because the store's copy of a payload has JavaScript's numbers. */
+async function asWritten(store: SwarmStore, id: string): Promise<Map<string, JsonTree> | null> {
   try {
-    const tree = readJson(readFileSync(path, "utf8"));
+    const tree = readJson((await store.source(id)) ?? "");
     return tree instanceof Map ? tree : null;
   } catch {
     return null; // taken away this very moment: what the store read of it will do

@@ -24,6 +24,7 @@ export interface SwarmStore {
   initStatus(runId: string, update: CheckpointUpdate): Promise<unknown>;
   writeStatus(update: CheckpointUpdate): Promise<unknown>;
   flushStatus(): Promise<void>;
+  source(id: string): Promise<string | null>;
   close(options: { warn: (sentence: string) => void }): Promise<void>;
 }
 

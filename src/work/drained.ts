@@ -1,5 +1,6 @@
 import { isName } from "../base/names.ts";
 import type { Store } from "../queue/store.ts";
+import { WORK_SITE } from "./site.ts";
 
 /**
  * Nothing is left to do: nothing of these types is pending, nobody holds a task that could come
@@ -14,7 +15,8 @@ export async function isDrained(
   const wanted = types ? { types } : {};
   const { reviewLimit = Number.POSITIVE_INFINITY, waitsForPeople = () => false } = people;
   const { review, claimed } = await store.counts();
-  if (await isUnproven(store)) return false;
+  // A result without proof will be proven soon, or its task comes back.
+  if (await store.extension(WORK_SITE)?.hasUnprovenResults()) return false;
   if (review >= reviewLimit && claimed === 0) return true;
   const isForOthers = (type: string) => types === null && store.reservedTypes.includes(type);
   // A foreign task whose name ours could not have is for the workers of its own kind.
@@ -33,10 +35,4 @@ export async function isDrained(
     if (dependencies.every(({ met }) => met)) return false;
   }
   return true;
-}
-
-/** Somebody says that a task is done, and it will be proven soon, or comes back. */
-async function isUnproven(store: Store): Promise<boolean> {
-  const results = (await store.pit?.handResults()) ?? [];
-  return results.some(({ state }) => state === "gone" || state === "done");
 }

@@ -1,4 +1,4 @@
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import type { EngineRoute } from "../engines/config-engine.ts";
 import type { Shown } from "../engines/engine.ts";
 import { isAttempt } from "../queue/attempt.ts";
@@ -6,6 +6,7 @@ import type { Claim, Store } from "../queue/store.ts";
 import type { ReadyRoute } from "./attempt.ts";
 import { handlerEnv } from "./handler-env.ts";
 import type { WorkerHost } from "./host.ts";
+import { WORK_SITE } from "./site.ts";
 
 /** Where an attempt works: its folder and its environment. */
 export interface Place {
@@ -29,6 +30,7 @@ export async function placeFor(scene: Scene): Promise<Place> {
   const { claim, route, store, host } = scene;
   const { task, worker, attempt } = claim;
   const { evidence } = host;
+  const site = store.extension(WORK_SITE);
   const id = task.task_id;
   const workspace = route.workspace === "none" ? null : await openWorkspace(scene);
   const env = handlerEnv(route.env, {
@@ -42,10 +44,10 @@ export async function placeFor(scene: Scene): Promise<Place> {
     workspace: workspace?.path ?? "",
     evidence: attempt > 1 ? evidence.newestBefore(id, attempt) : "",
     note: attempt > 1 ? await lastWord(store, id) : "",
-    ...(store.pit ? { food: store.pit.claimPath(worker, id) } : {}),
+    ...(site ? { food: site.taskFile(worker, id) } : {}),
   });
   return {
-    cwd: workspace?.path ?? (store.pit ? store.location : host.cwd),
+    cwd: workspace?.path ?? site?.folder ?? host.cwd,
     workspace: workspace?.path ?? null,
     env,
     ...(workspace?.branch ? { branch: workspace.branch } : {}),
@@ -77,7 +79,7 @@ function openWorkspace({
   const { workspace, repository, base, folder } = route;
   return host.openWorkspace({
     kind: workspace,
-    root: join(store.location, "workspaces"),
+    root: store.workspaces,
     id: claim.task.task_id,
     ...(repository ? { repository: resolve(folder, repository) } : {}),
     ...(base ? { base } : {}),

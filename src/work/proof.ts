@@ -4,6 +4,7 @@ import { type AttemptEnd, type Ending, reportOf } from "./ending.ts";
 import type { Hold } from "./hold.ts";
 import type { Place, Scene } from "./place.ts";
 import type { Runner } from "./runner.ts";
+import { WORK_SITE } from "./site.ts";
 
 const DONE_WHEN_TIMEOUT_MS = 10 * 60_000;
 
@@ -50,11 +51,11 @@ export async function prove(parts: ProofParts, place: Place, note?: string): Pro
   return ending.done(note);
 }
 
-/** In a pit, food may still have been being written when it was claimed: what counts is there now. */
+/** Where a task can still be written to when it is claimed, its file counts. */
 async function doneWhen({ claim, store }: Scene): Promise<string | undefined> {
   const { done_when: known, task_id } = claim.task;
-  if (store.pit === null) return known;
-  return (await store.pit.readClaimed(claim.worker, task_id))?.done_when ?? known;
+  const task = await store.extension(WORK_SITE)?.readClaimed(claim.worker, task_id);
+  return task?.done_when ?? known;
 }
 
 function proofOf(attempt: number, command: string, finished: Finished): Proof {

@@ -125,7 +125,7 @@ export class Runner {
     const { VIV_FOOD: food } = place.env;
     return host.sandboxed(argv, {
       restrictions: route.sandbox,
-      runDir: store.location,
+      runDir: store.folder,
       workspace: place.workspace,
       artifacts: writes,
       hidden: [],
@@ -179,7 +179,7 @@ export class Runner {
 
   get #mark(): string {
     const { claim, store } = this.#scene;
-    return `${this.#id}.${claim.token}@${store.location}`;
+    return store.claimMark({ id: this.#id, token: claim.token });
   }
 }
 

@@ -4,6 +4,7 @@ import type { Command } from "../../operation/command.ts";
 import { defineOp } from "../../operation/op.ts";
 import { clip, type Term, termFor } from "../../operation/term.ts";
 import type { LedgerLine } from "../../queue/ledger.ts";
+import { WORK_SITE } from "../../work/site.ts";
 import { currentCounts, watchChanges } from "../operations/watch.ts";
 import { countLine, paintState } from "./ls.ts";
 
@@ -31,8 +32,7 @@ export const command: Command = {
       const counts = await currentCounts(context);
       if (counts.pending + counts.claimed + counts.waiting > 0) return false;
       // What a snake says it has done comes back if it is not borne out.
-      const results = (await context.store.pit?.handResults()) ?? [];
-      return !results.some(({ state }) => state === "gone" || state === "done");
+      return (await context.store.extension(WORK_SITE)?.hasUnprovenResults()) !== true;
     };
     const changes = watchChanges(context, signal)[Symbol.asyncIterator]();
     // The watch stands before the first look, so that nothing falls between the two.

@@ -22,9 +22,10 @@ import { notProjectedYet } from "../../queue/fs/project.ts";
 import { recordedEnd } from "../../queue/fs/recorded-end.ts";
 import { readWorkerFile } from "../../queue/fs/register.ts";
 import { type FsRun, record, recordClaim, temporaryPath } from "../../queue/fs/run.ts";
-import type { Claim, HandResult } from "../../queue/store.ts";
+import type { Claim } from "../../queue/store.ts";
 import { MAX_TASK_BYTES } from "../../queue/task.ts";
 import { resultIdOf, resultName, unprovenName } from "../food-names.ts";
+import type { HandResult } from "../store.ts";
 import { snakeOf } from "./hand-claims.ts";
 
 /**
@@ -129,9 +130,18 @@ export function takeForProof(run: FsRun, id: string, rawWorker: string): Claim |
     const token = tokenOf(file.stats);
     const attempt = attemptNumber(readHistory(run, id));
     recordClaim(run, id, { worker, token, attempt });
-    run.memo.proving.add(id);
+    if (!proving.has(run)) proving.set(run, new Set());
+    proving.get(run)?.add(id);
     return { task, worker, token, attempt };
   });
+}
+
+/** Claims that this process made to prove the work of another. */
+const proving = new WeakMap<FsRun, Set<string>>();
+
+/** Is this the end of a proof? Asked once for each. */
+export function endsProof(run: FsRun, id: string): boolean {
+  return proving.get(run)?.delete(id) ?? false;
 }
 
 function wasInReview(run: FsRun, id: string): boolean {

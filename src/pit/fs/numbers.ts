@@ -29,10 +29,14 @@ export function newFoodId(run: FsRun, spec: TaskSpec): string {
   }
 }
 
+/** The highest number that is known to be taken. */
+const lastNumber = new WeakMap<FsRun, number>();
+
 function takeNumber(run: FsRun): number {
-  run.memo.lastNumber ??= Math.max(hintOf(run) ?? highest(run, true), highest(run, false));
+  let number =
+    lastNumber.get(run) ?? Math.max(hintOf(run) ?? highest(run, true), highest(run, false));
   for (;;) {
-    const number = ++run.memo.lastNumber;
+    lastNumber.set(run, ++number);
     if (!reserveNumber(run, number)) continue;
     overwrite(`${run.paths.viv}/numbers/${HINT}`, String(number));
     return number;

@@ -14,7 +14,7 @@ import { type FsRun, nowIso, temporaryPath } from "../../queue/fs/run.ts";
 import { quoteDoneWhen } from "../done-when.ts";
 import { resultName } from "../food-names.ts";
 import { logsOf } from "./attempt-logs.ts";
-import { markUnproven } from "./by-hand.ts";
+import { endsProof, markUnproven } from "./by-hand.ts";
 import { partsOf } from "./parts.ts";
 
 /**
@@ -36,7 +36,7 @@ export function publishResult(run: FsRun, id: string, by: Finisher | null): () =
   const there = statIfThere(target);
   const since = by === null ? 0 : Number(by.token) / 1000;
   // What is being proven is the result that is there.
-  if (there && (run.memo.proving.delete(id) || there.ctimeMs >= since)) return () => {};
+  if (there && (endsProof(run, id) || there.ctimeMs >= since)) return () => {};
   if (there) markUnproven(run, id); // of an earlier attempt, which did not count
   const tmp = temporaryPath(run, `result-${id}`);
   const isSafe = run.durability === "safe";

@@ -55,7 +55,7 @@ export const pitToss = defineOp({
       ...(after ? { depends_on: after } : {}),
     });
     const folder = state === "waiting" ? "resting/later" : "food";
-    const path = `${context.store.location}/${folder}/${id}.md`;
+    const path = `${context.store.folder}/${folder}/${id}.md`;
     return { id, state: state as "pending", path, ...(warnings ? { warnings } : {}) };
   },
 });

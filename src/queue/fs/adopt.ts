@@ -150,7 +150,7 @@ function offer(run: FsRun, { task, stats }: Stranger): boolean {
   }
   if (unmet.length > 0 && unmetOf(run, task).length > 0) return false;
   reserveId(run, task.task_id, fileOf(run.paths, "pending", task.task_id));
-  run.customs?.onNew(run, task);
+  run.hooks?.onNew(run, task);
   run.lanes.offer(task, stats, attemptNumber(historyOfPending(run, task.task_id)));
   record(run, { event: "adopted", task: task.task_id, type: task.task_type, to: "pending" });
   return true;

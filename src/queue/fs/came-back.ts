@@ -14,7 +14,7 @@ export function historyOfPending(run: FsRun, id: string): HistoryRecord[] {
   const history = stats ? historyAt(run, id, stats) : readHistory(run, id);
   const last = history.at(-1);
   const hasFailed = last !== undefined && isAttempt(last) && last.to === "failed";
-  if (!hasFailed && !run.customs?.wasStuck(run, id)) return history;
+  if (!hasFailed && !run.hooks?.wasStuck(run, id)) return history;
   appendHistory(run, id, { retried: true, by: "hand", at: nowIso(run) });
   record(run, { event: "retried", task: id, from: "failed", to: "pending", by: "hand" });
   outdateLines(fileOf(run.paths, "pending", id)); // they tell of earlier attempts

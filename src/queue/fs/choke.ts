@@ -64,6 +64,6 @@ function giveUp(run: FsRun, worker: string, id: string, note: string): void {
   const path = fileOf(run.paths, "pending", id);
   const decision = { by: worker, note };
   move(run, id, { state: "pending", path }, "failed", "cancelled", decision, (after) => {
-    after.try("the next sweep tells the keeper", () => run.customs?.onStuck(run, id));
+    after.try("the next sweep tells the keeper", () => run.hooks?.onStuck(run, id));
   });
 }

@@ -28,7 +28,7 @@ export function cancelTask(run: FsRun, id: string, decision: Decision): Ended {
   return decide(run, id, "cancel", (place) => {
     if (place.state !== "claimed" || place.worker === undefined) {
       return move(run, id, place, "failed", "cancelled", decision, (after) => {
-        after.try(`the keeper may be told of ${id}`, () => run.customs?.onCancelled(run, id));
+        after.try(`the keeper may be told of ${id}`, () => run.hooks?.onCancelled(run, id));
       });
     }
     return cancelClaim(run, id, { path: place.path, worker: place.worker }, decision);
@@ -187,7 +187,7 @@ export function move(
 ): Ended | null {
   const target = fileOf(run.paths, to, id);
   const attempt = attemptNumber(readHistory(run, id)) - 1;
-  if (to === "done") run.customs?.beforeDone(run, id, null);
+  if (to === "done") run.hooks?.beforeDone(run, id, null);
   if (!moveInto(run, place.path, target)) return null;
   const after = new Afterwards();
   if (run.durability === "safe") {

@@ -3,7 +3,6 @@ import { translate } from "./atomic.ts";
 import { checkDerived } from "./doctor/derived.ts";
 import { checkIndexes } from "./doctor/indexes.ts";
 import { checkLedger } from "./doctor/ledger.ts";
-import { checkPit } from "./doctor/pit.ts";
 import { checkPlaces } from "./doctor/places.ts";
 import { checkProcesses } from "./doctor/processes.ts";
 import { checkStatus } from "./doctor/status.ts";
@@ -45,7 +44,7 @@ export function examineRun(run: FsRun, fix: boolean): DoctorReport {
     const ours = checkLedger(examination);
     checkIndexes(examination, places, ours);
     checkStatus(examination);
-    checkPit(examination, places);
+    run.hooks?.examine(examination, places);
   } catch (error) {
     throw translate(error, "examining the run");
   }

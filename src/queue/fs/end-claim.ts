@@ -170,7 +170,7 @@ export function move(run: FsRun, held: Held, ending: Ending, recovered: boolean)
   if (logged) appendHistory(run, id, attemptRecord(run, held, ending));
   if (ending.retryAt) addDue(run, id, Date.parse(ending.retryAt));
   const target = fileOf(run.paths, ending.to, id);
-  const undo = ending.to === "done" ? run.customs?.beforeDone(run, id, held) : undefined;
+  const undo = ending.to === "done" ? run.hooks?.beforeDone(run, id, held) : undefined;
   if (!isStillThere(run, held) || !moveInto(run, held.path, target)) {
     if (wasMade(run, held, ending)) {
       run.memo.claims.delete(id);
@@ -233,13 +233,13 @@ export function follow(
 ): Ended {
   // What another process has moved, it also offers; but it may be dead before it wakes who waits.
   if (!moved.byOther || ending.to === "done") afterMove(run, id, ending.to, after, moved.at);
-  if (ending.to === "failed" && run.customs) {
-    const { customs } = run;
+  if (ending.to === "failed" && run.hooks) {
+    const { hooks } = run;
     if (ending.outcome === "cancelled") {
-      after.try(`the keeper may be told of ${id}`, () => customs.onCancelled(run, id));
+      after.try(`the keeper may be told of ${id}`, () => hooks.onCancelled(run, id));
     } else {
       after.try(`the keeper is not told of ${id} yet; the next sweep does`, () =>
-        customs.onStuck(run, id),
+        hooks.onStuck(run, id),
       );
     }
   }

@@ -261,7 +261,7 @@ function prepare(run: FsRun, spec: TaskSpec): { task: Task; text: string } {
   const task = taskFromSpec(spec, {
     runId: run.runId,
     now: run.machine.clock.now(),
-    newId: () => run.customs?.newId(run, spec) ?? run.newId(),
+    newId: () => run.hooks?.newId(run, spec) ?? run.newId(),
   });
   const why = run.paths.layout.whyNotId(task.task_id);
   if (why !== null) throw new VivError("INVALID", why);

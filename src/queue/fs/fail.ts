@@ -43,7 +43,7 @@ function endAsFailed(
     ...(backoffMs === undefined ? {} : { backoffMs }),
     random: run.random(),
   });
-  if (outcome !== "rate_limited") run.customs?.beforeFailure(run, held.id);
+  if (outcome !== "rate_limited") run.hooks?.beforeFailure(run, held.id);
   const ending = { outcome, note, fingerprint };
   if (verdict.to !== "waiting") return end(run, held, { ...ending, to: verdict.to });
   const choked = chokedEnding(run, held, { ...ending, to: "pending" }, task, history);
@@ -66,7 +66,7 @@ function chokedEnding(
   if (choke === null) return null;
   const type = task.task_type;
   const others = mayTry(takersOf(run, type), type, history);
-  run.customs?.beforeChoke(run, task, choke, history);
+  run.hooks?.beforeChoke(run, task, choke, history);
   return { ...ending, ...afterChoke(choke, others, ending.note) };
 }
 

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { VivError } from "../../base/errors.ts";
 import { assertName } from "../../base/names.ts";
-import { pitStore } from "../../pit/fs/store.ts";
 import { release } from "../../platform/files/beneath.ts";
 import type { AttemptRecord } from "../attempt.ts";
 import type { LedgerLine } from "../ledger.ts";
@@ -11,6 +11,7 @@ import type { CheckpointUpdate, RunStatus } from "../status.ts";
 import type * as S from "../store.ts";
 import type { Task } from "../task.ts";
 import { Afterwards } from "./afterwards.ts";
+import { artifactsOf } from "./artifacts.ts";
 import { translate } from "./atomic.ts";
 import { claimTasks } from "./claim.ts";
 import { approveTask, cancelTask, type Decision, rejectTask, retryTask } from "./decide.ts";
@@ -30,6 +31,7 @@ import {
   followLedger,
   ledgerLines,
   listTasks,
+  readSource,
   showTask,
   viewWorkers,
 } from "./read.ts";
@@ -53,18 +55,29 @@ function loadEnqueue(): Promise<typeof import("./enqueue.ts")> {
 export class FsStore implements S.Store {
   readonly runId: string;
   readonly location: string;
+  readonly folder: string;
+  readonly workspaces: string;
+  readonly artifacts: S.Artifacts;
   readonly reservedTypes: readonly string[];
-  readonly pit: S.PitStore | null;
   readonly #run: FsRun;
   readonly #registrations = new Set<S.Registration>();
+  readonly #extensions: ReadonlyMap<S.ExtensionKey<unknown>, unknown>;
   #closed = false;
 
   constructor(run: FsRun) {
     this.#run = run;
     this.runId = run.runId;
     this.location = run.paths.root;
+    this.folder = run.paths.root;
+    this.workspaces = join(run.paths.root, "workspaces");
+    this.artifacts = artifactsOf(run);
     this.reservedTypes = run.paths.layout.reservedTypes;
-    this.pit = run.paths.layout.kind === "pit" ? pitStore(run) : null;
+    const { extensions } = run.paths.layout;
+    this.#extensions = new Map((extensions?.(run) ?? []).map(({ key, value }) => [key, value]));
+  }
+
+  extension<T>(key: S.ExtensionKey<T>): T | null {
+    return (this.#extensions.get(key) as T | undefined) ?? null;
   }
 
   async enqueue(spec: TaskSpec, options: S.EnqueueOptions = {}): Promise<S.Enqueued> {
@@ -119,6 +132,10 @@ export class FsStore implements S.Store {
     return this.#do(() => rejectTask(this.#run, id, decision));
   }
 
+  claimMark({ id, token }: { id: string; token: string }): string {
+    return `${id}.${token}@${this.location}`;
+  }
+
   async noteProcess(ref: S.ClaimRef & { token: string }, process: S.ClaimProcess): Promise<void> {
     this.#do(() => noteProcess(this.#run, ref, process));
   }
@@ -149,6 +166,10 @@ export class FsStore implements S.Store {
 
   async show(id: string): Promise<S.TaskView | null> {
     return this.#do(() => showTask(this.#run, id));
+  }
+
+  async source(id: string): Promise<string | null> {
+    return this.#do(() => readSource(this.#run, id));
   }
 
   async *list(query: S.ListQuery = {}): AsyncIterable<S.TaskSummary> {
@@ -197,7 +218,7 @@ export class FsStore implements S.Store {
     return waitForWork(this.#run, options);
   }
 
-  watch(options: { signal?: AbortSignal; rescanMs?: number } = {}): AsyncIterable<S.Change> {
+  watch(options: S.WatchOptions = {}): AsyncIterable<S.Change> {
     return watchRun(this.#run, options);
   }
 

@@ -22,7 +22,7 @@ export interface Held {
 export function claimLost(run: FsRun, id: string, worker: string): VivError {
   run.memo.claims.delete(id);
   const place = locate(run, id);
-  if (place === null) run.customs?.onVanished(run, id, worker);
+  if (place === null) run.hooks?.onVanished(run, id, worker);
   const where =
     place === null
       ? "there is no such task"

@@ -4,8 +4,6 @@ import type { Machine } from "../../base/clock.ts";
 import { VivError } from "../../base/errors.ts";
 import { newTaskId } from "../../base/id.ts";
 import { isName } from "../../base/names.ts";
-import { PIT_CUSTOMS } from "../../pit/fs/customs.ts";
-import { PIT_LAYOUT } from "../../pit/fs/layout.ts";
 import { guard, mkdirSync, release } from "../../platform/files/beneath.ts";
 import { remedyFor, whyNotOurs } from "../../platform/files/owned.ts";
 import type { Durability } from "../store.ts";
@@ -30,18 +28,24 @@ export interface OpenOptions {
   onDependencyFailed?: "wait" | "fail";
   /** For a new run; otherwise the folder's name. */
   runId?: string;
-  /** What a new one is to be (default: a run). For one that is there: what it must be. */
-  layout?: "run" | "pit";
+  /** The kind of a new one (default: a run). One that is there must be of this kind. */
+  layout?: string;
   /** swarm-lib's runs have a status.json only when somebody made one. */
   withoutStatus?: boolean;
 }
 
-export function openFsRun(path: string, machine: Machine, options: OpenOptions = {}): FsRun {
+/** `layouts`: those that a run may have besides swarm-lib's. */
+export function openFsRun(
+  path: string,
+  machine: Machine,
+  options: OpenOptions = {},
+  layouts: readonly Layout[] = [],
+): FsRun {
   if (typeof path !== "string" || path === "" || path.includes("\0")) {
     throw new VivError("INVALID", "the path of a run must be a non-empty text without NUL.");
   }
   try {
-    return open(path, machine, options);
+    return open(path, machine, options, [RUN_LAYOUT, ...layouts]);
   } catch (error) {
     if (errno(error) === "ENAMETOOLONG") {
       throw new VivError("INVALID", "the path of the run is too long.", {}, { cause: error });
@@ -50,25 +54,34 @@ export function openFsRun(path: string, machine: Machine, options: OpenOptions =
   }
 }
 
-function open(path: string, machine: Machine, options: OpenOptions): FsRun {
+function open(
+  path: string,
+  machine: Machine,
+  options: OpenOptions,
+  layouts: readonly Layout[],
+): FsRun {
   const madeRoots: string[] = [];
-  const root = options.create ? makeRoot(path, madeRoots) : findRoot(path, options.layout);
-  const layout = layoutAt(root) ?? (options.layout === "pit" ? PIT_LAYOUT : RUN_LAYOUT);
+  const wanted = layouts.find(({ kind }) => kind === options.layout) ?? RUN_LAYOUT;
+  const root = options.create ? makeRoot(path, wanted, madeRoots) : findRoot(path, wanted);
+  const layout = layoutAt(root, layouts) ?? wanted;
   if (options.layout !== undefined && options.layout !== layout.kind) {
+    const sign = `it has a ${layout.folders.pending}/ folder`;
     throw new VivError(
       "RUN_INVALID",
-      `${path} is ${layout.kind === "pit" ? "a pit" : "a run directory (it has a pending/ folder)"} already; choose another folder.`,
+      `${path} is a ${layout.kind} already (${sign}); choose another folder.`,
       { path },
     );
   }
   const paths = pathsOf(root, layout);
   const isNew = statIfThere(paths.state.pending) === undefined;
   if (isNew && !options.create) {
+    const kinds = options.layout === undefined ? layouts : [wanted];
+    const missing = kinds.map(
+      ({ kind, folders }) => `not a ${kind} (no ${folders.pending}/ folder)`,
+    );
     throw new VivError(
       "RUN_NOT_FOUND",
-      options.layout === "pit"
-        ? `${path} is not a pit (it has no food/ folder); make one with: viv pit init ${path}`
-        : `${path} is not a run (it has no pending/ folder) and not a pit (no food/); create one with: viv enqueue --run ${path} --type TYPE`,
+      `${path} is ${missing.join(" and ")}; ${wanted.howToMake(path)}`,
       { path },
     );
   }
@@ -101,7 +114,7 @@ function open(path: string, machine: Machine, options: OpenOptions): FsRun {
     newId: () => newTaskId(machine.clock.now(), Math.random),
     memo,
     recoverIfLost: () => recoverIfLost(run),
-    customs: layout.kind === "pit" ? PIT_CUSTOMS : null,
+    hooks: layout.hooks,
   };
   if (!options.readOnly) run.lanes.prepare();
   if (isNew) noteBoot(run);
@@ -116,14 +129,19 @@ function syncParents(made: readonly string[]): void {
   for (const folder of new Set(made.map((one) => dirname(one)))) syncFolder(folder);
 }
 
-/** What somebody made here, or null. A folder with both kinds of folders is a run. */
-export function layoutAt(root: string): Layout | null {
+/** The layout of a directory, or null. The first one counts if it has the folders of several. */
+function layoutAt(root: string, layouts: readonly Layout[]): Layout | null {
   const has = (folder: string) => statIfThere(join(root, folder)) !== undefined;
-  if (has(RUN_LAYOUT.folders.pending)) return RUN_LAYOUT;
-  return has(PIT_LAYOUT.folders.pending) && has(PIT_LAYOUT.folders.claimed) ? PIT_LAYOUT : null;
+  return layouts.find(({ signs }) => signs.every(has)) ?? null;
 }
 
-function findRoot(path: string, layout: OpenOptions["layout"] = "run"): string {
+/** Which of these layouts a directory has; null: none, or swarm-lib's. */
+export function findLayout(root: string, layouts: readonly Layout[]): Layout | null {
+  const found = layoutAt(root, [RUN_LAYOUT, ...layouts]);
+  return found === RUN_LAYOUT ? null : found;
+}
+
+function findRoot(path: string, wanted: Layout): string {
   try {
     const root = realpathSync(path);
     if (lstatSync(root).isDirectory()) return root;
@@ -131,9 +149,7 @@ function findRoot(path: string, layout: OpenOptions["layout"] = "run"): string {
     if (errno(error) === "ENOENT") {
       throw new VivError(
         "RUN_NOT_FOUND",
-        layout === "pit"
-          ? `there is no pit at ${path}; make it with: viv pit init ${path}`
-          : `there is no run at ${path}; create it with: viv enqueue --run ${path} --type TYPE`,
+        `there is no ${wanted.kind} at ${path}; ${wanted.howToMake(path)}`,
         { path },
       );
     }
@@ -144,10 +160,10 @@ function findRoot(path: string, layout: OpenOptions["layout"] = "run"): string {
   });
 }
 
-function makeRoot(path: string, made: string[]): string {
+function makeRoot(path: string, wanted: Layout, made: string[]): string {
   const absolute = resolve(path);
   const there = statIfThere(absolute);
-  if (there) return findRoot(path);
+  if (there) return findRoot(path, wanted);
   try {
     makeWithParents(absolute, made);
     return realpathSync(absolute);

@@ -248,9 +248,7 @@ export function announce(run: FsRun, published: readonly Published[], after: Aft
     );
   }
   for (const { task } of published) {
-    after.try(`${task.task_id} is not noted as part of another`, () =>
-      run.customs?.onNew(run, task),
-    );
+    after.try(`${task.task_id} is not noted as part of another`, () => run.hooks?.onNew(run, task));
   }
   after.try("the ledger has no line about this; what was enqueued is there all the same", () =>
     recordAll(

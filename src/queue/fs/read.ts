@@ -75,6 +75,11 @@ export function readTaskAt(
   }
 }
 
+export function readSource(run: FsRun, rawId: string): string | null {
+  const place = locate(run, assertName("task id", rawId));
+  return place && (readRegular(place.path, MAX_TASK_BYTES)?.text ?? null);
+}
+
 function showQuarantined(run: FsRun, id: string): TaskView | null {
   const path = quarantinedOf(run.paths, id);
   const stats = statIfThere(path);

@@ -1,8 +1,7 @@
-import { snakeOfWaste } from "../../pit/waste.ts";
 import type { LedgerLine } from "../ledger.ts";
 import { judgeWorker, type VitalSigns } from "../liveness.ts";
 import type { ReapOptions, ReapReport } from "../store.ts";
-import { namesIn, statIfThere, translate } from "./atomic.ts";
+import { translate } from "./atomic.ts";
 import { appendHistory } from "./attempts.ts";
 import { linesOfWorker } from "./claim-lines.ts";
 import { claimWorkers } from "./claimed.ts";
@@ -95,27 +94,17 @@ export function vitalSigns(run: FsRun, worker: string, claims: readonly ClaimFil
   const heartbeat = readHeartbeat(run, worker);
   const youngest = claims.reduce((latest, c) => Math.max(latest, c.claimedAt), 0);
   const claimAge = run.machine.clock.now() - youngest;
-  const hasOnlyShell = run.paths.layout.isFlat && !file && !heartbeat;
+  const hasOnlyShell = !file && !heartbeat;
   return {
     process: file ? run.machine.vitality(file) : "none",
     heartbeatAge: heartbeat ? heartbeat.age : null,
-    claimAge: hasOnlyShell ? sinceProgress(run, worker, claimAge) : claimAge,
+    claimAge: hasOnlyShell ? sinceActivity(run, worker, claimAge) : claimAge,
   };
 }
 
-/** A snake with nothing but a shell shows that it is alive by what it does: it claims, and logs. */
-function sinceProgress(run: FsRun, worker: string, claimAge: number): number {
-  // To look through all logs is dear, and needed only when its claims say that it is gone.
-  const isQuiet = claimAge > 60_000;
-  return isQuiet ? Math.min(claimAge, youngestLogAge(run, worker)) : claimAge;
-}
-
-function youngestLogAge(run: FsRun, worker: string): number {
-  const folder = `${run.paths.root}/waste`;
-  let youngest = 0;
-  for (const name of namesIn(folder)) {
-    if (!name.startsWith(`${worker}-`) || snakeOfWaste(name)?.snake !== worker) continue;
-    youngest = Math.max(youngest, statIfThere(`${folder}/${name}`)?.mtimeMs ?? 0);
-  }
-  return youngest === 0 ? Number.POSITIVE_INFINITY : run.machine.clock.now() - youngest;
+/** A worker with nothing but a shell shows that it is alive by what it does. */
+function sinceActivity(run: FsRun, worker: string, claimAge: number): number {
+  // To look for its traces is dear, and needed only when its claims say that it is gone.
+  if (claimAge <= 60_000) return claimAge;
+  return Math.min(claimAge, run.machine.clock.now() - (run.hooks?.lastActivity(run, worker) ?? 0));
 }

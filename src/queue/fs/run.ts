@@ -1,15 +1,11 @@
 import { hostname } from "node:os";
 import type { Machine } from "../../base/clock.ts";
-import type { HistoryRecord } from "../attempt.ts";
-import type { Choke } from "../choke.ts";
 import type { LedgerLine } from "../ledger.ts";
-import type { TaskSpec } from "../spec.ts";
 import type { Durability } from "../store.ts";
-import type { Task } from "../task.ts";
 import { syncFolder } from "./atomic.ts";
 import type { LaneReader } from "./lane-reader.ts";
 import type { LaneWriter } from "./lanes.ts";
-import type { Paths } from "./layout.ts";
+import type { LayoutHooks, Paths } from "./layout.ts";
 import type { LedgerWriter } from "./ledger.ts";
 import type { NoteFiles } from "./note-files.ts";
 import type { Syncs } from "./syncs.ts";
@@ -35,32 +31,7 @@ export interface FsRun {
   readonly memo: Memo;
   /** Rebuilds what is derived if it is not what this process has seen: see recover.ts. */
   readonly recoverIfLost: () => boolean;
-  readonly customs: Customs | null;
-}
-
-/** What a layout does besides at some transitions; each step is safe to do again. */
-export interface Customs {
-  newId(run: FsRun, spec: TaskSpec): string;
-  /** After a task was published, or adopted. */
-  onNew(run: FsRun, task: Task): void;
-  /** Before the file of a task comes to done/. */
-  beforeDone(
-    run: FsRun,
-    id: string,
-    by: { worker: string; attempt: number; token: string } | null,
-  ): () => void;
-  /** Before the end of an attempt that did not count is recorded. */
-  beforeFailure(run: FsRun, id: string): void;
-  /** Before a task that a worker choked on goes back. */
-  beforeChoke(run: FsRun, task: Task, choke: Choke, history: readonly HistoryRecord[]): void;
-  /** After a task came to failed/ and no person sent it there. */
-  onStuck(run: FsRun, id: string): void;
-  onCancelled(run: FsRun, id: string): void;
-  /** A claim is nowhere: whoever had it has removed it. */
-  onVanished(run: FsRun, id: string, worker: string): void;
-  /** Has it come to failed/ since somebody last sent it round again? */
-  wasStuck(run: FsRun, id: string): boolean;
-  onSweep(run: FsRun): void;
+  readonly hooks: LayoutHooks | undefined;
 }
 
 export interface Memo {
@@ -100,12 +71,8 @@ export interface Memo {
   projectCost: number;
   projectionDue: boolean;
   temporaries: number;
-  /** Claims that this process made to prove what somebody else has done. */
-  proving: Set<string>;
   /** The ledger's file whose name is known to be on the disk. */
   syncedLedger: string;
-  /** The highest number of a food that is known to be taken. */
-  lastNumber: number | null;
 }
 
 export interface HeldClaim {
@@ -151,8 +118,6 @@ export function newMemo(): Memo {
     projectionDue: false,
     temporaries: 0,
     syncedLedger: "",
-    lastNumber: null,
-    proving: new Set(),
   };
 }
 

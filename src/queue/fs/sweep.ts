@@ -30,7 +30,7 @@ export function sweepRun(run: FsRun, options: { thorough?: boolean } = {}): Swee
     restoreWorkers(run);
     const recovered = finishPublications(run);
     sweepNotes(run);
-    run.customs?.onSweep(run);
+    run.hooks?.onSweep(run);
     let promoted = promoteDue(run, true) + promoteMet(run);
     promoted += options.thorough ? wakeWaiting(run) : wakeWaitingIfDue(run);
     const adopted = adopt(run, readerFor(run, ANY));

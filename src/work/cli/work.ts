@@ -5,6 +5,7 @@ import type { Command } from "../../operation/command.ts";
 import { plain, type Term, termFor } from "../../operation/term.ts";
 import type { WorkerEvent } from "../../queue/operations/store-types.ts";
 import { assertRoutes, type WorkInput, work, workerFor } from "../operations/work.ts";
+import { WORK_SITE } from "../site.ts";
 import { WorkProgress } from "./progress.ts";
 
 export const command: Command = {
@@ -40,7 +41,7 @@ export const command: Command = {
       progress?.clear();
       const line = json
         ? JSON.stringify(asJson(event))
-        : describe(event, term, context.store.pit !== null);
+        : describe(event, term, context.store.extension(WORK_SITE) !== null);
       if (line !== null) io.stdout.write(`${line}\n`);
       progress?.update();
     });

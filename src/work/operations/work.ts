@@ -19,6 +19,7 @@ import { checkRoutes } from "../check-routes.ts";
 import { inheritedEnv } from "../handler-env.ts";
 import type { WorkerHost } from "../host.ts";
 import { settleReaped } from "../settle.ts";
+import { WORK_SITE } from "../site.ts";
 import { Worker, type WorkerEvent, type WorkerOptions } from "../worker.ts";
 
 const text = (describe: string) => z.optional(z.string().check(z.describe(describe)));
@@ -125,7 +126,7 @@ export function workerFor(
     ...optional("mostAtOnce", config && money && (() => spending.room(config.budget))),
   };
   const made = new Worker(store, host, options);
-  return store.pit === null ? made : tended(made, { store, now }, host, options);
+  return store.extension(WORK_SITE) === null ? made : tended(made, { store, now }, host, options);
 }
 
 /** In a pit, what snakes finished by hand is proven while the worker runs. */
@@ -188,7 +189,7 @@ export function pitProving(
 
 /** A pit has one snake for each claim at a time. */
 function snakesOf(store: Store, worker: string, concurrency: number): string[] | undefined {
-  if (store.pit === null || concurrency === 1) return undefined;
+  if (store.extension(WORK_SITE) === null || concurrency === 1) return undefined;
   return Array.from({ length: concurrency }, (_, i) => `${worker}-${i + 1}`);
 }
 
@@ -330,7 +331,7 @@ function always<T>(value: T): () => T {
 }
 
 function defaultName(store: Store): string {
-  if (store.pit !== null) return `snake-${process.pid}`;
+  if (store.extension(WORK_SITE) !== null) return `snake-${process.pid}`;
   const host = hostname()
     .replace(/[^A-Za-z0-9-]/g, "-")
     .replace(/^-+/, "")

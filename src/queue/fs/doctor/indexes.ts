@@ -1,9 +1,8 @@
 import { isVivError } from "../../../base/errors.ts";
 import { isName } from "../../../base/names.ts";
-import { resultName } from "../../../pit/food-names.ts";
 import { MAX_TASK_BYTES, type Task } from "../../task.ts";
 import { adopt } from "../adopt.ts";
-import { linkIfFree, namesIn, readRegular, statIfThere } from "../atomic.ts";
+import { namesIn, readRegular, statIfThere } from "../atomic.ts";
 import { findCycle } from "../cycle.ts";
 import { dependentsOf } from "../dependents.ts";
 import type { Examination } from "../doctor.ts";
@@ -146,22 +145,22 @@ function checkVanished({ run, find }: Examination, places: Places): void {
     if (id === null || !isName(id) || places.has(id)) continue;
     if (statIfThere(quarantinedOf(run.paths, id)) || locate(run, id) !== null) continue;
     if (namesIn(run.paths.tmp).some((tmp) => tmp.startsWith(`${id}~`))) continue;
-    // In a pit its snake may have said that it is done: that is for the sweep to prove.
-    if (run.paths.layout.isFlat && statIfThere(`${run.paths.state.done}/${resultName(id)}`))
-      continue;
+    const link = `${run.paths.ids}/${name}`;
+    const answer = run.hooks
+      ? run.hooks.vanished(run, id)
+      : {
+          repair: "move the copy to quarantine/, which frees the id",
+          fix: () => quarantine(run, link, "its file was removed from every state"),
+        };
+    if (answer === null) continue;
     find(
       {
         code: "vanished",
         path: `.viv/ids/${name}`,
         message: `${id} was enqueued, but its file is in no state any more (removed by hand?)`,
-        repair: run.paths.layout.isFlat
-          ? "put it back into food/"
-          : "move the copy to quarantine/, which frees the id",
+        repair: answer.repair,
       },
-      () =>
-        run.paths.layout.isFlat
-          ? linkIfFree(`${run.paths.ids}/${name}`, fileOf(run.paths, "pending", id))
-          : quarantine(run, `${run.paths.ids}/${name}`, "its file was removed from every state"),
+      answer.fix,
     );
   }
 }

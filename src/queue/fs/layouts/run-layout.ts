@@ -5,6 +5,8 @@ import { type Layout, withoutSuffix } from "../layout.ts";
 /** swarm-lib's: JSON, a folder for each state and for each worker. */
 export const RUN_LAYOUT: Layout = {
   kind: "run",
+  howToMake: (path) => `create it with: viv enqueue --run ${path} --type TYPE`,
+  signs: ["pending"],
   folders: {
     waiting: "waiting",
     pending: "pending",

@@ -1,11 +1,13 @@
-import { numberOf } from "../../../pit/food-names.ts";
-import { handResults } from "../../../pit/fs/by-hand.ts";
-import type { Examination } from "../doctor.ts";
-import type { Places } from "./places.ts";
+import { linkIfFree, statIfThere } from "../../queue/fs/atomic.ts";
+import type { Places } from "../../queue/fs/doctor/places.ts";
+import type { Examination } from "../../queue/fs/doctor.ts";
+import { fileOf, idLinkOf } from "../../queue/fs/layout.ts";
+import type { FsRun } from "../../queue/fs/run.ts";
+import { numberOf, resultName } from "../food-names.ts";
+import { handResults } from "./by-hand.ts";
 
-/** What can be wrong in a pit only; both are for a person to put right. */
+/** Faults that only a pit can have; a person has to put both right. */
 export function checkPit({ run, find }: Examination, places: Places): void {
-  if (run.paths.layout.kind !== "pit") return;
   const byNumber = new Map<number, string[]>();
   for (const id of places.keys()) {
     const number = numberOf(id);
@@ -29,4 +31,13 @@ export function checkPit({ run, find }: Examination, places: Places): void {
       repair: `none by itself; put the food into food/${id}.md to have it proven, or move the result away`,
     });
   }
+}
+
+/** Food with a result is not lost: the sweep proves it. Other food goes back into food/. */
+export function vanishedFood(run: FsRun, id: string): { repair: string; fix(): boolean } | null {
+  if (statIfThere(`${run.paths.state.done}/${resultName(id)}`)) return null;
+  return {
+    repair: "put it back into food/",
+    fix: () => linkIfFree(idLinkOf(run.paths, id), fileOf(run.paths, "pending", id)),
+  };
 }

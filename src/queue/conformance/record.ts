@@ -1,7 +1,40 @@
 import { describe, expect, test } from "vitest";
-import { claimOne, type MakeHarness, refOf, useRun } from "./harness.ts";
+import { claimOne, collect, type MakeHarness, refOf, refused, useRun } from "./harness.ts";
 
-export function statusSuite(make: MakeHarness): void {
+export function recordSuite(make: MakeHarness): void {
+  describe("artifacts", () => {
+    const run = useRun(make);
+
+    test("another process reads and lists what was written, and the last text counts", async () => {
+      const [store, other] = await Promise.all([run().open(), run().open()]);
+      await store.artifacts.write("a.md", "first");
+      await store.artifacts.write("a.md", "second\n");
+      expect(await other.artifacts.read("a.md")).toBe("second\n");
+      expect(await other.artifacts.read("b.md")).toBeNull();
+      expect(await other.artifacts.list()).toEqual(["a.md"]);
+    });
+
+    test.each(["", ".hidden", "../up", "a/b", "a\0b", "x".repeat(201)])(
+      "the name %j is refused",
+      async (name) => {
+        const { artifacts } = await run().open();
+        await refused(artifacts.write(name, ""), "INVALID");
+        await refused(artifacts.read(name), "INVALID");
+      },
+    );
+
+    test("the log and the proof of a task are artifacts", async () => {
+      const store = await run().open();
+      expect(await collect(store.log("a"))).toEqual([]);
+      expect(await store.proof("a")).toBeNull();
+      const proof = { attempt: 1, command: "true", exit: 0, output: "" };
+      await store.artifacts.write("a.log", "one\ntwo\n");
+      await store.artifacts.write("a.proof.json", JSON.stringify(proof));
+      expect((await collect(store.log("a"))).join("")).toBe("one\ntwo\n");
+      expect(await store.proof("a")).toEqual(proof);
+    });
+  });
+
   describe("status", () => {
     const run = useRun(make);
 
