@@ -60,7 +60,7 @@ function openLock(path: string): number {
 }
 
 /** A plain file, and nothing else: to open a pipe for writing would wait until somebody reads it. */
-function openToWrite(path: string, flags: number): number {
+export function openToWrite(path: string, flags: number): number {
   const { O_WRONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
   let fd: number;
   try {

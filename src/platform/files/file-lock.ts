@@ -1,0 +1,154 @@
+import { closeSync, constants, fstatSync, lstatSync } from "node:fs";
+import { errno } from "../../base/errno.ts";
+import { VivError } from "../../base/errors.ts";
+import { openToWrite } from "./state-files.ts";
+
+/**
+ * flock(2), awaited. flock(1) takes the lock on a descriptor that it inherits from us, so the lock is
+ * ours until we close it, or die. Timers and heartbeats go on while we wait.
+ */
+
+export interface FileLockOptions {
+  /** How long to wait for another holder; 0: not at all. */
+  waitMs?: number;
+  /** Opens the lock file, never through a link. Default: makes a plain file of mode 0600. */
+  open?: (path: string) => number;
+}
+
+const WAIT_MS = 10_000;
+
+/**
+ * Runs `critical` under an exclusive lock; LOCKED when it cannot be had in time. Calls of this process
+ * get it in the order in which they asked, so `critical` must not ask for the same lock.
+ */
+export function withFileLock<T>(
+  path: string,
+  critical: () => T | Promise<T>,
+  { waitMs = WAIT_MS, open = openLock }: FileLockOptions = {},
+): Promise<T> {
+  const giveUpAt = performance.now() + waitMs;
+  return inTurn(path, async () => {
+    const fd = await lock(path, open, () => giveUpAt - performance.now());
+    if (fd === null) throw lockedError(path, waitMs);
+    try {
+      return await critical();
+    } finally {
+      closeSync(fd);
+    }
+  });
+}
+
+/** Does not wait: null when another has it, also another caller in this process. */
+export async function tryFileLock(
+  path: string,
+  { open = openLock }: Pick<FileLockOptions, "open"> = {},
+): Promise<FileLock | null> {
+  const fd = await lock(path, open, () => 0);
+  if (fd === null) return null;
+  let isOpen = true;
+  return {
+    release: () => {
+      if (isOpen) closeSync(fd);
+      isOpen = false;
+    },
+    isStillOurs: () => isOpen && isSameFile(fd, path),
+  };
+}
+
+export interface FileLock {
+  /** May be called twice. */
+  release(): void;
+  /** False after somebody has removed or replaced the file: then the next one locks another. */
+  isStillOurs(): boolean;
+}
+
+/** For the rest of this process's life, however it ends. Null when another process has it. */
+export async function acquireProcessLock(path: string): Promise<StillOurs | null> {
+  return (await tryFileLock(path))?.isStillOurs ?? null;
+}
+
+export type StillOurs = () => boolean;
+
+const turns = new Map<string, Promise<unknown>>();
+
+/** Otherwise each caller would need a flock(1) of its own to wait for the others. */
+async function inTurn<T>(path: string, act: () => Promise<T>): Promise<T> {
+  const turn = (turns.get(path) ?? Promise.resolve()).then(act);
+  const over = turn.catch(() => {}); // the caller has the error
+  turns.set(path, over);
+  try {
+    return await turn;
+  } finally {
+    if (turns.get(path) === over) turns.delete(path);
+  }
+}
+
+/** Then the file system has no lasting inode numbers, and the lock that we have is all there is. */
+const MOST_ROUNDS = 10;
+
+/** The locked descriptor; null when time is up. A file that was replaced while we waited is no lock. */
+async function lock(
+  path: string,
+  open: (path: string) => number,
+  leftMs: () => number,
+): Promise<number | null> {
+  for (let round = 1; ; round++) {
+    const fd = open(path);
+    let isOurs = false;
+    try {
+      const answer = await flock(fd, Math.max(0, Math.ceil(leftMs())));
+      if (answer === "busy") return null;
+      isOurs = answer === "ours" && (isSameFile(fd, path) || round >= MOST_ROUNDS);
+      if (isOurs) return fd;
+    } finally {
+      if (!isOurs) closeSync(fd);
+    }
+  }
+}
+
+/** "interrupted": a signal ended flock(1), as Ctrl-C does to all processes of a terminal. */
+type Answer = "ours" | "busy" | "interrupted";
+
+function flock(fd: number, waitMs: number): Promise<Answer> {
+  // Loaded when it is needed: most commands take no lock, and it is slow to load.
+  const { spawn } = process.getBuiltinModule("node:child_process");
+  const how = waitMs === 0 ? ["-n"] : ["-w", String(waitMs / 1000)];
+  return new Promise((resolve, reject) => {
+    const child = spawn("flock", ["-x", ...how, "3"], {
+      stdio: ["ignore", "ignore", "ignore", fd],
+    });
+    child.on("error", (error) => {
+      const isMissing = errno(error) === "ENOENT";
+      const message = "the flock command is missing; install util-linux.";
+      reject(isMissing ? new VivError("UNSUPPORTED", message) : error);
+    });
+    child.on("exit", (status) => {
+      if (status === null) resolve("interrupted");
+      else if (status <= 1) resolve(status === 0 ? "ours" : "busy");
+      else {
+        const message = "no file can be locked there; put it on a local disk.";
+        reject(new VivError("UNSUPPORTED", message));
+      }
+    });
+  });
+}
+
+function isSameFile(fd: number, path: string): boolean {
+  try {
+    const [held, there] = [fstatSync(fd), lstatSync(path, { throwIfNoEntry: false })];
+    return there !== undefined && there.ino === held.ino && there.dev === held.dev;
+  } catch {
+    return true; // a folder that cannot be read tells of no change
+  }
+}
+
+function openLock(path: string): number {
+  return openToWrite(path, constants.O_CREAT);
+}
+
+function lockedError(path: string, waitMs: number): VivError {
+  const seconds = Math.round(waitMs / 1000);
+  const time = `for ${seconds} ${seconds === 1 ? "second" : "seconds"}`;
+  const held = waitMs === 0 ? `holds ${path}` : `has held ${path} ${time}`;
+  return new VivError("LOCKED", `another process ${held}; find it with: fuser ${path}`);
+}
