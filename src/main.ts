@@ -239,5 +239,5 @@ export async function openRun(
   options: OpenOptions & { machine?: Machine } = {},
 ): Promise<Store> {
   const { machine = { ...localMachine(), leftovers: { end: endTreeNow } }, ...rest } = options;
-  return new FsStore(openFsRun(path, machine, rest, LAYOUTS));
+  return new FsStore(await openFsRun(path, machine, rest, LAYOUTS));
 }

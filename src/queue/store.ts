@@ -245,9 +245,22 @@ export interface DoctorReport {
   checked: Record<string, number>;
 }
 
-/** A long-lived worker's hold on its name. */
+export interface RegisterOptions {
+  types?: readonly string[] | undefined;
+  /** Milliseconds between heartbeats (default 30 s). */
+  heartbeatMs?: number | undefined;
+  /** A heartbeat could not be written; it is tried again every second. */
+  onMissedBeat?: (() => void) | undefined;
+}
+
+/**
+ * A long-lived worker's hold on its name, with heartbeats. They come from the event loop on purpose:
+ * when the worker is stuck, they stop, and others may take its claims.
+ */
 export interface Registration {
   readonly worker: string;
+  /** What the next heartbeat says this worker is doing. */
+  note(text: string): void;
   release(): Promise<void>;
 }
 
@@ -325,7 +338,7 @@ export interface Queue {
   forgetProcess(id: string, token: string): Promise<void>;
 
   heartbeat(worker: string, options?: { note?: string }): Promise<void>;
-  register(worker: string, options?: { types?: readonly string[] }): Promise<Registration>;
+  register(worker: string, options?: RegisterOptions): Promise<Registration>;
   reap(options?: ReapOptions): Promise<ReapReport>;
   /** Promotes what is due or unblocked, adopts foreign tasks, finishes what a crash cut short. */
   sweep(options?: { thorough?: boolean }): Promise<SweepReport>;

@@ -111,7 +111,11 @@ function isOld(run: FsRun, id: string): boolean {
  * Makes such a food a claim of `rawWorker`, who is going to prove it. One at a time in the whole pit:
  * a food that is gone would otherwise be brought back twice. Null when it is no longer to be had.
  */
-export function takeForProof(run: FsRun, id: string, rawWorker: string): Claim | null {
+export async function takeForProof(
+  run: FsRun,
+  id: string,
+  rawWorker: string,
+): Promise<Claim | null> {
   const worker = assertWorker(run, rawWorker);
   return withLock(`${run.paths.viv}/proof.lock`, () => {
     const current = handResult(run, id);

@@ -7,7 +7,7 @@ import { numberOf, resultName } from "../food-names.ts";
 import { handResults } from "./by-hand.ts";
 
 /** Faults that only a pit can have; a person has to put both right. */
-export function checkPit({ run, find }: Examination, places: Places): void {
+export async function checkPit({ run, find }: Examination, places: Places): Promise<void> {
   const byNumber = new Map<number, string[]>();
   for (const id of places.keys()) {
     const number = numberOf(id);
@@ -15,7 +15,7 @@ export function checkPit({ run, find }: Examination, places: Places): void {
   }
   for (const [number, ids] of byNumber) {
     if (ids.length < 2) continue;
-    find({
+    await find({
       code: "same_number",
       path: ids.sort().join(", "),
       message: `${ids.length} foods have the number ${number}; each is eaten for itself`,
@@ -24,7 +24,7 @@ export function checkPit({ run, find }: Examination, places: Places): void {
   }
   for (const { id, state } of handResults(run)) {
     if (state !== "unknown") continue;
-    find({
+    await find({
       code: "orphan_result",
       path: `done/${id}.result.md`,
       message: "a result for food that nobody has ever seen, so that nothing can prove it",

@@ -62,7 +62,7 @@ export function noteVanished(run: FsRun, id: string, worker: string): void {
 const GRACE_MS = 10_000;
 
 /** A claim that was removed without a result: the food is given to the others. */
-export function bringBackVanished(run: FsRun): void {
+export async function bringBackVanished(run: FsRun): Promise<void> {
   for (const id of namesIn(`${run.paths.viv}/hand`)) {
     if (!isName(id)) continue;
     const place = locate(run, id);
@@ -73,7 +73,7 @@ export function bringBackVanished(run: FsRun): void {
     if (goneSince === undefined) overwrite(noteOf(run, id), `${worker}\n${Date.now()}`);
     else if (Math.abs(Date.now() - goneSince) > GRACE_MS) {
       // One at a time, and another look: what another sweep brought back may be claimed by now.
-      withLock(`${run.paths.viv}/proof.lock`, () => {
+      await withLock(`${run.paths.viv}/proof.lock`, () => {
         if (locate(run, id) === null) bringBack(run, id, worker);
       });
     }

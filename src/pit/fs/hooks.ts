@@ -27,10 +27,10 @@ export const PIT_HOOKS: LayoutHooks = {
   onCancelled: keepFromKeeper,
   onVanished: noteVanished,
   wasStuck: isTold,
-  onSweep: (run) => {
+  onSweep: async (run) => {
     nameNameless(run);
     noticeHandClaims(run);
-    bringBackVanished(run);
+    await bringBackVanished(run);
     tellKeeperOfAll(run);
   },
   lastActivity: newestLog,

@@ -40,20 +40,20 @@ function pitStore(run: FsRun): PitStore {
     oddities: async () =>
       doing("looking around", () => ({ unproven: unproven(run), quarantined: quarantined(run) })),
     alone: async (what, act) => {
-      const release = tryLock(`${run.paths.viv}/${what}.lock`);
-      if (release === null) return null;
+      const lock = await tryLock(`${run.paths.viv}/${what}.lock`);
+      if (lock === null) return null;
       try {
         return await act();
       } finally {
-        release();
+        lock.release();
       }
     },
   };
 }
 
-function doing<T>(what: string, act: () => T): T {
+async function doing<T>(what: string, act: () => T | Promise<T>): Promise<T> {
   try {
-    return act();
+    return await act();
   } catch (error) {
     throw translate(error, what);
   }

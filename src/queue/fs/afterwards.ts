@@ -20,6 +20,14 @@ export class Afterwards {
     }
   }
 
+  async tryAsync(undone: string, action: () => Promise<void>): Promise<void> {
+    try {
+      await action();
+    } catch (error) {
+      this.add(undone, error);
+    }
+  }
+
   add(undone: string, error: unknown): void {
     const why = error instanceof Error ? error.message : String(error);
     this.#warnings.push(`${undone} (${why.replace(/\.$/, "")})`);

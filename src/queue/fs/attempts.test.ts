@@ -12,9 +12,9 @@ import { type FsRun, record } from "./run.ts";
 
 let folder: string;
 let run: FsRun;
-beforeEach(() => {
+beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "viv-attempts-"));
-  run = openFsRun(join(folder, "run"), localMachine(), { create: true });
+  run = await openFsRun(join(folder, "run"), localMachine(), { create: true });
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 

@@ -27,7 +27,7 @@ import { makeWorkerFolder, workerFolder } from "./worker-folder.ts";
  * Claiming: one rename into the worker's folder. Losing the race is normal and silent. What makes
  * it cheap is knowing which name to try: see lanes.ts.
  */
-export function claimTasks(run: FsRun, request: ClaimRequest): Claim[] {
+export async function claimTasks(run: FsRun, request: ClaimRequest): Promise<Claim[]> {
   const worker = assertWorker(run, request.worker);
   const max = request.max ?? 1;
   if (!Number.isSafeInteger(max) || max < 1) {
@@ -38,7 +38,8 @@ export function claimTasks(run: FsRun, request: ClaimRequest): Claim[] {
   const begin = performance.now();
   const claims: Claim[] = [];
   try {
-    claimName(run, worker);
+    const freed = claimName(run, worker);
+    if (freed) await freed;
     workerFolder(run, worker);
     if (isReviewFull(run, request.reviewLimit)) return [];
     promoteDue(run);
@@ -53,7 +54,7 @@ export function claimTasks(run: FsRun, request: ClaimRequest): Claim[] {
     }
     // The lanes are empty. What foreign workers finished may have unblocked others; what else lies
     // in pending/ is foreign itself, or was cut off from its line.
-    if (claims.length === 0 && findMore(run, worker, reader)) {
+    if (claims.length === 0 && (await findMore(run, worker, reader))) {
       for (;;) {
         const claim = claims.length < max ? claimNext(run, worker, reader, true) : null;
         if (claim === null) break;
@@ -75,17 +76,17 @@ export function claimTasks(run: FsRun, request: ClaimRequest): Claim[] {
   return claims;
 }
 
-function findMore(run: FsRun, worker: string, reader: LaneReader): boolean {
-  const found = promoteMetIfDue(run) + adoptPatiently(run, worker, reader);
+async function findMore(run: FsRun, worker: string, reader: LaneReader): Promise<boolean> {
+  const found = promoteMetIfDue(run) + (await adoptPatiently(run, worker, reader));
   return found + wakeWaitingIfDue(run) > 0;
 }
 
 /** A worker looks again anyway. A command that ends would miss what was written a moment ago. */
-function adoptPatiently(run: FsRun, worker: string, reader: LaneReader): number {
+async function adoptPatiently(run: FsRun, worker: string, reader: LaneReader): Promise<number> {
   const adopted = adopt(run, reader);
   if (adopted > 0 || !run.memo.hasUnripe || !run.paths.layout.isFlat) return adopted;
   if (run.memo.registered.has(worker)) return 0;
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_100);
+  await new Promise((resolve) => setTimeout(resolve, 1_100));
   return adopt(run, reader);
 }
 

@@ -24,7 +24,7 @@ export interface Decision {
   note?: string;
 }
 
-export function cancelTask(run: FsRun, id: string, decision: Decision): Ended {
+export function cancelTask(run: FsRun, id: string, decision: Decision): Promise<Ended> {
   return decide(run, id, "cancel", (place) => {
     if (place.state !== "claimed" || place.worker === undefined) {
       return move(run, id, place, "failed", "cancelled", decision, (after) => {
@@ -40,12 +40,12 @@ export function cancelTask(run: FsRun, id: string, decision: Decision): Ended {
  * makes of its handler's death, it finds its finish refused. In failed/ nobody begins the task anew
  * while the tree is being ended.
  */
-function cancelClaim(
+async function cancelClaim(
   run: FsRun,
   id: string,
   place: { path: string; worker: string },
   decision: Decision,
-): Ended | null {
+): Promise<Ended | null> {
   const seenAt = performance.now();
   const stats = statIfThere(place.path);
   if (!stats) return null;
@@ -60,19 +60,19 @@ function cancelClaim(
   // It had ended, and only the move was missing: what cancelling means for it now is asked anew.
   if (recorded && recorded.ending.outcome !== "cancelled") return null;
   const after = new Afterwards();
-  after.try(
+  await after.tryAsync(
     `whether processes of ${id} are left could not be looked up; the next sweep ends them`,
     () => endTree(run, claim, after),
   );
   return withWarnings(ended, after);
 }
 
-function endTree(
+async function endTree(
   run: FsRun,
   claim: { id: string; worker: string; token: string },
   after: Afterwards,
-): void {
-  const pids = endTreeOf(run, claim);
+): Promise<void> {
+  const pids = await endTreeOf(run, claim);
   if (pids.length === 0) forgetTreeOf(run, claim.id, claim.token);
   else {
     after.warn(
@@ -86,9 +86,9 @@ function withWarnings(ended: Ended, { warnings }: Afterwards): Ended {
   return { ...ended, warnings: [...(ended.warnings ?? []), ...warnings] };
 }
 
-export function retryTask(run: FsRun, id: string, decision: Decision): Ended {
-  return decide(run, id, "retry", (place) => {
-    const pids = endOrphan(run, id);
+export function retryTask(run: FsRun, id: string, decision: Decision): Promise<Ended> {
+  return decide(run, id, "retry", async (place) => {
+    const pids = await endOrphan(run, id);
     if (pids.length > 0) throw wouldNotDie(id, pids, "an earlier attempt of");
     const file = readRegular(place.path, MAX_TASK_BYTES);
     if (file === null) return null;
@@ -116,12 +116,12 @@ export function retryTask(run: FsRun, id: string, decision: Decision): Ended {
   });
 }
 
-export function approveTask(run: FsRun, id: string, decision: Decision): Ended {
+export function approveTask(run: FsRun, id: string, decision: Decision): Promise<Ended> {
   return decide(run, id, "approve", (place) => move(run, id, place, "done", "approved", decision));
 }
 
 /** The note is for the next attempt; the attempts so far no longer count against the task. */
-export function rejectTask(run: FsRun, id: string, decision: Decision): Ended {
+export function rejectTask(run: FsRun, id: string, decision: Decision): Promise<Ended> {
   return decide(run, id, "reject", (place) => {
     appendHistory(run, id, {
       retried: true,
@@ -134,19 +134,19 @@ export function rejectTask(run: FsRun, id: string, decision: Decision): Ended {
 }
 
 /** Finds the task and acts; if it moved in between (null), looks again. */
-function decide(
+async function decide(
   run: FsRun,
   rawId: string,
   event: TaskEvent,
-  act: (place: Place) => Ended | null,
-): Ended {
+  act: (place: Place) => Ended | null | Promise<Ended | null>,
+): Promise<Ended> {
   const id = assertName("task id", rawId);
   for (;;) {
     const place = locate(run, id);
     if (place === null) throw notFound(id);
     if (!isAllowed(place.state, event)) throw wrongState(id, place, event);
     try {
-      const ended = act(place);
+      const ended = await act(place);
       if (ended !== null) return ended;
     } catch (error) {
       if (error instanceof VivError && error.code === "CLAIM_LOST") continue;

@@ -16,35 +16,35 @@ export interface Examination {
   readonly fix: boolean;
   readonly checked: Record<string, number>;
   /** Reports a finding; with `fix`, runs `repair` (true: repaired) before going on. */
-  find(finding: Omit<Finding, "fixed">, repair?: () => boolean): void;
+  find(finding: Omit<Finding, "fixed">, repair?: () => boolean | Promise<boolean>): Promise<void>;
 }
 
 /**
  * Checks every invariant of SPEC.md §8. Repairs move, link and rewrite what is derived; they never
  * delete work: what cannot stay where it is goes to quarantine/ with the reason beside it.
  */
-export function examineRun(run: FsRun, fix: boolean): DoctorReport {
+export async function examineRun(run: FsRun, fix: boolean): Promise<DoctorReport> {
   const findings: Finding[] = [];
   const examination: Examination = {
     run,
     fix,
     checked: {},
-    find(finding, repair) {
-      const fixed = fix && (repair?.() ?? false);
+    async find(finding, repair) {
+      const fixed = fix && ((await repair?.()) ?? false);
       findings.push({ ...finding, fixed });
       if (fixed) record(run, { event: "repaired", code: finding.code, path: finding.path });
     },
   };
   try {
-    checkDerived(examination);
-    checkTemporaries(examination);
-    const places = checkPlaces(examination);
-    checkWorkers(examination);
-    checkProcesses(examination);
-    const ours = checkLedger(examination);
-    checkIndexes(examination, places, ours);
-    checkStatus(examination);
-    run.hooks?.examine(examination, places);
+    await checkDerived(examination);
+    await checkTemporaries(examination);
+    const places = await checkPlaces(examination);
+    await checkWorkers(examination);
+    await checkProcesses(examination);
+    const ours = await checkLedger(examination);
+    await checkIndexes(examination, places, ours);
+    await checkStatus(examination);
+    await run.hooks?.examine(examination, places);
   } catch (error) {
     throw translate(error, "examining the run");
   }

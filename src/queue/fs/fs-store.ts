@@ -102,10 +102,8 @@ export class FsStore implements S.Store {
   }
 
   async complete(ref: S.ClaimRef, options: S.CompletionOptions = {}): Promise<S.Ended> {
-    if (options.inBackground) {
-      return this.#doing(() => completeInBackground(this.#run, ref, options));
-    }
-    return this.#do(() => completeTask(this.#run, ref, options));
+    const complete = options.inBackground ? completeInBackground : completeTask;
+    return this.#do(() => complete(this.#run, ref, options));
   }
 
   async fail(ref: S.ClaimRef, report: S.FailureReport = {}): Promise<S.Ended> {
@@ -137,21 +135,21 @@ export class FsStore implements S.Store {
   }
 
   async noteProcess(ref: S.ClaimRef & { token: string }, process: S.ClaimProcess): Promise<void> {
-    this.#do(() => noteProcess(this.#run, ref, process));
+    await this.#do(() => noteProcess(this.#run, ref, process));
   }
 
   async forgetProcess(id: string, token: string): Promise<void> {
-    this.#do(() => forgetProcess(this.#run, id, token));
+    await this.#do(() => forgetProcess(this.#run, id, token));
   }
 
   async heartbeat(worker: string, options: { note?: string } = {}): Promise<void> {
-    this.#do(() =>
+    await this.#do(() =>
       writeHeartbeat(this.#run, assertName("worker name", worker), options.note ?? ""),
     );
   }
 
-  async register(worker: string, options: { types?: readonly string[] } = {}) {
-    const registration = this.#do(() => registerWorker(this.#run, worker, options.types));
+  async register(worker: string, options: S.RegisterOptions = {}): Promise<S.Registration> {
+    const registration = await this.#do(() => registerWorker(this.#run, worker, options));
     this.#registrations.add(registration);
     return registration;
   }
@@ -199,7 +197,7 @@ export class FsStore implements S.Store {
   async append(
     line: Omit<LedgerLine, "at"> & { event: "step" | "usage" | "reserved" },
   ): Promise<void> {
-    this.#do(() => appendLine(this.#run, line));
+    await this.#do(() => appendLine(this.#run, line));
   }
 
   log(id: string, options: { follow?: boolean; signal?: AbortSignal } = {}): AsyncIterable<string> {
@@ -231,7 +229,7 @@ export class FsStore implements S.Store {
   }
 
   async flushStatus(): Promise<void> {
-    this.#do(() => project(this.#run));
+    await this.#do(() => project(this.#run));
   }
 
   async initStatus(runId: string, update: CheckpointUpdate): Promise<RunStatus> {
@@ -255,7 +253,7 @@ export class FsStore implements S.Store {
         after.add(`the name ${worker} stays taken until the next reap`, error);
       }
     }
-    projectAtClose(run, after);
+    await projectAtClose(run, after);
     const isPending = (id: string) => existsSync(fileOf(run.paths, "pending", id));
     const readers = [...run.memo.readers.values()];
     after.try("how far the lanes were read is not kept; the next worker reads them again", () => {
@@ -274,25 +272,16 @@ export class FsStore implements S.Store {
     for (const warning of after.warnings) options.warn?.(warning);
   }
 
-  async #doing<T>(action: () => Promise<T>): Promise<T> {
-    this.#assertOpen();
-    try {
-      return await action();
-    } catch (error) {
-      throw translate(error, `working on ${this.location}`);
-    }
-  }
-
   #assertOpen(): void {
     if (!this.#closed) return;
     throw new VivError("INVALID", "this run was closed; open it again with openRun().");
   }
 
   /** Errors of the filesystem leave the store as errors that say what to do. */
-  #do<T>(action: () => T): T {
+  async #do<T>(action: () => T | Promise<T>): Promise<T> {
     this.#assertOpen();
     try {
-      return action();
+      return await action();
     } catch (error) {
       throw translate(error, `working on ${this.location}`);
     }

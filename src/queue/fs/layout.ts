@@ -80,11 +80,11 @@ export interface LayoutHooks {
   onVanished(run: FsRun, id: string, worker: string): void;
   /** Has it come to failed/ since somebody last sent it round again? */
   wasStuck(run: FsRun, id: string): boolean;
-  onSweep(run: FsRun): void;
+  onSweep(run: FsRun): Promise<void>;
   /** When a worker that never registered last did something, in ms since the epoch; 0: unknown. */
   lastActivity(run: FsRun, worker: string): number;
   /** Checks of `doctor` that only this layout needs. */
-  examine(examination: Examination, places: Places): void;
+  examine(examination: Examination, places: Places): Promise<void>;
   /** A task in no state, though its link in ids/ is there. Null: that is in order. */
   vanished(run: FsRun, id: string): { repair: string; fix(): boolean } | null;
 }

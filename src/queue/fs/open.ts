@@ -14,7 +14,7 @@ import { foldersOf, type Layout, type Paths, pathsOf } from "./layout.ts";
 import { RUN_LAYOUT } from "./layouts/run-layout.ts";
 import { LedgerWriter } from "./ledger.ts";
 import { NoteFiles } from "./note-files.ts";
-import { noteBoot, recoverIfLost } from "./recover.ts";
+import { noteBoot, recoverIfLost, recoverInTurn } from "./recover.ts";
 import { type FsRun, newMemo, ownName } from "./run.ts";
 import { createStatus, readStatusLeniently } from "./status.ts";
 import { Syncs } from "./syncs.ts";
@@ -35,17 +35,17 @@ export interface OpenOptions {
 }
 
 /** `layouts`: those that a run may have besides swarm-lib's. */
-export function openFsRun(
+export async function openFsRun(
   path: string,
   machine: Machine,
   options: OpenOptions = {},
   layouts: readonly Layout[] = [],
-): FsRun {
+): Promise<FsRun> {
   if (typeof path !== "string" || path === "" || path.includes("\0")) {
     throw new VivError("INVALID", "the path of a run must be a non-empty text without NUL.");
   }
   try {
-    return open(path, machine, options, [RUN_LAYOUT, ...layouts]);
+    return await open(path, machine, options, [RUN_LAYOUT, ...layouts]);
   } catch (error) {
     if (errno(error) === "ENAMETOOLONG") {
       throw new VivError("INVALID", "the path of the run is too long.", {}, { cause: error });
@@ -54,12 +54,12 @@ export function openFsRun(
   }
 }
 
-function open(
+async function open(
   path: string,
   machine: Machine,
   options: OpenOptions,
   layouts: readonly Layout[],
-): FsRun {
+): Promise<FsRun> {
   const madeRoots: string[] = [];
   const wanted = layouts.find(({ kind }) => kind === options.layout) ?? RUN_LAYOUT;
   const root = options.create ? makeRoot(path, wanted, madeRoots) : findRoot(path, wanted);
@@ -118,7 +118,7 @@ function open(
   };
   if (!options.readOnly) run.lanes.prepare();
   if (isNew) noteBoot(run);
-  else run.recoverIfLost();
+  else await recoverInTurn(run);
   if (isNew && !options.withoutStatus) createStatus(run, runId);
   if (run.durability === "safe") syncParents([...madeRoots, ...made]);
   return run;

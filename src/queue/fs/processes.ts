@@ -17,11 +17,11 @@ export interface ProcessNote extends ClaimTree {
   worker: string;
 }
 
-export function noteProcess(
+export async function noteProcess(
   run: FsRun,
   ref: ClaimRef & { token: string },
   process: ClaimProcess,
-): void {
+): Promise<void> {
   const id = assertName("task id", ref.id);
   const worker = assertName("worker name", ref.worker);
   const { host, boot } = run.machine.self();
@@ -32,7 +32,7 @@ export function noteProcess(
   const line = JSON.stringify(note);
   if (!run.notes.add(keyOf(id, ref.token), path, line)) {
     // A foreign reaper, or a person with mv, gives a task out again without ending anything.
-    const others = endOrphan(run, id);
+    const others = await endOrphan(run, id);
     if (others.length > 0) throw wouldNotDie(id, others, "an earlier attempt of");
     const isRight = () => isClaimed(run, id, note);
     if (!run.notes.begin(keyOf(id, ref.token), path, line, isRight)) {
@@ -70,7 +70,7 @@ export function readNote(run: FsRun, id: string): ProcessNote | null {
 export function endTreeOf(
   run: FsRun,
   claim: { id: string; worker: string; token: string },
-): number[] {
+): number[] | Promise<number[]> {
   const note = readNote(run, claim.id);
   if (note === null || note.worker !== claim.worker) return [];
   return isOf(run, claim.id, note, claim.token) ? endTree(run, note) : [];
@@ -85,10 +85,10 @@ export function forgetTreeOf(run: FsRun, id: string, token: string): void {
 }
 
 /** Ends a tree whose claim nobody holds any more. The pids that would not die. */
-export function endOrphan(run: FsRun, id: string): number[] {
+export async function endOrphan(run: FsRun, id: string): Promise<number[]> {
   const note = readNote(run, id);
   if (note === null || isClaimed(run, id, note)) return [];
-  const pids = endTree(run, note);
+  const pids = await endTree(run, note);
   if (pids.length === 0) forgetTreeOf(run, id, note.token);
   return pids;
 }
@@ -126,7 +126,10 @@ function isOf(run: FsRun, id: string, note: ProcessNote, token: string): boolean
 }
 
 /** Processes of an earlier boot are gone, those of another host cannot be reached from here. */
-function endTree(run: FsRun, { pid, started, claim, host, boot }: ProcessNote): number[] {
+function endTree(
+  run: FsRun,
+  { pid, started, claim, host, boot }: ProcessNote,
+): number[] | Promise<number[]> {
   const self = run.machine.self();
   if (host !== self.host || boot !== self.boot) return [];
   return run.machine.leftovers?.end({ pid, started, claim, host, boot }) ?? [];

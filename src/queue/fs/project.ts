@@ -1,5 +1,4 @@
 import { existsSync } from "node:fs";
-import { isVivError } from "../../base/errors.ts";
 import { isName } from "../../base/names.ts";
 import type { Afterwards } from "./afterwards.ts";
 import { readDerived, replaceFile, statIfThere } from "./atomic.ts";
@@ -41,50 +40,55 @@ export function projectSoon(run: FsRun, now: number): void {
   const written = statIfThere(run.paths.status)?.mtimeMs ?? 0;
   // Another worker did it within the second, and will again: it reads the ledger of us all.
   if (Math.abs(Date.now() - written) < 1000) memo.projectionDueSince = now;
-  else projectWithoutWaiting(run, now);
+  else projectInBackground(run, now);
 }
 
-/** For a worker: who holds the lock is not waited for, and whatever else fails is tried a second later. */
-function projectWithoutWaiting(run: FsRun, now: number): void {
-  try {
-    project(run, 0);
-  } catch (error) {
-    run.memo.projectionDue = true;
-    run.memo.projectionDueSince = now;
-    if (!isVivError(error, "LOCKED")) throw error;
-  }
+/**
+ * For a worker: a held lock is not waited for. What fails stays due: it is tried again a second later,
+ * and at the latest when the run is closed, which warns if it fails again.
+ */
+function projectInBackground(run: FsRun, now: number): void {
+  const { memo } = run;
+  memo.projecting ??= project(run, 0)
+    .then(
+      () => {},
+      () => {
+        memo.projectionDue = true;
+        memo.projectionDueSince = now;
+      },
+    )
+    .finally(() => {
+      memo.projecting = null;
+    });
 }
 
 /** Before a worker sleeps: what it finished must not wait for its next task. */
 export function projectBeforeIdling(run: FsRun): void {
-  try {
-    if (run.memo.projectionDue) projectWithoutWaiting(run, performance.now());
-  } catch {
-    // What is done is done: it stays due, and is told when the run is closed.
-  }
+  if (run.memo.projectionDue) projectInBackground(run, performance.now());
 }
 
 /** At the end of a command or of a worker: at once, unless that has become expensive. */
-export function projectAtClose(run: FsRun, after: Afterwards): void {
+export async function projectAtClose(run: FsRun, after: Afterwards): Promise<void> {
+  await run.memo.projecting;
   if (!run.memo.projectionDue) return;
-  after.try(
+  await after.tryAsync(
     "completed_tasks in status.json was not brought up to date; the next one to be done, a sweep or viv doctor --fix does",
-    () => {
+    async () => {
       const stats = statIfThere(run.paths.status);
       if (!stats) return;
       const recently = Date.now() - stats.mtimeMs < 1000;
       if (stats.size > LARGE && recently && run.memo.registered.size === 0) return;
-      project(run, LOCK_SECONDS);
+      await project(run, LOCK_SECONDS);
     },
   );
 }
 
 /** Brings completed_tasks up to date. Does nothing when there is no status.json. */
-export function project(run: FsRun, waitSeconds?: number): number {
+export async function project(run: FsRun, waitSeconds?: number): Promise<number> {
   run.memo.projectionDue = false;
   const begin = performance.now();
   if (!existsSync(run.paths.status)) return 0;
-  const added = withStatusLock(
+  const added = await withStatusLock(
     run,
     () => {
       const from = readProjection(run);

@@ -15,14 +15,14 @@ import { type ClaimFile, claimsOf, takeBack } from "./take-back.ts";
  * Takes back the claims of workers that are gone, when the processes they left are gone too. An attempt whose end was recorded but not made
  * (a crash between the two) is finished instead: the work is not run again.
  */
-export function reapClaims(run: FsRun, options: ReapOptions): ReapReport {
+export async function reapClaims(run: FsRun, options: ReapOptions): Promise<ReapReport> {
   const report: ReapReport = { reaped: [], live: [], skipped: [], stuck: [] };
   try {
     for (const worker of workersFor(run, options)) {
       const claims = claimsOf(run, worker);
       const signs = vitalSigns(run, worker, claims);
       if (claims.length === 0) {
-        if (signs.process === "gone" && !options.heartbeatOnly) buryWorker(run, worker);
+        if (signs.process === "gone" && !options.heartbeatOnly) await buryWorker(run, worker);
         continue;
       }
       const verdict = judgeWorker(signs, {
@@ -34,10 +34,20 @@ export function reapClaims(run: FsRun, options: ReapOptions): ReapReport {
         continue;
       }
       const age = signs.heartbeatAge === null ? -1 : Math.max(0, signs.heartbeatAge / 1000);
-      takeBack(run, worker, claims, verdict.reason, age, report, executionOf(worker, options));
+      await takeBack(
+        run,
+        worker,
+        claims,
+        verdict.reason,
+        age,
+        report,
+        executionOf(worker, options),
+      );
       // While a claim of it is stuck, that its process is gone must stay known.
       const isStuck = report.stuck.some((one) => one.worker === worker);
-      if (signs.process === "gone" && !options.heartbeatOnly && !isStuck) buryWorker(run, worker);
+      if (signs.process === "gone" && !options.heartbeatOnly && !isStuck) {
+        await buryWorker(run, worker);
+      }
     }
     linkReceipt(run, options);
   } catch (error) {

@@ -25,17 +25,20 @@ export function recoverIfLost(run: FsRun): boolean {
   if (run.readOnly || run.memo.isRecovering || isKnown(run)) return false;
   run.memo.isRecovering = true;
   try {
-    return withLock(`${run.paths.viv}/boot.lock`, () => {
-      if (isKnown(run)) return true; // somebody else did it meanwhile
-      for (const folder of derivedFolders(run.paths)) remakeFolders(`${folder}/x`);
-      const folders = noteText(run); // one that is lost from here on is not known
-      recover(run);
-      noteBoot(run, folders);
-      return true;
-    });
+    for (const folder of derivedFolders(run.paths)) remakeFolders(`${folder}/x`);
+    const folders = noteText(run); // one that is lost from here on is not known
+    recover(run);
+    noteBoot(run, folders);
+    return true;
   } finally {
     run.memo.isRecovering = false;
   }
+}
+
+/** The same by one process at a time: each step may be repeated, but costs a reading of the ledger. */
+export async function recoverInTurn(run: FsRun): Promise<void> {
+  if (run.readOnly || isKnown(run)) return;
+  await withLock(`${run.paths.viv}/boot.lock`, () => recoverIfLost(run));
 }
 
 const NOTE = "boot-";

@@ -2,7 +2,7 @@ import type { ProcessIdentity } from "../../base/clock.ts";
 import { VivError } from "../../base/errors.ts";
 import { canonicalJson } from "../../base/json.ts";
 import { rmdirSync } from "../../platform/files/beneath.ts";
-import type { ReapReport, Registration } from "../store.ts";
+import type { ReapReport, RegisterOptions, Registration } from "../store.ts";
 import { errno, readDerived, replaceFile, translate, unlinkIfThere } from "./atomic.ts";
 import { readHeartbeat, writeHeartbeat } from "./heartbeat.ts";
 import { folderOf, heartbeatOf } from "./layout.ts";
@@ -26,6 +26,7 @@ export interface WorkerFile extends ProcessIdentity {
 const FOREIGN_HOST_GRACE_MS = 300_000;
 
 const BEAT_MS = 30_000;
+const RETRY_MS = 1_000;
 
 function pathOf(run: FsRun, worker: string): string {
   return `${run.paths.workers}/${worker}.json`;
@@ -81,16 +82,16 @@ function takenError(holder: WorkerFile): VivError {
  * A one-shot claim under the name of a live worker would mix two owners in one folder. A dead one
  * leaves the name first: with its file there, the new claim would be taken for the dead one's.
  */
-export function claimName(run: FsRun, worker: string): void {
-  if (run.memo.registered.has(worker)) return;
+export function claimName(run: FsRun, worker: string): Promise<void> | undefined {
+  if (run.memo.registered.has(worker)) return undefined;
   const holder = readWorkerFile(run, worker);
-  if (!holder) return;
+  if (!holder) return undefined;
   if (isSelf(run, holder) || isHeld(run, holder)) throw takenError(holder);
-  withLock(lockOf(run), () => {
+  return withLock(lockOf(run), async () => {
     const current = readWorkerFile(run, worker);
     if (!current || isSelf(run, current)) return;
     if (isHeld(run, current)) throw takenError(current);
-    takeOver(run, worker, current);
+    await takeOver(run, worker, current);
     unlinkIfThere(pathOf(run, worker));
   });
 }
@@ -100,11 +101,11 @@ function isSelf(run: FsRun, holder: WorkerFile): boolean {
   return holder.pid === self.pid && holder.started === self.started && holder.host === self.host;
 }
 
-export function registerWorker(
+export async function registerWorker(
   run: FsRun,
   name: string,
-  types: readonly string[] | undefined,
-): Registration {
+  { types, heartbeatMs = BEAT_MS, onMissedBeat }: RegisterOptions,
+): Promise<Registration> {
   const worker = assertWorker(run, name);
   const path = pathOf(run, worker);
   const file: WorkerFile = {
@@ -115,10 +116,10 @@ export function registerWorker(
   };
   const text = canonicalJson(file);
   try {
-    withLock(lockOf(run), () => {
+    await withLock(lockOf(run), async () => {
       const holder = readWorkerFile(run, worker);
       if (holder && (isSelf(run, holder) || isHeld(run, holder))) throw takenError(holder);
-      takeOver(run, worker, holder);
+      await takeOver(run, worker, holder);
       replaceFile(path, temporaryPath(run, `worker-${worker}`), text, false);
     });
   } catch (error) {
@@ -128,21 +129,32 @@ export function registerWorker(
   run.memo.workerFiles.set(worker, text);
   writeHeartbeat(run, worker, "started");
   record(run, { event: "worker_started", worker, pid: file.pid });
+  let note = "idle";
+  let timer: NodeJS.Timeout | null = null;
   // From the event loop on purpose: when the worker is stuck, the beats stop.
-  const beat = setInterval(() => {
-    try {
-      run.recoverIfLost();
-      restoreWorkers(run);
-      writeHeartbeat(run, worker, "");
-    } catch {
-      // A beat that fails (disk full) is no reason to stop working; the next one may succeed.
-    }
-  }, BEAT_MS);
-  beat.unref();
+  const beatAfter = (ms: number) => {
+    timer = setTimeout(() => {
+      let next = heartbeatMs;
+      try {
+        run.recoverIfLost();
+        restoreWorkers(run);
+        writeHeartbeat(run, worker, note);
+      } catch {
+        // No reason to stop working (a full disk): but others take us for gone until it is written.
+        onMissedBeat?.();
+        next = Math.min(next, RETRY_MS);
+      }
+      beatAfter(next);
+    }, ms).unref();
+  };
+  beatAfter(heartbeatMs);
   return {
     worker,
+    note: (text) => {
+      note = text;
+    },
     release: async () => {
-      clearInterval(beat);
+      if (timer) clearTimeout(timer);
       unregister(run, worker);
     },
   };
@@ -152,7 +164,7 @@ export function registerWorker(
  * What lies in the folder of that name belongs to somebody else. A dead predecessor's claims go
  * back now: with our heartbeat beside them, the reaper would take them for ours for ever.
  */
-function takeOver(run: FsRun, worker: string, predecessor: WorkerFile | null): void {
+async function takeOver(run: FsRun, worker: string, predecessor: WorkerFile | null): Promise<void> {
   const claims = claimsOf(run, worker);
   if (claims.length === 0) return;
   const heartbeat = readHeartbeat(run, worker);
@@ -165,7 +177,7 @@ function takeOver(run: FsRun, worker: string, predecessor: WorkerFile | null): v
     );
   }
   const report: ReapReport = { reaped: [], live: [], skipped: [], stuck: [] };
-  takeBack(run, worker, claims, predecessor ? "gone" : "stale", age / 1000, report);
+  await takeBack(run, worker, claims, predecessor ? "gone" : "stale", age / 1000, report);
   const [stuck] = report.stuck;
   if (stuck) throw wouldNotDie(stuck.id, stuck.pids, `the ${worker} before, at`);
 }
@@ -179,8 +191,8 @@ function unregister(run: FsRun, worker: string): void {
 }
 
 /** After its claims were taken back, the name of a worker that is really gone is free again. */
-export function buryWorker(run: FsRun, worker: string): void {
-  withLock(lockOf(run), () => {
+export function buryWorker(run: FsRun, worker: string): Promise<void> {
+  return withLock(lockOf(run), () => {
     const holder = readWorkerFile(run, worker);
     if (holder && run.machine.vitality(holder) !== "gone") return;
     unlinkIfThere(pathOf(run, worker));

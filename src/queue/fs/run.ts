@@ -29,7 +29,7 @@ export interface FsRun {
   readonly random: () => number;
   readonly newId: () => string;
   readonly memo: Memo;
-  /** Rebuilds what is derived if it is not what this process has seen: see recover.ts. */
+  /** Rebuilds what is derived if it was lost: see recover.ts. */
   readonly recoverIfLost: () => boolean;
   readonly hooks: LayoutHooks | undefined;
 }
@@ -70,6 +70,8 @@ export interface Memo {
   projectionDueSince: number;
   projectCost: number;
   projectionDue: boolean;
+  /** The projection that is under way. */
+  projecting: Promise<void> | null;
   temporaries: number;
   /** The ledger's file whose name is known to be on the disk. */
   syncedLedger: string;
@@ -116,6 +118,7 @@ export function newMemo(): Memo {
     projectionDueSince: NEVER,
     projectCost: NEVER,
     projectionDue: false,
+    projecting: null,
     temporaries: 0,
     syncedLedger: "",
   };

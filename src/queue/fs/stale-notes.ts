@@ -41,9 +41,9 @@ export function isStale(run: FsRun, note: ProcessNote | null): boolean {
  * Removes what says nothing any more. A tree that still runs though its worker is dead is ended:
  * a `viv cancel` that died in the middle left it, or somebody moved the task by hand.
  */
-export function sweepNotes(run: FsRun): void {
+export async function sweepNotes(run: FsRun): Promise<void> {
   for (const { id, path, note } of notesWithoutClaim(run)) {
-    if (note !== null && !isAlive(run, note.worker)) endOrphan(run, id);
+    if (note !== null && !isAlive(run, note.worker)) await endOrphan(run, id);
     if (statIfThere(path) && isStale(run, note)) discard(path);
   }
   for (const path of forgottenSpares(run)) discard(path);

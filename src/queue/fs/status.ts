@@ -105,14 +105,18 @@ export function createStatus(run: FsRun, runId: string): void {
   unlinkIfThere(tmp);
 }
 
-export function initStatus(run: FsRun, runId: string, update: CheckpointUpdate): RunStatus {
+export function initStatus(
+  run: FsRun,
+  runId: string,
+  update: CheckpointUpdate,
+): Promise<RunStatus> {
   return withStatusLock(run, () =>
     synced(run, writeStatusFile(run, freshStatus(run, runId, update))),
   );
 }
 
 /** A new checkpoint: completed_tasks stay, metadata is merged, the rest is replaced if given. */
-export function updateStatus(run: FsRun, update: CheckpointUpdate): RunStatus {
+export function updateStatus(run: FsRun, update: CheckpointUpdate): Promise<RunStatus> {
   return withStatusLock(run, () => {
     const old = readStatusFile(run.paths) ?? freshStatus(run, run.runId, {});
     const status = writeStatusFile(run, {
@@ -151,6 +155,6 @@ export function writeStatusFile(run: FsRun, status: RunStatus): RunStatus {
 }
 
 /** Every writer of status.json, swarm-lib's included, holds this lock. */
-export function withStatusLock<T>(run: FsRun, critical: () => T, waitSeconds?: number): T {
+export function withStatusLock<T>(run: FsRun, critical: () => T, waitSeconds?: number): Promise<T> {
   return withLock(run.paths.statusLock, critical, waitSeconds);
 }

@@ -7,6 +7,7 @@ import { readerFor } from "./claim.ts";
 import { notProjectedYet, project } from "./project.ts";
 import { promoteDue, promoteMet, wakeWaiting, wakeWaitingIfDue } from "./promote.ts";
 import { finishPublish } from "./publish.ts";
+import { recoverInTurn } from "./recover.ts";
 import { restoreWorkers } from "./register.ts";
 import type { FsRun } from "./run.ts";
 import { sweepNotes } from "./stale-notes.ts";
@@ -24,21 +25,24 @@ export function isStaleTemporary({ ctimeMs }: Stats): boolean {
  * came while nobody looked, publications that a crash cut short, foreign tasks, processes that
  * nobody else will end.
  */
-export function sweepRun(run: FsRun, options: { thorough?: boolean } = {}): SweepReport {
+export async function sweepRun(
+  run: FsRun,
+  options: { thorough?: boolean } = {},
+): Promise<SweepReport> {
   try {
-    run.recoverIfLost();
+    await recoverInTurn(run);
     restoreWorkers(run);
     const recovered = finishPublications(run);
-    sweepNotes(run);
-    run.hooks?.onSweep(run);
+    await sweepNotes(run);
+    await run.hooks?.onSweep(run);
     let promoted = promoteDue(run, true) + promoteMet(run);
     promoted += options.thorough ? wakeWaiting(run) : wakeWaitingIfDue(run);
     const adopted = adopt(run, readerFor(run, ANY));
     const after = new Afterwards();
-    after.try(
+    await after.tryAsync(
       "completed_tasks in status.json was not brought up to date; viv doctor --fix does",
-      () => {
-        if (existsSync(run.paths.status) && notProjectedYet(run).length > 0) project(run, 2);
+      async () => {
+        if (existsSync(run.paths.status) && notProjectedYet(run).length > 0) await project(run, 2);
       },
     );
     return { promoted, adopted, recovered, ...after.result };

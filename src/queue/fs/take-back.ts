@@ -33,7 +33,7 @@ export function claimsOf(run: FsRun, worker: string): ClaimFile[] {
 /** Ending a tree takes its time; what was recorded meanwhile is looked up again. */
 const LOOK_AGAIN_MS = 20;
 
-export function takeBack(
+export async function takeBack(
   run: FsRun,
   worker: string,
   claims: readonly ClaimFile[],
@@ -41,7 +41,7 @@ export function takeBack(
   ageSeconds: number,
   report: ReapReport,
   why: { note?: string; receipt?: string } = {},
-): void {
+): Promise<void> {
   const allHeld = claims.map((claim) => ({ ...claim, worker }));
   let ends = recordedEnds(run, allHeld);
   let lookedAt = performance.now();
@@ -54,7 +54,9 @@ export function takeBack(
     }
     if (isCopy(run, claim)) continue;
     // First the tree, then the task: once it is moved, somebody may begin it anew.
-    const pids = endTreeOf(run, { ...claim, worker });
+    const ending = endTreeOf(run, { ...claim, worker });
+    // Mostly there is none: then nothing of this process comes in between.
+    const pids = Array.isArray(ending) ? ending : await ending;
     if (pids.length > 0) {
       report.stuck.push({ worker, id: claim.id, pids });
       continue;

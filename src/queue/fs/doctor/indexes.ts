@@ -18,23 +18,27 @@ import { ANY } from "../type-filter.ts";
 import type { Places } from "./places.ts";
 
 /** What is derived, against what is there. */
-export function checkIndexes(
+export async function checkIndexes(
   examination: Examination,
   places: Places,
   ours: ReadonlySet<string>,
-): void {
-  checkIds(examination, places, ours);
-  checkLanes(examination, places);
-  checkWaiting(examination, places);
-  checkVanished(examination, places);
+): Promise<void> {
+  await checkIds(examination, places, ours);
+  await checkLanes(examination, places);
+  await checkWaiting(examination, places);
+  await checkVanished(examination, places);
 }
 
 /** A task that only foreigners ever touched has no entry, and needs none. */
-function checkIds({ run, find }: Examination, places: Places, ours: ReadonlySet<string>): void {
+async function checkIds(
+  { run, find }: Examination,
+  places: Places,
+  ours: ReadonlySet<string>,
+): Promise<void> {
   const known = new Set(namesIn(run.paths.ids).map((name) => idOfLink(run.paths, name)));
   const missing = [...places].filter(([id]) => !known.has(id) && ours.has(id));
   if (missing.length === 0) return;
-  find(
+  await find(
     {
       code: "missing_index",
       path: ".viv/ids",
@@ -50,7 +54,7 @@ function checkIds({ run, find }: Examination, places: Places, ours: ReadonlySet<
   );
 }
 
-function checkLanes({ run, find }: Examination, places: Places): void {
+async function checkLanes({ run, find }: Examination, places: Places): Promise<void> {
   const reader = new LaneReader(run.paths, ANY, run.random);
   try {
     const known = new Set(reader.ahead());
@@ -58,7 +62,7 @@ function checkLanes({ run, find }: Examination, places: Places): void {
       ([id, seen]) => seen[0]?.state === "pending" && !known.has(id) && isOffered(run, id),
     );
     if (missing.length === 0) return;
-    find(
+    await find(
       {
         code: "missing_index",
         path: ".viv/lanes",
@@ -88,7 +92,7 @@ function read(run: Examination["run"], path: string, id: string): Task | null {
   }
 }
 
-function checkWaiting({ run, find }: Examination, places: Places): void {
+async function checkWaiting({ run, find }: Examination, places: Places): Promise<void> {
   const now = run.machine.clock.now();
   for (const [id, seen] of places) {
     if (seen[0]?.state !== "waiting") continue;
@@ -98,7 +102,7 @@ function checkWaiting({ run, find }: Examination, places: Places): void {
     const at = readyAt(run, task);
     const isThere = () => statIfThere(seen[0]?.path ?? "") !== undefined;
     if (unmet.length === 0 && at <= now) {
-      find(
+      await find(
         {
           code: "stuck_waiting",
           path: below(run.paths, seen[0].path),
@@ -111,7 +115,7 @@ function checkWaiting({ run, find }: Examination, places: Places): void {
     }
     const cycle = findCycle(run, task, false);
     if (cycle) {
-      find({
+      await find({
         code: "dependency_cycle",
         path: below(run.paths, seen[0].path),
         message: `it waits for itself: ${cycle.join(" → ")}`,
@@ -121,7 +125,7 @@ function checkWaiting({ run, find }: Examination, places: Places): void {
     const unnoted = unmet.filter((dependency) => !dependentsOf(run, dependency).includes(id));
     const untimed = unmet.length === 0 && at > now && !hasDue(run, id, at);
     if (unnoted.length > 0 || untimed) {
-      find(
+      await find(
         {
           code: "missing_index",
           path: untimed ? ".viv/due" : ".viv/dependents",
@@ -139,7 +143,7 @@ function checkWaiting({ run, find }: Examination, places: Places): void {
   }
 }
 
-function checkVanished({ run, find }: Examination, places: Places): void {
+async function checkVanished({ run, find }: Examination, places: Places): Promise<void> {
   for (const name of namesIn(run.paths.ids)) {
     const id = idOfLink(run.paths, name);
     if (id === null || !isName(id) || places.has(id)) continue;
@@ -153,7 +157,7 @@ function checkVanished({ run, find }: Examination, places: Places): void {
           fix: () => quarantine(run, link, "its file was removed from every state"),
         };
     if (answer === null) continue;
-    find(
+    await find(
       {
         code: "vanished",
         path: `.viv/ids/${name}`,

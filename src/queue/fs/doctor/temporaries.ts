@@ -8,7 +8,7 @@ import { isStaleTemporary } from "../sweep.ts";
 /** Foreign writers get an hour: nobody writes a task file for longer. */
 const FOREIGN_STALE_MS = 3_600_000;
 
-export function checkTemporaries({ run, checked, find }: Examination): void {
+export async function checkTemporaries({ run, checked, find }: Examination): Promise<void> {
   const { paths } = run;
   for (const name of namesIn(paths.tmp)) {
     checked.temporaries = (checked.temporaries ?? 0) + 1;
@@ -18,7 +18,7 @@ export function checkTemporaries({ run, checked, find }: Examination): void {
     const id = name.slice(0, Math.max(0, name.lastIndexOf("~")));
     const owner = id === "" ? undefined : statIfThere(idLinkOf(paths, id));
     if (owner?.ino === stats.ino) {
-      find(
+      await find(
         {
           code: "unfinished_transition",
           path: `.viv/tmp/${name}`,
@@ -28,7 +28,7 @@ export function checkTemporaries({ run, checked, find }: Examination): void {
         () => finishPublish(run, id, name),
       );
     } else {
-      find(
+      await find(
         {
           code: "stale_temporary",
           path: `.viv/tmp/${name}`,
@@ -45,7 +45,7 @@ export function checkTemporaries({ run, checked, find }: Examination): void {
       const path = `${paths.state[state]}/${name}`;
       const stats = statIfThere(path);
       if (!stats || Date.now() - stats.mtimeMs < FOREIGN_STALE_MS) continue;
-      find(
+      await find(
         {
           code: "stale_temporary",
           path: below(paths, path),

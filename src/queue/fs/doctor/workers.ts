@@ -8,14 +8,14 @@ import { reapClaims, staleAfterSeconds, vitalSigns } from "../reap.ts";
 import { keyOf, recordedEnds } from "../recorded-end.ts";
 import { claimsOf } from "../take-back.ts";
 
-export function checkWorkers({ run, checked, find }: Examination): void {
+export async function checkWorkers({ run, checked, find }: Examination): Promise<void> {
   for (const worker of claimWorkers(run.paths)) {
     if (!statIfThere(folderOf(run.paths, worker))?.isDirectory()) continue;
     checked.workers = (checked.workers ?? 0) + 1;
     const claims = claimsOf(run, worker);
     const signs = vitalSigns(run, worker, claims);
     if (signs.heartbeatAge !== null && signs.heartbeatAge < -60_000) {
-      find(
+      await find(
         {
           code: "future_heartbeat",
           path: below(run.paths, heartbeatOf(run.paths, worker)),
@@ -40,7 +40,7 @@ export function checkWorkers({ run, checked, find }: Examination): void {
     for (const claim of claims) {
       const ending = endings.get(keyOf(claim))?.ending;
       const isOut = () => statIfThere(claim.path) === undefined;
-      find(
+      await find(
         ending
           ? {
               code: "unfinished_transition",
@@ -57,8 +57,8 @@ export function checkWorkers({ run, checked, find }: Examination): void {
                   : `${worker} has given no sign of life for over ${limit} s`,
               repair: "give the task back",
             },
-        () => {
-          if (!isOut()) reapClaims(run, {});
+        async () => {
+          if (!isOut()) await reapClaims(run, {});
           return isOut();
         },
       );
