@@ -209,7 +209,12 @@ export type Change =
       at: string;
     }
   /** A `step` or a `usage`: what model runs do. */
-  | { kind: "ledger"; line: LedgerLine };
+  | { kind: "ledger"; line: LedgerLine }
+  /**
+   * The reader was too slow, and so many changes before the next one are lost. To resume: list the
+   * tasks as they are now, and read `step` and `usage` lines of the ledger from `since` on.
+   */
+  | { kind: "missed"; count: number; since: string };
 
 export interface Finding {
   code: FindingCode;

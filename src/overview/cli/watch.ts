@@ -48,6 +48,10 @@ export const command: Command = {
         const line = stepLine(change.line, term);
         if (line !== null) io.stdout.write(`${line}\n`);
         continue;
+      } else if (change.kind === "missed") {
+        io.stdout.write(
+          `${change.count} changes since ${change.since} are not shown; see: viv ls\n`,
+        );
       } else {
         const from = change.from ? `${paintState(change.from, term)} → ` : "";
         const to = change.to ? paintState(change.to, term) : term.color.dim("gone");

@@ -181,9 +181,10 @@ export class LedgerFollower {
     }
   }
 
-  *lines(): Generator<LinePlace & { line: LedgerLine }> {
+  /** `isWanted`: a look at the text is ten times cheaper than parsing. */
+  *lines(isWanted?: (text: string) => boolean): Generator<LinePlace & { line: LedgerLine }> {
     for (const { text, ...place } of this.texts()) {
-      const line = lineFrom(text);
+      const line = isWanted?.(text) === false ? null : lineFrom(text);
       if (line !== null) yield { line, ...place };
     }
   }
