@@ -37,7 +37,6 @@ export class LaneReader {
       (priority, i) =>
         new Lane(
           lanePath(folders.lanes, priority),
-          `${this.#cursorFile(priority)}.shares`,
           wanted,
           latest(readCursor(this.#cursorFile(priority)), places[i] ?? []),
           random,

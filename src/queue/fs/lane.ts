@@ -4,19 +4,12 @@ import { isName } from "../../base/names.ts";
 import { completeLines, openToRead, statIfThere } from "./atomic.ts";
 import { idOfLine, laneNameOf, typeOfLine } from "./lanes.ts";
 import { LeftLines } from "./left-lines.ts";
-import { Shares } from "./shares.ts";
 import type { Wanted } from "./type-filter.ts";
 
 const WINDOW = 64;
-/** In company, and when there is enough for all: how many lines a claimer announces at a time. */
-const PIECE = 32;
-/** Who needs longer for a task than this has no need to share: see Shares. */
-const BRISK_MS = 1;
 const CHUNK = 32 * 1024;
 /** Longer is no line of ours, but what a power cut left. */
 const MAX_LINE = 64 * 1024;
-/** So many windows in a row may turn out to be others' before it stops asking. */
-const MAX_YIELDS = 64;
 /** Shared by all lanes: a claim looks at the end of the lanes above its own every time. */
 const scratch = Buffer.allocUnsafe(CHUNK);
 
@@ -45,10 +38,7 @@ export class Lane {
   /** Others take from this lane too: they took `taken` of the window so far. */
   #company = false;
   #taken = 0;
-  #filledAt = 0;
-  #shares: Shares | null = null;
   #left = new LeftLines();
-  readonly #sharesPath: string;
   /** What every line of the only wanted type contains. */
   readonly #mark: string | null;
   #checkedAt = Number.NEGATIVE_INFINITY;
@@ -57,15 +47,8 @@ export class Lane {
   #losses = 0;
   readonly #start: Cursor;
 
-  constructor(
-    path: string,
-    sharesPath: string,
-    wanted: Wanted | null,
-    start: Cursor,
-    random: () => number,
-  ) {
+  constructor(path: string, wanted: Wanted | null, start: Cursor, random: () => number) {
     this.#path = path;
-    this.#sharesPath = sharesPath;
     this.#wanted = wanted;
     this.#mark = wanted?.only ? `\t${wanted.only}\t` : null;
     this.#random = random;
@@ -89,10 +72,6 @@ export class Lane {
   }
 
   get #cursor(): number {
-    return Math.min(this.#inWindow, this.#shares?.tried ?? this.#offset);
-  }
-
-  get #inWindow(): number {
     if (this.#index >= this.#lines.length) return this.#offset;
     if (this.#rotated || this.#index === 0) return this.#windowStart;
     return this.#ends[this.#index - 1] ?? this.#windowStart;
@@ -159,60 +138,9 @@ export class Lane {
 
   /** Loads the next window. */
   #fill(force: boolean): boolean {
-    if (this.#comeBack(false)) return true;
-    let hasLine = this.#hasLine(force);
-    let shares = hasLine ? this.#sharesInCompany() : null;
-    for (let yields = 0; hasLine; yields++) {
-      if (yields === MAX_YIELDS) shares = null;
-      if (shares !== null && !this.#passOver(shares)) shares = null;
-      hasLine = this.#hasLine(force);
-      if (!hasLine) break;
-      this.#collect(force, shares);
-      if (this.#lines.length === 0) break;
-      if (shares === null || this.#announce(shares)) return true;
-    }
-    return force && this.#comeBack(true);
-  }
-
-  /** False when others announce what is not there: then what they say means nothing. */
-  #passOver(shares: Shares): boolean {
-    const to = shares.passOver(this.#offset);
-    if (to === this.#offset) return true;
-    if (to > fstatSync(this.#fd).size) {
-      this.#shares = null;
-      shares.close();
-      return false;
-    }
-    this.#skipTo(to);
-    return true;
-  }
-
-  #hasLine(force: boolean): boolean {
-    return this.#text.indexOf("\n", this.#position) >= 0 || this.#read(force);
-  }
-
-  /** Others were here in the last window, and all are quick: then pieces are worth announcing. */
-  #sharesInCompany(): Shares | null {
-    const now = performance.now();
-    const brisk = now - this.#filledAt < BRISK_MS * this.#lines.length;
-    this.#filledAt = now;
-    // Who announces the next piece is through with the one before. Not while a line of it is left
-    // to others: as nothing follows, they take that piece for overdue and look at it themselves.
-    if (!this.#left.isEmpty) return null;
-    if (this.#name === "") return null; // what is announced could not say which lane is meant
-    if (this.#taken > 0 && brisk) this.#shares ??= new Shares(this.#sharesPath, this.#name);
-    const shares = this.#shares;
-    if (shares === null || !brisk) return null;
-    shares.read();
-    return shares.heard() || this.#taken > 0 ? shares : null;
-  }
-
-  /** The window, up to the next piece of somebody else. */
-  #collect(force: boolean, shares: Shares | null): void {
+    if (this.#text.indexOf("\n", this.#position) < 0 && !this.#read(force)) return false;
     this.#begin(this.#offset);
-    const border = shares?.border ?? Number.POSITIVE_INFINITY;
-    const size = shares === null ? WINDOW : PIECE;
-    while (this.#lines.length < size && this.#offset < border) {
+    while (this.#lines.length < WINDOW) {
       this.#skipUnwanted();
       const newline = this.#text.indexOf("\n", this.#position);
       if (newline < 0) {
@@ -224,6 +152,7 @@ export class Lane {
       this.#offset += newline + 1 - start;
       this.#keep(this.#text.slice(start, newline), this.#offset);
     }
+    return this.#lines.length > 0;
   }
 
   /**
@@ -235,31 +164,6 @@ export class Lane {
     const mark = this.#text.indexOf(this.#mark, this.#position);
     const next = this.#text.lastIndexOf("\n", mark < 0 ? undefined : mark) + 1;
     if (next > this.#position) this.#skipTo(this.#offset + next - this.#position);
-  }
-
-  /** False when somebody else was first: then this window is theirs. */
-  #announce(shares: Shares): boolean {
-    const isWorthIt = this.#lines.length >= PIECE / 2 && this.#windowStart >= shares.announced;
-    if (!isWorthIt || shares.announce(this.#windowStart, this.#offset)) return true;
-    this.#offset = this.#windowStart;
-    this.#text = "";
-    this.#position = 0;
-    return false;
-  }
-
-  /** Loads a piece that was left to somebody else who did not take all of it. */
-  #comeBack(any: boolean): boolean {
-    for (;;) {
-      const piece = this.#shares?.overdue(any);
-      if (!piece) return false;
-      this.#begin(piece.from);
-      this.#company = true;
-      for (const { text, end } of completeLines(this.#path, piece.from, "latin1")) {
-        if (end > piece.to) break;
-        this.#keep(text, end);
-      }
-      if (this.#lines.length > 0) return true;
-    }
   }
 
   #begin(offset: number): void {
@@ -315,7 +219,6 @@ export class Lane {
     if (there?.ino === this.#ino && there.size >= this.#offset) return false;
     this.#losses++;
     this.close();
-    this.#shares = null;
     this.#left = new LeftLines();
     this.#offset = 0;
     this.#checkedAt = Number.NEGATIVE_INFINITY;
@@ -351,9 +254,6 @@ export class Lane {
     this.#open(true);
     yield* this.#left.ids();
     yield* this.#lines.slice(this.#index).map(idOfLine);
-    for (const piece of this.#shares?.passed ?? []) {
-      for (const { id } of linesOf(this.#path, piece.from, piece.to)) yield id;
-    }
     for (const { id } of linesOf(this.#path, this.#offset)) yield id;
   }
 
@@ -364,17 +264,11 @@ export class Lane {
     this.#text = "";
     this.#position = 0;
     this.#begin(0);
-    this.#shares?.close();
   }
 }
 
-export function* linesOf(
-  path: string,
-  from: number,
-  to = Number.POSITIVE_INFINITY,
-): Generator<{ id: string; type: string }> {
-  for (const { text, end } of completeLines(path, from, "latin1")) {
-    if (end > to) return;
+export function* linesOf(path: string, from: number): Generator<{ id: string; type: string }> {
+  for (const { text } of completeLines(path, from, "latin1")) {
     const type = typeOfLine(text);
     if (type !== null) yield { id: idOfLine(text), type };
   }

@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { newFolder } from "../../../test/support/folders.ts";
 import { canonicalJson } from "../../base/json.ts";
 import { openRun } from "../../main.ts";
+import type { Store } from "../store.ts";
 
 /** Lanes are hints: whatever they say, or do not say, every task is found once. */
 
@@ -106,5 +107,60 @@ describe("lanes that say too much, too little or nonsense", () => {
       ...(await store.claim({ worker: "w", max: 5 })),
     ];
     expect(claims.map(({ task }) => task.task_id).sort()).toEqual(["b", "c"]);
+  });
+});
+
+describe("busy claimers", () => {
+  const TASKS = 1_500;
+
+  async function crowd(claimers: number) {
+    const path = join(newFolder(), "run");
+    const stores: Store[] = [await openRun(path, { create: true, durability: "fast" })];
+    const ids = Array.from({ length: TASKS }, (_, i) => `t.${String(i).padStart(5, "0")}`);
+    await stores[0]?.enqueueMany(ids.map((id) => ({ id, type: "x" })));
+    while (stores.length < claimers) stores.push(await openRun(path, { durability: "fast" }));
+    await Promise.all(stores.map((store, i) => store.register(`w${i}`)));
+    return { path, stores, ids };
+  }
+
+  async function claimInTurns(stores: Store[], limit = Number.POSITIVE_INFINITY) {
+    const taken: string[] = [];
+    for (let idle = 0, i = 0; idle < stores.length && taken.length < limit; i++) {
+      const worker = i % stores.length;
+      const [claim] = (await stores[worker]?.claim({ worker: `w${worker}` })) ?? [];
+      if (claim) taken.push(claim.task.task_id);
+      idle = claim ? 0 : idle + 1;
+    }
+    return taken;
+  }
+
+  test("share a lane: each task once, nobody overtaken by more than a window", async () => {
+    const { stores, ids } = await crowd(3);
+    const taken = await claimInTurns(stores);
+    expect([...taken].sort()).toEqual(ids);
+    const worst = Math.max(...taken.map((id, at) => Math.abs(ids.indexOf(id) - at)));
+    expect(worst).toBeLessThanOrEqual(64 + 3);
+    for (const store of stores) await store.close();
+  });
+
+  test("one that stops in the middle costs nobody a task", async () => {
+    const { stores, ids } = await crowd(3);
+    const before = await claimInTurns(stores, 700);
+    const rest = await claimInTurns(stores.slice(0, 1));
+    expect([...before, ...rest].sort()).toEqual(ids);
+    for (const store of stores) await store.close();
+  });
+
+  test("who comes later, with what the earlier ones left, finds the rest", async () => {
+    const { path, stores, ids } = await crowd(3);
+    const before = await claimInTurns(stores, 700);
+    for (const store of stores) await store.close();
+    const later = await openRun(path, { durability: "fast" });
+    await later.register("w0");
+    const back = await later.claim({ worker: "w0", max: TASKS });
+    // Closing gave nothing back: those who hold claims keep them.
+    const all = [...before, ...back.map(({ task }) => task.task_id)].sort();
+    expect([...new Set(all)]).toEqual(ids);
+    await later.close();
   });
 });
