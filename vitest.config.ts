@@ -10,11 +10,11 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 const ORDER = [
   /^test\/examples\/(newsroom|snake-pit)\./,
   /^test\/crash\/(every-step|racing-claimers|pit-every-step|refused-or-done|damage|outage)\./,
-  /^src\/store\/fs\/fs-store\./,
+  /^src\/queue\/fs\/fs-store\./,
   /^test\/(examples|board|mixed|crash)\//,
   /^test\/cli\/(up|crew|engines|hostile-state)\./,
   /^test\//,
-  /^src\/(store|host)\//,
+  /^src\/(queue|platform|warden)\//,
 ];
 
 class SlowFirst extends BaseSequencer {

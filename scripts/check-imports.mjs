@@ -28,7 +28,7 @@ const rows = {
     "the warden asks a directory of suspects, not the rooms they live in",
   ],
   fleet: [
-    [...MACHINE, "type queue", "type work", "type pit", "type crew", "type warden"],
+    [...MACHINE, "queue", "type work", "type pit", "type crew", "type warden"],
     "the fleet starts and watches programs; app hands it the parts",
   ],
   overview: [[...WORKING, "work"], "an overview looks, and is looked at by nobody"],

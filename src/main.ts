@@ -10,10 +10,10 @@ import type { Machine } from "./base/clock.ts";
 import type { CrewPorts } from "./crew/operations/ports.ts";
 import type { Accounts } from "./engines/accounts/accounts.ts";
 import type { Engine, EngineName } from "./engines/engine.ts";
-import type { EnginePort } from "./engines/operations/engines.ts";
 import { followLogs } from "./engines/session-logs.ts";
 import type { UpHost } from "./fleet/ports.ts";
 import type { GatePort } from "./gate/operations/gate.ts";
+import type { EnginePort } from "./overview/operations/engines.ts";
 import { PIT_LAYOUT } from "./pit/fs/layout.ts";
 import { guard } from "./platform/files/beneath.ts";
 import {
@@ -35,13 +35,14 @@ import { findProgram } from "./platform/processes/find-program.ts";
 import { localMachine } from "./platform/processes/machine.ts";
 import { endTreeNow, ticksOfTree } from "./platform/processes/process-tree.ts";
 import { FsStore } from "./queue/fs/fs-store.ts";
-import { type OpenOptions as FsOpenOptions, findLayout, openFsRun } from "./queue/fs/open.ts";
+import { findLayout, type OpenOptions, openFsRun } from "./queue/fs/open.ts";
 import type { Store } from "./queue/store.ts";
 import type { WorkerHost } from "./work/host.ts";
 
 export { type ErrorCode, isVivError, VivError } from "./base/errors.ts";
 export type { HandResult, PitStore } from "./pit/store.ts";
 export type { AttemptRecord, HistoryRecord, Outcome } from "./queue/attempt.ts";
+export type { OpenOptions } from "./queue/fs/open.ts";
 export type { LedgerLine } from "./queue/ledger.ts";
 export type { TaskSpec } from "./queue/spec.ts";
 export { mermaid, TASK_STATES, type TaskState, TRANSITIONS } from "./queue/states.ts";
@@ -51,10 +52,6 @@ export type { Priority, Task } from "./queue/task.ts";
 
 /** The layouts that a run may have besides swarm-lib's. */
 const LAYOUTS = [PIT_LAYOUT];
-
-export interface OpenOptions extends FsOpenOptions {
-  layout?: "run" | "pit";
-}
 
 type Env = Readonly<Record<string, string | undefined>>;
 

@@ -61,6 +61,7 @@ const crew = new Crew(
   },
 );
 
+await crew.take();
 crew.begin();
 setTimeout(() => {
   late = [];

@@ -1,14 +1,7 @@
+import type { Catalog, CatalogEntry, Group } from "../operation/catalog.ts";
 import type { Command } from "../operation/command.ts";
 
-/** Every command: its name, one line about it, and where it is. Loaded only when it is used. */
-export interface CatalogEntry {
-  name: string;
-  summary: string;
-  group: "tasks" | "workers" | "looking" | "care";
-  load: () => Promise<{ command: Command }>;
-}
-
-export const CATALOG: readonly CatalogEntry[] = [
+const commands: readonly CatalogEntry[] = [
   entry("init", "make a run, and use it from here", "tasks", () => import("../queue/cli/init.ts")),
   entry(
     "enqueue",
@@ -61,12 +54,7 @@ export const CATALOG: readonly CatalogEntry[] = [
     "workers",
     () => import("../work/cli/work.ts"),
   ),
-  entry(
-    "up",
-    "keep the agents of an agents.toml alive",
-    "workers",
-    () => import("../fleet/cli/up.ts"),
-  ),
+  entry("up", "keep the agents of an agents.toml alive", "workers", () => import("./up.ts")),
   entry(
     "warrant file",
     "name a suspect, so that a dog asks it",
@@ -142,26 +130,21 @@ export const CATALOG: readonly CatalogEntry[] = [
   entry("show", "everything about one task", "looking", () => import("../overview/cli/show.ts")),
   entry("tree", "tasks and what they enqueued", "looking", () => import("../overview/cli/tree.ts")),
   entry("why", "why a task is not moving", "looking", () => import("../overview/cli/why.ts")),
-  entry(
-    "status",
-    "the run's checkpoint and workers",
-    "looking",
-    () => import("../overview/cli/status.ts"),
-  ),
+  entry("status", "the run's checkpoint and workers", "looking", () => import("./status.ts")),
   entry("watch", "changes as they happen", "looking", () => import("../overview/cli/watch.ts")),
   entry("logs", "what a task wrote", "looking", () => import("../queue/cli/logs.ts")),
   entry(
     "costs",
     "dollars, tokens, proven tasks",
     "looking",
-    () => import("../engines/cli/costs.ts"),
+    () => import("../overview/cli/costs.ts"),
   ),
   entry("prices", "what each model costs", "looking", () => import("../engines/cli/prices.ts")),
   entry(
     "engines",
     "what is installed; dry runs",
     "care",
-    () => import("../engines/cli/engines.ts"),
+    () => import("../overview/cli/engines.ts"),
   ),
   entry(
     "accounts",
@@ -197,58 +180,34 @@ export const CATALOG: readonly CatalogEntry[] = [
 ];
 
 /** Commands of two words and more: what the first word is about. */
-export const FAMILIES: Readonly<Record<string, { summary: string; group: CatalogEntry["group"] }>> =
-  {
-    crew: { summary: "standing agents: up ps tick pause resume stop", group: "workers" },
-    keeper: { summary: "one standing agent, alone: up", group: "workers" },
-    board: {
-      summary: "ls show next claim advance bounce open log audit",
-      group: "tasks",
-    },
-    warrant: { summary: "suspects: file, ls, show, withdraw", group: "workers" },
-    dog: { summary: "who asks: status, pool status, dances, warrants", group: "looking" },
-    warden: { summary: "who keeps the dogs: up, status, pause, resume", group: "care" },
-    pit: { summary: "the snake pit: init, toss, status, sweep", group: "tasks" },
-  };
+const families: Catalog["families"] = {
+  crew: { summary: "standing agents: up ps tick pause resume stop", group: "workers" },
+  keeper: { summary: "one standing agent, alone: up", group: "workers" },
+  board: {
+    summary: "ls show next claim advance bounce open log audit",
+    group: "tasks",
+  },
+  warrant: { summary: "suspects: file, ls, show, withdraw", group: "workers" },
+  dog: { summary: "who asks: status, pool status, dances, warrants", group: "looking" },
+  warden: { summary: "who keeps the dogs: up, status, pause, resume", group: "care" },
+  pit: { summary: "the snake pit: init, toss, status, sweep", group: "tasks" },
+};
 
 /** Commands that are not renderings of an operation. */
-export const OTHER_COMMANDS: readonly { name: string; summary: string }[] = [
+const others: Catalog["others"] = [
   { name: "demo", summary: "a small fleet at work, with a crash on the way" },
   { name: "completion", summary: "completion for bash, zsh or fish" },
   { name: "help", summary: "help on a command" },
   { name: "version", summary: "the version" },
 ];
 
+export const CATALOG: Catalog = { commands, families, others };
+
 function entry(
   name: string,
   summary: string,
-  group: CatalogEntry["group"],
-  load: CatalogEntry["load"],
+  group: Group,
+  load: () => Promise<{ command: Command }>,
 ): CatalogEntry {
-  return { name, summary, group, load };
-}
-
-export function allCommandNames(): string[] {
-  return [...new Set([...CATALOG, ...OTHER_COMMANDS].map(({ name }) => firstWord(name)))];
-}
-
-export function firstWord(name: string): string {
-  return name.split(" ")[0] ?? name;
-}
-
-/** The commands that begin with this word. */
-export function familyOf(word: string): CatalogEntry[] {
-  return CATALOG.filter(({ name }) => name.startsWith(`${word} `));
-}
-
-/** The command with the longest name that these words begin with, and what follows it. */
-export function findCommand(
-  words: readonly string[],
-): { entry: CatalogEntry; rest: string[] } | null {
-  for (let n = Math.min(3, words.length); n > 0; n--) {
-    const name = words.slice(0, n).join(" ");
-    const entry = CATALOG.find((candidate) => candidate.name === name);
-    if (entry) return { entry, rest: words.slice(n) };
-  }
-  return null;
+  return { name, summary, group, load: async () => (await load()).command };
 }

@@ -1,21 +1,35 @@
-import { existsSync } from "node:fs";
 import { translate } from "../base/errno.ts";
 import { EXIT_STATUS, isVivError, VivError } from "../base/errors.ts";
 import { complaint, type Issue, isMissing } from "../base/issue.ts";
 import { suggest } from "../base/names.ts";
-import type { Command } from "../operation/command.ts";
+import { type CatalogEntry, familyOf, findCommand, firstWords } from "../operation/catalog.ts";
+import type { Command, StreamView, Values } from "../operation/command.ts";
 import { flagsOf, parseFlags } from "../operation/flags.ts";
 import type { Io } from "../operation/io.ts";
-import type { Here } from "../operation/op.ts";
+import { type Context, isStream, type Stream } from "../operation/operation.ts";
 import { plain, screened, termFor } from "../operation/term.ts";
-import { findConfig, findRun } from "../queue/cli/find-run.ts";
-import { allCommandNames, type CatalogEntry, familyOf, findCommand } from "./catalog.ts";
-import type { Config } from "./config.ts";
+import { CATALOG } from "./catalog.ts";
+import { findConfig, findRun } from "./find-run.ts";
+import {
+  type Asked,
+  type Open,
+  openingFor,
+  type Provide,
+  type Surroundings,
+  withContext,
+} from "./invoke.ts";
+
+export interface CliIo extends Io {
+  open: Open;
+  provide: Provide;
+  /** `viv demo`, which needs more of the machine than a command should. */
+  demo(args: readonly string[]): Promise<number>;
+}
 
 declare const __VIV_VERSION__: string | undefined;
 
 /** The whole command line. Returns the exit status; never exits by itself. */
-export async function runCli(io: Io): Promise<number> {
+export async function runCli(io: CliIo): Promise<number> {
   const json = io.argv.includes("--json");
   // Copied only then: a copy opens stdin, which most commands never read.
   const surroundings = screened(
@@ -40,12 +54,12 @@ function commandFirst(argv: readonly string[]): string[] {
     : [name, ...argv.slice(0, i), ...argv.slice(i + 1)];
 }
 
-async function dispatch(io: Io): Promise<number> {
+async function dispatch(io: CliIo): Promise<number> {
   const [name, ...args] = commandFirst(io.argv);
   const term = termFor(io, io.stdout);
   if (name === undefined || name === "--help" || name === "-h" || (name === "help" && !args[0])) {
     const { overview } = await import("../operation/help.ts");
-    say(io, overview(term));
+    say(io, overview(CATALOG, term));
     return name === undefined ? 2 : 0;
   }
   if (name === "version" || name === "--version" || name === "-V") {
@@ -54,27 +68,27 @@ async function dispatch(io: Io): Promise<number> {
   }
   if (name === "demo") return io.demo(args);
   if (name === "completion") {
-    const { completion } = await import("../operation/completion.ts");
+    const { completion } = await import("./completion.ts");
     return completion(io, args);
   }
   if (name === "help") return dispatch({ ...io, argv: [...args, "--help"] });
-  const found = findCommand([name, ...args]);
+  const found = findCommand(CATALOG, [name, ...args]);
   if (found === null) {
     // `viv dog pool` is a family in a family.
-    const inner = familyOf(`${name} ${args[0]}`);
+    const inner = familyOf(CATALOG, `${name} ${args[0]}`);
     const [word, next] = inner.length > 0 ? [`${name} ${args[0]}`, args[1]] : [name, args[0]];
-    const family = inner.length > 0 ? inner : familyOf(name);
+    const family = inner.length > 0 ? inner : familyOf(CATALOG, name);
     if (family.length === 0) throw unknownCommand(name);
     if (next !== undefined && next !== "--help" && next !== "-h") {
       const words = [name, ...args].slice(0, 3).filter((one) => !one.startsWith("-"));
       throw unknownCommand(`${word} ${next}`, family, words.join(" "));
     }
     const { familyHelp } = await import("../operation/help.ts");
-    say(io, familyHelp(word, family, term));
+    say(io, familyHelp(CATALOG, word, family, term));
     return next === undefined ? 2 : 0;
   }
   const { entry, rest } = found;
-  const { command } = await entry.load();
+  const command = await entry.load();
   const { values } = parseFlags(entry.name, command, rest);
   if (values.help) {
     const { helpFor } = await import("../operation/help.ts");
@@ -115,7 +129,7 @@ function unknownCommand(
   family: readonly CatalogEntry[] = [],
   typed = name,
 ): VivError {
-  const names = family.length > 0 ? family.map((entry) => entry.name) : allCommandNames();
+  const names = family.length > 0 ? family.map((entry) => entry.name) : firstWords(CATALOG);
   const meant = Object.hasOwn(OTHER_WORDS, name)
     ? OTHER_WORDS[name]
     : (suggest(name, names) ?? suggest(typed, names));
@@ -130,73 +144,104 @@ function unknownCommand(
 async function runCommand(
   name: string,
   command: Command,
-  values: Record<string, unknown>,
-  io: Io,
+  values: Values,
+  io: CliIo,
 ): Promise<number> {
   const other = await command.instead?.(values);
   if (other) return runCommand(name, other, values, io);
   const { run: runFlag, json, help: _, "no-color": __, ...given } = values;
-  const input: Record<string, unknown> = { ...command.defaults?.(io), ...given };
-  const isStream = command.stream ?? command.freeStream;
-  const streams = isStream && (command.streams?.(input) ?? true);
-  const parsed = streams ? null : command.op.input.safeParse(withoutExtras(command, input));
-  if (parsed && !parsed.success) throw inputError(name, parsed.error.issues[0] as Issue, input);
-  if (command.op.access === "none") {
-    const config = await findConfig(io);
-    const context = {
-      now: io.now,
-      here: hereOf(io, config),
-      accounts: () => io.accounts(),
-      gate: () => io.gate(),
-      engines: () => io.engines(),
-      up: () => io.up(),
-      crew: () => io.crew(),
-      warden: () => io.warden(),
-      run: async () => (await findRun(runFlag as string | undefined, io)).path,
-      board: () => io.board((sentence) => void io.stderr.write(`viv: ${plain(sentence)}\n`)),
-    };
-    if (streams && command.freeStream) {
-      return command.freeStream(context, input, io, json === true);
-    }
-    const output = await command.op.run(context, asGiven(command, parsed?.data ?? {}, input));
-    return show(command, output, input, io, json === true);
-  }
-  const flag = runFlag as string | undefined;
-  const settings = await findRun(command.runFrom ? command.runFrom(input, flag) : flag, io);
-  const access = command.accessFor?.(input) ?? command.op.access;
-  const isNewRun = access === "create" && !existsSync(settings.path);
-  const durability = command.durabilityFor?.(input);
-  const store = await io.open(settings.path, {
-    ...(durability ? { durability } : {}),
-    ...(access === "create" ? { create: true } : {}),
-    ...(access === "read" ? { readOnly: true } : {}),
-    ...(command.op.layout ? { layout: command.op.layout } : {}),
-    ...(settings.onDependencyFailed ? { onDependencyFailed: settings.onDependencyFailed } : {}),
-  });
+  const { op } = command;
+  const input: Values = { ...command.defaults?.(io), ...given };
+  const parsed = op.input.safeParse(withoutExtras(command, input));
+  if (!parsed.success) throw inputError(name, parsed.error.issues[0] as Issue, input);
+  const asked = await askedFor(command, input, runFlag as string | undefined, io);
+  const warnings: string[] = [];
   const warn = (sentence: string) => void io.stderr.write(`viv: warning: ${plain(sentence)}.\n`);
+  const around: Surroundings = {
+    ...{ cwd: io.cwd, env: io.env, now: io.now, urgent: io.urgent },
+    ...{ provide: io.provide, open: io.open },
+    signal: signalFor(input, io),
+    input: () => command.inputFrom?.(input, io) ?? io.stdin,
+    warn: (sentence) => void warnings.push(sentence),
+  };
   let output: unknown;
-  const atClose: string[] = [];
   try {
-    const context = {
-      store,
-      now: io.now,
-      host: () => io.workerHost(store.folder),
-      here: hereOf(io, settings.config),
-      accounts: () => io.accounts(),
-      gate: () => io.gate(),
-    };
-    if (streams && command.stream) {
-      return await command.stream(context, input, io, json === true, settings.config);
-    }
-    output = await command.op.run(context, asGiven(command, parsed?.data ?? {}, input));
-    if (isNewRun && io.stderr.isTTY && !command.op.name.endsWith("init")) {
-      io.stderr.write(`${termFor(io, io.stderr).color.dim(`(a new run: ${store.location})`)}\n`);
-    }
+    output = await withContext(around, asked, async (context, opened) => {
+      const data = asGiven(command, parsed.data, input);
+      if (isStream(op)) return streamed(command, op, context, data, io, json === true);
+      const result = await op.run(context, data);
+      if (opened?.isNew && io.stderr.isTTY && !op.name.endsWith("init")) {
+        io.stderr.write(`${termFor(io, io.stderr).color.dim(`(a new run: ${opened.location})`)}\n`);
+      }
+      return result;
+    });
   } finally {
-    await store.close({ warn: (sentence) => void atClose.push(sentence) });
-    for (const sentence of [...warningsIn(output), ...atClose]) warn(sentence);
+    for (const sentence of [...warningsIn(output), ...warnings]) warn(sentence);
   }
-  return show(command, withWarnings(output, atClose), input, io, json === true);
+  if (isStream(op)) return command.exit?.(output, io) ?? 0;
+  return show(command, withWarnings(output, warnings), input, io, json === true);
+}
+
+async function askedFor(
+  command: Command,
+  input: Values,
+  flag: string | undefined,
+  io: CliIo,
+): Promise<Asked> {
+  const runPath = async () => (await findRun(flag, io)).path;
+  if (command.op.access === undefined) {
+    return { config: await findConfig(io), run: null, runPath };
+  }
+  const found = await findRun(command.runFrom ? command.runFrom(input, flag) : flag, io);
+  const access = command.accessFor?.(input) ?? command.op.access;
+  const durability = command.durabilityFor?.(input);
+  const options = openingFor(
+    { ...command.op, access },
+    {
+      ...(durability ? { durability } : {}),
+      ...(found.onDependencyFailed ? { onDependencyFailed: found.onDependencyFailed } : {}),
+    },
+  );
+  return { config: found.config, run: { path: found.path, options }, runPath };
+}
+
+/** What stops it in order: the first Ctrl-C, or, where that is asked for, the end of its parent. */
+function signalFor(input: Values, io: CliIo): AbortSignal {
+  if (!input["until-stdin-closes"]) return io.signal;
+  const closed = new AbortController();
+  io.onStdinClosed(() => closed.abort());
+  return AbortSignal.any([io.signal, closed.signal]);
+}
+
+async function streamed(
+  command: Command,
+  op: Stream,
+  context: Context,
+  input: Values,
+  io: CliIo,
+  json: boolean,
+): Promise<unknown> {
+  if (op.drains) io.hearUrgent();
+  const view: StreamView = json
+    ? (command.jsonView?.(io, context, input) ?? { event: (event) => JSON.stringify(event) })
+    : (command.view?.(termFor(io, io.stdout), io, context, input) ?? { event: () => null });
+  const write = (line: string | null | undefined) => {
+    if (line !== null && line !== undefined) say(io, line);
+  };
+  let failure: unknown;
+  try {
+    const events = op.stream(context, input);
+    for (;;) {
+      const { value, done } = await events.next();
+      write(done ? view.end?.(value) : view.event(value));
+      if (done) return value;
+    }
+  } catch (error) {
+    failure = error;
+    throw error;
+  } finally {
+    view.close?.(failure);
+  }
 }
 
 /** What an operation did all the same: see Warnings of the store. */
@@ -216,36 +261,22 @@ function withWarnings(output: unknown, more: readonly string[]): unknown {
   return { ...output, warnings: [...((output as Warned).warnings ?? []), ...more] };
 }
 
-function hereOf(io: Io, config: Config | undefined): Here {
-  return { ...io.self, cwd: io.cwd, env: io.env, ...(config ? { config } : {}) };
-}
-
-function show(
-  command: Command,
-  output: unknown,
-  input: Record<string, unknown>,
-  io: Io,
-  json: boolean,
-): number {
+function show(command: Command, output: unknown, input: Values, io: CliIo, json: boolean): number {
   command.after?.(output, input, io);
   const text = json
     ? (command.json ?? JSON.stringify)(output)
     : (command.human?.(output, termFor(io, io.stdout), io) ?? JSON.stringify(output));
   if (text !== "") say(io, text);
-  return command.exit?.(output) ?? 0;
+  return command.exit?.(output, io) ?? 0;
 }
 
 /** JSON that was given goes on as it was: the schema's copy would leave out a key __proto__. */
-function asGiven(
-  command: Command,
-  data: Record<string, unknown>,
-  input: Record<string, unknown>,
-): Record<string, unknown> {
+function asGiven(command: Command, data: Values, input: Values): Values {
   const whole = flagsOf(command).filter(({ kind, key }) => kind === "json" && key in input);
   return { ...data, ...Object.fromEntries(whole.map(({ key }) => [key, input[key]])) };
 }
 
-function withoutExtras(command: Command, input: Record<string, unknown>): Record<string, unknown> {
+function withoutExtras(command: Command, input: Values): Values {
   const extras = Object.keys(command.flags ?? {});
   return Object.fromEntries(Object.entries(input).filter(([key]) => !extras.includes(key)));
 }
@@ -262,11 +293,11 @@ function inputError(name: string, issue: Issue | undefined, input: unknown): Viv
   return new VivError("USAGE", `${flag} ${issue ? complaint(issue) : "is not valid"}.`);
 }
 
-function say(io: Io, text: string): void {
+function say(io: CliIo, text: string): void {
   io.stdout.write(text.endsWith("\n") ? text : `${text}\n`);
 }
 
-function reportError(io: Io, thrown: unknown, json: boolean): number {
+function reportError(io: CliIo, thrown: unknown, json: boolean): number {
   // Whatever let it through raw: the machine's trouble is no bug of ours.
   const error = translate(thrown, `running viv ${io.argv[0] ?? ""}`.trim());
   if (isVivError(error)) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { OpContext } from "../operation/op.ts";
+import type { Context } from "../operation/operation.ts";
 import { ls } from "../overview/operations/ls.ts";
 import { show } from "../overview/operations/show.ts";
 import { status } from "../overview/operations/status.ts";
@@ -26,11 +26,11 @@ const OPS = [
 const NOW = Date.parse("2026-11-15T08:00:00Z");
 
 /** A store that answers what it is told to, and remembers what it was asked. */
-function context(answers: Record<string, unknown>): { context: OpContext; asked: unknown[][] } {
+function context(answers: Record<string, unknown>): { context: Context; asked: unknown[][] } {
   const asked: unknown[][] = [];
   const store = new Proxy({ runId: "r", location: "/r" } as unknown as Store, {
     get: (target, name: string) => {
-      if (name in target) return target[name as keyof Store];
+      if (name in target || name === "then") return target[name as keyof Store];
       return (...args: unknown[]) => {
         asked.push([name, ...args]);
         const answer = answers[name];
@@ -38,7 +38,13 @@ function context(answers: Record<string, unknown>): { context: OpContext; asked:
       };
     },
   });
-  return { context: { store, now: () => NOW, host: noHost }, asked };
+  const signal = new AbortController().signal;
+  const use = async (port: { name: string }) => {
+    if (port.name === "store") return store as never;
+    throw new Error(`this operation has nothing to do with ${port.name}`);
+  };
+  const around = { now: () => NOW, signal, urgent: signal, input: nothing };
+  return { context: { ...around, use, here: { cwd: "/", env: {} } }, asked };
 }
 
 const ENDED = { id: "t", from: "claimed", to: "done", attempt: 1 };
@@ -187,6 +193,4 @@ describe("reap", () => {
   });
 });
 
-async function noHost(): Promise<never> {
-  throw new Error("this operation has nothing to do with the machine");
-}
+async function* nothing(): AsyncGenerator<never> {}

@@ -1,5 +1,7 @@
 import { fileURLToPath } from "node:url";
+import { plain } from "../operation/term.ts";
 import { runCli } from "./cli.ts";
+import { portsHere } from "./ports.ts";
 
 /** `viv`: the command line, given the real surroundings. */
 const stop = new AbortController();
@@ -48,20 +50,16 @@ void runCli({
   },
   now: Date.now,
   open: async (path, options) => (await import("../main.ts")).openRun(path, options),
-  workerHost: async (runDir) =>
-    (await import("../main.ts")).workerHost(runDir, process.env, process.cwd()),
-  accounts: async () => (await import("../main.ts")).accountsHere(process.env, process.cwd()),
-  gate: async () => (await import("../main.ts")).gateHere(process.env, process.cwd()),
-  engines: async () => (await import("../main.ts")).enginesHere(process.env),
-  crew: async () => (await import("../main.ts")).crewPorts(process.env, process.cwd()),
-  warden: async () => (await import("./warden-ports.ts")).wardenPorts(process.env, process.cwd()),
-  up: async () => (await import("../main.ts")).upHost(),
-  board: async (tell) => (await import("../board/git.ts")).boardGit(tell),
-  self: {
-    node: process.execPath,
-    viv: fileURLToPath(import.meta.url),
-    unitFiles: async () => (await import("../platform/systemd/unit-files.ts")).unitFiles,
-  },
+  provide: portsHere({
+    env: process.env,
+    cwd: process.cwd(),
+    program: {
+      node: process.execPath,
+      viv: fileURLToPath(import.meta.url),
+      unitFiles: async () => (await import("../platform/systemd/unit-files.ts")).unitFiles,
+    },
+    notice: (sentence) => void process.stderr.write(`viv: ${plain(sentence)}\n`),
+  }),
   demo: async (args) => {
     const worker = fileURLToPath(new URL("./demo-worker.cjs", import.meta.url));
     return (await import("./demo.ts")).demo(args, worker, stop.signal);

@@ -1,6 +1,8 @@
 import { randomBytes, randomInt } from "node:crypto";
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { crewSection } from "../crew/settings.ts";
+import { engineFor } from "../engines/config-engine.ts";
 import { assertTrusted } from "../platform/files/owned.ts";
 import { readEnd } from "../platform/files/texts.ts";
 import { ancestorsOf } from "../platform/processes/ancestors.ts";
@@ -38,6 +40,12 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
     openRun: forReading,
     crewFilesIn,
     upFilesIn,
+    crewState: (config) => config.section(crewSection)?.state,
+    budgetFor: (config, type) => {
+      const engine = engineFor(config, type);
+      if (engine?.taskBudget.usd !== undefined) return { usd: engine.taskBudget.usd, of: "task" };
+      return engine?.budget.usd === undefined ? null : { usd: engine.budget.usd, of: "attempt" };
+    },
     isThere: existsSync,
     bind: async ({ kind, target, socket }) => {
       if (kind === "pid") {

@@ -1,32 +1,56 @@
 import { parseDuration } from "./duration.ts";
-import { isVivError } from "./errors.ts";
+import { isVivError, VivError } from "./errors.ts";
 import { suggest } from "./names.ts";
 import { shown } from "./shown.ts";
 import { parseSize } from "./size.ts";
-import { lineOf, type Place } from "./toml-lines.ts";
+import { lineOf, type Place, placesOf } from "./toml-lines.ts";
 
-/** Keys that stand outside of every table, where TOML wants them: above the first. */
-export const TOP_KEYS = ["run", "on_dependency_failed"];
-
-export interface Problem {
-  line: number;
-  message: string;
+/** Reads a TOML file. All mistakes are in one INVALID, one on a line, each with its place. */
+export async function readToml<T>(
+  text: string,
+  file: string,
+  read: (top: ConfigTable) => T,
+): Promise<T> {
+  // Only here: most commands read no TOML and do not pay for the parser.
+  const values = parseToml(await import("smol-toml"), text, file);
+  const notes: Notes = { places: placesOf(text), problems: [] };
+  const result = read(new ConfigTable(values, [], notes));
+  if (notes.problems.length === 0) return result;
+  const problems = notes.problems.sort((a, b) => a.line - b.line);
+  const message = problems.map((p) => `${file}:${p.line}: ${p.message}`).join("\n");
+  throw new VivError("INVALID", message, { problems });
 }
 
-/** Where mistakes are collected while a file is read, and what tells their lines. */
-export interface Notes {
+export function parseToml(
+  { parse, TomlError }: Pick<typeof import("smol-toml"), "parse" | "TomlError">,
+  text: string,
+  file: string,
+): Record<string, unknown> {
+  try {
+    return parse(text);
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error;
+    const message = `${file}:${error.line}:${error.column}: ${error.message.split("\n")[0]}`;
+    throw new VivError("INVALID", message, {}, { cause: error });
+  }
+}
+
+interface Notes {
   readonly places: Place;
-  readonly problems: Problem[];
+  readonly problems: { line: number; message: string }[];
 }
 
 /**
- * One table of a configuration file. Its values come out checked; for what is missing or wrong
- * `undefined` comes out, and what is wrong is noted, so that reading goes on to the next mistake.
+ * One table of a TOML file. A reader returns the checked value of a key, or `undefined` for a key
+ * that is missing or wrong; what is wrong is noted, so that reading goes on to the next mistake.
+ * The table remembers which keys were asked for: `refuseOthers` notes the rest.
  */
 export class ConfigTable {
   readonly #values: Record<string, unknown>;
   readonly #path: readonly string[];
   readonly #notes: Notes;
+  readonly #asked = new Set<string>();
+  readonly #tables = new Map<string, ConfigTable>();
 
   constructor(values: Record<string, unknown>, path: readonly string[], notes: Notes) {
     this.#values = values;
@@ -44,9 +68,9 @@ export class ConfigTable {
     return Object.keys(this.#values);
   }
 
-  /** Only what the file says: a key may be called `constructor`. */
   get(key: string): unknown {
-    return Object.hasOwn(this.#values, key) ? this.#values[key] : undefined;
+    this.#asked.add(key);
+    return this.#peek(key);
   }
 
   has(key: string): boolean {
@@ -54,15 +78,43 @@ export class ConfigTable {
   }
 
   hasTable(key: string): boolean {
-    const value = this.get(key);
-    const isObject = typeof value === "object" && value !== null;
-    return isObject && !Array.isArray(value) && !(value instanceof Date);
+    return isTable(this.#peek(key));
   }
 
+  /** Only own keys: one may be called `constructor`. */
+  #peek(key: string): unknown {
+    return Object.hasOwn(this.#values, key) ? this.#values[key] : undefined;
+  }
+
+  /** The same object each time, so that two rooms can read one table. */
   table(key: string): ConfigTable | undefined {
-    if (!this.hasTable(key)) return undefined;
-    const values = this.get(key) as Record<string, unknown>;
-    return new ConfigTable(values, [...this.#path, key], this.#notes);
+    const values = this.get(key);
+    if (!isTable(values)) return undefined;
+    const table =
+      this.#tables.get(key) ?? new ConfigTable(values, [...this.#path, key], this.#notes);
+    this.#tables.set(key, table);
+    return table;
+  }
+
+  /** A table that need not be there: then it is empty. */
+  section(key: string, like?: string): ConfigTable {
+    const table = this.table(key);
+    if (table !== undefined) return table;
+    const empty = new ConfigTable({}, [...this.#path, key], this.#notes);
+    if (this.has(key)) this.note([key], `${key} must be a table${like ?? `: ${empty.title}`}`);
+    return empty;
+  }
+
+  /** The tables in a table of tables, by name; `example` completes "must hold …". */
+  tables(key: string, example: string): [name: string, table: ConfigTable][] {
+    const outer = this.table(key);
+    if (outer === undefined && this.has(key)) this.note([key], `${key} must hold ${example}`);
+    return (outer?.keys ?? []).flatMap((name) => {
+      const table = outer?.table(name);
+      if (table !== undefined) return [[name, table]];
+      outer?.note([name], `${shown(name)} is not a table; ${outer.title} must hold ${example}`);
+      return [];
+    });
   }
 
   /** Notes a mistake at a key, at an item of its list, or at the table itself. */
@@ -72,19 +124,27 @@ export class ConfigTable {
     this.#notes.problems.push({ line: lineOf(this.#notes.places, path), message });
   }
 
-  /** Notes the keys that are none of `known`. A key that belongs elsewhere has a hint to where. */
-  refuseUnknown(known: readonly string[], hintFor: (key: string) => string | undefined): void {
+  /**
+   * Notes the keys that no reader has asked for, so it comes last. A key that belongs elsewhere has a
+   * hint to where.
+   */
+  refuseOthers(hintFor: (key: string) => string | undefined = () => undefined): void {
     const where = this.#path.length === 0 ? "" : ` in ${this.title}`;
     for (const key of this.keys) {
-      if (known.includes(key)) continue;
+      if (this.#asked.has(key)) continue;
       const what = `unknown ${this.hasTable(key) ? "table" : "key"} ${shown(key)}${where}`;
       const hint = hintFor(key);
-      if (hint === undefined) this.note([key], what, nearest(key, known));
+      if (hint === undefined) this.note([key], what, nearest(key, [...this.#asked]));
       else this.note([key], `${what}; ${hint}`);
     }
   }
 
-  /** What `read` returns; the sentence of what it throws is noted at the key. */
+  /** Whether a key is missing because it is misspelt, which `refuseOthers` notes. */
+  isMisspelt(key: string): boolean {
+    return !this.has(key) && this.keys.some((one) => nearest(one, [key]) !== undefined);
+  }
+
+  /** The result of `read`; the message of an INVALID is noted at the key. */
   attempt<T>(key: string, read: () => T): T | undefined {
     try {
       return read();
@@ -95,119 +155,134 @@ export class ConfigTable {
     }
   }
 
-  /** A string with something in it; `what` completes "must be …". */
-  text(key: string, what: string): string | undefined {
+  /** `what` completes "must be …". */
+  #read<T>(
+    key: string,
+    what: string,
+    check: (value: unknown) => T | undefined,
+    choices: readonly string[] = [],
+  ): T | undefined {
     const value = this.get(key);
     if (value === undefined) return undefined;
-    if (typeof value !== "string" || value.trim() === "") {
-      this.note([key], `${key} must be ${what}`);
-    } else if (value.includes("\0")) this.note([key], `${key} must not contain a NUL character`);
-    else return value;
+    const checked = check(value);
+    if (checked === undefined) this.note([key], `${key} must be ${what}`, nearest(value, choices));
+    return checked;
+  }
+
+  text(key: string, what: string, isRight = isFilled): string | undefined {
+    const text = this.#read(key, what, (value) =>
+      typeof value === "string" && isRight(value) ? value : undefined,
+    );
+    if (!text?.includes("\0")) return text;
+    this.note([key], `${key} must not contain a NUL character`);
     return undefined;
   }
 
   /** A list of strings, which may be empty. */
   texts(key: string, what: string): string[] | undefined {
-    const value = this.get(key);
-    if (value === undefined) return undefined;
-    if (!Array.isArray(value)) {
-      this.note([key], `${key} must be ${what}`);
-      return undefined;
-    }
-    const list: string[] = [];
-    value.forEach((item: unknown, i) => {
+    const list = this.#read(key, what, (value) => (Array.isArray(value) ? value : undefined));
+    const right = list?.filter((item: unknown, i): item is string => {
       if (typeof item !== "string") this.note([key, i], `${key} must be ${what}`);
       else if (item.includes("\0")) this.note([key, i], `${key} must not contain a NUL character`);
-      else list.push(item);
+      else return true;
+      return false;
     });
-    return list.length === value.length ? list : undefined;
+    return right?.length === list?.length ? right : undefined;
   }
 
-  flag(key: string): boolean | undefined {
-    const value = this.get(key);
-    if (typeof value === "boolean" || value === undefined) return value;
-    this.note([key], `${key} must be true or false`);
-    return undefined;
+  /** A command and its arguments: one word, or a list. There is no shell to split a string. */
+  command(key: string, example: string): string[] | undefined {
+    if (typeof this.get(key) === "string") {
+      const path = this.text(key, "the path or the name of a command");
+      if (path !== undefined && /\s/.test(path)) this.note([key], spaced(key, path));
+      return path === undefined ? undefined : [path];
+    }
+    const words = this.texts(key, `a string, or a list of them like ${example}`);
+    if (words !== undefined && !isFilled(words[0] ?? "")) {
+      this.note([key], `${key} is empty; its first item must be the command to start`);
+    }
+    return words;
+  }
+
+  flag(key: string, what = "true or false"): boolean | undefined {
+    return this.#read(key, what, (value) => (typeof value === "boolean" ? value : undefined));
   }
 
   choice<T extends string>(key: string, choices: readonly T[]): T | undefined {
-    const value = this.get(key);
-    if (value === undefined) return undefined;
-    const found = choices.find((choice) => choice === value);
-    if (found === undefined) {
-      this.note([key], `${key} must be ${listed(choices)}`, nearest(value, choices));
-    }
-    return found;
+    const quoted = choices.map((choice) => `"${choice}"`);
+    const what = `${quoted.slice(0, -1).join(", ")} or ${quoted.at(-1)}`;
+    return this.#read(key, what, (value) => choices.find((one) => one === value), choices);
   }
 
-  whole(key: string, max = Number.POSITIVE_INFINITY): number | undefined {
-    const value = this.get(key);
-    if (value === undefined) return undefined;
-    if (Number.isSafeInteger(value) && Number(value) >= 1 && Number(value) <= max) {
-      return Number(value);
-    }
-    const range = max === Number.POSITIVE_INFINITY ? ", at least 1" : ` from 1 to ${max}`;
-    this.note([key], `${key} must be a whole number${range}`);
-    return undefined;
+  whole(key: string, max = Number.POSITIVE_INFINITY, min = 1): number | undefined {
+    const range = max === Number.POSITIVE_INFINITY ? `, at least ${min}` : ` from ${min} to ${max}`;
+    return this.#number(key, `a whole number${range}`, (value) => {
+      return Number.isSafeInteger(value) && value >= min && value <= max;
+    });
   }
 
   /** More than zero, with or without a fraction. */
   amount(key: string): number | undefined {
-    const value = this.get(key);
-    if (value === undefined) return undefined;
-    if (typeof value === "number" && Number.isFinite(value) && value > 0) return value;
-    this.note([key], `${key} must be a number, more than zero`);
-    return undefined;
+    return this.#number(key, "a number, more than zero", (value) => value > 0);
   }
 
   /** Not less than zero: a model of one's own costs nothing. */
   price(key: string): number | undefined {
-    const value = this.get(key);
-    if (value === undefined) return undefined;
-    if (typeof value === "number" && Number.isFinite(value) && value >= 0) return value;
-    this.note([key], `${key} must be a number, not less than zero`);
-    return undefined;
+    return this.#number(key, "a number, not less than zero", (value) => value >= 0);
   }
 
-  /** In milliseconds, never zero; a number is seconds, as bare digits are. */
-  duration(key: string): number | undefined {
-    return this.#measure(key, parseDuration, 'a duration like "90s" or "10m"');
+  #number(key: string, what: string, isRight: (value: number) => boolean): number | undefined {
+    return this.#read(key, what, (value) =>
+      typeof value === "number" && Number.isFinite(value) && isRight(value) ? value : undefined,
+    );
+  }
+
+  /** In milliseconds; a number is seconds, as bare digits are. */
+  duration(key: string, mayBeZero = false): number | undefined {
+    return this.#measure(key, parseDuration, 'a duration like "90s" or "10m"', mayBeZero);
   }
 
   /** In bytes, never zero. */
   size(key: string): number | undefined {
-    return this.#measure(key, parseSize, 'a size like "10MB", or a number of bytes');
+    return this.#measure(key, parseSize, 'a size like "10MB", or a number of bytes', false);
   }
 
   #measure(
     key: string,
     parse: (text: string, what: string) => number,
     what: string,
+    mayBeZero: boolean,
   ): number | undefined {
-    const value = this.get(key);
-    if (value === undefined) return undefined;
-    if (typeof value !== "string" && typeof value !== "number") {
-      this.note([key], `${key} must be ${what}`);
-      return undefined;
-    }
-    const amount = this.attempt(key, () => parse(String(value), key));
-    if (amount === undefined || amount > 0) return amount;
+    const text = this.#read(key, what, (value) =>
+      typeof value === "string" || typeof value === "number" ? String(value) : undefined,
+    );
+    if (text === undefined) return undefined;
+    const amount = this.attempt(key, () => parse(text, key));
+    if (amount === undefined || amount > 0 || mayBeZero) return amount;
     this.note([key], `${key} must be more than zero`);
     return undefined;
   }
 }
 
-/** For a key that stands below the first table by mistake. */
-export function belongsOnTop(key: string): string | undefined {
-  return TOP_KEYS.includes(key) ? "it belongs above the first table of the file" : undefined;
+export function isTable(value: unknown): value is Record<string, unknown> {
+  const isObject = typeof value === "object" && value !== null;
+  return isObject && !Array.isArray(value) && !(value instanceof Date);
 }
 
-/** Which of `choices` was probably meant. */
+function isFilled(text: string): boolean {
+  return text.trim() !== "";
+}
+
+/** A path with a space can stand in a list, too. */
+function spaced(key: string, command: string): string {
+  const words = command.trim().split(/\s+/);
+  // Where something is quoted, the words are not what a shell would make of it.
+  const isPlain = !/["'`\\$|&;<>*]/.test(command);
+  const list = isPlain ? words.map((word) => JSON.stringify(word)) : ['"sh"', '"-c"', '"…"'];
+  return `${key} has a space in it; write a list, one item for each word: [${list.join(", ")}]`;
+}
+
+/** The choice that was probably meant. */
 export function nearest(value: unknown, choices: readonly string[]): string | undefined {
   return typeof value === "string" && value.length <= 40 ? suggest(value, choices) : undefined;
-}
-
-function listed(choices: readonly string[]): string {
-  const quoted = choices.map((choice) => `"${choice}"`);
-  return `${quoted.slice(0, -1).join(", ")} or ${quoted.at(-1)}`;
 }

@@ -1,4 +1,4 @@
-/** Where a key stands in a TOML text, and where the keys below it do. */
+/** The line of a key in a TOML text, and of the keys below it. */
 export interface Place {
   line: number;
   readonly inside: Map<string, Place>;
@@ -16,15 +16,15 @@ export function lineOf(root: Place, path: readonly string[]): number {
 }
 
 /**
- * The line of every key, which the parser keeps to itself. The items of a list are keys "0", "1"
- * and so on. The text must be one that the parser has taken: nothing is checked here again, only
- * that the scan comes to an end whatever the text is.
+ * The line of every key, which the parser does not give. The items of a list are keys "0", "1" and so
+ * on. The text must be one that the parser accepts: the scan checks nothing again, but it ends
+ * whatever the text is.
  */
 export function placesOf(text: string): Place {
   return new Scanner(text).document();
 }
 
-/** What a key names has its own line; a table that is only implied has that of the first mention. */
+/** A key has its own line; a table that is only implied has that of its first mention. */
 function put(from: Place, keys: readonly string[], line: number): Place {
   let place = from;
   for (const key of keys) {
@@ -109,7 +109,7 @@ class Scanner {
     return keys;
   }
 
-  /** Goes past a string and returns what stands between its quotes. */
+  /** Skips a string and returns the text between its quotes. */
   #string(): string {
     const quote = this.#next();
     const fence = this.#text.startsWith(quote.repeat(3), this.#at) ? quote.repeat(3) : quote;
@@ -149,14 +149,7 @@ class Scanner {
 }
 
 const BLANKS = /[ \t]+/y;
-const ESCAPED: Record<string, string> = {
-  b: "\b",
-  t: "\t",
-  n: "\n",
-  f: "\f",
-  r: "\r",
-  e: "\x1b",
-};
+const ESCAPED: Record<string, string> = { b: "\b", t: "\t", n: "\n", f: "\f", r: "\r", e: "\x1b" };
 
 function unescaped(text: string): string {
   return text.replace(

@@ -144,7 +144,7 @@ describe("by hand", () => {
     const { pid } = JSON.parse(fake.raw(".lock"));
     fake.isTaken = true;
     const who = `viv crew tick moss (pid ${pid}) has ${fake.state} for one tick, and will end`;
-    expect(() => fake.make(NEWSROOM).take()).toThrow(who);
+    await expect(fake.make(NEWSROOM).take()).rejects.toThrow(who);
     await fake.run("moss").end("done");
     await ticked;
   });

@@ -24,7 +24,7 @@ export interface CrewSettings extends Pace {
 export interface CrewHost extends Pick<MemberContext, "machine" | "timers" | "stampOf"> {
   files: CrewFiles;
   /** Null when another process has this state folder; else what says whether it is still ours. */
-  take(): (() => boolean) | null;
+  take(): Promise<(() => boolean) | null>;
   /** Reads the manifest as it is now. Throws INVALID when it cannot. */
   readManifest(): Manifest;
   /** Calls back when the manifest's folder or the inbox may have changed; returns what ends that. */
@@ -93,23 +93,29 @@ export class Crew {
 
   /** Until it is stopped. Rejects when another supervisor has the state folder, or nobody is in the manifest. */
   async run(port?: number): Promise<void> {
+    await this.take();
     this.begin(port);
     await this.#done;
     if (this.#lost) throw this.#lost;
     this.#tell({ kind: "finished" });
   }
 
-  /** Throws when another process has the state folder. `member`: for one tick of that one. */
-  take(member?: string): void {
-    if (this.#isOurs) return;
-    this.#isOurs = this.#host.take();
-    if (this.#isOurs === null) throw takenError(this.#host);
+  /** Rejects when another process has the state folder. `member`: for one tick of that one. */
+  async take(member?: string): Promise<void> {
+    if (!this.#isOurs) this.own(await this.#host.take(), member);
+  }
+
+  /** The state folder is ours as long as `isOurs` says so; null: another process has it. */
+  own(isOurs: (() => boolean) | null, member?: string): void {
+    if (isOurs === null) throw takenError(this.#host);
+    this.#isOurs = isOurs;
     const { files, machine } = this.#host;
     const kind = member === undefined ? (this.#settings.isSingleton ? "keeper" : "crew") : "tick";
     const holder: Holder = { ...machine.self(), kind, ...(member === undefined ? {} : { member }) };
     files.writeHolder(holder);
   }
 
+  /** After `take`. */
   begin(port?: number): void {
     if (this.#stopping) return;
     const { host, settings } = { host: this.#host, settings: this.#settings };
@@ -142,7 +148,7 @@ export class Crew {
 
   /** One tick of one member, and nobody else's clock runs. */
   async tickAlone(name: string): Promise<Ticked> {
-    this.take(name);
+    await this.take(name);
     for (const member of this.#readFirst()) this.#entries.set(member.name, member);
     const entry = this.#entries.get(name);
     if (entry === undefined) throw unknownMember(name, this.#entries.keys());
@@ -169,9 +175,8 @@ export class Crew {
     return [...this.#members.values(), ...this.#leaving.values()];
   }
 
-  /** The folder becomes ours, and what is left of those who had it before is cleared away. */
+  /** Clears away what is left of those who had the folder before. */
   #readFirst(): Member[] {
-    this.take();
     const { members, log } = this.#host.readManifest();
     for (const text of log) this.#tell({ kind: "log", text });
     if (members.length === 0) throw nobodyIn(this.#settings.manifest);

@@ -178,7 +178,7 @@ async function run(
       look: async () => ({ before: { day: { usd: hooks.costToday, tokens: 0 } } }),
       now: host.now,
     });
-    return judge(host, member, outcome, began);
+    return await judge(host, member, outcome, began);
   } finally {
     hooks.signal.removeEventListener("abort", onAbort);
     steps?.end();
@@ -285,19 +285,19 @@ function lineOf(step: Step, agent: string, now: number): CrewLine | null {
 const TRY_AGAIN_MS = 30_000;
 
 /** The order matters: what was done to it comes before what it says of itself. */
-function judge(
+async function judge(
   { accounts, now }: EngineRunnerHost,
   member: Member,
   { end, finished, result, bill }: ModelOutcome,
   began: number,
-): RunEnd {
+): Promise<RunEnd> {
   const { usd } = bill;
   const ended = (outcome: Extract<RunEnd, { kind: "ended" }>["outcome"], note: string): RunEnd => ({
     ...{ kind: "ended", outcome, note: note.slice(0, 500), usd },
   });
   if (end.kind === "unpaid") return { kind: "held", note: end.note, until: null, usd };
   if (end.kind === "limited")
-    return { ...closed(accounts, member, result.outcome, end.note, began), usd };
+    return { ...(await closed(accounts, member, result.outcome, end.note, began)), usd };
   if (finished.cause === "timed_out") return ended("killed", "its time was up");
   if (finished.cause === "stopped" && end.kind === "ended") {
     return ended("killed", finished.why ?? "it was stopped");
@@ -311,7 +311,7 @@ function judge(
   }
   if (end.kind === "proceed") {
     const account = accountOf(member);
-    if (account !== null) accounts.succeeded(account, began);
+    if (account !== null) await accounts.succeeded(account, began);
     const note = result.text.trim().split("\n")[0] ?? "";
     return ended(isNoWork(result.text) ? "no_work" : "done", note);
   }
@@ -323,20 +323,20 @@ function isCrash({ cause, exit, signal }: Finished): boolean {
   return cause === "unstartable" || (cause === "exit" && exit === null && signal !== null);
 }
 
-function closed(
+async function closed(
   accounts: Accounts,
   member: Member,
   said: ModelOutcome["result"]["outcome"],
   note: string,
   began: number,
-): { kind: "held"; note: string; until: number | null } {
+): Promise<{ kind: "held"; note: string; until: number | null }> {
   const account = accountOf(member);
   const closing = closingFor(said, note);
   const { until } = closing;
   if (account === null) {
     return { kind: "held", note, until: until === null ? null : Date.parse(until) };
   }
-  const state = accounts.close(account, {
+  const state = await accounts.close(account, {
     ...closing,
     by: { run: "", worker: member.name, task: "" },
     began,

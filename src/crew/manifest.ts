@@ -1,5 +1,5 @@
-import { parse, TomlError } from "smol-toml";
-import { nearest } from "../base/config-table.ts";
+import * as smolToml from "smol-toml";
+import { isTable, nearest, parseToml } from "../base/config-table.ts";
 import { VivError } from "../base/errors.ts";
 import { shown } from "../base/shown.ts";
 import { lineOf, type Place, placesOf } from "../base/toml-lines.ts";
@@ -30,7 +30,7 @@ export function parseManifest(
   { file, format }: { file: string; format: "org" | "toml" },
 ): Manifest {
   if (format === "org") return fromOrg(text, file);
-  const values = tomlOf(text, file);
+  const values = parseToml(smolToml, text, file);
   const places = placesOf(text);
   const log = new Log(file);
   for (const key of Object.keys(values)) {
@@ -107,21 +107,6 @@ function fromOrg(text: string, file: string): Manifest {
   }
   const members = membersFrom(raws, (line, what) => log.add(line, what));
   return { members, log: log.lines() };
-}
-
-function tomlOf(text: string, file: string): Record<string, unknown> {
-  try {
-    return parse(text);
-  } catch (error) {
-    if (!(error instanceof TomlError)) throw error;
-    const message = `${file}:${error.line}:${error.column}: ${error.message.split("\n")[0]}`;
-    throw new VivError("INVALID", message, {}, { cause: error });
-  }
-}
-
-function isTable(value: unknown): value is Record<string, unknown> {
-  const isObject = typeof value === "object" && value !== null;
-  return isObject && !Array.isArray(value) && !(value instanceof Date);
 }
 
 class Log {

@@ -1,9 +1,10 @@
+import { nearest } from "../base/config-table.ts";
 import { parseDuration } from "../base/duration.ts";
 import { isVivError } from "../base/errors.ts";
-import { suggest } from "../base/names.ts";
+import type { Section } from "../base/section.ts";
 import { shown } from "../base/shown.ts";
 
-/** What `[crew]` says of the whole crew; the path is as it is written. */
+/** The keys of `[crew]` for the whole crew; the path is as it is written. */
 export interface CrewSettings {
   staggerMs?: number;
   graceMs?: number;
@@ -15,15 +16,22 @@ export interface CrewSettings {
 
 const KEYS = ["stagger", "grace", "max_concurrent", "state", "port"];
 
+/** `[crew]` of viv.toml. Its mistakes park members and are in the crew's log: see manifest.ts. */
+export const crewSection: Section<CrewSettings | undefined> = (top) => {
+  const crew = top.table("crew");
+  const plain = crew?.keys.filter((key) => !crew.hasTable(key));
+  return plain && settingsFrom(new Map(plain.map((key) => [key, crew?.get(key)])), () => {});
+};
+
 /** Reads the keys of `[crew]` that are no tables. For one that is wrong, the default counts. */
 export function settingsFrom(
   values: ReadonlyMap<string, unknown>,
-  tell: (key: string, what: string) => void,
+  warn: (key: string, what: string) => void,
 ): CrewSettings {
   const settings: CrewSettings = {};
   for (const [key, value] of values) {
     const name = key.toLowerCase().replaceAll("-", "_");
-    const wrong = (what: string) => tell(key, `${key} must be ${what}; the default counts.`);
+    const wrong = (what: string) => warn(key, `${key} must be ${what}; the default counts.`);
     if (name === "stagger" || name === "grace") {
       const ms = durationFrom(value);
       if (ms === null) wrong('a duration with its unit, like "30s"');
@@ -40,10 +48,9 @@ export function settingsFrom(
       if (isPath) settings.state = value;
       else wrong("the path of a directory");
     } else {
-      const meant = key.length <= 40 ? suggest(name, KEYS) : undefined;
-      const hint =
-        meant === undefined ? "a member is a table, like [crew.moss]." : `did you mean ${meant}?`;
-      tell(key, `unknown key ${shown(key)} in [crew]; ${hint}`);
+      const meant = nearest(name, KEYS);
+      const hint = meant ? `did you mean ${meant}?` : "a member is a table, like [crew.moss].";
+      warn(key, `unknown key ${shown(key)} in [crew]; ${hint}`);
     }
   }
   return settings;

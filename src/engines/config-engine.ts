@@ -1,6 +1,10 @@
 import { type ConfigTable, nearest } from "../base/config-table.ts";
 import { assertName } from "../base/names.ts";
+import type { Config, Section } from "../base/section.ts";
 import { shown } from "../base/shown.ts";
+import type { RoutedEngine } from "./accounts/account.ts";
+import type { Limit } from "./costs/budget.ts";
+import { readLimit } from "./costs/config-costs.ts";
 
 /** A model run instead of an executable: the keys of `[handlers.TYPE]` that go with `engine`. */
 export interface EngineRoute {
@@ -15,19 +19,14 @@ export interface EngineRoute {
   escalateAfter: number | null;
   mode: "plan" | "edit";
   /** Of one attempt. */
-  budget: { usd?: number; tokens?: number; turns?: number };
+  budget: Limit & { turns?: number | undefined };
   /** Of one task, over all its attempts. */
-  taskBudget: Money;
+  taskBudget: Limit;
   /** What shares a rate limit. */
   account: string | null;
   /** Whether an attempt goes on with the session of the one before. */
   resume: boolean;
   settings: EngineSettings;
-}
-
-export interface Money {
-  usd?: number;
-  tokens?: number;
 }
 
 /** `[engines.NAME]` of viv.toml, over which a route's own keys go. */
@@ -60,85 +59,65 @@ export const ENGINE_NAMES = [
 export type EngineName = (typeof ENGINE_NAMES)[number];
 
 const APIS = ["anthropic", "openai"] as const;
-const SETTINGS_KEYS = [
-  "binary",
-  "flags",
-  "permission",
-  "url",
-  "api",
-  "key_env",
-  "context_tokens",
-  "scenario",
-];
+const SETTINGS_KEYS = "binary flags permission url api key_env context_tokens scenario".split(" ");
+const ROUTE_KEYS =
+  "engine prompt model tiers escalate_after mode budget task_budget account resume".split(" ");
+/** The keys of `[handlers.TYPE]` that go only with an engine. */
+export const ENGINE_KEYS: readonly string[] = [...ROUTE_KEYS, ...SETTINGS_KEYS];
 
-export const ENGINE_KEYS = [
-  "engine",
-  "prompt",
-  "model",
-  "tiers",
-  "escalate_after",
-  "mode",
-  "budget",
-  "task_budget",
-  "account",
-  "resume",
-  ...SETTINGS_KEYS,
-];
-
-const NO_SETTINGS: EngineSettings = {
-  binary: null,
-  flags: [],
-  permission: null,
-  url: null,
-  api: null,
-  keyEnv: null,
-  contextTokens: null,
-  scenario: null,
-};
-
-export type EngineDefaults = ReadonlyMap<EngineName, EngineSettings>;
-
-/** `[engines.claude]` and its like. */
-export function readEngineDefaults(top: ConfigTable): EngineDefaults {
+/** `[engines.claude]` and its like: for all runs with that engine. */
+export const enginesSection: Section<ReadonlyMap<EngineName, EngineSettings>> = (top) => {
   const found = new Map<EngineName, EngineSettings>();
-  const engines = top.table("engines");
-  if (engines === undefined && top.has("engines")) {
-    top.note(["engines"], "engines must hold a table for each engine, like [engines.claude]");
-  }
-  for (const key of engines?.keys ?? []) {
+  const tables = top.tables("engines", "a table for each engine, like [engines.claude]");
+  for (const [key, table] of tables) {
     const name = ENGINE_NAMES.find((one) => one === key);
-    const table = engines?.table(key);
     if (name === undefined) {
-      engines?.note([key], `there is no engine ${shown(key)}`, nearest(key, ENGINE_NAMES));
-    } else if (table === undefined) {
-      engines?.note([key], `${shown(key)} must be a table: [engines.${key}]`);
-    } else {
-      table.refuseUnknown(SETTINGS_KEYS, (wrong) =>
-        ENGINE_KEYS.includes(wrong) ? "it belongs to a route, like [handlers.default]" : undefined,
-      );
-      found.set(name, readSettings(table, NO_SETTINGS));
+      table.note([], `there is no engine ${shown(key)}`, nearest(key, ENGINE_NAMES));
+      continue;
     }
+    found.set(name, readSettings(table));
+    table.refuseOthers((wrong) =>
+      ROUTE_KEYS.includes(wrong) ? "it belongs to a route, like [handlers.default]" : undefined,
+    );
   }
   return found;
+};
+
+/** The engine's half of each `[handlers.TYPE]`; the room `work` reads the other half. */
+export const routedEnginesSection: Section<ReadonlyMap<string, RoutedEngine>> = (top, section) => {
+  const defaults = section(enginesSection);
+  const handlers = top.table("handlers");
+  return new Map(
+    (handlers?.keys ?? []).flatMap((type) => {
+      const table = handlers?.table(type);
+      return table === undefined ? [] : [[type, { engine: readEngine(table, defaults) }]];
+    }),
+  );
+};
+
+/** The engine for tasks of this type: of its own route, or else of the default. */
+export function engineFor(config: Config, type: string): EngineRoute | undefined {
+  const routed = config.section(routedEnginesSection);
+  return (routed.get(type) ?? routed.get("default"))?.engine;
 }
 
 /** Undefined when the route has a handler instead. */
-export function readEngine(table: ConfigTable, defaults: EngineDefaults): EngineRoute | undefined {
-  if (!table.has("engine")) {
-    for (const key of ENGINE_KEYS) {
-      if (table.has(key))
-        table.note([key], `${key} goes only with an engine, like engine = "claude"`);
-    }
-    return undefined;
-  }
+function readEngine(
+  table: ConfigTable,
+  defaults: ReadonlyMap<EngineName, EngineSettings>,
+): EngineRoute | undefined {
+  const given = ENGINE_KEYS.filter((key) => table.has(key));
   const name = table.choice("engine", ENGINE_NAMES);
+  for (const key of table.has("engine") ? [] : given) {
+    table.note([key], `${key} goes only with an engine, like engine = "claude"`);
+  }
   if (name === undefined) return undefined;
   if (name !== "exec" && table.has("handler")) {
     table.note(["handler"], 'a route has a handler or an engine; only engine = "exec" takes both');
   }
-  const prompt = table.text("prompt", "the path of a template") ?? null;
-  if (prompt === null && !table.has("prompt") && name !== "script") {
-    table.note(["engine"], `engine = "${name}" needs a prompt, like prompt = "prompts/task.md"`);
+  const needs = (what: string) => table.note(["engine"], `engine = "${name}" needs ${what}`);
+  if (!table.has("prompt") && name !== "script") {
+    needs('a prompt, like prompt = "prompts/task.md"');
   }
   const model = table.text("model", "the name of a model") ?? null;
   const tiers = readTiers(table);
@@ -146,98 +125,57 @@ export function readEngine(table: ConfigTable, defaults: EngineDefaults): Engine
   if (escalateAfter !== null && tiers.length < 2) {
     table.note(["escalate_after"], "escalate_after needs tiers: at least two, the cheaper first");
   }
-  const settings = readSettings(table, defaults.get(name) ?? NO_SETTINGS);
-  if (name === "llm") checkLlm(table, settings, model !== null || tiers.length > 0);
-  if (name === "script" && settings.scenario === null && !table.has("scenario")) {
-    table.note(["engine"], 'engine = "script" needs a scenario, like scenario = "demo.toml"');
+  const settings = readSettings(table, defaults.get(name));
+  if (name === "llm" && model === null && tiers.length === 0) needs('a model, like model = "…"');
+  if (name === "llm" && settings.api === "openai" && settings.url === null) {
+    table.note(["engine"], 'api = "openai" needs a url, like url = "http://127.0.0.1:11434/v1"');
   }
-  const account = table.attempt("account", () => {
-    const given = table.text("account", "a name");
-    return given === undefined ? undefined : assertName("account", given);
-  });
+  if (name === "script" && settings.scenario === null && !table.has("scenario")) {
+    needs('a scenario, like scenario = "demo.toml"');
+  }
+  const account = table.text("account", "a name");
+  // Without a name, the vendor's: a limit that is hit once is hit by all.
+  const shared = name === "exec" || name === "script" ? null : name;
   return {
     name,
-    prompt,
+    prompt: table.text("prompt", "the path of a template") ?? null,
     model,
     tiers,
     escalateAfter,
     mode: table.choice("mode", ["plan", "edit"]) ?? "edit",
-    budget: readBudget(table, "budget", ["usd", "tokens", "turns"]),
-    taskBudget: readBudget(table, "task_budget", ["usd", "tokens"]),
-    // Whoever names none shares the vendor's: a limit that is hit once is hit by all.
-    account: account ?? (name === "exec" || name === "script" ? null : name),
+    budget: {
+      turns: table.table("budget")?.whole("turns", 10_000),
+      ...readLimit(table, "budget", ", turns = …"),
+    },
+    taskBudget: readLimit(table, "task_budget"),
+    account: (account && table.attempt("account", () => assertName("account", account))) || shared,
     resume: table.flag("resume") ?? true,
     settings,
   };
 }
 
-/** `{ usd = 2.00, tokens = 400000 }`. */
-export function readBudget(
-  table: ConfigTable,
-  key: string,
-  keys: readonly string[],
-): { usd?: number; tokens?: number; turns?: number } {
-  if (!table.has(key)) return {};
-  const budget = table.table(key);
-  if (budget === undefined) {
-    table.note([key], `${key} must be a table like { ${keys.map((k) => `${k} = …`).join(", ")} }`);
-    return {};
-  }
-  budget.refuseUnknown(keys, () => undefined);
-  const usd = keys.includes("usd") ? budget.amount("usd") : undefined;
-  const tokens = keys.includes("tokens") ? budget.whole("tokens") : undefined;
-  const turns = keys.includes("turns") ? budget.whole("turns", 10_000) : undefined;
-  return {
-    ...(usd === undefined ? {} : { usd }),
-    ...(tokens === undefined ? {} : { tokens }),
-    ...(turns === undefined ? {} : { turns }),
-  };
-}
-
 function readTiers(table: ConfigTable): EngineRoute["tiers"] {
-  if (!table.has("tiers")) return [];
-  const tiers = table.table("tiers");
-  if (tiers === undefined) {
-    table.note(["tiers"], 'tiers must be a table like { small = "MODEL", large = "MODEL" }');
-    return [];
-  }
+  const tiers = table.section("tiers", ' like { small = "MODEL", large = "MODEL" }');
   return tiers.keys.flatMap((name) => {
     const model = tiers.text(name, "the name of a model");
     return model === undefined ? [] : [{ name, model }];
   });
 }
 
-function checkLlm(table: ConfigTable, settings: EngineSettings, hasModel: boolean): void {
-  if (!hasModel) table.note(["engine"], 'engine = "llm" needs a model, like model = "…"');
-  if (settings.api === "openai" && settings.url === null) {
-    table.note(["engine"], 'api = "openai" needs a url, like url = "http://127.0.0.1:11434/v1"');
-  }
-}
-
-function readSettings(table: ConfigTable, base: EngineSettings): EngineSettings {
+function readSettings(table: ConfigTable, base?: EngineSettings): EngineSettings {
   return {
-    binary: table.text("binary", "the path or the name of a command") ?? base.binary,
-    flags: table.texts("flags", 'a list of strings like ["--verbose"]') ?? base.flags,
-    permission: table.text("permission", "the vendor's word for it") ?? base.permission,
-    url: readUrl(table) ?? base.url,
-    api: table.choice("api", APIS) ?? base.api,
-    keyEnv: readKeyEnv(table) ?? base.keyEnv,
-    contextTokens: table.whole("context_tokens") ?? base.contextTokens,
-    scenario: table.text("scenario", "the path of a file") ?? base.scenario,
+    binary: table.text("binary", "the path or the name of a command") ?? base?.binary ?? null,
+    flags: table.texts("flags", 'a list of strings like ["--verbose"]') ?? base?.flags ?? [],
+    permission: table.text("permission", "the vendor's word for it") ?? base?.permission ?? null,
+    url: table.text("url", URL_LIKE, (url) => /^https?:\/\/\S+$/.test(url)) ?? base?.url ?? null,
+    api: table.choice("api", APIS) ?? base?.api ?? null,
+    keyEnv:
+      table.text("key_env", KEY_ENV, (name) => /^[A-Za-z_]\w*$/.test(name)) ?? base?.keyEnv ?? null,
+    contextTokens: table.whole("context_tokens") ?? base?.contextTokens ?? null,
+    scenario: table.text("scenario", "the path of a file") ?? base?.scenario ?? null,
   };
 }
 
-function readUrl(table: ConfigTable): string | undefined {
-  const url = table.text("url", "a URL like http://127.0.0.1:11434/v1");
-  if (url === undefined || /^https?:\/\/\S+$/.test(url)) return url;
-  table.note(["url"], "url must begin with http:// or https://");
-  return undefined;
-}
-
-/** The name of a variable: a key in the file itself would be seen by everybody who reads it. */
-function readKeyEnv(table: ConfigTable): string | undefined {
-  const name = table.text("key_env", "the name of a variable");
-  if (name === undefined || /^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return name;
-  table.note(["key_env"], "key_env must be the name of a variable that holds the key, not the key");
-  return undefined;
-}
+const URL_LIKE = "a URL like http://127.0.0.1:11434/v1";
+/** A key in the file itself would be seen by everybody who reads it. */
+const KEY_ENV = "the name of a variable that holds the key, not the key";

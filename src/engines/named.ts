@@ -1,4 +1,5 @@
-import { join } from "node:path";
+import { join, resolve } from "node:path";
+import type { EngineRoute } from "./config-engine.ts";
 import type { Engine, EngineName } from "./engine.ts";
 
 export interface EnginePlaces {
@@ -30,4 +31,21 @@ export async function engineNamed(name: EngineName, places: EnginePlaces): Promi
       return (await import("./script.ts")).scriptEngine({ program });
     }
   }
+}
+
+/** Its paths are resolved; the command of `exec` is the route's handler. */
+export function readyEngine(
+  engine: EngineRoute,
+  handler: readonly string[],
+  folder: string,
+): EngineRoute {
+  const { binary, scenario } = engine.settings;
+  const [command = null, ...flags] = handler;
+  const settings = {
+    ...engine.settings,
+    binary: binary?.includes("/") ? resolve(folder, binary) : binary,
+    scenario: scenario === null ? null : resolve(folder, scenario),
+    ...(engine.name === "exec" ? { binary: command, flags } : {}),
+  };
+  return { ...engine, settings };
 }

@@ -141,7 +141,7 @@ async function runReserved(
   });
   await remember(attempt, request, outcome);
   const { finished, result } = outcome;
-  return { end: afterwardsIfPossible(attempt, outcome, began), finished, result };
+  return { end: await afterwardsIfPossible(attempt, outcome, began), finished, result };
 }
 
 /** What is counted for a session must be known to its next attempt, even if this worker is killed. */
@@ -167,13 +167,13 @@ function atMostEvery<T>(ms: number, ask: () => Promise<T>): () => Promise<T> {
 }
 
 /** That the account's file cannot be written (a full disk) must not undo what was done. */
-function afterwardsIfPossible(
+async function afterwardsIfPossible(
   attempt: ModelAttempt,
   outcome: ModelOutcome,
   began: number,
-): ModelAttemptEnd {
+): Promise<ModelAttemptEnd> {
   try {
-    return afterwards(attempt, outcome, began);
+    return await afterwards(attempt, outcome, began);
   } catch (error) {
     attempt.settings.onTrouble?.(attempt.claim, error);
     if (outcome.end.kind === "proceed") return outcome.end;
@@ -185,15 +185,15 @@ function afterwardsIfPossible(
 }
 
 /** What its end says about the account that it used, and what follows for the attempt. */
-function afterwards(
+async function afterwards(
   { claim, route: { account }, host: { accounts }, store }: ModelAttempt,
   { end, result: { outcome: said } }: ModelOutcome,
   began: number,
-): ModelAttemptEnd {
+): Promise<ModelAttemptEnd> {
   if (end.kind === "ended" || end.kind === "failed") return end;
   if (end.kind === "unpaid") return { kind: "released", note: end.note };
   if (end.kind === "proceed") {
-    if (account !== null) accounts.succeeded(account, began);
+    if (account !== null) await accounts.succeeded(account, began);
     return end;
   }
   const { note } = end;
@@ -204,7 +204,7 @@ function afterwards(
     return { kind: "failed", report: { outcome: "failed", note, final: true } };
   }
   const { worker, task } = claim;
-  const state = accounts.close(account, {
+  const state = await accounts.close(account, {
     ...closing,
     by: { run: store.location, worker, task: task.task_id },
     began,

@@ -65,7 +65,7 @@ keep_logs = "2d"
     ]);
   });
 
-  it("sweeps every minute unless it is told otherwise", async () => {
+  it("sweeps every minute by default", async () => {
     const { agents } = await parse(`${SERVICE}[agents.cleanup]`);
     expect(agents[0]?.standing).toMatchObject({
       everyMs: 60_000,
@@ -74,7 +74,7 @@ keep_logs = "2d"
   });
 });
 
-it("knows a species by its name, without the number, or by what the file says", async () => {
+it("takes the species from the name without its number, or from the file", async () => {
   const { agents } = await parse(
     `${SERVICE}[agents.bob]\nspecies = "snake"\n[agents.old-snake-3]\ntakes = ["a", "b"]`,
   );
@@ -82,7 +82,7 @@ it("knows a species by its name, without the number, or by what the file says", 
   expect(agents[1]?.worker?.takes).toEqual(["a", "b"]);
 });
 
-it("has no worker when it only runs now and then", async () => {
+it("has no worker when it only runs a command", async () => {
   const { agents } = await parse(
     `${SERVICE}[agents.clock]\nrun = ["python3", "x.py", "a b"]\nevery = "5d"\ntimeout = 30`,
   );
@@ -99,7 +99,7 @@ it("has no worker when it only runs now and then", async () => {
   ]);
 });
 
-describe("a mistake is told with its line and what was meant", () => {
+describe("a mistake has its line and a suggestion", () => {
   it.each<[string, string, string]>([
     ["no service", "[agents.snake-1]", "1: there is no [service]"],
     ["no pit", "[service]\n[agents.snake-1]", "1: [service] needs the path of the pit"],
@@ -127,12 +127,12 @@ describe("a mistake is told with its line and what was meant", () => {
     [
       "a misspelt species",
       `${SERVICE}[agents.snak-1]`,
-      '3: "snak" is not a species we know; did you mean "snake"?',
+      '3: "snak" is not a known species; did you mean "snake"?',
     ],
     [
       "a strange species",
       `${SERVICE}[agents.gardener]`,
-      '3: "gardener" is not a species we know (keeper, planner, snake, cleanup); say what it works on',
+      '3: "gardener" is not a known species (keeper, planner, snake, cleanup); say what it works on',
     ],
     [
       "a misspelt key",

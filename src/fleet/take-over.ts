@@ -15,7 +15,7 @@ export async function takeOver(
   agents: readonly string[],
   tell: (event: UpEvent) => void,
 ): Promise<void> {
-  if (!files.take()) throw takenError(files, host);
+  if (!(await files.take())) throw takenError(files, host);
   const self = host.machine.self();
   for (const name of files.names()) {
     const run = files.agent(name)?.run;

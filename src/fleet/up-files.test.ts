@@ -15,12 +15,12 @@ const SNAKE: AgentState = {
   ...{ last_exit: null, note: "", run: null },
 };
 
-it("keeps what is written, and nothing else beside it", () => {
+it("keeps what is written, and nothing else beside it", async () => {
   const pit = newFolder();
   const files = upFilesIn(pit);
   expect(files.names()).toEqual([]);
   expect(files.service()).toBeNull();
-  expect(files.take()).toBe(true);
+  expect(await files.take()).toBe(true);
   files.write(SERVICE);
   files.write(SNAKE);
   files.write({ ...SNAKE, state: "working" });
@@ -37,11 +37,11 @@ it("keeps what is written, and nothing else beside it", () => {
   expect(files.agent("snake-1")).toBeNull();
 });
 
-it("takes what is torn, foreign, a link or a folder for nothing", () => {
+it("takes what is torn, foreign, a link or a folder for nothing", async () => {
   const pit = newFolder();
   const folder = join(pit, ".viv/up");
   const files = upFilesIn(pit);
-  files.take();
+  await files.take();
   for (const text of ["", "{", "[]", "null", '{"state":"flying"}', "x".repeat(1_000_000)]) {
     writeFileSync(join(folder, "snake-1.json"), text);
     writeFileSync(join(folder, "service.json"), text);
@@ -54,8 +54,8 @@ it("takes what is torn, foreign, a link or a folder for nothing", () => {
   expect(files.agent("dir")).toBeNull();
 });
 
-it("can be taken once, until who took it is gone", () => {
+it("can be taken once, until who took it is gone", async () => {
   const pit = newFolder();
-  expect(upFilesIn(pit).take()).toBe(true);
-  expect(upFilesIn(pit).take()).toBe(false);
+  expect(await upFilesIn(pit).take()).toBe(true);
+  expect(await upFilesIn(pit).take()).toBe(false);
 });

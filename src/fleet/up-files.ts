@@ -7,18 +7,13 @@ import {
   type ServiceState,
 } from "../crew/agent-state.ts";
 import { mkdirSync, removeSync, renameSync, writeNewSync } from "../platform/files/beneath.ts";
-import {
-  explained,
-  listed,
-  readSmall,
-  type StillOurs,
-  takeForLife,
-} from "../platform/files/state-files.ts";
+import { acquireProcessLock, type StillOurs } from "../platform/files/file-lock.ts";
+import { explained, listed, readSmall } from "../platform/files/state-files.ts";
 
 /** `.viv/up/` of a pit: who lives around it, as its `viv up` sees them. */
 export interface UpFiles {
   /** False when another process has it. Who took it has it until it ends, however it ends. */
-  take(): boolean;
+  take(): Promise<boolean>;
   service(): ServiceState | null;
   /** Null when there is none, or none that can be read. */
   agent(name: string): AgentState | null;
@@ -38,7 +33,7 @@ export function upFilesIn(pit: string): UpFiles {
   const pathOf = (name: string) => join(folder, `${name}.json`);
   const read = (name: string) => readSmall(pathOf(name), MAX_BYTES);
   return {
-    take: () => takeFolder(folder) !== null,
+    take: async () => (await takeFolder(folder)) !== null,
     service: () => {
       const text = read("service");
       return text === null ? null : parseServiceState(text);
@@ -67,9 +62,9 @@ export function upFilesIn(pit: string): UpFiles {
 }
 
 /** Null when another process has it. Who took it has it until it ends, or somebody removes the folder. */
-export function takeFolder(folder: string): StillOurs | null {
-  return explained(folder, () => {
+export function takeFolder(folder: string): Promise<StillOurs | null> {
+  return explained(folder, async () => {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    return takeForLife(join(folder, ".lock"));
+    return acquireProcessLock(join(folder, ".lock"));
   });
 }

@@ -18,7 +18,8 @@ import {
 import { join } from "node:path";
 import type { ProcessIdentity } from "../base/clock.ts";
 import { VivError } from "../base/errors.ts";
-import { codeOf, explained, listed, withFileLock } from "../platform/files/state-files.ts";
+import { withFileLock } from "../platform/files/file-lock.ts";
+import { codeOf, explained, listed } from "../platform/files/state-files.ts";
 import { PRIORITIES, type Priority } from "../queue/task.ts";
 
 const REMEDY = "set VIV_STATE (or --state) to a folder that may be written";
@@ -41,7 +42,7 @@ export interface GateFiles {
   isHolding(id: string): boolean;
   isWaiting(id: string): boolean;
   /** Nobody else changes anything meanwhile. */
-  locked<T>(act: (gate: LockedGate) => T): T;
+  locked<T>(act: (gate: LockedGate) => T): Promise<T>;
   /** Removes a ticket without the lock: to leave harms nobody. Never throws. */
   drop(id: string): void;
   /** Calls back when a ticket has come, moved or gone; it may miss one. Returns what ends that. */
@@ -122,12 +123,13 @@ export function gateFilesIn(folder: string): GateFiles {
     isHolding: (id) => existsSync(pathOf("h", id)),
     isWaiting: (id) => existsSync(pathOf("w", id)),
     locked: (act) =>
-      tried(folder, () => {
+      tried(folder, async () => {
         mkdirSync(tickets, { recursive: true, mode: 0o700 });
         return withFileLock(join(folder, ".lock"), () => act(gate));
       }),
     drop: (id) => {
-      for (const kind of ["h", "w"] as const) {
+      // In this order: one that waits may just be let in, which renames w- to h-.
+      for (const kind of ["w", "h"] as const) {
         try {
           rmSync(pathOf(kind, id), { force: true });
         } catch {

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { within } from "../../test/support/deadline.ts";
+import { until, within } from "../../test/support/deadline.ts";
 import { newFolder } from "../../test/support/folders.ts";
 import { FakeHost } from "../../test/support/machine.ts";
 import { gateFilesIn } from "./files.ts";
@@ -36,10 +36,11 @@ describe("the machine's gate", () => {
 
   test("a slot goes from one process to the one that came first", async () => {
     const [one, two, three] = [process(), process(), process()];
-    one.setMax(1);
+    await one.setMax(1);
     const release = await one.acquire({ name: "one" });
     const second = two.acquire({ name: "two" });
     const third = three.acquire({ name: "three" });
+    await until("both wait", () => one.view().queue.length === 2);
     host.advance(60_000);
     expect(three.view()).toMatchObject({
       max: 1,
@@ -52,44 +53,49 @@ describe("the machine's gate", () => {
     expect(one.room()).toBe(0);
     release();
     release();
-    // It belongs to the head at once: who asks now comes after all of them.
-    expect(names(one.view().holders)).toEqual(["two"]);
+    // It goes to the head of the line: a later request comes after it, whatever its priority.
     const last = one.acquire({ name: "last", priority: "high" });
-    (await within("the second is in", second))();
+    const leaveSecond = await within("the second is in", second);
+    await until("the last waits", () => one.view().queue.length === 2);
+    expect(names(one.view().holders)).toEqual(["two"]);
+    leaveSecond();
+    const leaveLast = await within("the last is in", last);
     expect(names(one.view().holders)).toEqual(["last"]);
-    (await within("the last is in", last))();
+    leaveLast();
     (await within("the third is in", third))();
-    expect(tickets()).toEqual([]);
+    await until("no ticket is left", () => tickets().length === 0);
     expect(one.room()).toBe(1);
   });
 
   test("who has waited for ten minutes is passed by nobody who came later", async () => {
     const one = process();
-    one.setMax(1);
+    await one.setMax(1);
     const release = await one.acquire({ name: "in" });
     const low = one.acquire({ name: "low", priority: "low" });
+    await until("it waits", () => one.view().queue.length === 1);
     host.advance(600_000);
     void one.acquire({ name: "high", priority: "high" }).catch(() => {});
+    await until("both wait", () => one.view().queue.length === 2);
     release();
     (await within("the low one is in", low))();
   });
 
   test("the slots of the dead come back, those who died waiting get none", async () => {
     const [one, two, three] = [process(), process(), process()];
-    one.setMax(1);
+    await one.setMax(1);
     await one.acquire({ name: "one" });
     void two.acquire({ name: "two" }).catch(() => {});
     const third = three.acquire({ name: "three" });
+    await until("both wait", () => three.view().queue.length === 2);
     two.die();
     one.die();
-    expect(three.view()).toMatchObject({ holders: [], queue: [{ name: "three" }] });
     (await within("the third is in", third))();
-    expect(tickets()).toEqual([]);
+    await until("no ticket is left", () => tickets().length === 0);
   });
 
   test("nobody has to wait for dead ones when nobody else looks", async () => {
     const [one, two] = [process(), process()];
-    one.setMax(1);
+    await one.setMax(1);
     await one.acquire({ name: "one" });
     expect(two.room()).toBe(0);
     one.die();
@@ -99,7 +105,7 @@ describe("the machine's gate", () => {
 
   test("after a reboot all tickets are old", async () => {
     const one = process();
-    one.setMax(1);
+    await one.setMax(1);
     await one.acquire({ name: "one" });
     host.reboot();
     const two = process();
@@ -110,38 +116,48 @@ describe("the machine's gate", () => {
 
   test("who gives up leaves no ticket; also when it was just let in", async () => {
     const [one, two] = [process(), process()];
-    one.setMax(1);
+    await one.setMax(1);
     const release = await one.acquire({ name: "one" });
     const stop = new AbortController();
     const waits = two.acquire({ name: "two", signal: stop.signal });
-    const given = expect(waits).rejects.toThrow("enough");
-    release(); // two holds it now, and does not know yet
-    expect(names(one.view().holders)).toEqual(["two"]);
+    await until("it waits", () => one.view().queue.length === 1);
     stop.abort(new Error("enough"));
-    await given;
-    expect(tickets()).toEqual([]);
+    await expect(waits).rejects.toThrow("enough");
+    expect(tickets()).toEqual(["h"]);
+    const again = new AbortController();
+    const entered = two.acquire({ name: "two", signal: again.signal }).catch(() => "gave up");
+    await until("it waits", () => one.view().queue.length === 1);
+    release();
+    // As soon as it holds the slot, whether it knows that yet or not.
+    await until("it was let in", () => names(one.view().holders).includes("two"));
+    again.abort(new Error("enough"));
+    const leave = await within("it has seen either", entered);
+    if (typeof leave === "function") leave();
+    await until("no ticket is left", () => tickets().length === 0);
     await expect(two.acquire({ name: "two", signal: stop.signal })).rejects.toThrow("enough");
   });
 
   test("the maximum changes while others wait; with a lower one nobody is stopped", async () => {
     const [one, two] = [process(), process()];
-    one.setMax(1);
+    await one.setMax(1);
     const releases = [await one.acquire({ name: "a" })];
     const waiting = ["b", "c", "d"].map((name) => one.acquire({ name }));
-    two.setMax(3);
+    await until("all wait", () => one.view().queue.length === 3);
+    await two.setMax(3);
     releases.push(...(await within("two more are in", Promise.all(waiting.slice(0, 2)))));
-    two.setMax(2);
+    await two.setMax(2);
     expect(two.view()).toMatchObject({ max: 2, holders: [{}, {}, {}], queue: [{ name: "d" }] });
     releases[0]?.();
+    await until("it has left", () => two.view().holders.length === 2);
     expect(names(two.view().queue)).toEqual(["d"]);
-    two.setMax(null);
+    await two.setMax(null);
     await within("no limit", Promise.all(waiting));
     expect(two.room()).toBeNull();
   });
 
   test("tickets of another machine are left alone, and count for nothing", async () => {
     const one = process();
-    one.setMax(1);
+    await one.setMax(1);
     await one.acquire({ name: "one" });
     const two = process();
     const elsewhere = { ...two.machine.self(), host: "elsewhere" };
@@ -163,23 +179,25 @@ describe("the machine's gate", () => {
 
   test("what is no ticket is removed, what is not ours is left", async () => {
     const one = process();
-    one.setMax(1);
+    await one.setMax(1);
     writeFileSync(join(folder, "tickets/h-000000000001-0123456789ab"), "");
     writeFileSync(join(folder, "tickets/w-000000000002-0123456789ab"), '{"name":3}');
     writeFileSync(join(folder, "tickets/README"), "");
     (await one.acquire({ name: "one" }))();
-    expect(readdirSync(join(folder, "tickets"))).toEqual(["README"]);
+    const left = () => readdirSync(join(folder, "tickets")).join();
+    await until("only what is no ticket is left", () => left() === "README");
   });
 
   test("who lost its ticket stands in line anew", async () => {
     const one = process();
-    one.setMax(1);
+    await one.setMax(1);
     const release = await one.acquire({ name: "one" });
     const second = one.acquire({ name: "two" });
+    await until("it waits", () => one.view().queue.length === 1);
     rmSync(join(folder, "tickets"), { recursive: true });
     (await within("the second is in", second))();
     release();
-    expect(tickets()).toEqual([]);
+    await until("no ticket is left", () => tickets().length === 0);
   });
 
   test("a maximum that cannot be read is no limit, and is told", async () => {
@@ -196,7 +214,7 @@ describe("the machine's gate", () => {
 
   test.skipIf(globalThis.process.getuid?.() === 0)("says what cannot be written", async () => {
     const one = process();
-    one.setMax(1);
+    await one.setMax(1);
     chmodSync(join(folder, "tickets"), 0o500);
     await expect(one.acquire({ name: "one" })).rejects.toMatchObject({ code: "READ_ONLY" });
     chmodSync(join(folder, "tickets"), 0o700);

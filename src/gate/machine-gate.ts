@@ -5,16 +5,15 @@ import type { GateRequest, Release } from "./gate.ts";
 import { inOrder, mayEnter, roomFor } from "./order.ts";
 
 /**
- * One gate for all processes of the user on this machine. Whoever changes something lets in those
- * whose turn it is before he lets go of the lock, so nobody who comes later can be faster. Those
- * who wait watch the folder; once a second they also look for what no notification tells: a
+ * One gate for all processes of the user on this machine. Each change under the lock ends by letting
+ * in those whose turn it is, so that a later request is not faster. Those who wait watch the folder; once a second they also look for what no notification tells: a
  * process that has died.
  */
 export interface MachineGate {
   /** As that of a gate in memory. Where there is no maximum it costs one look, and no ticket. */
   acquire(request: GateRequest): Promise<Release>;
   /** Null: no limit, for those who wait too. Of those that are in, nobody is stopped. */
-  setMax(max: number | null): void;
+  setMax(max: number | null): Promise<void>;
   view(): MachineGateView;
   /** Null: no limit. Cheap enough to ask before each claim; dead processes hold nothing. */
   room(): number | null;
@@ -78,8 +77,8 @@ export function machineGate(options: MachineGateOptions): MachineGate {
     for (const ticket of tickets) if (isDead(ticket)) gate.remove(ticket);
     for (const { ticket } of whoMayEnter(tickets)) gate.hold(ticket, machine.clock.now());
   };
-  const change = <T>(act: (gate: LockedGate) => T): T => {
-    const answer = files.locked((gate) => {
+  const change = async <T>(act: (gate: LockedGate) => T): Promise<T> => {
+    const answer = await files.locked((gate) => {
       const result = act(gate);
       settle(gate);
       return result;
@@ -88,13 +87,13 @@ export function machineGate(options: MachineGateOptions): MachineGate {
     return answer;
   };
 
+  /** The slot is free at once: to leave needs no lock. To let in the next one does. */
   const release = (id: string) => {
-    try {
-      change((gate) => gate.remove({ id } as Ticket));
-    } catch {
-      // The lock cannot be had. To leave needs none, and those who wait look once a second.
-      files.drop(id);
-    }
+    files.drop(id);
+    letNextIn().catch(() => {}); // those who wait look once a second anyway
+  };
+  const letNextIn = async () => {
+    if (files.counts().waiting > 0) await change(() => {});
   };
   const letOursIn = () => {
     for (const waiter of [...waiters]) if (files.isHolding(waiter.ticket.id)) waiter.enter();
@@ -104,22 +103,28 @@ export function machineGate(options: MachineGateOptions): MachineGate {
     const tickets = files.tickets();
     return tickets.some(isDead) || whoMayEnter(tickets).length > 0;
   };
-  const look = () => {
+  let isLooking = false;
+  const look = async () => {
+    if (isLooking) return;
+    isLooking = true;
     try {
       letOursIn();
       for (const waiter of [...waiters]) {
         const { id } = waiter.ticket;
         if (files.isWaiting(id) || files.isHolding(id)) continue;
         // Removed by hand: then it must stand in line anew.
-        change((gate) => {
+        await change((gate) => {
+          if (!waiters.has(waiter)) return; // it left while we waited for the lock
           waiter.ticket = gate.add(ticketFor(waiter.ticket.name, waiter.ticket.priority));
         });
       }
-      if (waiters.size > 0 && needsSettling()) change(() => {});
+      if (waiters.size > 0 && needsSettling()) await change(() => {});
     } catch (error) {
       // A lock that is not to be had for a while is no reason to give up waiting; a disk may be.
       if ((error as { code?: string }).code === "LOCKED") return;
       for (const waiter of [...waiters]) waiter.fail(error);
+    } finally {
+      isLooking = false;
     }
   };
   const watchWhileNeeded = () => {
@@ -156,7 +161,9 @@ export function machineGate(options: MachineGateOptions): MachineGate {
     async acquire({ name, priority = "normal", signal }) {
       signal?.throwIfAborted();
       if (files.max().max === null) return NOTHING;
-      const ticket = change((gate) => gate.add(ticketFor(name, priority)));
+      const ticket = await change((gate) => gate.add(ticketFor(name, priority)));
+      if (signal?.aborted) release(ticket.id);
+      signal?.throwIfAborted();
       if (files.isHolding(ticket.id)) return once(ticket.id);
       return new Promise<Release>((resolve, reject) => {
         const leave = () => {
@@ -185,9 +192,7 @@ export function machineGate(options: MachineGateOptions): MachineGate {
         letOursIn(); // it may have been let in before we watched
       });
     },
-    setMax(max) {
-      change((gate) => gate.writeMax(max));
-    },
+    setMax: (max) => change((gate) => gate.writeMax(max)),
     view() {
       const { max, trouble } = files.max();
       const alive = files.tickets().filter(isAlive);

@@ -1,7 +1,5 @@
-import type { Config } from "../app/config.ts";
-import type { Durability } from "../queue/operations/store-types.ts";
 import type { Io } from "./io.ts";
-import type { Access, FreeContext, Op, OpContext } from "./op.ts";
+import type { Access, Context, Operation } from "./operation.ts";
 import type { Term } from "./term.ts";
 
 /** A flag that is not an input of the operation. */
@@ -14,9 +12,20 @@ export interface ExtraFlag {
   hidden?: boolean;
 }
 
+export type Values = Record<string, unknown>;
+
+/** How a stream is shown to a person. What is null is not shown. */
+// biome-ignore lint/suspicious/noExplicitAny: each command knows its own operation's events
+export interface StreamView<E = any, O = any> {
+  event(event: E): string | null;
+  end?(output: O): string | null;
+  /** It has ended, in whichever way: clears what was drawn. */
+  close?(error?: unknown): void;
+}
+
 /** What a command adds to its operation: how it is typed and how its output is shown to people. */
 export interface Command {
-  op: Op;
+  op: Operation;
   /** Input keys that may be given without their flag, in order; the last may take many. */
   positionals?: readonly { key: string; many?: boolean }[];
   flags?: Record<string, ExtraFlag>;
@@ -25,10 +34,10 @@ export interface Command {
   /** Letters for inputs, by their keys. */
   shorts?: Record<string, string>;
   /** Another command that these flags mean. */
-  instead?: (values: Record<string, unknown>) => Promise<Command | undefined>;
+  instead?: (values: Values) => Promise<Command | undefined>;
   examples: readonly (readonly [command: string, what: string])[];
   /** Values for inputs that were not given. */
-  defaults?: (io: Io) => Record<string, unknown>;
+  defaults?: (io: Io) => Values;
   /** Text for a person. */
   // biome-ignore lint/suspicious/noExplicitAny: each command knows its own operation's output
   human?: (output: any, term: Term, io: Io) => string;
@@ -36,28 +45,23 @@ export interface Command {
   // biome-ignore lint/suspicious/noExplicitAny: as above
   json?: (output: any) => string;
   // biome-ignore lint/suspicious/noExplicitAny: as above
-  exit?: (output: any) => number;
-  /** Instead of running the operation: for streams. Returns the exit status. */
-  stream?: (
-    context: OpContext,
-    input: Record<string, unknown>,
-    io: Io,
-    json: boolean,
-    config: Config | undefined,
-  ) => Promise<number>;
-  /** The same, for an operation that needs no run. */
-  freeStream?: (
-    context: FreeContext,
-    input: Record<string, unknown>,
-    io: Io,
-    json: boolean,
-  ) => Promise<number>;
-  /** True when these flags mean `stream`, and the operation otherwise. */
-  streams?: (input: Record<string, unknown>) => boolean;
+  exit?: (output: any, io: Io) => number;
+  /** The bytes that come with the request, when they are not standard input. */
+  inputFrom?: (input: Values, io: Io) => AsyncIterable<Uint8Array | string>;
+  /** Of a stream. */
+  view?: (term: Term, io: Io, context: Context, input: Values) => StreamView;
+  /** Of a stream, for programs: one line of JSON for each event, and none for the output. */
+  jsonView?: (io: Io, context: Context, input: Values) => StreamView;
   /** How the run must be opened, when that depends on the flags. */
-  accessFor?: (input: Record<string, unknown>) => Access;
-  durabilityFor?: (input: Record<string, unknown>) => Durability | undefined;
+  accessFor?: (input: Values) => Access;
+  durabilityFor?: (input: Values) => "safe" | "fast" | undefined;
   /** When the run is somewhere else than --run says (init). */
-  runFrom?: (input: Record<string, unknown>, run: string | undefined) => string | undefined;
-  after?: (output: unknown, input: Record<string, unknown>, io: Io) => void;
+  runFrom?: (input: Values, run: string | undefined) => string | undefined;
+  after?: (output: unknown, input: Values, io: Io) => void;
+}
+
+/** Who decides, unless told otherwise. */
+export function byDefault({ env }: Pick<Io, "env">) {
+  const by = env.USER ?? env.LOGNAME;
+  return by ? { by } : {};
 }

@@ -1,14 +1,13 @@
-import { CATALOG, FAMILIES, firstWord, OTHER_COMMANDS } from "../app/catalog.ts";
-import { VivError } from "../base/errors.ts";
-import { findRun } from "../queue/cli/find-run.ts";
+import { type Catalog, firstWord } from "./catalog.ts";
 import { type Flag, flagsOf, GLOBAL_FLAGS } from "./flags.ts";
-import type { Io } from "./io.ts";
 
 /**
  * Completion scripts, made from the same tables as the help. They are static, so that pressing TAB
  * starts no process, except for task ids, which they ask for with `viv completion ids`.
  */
-const SHELLS = ["bash", "zsh", "fish"] as const;
+export const SHELLS = ["bash", "zsh", "fish"] as const;
+
+type Families = Catalog["families"];
 
 interface Entry {
   name: string;
@@ -17,56 +16,21 @@ interface Entry {
   takesIds: boolean;
 }
 
-export async function completion(io: Io, args: readonly string[]): Promise<number> {
-  const [shell] = args;
-  if (shell === "ids") return printIds(io);
-  if (shell === "--help" || shell === "-h") {
-    io.stdout.write(
-      `viv completion: completion for your shell\n\n  eval "$(viv completion bash)"      # or zsh\n  viv completion fish | source\n`,
-    );
-    return 0;
-  }
-  const makers = { bash, zsh, fish };
-  if (!isShell(shell)) {
-    throw new VivError(
-      "USAGE",
-      `viv completion needs a shell: ${SHELLS.join(", ")}. For bash: eval "$(viv completion bash)"`,
-    );
-  }
-  io.stdout.write(makers[shell](await entries()));
-  return 0;
-}
-
-function isShell(value: string | undefined): value is (typeof SHELLS)[number] {
-  return SHELLS.some((shell) => shell === value);
-}
-
-async function entries(): Promise<Entry[]> {
+export async function completionFor(
+  shell: (typeof SHELLS)[number],
+  { commands, families, others }: Catalog,
+): Promise<string> {
   const list: Entry[] = [];
-  for (const { name, summary, load } of CATALOG) {
-    const { command } = await load();
+  for (const { name, summary, load } of commands) {
+    const command = await load();
     const takesIds = (command.positionals ?? []).some(({ key }) => key === "id" || key === "ids");
     list.push({ name, summary, flags: [...flagsOf(command), ...GLOBAL_FLAGS], takesIds });
   }
-  for (const { name, summary } of OTHER_COMMANDS)
-    list.push({ name, summary, flags: [], takesIds: false });
-  return list;
+  for (const { name, summary } of others) list.push({ name, summary, flags: [], takesIds: false });
+  return { bash, zsh, fish }[shell](list, families);
 }
 
-/** At most a thousand ids, of the run that is found from here; silent when there is none. */
-async function printIds(io: Io): Promise<number> {
-  try {
-    const { path } = await findRun(undefined, io, () => {});
-    const store = await io.open(path, { readOnly: true });
-    for await (const { id } of store.list({ limit: 1000 })) io.stdout.write(`${id}\n`);
-    await store.close();
-  } catch {
-    return 0; // a completion that fails must not write into the user's prompt
-  }
-  return 0;
-}
-
-function bash(list: readonly Entry[]): string {
+function bash(list: readonly Entry[], families: Families): string {
   const cases = list
     .map(({ name, flags, takesIds }) => {
       const words = flags.map((flag) => `--${flag.name}`).join(" ");
@@ -81,7 +45,7 @@ function bash(list: readonly Entry[]): string {
         `    "${name} "*"--${flag} ") COMPREPLY=($(compgen -W "${values.join(" ")}" -- "$cur")); return ;;`,
     )
     .join("\n");
-  const seconds = families(list)
+  const seconds = secondWords(list, families)
     .map(
       ([word, rest]) =>
         `    "${word} ") COMPREPLY=($(compgen -W "${rest.map(([second]) => second).join(" ")}" -- "$cur")); return ;;`,
@@ -112,20 +76,23 @@ function firstWords(list: readonly Entry[]): string[] {
 }
 
 /** The words that are the first of several commands, with the second word and summary of each. */
-function families(list: readonly Entry[]): [string, [second: string, summary: string][]][] {
-  return Object.keys(FAMILIES).map((word) => {
+function secondWords(
+  list: readonly Entry[],
+  families: Families,
+): [string, [second: string, summary: string][]][] {
+  return Object.keys(families).map((word) => {
     const members = list.filter(({ name }) => name.startsWith(`${word} `));
     return [word, members.map(({ name, summary }) => [name.slice(word.length + 1), summary])];
   });
 }
 
-function zsh(list: readonly Entry[]): string {
+function zsh(list: readonly Entry[], families: Families): string {
   const summaryOf = (word: string) =>
-    FAMILIES[word]?.summary ?? list.find(({ name }) => name === word)?.summary ?? "";
+    families[word]?.summary ?? list.find(({ name }) => name === word)?.summary ?? "";
   const commands = firstWords(list)
     .map((word) => `    '${word}:${quote(summaryOf(word))}'`)
     .join("\n");
-  const seconds = families(list)
+  const seconds = secondWords(list, families)
     .map(([word, rest]) => {
       const words = rest.map(([second, summary]) => `'${second}:${quote(summary)}'`).join(" ");
       return `    ${word}) if (( CURRENT == 2 )); then local -a more=(${words}); _describe command more; return; fi
@@ -168,13 +135,13 @@ function zshValue(flag: Flag): string {
   return flag.name === "run" || flag.name === "jsonl" ? `:${flag.name}:_files` : `:${flag.name}:`;
 }
 
-function fish(list: readonly Entry[]): string {
+function fish(list: readonly Entry[], families: Families): string {
   const lines = [
     "# fish completion for viv. Load it with: viv completion fish | source",
     "complete -c viv -f",
   ];
-  for (const [word, rest] of families(list)) {
-    const about = quote(FAMILIES[word]?.summary ?? "");
+  for (const [word, rest] of secondWords(list, families)) {
+    const about = quote(families[word]?.summary ?? "");
     lines.push(`complete -c viv -n __fish_use_subcommand -a ${word} -d '${about}'`);
     const seen = rest.map(([second]) => second).join(" ");
     const when = `-n '__fish_seen_subcommand_from ${word}; and not __fish_seen_subcommand_from ${seen}'`;

@@ -141,10 +141,10 @@ describe("unknown flags", () => {
 });
 
 describe("every command", () => {
-  it.each(CATALOG.map(({ name, load }) => [name, load] as const))(
+  it.each(CATALOG.commands.map(({ name, load }) => [name, load] as const))(
     "%s: its flags have different names, a description, and read back what was written",
     async (name, load) => {
-      const { command } = await load();
+      const command = await load();
       const flags = [...flagsOf(command), ...GLOBAL_FLAGS];
       expect(new Set(flags.map((flag) => flag.name)).size).toBe(flags.length);
       for (const flag of flags) {

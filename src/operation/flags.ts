@@ -1,10 +1,11 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { globalRegistry } from "zod/mini";
+import { toJSONSchema } from "zod/mini";
 import { VivError } from "../base/errors.ts";
 import { suggest } from "../base/names.ts";
 import { parseUserJson } from "../base/user-json.ts";
 import type { Command, ExtraFlag } from "./command.ts";
+import type { Operation } from "./operation.ts";
 
 /** Flags come from the operation's input schema: `depends_on` is `--depends-on`, lists take commas. */
 
@@ -21,15 +22,13 @@ export interface Flag {
   placeholder: string;
 }
 
-interface SchemaDef {
-  type: string;
-  innerType?: Schema;
-  entries?: Record<string, string>;
-  element?: Schema;
-}
-
+/** The part of JSON Schema that inputs are made of. */
 interface Schema {
-  _zod: { def: SchemaDef };
+  type?: string | readonly string[];
+  description?: string;
+  enum?: readonly string[];
+  items?: Schema;
+  anyOf?: readonly Schema[];
 }
 
 export const GLOBAL_FLAGS: readonly Flag[] = [
@@ -65,11 +64,12 @@ function global(
 
 /** Those that people are told of. */
 export function flagsOf(command: Command): Flag[] {
-  const shape = command.op.input.shape as unknown as Record<string, Schema>;
-  const flags = Object.entries(shape).map(([key, schema]) => {
+  const { properties = {}, required = [] } = inputSchema(command.op);
+  const flags = Object.entries(properties).map(([key, schema]) => {
     const short = command.shorts?.[key];
     const placeholder = command.placeholders?.[key];
-    const flag = { ...flagFrom(key, schema), ...(short ? { short } : {}) };
+    const needed = required.includes(key);
+    const flag = { ...flagFrom(key, schema as Schema, needed), ...(short ? { short } : {}) };
     return placeholder === undefined ? flag : { ...flag, placeholder };
   });
   return [...flags, ...extrasOf(command, false)];
@@ -93,39 +93,34 @@ function extraFlag(name: string, extra: ExtraFlag): Flag {
   };
 }
 
-function flagFrom(key: string, schema: Schema): Flag {
-  let inner = schema;
-  let required = true;
-  let describe = descriptionOf(schema);
-  while (inner._zod.def.innerType) {
-    if (inner._zod.def.type === "optional" || inner._zod.def.type === "nullable") required = false;
-    inner = inner._zod.def.innerType;
-    describe ??= descriptionOf(inner);
-  }
-  const { type, entries, element } = inner._zod.def;
-  const choices = entries ?? element?._zod.def.entries;
-  const kind = KINDS[type] ?? "string";
+/** What an operation takes, as JSON Schema: the one source of flags, OpenAPI and MCP. */
+export function inputSchema({ input }: Operation) {
+  return toJSONSchema(input, { io: "input" });
+}
+
+function flagFrom(key: string, schema: Schema, required: boolean): Flag {
+  // What may be null is a choice of two.
+  const inner = schema.anyOf?.find(({ type }) => type !== "null") ?? schema;
+  const { type, items } = inner;
+  const choices = inner.enum ?? items?.enum;
+  const kind = (typeof type === "string" && KINDS[type]) || "string";
   return {
     name: key.replaceAll("_", "-"),
     key,
     kind,
     required,
-    describe: describe ?? "",
+    describe: schema.description ?? inner.description ?? "",
     placeholder: placeholderFor(key, kind),
-    ...(choices ? { choices: Object.values(choices) } : {}),
+    ...(choices ? { choices } : {}),
   };
-}
-
-function descriptionOf(schema: Schema): string | undefined {
-  return globalRegistry.get(schema as never)?.description;
 }
 
 const KINDS: Record<string, FlagKind> = {
   boolean: "boolean",
   number: "number",
-  int: "number",
+  integer: "number",
   array: "list",
-  record: "json",
+  object: "json",
 };
 
 const PLACEHOLDERS: Record<string, string> = {

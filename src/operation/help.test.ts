@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { CATALOG, FAMILIES, familyOf, findCommand, OTHER_COMMANDS } from "../app/catalog.ts";
+import { CATALOG } from "../app/catalog.ts";
 import { ERROR_CODES, EXIT_STATUS } from "../base/errors.ts";
+import { familyOf, findCommand } from "./catalog.ts";
 import { flagsOf, GLOBAL_FLAGS, parseFlags } from "./flags.ts";
 import { familyHelp, helpFor, overview } from "./help.ts";
 import { termFor } from "./term.ts";
@@ -40,13 +41,13 @@ async function expectParses(line: string): Promise<void> {
   const calls = callsOfViv(line);
   expect(calls.length, line).toBeGreaterThan(0);
   for (const words of calls) {
-    if (OTHER_COMMANDS.some((other) => other.name === words[0])) continue;
-    const found = findCommand(words);
+    if (CATALOG.others.some((other) => other.name === words[0])) continue;
+    const found = findCommand(CATALOG, words);
     if (!found) throw new Error(`no such command: ${line}`);
-    const { command } = await found.entry.load();
-    const { values } = parseFlags(found.entry.name, command, found.rest);
+    const first = await found.entry.load();
+    const { values } = parseFlags(found.entry.name, first, found.rest);
     const { run: _, json: __, ...given } = values;
-    if (command.streams?.(given) ?? command.stream !== undefined) continue;
+    const command = (await first.instead?.(values)) ?? first;
     const extras = Object.keys(command.flags ?? {});
     const input = Object.fromEntries(
       Object.entries(given).filter(([key]) => !extras.includes(key)),
@@ -56,21 +57,24 @@ async function expectParses(line: string): Promise<void> {
 }
 
 describe("the overview", () => {
-  const text = overview(term);
+  const text = overview(CATALOG, term);
 
   it("names every command with its summary", () => {
-    const single = CATALOG.filter(({ name }) => !name.includes(" "));
-    const families = Object.entries(FAMILIES).map(([name, { summary }]) => ({ name, summary }));
-    for (const { name, summary } of [...single, ...families, ...OTHER_COMMANDS]) {
+    const single = CATALOG.commands.filter(({ name }) => !name.includes(" "));
+    const families = Object.entries(CATALOG.families).map(([name, { summary }]) => ({
+      name,
+      summary,
+    }));
+    for (const { name, summary } of [...single, ...families, ...CATALOG.others]) {
       expect(text).toMatch(new RegExp(`^  ${name} +${summary}$`, "m"));
     }
   });
 
   it("and viv FAMILY names those of several words", () => {
-    for (const { name } of CATALOG.filter((entry) => entry.name.includes(" "))) {
+    for (const { name } of CATALOG.commands.filter((entry) => entry.name.includes(" "))) {
       const word = name.split(" ")[0] ?? "";
-      expect(FAMILIES[word]?.summary, word).toContain(name.split(" ")[1]);
-      expect(familyHelp(word, familyOf(word), term)).toContain(`viv ${name} `);
+      expect(CATALOG.families[word]?.summary, word).toContain(name.split(" ")[1]);
+      expect(familyHelp(CATALOG, word, familyOf(CATALOG, word), term)).toContain(`viv ${name} `);
     }
   });
 
@@ -91,11 +95,11 @@ describe("the overview", () => {
   });
 });
 
-describe.each(CATALOG.map(({ name, load }) => [name, load] as const))(
+describe.each(CATALOG.commands.map(({ name, load }) => [name, load] as const))(
   "viv %s --help",
   (name, load) => {
     it("names every flag with its description", async () => {
-      const { command } = await load();
+      const command = await load();
       const text = helpFor(name, command, term);
       for (const flag of [...flagsOf(command), ...GLOBAL_FLAGS]) {
         const at = text.search(new RegExp(`--${flag.name}( |$)`, "m"));
@@ -105,22 +109,22 @@ describe.each(CATALOG.map(({ name, load }) => [name, load] as const))(
     });
 
     it("names every choice of a flag", async () => {
-      const { command } = await load();
+      const command = await load();
       const text = helpFor(name, command, term);
       for (const { choices } of flagsOf(command))
         for (const choice of choices ?? []) expect(text).toMatch(new RegExp(`\\b${choice}\\b`));
     });
 
     it("has examples that parse", async () => {
-      const { command } = await load();
+      const command = await load();
       expect(command.examples.length).toBeGreaterThan(0);
       for (const [example] of command.examples) await expectParses(example);
     });
 
     it("has examples that name the command", async () => {
-      const { command } = await load();
+      const command = await load();
       const names = command.examples.flatMap(([example]) =>
-        callsOfViv(example).map((words) => findCommand(words)?.entry.name),
+        callsOfViv(example).map((words) => findCommand(CATALOG, words)?.entry.name),
       );
       expect(names).toContain(name);
     });

@@ -1,14 +1,7 @@
-import { CATALOG, type CatalogEntry, FAMILIES, OTHER_COMMANDS } from "../app/catalog.ts";
+import { type Catalog, type CatalogEntry, firstWord, GROUPS } from "./catalog.ts";
 import type { Command } from "./command.ts";
 import { type Flag, flagsOf, GLOBAL_FLAGS } from "./flags.ts";
 import type { Term } from "./term.ts";
-
-const GROUPS = {
-  tasks: "Tasks",
-  workers: "Workers",
-  looking: "Looking",
-  care: "Care",
-} as const;
 
 const TRY: [string, string][] = [
   ["viv demo", "see it work, in a throw-away run"],
@@ -23,7 +16,7 @@ const EXITS =
 /** How wide the column of names is. */
 const NAMES = 14;
 
-export function overview(term: Term): string {
+export function overview({ commands, families, others }: Catalog, term: Term): string {
   const { bold, cyan, dim } = term.color;
   const lines = [
     ...wrap("viv: a queue for fleets of agents in which the filesystem is the coordinator.", term),
@@ -32,9 +25,9 @@ export function overview(term: Term): string {
   ];
   for (const [group, title] of Object.entries(GROUPS)) {
     lines.push("", bold(title));
-    const single = CATALOG.filter((entry) => entry.group === group && !entry.name.includes(" "));
-    const families = Object.entries(FAMILIES).filter(([, family]) => family.group === group);
-    const all = [...single, ...families.map(([name, { summary }]) => ({ name, summary }))];
+    const single = commands.filter((entry) => entry.group === group && !entry.name.includes(" "));
+    const several = Object.entries(families).filter(([, family]) => family.group === group);
+    const all = [...single, ...several.map(([name, { summary }]) => ({ name, summary }))];
     for (const { name, summary } of all) {
       const [first = "", ...rest] = wrap(summary, term, NAMES).map((line) => line.trimStart());
       lines.push(`  ${cyan(name.padEnd(11))} ${first}`);
@@ -42,8 +35,7 @@ export function overview(term: Term): string {
     }
   }
   lines.push("", bold("More"));
-  for (const { name, summary } of OTHER_COMMANDS)
-    lines.push(`  ${cyan(name.padEnd(11))} ${summary}`);
+  for (const { name, summary } of others) lines.push(`  ${cyan(name.padEnd(11))} ${summary}`);
   lines.push(
     "",
     bold("Try"),
@@ -55,11 +47,16 @@ export function overview(term: Term): string {
 }
 
 /** `viv pit`: what there is of that word. */
-export function familyHelp(word: string, family: readonly CatalogEntry[], term: Term): string {
+export function familyHelp(
+  { families }: Catalog,
+  word: string,
+  family: readonly CatalogEntry[],
+  term: Term,
+): string {
   const { cyan } = term.color;
   const width = Math.max(...family.map(({ name }) => name.length)) + 6;
   return [
-    ...wrap(`viv ${word}: ${FAMILIES[word.split(" ")[0] ?? word]?.summary ?? ""}`, term),
+    ...wrap(`viv ${word}: ${families[firstWord(word)]?.summary ?? ""}`, term),
     "",
     ...family.map(({ name, summary }) => `  ${cyan(`viv ${name}`.padEnd(width))} ${summary}`),
     "",

@@ -30,7 +30,7 @@ export const LINE_START = `${ESCAPE}r`;
 export const CLEAR_LINE = `${LINE_START}${ESCAPE}[K`;
 
 /** The same surroundings; what is written to a terminal can only be obeyed if it is ours. */
-export function screened(io: Io): Io {
+export function screened<T extends Io>(io: T): T {
   const isJson = io.argv.includes("--json");
   const writers = { stdout: screen(io.stdout, isJson), stderr: screen(io.stderr, isJson) };
   // Not copied: a copy opens stdin, which most commands never read.

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { parseConfig } from "../app/config.ts";
 import { isVivError } from "../base/errors.ts";
-import { parsePool, parseTimeouts } from "./config.ts";
+import { parsePool, parseTimeouts, WARDEN_DEFAULTS, wardenSection } from "./config.ts";
 
 const FILE = "/home/pia/fleet/viv.toml";
-const warden = async (text: string) => (await parseConfig(text, FILE)).warden;
+const warden = async (text: string) => (await parseConfig(text, FILE)).section(wardenSection);
 
 async function problems(text: string): Promise<string[]> {
   try {
@@ -17,10 +17,17 @@ async function problems(text: string): Promise<string[]> {
 }
 
 describe("[warden]", () => {
-  it("is missing when there is none, and has no rules when it is empty", async () => {
+  it("is undefined when missing, and has no rules when empty", async () => {
     expect(await warden("")).toBeUndefined();
     expect(await warden("[warden]")).toEqual({
-      ...{ runs: [], crews: [], sessions: [], ask: [], breaker: {}, rules: {} },
+      ...{
+        runs: [],
+        crews: [],
+        sessions: [],
+        ask: [],
+        breaker: WARDEN_DEFAULTS.breaker,
+        rules: {},
+      },
     });
   });
 
@@ -70,7 +77,7 @@ past_deadline = "0s"
     });
   });
 
-  it("takes rules as tables, and what is off for off", async () => {
+  it("accepts rules as tables, and a rule that is off", async () => {
     const text = `[warden.rules]
 over_budget = { action = "file" }
 past_deadline = { action = "file" }
@@ -86,7 +93,7 @@ action = "file"
     expect((await warden("[warden.rules]\nover_budget = false"))?.rules).toEqual({});
   });
 
-  it("tells each mistake at its line", async () => {
+  it("notes each mistake at its line", async () => {
     expect(
       await problems(`[warden]
 pol = 5
@@ -119,7 +126,7 @@ past_deadline = { after = "1m", action = "kill" }
       ":13: no_output must be more than zero.",
       ':14: stale_heartbeat needs after, like { after = "10m", action = "file" }.',
       ":15: repeated_tool must be a whole number, at least 2.",
-      ':16: over_budget must be true, false or { action = "file" } and not "yes".',
+      ':16: over_budget must be true, false or { action = "file" }.',
       ':17: action must be "observe" or "file".',
     ]);
     expect(await problems("warden = 3")).toEqual([":1: warden must be a table: [warden]."]);
@@ -129,7 +136,7 @@ past_deadline = { after = "1m", action = "kill" }
     ]);
   });
 
-  it("wants from one to five time-outs, and a pool that is not above the most", () => {
+  it("limits the number of timeouts and the size of the pool", () => {
     expect(parseTimeouts(["1s"], "--timeouts")).toEqual([1_000]);
     expect(() => parseTimeouts([], "--timeouts")).toThrow("from one to five");
     expect(() => parseTimeouts(Array(6).fill("1s"), "--timeouts")).toThrow("these are 6");

@@ -1,29 +1,9 @@
 import type { ConfigTable } from "../base/config-table.ts";
 import { parseDuration } from "../base/duration.ts";
 import { VivError } from "../base/errors.ts";
-import { type Rules, readRules } from "./rule.ts";
+import type { Section } from "../base/section.ts";
+import { readRules } from "./rule.ts";
 import { UNASKED, type Unasked } from "./warrant.ts";
-
-/** `[warden]` of a viv.toml. What it does not say is missing; paths are as they are written. */
-export interface WardenConfig {
-  pool?: number;
-  timeoutsMs?: number[];
-  killAfterMs?: number;
-  unasked?: Unasked;
-  patienceMs?: number;
-  state?: string;
-  tmuxSocket?: string;
-  hook?: string;
-  webhook?: string;
-  /** Whom the rules look at: runs, state folders of crews, and names of tmux sessions with `*`. */
-  runs: string[];
-  crews: string[];
-  sessions: string[];
-  /** Programs that may be typed to, though their screens are not known. */
-  ask: string[];
-  breaker: { executions?: number; withinMs?: number };
-  rules: Rules;
-}
 
 export const MAX_POOL = 20;
 const MAX_TIMEOUTS = 5;
@@ -39,92 +19,53 @@ export const WARDEN_DEFAULTS = {
   breaker: { executions: 3, withinMs: 600_000 },
 };
 
-const TEXTS = {
-  state: "the path of a directory",
-  tmux_socket: "the path of a tmux server's socket",
-  hook: "a shell command",
-};
-const LISTS = {
-  runs: "a list of run directories",
-  crews: "a list of state folders of crews",
-  sessions: 'a list of names of tmux sessions, like ["agent-*"]',
-  ask: 'a list of names of programs that may be typed to, like ["my-agent"]',
-};
-const KEYS = [
-  ...["pool", "timeouts", "kill_after", "unasked", "patience", "webhook", "breaker", "rules"],
-  ...Object.keys(TEXTS),
-  ...Object.keys(LISTS),
-];
-
-/** Undefined when there is no `[warden]`. What is wrong in it is noted, each at its line. */
-export function readWarden(top: ConfigTable): WardenConfig | undefined {
-  const table = top.table("warden");
-  if (table === undefined) {
-    if (top.has("warden")) top.note(["warden"], "warden must be a table: [warden]");
-    return undefined;
-  }
-  table.refuseUnknown(KEYS, (key) =>
+/** `[warden]` of a viv.toml; undefined when there is none. Paths are as they are written. */
+export const wardenSection = ((top) => {
+  if (!top.has("warden")) return undefined;
+  const table = top.section("warden");
+  const config = {
+    pool: table.whole("pool", MAX_POOL),
+    timeoutsMs: readTimeouts(table),
+    killAfterMs: table.duration("kill_after"),
+    unasked: table.choice("unasked", UNASKED),
+    patienceMs: table.duration("patience"),
+    state: table.text("state", "the path of a directory"),
+    tmuxSocket: table.text("tmux_socket", "the path of a tmux server's socket"),
+    hook: table.text("hook", "a shell command"),
+    webhook: table.text("webhook", "an address that begins with http:// or https://", isWebhook),
+    // The rules look at these runs, state folders of crews, and tmux sessions (with `*`).
+    runs: table.texts("runs", "a list of run directories") ?? [],
+    crews: table.texts("crews", "a list of state folders of crews") ?? [],
+    sessions: table.texts("sessions", 'a list of tmux sessions, like ["agent-*"]') ?? [],
+    // Programs that may be typed to, though their screens are not known.
+    ask: table.texts("ask", 'a list of programs that may be typed to, like ["my-agent"]') ?? [],
+    breaker: readBreaker(table.section("breaker")),
+    rules: readRules(table.section("rules")),
+  };
+  table.refuseOthers((key) =>
     ["executions", "within"].includes(key) ? "it belongs in [warden.breaker]" : undefined,
   );
-  const pool = table.whole("pool", MAX_POOL);
-  const timeoutsMs = readTimeouts(table);
-  const killAfterMs = table.duration("kill_after");
-  const patienceMs = table.duration("patience");
-  const unasked = table.text("unasked", UNASKED.join(" or "));
-  const isUnasked = unasked === undefined || UNASKED.includes(unasked as Unasked);
-  if (!isUnasked) table.note(["unasked"], `unasked must be ${UNASKED.join(" or ")}`);
-  const state = table.text("state", TEXTS.state);
-  const tmuxSocket = table.text("tmux_socket", TEXTS.tmux_socket);
-  const hook = table.text("hook", TEXTS.hook);
-  const webhook = table.text("webhook", "an address that begins with http:// or https://");
-  const isAddress = webhook === undefined || isWebhook(webhook);
-  if (!isAddress) {
-    table.note(["webhook"], "webhook must be an address that begins with http:// or https://");
-  }
-  return {
-    ...(pool === undefined ? {} : { pool }),
-    ...(timeoutsMs === undefined ? {} : { timeoutsMs }),
-    ...(killAfterMs === undefined ? {} : { killAfterMs }),
-    ...(patienceMs === undefined ? {} : { patienceMs }),
-    ...(unasked === undefined || !isUnasked ? {} : { unasked: unasked as Unasked }),
-    ...(state === undefined ? {} : { state }),
-    ...(tmuxSocket === undefined ? {} : { tmuxSocket }),
-    ...(hook === undefined ? {} : { hook }),
-    ...(webhook === undefined || !isAddress ? {} : { webhook }),
-    runs: table.texts("runs", LISTS.runs) ?? [],
-    crews: table.texts("crews", LISTS.crews) ?? [],
-    sessions: table.texts("sessions", LISTS.sessions) ?? [],
-    ask: table.texts("ask", LISTS.ask) ?? [],
-    breaker: readBreaker(table),
-    rules: readRules(table),
+  return config;
+}) satisfies Section<unknown>;
+
+function readBreaker(table: ConfigTable): typeof WARDEN_DEFAULTS.breaker {
+  const { executions, withinMs } = WARDEN_DEFAULTS.breaker;
+  const breaker = {
+    executions: table.whole("executions") ?? executions,
+    withinMs: table.duration("within") ?? withinMs,
   };
+  table.refuseOthers();
+  return breaker;
 }
 
 function readTimeouts(table: ConfigTable): number[] | undefined {
   const value = table.get("timeouts");
   if (value === undefined) return undefined;
-  if (!Array.isArray(value)) {
-    table.note(["timeouts"], 'timeouts must be a list of durations, like ["60s", "120s", "240s"]');
-    return undefined;
+  if (Array.isArray(value)) {
+    return table.attempt("timeouts", () => parseTimeouts(value.map(String), "timeouts"));
   }
-  return table.attempt("timeouts", () => parseTimeouts(value.map(String), "timeouts"));
-}
-
-function readBreaker(warden: ConfigTable): WardenConfig["breaker"] {
-  const table = warden.table("breaker");
-  if (table === undefined) {
-    if (warden.has("breaker")) {
-      warden.note(["breaker"], "breaker must be a table: [warden.breaker]");
-    }
-    return {};
-  }
-  table.refuseUnknown(["executions", "within"], () => undefined);
-  const executions = table.whole("executions");
-  const withinMs = table.duration("within");
-  return {
-    ...(executions === undefined ? {} : { executions }),
-    ...(withinMs === undefined ? {} : { withinMs }),
-  };
+  table.note(["timeouts"], 'timeouts must be a list of durations, like ["60s", "120s", "240s"]');
+  return undefined;
 }
 
 /** One for each attempt: `60s`, `120s`, `240s`. */
@@ -150,6 +91,6 @@ export function parsePool(text: string, what: string): number {
   );
 }
 
-export function isWebhook(text: string): boolean {
+function isWebhook(text: string): boolean {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 }

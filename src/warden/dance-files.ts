@@ -2,7 +2,7 @@ import { existsSync, rmSync } from "node:fs";
 import { isName } from "../base/names.ts";
 import { listed, readSmall } from "../platform/files/state-files.ts";
 import { publish, replace } from "../platform/files/whole-files.ts";
-import { type Dance, isUndecided, parseDance } from "./dance.ts";
+import { afterEvent, type Dance, isUndecided, parseDance } from "./dance.ts";
 import { isMeant, json, MAX_DANCE, timeOf, type WardenFolder } from "./folder.ts";
 import type { WarrantReader } from "./warrant-reader.ts";
 
@@ -12,18 +12,18 @@ export interface DanceFiles {
   /** Files in active/ that should be dances and cannot be read. */
   badDances(): string[];
   /** From the queue to a dog. False when it is no longer in the queue. */
-  begin(dance: Dance): boolean;
+  begin(dance: Dance): Promise<boolean>;
   save(dance: Dance): void;
-  /** Saves one that is to execute now. False, and nothing, when it was withdrawn or called back. */
-  saveForExecution(dance: Dance): boolean;
+  /** Makes it execute, and saves that. False, and nothing, when it was withdrawn or called back. */
+  saveForExecution(dance: Dance): Promise<boolean>;
   /** The warrant waits again, behind those that wait now: the dog is for the next of them. */
-  giveBack(dance: Dance, now: number): void;
+  giveBack(dance: Dance, now: number): Promise<void>;
   /** Its dance is over, and everything that comes of it is written. */
   remove(dog: string): void;
   newDog(now: number): string;
 
   /** False when it is too late: its dog executes, or it is over. */
-  askToWithdraw(id: string): boolean;
+  askToWithdraw(id: string): Promise<boolean>;
   askToRelease(dog: string): void;
   /** What was asked for, by id of the warrant, and by dog; and the nonces that were answered. */
   asked(): { withdrawals: string[]; releases: string[]; answers: string[] };
@@ -64,7 +64,10 @@ export function danceFiles(
       locked(() => {
         const wishes = [at("withdrawals", dance.warrant.id), at("active", `${dance.id}.release`)];
         if (wishes.some((path) => existsSync(path))) return false;
-        publish(at("active", `${dance.id}.json`), json(dance), "replace");
+        const state = afterEvent("evaluating", "silent_at_last");
+        publish(at("active", `${dance.id}.json`), json({ ...dance, state }), "replace");
+        // Not before: until then a wish is still heard.
+        dance.state = state;
         return true;
       }),
     giveBack: (dance, now) =>

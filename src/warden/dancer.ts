@@ -384,9 +384,7 @@ export class Dancer {
     const { dance } = this;
     dance.next_timeout = null;
     dance.deadline = null;
-    dance.state = afterEvent("evaluating", "silent_at_last");
-    if (!this.#saveForExecution()) {
-      dance.state = "evaluating";
+    if (!(await this.#saveForExecution())) {
       this.#pool.executed(dance, false);
       // Whatever it was: by then it may have answered, so it is looked at again.
       return this.#naps.nap(1_000);
@@ -396,9 +394,9 @@ export class Dancer {
   }
 
   /** Once: who waits for a disk is not to kill by a look of long ago. */
-  #saveForExecution(): boolean {
+  async #saveForExecution(): Promise<boolean> {
     try {
-      return this.#host.files.saveForExecution(this.dance);
+      return await this.#host.files.saveForExecution(this.dance);
     } catch (error) {
       if (!isVivError(error)) throw error;
       this.#tell({ kind: "trouble", what: `${this.dance.id}: ${error.message}` });

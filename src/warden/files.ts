@@ -2,11 +2,11 @@ import { rmSync, watch } from "node:fs";
 import type { ProcessIdentity } from "../base/clock.ts";
 import { isName } from "../base/names.ts";
 import {
-  appendLine,
-  readSmall,
+  acquireProcessLock,
   type StillOurs,
-  takeForLife,
-} from "../platform/files/state-files.ts";
+  type withFileLock,
+} from "../platform/files/file-lock.ts";
+import { appendLine, readSmall } from "../platform/files/state-files.ts";
 import { publish, replace } from "../platform/files/whole-files.ts";
 import { type DanceFiles, danceFiles } from "./dance-files.ts";
 import { json, MAX_WARRANT, parsed, wardenFolder } from "./folder.ts";
@@ -18,7 +18,7 @@ import { warrantReader } from "./warrant-reader.ts";
 export interface WardenFiles extends QueueFiles, DanceFiles, ReceiptFiles {
   readonly folder: string;
   /** Null when another warden has it. Who took it has it until it ends, or somebody removes it. */
-  take(): StillOurs | null;
+  take(): Promise<StillOurs | null>;
 
   questionFile(dog: string): string;
   answer(nonce: string, text: string): void;
@@ -53,8 +53,8 @@ export interface WardenState extends ProcessIdentity {
   timeouts_ms: number[];
 }
 
-export function wardenFilesIn(folder: string): WardenFiles {
-  const state = wardenFolder(folder);
+export function wardenFilesIn(folder: string, lock?: typeof withFileLock): WardenFiles {
+  const state = wardenFolder(folder, lock);
   const { at, make, remove, told } = state;
   const warrants = warrantReader(state);
   const dances = danceFiles(state, warrants);
@@ -64,9 +64,9 @@ export function wardenFilesIn(folder: string): WardenFiles {
     ...receiptFiles(state),
     folder,
     take: () =>
-      told(() => {
+      told(async () => {
         make();
-        return takeForLife(at(".lock"));
+        return acquireProcessLock(at(".lock"));
       }),
 
     questionFile: (dog) => at("questions", `${dog}.txt`),

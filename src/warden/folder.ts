@@ -1,6 +1,7 @@
 import { lstatSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { explained, withFileLock } from "../platform/files/state-files.ts";
+import { withFileLock } from "../platform/files/file-lock.ts";
+import { explained } from "../platform/files/state-files.ts";
 
 /** The warden's state folder as such: its parts, its lock, and what all of its files have in common. */
 export interface WardenFolder {
@@ -8,7 +9,7 @@ export interface WardenFolder {
   at(...parts: string[]): string;
   make(): void;
   /** Nobody else changes the queue or the dances meanwhile. */
-  locked<T>(act: () => T): T;
+  locked<T>(act: () => T): Promise<T>;
   /** Errors are told in words. */
   told<T>(act: () => T): T;
   /** Whatever it is: somebody may have made a folder of that name. */
@@ -31,7 +32,8 @@ export const FOLDERS = [
   "untold",
 ];
 
-export function wardenFolder(path: string): WardenFolder {
+/** `lock`: tests whose time is not real bring one that takes none. */
+export function wardenFolder(path: string, lock = withFileLock): WardenFolder {
   const at = (...parts: string[]) => join(path, ...parts);
   const make = () => {
     for (const name of FOLDERS) mkdirSync(at(name), { recursive: true, mode: 0o700 });
@@ -43,9 +45,9 @@ export function wardenFolder(path: string): WardenFolder {
     make,
     told,
     locked: (act) =>
-      told(() => {
+      told(async () => {
         make();
-        return withFileLock(at(".files"), act);
+        return lock(at(".files"), act);
       }),
     remove: (file) => told(() => rmSync(file, { force: true, recursive: true })),
   };

@@ -13,7 +13,7 @@ export interface QueueFiles {
   /** The queue, the oldest first, and what lies in it that is no warrant. */
   queued(): { warrants: Warrant[]; bad: BadWarrant[] };
   /** Files it, unless its target has an open warrant: then the id of that one. */
-  file(warrant: Warrant): { filed: boolean; id: string };
+  file(warrant: Warrant): Promise<{ filed: boolean; id: string }>;
   /** The name of the file that this warrant is in. */
   fileOf(id: string): string;
   /** Out of the queue, for good. */
@@ -21,7 +21,7 @@ export interface QueueFiles {
   /** A crash came between a dance and the end of its waiting. */
   dropQueued(id: string): void;
   /** False when it is not in the queue. */
-  withdrawQueued(id: string): boolean;
+  withdrawQueued(id: string): Promise<boolean>;
   withdrawn(id: string): Warrant | null;
 }
 

@@ -58,7 +58,7 @@ it("a worker is its registered process; without one it cannot be told", async ()
 it("an agent of viv up is its run, or its worker", async () => {
   mkdirSync(join(folder, ".viv"));
   const files = upFilesIn(folder);
-  files.take();
+  await files.take();
   const machine = host.process();
   const { pid, started, boot, host: name } = machine.self();
   const state: AgentState = {

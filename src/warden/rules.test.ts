@@ -59,7 +59,7 @@ function watch(rules: Rules, settings: Partial<RulesSettings> = {}): RuleWatch {
       const store = await openRun(home ?? "", { readOnly: true, machine });
       return resolveWorker(store, name, machine);
     },
-    file: (warrant) => {
+    file: async (warrant) => {
       open.push(warrant);
       return { filed: true, id: warrant.id };
     },

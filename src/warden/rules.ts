@@ -49,7 +49,7 @@ export interface RulesHost {
   /** Which process that is now. */
   resolve(kind: TargetKind, name: string, home: string | null): Promise<Resolved | null>;
   /** Files it, unless its target has an open warrant. */
-  file(warrant: Warrant): { filed: boolean; id: string };
+  file(warrant: Warrant): Promise<{ filed: boolean; id: string }>;
   open(): Warrant[];
   receipts(since: number): Receipt[];
   observe(line: Record<string, unknown>): void;
@@ -240,7 +240,7 @@ export class RuleWatch {
       busy.add(targetKey(warrant));
       const whole = await this.#bound(warrant);
       if (whole === null) continue;
-      const { filed: isNew, id } = this.#host.file(whole);
+      const { filed: isNew, id } = await this.#host.file(whole);
       if (!isNew) continue;
       filed++;
       this.#observe(one, now, id);

@@ -187,11 +187,11 @@ describe("a warrant with its id inside", () => {
     expect(toast.signalled).toHaveLength(1);
   });
 
-  test("is taken back by that id", () => {
+  test("is taken back by that id", async () => {
     const fake = new FakeWarden();
     for (const name of FOLDERS) mkdirSync(`${fake.folder}/${name}`, { recursive: true });
     writeFileSync(`${fake.folder}/warrants/warrant-abc.json`, JSON.stringify(SEEDED));
-    expect(fake.files.withdrawQueued("gt-abc")).toBe(true);
+    expect(await fake.files.withdrawQueued("gt-abc")).toBe(true);
     expect(fake.files.withdrawn("gt-abc")).toMatchObject({ target: "gt-gastown-Toast" });
   });
 

@@ -201,7 +201,7 @@ describe("a dance", () => {
     fake.file("toast");
     await fake.up();
     await fake.pass(100_000);
-    fake.files.askToWithdraw("w-toast");
+    await fake.files.askToWithdraw("w-toast");
     await fake.pass(5_000);
     expect(fake.files.receipts()[0]).toMatchObject({
       verdict: "pardoned",
@@ -313,7 +313,7 @@ describe("just before the execution", () => {
     const fake = new FakeWarden();
     const toast = fake.target("toast", {
       onLook: (now) => {
-        if (now >= 420_000) fake.files.askToWithdraw("w-toast");
+        if (now >= 420_000) void fake.files.askToWithdraw("w-toast");
       },
     });
     fake.file("toast");
@@ -321,7 +321,7 @@ describe("just before the execution", () => {
     await fake.pass(500_000);
     expect(toast.signalled).toEqual([]);
     expect(fake.files.receipts()[0]).toMatchObject({ verdict: "pardoned" });
-    expect(fake.files.askToWithdraw("w-toast")).toBe(false);
+    expect(await fake.files.askToWithdraw("w-toast")).toBe(false);
   });
 
   test("who answers between the decision and the first signal is pardoned, also after a crash", async () => {

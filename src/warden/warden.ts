@@ -33,6 +33,8 @@ export class Warden {
   #pause: Pause | null = null;
   /** Warrants that wait, and of which that was said. */
   #queued: ReadonlySet<string> = new Set();
+  /** Warrants that are being put back into the queue: there they are not left over from their dance. */
+  readonly #returning = new Set<string>();
   #isStopping = false;
   #turning: Promise<void> | null = null;
   #isTurnWanted = false;
@@ -50,7 +52,7 @@ export class Warden {
 
   async run(): Promise<void> {
     const { files, machine } = this.#host;
-    this.#isOurs = files.take();
+    this.#isOurs = await files.take();
     if (this.#isOurs === null) throw this.#isTaken();
     const now = machine.clock.now();
     const self = machine.self();
@@ -116,7 +118,7 @@ export class Warden {
       this.#isTurnWanted = false;
       this.#cancelTimer?.();
       try {
-        this.#lookAround();
+        await this.#lookAround();
       } catch (error) {
         const isLasting = !isVivError(error) || error.code === "WRONG_STATE";
         if (isLasting) throw error;
@@ -127,12 +129,12 @@ export class Warden {
     }
   }
 
-  #lookAround(): void {
+  async #lookAround(): Promise<void> {
     this.#assertOurs();
     this.#seePause();
     this.#adopt();
-    this.#hearWishes();
-    this.#takeWarrants();
+    await this.#hearWishes();
+    await this.#takeWarrants();
   }
 
   /** Without its folder another warden may be at work, on the same suspects. */
@@ -162,30 +164,32 @@ export class Warden {
     }
   }
 
-  #hearWishes(): void {
+  async #hearWishes(): Promise<void> {
     const { files } = this.#host;
     const { withdrawals, releases, answers } = files.asked();
     for (const { dancer } of this.#dancers.values()) {
       if (dancer.dance.attempts.some(({ nonce }) => answers.includes(nonce))) dancer.poke();
     }
+    const waiting: string[] = [];
     for (const id of withdrawals) {
       const found = [...this.#dancers.values()].find(
         ({ dancer }) => dancer.dance.warrant.id === id,
       );
       if (found) found.dancer.wish("withdrawn");
-      else {
-        files.withdrawQueued(id);
-        files.forgetWithdrawal(id);
-      }
+      else waiting.push(id);
     }
     for (const dog of releases) {
       const found = this.#dancers.get(dog);
       if (found && found.dancer.dance.state !== "executing") found.dancer.wish("released");
       else files.forgetRelease(dog);
     }
+    for (const id of waiting) {
+      await files.withdrawQueued(id);
+      files.forgetWithdrawal(id);
+    }
   }
 
-  #takeWarrants(): void {
+  async #takeWarrants(): Promise<void> {
     const { files, machine } = this.#host;
     const { warrants, bad } = files.queued();
     for (const { name, why, at } of bad) {
@@ -195,12 +199,15 @@ export class Warden {
     }
     const open = new OpenTargets();
     const waiting = new Set<string>();
+    /** Begun when all are judged: what is known of queue and dances is true only until we wait. */
+    const next: Warrant[] = [];
     const dancing = new Map<string, Warrant>();
     for (const { dancer } of this.#dancers.values()) {
       open.add({ ...dancer.dance.warrant, bound: dancer.dance.bound });
       dancing.set(dancer.dance.warrant.id, dancer.dance.warrant);
     }
     for (const warrant of warrants) {
+      if (this.#returning.has(warrant.id)) continue;
       const begun = dancing.get(warrant.id);
       if (begun && targetKey(begun) === targetKey(warrant)) {
         files.dropQueued(warrant.id);
@@ -212,10 +219,14 @@ export class Warden {
         continue;
       }
       open.add(warrant);
-      if (this.#pause === null && this.#dancers.size < this.#settings.pool) this.#begin(warrant);
+      const hasRoom = this.#dancers.size + next.length < this.#settings.pool;
+      if (this.#pause === null && hasRoom) next.push(warrant);
       else waiting.add(this.#sayQueued(warrant));
     }
     this.#queued = waiting;
+    for (const warrant of next) {
+      if (this.#pause === null && !this.#isStopping) await this.#begin(warrant);
+    }
   }
 
   /** Once for each that no dog takes now. */
@@ -235,11 +246,11 @@ export class Warden {
     this.#tell({ kind: "rejected", name, why });
   }
 
-  #begin(warrant: Warrant): void {
+  async #begin(warrant: Warrant): Promise<void> {
     const { files, machine } = this.#host;
     const now = machine.clock.now();
     const dance = newDance(files.newDog(now), warrant, now);
-    if (!files.begin(dance)) return; // withdrawn just now
+    if (!(await files.begin(dance))) return; // withdrawn just now
     const { id, target, reason } = warrant;
     this.#tell({ kind: "begins", dog: dance.id, target, warrant: id, reason });
     this.#start(dance);
@@ -267,11 +278,15 @@ export class Warden {
     const end = await dancer.run();
     const { id, target } = dance.warrant;
     if (end === "released") {
-      await this.#insist(async () => {
-        this.#host.files.giveBack(dance, this.#host.machine.clock.now());
-        // At once: whoever looks at the queue next must not take it for a dance's.
-        this.#dancers.delete(dance.id);
-      });
+      this.#returning.add(id);
+      try {
+        await this.#insist(async () => {
+          await this.#host.files.giveBack(dance, this.#host.machine.clock.now());
+          this.#dancers.delete(dance.id);
+        });
+      } finally {
+        this.#returning.delete(id);
+      }
       this.#tell({ kind: "released", warrant: id, target });
     }
     if (end === "over") {

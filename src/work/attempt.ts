@@ -1,10 +1,10 @@
 import { basename, resolve } from "node:path";
-import type { Route } from "../app/config.ts";
 import { parseDuration } from "../base/duration.ts";
 import { isVivError, VivError } from "../base/errors.ts";
 import { fingerprint } from "../base/fingerprint.ts";
 import { canonicalJson } from "../base/json.ts";
-import type { EngineRoute, Money } from "../engines/config-engine.ts";
+import type { EngineRoute } from "../engines/config-engine.ts";
+import type { Limit } from "../engines/costs/budget.ts";
 import type { PriceTable } from "../engines/costs/prices.ts";
 import type { Spending } from "../engines/costs/spending.ts";
 import { runModel } from "../engines/run-model.ts";
@@ -13,6 +13,7 @@ import { wasteFoot } from "../pit/waste.ts";
 import type { Finished } from "../platform/processes/handlers.ts";
 import type { Claim, Store } from "../queue/store.ts";
 import { priorityOf } from "../queue/task.ts";
+import type { Route } from "./config-route.ts";
 import { type AttemptEnd, Ending, reportOf, said, sentence } from "./ending.ts";
 import { Hold, isTrouble, mayPass, type Pause, Unrecorded } from "./hold.ts";
 import type { WorkerHost } from "./host.ts";
@@ -36,7 +37,7 @@ export interface AttemptSettings {
   timeoutMs?: number;
   /** What model runs cost, and what they may. */
   prices: PriceTable;
-  budget: { run: Money; day: Money };
+  budget: { run: Limit; day: Limit };
   /** Asked before and while a model runs. */
   spending: Spending;
   /** What an engine needs before it is started: a slot of the machine's gate. */

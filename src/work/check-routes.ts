@@ -1,12 +1,14 @@
 import { resolve } from "node:path";
-import type { Config, Route } from "../app/config.ts";
 import { isVivError, VivError } from "../base/errors.ts";
+import type { Config } from "../base/section.ts";
 import type { EngineRoute } from "../engines/config-engine.ts";
 import { whatIsMissing } from "../engines/costs/budget.ts";
+import { budgetSection, pricesSection } from "../engines/costs/config-costs.ts";
 import type { Engine } from "../engines/engine.ts";
 import { keyVariable } from "../engines/key-variable.ts";
 import { parseTemplate } from "../engines/template-parse.ts";
 import { resolveHandler } from "./attempt.ts";
+import type { Route } from "./config-route.ts";
 import type { WorkerHost } from "./host.ts";
 
 /**
@@ -16,7 +18,7 @@ import type { WorkerHost } from "./host.ts";
  */
 export async function checkRoutes(
   routes: readonly Route[],
-  config: Pick<Config, "folder" | "prices" | "budget">,
+  config: Config,
   host: WorkerHost,
 ): Promise<void> {
   const problems: string[] = [];
@@ -28,11 +30,7 @@ export async function checkRoutes(
   if (problems.length > 0) throw new VivError("INVALID", problems.join("\n"), { problems });
 }
 
-async function problemsOf(
-  route: Route,
-  config: Pick<Config, "folder" | "prices" | "budget">,
-  host: WorkerHost,
-): Promise<string[]> {
+async function problemsOf(route: Route, config: Config, host: WorkerHost): Promise<string[]> {
   const problems: (string | null)[] = [];
   if (route.sandbox.length > 0) problems.push(await host.whyNoSandbox());
   const [program = ""] = resolveHandler(route.handler, config.folder);
@@ -55,9 +53,11 @@ function templateProblem({ prompt }: EngineRoute, folder: string, host: WorkerHo
 async function engineProblems(
   route: Route,
   engine: EngineRoute,
-  { folder, prices, budget }: Pick<Config, "folder" | "prices" | "budget">,
+  config: Config,
   host: WorkerHost,
 ): Promise<(string | null)[]> {
+  const { folder } = config;
+  const budget = config.section(budgetSection);
   const one = await host.engine(engine.name);
   const { tellsDollars, binary, namesModel } = one;
   const models = engine.tiers.length > 0 ? engine.tiers.map(({ model }) => model) : [engine.model];
@@ -72,7 +72,7 @@ async function engineProblems(
       limits,
       tellsDollars,
       models.filter((model) => model !== null || !namesModel),
-      prices,
+      config.section(pricesSection),
     ),
     engine.name === "exec" && isLimited
       ? "a budget is set, but the engine exec does not tell what it uses"

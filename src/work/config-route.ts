@@ -1,29 +1,27 @@
-import { belongsOnTop, type ConfigTable, nearest } from "../base/config-table.ts";
+import { type ConfigTable, nearest } from "../base/config-table.ts";
+import { assertTypeName } from "../base/names.ts";
+import type { Config, Section } from "../base/section.ts";
 import { shown } from "../base/shown.ts";
-import {
-  ENGINE_KEYS,
-  type EngineDefaults,
-  type EngineRoute,
-  readEngine,
-} from "../engines/config-engine.ts";
+import type { RoutedEngine } from "../engines/accounts/account.ts";
+import { ENGINE_KEYS, routedEnginesSection } from "../engines/config-engine.ts";
+import { belongsOnTop } from "../queue/config-run.ts";
 
 /** How tasks of one type are worked on: a table `[handlers.TYPE]` of viv.toml. */
-export interface Route {
+export interface Route extends RoutedEngine {
   /** `default`, or the type it is for. */
   type: string;
   /** The command and its arguments, as they are written in the file; none with most engines. */
   handler: readonly string[];
-  engine?: EngineRoute;
-  timeoutMs?: number;
-  maxAttempts?: number;
-  backoffMs?: number;
-  doneWhen?: string;
-  doneWhenTimeoutMs?: number;
-  review?: boolean;
+  timeoutMs?: number | undefined;
+  maxAttempts?: number | undefined;
+  backoffMs?: number | undefined;
+  doneWhen?: string | undefined;
+  doneWhenTimeoutMs?: number | undefined;
+  review?: boolean | undefined;
   workspace: (typeof WORKSPACES)[number];
   /** As it is written in the file: relative to it. */
-  repository?: string;
-  base?: string;
+  repository?: string | undefined;
+  base?: string | undefined;
   sandbox: readonly (typeof SANDBOXES)[number][];
   /** `NAME`, or `NAME=VALUE`. */
   env: readonly string[];
@@ -32,109 +30,94 @@ export interface Route {
 const WORKSPACES = ["none", "dir", "worktree"] as const;
 const SANDBOXES = ["write-workspace", "no-network"] as const;
 
-export const ROUTE_KEYS = [
-  "handler",
-  "timeout",
-  "max_attempts",
-  "backoff",
-  "done_when",
-  "done_when_timeout",
-  "review",
-  "workspace",
-  "repository",
-  "base",
-  "sandbox",
-  "env",
-  ...ENGINE_KEYS,
-];
+/** By type; `default` is for every type that has none. */
+export const routesSection: Section<ReadonlyMap<string, Route>> = (top, section) => {
+  const routed = section(routedEnginesSection);
+  const tables = top.tables("handlers", "a table for each type, like [handlers.default]");
+  return new Map(
+    tables.map(([type, table]) => {
+      top.table("handlers")?.attempt(type, () => assertTypeName(type));
+      return [type, { ...routed.get(type), ...readRoute(type, table) }];
+    }),
+  );
+};
+
+/** `[limits]`. */
+export const limitsSection = ((top) => {
+  const table = top.section("limits");
+  const limits = { review: table.whole("review"), logBytes: table.size("log") };
+  table.refuseOthers(belongsOnTop);
+  return limits;
+}) satisfies Section<unknown>;
+
+/** The route for tasks of this type: its own, or the default. Without one it is not claimed. */
+export function routeFor(config: Config, type: string): Route | undefined {
+  const routes = config.section(routesSection);
+  return routes.get(type) ?? routes.get("default");
+}
+
+/** The types that have a route; null means any, because there is a default. */
+export function typesOf(config: Config): string[] | null {
+  const routes = config.section(routesSection);
+  return routes.has("default") ? null : [...routes.keys()];
+}
+
+/** A hint for a route's key that stands above the first table by mistake. */
+export function belongsInRoute(key: string): string | undefined {
+  const isRouteKey = [...OWN_KEYS, ...ENGINE_KEYS].includes(key);
+  return isRouteKey ? "it belongs in a table like [handlers.default]" : undefined;
+}
+
+const OWN_KEYS = (
+  "handler timeout max_attempts backoff done_when done_when_timeout review " +
+  "workspace repository base sandbox env"
+).split(" ");
 
 /** Reads a whole table and notes every mistake in it; with one, the route is not to be used. */
-export function readRoute(type: string, table: ConfigTable, engines: EngineDefaults): Route {
-  table.refuseUnknown(ROUTE_KEYS, (key) =>
-    table.hasTable(key) && !key.includes("budget") && key !== "tiers"
-      ? quoteDot(`${type}.${key}`)
-      : belongsOnTop(key),
-  );
-  const workspace = readWorkspace(table);
-  return {
+function readRoute(type: string, table: ConfigTable): Route {
+  const route = {
     type,
-    handler: needsHandler(table) ? readHandler(table) : [],
-    workspace,
+    handler: readHandler(table),
+    workspace: readWorkspace(table),
     sandbox: readSandbox(table),
     env: readEnv(table),
-    ...given({
-      engine: readEngine(table, engines),
-      timeoutMs: table.duration("timeout"),
-      maxAttempts: table.whole("max_attempts", 1000),
-      backoffMs: table.duration("backoff"),
-      doneWhen: table.text("done_when", "a command"),
-      doneWhenTimeoutMs: table.duration("done_when_timeout"),
-      review: table.flag("review"),
-      repository: table.text("repository", "the path of a git repository"),
-      base: table.text("base", "a branch or a commit"),
-    }),
+    timeoutMs: table.duration("timeout"),
+    maxAttempts: table.whole("max_attempts", 1000),
+    backoffMs: table.duration("backoff"),
+    doneWhen: table.text("done_when", "a command"),
+    doneWhenTimeoutMs: table.duration("done_when_timeout"),
+    review: table.flag("review"),
+    repository: table.text("repository", "the path of a git repository"),
+    base: table.text("base", "a branch or a commit"),
   };
-}
-
-type Given<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
-
-function given<T extends object>(values: T): Given<T> {
-  return Object.fromEntries(Object.entries(values).filter(([, v]) => v !== undefined)) as Given<T>;
-}
-
-/** `[handlers.a.b]` is a table b in a, and not the type a.b. */
-function quoteDot(type: string): string {
-  return `a type with a dot in it needs quotes: [handlers.${shown(type)}]`;
-}
-
-function needsHandler(table: ConfigTable): boolean {
-  return !table.has("engine") || table.get("engine") === "exec";
+  table.refuseOthers((key) =>
+    // `[handlers.a.b]` is a table b in a, and not the type a.b.
+    table.hasTable(key) && !key.includes("budget")
+      ? `a type with a dot in it needs quotes: [handlers.${shown(`${type}.${key}`)}]`
+      : belongsOnTop(key),
+  );
+  return route;
 }
 
 function readHandler(table: ConfigTable): string[] {
-  const value = table.get("handler");
-  if (value === undefined) {
-    if (!isNoted(table)) {
-      table.note([], `${table.title} needs a handler, like handler = "./handle.sh", or an engine`);
-    }
-    return [];
-  }
-  if (typeof value === "string") {
-    const path = table.text("handler", "the path or the name of a command");
-    if (path === undefined) return [];
-    if (/\s/.test(path)) table.note(["handler"], spaced(path));
-    return [path];
-  }
-  const words = table.texts("handler", 'a string, or a list of them like ["python3", "audit.py"]');
-  if (words?.[0]?.trim() === "" || words?.length === 0) {
-    table.note(["handler"], "handler is empty; its first item must be the command to start");
-  }
-  return words ?? [];
-}
-
-/** Why there is no handler: it is misspelt, or the table is only the first half of a type. */
-function isNoted(table: ConfigTable): boolean {
+  // Beside another engine it is a mistake that the engine's half notes.
+  if (table.has("engine") && table.get("engine") !== "exec") return [];
+  // `[handlers.a.b]` alone: the mistake is that of the type's name.
   const isHalf = table.keys.length > 0 && table.keys.every((key) => table.hasTable(key));
-  return isHalf || table.keys.some((key) => nearest(key, ROUTE_KEYS) === "handler");
-}
-
-/** There is no shell that would take it apart; a path with a space can stand in a list, too. */
-function spaced(handler: string): string {
-  const words = handler.trim().split(/\s+/);
-  // Where something is quoted, the words are not what a shell would make of it.
-  const isPlain = !/["'`\\$|&;<>*]/.test(handler);
-  const list = isPlain ? words.map((word) => JSON.stringify(word)) : ['"sh"', '"-c"', '"…"'];
-  return `handler has a space in it; write a list, one item for each word: [${list.join(", ")}]`;
+  if (!table.has("handler") && !table.isMisspelt("handler") && !isHalf) {
+    table.note([], `${table.title} needs a handler, like handler = "./handle.sh", or an engine`);
+  }
+  return table.command("handler", '["python3", "audit.py"]') ?? [];
 }
 
 function readWorkspace(table: ConfigTable): Route["workspace"] {
   const workspace = table.choice("workspace", WORKSPACES);
-  if (workspace === undefined && table.has("workspace")) return "none";
   if (workspace === "worktree" && !table.has("repository")) {
     table.note(["workspace"], 'workspace = "worktree" needs a repository, like repository = "."');
   }
+  const isWorktree = workspace === "worktree" || (!workspace && table.has("workspace"));
   for (const key of ["repository", "base"]) {
-    if (workspace === "worktree" || !table.has(key)) continue;
+    if (isWorktree || !table.has(key)) continue;
     table.note([key], `${key} goes only with workspace = "worktree"`);
   }
   return workspace ?? "none";

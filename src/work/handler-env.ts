@@ -1,4 +1,4 @@
-import type { Route } from "../app/config.ts";
+import type { Route } from "./config-route.ts";
 
 /** What every handler gets of the worker's environment: nothing in it is a secret. */
 const ALWAYS = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR", "TERM"];

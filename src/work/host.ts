@@ -2,6 +2,7 @@ import type { Accounts } from "../engines/accounts/accounts.ts";
 import type { Engine, EngineName } from "../engines/engine.ts";
 import type { LogPort } from "../engines/session-feed.ts";
 import type { MachineGate } from "../gate/machine-gate.ts";
+import { definePort } from "../operation/operation.ts";
 import type { WasteFiles } from "../pit/waste-files.ts";
 import type { Handlers } from "../platform/processes/handlers.ts";
 import type { SandboxRequest } from "../platform/sandbox/sandbox.ts";
@@ -50,3 +51,5 @@ export interface WorkerHost {
   env: Readonly<Record<string, string | undefined>>;
   cwd: string;
 }
+
+export const workerHostPort = definePort<WorkerHost>("worker host");

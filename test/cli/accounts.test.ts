@@ -68,10 +68,10 @@ describe("viv accounts", () => {
   });
 
   it("says which are closed, until when, in how long, why, and what to do", async () => {
-    gates.close("main", limited(12 * 60_000));
-    gates.close("spare", unauthorized());
-    gates.close("well", limited(1000));
-    gates.open("well", "pia");
+    await gates.close("main", limited(12 * 60_000));
+    await gates.close("spare", unauthorized());
+    await gates.close("well", limited(1000));
+    await gates.open("well", "pia");
     const text = await say("accounts");
     const at = iso(12 * 60_000).slice(11, 16);
     const lines = text.split("\n");
@@ -99,7 +99,7 @@ describe("viv accounts", () => {
   });
 
   it("opens one, and says who did", async () => {
-    gates.close("main", unauthorized());
+    await gates.close("main", unauthorized());
     expect(await listed("open", "main")).toMatchObject([{ state: "open", by: { person: "pia" } }]);
     expect(gates.read("main").state).toBe("open");
     expect(await listed("open", "main", "--by", "rob")).toMatchObject([
@@ -113,14 +113,14 @@ describe("viv accounts", () => {
     expect(await say("accounts")).toContain("by hand (for myself)");
     // Shorter does not make it shorter, and a success does not open it.
     await listed("close", "main", "--for", "1h");
-    gates.succeeded("main", now() + 1);
+    await gates.succeeded("main", now() + 1);
     expect(gates.read("main")).toMatchObject({ until: iso(7_200_000), failures: 0 });
     host.advance(7_200_000);
     expect(await listed()).toMatchObject([{ state: "open" }]);
   });
 
   it("reports a file that cannot be read, and goes on", async () => {
-    gates.close("main", limited(60_000));
+    await gates.close("main", limited(60_000));
     writeFileSync(join(state, "accounts/main.json"), "{");
     const text = await say("accounts");
     expect(text).toMatch(/^main +open\n/);
@@ -130,7 +130,7 @@ describe("viv accounts", () => {
   });
 
   it("refuses what makes no sense", async () => {
-    gates.close("anthropic-main", limited(60_000));
+    await gates.close("anthropic-main", limited(60_000));
     const bad: [string[], RegExp][] = [
       [["open"], /which account\? viv accounts open NAME/],
       [["close"], /which account/],
@@ -199,9 +199,9 @@ describe("what others say of a closed account", () => {
 
   it("until when, on each pending task of its type and for the run", async () => {
     await project();
-    gates.close("acme", limited(12 * 60_000));
-    gates.close("spare", unauthorized());
-    gates.close("elsewhere", limited(60_000));
+    await gates.close("acme", limited(12 * 60_000));
+    await gates.close("spare", unauthorized());
+    await gates.close("elsewhere", limited(60_000));
     const output = await json<Listed>(["ls"], around);
     expect(ls.output.parse(output)).toEqual(output);
     const until = new Map(output.tasks.map((task) => [task.id, task.account_closed_until]));
@@ -230,7 +230,7 @@ describe("what others say of a closed account", () => {
 
   it("the route of all other types may have one, too", async () => {
     await project(`${TOML}engine = "exec"\nprompt = "p.md"\naccount = "acme"\n`);
-    gates.close("acme", limited(60_000));
+    await gates.close("acme", limited(60_000));
     const { tasks } = await json<Listed>(["ls"], around);
     const closed = tasks.filter((task) => task.account_closed_until).map(({ id }) => id);
     expect(closed.sort()).toEqual(["quick", "slow"]);
@@ -253,29 +253,29 @@ describe("a worker", () => {
 
   it("leaves alone what needs a closed account, and takes the rest", async () => {
     await project();
-    gates.close("acme", later(3_600_000));
-    gates.close("spare", later(3_600_000));
+    await gates.close("acme", later(3_600_000));
+    await gates.close("spare", later(3_600_000));
     await work("--max-tasks", "1");
     expect(done()).toEqual(["quick.json"]);
-    gates.open("spare", "pia");
+    await gates.open("spare", "pia");
     await work("--max-tasks", "1");
     expect(done()).toEqual(["other.json", "quick.json"]);
-    gates.open("acme", "pia");
+    await gates.open("acme", "pia");
     await work("--drain");
     expect(done()).toEqual(["other.json", "quick.json", "slow.json"]);
   });
 
   it("takes only what has a route of its own while the account of all others is closed", async () => {
     await project(`${TOML}engine = "exec"\nprompt = "p.md"\naccount = "acme"\n`);
-    gates.close("acme", later(3_600_000));
+    await gates.close("acme", later(3_600_000));
     await work("--max-tasks", "1");
     expect(done()).toEqual(["other.json"]);
   });
 
   it("goes on when the time has come, without having to be woken", async () => {
     await project();
-    gates.close("acme", later(1_500));
-    gates.close("spare", later(1_000));
+    await gates.close("acme", later(1_500));
+    await gates.close("spare", later(1_000));
     const begin = Date.now();
     await within("the accounts are open again", work("--drain"));
     expect(Date.now() - begin).toBeGreaterThan(1_000);
@@ -284,7 +284,7 @@ describe("a worker", () => {
 
   it("sleeps when all that it takes is closed, and stops when it is told to", async () => {
     await project();
-    gates.close("acme", later(3_600_000));
+    await gates.close("acme", later(3_600_000));
     const stop = new AbortController();
     const args = ["work", "--types", "slow", "--drain", "--worker-id", "w1"];
     const working = ok(args, { ...around, signal: stop.signal });
@@ -298,7 +298,7 @@ describe("a worker", () => {
     await project(
       'run = "run"\n[handlers.default]\nengine = "exec"\nprompt = "p.md"\nhandler = "./handle.sh"\naccount = "acme"\n',
     );
-    gates.close("acme", later(1_000));
+    await gates.close("acme", later(1_000));
     const asked: string[] = [];
     const open: Surroundings["open"] = async (path, options) => {
       const store = await openRun(path, options);

@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { allCommandNames, CATALOG } from "../../src/app/catalog.ts";
+import { CATALOG } from "../../src/app/catalog.ts";
+import { firstWords } from "../../src/operation/catalog.ts";
 import { flagsOf, GLOBAL_FLAGS } from "../../src/operation/flags.ts";
 import { newFolder } from "../support/folders.ts";
 import { cli, ok, quoted, shell } from "./support.ts";
@@ -61,10 +62,10 @@ describe("bash", () => {
         ],
         folder,
       );
-    expect(all?.sort()).toEqual(allCommandNames().sort());
+    expect(all?.sort()).toEqual(firstWords(CATALOG).sort());
     expect(en).toEqual(["enqueue"]);
-    const enqueue = CATALOG.find(({ name }) => name === "enqueue");
-    const { command } = (await enqueue?.load()) ?? { command: undefined };
+    const enqueue = CATALOG.commands.find(({ name }) => name === "enqueue");
+    const command = await enqueue?.load();
     if (!command) throw new Error("no enqueue");
     const expected = [...flagsOf(command), ...GLOBAL_FLAGS].map(({ name }) => `--${name}`);
     expect(flags?.sort()).toEqual(expected.sort());
@@ -118,9 +119,9 @@ describe.each(["zsh", "fish"] as const)("%s", (name) => {
   });
 
   it("names every command and flag", async () => {
-    for (const { name: command, load } of CATALOG) {
+    for (const { name: command, load } of CATALOG.commands) {
       for (const word of command.split(" ")) expect(script).toMatch(new RegExp(`\\b${word}\\b`));
-      for (const flag of flagsOf((await load()).command))
+      for (const flag of flagsOf(await load()))
         expect(script).toContain(name === "zsh" ? `'--${flag.name}[` : ` -l ${flag.name} `);
     }
   });

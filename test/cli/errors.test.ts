@@ -145,7 +145,7 @@ describe("usage", () => {
 
   it("viv logs needs a task", async () => {
     await say("init", "run");
-    expect(sentence(await attempt("logs"), 2)).toBe("viv logs needs a task; see: viv logs --help");
+    expect(sentence(await attempt("logs"), 2)).toBe("viv logs needs a task: viv logs ID");
   });
 
   it("numbers have limits", async () => {

@@ -49,11 +49,13 @@ describe("viv gate", () => {
   });
 
   it("shows who is in and who waits, and for how long", async () => {
-    gate.setMax(1);
+    await gate.setMax(1);
     const release = await gate.acquire({ name: "w1\u001b[31m" });
     const low = gate.acquire({ name: "w2", priority: "low" });
+    await until("w2 waits", () => gate.view().queue.length === 1);
     host.advance(65_000);
     const next = gate.acquire({ name: "w3" });
+    await until("w3 waits", () => gate.view().queue.length === 2);
     host.advance(10_000);
     const pid = around.machine?.self().pid;
     expect((await say("gate")).split("\n")).toEqual([
@@ -261,7 +263,7 @@ describe("a worker", () => {
 
   it("runs no more engines than there are slots, with other workers", async () => {
     await project(many(8));
-    gate.setMax(2);
+    await gate.setMax(2);
     await within(
       "all is done",
       Promise.all(
@@ -288,7 +290,7 @@ describe("a worker", () => {
 
   it("claims nothing with an engine while the gate is full, but all else; `why` says so", async () => {
     await project({ "m.1": "model", "q.1": "quick", "m.2": "model", "q.2": "quick" });
-    gate.setMax(1);
+    await gate.setMax(1);
     const release = await gate.acquire({ name: "somebody" });
     expect(await codes("m.1")).toEqual(["gate_full", "no_worker"]);
     expect(await codes("q.1")).toEqual(["no_worker"]);
@@ -311,7 +313,7 @@ describe("a worker", () => {
 
   it("gets its turn although others always stand in line", async () => {
     await project(many(2));
-    gate.setMax(1);
+    await gate.setMax(1);
     let isOver = false;
     const crowd = ["a", "b", "c"].map(async (name) => {
       while (!isOver) {
@@ -329,7 +331,7 @@ describe("a worker", () => {
 
   it("stops when it is told to while it stands in line, and leaves it", async () => {
     await project(many(1));
-    gate.setMax(1);
+    await gate.setMax(1);
     const release = await gate.acquire({ name: "somebody" });
     const stop = new AbortController();
     const working = ok(["work"], { ...around, signal: stop.signal });
@@ -344,7 +346,7 @@ describe("a worker", () => {
     await project({}, "exit 3");
     const seen = join(folder, "seen");
     await say("enqueue", "--id", "bad", "--type", "model", "--max-attempts", "1");
-    gate.setMax(1);
+    await gate.setMax(1);
     await work("--max-tasks", "1");
     expect(gate.view().holders).toEqual([]);
     writeFileSync(join(folder, "handle.sh"), "#!/bin/sh\n", { mode: 0o755 });
@@ -357,7 +359,7 @@ describe("a worker", () => {
 
   it("that is killed gives its slots back, as soon as somebody needs one", async () => {
     await project(many(1), "sleep 600");
-    gate.setMax(1);
+    await gate.setMax(1);
     const victim = new Running(["work"], { cwd: folder, env: { VIV_STATE: state } });
     await until("it runs", () => existsSync(log()));
     expect(gate.view().holders).toMatchObject([{ pid: victim.pid }]);

@@ -347,15 +347,15 @@ describe.skipIf(SYSTEMD === undefined)("systemd itself", () => {
     const { install, around, units, folder, run, handler } = await project(name);
     const node = join(folder, "node");
     symlinkSync(process.execPath, node);
-    const self = { node, viv: join(folder, "viv.cjs") };
+    const program = { node, viv: join(folder, "viv.cjs") };
     const env = { ...around.env, PATH: `${folder}/bin:/usr/bin` };
-    await ok([...install, "--worker-id", "w", "--types", "a,b"], { ...around, self, env });
+    await ok([...install, "--worker-id", "w", "--types", "a,b"], { ...around, program, env });
     const { complaints, dump } = verify(units);
     expect(complaints).toBe("");
     const needsShell = /["'\\$]/.test(folder);
     const argv = [
       ...(needsShell ? ["/bin/sh", "-c", 'exec "$0" "$@"'] : []),
-      ...[node, self.viv, "work", "--run", run],
+      ...[node, program.viv, "work", "--run", run],
       ...["--worker-id=w", `--handler=${handler}`, "--types=a,b", "--grace=60s"],
     ];
     const lines = dump.split("\n").filter((line) => line.includes("Command Line:"));

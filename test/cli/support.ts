@@ -2,21 +2,12 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import { runCli } from "../../src/app/cli.ts";
-import { wardenPorts } from "../../src/app/warden-ports.ts";
+import { type CliIo, runCli } from "../../src/app/cli.ts";
+import { portsHere } from "../../src/app/ports.ts";
 import type { Machine } from "../../src/base/clock.ts";
-import { boardGit } from "../../src/board/git.ts";
 import type { Patience } from "../../src/board/lock.ts";
-import {
-  accountsHere,
-  crewPorts,
-  enginesHere,
-  gateHere,
-  openRun,
-  upHost,
-  workerHost,
-} from "../../src/main.ts";
-import type { Io } from "../../src/operation/io.ts";
+import type { Program } from "../../src/fleet/ports.ts";
+import { openRun } from "../../src/main.ts";
 import { unitFiles } from "../../src/platform/systemd/unit-files.ts";
 import { until, within } from "../support/deadline.ts";
 import { DIST } from "../support/processes.ts";
@@ -40,8 +31,8 @@ export interface Surroundings {
   machine?: Machine;
   signal?: AbortSignal;
   urgent?: AbortSignal;
-  open?: Io["open"];
-  self?: Partial<Io["self"]>;
+  open?: CliIo["open"];
+  program?: Partial<Program>;
   /** Called with everything that is written to stdout. */
   onStdout?: (text: string) => void;
   /** With a lock in the way of a board's branch. */
@@ -70,19 +61,23 @@ export async function cli(args: readonly string[], around: Surroundings = {}): P
     signal: around.signal ?? new AbortController().signal,
     urgent: around.urgent ?? new AbortController().signal,
     hearUrgent: () => {},
-    engines: () => enginesHere(around.env ?? {}),
-    crew: () => crewPorts(around.env ?? {}, around.cwd ?? "/"),
-    up: upHost,
-    warden: () => wardenPorts(around.env ?? {}, around.cwd ?? "/"),
-    board: async (tell) => boardGit(tell, around.patience),
-    accounts: () => accountsHere(around.env ?? {}, around.cwd ?? "/", machine?.clock.now),
-    gate: () => gateHere(around.env ?? {}, around.cwd ?? "/", machine),
-    workerHost: (runDir) => workerHost(runDir, around.env ?? {}, around.cwd ?? "/"),
+    provide: portsHere({
+      env: around.env ?? {},
+      cwd: around.cwd ?? "/",
+      machine,
+      patience: around.patience,
+      program: {
+        ...{ node: process.execPath, viv: VIV, unitFiles: async () => unitFiles },
+        ...around.program,
+      },
+      notice: (sentence) => {
+        said.stderr += `viv: ${sentence}\n`;
+      },
+    }),
     now: machine ? machine.clock.now : Date.now,
     open:
       around.open ??
       ((path, options) => openRun(path, { ...options, ...(machine ? { machine } : {}) })),
-    self: { node: process.execPath, viv: VIV, unitFiles: async () => unitFiles, ...around.self },
     demo: async () => 0,
   });
   return { status, ...said };

@@ -421,9 +421,14 @@ no_output = { after = "1s", action = "file" }
     await until("it is ended", () => warden.said().includes("agent-1: executed"));
     expect(warden.said()).toMatch(/no_output: agent-1, no new output since .*; filed w-/);
     expect(tmux("list-sessions", "-F", "#{session_name}")).toBe("other\n");
-    const { verdicts, findings } = await here.json("warden", "status");
+    const { verdicts } = await here.json("warden", "status");
     expect(verdicts).toMatchObject([{ target: "agent-1", verdict: "executed" }]);
-    expect(findings).toMatchObject([{ rule: "no_output", target: "agent-1" }]);
+    const [found = ""] = readFileSync(join(here.state, "observed.jsonl"), "utf8").split("\n");
+    expect(JSON.parse(found)).toMatchObject({
+      state: "found",
+      rule: "no_output",
+      target: "agent-1",
+    });
     const { stdout } = await here.run("epitaph", verdicts[0].warrant);
     expect(stdout).toContain("- Asked for by: `warden:no_output`");
   });

@@ -2,7 +2,8 @@ import { mkdirSync, renameSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { gateHere, openRun } from "../../src/main.ts";
-import { REASON_CODES, type ReasonCode } from "../../src/overview/why-policy.ts";
+import { REASON_CODES, type ReasonCode } from "../../src/work/why-reasons.ts";
+import { until } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
 import { FakeHost } from "../support/machine.ts";
 import { cli, controlCodes, json, ok, type Surroundings } from "./support.ts";
@@ -357,6 +358,7 @@ it("the machine's gate is full", async () => {
   });
   const stop = new AbortController();
   const waiting = gate.acquire({ name: "b", signal: stop.signal }).catch(() => {});
+  await until("b waits", () => gate.view().queue.length === 1);
   expect((await why("t.1")).reasons[0]?.text).toBe(`${full}, and 1 waits there`);
   stop.abort();
   await waiting;

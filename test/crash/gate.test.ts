@@ -58,7 +58,7 @@ async function kill(victim: Script): Promise<void> {
 test("8 processes, 50 times each: never more than the maximum, and none is left out", {
   timeout: 120_000,
 }, async () => {
-  gate.setMax(3);
+  await gate.setMax(3);
   const users = Array.from({ length: 8 }, (_, n) => start(`p${n}`, 50));
   await Promise.all(users.map((user) => user.success(100)));
   expect(most()).toBeLessThanOrEqual(3);
@@ -70,7 +70,7 @@ test("kill -9 of holders and waiters: their places come back, and nobody else ge
   timeout: 120_000,
 }, async () => {
   const random = seeded(chooseSeed("gate"));
-  gate.setMax(2);
+  await gate.setMax(2);
   const victims = Array.from({ length: 6 }, (_, n) => start(`victim${n}`, 10_000));
   const users = Array.from({ length: 2 }, (_, n) => start(`user${n}`, 40));
   await Promise.all(victims.map((one) => one.says("it was in", (line) => "in" in line)));
@@ -87,7 +87,7 @@ test("kill -9 of holders and waiters: their places come back, and nobody else ge
 });
 
 test("first come, first served between processes, also over the dead", async () => {
-  gate.setMax(1);
+  await gate.setMax(1);
   const holder = start("holder", 1, "hold");
   await holder.says("it is in", (line) => "in" in line);
   const users: Script[] = [];

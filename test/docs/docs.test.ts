@@ -3,14 +3,16 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
-import { allCommandNames, findCommand } from "../../src/app/catalog.ts";
+import { CATALOG } from "../../src/app/catalog.ts";
 import { parseConfig } from "../../src/app/config.ts";
 import { EXIT_STATUS } from "../../src/base/errors.ts";
+import { findCommand, firstWords } from "../../src/operation/catalog.ts";
 import { parseFlags } from "../../src/operation/flags.ts";
-import { REASON_CODES } from "../../src/overview/why-policy.ts";
 import { mermaid } from "../../src/queue/states.ts";
 import { FINDING_CODES } from "../../src/queue/store.ts";
+import { wardenSection } from "../../src/warden/config.ts";
 import { danceMermaid } from "../../src/warden/dance.ts";
+import { REASON_CODES } from "../../src/work/why-reasons.ts";
 import { newFolder } from "../support/folders.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -85,7 +87,7 @@ describe("README.md", () => {
 
   it("has a [warden] that is read", async () => {
     const [text = ""] = blocks(readme, "toml").filter((block) => block.includes("[warden]"));
-    const { warden } = await parseConfig(text, "/viv.toml");
+    const warden = (await parseConfig(text, "/viv.toml")).section(wardenSection);
     expect(Object.keys(warden?.rules ?? {})).toHaveLength(3);
   });
 
@@ -94,13 +96,13 @@ describe("README.md", () => {
     const calls = lines.flatMap((line) => [...line.matchAll(/\bviv ([a-z]+)([^#&|;]*)/g)]);
     expect(calls.length).toBeGreaterThan(20);
     for (const [, name = "", rest = ""] of calls) {
-      expect(allCommandNames()).toContain(name);
+      expect(firstWords(CATALOG)).toContain(name);
       const words = [...rest.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(
         (m) => m[1] ?? m[2] ?? m[3] ?? "",
       );
-      const found = findCommand([name, ...words]);
+      const found = findCommand(CATALOG, [name, ...words]);
       if (!found) continue;
-      const { command } = await found.entry.load();
+      const command = await found.entry.load();
       expect(() => parseFlags(name, command, found.rest), `viv ${name}${rest}`).not.toThrow();
     }
   });

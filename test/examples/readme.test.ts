@@ -2,7 +2,8 @@ import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { findCommand } from "../../src/app/catalog.ts";
+import { CATALOG } from "../../src/app/catalog.ts";
+import { findCommand } from "../../src/operation/catalog.ts";
 import { parseFlags } from "../../src/operation/flags.ts";
 import { newFolder } from "../support/folders.ts";
 import { DIST } from "../support/processes.ts";
@@ -21,9 +22,9 @@ describe.each(names)("examples/%s/README.md", (name) => {
       const words = [...rest.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(
         ([, single, double, bare]) => single ?? double ?? bare ?? "",
       );
-      const found = findCommand([verb, ...words]);
+      const found = findCommand(CATALOG, [verb, ...words]);
       if (!found) throw new Error(`there is no such command: ${line}`);
-      const { command } = await found.entry.load();
+      const command = await found.entry.load();
       expect(() => parseFlags(verb, command, found.rest), line).not.toThrow();
     }
   });

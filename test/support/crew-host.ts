@@ -39,7 +39,9 @@ export class FakeCrew {
 
   /** Starts anew, as a new process would. What ran in the old one is not told that it is dead. */
   up(manifest: string, options: Partial<CrewSettings> & { max?: number } = {}): this {
-    this.make(manifest, options).begin();
+    const crew = this.make(manifest, options);
+    crew.own(this.#taken());
+    crew.begin();
     return this;
   }
 
@@ -130,7 +132,7 @@ export class FakeCrew {
         },
       },
       files: this.files,
-      take: () => (this.isTaken ? null : () => !this.isRemoved),
+      take: async () => this.#taken(),
       stampOf: (files) => files.map((file) => this.#stampOf(pathOf(file))).join(" "),
       readManifest: () => {
         if (settings.isSingleton) return { members: [SINGLETON], log: [] };
@@ -142,6 +144,10 @@ export class FakeCrew {
         return [];
       },
     };
+  }
+
+  #taken(): (() => boolean) | null {
+    return this.isTaken ? null : () => !this.isRemoved;
   }
 
   #runner(): Runner {

@@ -175,7 +175,7 @@ class FakeUpFiles implements UpFiles {
   isFull = false;
   readonly written = new Map<string, ServiceState | AgentState>();
 
-  take(): boolean {
+  async take(): Promise<boolean> {
     return !this.isTaken;
   }
 

@@ -51,7 +51,8 @@ export class FakeWarden {
   readonly world = new FakeHost();
   readonly folder = newFolder("viv-warden-");
   /** As nobody has broken it. */
-  readonly files = wardenFilesIn(this.folder);
+  /** One process, and time that is not real: no lock is needed, and none could be waited for. */
+  readonly files = wardenFilesIn(this.folder, async (_, critical) => critical());
   readonly targets = new Map<string, FakeTarget>();
   readonly events: WardenEvent[] = [];
   readonly told: Receipt[] = [];
@@ -85,7 +86,7 @@ export class FakeWarden {
       ...{ bound: null, watch: [], shell: false, socket: null, home: null },
       filed_at: new Date(now).toISOString(),
     };
-    this.files.file(warrant);
+    void this.files.file(warrant);
   }
 
   /** A new process; what the old one had under way goes nowhere. */
@@ -189,7 +190,7 @@ export class FakeWarden {
 
   #filesOf(life: number): WardenFiles {
     const overrides: Partial<WardenFiles> = {
-      take: () => () => this.isOurs,
+      take: async () => () => this.isOurs,
       watch: () => () => {},
     };
     return new Proxy(this.files, {
@@ -206,8 +207,8 @@ export class FakeWarden {
           if (key === "begin") return this.#begin(life, args[0] as Dance);
           // Before it is written, and after.
           const result = this.step(life, call);
-          this.step(life, () => undefined);
-          return result;
+          const after = (written: unknown) => this.step(life, () => written);
+          return result instanceof Promise ? result.then(after) : after(result);
         };
       },
     });

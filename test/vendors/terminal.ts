@@ -102,8 +102,8 @@ export class Terminal {
   }
 
   /** A new warrant for it. */
-  file(more: Record<string, unknown> = {}): void {
-    this.scene.file(this.program, { id: `w-${this.program}-${++warrants}`, ...more });
+  file(more: Record<string, unknown> = {}): Promise<void> {
+    return this.scene.file(this.program, { id: `w-${this.program}-${++warrants}`, ...more });
   }
 
   receipts(): Receipt[] {

@@ -21,7 +21,7 @@ describeEach((program: Program) => {
     await terminal.prompt("please do the work");
     await terminal.shows(DIALOG[program]);
     const warden = up(terminal, 2);
-    terminal.file();
+    await terminal.file();
     const report = await terminal.reported(warden);
     await warden.stop();
     expect(terminal.has("report.txt"), "nobody allowed the command").toBe(false);
@@ -38,7 +38,7 @@ describeEach((program: Program) => {
     up(terminal, 10);
     for (const [at, wording] of WORDINGS.entries()) {
       server().become(terminal.mode, `alive=${wording}`);
-      terminal.file();
+      await terminal.file();
       const { verdict, why, attempts } = await terminal.receipt(at + 1);
       expect.soft({ wording, verdict, why }).toMatchObject({ wording, verdict: "pardoned" });
       // It was idle: the first question must have reached it.
@@ -62,7 +62,7 @@ describeEach((program: Program) => {
         vendors.processes().some(({ command }) => command.startsWith(`timeout ${seconds} `));
       await until("the tool call runs", isAtWork, 60);
       up(terminal, 2);
-      terminal.file();
+      await terminal.file();
       // When the tool call is over, the question reaches the model, and that answers.
       const { verdict, why } = await terminal.receipt();
       expect({ verdict, why }).toMatchObject({ verdict: "pardoned" });
@@ -76,7 +76,7 @@ describeEach((program: Program) => {
     const terminal = await Terminal.open(vendors, program, "talk+alive");
     await terminal.type("half a thought");
     const warden = up(terminal, 2);
-    terminal.file();
+    await terminal.file();
     const report = await terminal.reported(warden);
     await warden.stop();
     expect(terminal.lives).toBe(true);
@@ -96,7 +96,7 @@ describeEach((program: Program) => {
     const keeper = terminal.scene.tmux.session("keeper", "cat"); // so that the server stays
     up(terminal, 2);
     // Its turn never ends: the question behind it is waited for only so long.
-    terminal.file({ patience_ms: 5_000 });
+    await terminal.file({ patience_ms: 5_000 });
     const { verdict, why, exit, survivors } = await terminal.receipt();
     expect(`${verdict}: ${why}`).toMatch(/^executed/);
     expect(exit.map(({ pid }) => pid)).toContain(pane);

@@ -21,7 +21,7 @@ describe("who answers is pardoned", () => {
   it("at once, and is not waited for longer", async () => {
     const scene = new Scene();
     scene.suspect("good", ANSWERS(1));
-    scene.file("good");
+    await scene.file("good");
     const warden = scene.up("--timeouts", "10m,10m,10m");
     expect(await scene.verdicts("good")).toEqual(["pardoned"]);
     expect(scene.tmux.has("good")).toBe(true);
@@ -36,7 +36,7 @@ describe("who answers is pardoned", () => {
   it("late, after the second question", async () => {
     const scene = new Scene();
     scene.suspect("late", ANSWERS(2));
-    scene.file("late");
+    await scene.file("late");
     scene.up("--timeouts", "500ms,10m");
     expect(await scene.verdicts("late")).toEqual(["pardoned"]);
     expect(scene.receipt("late")?.attempts.map(({ ended }) => ended)).toEqual([
@@ -58,7 +58,7 @@ describe("who answers is pardoned", () => {
   ])("in its own words: %s", async (name, words) => {
     const scene = new Scene();
     scene.suspect(name, ANSWERS(1, words));
-    scene.file(name);
+    await scene.file(name);
     scene.up("--timeouts", "2s,10m");
     expect(await scene.verdicts(name)).toEqual(["pardoned"]);
     expect(scene.receipt(name)?.attempts[0]?.ended).toMatch(/answered|replied/);
@@ -68,7 +68,7 @@ describe("who answers is pardoned", () => {
     const scene = new Scene();
     scene.suspect("again", `echo ALIVE; ${ANSWERS(1, "ALIVE")}`);
     await scene.tmux.shows("again", "ALIVE");
-    scene.file("again");
+    await scene.file("again");
     scene.up("--timeouts", "2s,10m");
     expect(await scene.verdicts("again")).toEqual(["pardoned"]);
   });
@@ -82,9 +82,9 @@ describe("who answers is pardoned", () => {
     scene.suspect("beside", "sleep 600");
     const loop = 'i=0; while sleep 0.1; do i=$((i+1)); echo "linked file $i"; done';
     scene.tmux.run("split-window", "-d", "-t", "beside", loop);
-    scene.file("works");
-    scene.file("writes", { watch: [transcript] });
-    scene.file("beside");
+    await scene.file("works");
+    await scene.file("writes", { watch: [transcript] });
+    await scene.file("beside");
     scene.up("--timeouts", "3s,10m,10m");
     const all = ["works", "writes", "beside"];
     expect(await scene.verdicts(...all)).toEqual(all.map(() => "pardoned"));
@@ -103,7 +103,7 @@ describe("who neither answers nor works is executed", () => {
     scene.suspect("said-before", "echo ALIVE; echo ALIVE; sleep 600");
     scene.tmux.run("new-session", "-d", "-s", "narrow", "-x", "40", "-y", "20", "cat");
     const all = ["hung", "echoes", "repeats", "said-before", "narrow"];
-    for (const name of all) scene.file(name);
+    for (const name of all) await scene.file(name);
     scene.up("--timeouts", "1s,1s,1s", "--pool", "10");
     expect(await scene.verdicts(...all)).toEqual(all.map(() => "executed"));
     expect(all.filter((name) => scene.tmux.has(name))).toEqual([]);
@@ -125,9 +125,9 @@ describe("who neither answers nor works is executed", () => {
     const scripts = { loops, spins, shows };
     for (const [name, script] of Object.entries(scripts)) {
       scene.suspect(name, script);
-      scene.file(name);
+      await scene.file(name);
       scene.suspect(`${name}-too`, script);
-      scene.file(`${name}-too`, { unasked: "execute" });
+      await scene.file(`${name}-too`, { unasked: "execute" });
     }
     await scene.tmux.shows("shows", "1234");
     await scene.tmux.shows("shows-too", "1234");
@@ -153,7 +153,7 @@ setsid bash -c 'trap "" TERM; echo $$ >>"$PIDS"; while :; do sleep 1; done' &
 while :; do sleep 1; done`,
     );
     const family = await pidsIn(pids, 3);
-    scene.file("family");
+    await scene.file("family");
     scene.up("--timeouts", "500ms,500ms,500ms");
     expect(await scene.verdicts("family")).toEqual(["executed"]);
     expect(family.filter(isAlive)).toEqual([]);
@@ -172,9 +172,9 @@ describe("who must not be killed is not", () => {
     scene.tmux.session("shell", "bash", "--norc", "-i");
     scene.suspect("again", "sleep 600");
     const { files, tmux } = scene;
-    scene.file("shell");
-    scene.file("again", { filed_at: new Date(Date.now() - 3_600_000).toISOString() });
-    scene.file("never-was");
+    await scene.file("shell");
+    await scene.file("again", { filed_at: new Date(Date.now() - 3_600_000).toISOString() });
+    await scene.file("never-was");
     scene.up("--timeouts", "200ms,200ms,200ms");
     const verdicts = await scene.verdicts("shell", "again", "never-was");
     expect(verdicts).toEqual(["already_dead", "failed", "already_dead"]);
@@ -190,7 +190,7 @@ describe("who must not be killed is not", () => {
     const heard = join(scene.folder, "heard");
     scene.suspect("agent-3", `read -rp 'Delete all? [y/N] ' it; echo "$it" >'${heard}'; sleep 600`);
     await scene.tmux.shows("agent-3", "Delete all");
-    scene.file("agent-3");
+    await scene.file("agent-3");
     const warden = scene.up("--timeouts", "10m,10m,10m");
     expect(await scene.verdicts("agent-3")).toEqual(["pardoned"]);
     expect(scene.receipt("agent-3")?.why).toMatch(/^needs you: agent-3 .*Delete all/);
@@ -203,7 +203,7 @@ describe("who must not be killed is not", () => {
     const scene = new Scene();
     scene.tmux.session("left", "bash", "--norc", "-i");
     await scene.tmux.shows("left", "bash-");
-    scene.file("left", { close: true });
+    await scene.file("left", { close: true });
     scene.up("--timeouts", "200ms");
     expect(await scene.verdicts("left")).toEqual(["already_dead"]);
     expect(scene.receipt("left")?.why).toContain("the session was closed");
@@ -213,10 +213,10 @@ describe("who must not be killed is not", () => {
   it("withdrawn in mid-dance, it lives on; its requester is told", async () => {
     const scene = new Scene();
     scene.suspect("hung", "sleep 600");
-    scene.file("hung");
+    await scene.file("hung");
     const warden = scene.up("--timeouts", "10m,10m,10m");
     await warden.says("asked", ({ kind }) => kind === "asked");
-    scene.files.askToWithdraw("w-hung");
+    await scene.files.askToWithdraw("w-hung");
     expect(await scene.verdicts("hung")).toEqual(["pardoned"]);
     expect(scene.tmux.has("hung")).toBe(true);
     await until("the requester is told", () =>
@@ -228,7 +228,7 @@ describe("who must not be killed is not", () => {
     const scene = new Scene("");
     const all = ["a", "b", "c", "d"];
     for (const name of all) scene.suspect(name, "sleep 600");
-    for (const name of all) scene.file(name);
+    for (const name of all) await scene.file(name);
     const warden = scene.up("--timeouts", "300ms,300ms,300ms");
     await warden.says("paused", ({ kind }) => kind === "paused");
     await until("three are executed", () => scene.files.receipts().length === 3);

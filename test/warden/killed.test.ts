@@ -15,7 +15,7 @@ async function dance(moments: readonly ((scene: Scene) => Promise<void>)[]): Pro
   const scene = new Scene();
   const log = `${scene.folder}/typed`;
   scene.suspect("hung", LISTENS(log));
-  scene.file("hung");
+  await scene.file("hung");
   for (const moment of moments) await moment(scene);
   scene.up("--timeouts", "1s,1s,1s");
   expect(await scene.verdicts("hung")).toEqual(["executed"]);

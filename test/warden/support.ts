@@ -34,9 +34,9 @@ export class Scene {
   }
 
   /** As a script would file it: a file with only what is needed. Its stand-ins are marked as to be asked. */
-  file(target: string, more: Record<string, unknown> = {}): void {
+  async file(target: string, more: Record<string, unknown> = {}): Promise<void> {
     if (existsSync(this.tmux.socket)) this.tmux.run("set-option", "-g", "@viv-ask", "on");
-    this.files.file({
+    await this.files.file({
       ...{ id: `w-${target}`, target, reason: "no_progress", requester: "deacon", kind: "tmux" },
       ...{ bound: null, watch: [], shell: false, socket: this.tmux.socket, home: null },
       filed_at: new Date().toISOString(),

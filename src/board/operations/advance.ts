@@ -1,13 +1,13 @@
 import * as z from "zod/mini";
-import { defineFreeOp } from "../../operation/op.ts";
+import { text } from "../../operation/fields.ts";
+import { defineOperation } from "../../operation/operation.ts";
 import type { Board, BoardTask } from "../board.ts";
 import { advanceMove } from "../moves.ts";
-import { agent, agentOf, board, change, changed, note, role, slug, text } from "./shared.ts";
+import { agent, agentOf, board, change, changed, note, role, slug } from "./shared.ts";
 
-export const boardAdvance = defineFreeOp({
+export const boardAdvance = defineOperation({
   name: "board advance",
   summary: "pass a task that you have on to the next state, free for whoever comes next",
-  access: "none",
   input: z.strictObject({
     ...{ slug, agent },
     to: text("instead of the next state: a way to end it, like KILLED"),

@@ -1,13 +1,12 @@
 import * as z from "zod/mini";
-import { defineFreeOp } from "../../operation/op.ts";
+import { defineOperation } from "../../operation/operation.ts";
 import { BREACHES } from "../audit.ts";
 import { auditBoard } from "../history.ts";
 import { board, boardOf } from "./shared.ts";
 
-export const boardAudit = defineFreeOp({
+export const boardAudit = defineOperation({
   name: "board audit",
   summary: "read the git log of a board and tell which commits broke the protocol",
-  access: "none",
   input: z.strictObject({ board }),
   output: z.object({
     ...{ board: z.string(), commits: z.number(), claims: z.number() },

@@ -1,14 +1,14 @@
 import * as z from "zod/mini";
 import { VivError } from "../../base/errors.ts";
-import { defineFreeOp } from "../../operation/op.ts";
+import { text } from "../../operation/fields.ts";
+import { defineOperation } from "../../operation/operation.ts";
 import type { Board, BoardTask } from "../board.ts";
 import { bounceMove } from "../moves.ts";
-import { agent, agentOf, board, change, changed, note, role, slug, text } from "./shared.ts";
+import { agent, agentOf, board, change, changed, note, role, slug } from "./shared.ts";
 
-export const boardBounce = defineFreeOp({
+export const boardBounce = defineOperation({
   name: "board bounce",
   summary: "send a task that you have back to the state before, and say why",
-  access: "none",
   input: z.strictObject({
     ...{ slug, agent, note },
     to: text("an earlier state (default: the one before)"),

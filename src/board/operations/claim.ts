@@ -1,13 +1,12 @@
 import * as z from "zod/mini";
-import { defineFreeOp } from "../../operation/op.ts";
+import { defineOperation } from "../../operation/operation.ts";
 import type { Board, BoardTask } from "../board.ts";
 import { claimMove } from "../moves.ts";
 import { agent, agentOf, board, change, changed, role, slug } from "./shared.ts";
 
-export const boardClaim = defineFreeOp({
+export const boardClaim = defineOperation({
   name: "board claim",
   summary: "take a task of a board, by one commit that only one agent can make",
-  access: "none",
   input: z.strictObject({ slug, agent, role, board }),
   output: changed,
   async run(context, given) {

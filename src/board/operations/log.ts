@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { defineFreeOp } from "../../operation/op.ts";
+import { defineOperation } from "../../operation/operation.ts";
 import { taskNamed } from "../board.ts";
 import { logOfTask } from "../history.ts";
 import { readCommitted } from "../open.ts";
@@ -7,10 +7,9 @@ import { board, boardOf, slug } from "./shared.ts";
 
 const nullable = z.nullable(z.string());
 
-export const boardLog = defineFreeOp({
+export const boardLog = defineOperation({
   name: "board log",
   summary: "the commits that changed a task, the oldest first",
-  access: "none",
   input: z.strictObject({ slug, board }),
   output: z.object({
     slug: z.string(),

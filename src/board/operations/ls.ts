@@ -1,13 +1,13 @@
 import * as z from "zod/mini";
-import { defineFreeOp } from "../../operation/op.ts";
+import { text } from "../../operation/fields.ts";
+import { defineOperation } from "../../operation/operation.ts";
 import { assertState } from "../board.ts";
 import { readCommitted } from "../open.ts";
-import { board, boardOf, shownTask, taskOnBoard, text } from "./shared.ts";
+import { board, boardOf, shownTask, taskOnBoard } from "./shared.ts";
 
-export const boardLs = defineFreeOp({
+export const boardLs = defineOperation({
   name: "board ls",
   summary: "the tasks of a board, as they are committed: state, name, who has it",
-  access: "none",
   input: z.strictObject({
     state: text("only those in this state"),
     agent: text("only those of this agent"),

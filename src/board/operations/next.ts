@@ -1,19 +1,17 @@
 import * as z from "zod/mini";
-import { defineFreeOp } from "../../operation/op.ts";
+import { flag, text } from "../../operation/fields.ts";
+import { defineOperation } from "../../operation/operation.ts";
 import { assertWhole, nextFor } from "../board.ts";
 import { readCommitted } from "../open.ts";
-import { agent, agentOf, board, boardOf, shownTask, taskOnBoard, text } from "./shared.ts";
+import { agent, agentOf, board, boardOf, shownTask, taskOnBoard } from "./shared.ts";
 
-export const boardNext = defineFreeOp({
+export const boardNext = defineOperation({
   name: "board next",
   summary: "what an agent would take now: what it has already, or else the first that nobody has",
-  access: "none",
   input: z.strictObject({
     agent,
     state: text("only in this state, and in the one to which a claim moves it from there"),
-    exit_code: z.optional(
-      z.boolean().check(z.describe("exit 1 when there is nothing, as for :RUN-IF:")),
-    ),
+    exit_code: flag("exit 1 when there is nothing, as for :RUN-IF:"),
     board,
   }),
   output: z.object({ task: z.nullable(taskOnBoard), must: z.optional(z.boolean()) }),

@@ -1,14 +1,14 @@
 import * as z from "zod/mini";
 import { VivError } from "../../base/errors.ts";
-import { defineFreeOp } from "../../operation/op.ts";
+import { text } from "../../operation/fields.ts";
+import { defineOperation } from "../../operation/operation.ts";
 import type { Board } from "../board.ts";
 import { openMove } from "../moves.ts";
-import { agent, agentOf, board, change, changed, role, text } from "./shared.ts";
+import { agent, agentOf, board, change, changed, role } from "./shared.ts";
 
-export const boardOpen = defineFreeOp({
+export const boardOpen = defineOperation({
   name: "board open",
   summary: "put a new task on a board, behind the last one",
-  access: "none",
   input: z.strictObject({
     title: z.array(z.string()).check(z.describe("what it is about; up to a ` — ` it is its name")),
     agent,
@@ -19,7 +19,7 @@ export const boardOpen = defineFreeOp({
   }),
   output: changed,
   async run(context, given) {
-    const who = agentOf(context, { agent: given.agent ?? context.here?.env.VIV_AGENT ?? "desk" });
+    const who = agentOf(context, { agent: given.agent ?? context.here.env.VIV_AGENT ?? "desk" });
     const title = given.title.join(" ");
     if (title.trim() === "") throw new VivError("USAGE", 'say what: viv board open "a title"');
     const { role: word, state: to, note, id } = given;

@@ -1,14 +1,13 @@
 import * as z from "zod/mini";
 import { VivError } from "../../base/errors.ts";
-import type { FreeContext } from "../../operation/op.ts";
+import { text } from "../../operation/fields.ts";
+import { type Context, definePort } from "../../operation/operation.ts";
 import { assertAgent, type BoardTask } from "../board.ts";
 import { type Changed, changeBoard, type Decision } from "../change.ts";
-import type { BoardRepository } from "../git.ts";
+import type { BoardPort, BoardRepository } from "../git.ts";
 import { openBoard } from "../open.ts";
 
-export type { BoardPort } from "../git.ts";
-
-export const text = (describe: string) => z.optional(z.string().check(z.describe(describe)));
+export const boardPort = definePort<BoardPort>("board");
 
 export const board = text("the board (default: VIV_BOARD, or board.org here or above)");
 export const agent = text("who you are (default: VIV_AGENT)");
@@ -43,18 +42,15 @@ export const changed = z.object({
 });
 
 export async function boardOf(
-  context: FreeContext,
+  context: Context,
   given: { board?: string | undefined },
 ): Promise<BoardRepository> {
-  const { here, board: port } = context;
-  if (!here || !port) {
-    throw new VivError("UNSUPPORTED", "boards are used with the command line: viv board");
-  }
-  return openBoard(await port(), { board: given.board, cwd: here.cwd, env: here.env });
+  const { here, use } = context;
+  return openBoard(await use(boardPort), { board: given.board, cwd: here.cwd, env: here.env });
 }
 
-export function agentOf({ here }: FreeContext, given: { agent?: string | undefined }): string {
-  return assertAgent(given.agent ?? here?.env.VIV_AGENT);
+export function agentOf({ here }: Context, given: { agent?: string | undefined }): string {
+  return assertAgent(given.agent ?? here.env.VIV_AGENT);
 }
 
 /** The word before the colon; git would take a line break for the end of the subject. */
@@ -65,7 +61,7 @@ export function assertRole(word: string | undefined): void {
 }
 
 export async function change(
-  context: FreeContext,
+  context: Context,
   given: { board?: string | undefined; role?: string | undefined },
   who: string,
   decision: Decision,

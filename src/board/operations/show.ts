@@ -1,14 +1,13 @@
 import * as z from "zod/mini";
-import { defineFreeOp } from "../../operation/op.ts";
+import { defineOperation } from "../../operation/operation.ts";
 import { taskNamed } from "../board.ts";
 import { readCommitted } from "../open.ts";
 import { textOf } from "../show.ts";
 import { board, boardOf, shownTask, slug, taskOnBoard } from "./shared.ts";
 
-export const boardShow = defineFreeOp({
+export const boardShow = defineOperation({
   name: "board show",
   summary: "a task as it is committed: state, who has it, properties, text, log",
-  access: "none",
   input: z.strictObject({ slug, board }),
   output: z.extend(taskOnBoard, {
     properties: z.record(z.string(), z.string()),

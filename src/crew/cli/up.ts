@@ -1,14 +1,10 @@
 import { formatUsd } from "../../base/amount.ts";
 import { formatDuration } from "../../base/duration.ts";
-import { VivError } from "../../base/errors.ts";
-import { complaint } from "../../base/issue.ts";
 import type { Command } from "../../operation/command.ts";
-import type { Io } from "../../operation/io.ts";
-import type { FreeContext, Op } from "../../operation/op.ts";
-import { plain, type Term, termFor } from "../../operation/term.ts";
-import { chooseCrew } from "../operations/choose.ts";
-import { type CrewEvent, crewFor } from "../operations/start.ts";
-import { type CrewUpInput, crewUp } from "../operations/up.ts";
+import type { Stamped } from "../../operation/operation.ts";
+import { plain, type Term } from "../../operation/term.ts";
+import type { CrewEvent } from "../operations/start.ts";
+import { crewUp, keeperUp } from "../operations/up.ts";
 
 export const command: Command = {
   op: crewUp,
@@ -22,54 +18,31 @@ export const command: Command = {
     ],
     ["WB_CREW_DEF=crew.org viv up", "the same, from the environment"],
   ],
-  freeStream: (context, given, io, json) =>
-    upWith(crewUp, context, given, io, json, (input) =>
-      chooseCrew(context, { kind: "crew", ...(input as CrewUpInput) }),
-    ),
+  view: crewView,
 };
 
-/** Checks the flags, starts what they describe, and tells what happens until it ends. */
-export async function upWith(
-  op: Op,
-  context: FreeContext,
-  given: Record<string, unknown>,
-  io: Io,
-  json: boolean,
-  choose: (input: unknown) => ReturnType<typeof chooseCrew>,
-): Promise<number> {
-  const parsed = op.input.safeParse(given);
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    const flag = `--${String(issue?.path[0] ?? "").replaceAll("_", "-")}`;
-    throw new VivError("USAGE", `${flag} ${issue ? complaint(issue) : "is not valid"}.`);
-  }
-  return runCrew(context, await choose(parsed.data), io, json);
+export const keeperCommand: Command = {
+  op: keeperUp,
+  placeholders: { state: "DIR", workdir: "DIR", lifecycle: "FILE", budget_usd_day: "USD" },
+  positionals: [{ key: "def" }],
+  examples: [
+    ["viv keeper up desk.org", "one standing agent, once an hour, in plan mode"],
+    ["viv keeper up desk.org --interval 15m --mode edit", "more often, and it may write"],
+    [
+      'viv keeper up desk.org --run-if "test -s inbox" --budget-usd-day 2',
+      "only when there is work",
+    ],
+    ['viv keeper up desk.org --command "./desk.sh" --grace 0s', "any command instead of a model"],
+  ],
+  view: crewView,
+};
+
+export function crewView(term: Term) {
+  return { event: (event: Stamped<CrewEvent>) => describeEvent(event, term) };
 }
 
-/** Until it is stopped: the first signal lets runs finish, the second ends them. */
-export async function runCrew(
-  context: FreeContext,
-  choice: Awaited<ReturnType<typeof chooseCrew>>,
-  io: Io,
-  json: boolean,
-): Promise<number> {
-  const term = termFor(io, io.stdout);
-  const crew = await crewFor(context, choice, (event) => {
-    const at = new Date(io.now()).toISOString();
-    const { kind, ...rest } = event;
-    const line = json ? JSON.stringify({ kind, at, ...rest }) : describeEvent(event, at, term);
-    if (line !== null) io.stdout.write(`${line}\n`);
-  });
-  io.hearUrgent();
-  io.signal.addEventListener("abort", () => void crew.stop());
-  io.urgent.addEventListener("abort", () => void crew.stopNow());
-  if (io.signal.aborted) return 0;
-  await crew.run();
-  return 0;
-}
-
-function describeEvent(event: CrewEvent, at: string, { color }: Term): string | null {
-  const time = color.dim(at.slice(11, 19));
+function describeEvent(event: Stamped<CrewEvent>, { color }: Term): string | null {
+  const time = color.dim(event.at.slice(11, 19));
   const note = "note" in event && event.note ? `: ${plain(event.note)}` : "";
   switch (event.kind) {
     case "up": {

@@ -1,6 +1,6 @@
 import type { ProcessIdentity } from "../../base/clock.ts";
 import { type ErrorCode, VivError } from "../../base/errors.ts";
-import type { FreeContext } from "../../operation/op.ts";
+import type { Context } from "../../operation/operation.ts";
 import type { CrewPorts } from "./ports.ts";
 import { crewSurroundings } from "./start.ts";
 import { stateFolder } from "./state-folder.ts";
@@ -26,7 +26,7 @@ const LOOK_MS = 50;
 /** A supervisor that is alive looks once a second. */
 const PATIENCE_MS = 20_000;
 
-export async function askingOf(context: FreeContext, state: string | undefined): Promise<Asking> {
+export async function askingOf(context: Context, state: string | undefined): Promise<Asking> {
   const { here, ports } = await crewSurroundings(context);
   const folder = stateFolder(state, here, ports);
   const files = ports.filesIn(folder);

@@ -1,9 +1,9 @@
 import { dirname, join, resolve } from "node:path";
 import { parseDuration } from "../../base/duration.ts";
 import { VivError } from "../../base/errors.ts";
-import { placesOf } from "../../base/toml-lines.ts";
-import type { FreeContext, Here } from "../../operation/op.ts";
-import { crewFromTable, isActive } from "../manifest.ts";
+import type { Context, Here } from "../../operation/operation.ts";
+import { isActive } from "../manifest.ts";
+import { crewSection } from "../settings.ts";
 import { crewStart, type StartFlags } from "../start.ts";
 import type { CrewPorts } from "./ports.ts";
 import { type CrewChoice, crewSurroundings, type KeeperSettings, readManifest } from "./start.ts";
@@ -12,7 +12,7 @@ import type { CrewUpInput, KeeperUpInput } from "./up.ts";
 /** Which crew or keeper these flags, this environment and this viv.toml mean. */
 export type Wanted = ({ kind: "crew" } & CrewUpInput) | ({ kind: "keeper" } & KeeperUpInput);
 
-export async function chooseCrew(context: FreeContext, wanted: Wanted): Promise<CrewChoice> {
+export async function chooseCrew(context: Context, wanted: Wanted): Promise<CrewChoice> {
   const { here, ports } = await crewSurroundings(context);
   const choice = chosen(here, ports, wanted);
   if (choice !== null) return choice;
@@ -24,14 +24,14 @@ export async function chooseCrew(context: FreeContext, wanted: Wanted): Promise<
 }
 
 /** What plain `viv up` means where there is no agents.toml; null: no crew and no keeper. */
-export async function chooseFromSurroundings(context: FreeContext): Promise<CrewChoice | null> {
+export async function chooseFromSurroundings(context: Context): Promise<CrewChoice | null> {
   const { here, ports } = await crewSurroundings(context);
   if (ports.isThere(join(here.cwd, "agents.toml"))) return null;
   return chosen(here, ports, { kind: "crew" });
 }
 
 /** The crew that a state folder belongs to, as it was last started. */
-export async function chooseAgain(context: FreeContext, state: string): Promise<CrewChoice> {
+export async function chooseAgain(context: Context, state: string): Promise<CrewChoice> {
   const { here, ports } = await crewSurroundings(context);
   const crew = ports.filesIn(state).readJson("crew") as CrewJson | null;
   if (!crew?.manifest) {
@@ -51,9 +51,7 @@ interface CrewJson {
 
 function chosen(here: Here, ports: CrewPorts, wanted: Wanted): CrewChoice | null {
   const { config } = here;
-  const settings = config?.crew
-    ? crewFromTable(config.crew, { file: config.file, places: placesOf("") }).settings
-    : undefined;
+  const settings = config?.section(crewSection);
   const start = crewStart({
     env: wanted.kind === "keeper" ? { ...here.env, WB_CREW_DEF: "" } : here.env,
     flags: flagsFrom(wanted),

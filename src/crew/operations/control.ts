@@ -1,27 +1,24 @@
 import * as z from "zod/mini";
 import { VivError } from "../../base/errors.ts";
-import { defineFreeOp } from "../../operation/op.ts";
+import { text } from "../../operation/fields.ts";
+import { defineOperation } from "../../operation/operation.ts";
 import { askingOf, assertOk } from "./ask.ts";
 
-const state = z.optional(
-  z.string().check(z.describe("the crew's state folder (default: the nearest .crew)")),
-);
-const name = z.string().check(z.describe("the member"));
+export const crewState = text("the crew's state folder (default: the nearest .crew)");
+export const memberName = z.string().check(z.describe("the member"));
 
-export const crewPause = defineFreeOp({
+export const crewPause = defineOperation({
   name: "crew pause",
   summary: "let a member rest until it is resumed; a run that is under way may finish",
-  access: "none",
-  input: z.strictObject({ name, state }),
+  input: z.strictObject({ name: memberName, state: crewState }),
   output: z.object({ name: z.string(), state: z.string() }),
   run: (context, given) => setPaused(context, given, true),
 });
 
-export const crewResume = defineFreeOp({
+export const crewResume = defineOperation({
   name: "crew resume",
   summary: "let a paused or parked member go on, by its clock",
-  access: "none",
-  input: z.strictObject({ name, state }),
+  input: z.strictObject({ name: memberName, state: crewState }),
   output: z.object({ name: z.string(), state: z.string() }),
   run: (context, given) => setPaused(context, given, false),
 });
@@ -50,35 +47,15 @@ async function setPaused(
   return { name: given.name, state: isPaused ? "paused" : "not running" };
 }
 
-export const crewStop = defineFreeOp({
+export const crewStop = defineOperation({
   name: "crew stop",
   summary: "stop a crew: runs that are under way may finish",
-  access: "none",
-  input: z.strictObject({ state }),
+  input: z.strictObject({ state: crewState }),
   output: z.object({ stopped: z.boolean() }),
   async run(context, given) {
     const { ask } = await askingOf(context, given.state);
     if (!ask) return { stopped: false };
     assertOk(await ask({ cmd: "stop" }));
     return { stopped: true };
-  },
-});
-
-export const crewTick = defineFreeOp({
-  name: "crew tick",
-  summary: "one tick of one member now, whatever its clock says",
-  access: "none",
-  input: z.strictObject({
-    name,
-    state,
-  }),
-  output: z.object({ name: z.string(), outcome: z.nullable(z.string()), note: z.string() }),
-  async run(context, given) {
-    const { ask } = await askingOf(context, given.state);
-    if (!ask) {
-      throw new VivError("WRONG_STATE", "no crew runs here; start it: viv crew up");
-    }
-    const answer = assertOk(await ask({ cmd: "tick", name: given.name }));
-    return { name: given.name, outcome: answer.outcome ?? null, note: answer.note ?? "" };
   },
 });

@@ -4,6 +4,7 @@ import type { Engine } from "../../engines/engine.ts";
 import type { LogPort } from "../../engines/session-feed.ts";
 import type { StepsFile } from "../../engines/steps-file.ts";
 import type { Gate } from "../../gate/gate.ts";
+import { definePort } from "../../operation/operation.ts";
 import type { Timers } from "../../platform/processes/children.ts";
 import type { Handlers } from "../../platform/processes/handlers.ts";
 import type { ActivityServer } from "../activity-server.ts";
@@ -20,7 +21,7 @@ export interface CrewPorts {
   engine(name: Engine["name"], state: string): Promise<Engine>;
   filesIn(state: string): CrewFiles;
   /** For life; null when another process has it, else what says whether it is still ours. */
-  take(state: string): (() => boolean) | null;
+  take(state: string): Promise<(() => boolean) | null>;
   /** Throws what the system says. */
   readText(path: string): string;
   isThere(path: string): boolean;
@@ -38,3 +39,5 @@ export interface CrewPorts {
   serve(port: number, activity: () => unknown): Promise<ActivityServer>;
   newMark(): string;
 }
+
+export const crewPort = definePort<CrewPorts>("crew");

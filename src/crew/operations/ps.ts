@@ -1,19 +1,17 @@
 import * as z from "zod/mini";
 import type { ProcessIdentity } from "../../base/clock.ts";
-import { defineFreeOp } from "../../operation/op.ts";
+import { text } from "../../operation/fields.ts";
+import { defineOperation } from "../../operation/operation.ts";
 import { holderFrom, MEMBER_STATES, type MemberStatus, TICK_OUTCOMES } from "../status.ts";
 import type { CrewPorts } from "./ports.ts";
 import { crewSurroundings } from "./start.ts";
 import { stateFolder } from "./state-folder.ts";
 
-export const crewPs = defineFreeOp({
+export const crewPs = defineOperation({
   name: "crew ps",
   summary: "the members of a crew: state, last run, next tick, streak, lifecycle, cost today",
-  access: "none",
   input: z.strictObject({
-    state: z.optional(
-      z.string().check(z.describe("the crew's state folder (default: the nearest .crew)")),
-    ),
+    state: text("the crew's state folder (default: the nearest .crew)"),
   }),
   output: z.object({
     state: z.string(),

@@ -2,8 +2,10 @@ import { basename, dirname, extname, join, resolve } from "node:path";
 import { parse } from "smol-toml";
 import { VivError } from "../../base/errors.ts";
 import { placesOf } from "../../base/toml-lines.ts";
+import { enginesSection } from "../../engines/config-engine.ts";
+import { pricesSection } from "../../engines/costs/config-costs.ts";
 import { type Gate, gateInMemory } from "../../gate/gate.ts";
-import type { FreeContext, Here } from "../../operation/op.ts";
+import type { Context, Here } from "../../operation/operation.ts";
 import { crewActivity, keeperActivity, LOOKED_AT } from "../activity.ts";
 import { Crew, type CrewHost, type Ticked } from "../crew.ts";
 import { engineRunner, SEED_LIMITS } from "../engine-runner.ts";
@@ -11,7 +13,7 @@ import { crewFromTable, type Manifest, type Member, parseManifest } from "../man
 import type { CrewEvent } from "../ports.ts";
 import { prepare } from "../prepare.ts";
 import { withoutHistory } from "./no-history.ts";
-import type { CrewPorts } from "./ports.ts";
+import { type CrewPorts, crewPort } from "./ports.ts";
 import { singleton } from "./singleton.ts";
 
 /** A crew, or the singleton, as flags, environment and files describe it. `run()` it, `stop()` it. */
@@ -54,7 +56,7 @@ export interface Startable {
 }
 
 export async function crewFor(
-  context: FreeContext,
+  context: Context,
   choice: CrewChoice,
   tell: (event: CrewEvent) => void,
 ): Promise<Startable> {
@@ -71,7 +73,7 @@ export async function crewFor(
   const activity = () => activityOf(choice, ports);
   return {
     run: async () => {
-      crew.take();
+      await crew.take();
       const server = choice.port === null ? null : await ports.serve(choice.port, activity);
       try {
         await crew.run(server?.port);
@@ -124,11 +126,9 @@ function throughBoth(own: Gate, machine: Pick<Gate, "acquire">): Gate {
 }
 
 export async function crewSurroundings(
-  context: FreeContext,
+  context: Context,
 ): Promise<{ here: Here; ports: CrewPorts }> {
-  const { here, crew } = context;
-  if (here && crew) return { here, ports: await crew() };
-  throw new VivError("UNSUPPORTED", "crews live with the command line: viv crew up");
+  return { here: context.here, ports: await context.use(crewPort) };
 }
 
 function hostFor(choice: CrewChoice, ports: CrewPorts): CrewHost {
@@ -218,8 +218,8 @@ function runnerFor(choice: CrewChoice, here: Here, ports: CrewPorts) {
       ...SEED_LIMITS,
       killAfterMs: 5_000,
       logBytes: 2 * 1024 * 1024,
-      prices: here.config?.prices ?? new Map(),
-      defaults: here.config?.engines ?? new Map(),
+      prices: here.config?.section(pricesSection) ?? new Map(),
+      defaults: here.config?.section(enginesSection) ?? new Map(),
       state: choice.state,
     },
   );

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { VivError } from "../../base/errors.ts";
-import type { Here } from "../../operation/op.ts";
+import type { Here } from "../../operation/operation.ts";
+import { crewSection } from "../settings.ts";
 import type { CrewPorts } from "./ports.ts";
 
 /** The state of the crew that a command is about: `--state`, or the nearest .crew from here upwards. */
@@ -13,8 +14,8 @@ export function stateFolder(given: string | undefined, here: Here, ports: CrewPo
       `there is no crew's state at ${folder}; start one: viv crew up`,
     );
   }
-  const named = here.config?.crew?.state;
-  if (here.config && typeof named === "string") {
+  const named = here.config?.section(crewSection)?.state;
+  if (here.config && named !== undefined) {
     const folder = resolve(here.config.folder, named);
     if (ports.isThere(folder)) return folder;
   }

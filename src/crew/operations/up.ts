@@ -1,16 +1,14 @@
 import * as z from "zod/mini";
-import { VivError } from "../../base/errors.ts";
-import { defineFreeOp } from "../../operation/op.ts";
-
-const text = (describe: string) => z.optional(z.string().check(z.describe(describe)));
+import { count, events, flag, text } from "../../operation/fields.ts";
+import { type Context, defineStream, type Nothing, serve } from "../../operation/operation.ts";
+import { chooseCrew } from "./choose.ts";
+import { type CrewChoice, type CrewEvent, crewFor } from "./start.ts";
 
 const input = z.strictObject({
   manifest: text("the crew's manifest, org or TOML (default: WB_CREW_DEF, or [crew] in viv.toml)"),
   grace: text("how long nobody ticks after the start (default 60s)"),
   stagger: text("how much later each member ticks than the one before (default 30s)"),
-  max_concurrent: z.optional(
-    z.int().check(z.gte(1)).check(z.describe("runs at a time (default 2)")),
-  ),
+  max_concurrent: count("runs at a time (default 2)"),
   port: z.optional(
     z.int().check(z.gte(0), z.lte(65535)).check(z.describe("serve /_activity there; 0: any port")),
   ),
@@ -19,14 +17,15 @@ const input = z.strictObject({
 
 export type CrewUpInput = z.output<typeof input>;
 
-export const crewUp = defineFreeOp({
+export const crewUp = defineStream({
   name: "crew up",
   summary: "start the standing agents of a manifest, each on its own clock, through one gate",
-  access: "none",
   input,
+  event: events<CrewEvent>(),
   output: z.object({}),
-  run: async () => {
-    throw new VivError("UNSUPPORTED", "a crew is started with the command line: viv crew up");
+  drains: true,
+  async *stream(context, given) {
+    return yield* crewStream(context, await chooseCrew(context, { kind: "crew", ...given }));
   },
 });
 
@@ -42,9 +41,7 @@ const keeperInput = z.strictObject({
   workdir: text("where it works (default: the def's folder)"),
   run_if: text("a shell command that is asked first; not 0: no tick"),
   budget_usd_day: text("dollars per UTC day"),
-  continuous: z.optional(
-    z.boolean().check(z.describe("a breather of 45s after each run, instead of the interval")),
-  ),
+  continuous: flag("a breather of 45s after each run, instead of the interval"),
   port: z.optional(
     z.int().check(z.gte(0), z.lte(65535)).check(z.describe("serve /_activity there; 0: any port")),
   ),
@@ -53,13 +50,28 @@ const keeperInput = z.strictObject({
 
 export type KeeperUpInput = z.output<typeof keeperInput>;
 
-export const keeperUp = defineFreeOp({
+export const keeperUp = defineStream({
   name: "keeper up",
   summary: "start one standing agent, alone: no gate, and state files without a suffix",
-  access: "none",
   input: keeperInput,
+  event: events<CrewEvent>(),
   output: z.object({}),
-  run: async () => {
-    throw new VivError("UNSUPPORTED", "a keeper is started with the command line: viv keeper up");
+  drains: true,
+  async *stream(context, given) {
+    return yield* crewStream(context, await chooseCrew(context, { kind: "keeper", ...given }));
   },
 });
+
+/** The crew or the keeper of this choice, until it is stopped. */
+export function crewStream(context: Context, choice: CrewChoice) {
+  return serve<CrewEvent, Nothing>(context, async (emit) => {
+    const crew = await crewFor(context, choice, emit);
+    return {
+      ...crew,
+      run: async () => {
+        if (!context.signal.aborted) await crew.run();
+        return {};
+      },
+    };
+  });
+}

@@ -1,8 +1,9 @@
-import { VivError } from "../../base/errors.ts";
-import type { FreeContext } from "../../operation/op.ts";
+import * as z from "zod/mini";
+import { type Context, defineStream, eventsOf } from "../../operation/operation.ts";
 import type { CrewLine } from "../status.ts";
 import { askingOf, assertOk } from "./ask.ts";
 import { chooseAgain } from "./choose.ts";
+import { crewState, memberName } from "./control.ts";
 import { crewFor } from "./start.ts";
 
 export interface Ticked {
@@ -15,15 +16,34 @@ export interface Ticked {
 
 const LOOK_MS = 100;
 
-/** One tick of one member, and its steps as they come: by the crew that runs, or else right here. */
-export async function watchTick(
-  context: FreeContext,
-  given: { name?: string; state?: string },
-  signal: AbortSignal,
+/** By the crew that runs, or else right here. */
+export const crewTick = defineStream({
+  name: "crew tick",
+  summary: "one tick of one member now, whatever its clock says",
+  input: z.strictObject({ name: memberName, state: crewState }),
+  /** Its steps as they come, and at last what came of it. */
+  event: z.looseObject({}) as unknown as z.ZodMiniType<CrewLine | Ticked>,
+  output: z.object({
+    name: z.string(),
+    outcome: z.nullable(z.string()),
+    state: z.string(),
+    note: z.string(),
+  }),
+  stream: (context, given) =>
+    eventsOf<CrewLine | Ticked, Ticked>(async (emit) => {
+      const ticked = await watchTick(context, given, emit);
+      emit(ticked);
+      return ticked;
+    }),
+});
+
+async function watchTick(
+  context: Context,
+  given: { name: string; state?: string | undefined },
   onLine: (line: CrewLine) => void,
 ): Promise<Ticked> {
   const { name } = given;
-  if (!name) throw new VivError("USAGE", "which member? viv crew tick NAME");
+  const { signal } = context;
   const { ask, ports, state } = await askingOf(context, given.state);
   const files = ports.filesIn(state);
   let { place } = files.linesFrom(null);
@@ -57,7 +77,7 @@ export async function watchTick(
 }
 
 async function tickHere(
-  context: FreeContext,
+  context: Context,
   state: string,
   name: string,
   signal: AbortSignal,

@@ -15,7 +15,8 @@ import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
 import { VivError } from "../../base/errors.ts";
 import { assertName, isName } from "../../base/names.ts";
-import { codeOf, explained, listed, withFileLock } from "../../platform/files/state-files.ts";
+import { withFileLock } from "../../platform/files/file-lock.ts";
+import { codeOf, explained, listed } from "../../platform/files/state-files.ts";
 import { type AccountState, openAccount, parseAccount } from "./account.ts";
 
 const REMEDY = "set VIV_STATE to a folder that may be written";
@@ -28,7 +29,7 @@ export interface AccountFiles {
   /** As the file says, whatever time it is. A file that cannot be used counts as open: `trouble`. */
   read(account: string): AccountState;
   /** Replaces the file by what `change` makes of it; nobody else changes it meanwhile. */
-  update(account: string, change: (before: AccountState) => AccountState): AccountState;
+  update(account: string, change: (before: AccountState) => AccountState): Promise<AccountState>;
   /** All that have a file, by name. */
   names(): string[];
   /** Another number than before when any of them may have changed: one look, however many. */
@@ -63,9 +64,9 @@ export function accountFilesIn(folder: string): AccountFiles {
   const read = (account: string) => readState(pathOf(account), account);
   return {
     read,
-    update: (account, change) => {
+    update: async (account, change) => {
       const path = pathOf(account);
-      return tried(path, () => {
+      return tried(path, async () => {
         mkdirSync(folder, { recursive: true, mode: 0o700 });
         return withFileLock(join(folder, `.${account}.lock`), () => {
           const before = read(account);

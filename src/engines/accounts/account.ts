@@ -1,6 +1,6 @@
 import { formatDuration } from "../../base/duration.ts";
 import { VivError } from "../../base/errors.ts";
-import type { Route } from "../../work/config-route.ts";
+import type { EngineRoute } from "../config-engine.ts";
 
 /**
  * An account is what shares a rate limit. Its gate is state of the machine, not of a run: what one
@@ -194,7 +194,12 @@ function readBy(value: unknown): AccountBy | null {
   return typeof run === "string" ? { run, worker: textOf(worker), task: textOf(task) } : null;
 }
 
+/** The part of a route that engines know. */
+export interface RoutedEngine {
+  engine?: EngineRoute | undefined;
+}
+
 /** The account that a route's model runs use; null when they share no limit. */
-export function accountOfRoute(route: Route | undefined): string | null {
+export function accountOfRoute(route: RoutedEngine | undefined): string | null {
   return route?.engine?.account ?? null;
 }

@@ -41,9 +41,9 @@ function closing(more: Partial<Closing> = {}): Closing {
   return { reason: "rate_limited", until: null, ...said, began: NOW, ...more };
 }
 
-function codeOf(act: () => unknown): string {
+async function codeOf(act: () => unknown): Promise<string> {
   try {
-    act();
+    await act();
   } catch (error) {
     return isVivError(error) ? error.code : String(error);
   }
@@ -51,11 +51,11 @@ function codeOf(act: () => unknown): string {
 }
 
 describe("on disk", () => {
-  test("a file that cat can show, for this user only", () => {
+  test("a file that cat can show, for this user only", async () => {
     const { folder, accounts, pathOf } = scene();
     expect(accounts.read("main")).toMatchObject({ account: "main", state: "open", failures: 0 });
     expect(existsSync(folder)).toBe(false);
-    accounts.close("main", closing({ until: iso(NOW + 5_000) }));
+    await accounts.close("main", closing({ until: iso(NOW + 5_000) }));
     expect(JSON.parse(readFileSync(pathOf("main"), "utf8"))).toEqual({
       account: "main",
       state: "closed",
@@ -73,51 +73,54 @@ describe("on disk", () => {
     expect(readdirSync(folder).filter((name) => !name.startsWith("."))).toEqual(["main.json"]);
   });
 
-  test("closed until its time, then open, and grown when it is met again", () => {
+  test("closed until its time, then open, and grown when it is met again", async () => {
     const { accounts, clock } = scene();
-    expect(accounts.close("main", closing())).toMatchObject({ until: iso(NOW + 60_000) });
+    expect(await accounts.close("main", closing())).toMatchObject({ until: iso(NOW + 60_000) });
     clock.now += 59_999;
     expect(accounts.read("main").state).toBe("closed");
     clock.now += 1;
     expect(accounts.read("main")).toMatchObject({ state: "open", failures: 1 });
-    accounts.close("main", closing({ began: clock.now }));
+    await accounts.close("main", closing({ began: clock.now }));
     expect(accounts.read("main")).toMatchObject({ until: iso(clock.now + 120_000), failures: 2 });
     clock.now += 120_000;
-    accounts.succeeded("main", clock.now);
+    await accounts.succeeded("main", clock.now);
     expect(accounts.read("main")).toMatchObject({ state: "open", failures: 0 });
   });
 
-  test("a success writes only when there is something to take back", () => {
+  test("a success writes only when there is something to take back", async () => {
     const { accounts, folder, pathOf } = scene();
-    accounts.succeeded("main", NOW);
+    await accounts.succeeded("main", NOW);
     expect(existsSync(folder)).toBe(false);
-    accounts.close("main", closing());
+    await accounts.close("main", closing());
     const before = readFileSync(pathOf("main"), "utf8");
-    accounts.succeeded("main", NOW - 1);
+    await accounts.succeeded("main", NOW - 1);
     expect(readFileSync(pathOf("main"), "utf8")).toBe(before);
   });
 
-  test("parked until a person opens it", () => {
+  test("parked until a person opens it", async () => {
     const { accounts, clock } = scene();
     const refused = { message: "invalid key", todo: "run: claude login" };
-    accounts.close("main", closing({ reason: "unauthorized", ...refused }));
+    await accounts.close("main", closing({ reason: "unauthorized", ...refused }));
     clock.now += 400 * 86_400_000;
-    accounts.succeeded("main", clock.now);
-    accounts.close("main", closing({ began: clock.now }));
+    await accounts.succeeded("main", clock.now);
+    await accounts.close("main", closing({ began: clock.now }));
     expect(accounts.read("main")).toMatchObject({ state: "parked", ...refused });
-    expect(accounts.open("main", "pia")).toMatchObject({ state: "open", by: { person: "pia" } });
+    expect(await accounts.open("main", "pia")).toMatchObject({
+      state: "open",
+      by: { person: "pia" },
+    });
     expect(accounts.read("main")).toMatchObject({ state: "open", failures: 0 });
   });
 
-  test("all of them, by name; what is no account is passed over", () => {
+  test("all of them, by name; what is no account is passed over", async () => {
     const { accounts, write } = scene();
     expect(accounts.list()).toEqual([]);
-    for (const name of ["b", "a"]) accounts.close(name, closing());
+    for (const name of ["b", "a"]) await accounts.close(name, closing());
     write("c d", "{}");
     expect(accounts.list().map(({ account }) => account)).toEqual(["a", "b"]);
   });
 
-  test("says that something has changed, whatever it was", () => {
+  test("says that something has changed, whatever it was", async () => {
     const { accounts } = scene();
     const seen = [accounts.changedAt()];
     expect(seen).toEqual([0]);
@@ -127,7 +130,7 @@ describe("on disk", () => {
       () => accounts.open("a", "pia"),
     ];
     for (const act of acts) {
-      act();
+      await act();
       const changed = accounts.changedAt();
       expect(seen).not.toContain(changed);
       seen.push(changed);
@@ -135,16 +138,16 @@ describe("on disk", () => {
       while (Date.now() < tick);
     }
     accounts.read("a");
-    accounts.succeeded("c", NOW);
+    await accounts.succeeded("c", NOW);
     expect(accounts.changedAt()).toBe(seen.at(-1));
   });
 
-  test("names are checked before they become paths", () => {
+  test("names are checked before they become paths", async () => {
     const { accounts } = scene();
     for (const name of ["", "../x", "a/b", ".a", "a\nb", "x".repeat(129)]) {
-      expect(codeOf(() => accounts.read(name))).toBe("INVALID");
-      expect(codeOf(() => accounts.close(name, closing()))).toBe("INVALID");
-      expect(codeOf(() => accounts.open(name, "pia"))).toBe("INVALID");
+      expect(await codeOf(() => accounts.read(name))).toBe("INVALID");
+      expect(await codeOf(() => accounts.close(name, closing()))).toBe("INVALID");
+      expect(await codeOf(() => accounts.open(name, "pia"))).toBe("INVALID");
     }
   });
 });
@@ -165,7 +168,7 @@ describe("a file that cannot be used", () => {
       '{"state":"parked","reason":"x","since":"2026-11-15T12:00:00Z"}',
     ],
     ["huge", `"${"x".repeat(70_000)}"`],
-  ])("%s: open, it says so, and the next closing writes it anew", (_, text) => {
+  ])("%s: open, it says so, and the next closing writes it anew", async (_, text) => {
     const { accounts, write, pathOf } = scene();
     write("main", text);
     const state = accounts.read("main");
@@ -173,32 +176,32 @@ describe("a file that cannot be used", () => {
     expect(state.trouble).toContain(pathOf("main"));
     expect(state.trouble).toContain("viv accounts open main");
     expect(accounts.list()).toEqual([state]);
-    accounts.succeeded("main", NOW);
-    expect(accounts.close("main", closing()).trouble).toBeUndefined();
+    await accounts.succeeded("main", NOW);
+    expect((await accounts.close("main", closing())).trouble).toBeUndefined();
     expect(accounts.read("main").trouble).toBeUndefined();
     expect(accounts.read("main").state).toBe("closed");
   });
 
-  test("a link is not followed, but replaced", () => {
+  test("a link is not followed, but replaced", async () => {
     const { accounts, folder, pathOf } = scene();
     const elsewhere = join(newFolder(), "secret.json");
     writeFileSync(elsewhere, '{"state":"open"}');
     mkdirSync(folder, { recursive: true });
     symlinkSync(elsewhere, pathOf("main"));
     expect(accounts.read("main").trouble).toBeDefined();
-    accounts.close("main", closing());
+    await accounts.close("main", closing());
     expect(readFileSync(elsewhere, "utf8")).toBe('{"state":"open"}');
     expect(accounts.read("main").state).toBe("closed");
   });
 
-  test("a folder in its place: reading goes on, closing says what is wrong", () => {
+  test("a folder in its place: reading goes on, closing says what is wrong", async () => {
     const { accounts, pathOf } = scene();
     mkdirSync(join(pathOf("main"), "x"), { recursive: true });
     expect(accounts.read("main").trouble).toBeDefined();
-    expect(codeOf(() => accounts.close("main", closing()))).toBe("CORRUPT");
+    expect(await codeOf(() => accounts.close("main", closing()))).toBe("CORRUPT");
   });
 
-  test("keys by hand: what is missing is empty, what is more is passed over", () => {
+  test("keys by hand: what is missing is empty, what is more is passed over", async () => {
     const { accounts, write } = scene();
     const times = `"since":"2026-11-15T11:00:00Z","until":"2026-11-15T13:00:00Z"`;
     write("main", `{"state":"closed","reason":"by_hand",${times},"more":1,"failures":-3}`);
@@ -206,44 +209,47 @@ describe("a file that cannot be used", () => {
   });
 });
 
-test.each([1, 2, 3, 4, 5, 6])("a full disk at change %i: an error, and no half file", (at) => {
-  const { accounts, folder, pathOf } = scene();
-  accounts.close("main", closing());
-  const before = readFileSync(pathOf("main"), "utf8");
-  const later = closing({ until: iso(NOW + 3_600_000) });
-  const faults = new Faults("enospc", at);
-  let code: string;
-  try {
-    code = codeOf(() => accounts.close("main", later));
-  } finally {
-    faults.heal();
-  }
-  expect(code).toBe(faults.happened ? "DISK_FULL" : "none");
-  if (!faults.happened) return;
-  expect(readFileSync(pathOf("main"), "utf8")).toBe(before);
-  expect(readdirSync(folder).filter((name) => name.endsWith(".new"))).toEqual([]);
-  expect(accounts.close("main", later)).toMatchObject({ until: later.until });
-});
+test.each([1, 2, 3, 4, 5, 6])(
+  "a full disk at change %i: an error, and no half file",
+  async (at) => {
+    const { accounts, folder, pathOf } = scene();
+    await accounts.close("main", closing());
+    const before = readFileSync(pathOf("main"), "utf8");
+    const later = closing({ until: iso(NOW + 3_600_000) });
+    const faults = new Faults("enospc", at);
+    let code: string;
+    try {
+      code = await codeOf(() => accounts.close("main", later));
+    } finally {
+      faults.heal();
+    }
+    expect(code).toBe(faults.happened ? "DISK_FULL" : "none");
+    if (!faults.happened) return;
+    expect(readFileSync(pathOf("main"), "utf8")).toBe(before);
+    expect(readdirSync(folder).filter((name) => name.endsWith(".new"))).toEqual([]);
+    expect(await accounts.close("main", later)).toMatchObject({ until: later.until });
+  },
+);
 
-test("what somebody left who died while writing is in nobody's way", () => {
+test("what somebody left who died while writing is in nobody's way", async () => {
   const { accounts, folder } = scene();
-  accounts.close("main", closing());
+  await accounts.close("main", closing());
   writeFileSync(join(folder, ".main.new"), '{"sta');
-  expect(accounts.open("main", "pia").state).toBe("open");
+  expect((await accounts.open("main", "pia")).state).toBe("open");
   expect(accounts.list()).toHaveLength(1);
 });
 
-test.skipIf(process.getuid?.() === 0)("a folder that may not be read counts as empty", () => {
+test.skipIf(process.getuid?.() === 0)("a folder that may not be read counts as empty", async () => {
   const { accounts, folder } = scene();
-  accounts.close("main", closing());
+  await accounts.close("main", closing());
   chmodSync(folder, 0);
   expect(accounts.read("main")).toMatchObject({ state: "open" });
   expect(accounts.read("main").trouble).toBeDefined();
-  expect(codeOf(() => accounts.close("main", closing({ began: NOW + 1 })))).toBe("READ_ONLY");
+  expect(await codeOf(() => accounts.close("main", closing({ began: NOW + 1 })))).toBe("READ_ONLY");
   chmodSync(folder, 0o700);
 });
 
-test("where the user's state is", () => {
+test("where the user's state is", async () => {
   const home = { HOME: "/home/pia" };
   expect(stateFolder({ ...home, VIV_STATE: "s" }, "/w")).toBe("/w/s");
   expect(stateFolder({ ...home, XDG_STATE_HOME: "/x" }, "/w")).toBe("/x/vivarium");

@@ -1,19 +1,18 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { holds } from "../../../test/support/property.ts";
-import type { Route } from "../../app/config.ts";
-import { type AccountState, openAccount } from "./account.ts";
+import { type AccountState, openAccount, type RoutedEngine } from "./account.ts";
 import type { Accounts } from "./accounts.ts";
 import { closedTypes } from "./closed-types.ts";
 
 const NOW = Date.parse("2026-11-15T12:00:00Z");
 
 /** Routes by type, each with its account (null: none). */
-function routesOf(accounts: Record<string, string | null>): Map<string, Route> {
+function routesOf(accounts: Record<string, string | null>): Map<string, RoutedEngine> {
   return new Map(
     Object.entries(accounts).map(([type, account]) => [
       type,
-      { type, engine: { account } } as unknown as Route,
+      { type, engine: { account } } as unknown as RoutedEngine,
     ]),
   );
 }
@@ -182,7 +181,7 @@ describe("how often it looks", () => {
 
 describe("a full gate", () => {
   const routes = routesOf({ model: null, limited: "acme" });
-  routes.set("plain", { type: "plain" } as unknown as Route);
+  routes.set("plain", { type: "plain" } as unknown as RoutedEngine);
 
   test("closes what has an engine, until there is room; people need do nothing", () => {
     const { accounts, set } = gates();
@@ -213,7 +212,7 @@ describe("a full gate", () => {
 
   test("is not asked where there is no engine", () => {
     const { accounts } = gates();
-    const plain = new Map([["plain", { type: "plain" } as unknown as Route]]);
+    const plain = new Map([["plain", { type: "plain" } as unknown as RoutedEngine]]);
     const options = { accounts, types: null, now: () => NOW, full: () => "full" };
     expect(closedTypes({ ...options, routes: plain })).toBeUndefined();
   });

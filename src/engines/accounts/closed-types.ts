@@ -1,6 +1,5 @@
-import type { Route } from "../../app/config.ts";
 import { isName } from "../../base/names.ts";
-import { accountOfRoute, describeAccount } from "./account.ts";
+import { accountOfRoute, describeAccount, type RoutedEngine } from "./account.ts";
 import type { Accounts } from "./accounts.ts";
 
 /**
@@ -27,7 +26,7 @@ export interface ClosedTypes {
 export interface ClosedTypesOptions {
   accounts: Accounts;
   /** By type; `default` is for every type that has none. */
-  routes: ReadonlyMap<string, Route>;
+  routes: ReadonlyMap<string, RoutedEngine>;
   /** What the worker takes; null: any. */
   types: readonly string[] | null;
   now(): number;

@@ -1,6 +1,6 @@
-import type { Command } from "../../operation/command.ts";
+import { byDefault, type Command } from "../../operation/command.ts";
 import { plain, type Term, table } from "../../operation/term.ts";
-import { byDefault } from "../../queue/cli/ended.ts";
+
 import { type AccountState, describeUntil, whyClosed } from "../accounts/account.ts";
 import { accounts } from "../operations/accounts.ts";
 

@@ -20,12 +20,12 @@ export const UNITS = ["usd", "tokens", "turns"] as const;
 export type Unit = (typeof UNITS)[number];
 
 export interface Limit {
-  usd?: number;
-  tokens?: number;
+  usd?: number | undefined;
+  tokens?: number | undefined;
 }
 
 export interface Limits {
-  attempt?: Limit & { turns?: number };
+  attempt?: Limit & { turns?: number | undefined };
   /** Over all its attempts. */
   task?: Limit;
   run?: Limit;
@@ -183,7 +183,7 @@ function dollarScope(limits: Limits): Scope | undefined {
 
 function limitsIn(limits: Limits): { which: Scope; unit: Unit; limit: number }[] {
   return SCOPES.flatMap((which) => {
-    const own: Partial<Record<Unit, number>> = limits[which] ?? {};
+    const own: { [unit in Unit]?: number | undefined } = limits[which] ?? {};
     return UNITS.flatMap((unit) => {
       const limit = own[unit];
       return limit === undefined ? [] : [{ which, unit, limit }];

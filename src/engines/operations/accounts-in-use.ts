@@ -1,7 +1,8 @@
-import { routeFor } from "../../app/config.ts";
 import { isName } from "../../base/names.ts";
-import type { FreeContext } from "../../operation/op.ts";
+import type { Context } from "../../operation/operation.ts";
 import { type AccountState, accountOfRoute } from "../accounts/account.ts";
+import { accountsPort } from "../accounts/accounts.ts";
+import { engineFor, routedEnginesSection } from "../config-engine.ts";
 
 /** The accounts of the viv.toml that counts here. */
 export interface AccountsInUse {
@@ -13,14 +14,15 @@ export interface AccountsInUse {
 const NONE: AccountsInUse = { of: () => null, all: [] };
 
 /** Each is read once; without a route that names one, nothing is even loaded. */
-export async function accountsInUse({ here, accounts }: FreeContext): Promise<AccountsInUse> {
-  const config = here?.config;
-  const names = [...(config?.routes.values() ?? [])].map(accountOfRoute).filter(isName);
-  if (config === undefined || accounts === undefined || names.length === 0) return NONE;
-  const gates = await accounts();
+export async function accountsInUse({ here, use }: Context): Promise<AccountsInUse> {
+  const { config } = here;
+  const routes = config?.section(routedEnginesSection).values() ?? [];
+  const names = [...routes].map(accountOfRoute).filter(isName);
+  if (config === undefined || names.length === 0) return NONE;
+  const gates = await use(accountsPort);
   const states = new Map([...new Set(names)].map((name) => [name, gates.read(name)]));
   return {
-    of: (type) => states.get(accountOfRoute(routeFor(config, type)) ?? "") ?? null,
+    of: (type) => states.get(engineFor(config, type)?.account ?? "") ?? null,
     all: [...states.values()],
   };
 }

@@ -1,15 +1,15 @@
 import * as z from "zod/mini";
-import type { Config } from "../../app/config.ts";
 import { parseDuration } from "../../base/duration.ts";
 import { VivError } from "../../base/errors.ts";
 import { isName, suggest } from "../../base/names.ts";
+import type { Config } from "../../base/section.ts";
 import { sentence } from "../../base/text.ts";
-import { defineFreeOp, type FreeContext } from "../../operation/op.ts";
-import { accountState, by } from "../../operation/schemas.ts";
+import { by, text } from "../../operation/fields.ts";
+import { defineOperation } from "../../operation/operation.ts";
 import { type AccountState, accountOfRoute } from "../accounts/account.ts";
-import type { Accounts } from "../accounts/accounts.ts";
-
-const text = (describe: string) => z.optional(z.string().check(z.describe(describe)));
+import { type Accounts, accountsPort } from "../accounts/accounts.ts";
+import { accountState } from "../accounts/schema.ts";
+import { routedEnginesSection } from "../config-engine.ts";
 
 const input = z.strictObject({
   action: z.optional(
@@ -24,15 +24,14 @@ const input = z.strictObject({
 /** Longer than anybody means, and short enough to be a date. */
 const LONGEST_MS = 365 * 86_400_000;
 
-export const accounts = defineFreeOp({
+export const accounts = defineOperation({
   name: "accounts",
   summary: "what shares a rate limit: which may be used, and until when not; open or close one",
-  access: "none",
   input,
   output: z.object({ accounts: z.array(accountState) }),
   async run(context, given) {
-    const gates = await gatesOf(context);
-    const known = knownTo(gates, context.here?.config);
+    const gates = await context.use(accountsPort);
+    const known = knownTo(gates, context.here.config);
     const { name, action = "ls" } = given;
     if (action === "ls") {
       const wanted = name === undefined ? known : [name];
@@ -44,20 +43,15 @@ export const accounts = defineFreeOp({
     const person = given.by ?? "somebody";
     if (action === "open") {
       if (isName(name) && !known.includes(name)) throw unknown(name, known);
-      return { accounts: [gates.open(name, person)] };
+      return { accounts: [await gates.open(name, person)] };
     }
-    return { accounts: [closeByHand(gates, name, given, person, context.now())] };
+    return { accounts: [await closeByHand(gates, name, given, person, context.now())] };
   },
 });
 
-async function gatesOf({ accounts: here }: FreeContext): Promise<Accounts> {
-  if (here !== undefined) return here();
-  throw new VivError("UNSUPPORTED", "accounts are kept by the command line: viv accounts");
-}
-
 /** Those that have a file, and those that are used here. */
 function knownTo(gates: Accounts, config: Config | undefined): string[] {
-  const used = [...(config?.routes.values() ?? [])].map(accountOfRoute);
+  const used = [...(config?.section(routedEnginesSection).values() ?? [])].map(accountOfRoute);
   const names = [...gates.list().map(({ account }) => account), ...used];
   return [...new Set(names.filter(isName))].sort();
 }
@@ -69,13 +63,13 @@ function unknown(name: string, known: readonly string[]): VivError {
   return new VivError("INVALID", sentence(`there is no account ${name}; ${hint}`));
 }
 
-function closeByHand(
+async function closeByHand(
   gates: Accounts,
   name: string,
   given: z.output<typeof input>,
   person: string,
   now: number,
-): AccountState {
+): Promise<AccountState> {
   if (given.for === undefined) {
     throw new VivError("USAGE", `for how long? viv accounts close ${name} --for 2h`);
   }

@@ -1,5 +1,7 @@
 import * as z from "zod/mini";
-import { defineFreeOp } from "../../operation/op.ts";
+import { text } from "../../operation/fields.ts";
+import { defineOperation } from "../../operation/operation.ts";
+import { pricesSection } from "../costs/config-costs.ts";
 import { listedAs, priceFor, priceOf } from "../costs/price.ts";
 import { PRICE_LIST, PRICES_AS_OF, priceListWarning } from "../costs/price-list.ts";
 import type { Price } from "../costs/prices.ts";
@@ -12,12 +14,11 @@ const dollars = {
   cached_write: z.nullable(z.number()),
 };
 
-export const prices = defineFreeOp({
+export const prices = defineOperation({
   name: "prices",
   summary: "what each model costs, in dollars for a million tokens; [prices] in viv.toml overrides",
-  access: "none",
   input: z.strictObject({
-    model: z.optional(z.string().check(z.describe("only models with this in their names"))),
+    model: text("only models with this in their names"),
   }),
   output: z.object({
     /** When the list was made. */
@@ -35,7 +36,7 @@ export const prices = defineFreeOp({
     ),
   }),
   async run({ here, now }, { model: wanted = "" }) {
-    const own = here?.config?.prices ?? new Map<string, Price>();
+    const own = here?.config?.section(pricesSection) ?? new Map<string, Price>();
     const listed = [...PRICE_LIST].filter(([model]) => priceOf(model, own) === undefined);
     const all = [
       ...[...own].map(([model, price]) => shape(model, price, "viv.toml")),

@@ -4,14 +4,15 @@ import * as z from "zod/mini";
 import { parseDuration } from "../../base/duration.ts";
 import { VivError } from "../../base/errors.ts";
 import { isName, MAX_NAME_LENGTH } from "../../base/names.ts";
-import { defineOp, type Here, type OpContext } from "../../operation/op.ts";
+import { flag, list, text } from "../../operation/fields.ts";
+import type { Here } from "../../operation/operation.ts";
 import type { UnitFiles } from "../../platform/systemd/unit-files.ts";
-import { type WorkInput, workerFor } from "../../work/operations/work.ts";
+import { defineRunOperation, type RunContext } from "../../queue/operation.ts";
+import type { WorkInput } from "../../work/operations/work.ts";
+import { type Program, programPort, workerCheckPort } from "../ports.ts";
 import { installUnits } from "./service-install.ts";
 import { uninstallUnits } from "./service-uninstall.ts";
 import { type ServicePlace, type Unit, unitsFor } from "./service-units.ts";
-
-const text = (describe: string) => z.optional(z.string().check(z.describe(describe)));
 
 const input = z.strictObject({
   action: z.optional(z.enum(["install", "uninstall"]).check(z.describe("install or uninstall"))),
@@ -20,13 +21,11 @@ const input = z.strictObject({
     z.number().check(z.gte(1)).check(z.describe("how many tasks at a time (default 1)")),
   ),
   handler: text("the executable for every task (default: the routes in viv.toml)"),
-  types: z.optional(z.array(z.string()).check(z.describe("take only tasks of these types"))),
+  types: list("take only tasks of these types"),
   grace: text("when it is stopped, let tasks run for so long (default 60s)"),
   name: text("what the units are called after (default: the run)"),
   unit_dir: text("where the units go (default ~/.config/systemd/user)"),
-  force: z.optional(
-    z.boolean().check(z.describe("replace other units of that name; remove enabled ones")),
-  ),
+  force: flag("replace other units of that name; remove enabled ones"),
 });
 
 type Input = z.output<typeof input>;
@@ -35,7 +34,7 @@ type Input = z.output<typeof input>;
 const MAX_LENGTH = 100;
 
 /** Units for the user's systemd. It only writes files: what starts them is for the user to run. */
-export const service = defineOp({
+export const service = defineRunOperation({
   name: "service",
   summary: "a worker and a reaper that systemd keeps running: write their units, or remove them",
   access: "read",
@@ -51,27 +50,22 @@ export const service = defineOp({
   }),
   async run(context, given) {
     const { here } = context;
-    if (here === undefined) {
-      throw new VivError(
-        "UNSUPPORTED",
-        "services are installed with the command line: viv service",
-      );
-    }
+    const program = await context.use(programPort);
     if (given.action === undefined) {
       throw new VivError("USAGE", "viv service needs a word: viv service install, or uninstall.");
     }
-    const files = await here.unitFiles();
+    const files = await program.unitFiles();
     const place = placeFor(context, given, here);
     const force = given.force === true;
     if (given.action === "uninstall") {
       return uninstallUnits(place, context.store.location, force, files);
     }
-    const units = await plannedUnits(context, given, here, place.name, files);
+    const units = await plannedUnits(context, given, program, place.name, files);
     return installUnits(place, units, force, files);
   },
 });
 
-function placeFor({ store }: OpContext, given: Input, { env, cwd }: Here): ServicePlace {
+function placeFor({ store }: RunContext, given: Input, { env, cwd }: Here): ServicePlace {
   const home = env.XDG_CONFIG_HOME || (env.HOME ? join(env.HOME, ".config") : undefined);
   const searched = home === undefined ? undefined : resolve(cwd, home, "systemd/user");
   const folder = given.unit_dir ? resolve(cwd, given.unit_dir) : searched;
@@ -89,12 +83,13 @@ function placeFor({ store }: OpContext, given: Input, { env, cwd }: Here): Servi
 }
 
 async function plannedUnits(
-  context: OpContext,
+  context: RunContext,
   given: Input,
-  here: Here,
+  { node, viv }: Program,
   name: string,
   files: UnitFiles,
 ): Promise<Unit[]> {
+  const { here } = context;
   const { handler, types, concurrency, grace = "60s" } = given;
   const work: WorkInput = {
     worker_id: given.worker_id ?? asName(`${hostname()}-${name}`, MAX_NAME_LENGTH),
@@ -104,13 +99,14 @@ async function plannedUnits(
     grace,
   };
   // A mistake in the flags is found now, by `viv work` itself, and not in the night.
-  workerFor(context, work, here.config, await context.host(), () => {});
+  const check = await context.use(workerCheckPort);
+  await check(context, work);
   return unitsFor({
     name,
     runDir: context.store.location,
     folder: here.config?.folder ?? here.cwd,
-    node: here.node,
-    viv: here.viv,
+    node,
+    viv,
     path: here.env.PATH || "/usr/local/bin:/usr/bin:/bin",
     workArgs: asFlags(work),
     graceMs: parseDuration(grace, "--grace"),

@@ -1,38 +1,48 @@
 import { join, resolve } from "node:path";
 import * as z from "zod/mini";
 import { VivError } from "../../base/errors.ts";
-import { defineFreeOp, type FreeContext, type Here } from "../../operation/op.ts";
+import { flag, text } from "../../operation/fields.ts";
+import { type Context, type Here, type Nothing, serve } from "../../operation/operation.ts";
 import { type AgentsConfig, parseAgents } from "../agents.ts";
 import type { UpEvent } from "../events.ts";
-import type { UpHost } from "../ports.ts";
+import { programPort, type UpHost, upPort } from "../ports.ts";
 import { UpService } from "../service.ts";
 
 export type { UpEvent } from "../events.ts";
 export type { UpHost } from "../ports.ts";
 
-const input = z.strictObject({
-  config: z.optional(z.string().check(z.describe("who lives there (default ./agents.toml)"))),
-  drain: z.optional(
-    z.boolean().check(z.describe("end when nothing is left that its workers could do")),
-  ),
+export const upInput = z.strictObject({
+  config: text("who lives there (default ./agents.toml)"),
+  drain: flag("end when nothing is left that its workers could do"),
 });
 
-export type UpInput = z.output<typeof input>;
+export type UpInput = z.output<typeof upInput>;
 
-export const up = defineFreeOp({
-  name: "up",
-  summary: "start all the agents of an agents.toml around their pit, and keep them alive",
-  access: "none",
-  input,
-  output: z.object({}),
-  run: async () => {
-    throw new VivError("UNSUPPORTED", "agents are started with the command line: viv up");
-  },
-});
+/** The agents of an agents.toml around their pit, until they are stopped or have drained. */
+export function upStream(context: Context, given: UpInput) {
+  return serve<UpEvent, Nothing>(context, async (emit) => {
+    const service = await upFor(context, given, emit);
+    return {
+      stop: () => service.stop(),
+      stopNow: () => service.stopNow(),
+      run: async () => {
+        if (context.signal.aborted) return {};
+        // Also when all are parked: viv status -c must find it there, and why.
+        const alive = setInterval(() => {}, 60_000);
+        try {
+          await service.run();
+        } finally {
+          clearInterval(alive);
+        }
+        return {};
+      },
+    };
+  });
+}
 
 /** The service that these flags describe. `run()` it, `stop()` it. */
 export async function upFor(
-  context: FreeContext,
+  context: Context,
   given: UpInput,
   tell: (event: UpEvent) => void,
 ): Promise<UpService> {
@@ -48,16 +58,15 @@ export async function upFor(
   const env = Object.entries(here.env).filter(
     (one): one is [string, string] => one[1] !== undefined,
   );
-  const around = { viv: [here.node, here.viv], env: Object.fromEntries(env), drain };
+  const { node, viv } = await context.use(programPort);
+  const around = { viv: [node, viv], env: Object.fromEntries(env), drain };
   return new UpService(config, around, host, tell);
 }
 
 const CREW_HINT = "; for a crew: viv crew up crew.org (or WB_CREW_DEF, or [crew] in viv.toml)";
 
-export async function surroundings(context: FreeContext): Promise<{ here: Here; host: UpHost }> {
-  const { here, up: host } = context;
-  if (here && host) return { here, host: await host() };
-  throw new VivError("UNSUPPORTED", "agents live with the command line: viv up");
+export async function surroundings(context: Context): Promise<{ here: Here; host: UpHost }> {
+  return { here: context.here, host: await context.use(upPort) };
 }
 
 export async function readAgents(

@@ -3,7 +3,8 @@ import * as z from "zod/mini";
 import type { Machine } from "../../base/clock.ts";
 import { VivError } from "../../base/errors.ts";
 import { suggest } from "../../base/names.ts";
-import { defineFreeOp, type FreeContext } from "../../operation/op.ts";
+import { text } from "../../operation/fields.ts";
+import { type Context, defineOperation, definePort } from "../../operation/operation.ts";
 import { PRIORITIES, type Priority } from "../../queue/task.ts";
 import type { CrewGateFiles } from "../files.ts";
 import type { MachineGate } from "../machine-gate.ts";
@@ -16,7 +17,7 @@ export interface GatePort {
   host: Machine;
 }
 
-const text = (describe: string) => z.optional(z.string().check(z.describe(describe)));
+export const gatePort = definePort<GatePort>("gate");
 
 const holder = z.object({ name: z.string(), since: z.string(), pid: z.optional(z.number()) });
 const waiter = z.object({
@@ -49,21 +50,20 @@ const output = z.object({
 
 export type GateOutput = z.output<typeof output>;
 
-export const gate = defineFreeOp({
+export const gate = defineOperation({
   name: "gate",
   summary: "how many engines may run at a time: slots, who is in, who waits and for how long",
-  access: "none",
   input: z.strictObject({
     max: text("from now on at most so many at a time; none: no limit"),
     state: text("that of the crew with this state folder (default for looking: ./.crew)"),
   }),
   output,
   async run(context, given) {
-    const port = await portOf(context);
+    const port = await context.use(gatePort);
     const max = given.max === undefined ? undefined : parseMax(given.max);
     const crew = crewFor(context, port, given.state);
     if (max === undefined || given.state === undefined || crew === undefined) {
-      if (max !== undefined) port.machine.setMax(max);
+      if (max !== undefined) await port.machine.setMax(max);
       return { machine: port.machine.view(), ...(crew ? { crew: crew.view } : {}) };
     }
     if (max === null) {
@@ -78,11 +78,6 @@ export const gate = defineFreeOp({
   },
 });
 
-async function portOf({ gate: here }: FreeContext): Promise<GatePort> {
-  if (here !== undefined) return here();
-  throw new VivError("UNSUPPORTED", "the machine's gate is kept by the command line: viv gate");
-}
-
 /** More than any machine runs at a time. */
 const HIGHEST = 10_000;
 
@@ -96,8 +91,8 @@ function parseMax(given: string): number | null {
   throw new VivError("USAGE", `--max ${JSON.stringify(given)} is no maximum; ${hint}.`);
 }
 
-function crewFor(context: FreeContext, port: GatePort, given: string | undefined) {
-  const state = resolve(context.here?.cwd ?? ".", given ?? ".crew");
+function crewFor(context: Context, port: GatePort, given: string | undefined) {
+  const state = resolve(context.here.cwd, given ?? ".crew");
   const files = port.crewIn(state);
   const text = files.read();
   if (text !== null) return { files, view: readCrew(text, state, port.host, context.now()) };

@@ -2,8 +2,8 @@ import { formatDuration } from "../../base/duration.ts";
 import { type AccountState, describeAccount } from "../../engines/accounts/account.ts";
 import type { Command } from "../../operation/command.ts";
 import { plain, type Term, table } from "../../operation/term.ts";
-import type { Counts, TaskSummary } from "../../queue/operations/store-types.ts";
-import { TASK_STATES } from "../../queue/states.ts";
+import { countLine, paintState } from "../../queue/cli/paint.ts";
+import type { Counts, TaskSummary } from "../../queue/store.ts";
 import { ls } from "../operations/ls.ts";
 
 interface Output {
@@ -45,16 +45,6 @@ export const command: Command = {
   },
 };
 
-export function countLine(counts: Counts, term: Term): string {
-  const parts: string[] = TASK_STATES.map((state) =>
-    counts[state] > 0
-      ? paintState(state, term, `${state} ${counts[state]}`)
-      : term.color.dim(`${state} 0`),
-  );
-  if (counts.quarantined > 0) parts.push(term.color.red(`quarantined ${counts.quarantined}`));
-  return parts.join("  ");
-}
-
 /** What no worker takes for now, and why. */
 export function accountLines(
   accounts: readonly AccountState[] | undefined,
@@ -66,16 +56,4 @@ export function accountLines(
     const text = `account ${account.account} ${describeAccount(account, now)}`;
     return `${paint(plain(text))}${color.dim("  (see: viv accounts)")}`;
   });
-}
-
-export function paintState(state: string, { color }: Term, text = state): string {
-  const paint =
-    {
-      pending: color.yellow,
-      claimed: color.blue,
-      review: color.magenta,
-      done: color.green,
-      failed: color.red,
-    }[state] ?? color.cyan;
-  return paint(text);
 }

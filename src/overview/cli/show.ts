@@ -3,9 +3,9 @@ import { lastLines } from "../../base/text.ts";
 import type { Command } from "../../operation/command.ts";
 import { plain, type Term, table } from "../../operation/term.ts";
 import { type HistoryRecord, isAttempt } from "../../queue/attempt.ts";
+import { paintState } from "../../queue/cli/paint.ts";
 import type { Proof } from "../../queue/proof.ts";
 import { show } from "../operations/show.ts";
-import { paintState } from "./ls.ts";
 
 interface Output {
   id: string;

@@ -1,11 +1,11 @@
 import { formatDuration } from "../../base/duration.ts";
-import { VivError } from "../../base/errors.ts";
 import type { AccountState } from "../../engines/accounts/account.ts";
 import type { Command } from "../../operation/command.ts";
 import { plain, table } from "../../operation/term.ts";
-import type { Counts, WorkerView } from "../../queue/operations/store-types.ts";
+import { countLine } from "../../queue/cli/paint.ts";
+import type { Counts, WorkerView } from "../../queue/store.ts";
 import { status } from "../operations/status.ts";
-import { accountLines, countLine } from "./ls.ts";
+import { accountLines } from "./ls.ts";
 
 interface Output {
   run_id: string;
@@ -20,27 +20,9 @@ const SHOWN = ["summary", "next_step", "next_task_id", "risk", "current_worker",
 
 export const command: Command = {
   op: status,
-  flags: {
-    config: {
-      kind: "string",
-      short: "c",
-      placeholder: "FILE",
-      describe: "how the agents of this agents.toml are; needs no run",
-    },
-  },
-  instead: async (values) => {
-    if (values.config === undefined) return undefined;
-    const other = Object.keys(values).find((key) => key in status.input.shape);
-    if (other !== undefined) {
-      const flag = `--${other.replaceAll("_", "-")}`;
-      throw new VivError("USAGE", `${flag} is about a run; it does not go with --config.`);
-    }
-    return (await import("../../pit/cli/species.ts")).command;
-  },
   accessFor: (input) => (Object.keys(input).length > 0 ? "write" : "read"),
   examples: [
     ["viv status", ""],
-    ["viv status --config agents.toml", "all agents that viv up keeps alive"],
     [
       'viv status --summary "Plan is written" --next-step "Implement it" --next-task-id t.2',
       "a checkpoint",

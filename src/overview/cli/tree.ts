@@ -1,7 +1,7 @@
 import type { Command } from "../../operation/command.ts";
 import { plain, type Term } from "../../operation/term.ts";
+import { paintState } from "../../queue/cli/paint.ts";
 import { tree } from "../operations/tree.ts";
-import { paintState } from "./ls.ts";
 
 interface Node {
   id: string;

@@ -1,7 +1,7 @@
 import type { Command } from "../../operation/command.ts";
 import { plain } from "../../operation/term.ts";
+import { paintState } from "../../queue/cli/paint.ts";
 import { why } from "../operations/why.ts";
-import { paintState } from "./ls.ts";
 
 interface Output {
   id: string;

@@ -1,22 +1,24 @@
 import * as z from "zod/mini";
+import { accountState } from "../../engines/accounts/schema.ts";
 import {
   type AccountsInUse,
   accountsInUse,
   closedAccounts,
 } from "../../engines/operations/accounts-in-use.ts";
-import { defineOp } from "../../operation/op.ts";
-import { accountState, counts, taskState } from "../../operation/schemas.ts";
+import { list } from "../../operation/fields.ts";
+import { defineRunOperation } from "../../queue/operation.ts";
+import { counts, taskState } from "../../queue/schemas.ts";
 import { TASK_STATES } from "../../queue/states.ts";
 import type { TaskSummary } from "../../queue/store.ts";
 import { PRIORITIES, type Priority } from "../../queue/task.ts";
 
-export const ls = defineOp({
+export const ls = defineRunOperation({
   name: "ls",
   summary: "list tasks and how many there are",
   access: "read",
   input: z.strictObject({
     state: z.optional(z.array(taskState).check(z.describe("only these states"))),
-    types: z.optional(z.array(z.string()).check(z.describe("only these types"))),
+    types: list("only these types"),
     limit: z.optional(z.int().check(z.gte(0)).check(z.describe("at most so many (default 50)"))),
   }),
   output: z.object({

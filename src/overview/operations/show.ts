@@ -1,9 +1,9 @@
 import * as z from "zod/mini";
 import { VivError } from "../../base/errors.ts";
-import { defineOp } from "../../operation/op.ts";
-import { anyState, historyRecord, taskFile } from "../../operation/schemas.ts";
+import { defineRunOperation } from "../../queue/operation.ts";
+import { anyState, historyRecord, taskFile } from "../../queue/schemas.ts";
 
-export const show = defineOp({
+export const show = defineRunOperation({
   name: "show",
   summary: "everything known about one task",
   access: "read",

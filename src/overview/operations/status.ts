@@ -1,20 +1,22 @@
 import * as z from "zod/mini";
 import { VivError } from "../../base/errors.ts";
 import { parseUserJson } from "../../base/user-json.ts";
+import { accountState } from "../../engines/accounts/schema.ts";
 import { accountsInUse, closedAccounts } from "../../engines/operations/accounts-in-use.ts";
-import { defineOp } from "../../operation/op.ts";
-import { accountState, counts, taskFile } from "../../operation/schemas.ts";
+import { text } from "../../operation/fields.ts";
+import { defineRunOperation } from "../../queue/operation.ts";
+import { counts, taskFile } from "../../queue/schemas.ts";
 
-export const status = defineOp({
+export const status = defineRunOperation({
   name: "status",
   summary: "the run's checkpoint, its counts and workers; or write a new checkpoint",
   access: "write",
   input: z.strictObject({
-    summary: z.optional(z.string().check(z.describe("what has been done so far"))),
-    next_step: z.optional(z.string().check(z.describe("what comes next"))),
+    summary: text("what has been done so far"),
+    next_step: text("what comes next"),
     next_task_id: z.optional(z.string().check(z.describe('the task that comes next; "" for none'))),
-    risk: z.optional(z.string().check(z.describe("what may go wrong"))),
-    metadata: z.optional(z.string().check(z.describe("a JSON object, merged into the metadata"))),
+    risk: text("what may go wrong"),
+    metadata: text("a JSON object, merged into the metadata"),
   }),
   output: z.object({
     run_id: z.string(),

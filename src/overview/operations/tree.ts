@@ -1,7 +1,8 @@
 import * as z from "zod/mini";
 import { VivError } from "../../base/errors.ts";
-import { defineOp } from "../../operation/op.ts";
-import { anyState } from "../../operation/schemas.ts";
+import { text } from "../../operation/fields.ts";
+import { defineRunOperation } from "../../queue/operation.ts";
+import { anyState } from "../../queue/schemas.ts";
 import type { Store } from "../../queue/store.ts";
 
 interface Node {
@@ -19,12 +20,12 @@ const node: z.ZodMiniType<Node> = z.object({
 });
 
 /** Who enqueued whom: the ledger has it for every task that was enqueued with us. */
-export const tree = defineOp({
+export const tree = defineRunOperation({
   name: "tree",
   summary: "tasks and the tasks they enqueued",
   access: "read",
   input: z.strictObject({
-    id: z.optional(z.string().check(z.describe("the family of this task (default: all families)"))),
+    id: text("the family of this task (default: all families)"),
     limit: z.optional(
       z.number().check(z.gte(1)).check(z.describe("at most so many tasks (default 500)")),
     ),

@@ -1,13 +1,16 @@
 import * as z from "zod/mini";
-import { routeFor } from "../../app/config.ts";
+import { engineFor, routedEnginesSection } from "../../engines/config-engine.ts";
+import { budgetSection } from "../../engines/costs/config-costs.ts";
 import { Spending } from "../../engines/costs/spending.ts";
 import { accountsInUse } from "../../engines/operations/accounts-in-use.ts";
-import { defineOp, type OpContext } from "../../operation/op.ts";
-import { anyState } from "../../operation/schemas.ts";
-import { whyTask } from "../why.ts";
-import { REASON_CODES } from "../why-policy.ts";
+import { gatePort } from "../../gate/operations/gate.ts";
+import { defineRunOperation, type RunContext } from "../../queue/operation.ts";
+import { anyState } from "../../queue/schemas.ts";
+import { limitsSection } from "../../work/config-route.ts";
+import { whyTask } from "../../work/why.ts";
+import { REASON_CODES } from "../../work/why-reasons.ts";
 
-export const why = defineOp({
+export const why = defineRunOperation({
   name: "why",
   summary: "why a task is not moving, and what would change that",
   access: "read",
@@ -22,7 +25,7 @@ export const why = defineOp({
   }),
   async run(context, { id }) {
     const { of } = await accountsInUse(context);
-    const limit = context.here?.config?.limits.review;
+    const limit = context.here.config?.section(limitsSection).review;
     return whyTask(context.store, id, context.now(), {
       accountOf: of,
       budgetOf: await usedUpBudget(context),
@@ -33,25 +36,26 @@ export const why = defineOp({
 });
 
 /** Looked at only where an engine is used. */
-async function fullGate({ here, gate }: OpContext) {
-  const config = here?.config;
-  const usesModels = [...(config?.routes.values() ?? [])].some(({ engine }) => engine);
-  if (!config || !gate || !usesModels) return () => null;
-  const { machine } = await gate();
+async function fullGate({ here, use }: RunContext) {
+  const { config } = here;
+  const routes = [...(config?.section(routedEnginesSection).values() ?? [])];
+  const usesModels = routes.some(({ engine }) => engine);
+  if (!config || !usesModels) return () => null;
+  const { machine } = await use(gatePort);
   if (machine.room() !== 0) return () => null;
   const { max, holders, queue } = machine.view();
   if (max === null) return () => null; // it has just been lifted
   const full = { max, holders: holders.length, waiting: queue.length };
-  return (type: string) => (routeFor(config, type)?.engine ? full : null);
+  return (type: string) => (engineFor(config, type) ? full : null);
 }
 
 /** The ledger is read only where a budget is set. */
-async function usedUpBudget({ here, store, now }: OpContext) {
-  const config = here?.config;
-  const limits = config ? [config.budget.run, config.budget.day] : [];
-  if (!config || !limits.some(({ usd, tokens }) => usd ?? tokens)) return () => null;
+async function usedUpBudget({ here, store, now }: RunContext) {
+  const { config } = here;
+  const budget = config?.section(budgetSection);
+  if (!config || !budget || ![budget.run, budget.day].some(({ usd, tokens }) => usd ?? tokens))
+    return () => null;
   const spending = new Spending(store, now);
   await spending.refresh();
-  return (type: string) =>
-    routeFor(config, type)?.engine ? spending.usedUp(config.budget, type) : null;
+  return (type: string) => (engineFor(config, type) ? spending.usedUp(budget, type) : null);
 }

@@ -1,7 +1,8 @@
 import * as z from "zod/mini";
-import { defineOp } from "../../operation/op.ts";
+import { defineRunOperation } from "../../queue/operation.ts";
+import { workerHostPort } from "../../work/host.ts";
 
-export const pitInit = defineOp({
+export const pitInit = defineRunOperation({
   name: "pit init",
   summary:
     "make a pit: food/ claimed/ done/ scraps/ waste/, and a README that teaches the protocol",
@@ -9,8 +10,8 @@ export const pitInit = defineOp({
   layout: "pit",
   input: z.strictObject({}),
   output: z.object({ pit: z.string(), readme: z.enum(["written", "there"]) }),
-  async run({ store, host }) {
-    const { writeIfAbsent } = await host();
+  async run({ store, use }) {
+    const { writeIfAbsent } = await use(workerHostPort);
     const { readme } = await import("./readme.ts");
     writeIfAbsent(`${store.folder}/.viv/.gitignore`, "*\n"); // all of it can be rebuilt
     const isNew = writeIfAbsent(`${store.folder}/README.md`, readme());

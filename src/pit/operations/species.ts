@@ -3,7 +3,7 @@ import type { Machine, ProcessIdentity } from "../../base/clock.ts";
 import type { AgentState, ServiceState } from "../../crew/agent-state.ts";
 import type { Agent } from "../../fleet/agents.ts";
 import { readAgents, surroundings } from "../../fleet/operations/up.ts";
-import { defineFreeOp } from "../../operation/op.ts";
+import { defineOperation } from "../../operation/operation.ts";
 
 const shownAgent = z.object({
   name: z.string(),
@@ -40,10 +40,9 @@ export type SpeciesOutput = z.output<typeof output>;
 const NOT_RUNNING = "not running";
 
 /** `viv status --config agents.toml`. */
-export const species = defineFreeOp({
-  name: "status",
+export const species = defineOperation({
+  name: "fleet status",
   summary: "the agents of an agents.toml, and the service that keeps them alive",
-  access: "none",
   input: z.strictObject({ config: z.string().check(z.describe("the agents.toml")) }),
   output,
   async run(context, given) {

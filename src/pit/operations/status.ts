@@ -1,21 +1,22 @@
 import * as z from "zod/mini";
 import { isName } from "../../base/names.ts";
-import { defineOp, type OpContext } from "../../operation/op.ts";
-import { counts, taskState } from "../../operation/schemas.ts";
-import { whyTask } from "../../overview/why.ts";
+import { text } from "../../operation/fields.ts";
+import { defineRunOperation, type RunContext } from "../../queue/operation.ts";
+import { counts, taskState } from "../../queue/schemas.ts";
 import type { Store } from "../../queue/store.ts";
+import { whyTask } from "../../work/why.ts";
 import { numberOf } from "../food-names.ts";
 import { pitOf } from "../store.ts";
 
 const food = { food: z.string(), task: z.string() };
 
-export const pitStatus = defineOp({
+export const pitStatus = defineRunOperation({
   name: "pit status",
   summary: "who is digesting what, for how long; what is stuck, and why",
   access: "read",
   layout: "pit",
   input: z.strictObject({
-    pit: z.optional(z.string().check(z.describe("the pit (default: as --run)"))),
+    pit: text("the pit (default: as --run)"),
   }),
   output: z.object({
     pit: z.string(),
@@ -62,7 +63,7 @@ export const pitStatus = defineOp({
   },
 });
 
-async function digesting({ store, now }: OpContext) {
+async function digesting({ store, now }: RunContext) {
   const workers = new Map((await store.workers()).map((worker) => [worker.name, worker]));
   const found = [];
   for await (const { id, worker: snake = "?", since } of store.list({ states: ["claimed"] })) {
@@ -81,7 +82,7 @@ async function digesting({ store, now }: OpContext) {
 }
 
 /** What does not move by itself, and what rests for long: with the first reason of `why`. */
-async function stuck({ store, now }: OpContext) {
+async function stuck({ store, now }: RunContext) {
   const found = [];
   for await (const { id, state } of store.list({ states: ["failed", "review", "waiting"] })) {
     const { reasons } = await whyTask(store, id, now()).catch(() => ({ reasons: [] })); // moved on

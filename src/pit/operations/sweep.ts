@@ -1,7 +1,9 @@
 import * as z from "zod/mini";
 import { parseDuration } from "../../base/duration.ts";
 import { VivError } from "../../base/errors.ts";
-import { defineOp, type OpContext } from "../../operation/op.ts";
+import { text } from "../../operation/fields.ts";
+import { defineRunOperation, type RunContext } from "../../queue/operation.ts";
+import { workerHostPort } from "../../work/host.ts";
 import { pitProving } from "../../work/operations/work.ts";
 import { proveResults } from "../prove-results.ts";
 import { reclaimStuck } from "../reclaim-stuck.ts";
@@ -9,17 +11,15 @@ import { pitOf } from "../store.ts";
 import { tidyWaste } from "../tidy-waste.ts";
 import { snakeOfWaste } from "../waste.ts";
 
-export const pitSweep = defineOp({
+export const pitSweep = defineRunOperation({
   name: "pit sweep",
   summary: "cleanup duty, once: reclaim abandoned food, prove results, sum up and prune waste/",
   access: "write",
   layout: "pit",
   input: z.strictObject({
-    pit: z.optional(z.string().check(z.describe("the pit (default: as --run)"))),
-    stale_after: z.optional(
-      z.string().check(z.describe("when a silent snake's food goes back (default 30m)")),
-    ),
-    keep_logs: z.optional(z.string().check(z.describe("how old a log may get (default 7d)"))),
+    pit: text("the pit (default: as --run)"),
+    stale_after: text("when a silent snake's food goes back (default 30m)"),
+    keep_logs: text("how old a log may get (default 7d)"),
   }),
   output: z.object({
     reclaimed: z.array(z.object({ food: z.string(), snake: z.string(), to: z.string() })),
@@ -41,7 +41,7 @@ export const pitSweep = defineOp({
     const keepMs = parseDuration(keep_logs ?? "7d", "--keep-logs");
     const report = await store.reap(staleAfterSeconds === undefined ? {} : { staleAfterSeconds });
     const { adopted } = await store.sweep();
-    const host = await context.host();
+    const host = await context.use(workerHostPort);
     const limitMs = (staleAfterSeconds ?? DEFAULT_STALE_AFTER_SECONDS) * 1000;
     const stuck = await reclaimStuck(store, host, { now: context.now(), limitMs });
     const results = await proveResults(store, host, pitProving(context, host));
@@ -74,7 +74,7 @@ function isDone(end: { kind: string; outcome?: string }): boolean {
   return end.kind === "ended" && end.outcome === "done";
 }
 
-async function tidyIfPossible(context: OpContext, keepMs: number) {
+async function tidyIfPossible(context: RunContext, keepMs: number) {
   try {
     return await tidy(context, keepMs);
   } catch (error) {
@@ -83,8 +83,8 @@ async function tidyIfPossible(context: OpContext, keepMs: number) {
   }
 }
 
-async function tidy(context: OpContext, keepMs: number) {
-  const { wasteFiles } = await context.host();
+async function tidy(context: RunContext, keepMs: number) {
+  const { wasteFiles } = await context.use(workerHostPort);
   const claims = new Set<string>();
   for await (const { worker } of context.store.list({ states: ["claimed"] })) {
     if (worker) claims.add(worker);

@@ -1,28 +1,27 @@
 import * as z from "zod/mini";
 import { VivError } from "../../base/errors.ts";
-import { defineOp, type OpContext } from "../../operation/op.ts";
-import { taskState } from "../../operation/schemas.ts";
+import { flag, list, text } from "../../operation/fields.ts";
+import { defineRunOperation, type RunContext } from "../../queue/operation.ts";
+import { taskState } from "../../queue/schemas.ts";
 import { PRIORITIES } from "../../queue/task.ts";
 
-const text = (describe: string) => z.optional(z.string().check(z.describe(describe)));
-
-export const pitToss = defineOp({
+export const pitToss = defineRunOperation({
   name: "pit toss",
   summary: "toss food into a pit: something to do, for whichever snake comes first",
   access: "write",
   layout: "pit",
   input: z.strictObject({
     pit: text("the pit (default: as --run)"),
-    task: z.optional(z.array(z.string()).check(z.describe("what to do, in words"))),
+    task: list("what to do, in words"),
     done_when: text("the command that proves it, run in the pit"),
     by: text("who tosses it (default: the snake that runs this, or $USER)"),
     part_of: text("the food it was cut from (default: the one that is being digested)"),
     for: text("who is to take it: keeper, planner, or a type of your own"),
-    too_big: z.optional(z.boolean().check(z.describe("for the planner, to be cut into pieces"))),
-    after: z.optional(z.array(z.string()).check(z.describe("food that must be done first"))),
+    too_big: flag("for the planner, to be cut into pieces"),
+    after: list("food that must be done first"),
     priority: z.optional(z.enum(PRIORITIES).check(z.describe("high, normal (default) or low"))),
     not_before: text("not before this time, like +10m"),
-    review: z.optional(z.boolean().check(z.describe("a person must approve the result"))),
+    review: flag("a person must approve the result"),
     max_attempts: z.optional(
       z.int().check(z.gte(1), z.lte(1000)).check(z.describe("tries before it rests (default 20)")),
     ),
@@ -50,7 +49,7 @@ export const pitToss = defineOp({
       ...rest,
       type: whom ?? (too_big ? "planner" : "food"),
       payload: { task: words },
-      created_by: by ?? eater?.snake ?? context.here?.env.USER ?? "keeper",
+      created_by: by ?? eater?.snake ?? context.here.env.USER ?? "keeper",
       ...(parent ? { parent } : {}),
       ...(after ? { depends_on: after } : {}),
     });
@@ -61,7 +60,7 @@ export const pitToss = defineOp({
 });
 
 /** The snake that runs this, and what it is digesting: a handler's environment says so. */
-function eaterOf({ here, store }: OpContext): { snake: string; food: string } | null {
-  const { VIV_RUN, VIV_WORKER_ID: snake, VIV_TASK_ID: food } = here?.env ?? {};
+function eaterOf({ here, store }: RunContext): { snake: string; food: string } | null {
+  const { VIV_RUN, VIV_WORKER_ID: snake, VIV_TASK_ID: food } = here.env;
   return VIV_RUN === store.location && snake && food ? { snake, food } : null;
 }

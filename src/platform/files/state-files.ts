@@ -13,51 +13,7 @@ import {
 import { errno as codeOf, troubleOf } from "../../base/errno.ts";
 import { isVivError, VivError } from "../../base/errors.ts";
 
-/** What all files that hold state of the machine have in common: their lock, and how they fail. */
-
-/** flock(1) takes the lock on our descriptor, so it is ours until we close it, or die. */
-export function withFileLock<T>(path: string, critical: () => T): T {
-  const fd = openLock(path);
-  try {
-    if (!flock(fd, ["-w", "10"])) {
-      const message = `another process has held ${path} for 10 seconds; find it with: fuser ${path}`;
-      throw new VivError("LOCKED", message);
-    }
-    return critical();
-  } finally {
-    closeSync(fd);
-  }
-}
-
-/**
- * Null when another process has it. Whoever took it has it until it ends, however it ends; unless somebody
- * removes the file: then the next one locks another. What is returned says whether that has happened.
- */
-export function takeForLife(path: string): StillOurs | null {
-  const fd = openLock(path);
-  let isOurs = false;
-  try {
-    isOurs = flock(fd, ["-n"]);
-  } finally {
-    if (!isOurs) closeSync(fd);
-  }
-  return isOurs ? () => isSameFile(fd, path) : null;
-}
-
-export type StillOurs = () => boolean;
-
-function isSameFile(fd: number, path: string): boolean {
-  try {
-    const [held, there] = [fstatSync(fd), lstatSync(path, { throwIfNoEntry: false })];
-    return there !== undefined && there.ino === held.ino && there.dev === held.dev;
-  } catch {
-    return true; // who may not look knows of nothing that has changed
-  }
-}
-
-function openLock(path: string): number {
-  return openToWrite(path, constants.O_CREAT);
-}
+/** Reading and writing small files that hold state, and how they fail. */
 
 /** A plain file, and nothing else: to open a pipe for writing would wait until somebody reads it. */
 export function openToWrite(path: string, flags: number): number {
@@ -96,20 +52,6 @@ export function appendLine(path: string, line: string): void {
   } finally {
     closeSync(fd);
   }
-}
-
-function flock(fd: number, how: readonly string[]): boolean {
-  // Loaded when it is needed: whoever only looks takes no lock.
-  const { spawnSync } = process.getBuiltinModule("node:child_process");
-  const { error, status } = spawnSync("flock", ["-x", ...how, "3"], {
-    stdio: ["ignore", "ignore", "ignore", fd],
-  });
-  if (error && codeOf(error) === "ENOENT") {
-    throw new VivError("UNSUPPORTED", "the flock command is missing; install util-linux.");
-  }
-  if (error) throw error; // it could not be started: that says nothing about the lock
-  if (status === 0 || status === 1) return status === 0;
-  throw new VivError("UNSUPPORTED", "no file can be locked there; put it on a local disk.");
 }
 
 /** The names in a folder; none when there is no such folder. */
@@ -152,11 +94,16 @@ export function readPlain(path: string, maxBytes: number): string | null {
   return lstatSync(path, { throwIfNoEntry: false }) === undefined ? null : "";
 }
 
+/** Turns what `act` throws, or rejects with, into an error that names the file. */
 export function explained<T>(path: string, act: () => T, remedy?: string): T {
-  try {
-    return act();
-  } catch (error) {
+  const explain = (error: unknown): never => {
     throw failure(path, error, remedy);
+  };
+  try {
+    const result = act();
+    return result instanceof Promise ? (result.catch(explain) as T) : result;
+  } catch (error) {
+    return explain(error);
   }
 }
 

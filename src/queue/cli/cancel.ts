@@ -1,6 +1,6 @@
-import type { Command } from "../../operation/command.ts";
+import { byDefault, type Command } from "../../operation/command.ts";
 import { cancel } from "../operations/decide.ts";
-import { byDefault, endedLines } from "./ended.ts";
+import { endedLines } from "./ended.ts";
 
 export const command: Command = {
   op: cancel,

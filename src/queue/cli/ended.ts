@@ -1,3 +1,4 @@
+import type { Io } from "../../operation/io.ts";
 import type { Term } from "../../operation/term.ts";
 
 interface Ended {
@@ -21,13 +22,7 @@ export function endedLines({ tasks }: { tasks: Ended[] }, term: Term): string {
 }
 
 /** Inside a handler the environment says who and what. */
-export function claimDefaults(io: { env: Record<string, string | undefined> }) {
+export function claimDefaults(io: Pick<Io, "env">) {
   const worker = io.env.VIV_WORKER ?? io.env.SWARM_WORKER_ID;
   return worker ? { worker } : {};
-}
-
-/** Who decides, unless told otherwise. */
-export function byDefault(io: { env: Record<string, string | undefined> }) {
-  const by = io.env.USER ?? io.env.LOGNAME;
-  return by ? { by } : {};
 }

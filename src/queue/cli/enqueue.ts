@@ -1,6 +1,6 @@
 import type { Command } from "../../operation/command.ts";
+import type { Io } from "../../operation/io.ts";
 import { enqueue } from "../operations/enqueue.ts";
-import { enqueueLines } from "./enqueue-lines.ts";
 
 export const command: Command = {
   op: enqueue,
@@ -11,12 +11,7 @@ export const command: Command = {
       describe: "many: one task object per line, in our keys or swarm-lib's",
     },
   },
-  defaults: (io) => {
-    // Inside a handler the environment says which task enqueues, and which worker runs it.
-    const parent = io.env.VIV_TASK_ID ?? io.env.SWARM_TASK_ID;
-    const by = io.env.VIV_WORKER_ID ?? io.env.SWARM_WORKER_ID;
-    return { ...(parent ? { parent } : {}), ...(by ? { created_by: by } : {}) };
-  },
+  defaults,
   examples: [
     [`viv enqueue --run ./audit --type audit --id t.1 --payload '{"repo":"web"}'`, "one task"],
     ["viv enqueue --type synth --id t.all --depends-on t.1,t.2", "after two others"],
@@ -28,6 +23,17 @@ export const command: Command = {
     output.created
       ? `${color.green("enqueued")} ${output.id} ${color.dim(`(${output.state})`)}`
       : `${color.yellow("there already:")} ${output.id} ${color.dim(`(${output.state})`)}`,
-  streams: (input) => input.jsonl !== undefined,
-  stream: enqueueLines,
+  instead: async (values) => {
+    if (values.jsonl === undefined) return undefined;
+    const { assertLineFlags, linesCommand } = await import("./enqueue-lines.ts");
+    assertLineFlags(values);
+    return { ...linesCommand, defaults };
+  },
 };
+
+/** Inside a handler the environment says which task enqueues, and which worker runs it. */
+function defaults({ env }: Io): Record<string, string> {
+  const parent = env.VIV_TASK_ID ?? env.SWARM_TASK_ID;
+  const by = env.VIV_WORKER_ID ?? env.SWARM_WORKER_ID;
+  return { ...(parent ? { parent } : {}), ...(by ? { created_by: by } : {}) };
+}

@@ -61,7 +61,10 @@ async function open(
   layouts: readonly Layout[],
 ): Promise<FsRun> {
   const madeRoots: string[] = [];
-  const wanted = layouts.find(({ kind }) => kind === options.layout) ?? RUN_LAYOUT;
+  const { layout: kind = RUN_LAYOUT.kind } = options;
+  const wanted = layouts.find((one) => one.kind === kind);
+  if (wanted === undefined)
+    throw new VivError("INVALID", `unknown layout ${JSON.stringify(kind)}.`);
   const root = options.create ? makeRoot(path, wanted, madeRoots) : findRoot(path, wanted);
   const layout = layoutAt(root, layouts) ?? wanted;
   if (options.layout !== undefined && options.layout !== layout.kind) {

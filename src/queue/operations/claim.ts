@@ -1,14 +1,15 @@
 import * as z from "zod/mini";
-import { defineOp } from "../../operation/op.ts";
-import { taskFile } from "../../operation/schemas.ts";
+import { list } from "../../operation/fields.ts";
+import { defineRunOperation } from "../operation.ts";
+import { taskFile } from "../schemas.ts";
 
-export const claim = defineOp({
+export const claim = defineRunOperation({
   name: "claim",
   summary: "take the next task for a worker",
   access: "write",
   input: z.strictObject({
     worker: z.string().check(z.describe("the worker's name")),
-    types: z.optional(z.array(z.string()).check(z.describe("only tasks of these types"))),
+    types: list("only tasks of these types"),
     max: z.optional(z.int().check(z.gte(1), z.describe("up to so many (default 1)"))),
   }),
   output: z.object({

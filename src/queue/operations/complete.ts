@@ -1,8 +1,9 @@
 import * as z from "zod/mini";
-import { defineOp } from "../../operation/op.ts";
-import { claimRef, ended, endedOutput, note } from "../../operation/schemas.ts";
+import { note } from "../../operation/fields.ts";
+import { defineRunOperation } from "../operation.ts";
+import { claimRef, ended, endedOutput } from "../schemas.ts";
 
-export const complete = defineOp({
+export const complete = defineRunOperation({
   name: "complete",
   summary: "end an attempt: the task is done",
   access: "write",

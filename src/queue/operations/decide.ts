@@ -1,14 +1,15 @@
 import * as z from "zod/mini";
 import { VivError } from "../../base/errors.ts";
-import { defineOp } from "../../operation/op.ts";
-import { by, ended, endedOutput, note } from "../../operation/schemas.ts";
+import { by, note } from "../../operation/fields.ts";
+import { defineRunOperation } from "../operation.ts";
+import { ended, endedOutput } from "../schemas.ts";
 import type { Ended, Store } from "../store.ts";
 
 /** cancel, retry, approve and reject differ only in the transition they ask for. */
 type Decision = "cancel" | "retry" | "approve" | "reject";
 
 function decision(name: Decision, summary: string) {
-  return defineOp({
+  return defineRunOperation({
     name,
     summary,
     access: "write",

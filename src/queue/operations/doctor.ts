@@ -1,13 +1,14 @@
 import * as z from "zod/mini";
-import { defineOp } from "../../operation/op.ts";
+import { flag } from "../../operation/fields.ts";
+import { defineRunOperation } from "../operation.ts";
 import { FINDING_CODES } from "../store.ts";
 
-export const doctor = defineOp({
+export const doctor = defineRunOperation({
   name: "doctor",
   summary: "check every invariant of the run, and repair it with --fix",
   access: "write",
   input: z.strictObject({
-    fix: z.optional(z.boolean().check(z.describe("repair what was found; never deletes work"))),
+    fix: flag("repair what was found; never deletes work"),
   }),
   output: z.object({
     healthy: z.boolean(),

@@ -7,7 +7,7 @@ import { enqueueStream } from "./enqueue-stream.ts";
 /** People count lines, the store counts tasks. */
 
 /** A store that refuses the task at `index`, as it would within a group. */
-function context(index = Number.POSITIVE_INFINITY, group = 100) {
+function fakeStore(index = Number.POSITIVE_INFINITY, group = 100) {
   const seen: TaskSpec[] = [];
   const store = {
     async enqueueMany(specs: AsyncIterable<TaskSpec>): Promise<BulkResult> {
@@ -23,7 +23,7 @@ function context(index = Number.POSITIVE_INFINITY, group = 100) {
   function refuse(): never {
     throw new VivError("TASK_EXISTS", `task ${index + 1}: it is there already`, { index });
   }
-  return { seen, context: { store: store as unknown as Store, now: () => 0, host: noHost } };
+  return { seen, store: store as unknown as Store };
 }
 
 async function* lines(...texts: string[]): AsyncGenerator<string> {
@@ -31,14 +31,14 @@ async function* lines(...texts: string[]): AsyncGenerator<string> {
 }
 
 it("makes a task of every line that is not blank", async () => {
-  const { context: c, seen } = context();
+  const { store: c, seen } = fakeStore();
   const result = await enqueueStream(c, lines('{"type":"a"}', "", "  \r", '{"task_type":"b"}\r'));
   expect(result.enqueued).toBe(2);
   expect(seen).toEqual([{ type: "a" }, { type: "b" }]);
 });
 
 it("says which line is not a task", async () => {
-  const { context: c } = context();
+  const { store: c } = fakeStore();
   await expect(enqueueStream(c, lines('{"type":"a"}', "", "nope"))).rejects.toMatchObject({
     code: "INVALID",
     message: expect.stringMatching(/^line 3: it is not valid JSON: /),
@@ -53,7 +53,7 @@ it("turns the store's count of tasks into a count of lines, however long the str
   ] as const) {
     const texts = [...Array(blank).fill(""), ...Array(5_000).fill('{"type":"a"}')];
     const line = index + 1 + blank;
-    await expect(enqueueStream(context(index).context, lines(...texts))).rejects.toMatchObject({
+    await expect(enqueueStream(fakeStore(index).store, lines(...texts))).rejects.toMatchObject({
       code: "TASK_EXISTS",
       message: `line ${line}: it is there already`,
       details: { index, line },
@@ -62,7 +62,7 @@ it("turns the store's count of tasks into a count of lines, however long the str
 });
 
 it("refuses a line that is too long for a task", async () => {
-  const { context: c, seen } = context();
+  const { store: c, seen } = fakeStore();
   const long = `{"type":"a","payload":{"a":"${"x".repeat(33 * 1024 * 1024)}"}}`;
   await expect(enqueueStream(c, lines(long))).rejects.toMatchObject({
     code: "INVALID",
@@ -72,14 +72,10 @@ it("refuses a line that is too long for a task", async () => {
 });
 
 it("does not dress up errors that are not ours", async () => {
-  const { context: c } = context();
+  const { store: c } = fakeStore();
   const broken = async function* () {
     yield '{"type":"a"}';
     throw new TypeError("the pipe broke");
   };
   await expect(enqueueStream(c, broken())).rejects.toThrow(new TypeError("the pipe broke"));
 });
-
-async function noHost(): Promise<never> {
-  throw new Error("this operation has nothing to do with the machine");
-}

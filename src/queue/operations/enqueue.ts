@@ -1,17 +1,16 @@
 import * as z from "zod/mini";
-import { defineOp } from "../../operation/op.ts";
+import { flag } from "../../operation/fields.ts";
+import { defineRunOperation } from "../operation.ts";
 import { taskSpec } from "../spec.ts";
 
-const durability = z.optional(
+export const durability = z.optional(
   z
     .enum(["safe", "fast"])
     .check(z.describe("safe (default): survives power loss; fast: survives the process only")),
 );
-const ifAbsent = z.optional(
-  z.boolean().check(z.describe("an id that is there already is no error")),
-);
+export const ifAbsent = flag("an id that is there already is no error");
 
-export const enqueue = defineOp({
+export const enqueue = defineRunOperation({
   name: "enqueue",
   summary: "add a task, or a stream of them",
   access: "create",

@@ -1,9 +1,10 @@
 import * as z from "zod/mini";
 import { parseTime } from "../../base/duration.ts";
-import { defineOp } from "../../operation/op.ts";
-import { claimRef, ended, endedOutput, failureOutcome, note } from "../../operation/schemas.ts";
+import { flag, note, text } from "../../operation/fields.ts";
+import { defineRunOperation } from "../operation.ts";
+import { claimRef, ended, endedOutput, failureOutcome } from "../schemas.ts";
 
-export const fail = defineOp({
+export const fail = defineRunOperation({
   name: "fail",
   summary: "end an attempt: it failed (and is retried while max_attempts allows)",
   access: "write",
@@ -11,13 +12,9 @@ export const fail = defineOp({
     ...claimRef,
     note,
     outcome: z.optional(failureOutcome.check(z.describe("what kind of failure (default failed)"))),
-    fingerprint: z.optional(
-      z.string().check(z.describe("failures with the same one are the same")),
-    ),
-    retry_at: z.optional(z.string().check(z.describe("if it is retried, not before this time"))),
-    final: z.optional(
-      z.boolean().check(z.describe("to failed/ at once, whatever max_attempts says")),
-    ),
+    fingerprint: text("failures with the same one are the same"),
+    retry_at: text("if it is retried, not before this time"),
+    final: flag("to failed/ at once, whatever max_attempts says"),
   }),
   output: ended,
   async run({ store, now }, { id, worker, token, retry_at, ...report }) {

@@ -1,13 +1,14 @@
 import * as z from "zod/mini";
-import { defineOp } from "../../operation/op.ts";
+import { text } from "../../operation/fields.ts";
+import { defineRunOperation } from "../operation.ts";
 
-export const heartbeat = defineOp({
+export const heartbeat = defineRunOperation({
   name: "heartbeat",
   summary: "show that a worker is alive",
   access: "write",
   input: z.strictObject({
     worker: z.string().check(z.describe("the worker's name")),
-    note: z.optional(z.string().check(z.describe("what it is doing"))),
+    note: text("what it is doing"),
   }),
   output: z.object({ worker: z.string() }),
   async run({ store }, { worker, note }) {

@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
-import { defineOp } from "../../operation/op.ts";
+import { defineRunOperation } from "../operation.ts";
 
-export const init = defineOp({
+export const init = defineRunOperation({
   name: "init",
   summary: "make a run directory",
   access: "create",

@@ -1,9 +1,9 @@
 import * as z from "zod/mini";
-import { defineOp } from "../../operation/op.ts";
-import { taskState } from "../../operation/schemas.ts";
+import { defineRunOperation } from "../operation.ts";
+import { taskState } from "../schemas.ts";
 import type { Store, SweepReport } from "../store.ts";
 
-export const reap = defineOp({
+export const reap = defineRunOperation({
   name: "reap",
   summary: "take back the tasks of workers that are gone",
   access: "write",

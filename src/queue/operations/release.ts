@@ -1,8 +1,9 @@
 import * as z from "zod/mini";
-import { defineOp } from "../../operation/op.ts";
-import { claimRef, ended, endedOutput, note } from "../../operation/schemas.ts";
+import { note } from "../../operation/fields.ts";
+import { defineRunOperation } from "../operation.ts";
+import { claimRef, ended, endedOutput } from "../schemas.ts";
 
-export const release = defineOp({
+export const release = defineRunOperation({
   name: "release",
   summary: "give a claimed task back untouched",
   access: "write",

@@ -1,16 +1,7 @@
-import { VivError } from "../../base/errors.ts";
-import { complaint } from "../../base/issue.ts";
 import type { Command } from "../../operation/command.ts";
-import type { Io } from "../../operation/io.ts";
-import type { FreeContext } from "../../operation/op.ts";
-import { plain, type Term, termFor } from "../../operation/term.ts";
-import {
-  type UpWardenEvent,
-  type WardenService,
-  type WardenUpInput,
-  wardenFor,
-  wardenUp,
-} from "../operations/up.ts";
+import type { Stamped } from "../../operation/operation.ts";
+import { plain, type Term } from "../../operation/term.ts";
+import { type UpWardenEvent, wardenUp } from "../operations/up.ts";
 
 export const command: Command = {
   op: wardenUp,
@@ -19,62 +10,15 @@ export const command: Command = {
     ["viv warden up", "until Ctrl-C; dances go on at the next start"],
     ["viv warden up --timeouts 6s,12s,24s --pool 2 --state ./w", "a try-out"],
   ],
-  freeStream: async (context, given, io, json) => {
-    const parsed = wardenUp.input.safeParse(given);
-    if (!parsed.success) {
-      const [issue] = parsed.error.issues;
-      const flag = `--${String(issue?.path[0] ?? "").replaceAll("_", "-")}`;
-      throw new VivError("USAGE", `${flag} ${issue ? complaint(issue) : "is not valid"}.`);
-    }
-    const warden = await startWarden(context, parsed.data as WardenUpInput, io, json);
-    io.signal.addEventListener("abort", () => warden.stop());
-    if (io.signal.aborted) return 0;
-    await warden.run();
-    return 0;
-  },
+  view: wardenView,
 };
 
-/**
- * Beside agents or a crew: the warden of `[warden]` in viv.toml, as long as they are there. Where
- * another keeps that folder already, that one does.
- */
-export async function withWarden(
-  context: FreeContext,
-  io: Io,
-  json: boolean,
-  act: () => Promise<number>,
-): Promise<number> {
-  if (context.here?.config?.warden === undefined) return act();
-  const warden = await startWarden(context, {}, io, json);
-  const over = warden.run().catch((error: unknown) => {
-    const message = error instanceof Error ? error.message : String(error);
-    io.stderr.write(`viv: without a warden of its own: ${plain(message)}\n`);
-  });
-  try {
-    return await act();
-  } finally {
-    warden.stop();
-    await over;
-  }
+export function wardenView(term: Term) {
+  return { event: (event: Stamped<UpWardenEvent>) => describe(event, term) };
 }
 
-export function startWarden(
-  context: FreeContext,
-  given: WardenUpInput,
-  io: Io,
-  json: boolean,
-): Promise<WardenService> {
-  const term = termFor(io, io.stdout);
-  return wardenFor(context, given, (event) => {
-    const at = new Date(io.now()).toISOString();
-    const { kind, ...rest } = event;
-    const line = json ? JSON.stringify({ kind, at, ...rest }) : describe(event, at, term);
-    io.stdout.write(`${line}\n`);
-  });
-}
-
-function describe(event: UpWardenEvent, at: string, { color }: Term): string {
-  const time = color.dim(at.slice(11, 19));
+function describe(event: Stamped<UpWardenEvent>, { color }: Term): string {
+  const time = color.dim(event.at.slice(11, 19));
   const who = "target" in event ? plain(event.target) : "";
   switch (event.kind) {
     case "up":

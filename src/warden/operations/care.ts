@@ -1,10 +1,11 @@
 import * as z from "zod/mini";
 import { VivError } from "../../base/errors.ts";
-import { defineFreeOp, type FreeContext, type Here } from "../../operation/op.ts";
+import { text } from "../../operation/fields.ts";
+import { type Context, defineOperation, type Here } from "../../operation/operation.ts";
 import { assertNonce, isAnswerOf } from "../alive.ts";
 import { type Dance, isUndecided } from "../dance.ts";
 import { oneLine } from "../warrant.ts";
-import { stateFlag, text, wardenNow, wardenPlace, wardenShape } from "./place.ts";
+import { stateFlag, wardenNow, wardenPlace, wardenShape } from "./place.ts";
 import type { WardenPorts } from "./ports.ts";
 import { receiptView, sortedDances, viewReceipt } from "./views.ts";
 
@@ -24,10 +25,9 @@ export type WardenStatus = z.output<typeof statusOutput>;
 
 const DAY_MS = 86_400_000;
 
-export const wardenStatus = defineFreeOp({
+export const wardenStatus = defineOperation({
   name: "warden status",
   summary: "whether a warden is up, what its dogs did, and what its rules have found",
-  access: "none",
   input: z.strictObject({ state: stateFlag }),
   output: statusOutput,
   async run(context, { state }) {
@@ -66,10 +66,9 @@ function openFindings(text: string): Record<string, unknown>[] {
   return [...open.values()];
 }
 
-export const wardenPause = defineFreeOp({
+export const wardenPause = defineOperation({
   name: "warden pause",
   summary: "let the pool pause: nobody new is asked, and nobody is ended",
-  access: "none",
   input: z.strictObject({ why: text("for those who wonder"), state: stateFlag }),
   output: z.object({ paused: wardenShape.paused }),
   async run(context, { why, state }) {
@@ -86,10 +85,9 @@ export const wardenPause = defineFreeOp({
   },
 });
 
-export const wardenResume = defineFreeOp({
+export const wardenResume = defineOperation({
   name: "warden resume",
   summary: "let the pool go on after a pause, its own or by hand; the breaker counts anew",
-  access: "none",
   input: z.strictObject({ state: stateFlag }),
   output: z.object({ was: wardenShape.paused }),
   async run(context, { state }) {
@@ -100,10 +98,9 @@ export const wardenResume = defineFreeOp({
   },
 });
 
-export const alive = defineFreeOp({
+export const alive = defineOperation({
   name: "alive",
   summary: "answer the warden's question from within a suspect that has no terminal",
-  access: "none",
   input: z.strictObject({
     nonce: text("the one in the question (default: of every question to this process)"),
     state: stateFlag,
@@ -130,7 +127,7 @@ export const alive = defineFreeOp({
 });
 
 /** Of every warden that this process may know of: its own, and the one whose question it was shown. */
-async function answerOwn(context: FreeContext, state: string | undefined) {
+async function answerOwn(context: Context, state: string | undefined) {
   const place = await wardenPlace(context, state);
   const { ports, here } = place;
   const shown = here.env.VIV_QUESTION ? ports.wardenOf(here.env.VIV_QUESTION) : null;

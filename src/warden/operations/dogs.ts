@@ -1,7 +1,8 @@
 import * as z from "zod/mini";
 import { VivError } from "../../base/errors.ts";
 import { suggest } from "../../base/names.ts";
-import { defineFreeOp, type FreeContext } from "../../operation/op.ts";
+import { flag } from "../../operation/fields.ts";
+import { type Context, defineOperation } from "../../operation/operation.ts";
 import { isUndecided } from "../dance.ts";
 import { newDance } from "../warden.ts";
 import { stateFlag, wardenNow, wardenPlace, wardenShape } from "./place.ts";
@@ -20,7 +21,7 @@ const statusOutput = z.object({
 });
 export type PoolStatus = z.output<typeof statusOutput>;
 
-async function statusOf(context: FreeContext, state: string | undefined): Promise<PoolStatus> {
+async function statusOf(context: Context, state: string | undefined): Promise<PoolStatus> {
   const place = await wardenPlace(context, state);
   const now = wardenNow(place);
   const dogs = sortedDances(place).map((one) => viewDance(one, now, context.now()));
@@ -29,21 +30,19 @@ async function statusOf(context: FreeContext, state: string | undefined): Promis
   return { ...now, state: place.files.folder, active: dogs.length, idle, waiting, dogs };
 }
 
-export const poolStatus = defineFreeOp({
+export const poolStatus = defineOperation({
   name: "dog pool status",
   summary: "the dogs of the pool: target, state, attempt, seconds left",
-  access: "none",
   input: only,
   output: statusOutput,
   run: (context, { state }) => statusOf(context, state),
 });
 
-export const dogStatus = defineFreeOp({
+export const dogStatus = defineOperation({
   name: "dog status",
   summary: "the dogs of the pool, for scripts that poll: a line for each",
-  access: "none",
   input: z.strictObject({
-    active: z.optional(z.boolean().check(z.describe("only those that have a warrant"))),
+    active: flag("only those that have a warrant"),
     state: stateFlag,
   }),
   output: statusOutput,
@@ -56,10 +55,9 @@ export const dogStatus = defineFreeOp({
 const dancesOutput = z.object({ dances: z.array(danceView), paused: wardenShape.paused });
 export type DogDances = z.output<typeof dancesOutput>;
 
-export const dogDances = defineFreeOp({
+export const dogDances = defineOperation({
   name: "dog dances",
   summary: "the dances that are under way",
-  access: "none",
   input: only,
   output: dancesOutput,
   async run(context, { state }) {
@@ -72,10 +70,9 @@ export const dogDances = defineFreeOp({
 
 const NO_WARDEN = "no warden is up here; it goes on when one is: viv warden up";
 
-export const poolAllocate = defineFreeOp({
+export const poolAllocate = defineOperation({
   name: "dog pool allocate",
   summary: "give a warrant that waits to a dog now, before those that wait longer (for debugging)",
-  access: "none",
   input: z.strictObject({
     warrant: z.string().check(z.describe("the warrant")),
     state: stateFlag,
@@ -99,16 +96,15 @@ export const poolAllocate = defineFreeOp({
     if (active >= pool) throw refuse(`all ${pool} dogs are busy; see: viv dog pool status`);
     const now = context.now();
     const dance = newDance(files.newDog(now), found.warrant, now);
-    if (!files.begin(dance)) throw refuse("it does not wait any more");
+    if (!(await files.begin(dance))) throw refuse("it does not wait any more");
     const { target } = found.warrant;
     return { dog: dance.id, warrant: id, target, notes: up ? [] : [NO_WARDEN] };
   },
 });
 
-export const poolRelease = defineFreeOp({
+export const poolRelease = defineOperation({
   name: "dog pool release",
   summary: "end a dance without a verdict: its warrant waits again (for debugging)",
-  access: "none",
   input: z.strictObject({ dog: z.string().check(z.describe("the dog")), state: stateFlag }),
   output: z.object({
     dog: z.string(),

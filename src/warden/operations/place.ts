@@ -1,12 +1,11 @@
 import { join, resolve } from "node:path";
 import * as z from "zod/mini";
 import { VivError } from "../../base/errors.ts";
-import type { FreeContext, Here } from "../../operation/op.ts";
-import { MAX_POOL, parsePool, WARDEN_DEFAULTS } from "../config.ts";
+import { text } from "../../operation/fields.ts";
+import type { Context, Here } from "../../operation/operation.ts";
+import { MAX_POOL, parsePool, WARDEN_DEFAULTS, wardenSection } from "../config.ts";
 import type { WardenFiles } from "../files.ts";
-import type { WardenPorts } from "./ports.ts";
-
-export const text = (describe: string) => z.optional(z.string().check(z.describe(describe)));
+import { type WardenPorts, wardenPort } from "./ports.ts";
 
 export const stateFlag = text("the warden's state folder (default [warden] state, or the user's)");
 
@@ -17,12 +16,9 @@ export interface WardenPlace {
 }
 
 /** The warden that a command is about: `--state`, `[warden] state`, or the user's own. */
-export async function wardenPlace(context: FreeContext, given?: string): Promise<WardenPlace> {
-  const { here, warden } = context;
-  if (!here || !warden) {
-    throw new VivError("UNSUPPORTED", "the warden is kept by the command line: viv warden up");
-  }
-  const ports = await warden();
+export async function wardenPlace(context: Context, given?: string): Promise<WardenPlace> {
+  const { here } = context;
+  const ports = await context.use(wardenPort);
   return { here, ports, files: ports.filesIn(stateOf(here, ports, given)) };
 }
 
@@ -31,7 +27,7 @@ function stateOf(here: Here, ports: WardenPorts, given: string | undefined): str
     if (given.trim() === "") throw new VivError("USAGE", "--state is empty; give it a directory.");
     return resolve(here.cwd, atHome(given, here));
   }
-  const named = here.config?.warden?.state;
+  const named = here.config?.section(wardenSection)?.state;
   if (here.config && named !== undefined) return resolve(here.config.folder, atHome(named, here));
   return ports.defaultState;
 }
@@ -50,7 +46,7 @@ export function poolFor(here: Here, given?: number): number {
   if (given !== undefined) return given;
   const size = here.env.GT_DOG_POOL_SIZE;
   if (size !== undefined && size.trim() !== "") return parsePool(size, "GT_DOG_POOL_SIZE");
-  return here.config?.warden?.pool ?? WARDEN_DEFAULTS.pool;
+  return here.config?.section(wardenSection)?.pool ?? WARDEN_DEFAULTS.pool;
 }
 
 export const poolFlag = z.optional(
@@ -73,7 +69,7 @@ export interface WardenNow {
 export function wardenNow({ here, ports, files }: WardenPlace): WardenNow {
   const said = files.warden();
   const isUp = said?.state === "up" && ports.machine.vitality(said) !== "gone";
-  const config = here.config?.warden;
+  const config = here.config?.section(wardenSection);
   return {
     up: isUp,
     pid: isUp ? said.pid : null,

@@ -1,6 +1,8 @@
 import type { Machine, ProcessIdentity } from "../../base/clock.ts";
+import type { Config } from "../../base/section.ts";
 import type { CrewFiles } from "../../crew/files.ts";
 import type { UpFiles } from "../../fleet/up-files.ts";
+import { definePort } from "../../operation/operation.ts";
 import type { Store } from "../../queue/store.ts";
 import type { WardenFiles } from "../files.ts";
 import type { WardenEvent, WardenSettings } from "../ports.ts";
@@ -16,6 +18,10 @@ export interface WardenPorts {
   openRun(path: string): Promise<Store>;
   crewFilesIn(state: string): CrewFiles;
   upFilesIn(pit: string): UpFiles;
+  /** `[crew] state` of a viv.toml, as it is written. */
+  crewState(config: Config): string | undefined;
+  /** Dollars that a task of this type may cost by its route: in all, else in one attempt. */
+  budgetFor(config: Config, type: string): ReturnType<WardenOptions["budgetFor"]>;
   isThere(path: string): boolean;
   /** What the target of this warrant is now; a session or a process. */
   bind(warrant: Warrant): Promise<BindResult>;
@@ -29,6 +35,8 @@ export interface WardenPorts {
   /** The pool, with its rules. `run()` it, `stop()` it. */
   service(options: WardenOptions, tell: (event: UpWardenEvent) => void): Promise<WardenService>;
 }
+
+export const wardenPort = definePort<WardenPorts>("warden");
 
 export type BindResult =
   | { is: "there"; bound: Bound }

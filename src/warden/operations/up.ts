@@ -1,48 +1,65 @@
 import * as z from "zod/mini";
-import { routeFor } from "../../app/config.ts";
-import { VivError } from "../../base/errors.ts";
-import { defineFreeOp, type FreeContext, type Here } from "../../operation/op.ts";
-import { parseTimeouts, WARDEN_DEFAULTS } from "../config.ts";
+import { events, list } from "../../operation/fields.ts";
+import {
+  type Context,
+  defineStream,
+  type Here,
+  type Nothing,
+  serve,
+} from "../../operation/operation.ts";
+import { parseTimeouts, WARDEN_DEFAULTS, wardenSection } from "../config.ts";
 import { fromConfig, poolFlag, poolFor, stateFlag, wardenPlace } from "./place.ts";
-import type { UpWardenEvent, WardenOptions, WardenService } from "./ports.ts";
+import type { UpWardenEvent, WardenOptions, WardenPorts, WardenService } from "./ports.ts";
 
 export type { UpWardenEvent, WardenService } from "./ports.ts";
 
 const input = z.strictObject({
   pool: poolFlag,
-  timeouts: z.optional(
-    z
-      .array(z.string())
-      .check(z.describe("for the attempts, in order (default 60s,120s,240s; one to five)")),
-  ),
+  timeouts: list("for the attempts, in order (default 60s,120s,240s; one to five)"),
   state: stateFlag,
 });
 
 export type WardenUpInput = z.output<typeof input>;
 
-export const wardenUp = defineFreeOp({
+export const wardenUp = defineStream({
   name: "warden up",
   summary: "run the pool: its dogs take warrants, ask suspects, and pardon or end them",
-  access: "none",
   input,
+  event: events<UpWardenEvent>(),
   output: z.object({}),
-  run: async () => {
-    throw new VivError("UNSUPPORTED", "the warden is started with the command line: viv warden up");
-  },
+  stream: wardenStream,
 });
+
+export function wardenStream(context: Context, given: WardenUpInput) {
+  return serve<UpWardenEvent, Nothing>(context, async (emit) => {
+    const warden = await wardenFor(context, given, emit);
+    return {
+      stop: () => warden.stop(),
+      run: async () => {
+        if (!context.signal.aborted) await warden.run();
+        return {};
+      },
+    };
+  });
+}
 
 /** The warden that these flags and this viv.toml describe. */
 export async function wardenFor(
-  context: FreeContext,
+  context: Context,
   given: WardenUpInput,
   tell: (event: UpWardenEvent) => void,
 ): Promise<WardenService> {
   const { here, ports, files } = await wardenPlace(context, given.state);
-  return ports.service(optionsFor(here, given, files.folder), tell);
+  return ports.service(optionsFor(here, ports, given, files.folder), tell);
 }
 
-function optionsFor(here: Here, given: WardenUpInput, state: string): WardenOptions {
-  const config = here.config?.warden;
+function optionsFor(
+  here: Here,
+  ports: WardenPorts,
+  given: WardenUpInput,
+  state: string,
+): WardenOptions {
+  const config = here.config?.section(wardenSection);
   const { breaker, killAfterMs, timeoutsMs, unasked, patienceMs } = WARDEN_DEFAULTS;
   const at = (path: string) => fromConfig(path, here);
   return {
@@ -68,14 +85,6 @@ function optionsFor(here: Here, given: WardenUpInput, state: string): WardenOpti
     ...(config?.hook === undefined ? {} : { hook: config.hook }),
     ...(config?.webhook === undefined ? {} : { webhook: config.webhook }),
     cwd: here.config?.folder ?? here.cwd,
-    budgetFor: (type) => budgetFor(here, type),
+    budgetFor: (type) => (here.config ? ports.budgetFor(here.config, type) : null),
   };
-}
-
-/** What the route of this type says: of the task, else of one attempt. */
-function budgetFor({ config }: Here, type: string): ReturnType<WardenOptions["budgetFor"]> {
-  const engine = config && routeFor(config, type)?.engine;
-  if (engine?.taskBudget.usd !== undefined) return { usd: engine.taskBudget.usd, of: "task" };
-  if (engine?.budget.usd !== undefined) return { usd: engine.budget.usd, of: "attempt" };
-  return null;
 }

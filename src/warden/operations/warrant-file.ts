@@ -2,47 +2,40 @@ import { resolve } from "node:path";
 import * as z from "zod/mini";
 import { parseDuration } from "../../base/duration.ts";
 import { VivError } from "../../base/errors.ts";
-import { defineFreeOp, type FreeContext } from "../../operation/op.ts";
+import { count, flag, list, text } from "../../operation/fields.ts";
+import { type Context, defineOperation, runPathPort } from "../../operation/operation.ts";
+import { wardenSection } from "../config.ts";
 import { resolveAgent, resolveMember, resolveWorker } from "../resolve.ts";
 import { oneLine, UNASKED, type Warrant } from "../warrant.ts";
-import { fromConfig, stateFlag, text, type WardenPlace, wardenNow, wardenPlace } from "./place.ts";
+import { fromConfig, stateFlag, type WardenPlace, wardenNow, wardenPlace } from "./place.ts";
 import type { BindResult } from "./ports.ts";
 
 const input = z.strictObject({
   session: text("a tmux session, by its name"),
-  pid: z.optional(z.int().check(z.gte(1)).check(z.describe("a process, by its number"))),
+  pid: count("a process, by its number"),
   worker: text("a worker of a run (--run)"),
   agent: text("a member of a crew, or an agent of viv up (--run: its pit)"),
   reason: text("why; it is in the receipt, and never typed (default: no reason given)"),
   by: text("who asks for it, and is told what came of it (default: $USER)"),
-  shell: z.optional(
-    z.boolean().check(z.describe("it is a shell, and may be typed to: each line as a comment")),
-  ),
-  close: z.optional(
-    z.boolean().check(z.describe("close its session when nothing but a shell is left in it")),
-  ),
+  shell: flag("it is a shell, and may be typed to: each line as a comment"),
+  close: flag("close its session when nothing but a shell is left in it"),
   unasked: z.optional(
     z
       .enum(UNASKED)
       .check(z.describe("what becomes of it if it cannot be asked (default: the warden's)")),
   ),
   patience: text("how long a tool call counts as work (default: the warden's, 30m)"),
-  watch: z.optional(
-    z.array(z.string()).check(z.describe("files whose growth is progress, separated by commas")),
-  ),
+  watch: list("files whose growth is progress, separated by commas"),
   socket: text("of the tmux server (default: the user's own)"),
   crew: text("the state folder of the agent's crew (default: the nearest .crew)"),
-  force: z.optional(
-    z.boolean().check(z.describe("file it also when its tmux server has no such session")),
-  ),
+  force: flag("file it also when its tmux server has no such session"),
   state: stateFlag,
 });
 type Input = z.output<typeof input>;
 
-export const warrantFile = defineFreeOp({
+export const warrantFile = defineOperation({
   name: "warrant file",
   summary: "name a suspect: a dog asks it, and ends it when it neither answers nor works",
-  access: "none",
   input,
   output: z.object({
     id: z.string(),
@@ -76,7 +69,7 @@ export const warrantFile = defineFreeOp({
       home: null,
     };
     const { warrant, note } = await completed(base, given, context, place);
-    const { filed, id } = files.file(warrant);
+    const { filed, id } = await files.file(warrant);
     const notes = [
       ...(filed ? [] : [`${warrant.target} has an open warrant already`]),
       ...(note === null ? [] : [note]),
@@ -120,7 +113,7 @@ function targetFrom(given: Input): Pick<Warrant, "kind" | "target"> {
 
 function socketFor(given: Input, { here }: WardenPlace): string | null {
   if (given.socket !== undefined) return resolve(here.cwd, given.socket);
-  const named = here.config?.warden?.tmuxSocket;
+  const named = here.config?.section(wardenSection)?.tmuxSocket;
   return named === undefined ? null : fromConfig(named, here);
 }
 
@@ -128,7 +121,7 @@ function socketFor(given: Input, { here }: WardenPlace): string | null {
 async function completed(
   base: Warrant,
   given: Input,
-  context: FreeContext,
+  context: Context,
   place: WardenPlace,
 ): Promise<{ warrant: Warrant; note: string | null }> {
   const isTmux = base.kind === "tmux";
@@ -155,7 +148,7 @@ function withBound(warrant: Warrant, found: BindResult, watch: readonly string[]
 async function resolved(
   { kind, target }: Warrant,
   given: Input,
-  context: FreeContext,
+  context: Context,
   { here, ports }: WardenPlace,
 ) {
   const { machine } = ports;
@@ -168,7 +161,7 @@ async function resolved(
       return { home: state, found: { is: "gone" as const, why } };
     }
   }
-  const run = await runOf(context, kind);
+  const run = await context.use(runPathPort);
   if (kind === "agent") {
     const agent = resolveAgent(ports.upFilesIn(run), target, machine);
     const why = `there is no agent ${target} in a crew here, nor around ${run}`;
@@ -182,15 +175,10 @@ async function resolved(
   }
 }
 
-async function runOf(context: FreeContext, kind: string): Promise<string> {
-  if (context.run === undefined) throw new VivError("USAGE", `--${kind} needs a run: --run DIR`);
-  return context.run();
-}
-
 function crewStateFor(given: Input, here: WardenPlace["here"], ports: WardenPlace["ports"]) {
   if (given.crew !== undefined) return resolve(here.cwd, given.crew);
-  const named = here.config?.crew?.state;
-  if (typeof named === "string") return fromConfig(named, here);
+  const named = here.config && ports.crewState(here.config);
+  if (named !== undefined) return fromConfig(named, here);
   for (let folder = here.cwd; ; folder = resolve(folder, "..")) {
     if (ports.isThere(resolve(folder, ".crew"))) return resolve(folder, ".crew");
     if (resolve(folder, "..") === folder) return null;

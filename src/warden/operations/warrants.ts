@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { VivError } from "../../base/errors.ts";
-import { defineFreeOp, type FreeContext } from "../../operation/op.ts";
+import { type Context, defineOperation } from "../../operation/operation.ts";
 import { stateFlag, wardenNow, wardenPlace } from "./place.ts";
 import {
   danceView,
@@ -25,7 +25,7 @@ const listOutput = z.object({
 });
 export type WarrantList = z.output<typeof listOutput>;
 
-async function listWarrants(context: FreeContext, state?: string): Promise<WarrantList> {
+async function listWarrants(context: Context, state?: string): Promise<WarrantList> {
   const place = await wardenPlace(context, state);
   const { warrants, bad } = place.files.queued();
   const now = context.now();
@@ -36,19 +36,17 @@ async function listWarrants(context: FreeContext, state?: string): Promise<Warra
   };
 }
 
-export const warrantLs = defineFreeOp({
+export const warrantLs = defineOperation({
   name: "warrant ls",
   summary: "the open warrants: those that a dog has, and those that wait, the oldest first",
-  access: "none",
   input: z.strictObject({ state: stateFlag }),
   output: listOutput,
   run: (context, { state }) => listWarrants(context, state),
 });
 
-export const dogWarrants = defineFreeOp({
+export const dogWarrants = defineOperation({
   name: "dog warrants",
   summary: "the queue: warrants that wait for a dog, the oldest first",
-  access: "none",
   input: z.strictObject({ state: stateFlag }),
   output: z.object({ warrants: listOutput.shape.warrants, bad: listOutput.shape.bad }),
   async run(context, { state }) {
@@ -70,10 +68,9 @@ const showOutput = z.object({
   receipt: z.optional(anything),
 });
 
-export const warrantShow = defineFreeOp({
+export const warrantShow = defineOperation({
   name: "warrant show",
   summary: "everything about one warrant: its target, its dance, its receipt",
-  access: "none",
   input: idInput,
   output: showOutput,
   async run(context, { id, state }) {
@@ -86,10 +83,9 @@ export const warrantShow = defineFreeOp({
   },
 });
 
-export const warrantWithdraw = defineFreeOp({
+export const warrantWithdraw = defineOperation({
   name: "warrant withdraw",
   summary: "take a warrant back; a dance that has begun ends with a pardon",
-  access: "none",
   input: idInput,
   output: z.object({
     id: z.string(),
@@ -104,10 +100,10 @@ export const warrantWithdraw = defineFreeOp({
     let found = findWarrant(place, given);
     const { id, target } = found.warrant;
     if (found.state === "queued") {
-      if (files.withdrawQueued(id)) return { id, target, withdrawn: true, notes: [] };
+      if (await files.withdrawQueued(id)) return { id, target, withdrawn: true, notes: [] };
       found = findWarrant(place, given); // a dog has just taken it
     }
-    if (found.state === "dancing" && files.askToWithdraw(id)) {
+    if (found.state === "dancing" && (await files.askToWithdraw(id))) {
       const note = "no warden is up here; the dance ends when one is: viv warden up";
       return { id, target, withdrawn: false, notes: wardenNow(place).up ? [] : [note] };
     }
@@ -125,10 +121,9 @@ function whyNot(found: WarrantPlace): string {
   return found.state === "dancing" ? `${found.dance.id} is ${found.dance.state}` : found.state;
 }
 
-export const epitaph = defineFreeOp({
+export const epitaph = defineOperation({
   name: "epitaph",
   summary: "how a warrant ended, for people: the verdict, the attempts, the screen, the processes",
-  access: "none",
   input: idInput,
   output: z.object({ text: z.string(), receipt: anything }),
   async run(context, { id, state }) {

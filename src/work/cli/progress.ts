@@ -1,19 +1,20 @@
 import type { Io } from "../../operation/io.ts";
+import type { Context } from "../../operation/operation.ts";
 import { CLEAR_LINE } from "../../operation/term.ts";
-import type { Store } from "../../queue/operations/store-types.ts";
+import { storePort } from "../../queue/operation.ts";
 
 /** The last line of `viv work --drain` on a terminal: how much of the run is done. */
 export class WorkProgress {
   readonly #io: Io;
-  readonly #store: Store;
+  readonly #context: Context;
   #isShown = false;
   #isLooking = false;
   /** Counting a large run takes a while; most of the time goes into the work. */
   #restsUntil = 0;
 
-  constructor(io: Io, store: Store) {
+  constructor(io: Io, context: Context) {
     this.#io = io;
-    this.#store = store;
+    this.#context = context;
   }
 
   /** Looks at the run and draws; while a look is under way, more calls change nothing. */
@@ -22,8 +23,9 @@ export class WorkProgress {
     const begin = performance.now();
     if (begin < this.#restsUntil) return;
     this.#isLooking = true;
-    this.#store
-      .counts()
+    this.#context
+      .use(storePort)
+      .then((store) => store.counts())
       .then((counts) => {
         const { done, failed, review, pending, claimed, waiting } = counts;
         const ended = done + failed + review;

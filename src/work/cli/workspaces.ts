@@ -1,6 +1,6 @@
 import type { Command } from "../../operation/command.ts";
 import { plain, table } from "../../operation/term.ts";
-import { paintState } from "../../overview/cli/ls.ts";
+import { paintState } from "../../queue/cli/paint.ts";
 import { workspaces } from "../operations/workspaces.ts";
 
 interface Workspace {

@@ -2,35 +2,33 @@ import { existsSync } from "node:fs";
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import * as z from "zod/mini";
-import { type Config, type Route, routeFor, typesOf } from "../../app/config.ts";
 import { parseDuration } from "../../base/duration.ts";
-import { VivError } from "../../base/errors.ts";
+import { isVivError, VivError } from "../../base/errors.ts";
 import { assertName, assertTypeName } from "../../base/names.ts";
+import type { Config } from "../../base/section.ts";
 import { closedTypes } from "../../engines/accounts/closed-types.ts";
-import type { EngineRoute } from "../../engines/config-engine.ts";
+import { budgetSection, pricesSection } from "../../engines/costs/config-costs.ts";
 import { Spending } from "../../engines/costs/spending.ts";
 import { engineSlots } from "../../engines/engine-slots.ts";
-import { defineOp, type OpContext } from "../../operation/op.ts";
+import { readyEngine } from "../../engines/named.ts";
+import { amount, count, events, flag, list, text } from "../../operation/fields.ts";
+import { serve } from "../../operation/operation.ts";
 import { type ProveOptions, proveResults } from "../../pit/prove-results.ts";
 import { Tender } from "../../pit/tender.ts";
+import { defineRunStream, type RunContext } from "../../queue/operation.ts";
 import type { Store } from "../../queue/store.ts";
 import { type AttemptSettings, type ReadyRoute, resolveHandler } from "../attempt.ts";
 import { checkRoutes } from "../check-routes.ts";
+import { limitsSection, type Route, routeFor, routesSection, typesOf } from "../config-route.ts";
 import { inheritedEnv } from "../handler-env.ts";
-import type { WorkerHost } from "../host.ts";
+import { type WorkerHost, workerHostPort } from "../host.ts";
 import { settleReaped } from "../settle.ts";
 import { WORK_SITE } from "../site.ts";
 import { Worker, type WorkerEvent, type WorkerOptions } from "../worker.ts";
 
-const text = (describe: string) => z.optional(z.string().check(z.describe(describe)));
-const number = (describe: string) =>
-  z.optional(z.number().check(z.gte(0)).check(z.describe(describe)));
-const count = (describe: string) => z.optional(z.int().check(z.gte(1)).check(z.describe(describe)));
-const flag = (describe: string) => z.optional(z.boolean().check(z.describe(describe)));
-
 const input = z.strictObject({
   handler: text("the executable for every task (default: the routes in viv.toml)"),
-  types: z.optional(z.array(z.string()).check(z.describe("take only tasks of these types"))),
+  types: list("take only tasks of these types"),
   concurrency: count("how many at a time (default 1)"),
   worker_id: text("the worker's name (default: host and process id)"),
   timeout: text("time limit for a task whose route has none, like 30m"),
@@ -39,30 +37,109 @@ const input = z.strictObject({
   max_tasks: count("end after so many tasks"),
   grace: text("when stopped, let tasks run for so long (default: until they end)"),
   kill_after: text("from SIGTERM to SIGKILL when a handler is ended (default 5s)"),
-  poll_interval: number("seconds between looks when nothing wakes it (default 5)"),
-  heartbeat_interval: number("seconds between heartbeats (default 30)"),
+  poll_interval: amount("seconds between looks when nothing wakes it (default 5)"),
+  heartbeat_interval: amount("seconds between heartbeats (default 30)"),
   durability: z.optional(
     z
       .enum(["safe", "fast"])
       .check(z.describe("safe (default): what is done survives power loss; fast: the process")),
   ),
-  task_type_filter: z.optional(z.array(z.string()).check(z.describe("as --types (swarm-lib)"))),
-  max_iterations: number("end after so many tasks or looks in vain (swarm-lib; 0: never)"),
+  task_type_filter: list("as --types (swarm-lib)"),
+  max_iterations: amount("end after so many tasks or looks in vain (swarm-lib; 0: never)"),
   run_dir: text("as --run (swarm-lib)"),
 });
 
 export type WorkInput = z.output<typeof input>;
 
-export const work = defineOp({
+/** What `viv work` emits. */
+export type WorkEvent =
+  | Extract<WorkerEvent, { kind: "started" | "held" | "stopping" }>
+  | { kind: "claimed"; id: string; type: string; attempt: number; snake?: string | undefined }
+  | {
+      kind: "ended";
+      id: string;
+      type: string;
+      attempt: number;
+      outcome: string;
+      duration_ms: number;
+      to?: string;
+      note?: string | undefined;
+      retry_at?: string | undefined;
+    }
+  | {
+      kind: "proven";
+      id: string;
+      snake: string | null;
+      outcome: string;
+      note?: string | undefined;
+      unproven?: string | undefined;
+    }
+  | { kind: "trouble"; id?: string | undefined; code: string; message: string }
+  | ({ kind: "finished" } & z.output<typeof report>);
+
+const report = z.object({ attempts: z.number(), done: z.number(), other: z.number() });
+
+export const work = defineRunStream({
   name: "work",
   summary: "claim tasks and run a handler for each",
   access: "write",
   input,
-  output: z.object({ attempts: z.number(), done: z.number(), other: z.number() }),
-  run: async () => {
-    throw new VivError("UNSUPPORTED", "a worker is started with startWorker()");
+  event: events<WorkEvent>(),
+  output: report,
+  drains: true,
+  async *stream(context, given) {
+    const { here, store } = context;
+    const host = await context.use(workerHostPort);
+    await assertRoutes(given, here.config, host);
+    const isPit = store.extension(WORK_SITE) !== null;
+    return yield* serve<WorkEvent, z.output<typeof report>>(context, (emit) => {
+      const worker = workerFor(context, given, here.config, host, (event) =>
+        emit(asEmitted(event, isPit)),
+      );
+      return {
+        stop: () => worker.stop(),
+        stopNow: () => worker.stopNow(),
+        run: async () => {
+          const ended = await worker.run();
+          emit({ kind: "finished", ...ended });
+          return ended;
+        },
+      };
+    });
   },
 });
+
+function asEmitted(event: WorkerEvent, isPit: boolean): WorkEvent {
+  switch (event.kind) {
+    case "claimed": {
+      const { task, attempt, worker } = event.claim;
+      const snake = isPit ? worker : undefined;
+      return { kind: "claimed", id: task.task_id, type: task.task_type, attempt, snake };
+    }
+    case "ended": {
+      const { claim, end } = event;
+      const { task_id: id, task_type: type } = claim.task;
+      const duration_ms = Math.round(event.durationMs);
+      const base = { kind: "ended" as const, id, type, attempt: claim.attempt, duration_ms };
+      if (end.kind === "lost") return { ...base, outcome: "lost" };
+      const { to, retryAt } = end.ended;
+      return { ...base, outcome: end.outcome, to, note: end.note, retry_at: retryAt };
+    }
+    case "proven": {
+      const { id, snake, end, unproven } = event.result;
+      const { outcome, note } = end.kind === "ended" ? end : { outcome: "lost", note: undefined };
+      return { kind: "proven", id, snake, outcome, note, unproven: unproven ?? undefined };
+    }
+    case "trouble": {
+      const { error, claim } = event;
+      const message = error instanceof Error ? error.message : String(error);
+      const code = isVivError(error) ? error.code : "BUG";
+      return { kind: "trouble", id: claim?.task.task_id, code, message };
+    }
+    default:
+      return event;
+  }
+}
 
 const GATE_FULL = "the machine's gate is full; see: viv gate";
 const DEFAULT_LOG_BYTES = 10 * 1024 * 1024;
@@ -72,7 +149,7 @@ export type Startable = Pick<Worker, "run" | "stop" | "stopNow">;
 
 /** A worker as these flags and this viv.toml describe it. `run()` it, `stop()` it. */
 export function workerFor(
-  { store, now }: OpContext,
+  { store, now }: RunContext,
   given: WorkInput,
   config: Config | undefined,
   host: WorkerHost,
@@ -82,7 +159,8 @@ export function workerFor(
   const find = given.handler ? always(fromFlag(given.handler, host)) : fromConfig(config, host);
   const types = typesFor(given, config, store.reservedTypes);
   const maxTasks = given.once ? 1 : given.max_tasks;
-  const routes = given.handler || config === undefined ? new Map() : config.routes;
+  const routes = given.handler || config === undefined ? new Map() : config.section(routesSection);
+  const budget = config?.section(budgetSection) ?? { run: {}, day: {} };
   const onTrouble = (message: string) =>
     onEvent({ kind: "trouble", error: new VivError("CORRUPT", message) });
   const spending = new Spending(store, now);
@@ -94,7 +172,7 @@ export function workerFor(
     ...optional("spent", money),
     ...optional("full", slots && (() => (slots.room() === 0 ? GATE_FULL : null))),
   });
-  const prices = config?.prices ?? new Map();
+  const prices = config?.section(pricesSection) ?? new Map();
   const settle = settleReaped(store, host, { routeOf: find, prices }, (error) =>
     onEvent({ kind: "trouble", error }),
   );
@@ -104,13 +182,13 @@ export function workerFor(
     routeFor: find,
     concurrency: given.concurrency ?? 1,
     killAfterMs: duration(given.kill_after, "--kill-after") ?? 5_000,
-    logBytes: config?.limits.logBytes ?? DEFAULT_LOG_BYTES,
+    logBytes: config?.section(limitsSection).logBytes ?? DEFAULT_LOG_BYTES,
     pollMs: Math.max(50, (given.poll_interval ?? 5) * 1000),
     heartbeatMs: Math.max(50, (given.heartbeat_interval ?? 30) * 1000),
     reapEveryMs: 1_000,
     ...optional("snakes", snakesOf(store, worker, given.concurrency ?? 1)),
     prices,
-    budget: config?.budget ?? { run: {}, day: {} },
+    budget,
     spending,
     onEvent,
     ...optional("timeoutMs", timeLimit(given.timeout)),
@@ -118,12 +196,12 @@ export function workerFor(
     ...optional("maxTasks", maxTasks),
     ...optional("maxLooks", given.max_iterations || undefined),
     ...optional("drain", given.drain),
-    ...optional("reviewLimit", config?.limits.review),
+    ...optional("reviewLimit", config?.section(limitsSection).review),
     ...optional("closedTypes", closed),
     ...optional("slots", slots),
     ...optional("beforeClaim", money && (() => spending.refresh())),
     ...optional("onReaped", usesModels ? settle : undefined),
-    ...optional("mostAtOnce", config && money && (() => spending.room(config.budget))),
+    ...optional("mostAtOnce", money && (() => spending.room(budget))),
   };
   const made = new Worker(store, host, options);
   return store.extension(WORK_SITE) === null ? made : tended(made, { store, now }, host, options);
@@ -132,7 +210,7 @@ export function workerFor(
 /** In a pit, what snakes finished by hand is proven while the worker runs. */
 function tended(
   worker: Worker,
-  context: Pick<OpContext, "store" | "now">,
+  context: Pick<RunContext, "store" | "now">,
   host: WorkerHost,
   options: WorkerOptions,
 ): Startable {
@@ -163,7 +241,7 @@ const TEND_EVERY_MS = 2_000;
 
 /** How results are proven: as the worker would prove them, or else plainly. */
 export function pitProving(
-  { store, now }: Pick<OpContext, "store" | "now">,
+  { store, now }: Pick<RunContext, "store" | "now">,
   host: WorkerHost,
   options?: WorkerOptions,
 ): ProveOptions {
@@ -193,6 +271,12 @@ function snakesOf(store: Store, worker: string, concurrency: number): string[] |
   return Array.from({ length: concurrency }, (_, i) => `${worker}-${i + 1}`);
 }
 
+/** Finds mistakes in the flags of a worker, and starts none. */
+export async function checkWorker(context: RunContext, given: WorkInput): Promise<void> {
+  const host = await context.use(workerHostPort);
+  workerFor(context, given, context.here.config, host, () => {});
+}
+
 /** What would fail every task of a type is told before the first is taken. */
 export async function assertRoutes(
   given: WorkInput,
@@ -206,19 +290,22 @@ export async function assertRoutes(
   }
   if (config === undefined) return;
   const types = typesFor(given, config);
-  const wanted = types?.map((type) => routeFor(config, type)) ?? [...config.routes.values()];
+  const wanted = types?.map((type) => routeFor(config, type)) ?? [
+    ...config.section(routesSection).values(),
+  ];
   const routes = [...new Set(wanted)].filter((route) => route !== undefined);
   await checkRoutes(routes, config, host);
 }
 
 /** Undefined when neither the run nor the day has a budget. */
 function spentCheck(
-  { budget, routes }: Config,
+  config: Config,
   spending: Spending,
   now: () => number,
 ): ((type: string | null) => { until: number | null; text: string } | null) | undefined {
+  const budget = config.section(budgetSection);
   if (![budget.run, budget.day].some(({ usd, tokens }) => usd ?? tokens)) return undefined;
-  const routed = [...routes.keys()].filter((type) => type !== "default");
+  const routed = [...config.section(routesSection).keys()].filter((type) => type !== "default");
   return (type) => {
     const over = spending.usedUp(budget, type, routed);
     if (over === null) return null;
@@ -266,7 +353,7 @@ function fromConfig(
   config: Config | undefined,
   host: WorkerHost,
 ): (type: string) => ReadyRoute | undefined {
-  if (config === undefined || config.routes.size === 0) {
+  if (config === undefined || config.section(routesSection).size === 0) {
     const where = config
       ? `${config.file} has none`
       : `there is no viv.toml at or above ${host.cwd}`;
@@ -289,23 +376,6 @@ function fromConfig(
     ready.set(route, made);
     return made;
   };
-}
-
-/** Its paths are resolved; the command of `exec` is the route's handler. */
-export function readyEngine(
-  engine: EngineRoute,
-  handler: readonly string[],
-  folder: string,
-): EngineRoute {
-  const { binary, scenario } = engine.settings;
-  const [command = null, ...flags] = handler;
-  const settings = {
-    ...engine.settings,
-    binary: binary?.includes("/") ? resolve(folder, binary) : binary,
-    scenario: scenario === null ? null : resolve(folder, scenario),
-    ...(engine.name === "exec" ? { binary: command, flags } : {}),
-  };
-  return { ...engine, settings };
 }
 
 function fromFlag(handler: string, host: WorkerHost): ReadyRoute {

@@ -1,7 +1,9 @@
 import * as z from "zod/mini";
-import { defineOp } from "../../operation/op.ts";
-import { anyState } from "../../operation/schemas.ts";
+import { list } from "../../operation/fields.ts";
+import { defineRunOperation } from "../../queue/operation.ts";
+import { anyState } from "../../queue/schemas.ts";
 import type { TaskView } from "../../queue/store.ts";
+import { workerHostPort } from "../host.ts";
 
 const workspace = z.object({
   id: z.string(),
@@ -17,7 +19,7 @@ const workspace = z.object({
   bytes: z.number(),
 });
 
-export const workspaces = defineOp({
+export const workspaces = defineRunOperation({
   name: "workspaces",
   summary: "the folders and git worktrees that tasks worked in; gc removes those of ended tasks",
   access: "read",
@@ -25,7 +27,7 @@ export const workspaces = defineOp({
     action: z.optional(
       z.enum(["ls", "gc"]).check(z.describe("gc: remove what is no longer needed (default: ls)")),
     ),
-    id: z.optional(z.array(z.string()).check(z.describe("only those of these tasks"))),
+    id: list("only those of these tasks"),
   }),
   output: z.object({
     workspaces: z.array(workspace),
@@ -43,8 +45,8 @@ export const workspaces = defineOp({
     /** Of which tasks gc has removed what their engines kept: homes in sandboxes, conversations. */
     homes: z.optional(z.array(z.string())),
   }),
-  async run({ store, host }, { action, id: wanted }) {
-    const machine = await host();
+  async run({ store, use }, { action, id: wanted }) {
+    const machine = await use(workerHostPort);
     const found = (await machine.listWorkspaces()).filter(({ id }) => wanted?.includes(id) ?? true);
     const all = [];
     for (const one of found) all.push({ ...one, state: (await store.show(one.id))?.state ?? null });

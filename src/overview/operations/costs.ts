@@ -1,14 +1,15 @@
 import * as z from "zod/mini";
 import { parseSince } from "../../base/since.ts";
-import { defineOp } from "../../operation/op.ts";
+import { isAsked } from "../../engines/costs/price.ts";
+import { Spending as Money } from "../../engines/costs/spending.ts";
+import { dollarsOf, type Spending } from "../../engines/costs/spending-policy.ts";
+import { DIMENSIONS, type Dimension, type Key, Tally } from "../../engines/costs/tally.ts";
+import { totalTokens } from "../../engines/costs/usage.ts";
+import { usedOn } from "../../engines/costs/usage-line.ts";
+import { count, text } from "../../operation/fields.ts";
 import type { LedgerLine } from "../../queue/ledger.ts";
+import { defineRunOperation } from "../../queue/operation.ts";
 import type { Store } from "../../queue/store.ts";
-import { isAsked } from "../costs/price.ts";
-import { Spending as Money } from "../costs/spending.ts";
-import { dollarsOf, type Spending } from "../costs/spending-policy.ts";
-import { DIMENSIONS, type Dimension, type Key, Tally } from "../costs/tally.ts";
-import { totalTokens } from "../costs/usage.ts";
-import { usedOn } from "../costs/usage-line.ts";
 
 const spending = z.object({
   usd: z.number(),
@@ -28,18 +29,14 @@ const spending = z.object({
   usd_per_proven: z.nullable(z.number()),
 });
 
-export const costs = defineOp({
+export const costs = defineRunOperation({
   name: "costs",
   summary: "what model runs have used: dollars, tokens, dollars per proven task",
   access: "read",
   input: z.strictObject({
     by: z.optional(z.enum(DIMENSIONS).check(z.describe("a row for each of these (default: type)"))),
-    since: z.optional(
-      z.string().check(z.describe("only from then on: 2h, 7d, 2026-11-15 or a time")),
-    ),
-    limit: z.optional(
-      z.int().check(z.gte(1)).check(z.describe("at most so many rows (default 50)")),
-    ),
+    since: text("only from then on: 2h, 7d, 2026-11-15 or a time"),
+    limit: count("at most so many rows (default 50)"),
   }),
   output: z.object({
     by: z.enum(DIMENSIONS),

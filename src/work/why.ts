@@ -2,7 +2,7 @@ import { VivError } from "../base/errors.ts";
 import type { AccountState } from "../engines/accounts/account.ts";
 import type { Counts, Store, TaskView } from "../queue/store.ts";
 import type { Task } from "../queue/task.ts";
-import { explain, type Reason } from "./why-policy.ts";
+import { explain, type Reason } from "./why-reasons.ts";
 
 export interface Why {
   id: string;
@@ -11,7 +11,7 @@ export interface Why {
   reasons: Reason[];
 }
 
-/** Gathers the facts and lets policy/why.ts put them in order. */
+/** Gathers the facts and puts them in order. */
 export async function whyTask(
   store: Store,
   id: string,

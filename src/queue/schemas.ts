@@ -1,10 +1,9 @@
 import * as z from "zod/mini";
-import { ACCOUNT_STATES, CLOSING_REASONS, PARKING_REASONS } from "../engines/accounts/account.ts";
-import { FAILURE_OUTCOMES, OUTCOMES } from "../queue/attempt.ts";
-import { TASK_STATES } from "../queue/states.ts";
-import type { Ended } from "../queue/store.ts";
+import { FAILURE_OUTCOMES, OUTCOMES } from "./attempt.ts";
+import { TASK_STATES } from "./states.ts";
+import type { Ended } from "./store.ts";
 
-/** Shapes that several operations share. */
+/** What operations on tasks say of them. */
 
 export const taskState = z.enum(TASK_STATES);
 export const anyState = z.enum([...TASK_STATES, "quarantined"]);
@@ -17,8 +16,6 @@ export const claimRef = {
     z.string().check(z.describe("the token that claim returned; refuses a stale claim")),
   ),
 };
-export const note = z.optional(z.string().check(z.describe("a note for the record")));
-export const by = z.optional(z.string().check(z.describe("who decides (default: $USER)")));
 
 export const ended = z.object({
   id: z.string(),
@@ -58,24 +55,6 @@ export const counts = z.object({
   done: z.number(),
   failed: z.number(),
   quarantined: z.number(),
-});
-
-export const accountState = z.object({
-  account: z.string(),
-  state: z.enum(ACCOUNT_STATES),
-  reason: z.nullable(z.enum([...CLOSING_REASONS, ...PARKING_REASONS])),
-  until: z.nullable(z.string()),
-  since: z.nullable(z.string()),
-  message: z.string(),
-  todo: z.string(),
-  by: z.nullable(
-    z.union([
-      z.object({ person: z.string() }),
-      z.object({ run: z.string(), worker: z.string(), task: z.string() }),
-    ]),
-  ),
-  failures: z.number(),
-  trouble: z.optional(z.string()),
 });
 
 export const taskFile = z.record(z.string(), z.unknown());

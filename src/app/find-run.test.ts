@@ -1,9 +1,10 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { newFolder } from "../../../test/support/folders.ts";
-import { isVivError } from "../../base/errors.ts";
-import type { Io } from "../../operation/io.ts";
+import { newFolder } from "../../test/support/folders.ts";
+import { isVivError } from "../base/errors.ts";
+import type { Io } from "../operation/io.ts";
+import { limitsSection, routesSection } from "../work/config-route.ts";
 import { findRun } from "./find-run.ts";
 
 let root: string;
@@ -128,11 +129,13 @@ describe("viv.toml", () => {
       const { config } = await find({ ...(flag ? { flag } : {}), cwd: "a/c" });
       expect(config?.file).toBe(at("a/viv.toml"));
       expect(config?.folder).toBe(at("a"));
-      expect(config?.routes.get("b")?.handler).toEqual(["./b"]);
+      expect(config?.section(routesSection).get("b")?.handler).toEqual(["./b"]);
     }
     expect(await find({ flag: "/y" })).toEqual({ path: "/y" });
     file("a/viv.toml", "limits.review = 2\n");
-    expect((await find({ flag: "/y", cwd: "a" })).config?.limits).toEqual({ review: 2 });
+    expect((await find({ flag: "/y", cwd: "a" })).config?.section(limitsSection)).toEqual({
+      review: 2,
+    });
   });
 
   it("in a run is read, and means that run unless it says another", async () => {

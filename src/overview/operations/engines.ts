@@ -1,18 +1,21 @@
 import { resolve } from "node:path";
 import * as z from "zod/mini";
-import type { Config, Route } from "../../app/config.ts";
-import { isVivError, VivError } from "../../base/errors.ts";
-import { defineFreeOp } from "../../operation/op.ts";
+import { isVivError } from "../../base/errors.ts";
+import type { Config } from "../../base/section.ts";
+import { ENGINE_NAMES, type EngineRoute } from "../../engines/config-engine.ts";
+import type { Engine, EngineName } from "../../engines/engine.ts";
+import { readyEngine } from "../../engines/named.ts";
+import { defineOperation, definePort } from "../../operation/operation.ts";
 import type { FoundProgram } from "../../platform/processes/probe-program.ts";
-import { readyEngine } from "../../work/operations/work.ts";
-import { ENGINE_NAMES, type EngineRoute } from "../config-engine.ts";
-import type { Engine, EngineName } from "../engine.ts";
+import { type Route, routesSection } from "../../work/config-route.ts";
 
 /** What the machine knows about engines; main.ts hands in the real thing. */
 export interface EnginePort {
   engine(name: EngineName): Promise<Engine>;
   probe(program: string): Promise<FoundProgram | null>;
 }
+
+export const enginesPort = definePort<EnginePort>("engines");
 
 const route = z.object({
   type: z.string(),
@@ -23,10 +26,9 @@ const route = z.object({
   problem: z.nullable(z.string()),
 });
 
-export const engines = defineFreeOp({
+export const engines = defineOperation({
   name: "engines",
   summary: "which engines are installed, and the exact command each route would start",
-  access: "none",
   input: z.strictObject({}),
   output: z.object({
     engines: z.array(
@@ -39,12 +41,9 @@ export const engines = defineFreeOp({
       }),
     ),
   }),
-  async run({ engines: port, here }) {
-    if (port === undefined) {
-      throw new VivError("UNSUPPORTED", "engines are shown by the command line: viv engines");
-    }
-    const { engine, probe } = await port();
-    const config = here?.config;
+  async run({ here, use }) {
+    const { engine, probe } = await use(enginesPort);
+    const { config } = here;
     const shown = ENGINE_NAMES.map(async (name) => {
       const one = await engine(name);
       const binary = binaryOf(one, config);
@@ -59,7 +58,7 @@ export const engines = defineFreeOp({
 type EngineOf = Route & { engine: EngineRoute };
 
 function routesOf(name: EngineName, config: Config | undefined): EngineOf[] {
-  const all = [...(config?.routes.values() ?? [])];
+  const all = [...(config?.section(routesSection).values() ?? [])];
   return all.filter((each): each is EngineOf => each.engine?.name === name);
 }
 

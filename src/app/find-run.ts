@@ -1,15 +1,16 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import type { Config } from "../../app/config.ts";
-import { isVivError, VivError } from "../../base/errors.ts";
-import type { Io } from "../../operation/io.ts";
-import { plain } from "../../operation/term.ts";
-import { readTrusted, remedyFor, whyNotTrusted } from "../../platform/files/owned.ts";
-import { foldersUp, type SearchStop } from "../../platform/files/search-up.ts";
+import { isVivError, VivError } from "../base/errors.ts";
+import type { Config } from "../base/section.ts";
+import type { Io } from "../operation/io.ts";
+import { plain } from "../operation/term.ts";
+import { readTrusted, remedyFor, whyNotTrusted } from "../platform/files/owned.ts";
+import { foldersUp, type SearchStop } from "../platform/files/search-up.ts";
+import { runSection } from "../queue/config-run.ts";
 
 export interface RunSettings {
   path: string;
-  onDependencyFailed?: "wait" | "fail";
+  onDependencyFailed?: "wait" | "fail" | undefined;
   /** The nearest viv.toml, also where the run is said by --run or VIV_RUN. */
   config?: Config;
 }
@@ -115,12 +116,13 @@ function ignore(io: Io, path: string, why: string): void {
 async function readConfig(file: string): Promise<Config | undefined> {
   if (!existsSync(file)) return undefined;
   // Only here, so that commands without a viv.toml do not pay for what reads it.
-  const { parseConfig } = await import("../../app/config.ts");
+  const { parseConfig } = await import("./config.ts");
   return parseConfig(read(file), file);
 }
 
 function runOf(folder: string, config: Config | undefined, io: Io): string | undefined {
-  if (config?.run !== undefined) return resolve(folder, expandHome(config.run, io));
+  const named = config?.section(runSection).run;
+  if (named !== undefined) return resolve(folder, expandHome(named, io));
   if (isRun(folder)) return folder;
   const pointer = join(folder, POINTER);
   return existsSync(pointer) ? fromPointer(pointer, folder, io) : undefined;
@@ -133,8 +135,7 @@ function isRun(folder: string): boolean {
 
 function settingsFrom(config: Config | undefined): Near["settings"] {
   if (config === undefined) return {};
-  const { onDependencyFailed } = config;
-  return { config, ...(onDependencyFailed === undefined ? {} : { onDependencyFailed }) };
+  return { config, onDependencyFailed: config.section(runSection).onDependencyFailed };
 }
 
 function isFolder(path: string): boolean {

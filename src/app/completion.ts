@@ -1,0 +1,38 @@
+import { VivError } from "../base/errors.ts";
+import { completionFor, SHELLS } from "../operation/completion.ts";
+import { CATALOG } from "./catalog.ts";
+import type { CliIo } from "./cli.ts";
+import { findRun } from "./find-run.ts";
+
+const HELP = `viv completion: completion for your shell
+
+  eval "$(viv completion bash)"      # or zsh
+  viv completion fish | source
+`;
+
+export async function completion(io: CliIo, [word]: readonly string[]): Promise<number> {
+  if (word === "ids") return printIds(io);
+  const shell = SHELLS.find((one) => one === word);
+  if (shell !== undefined) io.stdout.write(await completionFor(shell, CATALOG));
+  else if (word === "--help" || word === "-h") io.stdout.write(HELP);
+  else {
+    throw new VivError(
+      "USAGE",
+      `viv completion needs a shell: ${SHELLS.join(", ")}. For bash: eval "$(viv completion bash)"`,
+    );
+  }
+  return 0;
+}
+
+/** At most a thousand ids, of the run that is found from here; silent when there is none. */
+async function printIds(io: CliIo): Promise<number> {
+  try {
+    const { path } = await findRun(undefined, io, () => {});
+    const store = await io.open(path, { readOnly: true });
+    for await (const { id } of store.list({ limit: 1000 })) io.stdout.write(`${id}\n`);
+    await store.close();
+  } catch {
+    return 0; // a completion that fails must not write into the user's prompt
+  }
+  return 0;
+}

@@ -1,0 +1,64 @@
+import type { Machine } from "../base/clock.ts";
+import { VivError } from "../base/errors.ts";
+import type { Patience } from "../board/lock.ts";
+import type { boardPort } from "../board/operations/shared.ts";
+import type { crewPort } from "../crew/operations/ports.ts";
+import type { accountsPort } from "../engines/accounts/accounts.ts";
+import type { Program, programPort, upPort, workerCheckPort } from "../fleet/ports.ts";
+import type { gatePort } from "../gate/operations/gate.ts";
+import type { Env, Port } from "../operation/operation.ts";
+import type { enginesPort } from "../overview/operations/engines.ts";
+import type { Store } from "../queue/store.ts";
+import type { wardenPort } from "../warden/operations/ports.ts";
+import type { workerHostPort } from "../work/host.ts";
+import type { Provide } from "./invoke.ts";
+
+type Of<P> = P extends Port<infer T> ? T : never;
+
+/** Each is made when an operation asks for it: what is not needed is not loaded. */
+interface Makers {
+  accounts(): Promise<Of<typeof accountsPort>>;
+  board(): Promise<Of<typeof boardPort>>;
+  crew(): Promise<Of<typeof crewPort>>;
+  engines(): Promise<Of<typeof enginesPort>>;
+  gate(): Promise<Of<typeof gatePort>>;
+  program(): Promise<Of<typeof programPort>>;
+  up(): Promise<Of<typeof upPort>>;
+  warden(): Promise<Of<typeof wardenPort>>;
+  "worker check"(): Promise<Of<typeof workerCheckPort>>;
+  "worker host"(store: Store): Promise<Of<typeof workerHostPort>>;
+}
+
+export interface PortSettings {
+  env: Env;
+  cwd: string;
+  program: Program;
+  /** Hears what is waited for. */
+  notice(sentence: string): void;
+  /** For tests. */
+  machine?: Machine | undefined;
+  patience?: Patience | undefined;
+}
+
+/** What the machine offers to operations, by the names of their ports. */
+export function portsHere(settings: PortSettings): Provide {
+  const { env, cwd, program, notice, machine, patience } = settings;
+  const main = () => import("../main.ts");
+  const makers: Makers = {
+    accounts: async () => (await main()).accountsHere(env, cwd, machine?.clock.now),
+    board: async () => (await import("../board/git.ts")).boardGit(notice, patience),
+    crew: async () => (await main()).crewPorts(env, cwd),
+    engines: async () => (await main()).enginesHere(env),
+    gate: async () => (await main()).gateHere(env, cwd, machine),
+    program: async () => program,
+    up: async () => (await main()).upHost(),
+    warden: async () => (await import("./warden-ports.ts")).wardenPorts(env, cwd),
+    "worker check": async () => (await import("../work/operations/work.ts")).checkWorker,
+    "worker host": async (store) => (await main()).workerHost(store.folder, env, cwd),
+  };
+  return async <T>({ name }: Port<T>, store: Store | null): Promise<T> => {
+    const make = (makers as unknown as Record<string, (store: Store | null) => Promise<T>>)[name];
+    if (make === undefined) throw new VivError("UNSUPPORTED", `nothing provides the port ${name}.`);
+    return make(store);
+  };
+}

@@ -1,0 +1,29 @@
+import { VivError } from "../base/errors.ts";
+import type { Command } from "../operation/command.ts";
+import { command as runStatus } from "../overview/cli/status.ts";
+
+/** `viv status`: of a run, or, with `--config`, of the agents of an agents.toml. */
+export const command: Command = {
+  ...runStatus,
+  flags: {
+    config: {
+      kind: "string",
+      short: "c",
+      placeholder: "FILE",
+      describe: "how the agents of this agents.toml are; needs no run",
+    },
+  },
+  instead: async (values) => {
+    if (values.config === undefined) return undefined;
+    const other = Object.keys(values).find((key) => key in runStatus.op.input.shape);
+    if (other !== undefined) {
+      const flag = `--${other.replaceAll("_", "-")}`;
+      throw new VivError("USAGE", `${flag} is about a run; it does not go with --config.`);
+    }
+    return (await import("../pit/cli/species.ts")).command;
+  },
+  examples: [
+    ...runStatus.examples,
+    ["viv status --config agents.toml", "all agents that viv up keeps alive"],
+  ],
+};

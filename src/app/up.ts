@@ -1,0 +1,109 @@
+import * as z from "zod/mini";
+import { VivError } from "../base/errors.ts";
+import { crewView } from "../crew/cli/up.ts";
+import { chooseFromSurroundings } from "../crew/operations/choose.ts";
+import type { CrewEvent } from "../crew/operations/start.ts";
+import { crewStream } from "../crew/operations/up.ts";
+import { upView } from "../fleet/cli/up.ts";
+import { type UpEvent, upInput, upStream } from "../fleet/operations/up.ts";
+import type { Command } from "../operation/command.ts";
+import {
+  type Context,
+  defineStream,
+  eventsOf,
+  type Nothing,
+  type Stamped,
+} from "../operation/operation.ts";
+import { plain } from "../operation/term.ts";
+import { wardenView } from "../warden/cli/up.ts";
+import { wardenSection } from "../warden/config.ts";
+import { type UpWardenEvent, wardenStream } from "../warden/operations/up.ts";
+
+/** `viv up`: agents around a pit, or a crew; and beside them the warden of `[warden]`. */
+
+/** Whose event it is: the kinds of the rooms have the same names. */
+type Emitted =
+  | { of: "fleet"; event: Stamped<UpEvent> }
+  | { of: "crew"; event: Stamped<CrewEvent> }
+  | { of: "warden"; event: Stamped<UpWardenEvent> }
+  /** The warden has ended, or never began. */
+  | { of: "notice"; message: string };
+
+const up = defineStream({
+  name: "up",
+  summary: "start all the agents of an agents.toml around their pit, and keep them alive",
+  input: upInput,
+  event: z.looseObject({ of: z.string() }) as unknown as z.ZodMiniType<Emitted>,
+  output: z.object({}),
+  drains: true,
+  async *stream(context, given) {
+    const crew = given.config === undefined ? await chooseFromSurroundings(context) : null;
+    if (crew !== null && given.drain) {
+      throw new VivError("USAGE", "--drain is for the agents of a pit; a crew never drains.");
+    }
+    return yield* eventsOf<Emitted, Nothing>((emit) =>
+      besideWarden(context, emit, async () => {
+        if (crew !== null) {
+          for await (const event of crewStream(context, crew)) emit({ of: "crew", event });
+        } else {
+          for await (const event of upStream(context, given)) emit({ of: "fleet", event });
+        }
+        return {};
+      }),
+    );
+  },
+});
+
+/** As long as the others are there. Where another warden keeps that folder already, that one does. */
+async function besideWarden<T>(
+  context: Context,
+  emit: (event: Emitted) => void,
+  act: () => Promise<T>,
+): Promise<T> {
+  if (context.here.config?.section(wardenSection) === undefined) return act();
+  const stop = new AbortController();
+  const keep = async () => {
+    const events = wardenStream({ ...context, signal: stop.signal }, {});
+    for await (const event of events) emit({ of: "warden", event });
+  };
+  const kept = keep().catch((error: unknown) => {
+    const why = error instanceof Error ? error.message : String(error);
+    emit({ of: "notice", message: `without a warden of its own: ${why}` });
+  });
+  try {
+    return await act();
+  } finally {
+    stop.abort();
+    await kept;
+  }
+}
+
+export const command: Command = {
+  op: up,
+  shorts: { config: "c" },
+  examples: [
+    ["viv up", "the agents of ./agents.toml; Ctrl-C lets them finish their food, twice: at once"],
+    ["viv up -c ./pit/agents.toml --json", "what happens, one object per line"],
+    ["WB_CREW_DEF=crew.org viv up", "without agents.toml: a crew, or the keeper of WB_KEEPER_DEF"],
+    ["viv up --drain", "until nothing is left that they could do"],
+    ["viv status --config agents.toml", "from another terminal: how each of them is"],
+  ],
+  view: (term, io) => {
+    const views = { fleet: upView(term), crew: crewView(term), warden: wardenView(term) };
+    return {
+      event: (emitted: Emitted) =>
+        emitted.of === "notice"
+          ? noticed(emitted.message, io.stderr)
+          : views[emitted.of].event(emitted.event as never),
+    };
+  },
+  jsonView: (io) => ({
+    event: (emitted: Emitted) =>
+      emitted.of === "notice" ? noticed(emitted.message, io.stderr) : JSON.stringify(emitted.event),
+  }),
+};
+
+function noticed(message: string, to: { write(text: string): unknown }): null {
+  to.write(`viv: ${plain(message)}\n`);
+  return null;
+}

@@ -1,0 +1,25 @@
+import type { Term } from "../../operation/term.ts";
+import { TASK_STATES } from "../states.ts";
+import type { Counts } from "../store.ts";
+
+export function countLine(counts: Counts, term: Term): string {
+  const parts: string[] = TASK_STATES.map((state) =>
+    counts[state] > 0
+      ? paintState(state, term, `${state} ${counts[state]}`)
+      : term.color.dim(`${state} 0`),
+  );
+  if (counts.quarantined > 0) parts.push(term.color.red(`quarantined ${counts.quarantined}`));
+  return parts.join("  ");
+}
+
+export function paintState(state: string, { color }: Term, text = state): string {
+  const paint =
+    {
+      pending: color.yellow,
+      claimed: color.blue,
+      review: color.magenta,
+      done: color.green,
+      failed: color.red,
+    }[state] ?? color.cyan;
+  return paint(text);
+}
