@@ -1,6 +1,6 @@
 import { isVivError } from "../../base/errors.ts";
 import { isName } from "../../base/names.ts";
-import { readRegular } from "../../queue/fs/atomic.ts";
+import { readRegular } from "../../queue/fs/files/atomic.ts";
 import type { FsRun } from "../../queue/fs/run.ts";
 
 export interface AttemptLog {

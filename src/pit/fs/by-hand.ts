@@ -1,6 +1,11 @@
 import { VivError } from "../../base/errors.ts";
 import { isName } from "../../base/names.ts";
 import { isAttempt } from "../../queue/attempt.ts";
+import { findClaim } from "../../queue/fs/claims/claimed.ts";
+import { readWorkerFile } from "../../queue/fs/claims/register.ts";
+import { finishRecorded } from "../../queue/fs/ends/end-claim.ts";
+import { recordedEnd } from "../../queue/fs/ends/recorded-end.ts";
+import { assertWorker, parseIn } from "../../queue/fs/enqueue/parse.ts";
 import {
   linkIfFree,
   namesIn,
@@ -9,18 +14,13 @@ import {
   statIfThere,
   tokenOf,
   unlinkIfThere,
-} from "../../queue/fs/atomic.ts";
-import { attemptNumber, readHistory } from "../../queue/fs/attempts.ts";
-import { findClaim } from "../../queue/fs/claimed.ts";
-import { completedTasks } from "../../queue/fs/completed.ts";
-import { finishRecorded } from "../../queue/fs/end-claim.ts";
+} from "../../queue/fs/files/atomic.ts";
+import { withLock } from "../../queue/fs/files/lock.ts";
 import { claimOf, fileOf, idLinkOf } from "../../queue/fs/layout.ts";
 import { locate } from "../../queue/fs/locate.ts";
-import { withLock } from "../../queue/fs/lock.ts";
-import { assertWorker, parseIn } from "../../queue/fs/parse.ts";
-import { notProjectedYet } from "../../queue/fs/project.ts";
-import { recordedEnd } from "../../queue/fs/recorded-end.ts";
-import { readWorkerFile } from "../../queue/fs/register.ts";
+import { attemptNumber, readHistory } from "../../queue/fs/record/attempts.ts";
+import { notProjectedYet } from "../../queue/fs/record/project.ts";
+import { completedTasks } from "../../queue/fs/record/status.ts";
 import { type FsRun, record, recordClaim, temporaryPath } from "../../queue/fs/run.ts";
 import type { Claim } from "../../queue/store.ts";
 import { MAX_TASK_BYTES } from "../../queue/task.ts";

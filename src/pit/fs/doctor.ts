@@ -1,6 +1,6 @@
-import { linkIfFree, statIfThere } from "../../queue/fs/atomic.ts";
+import type { Examination } from "../../queue/fs/doctor/doctor.ts";
 import type { Places } from "../../queue/fs/doctor/places.ts";
-import type { Examination } from "../../queue/fs/doctor.ts";
+import { linkIfFree, statIfThere } from "../../queue/fs/files/atomic.ts";
 import { fileOf, idLinkOf } from "../../queue/fs/layout.ts";
 import type { FsRun } from "../../queue/fs/run.ts";
 import { numberOf, resultName } from "../food-names.ts";

@@ -1,7 +1,9 @@
 import { existsSync } from "node:fs";
 import { isName } from "../../base/names.ts";
-import { afterMove } from "../../queue/fs/after-move.ts";
-import { Afterwards } from "../../queue/fs/afterwards.ts";
+import { claimedTasks } from "../../queue/fs/claims/claimed.ts";
+import { afterMove } from "../../queue/fs/ends/after-move.ts";
+import { Afterwards } from "../../queue/fs/ends/afterwards.ts";
+import { reserveId } from "../../queue/fs/enqueue/ids.ts";
 import {
   discard,
   linkIfFree,
@@ -11,12 +13,10 @@ import {
   renameIfThere,
   statIfThere,
   unlinkIfThere,
-} from "../../queue/fs/atomic.ts";
-import { claimedTasks } from "../../queue/fs/claimed.ts";
-import { reserveId } from "../../queue/fs/ids.ts";
+} from "../../queue/fs/files/atomic.ts";
+import { withLock } from "../../queue/fs/files/lock.ts";
 import { claimOf, fileOf, idLinkOf } from "../../queue/fs/layout.ts";
 import { locate } from "../../queue/fs/locate.ts";
-import { withLock } from "../../queue/fs/lock.ts";
 import { type FsRun, record, temporaryPath } from "../../queue/fs/run.ts";
 import { idOfFood, resultName } from "../food-names.ts";
 

@@ -1,4 +1,4 @@
-import { namesIn, statIfThere } from "../../queue/fs/atomic.ts";
+import { namesIn, statIfThere } from "../../queue/fs/files/atomic.ts";
 import type { LayoutHooks } from "../../queue/fs/layout.ts";
 import type { FsRun } from "../../queue/fs/run.ts";
 import { numberOf } from "../food-names.ts";

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { isName, MAX_NAME_LENGTH } from "../../base/names.ts";
 import { isAttempt } from "../../queue/attempt.ts";
-import { Afterwards } from "../../queue/fs/afterwards.ts";
-import { namesIn, overwrite, statIfThere, writeNew } from "../../queue/fs/atomic.ts";
-import { readHistory } from "../../queue/fs/attempts.ts";
+import { Afterwards } from "../../queue/fs/ends/afterwards.ts";
+import { announce, publish } from "../../queue/fs/enqueue/publish.ts";
+import { namesIn, overwrite, statIfThere, writeNew } from "../../queue/fs/files/atomic.ts";
 import { fileOf, idLinkOf } from "../../queue/fs/layout.ts";
-import { announce, publish } from "../../queue/fs/publish.ts";
+import { readHistory } from "../../queue/fs/record/attempts.ts";
 import { type FsRun, nowIso, temporaryPath } from "../../queue/fs/run.ts";
 import type { Task } from "../../queue/task.ts";
 

@@ -1,4 +1,5 @@
 import { closeSync } from "node:fs";
+import { claimedTasks } from "../../queue/fs/claims/claimed.ts";
 import {
   errno,
   namesIn,
@@ -6,8 +7,7 @@ import {
   overwrite,
   readDerived,
   translate,
-} from "../../queue/fs/atomic.ts";
-import { claimedTasks } from "../../queue/fs/claimed.ts";
+} from "../../queue/fs/files/atomic.ts";
 import type { FsRun } from "../../queue/fs/run.ts";
 import type { TaskSpec } from "../../queue/spec.ts";
 import { TASK_STATES } from "../../queue/states.ts";

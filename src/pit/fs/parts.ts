@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { isVivError } from "../../base/errors.ts";
 import { isName } from "../../base/names.ts";
-import { appendLine, namesIn, readDerived, readRegular } from "../../queue/fs/atomic.ts";
+import { parseIn } from "../../queue/fs/enqueue/parse.ts";
+import { appendLine, namesIn, readDerived, readRegular } from "../../queue/fs/files/atomic.ts";
 import { fileOf, idLinkOf } from "../../queue/fs/layout.ts";
-import { parseIn } from "../../queue/fs/parse.ts";
 import type { FsRun } from "../../queue/fs/run.ts";
 import { MAX_TASK_BYTES, type Task } from "../../queue/task.ts";
 

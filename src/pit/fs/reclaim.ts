@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
-import { readDerived, replaceFile } from "../../queue/fs/atomic.ts";
-import { findClaim } from "../../queue/fs/claimed.ts";
+import { findClaim } from "../../queue/fs/claims/claimed.ts";
+import { claimsOf, takeBack } from "../../queue/fs/claims/take-back.ts";
+import { readDerived, replaceFile } from "../../queue/fs/files/atomic.ts";
 import { type FsRun, temporaryPath } from "../../queue/fs/run.ts";
-import { claimsOf, takeBack } from "../../queue/fs/take-back.ts";
 import type { ReapReport } from "../../queue/store.ts";
 import type { Progress } from "../progress.ts";
 

@@ -7,9 +7,9 @@ import {
   syncFolder,
   unlinkIfThere,
   writeNew,
-} from "../../queue/fs/atomic.ts";
-import { readHistory } from "../../queue/fs/attempts.ts";
-import { readProof } from "../../queue/fs/proof.ts";
+} from "../../queue/fs/files/atomic.ts";
+import { readProof } from "../../queue/fs/record/artifacts.ts";
+import { readHistory } from "../../queue/fs/record/attempts.ts";
 import { type FsRun, nowIso, temporaryPath } from "../../queue/fs/run.ts";
 import { quoteDoneWhen } from "../done-when.ts";
 import { resultName } from "../food-names.ts";

@@ -10,20 +10,18 @@ import type { TaskSpec } from "../spec.ts";
 import type { CheckpointUpdate, RunStatus } from "../status.ts";
 import type * as S from "../store.ts";
 import type { Task } from "../task.ts";
-import { Afterwards } from "./afterwards.ts";
-import { artifactsOf } from "./artifacts.ts";
-import { translate } from "./atomic.ts";
-import { claimTasks } from "./claim.ts";
-import { approveTask, cancelTask, type Decision, rejectTask, retryTask } from "./decide.ts";
-import { examineRun } from "./doctor.ts";
-import { failTask } from "./fail.ts";
-import { completeInBackground, completeTask, releaseTask } from "./finish.ts";
-import { writeHeartbeat } from "./heartbeat.ts";
+import { claimTasks } from "./claims/claim.ts";
+import { writeHeartbeat } from "./claims/heartbeat.ts";
+import { forgetProcess, noteProcess } from "./claims/processes.ts";
+import { reapClaims } from "./claims/reap.ts";
+import { registerWorker } from "./claims/register.ts";
+import { examineRun } from "./doctor/doctor.ts";
+import { Afterwards } from "./ends/afterwards.ts";
+import { approveTask, cancelTask, type Decision, rejectTask, retryTask } from "./ends/decide.ts";
+import { failTask } from "./ends/fail.ts";
+import { completeInBackground, completeTask, releaseTask } from "./ends/finish.ts";
+import { translate } from "./files/atomic.ts";
 import { fileOf } from "./layout.ts";
-import { readLog } from "./log.ts";
-import { forgetProcess, noteProcess } from "./processes.ts";
-import { project, projectAtClose } from "./project.ts";
-import { readProof } from "./proof.ts";
 import {
   attemptsOf,
   countTasks,
@@ -35,19 +33,20 @@ import {
   showTask,
   viewWorkers,
 } from "./read.ts";
-import { reapClaims } from "./reap.ts";
-import { registerWorker } from "./register.ts";
+import { artifactsOf, readProof } from "./record/artifacts.ts";
+import { readLog } from "./record/log.ts";
+import { project, projectAtClose } from "./record/project.ts";
+import { initStatus, readStatusFile, updateStatus } from "./record/status.ts";
 import { appendLine, type FsRun } from "./run.ts";
-import { initStatus, readStatusFile, updateStatus } from "./status.ts";
 import { sweepRun } from "./sweep.ts";
-import { waitForWork } from "./wait.ts";
+import { waitForWork } from "./waiting/wait.ts";
 import { watchRun } from "./watch.ts";
 
 /** Only who enqueues needs the checks of a task's shape, and pays for loading them. */
-let enqueueModule: Promise<typeof import("./enqueue.ts")> | undefined;
+let enqueueModule: Promise<typeof import("./enqueue/enqueue.ts")> | undefined;
 
-function loadEnqueue(): Promise<typeof import("./enqueue.ts")> {
-  enqueueModule ??= import("./enqueue.ts");
+function loadEnqueue(): Promise<typeof import("./enqueue/enqueue.ts")> {
+  enqueueModule ??= import("./enqueue/enqueue.ts");
   return enqueueModule;
 }
 

@@ -5,8 +5,8 @@ import type { TaskSpec } from "../spec.ts";
 import type { TaskState } from "../states.ts";
 import type { ExtensionKey } from "../store.ts";
 import type { Task } from "../task.ts";
+import type { Examination } from "./doctor/doctor.ts";
 import type { Places } from "./doctor/places.ts";
-import type { Examination } from "./doctor.ts";
 import type { FsRun } from "./run.ts";
 
 /**

@@ -7,17 +7,17 @@ import { isName } from "../../base/names.ts";
 import { guard, mkdirSync, release } from "../../platform/files/beneath.ts";
 import { remedyFor, whyNotOurs } from "../../platform/files/owned.ts";
 import type { Durability } from "../store.ts";
-import { setAside } from "./aside.ts";
-import { errno, statIfThere, syncFolder, translate } from "./atomic.ts";
-import { LaneWriter } from "./lanes.ts";
+import { setAside } from "./files/aside.ts";
+import { errno, statIfThere, syncFolder, translate } from "./files/atomic.ts";
+import { NoteFiles } from "./files/note-files.ts";
+import { Syncs } from "./files/syncs.ts";
+import { LaneWriter } from "./lanes/lanes.ts";
 import { foldersOf, type Layout, type Paths, pathsOf } from "./layout.ts";
-import { RUN_LAYOUT } from "./layouts/run-layout.ts";
-import { LedgerWriter } from "./ledger.ts";
-import { NoteFiles } from "./note-files.ts";
-import { noteBoot, recoverIfLost, recoverInTurn } from "./recover.ts";
+import { LedgerWriter } from "./record/ledger.ts";
+import { noteBoot, recoverIfLost, recoverInTurn } from "./record/recover.ts";
+import { createStatus, readStatusLeniently } from "./record/status.ts";
 import { type FsRun, newMemo, ownName } from "./run.ts";
-import { createStatus, readStatusLeniently } from "./status.ts";
-import { Syncs } from "./syncs.ts";
+import { RUN_LAYOUT } from "./run-layout.ts";
 
 export interface OpenOptions {
   /** Make the run when there is none (default false: a typo must not make a new, empty run). */

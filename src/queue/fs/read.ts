@@ -17,20 +17,20 @@ import type {
   WorkerView,
 } from "../store.ts";
 import { MAX_TASK_BYTES, priorityOf, type Task } from "../task.ts";
-import { namesIn, readRegular, statIfThere, tokenOf } from "./atomic.ts";
-import { readHistory } from "./attempts.ts";
-import { claimedTasks, claimWorkers } from "./claimed.ts";
-import { completedTasks } from "./completed.ts";
-import { readHeartbeat } from "./heartbeat.ts";
+import { claimedTasks, claimWorkers } from "./claims/claimed.ts";
+import { readHeartbeat } from "./claims/heartbeat.ts";
+import { isClaimed, readNote } from "./claims/processes.ts";
+import { staleAfterSeconds, vitalSigns } from "./claims/reap.ts";
+import { readWorkerFile } from "./claims/register.ts";
+import { claimsOf } from "./claims/take-back.ts";
+import { parseIn } from "./enqueue/parse.ts";
+import { namesIn, readRegular, statIfThere, tokenOf } from "./files/atomic.ts";
 import { idOfNote, quarantinedOf } from "./layout.ts";
-import { LedgerFollower, linesAbout, readLedger } from "./ledger.ts";
 import { isMet, locate } from "./locate.ts";
-import { parseIn } from "./parse.ts";
-import { isClaimed, readNote } from "./processes.ts";
-import { staleAfterSeconds, vitalSigns } from "./reap.ts";
-import { readWorkerFile } from "./register.ts";
+import { readHistory } from "./record/attempts.ts";
+import { LedgerFollower, linesAbout, readLedger } from "./record/ledger.ts";
+import { completedTasks } from "./record/status.ts";
 import type { FsRun } from "./run.ts";
-import { claimsOf } from "./take-back.ts";
 
 /** Everything that only looks. Nothing here writes, so it works on a run one may only read. */
 

@@ -2,13 +2,13 @@ import { hostname } from "node:os";
 import type { Machine } from "../../base/clock.ts";
 import type { LedgerLine } from "../ledger.ts";
 import type { Durability } from "../store.ts";
-import { syncFolder } from "./atomic.ts";
-import type { LaneReader } from "./lane-reader.ts";
-import type { LaneWriter } from "./lanes.ts";
+import { syncFolder } from "./files/atomic.ts";
+import type { NoteFiles } from "./files/note-files.ts";
+import type { Syncs } from "./files/syncs.ts";
+import type { LaneReader } from "./lanes/lane-reader.ts";
+import type { LaneWriter } from "./lanes/lanes.ts";
 import type { LayoutHooks, Paths } from "./layout.ts";
-import type { LedgerWriter } from "./ledger.ts";
-import type { NoteFiles } from "./note-files.ts";
-import type { Syncs } from "./syncs.ts";
+import type { LedgerWriter } from "./record/ledger.ts";
 
 /** An open run: what every transition needs, and the few things worth remembering between calls. */
 export interface FsRun {

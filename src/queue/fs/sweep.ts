@@ -1,17 +1,17 @@
 import { existsSync, type Stats } from "node:fs";
 import type { SweepReport } from "../store.ts";
-import { adopt } from "./adopt.ts";
-import { Afterwards } from "./afterwards.ts";
-import { namesIn, statIfThere, translate } from "./atomic.ts";
-import { readerFor } from "./claim.ts";
-import { notProjectedYet, project } from "./project.ts";
-import { promoteDue, promoteMet, wakeWaiting, wakeWaitingIfDue } from "./promote.ts";
-import { finishPublish } from "./publish.ts";
-import { recoverInTurn } from "./recover.ts";
-import { restoreWorkers } from "./register.ts";
+import { readerFor } from "./claims/claim.ts";
+import { restoreWorkers } from "./claims/register.ts";
+import { sweepNotes } from "./claims/stale-notes.ts";
+import { Afterwards } from "./ends/afterwards.ts";
+import { finishPublish } from "./enqueue/publish.ts";
+import { namesIn, statIfThere, translate } from "./files/atomic.ts";
+import { adopt } from "./lanes/adopt.ts";
+import { ANY } from "./lanes/type-filter.ts";
+import { notProjectedYet, project } from "./record/project.ts";
+import { recoverInTurn } from "./record/recover.ts";
 import type { FsRun } from "./run.ts";
-import { sweepNotes } from "./stale-notes.ts";
-import { ANY } from "./type-filter.ts";
+import { promoteDue, promoteMet, wakeWaiting, wakeWaitingIfDue } from "./waiting/promote.ts";
 
 const STALE_TEMPORARY_MS = 10_000;
 

@@ -3,10 +3,10 @@ import { readdir } from "node:fs/promises";
 import { isName } from "../../base/names.ts";
 import { TASK_STATES, type TaskState } from "../states.ts";
 import type { Change, WatchOptions } from "../store.ts";
-import { namesIn, obstacle, statIfThere } from "./atomic.ts";
-import { claimWorkers, findClaim } from "./claimed.ts";
+import { claimWorkers, findClaim } from "./claims/claimed.ts";
+import { namesIn, obstacle, statIfThere } from "./files/atomic.ts";
 import { fileOf, folderOf, type Paths } from "./layout.ts";
-import { LedgerFollower } from "./ledger.ts";
+import { LedgerFollower } from "./record/ledger.ts";
 import { type FsRun, nowIso } from "./run.ts";
 
 /**

@@ -1,8 +1,8 @@
 import { type Dirent, readdirSync } from "node:fs";
-import { errno } from "../atomic.ts";
-import type { Examination } from "../doctor.ts";
+import { errno } from "../files/atomic.ts";
+import { quarantine } from "../files/quarantine.ts";
 import { below, derivedFolders } from "../layout.ts";
-import { quarantine } from "../quarantine.ts";
+import type { Examination } from "./doctor.ts";
 
 /**
  * What lies below .viv/ are regular files; in due/, folders of them. Anything else there is nobody's:

@@ -1,20 +1,20 @@
 import { isVivError } from "../../../base/errors.ts";
 import { isName } from "../../../base/names.ts";
 import { MAX_TASK_BYTES, type Task } from "../../task.ts";
-import { adopt } from "../adopt.ts";
-import { namesIn, readRegular, statIfThere } from "../atomic.ts";
-import { findCycle } from "../cycle.ts";
-import { dependentsOf } from "../dependents.ts";
-import type { Examination } from "../doctor.ts";
-import { hasDue } from "../due.ts";
-import { reserveAgain } from "../ids.ts";
-import { LaneReader } from "../lane-reader.ts";
+import { findCycle } from "../enqueue/cycle.ts";
+import { reserveAgain } from "../enqueue/ids.ts";
+import { parseIn } from "../enqueue/parse.ts";
+import { namesIn, readRegular, statIfThere } from "../files/atomic.ts";
+import { quarantine } from "../files/quarantine.ts";
+import { adopt } from "../lanes/adopt.ts";
+import { LaneReader } from "../lanes/lane-reader.ts";
+import { ANY } from "../lanes/type-filter.ts";
 import { below, fileOf, idOfLink, quarantinedOf } from "../layout.ts";
 import { locate } from "../locate.ts";
-import { parseIn } from "../parse.ts";
-import { readyAt, unmetOf, wake } from "../promote.ts";
-import { quarantine } from "../quarantine.ts";
-import { ANY } from "../type-filter.ts";
+import { dependentsOf } from "../waiting/dependents.ts";
+import { hasDue } from "../waiting/due.ts";
+import { readyAt, unmetOf, wake } from "../waiting/promote.ts";
+import type { Examination } from "./doctor.ts";
 import type { Places } from "./places.ts";
 
 /** What is derived, against what is there. */

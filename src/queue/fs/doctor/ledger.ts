@@ -1,6 +1,6 @@
-import { missingAttempts, restoreHistory } from "../attempts.ts";
-import { digestLedger } from "../digest.ts";
-import type { Examination } from "../doctor.ts";
+import { missingAttempts, restoreHistory } from "../record/attempts.ts";
+import { digestLedger } from "../record/digest.ts";
+import type { Examination } from "./doctor.ts";
 
 /**
  * The attempt log is a digest of the ledger: what is missing there is copied over again. Returns

@@ -2,11 +2,11 @@ import { isVivError } from "../../../base/errors.ts";
 import { isListedName, isName } from "../../../base/names.ts";
 import { TASK_STATES, type TaskState } from "../../states.ts";
 import { MAX_TASK_BYTES } from "../../task.ts";
-import { namesIn, readRegular, statIfThere } from "../atomic.ts";
-import type { Examination } from "../doctor.ts";
+import { parseIn } from "../enqueue/parse.ts";
+import { namesIn, readRegular, statIfThere } from "../files/atomic.ts";
+import { quarantine } from "../files/quarantine.ts";
 import { below, type Layout } from "../layout.ts";
-import { parseIn } from "../parse.ts";
-import { quarantine } from "../quarantine.ts";
+import type { Examination } from "./doctor.ts";
 
 /** Where each task was seen, by path below the run. */
 export type Places = Map<string, { state: TaskState; path: string }[]>;

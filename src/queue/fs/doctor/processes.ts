@@ -1,7 +1,7 @@
 import { basename } from "node:path";
-import { unlinkIfThere } from "../atomic.ts";
-import type { Examination } from "../doctor.ts";
-import { forgottenSpares, isStale, notesWithoutClaim } from "../stale-notes.ts";
+import { forgottenSpares, isStale, notesWithoutClaim } from "../claims/stale-notes.ts";
+import { unlinkIfThere } from "../files/atomic.ts";
+import type { Examination } from "./doctor.ts";
 
 export async function checkProcesses({ run, checked, find }: Examination): Promise<void> {
   for (const { id, path, note } of notesWithoutClaim(run)) {

@@ -1,12 +1,12 @@
 import { isVivError } from "../../../base/errors.ts";
 import { isName } from "../../../base/names.ts";
 import type { RunStatus } from "../../status.ts";
-import { namesIn } from "../atomic.ts";
-import type { Examination } from "../doctor.ts";
+import { namesIn } from "../files/atomic.ts";
+import { quarantine } from "../files/quarantine.ts";
 import { locate } from "../locate.ts";
-import { notProjectedYet, project } from "../project.ts";
-import { quarantine } from "../quarantine.ts";
-import { createStatus, readStatusFile, withStatusLock, writeStatusFile } from "../status.ts";
+import { notProjectedYet, project } from "../record/project.ts";
+import { createStatus, readStatusFile, withStatusLock, writeStatusFile } from "../record/status.ts";
+import type { Examination } from "./doctor.ts";
 
 /** completed_tasks must list what lies in done/, and nothing that lies elsewhere. */
 export async function checkStatus({ run, fix, find }: Examination): Promise<void> {

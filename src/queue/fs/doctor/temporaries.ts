@@ -1,9 +1,9 @@
-import { namesIn, statIfThere, unlinkIfThere } from "../atomic.ts";
-import type { Examination } from "../doctor.ts";
+import { finishPublish } from "../enqueue/publish.ts";
+import { namesIn, statIfThere, unlinkIfThere } from "../files/atomic.ts";
+import { quarantine } from "../files/quarantine.ts";
 import { below, idLinkOf } from "../layout.ts";
-import { finishPublish } from "../publish.ts";
-import { quarantine } from "../quarantine.ts";
 import { isStaleTemporary } from "../sweep.ts";
+import type { Examination } from "./doctor.ts";
 
 /** Foreign writers get an hour: nobody writes a task file for longer. */
 const FOREIGN_STALE_MS = 3_600_000;

@@ -1,12 +1,12 @@
 import { utimesSync } from "../../../platform/files/beneath.ts";
 import { judgeWorker } from "../../liveness.ts";
-import { statIfThere } from "../atomic.ts";
-import { claimWorkers } from "../claimed.ts";
-import type { Examination } from "../doctor.ts";
+import { claimWorkers } from "../claims/claimed.ts";
+import { reapClaims, staleAfterSeconds, vitalSigns } from "../claims/reap.ts";
+import { claimsOf } from "../claims/take-back.ts";
+import { keyOf, recordedEnds } from "../ends/recorded-end.ts";
+import { statIfThere } from "../files/atomic.ts";
 import { below, folderOf, heartbeatOf } from "../layout.ts";
-import { reapClaims, staleAfterSeconds, vitalSigns } from "../reap.ts";
-import { keyOf, recordedEnds } from "../recorded-end.ts";
-import { claimsOf } from "../take-back.ts";
+import type { Examination } from "./doctor.ts";
 
 export async function checkWorkers({ run, checked, find }: Examination): Promise<void> {
   for (const worker of claimWorkers(run.paths)) {
