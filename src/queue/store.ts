@@ -274,7 +274,7 @@ export interface WaitOptions {
   signal?: AbortSignal;
   types?: readonly string[];
   exceptTypes?: readonly string[];
-  /** Who waits: then what others of this process left to it counts as work. */
+  /** The worker that waits: lines that others of this process left to it count as work. */
   worker?: string;
   /** As for `claim`: while review/ is full there is no work. */
   reviewLimit?: number;
@@ -313,7 +313,7 @@ export function extensionKey<T>(name: string): ExtensionKey<T> {
  */
 export interface Queue {
   readonly runId: string;
-  /** Types that only those claim who ask for them. */
+  /** Types that are claimed only on request. */
   readonly reservedTypes: readonly string[];
 
   enqueue(spec: TaskSpec, options?: EnqueueOptions): Promise<Enqueued>;

@@ -30,7 +30,7 @@ import { snakeOf } from "./hand-claims.ts";
 
 /**
  * Results that a snake put into done/ by hand: with its food gone, still claimed, or moved there as
- * well. They count when they are proven; until then each is somebody's word.
+ * well. They count when they are proven; until then each is a claim without proof.
  */
 
 /** A result that is younger may still be being written. */
@@ -67,7 +67,7 @@ function movedByHand(run: FsRun, foods: ReadonlySet<string | null>): HandResult[
 function judgeResult(run: FsRun, id: string): HandResult | null {
   const stats = statIfThere(`${run.paths.state.done}/${resultName(id)}`);
   if (!stats?.isFile()) return null;
-  // Who writes it may date it as he likes: a date in the future is no reason to wait for it.
+  // Its writer may date it freely: a date in the future is no reason to wait for it.
   const ageMs = Date.now() - Math.min(stats.mtimeMs, stats.ctimeMs);
   return judge(run, id, ageMs, stats.ctimeMs);
 }
@@ -83,7 +83,7 @@ function judge(run: FsRun, id: string, ageMs: number, writtenAt: number): HandRe
   const bornAt = statIfThere(place.path)?.birthtimeMs ?? 0;
   if (bornAt > writtenAt + CLOCKS_DIFFER_BY_MS)
     return { id, snake, state: place.state, ready: false };
-  // In done/ by now: somebody has finished it since we looked there. The next look tells whether
+  // In done/ by now: it was finished since we looked there. The next look tells whether
   // that is recorded.
   const isFree = place.state === "pending";
   const isHandClaim = place.state === "claimed" && readWorkerFile(run, place.worker ?? "") === null;
@@ -91,7 +91,7 @@ function judge(run: FsRun, id: string, ageMs: number, writtenAt: number): HandRe
   return { id, snake, state: place.state, ready };
 }
 
-/** In done/, though nobody has recorded that it was finished. */
+/** In done/, though no end is recorded. */
 function unrecorded(run: FsRun, foods: ReadonlySet<string | null>): string[] {
   if (!statIfThere(run.paths.status)) return []; // then nothing says what was finished
   // In this order: what ends meanwhile is in one of the two.
@@ -108,7 +108,7 @@ function isOld(run: FsRun, id: string): boolean {
 }
 
 /**
- * Makes such a food a claim of `rawWorker`, who is going to prove it. One at a time in the whole pit:
+ * Makes such a food a claim of `rawWorker`, which is going to prove it. One at a time in the whole pit:
  * a food that is gone would otherwise be brought back twice. Null when it is no longer to be had.
  */
 export async function takeForProof(

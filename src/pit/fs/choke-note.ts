@@ -9,7 +9,7 @@ import { logsOf } from "./attempt-logs.ts";
 
 /**
  * `scraps/choke-<food>-<snake>.md`: how it failed, what was tried, and by whom. Written before the
- * food goes back, so that whoever takes it finds the note. A log that it names is never pruned.
+ * food goes back, so that its next snake finds the note. A log that it names is never pruned.
  */
 export function leaveChokeNote(
   run: FsRun,

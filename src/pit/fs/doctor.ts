@@ -27,7 +27,7 @@ export async function checkPit({ run, find }: Examination, places: Places): Prom
     await find({
       code: "orphan_result",
       path: `done/${id}.result.md`,
-      message: "a result for food that nobody has ever seen, so that nothing can prove it",
+      message: "a result for food that was never seen here, so that nothing can prove it",
       repair: `none by itself; put the food into food/${id}.md to have it proven, or move the result away`,
     });
   }

@@ -37,7 +37,7 @@ export function noticeHandClaims(run: FsRun): void {
   }
 }
 
-/** Who forgets to put a name before it: the food is claimed, by whom nobody can say. */
+/** A claim without a name before it: the food is claimed by an unknown snake. */
 export function nameNameless(run: FsRun): void {
   const { claimed } = run.paths.state;
   for (const name of namesIn(claimed)) {

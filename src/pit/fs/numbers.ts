@@ -43,7 +43,7 @@ function takeNumber(run: FsRun): number {
   }
 }
 
-/** False when somebody has it. */
+/** False when it is taken. */
 export function reserveNumber(run: FsRun, number: number): boolean {
   try {
     closeSync(openNew(`${run.paths.viv}/numbers/${number}`));
@@ -75,7 +75,7 @@ function highest(run: FsRun, everywhere: boolean): number {
     ? TASK_STATES.filter((name) => name !== "claimed")
     : ["pending" as const];
   for (const name of states) for (const file of namesIn(state[name])) see(layout.idOf(name, file));
-  // A result of before our time has a food that nobody knows: its number is taken all the same.
+  // A result of before our time has a food that is unknown: its number is taken all the same.
   if (everywhere) for (const file of namesIn(state.done)) see(resultIdOf(file));
   if (everywhere) for (const name of namesIn(`${run.paths.viv}/numbers`)) see(`food-${name}`);
   return most;

@@ -21,7 +21,7 @@ export function partsOf(run: FsRun, id: string): string[] {
 /** Names in food/ that were looked at already, so that a completion costs one listing. */
 const looked = new WeakMap<FsRun, Set<string>>();
 
-/** A snake writes its pieces with a shell and ends at once: nobody of ours has seen them yet. */
+/** A snake writes its pieces with a shell and ends at once: our processes have not seen them yet. */
 function noteUnseen(run: FsRun): void {
   const begin = performance.now();
   if (begin < (looksAt.get(run) ?? 0)) return;

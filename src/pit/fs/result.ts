@@ -30,7 +30,7 @@ export interface Finisher {
   attempt: number;
 }
 
-/** Returns what takes it back, should the food turn out to be somebody else's by now. */
+/** Returns the undo step, for a food that turns out to be another snake's by now. */
 export function publishResult(run: FsRun, id: string, by: Finisher | null): () => void {
   const target = `${run.paths.state.done}/${resultName(id)}`;
   const there = statIfThere(target);
@@ -50,7 +50,7 @@ export function publishResult(run: FsRun, id: string, by: Finisher | null): () =
   return () => void unlinkIfThere(target);
 }
 
-/** Whoever approves a food has not eaten it. */
+/** The person who approves a food has not eaten it. */
 function lastFinisher(run: FsRun, id: string): Finisher | null {
   const last = readHistory(run, id).findLast(isAttempt);
   return last ? { worker: last.worker, attempt: last.attempt, token: last.token } : null;
@@ -81,12 +81,12 @@ function proofOf(run: FsRun, id: string, by: Finisher | null): string {
   return `${quoteDoneWhen(proof.command)} exit ${proof.exit} after ${seconds} s`;
 }
 
-/** What the snake wrote where it was told to. */
+/** The text that the snake wrote to its artifact. */
 function wordsOf(run: FsRun, id: string): string {
   try {
     return readRegular(`${run.paths.artifacts}/${id}.md`, MAX_TEXT)?.text.trim() ?? "";
   } catch (error) {
-    if (!isVivError(error, "CORRUPT")) throw error; // the machine's trouble: there is more to say later
+    if (!isVivError(error, "CORRUPT")) throw error; // an error of the machine: the end is tried again later
     return `(what it wrote is too long to repeat: record/artifacts/${id}.md)`;
   }
 }

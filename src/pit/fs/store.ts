@@ -75,7 +75,7 @@ function quarantined(run: FsRun): { name: string; from: string; reason: string }
       const { from = "", reason = "" } = JSON.parse(note) as { from?: string; reason?: string };
       return { name, from, reason };
     } catch {
-      return { name, from: "", reason: note.trim() }; // somebody wrote a note of their own there
+      return { name, from: "", reason: note.trim() }; // a foreign note
     }
   });
 }

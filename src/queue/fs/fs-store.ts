@@ -42,7 +42,7 @@ import { sweepRun } from "./sweep.ts";
 import { waitForWork } from "./waiting/wait.ts";
 import { watchRun } from "./watch.ts";
 
-/** Only who enqueues needs the checks of a task's shape, and pays for loading them. */
+/** Only enqueueing needs the checks of a task's shape, and pays for loading them. */
 let enqueueModule: Promise<typeof import("./enqueue/enqueue.ts")> | undefined;
 
 function loadEnqueue(): Promise<typeof import("./enqueue/enqueue.ts")> {

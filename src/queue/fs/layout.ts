@@ -32,7 +32,7 @@ export interface Layout {
   readonly isFlat: boolean;
   /** Of a task that does not say how often it may be tried; undefined: once. */
   readonly maxAttempts?: number;
-  /** Types that only those claim who ask for them. */
+  /** Types that are claimed only on request. */
   readonly reservedTypes: readonly string[];
   /** How long a worker that never registered may show no sign of life. */
   readonly staleAfterSeconds: number;
@@ -78,7 +78,7 @@ export interface LayoutHooks {
   onCancelled(run: FsRun, id: string): void;
   /** A worker's claim is in no state any more. */
   onVanished(run: FsRun, id: string, worker: string): void;
-  /** Has it come to failed/ since somebody last sent it round again? */
+  /** Has it come to failed/ since its last retry? */
   wasStuck(run: FsRun, id: string): boolean;
   onSweep(run: FsRun): Promise<void>;
   /** When a worker that never registered last did something, in ms since the epoch; 0: unknown. */
@@ -112,9 +112,9 @@ export interface Paths {
   readonly lanes: string;
   /** How far each kind of claimer has read a lane. */
   readonly cursors: string;
-  /** `<task>`: who waits for this task. */
+  /** `<task>`: the tasks that wait for this one. */
   readonly dependents: string;
-  /** `<minute>/<ms>.<task>`: who rests until when. */
+  /** `<minute>/<ms>.<task>`: which task rests until when. */
   readonly due: string;
   /** `<task>.jsonl`: ended attempts of tasks that did not succeed at once. */
   readonly attempts: string;
@@ -236,7 +236,7 @@ export function idOfNote(name: string): string | null {
   return withoutSuffix(name, ".json");
 }
 
-/** Null for hidden names: those are nobody's. */
+/** Null for hidden names: those are no tasks. */
 export function withoutSuffix(name: string, suffix: string): string | null {
   if (!name.endsWith(suffix) || name.startsWith(".")) return null;
   return name.slice(0, -suffix.length);

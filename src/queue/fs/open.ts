@@ -30,7 +30,7 @@ export interface OpenOptions {
   runId?: string;
   /** The kind of a new one (default: a run). One that is there must be of this kind. */
   layout?: string;
-  /** swarm-lib's runs have a status.json only when somebody made one. */
+  /** swarm-lib's runs have a status.json only when it was made explicitly. */
   withoutStatus?: boolean;
 }
 
@@ -187,7 +187,7 @@ function makeWithParents(path: string, made: string[]): void {
       mkdirSync(folder, { mode: 0o700 });
       made.push(folder);
     } catch (error) {
-      if (errno(error) === "EEXIST") continue; // somebody else made it a moment ago
+      if (errno(error) === "EEXIST") continue; // another process made it a moment ago
       if (errno(error) !== "ENOENT") throw error;
       throw new VivError(
         "RUN_INVALID",
@@ -238,7 +238,7 @@ function prepareFolders(paths: Paths, make: boolean): string[] {
         { path: folder },
       );
     }
-    // Who could put a task there could have a command run by us: its proof.
+    // A user who can put a task there can have us run a command: its proof.
     const why = make ? whyNotOurs(folder, stats) : null;
     if (why !== null) {
       throw new VivError(
@@ -259,7 +259,7 @@ function makeFolder(folder: string): Stats | undefined {
   try {
     mkdirSync(folder, { mode: 0o700 });
   } catch (error) {
-    if (errno(error) !== "EEXIST") throw error; // somebody else made it a moment ago
+    if (errno(error) !== "EEXIST") throw error; // another process made it a moment ago
   }
   return statIfThere(folder);
 }

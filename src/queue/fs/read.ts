@@ -89,7 +89,7 @@ function showQuarantined(run: FsRun, id: string): TaskView | null {
   try {
     reason = String((JSON.parse(note?.text ?? "{}") as { reason?: string }).reason ?? reason);
   } catch {
-    reason = note?.text.trim() || reason; // somebody wrote a note of their own there
+    reason = note?.text.trim() || reason; // a foreign note
   }
   const since = new Date(stats.ctimeMs).toISOString();
   return { id, state: "quarantined", task: null, since, history: [], reason };

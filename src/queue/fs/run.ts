@@ -152,10 +152,10 @@ function syncLedgerFolder(run: FsRun): void {
   run.memo.syncedLedger = run.ledger.path;
 }
 
-/** Steps come by the hundred and are only told; what was spent must not be lost. */
+/** Steps come by the hundred and may be lost; what was spent may not. */
 export function appendLine(run: FsRun, line: Omit<LedgerLine, "at">): void {
   if (line.event === "usage") record(run, line, run.durability === "safe");
-  // Others look for it at once; after a power cut nobody spends.
+  // Others read it at once; after a power cut no run spends.
   else if (line.event === "reserved") record(run, line);
   else run.ledger.writeSoon(nowIso(run), `",${JSON.stringify(line).slice(1)}`, false);
 }
@@ -199,7 +199,7 @@ export function recordDone(
 const HOST = hostname().replace(/[^A-Za-z0-9-]/g, "_");
 
 /**
- * A name nobody else uses, for a file on its way to being published. The id comes first, so that
+ * A unique name for a file on its way to being published. The id comes first, so that
  * recovery knows what it was going to be; host and pid, so that it knows whether it still may be.
  */
 export function temporaryPath(run: FsRun, id: string): string {

@@ -15,15 +15,14 @@ import { promoteDue, promoteMet, wakeWaiting, wakeWaitingIfDue } from "./waiting
 
 const STALE_TEMPORARY_MS = 10_000;
 
-/** Nobody is still writing a temporary file of this age; the clock may have been set back. */
+/** A temporary file of this age is not being written any more; the clock may have been set back. */
 export function isStaleTemporary({ ctimeMs }: Stats): boolean {
   return Math.abs(Date.now() - ctimeMs) >= STALE_TEMPORARY_MS;
 }
 
 /**
- * Puts right what no notification told us: dependencies that a foreign worker finished, times that
- * came while nobody looked, publications that a crash cut short, foreign tasks, processes that
- * nobody else will end.
+ * Puts right what no notification announced: dependencies that a foreign worker finished, times
+ * that came unnoticed, publications that a crash cut short, foreign tasks, orphaned processes.
  */
 export async function sweepRun(
   run: FsRun,

@@ -15,7 +15,7 @@ import { staleAfterSeconds } from "./reap.ts";
 
 /** Tasks that a worker has choked on: see policy/choke.ts. It leaves them to others. */
 
-/** Everybody who could claim, with whether they are there to do it. */
+/** All workers that could claim, and whether they are alive. */
 export function takersOf(run: FsRun, type: string): Taker[] {
   const { layout } = run.paths;
   const isReserved = layout.reservedTypes.includes(type);
@@ -31,14 +31,14 @@ export function takersOf(run: FsRun, type: string): Taker[] {
 
 /**
  * True when the worker must not take this task. Then it is left to others, or, when there are none,
- * given up: nobody else might ever look at it again. Only for what is not at its first attempt.
+ * given up: no other worker might ever look at it again. Only for what is not at its first attempt.
  */
 export function isLeftToOthers(run: FsRun, worker: string, candidate: Candidate): boolean {
   const { id, lane, line } = candidate;
   if (!isName(id)) return false;
   const task = readPending(run, id);
-  if (task === "broken") return false; // whoever claims it will see
-  if (task === null) return true; // somebody else has it
+  if (task === "broken") return false; // its claimer will find out
+  if (task === null) return true; // another worker has it
   const history = historyOfPending(run, id);
   const last = chokesIn(history).at(-1);
   if (last === undefined || !chokedWorkers(history).has(worker)) return false;
@@ -59,7 +59,7 @@ function readPending(run: FsRun, id: string): Task | "broken" | null {
   }
 }
 
-/** One rename, like a cancel by a person; null means that somebody took it after all. */
+/** One rename, like a cancel by a person; null means that a worker took it after all. */
 function giveUp(run: FsRun, worker: string, id: string, note: string): void {
   const path = fileOf(run.paths, "pending", id);
   const decision = { by: worker, note };

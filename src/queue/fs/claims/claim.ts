@@ -67,7 +67,7 @@ export async function claimTasks(run: FsRun, request: ClaimRequest): Promise<Cla
       }
     }
   } catch (error) {
-    // What is claimed is claimed: whoever asked must learn of it. The trouble will come again.
+    // The caller must learn of its claims. If the error lasts, the next call throws it.
     if (claims.length === 0) throw translate(error, "claiming");
   }
   if (claims.length > 0 && request.heartbeat !== false) {
@@ -212,12 +212,12 @@ function readClaim(
   }
   const history = readHistory(run, id, candidate.attempt);
   const attempt = attemptNumber(history);
-  // A line of an earlier attempt, which nobody had ticked off: its place now is behind the others.
+  // A line of an earlier attempt, which was not ticked off: its place now is behind the others.
   if (candidate.attempt < attempt) {
     giveBack(run, task, path, stats, attempt);
     return null;
   }
-  // Written on since it was offered: now it is for somebody else.
+  // Written on since it was offered: now it is for another worker.
   if (wantedBy(filter)?.has(encodeType(task.task_type)) === false) {
     giveBack(run, task, path, stats, attempt);
     return null;
@@ -264,10 +264,10 @@ function holdClaim(run: FsRun, worker: string, task: Task, token: string, attemp
 
 /**
  * The line was an old one: of before its worker choked on the task, or of when it had another type.
- * Who read the new line while we had the task took it for gone, so there is another one.
+ * A claimer that read the new line while we had the task took it for gone, so write another one.
  */
 function giveBack(run: FsRun, task: Task, path: string, stats: Stats, attempt: number): void {
-  // Not there: somebody has cancelled it meanwhile, or taken it back.
+  // Not there: it was cancelled meanwhile, or taken back.
   if (!renameIfThere(path, fileOf(run.paths, "pending", task.task_id))) return;
   try {
     run.lanes.offer(task, stats, attempt);

@@ -3,14 +3,14 @@ import { isListedName } from "../../../base/names.ts";
 import { namesIn, statIfThere } from "../files/atomic.ts";
 import { claimOf, type Paths } from "../layout.ts";
 
-/** Who has claimed what: claimed/ listed, in either layout. */
+/** Claims by worker: claimed/ listed, in either layout. */
 export interface ClaimedTask {
   worker: string;
   id: string;
   path: string;
 }
 
-/** Everybody who has a place in claimed/, or left a sign of life. */
+/** All workers that have a place in claimed/, or left a sign of life. */
 export function claimWorkers(paths: Paths): string[] {
   const names = namesIn(paths.state.claimed);
   if (!paths.layout.isFlat) return names.filter(isListedName);

@@ -14,7 +14,7 @@ import type { FsRun } from "../run.ts";
 
 /**
  * `claimed/<worker>/.heartbeat`: its change of mtime is the sign of life, its text is a note. Ours
- * has a second line with the seconds since boot, which do not jump when somebody sets the clock.
+ * has a second line with the seconds since boot, which do not jump when the clock is set.
  */
 export function writeHeartbeat(
   run: FsRun,
@@ -63,7 +63,7 @@ function typesIn(line: string): string[] | null {
     const value: unknown = JSON.parse(line.slice(6));
     return Array.isArray(value) ? value.map(String) : null;
   } catch {
-    return null; // a note of somebody else's
+    return null; // a foreign note
   }
 }
 

@@ -65,7 +65,7 @@ export function laterClaim(run: FsRun, held: Held): string | null {
 /**
  * A claim that was moved by mistake and put back has a new token; the ledger says which. So has one
  * whose file was touched, or gained a link: it is the same while the last claim was the one with that
- * token, and nobody has ended it.
+ * token, and it has not ended.
  */
 export function isSameClaim(run: FsRun, id: string, was: string, now: string): boolean {
   let token = was;

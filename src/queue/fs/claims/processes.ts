@@ -39,7 +39,7 @@ export async function noteProcess(
       throw claimLost(run, id, worker);
     }
   }
-  // Who took the claim away in this moment may have looked before there was a note.
+  // A process that took the claim away just now may have looked before there was a note.
   if (isClaimed(run, id, note)) return;
   forgetProcess(run, id, note.token);
   throw claimLost(run, id, worker);
@@ -76,7 +76,7 @@ export function endTreeOf(
   return isOf(run, claim.id, note, claim.token) ? endTree(run, note) : [];
 }
 
-/** After it was taken: the note has served, unless somebody else has yet to act on it. */
+/** After it was taken: the note has served, unless another host has yet to act on it. */
 export function forgetTreeOf(run: FsRun, id: string, token: string): void {
   const note = readNote(run, id);
   if (note?.token !== token || note.host !== run.machine.self().host) return;
@@ -84,7 +84,7 @@ export function forgetTreeOf(run: FsRun, id: string, token: string): void {
   if (couldEnd || run.machine.vitality(note) === "gone") unlinkIfThere(pathOf(run, id));
 }
 
-/** Ends a tree whose claim nobody holds any more. The pids that would not die. */
+/** Ends a tree whose claim is not held any more. The pids that would not die. */
 export async function endOrphan(run: FsRun, id: string): Promise<number[]> {
   const note = readNote(run, id);
   if (note === null || isClaimed(run, id, note)) return [];

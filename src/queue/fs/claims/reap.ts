@@ -90,7 +90,7 @@ function linkReceipt(run: FsRun, { worker, execution }: ReapOptions): void {
 
 const STALE_AFTER_SECONDS = 300;
 
-/** Who beats does so often. Who has only a shell may never have heard of it. */
+/** A worker with heartbeats beats often. One with only a shell may have none. */
 export function staleAfterSeconds(
   run: FsRun,
   signs: Pick<VitalSigns, "process" | "heartbeatAge">,

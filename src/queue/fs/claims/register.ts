@@ -40,7 +40,7 @@ export function readWorkerFile(run: FsRun, worker: string): WorkerFile | null {
     const value: unknown = JSON.parse(file.text);
     return isWorkerFile(value) && value.worker === worker ? value : null;
   } catch {
-    return null; // torn by a power loss: nobody of this boot can have written it
+    return null; // torn by a power loss: no process of this boot has written it
   }
 }
 
@@ -54,11 +54,11 @@ function isWorkerFile(value: unknown): value is WorkerFile {
   );
 }
 
-/** The names that this process holds stay its own, though somebody removed the files that say so. */
+/** The names that this process holds stay its own, though their files were removed. */
 export function restoreWorkers(run: FsRun): void {
   for (const [worker, text] of run.memo.workerFiles) {
     if (readDerived(pathOf(run, worker), 64 * 1024)?.text === text) continue;
-    if (readWorkerFile(run, worker) !== null) continue; // somebody else's by now
+    if (readWorkerFile(run, worker) !== null) continue; // another process holds it by now
     replaceFile(pathOf(run, worker), temporaryPath(run, `worker-${worker}`), text, false);
   }
 }
@@ -161,7 +161,7 @@ export async function registerWorker(
 }
 
 /**
- * What lies in the folder of that name belongs to somebody else. A dead predecessor's claims go
+ * Claims in the folder of that name belong to another process. A dead predecessor's claims go
  * back now: with our heartbeat beside them, the reaper would take them for ours for ever.
  */
 async function takeOver(run: FsRun, worker: string, predecessor: WorkerFile | null): Promise<void> {
@@ -201,7 +201,7 @@ export function buryWorker(run: FsRun, worker: string): Promise<void> {
     try {
       rmdirSync(folderOf(run.paths, worker));
     } catch (error) {
-      // Not empty: somebody claims under this name again, or keeps files of their own there.
+      // Not empty: the name is in use again, or the folder holds foreign files.
       if (errno(error) !== "ENOTEMPTY" && errno(error) !== "ENOENT") throw error;
     }
   });

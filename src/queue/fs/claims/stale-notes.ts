@@ -9,7 +9,7 @@ import { staleAfterSeconds, vitalSigns } from "./reap.ts";
 
 /** Notes about process trees whose claims have ended, but whose workers did not remove them. */
 
-/** Until then, whoever ended the attempt may be about to. */
+/** Until then, the process that ended the attempt may be about to remove it. */
 const GRACE_MS = 10_000;
 
 /** `note` is null when it cannot be read. Only those whose time of grace is over. */
@@ -39,7 +39,7 @@ export function isStale(run: FsRun, note: ProcessNote | null): boolean {
 
 /**
  * Removes what says nothing any more. A tree that still runs though its worker is dead is ended:
- * a `viv cancel` that died in the middle left it, or somebody moved the task by hand.
+ * a `viv cancel` that died in the middle left it, or the task was moved by hand.
  */
 export async function sweepNotes(run: FsRun): Promise<void> {
   for (const { id, path, note } of notesWithoutClaim(run)) {

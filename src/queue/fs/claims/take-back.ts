@@ -53,7 +53,7 @@ export async function takeBack(
       continue;
     }
     if (isCopy(run, claim)) continue;
-    // First the tree, then the task: once it is moved, somebody may begin it anew.
+    // First the tree, then the task: once it is moved, another worker may begin it anew.
     const ending = endTreeOf(run, { ...claim, worker });
     // Mostly there is none: then nothing of this process comes in between.
     const pids = Array.isArray(ending) ? ending : await ending;
@@ -97,7 +97,7 @@ function warn(report: ReapReport, warnings: readonly string[] = []): void {
 }
 
 /**
- * A claim is moved by a rename, so a task that lies in another state as well was copied by somebody:
+ * A claim is moved by a rename, so a task that lies in another state as well is a copy:
  * given out again, it would be done twice. The copy goes to quarantine.
  */
 function isCopy(run: FsRun, { id, path }: ClaimFile): boolean {

@@ -5,8 +5,8 @@ import { below, derivedFolders } from "../layout.ts";
 import type { Examination } from "./doctor.ts";
 
 /**
- * What lies below .viv/ are regular files; in due/, folders of them. Anything else there is nobody's:
- * those who need its place take it, and what nobody needs is found here.
+ * What lies below .viv/ are regular files; in due/, folders of them. Anything else is foreign: a
+ * writer that needs the place moves it away, and the rest is found here.
  */
 export async function checkDerived({ run, find }: Examination): Promise<void> {
   const { paths } = run;

@@ -106,7 +106,7 @@ async function checkWaiting({ run, find }: Examination, places: Places): Promise
         {
           code: "stuck_waiting",
           path: below(run.paths, seen[0].path),
-          message: "nothing holds it back, but nobody promoted it",
+          message: "nothing holds it back, but it was not promoted",
           repair: "promote it",
         },
         () => wake(run, id) || !isThere(),
@@ -130,8 +130,8 @@ async function checkWaiting({ run, find }: Examination, places: Places): Promise
           code: "missing_index",
           path: untimed ? ".viv/due" : ".viv/dependents",
           message: untimed
-            ? `nobody would wake ${id} at its time`
-            : `nobody would wake ${id} when ${unnoted.join(", ")} is done`,
+            ? `nothing would wake ${id} at its time`
+            : `nothing would wake ${id} when ${unnoted.join(", ")} is done`,
           repair: "note it again",
         },
         () => {

@@ -5,7 +5,7 @@ import { below, idLinkOf } from "../layout.ts";
 import { isStaleTemporary } from "../sweep.ts";
 import type { Examination } from "./doctor.ts";
 
-/** Foreign writers get an hour: nobody writes a task file for longer. */
+/** Foreign writers get an hour: writing a task file takes no longer. */
 const FOREIGN_STALE_MS = 3_600_000;
 
 export async function checkTemporaries({ run, checked, find }: Examination): Promise<void> {

@@ -17,7 +17,7 @@ import type { Afterwards } from "./afterwards.ts";
 /**
  * Renames a task to where it belongs. What lies there under its name goes to quarantine, unless it
  * is the task itself, which another process has just moved there: then this one has nothing to do
- * (false). Into done/ nobody looks first: `ids/` keeps ours, and a search of the largest folder
+ * (false). For done/ there is no look first: `ids/` keeps ours, and a search of the largest folder
  * would cost every completion.
  */
 export function moveInto(run: FsRun, from: string, target: string): boolean {
@@ -94,7 +94,7 @@ export function outdateLines(path: string): void {
 function offerAgain(run: FsRun, id: string): void {
   try {
     const file = readRegular(fileOf(run.paths, "pending", id), MAX_TASK_BYTES);
-    // Gone again means that somebody claimed it already: it needs no line on a lane.
+    // Gone again means that it is claimed already: it needs no line on a lane.
     if (file === null) return;
     run.lanes.offer(parseIn(run, file, id), file.stats, attemptNumber(readHistory(run, id)));
   } catch (error) {
@@ -129,8 +129,8 @@ export function failDependents(run: FsRun, id: string): void {
 }
 
 /**
- * The history of a task in pending/. Who moves one from failed/ back there by hand has decided the same
- * as with `retry`, and whoever notices first says so.
+ * The history of a task in pending/. A move from failed/ back there by hand is the same decision as
+ * `retry`, and the first process to notice records it.
  */
 export function historyOfPending(run: FsRun, id: string): HistoryRecord[] {
   const stats = statIfThere(fileOf(run.paths, "pending", id));

@@ -37,7 +37,7 @@ export function cancelTask(run: FsRun, id: string, decision: Decision): Promise<
 
 /**
  * Taking the claim away is what fences its worker off, so that comes first: whatever the worker
- * makes of its handler's death, it finds its finish refused. In failed/ nobody begins the task anew
+ * makes of its handler's death, it finds its finish refused. In failed/ no worker begins the task anew
  * while the tree is being ended.
  */
 async function cancelClaim(

@@ -24,10 +24,10 @@ import { type RecordedEnd, recordedEnd, wasMade } from "./recorded-end.ts";
 
 /**
  * Ending an attempt, once its claim is known to be the current one:
- *   2. the outcome goes to the ledger (and the attempt log): from here on, whoever finds the claim
+ *   2. the outcome goes to the ledger (and the attempt log): from here on, a process that finds the claim
  *      with this token finishes the job instead of giving the task out again
  *   3. one rename moves the task. From here on it has happened, and nothing fails it any more. If the
- *      rename finds nothing, somebody has made our end for us, or the claim was lost: then a `void` line
+ *      rename finds nothing, another process has made our end for us, or the claim was lost: then a `void` line
  *      says so
  *   4. what follows from the new state: dependents wake, claimers learn of it
  */
@@ -96,7 +96,7 @@ function withdraw(run: FsRun, held: Held, { outcome }: Ending, error: unknown): 
 }
 
 /**
- * Whatever goes wrong before the move, the end may be recorded by now, in whole: whoever tries again must
+ * Whatever goes wrong before the move, the end may be recorded by now, in whole: the next try must
  * look for it first.
  */
 export function orUncertain<T>(run: FsRun, held: Held, action: () => T): T {
@@ -153,7 +153,7 @@ export function notSynced(id: string): string {
 export interface Moved {
   /** By performance.now(). */
   at: number;
-  /** Somebody else has made this end, and does what follows from it. */
+  /** Another process has made this end, and does what follows from it. */
   byOther: boolean;
 }
 
@@ -177,7 +177,7 @@ export function move(run: FsRun, held: Held, ending: Ending, recovered: boolean)
       return { at: performance.now(), byOther: true };
     }
     undo?.();
-    // A recovered end was recorded by somebody else, who takes it back if that is due.
+    // A recovered end was recorded by another process, which takes it back if that is due.
     if (!recovered) takeBackRecord(run, held, ending, logged);
     throw claimLost(run, id, worker);
   }
@@ -212,7 +212,7 @@ function putBackIfTaken(
     other = laterClaim(run, held);
     if (other === null || !renameIfThere(target, held.path)) return;
   } catch {
-    return; // It cannot be told, or not be put back: then it has moved, and our end is what is recorded.
+    return; // Unknown, or it cannot be put back: then it has moved, and our end is what is recorded.
   }
   const stats = statIfThere(held.path);
   // A rename gives a claim a new token; this line is how its owner will find out.
@@ -231,7 +231,7 @@ export function follow(
   moved: Moved,
   after: Afterwards,
 ): Ended {
-  // What another process has moved, it also offers; but it may be dead before it wakes who waits.
+  // What another process has moved, it also offers; but it may be dead before it wakes dependents.
   if (!moved.byOther || ending.to === "done") afterMove(run, id, ending.to, after, moved.at);
   if (ending.to === "failed" && run.hooks) {
     const { hooks } = run;

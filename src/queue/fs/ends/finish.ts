@@ -123,7 +123,7 @@ export function withClaim<T extends Ended | Promise<Ended>>(
     return act(held);
   }
   held.attempt = recorded.attempt;
-  // The reaper meant to give it to somebody else and died: its worker is there after all.
+  // The reaper meant to give it to another worker and died: its worker is there after all.
   if (recorded.ending.outcome === "abandoned") {
     takeBackRecord(run, held, recorded.ending, true);
     return act(held);

@@ -53,10 +53,10 @@ function isClaimOf(line: ClaimLine, { token }: Claimed): boolean {
 }
 
 /**
- * Nobody has recorded a claim with this token. Its file may have been touched since it was claimed: a link
+ * No claim with this token is recorded. Its file may have been touched since it was claimed: a link
  * to it in `ids/` was removed (with all of `.viv/`) or made, or the run was copied. Then its worker's last
  * end counts, if the task cannot have come back since. Done, it does not come back; otherwise its file
- * was dated when it did. Food is given out again by hand, and nobody dates it.
+ * was dated when it did. Food is given out again by hand, and not dated.
  */
 function endsOfTouched(run: FsRun, claims: readonly HeldBy[]): [string, RecordedEnd][] {
   if (claims.length === 0 || run.paths.layout.isFlat) return [];
@@ -148,7 +148,7 @@ export function wasMade(run: FsRun, claim: Claimed, { outcome, to }: Ending): bo
   );
   if (next) return others.length === 0 && (MOVES[next.event] ?? next.from) === to;
   const state = locate(run, claim.id)?.state;
-  // Nobody comes to done/ by another end, whatever was recorded besides.
+  // No task comes to done/ by another end, whatever was recorded besides.
   return state === to && (to === "done" || others.length === 0);
 }
 

@@ -8,7 +8,7 @@ import { parseIn } from "./parse.ts";
 
 /**
  * The dependency cycle that `task` closes, as `[id, …, id]`, or null. A new task can only close a
- * cycle if somebody waits for it already, so the usual case costs one look.
+ * cycle if a task waits for it already, so the usual case costs one look.
  */
 export function findCycle(run: FsRun, task: Task, trustIndex = true): string[] | null {
   const id = task.task_id;

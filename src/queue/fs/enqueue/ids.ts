@@ -29,6 +29,6 @@ export function reserveAgain(
   try {
     writeNew(idLinkOf(run.paths, id), file.text, false);
   } catch (error) {
-    if (errno(error) !== "EEXIST") throw error; // somebody else has registered it
+    if (errno(error) !== "EEXIST") throw error; // another process has registered it
   }
 }

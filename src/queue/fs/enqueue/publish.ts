@@ -27,10 +27,10 @@ import { cycleError, findCycle } from "./cycle.ts";
  * Publishing a task, step by step. A crash after any of them leaves either nothing that counts or
  * something that recovery finishes:
  *   1. write the whole file under a name of its own in tmp/ (and sync it)
- *   2. link it to ids/<id>: the one step that decides who owns the id, for good
+ *   2. link it to ids/<id>: the one step that decides which publisher owns the id, for good
  *   3. note what it waits for
  *   4. rename it from tmp/ into waiting/ or pending/ (and sync the folder); only that one file
- *      can ever make this step, whoever makes it, so helping a dead publisher is safe
+ *      can ever make this step, in any process, so helping a dead publisher is safe
  *   5. tell claimers: a line on a lane, a line in the ledger
  */
 
@@ -44,7 +44,7 @@ export interface Published extends Staged {
   state: "pending" | "waiting";
 }
 
-/** Steps 2 to 4. `workers`: who may hold a foreign task of that name, if the caller knows. */
+/** Steps 2 to 4. `workers`: those that may hold a foreign task of that name, if the caller knows. */
 export function publish(
   run: FsRun,
   staged: Staged,
@@ -65,7 +65,7 @@ export function publish(
   }
 }
 
-/** Somebody removed the file from tmp/ (with `.viv/`, say) before it was published. */
+/** The file was removed from tmp/ (with `.viv/`, say) before it was published. */
 class Lost extends Error {
   constructor(id: string) {
     super(`the file of ${id} was removed from .viv/tmp before it was published; enqueue it again.`);
@@ -107,20 +107,20 @@ function publishOnce(
 
 /**
  * Takes back what step 2 did. False when the file no longer waits in tmp/: then it is published, by us, or
- * by somebody who took us for dead.
+ * by a process that took us for dead.
  */
 function withdraw(run: FsRun, { task, tmp }: Staged, idLink: string, error: unknown): boolean {
   const id = task.task_id;
   try {
     if (!unlinkIfThere(tmp) && isSomewhere(run, id)) return false;
   } catch {
-    const trouble = translate(error, `enqueueing ${id}`);
-    if (!(trouble instanceof VivError)) throw error;
-    // Neither made nor taken back. Whoever asks again for the same id gets one task, not two.
+    const cause = translate(error, `enqueueing ${id}`);
+    if (!(cause instanceof VivError)) throw error;
+    // Neither made nor taken back. Another request for the same id makes one task, not two.
     throw new VivError(
-      trouble.code,
-      `${trouble.message} A sweep may still enqueue it: pass --id ${id} --if-absent then.`,
-      { ...trouble.details, id },
+      cause.code,
+      `${cause.message} A sweep may still enqueue it: pass --id ${id} --if-absent then.`,
+      { ...cause.details, id },
       { cause: error },
     );
   }
@@ -145,7 +145,7 @@ function place(run: FsRun, { task, tmp, stats }: Staged, options: EnqueueOptions
   const waits = unmet.length > 0 || at > run.machine.clock.now();
   const state = waits ? "waiting" : "pending";
   if (waits) noteReasons(run, task, unmet, at);
-  // Not there: somebody took us for dead and did this step. The task is published all the same.
+  // Not there: another process took us for dead and did this step. The task is published all the same.
   if (!renameIfThere(tmp, fileOf(run.paths, state, id)) && !isSomewhere(run, id)) {
     if (statIfThere(idLinkOf(run.paths, id))?.ino === stats.ino) {
       unlinkIfThere(idLinkOf(run.paths, id));

@@ -6,7 +6,7 @@ import { mkdirSync, openSync, renameSync, unlinkSync } from "../../../platform/f
 
 /**
  * What lies where a file of the run belongs and cannot be it goes to quarantine/, whole, with the
- * reason beside it. Below `.viv/` this is done by whoever needs the place: all of that is derived.
+ * reason beside it. Below `.viv/` any writer that needs the place does this: all of that is derived.
  */
 
 const FOLDERS =
@@ -48,15 +48,15 @@ export function remakeFolders(path: string): boolean {
     try {
       mkdirSync(at, { mode: 0o700 });
     } catch (error) {
-      // Removed again while it was made: whoever needs it tries again, and hears of it then.
+      // Removed again while it was made: the caller tries again, and gets the error then.
       if (errno(error) === "ENOENT" && at !== `${root}/.viv`) return true;
-      if (errno(error) !== "EEXIST") throw error; // somebody else made it a moment ago
+      if (errno(error) !== "EEXIST") throw error; // another process made it a moment ago
     }
   }
   return true;
 }
 
-/** Makes a file of ours ours to use again. False when it belongs to somebody else. */
+/** Makes a file of ours ours to use again. False when it belongs to another user. */
 export function allow(path: string): boolean {
   if (!statOf(path)?.isFile()) return false; // a link's target is none of ours
   try {
@@ -114,7 +114,7 @@ export function moveAside(folder: string, path: string, note: string, inode?: nu
   }
 }
 
-/** False when somebody else quarantines a file of that name. */
+/** False when another process quarantines a file of that name. */
 function writeReason(path: string, note: string): boolean {
   let fd: number;
   try {

@@ -42,7 +42,7 @@ export function translate(error: unknown, doing: string): unknown {
   );
 }
 
-/** For hints, which save time only: the machine's trouble is no reason to fail what they are about. */
+/** For hints, which only save time: an error of the machine must not fail the action itself. */
 export function ignoreMachineErrors(action: () => void): void {
   try {
     action();
@@ -51,7 +51,7 @@ export function ignoreMachineErrors(action: () => void): void {
   }
 }
 
-/** Renames, and returns false when the source is not there (somebody else was first). */
+/** Renames, and returns false when the source is not there (another process was first). */
 export function renameIfThere(from: string, to: string): boolean {
   try {
     renameSync(from, to);
@@ -155,7 +155,7 @@ export function openNew(path: string): number {
   }
 }
 
-/** So often in a row somebody may remove what is being made. */
+/** How often a file may be removed while it is being made. */
 const ROUNDS = 10;
 
 const { O_WRONLY, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants;
@@ -273,7 +273,7 @@ export function replaceFile(path: string, tmpPath: string, text: string, sync: b
   viaTemporary(tmpPath, text, sync, () => renameOver(tmpPath, path));
 }
 
-/** Writes a whole file and puts it to use; once more, if somebody removed it in between. */
+/** Writes a whole file and puts it to use; once more if it was removed in between. */
 export function viaTemporary<T>(tmpPath: string, text: string, sync: boolean, use: () => T): T {
   for (let round = 1; ; round++) {
     writeNew(tmpPath, text, sync);

@@ -16,7 +16,7 @@ export class NoteFiles {
   readonly #spare: NoteFile[] = [];
   readonly #inUse = new Map<string, NoteFile>();
 
-  /** `name` gives names that nobody else gives. */
+  /** `name` gives unique names. */
   constructor(folder: string, name: () => string) {
     this.#folder = folder;
     this.#name = name;
@@ -52,7 +52,7 @@ export class NoteFiles {
     return true;
   }
 
-  /** Writes the notes again that somebody has removed. Not those that were replaced. */
+  /** Writes removed notes again. Not those that were replaced. */
   restore(): void {
     for (const [key, { note }] of this.#inUse) {
       if (note === undefined || statIfThere(note.at)) continue;

@@ -2,8 +2,8 @@ import { closeSync, constants, fsync } from "node:fs";
 import { openSync } from "../../../platform/files/beneath.ts";
 
 /**
- * Syncs in the background, shared: whoever asks while one runs gets the next one, together with all
- * others who ask until then. It begins after everything they have written.
+ * Syncs in the background, shared: a caller that asks while one runs gets the next one, together with all
+ * that ask until then. It begins after everything they have written.
  */
 export class Syncs {
   readonly #running = new Map<string, Promise<void>>();

@@ -133,7 +133,7 @@ function examine(run: FsRun, path: string, id: string | null): Stranger | "unrip
   }
 }
 
-/** Who writes food with a shell writes it where it lies: half of it may have no `done-when` yet. */
+/** A shell writes food in its final place: half of it may have no `done-when` yet. */
 const SETTLES_MS = 1_000;
 
 function isStillWritten(run: FsRun, id: string, { mtimeMs }: Stats): boolean {

@@ -8,7 +8,7 @@ import { keyOf, type TypeFilter, type Wanted, wantedBy } from "./type-filter.ts"
 
 export interface Candidate extends LaneEntry {
   line: string;
-  /** To be told when the rename found the task gone, or when the task is not for this worker. */
+  /** Call it when the rename found the task gone, or when the task is not for this worker. */
   lane: Pick<Lane, "missed" | "leave">;
 }
 

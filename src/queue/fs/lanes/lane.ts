@@ -117,9 +117,9 @@ export class Lane {
     this.#left.put(line, before ?? this.#windowStart, worker, now);
   }
 
-  /** The first miss says that we are not alone; one after a look, that somebody is right here. */
+  /** The first miss means other claimers; one right after a look, that they are in this window. */
   missed(line: string): void {
-    if (this.#left.isOut(line)) return; // that somebody took it was the wish
+    if (this.#left.isOut(line)) return; // it was left for others to take
     this.#taken++;
     if (this.#company) this.#rotate();
     this.#company = true;
@@ -156,7 +156,7 @@ export class Lane {
   }
 
   /**
-   * Who wants one type in a hundred need not look at every line: the next one of that type is found
+   * A reader of one type in a hundred need not look at every line: the next one of that type is found
    * by its name between tabs. (The same between other tabs costs one look more.)
    */
   #skipUnwanted(): void {
@@ -260,7 +260,7 @@ export class Lane {
   close(): void {
     if (this.#fd >= 0) closeSync(this.#fd);
     this.#fd = -1;
-    // Whoever still reads begins again where it began.
+    // A further read begins again where this one began.
     this.#text = "";
     this.#position = 0;
     this.#begin(0);

@@ -13,10 +13,10 @@ import {
 
 /**
  * The order of the queue. A folder has no order, and listing one with 100,000 names takes longer
- * than a hundred claims; so whoever makes a task pending also appends a line to the lane of its
+ * than a hundred claims; so a process that makes a task pending also appends a line to the lane of its
  * priority, and claimers read the lanes from where they stopped.
  *
- * Lanes are hints: the rename decides who gets a task. A line whose task is gone is passed over; a
+ * Lanes are hints: the rename decides which worker gets a task. A line whose task is gone is passed over; a
  * task without a line (a foreign one, or a crash between the two steps) is found by `adopt`. The
  * line is written after the task lies in pending/, so "not there" always means "taken".
  *
@@ -25,7 +25,7 @@ import {
  *
  * A lone claimer follows the lane exactly, and so do several as long as they do not collide. One
  * that loses a race for a task it had just seen continues at a random place within the window of
- * the next 64, so that claimers spread out and nobody is overtaken by more than a window.
+ * the next 64, so that claimers spread out and no task is overtaken by more than a window.
  *
  * A lane may be lost, cut or replaced at any time. One that has lost its first line (a power cut
  * leaves it empty, or full of NULs) is replaced by a new one; readers and writers see at the next
@@ -132,7 +132,7 @@ export class LaneWriter {
 }
 
 /**
- * A lane begins with a line `# NAME`, a name nobody else has: cursors carry it, so that those of a
+ * A lane begins with a line `# NAME`, a unique name: cursors carry it, so that those of a
  * lane that was lost mean nothing on the new one. It comes into its place with that line.
  */
 function prepareLane(path: string): void {
@@ -206,7 +206,7 @@ export function entryOfLine(line: string): LaneEntry {
   const c = line.indexOf("\t", b + 1);
   const d = line.indexOf("\t", c + 1);
   const attempt = Number(line.slice(b + 1, c));
-  // A number that nobody writes: then the file and its history tell.
+  // Not a number of ours: the file and its history count.
   const isSound = Number.isSafeInteger(attempt) && attempt > 0;
   return {
     id: line.slice(0, a),

@@ -4,13 +4,13 @@ import { idOfLine } from "./lanes.ts";
 /**
  * Lines of a lane that a claimer has passed over although their tasks are there: it must not take
  * them (it has choked on them), others may. They keep their place: they come before what has not
- * been read yet, and nobody saves a cursor behind them.
+ * been read yet, and no cursor is saved behind them.
  */
 interface LeftLine {
   line: string;
   /** Where on the lane a reader must begin to meet the line. */
   start: number;
-  /** Who must not take it, and when that was looked at last. */
+  /** Workers that must not take it, and when that was checked last. */
   notFor: Map<string, number>;
 }
 

@@ -7,7 +7,7 @@ import { overwrite, statIfThere } from "../files/atomic.ts";
  */
 const MOST = 10_000;
 
-/** Has somebody looked within `atLeast`, or so lately that the next look would cost too much? */
+/** Has any process looked within `atLeast`, or so lately that the next look would cost too much? */
 export function isMarkYoung(mark: string, atLeast: number, share: number): boolean | undefined {
   const stats = statIfThere(mark);
   if (!stats?.isFile()) return undefined;

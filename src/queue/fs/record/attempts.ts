@@ -74,7 +74,7 @@ export function restoreHistory(
   return whole;
 }
 
-/** Who takes an end back says so in its file first, and may have died before it came to the ledger. */
+/** An end is taken back in its file first; the ledger may lack that line after a crash. */
 function notVoid(
   recorded: readonly HistoryRecord[],
   voided: readonly VoidRecord[],
@@ -219,7 +219,7 @@ export function historyAt(run: FsRun, id: string, stats: Stats): HistoryRecord[]
 const RESTORE_EVERY_MS = 60_000;
 
 /**
- * Of a task that seems to have lost it; somebody may also have touched its file. So the ledger is
+ * Of a task that seems to have lost it; its file may also have been touched. So the ledger is
  * read for all of them, and not again for some time: 1 % of it at most.
  */
 export function missedHistory(run: FsRun, id: string): HistoryRecord[] {

@@ -158,12 +158,12 @@ export class LedgerFollower {
     this.#read = new Map(read);
   }
 
-  /** How much of each file is read: for who goes on in another process. */
+  /** How much of each file is read: for going on in another process. */
   get position(): Record<string, number> {
     return Object.fromEntries(this.#read);
   }
 
-  /** What is there by now is not told. */
+  /** Skips the lines that are there now. */
   skipPast(): void {
     for (const { name, size } of ledgerFiles(this.#folder)) this.#read.set(name, size);
   }
@@ -214,7 +214,7 @@ const CHUNK_BYTES = 1024 * 1024;
 
 /**
  * The lines of all files that have this text in them, like `"task":"t1"`. To look through a file costs a
- * tenth of reading its lines, so nobody needs to guess from dates in which file a line may be.
+ * tenth of reading its lines, so that dates need not tell in which file a line may be.
  */
 export function* linesAbout(folder: string, text: string): Generator<LedgerLine> {
   const wanted = Buffer.from(text);

@@ -26,7 +26,7 @@ interface Projection {
  */
 const LARGE = 4 * 1024 * 1024;
 
-/** Who writes it needs milliseconds; who holds it for longer is stuck, and not waited for. */
+/** A writer needs milliseconds; a longer holder is stuck, and not waited for. */
 const LOCK_SECONDS = 2;
 
 /** A second after the first completion that is not carried over yet, by one worker for all. */

@@ -98,7 +98,7 @@ export function freshStatus(run: FsRun, runId: string, update: CheckpointUpdate)
   };
 }
 
-/** For a new run; if somebody else made one meanwhile, theirs stays. */
+/** For a new run; if another process made one meanwhile, that one stays. */
 export function createStatus(run: FsRun, runId: string): void {
   const tmp = temporaryPath(run, "status");
   writeNew(tmp, canonicalJson(freshStatus(run, runId, {})), run.durability === "safe");

@@ -19,7 +19,7 @@ export function hasDependents(run: FsRun, dependency: string): boolean {
 export function dependentsOf(run: FsRun, dependency: string): string[] {
   const file = readDerived(pathOf(run, dependency), LIMIT);
   const lines = file?.text.split("\n").filter((line) => line !== "") ?? [];
-  // There is one when somebody waits: one that names nobody has lost what it said.
+  // There is a file when a task waits: an empty one has lost its lines.
   if (lines.length === 0 && hasDependents(run, dependency)) run.memo.areNotesLost = true;
   return [...new Set(lines)];
 }

@@ -5,7 +5,7 @@ import { errno, namesIn, overwrite, statIfThere, unlinkIfThere } from "../files/
 import type { FsRun } from "../run.ts";
 
 /**
- * `.viv/due/<minute>/<ms>.<id>`: who rests until when. Buckets of a minute keep looking cheap: only
+ * `.viv/due/<minute>/<ms>.<id>`: which task rests until when. Buckets of a minute keep looking cheap: only
  * buckets whose minute has come are opened, however many tasks rest for later.
  */
 
@@ -74,7 +74,7 @@ function removeIfEmpty(bucket: string): void {
     rmdirSync(bucket);
   } catch (error) {
     const code = errno(error);
-    // A file in its place holds nobody up: doctor moves it away.
+    // A file in its place does no harm: doctor moves it away.
     if (!["ENOTEMPTY", "ENOENT", "EEXIST", "ENOTDIR"].includes(code ?? "")) throw error;
   }
 }

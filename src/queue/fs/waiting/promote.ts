@@ -23,8 +23,8 @@ import { addDependent, dependentsOf, forgetDependents, hasDependents } from "./d
 import { addDue, dueBy, hasDue } from "./due.ts";
 
 /**
- * From waiting/ to pending/. No wake-up is lost: whoever enqueues a task first notes it in the
- * dependents index, then publishes it, then looks whether its dependencies are done; whoever
+ * From waiting/ to pending/. No wake-up is lost: an enqueuer first notes the task in the
+ * dependents index, then publishes it, then looks whether its dependencies are done; a worker that
  * finishes a task first moves it to done/, then reads the index. One of the two sees the other.
  */
 
@@ -97,7 +97,7 @@ function readWaiting(run: FsRun, path: string, id: string): { task: Task; stats:
   }
 }
 
-/** After `id` was done: wakes whoever waited for it. Cheap when nobody did. */
+/** After `id` was done: wakes the tasks that waited for it. Cheap when none did. */
 export function promoteDependents(run: FsRun, id: string): number {
   if (!hasDependents(run, id)) return 0;
   let promoted = 0;
@@ -115,7 +115,7 @@ export function noteReasons(run: FsRun, task: Task, unmet: readonly string[], at
   if (at > 0) addDue(run, task.task_id, at);
 }
 
-/** Every task somebody waits for, if it is done by now. */
+/** Every task that others wait for, if it is done by now. */
 export function promoteMet(run: FsRun): number {
   const begin = performance.now();
   let promoted = 0;
@@ -153,7 +153,7 @@ export function wake(run: FsRun, id: string, noted = new Map<string, Set<string>
 }
 
 /**
- * Looks at all of waiting/. Who finishes a task wakes those that wait for it by the notes in
+ * Looks at all of waiting/. The finisher of a task wakes those that wait for it by the notes in
  * dependents/, and promoteDue by those in due/; if they were lost (a power cut leaves them empty),
  * this is what finds the tasks.
  */
@@ -174,7 +174,7 @@ export function wakeWaiting(run: FsRun): number {
 
 const WAKE_EVERY_MS = 5_000;
 
-/** Now and then, by whoever finds nothing to do: at most a hundredth of the time goes into it. */
+/** Now and then, by an idle worker: at most a hundredth of the time goes into it. */
 export function wakeWaitingIfDue(run: FsRun): number {
   const { memo } = run;
   const wait = Math.max(WAKE_EVERY_MS, 100 * memo.wokenCost);

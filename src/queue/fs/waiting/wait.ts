@@ -18,7 +18,7 @@ const LOOK_AT_TIMES_MS = 1_000;
 
 /**
  * Sleeping until there may be work. Woken by: a line on a lane (our enqueue), a name in pending/
- * (a foreign one), a name in done/ that somebody waits for (a foreign worker finished it), a new
+ * (a foreign one), a name in done/ that a task waits for (a foreign worker finished it), a new
  * status.json (swarm-lib says what is completed), a name that leaves review/ (if that is limited),
  * the next due time, or at last the time-out, at which the caller looks for itself.
  */
