@@ -15,6 +15,7 @@ import type { UpHost } from "./fleet/ports.ts";
 import type { GatePort } from "./gate/operations/gate.ts";
 import type { EnginePort } from "./overview/operations/engines.ts";
 import { PIT_LAYOUT } from "./pit/fs/layout.ts";
+import { createIfAbsentUnsynced } from "./platform/files/atomic-write.ts";
 import { guard } from "./platform/files/beneath.ts";
 import {
   assertTrusted,
@@ -24,13 +25,7 @@ import {
   whyNotTrusted,
 } from "./platform/files/owned.ts";
 import { findUp } from "./platform/files/search-up.ts";
-import {
-  programsBeside,
-  readEnd,
-  readText,
-  sizeOf,
-  writeIfAbsent,
-} from "./platform/files/texts.ts";
+import { programsBeside, readEnd, readText, sizeOf } from "./platform/files/texts.ts";
 import { findProgram } from "./platform/processes/find-program.ts";
 import { localMachine } from "./platform/processes/machine.ts";
 import { endTreeNow, ticksOfTree } from "./platform/processes/process-tree.ts";
@@ -148,7 +143,7 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
     whyNotRun,
     ticksOf: ticksOfTree,
     sizeOf,
-    writeIfAbsent,
+    writeIfAbsent: createIfAbsentUnsynced,
     wasteFiles: async () => (await import("./pit/waste-files.ts")).wasteFiles(runDir),
     whyNoSandbox: async () => (await sandbox()).whyNoSandbox(env.PATH),
     env: { ...env }, // a snapshot: to look at the real one costs a call per variable
@@ -200,7 +195,7 @@ export async function crewPorts(env: Env, cwd: string): Promise<CrewPorts> {
     import("./crew/files.ts"),
     import("./fleet/up-files.ts"),
     import("./crew/activity-server.ts"),
-    import("./platform/files/file-changes.ts"),
+    import("./platform/files/watch.ts"),
     import("./engines/steps-file.ts"),
   ]);
   const machine = localMachine();

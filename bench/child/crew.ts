@@ -9,7 +9,7 @@ import { parseManifest } from "../../src/crew/manifest.ts";
 import { prepare } from "../../src/crew/prepare.ts";
 import { takeFolder } from "../../src/fleet/up-files.ts";
 import { gateInMemory } from "../../src/gate/gate.ts";
-import { stampOf, watchFolders } from "../../src/platform/files/file-changes.ts";
+import { stampOf, watchFolders } from "../../src/platform/files/watch.ts";
 import { timers } from "../../src/platform/processes/children.ts";
 import { localMachine } from "../../src/platform/processes/machine.ts";
 

@@ -2,6 +2,7 @@ import { chmodSync, copyFileSync, renameSync, rmSync, statSync, writeFileSync } 
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { isVivError } from "../base/errors.ts";
+import { growingPause } from "../base/growing-pause.ts";
 import { askGitNow, gitBytes, lastWord } from "../platform/git/git.ts";
 import { blobsOnTheWay, type OwnNote, removeNotesOfTheDead, writeNote } from "./journal.ts";
 import { type FileBlob, fileBlob } from "./look.ts";
@@ -112,7 +113,7 @@ async function updateIndex(
     // With -q, git says nothing when it finds the lock.
     const isLocked = answer.stderr === "" || answer.stderr.includes("index.lock");
     if (isLocked && tries < 6) {
-      await wait(10 * 2 ** tries * (0.5 + Math.random()));
+      await wait(growingPause(tries + 1, { first: 10, longest: 320 }) * (0.5 + Math.random()));
       continue;
     }
     const why = isLocked

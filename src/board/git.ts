@@ -1,5 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { isVivError, VivError } from "../base/errors.ts";
+import { growingPause } from "../base/growing-pause.ts";
 import { askGitNow, gitBytes, lastWord } from "../platform/git/git.ts";
 import { gitVariables } from "../platform/git/git-variables.ts";
 import { areFilesEnough, writeLoose } from "../platform/git/loose-objects.ts";
@@ -168,7 +169,7 @@ class GitBoard implements BoardRepository {
 
   /** Up to a twentieth of a second: who wins needs some ten milliseconds. */
   async pause(tries: number): Promise<void> {
-    await wait(Math.min(50, 5 * 2 ** Math.min(tries, 4)) * (0.5 + Math.random()));
+    await wait(growingPause(tries + 1, { first: 5, longest: 50 }) * (0.5 + Math.random()));
   }
 
   history(): Promise<HistoryEntry[]> {

@@ -256,7 +256,7 @@ describe("what is asked", () => {
     state.leaveRequest("a", {});
     state.answer("b", {});
     state.writeStatus("moss", STATUS);
-    writeFileSync(join(state.folder, ".status-moss.json.7.1"), "");
+    writeFileSync(join(state.folder, ".status-moss.json.0123abcd"), "");
     writeFileSync(join(state.folder, ".lock"), "");
     state.tidy();
     expect([state.takeRequests(), state.takeAnswer("b")]).toEqual([[], null]);

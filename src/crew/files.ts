@@ -13,8 +13,9 @@ import {
   writeFileSync,
   writeSync,
 } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { isName } from "../base/names.ts";
+import { isTemporary, replaceFileUnsynced } from "../platform/files/atomic-write.ts";
 import { readTrusted } from "../platform/files/owned.ts";
 import {
   appendLine,
@@ -200,8 +201,7 @@ export function crewFilesIn(folder: string): CrewFiles {
       for (const box of ["inbox", "outbox"]) {
         for (const file of listed(at(box))) rmSync(at(box, file), { recursive: true, force: true });
       }
-      const halves = listed(folder).filter((file) => /^\..+\.\d+\.\d+$/.test(file));
-      for (const file of halves) rmSync(at(file), { force: true });
+      for (const file of listed(folder).filter(isTemporary)) rmSync(at(file), { force: true });
     },
     leaveRequest: (id, request) => replace(at("inbox", `${id}.json`), JSON.stringify(request)),
     answer: unlessAbandoned((id: string, value: unknown) =>
@@ -261,27 +261,12 @@ function readIfThere(path: string): string | null {
   return readPlain(path, LONGEST_STATE);
 }
 
-let serial = 0;
-
 /**
  * Whole or not at all. A folder in the state folder is made when it is missing; that one itself is not: who has
  * removed it has taken it from the crew.
  */
 function replace(path: string, text: string): void {
-  const slash = path.lastIndexOf("/");
-  const hidden = `${path.slice(0, slash)}/.${path.slice(slash + 1)}.${process.pid}.${serial++}`;
-  explained(path, () => {
-    try {
-      // Nobody else has this name: what lies there was left by a process of our number.
-      rmSync(hidden, { force: true });
-      const how = { mode: 0o600, flag: "wx" };
-      inFolder(path.slice(0, slash), () => writeFileSync(hidden, text, how));
-      renameSync(hidden, path);
-    } catch (error) {
-      rmSync(hidden, { force: true }); // of a full disk
-      throw error;
-    }
-  });
+  explained(path, () => inFolder(dirname(path), () => replaceFileUnsynced(path, text)));
 }
 
 /**

@@ -1,10 +1,10 @@
+import { growingPause } from "../base/growing-pause.ts";
 import type { Member } from "./manifest.ts";
 import type { MemberContext } from "./ports.ts";
 import type { MemberState, MemberStatus } from "./status.ts";
 
 /** As long as the disk is full. */
-const FIRST_RETRY_MS = 1_000;
-const LONGEST_RETRY_MS = 60_000;
+const RETRY_MS = { first: 1_000, longest: 60_000 };
 /** A stream may say what it uses a thousand times a second. */
 const SPENT_EVERY_MS = 1_000;
 
@@ -132,8 +132,7 @@ export class ShownStatus {
     } catch (error) {
       // Its clock goes on; only what is shown of it is late, and that is told once.
       if (this.#failures === 0) this.#trouble((error as Error).message);
-      const pause = Math.min(FIRST_RETRY_MS * 2 ** this.#failures, LONGEST_RETRY_MS);
-      this.#failures = Math.min(this.#failures + 1, 10);
+      const pause = growingPause(++this.#failures, RETRY_MS);
       this.#cancelRetry = timers.after(pause, () => this.#write());
     }
   }

@@ -237,7 +237,7 @@ describe("supervision", () => {
     fake.run("hale").hooks.onProcess({ ...tree, host: "other", claim: "mark-hale" });
     fake.files.leaveRequest("old", { cmd: "stop" });
     fake.files.answer("nobody", {});
-    writeFileSync(join(fake.state, ".status-moss.json.77.3"), "{");
+    writeFileSync(join(fake.state, ".status-moss.json.0123abcd"), "{");
     // kill -9: nothing of it is told to stop.
     fake.runs.length = 0;
     fake.up(NEWSROOM, { max: 4 });

@@ -1,3 +1,4 @@
+import { growingPause } from "../base/growing-pause.ts";
 import type { TickOutcome } from "./status.ts";
 
 /**
@@ -48,15 +49,12 @@ export interface EndedTick {
 /** From the end of a tick to the start of the next. */
 export function nextDelay(tick: EndedTick): number {
   const { outcome, baseMs, streak, crashes, tookMs, isContinuous = false } = tick;
-  if (outcome === "crashed") return doubled(FIRST_PAUSE_MS, crashes, LONGEST_PAUSE_MS);
-  const backoff = outcome === "no_work" ? doubled(FIRST_BACKOFF_MS, streak, LONGEST_BACKOFF_MS) : 0;
+  if (outcome === "crashed")
+    return growingPause(crashes, { first: FIRST_PAUSE_MS, longest: LONGEST_PAUSE_MS });
+  const growth = { first: FIRST_BACKOFF_MS, longest: LONGEST_BACKOFF_MS };
+  const backoff = outcome === "no_work" ? growingPause(streak, growth) : 0;
   const delay = Math.max(baseMs, backoff);
   return isContinuous ? delay : Math.max(0, delay - Math.max(0, tookMs));
-}
-
-/** The n-th of a series that doubles up to a limit; from the 20th on no power is needed. */
-function doubled(first: number, n: number, longest: number): number {
-  return Math.min(longest, first * 2 ** Math.min(Math.max(n - 1, 0), 20));
 }
 
 /** Whether the last text of a run says that there was nothing to do. */

@@ -1,3 +1,5 @@
+import { growingPause } from "../base/growing-pause.ts";
+
 /**
  * Whether and when a process that has ended is started again. One for one: what happens to one is
  * no matter of the others.
@@ -39,8 +41,7 @@ export function afterDeath(before: RestartHistory, death: Death, livedMs: number
     return { kind: "park", why };
   }
   const pauses = livedMs >= GOOD_LIFE_MS ? 0 : before.pauses;
-  // From the sixth on it is the longest: no power of two is needed beyond.
-  const afterMs = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(pauses, 6), LONGEST_PAUSE_MS);
+  const afterMs = growingPause(pauses + 1, { first: FIRST_PAUSE_MS, longest: LONGEST_PAUSE_MS });
   return { kind: "restart", afterMs, history: { pauses: pauses + 1, earlyDeaths } };
 }
 

@@ -6,7 +6,8 @@ import {
   parseServiceState,
   type ServiceState,
 } from "../crew/agent-state.ts";
-import { mkdirSync, removeSync, renameSync, writeNewSync } from "../platform/files/beneath.ts";
+import { replaceFileUnsynced } from "../platform/files/atomic-write.ts";
+import { mkdirSync, removeSync } from "../platform/files/beneath.ts";
 import { acquireProcessLock, type StillOurs } from "../platform/files/file-lock.ts";
 import { explained, listed, readSmall } from "../platform/files/state-files.ts";
 
@@ -44,11 +45,9 @@ export function upFilesIn(pit: string): UpFiles {
     },
     write: (state) =>
       explained(folder, () => {
-        // Only who has taken the folder writes there.
-        const hidden = join(folder, `.${state.name}.new`);
-        removeSync(hidden);
-        writeNewSync(hidden, `${JSON.stringify(state, null, 2)}\n`);
-        renameSync(hidden, pathOf(state.name));
+        const temporary = join(folder, `.${state.name}.new`); // one process has the folder
+        const text = `${JSON.stringify(state, null, 2)}\n`;
+        replaceFileUnsynced(pathOf(state.name), text, { temporary });
       }),
     names: () =>
       listed(folder)

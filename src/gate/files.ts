@@ -1,25 +1,20 @@
 import { randomBytes } from "node:crypto";
 import {
-  closeSync,
-  constants,
   existsSync,
-  fstatSync,
   lstatSync,
   mkdirSync,
-  openSync,
-  readFileSync,
   renameSync,
   rmSync,
   statSync,
   utimesSync,
-  watch,
-  writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
 import type { ProcessIdentity } from "../base/clock.ts";
 import { VivError } from "../base/errors.ts";
+import { replaceFileUnsynced } from "../platform/files/atomic-write.ts";
 import { withFileLock } from "../platform/files/file-lock.ts";
-import { codeOf, explained, listed } from "../platform/files/state-files.ts";
+import { codeOf, explained, listed, readSmallOrThrow } from "../platform/files/state-files.ts";
+import { watchPaths } from "../platform/files/watch.ts";
 import { PRIORITIES, type Priority } from "../queue/task.ts";
 
 const REMEDY = "set VIV_STATE (or --state) to a folder that may be written";
@@ -77,7 +72,7 @@ export interface Ticket extends NewTicket {
   heldSince: string | null;
 }
 
-const MAX_BYTES = 16 * 1024;
+const MAX_BYTES = 1024 * 1024;
 const FILE = /^([wh])-((\d{12})-[0-9a-f]{12})$/;
 
 export function gateFilesIn(folder: string): GateFiles {
@@ -91,7 +86,8 @@ export function gateFilesIn(folder: string): GateFiles {
       const last = Math.max(0, ...listed(tickets, REMEDY).map(orderOf));
       const order = last + 1;
       const id = `${String(order).padStart(12, "0")}-${randomBytes(6).toString("hex")}`;
-      replace(pathOf("w", id), join(tickets, ".new"), `${JSON.stringify(ticket)}\n`);
+      const temporary = join(tickets, ".new"); // under the lock one process writes at a time
+      replaceFileUnsynced(pathOf("w", id), `${JSON.stringify(ticket)}\n`, { temporary });
       return { ...ticket, id, order, heldSince: null };
     },
     hold: ({ id }, at) => {
@@ -109,7 +105,7 @@ export function gateFilesIn(folder: string): GateFiles {
     },
     writeMax: (max) => {
       if (max === null) rmSync(maxPath, { force: true });
-      else replace(maxPath, join(folder, ".max.new"), `${max}\n`);
+      else replaceFileUnsynced(maxPath, `${max}\n`, { temporary: join(folder, ".max.new") });
     },
   };
   return {
@@ -137,7 +133,7 @@ export function gateFilesIn(folder: string): GateFiles {
         }
       }
     },
-    watch: (onChange) => watchFolder(tickets, onChange),
+    watch: (onChange) => watchPaths([tickets], onChange),
   };
 }
 
@@ -152,7 +148,7 @@ export interface CrewGateFiles {
 
 export function crewGateFilesIn(state: string): CrewGateFiles {
   return {
-    read: () => tried(state, () => readSmall(join(state, "gate.json"))),
+    read: () => tried(state, () => readSmallOrThrow(join(state, "gate.json"), MAX_BYTES)),
     isThere: () => statSync(state, { throwIfNoEntry: false })?.isDirectory() === true,
     ask: (max) => {
       const inbox = join(state, "inbox");
@@ -160,7 +156,7 @@ export function crewGateFilesIn(state: string): CrewGateFiles {
       return tried(inbox, () => {
         mkdirSync(inbox, { recursive: true, mode: 0o700 });
         const path = join(inbox, `${name}.json`);
-        replace(path, join(inbox, `.${name}.new`), `${JSON.stringify({ max })}\n`);
+        replaceFileUnsynced(path, `${JSON.stringify({ max })}\n`);
         return path;
       });
     },
@@ -173,7 +169,7 @@ function orderOf(name: string): number {
 
 function readMax(path: string): { max: number | null; trouble?: string } {
   try {
-    const text = readSmall(path);
+    const text = readSmallOrThrow(path, MAX_BYTES);
     if (text === null) return { max: null };
     const max = Number(text);
     if (Number.isSafeInteger(max) && max >= 1) return { max };
@@ -192,7 +188,7 @@ function readTicket(folder: string, file: string): Ticket | undefined {
   const path = join(folder, file);
   const stats = lstatSync(path, { throwIfNoEntry: false });
   // What is no plain file is nobody's, too.
-  const text = stats?.isFile() === true ? readSmall(path) : "";
+  const text = stats?.isFile() === true ? readSmallOrThrow(path, MAX_BYTES) : "";
   if (text === null || stats === undefined) return undefined;
   const heldSince = kind === "h" ? stats.mtime.toISOString() : null;
   return { ...parseTicket(text), id, order: Number(order), heldSince };
@@ -218,47 +214,6 @@ function parseTicket(text: string): NewTicket {
       : NOBODY;
   } catch {
     return NOBODY;
-  }
-}
-
-function readSmall(path: string): string | null {
-  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
-  let fd: number;
-  try {
-    fd = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return null;
-    throw error;
-  }
-  try {
-    const stats = fstatSync(fd);
-    if (!stats.isFile()) throw new VivError("CORRUPT", `${path} is not a file`);
-    if (stats.size > MAX_BYTES * 64) throw new VivError("CORRUPT", `${path} is too large`);
-    return readFileSync(fd, "utf8");
-  } finally {
-    closeSync(fd);
-  }
-}
-
-/** Whole or not at all. Nobody else uses that hidden name meanwhile. */
-function replace(path: string, hidden: string, text: string): void {
-  rmSync(hidden, { force: true }); // of one that died
-  try {
-    writeFileSync(hidden, text, { flag: "wx", mode: 0o600 });
-    renameSync(hidden, path);
-  } catch (error) {
-    rmSync(hidden, { force: true });
-    throw error;
-  }
-}
-
-function watchFolder(folder: string, onChange: () => void): () => void {
-  try {
-    const watcher = watch(folder, () => onChange());
-    watcher.on("error", () => watcher.close()); // whoever watches looks now and then anyway
-    return () => watcher.close();
-  } catch {
-    return () => {}; // too many watches on this machine: as above
   }
 }
 

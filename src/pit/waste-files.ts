@@ -2,23 +2,16 @@ import {
   closeSync,
   constants,
   fstatSync,
-  fsyncSync,
   lstatSync,
   readdirSync,
   readFileSync,
   readlinkSync,
   readSync,
-  writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import {
-  mkdirSync,
-  openSync,
-  removeSync,
-  renameSync,
-  unlinkSync,
-} from "../platform/files/beneath.ts";
+import { replaceFileSynced, syncFolder } from "../platform/files/atomic-write.ts";
+import { mkdirSync, openSync, renameSync, unlinkSync } from "../platform/files/beneath.ts";
 import { snakeOfWaste, type WasteLog } from "./waste.ts";
 
 /** The files of a pit that cleaning up its waste/ needs. What is gone when asked for is null. */
@@ -226,31 +219,8 @@ class Search {
 
 function replace(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  const beside = join(dirname(path), `.${basename(path)}.new`);
-  removeSync(beside); // left by one that died; only one cleans up at a time
-  try {
-    const fd = openSync(beside, "wx", 0o644);
-    try {
-      writeFileSync(fd, text);
-      fsyncSync(fd);
-    } finally {
-      closeSync(fd);
-    }
-    renameSync(beside, path);
-  } catch (error) {
-    removeSync(beside);
-    throw error;
-  }
-  syncFolder(dirname(path));
-}
-
-function syncFolder(folder: string): void {
-  const fd = openSync(folder, constants.O_RDONLY);
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
+  const temporary = join(dirname(path), `.${basename(path)}.new`); // one process cleans up at a time
+  replaceFileSynced(path, text, { mode: 0o644, temporary });
 }
 
 function withFile<T>(path: string, use: (fd: number) => T): T {

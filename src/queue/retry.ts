@@ -1,3 +1,4 @@
+import { growingPause, withJitter } from "../base/growing-pause.ts";
 import {
   type AttemptRecord,
   type FailureOutcome,
@@ -96,6 +97,5 @@ export function backoff(failures: number, random: number, firstMs = BASE_DELAY_M
   const first = Math.min(firstMs, MAX_FIRST_DELAY_MS);
   // A first delay that is longer than the longest does not grow.
   const longest = Math.max(MAX_DELAY_MS, first);
-  const full = Math.min(longest, first * 2 ** Math.min(40, failures - 1));
-  return Math.round(full / 2 + (full / 2) * random);
+  return withJitter(growingPause(failures, { first, longest }), random);
 }

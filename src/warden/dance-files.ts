@@ -1,7 +1,11 @@
 import { existsSync, rmSync } from "node:fs";
 import { isName } from "../base/names.ts";
+import {
+  createFileSynced,
+  replaceFileSynced,
+  replaceFileUnsynced,
+} from "../platform/files/atomic-write.ts";
 import { listed, readSmall } from "../platform/files/state-files.ts";
-import { publish, replace } from "../platform/files/whole-files.ts";
 import { afterEvent, type Dance, isUndecided, parseDance } from "./dance.ts";
 import { isMeant, json, MAX_DANCE, timeOf, type WardenFolder } from "./folder.ts";
 import type { WarrantReader } from "./warrant-reader.ts";
@@ -55,17 +59,17 @@ export function danceFiles(
       locked(() => {
         const path = pathOf(dance.warrant.id);
         if (!existsSync(path)) return false;
-        publish(at("active", `${dance.id}.json`), json(dance), "new");
+        createFileSynced(at("active", `${dance.id}.json`), json(dance));
         rmSync(path, { force: true });
         return true;
       }),
-    save: (dance) => told(() => publish(at("active", `${dance.id}.json`), json(dance), "replace")),
+    save: (dance) => told(() => replaceFileSynced(at("active", `${dance.id}.json`), json(dance))),
     saveForExecution: (dance) =>
       locked(() => {
         const wishes = [at("withdrawals", dance.warrant.id), at("active", `${dance.id}.release`)];
         if (wishes.some((path) => existsSync(path))) return false;
         const state = afterEvent("evaluating", "silent_at_last");
-        publish(at("active", `${dance.id}.json`), json({ ...dance, state }), "replace");
+        replaceFileSynced(at("active", `${dance.id}.json`), json({ ...dance, state }));
         // Not before: until then a wish is still heard.
         dance.state = state;
         return true;
@@ -74,7 +78,7 @@ export function danceFiles(
       locked(() => {
         const path = pathOf(dance.warrant.id);
         const released_at = new Date(now).toISOString();
-        publish(path, json({ ...dance.warrant, released_at }), "replace");
+        replaceFileSynced(path, json({ ...dance.warrant, released_at }));
         for (const end of [".json", ".release"])
           rmSync(at("active", dance.id + end), { force: true });
       }),
@@ -96,10 +100,10 @@ export function danceFiles(
       locked(() => {
         const dance = dances().find(({ warrant }) => warrant.id === id);
         if (dance === undefined || !isUndecided(dance)) return false;
-        replace(at("withdrawals", id), "");
+        replaceFileUnsynced(at("withdrawals", id), "");
         return true;
       }),
-    askToRelease: (dog) => told(() => replace(at("active", `${dog}.release`), "")),
+    askToRelease: (dog) => told(() => replaceFileUnsynced(at("active", `${dog}.release`), "")),
     asked: () => ({
       withdrawals: listed(at("withdrawals")).filter(isName),
       releases: listed(at("active")).flatMap((name) => /^(.+)\.release$/.exec(name)?.[1] ?? []),

@@ -1,4 +1,5 @@
 import { isVivError } from "../base/errors.ts";
+import { growingPause } from "../base/growing-pause.ts";
 import {
   type Attempt,
   type AttemptEnd,
@@ -30,6 +31,7 @@ export interface Pool {
 }
 
 /** What is written because it was asked is no work. */
+const RETRY_MS = { first: 1_000, longest: 30_000 };
 const SETTLES_WITHIN_MS = 2_000;
 
 export type DanceEnd = "over" | "released" | "stopped";
@@ -496,7 +498,7 @@ export class Dancer {
 
   /** With a full disk it waits. Null when we were stopped meanwhile. */
   async #insist<T>(act: () => T | Promise<T>): Promise<T | null> {
-    for (let pause = 1_000; ; pause = Math.min(2 * pause, 30_000)) {
+    for (let tries = 1; ; tries++) {
       try {
         return await act();
       } catch (error) {
@@ -504,7 +506,7 @@ export class Dancer {
         this.#tell({ kind: "trouble", what: `${this.dance.id}: ${error.message}` });
       }
       if (this.#wish === "stopped") return null;
-      await this.#naps.pause(pause);
+      await this.#naps.pause(growingPause(tries, RETRY_MS));
     }
   }
 

@@ -1,13 +1,14 @@
-import { rmSync, watch } from "node:fs";
+import { rmSync } from "node:fs";
 import type { ProcessIdentity } from "../base/clock.ts";
 import { isName } from "../base/names.ts";
+import { replaceFileSynced, replaceFileUnsynced } from "../platform/files/atomic-write.ts";
 import {
   acquireProcessLock,
   type StillOurs,
   type withFileLock,
 } from "../platform/files/file-lock.ts";
 import { appendLine, readSmall } from "../platform/files/state-files.ts";
-import { publish, replace } from "../platform/files/whole-files.ts";
+import { watchPaths } from "../platform/files/watch.ts";
 import { type DanceFiles, danceFiles } from "./dance-files.ts";
 import { json, MAX_WARRANT, parsed, wardenFolder } from "./folder.ts";
 import { type QueueFiles, queueFiles } from "./queue-files.ts";
@@ -70,7 +71,7 @@ export function wardenFilesIn(folder: string, lock?: typeof withFileLock): Warde
       }),
 
     questionFile: (dog) => at("questions", `${dog}.txt`),
-    answer: (nonce, text) => told(() => replace(at("answers", nonce), text)),
+    answer: (nonce, text) => told(() => replaceFileUnsynced(at("answers", nonce), text)),
     answered: (nonce) => (isName(nonce) ? readSmall(at("answers", nonce), MAX_WARRANT) : null),
 
     forgetAnswers: (nonces) => {
@@ -81,30 +82,20 @@ export function wardenFilesIn(folder: string, lock?: typeof withFileLock): Warde
     observedFile: () => at("observed.jsonl"),
 
     paused: () => parsed<Pause>(readSmall(at("paused"), MAX_WARRANT)),
-    pause: (pause) => told(() => publish(at("paused"), json(pause), "replace")),
+    pause: (pause) => told(() => replaceFileSynced(at("paused"), json(pause))),
     resume: (time) =>
       told(() => {
-        publish(at("resumed"), `${new Date(time).toISOString()}\n`, "replace");
+        replaceFileSynced(at("resumed"), `${new Date(time).toISOString()}\n`);
         rmSync(at("paused"), { force: true });
       }),
     resumedAt: () => Date.parse(readSmall(at("resumed"), 100)?.trim() ?? "") || 0,
 
     warden: () => parsed<WardenState>(readSmall(at("warden.json"), MAX_WARRANT)),
-    writeWarden: (state) => told(() => replace(at("warden.json"), json(state))),
+    writeWarden: (state) => told(() => replaceFileUnsynced(at("warden.json"), json(state))),
     watch: (act) => {
       make();
-      const watchers = ["", "warrants", "active", "withdrawals", "answers"].flatMap((name) => {
-        try {
-          const watcher = watch(at(name), () => act());
-          watcher.on("error", () => watcher.close());
-          return [watcher];
-        } catch {
-          return []; // no more notifications to be had: the slow look must do
-        }
-      });
-      return () => {
-        for (const watcher of watchers) watcher.close();
-      };
+      const folders = ["", "warrants", "active", "withdrawals", "answers"].map((name) => at(name));
+      return watchPaths(folders, act);
     },
   };
 }

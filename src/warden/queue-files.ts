@@ -1,8 +1,8 @@
 import { existsSync, renameSync } from "node:fs";
 import { basename, join } from "node:path";
 import { isName } from "../base/names.ts";
+import { createFileSynced, replaceFileUnsynced } from "../platform/files/atomic-write.ts";
 import { codeOf } from "../platform/files/state-files.ts";
-import { publish, replace } from "../platform/files/whole-files.ts";
 import type { DanceFiles } from "./dance-files.ts";
 import { json, type WardenFolder } from "./folder.ts";
 import { OpenTargets, type Warrant } from "./warrant.ts";
@@ -37,14 +37,14 @@ export function queueFiles(
         const dancing = dances().map((dance) => ({ ...dance.warrant, bound: dance.bound }));
         const same = new OpenTargets([...dancing, ...queued().warrants]).same(warrant);
         if (same !== undefined) return { filed: false, id: same };
-        publish(at("warrants", `${warrant.id}.json`), json(warrant), "new");
+        createFileSynced(at("warrants", `${warrant.id}.json`), json(warrant));
         return { filed: true, id: warrant.id };
       }),
     fileOf: (id) => told(() => basename(pathOf(id))),
     reject: (name, why) =>
       told(() => {
         const to = freeName(at("rejected"), name);
-        replace(`${to}.why`, `${why}\n`);
+        replaceFileUnsynced(`${to}.why`, `${why}\n`);
         moveIfThere(at("warrants", name), to);
       }),
     dropQueued: (id) => remove(pathOf(id)),

@@ -1,6 +1,10 @@
 import { isName } from "../base/names.ts";
+import {
+  isTemporary,
+  replaceFileSynced,
+  replaceFileUnsynced,
+} from "../platform/files/atomic-write.ts";
 import { listed, readSmall } from "../platform/files/state-files.ts";
-import { isHalfWritten, publish, replace } from "../platform/files/whole-files.ts";
 import type { Receipt } from "./dance.ts";
 import { FOLDERS, isMeant, isSince, json, MAX_DANCE, parsed, type WardenFolder } from "./folder.ts";
 
@@ -24,7 +28,7 @@ export interface ReceiptFiles {
 export function receiptFiles({ at, remove, told }: WardenFolder): ReceiptFiles {
   return {
     writeReceipt: (receipt) =>
-      told(() => publish(at("completed", `${receipt.dog}.json`), json(receipt), "replace")),
+      told(() => replaceFileSynced(at("completed", `${receipt.dog}.json`), json(receipt))),
     receipt: (dog) => (isName(dog) ? receiptIn(at("completed", `${dog}.json`)) : null),
     receipts: (since = 0) =>
       listed(at("completed"))
@@ -34,12 +38,14 @@ export function receiptFiles({ at, remove, told }: WardenFolder): ReceiptFiles {
         )
         .flatMap((name) => receiptIn(at("completed", name)) ?? [])
         .sort((a, b) => (a.ended_at < b.ended_at ? 1 : -1)),
-    writeEpitaph: (warrant, text) => told(() => replace(at("epitaphs", `${warrant}.md`), text)),
+    writeEpitaph: (warrant, text) =>
+      told(() => replaceFileUnsynced(at("epitaphs", `${warrant}.md`), text)),
     epitaph: (warrant) =>
       isName(warrant) ? readSmall(at("epitaphs", `${warrant}.md`), MAX_DANCE) : null,
-    markDone: (dog, verdict) => told(() => replace(at("active", `${dog}.done`), `${verdict}\n`)),
+    markDone: (dog, verdict) =>
+      told(() => replaceFileUnsynced(at("active", `${dog}.done`), `${verdict}\n`)),
     untold: () => listed(at("untold")).filter(isName),
-    markUntold: (dog) => told(() => publish(at("untold", dog), "", "replace")),
+    markUntold: (dog) => told(() => replaceFileSynced(at("untold", dog), "")),
     forgetUntold: (dog) => remove(at("untold", dog)),
     removeOldMarkers: (before) => {
       for (const name of listed(at("active"))) {
@@ -47,7 +53,7 @@ export function receiptFiles({ at, remove, told }: WardenFolder): ReceiptFiles {
         if (isOld) remove(at("active", name));
       }
       for (const place of FOLDERS) {
-        for (const name of listed(at(place)).filter(isHalfWritten)) {
+        for (const name of listed(at(place)).filter(isTemporary)) {
           if (!isSince(at(place, name), before)) remove(at(place, name));
         }
       }

@@ -3,8 +3,8 @@ import { randomBytes } from "node:crypto";
 import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { replaceFileUnsynced } from "../platform/files/atomic-write.ts";
 import { codeOf } from "../platform/files/state-files.ts";
-import { replace } from "../platform/files/whole-files.ts";
 import type { HeldNotice, Receipt } from "./dance.ts";
 import { oneLine } from "./warrant.ts";
 
@@ -78,7 +78,10 @@ export function inboxName(requester: string): string {
 function leaveNotice(inbox: string, notice: HeldNotice): void {
   const folder = join(inbox, inboxName(notice.warrant.requester));
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  replace(join(folder, `${notice.warrant.id}.held.json`), `${JSON.stringify(notice, null, 2)}\n`);
+  replaceFileUnsynced(
+    join(folder, `${notice.warrant.id}.held.json`),
+    `${JSON.stringify(notice, null, 2)}\n`,
+  );
 }
 
 /** Never over another: a second file for a warrant has the dog in its name. */

@@ -1,4 +1,5 @@
 import { isVivError, VivError } from "../base/errors.ts";
+import { growingPause } from "../base/growing-pause.ts";
 import { quoted } from "../base/text.ts";
 import { mayExecute } from "./breaker.ts";
 import { agentsIn, type Dance, hasKilled } from "./dance.ts";
@@ -307,7 +308,7 @@ export class Warden {
 
   /** With a full disk it waits; when we are stopped, the next start does it. */
   async #insist(act: () => Promise<void>): Promise<void> {
-    for (let pause = 1_000; ; pause = Math.min(2 * pause, 30_000)) {
+    for (let tries = 1; ; tries++) {
       try {
         return await act();
       } catch (error) {
@@ -315,6 +316,7 @@ export class Warden {
         if (isLasting || this.#isStopping) throw error;
         this.#trouble((error as Error).message);
       }
+      const pause = growingPause(tries, { first: 1_000, longest: 30_000 });
       await new Promise<void>((resolve) => this.#host.timers.after(pause, resolve));
     }
   }

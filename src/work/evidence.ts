@@ -10,6 +10,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import type { SessionUsed } from "../engines/costs/usage.ts";
+import { replaceFileUnsynced } from "../platform/files/atomic-write.ts";
 import {
   linkSync,
   mkdirSync,
@@ -131,7 +132,7 @@ export function evidenceIn(artifacts: string): EvidenceFiles {
       const path = join(artifacts, `${id}.md`);
       const now = markOf(path);
       // What was there at the beginning is an earlier attempt's.
-      if (now === NOTHING || now === mark) replace(path, text);
+      if (now === NOTHING || now === mark) replaceFileUnsynced(path, text);
     },
     sessionsOf: (id) => {
       const folder = sessionsOf(id);
@@ -164,7 +165,7 @@ export function evidenceIn(artifacts: string): EvidenceFiles {
       }
     },
     writeSession: (id, session) =>
-      replace(join(artifacts, `${id}.session.json`), `${JSON.stringify(session)}\n`),
+      replaceFileUnsynced(join(artifacts, `${id}.session.json`), `${JSON.stringify(session)}\n`),
     proofLogOf: (id) => join(artifacts, `${id}.proof.log`),
     artifactInside: insideOf,
     enter: (id, others) => {
@@ -196,7 +197,8 @@ export function evidenceIn(artifacts: string): EvidenceFiles {
       if (isSameFile(inside, artifactOf(id))) removeSync(inside);
       removeIfEmpty(filesOf(id));
     },
-    writeProof: (id, proof) => replace(proofOf(id), `${JSON.stringify(proof, null, 2)}\n`),
+    writeProof: (id, proof) =>
+      replaceFileUnsynced(proofOf(id), `${JSON.stringify(proof, null, 2)}\n`),
     keep: (id, evidence, log) => {
       const folder = folderOf(id);
       mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -204,7 +206,7 @@ export function evidenceIn(artifacts: string): EvidenceFiles {
       const base = join(folder, String(evidence.attempt));
       removeSync(`${base}.log`);
       writeNewSync(`${base}.log`, readWhole(log)); // "" when it said nothing
-      replace(`${base}.json`, `${JSON.stringify(evidence, null, 2)}\n`);
+      replaceFileUnsynced(`${base}.json`, `${JSON.stringify(evidence, null, 2)}\n`);
       return `${base}.log`;
     },
     newestBefore: (id, attempt) => {
@@ -287,12 +289,4 @@ function readStart(path: string, bytes: number): string | null {
   } finally {
     closeSync(fd);
   }
-}
-
-/** Whole or not at all, and never through a link that somebody put in its place. */
-function replace(path: string, text: string): void {
-  const fresh = `${path}.${process.pid}.new`;
-  removeSync(fresh);
-  writeNewSync(fresh, text);
-  renameSync(fresh, path);
 }

@@ -1,4 +1,5 @@
 import { isVivError, VivError } from "../base/errors.ts";
+import { growingPause } from "../base/growing-pause.ts";
 import type { ClosedTypes } from "../engines/accounts/closed-types.ts";
 import type { EngineSlots } from "../engines/engine-slots.ts";
 import type { Release } from "../gate/gate.ts";
@@ -335,7 +336,8 @@ export class Worker {
     this.#wake = () => woken.abort();
     // There may be work, and it cannot be claimed: to be woken at once would be to go round in circles.
     if (this.#troubles > 0) {
-      return pauseFor(Math.min(30_000, 500 * 2 ** Math.min(10, this.#troubles)), woken.signal);
+      const pause = growingPause(this.#troubles, { first: 1_000, longest: 30_000 });
+      return pauseFor(pause, woken.signal);
     }
     const closed = this.#options.closedTypes?.();
     if (closed) await this.#standInLine(closed, () => woken.abort());

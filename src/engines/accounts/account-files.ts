@@ -1,22 +1,11 @@
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdirSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
 import { VivError } from "../../base/errors.ts";
 import { assertName, isName } from "../../base/names.ts";
+import { replaceFileSynced } from "../../platform/files/atomic-write.ts";
 import { withFileLock } from "../../platform/files/file-lock.ts";
-import { codeOf, explained, listed } from "../../platform/files/state-files.ts";
+import { explained, listed, readSmallOrThrow } from "../../platform/files/state-files.ts";
 import { type AccountState, openAccount, parseAccount } from "./account.ts";
 
 const REMEDY = "set VIV_STATE to a folder that may be written";
@@ -71,7 +60,11 @@ export function accountFilesIn(folder: string): AccountFiles {
         return withFileLock(join(folder, `.${account}.lock`), () => {
           const before = read(account);
           const after = change(before);
-          if (after !== before) replace(path, join(folder, `.${account}.new`), after);
+          if (after !== before) {
+            const { trouble: _, ...state } = after;
+            const temporary = join(folder, `.${account}.new`); // only under the lock
+            replaceFileSynced(path, `${JSON.stringify(state, null, 2)}\n`, { temporary });
+          }
           return after;
         });
       });
@@ -94,49 +87,12 @@ export function accountFilesIn(folder: string): AccountFiles {
 
 function readState(path: string, account: string): AccountState {
   try {
-    const text = readSmall(path);
+    const text = readSmallOrThrow(path, MAX_BYTES);
     return text === null ? openAccount(account) : parseAccount(text, account);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     const trouble = `${path} cannot be used (${why}), so it counts as open; to write it anew: viv accounts open ${account}`;
     return openAccount(account, { trouble });
-  }
-}
-
-function readSmall(path: string): string | null {
-  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
-  let fd: number;
-  try {
-    fd = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return null;
-    throw error;
-  }
-  try {
-    const stats = fstatSync(fd);
-    if (!stats.isFile()) throw new VivError("CORRUPT", "it is not a file");
-    if (stats.size > MAX_BYTES) throw new VivError("CORRUPT", `it has ${stats.size} bytes`);
-    return readFileSync(fd, "utf8");
-  } finally {
-    closeSync(fd);
-  }
-}
-
-/** Whole or not at all. Who holds the lock is the only one to use that hidden name. */
-function replace(path: string, hidden: string, { trouble: _, ...state }: AccountState): void {
-  rmSync(hidden, { force: true }); // of one that died
-  try {
-    const fd = openSync(hidden, "wx", 0o600);
-    try {
-      writeFileSync(fd, `${JSON.stringify(state, null, 2)}\n`);
-      fsyncSync(fd);
-    } finally {
-      closeSync(fd);
-    }
-    renameSync(hidden, path);
-  } catch (error) {
-    rmSync(hidden, { force: true });
-    throw error;
   }
 }
 

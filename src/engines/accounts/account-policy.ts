@@ -1,4 +1,5 @@
 import { formatDuration } from "../../base/duration.ts";
+import { growingPause, withJitter } from "../../base/growing-pause.ts";
 import {
   ACCOUNT_TRANSITIONS,
   type AccountBy,
@@ -21,16 +22,14 @@ export interface Closing {
   began: number;
 }
 
-const FIRST_PAUSE_MS = 60_000;
-const LONGEST_PAUSE_MS = 60 * 60_000;
+const PAUSE_MS = { first: 60_000, longest: 60 * 60_000 };
 /** The longest limits of vendors are weekly ones. */
 const FARTHEST_RESET_MS = 8 * 86_400_000;
 const MAX_TEXT = 500;
 
 /** 1 min, 2, 4, … up to an hour, of which a random half to whole is taken. */
 export function pauseMs(failures: number, random: number): number {
-  const full = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(20, failures - 1));
-  return Math.round(full / 2 + (full / 2) * random);
+  return withJitter(growingPause(failures, PAUSE_MS), random);
 }
 
 /** A reset time that has passed, or is farther away than any real limit, is a mistake of somebody. */

@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ModelMessage, modelMessageSchema } from "ai";
 import { z } from "zod";
+import { replaceFileUnsynced } from "../../platform/files/atomic-write.ts";
 import { Ended } from "./ended.ts";
 
 /** A conversation as it is kept: one file, replaced whole after each step. */
@@ -24,8 +25,8 @@ export function saveSession(
 ): void {
   mkdirSync(folder, { recursive: true });
   const path = pathOf(folder, id);
-  writeFileSync(`${path}.new`, JSON.stringify({ version: 1, model, messages }), { mode: 0o600 });
-  renameSync(`${path}.new`, path);
+  const temporary = `${path}.new`; // one process has the session
+  replaceFileUnsynced(path, JSON.stringify({ version: 1, model, messages }), { temporary });
 }
 
 /** Throws Ended when there is no such session that could be gone on with. */

@@ -64,8 +64,11 @@ export function listed(folder: string, remedy?: string): string[] {
   }
 }
 
-/** Null also for what is no file, or a large one: a link, or a pipe that nobody writes to; or not meant. */
-export function readSmall(
+/**
+ * The text of a small file; null when there is none. CORRUPT for a link, for what is no plain file, and
+ * for one that is larger or not meant. A pipe is not waited for.
+ */
+export function readSmallOrThrow(
   path: string,
   maxBytes: number,
   isMeant: (stats: Stats) => boolean = () => true,
@@ -75,15 +78,33 @@ export function readSmall(
   try {
     fd = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   } catch (error) {
-    if (["ENOENT", "ELOOP", "ENXIO"].includes(codeOf(error) ?? "")) return null;
+    if (codeOf(error) === "ENOENT") return null;
+    if (codeOf(error) === "ELOOP") throw new VivError("CORRUPT", `${path} is a link`);
+    if (codeOf(error) === "ENXIO") throw new VivError("CORRUPT", `${path} is not a file`);
     throw failure(path, error);
   }
   try {
     const stats = fstatSync(fd);
-    const isIt = stats.isFile() && stats.size <= maxBytes && isMeant(stats);
-    return isIt ? readFileSync(fd, "utf8") : null;
+    if (!stats.isFile()) throw new VivError("CORRUPT", `${path} is not a file`);
+    if (stats.size > maxBytes) throw new VivError("CORRUPT", `${path} has ${stats.size} bytes`);
+    if (!isMeant(stats)) throw new VivError("CORRUPT", `${path} is not meant`);
+    return readFileSync(fd, "utf8");
   } finally {
     closeSync(fd);
+  }
+}
+
+/** The same, but null also for what is CORRUPT. */
+export function readSmall(
+  path: string,
+  maxBytes: number,
+  isMeant?: (stats: Stats) => boolean,
+): string | null {
+  try {
+    return readSmallOrThrow(path, maxBytes, isMeant);
+  } catch (error) {
+    if (isVivError(error, "CORRUPT") && error.cause === undefined) return null;
+    throw error;
   }
 }
 

@@ -1,7 +1,7 @@
 import { closeSync, constants, existsSync, fstatSync, lstatSync, readSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { isVivError, VivError } from "../../base/errors.ts";
-import { linkSync, openSync, removeSync, writeNewSync } from "./beneath.ts";
+import { openSync } from "./beneath.ts";
 import { readTrusted } from "./owned.ts";
 
 /** A text that somebody wrote for us: a template, a scenario. Only what nobody else can change. */
@@ -13,22 +13,6 @@ export function readText(path: string): string {
     const code = (error as NodeJS.ErrnoException).code;
     const why = code === "ENOENT" ? "is not there" : `cannot be read (${code})`;
     throw new VivError("INVALID", `${path} ${why}.`, { path }, { cause: error });
-  }
-}
-
-/** Whole or not at all. False when something is there already. */
-export function writeIfAbsent(path: string, text: string): boolean {
-  const fresh = `${path}.${process.pid}.new`;
-  removeSync(fresh);
-  writeNewSync(fresh, text);
-  try {
-    linkSync(fresh, path);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    return false;
-  } finally {
-    removeSync(fresh);
   }
 }
 

@@ -1,6 +1,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { setTimeout as wait } from "node:timers/promises";
 import { type ErrorCode, VivError } from "../../base/errors.ts";
+import { growingPause } from "../../base/growing-pause.ts";
 
 /**
  * Runs git: with an argv, never a shell; asking nobody anything; and without the settings of
@@ -94,17 +95,17 @@ export async function git(args: readonly string[], options: GitOptions): Promise
 }
 
 export async function gitBytes(args: readonly string[], options: GitOptions): Promise<Buffer> {
-  for (let tries = 0; ; tries++) {
+  for (let tries = 1; ; tries++) {
     const answer = await askGit(args, options);
     if (answer.status === 0) return answer.stdout;
-    const pause = PAUSES_MS[tries];
-    if (pause === undefined || !isBusy(answer.stderr)) throw gitError(args, answer);
-    await wait(pause * (0.5 + Math.random()));
+    if (tries === MOST_TRIES || !isBusy(answer.stderr)) throw gitError(args, answer);
+    await wait(growingPause(tries, PAUSE_MS) * (0.5 + Math.random()));
   }
 }
 
 /** About a second in all: git holds its locks for milliseconds, so what lasts longer is stuck. */
-const PAUSES_MS = [5, 10, 20, 40, 80, 160, 320, 640];
+const PAUSE_MS = { first: 5, longest: 640 };
+const MOST_TRIES = 9;
 
 const BUSY =
   /\.lock': File exists|unable to lock|could not lock|cannot lock ref|failed to read .*worktrees\//i;

@@ -11,7 +11,13 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { deflateSync } from "node:zlib";
-import type { NamedObject } from "../../board/objects.ts";
+
+/** An object of git with the name that its bytes give it. */
+interface NamedObject {
+  oid: string;
+  kind: "commit" | "tree" | "blob";
+  bytes: Buffer;
+}
 
 /**
  * Puts objects into a repository as files of their own, as git would. Each gets its name only when

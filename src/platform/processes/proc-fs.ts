@@ -55,6 +55,12 @@ export function lookAt(pid: number): Process | "gone" | "hidden" | "blind" {
   };
 }
 
+/** To be thrown by who must not take what is not seen for gone; EXHAUSTED. */
+export function blind(): Error {
+  const message = "processes cannot be looked at: no file descriptor is free";
+  return Object.assign(new Error(message), { code: "EMFILE" });
+}
+
 /** Whether it carries this entry in its environment. What we may not read does not. */
 export function carries(found: Process, entry: string): "yes" | "no" | "unsure" | "blind" {
   if (!found.hasMemory) return "no";

@@ -7,6 +7,7 @@ import { rolldown } from "rolldown";
 import { expect, onTestFinished, test } from "vitest";
 import { until, within } from "../../../test/support/deadline.ts";
 import { newFolder } from "../../../test/support/folders.ts";
+import { Outage } from "../../../test/support/outage.ts";
 import { endTree, endTreeNow, findTree, type TreeRef, treeOf } from "./process-tree.ts";
 
 const PYTHON = ["/usr/bin/python3", "/usr/local/bin/python3"].find((path) => existsSync(path));
@@ -111,6 +112,9 @@ test("a tree is the group, what has left it, and what those have started", async
   );
   const pids = await leader.tells(3);
   for (const pid of pids) await isProgram(pid, "sleep");
+  await until("the shell that started the last one has ended", () => {
+    return findTree(leader.ref).length === 4;
+  });
   expect(sorted(findTree(leader.ref))).toEqual(sorted([leader.pid, ...pids]));
   await leader.exits();
   await until("only they are left", () => findTree(leader.ref).length === 3);
@@ -288,6 +292,37 @@ test.each([
   await leader.tells(1);
   expect(await end(leader.ref, 50)).toEqual([]);
   expect(findTree(leader.ref)).toEqual([]);
+});
+
+test("a zombie whose parent does not reap it is not waited for", async () => {
+  const claim = newClaim();
+  const keeper = shell(`VIV_CLAIM=${claim} setsid sleep 1000 & echo $!; exec sleep 1000`);
+  const [pid = 0] = await keeper.tells(1);
+  await isProgram(pid, "sleep");
+  await isProgram(keeper.pid, "sleep");
+  expect(await end(treeOf(pid, claim))).toEqual([]);
+  expect(statOf(pid)?.[0]).toBe("Z");
+  expect(isAlive(keeper.pid)).toBe(true);
+});
+
+test("while no process can be looked at, nothing counts as gone", async () => {
+  const leader = shell("echo 0; read wait");
+  await leader.tells(1);
+  const outage = new Outage("EMFILE", (name) => name === "openSync");
+  let isOver = false;
+  outage.begin();
+  const ended = end(leader.ref).then((left) => {
+    isOver = true;
+    return left;
+  });
+  try {
+    await until("it looked", () => outage.failures > 4);
+    expect(isOver).toBe(false);
+  } finally {
+    outage.close();
+  }
+  expect(await ended).toEqual([]);
+  expect(isAlive(leader.pid)).toBe(false);
 });
 
 test("endTreeNow has ended everything when it returns", async () => {

@@ -1,7 +1,14 @@
-import { setTimeout as delay } from "node:timers/promises";
-import { troubleOf } from "../../base/errno.ts";
+import {
+  block,
+  endProcesses,
+  endProcessesNow,
+  nameOf,
+  type Seen,
+  signal,
+} from "./end-processes.ts";
 import { limitMark } from "./limit-mark.ts";
 import {
+  blind,
   carries,
   hasLimit,
   hasProcFs,
@@ -39,7 +46,7 @@ export function treeOf(pid: number, claim: string): TreeRef {
 
 /** Every living process of the tree but ourselves. */
 export function findTree(ref: TreeRef): number[] {
-  return pidsIn(see(ref, new Tracks()));
+  return pidsOf(seenIn(ref, new Tracks()).members);
 }
 
 /** CPU time of the tree so far, in ticks. */
@@ -59,92 +66,23 @@ export interface EndOptions {
   others?: ReadonlySet<number>;
 }
 
-const SHORTEST_PAUSE_MS = 5;
-const LONGEST_PAUSE_MS = 100;
-const KILLED_IS_GONE_WITHIN_MS = 5_000;
-const KILLED_NOW_IS_GONE_WITHIN_MS = 2_000;
-/** A program takes a moment to start, and is not recognised meanwhile; this is far more. */
-const STARTED_WITHIN_MS = 1_000;
-
 /** Asks, then kills. Returns what is still there: nothing, unless it could not be killed. */
 export async function endTree(ref: TreeRef, options: EndOptions): Promise<number[]> {
   const tracks = new Tracks(reapedAt(ref, options.reapedAtAgeMs), options.others);
-  const asked = new Set<number>();
-  const sureAt = performance.now() + STARTED_WITHIN_MS;
-  const killAt = performance.now() + options.killAfterMs;
-  const giveUpAt = killAt + KILLED_IS_GONE_WITHIN_MS;
-  for (let pause = SHORTEST_PAUSE_MS; ; pause = Math.min(pause * 1.5, LONGEST_PAUSE_MS)) {
-    const now = performance.now();
-    const sight = ifSeen(() => (now < killAt ? see(ref, tracks) : kill(ref, tracks)));
-    if (sight !== null) {
-      if (isEmpty(sight) && (!sight.isUnsure || now > sureAt)) return [];
-      if (now > giveUpAt) return pidsIn(sight);
-      if (now < killAt) ask(ref, sight, asked);
-    }
-    await delay(now < killAt ? Math.min(pause, killAt - now) : pause);
-  }
-}
-
-/** Null while we cannot look: what is not seen is not gone, so that is waited for. */
-function ifSeen(look: () => Sight): Sight | null {
-  try {
-    return look();
-  } catch (error) {
-    if (troubleOf(error) !== "EXHAUSTED") throw error;
-    return null;
-  }
+  const tree = { look: () => seenIn(ref, tracks), asksWholeGroups: true };
+  return pidsOf(await endProcesses(tree, options.killAfterMs));
 }
 
 /** Kills at once, and blocks until the tree is gone: for callers that cannot wait otherwise. */
 export function endTreeNow(ref: TreeRef): number[] {
   const tracks = new Tracks();
-  const sureAt = performance.now() + STARTED_WITHIN_MS;
-  const giveUpAt = performance.now() + KILLED_NOW_IS_GONE_WITHIN_MS;
-  for (let pause = 1; ; pause = Math.min(pause * 1.5, LONGEST_PAUSE_MS)) {
-    const sight = kill(ref, tracks);
-    const now = performance.now();
-    if (isEmpty(sight) && (!sight.isUnsure || now > sureAt)) return [];
-    if (now > giveUpAt) return pidsIn(sight);
-    block(pause);
-  }
+  return pidsOf(endProcessesNow({ look: () => seenIn(ref, tracks) }));
 }
 
-/** SIGTERM, once for each: a second one means "at once" to many programs. */
-function ask(ref: TreeRef, sight: Sight, asked: Set<number>): void {
-  const isNew = ({ pid }: Process) => !asked.has(pid);
-  const fresh = { ...sight, group: sight.group.filter(isNew), strays: sight.strays.filter(isNew) };
-  // Newcomers to a group that has been asked already are asked one by one.
-  fresh.mayBeSignalledAsOne &&= fresh.group.length === sight.group.length;
-  signal(ref, fresh, "SIGTERM");
-  signal(ref, fresh, "SIGCONT"); // one that is stopped could not die of it
-  for (const pid of pidsIn(fresh)) asked.add(pid);
-}
-
-/** SIGKILL, again while the next look shows somebody new: a fork may be quicker than any poll. */
-function kill(ref: TreeRef, tracks: Tracks): Sight {
-  const struck = new Set<number>();
-  for (let round = 0; ; round++) {
-    const sight = see(ref, tracks);
-    const pids = pidsIn(sight);
-    if (round === 50 || pids.every((pid) => struck.has(pid))) return sight;
-    signal(ref, sight, "SIGKILL");
-    for (const pid of pids) struck.add(pid);
-  }
-}
-
-/** The group in one call, so that no fork slips through; strays one by one. */
-function signal(ref: TreeRef, sight: Sight, name: NodeJS.Signals): void {
-  const asOne = sight.mayBeSignalledAsOne && sight.group.length > 0;
-  if (asOne) send(-ref.pid, name);
-  for (const { pid } of asOne ? sight.strays : [...sight.group, ...sight.strays]) send(pid, name);
-}
-
-function send(pid: number, name: NodeJS.Signals | 0): boolean {
-  try {
-    return process.kill(pid, name);
-  } catch {
-    return false; // gone, or not ours to signal: then the next look still shows it
-  }
+function seenIn(ref: TreeRef, tracks: Tracks): Seen {
+  const { group, strays, mayBeSignalledAsOne, isUnsure } = see(ref, tracks);
+  const isWhole = mayBeSignalledAsOne && group.length > 0;
+  return { members: [...group, ...strays], wholeGroups: isWhole ? [ref.pid] : [], isUnsure };
 }
 
 interface Sight {
@@ -156,8 +94,7 @@ interface Sight {
   isUnsure: boolean;
 }
 
-const pidsIn = (sight: Sight) => [...sight.group, ...sight.strays].map(({ pid }) => pid);
-const isEmpty = (sight: Sight) => sight.group.length + sight.strays.length === 0;
+const pidsOf = (members: readonly Process[]) => members.map(({ pid }) => pid);
 
 /** Looks again while it is not sure; mostly that is over in a fraction of a millisecond. */
 function see(ref: TreeRef, tracks: Tracks): Sight {
@@ -213,12 +150,7 @@ function look(ref: TreeRef, tracks: Tracks): Sight {
 function hasMark({ pid }: Process, limit: string): boolean {
   const answer = hasLimit(pid, limit);
   if (answer === "blind") throw blind();
-  return answer && send(pid, 0);
-}
-
-function blind(): Error {
-  const message = "processes cannot be looked at: no file descriptor is free";
-  return Object.assign(new Error(message), { code: "EMFILE" });
+  return answer && signal(pid, 0);
 }
 
 /** Children that have left the group and their environment, too, as long as their parents live. */
@@ -236,7 +168,7 @@ function descendants(known: readonly Process[], others: readonly Process[]): Pro
 
 function lookWithoutProcFs(ref: TreeRef, sight: Sight): Sight {
   sight.mayBeSignalledAsOne = process.env.VIV_CLAIM !== ref.claim; // else we would end ourselves
-  if (ref.pid > 1 && send(-ref.pid, 0)) {
+  if (ref.pid > 1 && signal(-ref.pid, 0)) {
     const { pid } = ref;
     const known = {
       isDead: false,
@@ -284,16 +216,8 @@ class Tracks {
   }
 }
 
-const nameOf = ({ pid, started }: Process) => `${pid} ${started}`;
-
 function reapedAt(ref: TreeRef, ageMs: number | undefined): number | undefined {
   if (ageMs === undefined) return undefined;
   // Starts are cut off to whole ticks, so the true one may lie one tick later.
   return Number(ref.started) + 1 + (ageMs / 1000) * TICKS_PER_SECOND;
-}
-
-const nobody = new Int32Array(new SharedArrayBuffer(4));
-
-function block(ms: number): void {
-  Atomics.wait(nobody, 0, 0, ms);
 }

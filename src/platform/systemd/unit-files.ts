@@ -1,18 +1,8 @@
-import {
-  closeSync,
-  fsyncSync,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  unlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { lstatSync, mkdirSync, readFileSync, unlinkSync } from "node:fs";
+import { dirname } from "node:path";
 import { troubleOf } from "../../base/errno.ts";
 import { VivError } from "../../base/errors.ts";
+import { replaceFileSynced } from "../files/atomic-write.ts";
 
 /** The few files that `viv service` has outside of a run. */
 export interface UnitFiles {
@@ -35,22 +25,7 @@ export const unitFiles: UnitFiles = {
 
 function replace(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true });
-  // Hidden, and not a unit by its name: systemd passes over it.
-  const beside = join(dirname(path), `.${basename(path)}.${process.pid}.new`);
-  rmSync(beside, { force: true }); // left by a process of the same number that died
-  try {
-    const file = openSync(beside, "wx", 0o644);
-    try {
-      writeFileSync(file, text);
-      fsyncSync(file);
-    } finally {
-      closeSync(file);
-    }
-    renameSync(beside, path);
-  } catch (error) {
-    rmSync(beside, { force: true });
-    throw error;
-  }
+  replaceFileSynced(path, text, { mode: 0o644 }); // its other name is hidden: systemd passes over it
 }
 
 function orNull<T>(path: string, act: () => T): T | null {

@@ -1,4 +1,4 @@
-import { type FSWatcher, watch } from "node:fs";
+import { watchPaths } from "../files/watch.ts";
 
 /** From one call to the next, however much is written; and when that goes on and on (a spinner). */
 const GAP_MS = 100;
@@ -19,7 +19,7 @@ const POLL_MS = 1_000;
 export class TtyWatch {
   readonly #act: () => void;
   #tty: string | null = null;
-  #watcher: FSWatcher | null = null;
+  #unwatch = () => {};
   #timer: NodeJS.Timeout | undefined;
   #poll: NodeJS.Timeout | undefined;
   #last = Number.NEGATIVE_INFINITY;
@@ -42,25 +42,20 @@ export class TtyWatch {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     clearInterval(this.#poll);
-    this.#watcher?.close();
+    this.#unwatch();
   }
 
   #listen(): void {
-    this.#watcher?.close();
-    this.#watcher = null;
-    try {
-      if (this.#tty === null || process.platform !== "linux") throw new Error("nothing to hear");
-      this.#watcher = watch(this.#tty, () => this.#hear());
-      this.#watcher.on("error", () => this.#fallBack());
-    } catch {
-      this.#fallBack(); // also: its pane has just been closed, or there are too many watches
-    }
+    this.#unwatch();
+    // Lost: its pane has just been closed, or there are too many watches.
+    const onLost = () => this.#fallBack();
+    if (this.#tty === null || process.platform !== "linux") onLost();
+    else this.#unwatch = watchPaths([this.#tty], () => this.#hear(), { onLost });
   }
 
   #hear(): void {
     if (this.#timer !== undefined) return;
-    this.#watcher?.close();
-    this.#watcher = null;
+    this.#unwatch();
     const rested = performance.now() - this.#last;
     if (rested > 2 * LONG_GAP_MS) this.#inARow = 0;
     const gap = this.#inARow < CALLS_BEFORE_LONG_GAP ? GAP_MS : LONG_GAP_MS;

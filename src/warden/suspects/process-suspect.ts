@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { Machine } from "../../base/clock.ts";
+import { replaceFileUnsynced } from "../../platform/files/atomic-write.ts";
 import { explained, readSmall } from "../../platform/files/state-files.ts";
-import { sizesOf, watchSizes } from "../../platform/files/watched-files.ts";
+import { sizesOf, watchSizes } from "../../platform/files/watch.ts";
 import { readProcess, TICKS_PER_SECOND } from "../../platform/processes/proc-fs.ts";
 import type { SeenProcess, Standing } from "../dance.ts";
 import type { Question } from "../question.ts";
@@ -101,15 +102,9 @@ const LONGEST_QUESTION = 64 * 1024;
 /** Whole, or not at all; and never through a link. */
 function writeQuestion(path: string, text: string): void {
   const folder = dirname(path);
-  const hidden = join(folder, `.${basename(path)}.${randomBytes(4).toString("hex")}`);
   explained(folder, () => {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    try {
-      writeFileSync(hidden, text, { flag: "wx", mode: 0o600 });
-      renameSync(hidden, path);
-    } finally {
-      rmSync(hidden, { force: true });
-    }
+    replaceFileUnsynced(path, text);
   });
 }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { sizesOf, watchSizes } from "../../platform/files/watched-files.ts";
+import { sizesOf, watchSizes } from "../../platform/files/watch.ts";
 import { pidsSince, readProcess } from "../../platform/processes/proc-fs.ts";
 import {
   defaultSocket,

@@ -1,8 +1,10 @@
 import { spawn, spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { until, within } from "../../../test/support/deadline.ts";
 import { newFolder } from "../../../test/support/folders.ts";
+import { Outage } from "../../../test/support/outage.ts";
 import { isAlive, pidsIn, textIn } from "../../../test/support/tmux.ts";
 import { readProcess } from "../../platform/processes/proc-fs.ts";
 import type { SeenProcess } from "../dance.ts";
@@ -188,4 +190,82 @@ test("who comes first is killed before the others are asked, and sees nothing of
     [true, "SIGKILL"],
   ]);
   expect(textIn(list)).toBe("");
+});
+
+test("each is asked once, also those that come later", async () => {
+  const folder = newFolder();
+  const [said, more] = [join(folder, "said"), join(folder, "more")];
+  const { pid } = start(
+    `trap 'echo asked >> ${said}' TERM; echo begun >> ${said}
+     while [ ! -e ${more} ]; do sleep 0.01; done
+     sleep 1000 & wait $!; echo over >> ${said}`,
+  );
+  await until("it has begun", () => textIn(said) === "begun\n");
+  const ended = end(treeFrom(pid), []);
+  await until("it is asked", () => textIn(said).includes("asked"));
+  writeFileSync(more, "");
+  expect((await ended).survivors).toEqual([]);
+  expect(textIn(said)).toBe("begun\nasked\nover\n");
+});
+
+test("a group that has a stranger in it is not signalled as one", async () => {
+  const list = join(newFolder(), "pids");
+  const { pid } = start(`sleep 1000 & echo $! >> ${list}; sleep 1000; :`);
+  const [child = -1] = await pidsIn(list, 1);
+  const ended = await end(treeFrom(child), [], 0);
+  expect(ended.survivors).toEqual([]);
+  expect(ended.exit.map((one) => one.pid)).toEqual([child]);
+  expect([isAlive(child), isAlive(pid)]).toEqual([false, true]);
+});
+
+test("a shared daemon survives with all that it has started, also in the group of a member", async () => {
+  const list = join(newFolder(), "pids");
+  const { pid, mark } = start(
+    `sh -c 'echo $$ >> ${list}; sleep 1000 & echo $! >> ${list}; wait' & sleep 1000 & wait`,
+  );
+  const [daemon = -1, served = -1] = await pidsIn(list, 2);
+  await until("all are there", () => seeTree(treeFrom(pid, mark), []).length === 4);
+  const of = { ...treeFrom(pid, mark), shared: [daemon] };
+  const ended = await end(of, seeTree(of, []), 0);
+  expect(ended.survivors).toEqual([]);
+  expect(ended.exit).toHaveLength(2);
+  expect([pid, daemon, served].map(isAlive)).toEqual([false, true, true]);
+});
+
+test("a zombie whose parent does not reap it is not waited for", async () => {
+  const list = join(newFolder(), "pids");
+  const keeper = start(`setsid sleep 1000 & echo $! >> ${list}; exec sleep 1000`);
+  const [pid = -1] = await pidsIn(list, 1);
+  await until("it sleeps", () => seeTree(treeFrom(pid), [])[0]?.command === "sleep 1000");
+  const ended = await end(treeFrom(pid), []);
+  expect(ended.survivors).toEqual([]);
+  expect(readProcess(pid)).toMatchObject({ isDead: true });
+  expect(isAlive(keeper.pid)).toBe(true);
+});
+
+test("while no process can be looked at, nothing counts as gone", async () => {
+  const { pid } = start("sleep 1000; :");
+  const of = treeFrom(pid);
+  const outage = new Outage("EMFILE", (name) => name === "openSync", 1e6);
+  let isOver = false;
+  let looks = 0;
+  const counted = () => {
+    looks++;
+    return of;
+  };
+  outage.begin();
+  const ended = endTargetTree(counted, [], { killAfterMs: 60_000 }).then((result) => {
+    isOver = true;
+    return result;
+  });
+  try {
+    await until("it looked", () => isOver || looks > 8);
+    expect(isOver).toBe(false);
+  } finally {
+    outage.close();
+  }
+  const { exit, survivors } = await within("it is ended", ended);
+  expect(exit[0]).toMatchObject({ pid, signal: "SIGTERM" });
+  expect(survivors).toEqual([]);
+  expect(isAlive(pid)).toBe(false);
 });

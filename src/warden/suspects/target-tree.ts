@@ -1,6 +1,12 @@
 import { readFileSync } from "node:fs";
-import { setTimeout as delay } from "node:timers/promises";
-import { carries, type Process, pidsSince, readProcess } from "../../platform/processes/proc-fs.ts";
+import { endProcesses, nameOf, type Seen } from "../../platform/processes/end-processes.ts";
+import {
+  blind,
+  carries,
+  lookAt,
+  type Process,
+  pidsSince,
+} from "../../platform/processes/proc-fs.ts";
 import type { ProcessEnd, SeenProcess } from "../dance.ts";
 
 /**
@@ -42,36 +48,31 @@ export function whyNotOurs(tree: readonly SeenProcess[]): string | null {
   return `the warden was started by it (process ${ours.pid}: ${ours.command})`;
 }
 
-const SHORTEST_PAUSE_MS = 5;
-const LONGEST_PAUSE_MS = 100;
-const KILLED_IS_GONE_WITHIN_MS = 5_000;
-const MOST_ROUNDS = 50;
-
 /** Asks (SIGTERM), kills, and looks until nobody is left, or it gives up and names who is. */
 export async function endTargetTree(
   of: () => TreeOf,
   known: readonly SeenProcess[],
   options: { killAfterMs: number; now?: () => number },
 ): Promise<TreeEnd> {
-  const hunt = new Hunt(of, known, options.now ?? Date.now);
-  const killAt = performance.now() + options.killAfterMs;
-  let giveUpAt = Number.POSITIVE_INFINITY;
-  let emptyLooks = 0; // one more look: somebody was perhaps just becoming another program
-  for (let pause = SHORTEST_PAUSE_MS; ; pause = Math.min(pause * 1.5, LONGEST_PAUSE_MS)) {
-    const now = performance.now();
-    if (now >= killAt) giveUpAt = Math.min(giveUpAt, now + KILLED_IS_GONE_WITHIN_MS);
-    const left = now < killAt ? hunt.ask() : hunt.kill();
-    emptyLooks = left.length === 0 ? emptyLooks + 1 : 0;
-    if (emptyLooks > 1 || now > giveUpAt) return hunt.result(left);
-    await delay(now < killAt ? Math.min(pause, killAt - now) : pause);
-  }
+  const record = new EndRecord(of, known, options.now ?? Date.now);
+  const left = await endProcesses(
+    {
+      look: () => record.look(),
+      isFirst: (one) => record.isFirst(one),
+      emptyLooks: 2, // somebody was perhaps just becoming another program
+      onSignal: (one, signal) => record.note(one, signal),
+    },
+    options.killAfterMs,
+  );
+  return { exit: record.ends, survivors: left.map(({ pid }) => pid) };
 }
 
-/** Who was seen, and what was done to each. */
-class Hunt {
+/** Which processes were seen, and what was done to each. */
+class EndRecord {
   readonly #of: () => TreeOf;
   readonly #now: () => number;
   readonly #ends = new Map<string, ProcessEnd>();
+  #first: ReadonlySet<string> = new Set();
 
   constructor(of: () => TreeOf, known: readonly SeenProcess[], now: () => number) {
     this.#of = of;
@@ -79,56 +80,23 @@ class Hunt {
     for (const each of known) this.#meet(each);
   }
 
-  /** SIGTERM, once for each: a second one means "at once" to many programs. */
-  ask(): Process[] {
-    const sight = this.#look();
-    const isNew = (each: Process) => this.#ends.get(nameOf(each))?.signal === "none";
-    const first = new Set((this.#of().first ?? []).map(nameOf));
-    for (const each of sight.members) {
-      const isStruck = first.has(nameOf(each)) && isNew(each) && send(each, "SIGKILL");
-      if (isStruck) this.#note(each, "SIGKILL");
-    }
-    for (const each of sight.members) {
-      if (!isNew(each) || !send(each, "SIGTERM")) continue;
-      this.#note(each, "SIGTERM");
-      send(each, "SIGCONT"); // one that is stopped could not die of it
-    }
-    return sight.members;
+  get ends(): ProcessEnd[] {
+    return [...this.#ends.values()];
   }
 
-  /** SIGKILL, again while the next look shows somebody new: a fork may be quicker than any poll. */
-  kill(): Process[] {
-    const struck = new Set<string>();
-    for (let round = 0; ; round++) {
-      const sight = this.#look();
-      const fresh = sight.members.filter((each) => !struck.has(nameOf(each)));
-      if (fresh.length === 0 || round === MOST_ROUNDS) return sight.members;
-      const living = fresh.filter(isStill);
-      for (const each of living) this.#note(each, "SIGKILL");
-      // A whole group in one call, so that no fork slips through. One living member proves that
-      // the number is still that group's.
-      for (const group of sight.wholeGroups) {
-        if (living.some((each) => each.group === group)) sendTo(-group, "SIGKILL");
-      }
-      for (const each of fresh) {
-        send(each, "SIGKILL");
-        struck.add(nameOf(each));
-      }
-    }
-  }
-
-  #note(one: Process, signal: ProcessEnd["signal"]): void {
+  note(one: Process, signal: ProcessEnd["signal"]): void {
     const end = this.#ends.get(nameOf(one));
     if (end !== undefined) end.signal = signal;
   }
 
-  result(left: readonly Process[]): TreeEnd {
-    return { exit: [...this.#ends.values()], survivors: left.map(({ pid }) => pid) };
+  isFirst(one: Process): boolean {
+    return this.#first.has(nameOf(one));
   }
 
-  #look(): Sight {
-    const seen = [...this.#ends.values()];
-    const all = look(this.#of(), seen);
+  look(): Seen {
+    const of = this.#of();
+    this.#first = new Set((of.first ?? []).map(nameOf));
+    const all = look(of, this.ends);
     const ours = ourLine(); // callers refuse such trees; but one may still grow around us
     const members = all.members.filter(({ pid }) => !ours.includes(pid));
     const wholeGroups = all.wholeGroups.filter((group) =>
@@ -138,7 +106,7 @@ class Hunt {
     const living = new Set(members.map(nameOf));
     const at = new Date(this.#now()).toISOString();
     for (const [name, end] of this.#ends) if (!living.has(name)) end.gone_at ??= at;
-    return { members, wholeGroups };
+    return { members, wholeGroups, isUnsure: all.isUnsure };
   }
 
   #meet(seen: SeenProcess): void {
@@ -148,23 +116,17 @@ class Hunt {
   }
 }
 
-interface Sight {
-  /** Parents before their children, as far as the roots' own lines go. */
-  members: Process[];
-  /** Groups that have nobody in them but members. */
-  wholeGroups: number[];
-}
-
 const UNSURE_LOOKS = 5;
 
-function look(of: TreeOf, known: readonly SeenProcess[]): Sight {
+/** Members: parents before their children, as far as the roots' own lines go. */
+function look(of: TreeOf, known: readonly SeenProcess[]): Seen {
   for (let looks = 1; ; looks++) {
-    const { sight, isUnsure } = lookOnce(of, known);
-    if (!isUnsure || looks === UNSURE_LOOKS) return sight;
+    const seen = lookOnce(of, known);
+    if (!seen.isUnsure || looks === UNSURE_LOOKS) return seen;
   }
 }
 
-function lookOnce(of: TreeOf, known: readonly SeenProcess[]): { sight: Sight; isUnsure: boolean } {
+function lookOnce(of: TreeOf, known: readonly SeenProcess[]): Seen {
   const names = new Set(known.map(({ pid, started }) => `${pid} ${started}`));
   const roots = new Set(of.roots.map(({ pid, started }) => `${pid} ${started}`));
   const heads = new Set([...of.roots, ...known].map(({ pid }) => pid));
@@ -173,6 +135,7 @@ function lookOnce(of: TreeOf, known: readonly SeenProcess[]): { sight: Sight; is
     of.marks.some((entries) =>
       entries.every((entry) => {
         const answer = carries(found, entry);
+        if (answer === "blind") throw blind();
         if (answer === "unsure") isUnsure = true;
         return answer === "yes";
       }),
@@ -188,7 +151,7 @@ function lookOnce(of: TreeOf, known: readonly SeenProcess[]): { sight: Sight; is
       if (id === found.pid || heads.has(id)) led.add(id);
     }
   };
-  const all = [...pidsSince(1, 0)].map(readProcess).filter((found) => typeof found !== "string");
+  const all = [...pidsSince(1, 0)].flatMap((pid) => seenAs(pid) ?? []);
   const shared = below(of.shared ?? [], all);
   for (const found of all) {
     const { pid } = found;
@@ -214,7 +177,7 @@ function lookOnce(of: TreeOf, known: readonly SeenProcess[]): { sight: Sight; is
   const strangers = new Set([...others, ...all.filter(isShared)].map(({ group }) => group));
   const groups = new Set(members.map(({ group }) => group));
   const wholeGroups = [...groups].filter((group) => group > 1 && !strangers.has(group));
-  return { sight: { members, wholeGroups }, isUnsure };
+  return { members, wholeGroups, isUnsure };
 }
 
 /** These, and their descendants. */
@@ -232,32 +195,19 @@ function ourLine(): number[] {
   const line: number[] = [];
   for (let pid = process.pid; pid > 1 && !line.includes(pid); ) {
     line.push(pid);
-    const found = readProcess(pid);
-    if (typeof found === "string") break;
+    const found = seenAs(pid);
+    if (found === null) break;
     pid = found.parent;
   }
   return line;
 }
 
-/** Only if it is still the same one. */
-function send(to: Process, name: NodeJS.Signals): boolean {
-  return isStill(to) && sendTo(to.pid, name);
+/** Null when it is gone, or hidden from us. Throws when we cannot look: that says nothing of it. */
+function seenAs(pid: number): Process | null {
+  const found = lookAt(pid);
+  if (found === "blind") throw blind();
+  return typeof found === "string" ? null : found;
 }
-
-function isStill(one: Process): boolean {
-  const found = readProcess(one.pid);
-  return typeof found !== "string" && found.started === one.started && !found.isDead;
-}
-
-function sendTo(pid: number, name: NodeJS.Signals): boolean {
-  try {
-    return process.kill(pid, name);
-  } catch {
-    return false; // gone, or not ours to signal: then the next look still shows it
-  }
-}
-
-const nameOf = ({ pid, started }: { pid: number; started: number | string }) => `${pid} ${started}`;
 
 const LONGEST_COMMAND = 200;
 

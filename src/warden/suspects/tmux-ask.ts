@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { VivError } from "../../base/errors.ts";
+import { growingPause } from "../../base/growing-pause.ts";
 import type { Tmux } from "../../platform/tmux/tmux.ts";
 import type { Question } from "../question.ts";
 import {
@@ -243,7 +244,8 @@ class Typing {
 
   async #awaitSight(isSo: (sight: Sight) => boolean, limitMs: number): Promise<Sight> {
     const end = performance.now() + limitMs;
-    for (let pause = 15; ; pause = Math.min(pause * 1.5, 150)) {
+    for (let looks = 1; ; looks++) {
+      const pause = growingPause(looks, { first: 15, longest: 150, factor: 1.5 });
       const sight = await this.#see();
       if (isSo(sight) || performance.now() + pause > end) return sight;
       if (sight.input.is === "person") return sight;

@@ -1,8 +1,9 @@
-import { closeSync, constants, fsyncSync, readFileSync, writeFileSync } from "node:fs";
+import { closeSync, constants, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { VivError } from "../../base/errors.ts";
 import { isListedName } from "../../base/names.ts";
-import { mkdirSync, openSync, removeSync, renameSync } from "../../platform/files/beneath.ts";
+import { replaceFileSynced } from "../../platform/files/atomic-write.ts";
+import { mkdirSync, openSync, removeSync } from "../../platform/files/beneath.ts";
 
 /** What a workspace was made from. It is written before the workspace is made. */
 export type WorkspaceRecord =
@@ -66,21 +67,10 @@ function parse(text: string): WorkspaceRecord | null {
 }
 
 export function writeRecord(root: string, id: string, record: WorkspaceRecord): void {
-  const path = recordPath(root, id);
   const temporary = join(root, `.new~${id}.${process.pid}`);
   mkdirSync(root, { recursive: true, mode: 0o700 });
-  removeSync(temporary); // of one that died
-  const fd = openSync(temporary, "wx", 0o600);
-  try {
-    writeFileSync(fd, `${JSON.stringify(record, null, 2)}\n`);
-    fsyncSync(fd);
-    renameSync(temporary, path);
-  } catch (error) {
-    removeSync(temporary);
-    throw error;
-  } finally {
-    closeSync(fd);
-  }
+  const text = `${JSON.stringify(record, null, 2)}\n`;
+  replaceFileSynced(recordPath(root, id), text, { temporary });
 }
 
 export function removeRecord(root: string, id: string): void {
