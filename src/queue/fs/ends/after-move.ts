@@ -57,7 +57,10 @@ export function afterMove(
       `what waits for ${id} was not woken; the next sweep, or worker without work, does`,
       () => promoteDependents(run, id),
     );
-    projectSoon(run, now);
+    after.try(
+      "completed_tasks in status.json was not brought up to date; the next one to be done, a sweep or viv doctor --fix does",
+      () => projectSoon(run, now),
+    );
   } else if (to === "pending") {
     after.try(
       `${id} is not offered to workers yet; their next look through all that is pending finds it`,
