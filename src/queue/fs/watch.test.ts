@@ -150,6 +150,7 @@ describe("many tasks and subscribers", () => {
     const rest = [];
     while (rest.at(-1) !== "last") rest.push((await slow.next()).value.id);
     expect(rest).toHaveLength(6);
+    await slow.return?.();
   });
 
   test("subscribers share one watch, and a rescan lists no folder that has not changed", async () => {
@@ -177,7 +178,7 @@ describe("many tasks and subscribers", () => {
     await store.enqueue({ id: "a", type: "t" });
     for (const change of await Promise.all(changes))
       expect(change).toMatchObject({ to: "pending" });
-    expect(watched.filter((folder) => folder.endsWith("/pending"))).toHaveLength(1);
+    expect(watched.filter((folder) => folder === join(path, "pending"))).toHaveLength(1);
     expect(listed.filter((folder) => folder.endsWith("/done"))).toEqual([]);
   });
 });
