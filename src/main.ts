@@ -14,6 +14,7 @@ import { followLogs } from "./engines/session-logs.ts";
 import type { UpHost } from "./fleet/ports.ts";
 import type { GatePort } from "./gate/operations/gate.ts";
 import type { EnginePort } from "./overview/operations/engines.ts";
+import { PIT_LAYOUT } from "./pit/fs/layout.ts";
 import { createIfAbsentUnsynced } from "./platform/files/atomic-write.ts";
 import { guard } from "./platform/files/beneath.ts";
 import {
@@ -29,11 +30,12 @@ import { localMachine } from "./platform/processes/machine.ts";
 import { endTreeNow, ticksOfTree } from "./platform/processes/process-tree.ts";
 import { findProgram, probeProgram } from "./platform/processes/programs.ts";
 import { FsStore } from "./queue/fs/fs-store.ts";
-import { layoutAt, type OpenOptions, openFsRun } from "./queue/fs/open.ts";
+import { findLayout, type OpenOptions, openFsRun } from "./queue/fs/open.ts";
 import type { Store } from "./queue/store.ts";
 import type { WorkerHost } from "./work/host.ts";
 
 export { type ErrorCode, isVivError, VivError } from "./base/errors.ts";
+export type { HandResult, PitStore } from "./pit/store.ts";
 export type { AttemptRecord, HistoryRecord, Outcome } from "./queue/attempt.ts";
 export type { OpenOptions } from "./queue/fs/open.ts";
 export type { LedgerLine } from "./queue/ledger.ts";
@@ -42,6 +44,9 @@ export { mermaid, TASK_STATES, type TaskState, TRANSITIONS } from "./queue/state
 export type { RunStatus } from "./queue/status.ts";
 export type * from "./queue/store.ts";
 export type { Priority, Task } from "./queue/task.ts";
+
+/** The layouts that a run may have besides swarm-lib's. */
+const LAYOUTS = [PIT_LAYOUT];
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -108,7 +113,7 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
   const workspaces = () => import("./work/workspaces.ts");
   const root = join(runDir, "workspaces");
   guard(runDir, "strict"); // whose handlers write there, too
-  const isPit = layoutAt(runDir)?.kind === "pit";
+  const isPit = findLayout(runDir, LAYOUTS) === PIT_LAYOUT;
   const artifacts = join(runDir, isPit ? "record/artifacts" : "artifacts");
   const pitArtifacts = async () =>
     (await import("./pit/evidence.ts")).pitArtifactsIn(artifacts, join(runDir, "waste"));
@@ -225,5 +230,5 @@ export async function openRun(
   options: OpenOptions & { machine?: Machine } = {},
 ): Promise<Store> {
   const { machine = { ...localMachine(), leftovers: { end: endTreeNow } }, ...rest } = options;
-  return new FsStore(openFsRun(path, machine, rest));
+  return new FsStore(await openFsRun(path, machine, rest, LAYOUTS));
 }

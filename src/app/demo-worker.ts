@@ -2,7 +2,6 @@ import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { isVivError, openRun, type Task } from "../main.ts";
-import { Lease } from "../queue/lease.ts";
 
 /**
  * One worker of `viv demo`: counts the words of its share of a text, or adds up what the others
@@ -14,8 +13,7 @@ void main();
 
 async function main(): Promise<void> {
   const store = await openRun(run);
-  const lease = new Lease(store, { everyMs: 1_000 });
-  await lease.start(name);
+  const registration = await store.register(name, { heartbeatMs: 1_000 });
   const stop = new AbortController();
   process.once("SIGTERM", () => stop.abort());
   process.stdin.once("end", () => stop.abort());
@@ -28,7 +26,7 @@ async function main(): Promise<void> {
       continue;
     }
     const id = claim.task.task_id;
-    lease.note(id);
+    registration.note(id);
     appendFileSync(
       artifact(`${id}.log`),
       `${new Date().toISOString()} ${name} begins, attempt ${claim.attempt}\n`,
@@ -43,7 +41,7 @@ async function main(): Promise<void> {
       if (!isVivError(error, "CLAIM_LOST")) throw error;
     }
   }
-  await lease.stop();
+  await registration.release();
   await store.close();
   process.stdin.destroy();
 }

@@ -54,7 +54,7 @@ export function portsHere(settings: PortSettings): Provide {
     up: async () => (await main()).upHost(),
     warden: async () => (await import("./warden-ports.ts")).wardenPorts(env, cwd),
     "worker check": async () => (await import("../work/operations/work.ts")).checkWorker,
-    "worker host": async (store) => (await main()).workerHost(store.location, env, cwd),
+    "worker host": async (store) => (await main()).workerHost(store.folder, env, cwd),
   };
   return async <T>({ name }: Port<T>, store: Store | null): Promise<T> => {
     const make = (makers as unknown as Record<string, (store: Store | null) => Promise<T>>)[name];

@@ -1,6 +1,6 @@
 import { isVivError } from "../base/errors.ts";
 import { SharedBudget } from "../engines/costs/shared-budget.ts";
-import type { HandResult, Store } from "../queue/store.ts";
+import type { Claim, Store } from "../queue/store.ts";
 import {
   Attempt,
   type AttemptSettings,
@@ -10,6 +10,7 @@ import {
 import type { WorkerHost } from "../work/host.ts";
 import { inheritedEnv } from "../work/place.ts";
 import type { ProvenResult, WorkerOptions } from "../work/worker.ts";
+import { type HandResult, pitOf } from "./store.ts";
 
 /**
  * Results that a snake put into done/ by hand are its word. Here each is taken as a claim of our own
@@ -55,7 +56,7 @@ export async function proveResults(
   host: WorkerHost,
   options: ProveOptions,
 ): Promise<ProvenResult[]> {
-  const { pit } = store;
+  const pit = pitOf(store);
   const ready = ((await pit?.handResults()) ?? []).filter((result) => result.ready);
   if (pit === null || ready.length === 0) return [];
   // As a registered worker: should we die, the reaper gives the food back.
@@ -81,9 +82,9 @@ async function proveOne(
   { worker, routeFor, settings }: ProveOptions,
   { id, snake }: HandResult,
 ): Promise<ProvenResult | null> {
-  let claim: Awaited<ReturnType<NonNullable<Store["pit"]>["takeForProof"]>> | undefined;
+  let claim: Claim | null | undefined;
   try {
-    claim = await store.pit?.takeForProof(id, worker);
+    claim = await pitOf(store)?.takeForProof(id, worker);
   } catch (error) {
     if (!isVivError(error, "CORRUPT")) throw error;
   }
@@ -91,7 +92,7 @@ async function proveOne(
   let unproven: string | null | undefined;
   const attempt = new Attempt(claim, routeFor(claim.task.task_type), store, host, settings);
   const end = await attempt.proveOnly(async () => {
-    unproven = await store.pit?.markUnproven(id);
+    unproven = await pitOf(store)?.markUnproven(id);
   });
   return { id, snake, end, ...(unproven ? { unproven } : {}) };
 }

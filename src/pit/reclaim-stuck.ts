@@ -3,6 +3,7 @@ import type { Store } from "../queue/store.ts";
 import type { WorkerHost } from "../work/host.ts";
 import type { Progress } from "./progress.ts";
 import { afterLook, isStuck } from "./progress-policy.ts";
+import { pitOf } from "./store.ts";
 
 /**
  * Takes food back from a snake that is alive and beats, but whose handler has used no CPU and written
@@ -18,7 +19,7 @@ export async function reclaimStuck(
   host: Pick<WorkerHost, "ticksOf" | "sizeOf" | "artifacts">,
   { now, limitMs }: ReclaimOptions,
 ): Promise<{ id: string; worker: string; to: string }[]> {
-  const { pit } = store;
+  const pit = pitOf(store);
   if (pit === null) return [];
   const before = await pit.readProgress();
   const after: Record<string, Progress> = {};
@@ -27,7 +28,7 @@ export async function reclaimStuck(
     const view = isName(id) ? await store.show(id) : null;
     if (view?.state !== "claimed" || view.process?.vitality !== "alive" || !view.token) continue;
     const { token, worker = "?", process } = view;
-    const claim = `${id}.${token}@${store.location}`;
+    const claim = store.claimMark({ id, token });
     const ticks = host.ticksOf(process.pid, claim);
     const bytes = host.sizeOf(host.artifacts.logOf(id));
     const progress = afterLook(before[id], { token, ticks, bytes, at: now });

@@ -11,7 +11,7 @@ import { basename, dirname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { replaceFileSynced, syncFolder } from "../platform/files/atomic-write.ts";
 import { mkdirSync, openSync, renameSync, unlinkSync } from "../platform/files/beneath.ts";
-import { SAFE_OPEN } from "../queue/fs/atomic.ts";
+import { SAFE_OPEN } from "../queue/fs/files/atomic.ts";
 import { snakeOfWaste, type WasteLog } from "./waste.ts";
 
 /** The files of a pit that tidying its waste/ needs. */

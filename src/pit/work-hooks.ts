@@ -1,5 +1,6 @@
 import type { Store } from "../queue/store.ts";
 import type { LayoutHooks } from "../work/host.ts";
+import { WORK_SITE } from "../work/site.ts";
 import { proveResults, provingFor } from "./prove-results.ts";
 import { Tender } from "./tender.ts";
 
@@ -7,18 +8,17 @@ const TEND_EVERY_MS = 2_000;
 
 /** What a pit adds to the work of a worker, and of each attempt. */
 export function pitHooks(store: Store): LayoutHooks {
-  const { pit } = store;
-  if (pit === null) return {};
+  const site = store.extension(WORK_SITE);
+  if (site === null) return {};
   return {
-    cwd: store.location,
+    cwd: site.folder,
     claimFile: ({ worker, task }, artifact) => {
-      const path = pit.claimPath(worker, task.task_id);
+      const path = site.taskFile(worker, task.task_id);
       return { path, env: { VIV_FOOD: path, VIV_RESULT: artifact } };
     },
     // Food may still have been being written when it was claimed.
-    doneWhen: async ({ worker, task }) => (await pit.readClaimed(worker, task.task_id))?.done_when,
-    hasUnproven: async () =>
-      (await pit.handResults()).some(({ state }) => state === "gone" || state === "done"),
+    doneWhen: async ({ worker, task }) => (await site.readClaimed(worker, task.task_id))?.done_when,
+    hasUnproven: () => site.hasUnprovenResults(),
     beside: (host, options) =>
       new Tender({
         everyMs: TEND_EVERY_MS,

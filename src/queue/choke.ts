@@ -2,16 +2,16 @@ import type { AttemptRecord, HistoryRecord } from "./attempt.ts";
 import { attemptsSinceRetry, countsAsFailure } from "./retry.ts";
 
 /**
- * Failures that repeat. The third failure in a row with one fingerprint is a choke: whoever made it
+ * Failures that repeat. The third failure in a row with one fingerprint is a choke: its worker
  * does not get the task again, and the count begins anew for the next worker. So each worker has
- * three tries, and with N workers a task that nobody can do ends after at most 3 N.
+ * three tries, and with N workers a task that none can do ends after at most 3 N.
  */
 export const CHOKE_AT = 3;
 
 export interface Choke {
   /** Whose failure was the third. */
   worker: string;
-  /** All who failed in this row: usually that one alone. */
+  /** All workers that failed in this row: usually that one alone. */
   workers: string[];
   /** The third failure itself. */
   attempt: AttemptRecord;
@@ -19,7 +19,7 @@ export interface Choke {
   note?: string;
 }
 
-/** Who could take a task, as far as the store knows. */
+/** A worker that could take a task, as far as the store knows. */
 export interface Taker {
   name: string;
   alive: boolean;
@@ -67,7 +67,7 @@ export function newChoke(history: readonly HistoryRecord[]): Choke | null {
   return choke !== undefined && choke.attempt === history.at(-1) ? choke : null;
 }
 
-/** Who has choked on the task and must not get it again. */
+/** Workers that have choked on the task and must not get it again. */
 export function chokedWorkers(history: readonly HistoryRecord[]): Set<string> {
   return new Set(chokesIn(history).map(({ worker }) => worker));
 }
@@ -91,7 +91,7 @@ export function takes(types: readonly string[] | null, type: string): boolean {
 const HANDED_OVER = "given to another worker";
 const NOBODY_LEFT = "no other worker is left to try it";
 
-/** Decides where a choke sends the task, given who may still try it, and says so to people. */
+/** Decides where a choke sends the task, given the workers that may still try it, with a note for people. */
 export function afterChoke(
   choke: Choke,
   others: readonly string[],
@@ -103,7 +103,7 @@ export function afterChoke(
     : { to: "failed", note: `${what}; ${NOBODY_LEFT}` };
 }
 
-/** Did a task with this note fail because there was nobody left to try it? */
+/** Did a task with this note fail because no worker was left to try it? */
 export function tellsOfNobodyLeft(note: string): boolean {
   return note.endsWith(NOBODY_LEFT);
 }

@@ -3,9 +3,8 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { newFolder } from "../../test/support/folders.ts";
 import { openRun } from "../main.ts";
-import { Lease } from "./lease.ts";
+import { localMachine } from "../platform/processes/machine.ts";
 import { Reaper } from "./reaper.ts";
-import type { Store } from "./store.ts";
 
 /** A living worker that holds a claim, and has not beaten for ten minutes. */
 async function silent() {
@@ -33,21 +32,25 @@ test("who has not beaten is taken for dead", async () => {
 test("but not when we could not beat ourselves just now: the disk may have been everybody's", async () => {
   const store = await silent();
   const reaper = new Reaper(store);
-  const failed = new Promise<void>((resolve) => {
-    const broken: Pick<Store, "register" | "heartbeat"> = {
-      register: async () => ({ worker: "w2", release: async () => {} }),
-      heartbeat: () => Promise.reject(new Error("EROFS: read-only file system")),
-    };
-    const onFailure = () => {
+  let isReadOnly = false;
+  const local = localMachine();
+  const bootId = () => {
+    if (isReadOnly) throw new Error("EROFS: read-only file system");
+    return local.bootId();
+  };
+  const broken = await openRun(store.location, { machine: { ...local, bootId } });
+  onTestFinished(() => broken.close());
+  const keepsRunning = setInterval(() => {}, 1_000); // heartbeats keep no process alive
+  await new Promise<void>((resolve) => {
+    const onMissedBeat = () => {
       reaper.doubt();
       resolve();
     };
-    const lease = new Lease(broken as Store, { everyMs: 1, onFailure });
-    onTestFinished(() => lease.stop());
-    void lease.start("w2");
+    void broken.register("w2", { heartbeatMs: 1, onMissedBeat }).then(() => {
+      isReadOnly = true;
+    });
   });
-  const keepsRunning = setInterval(() => {}, 1_000); // a lease keeps no process alive
-  await failed;
+  isReadOnly = false;
   clearInterval(keepsRunning);
   expect(await reaper.runOnce()).toMatchObject({ reaped: [], live: ["w1"] });
   expect((await store.show("t.1"))?.state).toBe("claimed");

@@ -29,8 +29,8 @@ export class Reaper {
   }
 
   /**
-   * A heartbeat could not be written just now. Others may be unable to as well: for a while silence proves
-   * nothing, and only who is seen to be gone is taken for dead.
+   * A heartbeat could not be written just now. Others may be unable to as well: for a while silence
+   * proves nothing, and only a worker whose process is gone is taken for dead.
    */
   doubt(): void {
     this.#doubtsUntil = performance.now() + DOUBT_MS;

@@ -7,7 +7,7 @@ import {
 } from "./attempt.ts";
 import type { Task } from "./task.ts";
 
-/** A worker that dies is nobody's failure, unless the task keeps killing its workers. */
+/** The death of a worker is no failure, unless the task keeps killing its workers. */
 export const MAX_ABANDONS = 10;
 
 const BASE_DELAY_MS = 1_000;
@@ -76,7 +76,7 @@ export function afterFailure(
   if (failures >= (task.max_attempts ?? maxAttempts ?? 1)) {
     return { to: "failed", reason: "attempts_used" };
   }
-  // Whoever gets it after a choke begins with the first pause.
+  // After a choke the next worker begins with the first pause.
   const { repeats = failures } = options;
   return { to: "waiting", delayMs: backoff(Math.max(1, repeats), random, backoffMs) };
 }

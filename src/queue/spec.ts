@@ -42,7 +42,7 @@ const OURS_TO_SET = new Set(["run_id", "created_at"]);
 
 /**
  * One line of a JSONL stream, in our keys or swarm-lib's. A key that is nearly one of ours is a
- * typo and refused; any other unknown key is somebody's own and kept.
+ * typo and refused; any other unknown key is the writer's own and kept.
  */
 export function specFromObject(value: unknown): TaskSpec {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {

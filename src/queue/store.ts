@@ -1,5 +1,4 @@
 import type { ProcessIdentity } from "../base/clock.ts";
-import type { Progress } from "../pit/progress.ts";
 import type { AttemptRecord, FailureOutcome, HistoryRecord } from "./attempt.ts";
 import type { LedgerLine } from "./ledger.ts";
 import type { Proof } from "./proof.ts";
@@ -194,6 +193,12 @@ export interface LedgerNews {
   news(): AsyncIterable<{ line: LedgerLine; file: string; offset: number }>;
 }
 
+export interface WatchOptions {
+  signal?: AbortSignal;
+  /** How often changes are looked for that no notification announced. */
+  rescanMs?: number;
+}
+
 export type Change =
   | {
       kind: "task";
@@ -204,11 +209,16 @@ export type Change =
       at: string;
     }
   /** A `step` or a `usage`: what model runs do. */
-  | { kind: "ledger"; line: LedgerLine };
+  | { kind: "ledger"; line: LedgerLine }
+  /**
+   * The reader was too slow, and so many changes before the next one are lost. To resume: list the
+   * tasks as they are now, and read `step` and `usage` lines of the ledger from `since` on.
+   */
+  | { kind: "missed"; count: number; since: string };
 
 export interface Finding {
   code: FindingCode;
-  /** Path below the run directory. */
+  /** Where it is: in a run directory, the path below it. */
   path: string;
   message: string;
   /** What --fix does, or did. */
@@ -240,9 +250,22 @@ export interface DoctorReport {
   checked: Record<string, number>;
 }
 
-/** A long-lived worker's hold on its name. */
+export interface RegisterOptions {
+  types?: readonly string[] | undefined;
+  /** Milliseconds between heartbeats (default 30 s). */
+  heartbeatMs?: number | undefined;
+  /** A heartbeat could not be written; it is tried again every second. */
+  onMissedBeat?: (() => void) | undefined;
+}
+
+/**
+ * A long-lived worker's hold on its name, with heartbeats. They come from the event loop on purpose:
+ * when the worker is stuck, they stop, and others may take its claims.
+ */
 export interface Registration {
   readonly worker: string;
+  /** What the next heartbeat says this worker is doing. */
+  note(text: string): void;
   release(): Promise<void>;
 }
 
@@ -251,7 +274,7 @@ export interface WaitOptions {
   signal?: AbortSignal;
   types?: readonly string[];
   exceptTypes?: readonly string[];
-  /** Who waits: then what others of this process left to it counts as work. */
+  /** The worker that waits: lines that others of this process left to it count as work. */
   worker?: string;
   /** As for `claim`: while review/ is full there is no work. */
   reviewLimit?: number;
@@ -273,51 +296,25 @@ export interface DependencyFact {
   since?: string;
 }
 
-/** A result that a snake put into done/ by hand: its word, until it is proven. */
-export interface HandResult {
-  id: string;
-  /** Who was last seen with the food, if anybody was. */
-  snake: string | null;
-  /** Where the food is. `gone`: nowhere, but known; `unknown`: nobody has ever seen it. */
-  state: TaskState | "gone" | "unknown";
-  /** May it be taken for proof now? */
-  ready: boolean;
+/** The typed name of what some stores offer beyond the queue; the room that defines it exports it. */
+export interface ExtensionKey<out T> {
+  readonly name: string;
+  /** Never there: it carries the type. */
+  readonly offers?: T;
 }
 
-/** What only a pit has. */
-export interface PitStore {
-  handResults(): Promise<HandResult[]>;
-  /** Makes the food of such a result a claim of `worker`; null when it is not to be had (now). */
-  takeForProof(id: string, worker: string): Promise<Claim | null>;
-  /** Gives the result a name that says that it is not proven, and returns that. */
-  markUnproven(id: string): Promise<string | null>;
-  claimPath(worker: string, id: string): string;
-  /** As its file is now; null when it cannot be read. */
-  readClaimed(worker: string, id: string): Promise<Task | null>;
-  /** Takes a claim back from a snake that is alive; null when it is no longer that claim. */
-  reclaim(id: string, token: string, note: string): Promise<string | null>;
-  readProgress(): Promise<Record<string, Progress>>;
-  writeProgress(seen: Readonly<Record<string, Progress>>): Promise<void>;
-  /** What lies there and is not, or no longer, food. */
-  oddities(): Promise<{
-    unproven: { id: string; name: string }[];
-    quarantined: { name: string; from: string; reason: string }[];
-  }>;
-  /** One at a time in the whole pit; null when another is at it. */
-  alone<T>(what: string, act: () => Promise<T>): Promise<T | null>;
+export function extensionKey<T>(name: string): ExtensionKey<T> {
+  return { name };
 }
 
 /**
  * The queue. Only a store writes task state; everything above asks it to. Every method that names
  * a task or worker checks the name before it touches anything.
  */
-export interface Store {
+export interface Queue {
   readonly runId: string;
-  readonly location: string;
-  /** Types that only those claim who ask for them. */
+  /** Types that are claimed only on request. */
   readonly reservedTypes: readonly string[];
-  /** Null unless the run is a pit. */
-  readonly pit: PitStore | null;
 
   enqueue(spec: TaskSpec, options?: EnqueueOptions): Promise<Enqueued>;
   /** Any number of tasks; memory stays constant. `onProgress` gets the count so far. */
@@ -335,52 +332,85 @@ export interface Store {
   approve(id: string, options?: { by?: string; note?: string }): Promise<Ended>;
   reject(id: string, options?: { by?: string; note?: string }): Promise<Ended>;
 
+  /** What the processes of a claim carry in VIV_CLAIM: no other claim of any run has the same. */
+  claimMark(claim: { id: string; token: string }): string;
   /**
-   * Says which process tree works on a claim, so that whoever takes the claim away can end it
-   * first. Call it before the handler begins. CLAIM_LOST: the claim is gone, end the tree.
+   * Notes which process tree works on a claim, so that a process that takes the claim away can end
+   * it first. Call it before the handler begins. CLAIM_LOST: the claim is gone, end the tree.
    */
   noteProcess(ref: ClaimRef & { token: string }, process: ClaimProcess): Promise<void>;
   /** The tree of this claim is gone. Does nothing if the note is not that claim's. */
   forgetProcess(id: string, token: string): Promise<void>;
 
   heartbeat(worker: string, options?: { note?: string }): Promise<void>;
-  register(worker: string, options?: { types?: readonly string[] }): Promise<Registration>;
+  register(worker: string, options?: RegisterOptions): Promise<Registration>;
   reap(options?: ReapOptions): Promise<ReapReport>;
   /** Promotes what is due or unblocked, adopts foreign tasks, finishes what a crash cut short. */
   sweep(options?: { thorough?: boolean }): Promise<SweepReport>;
 
   show(id: string): Promise<TaskView | null>;
+  /** A task as it was written, where numbers have all their digits; null when it is gone. */
+  source(id: string): Promise<string | null>;
   list(query?: ListQuery): AsyncIterable<TaskSummary>;
   counts(): Promise<Counts>;
   workers(): Promise<WorkerView[]>;
   dependencies(task: Task): Promise<DependencyFact[]>;
+  attemptsOf(id: string): Promise<AttemptRecord[]>;
+
   /** Ledger lines, oldest first; of one task when `task` is given. */
   ledger(query?: { task?: string; since?: string }): AsyncIterable<LedgerLine>;
   /** All lines, and at each further look those that were written since: each once, whatever their dates. */
   followLedger(): LedgerNews;
   /** Adds a line about what a model run does (`step`), has used (`usage`) or may use next (`reserved`). */
   append(line: Omit<LedgerLine, "at"> & { event: "step" | "usage" | "reserved" }): Promise<void>;
+
+  /** Resolves when there may be something to claim, or false after the time or the signal. */
+  waitForWork(options: WaitOptions): Promise<boolean>;
+  watch(options?: WatchOptions): AsyncIterable<Change>;
+}
+
+/** Named texts that handlers, proofs and people leave about tasks. */
+export interface Artifacts {
+  list(): Promise<string[]>;
+  /** Null when there is none of that name. */
+  read(name: string): Promise<string | null>;
+  /** Whole or not at all; replaces what was there. */
+  write(name: string, text: string): Promise<void>;
+  /** For programs that read or write it themselves; null when this host has no file of it. */
+  pathOnThisHost(name: string): string | null;
+}
+
+/** What a run keeps beside its tasks. */
+export interface RunRecord {
+  /** The run's address: what `--run` and VIV_RUN take, and messages name. Not to be joined onto. */
+  readonly location: string;
+  /** The folder of this host for files of the run: in a sandbox, all but a task's own is hidden. */
+  readonly folder: string;
+  /** The folder of this host below which workspaces are made. */
+  readonly workspaces: string;
+  readonly artifacts: Artifacts;
   /**
    * The task's log, in pieces. With `follow`, goes on until the task is no longer claimed (or
    * never was) or the signal comes. Nothing when there is no log.
    */
   log(id: string, options?: { follow?: boolean; signal?: AbortSignal }): AsyncIterable<string>;
-  attemptsOf(id: string): Promise<AttemptRecord[]>;
   /** How the task's `done_when` ended the last time; null when it has not run. */
   proof(id: string): Promise<Proof | null>;
 
-  /** Resolves when there may be something to claim, or false after the time or the signal. */
-  waitForWork(options: WaitOptions): Promise<boolean>;
-  watch(options?: { signal?: AbortSignal; rescanMs?: number }): AsyncIterable<Change>;
-
   readStatus(): Promise<RunStatus | null>;
   writeStatus(update: CheckpointUpdate): Promise<RunStatus>;
-  /** Carries over what is done into status.json now, instead of before long. */
+  /** Carries over what is done into the checkpoint now, instead of before long. */
   flushStatus(): Promise<void>;
-  /** Starts status.json afresh, as swarm-lib's status-init does. */
+  /** Starts the checkpoint afresh, as swarm-lib's status-init does. */
   initStatus(runId: string, update: CheckpointUpdate): Promise<RunStatus>;
+}
 
+/** A run: its queue, and what it keeps beside that. */
+export interface Store extends Queue, RunRecord {
+  /** What this store offers under that key; null when it does not. */
+  extension<T>(key: ExtensionKey<T>): T | null;
+  /** Checks, and repairs, what this kind of store can check. */
   doctor(options?: { fix?: boolean }): Promise<DoctorReport>;
-  /** What cannot be put in order any more is told to `warn`: all that was acknowledged is done. */
+  /** `warn` gets a sentence for each step that failed; what was acknowledged is done all the same. */
   close(options?: { warn?: (sentence: string) => void }): Promise<void>;
 }

@@ -9,6 +9,7 @@ import type { Values } from "./argparse.ts";
 export type SwarmStore = Pick<
   Store,
   | "location"
+  | "source"
   | "enqueue"
   | "claim"
   | "complete"

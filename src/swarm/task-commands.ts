@@ -41,7 +41,7 @@ export const claim: Verb = (values, context) =>
       await store.sweep();
       task = await claimOne(values, store);
     }
-    if (task) context.stdout.write(`${dumps(taskLine(task, values, store))}\n`);
+    if (task) context.stdout.write(`${dumps(await taskLine(task, store))}\n`);
     return 0;
   });
 
@@ -64,17 +64,16 @@ const TASK_KEYS = [
   "deadline",
 ];
 
-function taskLine(task: Task, values: Values, { location }: SwarmStore): Dumpable {
-  const worker = values.text("--worker-id");
-  const raw = readMap(`${location}/claimed/${worker}/${task.task_id}.json`);
+async function taskLine(task: Task, store: SwarmStore): Promise<Dumpable> {
+  const raw = asWritten(await store.source(task.task_id));
   const get = (key: string) => raw?.get(key) ?? (task[key] as Dumpable) ?? null;
   return new Map(TASK_KEYS.map((key) => [key, get(key)]));
 }
 
-/** The file itself, because the store's copy of a payload has JavaScript's numbers. */
-function readMap(path: string): Map<string, JsonTree> | null {
+/** The text itself, because the store's copy of a payload has JavaScript's numbers. */
+function asWritten(source: string | null): Map<string, JsonTree> | null {
   try {
-    const tree = readJson(readFileSync(path, "utf8"));
+    const tree = readJson(source ?? "");
     return tree instanceof Map ? tree : null;
   } catch {
     return null; // taken away this very moment: the store's copy will do

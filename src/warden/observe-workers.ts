@@ -77,9 +77,9 @@ export class WorkerObserver {
   /** Its log, a step of its model run, or that it began. */
   #outputOf(id: string, since: number): { at: number; where: string } {
     const path = logOf(this.#store, id);
-    const at = this.#source.writtenAt(path);
+    const at = path === null ? 0 : this.#source.writtenAt(path);
     const step = this.#steps.get(id)?.at ?? 0;
-    return { at: Math.max(at ?? 0, since, step), where: `in ${path}` };
+    return { at: Math.max(at ?? 0, since, step), where: `in ${path ?? `the log of ${id}`}` };
   }
 
   #spentOn({ id, task, token }: { id: string; task: Task | null; token: string }) {

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import type { ClaimTree, Machine } from "../base/clock.ts";
 import { isVivError } from "../base/errors.ts";
 import { suggest } from "../base/names.ts";
@@ -30,13 +29,13 @@ export async function resolveWorker(
     const why = `worker ${name} has no process of its own: its claims are made with one-shot commands (viv claim)`;
     return { is: "unknown", why };
   }
-  const watch = found.claims.map((id) => logOf(store, id));
+  const watch = found.claims.flatMap((id) => logOf(store, id) ?? []);
   return bind({ ...found.identity, claim: "" }, `worker ${name}`, watch, machine);
 }
 
-/** `artifacts/ID.log`, or `record/artifacts/ID.log` in a pit. */
-export function logOf(store: Pick<Store, "location" | "pit">, id: string): string {
-  return join(store.location, store.pit === null ? "" : "record", "artifacts", `${id}.log`);
+/** The file of a task's log; null when this host has none. */
+export function logOf({ artifacts }: Pick<Store, "artifacts">, id: string): string | null {
+  return artifacts.pathOnThisHost(`${id}.log`);
 }
 
 /** An agent's process, and its log. */

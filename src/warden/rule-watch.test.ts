@@ -164,7 +164,7 @@ describe("a worker of a run", () => {
     await store.enqueue({ id: "a", type: "dear", deadline });
     await store.register("w");
     const [claim] = await store.claim({ worker: "w" });
-    const log = logOf(store, "a");
+    const log = logOf(store, "a") ?? "";
     written.set(log, host.clock.now() + MIN);
     const rules: Rules = {
       no_output: { afterMs: 5 * MIN, action: "observe" },

@@ -36,7 +36,8 @@ function scene(finished: Partial<Finished>, store: Partial<Store>) {
     } as unknown as ReadyRoute,
     {
       location: "/run",
-      pit: null,
+      extension: () => null,
+      claimMark: () => "mark",
       noteProcess: async () => {},
       forgetProcess: async () => {},
       ...store,

@@ -1,4 +1,4 @@
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import type { EngineRoute } from "../engines/config-engine.ts";
 import type { Shown } from "../engines/engine.ts";
 import { isAttempt } from "../queue/attempt.ts";
@@ -106,7 +106,7 @@ function openWorkspace({
   const { workspace, repository, base, folder } = route;
   return host.openWorkspace({
     kind: workspace,
-    root: join(store.location, "workspaces"),
+    root: store.workspaces,
     id: claim.task.task_id,
     ...(repository ? { repository: resolve(folder, repository) } : {}),
     ...(base ? { base } : {}),

@@ -128,7 +128,7 @@ export class Runner {
     const { writes, reads } = host.artifacts.enter(this.#id, before);
     return host.sandboxed(argv, {
       restrictions: route.sandbox,
-      runDir: store.location,
+      runDir: store.folder,
       workspace: place.workspace,
       artifacts: writes,
       hidden: [],
@@ -183,7 +183,7 @@ export class Runner {
 
   get #mark(): string {
     const { claim, store } = this.#context;
-    return `${this.#id}.${claim.token}@${store.location}`;
+    return store.claimMark({ id: this.#id, token: claim.token });
   }
 }
 

@@ -4,9 +4,8 @@ import type { ClosedTypes } from "../engines/accounts/closed-types.ts";
 import type { EngineSlots } from "../engines/engine-slots.ts";
 import type { Release } from "../gate/gate.ts";
 import { MachineRetry, pause } from "../platform/machine-retry.ts";
-import { Lease } from "../queue/lease.ts";
 import { Reaper } from "../queue/reaper.ts";
-import type { Claim, ClaimRequest, ReapReport, Store } from "../queue/store.ts";
+import type { Claim, ClaimRequest, ReapReport, Registration, Store } from "../queue/store.ts";
 import { Attempt, type AttemptEnd, type AttemptSettings, type ReadyRoute } from "./attempt.ts";
 import { isDrained } from "./drained.ts";
 import type { LayoutHooks, WorkerHost } from "./host.ts";
@@ -158,16 +157,15 @@ export class Worker {
       onError: (error) => this.#emit({ kind: "trouble", error }),
       ...(this.#options.onReaped ? { onReaped: this.#options.onReaped } : {}),
     });
-    const leases: Lease[] = [];
+    const held: Registration[] = [];
     try {
       for (const name of this.#options.slotNames ?? [worker]) {
-        const onFailure = () => reaper.doubt();
-        const lease = new Lease(this.#store, { everyMs: heartbeatMs, onFailure });
-        await lease.start(name, types ?? undefined);
-        leases.push(lease);
+        const onMissedBeat = () => reaper.doubt();
+        const options = { types: types ?? undefined, heartbeatMs, onMissedBeat };
+        held.push(await this.#store.register(name, options));
       }
     } catch (error) {
-      for (const lease of leases) await lease.stop();
+      for (const registration of held) await registration.release();
       throw error;
     }
     reaper.start();
@@ -191,7 +189,7 @@ export class Worker {
       clearTimeout(this.#grace);
       clearInterval(rounds);
       await reaper.stop();
-      for (const lease of leases) await lease.stop();
+      for (const registration of held) await registration.release();
     }
     return this.#report;
   }

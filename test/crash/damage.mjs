@@ -34,7 +34,6 @@ const TARGETS = {
   "the lane of low": ["lanes/low.log", "lanes/high.log"],
   "a cursor": ["cursors/normal.all", "cursors/high.all"],
   "another filter's cursor": ["cursors/normal.*", "cursors/normal.all"],
-  "the shares of a lane": ["cursors/normal.all.shares", "cursors/high.all.shares"],
   "notes of dependents": ["dependents/a1", "dependents/b"],
   "notes of other dependents": ["dependents/b", "dependents/a2"],
   "a due time": ["due/*/*.e", "due/*/*.later"],
@@ -159,9 +158,7 @@ function find(pattern) {
         ? [join(at, part)]
         : fs
             .readdirSync(at)
-            .filter(
-              (name) => fits.test(name) && !name.endsWith(".shares") === !part.endsWith(".shares"),
-            )
+            .filter((name) => fits.test(name))
             .map((name) => join(at, name)),
     );
   }
@@ -224,11 +221,6 @@ class Scene {
     // So that every kind of file is there.
     await this.take(this.v, "v", false, ["other"]);
     await this.v.waitForWork({ timeoutMs: 1, types: ["none"] });
-    for (const lane of ["normal", "high"]) {
-      const name = /^# (\w+)/.exec(fs.readFileSync(join(root, `.viv/lanes/${lane}.log`), "latin1"));
-      const line = `${name[1]} 10 90 1.0.xyz\n${name[1]} 90 5000 2.0.xyz\n`;
-      fs.writeFileSync(join(root, `.viv/cursors/${lane}.all.shares`), line);
-    }
     await this.w.flushStatus();
     await this.w.sweep({ thorough: true });
     const another = await openRun(root, { durability: "fast" });

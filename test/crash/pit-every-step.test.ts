@@ -11,6 +11,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { isVivError } from "../../src/base/errors.ts";
 import { openRun } from "../../src/main.ts";
+import { pitOf } from "../../src/pit/store.ts";
 import type { Store } from "../../src/queue/store.ts";
 import { ERRNOS, OneCallFails } from "../support/call-faults.ts";
 import { type Fault, Faults } from "../support/faults.ts";
@@ -96,7 +97,7 @@ const byHand = async (scene: Scene, place: "gone" | "claimed" | "food" | "done")
 
 async function prove({ store }: Scene): Promise<void> {
   await store.register("sweep-1");
-  const proof = await store.pit?.takeForProof(F, "sweep-1");
+  const proof = await pitOf(store)?.takeForProof(F, "sweep-1");
   if (!proof) throw new Error("nothing to prove");
   await store.complete({ id: F, worker: "sweep-1", token: proof.token });
 }
@@ -163,9 +164,9 @@ const SCENARIOS: Scenario[] = [
     setUp: (scene) => byHand(scene, "gone"),
     act: async ({ store }) => {
       await store.register("sweep-1");
-      const proof = await store.pit?.takeForProof(F, "sweep-1");
+      const proof = await pitOf(store)?.takeForProof(F, "sweep-1");
       if (!proof) throw new Error("nothing to prove");
-      await store.pit?.markUnproven(F);
+      await pitOf(store)?.markUnproven(F);
       await store.fail({ id: F, worker: "sweep-1", token: proof.token }, { outcome: "unproven" });
     },
   },
@@ -283,7 +284,7 @@ test("a claim by hand whose end is recorded is not proven once more", async () =
   const sweeper = await openRun(path, { machine: host.process() });
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + HOUR });
   await sweeper.register("sweep-1");
-  expect(await sweeper.pit?.takeForProof(F, "sweep-1")).toBe(null);
+  expect(await pitOf(sweeper)?.takeForProof(F, "sweep-1")).toBe(null);
   expect(foods(path).get(F)).toEqual([`done/${F}.md`]);
   expect(countedCompletions(join(path, "record"))).toEqual(new Map([[F, 1]]));
 });
@@ -367,8 +368,8 @@ async function recover(
   await store.sweep();
   // Whatever is left to do is done, by a sweep or by a snake.
   await store.register("sweep-2");
-  for (const { id, ready } of (await store.pit?.handResults()) ?? []) {
-    const proof = ready ? await store.pit?.takeForProof(id, "sweep-2") : null;
+  for (const { id, ready } of (await pitOf(store)?.handResults()) ?? []) {
+    const proof = ready ? await pitOf(store)?.takeForProof(id, "sweep-2") : null;
     if (proof) await store.complete({ id, worker: "sweep-2", token: proof.token });
   }
   const { findings } = await store.doctor({ fix: true });

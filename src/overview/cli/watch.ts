@@ -21,6 +21,9 @@ export const command: Command = {
 function describe(event: WatchEvent, term: Term): string | null {
   if (event.kind === "counts") return countLine(event.counts, term);
   if (event.kind === "ledger") return stepLine(event.line, term);
+  if (event.kind === "missed") {
+    return `${event.count} changes since ${event.since} are not shown; see: viv ls`;
+  }
   const { color } = term;
   const from = event.from ? `${paintState(event.from, term)} → ` : "";
   const to = event.to ? paintState(event.to, term) : color.dim("gone");

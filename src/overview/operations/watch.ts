@@ -3,6 +3,7 @@ import { flag } from "../../operation/fields.ts";
 import type { Nothing } from "../../operation/operation.ts";
 import { defineRunStream, type RunContext } from "../../queue/operation.ts";
 import type { Change, Counts } from "../../queue/store.ts";
+import { WORK_SITE } from "../../work/site.ts";
 
 export type WatchEvent = Change | { kind: "counts"; counts: Counts };
 
@@ -12,7 +13,7 @@ export const watch = defineRunStream({
   access: "read",
   input: z.strictObject({ until_idle: flag("stop when nothing is left to do") }),
   event: z.looseObject({
-    kind: z.enum(["counts", "task", "ledger"]),
+    kind: z.enum(["counts", "task", "ledger", "missed"]),
   }) as never as z.ZodMiniType<WatchEvent>,
   output: z.object({}),
   async *stream(context, { until_idle }) {
@@ -37,6 +38,5 @@ async function isIdle({ store }: RunContext): Promise<boolean> {
   const counts = await store.counts();
   if (counts.pending + counts.claimed + counts.waiting > 0) return false;
   // What a snake says it has done comes back if it is not borne out.
-  const results = (await store.pit?.handResults()) ?? [];
-  return !results.some(({ state }) => state === "gone" || state === "done");
+  return (await store.extension(WORK_SITE)?.hasUnprovenResults()) !== true;
 }

@@ -1,6 +1,6 @@
 import { isVivError } from "../../base/errors.ts";
 import { isName } from "../../base/names.ts";
-import { readRegular } from "../../queue/fs/atomic.ts";
+import { readRegular } from "../../queue/fs/files/atomic.ts";
 import type { FsRun } from "../../queue/fs/run.ts";
 
 export interface AttemptLog {
@@ -16,7 +16,7 @@ export function logsOf(run: FsRun, id: string): AttemptLog[] {
   try {
     text = readRegular(`${run.paths.artifacts}/${id}.logs`, 1024 * 1024)?.text ?? "";
   } catch (error) {
-    if (!isVivError(error)) throw error; // a handler may write there too: then nobody knows
+    if (!isVivError(error)) throw error; // a handler may write there too: then nothing is known
   }
   return text.split("\n").flatMap((line) => {
     const [attempt = "", worker = "", name = ""] = line.split(" ");

@@ -1,6 +1,11 @@
 import { VivError } from "../../base/errors.ts";
 import { isName } from "../../base/names.ts";
 import { isAttempt } from "../../queue/attempt.ts";
+import { findClaim } from "../../queue/fs/claims/claimed.ts";
+import { readWorkerFile } from "../../queue/fs/claims/register.ts";
+import { finishRecorded } from "../../queue/fs/ends/end-claim.ts";
+import { recordedEnd } from "../../queue/fs/ends/recorded-end.ts";
+import { assertWorker, parseIn } from "../../queue/fs/enqueue/parse.ts";
 import {
   linkIfFree,
   namesIn,
@@ -9,27 +14,23 @@ import {
   statIfThere,
   tokenOf,
   unlinkIfThere,
-} from "../../queue/fs/atomic.ts";
-import { attemptNumber, readHistory } from "../../queue/fs/attempts.ts";
-import { findClaim } from "../../queue/fs/claimed.ts";
-import { completedTasks } from "../../queue/fs/completed.ts";
-import { finishRecorded } from "../../queue/fs/end-claim.ts";
+} from "../../queue/fs/files/atomic.ts";
+import { withLock } from "../../queue/fs/files/lock.ts";
 import { claimOf, fileOf, idLinkOf } from "../../queue/fs/layout.ts";
 import { locate } from "../../queue/fs/locate.ts";
-import { withLock } from "../../queue/fs/lock.ts";
-import { assertWorker, parseIn } from "../../queue/fs/parse.ts";
-import { notProjectedYet } from "../../queue/fs/project.ts";
-import { recordedEnd } from "../../queue/fs/recorded-end.ts";
-import { readWorkerFile } from "../../queue/fs/register.ts";
+import { attemptNumber, readHistory } from "../../queue/fs/record/attempts.ts";
+import { notProjectedYet } from "../../queue/fs/record/project.ts";
+import { completedTasks } from "../../queue/fs/record/status.ts";
 import { type FsRun, record, recordClaim, temporaryPath } from "../../queue/fs/run.ts";
-import type { Claim, HandResult } from "../../queue/store.ts";
+import type { Claim } from "../../queue/store.ts";
 import { MAX_TASK_BYTES } from "../../queue/task.ts";
 import { resultIdOf, resultName, unprovenName } from "../food-names.ts";
+import type { HandResult } from "../store.ts";
 import { snakeOf } from "./hand-claims.ts";
 
 /**
  * Results that a snake put into done/ by hand: with its food gone, still claimed, or moved there as
- * well. They count when they are proven; until then each is somebody's word.
+ * well. They count when they are proven; until then each is a claim without proof.
  */
 
 /** A result that is younger may still be being written. */
@@ -66,7 +67,7 @@ function movedByHand(run: FsRun, foods: ReadonlySet<string | null>): HandResult[
 function judgeResult(run: FsRun, id: string): HandResult | null {
   const stats = statIfThere(`${run.paths.state.done}/${resultName(id)}`);
   if (!stats?.isFile()) return null;
-  // Who writes it may date it as he likes: a date in the future is no reason to wait for it.
+  // Its writer may date it freely: a date in the future is no reason to wait for it.
   const ageMs = Date.now() - Math.min(stats.mtimeMs, stats.ctimeMs);
   return judge(run, id, ageMs, stats.ctimeMs);
 }
@@ -82,7 +83,7 @@ function judge(run: FsRun, id: string, ageMs: number, writtenAt: number): HandRe
   const bornAt = statIfThere(place.path)?.birthtimeMs ?? 0;
   if (bornAt > writtenAt + CLOCKS_DIFFER_BY_MS)
     return { id, snake, state: place.state, ready: false };
-  // In done/ by now: somebody has finished it since we looked there. The next look tells whether
+  // In done/ by now: it was finished since we looked there. The next look tells whether
   // that is recorded.
   const isFree = place.state === "pending";
   const isHandClaim = place.state === "claimed" && readWorkerFile(run, place.worker ?? "") === null;
@@ -90,7 +91,7 @@ function judge(run: FsRun, id: string, ageMs: number, writtenAt: number): HandRe
   return { id, snake, state: place.state, ready };
 }
 
-/** In done/, though nobody has recorded that it was finished. */
+/** In done/, though no end is recorded. */
 function unrecorded(run: FsRun, foods: ReadonlySet<string | null>): string[] {
   if (!statIfThere(run.paths.status)) return []; // then nothing says what was finished
   // In this order: what ends meanwhile is in one of the two.
@@ -107,10 +108,14 @@ function isOld(run: FsRun, id: string): boolean {
 }
 
 /**
- * Makes such a food a claim of `rawWorker`, who is going to prove it. One at a time in the whole pit:
+ * Makes such a food a claim of `rawWorker`, which is going to prove it. One at a time in the whole pit:
  * a food that is gone would otherwise be brought back twice. Null when it is no longer to be had.
  */
-export function takeForProof(run: FsRun, id: string, rawWorker: string): Claim | null {
+export async function takeForProof(
+  run: FsRun,
+  id: string,
+  rawWorker: string,
+): Promise<Claim | null> {
   const worker = assertWorker(run, rawWorker);
   return withLock(`${run.paths.viv}/proof.lock`, () => {
     const current = handResult(run, id);
@@ -129,9 +134,18 @@ export function takeForProof(run: FsRun, id: string, rawWorker: string): Claim |
     const token = tokenOf(file.stats);
     const attempt = attemptNumber(readHistory(run, id));
     recordClaim(run, id, { worker, token, attempt });
-    run.memo.proving.add(id);
+    if (!proving.has(run)) proving.set(run, new Set());
+    proving.get(run)?.add(id);
     return { task, worker, token, attempt };
   });
+}
+
+/** Claims that this process made to prove the work of another. */
+const proving = new WeakMap<FsRun, Set<string>>();
+
+/** Is this the end of a proof? Asked once for each. */
+export function endsProof(run: FsRun, id: string): boolean {
+  return proving.get(run)?.delete(id) ?? false;
 }
 
 function wasInReview(run: FsRun, id: string): boolean {

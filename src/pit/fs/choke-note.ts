@@ -1,7 +1,7 @@
 import type { HistoryRecord } from "../../queue/attempt.ts";
 import { type AttemptRecord, isAttempt } from "../../queue/attempt.ts";
 import type { Choke } from "../../queue/choke.ts";
-import { linkIfFree, unlinkIfThere, writeNew } from "../../queue/fs/atomic.ts";
+import { linkIfFree, unlinkIfThere, writeNew } from "../../queue/fs/files/atomic.ts";
 import { type FsRun, temporaryPath } from "../../queue/fs/run.ts";
 import { attemptsSinceRetry } from "../../queue/retry.ts";
 import type { Task } from "../../queue/task.ts";
@@ -9,7 +9,7 @@ import { logsOf } from "./attempt-logs.ts";
 
 /**
  * `scraps/choke-<food>-<snake>.md`: how it failed, what was tried, and by whom. Written before the
- * food goes back, so that whoever takes it finds the note. A log that it names is never pruned.
+ * food goes back, so that its next snake finds the note. A log that it names is never pruned.
  */
 export function leaveChokeNote(
   run: FsRun,

@@ -1,7 +1,9 @@
 import { existsSync } from "node:fs";
 import { isName } from "../../base/names.ts";
-import { afterMove } from "../../queue/fs/after-move.ts";
-import { Afterwards } from "../../queue/fs/afterwards.ts";
+import { claimedTasks } from "../../queue/fs/claims/claimed.ts";
+import { afterMove } from "../../queue/fs/ends/after-move.ts";
+import { Afterwards } from "../../queue/fs/ends/afterwards.ts";
+import { reserveId } from "../../queue/fs/enqueue/ids.ts";
 import {
   discard,
   linkIfFree,
@@ -11,12 +13,10 @@ import {
   renameIfThere,
   statIfThere,
   unlinkIfThere,
-} from "../../queue/fs/atomic.ts";
-import { claimedTasks } from "../../queue/fs/claimed.ts";
-import { reserveId } from "../../queue/fs/ids.ts";
+} from "../../queue/fs/files/atomic.ts";
+import { withLock } from "../../queue/fs/files/lock.ts";
 import { claimOf, fileOf, idLinkOf } from "../../queue/fs/layout.ts";
 import { locate } from "../../queue/fs/locate.ts";
-import { withLock } from "../../queue/fs/lock.ts";
 import { type FsRun, record, temporaryPath } from "../../queue/fs/run.ts";
 import { idOfFood, resultName } from "../food-names.ts";
 
@@ -37,7 +37,7 @@ export function noticeHandClaims(run: FsRun): void {
   }
 }
 
-/** Who forgets to put a name before it: the food is claimed, by whom nobody can say. */
+/** A claim without a name before it: the food is claimed by an unknown snake. */
 export function nameNameless(run: FsRun): void {
   const { claimed } = run.paths.state;
   for (const name of namesIn(claimed)) {
@@ -62,7 +62,7 @@ export function noteVanished(run: FsRun, id: string, worker: string): void {
 const GRACE_MS = 10_000;
 
 /** A claim that was removed without a result: the food is given to the others. */
-export function bringBackVanished(run: FsRun): void {
+export async function bringBackVanished(run: FsRun): Promise<void> {
   for (const id of namesIn(`${run.paths.viv}/hand`)) {
     if (!isName(id)) continue;
     const place = locate(run, id);
@@ -73,7 +73,7 @@ export function bringBackVanished(run: FsRun): void {
     if (goneSince === undefined) overwrite(noteOf(run, id), `${worker}\n${Date.now()}`);
     else if (Math.abs(Date.now() - goneSince) > GRACE_MS) {
       // One at a time, and another look: what another sweep brought back may be claimed by now.
-      withLock(`${run.paths.viv}/proof.lock`, () => {
+      await withLock(`${run.paths.viv}/proof.lock`, () => {
         if (locate(run, id) === null) bringBack(run, id, worker);
       });
     }

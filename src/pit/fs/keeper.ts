@@ -1,24 +1,24 @@
 import { createHash } from "node:crypto";
 import { isName, MAX_NAME_LENGTH } from "../../base/names.ts";
 import { isAttempt } from "../../queue/attempt.ts";
-import { Afterwards } from "../../queue/fs/afterwards.ts";
-import { namesIn, overwrite, statIfThere, writeNew } from "../../queue/fs/atomic.ts";
-import { readHistory } from "../../queue/fs/attempts.ts";
+import { Afterwards } from "../../queue/fs/ends/afterwards.ts";
+import { announce, publish } from "../../queue/fs/enqueue/publish.ts";
+import { namesIn, overwrite, statIfThere, writeNew } from "../../queue/fs/files/atomic.ts";
 import { fileOf, idLinkOf } from "../../queue/fs/layout.ts";
-import { announce, publish } from "../../queue/fs/publish.ts";
+import { readHistory } from "../../queue/fs/record/attempts.ts";
 import { type FsRun, nowIso, temporaryPath } from "../../queue/fs/run.ts";
 import type { Task } from "../../queue/task.ts";
 
 /**
- * What came to resting/stuck/ is told to the keeper: as food of its own, whose name follows from the
- * stuck one's and from how often somebody sent that round again. So it is told once each time, by
- * whoever comes first: the worker that gave up, or after its death a sweep.
+ * Food in resting/stuck/ is reported to the keeper: as food of its own, whose name follows from the
+ * stuck one's and from how often that was sent round again. So it is reported once each time, by
+ * the first of: the worker that gave up, or after its death a sweep.
  */
 export function tellKeeper(run: FsRun, id: string): void {
   if (id.startsWith("keeper-") || isTold(run, id)) return;
   const history = readHistory(run, id);
   const last = history.findLast(isAttempt);
-  const task = keeperFood(run, id, last?.note ?? "nobody knows why");
+  const task = keeperFood(run, id, last?.note ?? "for an unknown reason");
   const tmp = temporaryPath(run, task.task_id);
   const stats = writeNew(tmp, run.paths.layout.write(task), run.durability === "safe");
   const { created } = publish(run, { task, tmp, stats }, { ifAbsent: true });

@@ -11,9 +11,14 @@ import {
   whyNotSnake,
 } from "../food-names.ts";
 
+import { PIT_HOOKS } from "./hooks.ts";
+import { pitExtensions } from "./store.ts";
+
 /** The snake pit's: Markdown, and all claims in one folder, the snake's name before the food's. */
 export const PIT_LAYOUT: Layout = {
   kind: "pit",
+  howToMake: (path) => `make it with: viv pit init ${path}`,
+  signs: ["food", "claimed"],
   folders: {
     waiting: "resting/later",
     pending: "food",
@@ -42,4 +47,6 @@ export const PIT_LAYOUT: Layout = {
     return parseFood(text, id, context);
   },
   write: foodOf,
+  hooks: PIT_HOOKS,
+  extensions: (run) => pitExtensions(run),
 };

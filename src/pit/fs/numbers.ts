@@ -1,4 +1,5 @@
 import { closeSync } from "node:fs";
+import { claimedTasks } from "../../queue/fs/claims/claimed.ts";
 import {
   errno,
   namesIn,
@@ -6,8 +7,7 @@ import {
   overwrite,
   readDerived,
   translate,
-} from "../../queue/fs/atomic.ts";
-import { claimedTasks } from "../../queue/fs/claimed.ts";
+} from "../../queue/fs/files/atomic.ts";
 import type { FsRun } from "../../queue/fs/run.ts";
 import type { TaskSpec } from "../../queue/spec.ts";
 import { TASK_STATES } from "../../queue/states.ts";
@@ -29,17 +29,21 @@ export function newFoodId(run: FsRun, spec: TaskSpec): string {
   }
 }
 
+/** The highest number that is known to be taken. */
+const lastNumber = new WeakMap<FsRun, number>();
+
 function takeNumber(run: FsRun): number {
-  run.memo.lastNumber ??= Math.max(hintOf(run) ?? highest(run, true), highest(run, false));
+  let number =
+    lastNumber.get(run) ?? Math.max(hintOf(run) ?? highest(run, true), highest(run, false));
   for (;;) {
-    const number = ++run.memo.lastNumber;
+    lastNumber.set(run, ++number);
     if (!reserveNumber(run, number)) continue;
     overwrite(`${run.paths.viv}/numbers/${HINT}`, String(number));
     return number;
   }
 }
 
-/** False when somebody has it. */
+/** False when it is taken. */
 export function reserveNumber(run: FsRun, number: number): boolean {
   try {
     closeSync(openNew(`${run.paths.viv}/numbers/${number}`));
@@ -71,7 +75,7 @@ function highest(run: FsRun, everywhere: boolean): number {
     ? TASK_STATES.filter((name) => name !== "claimed")
     : ["pending" as const];
   for (const name of states) for (const file of namesIn(state[name])) see(layout.idOf(name, file));
-  // A result of before our time has a food that nobody knows: its number is taken all the same.
+  // A result of before our time has a food that is unknown: its number is taken all the same.
   if (everywhere) for (const file of namesIn(state.done)) see(resultIdOf(file));
   if (everywhere) for (const name of namesIn(`${run.paths.viv}/numbers`)) see(`food-${name}`);
   return most;

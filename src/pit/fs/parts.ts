@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { isVivError } from "../../base/errors.ts";
 import { isName } from "../../base/names.ts";
-import { appendLine, namesIn, readDerived, readRegular } from "../../queue/fs/atomic.ts";
+import { parseIn } from "../../queue/fs/enqueue/parse.ts";
+import { appendLine, namesIn, readDerived, readRegular } from "../../queue/fs/files/atomic.ts";
 import { fileOf, idLinkOf } from "../../queue/fs/layout.ts";
-import { parseIn } from "../../queue/fs/parse.ts";
 import type { FsRun } from "../../queue/fs/run.ts";
 import { MAX_TASK_BYTES, type Task } from "../../queue/task.ts";
 
@@ -21,7 +21,7 @@ export function partsOf(run: FsRun, id: string): string[] {
 /** Names in food/ that were looked at already, so that a completion costs one listing. */
 const looked = new WeakMap<FsRun, Set<string>>();
 
-/** A snake writes its pieces with a shell and ends at once: nobody of ours has seen them yet. */
+/** A snake writes its pieces with a shell and ends at once: our processes have not seen them yet. */
 function noteUnseen(run: FsRun): void {
   const begin = performance.now();
   if (begin < (looksAt.get(run) ?? 0)) return;

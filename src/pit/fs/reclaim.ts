@@ -1,18 +1,23 @@
 import { existsSync } from "node:fs";
-import { readDerived, replaceFile } from "../../queue/fs/atomic.ts";
-import { findClaim } from "../../queue/fs/claimed.ts";
+import { findClaim } from "../../queue/fs/claims/claimed.ts";
+import { claimsOf, takeBack } from "../../queue/fs/claims/take-back.ts";
+import { readDerived, replaceFile } from "../../queue/fs/files/atomic.ts";
 import { type FsRun, temporaryPath } from "../../queue/fs/run.ts";
-import { claimsOf, takeBack } from "../../queue/fs/take-back.ts";
 import type { ReapReport } from "../../queue/store.ts";
 import type { Progress } from "../progress.ts";
 
 /** Takes one claim back from a worker that is alive. Where the food went, or null: it stayed. */
-export function reclaim(run: FsRun, id: string, token: string, note: string): string | null {
+export async function reclaim(
+  run: FsRun,
+  id: string,
+  token: string,
+  note: string,
+): Promise<string | null> {
   const worker = findClaim(run.paths, id)?.worker;
   const claim = worker && claimsOf(run, worker).find((one) => one.id === id && one.token === token);
   if (!claim) return null;
   const report: ReapReport = { reaped: [], live: [], skipped: [], stuck: [] };
-  takeBack(run, worker, [claim], "stale", -1, report, { note });
+  await takeBack(run, worker, [claim], "stale", -1, report, { note });
   return report.reaped[0]?.to ?? null;
 }
 

@@ -7,14 +7,14 @@ import {
   syncFolder,
   unlinkIfThere,
   writeNew,
-} from "../../queue/fs/atomic.ts";
-import { readHistory } from "../../queue/fs/attempts.ts";
-import { readProof } from "../../queue/fs/proof.ts";
+} from "../../queue/fs/files/atomic.ts";
+import { readProof } from "../../queue/fs/record/artifacts.ts";
+import { readHistory } from "../../queue/fs/record/attempts.ts";
 import { type FsRun, nowIso, temporaryPath } from "../../queue/fs/run.ts";
 import { quoteDoneWhen } from "../done-when.ts";
 import { resultName } from "../food-names.ts";
 import { logsOf } from "./attempt-logs.ts";
-import { markUnproven } from "./by-hand.ts";
+import { endsProof, markUnproven } from "./by-hand.ts";
 import { partsOf } from "./parts.ts";
 
 /**
@@ -30,13 +30,13 @@ export interface Finisher {
   attempt: number;
 }
 
-/** Returns what takes it back, should the food turn out to be somebody else's by now. */
+/** Returns the undo step, for a food that turns out to be another snake's by now. */
 export function publishResult(run: FsRun, id: string, by: Finisher | null): () => void {
   const target = `${run.paths.state.done}/${resultName(id)}`;
   const there = statIfThere(target);
   const since = by === null ? 0 : Number(by.token) / 1000;
   // What is being proven is the result that is there.
-  if (there && (run.memo.proving.delete(id) || there.ctimeMs >= since)) return () => {};
+  if (there && (endsProof(run, id) || there.ctimeMs >= since)) return () => {};
   if (there) markUnproven(run, id); // of an earlier attempt, which did not count
   const tmp = temporaryPath(run, `result-${id}`);
   const isSafe = run.durability === "safe";
@@ -50,7 +50,7 @@ export function publishResult(run: FsRun, id: string, by: Finisher | null): () =
   return () => void unlinkIfThere(target);
 }
 
-/** Whoever approves a food has not eaten it. */
+/** The person who approves a food has not eaten it. */
 function lastFinisher(run: FsRun, id: string): Finisher | null {
   const last = readHistory(run, id).findLast(isAttempt);
   return last ? { worker: last.worker, attempt: last.attempt, token: last.token } : null;
@@ -81,12 +81,12 @@ function proofOf(run: FsRun, id: string, by: Finisher | null): string {
   return `${quoteDoneWhen(proof.command)} exit ${proof.exit} after ${seconds} s`;
 }
 
-/** What the snake wrote where it was told to. */
+/** The text that the snake wrote to its artifact. */
 function wordsOf(run: FsRun, id: string): string {
   try {
     return readRegular(`${run.paths.artifacts}/${id}.md`, MAX_TEXT)?.text.trim() ?? "";
   } catch (error) {
-    if (!isVivError(error, "CORRUPT")) throw error; // the machine's trouble: there is more to say later
+    if (!isVivError(error, "CORRUPT")) throw error; // an error of the machine: the end is tried again later
     return `(what it wrote is too long to repeat: record/artifacts/${id}.md)`;
   }
 }

@@ -1,22 +1,38 @@
-import { namesIn, readRegular, translate } from "../../queue/fs/atomic.ts";
+import { namesIn, readRegular, translate } from "../../queue/fs/files/atomic.ts";
+import { tryLock } from "../../queue/fs/files/lock.ts";
+import type { Extension } from "../../queue/fs/layout.ts";
 import { claimOf } from "../../queue/fs/layout.ts";
-import { tryLock } from "../../queue/fs/lock.ts";
 import { readTaskAt } from "../../queue/fs/read.ts";
 import type { FsRun } from "../../queue/fs/run.ts";
-import type { PitStore } from "../../queue/store.ts";
+import { WORK_SITE, type WorkSite } from "../../work/site.ts";
 import { unprovenNumberOf } from "../food-names.ts";
+import { PIT, type PitStore } from "../store.ts";
 import { handResults, markUnproven, takeForProof } from "./by-hand.ts";
 import { readProgress, reclaim, writeProgress } from "./reclaim.ts";
 
-/** What only a pit has, as the store offers it. */
-export function pitStore(run: FsRun): PitStore {
+export function pitExtensions(run: FsRun): Extension[] {
+  return [
+    { key: PIT, value: pitStore(run) },
+    { key: WORK_SITE, value: workSite(run) },
+  ];
+}
+
+function workSite(run: FsRun): WorkSite {
+  return {
+    folder: run.paths.root,
+    taskFile: (worker, id) => claimOf(run.paths, worker, id),
+    readClaimed: async (worker, id) => readTaskAt(run, claimOf(run.paths, worker, id), id).task,
+    hasUnprovenResults: async () =>
+      handResults(run).some(({ state }) => state === "gone" || state === "done"),
+  };
+}
+
+function pitStore(run: FsRun): PitStore {
   return {
     handResults: async () => doing("looking at results", () => handResults(run)),
     takeForProof: async (id, worker) =>
       doing(`taking ${id} for proof`, () => takeForProof(run, id, worker)),
     markUnproven: async (id) => doing(`marking ${id}`, () => markUnproven(run, id)),
-    claimPath: (worker, id) => claimOf(run.paths, worker, id),
-    readClaimed: async (worker, id) => readTaskAt(run, claimOf(run.paths, worker, id), id).task,
     reclaim: async (id, token, note) =>
       doing(`reclaiming ${id}`, () => reclaim(run, id, token, note)),
     readProgress: async () => readProgress(run),
@@ -24,20 +40,20 @@ export function pitStore(run: FsRun): PitStore {
     oddities: async () =>
       doing("looking around", () => ({ unproven: unproven(run), quarantined: quarantined(run) })),
     alone: async (what, act) => {
-      const release = tryLock(`${run.paths.viv}/${what}.lock`);
-      if (release === null) return null;
+      const lock = await tryLock(`${run.paths.viv}/${what}.lock`);
+      if (lock === null) return null;
       try {
         return await act();
       } finally {
-        release();
+        lock.release();
       }
     },
   };
 }
 
-function doing<T>(what: string, act: () => T): T {
+async function doing<T>(what: string, act: () => T | Promise<T>): Promise<T> {
   try {
-    return act();
+    return await act();
   } catch (error) {
     throw translate(error, what);
   }
@@ -59,7 +75,7 @@ function quarantined(run: FsRun): { name: string; from: string; reason: string }
       const { from = "", reason = "" } = JSON.parse(note) as { from?: string; reason?: string };
       return { name, from, reason };
     } catch {
-      return { name, from: "", reason: note.trim() }; // somebody wrote a note of their own there
+      return { name, from: "", reason: note.trim() }; // a foreign note
     }
   });
 }

@@ -13,8 +13,8 @@ export const pitInit = defineRunOperation({
   async run({ store, use }) {
     const { writeIfAbsent } = await use(workerHostPort);
     const { readme } = await import("./readme.ts");
-    writeIfAbsent(`${store.location}/.viv/.gitignore`, "*\n"); // all of it can be rebuilt
-    const isNew = writeIfAbsent(`${store.location}/README.md`, readme());
+    writeIfAbsent(`${store.folder}/.viv/.gitignore`, "*\n"); // all of it can be rebuilt
+    const isNew = writeIfAbsent(`${store.folder}/README.md`, readme());
     return { pit: store.location, readme: isNew ? ("written" as const) : ("there" as const) };
   },
 });

@@ -6,6 +6,7 @@ import { counts, taskState } from "../../queue/schemas.ts";
 import type { Store } from "../../queue/store.ts";
 import { whyTask } from "../../work/why.ts";
 import { numberOf } from "../food-names.ts";
+import { pitOf } from "../store.ts";
 
 const food = { food: z.string(), task: z.string() };
 
@@ -47,7 +48,7 @@ export const pitStatus = defineRunOperation({
   }),
   async run(context) {
     const { store } = context;
-    const oddities = (await store.pit?.oddities()) ?? { unproven: [], quarantined: [] };
+    const oddities = (await pitOf(store)?.oddities()) ?? { unproven: [], quarantined: [] };
     return {
       pit: store.location,
       counts: await store.counts(),
@@ -109,7 +110,7 @@ async function forKeeper(store: Store) {
 }
 
 async function results(store: Store) {
-  return ((await store.pit?.handResults()) ?? []).map(({ id, snake, state, ready }) => ({
+  return ((await pitOf(store)?.handResults()) ?? []).map(({ id, snake, state, ready }) => ({
     food: id,
     snake,
     state,

@@ -6,6 +6,7 @@ import { defineRunOperation, type RunContext } from "../../queue/operation.ts";
 import { workerHostPort } from "../../work/host.ts";
 import { proveResults, provingFor } from "../prove-results.ts";
 import { reclaimStuck } from "../reclaim-stuck.ts";
+import { pitOf } from "../store.ts";
 import { tidyWaste } from "../tidy-waste.ts";
 import { snakeOfWaste } from "../waste.ts";
 import { wasteFiles } from "../waste-files.ts";
@@ -34,7 +35,8 @@ export const pitSweep = defineRunOperation({
   }),
   async run(context, { stale_after, keep_logs }) {
     const { store } = context;
-    if (store.pit === null) throw new VivError("RUN_INVALID", "this is not a pit.");
+    const pit = pitOf(store);
+    if (pit === null) throw new VivError("RUN_INVALID", "this is not a pit.");
     const staleAfterSeconds = stale_after === undefined ? undefined : seconds(stale_after);
     const keepMs = parseDuration(keep_logs ?? "7d", "--keep-logs");
     const report = await store.reap(staleAfterSeconds === undefined ? {} : { staleAfterSeconds });
@@ -43,7 +45,7 @@ export const pitSweep = defineRunOperation({
     const limitMs = (staleAfterSeconds ?? DEFAULT_STALE_AFTER_SECONDS) * 1000;
     const stuck = await reclaimStuck(store, host, { now: context.now(), limitMs });
     const results = await proveResults(store, host, provingFor(store, host));
-    const tidied = await store.pit.alone("waste", () => tidyIfPossible(context, keepMs));
+    const tidied = await pit.alone("waste", () => tidyIfPossible(context, keepMs));
     return {
       reclaimed: [...report.reaped, ...stuck].map(({ id, worker, to }) => ({
         ...{ food: id, snake: worker, to },

@@ -54,7 +54,7 @@ export const pitToss = defineRunOperation({
       ...(after ? { depends_on: after } : {}),
     });
     const folder = state === "waiting" ? "resting/later" : "food";
-    const path = `${context.store.location}/${folder}/${id}.md`;
+    const path = `${context.store.folder}/${folder}/${id}.md`;
     return { id, state: state as "pending", path, ...(warnings ? { warnings } : {}) };
   },
 });

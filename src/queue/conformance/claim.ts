@@ -16,6 +16,19 @@ export function claimSuite(make: MakeHarness): void {
       expect(await store.counts()).toMatchObject({ pending: 0, claimed: 1 });
     });
 
+    test("marks differ by run, task and claim; the source is there while the task is", async () => {
+      const store = await run().open();
+      await store.enqueue({ id: "a", type: "t", payload: { text: "as written" } });
+      expect(await store.source("a")).toContain("as written");
+      expect(await store.source("b")).toBeNull();
+      const first = await claimOne(store);
+      await store.release(refOf(first));
+      const second = await claimOne(store);
+      const marks = [first, second].map(({ token }) => store.claimMark({ id: "a", token }));
+      marks.push(store.claimMark({ id: "b", token: first.token }));
+      expect(new Set(marks).size).toBe(3);
+    });
+
     test("nothing to claim is no error", async () => {
       const store = await run().open();
       expect(await store.claim({ worker: "w" })).toEqual([]);

@@ -13,32 +13,34 @@ import { ledgerSuite } from "./ledger.ts";
 import { orderSuite } from "./order.ts";
 import { processesSuite } from "./processes.ts";
 import { reapSuite } from "./reap.ts";
+import { recordSuite } from "./record.ts";
 import { retrySuite } from "./retry.ts";
-import { statusSuite } from "./status.ts";
 import { timeSuite } from "./time.ts";
 import { watchSuite } from "./watch.ts";
 import { workersSuite } from "./workers.ts";
 
-/** What every store must do. A backend passes all of it, or it does not land. */
+/** What every store must do: a describe for each interface. A backend passes all of it, or it does not land. */
 export function describeStore(name: string, make: MakeHarness): void {
   describe(name, () => {
-    enqueueSuite(make);
-    bulkSuite(make);
-    orderSuite(make);
-    claimSuite(make);
-    exceptTypesSuite(make);
-    finishSuite(make);
-    fencingSuite(make);
-    dependenciesSuite(make);
-    timeSuite(make);
-    retrySuite(make);
-    chokeSuite(make);
-    decideSuite(make);
-    reapSuite(make);
-    processesSuite(make);
-    workersSuite(make);
-    watchSuite(make);
-    statusSuite(make);
-    ledgerSuite(make);
+    describe("its queue", () => {
+      enqueueSuite(make);
+      bulkSuite(make);
+      orderSuite(make);
+      claimSuite(make);
+      exceptTypesSuite(make);
+      finishSuite(make);
+      fencingSuite(make);
+      dependenciesSuite(make);
+      timeSuite(make);
+      retrySuite(make);
+      chokeSuite(make);
+      decideSuite(make);
+      reapSuite(make);
+      processesSuite(make);
+      workersSuite(make);
+      watchSuite(make);
+      ledgerSuite(make);
+    });
+    describe("its record", () => recordSuite(make));
   });
 }

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { VivError } from "../../base/errors.ts";
 import { assertName } from "../../base/names.ts";
-import { pitStore } from "../../pit/fs/store.ts";
 import { release } from "../../platform/files/beneath.ts";
 import type { AttemptRecord } from "../attempt.ts";
 import type { LedgerLine } from "../ledger.ts";
@@ -10,19 +10,18 @@ import type { TaskSpec } from "../spec.ts";
 import type { CheckpointUpdate, RunStatus } from "../status.ts";
 import type * as S from "../store.ts";
 import type { Task } from "../task.ts";
-import { Afterwards } from "./afterwards.ts";
-import { translate } from "./atomic.ts";
-import { claimTasks } from "./claim.ts";
-import { approveTask, cancelTask, type Decision, rejectTask, retryTask } from "./decide.ts";
-import { examineRun } from "./doctor.ts";
-import { failTask } from "./fail.ts";
-import { completeInBackground, completeTask, releaseTask } from "./finish.ts";
-import { writeHeartbeat } from "./heartbeat.ts";
+import { claimTasks } from "./claims/claim.ts";
+import { writeHeartbeat } from "./claims/heartbeat.ts";
+import { forgetProcess, noteProcess } from "./claims/processes.ts";
+import { reapClaims } from "./claims/reap.ts";
+import { registerWorker } from "./claims/register.ts";
+import { examineRun } from "./doctor/doctor.ts";
+import { Afterwards } from "./ends/afterwards.ts";
+import { approveTask, cancelTask, type Decision, rejectTask, retryTask } from "./ends/decide.ts";
+import { failTask } from "./ends/fail.ts";
+import { completeInBackground, completeTask, releaseTask } from "./ends/finish.ts";
+import { translate } from "./files/atomic.ts";
 import { fileOf } from "./layout.ts";
-import { readLog } from "./log.ts";
-import { forgetProcess, noteProcess } from "./processes.ts";
-import { project, projectAtClose } from "./project.ts";
-import { readProof } from "./proof.ts";
 import {
   attemptsOf,
   countTasks,
@@ -30,22 +29,24 @@ import {
   followLedger,
   ledgerLines,
   listTasks,
+  readSource,
   showTask,
   viewWorkers,
 } from "./read.ts";
-import { reapClaims } from "./reap.ts";
-import { registerWorker } from "./register.ts";
+import { artifactsOf, readProof } from "./record/artifacts.ts";
+import { readLog } from "./record/log.ts";
+import { project, projectAtClose } from "./record/project.ts";
+import { initStatus, readStatusFile, updateStatus } from "./record/status.ts";
 import { appendLine, type FsRun } from "./run.ts";
-import { initStatus, readStatusFile, updateStatus } from "./status.ts";
 import { sweepRun } from "./sweep.ts";
-import { waitForWork } from "./wait.ts";
+import { waitForWork } from "./waiting/wait.ts";
 import { watchRun } from "./watch.ts";
 
-/** Only who enqueues needs the checks of a task's shape, and pays for loading them. */
-let enqueueModule: Promise<typeof import("./enqueue.ts")> | undefined;
+/** Only enqueueing needs the checks of a task's shape, and pays for loading them. */
+let enqueueModule: Promise<typeof import("./enqueue/enqueue.ts")> | undefined;
 
-function loadEnqueue(): Promise<typeof import("./enqueue.ts")> {
-  enqueueModule ??= import("./enqueue.ts");
+function loadEnqueue(): Promise<typeof import("./enqueue/enqueue.ts")> {
+  enqueueModule ??= import("./enqueue/enqueue.ts");
   return enqueueModule;
 }
 
@@ -53,18 +54,29 @@ function loadEnqueue(): Promise<typeof import("./enqueue.ts")> {
 export class FsStore implements S.Store {
   readonly runId: string;
   readonly location: string;
+  readonly folder: string;
+  readonly workspaces: string;
+  readonly artifacts: S.Artifacts;
   readonly reservedTypes: readonly string[];
-  readonly pit: S.PitStore | null;
   readonly #run: FsRun;
   readonly #registrations = new Set<S.Registration>();
+  readonly #extensions: ReadonlyMap<S.ExtensionKey<unknown>, unknown>;
   #closed = false;
 
   constructor(run: FsRun) {
     this.#run = run;
     this.runId = run.runId;
     this.location = run.paths.root;
+    this.folder = run.paths.root;
+    this.workspaces = join(run.paths.root, "workspaces");
+    this.artifacts = artifactsOf(run);
     this.reservedTypes = run.paths.layout.reservedTypes;
-    this.pit = run.paths.layout.kind === "pit" ? pitStore(run) : null;
+    const { extensions } = run.paths.layout;
+    this.#extensions = new Map((extensions?.(run) ?? []).map(({ key, value }) => [key, value]));
+  }
+
+  extension<T>(key: S.ExtensionKey<T>): T | null {
+    return (this.#extensions.get(key) as T | undefined) ?? null;
   }
 
   async enqueue(spec: TaskSpec, options: S.EnqueueOptions = {}): Promise<S.Enqueued> {
@@ -89,10 +101,8 @@ export class FsStore implements S.Store {
   }
 
   async complete(ref: S.ClaimRef, options: S.CompletionOptions = {}): Promise<S.Ended> {
-    if (options.inBackground) {
-      return this.#doing(() => completeInBackground(this.#run, ref, options));
-    }
-    return this.#do(() => completeTask(this.#run, ref, options));
+    const complete = options.inBackground ? completeInBackground : completeTask;
+    return this.#do(() => complete(this.#run, ref, options));
   }
 
   async fail(ref: S.ClaimRef, report: S.FailureReport = {}): Promise<S.Ended> {
@@ -119,22 +129,26 @@ export class FsStore implements S.Store {
     return this.#do(() => rejectTask(this.#run, id, decision));
   }
 
+  claimMark({ id, token }: { id: string; token: string }): string {
+    return `${id}.${token}@${this.location}`;
+  }
+
   async noteProcess(ref: S.ClaimRef & { token: string }, process: S.ClaimProcess): Promise<void> {
-    this.#do(() => noteProcess(this.#run, ref, process));
+    await this.#do(() => noteProcess(this.#run, ref, process));
   }
 
   async forgetProcess(id: string, token: string): Promise<void> {
-    this.#do(() => forgetProcess(this.#run, id, token));
+    await this.#do(() => forgetProcess(this.#run, id, token));
   }
 
   async heartbeat(worker: string, options: { note?: string } = {}): Promise<void> {
-    this.#do(() =>
+    await this.#do(() =>
       writeHeartbeat(this.#run, assertName("worker name", worker), options.note ?? ""),
     );
   }
 
-  async register(worker: string, options: { types?: readonly string[] } = {}) {
-    const registration = this.#do(() => registerWorker(this.#run, worker, options.types));
+  async register(worker: string, options: S.RegisterOptions = {}): Promise<S.Registration> {
+    const registration = await this.#do(() => registerWorker(this.#run, worker, options));
     this.#registrations.add(registration);
     return registration;
   }
@@ -149,6 +163,10 @@ export class FsStore implements S.Store {
 
   async show(id: string): Promise<S.TaskView | null> {
     return this.#do(() => showTask(this.#run, id));
+  }
+
+  async source(id: string): Promise<string | null> {
+    return this.#do(() => readSource(this.#run, id));
   }
 
   async *list(query: S.ListQuery = {}): AsyncIterable<S.TaskSummary> {
@@ -178,7 +196,7 @@ export class FsStore implements S.Store {
   async append(
     line: Omit<LedgerLine, "at"> & { event: "step" | "usage" | "reserved" },
   ): Promise<void> {
-    this.#do(() => appendLine(this.#run, line));
+    await this.#do(() => appendLine(this.#run, line));
   }
 
   log(id: string, options: { follow?: boolean; signal?: AbortSignal } = {}): AsyncIterable<string> {
@@ -197,7 +215,7 @@ export class FsStore implements S.Store {
     return waitForWork(this.#run, options);
   }
 
-  watch(options: { signal?: AbortSignal; rescanMs?: number } = {}): AsyncIterable<S.Change> {
+  watch(options: S.WatchOptions = {}): AsyncIterable<S.Change> {
     return watchRun(this.#run, options);
   }
 
@@ -210,7 +228,7 @@ export class FsStore implements S.Store {
   }
 
   async flushStatus(): Promise<void> {
-    this.#do(() => project(this.#run));
+    await this.#do(() => project(this.#run));
   }
 
   async initStatus(runId: string, update: CheckpointUpdate): Promise<RunStatus> {
@@ -234,7 +252,7 @@ export class FsStore implements S.Store {
         after.add(`the name ${worker} stays taken until the next reap`, error);
       }
     }
-    projectAtClose(run, after);
+    await projectAtClose(run, after);
     const isPending = (id: string) => existsSync(fileOf(run.paths, "pending", id));
     const readers = [...run.memo.readers.values()];
     after.try("how far the lanes were read is not kept; the next worker reads them again", () => {
@@ -253,25 +271,16 @@ export class FsStore implements S.Store {
     for (const warning of after.warnings) options.warn?.(warning);
   }
 
-  async #doing<T>(action: () => Promise<T>): Promise<T> {
-    this.#assertOpen();
-    try {
-      return await action();
-    } catch (error) {
-      throw translate(error, `working on ${this.location}`);
-    }
-  }
-
   #assertOpen(): void {
     if (!this.#closed) return;
     throw new VivError("INVALID", "this run was closed; open it again with openRun().");
   }
 
   /** Errors of the filesystem leave the store as errors that say what to do. */
-  #do<T>(action: () => T): T {
+  async #do<T>(action: () => T | Promise<T>): Promise<T> {
     this.#assertOpen();
     try {
-      return action();
+      return await action();
     } catch (error) {
       throw translate(error, `working on ${this.location}`);
     }

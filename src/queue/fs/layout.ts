@@ -1,13 +1,24 @@
 import { join } from "node:path";
+import type { HistoryRecord } from "../attempt.ts";
+import type { Choke } from "../choke.ts";
+import type { TaskSpec } from "../spec.ts";
 import type { TaskState } from "../states.ts";
+import type { ExtensionKey } from "../store.ts";
 import type { Task } from "../task.ts";
+import type { Examination } from "./doctor/doctor.ts";
+import type { Places } from "./doctor/places.ts";
+import type { FsRun } from "./run.ts";
 
 /**
  * How a run lies on disk: which folder is which state, what a task's file is called there, and how
- * its text is read. Two of them: layouts/run-layout.ts (swarm-lib's) and layouts/pit-layout.ts.
+ * its text is read. layouts/run-layout.ts is swarm-lib's; others are handed to `openFsRun`.
  */
 export interface Layout {
-  readonly kind: "run" | "pit";
+  readonly kind: string;
+  /** The end of a sentence that says how one is made. */
+  howToMake(path: string): string;
+  /** Folders that prove that a directory has this layout. */
+  readonly signs: readonly string[];
   /** Folders of the states, below the root. */
   readonly folders: Readonly<Record<TaskState, string>>;
   /** Where the ledger, artifacts, status.json and the quarantine are, below the root. */
@@ -21,7 +32,7 @@ export interface Layout {
   readonly isFlat: boolean;
   /** Of a task that does not say how often it may be tried; undefined: once. */
   readonly maxAttempts?: number;
-  /** Types that only those claim who ask for them. */
+  /** Types that are claimed only on request. */
   readonly reservedTypes: readonly string[];
   /** How long a worker that never registered may show no sign of life. */
   readonly staleAfterSeconds: number;
@@ -37,6 +48,45 @@ export interface Layout {
   /** Throws CORRUPT. */
   parse(text: string, id: string, context: { runId: string; createdAt: string }): Task;
   write(task: Task): string;
+  readonly hooks?: LayoutHooks;
+  /** What its store offers beyond the queue. */
+  extensions?(run: FsRun): readonly Extension[];
+}
+
+export interface Extension {
+  key: ExtensionKey<unknown>;
+  value: unknown;
+}
+
+/** What a layout adds to transitions and checks. Every step is safe to repeat. */
+export interface LayoutHooks {
+  newId(run: FsRun, spec: TaskSpec): string;
+  /** After a task was published, or adopted. */
+  onNew(run: FsRun, task: Task): void;
+  /** Before the file of a task comes to done/. Returns the undo step. */
+  beforeDone(
+    run: FsRun,
+    id: string,
+    by: { worker: string; attempt: number; token: string } | null,
+  ): () => void;
+  /** Before the end of an attempt that did not count is recorded. */
+  beforeFailure(run: FsRun, id: string): void;
+  /** Before a task that a worker choked on goes back. */
+  beforeChoke(run: FsRun, task: Task, choke: Choke, history: readonly HistoryRecord[]): void;
+  /** After a task came to failed/ and no person sent it there. */
+  onStuck(run: FsRun, id: string): void;
+  onCancelled(run: FsRun, id: string): void;
+  /** A worker's claim is in no state any more. */
+  onVanished(run: FsRun, id: string, worker: string): void;
+  /** Has it come to failed/ since its last retry? */
+  wasStuck(run: FsRun, id: string): boolean;
+  onSweep(run: FsRun): Promise<void>;
+  /** When a worker that never registered last did something, in ms since the epoch; 0: unknown. */
+  lastActivity(run: FsRun, worker: string): number;
+  /** Checks of `doctor` that only this layout needs. */
+  examine(examination: Examination, places: Places): Promise<void>;
+  /** A task in no state, though its link in ids/ is there. Null: that is in order. */
+  vanished(run: FsRun, id: string): { repair: string; fix(): boolean } | null;
 }
 
 /**
@@ -62,9 +112,9 @@ export interface Paths {
   readonly lanes: string;
   /** How far each kind of claimer has read a lane. */
   readonly cursors: string;
-  /** `<task>`: who waits for this task. */
+  /** `<task>`: the tasks that wait for this one. */
   readonly dependents: string;
-  /** `<minute>/<ms>.<task>`: who rests until when. */
+  /** `<minute>/<ms>.<task>`: which task rests until when. */
   readonly due: string;
   /** `<task>.jsonl`: ended attempts of tasks that did not succeed at once. */
   readonly attempts: string;
@@ -186,7 +236,7 @@ export function idOfNote(name: string): string | null {
   return withoutSuffix(name, ".json");
 }
 
-/** Null for hidden names: those are nobody's. */
+/** Null for hidden names: those are no tasks. */
 export function withoutSuffix(name: string, suffix: string): string | null {
   if (!name.endsWith(suffix) || name.startsWith(".")) return null;
   return name.slice(0, -suffix.length);

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import type { TaskState } from "../states.ts";
-import { namesIn } from "./atomic.ts";
-import { findClaim } from "./claimed.ts";
+import { findClaim } from "./claims/claimed.ts";
+import { namesIn } from "./files/atomic.ts";
 import { fileOf, idLinkOf } from "./layout.ts";
 import type { FsRun } from "./run.ts";
 

@@ -4,22 +4,20 @@ import type { Machine } from "../../base/clock.ts";
 import { VivError } from "../../base/errors.ts";
 import { newTaskId } from "../../base/id.ts";
 import { isName } from "../../base/names.ts";
-import { PIT_CUSTOMS } from "../../pit/fs/customs.ts";
-import { PIT_LAYOUT } from "../../pit/fs/layout.ts";
 import { guard, mkdirSync, release } from "../../platform/files/beneath.ts";
 import { remedyFor, whyNotOurs } from "../../platform/files/owned.ts";
 import type { Durability } from "../store.ts";
-import { setAside } from "./aside.ts";
-import { errno, statIfThere, syncFolder, translate } from "./atomic.ts";
-import { LaneWriter } from "./lanes.ts";
+import { setAside } from "./files/aside.ts";
+import { errno, statIfThere, syncFolder, translate } from "./files/atomic.ts";
+import { NoteFiles } from "./files/note-files.ts";
+import { Syncs } from "./files/syncs.ts";
+import { LaneWriter } from "./lanes/lanes.ts";
 import { foldersOf, type Layout, type Paths, pathsOf } from "./layout.ts";
-import { RUN_LAYOUT } from "./layouts/run-layout.ts";
-import { LedgerWriter } from "./ledger.ts";
-import { NoteFiles } from "./note-files.ts";
-import { noteBoot, recoverIfLost } from "./recover.ts";
+import { LedgerWriter } from "./record/ledger.ts";
+import { noteBoot, recoverIfLost, recoverInTurn } from "./record/recover.ts";
+import { createStatus, readStatusLeniently } from "./record/status.ts";
 import { type FsRun, newMemo, ownName } from "./run.ts";
-import { createStatus, readStatusLeniently } from "./status.ts";
-import { Syncs } from "./syncs.ts";
+import { RUN_LAYOUT } from "./run-layout.ts";
 
 export interface OpenOptions {
   /** Make the run when there is none (default false: a typo must not make a new, empty run). */
@@ -30,18 +28,24 @@ export interface OpenOptions {
   onDependencyFailed?: "wait" | "fail";
   /** For a new run; otherwise the folder's name. */
   runId?: string;
-  /** What a new one is to be (default: a run). For one that is there: what it must be. */
-  layout?: "run" | "pit";
-  /** swarm-lib's runs have a status.json only when somebody made one. */
+  /** The kind of a new one (default: a run). One that is there must be of this kind. */
+  layout?: string;
+  /** swarm-lib's runs have a status.json only when it was made explicitly. */
   withoutStatus?: boolean;
 }
 
-export function openFsRun(path: string, machine: Machine, options: OpenOptions = {}): FsRun {
+/** `layouts`: those that a run may have besides swarm-lib's. */
+export async function openFsRun(
+  path: string,
+  machine: Machine,
+  options: OpenOptions = {},
+  layouts: readonly Layout[] = [],
+): Promise<FsRun> {
   if (typeof path !== "string" || path === "" || path.includes("\0")) {
     throw new VivError("INVALID", "the path of a run must be a non-empty text without NUL.");
   }
   try {
-    return open(path, machine, options);
+    return await open(path, machine, options, [RUN_LAYOUT, ...layouts]);
   } catch (error) {
     if (errno(error) === "ENAMETOOLONG") {
       throw new VivError("INVALID", "the path of the run is too long.", {}, { cause: error });
@@ -50,25 +54,37 @@ export function openFsRun(path: string, machine: Machine, options: OpenOptions =
   }
 }
 
-function open(path: string, machine: Machine, options: OpenOptions): FsRun {
+async function open(
+  path: string,
+  machine: Machine,
+  options: OpenOptions,
+  layouts: readonly Layout[],
+): Promise<FsRun> {
   const madeRoots: string[] = [];
-  const root = options.create ? makeRoot(path, madeRoots) : findRoot(path, options.layout);
-  const layout = layoutAt(root) ?? (options.layout === "pit" ? PIT_LAYOUT : RUN_LAYOUT);
+  const { layout: kind = RUN_LAYOUT.kind } = options;
+  const wanted = layouts.find((one) => one.kind === kind);
+  if (wanted === undefined)
+    throw new VivError("INVALID", `unknown layout ${JSON.stringify(kind)}.`);
+  const root = options.create ? makeRoot(path, wanted, madeRoots) : findRoot(path, wanted);
+  const layout = layoutAt(root, layouts) ?? wanted;
   if (options.layout !== undefined && options.layout !== layout.kind) {
+    const sign = `it has a ${layout.folders.pending}/ folder`;
     throw new VivError(
       "RUN_INVALID",
-      `${path} is ${layout.kind === "pit" ? "a pit" : "a run directory (it has a pending/ folder)"} already; choose another folder.`,
+      `${path} is a ${layout.kind} already (${sign}); choose another folder.`,
       { path },
     );
   }
   const paths = pathsOf(root, layout);
   const isNew = statIfThere(paths.state.pending) === undefined;
   if (isNew && !options.create) {
+    const kinds = options.layout === undefined ? layouts : [wanted];
+    const missing = kinds.map(
+      ({ kind, folders }) => `not a ${kind} (no ${folders.pending}/ folder)`,
+    );
     throw new VivError(
       "RUN_NOT_FOUND",
-      options.layout === "pit"
-        ? `${path} is not a pit (it has no food/ folder); make one with: viv pit init ${path}`
-        : `${path} is not a run (it has no pending/ folder) and not a pit (no food/); create one with: viv enqueue --run ${path} --type TYPE`,
+      `${path} is ${missing.join(" and ")}; ${wanted.howToMake(path)}`,
       { path },
     );
   }
@@ -101,11 +117,11 @@ function open(path: string, machine: Machine, options: OpenOptions): FsRun {
     newId: () => newTaskId(machine.clock.now(), Math.random),
     memo,
     recoverIfLost: () => recoverIfLost(run),
-    customs: layout.kind === "pit" ? PIT_CUSTOMS : null,
+    hooks: layout.hooks,
   };
   if (!options.readOnly) run.lanes.prepare();
   if (isNew) noteBoot(run);
-  else run.recoverIfLost();
+  else await recoverInTurn(run);
   if (isNew && !options.withoutStatus) createStatus(run, runId);
   if (run.durability === "safe") syncParents([...madeRoots, ...made]);
   return run;
@@ -116,14 +132,19 @@ function syncParents(made: readonly string[]): void {
   for (const folder of new Set(made.map((one) => dirname(one)))) syncFolder(folder);
 }
 
-/** What somebody made here, or null. A folder with both kinds of folders is a run. */
-export function layoutAt(root: string): Layout | null {
+/** The layout of a directory, or null. The first one counts if it has the folders of several. */
+function layoutAt(root: string, layouts: readonly Layout[]): Layout | null {
   const has = (folder: string) => statIfThere(join(root, folder)) !== undefined;
-  if (has(RUN_LAYOUT.folders.pending)) return RUN_LAYOUT;
-  return has(PIT_LAYOUT.folders.pending) && has(PIT_LAYOUT.folders.claimed) ? PIT_LAYOUT : null;
+  return layouts.find(({ signs }) => signs.every(has)) ?? null;
 }
 
-function findRoot(path: string, layout: OpenOptions["layout"] = "run"): string {
+/** Which of these layouts a directory has; null: none, or swarm-lib's. */
+export function findLayout(root: string, layouts: readonly Layout[]): Layout | null {
+  const found = layoutAt(root, [RUN_LAYOUT, ...layouts]);
+  return found === RUN_LAYOUT ? null : found;
+}
+
+function findRoot(path: string, wanted: Layout): string {
   try {
     const root = realpathSync(path);
     if (lstatSync(root).isDirectory()) return root;
@@ -131,9 +152,7 @@ function findRoot(path: string, layout: OpenOptions["layout"] = "run"): string {
     if (errno(error) === "ENOENT") {
       throw new VivError(
         "RUN_NOT_FOUND",
-        layout === "pit"
-          ? `there is no pit at ${path}; make it with: viv pit init ${path}`
-          : `there is no run at ${path}; create it with: viv enqueue --run ${path} --type TYPE`,
+        `there is no ${wanted.kind} at ${path}; ${wanted.howToMake(path)}`,
         { path },
       );
     }
@@ -144,10 +163,10 @@ function findRoot(path: string, layout: OpenOptions["layout"] = "run"): string {
   });
 }
 
-function makeRoot(path: string, made: string[]): string {
+function makeRoot(path: string, wanted: Layout, made: string[]): string {
   const absolute = resolve(path);
   const there = statIfThere(absolute);
-  if (there) return findRoot(path);
+  if (there) return findRoot(path, wanted);
   try {
     makeWithParents(absolute, made);
     return realpathSync(absolute);
@@ -168,7 +187,7 @@ function makeWithParents(path: string, made: string[]): void {
       mkdirSync(folder, { mode: 0o700 });
       made.push(folder);
     } catch (error) {
-      if (errno(error) === "EEXIST") continue; // somebody else made it a moment ago
+      if (errno(error) === "EEXIST") continue; // another process made it a moment ago
       if (errno(error) !== "ENOENT") throw error;
       throw new VivError(
         "RUN_INVALID",
@@ -219,7 +238,7 @@ function prepareFolders(paths: Paths, make: boolean): string[] {
         { path: folder },
       );
     }
-    // Who could put a task there could have a command run by us: its proof.
+    // A user who can put a task there can have us run a command: its proof.
     const why = make ? whyNotOurs(folder, stats) : null;
     if (why !== null) {
       throw new VivError(
@@ -240,7 +259,7 @@ function makeFolder(folder: string): Stats | undefined {
   try {
     mkdirSync(folder, { mode: 0o700 });
   } catch (error) {
-    if (errno(error) !== "EEXIST") throw error; // somebody else made it a moment ago
+    if (errno(error) !== "EEXIST") throw error; // another process made it a moment ago
   }
   return statIfThere(folder);
 }

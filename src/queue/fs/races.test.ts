@@ -149,7 +149,7 @@ describe("a worker and the reaper", () => {
         void successor.claim({ worker: "w" }).then(([one]) => {
           current = one;
         });
-        void successor.register("other"); // writes a line, and with it the claim's own
+        void successor.append({ event: "reserved" }); // writes the claim's own line as well
       });
       const result = await codeOf(sleeper.complete(old));
       expect(happened()).toBe(true);

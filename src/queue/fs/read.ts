@@ -17,20 +17,20 @@ import type {
   WorkerView,
 } from "../store.ts";
 import { MAX_TASK_BYTES, priorityOf, type Task } from "../task.ts";
-import { namesIn, readRegular, statIfThere, tokenOf } from "./atomic.ts";
-import { readHistory } from "./attempts.ts";
-import { claimedTasks, claimWorkers } from "./claimed.ts";
-import { completedTasks } from "./completed.ts";
-import { readHeartbeat } from "./heartbeat.ts";
+import { claimedTasks, claimWorkers } from "./claims/claimed.ts";
+import { readHeartbeat } from "./claims/heartbeat.ts";
+import { isClaimed, readNote } from "./claims/processes.ts";
+import { staleAfterSeconds, vitalSigns } from "./claims/reap.ts";
+import { readWorkerFile } from "./claims/register.ts";
+import { claimsOf } from "./claims/take-back.ts";
+import { parseIn } from "./enqueue/parse.ts";
+import { namesIn, readRegular, statIfThere, tokenOf } from "./files/atomic.ts";
 import { idOfNote, quarantinedOf } from "./layout.ts";
-import { LedgerFollower, linesAbout, readLedger } from "./ledger.ts";
 import { isMet, locate } from "./locate.ts";
-import { parseIn } from "./parse.ts";
-import { isClaimed, readNote } from "./processes.ts";
-import { staleAfterSeconds, vitalSigns } from "./reap.ts";
-import { readWorkerFile } from "./register.ts";
+import { readHistory } from "./record/attempts.ts";
+import { LedgerFollower, linesAbout, readLedger } from "./record/ledger.ts";
+import { completedTasks } from "./record/status.ts";
 import type { FsRun } from "./run.ts";
-import { claimsOf } from "./take-back.ts";
 
 /** Everything that only looks. Nothing here writes, so it works on a run one may only read. */
 
@@ -75,6 +75,11 @@ export function readTaskAt(
   }
 }
 
+export function readSource(run: FsRun, rawId: string): string | null {
+  const place = locate(run, assertName("task id", rawId));
+  return place && (readRegular(place.path, MAX_TASK_BYTES)?.text ?? null);
+}
+
 function showQuarantined(run: FsRun, id: string): TaskView | null {
   const path = quarantinedOf(run.paths, id);
   const stats = statIfThere(path);
@@ -84,7 +89,7 @@ function showQuarantined(run: FsRun, id: string): TaskView | null {
   try {
     reason = String((JSON.parse(note?.text ?? "{}") as { reason?: string }).reason ?? reason);
   } catch {
-    reason = note?.text.trim() || reason; // somebody wrote a note of their own there
+    reason = note?.text.trim() || reason; // a foreign note
   }
   const since = new Date(stats.ctimeMs).toISOString();
   return { id, state: "quarantined", task: null, since, history: [], reason };

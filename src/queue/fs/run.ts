@@ -1,18 +1,14 @@
 import { hostname } from "node:os";
 import type { Machine } from "../../base/clock.ts";
-import type { HistoryRecord } from "../attempt.ts";
-import type { Choke } from "../choke.ts";
 import type { LedgerLine } from "../ledger.ts";
-import type { TaskSpec } from "../spec.ts";
 import type { Durability } from "../store.ts";
-import type { Task } from "../task.ts";
-import { syncFolder } from "./atomic.ts";
-import type { LaneReader } from "./lane-reader.ts";
-import type { LaneWriter } from "./lanes.ts";
-import type { Paths } from "./layout.ts";
-import type { LedgerWriter } from "./ledger.ts";
-import type { NoteFiles } from "./note-files.ts";
-import type { Syncs } from "./syncs.ts";
+import { syncFolder } from "./files/atomic.ts";
+import type { NoteFiles } from "./files/note-files.ts";
+import type { Syncs } from "./files/syncs.ts";
+import type { LaneReader } from "./lanes/lane-reader.ts";
+import type { LaneWriter } from "./lanes/lanes.ts";
+import type { LayoutHooks, Paths } from "./layout.ts";
+import type { LedgerWriter } from "./record/ledger.ts";
 
 /** An open run: what every transition needs, and the few things worth remembering between calls. */
 export interface FsRun {
@@ -33,34 +29,9 @@ export interface FsRun {
   readonly random: () => number;
   readonly newId: () => string;
   readonly memo: Memo;
-  /** Rebuilds what is derived if it is not what this process has seen: see recover.ts. */
+  /** Rebuilds what is derived if it was lost: see recover.ts. */
   readonly recoverIfLost: () => boolean;
-  readonly customs: Customs | null;
-}
-
-/** What a layout does besides at some transitions; each step is safe to do again. */
-export interface Customs {
-  newId(run: FsRun, spec: TaskSpec): string;
-  /** After a task was published, or adopted. */
-  onNew(run: FsRun, task: Task): void;
-  /** Before the file of a task comes to done/. */
-  beforeDone(
-    run: FsRun,
-    id: string,
-    by: { worker: string; attempt: number; token: string } | null,
-  ): () => void;
-  /** Before the end of an attempt that did not count is recorded. */
-  beforeFailure(run: FsRun, id: string): void;
-  /** Before a task that a worker choked on goes back. */
-  beforeChoke(run: FsRun, task: Task, choke: Choke, history: readonly HistoryRecord[]): void;
-  /** After a task came to failed/ and no person sent it there. */
-  onStuck(run: FsRun, id: string): void;
-  onCancelled(run: FsRun, id: string): void;
-  /** A claim is nowhere: whoever had it has removed it. */
-  onVanished(run: FsRun, id: string, worker: string): void;
-  /** Has it come to failed/ since somebody last sent it round again? */
-  wasStuck(run: FsRun, id: string): boolean;
-  onSweep(run: FsRun): void;
+  readonly hooks: LayoutHooks | undefined;
 }
 
 export interface Memo {
@@ -99,13 +70,11 @@ export interface Memo {
   projectionDueSince: number;
   projectCost: number;
   projectionDue: boolean;
+  /** The projection that is under way. */
+  projecting: Promise<void> | null;
   temporaries: number;
-  /** Claims that this process made to prove what somebody else has done. */
-  proving: Set<string>;
   /** The ledger's file whose name is known to be on the disk. */
   syncedLedger: string;
-  /** The highest number of a food that is known to be taken. */
-  lastNumber: number | null;
 }
 
 export interface HeldClaim {
@@ -149,10 +118,9 @@ export function newMemo(): Memo {
     projectionDueSince: NEVER,
     projectCost: NEVER,
     projectionDue: false,
+    projecting: null,
     temporaries: 0,
     syncedLedger: "",
-    lastNumber: null,
-    proving: new Set(),
   };
 }
 
@@ -184,10 +152,10 @@ function syncLedgerFolder(run: FsRun): void {
   run.memo.syncedLedger = run.ledger.path;
 }
 
-/** Steps come by the hundred and are only told; what was spent must not be lost. */
+/** Steps come by the hundred and may be lost; what was spent may not. */
 export function appendLine(run: FsRun, line: Omit<LedgerLine, "at">): void {
   if (line.event === "usage") record(run, line, run.durability === "safe");
-  // Others look for it at once; after a power cut nobody spends.
+  // Others read it at once; after a power cut no run spends.
   else if (line.event === "reserved") record(run, line);
   else run.ledger.writeSoon(nowIso(run), `",${JSON.stringify(line).slice(1)}`, false);
 }
@@ -231,7 +199,7 @@ export function recordDone(
 const HOST = hostname().replace(/[^A-Za-z0-9-]/g, "_");
 
 /**
- * A name nobody else uses, for a file on its way to being published. The id comes first, so that
+ * A unique name for a file on its way to being published. The id comes first, so that
  * recovery knows what it was going to be; host and pid, so that it knows whether it still may be.
  */
 export function temporaryPath(run: FsRun, id: string): string {

@@ -1,44 +1,47 @@
 import { existsSync, type Stats } from "node:fs";
 import type { SweepReport } from "../store.ts";
-import { adopt } from "./adopt.ts";
-import { Afterwards } from "./afterwards.ts";
-import { namesIn, statIfThere, translate } from "./atomic.ts";
-import { readerFor } from "./claim.ts";
-import { notProjectedYet, project } from "./project.ts";
-import { promoteDue, promoteMet, wakeWaiting, wakeWaitingIfDue } from "./promote.ts";
-import { finishPublish } from "./publish.ts";
-import { restoreWorkers } from "./register.ts";
+import { readerFor } from "./claims/claim.ts";
+import { restoreWorkers } from "./claims/register.ts";
+import { sweepNotes } from "./claims/stale-notes.ts";
+import { Afterwards } from "./ends/afterwards.ts";
+import { finishPublish } from "./enqueue/publish.ts";
+import { namesIn, statIfThere, translate } from "./files/atomic.ts";
+import { adopt } from "./lanes/adopt.ts";
+import { ANY } from "./lanes/type-filter.ts";
+import { notProjectedYet, project } from "./record/project.ts";
+import { recoverInTurn } from "./record/recover.ts";
 import type { FsRun } from "./run.ts";
-import { sweepNotes } from "./stale-notes.ts";
-import { ANY } from "./type-filter.ts";
+import { promoteDue, promoteMet, wakeWaiting, wakeWaitingIfDue } from "./waiting/promote.ts";
 
 const STALE_TEMPORARY_MS = 10_000;
 
-/** Nobody is still writing a temporary file of this age; the clock may have been set back. */
+/** A temporary file of this age is not being written any more; the clock may have been set back. */
 export function isStaleTemporary({ ctimeMs }: Stats): boolean {
   return Math.abs(Date.now() - ctimeMs) >= STALE_TEMPORARY_MS;
 }
 
 /**
- * Puts right what no notification told us: dependencies that a foreign worker finished, times that
- * came while nobody looked, publications that a crash cut short, foreign tasks, processes that
- * nobody else will end.
+ * Puts right what no notification announced: dependencies that a foreign worker finished, times
+ * that came unnoticed, publications that a crash cut short, foreign tasks, orphaned processes.
  */
-export function sweepRun(run: FsRun, options: { thorough?: boolean } = {}): SweepReport {
+export async function sweepRun(
+  run: FsRun,
+  options: { thorough?: boolean } = {},
+): Promise<SweepReport> {
   try {
-    run.recoverIfLost();
+    await recoverInTurn(run);
     restoreWorkers(run);
     const recovered = finishPublications(run);
-    sweepNotes(run);
-    run.customs?.onSweep(run);
+    await sweepNotes(run);
+    await run.hooks?.onSweep(run);
     let promoted = promoteDue(run, true) + promoteMet(run);
     promoted += options.thorough ? wakeWaiting(run) : wakeWaitingIfDue(run);
     const adopted = adopt(run, readerFor(run, ANY));
     const after = new Afterwards();
-    after.try(
+    await after.tryAsync(
       "completed_tasks in status.json was not brought up to date; viv doctor --fix does",
-      () => {
-        if (existsSync(run.paths.status) && notProjectedYet(run).length > 0) project(run, 2);
+      async () => {
+        if (existsSync(run.paths.status) && notProjectedYet(run).length > 0) await project(run, 2);
       },
     );
     return { promoted, adopted, recovered, ...after.result };

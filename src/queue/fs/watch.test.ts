@@ -7,6 +7,7 @@ import { within } from "../../../test/support/deadline.ts";
 import { newFolder } from "../../../test/support/folders.ts";
 import { openRun } from "../../main.ts";
 import type { Change, Store } from "../store.ts";
+import { MOST_QUEUED } from "./watch.ts";
 
 /** What becomes of notifications when the kernel drops them, or has none to give. */
 
@@ -124,5 +125,60 @@ describe("by notifications alone", () => {
     renameSync(join(path, "claimed/w/f.json"), join(path, "done/f.json"));
     expect(await within("woken by a foreign completion", waiting)).toBe(true);
     expect((await store.claim({ worker: "w" }))[0]?.task.task_id).toBe("b");
+  });
+});
+
+describe("many tasks and subscribers", () => {
+  test("a slow reader gets the number of changes that it missed, and when they began", async () => {
+    const { store } = await newRun();
+    const stop = new AbortController();
+    onTestFinished(() => stop.abort());
+    const slow = store.watch({ signal: stop.signal })[Symbol.asyncIterator]();
+    const first = slow.next(); // the stream begins with the first question
+    const quick = follow(store, "last", 1_000_000);
+    const over = quick();
+    await store.enqueue({ id: "first", type: "t" });
+    expect((await within("the first change", first)).value).toMatchObject({ id: "first" });
+    const count = MOST_QUEUED + 5;
+    const ids = Array.from({ length: count }, (_, n) => ({ id: `t${n}`, type: "t" }));
+    await store.enqueueMany(ids);
+    await store.enqueue({ id: "last", type: "t" });
+    await over;
+    const { value: missed } = await slow.next();
+    expect(missed).toMatchObject({ kind: "missed", count: MOST_QUEUED, since: expect.any(String) });
+    expect(await store.counts()).toMatchObject({ pending: count + 2 });
+    const rest = [];
+    while (rest.at(-1) !== "last") rest.push((await slow.next()).value.id);
+    expect(rest).toHaveLength(6);
+    await slow.return?.();
+  });
+
+  test("subscribers share one watch, and a rescan lists no folder that has not changed", async () => {
+    const { path, store } = await newRun();
+    for (let n = 0; n < 3; n++) writeFileSync(join(path, `done/d${n}.json`), "{}");
+    const watched: string[] = [];
+    const { watch } = fs;
+    watchWith(((folder: string, ...more: []) => {
+      watched.push(folder);
+      return watch(folder, ...more);
+    }) as never);
+    const listed: string[] = [];
+    const { readdir } = fs.promises;
+    fs.promises.readdir = ((folder: string) => {
+      listed.push(folder);
+      return readdir(folder);
+    }) as typeof readdir;
+    syncBuiltinESMExports();
+    onTestFinished(() => {
+      fs.promises.readdir = readdir;
+      syncBuiltinESMExports();
+    });
+    const streams = [follow(store, "a", 10), follow(store, "a", 10), follow(store, "a", 10)];
+    const changes = streams.map((next) => next());
+    await store.enqueue({ id: "a", type: "t" });
+    for (const change of await Promise.all(changes))
+      expect(change).toMatchObject({ to: "pending" });
+    expect(watched.filter((folder) => folder === join(path, "pending"))).toHaveLength(1);
+    expect(listed.filter((folder) => folder.endsWith("/done"))).toEqual([]);
   });
 });

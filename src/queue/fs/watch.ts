@@ -1,142 +1,401 @@
 import { type FSWatcher, watch as watchFolder } from "node:fs";
+import { readdir } from "node:fs/promises";
 import { isName } from "../../base/names.ts";
 import { TASK_STATES, type TaskState } from "../states.ts";
-import type { Change } from "../store.ts";
-import { namesIn, statIfThere } from "./atomic.ts";
-import { claimedTasks, claimWorkers, findClaim } from "./claimed.ts";
-import { fileOf, folderOf } from "./layout.ts";
-import { LedgerFollower } from "./ledger.ts";
+import type { Change, WatchOptions } from "../store.ts";
+import { claimWorkers, findClaim } from "./claims/claimed.ts";
+import { namesIn, obstacle, statIfThere } from "./files/atomic.ts";
+import { fileOf, folderOf, type Paths } from "./layout.ts";
+import { LedgerFollower } from "./record/ledger.ts";
 import { type FsRun, nowIso } from "./run.ts";
 
 /**
- * A stream of changes. Notifications of the filesystem say which names to look at; a rescan every
- * few seconds compares all folders with what was last reported, so that a notification that got
- * lost (the kernel drops them when its queue is full) costs seconds, not for ever.
+ * A stream of changes. Notifications of the filesystem name the tasks to look at. Behind them, a
+ * timer compares folders with what was last reported, so that a notification that got lost (the
+ * kernel drops them when its queue is full) costs seconds, not for ever. What costs grows with what
+ * changes, not with what there is: a folder is listed only when it has changed, rarely if its
+ * notifications arrive, and done/ never, because its tasks are missed where they came from.
+ *
+ * One watch serves all subscribers of a store.
  */
+export async function* watchRun(run: FsRun, options: WatchOptions): AsyncGenerator<Change> {
+  let watch = watches.get(run);
+  if (watch === undefined) {
+    watch = new RunWatch(run, () => watches.delete(run));
+    watches.set(run, watch);
+  }
+  const subscriber = new Subscriber();
+  const onAbort = () => subscriber.ring();
+  options.signal?.addEventListener("abort", onAbort);
+  watch.join(subscriber, options.rescanMs ?? RESCAN_MS);
+  try {
+    while (!options.signal?.aborted) {
+      yield* subscriber.take();
+      if (!options.signal?.aborted) await subscriber.next();
+    }
+    // What has happened until the signal is reported.
+    await watch.catchUp();
+    yield* subscriber.take();
+  } finally {
+    options.signal?.removeEventListener("abort", onAbort);
+    watch.leave(subscriber);
+  }
+}
+
+const RESCAN_MS = 2_000;
+/** So many changes a reader may be behind. */
+export const MOST_QUEUED = 10_000;
+/** Done tasks whose notifications may still be under way. */
+const MOST_FINISHED = 10_000;
+/** Changes of a folder within one tick of the filesystem's clock leave one time. */
+const TICK_MS = 50;
+
+const watches = new WeakMap<FsRun, RunWatch>();
+
+class Subscriber {
+  #queue: Change[] = [];
+  #missed: Extract<Change, { kind: "missed" }> | null = null;
+  #ring: () => void = () => {};
+
+  push(change: Change): void {
+    if (this.#queue.length >= MOST_QUEUED) {
+      const times = [...this.#queue.map(timeOf), this.#missed?.since ?? timeOf(change)];
+      const since = times.reduce((a, b) => (a < b ? a : b));
+      const count = (this.#missed?.count ?? 0) + this.#queue.length;
+      this.#missed = { kind: "missed", count, since };
+      this.#queue = [];
+    }
+    this.#queue.push(change);
+    this.#ring();
+  }
+
+  *take(): Generator<Change> {
+    for (;;) {
+      const missed = this.#missed;
+      const changes = this.#queue;
+      if (missed === null && changes.length === 0) return;
+      this.#missed = null;
+      this.#queue = [];
+      if (missed) yield missed;
+      yield* changes;
+    }
+  }
+
+  next(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#ring = resolve;
+      if (this.#queue.length > 0) resolve();
+    });
+  }
+
+  ring(): void {
+    this.#ring();
+  }
+}
+
+function timeOf(change: Change): string {
+  if (change.kind === "ledger") return change.line.at;
+  return change.kind === "task" ? change.at : change.since;
+}
+
 interface Where {
   state: TaskState;
   worker?: string;
 }
 
-export async function* watchRun(
-  run: FsRun,
-  options: { signal?: AbortSignal; rescanMs?: number },
-): AsyncGenerator<Change> {
-  const known = new Map<string, Where>();
-  const queue: Change[] = [];
-  let ring: () => void = () => {};
-  const watchers = new Map<string, FSWatcher>();
-  const suspects = new Set<string>();
+/** One object for each place: a hundred thousand tasks wait in one and the same. */
+interface Place extends Where {
+  /** Of a worker: its tasks. */
+  ids?: Set<string>;
+}
 
-  const look = (id: string) => {
-    const now = whereIs(run, id);
-    const before = known.get(id);
-    if (now?.state === before?.state && now?.worker === before?.worker) return;
-    if (now) known.set(id, now);
-    else known.delete(id);
-    queue.push({
+/** A folder of tasks, and what was last seen of it. */
+interface Watched {
+  state: TaskState;
+  ino: number;
+  watcher: FSWatcher | null;
+  /** Its change time at the last listing; null: another listing is due. */
+  changed: number | null;
+  listedAt: number;
+  cost: number;
+  /** Has a notification come since the last listing? */
+  isNotified: boolean;
+}
+
+class RunWatch {
+  readonly #run: FsRun;
+  readonly #onIdle: () => void;
+  readonly #subscribers = new Map<Subscriber, number>();
+  /** Where each task is that is not done. */
+  readonly #known = new Map<string, Place>();
+  readonly #finished = new Set<string>();
+  readonly #places = new Map<string, Place>();
+  readonly #folders = new Map<string, Watched>();
+  readonly #others: FSWatcher[] = [];
+  /** Tasks to look at, with the state whose folder named them last. */
+  readonly #suspects = new Map<string, TaskState>();
+  readonly #ledger: LedgerFollower;
+  #isLedgerNews = false;
+  #soon: NodeJS.Immediate | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #rescanning: Promise<void> | null = null;
+
+  constructor(run: FsRun, onIdle: () => void) {
+    this.#run = run;
+    this.#onIdle = onIdle;
+    this.#ledger = new LedgerFollower(run.paths.ledger);
+  }
+
+  join(subscriber: Subscriber, rescanMs: number): void {
+    const isFirst = this.#subscribers.size === 0;
+    this.#subscribers.set(subscriber, rescanMs);
+    if (isFirst) this.#start();
+    this.#restartTimer();
+  }
+
+  leave(subscriber: Subscriber): void {
+    this.#subscribers.delete(subscriber);
+    this.#restartTimer();
+    if (this.#subscribers.size > 0) return;
+    for (const { watcher } of this.#folders.values()) watcher?.close();
+    for (const watcher of this.#others) watcher.close();
+    if (this.#soon) clearImmediate(this.#soon);
+    this.#onIdle();
+  }
+
+  /** Reports all that has happened by now. */
+  async catchUp(): Promise<void> {
+    await this.#rescanning;
+    await this.#rescan(true);
+  }
+
+  #restartTimer(): void {
+    clearInterval(this.#timer);
+    if (this.#subscribers.size === 0) return;
+    const everyMs = Math.min(...this.#subscribers.values());
+    this.#timer = setInterval(() => {
+      this.#rescanning ??= this.#rescan(false)
+        .catch(() => {}) // the next one comes
+        .finally(() => {
+          this.#rescanning = null;
+        });
+    }, everyMs);
+  }
+
+  #start(): void {
+    const { paths } = this.#run;
+    this.#ledger.skipPast(); // a watch reports what happens from now on
+    for (const state of TASK_STATES) {
+      if (state !== "claimed" || paths.layout.isFlat) this.#follow(paths.state[state], state);
+    }
+    if (!paths.layout.isFlat) this.#onEvents(paths.state.claimed, () => this.#followWorkers());
+    this.#onEvents(paths.ledger, () => {
+      this.#isLedgerNews = true;
+      this.#lookSoon();
+    });
+    this.#followWorkers();
+    // The watch stands, so that nothing falls between the snapshot and it.
+    for (const [folder, { state }] of this.#folders) {
+      if (state === "done") continue;
+      for (const { id, worker } of tasksIn(paths, state, folder, namesIn(folder))) {
+        this.#settle(id, this.#place(state, worker));
+      }
+    }
+  }
+
+  #follow(folder: string, state: TaskState): void {
+    if (this.#folders.has(folder)) return;
+    const ino = statIfThere(folder)?.ino ?? 0;
+    const watched: Watched = {
+      ...{ state, ino, watcher: null, changed: null, listedAt: 0, cost: 0, isNotified: false },
+    };
+    this.#folders.set(folder, watched);
+    watched.watcher = watchNames(folder, (name) => {
+      watched.isNotified = true;
+      const { layout } = this.#run.paths;
+      const isClaim = layout.isFlat && state === "claimed";
+      const id = isClaim ? layout.splitClaim(name ?? "")?.id : layout.idOf(state, name ?? "");
+      if (isName(id)) this.#suspects.set(id, state);
+      this.#lookSoon();
+    });
+  }
+
+  #onEvents(folder: string, act: () => void): void {
+    const watcher = watchNames(folder, act);
+    if (watcher) this.#others.push(watcher);
+  }
+
+  #followWorkers(): void {
+    const { paths } = this.#run;
+    if (paths.layout.isFlat) return;
+    for (const worker of claimWorkers(paths)) {
+      if (isName(worker)) this.#follow(folderOf(paths, worker), "claimed");
+    }
+  }
+
+  #lookSoon(): void {
+    this.#soon ??= setImmediate(() => {
+      this.#soon = undefined;
+      this.#look();
+    });
+  }
+
+  #look(): void {
+    const suspects = [...this.#suspects];
+    this.#suspects.clear();
+    for (const [id, hint] of suspects) this.#lookAt(id, hint);
+    if (!this.#isLedgerNews) return;
+    this.#isLedgerNews = false;
+    for (const { line } of this.#ledger.lines((text) => /"(step|usage)"/.test(text))) {
+      if (line.event === "step" || line.event === "usage") this.#emit({ kind: "ledger", line });
+    }
+  }
+
+  #lookAt(id: string, hint: TaskState): void {
+    const found = whereIs(this.#run, id, hint);
+    const now = found && this.#place(found.state, found.worker);
+    const before = this.#known.get(id) ?? (this.#wasDone(id, hint) ? this.#place("done") : null);
+    if (now === before) return;
+    this.#settle(id, now);
+    this.#emit({
       kind: "task",
       id,
       from: before?.state ?? null,
       to: now?.state ?? null,
       ...(now?.worker ? { worker: now.worker } : {}),
-      at: nowIso(run),
+      at: nowIso(this.#run),
     });
-  };
-  const { layout } = run.paths;
-  const onName = (state: TaskState) => (name: string | null) => {
-    const isClaim = layout.isFlat && state === "claimed";
-    const id = isClaim ? layout.splitClaim(name ?? "")?.id : layout.idOf(state, name ?? "");
-    if (isName(id)) suspects.add(id);
-    ring();
-  };
-  const follow = (folder: string, onEvent: (name: string | null) => void) => {
-    if (watchers.has(folder)) return;
-    try {
-      const watcher = watchFolder(folder, (_, name) => onEvent(name));
-      // A folder that disappears ends its own watcher; the rescan sees what became of its tasks.
-      watcher.on("error", () => watchers.delete(folder));
-      watchers.set(folder, watcher);
-    } catch {
-      watchers.delete(folder); // out of watches or already gone: the rescan covers for it
-    }
-  };
-  const ledger = new LedgerFollower(run.paths.ledger);
-  ledger.skipPast(); // a watch tells what happens from now on
-  let isLedgerNews = false;
-  const readSteps = () => {
-    isLedgerNews = false;
-    for (const { line } of ledger.lines()) {
-      if (line.event === "step" || line.event === "usage") queue.push({ kind: "ledger", line });
-    }
-  };
-  const followWorkers = () => {
-    if (layout.isFlat) return;
-    for (const worker of claimWorkers(run.paths)) {
-      if (isName(worker)) follow(folderOf(run.paths, worker), onName("claimed"));
-    }
-  };
-  const rescan = () => {
-    followWorkers();
-    const seen = snapshot(run);
-    for (const id of seen.keys()) if (!same(seen.get(id), known.get(id))) look(id);
-    for (const id of [...known.keys()]) if (!seen.has(id)) look(id);
-  };
-
-  for (const [id, where] of snapshot(run)) known.set(id, where);
-  for (const state of TASK_STATES) {
-    if (layout.isFlat || state !== "claimed") follow(run.paths.state[state], onName(state));
   }
-  follow(run.paths.state.claimed, () => {
-    followWorkers();
-    ring();
-  });
-  follow(run.paths.ledger, () => {
-    isLedgerNews = true;
-    ring();
-  });
-  followWorkers();
-  // What moved between the snapshot and the first notification.
-  rescan();
-  const timer = setInterval(() => {
-    isLedgerNews = true;
-    rescan();
-    ring();
-  }, options.rescanMs ?? 2_000);
-  const onAbort = () => ring();
-  options.signal?.addEventListener("abort", onAbort);
+
+  /** Done tasks are not remembered for long: one that leaves done/ is known by its notification. */
+  #wasDone(id: string, hint: TaskState): boolean {
+    if (this.#finished.has(id)) return true;
+    return hint === "done" && statIfThere(fileOf(this.#run.paths, "done", id)) === undefined;
+  }
+
+  #settle(id: string, place: Place | null): void {
+    this.#known.get(id)?.ids?.delete(id);
+    this.#known.delete(id);
+    this.#finished.delete(id);
+    if (place === null) return;
+    if (place.state !== "done") {
+      this.#known.set(id, place);
+      place.ids?.add(id);
+      return;
+    }
+    this.#finished.add(id);
+    const [oldest] = this.#finished;
+    if (this.#finished.size > MOST_FINISHED && oldest) this.#finished.delete(oldest);
+  }
+
+  #place(state: TaskState, worker?: string): Place {
+    const key = worker === undefined ? state : `${state}/${worker}`;
+    let place = this.#places.get(key);
+    if (place === undefined) {
+      place = worker === undefined ? { state } : { state, worker, ids: new Set() };
+      this.#places.set(key, place);
+    }
+    return place;
+  }
+
+  #emit(change: Change): void {
+    for (const subscriber of this.#subscribers.keys()) subscriber.push(change);
+  }
+
+  /** `all`: also folders whose listing would come too soon. */
+  async #rescan(all: boolean): Promise<void> {
+    this.#isLedgerNews = true;
+    this.#dropLost();
+    this.#followWorkers();
+    for (const [folder, watched] of [...this.#folders]) {
+      const changed = statIfThere(folder)?.mtimeMs ?? 0;
+      if (watched.state === "done" || changed === watched.changed) continue;
+      const begin = performance.now();
+      const isTooSoon = watched.isNotified && begin < watched.listedAt + 100 * watched.cost;
+      if (isTooSoon && !all) continue;
+      const names = await namesLater(folder);
+      const end = performance.now();
+      watched.changed = Math.abs(Date.now() - changed) > TICK_MS ? changed : null;
+      watched.listedAt = end;
+      watched.cost = end - begin;
+      watched.isNotified = false;
+      this.#compare(watched.state, folder, names);
+    }
+    this.#look();
+  }
+
+  /** Folders that were removed, or made anew, have no notifications any more. */
+  #dropLost(): void {
+    const { paths } = this.#run;
+    for (const [folder, { state, ino, watcher }] of [...this.#folders]) {
+      if (statIfThere(folder)?.ino === ino) continue;
+      watcher?.close();
+      this.#folders.delete(folder);
+      if (folder === paths.state[state]) this.#follow(folder, state);
+      else this.#compare(state, folder, []);
+    }
+  }
+
+  #compare(state: TaskState, folder: string, names: readonly string[]): void {
+    const { paths } = this.#run;
+    const seen = new Set<string>();
+    for (const { id, worker } of tasksIn(paths, state, folder, names)) {
+      seen.add(id);
+      if (this.#known.get(id) !== this.#place(state, worker)) this.#suspects.set(id, state);
+    }
+    const ofWorker = state === "claimed" && !paths.layout.isFlat;
+    const before = ofWorker
+      ? (this.#place(state, workerOf(folder)).ids ?? [])
+      : [...this.#known].flatMap(([id, place]) => (place.state === state ? [id] : []));
+    for (const id of before) if (!seen.has(id)) this.#suspects.set(id, state);
+  }
+}
+
+/** Null when there are no watches left, or the folder is gone: the rescan covers for it. */
+function watchNames(folder: string, onEvent: (name: string | null) => void): FSWatcher | null {
   try {
-    while (!options.signal?.aborted) {
-      for (const id of suspects) look(id);
-      suspects.clear();
-      if (isLedgerNews) readSteps();
-      if (queue.length > 0) {
-        yield* queue.splice(0);
-        continue;
-      }
-      await new Promise<void>((resolve) => {
-        ring = resolve;
-        if (options.signal?.aborted || suspects.size > 0 || queue.length > 0 || isLedgerNews)
-          resolve();
-      });
-    }
-    // What has happened until the signal is told, whoever sent it.
-    rescan();
-    for (const id of suspects) look(id);
-    readSteps();
-    yield* queue.splice(0);
-  } finally {
-    clearInterval(timer);
-    options.signal?.removeEventListener("abort", onAbort);
-    for (const watcher of watchers.values()) watcher.close();
+    const watcher = watchFolder(folder, (_, name) => onEvent(name));
+    watcher.on("error", () => {}); // the folder has disappeared: see #dropLost
+    return watcher;
+  } catch {
+    return null;
   }
 }
 
-function same(a: Where | undefined, b: Where | undefined): boolean {
-  return a?.state === b?.state && a?.worker === b?.worker;
+async function namesLater(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if (obstacle(error) === "ENOENT" || obstacle(error) === "ENOTDIR") return [];
+    throw error;
+  }
 }
 
-function whereIs(run: FsRun, id: string): Where | null {
+function workerOf(folder: string): string {
+  return folder.slice(folder.lastIndexOf("/") + 1);
+}
+
+function* tasksIn(
+  { layout }: Paths,
+  state: TaskState,
+  folder: string,
+  names: readonly string[],
+): Generator<{ id: string; worker?: string }> {
+  const isClaimed = state === "claimed";
+  for (const name of names) {
+    if (isClaimed && layout.isFlat) {
+      const claim = layout.splitClaim(name);
+      if (isName(claim?.id) && isName(claim.worker)) yield claim;
+      continue;
+    }
+    const id = layout.idOf(state, name);
+    if (isName(id)) yield isClaimed ? { id, worker: workerOf(folder) } : { id };
+  }
+}
+
+/** `hint`: where it probably is. */
+function whereIs(run: FsRun, id: string, hint: TaskState): Where | null {
+  if (hint !== "claimed" && statIfThere(fileOf(run.paths, hint, id))) return { state: hint };
   // Forward order, twice: a task that moves while we look is met the second time.
   for (let round = 0; round < 2; round++) {
     for (const state of TASK_STATES) {
@@ -149,21 +408,4 @@ function whereIs(run: FsRun, id: string): Where | null {
     }
   }
   return null;
-}
-
-function snapshot(run: FsRun): Map<string, Where> {
-  const seen = new Map<string, Where>();
-  for (const state of TASK_STATES) {
-    if (state === "claimed") {
-      for (const { id, worker } of claimedTasks(run.paths)) {
-        if (isName(id) && isName(worker)) seen.set(id, { state, worker });
-      }
-      continue;
-    }
-    for (const name of namesIn(run.paths.state[state])) {
-      const id = run.paths.layout.idOf(state, name);
-      if (isName(id)) seen.set(id, { state });
-    }
-  }
-  return seen;
 }

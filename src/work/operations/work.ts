@@ -21,6 +21,7 @@ import { limitsSection, type Route, routeFor, routesSection, typesOf } from "../
 import { type WorkerHost, workerHostPort } from "../host.ts";
 import { settleReaped } from "../killed-attempt-bill.ts";
 import { inheritedEnv } from "../place.ts";
+import { WORK_SITE } from "../site.ts";
 import { Worker, type WorkerEvent, type WorkerOptions } from "../worker.ts";
 
 const input = z.strictObject({
@@ -88,7 +89,7 @@ export const work = defineRunStream({
     const { here, store } = context;
     const host = await context.use(workerHostPort);
     await assertRoutes(given, here.config, host);
-    const isPit = store.pit !== null;
+    const isPit = store.extension(WORK_SITE) !== null;
     return yield* serve<WorkEvent, z.output<typeof report>>(context, (emit) => {
       const worker = workerFor(context, given, here.config, host, (event) =>
         emit(asEmitted(event, isPit)),
@@ -204,7 +205,7 @@ export function workerFor(
 
 /** A pit has one snake for each claim at a time. */
 function snakesOf(store: Store, worker: string, concurrency: number): string[] | undefined {
-  if (store.pit === null || concurrency === 1) return undefined;
+  if (store.extension(WORK_SITE) === null || concurrency === 1) return undefined;
   return Array.from({ length: concurrency }, (_, i) => `${worker}-${i + 1}`);
 }
 
@@ -338,7 +339,7 @@ function always<T>(value: T): () => T {
 }
 
 function defaultName(store: Store): string {
-  if (store.pit !== null) return `snake-${process.pid}`;
+  if (store.extension(WORK_SITE) !== null) return `snake-${process.pid}`;
   const host = hostname()
     .replace(/[^A-Za-z0-9-]/g, "-")
     .replace(/^-+/, "")

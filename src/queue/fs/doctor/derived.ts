@@ -1,14 +1,14 @@
 import { type Dirent, readdirSync } from "node:fs";
-import { errno } from "../atomic.ts";
-import type { Examination } from "../doctor.ts";
+import { errno } from "../files/atomic.ts";
+import { quarantine } from "../files/quarantine.ts";
 import { below, derivedFolders } from "../layout.ts";
-import { quarantine } from "../quarantine.ts";
+import type { Examination } from "./doctor.ts";
 
 /**
- * What lies below .viv/ are regular files; in due/, folders of them. Anything else there is nobody's:
- * those who need its place take it, and what nobody needs is found here.
+ * What lies below .viv/ are regular files; in due/, folders of them. Anything else is foreign: a
+ * writer that needs the place moves it away, and the rest is found here.
  */
-export function checkDerived({ run, find }: Examination): void {
+export async function checkDerived({ run, find }: Examination): Promise<void> {
   const { paths } = run;
   const report = (path: string, what: string) =>
     find(
@@ -27,9 +27,9 @@ export function checkDerived({ run, find }: Examination): void {
       if (folders.has(path) || (folder === paths.viv && entry.isDirectory())) continue;
       if (folder === paths.due && entry.isDirectory() && /^\d+$/.test(entry.name)) {
         for (const one of entriesOf(path))
-          if (!one.isFile()) report(`${path}/${one.name}`, NOT_A_FILE);
-      } else if (!entry.isFile()) report(path, NOT_A_FILE);
-      else if (folder === paths.due) report(path, "only folders of due times belong here");
+          if (!one.isFile()) await report(`${path}/${one.name}`, NOT_A_FILE);
+      } else if (!entry.isFile()) await report(path, NOT_A_FILE);
+      else if (folder === paths.due) await report(path, "only folders of due times belong here");
     }
   }
 }

@@ -1,41 +1,44 @@
 import { isVivError } from "../../../base/errors.ts";
 import { isName } from "../../../base/names.ts";
-import { resultName } from "../../../pit/food-names.ts";
 import { MAX_TASK_BYTES, type Task } from "../../task.ts";
-import { adopt } from "../adopt.ts";
-import { linkIfFree, namesIn, readRegular, statIfThere } from "../atomic.ts";
-import { findCycle } from "../cycle.ts";
-import { dependentsOf } from "../dependents.ts";
-import type { Examination } from "../doctor.ts";
-import { hasDue } from "../due.ts";
-import { reserveAgain } from "../ids.ts";
-import { LaneReader } from "../lane-reader.ts";
+import { findCycle } from "../enqueue/cycle.ts";
+import { reserveAgain } from "../enqueue/ids.ts";
+import { parseIn } from "../enqueue/parse.ts";
+import { namesIn, readRegular, statIfThere } from "../files/atomic.ts";
+import { quarantine } from "../files/quarantine.ts";
+import { adopt } from "../lanes/adopt.ts";
+import { LaneReader } from "../lanes/lane-reader.ts";
+import { ANY } from "../lanes/type-filter.ts";
 import { below, fileOf, idOfLink, quarantinedOf } from "../layout.ts";
 import { locate } from "../locate.ts";
-import { parseIn } from "../parse.ts";
-import { readyAt, unmetOf, wake } from "../promote.ts";
-import { quarantine } from "../quarantine.ts";
-import { ANY } from "../type-filter.ts";
+import { dependentsOf } from "../waiting/dependents.ts";
+import { hasDue } from "../waiting/due.ts";
+import { readyAt, unmetOf, wake } from "../waiting/promote.ts";
+import type { Examination } from "./doctor.ts";
 import type { Places } from "./places.ts";
 
 /** What is derived, against what is there. */
-export function checkIndexes(
+export async function checkIndexes(
   examination: Examination,
   places: Places,
   ours: ReadonlySet<string>,
-): void {
-  checkIds(examination, places, ours);
-  checkLanes(examination, places);
-  checkWaiting(examination, places);
-  checkVanished(examination, places);
+): Promise<void> {
+  await checkIds(examination, places, ours);
+  await checkLanes(examination, places);
+  await checkWaiting(examination, places);
+  await checkVanished(examination, places);
 }
 
 /** A task that only foreigners ever touched has no entry, and needs none. */
-function checkIds({ run, find }: Examination, places: Places, ours: ReadonlySet<string>): void {
+async function checkIds(
+  { run, find }: Examination,
+  places: Places,
+  ours: ReadonlySet<string>,
+): Promise<void> {
   const known = new Set(namesIn(run.paths.ids).map((name) => idOfLink(run.paths, name)));
   const missing = [...places].filter(([id]) => !known.has(id) && ours.has(id));
   if (missing.length === 0) return;
-  find(
+  await find(
     {
       code: "missing_index",
       path: ".viv/ids",
@@ -51,7 +54,7 @@ function checkIds({ run, find }: Examination, places: Places, ours: ReadonlySet<
   );
 }
 
-function checkLanes({ run, find }: Examination, places: Places): void {
+async function checkLanes({ run, find }: Examination, places: Places): Promise<void> {
   const reader = new LaneReader(run.paths, ANY, run.random);
   try {
     const known = new Set(reader.ahead());
@@ -59,7 +62,7 @@ function checkLanes({ run, find }: Examination, places: Places): void {
       ([id, seen]) => seen[0]?.state === "pending" && !known.has(id) && isOffered(run, id),
     );
     if (missing.length === 0) return;
-    find(
+    await find(
       {
         code: "missing_index",
         path: ".viv/lanes",
@@ -89,7 +92,7 @@ function read(run: Examination["run"], path: string, id: string): Task | null {
   }
 }
 
-function checkWaiting({ run, find }: Examination, places: Places): void {
+async function checkWaiting({ run, find }: Examination, places: Places): Promise<void> {
   const now = run.machine.clock.now();
   for (const [id, seen] of places) {
     if (seen[0]?.state !== "waiting") continue;
@@ -99,11 +102,11 @@ function checkWaiting({ run, find }: Examination, places: Places): void {
     const at = readyAt(run, task);
     const isThere = () => statIfThere(seen[0]?.path ?? "") !== undefined;
     if (unmet.length === 0 && at <= now) {
-      find(
+      await find(
         {
           code: "stuck_waiting",
           path: below(run.paths, seen[0].path),
-          message: "nothing holds it back, but nobody promoted it",
+          message: "nothing holds it back, but it was not promoted",
           repair: "promote it",
         },
         () => wake(run, id) || !isThere(),
@@ -112,7 +115,7 @@ function checkWaiting({ run, find }: Examination, places: Places): void {
     }
     const cycle = findCycle(run, task, false);
     if (cycle) {
-      find({
+      await find({
         code: "dependency_cycle",
         path: below(run.paths, seen[0].path),
         message: `it waits for itself: ${cycle.join(" → ")}`,
@@ -122,13 +125,13 @@ function checkWaiting({ run, find }: Examination, places: Places): void {
     const unnoted = unmet.filter((dependency) => !dependentsOf(run, dependency).includes(id));
     const untimed = unmet.length === 0 && at > now && !hasDue(run, id, at);
     if (unnoted.length > 0 || untimed) {
-      find(
+      await find(
         {
           code: "missing_index",
           path: untimed ? ".viv/due" : ".viv/dependents",
           message: untimed
-            ? `nobody would wake ${id} at its time`
-            : `nobody would wake ${id} when ${unnoted.join(", ")} is done`,
+            ? `nothing would wake ${id} at its time`
+            : `nothing would wake ${id} when ${unnoted.join(", ")} is done`,
           repair: "note it again",
         },
         () => {
@@ -140,28 +143,28 @@ function checkWaiting({ run, find }: Examination, places: Places): void {
   }
 }
 
-function checkVanished({ run, find }: Examination, places: Places): void {
+async function checkVanished({ run, find }: Examination, places: Places): Promise<void> {
   for (const name of namesIn(run.paths.ids)) {
     const id = idOfLink(run.paths, name);
     if (id === null || !isName(id) || places.has(id)) continue;
     if (statIfThere(quarantinedOf(run.paths, id)) || locate(run, id) !== null) continue;
     if (namesIn(run.paths.tmp).some((tmp) => tmp.startsWith(`${id}~`))) continue;
-    // In a pit its snake may have said that it is done: that is for the sweep to prove.
-    if (run.paths.layout.isFlat && statIfThere(`${run.paths.state.done}/${resultName(id)}`))
-      continue;
-    find(
+    const link = `${run.paths.ids}/${name}`;
+    const answer = run.hooks
+      ? run.hooks.vanished(run, id)
+      : {
+          repair: "move the copy to quarantine/, which frees the id",
+          fix: () => quarantine(run, link, "its file was removed from every state"),
+        };
+    if (answer === null) continue;
+    await find(
       {
         code: "vanished",
         path: `.viv/ids/${name}`,
         message: `${id} was enqueued, but its file is in no state any more (removed by hand?)`,
-        repair: run.paths.layout.isFlat
-          ? "put it back into food/"
-          : "move the copy to quarantine/, which frees the id",
+        repair: answer.repair,
       },
-      () =>
-        run.paths.layout.isFlat
-          ? linkIfFree(`${run.paths.ids}/${name}`, fileOf(run.paths, "pending", id))
-          : quarantine(run, `${run.paths.ids}/${name}`, "its file was removed from every state"),
+      answer.fix,
     );
   }
 }

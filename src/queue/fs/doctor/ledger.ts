@@ -1,16 +1,16 @@
-import { missingAttempts, restoreHistory } from "../attempts.ts";
-import { digestLedger } from "../digest.ts";
-import type { Examination } from "../doctor.ts";
+import { missingAttempts, restoreHistory } from "../record/attempts.ts";
+import { digestLedger } from "../record/digest.ts";
+import type { Examination } from "./doctor.ts";
 
 /**
  * The attempt log is a digest of the ledger: what is missing there is copied over again. Returns
  * the ids that were enqueued by us.
  */
-export function checkLedger({ run, checked, find }: Examination): Set<string> {
+export async function checkLedger({ run, checked, find }: Examination): Promise<Set<string>> {
   const { histories, ours, torn, lines } = digestLedger(run);
   if (lines > 0) checked.ledger = lines;
   for (const [file, count] of torn) {
-    find({
+    await find({
       code: "torn_line",
       path: `ledger/${file}`,
       message: `${count} unreadable ${count === 1 ? "line" : "lines"}, as a full disk or a power loss leaves them`,
@@ -20,7 +20,7 @@ export function checkLedger({ run, checked, find }: Examination): Set<string> {
   for (const [id, history] of histories) {
     const missing = missingAttempts(run, id, history);
     if (missing === 0) continue;
-    find(
+    await find(
       {
         code: "missing_index",
         path: `.viv/attempts/${id}.jsonl`,

@@ -2,11 +2,11 @@ import { isVivError } from "../../../base/errors.ts";
 import { isListedName, isName } from "../../../base/names.ts";
 import { TASK_STATES, type TaskState } from "../../states.ts";
 import { MAX_TASK_BYTES } from "../../task.ts";
-import { namesIn, readRegular, statIfThere } from "../atomic.ts";
-import type { Examination } from "../doctor.ts";
+import { parseIn } from "../enqueue/parse.ts";
+import { namesIn, readRegular, statIfThere } from "../files/atomic.ts";
+import { quarantine } from "../files/quarantine.ts";
 import { below, type Layout } from "../layout.ts";
-import { parseIn } from "../parse.ts";
-import { quarantine } from "../quarantine.ts";
+import type { Examination } from "./doctor.ts";
 
 /** Where each task was seen, by path below the run. */
 export type Places = Map<string, { state: TaskState; path: string }[]>;
@@ -15,7 +15,7 @@ export type Places = Map<string, { state: TaskState; path: string }[]>;
 const KEEP_FIRST: TaskState[] = ["done", "review", "claimed", "pending", "waiting", "failed"];
 const GRACE_MS = 5_000;
 
-export function checkPlaces(examination: Examination): Places {
+export async function checkPlaces(examination: Examination): Promise<Places> {
   const { run } = examination;
   const places: Places = new Map();
   for (const state of TASK_STATES) {
@@ -24,25 +24,25 @@ export function checkPlaces(examination: Examination): Places {
       for (const worker of namesIn(folder)) {
         const path = `${folder}/${worker}`;
         if (isListedName(worker) && statIfThere(path)?.isDirectory()) {
-          checkFolder(examination, places, state, path);
+          await checkFolder(examination, places, state, path);
         } else if (worker !== ".lock") {
-          reportForeign(examination, path, "only workers' folders belong in claimed/");
+          await reportForeign(examination, path, "only workers' folders belong in claimed/");
         }
       }
-    } else checkFolder(examination, places, state, folder);
+    } else await checkFolder(examination, places, state, folder);
   }
   for (const [id, seen] of places) {
-    if (seen.length > 1) places.set(id, checkTwoStates(examination, id, seen));
+    if (seen.length > 1) places.set(id, await checkTwoStates(examination, id, seen));
   }
   return places;
 }
 
-function checkFolder(
+async function checkFolder(
   examination: Examination,
   places: Places,
   state: TaskState,
   folder: string,
-): void {
+): Promise<void> {
   for (const name of namesIn(folder)) {
     if (name.startsWith(".")) continue; // heartbeats, and temporary files (checked elsewhere)
     const path = `${folder}/${name}`;
@@ -52,7 +52,7 @@ function checkFolder(
     if (id === null || !isName(id)) {
       const stats = statIfThere(path);
       const isYoung = stats !== undefined && Date.now() - stats.mtimeMs < GRACE_MS;
-      if (!isYoung) reportForeign(examination, path, "its name is not that of a task file");
+      if (!isYoung) await reportForeign(examination, path, "its name is not that of a task file");
       continue;
     }
     const problem = problemWith(examination.run, path, id);
@@ -62,7 +62,7 @@ function checkFolder(
       continue;
     }
     const where = below(examination.run.paths, path);
-    examination.find(
+    await examination.find(
       { code: "unreadable", path: where, message: problem, repair: "move it to quarantine/" },
       () => quarantine(examination.run, path, problem),
     );
@@ -93,8 +93,8 @@ function problemWith(run: Examination["run"], path: string, id: string): string 
   }
 }
 
-function reportForeign(examination: Examination, path: string, why: string): void {
-  examination.find(
+async function reportForeign(examination: Examination, path: string, why: string): Promise<void> {
+  await examination.find(
     {
       code: "foreign_file",
       path: below(examination.run.paths, path),
@@ -105,11 +105,11 @@ function reportForeign(examination: Examination, path: string, why: string): voi
   );
 }
 
-function checkTwoStates(
+async function checkTwoStates(
   examination: Examination,
   id: string,
   seen: { state: TaskState; path: string }[],
-): { state: TaskState; path: string }[] {
+): Promise<{ state: TaskState; path: string }[]> {
   // Tasks move while we look: only what is in both places now is in two.
   const present = () => {
     const found = seen.map((place) => ({ ...place, ino: statIfThere(place.path)?.ino }));
@@ -123,7 +123,7 @@ function checkTwoStates(
   const [kept, ...others] = there;
   for (const other of others) {
     const message = `${id} is ${other.state} here and ${kept?.state} in ${below(examination.run.paths, kept?.path ?? "")}`;
-    examination.find(
+    await examination.find(
       {
         code: "two_states",
         path: below(examination.run.paths, other.path),

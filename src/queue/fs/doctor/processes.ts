@@ -1,13 +1,13 @@
 import { basename } from "node:path";
-import { unlinkIfThere } from "../atomic.ts";
-import type { Examination } from "../doctor.ts";
-import { forgottenSpares, isStale, notesWithoutClaim } from "../stale-notes.ts";
+import { forgottenSpares, isStale, notesWithoutClaim } from "../claims/stale-notes.ts";
+import { unlinkIfThere } from "../files/atomic.ts";
+import type { Examination } from "./doctor.ts";
 
-export function checkProcesses({ run, checked, find }: Examination): void {
+export async function checkProcesses({ run, checked, find }: Examination): Promise<void> {
   for (const { id, path, note } of notesWithoutClaim(run)) {
     checked.processes = (checked.processes ?? 0) + 1;
     if (!isStale(run, note)) continue;
-    find(
+    await find(
       {
         code: "stale_temporary",
         path: `.viv/processes/${id}.json`,
@@ -21,7 +21,7 @@ export function checkProcesses({ run, checked, find }: Examination): void {
     );
   }
   for (const path of forgottenSpares(run)) {
-    find(
+    await find(
       {
         code: "stale_temporary",
         path: `.viv/processes/${basename(path)}`,

@@ -1,33 +1,33 @@
 import { isVivError } from "../../../base/errors.ts";
 import { isName } from "../../../base/names.ts";
 import type { RunStatus } from "../../status.ts";
-import { namesIn } from "../atomic.ts";
-import type { Examination } from "../doctor.ts";
+import { namesIn } from "../files/atomic.ts";
+import { quarantine } from "../files/quarantine.ts";
 import { locate } from "../locate.ts";
-import { notProjectedYet, project } from "../project.ts";
-import { quarantine } from "../quarantine.ts";
-import { createStatus, readStatusFile, withStatusLock, writeStatusFile } from "../status.ts";
+import { notProjectedYet, project } from "../record/project.ts";
+import { createStatus, readStatusFile, withStatusLock, writeStatusFile } from "../record/status.ts";
+import type { Examination } from "./doctor.ts";
 
 /** completed_tasks must list what lies in done/, and nothing that lies elsewhere. */
-export function checkStatus({ run, fix, find }: Examination): void {
+export async function checkStatus({ run, fix, find }: Examination): Promise<void> {
   let status: RunStatus | null;
   try {
-    if (fix) project(run);
+    if (fix) await project(run);
     status = readStatusFile(run.paths);
   } catch (error) {
     if (!isVivError(error, "CORRUPT")) throw error;
-    find(
+    await find(
       {
         code: "unreadable",
         path: "status.json",
         message: error.message,
         repair: "move it to quarantine/ and write it anew from done/",
       },
-      () => {
+      async () => {
         quarantine(run, run.paths.status, error.message);
         createStatus(run, run.runId);
-        project(run); // what was on its way counts as no drift
-        repairDrift(run);
+        await project(run); // what was on its way counts as no drift
+        await repairDrift(run);
         return true;
       },
     );
@@ -36,7 +36,7 @@ export function checkStatus({ run, fix, find }: Examination): void {
   if (status === null) return;
   const { missing, wrong } = driftOf(run);
   if (missing.length > 0) {
-    find(
+    await find(
       {
         code: "status_drift",
         path: "status.json",
@@ -47,7 +47,7 @@ export function checkStatus({ run, fix, find }: Examination): void {
     );
   }
   if (wrong.length > 0) {
-    find(
+    await find(
       {
         code: "status_drift",
         path: "status.json",
@@ -82,7 +82,7 @@ function isElsewhere(run: Examination["run"], id: string): boolean {
   return place !== null && place.state !== "done";
 }
 
-function repairDrift(run: Examination["run"]): boolean {
+function repairDrift(run: Examination["run"]): Promise<boolean> {
   return withStatusLock(run, () => {
     const status = readStatusFile(run.paths);
     if (status === null) return false;

@@ -1,14 +1,14 @@
-import { namesIn, statIfThere, unlinkIfThere } from "../atomic.ts";
-import type { Examination } from "../doctor.ts";
+import { finishPublish } from "../enqueue/publish.ts";
+import { namesIn, statIfThere, unlinkIfThere } from "../files/atomic.ts";
+import { quarantine } from "../files/quarantine.ts";
 import { below, idLinkOf } from "../layout.ts";
-import { finishPublish } from "../publish.ts";
-import { quarantine } from "../quarantine.ts";
 import { isStaleTemporary } from "../sweep.ts";
+import type { Examination } from "./doctor.ts";
 
-/** Foreign writers get an hour: nobody writes a task file for longer. */
+/** Foreign writers get an hour: writing a task file takes no longer. */
 const FOREIGN_STALE_MS = 3_600_000;
 
-export function checkTemporaries({ run, checked, find }: Examination): void {
+export async function checkTemporaries({ run, checked, find }: Examination): Promise<void> {
   const { paths } = run;
   for (const name of namesIn(paths.tmp)) {
     checked.temporaries = (checked.temporaries ?? 0) + 1;
@@ -18,7 +18,7 @@ export function checkTemporaries({ run, checked, find }: Examination): void {
     const id = name.slice(0, Math.max(0, name.lastIndexOf("~")));
     const owner = id === "" ? undefined : statIfThere(idLinkOf(paths, id));
     if (owner?.ino === stats.ino) {
-      find(
+      await find(
         {
           code: "unfinished_transition",
           path: `.viv/tmp/${name}`,
@@ -28,7 +28,7 @@ export function checkTemporaries({ run, checked, find }: Examination): void {
         () => finishPublish(run, id, name),
       );
     } else {
-      find(
+      await find(
         {
           code: "stale_temporary",
           path: `.viv/tmp/${name}`,
@@ -45,7 +45,7 @@ export function checkTemporaries({ run, checked, find }: Examination): void {
       const path = `${paths.state[state]}/${name}`;
       const stats = statIfThere(path);
       if (!stats || Date.now() - stats.mtimeMs < FOREIGN_STALE_MS) continue;
-      find(
+      await find(
         {
           code: "stale_temporary",
           path: below(paths, path),

@@ -1,21 +1,21 @@
 import { utimesSync } from "../../../platform/files/beneath.ts";
 import { judgeWorker } from "../../liveness.ts";
-import { statIfThere } from "../atomic.ts";
-import { claimWorkers } from "../claimed.ts";
-import type { Examination } from "../doctor.ts";
+import { claimWorkers } from "../claims/claimed.ts";
+import { reapClaims, staleAfterSeconds, vitalSigns } from "../claims/reap.ts";
+import { claimsOf } from "../claims/take-back.ts";
+import { keyOf, recordedEnds } from "../ends/recorded-end.ts";
+import { statIfThere } from "../files/atomic.ts";
 import { below, folderOf, heartbeatOf } from "../layout.ts";
-import { reapClaims, staleAfterSeconds, vitalSigns } from "../reap.ts";
-import { keyOf, recordedEnds } from "../recorded-end.ts";
-import { claimsOf } from "../take-back.ts";
+import type { Examination } from "./doctor.ts";
 
-export function checkWorkers({ run, checked, find }: Examination): void {
+export async function checkWorkers({ run, checked, find }: Examination): Promise<void> {
   for (const worker of claimWorkers(run.paths)) {
     if (!statIfThere(folderOf(run.paths, worker))?.isDirectory()) continue;
     checked.workers = (checked.workers ?? 0) + 1;
     const claims = claimsOf(run, worker);
     const signs = vitalSigns(run, worker, claims);
     if (signs.heartbeatAge !== null && signs.heartbeatAge < -60_000) {
-      find(
+      await find(
         {
           code: "future_heartbeat",
           path: below(run.paths, heartbeatOf(run.paths, worker)),
@@ -40,7 +40,7 @@ export function checkWorkers({ run, checked, find }: Examination): void {
     for (const claim of claims) {
       const ending = endings.get(keyOf(claim))?.ending;
       const isOut = () => statIfThere(claim.path) === undefined;
-      find(
+      await find(
         ending
           ? {
               code: "unfinished_transition",
@@ -57,8 +57,8 @@ export function checkWorkers({ run, checked, find }: Examination): void {
                   : `${worker} has given no sign of life for over ${limit} s`,
               repair: "give the task back",
             },
-        () => {
-          if (!isOut()) reapClaims(run, {});
+        async () => {
+          if (!isOut()) await reapClaims(run, {});
           return isOut();
         },
       );

@@ -1,0 +1,40 @@
+import type { TaskState } from "../queue/states.ts";
+import { type Claim, extensionKey, type Store } from "../queue/store.ts";
+import type { Progress } from "./progress.ts";
+
+/** A result that a snake put into done/ by hand; it counts once it is proven. */
+export interface HandResult {
+  id: string;
+  /** The last snake seen with the food, if any was. */
+  snake: string | null;
+  /** Where the food is. `gone`: nowhere, but known; `unknown`: never seen. */
+  state: TaskState | "gone" | "unknown";
+  /** May it be taken for proof now? */
+  ready: boolean;
+}
+
+/** What the store of a pit offers beyond the queue. */
+export interface PitStore {
+  handResults(): Promise<HandResult[]>;
+  /** Makes the food of such a result a claim of `worker`; null when that is not possible now. */
+  takeForProof(id: string, worker: string): Promise<Claim | null>;
+  /** Gives the result a name that says that it is not proven, and returns that. */
+  markUnproven(id: string): Promise<string | null>;
+  /** Takes a claim back from a snake that is alive; null when it is no longer that claim. */
+  reclaim(id: string, token: string, note: string): Promise<string | null>;
+  readProgress(): Promise<Record<string, Progress>>;
+  writeProgress(seen: Readonly<Record<string, Progress>>): Promise<void>;
+  /** What lies there and is not, or no longer, food. */
+  oddities(): Promise<{
+    unproven: { id: string; name: string }[];
+    quarantined: { name: string; from: string; reason: string }[];
+  }>;
+  /** One at a time in the whole pit; null when another is at it. */
+  alone<T>(what: string, act: () => Promise<T>): Promise<T | null>;
+}
+
+export const PIT = extensionKey<PitStore>("pit");
+
+export function pitOf(store: Pick<Store, "extension">): PitStore | null {
+  return store.extension(PIT);
+}

@@ -1,0 +1,148 @@
+import { isVivError } from "../../../base/errors.ts";
+import { utimesSync } from "../../../platform/files/beneath.ts";
+import { type HistoryRecord, isAttempt } from "../../attempt.ts";
+import type { TaskState } from "../../states.ts";
+import { MAX_TASK_BYTES } from "../../task.ts";
+import { parseIn } from "../enqueue/parse.ts";
+import { errno, readRegular, renameIfThere, statIfThere, syncFolder } from "../files/atomic.ts";
+import { quarantine } from "../files/quarantine.ts";
+import { fileOf } from "../layout.ts";
+import { appendHistory, attemptNumber, historyAt, readHistory } from "../record/attempts.ts";
+import { projectSoon } from "../record/project.ts";
+import { type FsRun, nowIso, record } from "../run.ts";
+import { dependentsOf } from "../waiting/dependents.ts";
+import { promoteDependents } from "../waiting/promote.ts";
+import type { Afterwards } from "./afterwards.ts";
+
+/**
+ * Renames a task to where it belongs. What lies there under its name goes to quarantine, unless it
+ * is the task itself, which another process has just moved there: then this one has nothing to do
+ * (false). For done/ there is no look first: `ids/` keeps ours, and a search of the largest folder
+ * would cost every completion.
+ */
+export function moveInto(run: FsRun, from: string, target: string): boolean {
+  if (!target.startsWith(run.paths.state.done) && !clearWay(run, from, target)) return false;
+  try {
+    return renameIfThere(from, target);
+  } catch (error) {
+    if (!["EISDIR", "ENOTDIR", "EEXIST", "ENOTEMPTY"].includes(errno(error) ?? "")) {
+      // An error does not say whether it moved; where the file lies does.
+      if (statIfThere(from) === undefined && statIfThere(target) !== undefined) return true;
+      throw error;
+    }
+    quarantine(run, target, "a folder in the place of a task");
+    return renameIfThere(from, target);
+  }
+}
+
+function clearWay(run: FsRun, from: string, target: string): boolean {
+  const there = statIfThere(target);
+  if (!there) return true;
+  const source = statIfThere(from);
+  if (!source || source.ino === there.ino) return false;
+  quarantine(run, target, "a second file with the id of a task that came here", there.ino);
+  return true;
+}
+
+/** What a task's arrival in a state means for others. */
+export function afterMove(
+  run: FsRun,
+  id: string,
+  to: TaskState,
+  after: Afterwards,
+  now = performance.now(),
+): void {
+  if (to === "done") {
+    after.try(
+      `what waits for ${id} was not woken; the next sweep, or worker without work, does`,
+      () => promoteDependents(run, id),
+    );
+    after.try(
+      "completed_tasks in status.json was not brought up to date; the next one to be done, a sweep or viv doctor --fix does",
+      () => projectSoon(run, now),
+    );
+  } else if (to === "pending") {
+    after.try(
+      `${id} is not offered to workers yet; their next look through all that is pending finds it`,
+      () => {
+        outdateLines(fileOf(run.paths, "pending", id));
+        offerAgain(run, id);
+      },
+    );
+  } else if (to === "waiting") {
+    after.try(`${id} may come under the number of an earlier attempt`, () =>
+      outdateLines(fileOf(run.paths, "waiting", id)),
+    );
+  } else if (to === "failed" && run.onDependencyFailed === "fail") {
+    after.try(
+      `what waits for ${id} was not failed with it; viv why tells which, viv cancel does it`,
+      () => failDependents(run, id),
+    );
+  }
+}
+
+/**
+ * Lane lines about the task's earlier attempts must not fit any more: see stampOf. A task may come
+ * back twice within a millisecond, so the time is a finer one.
+ */
+export function outdateLines(path: string): void {
+  try {
+    const now = (Date.now() + (performance.now() % 1)) / 1000;
+    utimesSync(path, now, now);
+  } catch (error) {
+    if (errno(error) !== "ENOENT") throw error; // claimed already
+  }
+}
+
+function offerAgain(run: FsRun, id: string): void {
+  try {
+    const file = readRegular(fileOf(run.paths, "pending", id), MAX_TASK_BYTES);
+    // Gone again means that it is claimed already: it needs no line on a lane.
+    if (file === null) return;
+    run.lanes.offer(parseIn(run, file, id), file.stats, attemptNumber(readHistory(run, id)));
+  } catch (error) {
+    if (!isVivError(error, "CORRUPT")) throw error; // adopt will quarantine it
+  }
+}
+
+/** With `on_dependency_failed = "fail"`: what waits for a failed task fails too, and so on. */
+export function failDependents(run: FsRun, id: string): void {
+  const queue = [id];
+  let moved = false;
+  const { failed: target, waiting: source } = run.paths.state;
+  for (let failed = queue.pop(); failed !== undefined; failed = queue.pop()) {
+    for (const dependent of dependentsOf(run, failed)) {
+      const from = fileOf(run.paths, "waiting", dependent);
+      if (!renameIfThere(from, fileOf(run.paths, "failed", dependent))) continue;
+      moved = true;
+      record(run, {
+        event: "cancelled",
+        task: dependent,
+        from: "waiting",
+        to: "failed",
+        note: `its dependency ${failed} failed`,
+      });
+      queue.push(dependent);
+    }
+  }
+  if (moved && run.durability === "safe") {
+    syncFolder(target);
+    syncFolder(source);
+  }
+}
+
+/**
+ * The history of a task in pending/. A move from failed/ back there by hand is the same decision as
+ * `retry`, and the first process to notice records it.
+ */
+export function historyOfPending(run: FsRun, id: string): HistoryRecord[] {
+  const stats = statIfThere(fileOf(run.paths, "pending", id));
+  const history = stats ? historyAt(run, id, stats) : readHistory(run, id);
+  const last = history.at(-1);
+  const hasFailed = last !== undefined && isAttempt(last) && last.to === "failed";
+  if (!hasFailed && !run.hooks?.wasStuck(run, id)) return history;
+  appendHistory(run, id, { retried: true, by: "hand", at: nowIso(run) });
+  record(run, { event: "retried", task: id, from: "failed", to: "pending", by: "hand" });
+  outdateLines(fileOf(run.paths, "pending", id)); // they tell of earlier attempts
+  return readHistory(run, id);
+}

@@ -1,0 +1,215 @@
+import { VivError } from "../../../base/errors.ts";
+import { assertName } from "../../../base/names.ts";
+import { isAllowed, type TaskEvent, type TaskState } from "../../states.ts";
+import type { Ended } from "../../store.ts";
+import { MAX_TASK_BYTES } from "../../task.ts";
+import { endOrphan, endTreeOf, forgetTreeOf, wouldNotDie } from "../claims/processes.ts";
+import { cycleError, findCycle } from "../enqueue/cycle.ts";
+import { parseIn } from "../enqueue/parse.ts";
+import { readRegular, statIfThere, syncMove, tokenOf, translate } from "../files/atomic.ts";
+import { fileOf } from "../layout.ts";
+import { locate, type Place } from "../locate.ts";
+import { appendHistory, attemptNumber, readHistory } from "../record/attempts.ts";
+import { type FsRun, nowIso, record } from "../run.ts";
+import { noteReasons, readyAt, tryPromote, unmetOf } from "../waiting/promote.ts";
+import { afterMove, moveInto } from "./after-move.ts";
+import { Afterwards } from "./afterwards.ts";
+import { end, finishRecorded } from "./end-claim.ts";
+import { recordedEnd } from "./recorded-end.ts";
+
+/** What people decide about a task: cancel, retry, approve, reject. */
+
+export interface Decision {
+  by?: string;
+  note?: string;
+}
+
+export function cancelTask(run: FsRun, id: string, decision: Decision): Promise<Ended> {
+  return decide(run, id, "cancel", (place) => {
+    if (place.state !== "claimed" || place.worker === undefined) {
+      return move(run, id, place, "failed", "cancelled", decision, (after) => {
+        after.try(`the keeper may be told of ${id}`, () => run.hooks?.onCancelled(run, id));
+      });
+    }
+    return cancelClaim(run, id, { path: place.path, worker: place.worker }, decision);
+  });
+}
+
+/**
+ * Taking the claim away is what fences its worker off, so that comes first: whatever the worker
+ * makes of its handler's death, it finds its finish refused. In failed/ no worker begins the task anew
+ * while the tree is being ended.
+ */
+async function cancelClaim(
+  run: FsRun,
+  id: string,
+  place: { path: string; worker: string },
+  decision: Decision,
+): Promise<Ended | null> {
+  const seenAt = performance.now();
+  const stats = statIfThere(place.path);
+  if (!stats) return null;
+  const claim = { id, ...place, token: tokenOf(stats) };
+  const recorded = recordedEnd(run, claim);
+  const attempt = recorded?.attempt ?? attemptNumber(readHistory(run, id));
+  const held = { ...claim, attempt, seenAt };
+  const { by, note } = decision;
+  const ended = recorded
+    ? finishRecorded(run, held, recorded)
+    : end(run, held, { outcome: "cancelled", to: "failed", note, by });
+  // It had ended, and only the move was missing: what cancelling means for it now is asked anew.
+  if (recorded && recorded.ending.outcome !== "cancelled") return null;
+  const after = new Afterwards();
+  await after.tryAsync(
+    `whether processes of ${id} are left could not be looked up; the next sweep ends them`,
+    () => endTree(run, claim, after),
+  );
+  return withWarnings(ended, after);
+}
+
+async function endTree(
+  run: FsRun,
+  claim: { id: string; worker: string; token: string },
+  after: Afterwards,
+): Promise<void> {
+  const pids = await endTreeOf(run, claim);
+  if (pids.length === 0) forgetTreeOf(run, claim.id, claim.token);
+  else {
+    after.warn(
+      `its processes ${pids.join(", ")} would not die; end them by hand: until then ${claim.id} cannot be retried`,
+    );
+  }
+}
+
+function withWarnings(ended: Ended, { warnings }: Afterwards): Ended {
+  if (warnings.length === 0) return ended;
+  return { ...ended, warnings: [...(ended.warnings ?? []), ...warnings] };
+}
+
+export function retryTask(run: FsRun, id: string, decision: Decision): Promise<Ended> {
+  return decide(run, id, "retry", async (place) => {
+    const pids = await endOrphan(run, id);
+    if (pids.length > 0) throw wouldNotDie(id, pids, "an earlier attempt of");
+    const file = readRegular(place.path, MAX_TASK_BYTES);
+    if (file === null) return null;
+    const task = parseIn(run, file, id);
+    // Those that wait for it now may be what it waits for.
+    const cycle = findCycle(run, task);
+    if (cycle) throw cycleError(id, cycle);
+    appendHistory(run, id, {
+      retried: true,
+      by: decision.by ?? "someone",
+      at: nowIso(run),
+      ...noteOf(decision),
+    });
+    const unmet = unmetOf(run, task);
+    const at = readyAt(run, task);
+    if (unmet.length === 0 && at <= run.machine.clock.now()) {
+      return move(run, id, place, "pending", "retried", decision);
+    }
+    noteReasons(run, task, unmet, at);
+    return move(run, id, place, "waiting", "retried", decision, (after) => {
+      after.try(`whether ${id} still has to wait is not known; the next sweep finds out`, () =>
+        tryPromote(run, id),
+      );
+    });
+  });
+}
+
+export function approveTask(run: FsRun, id: string, decision: Decision): Promise<Ended> {
+  return decide(run, id, "approve", (place) => move(run, id, place, "done", "approved", decision));
+}
+
+/** The note is for the next attempt; the attempts so far no longer count against the task. */
+export function rejectTask(run: FsRun, id: string, decision: Decision): Promise<Ended> {
+  return decide(run, id, "reject", (place) => {
+    appendHistory(run, id, {
+      retried: true,
+      by: decision.by ?? "someone",
+      at: nowIso(run),
+      ...noteOf(decision),
+    });
+    return move(run, id, place, "pending", "rejected", decision);
+  });
+}
+
+/** Finds the task and acts; if it moved in between (null), looks again. */
+async function decide(
+  run: FsRun,
+  rawId: string,
+  event: TaskEvent,
+  act: (place: Place) => Ended | null | Promise<Ended | null>,
+): Promise<Ended> {
+  const id = assertName("task id", rawId);
+  for (;;) {
+    const place = locate(run, id);
+    if (place === null) throw notFound(id);
+    if (!isAllowed(place.state, event)) throw wrongState(id, place, event);
+    try {
+      const ended = await act(place);
+      if (ended !== null) return ended;
+    } catch (error) {
+      if (error instanceof VivError && error.code === "CLAIM_LOST") continue;
+      throw translate(error, `${event} of ${id}`);
+    }
+  }
+}
+
+export function notFound(id: string): VivError {
+  return new VivError("TASK_NOT_FOUND", `there is no task ${id} in this run; see: viv ls`, { id });
+}
+
+function wrongState(id: string, place: Place, event: TaskEvent): VivError {
+  const hints: Partial<Record<TaskState, string>> = {
+    done: "a done task stays done; enqueue a new one to do it again",
+    failed: `send it round again with: viv retry ${id}`,
+    review: `decide with: viv approve ${id}, or viv reject ${id}`,
+    claimed: `stop it with: viv cancel ${id}`,
+    pending: "a worker will take it",
+    waiting: `see: viv why ${id}`,
+  };
+  return new VivError(
+    "WRONG_STATE",
+    `cannot ${event} ${id}: it is ${place.state}; ${hints[place.state]}.`,
+    { id, state: place.state, event },
+  );
+}
+
+/** Null when the task is no longer there. */
+export function move(
+  run: FsRun,
+  id: string,
+  place: Place,
+  to: TaskState,
+  event: "cancelled" | "retried" | "approved" | "rejected",
+  decision: Decision,
+  more?: (after: Afterwards) => void,
+): Ended | null {
+  const target = fileOf(run.paths, to, id);
+  const attempt = attemptNumber(readHistory(run, id)) - 1;
+  if (to === "done") run.hooks?.beforeDone(run, id, null);
+  if (!moveInto(run, place.path, target)) return null;
+  const after = new Afterwards();
+  if (run.durability === "safe") {
+    after.try(
+      `that ${id} has moved could not be synced: a power cut may undo it, then decide again`,
+      () => syncMove(place.path, target),
+    );
+  }
+  const line = { event, task: id, from: place.state, to, ...byOf(decision), ...noteOf(decision) };
+  after.try(
+    `the ledger has no line about this; ${id} lies in ${run.paths.layout.folders[to]}/ all the same`,
+    () => record(run, line),
+  );
+  afterMove(run, id, to, after);
+  more?.(after);
+  return { id, from: place.state, to, attempt, ...after.result };
+}
+
+function byOf(decision: Decision): { by?: string } {
+  return decision.by ? { by: decision.by } : {};
+}
+
+function noteOf(decision: Decision): { note?: string } {
+  return decision.note ? { note: decision.note } : {};
+}

@@ -1,0 +1,303 @@
+import type { Stats } from "node:fs";
+import { isVivError, VivError } from "../../../base/errors.ts";
+import type { Enqueued, EnqueueOptions } from "../../store.ts";
+import { type Priority, priorityOf, type Task } from "../../task.ts";
+import { Afterwards } from "../ends/afterwards.ts";
+import {
+  discard,
+  errno,
+  linkIfFree,
+  namesIn,
+  renameIfThere,
+  statIfThere,
+  translate,
+  unlinkIfThere,
+  writeNew,
+} from "../files/atomic.ts";
+import { type LaneEntry, laneEntry } from "../lanes/lanes.ts";
+import { fileOf, idLinkOf } from "../layout.ts";
+import { locate, lookOnce } from "../locate.ts";
+import { linesAbout } from "../record/ledger.ts";
+import { type FsRun, recordAll, temporaryPath } from "../run.ts";
+import { hasDependents } from "../waiting/dependents.ts";
+import { noteReasons, readyAt, tryPromote, unmetOf, wake } from "../waiting/promote.ts";
+import { cycleError, findCycle } from "./cycle.ts";
+
+/**
+ * Publishing a task, step by step. A crash after any of them leaves either nothing that counts or
+ * something that recovery finishes:
+ *   1. write the whole file under a name of its own in tmp/ (and sync it)
+ *   2. link it to ids/<id>: the one step that decides which publisher owns the id, for good
+ *   3. note what it waits for
+ *   4. rename it from tmp/ into waiting/ or pending/ (and sync the folder); only that one file
+ *      can ever make this step, in any process, so helping a dead publisher is safe
+ *   5. tell claimers: a line on a lane, a line in the ledger
+ */
+
+export interface Staged {
+  task: Task;
+  tmp: string;
+  stats: Stats;
+}
+
+export interface Published extends Staged {
+  state: "pending" | "waiting";
+}
+
+/** Steps 2 to 4. `workers`: those that may hold a foreign task of that name, if the caller knows. */
+export function publish(
+  run: FsRun,
+  staged: Staged,
+  options: EnqueueOptions,
+  workers?: readonly string[],
+): Enqueued {
+  for (let round = 0; ; round++) {
+    try {
+      return publishOnce(
+        run,
+        round === 0 ? staged : restage(run, staged, options),
+        options,
+        workers,
+      );
+    } catch (error) {
+      if (round === 10 || !(error instanceof Lost)) throw error;
+    }
+  }
+}
+
+/** The file was removed from tmp/ (with `.viv/`, say) before it was published. */
+class Lost extends Error {
+  constructor(id: string) {
+    super(`the file of ${id} was removed from .viv/tmp before it was published; enqueue it again.`);
+  }
+}
+
+function restage(run: FsRun, { task }: Staged, { durability }: EnqueueOptions): Staged {
+  const tmp = temporaryPath(run, task.task_id);
+  const isSafe = (durability ?? run.durability) === "safe";
+  return { task, tmp, stats: writeNew(tmp, run.paths.layout.write(task), isSafe) };
+}
+
+function publishOnce(
+  run: FsRun,
+  staged: Staged,
+  options: EnqueueOptions,
+  workers?: readonly string[],
+): Enqueued {
+  const { task } = staged;
+  const id = task.task_id;
+  const idLink = idLinkOf(run.paths, id);
+  const cycle = task.depends_on.length > 0 ? findCycle(run, task) : null;
+  if (cycle) throw cycleError(id, cycle);
+  if (!reserve(staged, idLink)) return alreadyThere(run, staged, options);
+  let placed: Enqueued;
+  try {
+    // Ours now, unless a foreign writer put it into a state folder without asking.
+    const foreign = lookOnce(run, id, workers);
+    if (foreign) unlinkIfThere(idLink);
+    placed = foreign ? refuse(staged, foreign, options) : place(run, staged, options);
+  } catch (error) {
+    if (error instanceof Lost || isVivError(error, "TASK_EXISTS")) throw error;
+    if (withdraw(run, staged, idLink, error)) throw error;
+    placed = { id, state: "waiting", created: true };
+  }
+  const isWaiting = placed.created && placed.state === "waiting";
+  return isWaiting ? withoutLateCycle(run, task, placed) : placed;
+}
+
+/**
+ * Takes back what step 2 did. False when the file no longer waits in tmp/: then it is published, by us, or
+ * by a process that took us for dead.
+ */
+function withdraw(run: FsRun, { task, tmp }: Staged, idLink: string, error: unknown): boolean {
+  const id = task.task_id;
+  try {
+    if (!unlinkIfThere(tmp) && isSomewhere(run, id)) return false;
+  } catch {
+    const cause = translate(error, `enqueueing ${id}`);
+    if (!(cause instanceof VivError)) throw error;
+    // Neither made nor taken back. Another request for the same id makes one task, not two.
+    throw new VivError(
+      cause.code,
+      `${cause.message} A sweep may still enqueue it: pass --id ${id} --if-absent then.`,
+      { ...cause.details, id },
+      { cause: error },
+    );
+  }
+  discard(idLink);
+  return true;
+}
+
+function reserve({ task, tmp }: Staged, idLink: string): boolean {
+  try {
+    return linkIfFree(tmp, idLink);
+  } catch (error) {
+    if (errno(error) === "ENOENT" && !statIfThere(tmp)) throw new Lost(task.task_id);
+    throw error;
+  }
+}
+
+/** Steps 3 and 4. */
+function place(run: FsRun, { task, tmp, stats }: Staged, options: EnqueueOptions): Enqueued {
+  const id = task.task_id;
+  const unmet = options.straightToPending ? [] : unmetOf(run, task);
+  const at = options.straightToPending ? 0 : readyAt(run, task);
+  const waits = unmet.length > 0 || at > run.machine.clock.now();
+  const state = waits ? "waiting" : "pending";
+  if (waits) noteReasons(run, task, unmet, at);
+  // Not there: another process took us for dead and did this step. The task is published all the same.
+  if (!renameIfThere(tmp, fileOf(run.paths, state, id)) && !isSomewhere(run, id)) {
+    if (statIfThere(idLinkOf(run.paths, id))?.ino === stats.ino) {
+      unlinkIfThere(idLinkOf(run.paths, id));
+    }
+    throw new Lost(id);
+  }
+  return { id, state, created: true };
+}
+
+/** Two that depend on each other, enqueued at the same moment, are seen by the later one here. */
+function withoutLateCycle(run: FsRun, task: Task, placed: Enqueued): Enqueued {
+  const id = task.task_id;
+  const after = new Afterwards();
+  let late: string[] | null = null;
+  after.try(`whether ${id} and another wait for each other is not known; viv doctor tells`, () => {
+    late = hasDependents(run, id) ? findCycle(run, task) : null;
+    if (late !== null && !unlinkIfThere(fileOf(run.paths, "waiting", id))) late = null;
+  });
+  if (late !== null && after.warnings.length === 0) {
+    discard(idLinkOf(run.paths, id));
+    throw cycleError(id, late);
+  }
+  return { ...placed, ...after.result };
+}
+
+/** Looked at more than once: it may be on the move. */
+function isSomewhere(run: FsRun, id: string): boolean {
+  return [1, 2, 3].some(() => locate(run, id) !== null);
+}
+
+function alreadyThere(run: FsRun, staged: Staged, options: EnqueueOptions): Enqueued {
+  const id = staged.task.task_id;
+  let place = locate(run, id);
+  if (place === null && finishPublish(run, id)) place = locate(run, id);
+  if (place === null && wasNeverPublished(run, id)) {
+    discard(staged.tmp);
+    unlinkIfThere(idLinkOf(run.paths, id));
+    throw new Lost(id); // the next round takes the id
+  }
+  return refuse(staged, place, options);
+}
+
+/**
+ * Its publisher died, and its file in tmp/ is gone as well: nobody was told of the task, and nobody else
+ * would publish it. In a pit, what is nowhere may have been done by hand.
+ */
+function wasNeverPublished(run: FsRun, id: string): boolean {
+  if (run.paths.layout.isFlat || isSomewhere(run, id)) return false;
+  const lines = linesAbout(run.paths.ledger, `"task":${JSON.stringify(id)}`);
+  return lines.next().done === true;
+}
+
+function refuse(
+  staged: Staged,
+  place: { state: string; worker?: string | undefined } | null,
+  options: EnqueueOptions,
+): Enqueued {
+  const id = staged.task.task_id;
+  discard(staged.tmp);
+  const state = place?.state ?? "gone";
+  if (options.ifAbsent) return { id, state: state as Enqueued["state"], created: false };
+  const where =
+    place === null
+      ? "was enqueued before and its file has since been removed; run viv doctor --fix to free the id"
+      : `is there already: ${state}${place.worker ? ` by ${place.worker}` : ""}; choose another id, or pass --if-absent`;
+  throw new VivError("TASK_EXISTS", `task ${id} ${where}.`, {
+    id,
+    state,
+    ...(place?.worker ? { worker: place.worker } : {}),
+  });
+}
+
+/** A task may lie in waiting/ though its dependency was done a moment ago: look once more. */
+export function settle(run: FsRun, task: Task, after: Afterwards): void {
+  const { task_id: id, depends_on } = task;
+  if (depends_on.length === 0) return;
+  after.try(`whether ${id} still has to wait is not known; the next sweep finds out`, () => {
+    if (unmetOf(run, task).length === 0) tryPromote(run, id);
+  });
+}
+
+/** Step 5. */
+export function announce(run: FsRun, published: readonly Published[], after: Afterwards): void {
+  const byLane = new Map<Priority, LaneEntry[]>();
+  const notOffered =
+    "not offered to workers yet; their next look through all that is pending finds";
+  for (const { task, stats, state } of published) {
+    if (state !== "pending") continue;
+    after.try(`${task.task_id} is ${notOffered} it`, () => {
+      if (unmetAfterwards(run, task).length > 0) return;
+      const lane = byLane.get(priorityOf(task)) ?? [];
+      lane.push(laneEntry(task, stats, 1));
+      byLane.set(priorityOf(task), lane);
+    });
+  }
+  for (const [priority, entries] of byLane) {
+    const tasks = entries.length === 1 ? `${entries[0]?.id} is` : `${entries.length} tasks are`;
+    after.try(`${tasks} ${notOffered} ${entries.length === 1 ? "it" : "them"}`, () =>
+      run.lanes.append(priority, entries),
+    );
+  }
+  for (const { task } of published) {
+    after.try(`${task.task_id} is not noted as part of another`, () => run.hooks?.onNew(run, task));
+  }
+  after.try("the ledger has no line about this; what was enqueued is there all the same", () =>
+    recordAll(
+      run,
+      published.map(({ task, state }) => ({
+        event: "enqueued",
+        task: task.task_id,
+        type: task.task_type,
+        to: state,
+        ...(task.created_by ? { by: task.created_by } : {}),
+        ...(task.parent ? { parent: task.parent } : {}),
+      })),
+    ),
+  );
+}
+
+/** What straightToPending published with open dependencies is not shown to claimers yet. */
+function unmetAfterwards(run: FsRun, task: Task): string[] {
+  if (task.depends_on.length === 0) return [];
+  const unmet = unmetOf(run, task);
+  if (unmet.length > 0) noteReasons(run, task, unmet, 0);
+  return unmet.length > 0 ? unmetOf(run, task) : unmet;
+}
+
+/**
+ * Finishes what a dead publisher began: its file has the id (step 2) and waits in tmp/. Safe even
+ * if it is not dead, because only one rename of that file can succeed.
+ */
+export function finishPublish(run: FsRun, id: string, tmpName?: string): boolean {
+  const owner = statIfThere(idLinkOf(run.paths, id));
+  if (!owner) return false;
+  const names = tmpName ? [tmpName] : namesOfPublishers(run, id);
+  for (const name of names) {
+    const path = `${run.paths.tmp}/${name}`;
+    if (statIfThere(path)?.ino !== owner.ino) continue;
+    // A power cut may bring a name back that was renamed: what lies in a state is published.
+    if (lookOnce(run, id) !== null) {
+      discard(path);
+      continue;
+    }
+    // waiting/ is right for either kind: promotion moves it on at once if nothing holds it.
+    if (renameIfThere(path, fileOf(run.paths, "waiting", id))) {
+      wake(run, id);
+      return true;
+    }
+  }
+  return false;
+}
+
+function namesOfPublishers(run: FsRun, id: string): string[] {
+  return namesIn(run.paths.tmp).filter((name) => name.startsWith(`${id}~`));
+}

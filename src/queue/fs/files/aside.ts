@@ -1,0 +1,163 @@
+import { chmodSync, closeSync, lstatSync, readdirSync, writeSync } from "node:fs";
+import { basename, dirname } from "node:path";
+import { errno } from "../../../base/errno.ts";
+import { canonicalJson } from "../../../base/json.ts";
+import { mkdirSync, openSync, renameSync, unlinkSync } from "../../../platform/files/beneath.ts";
+
+/**
+ * What lies where a file of the run belongs and cannot be it goes to quarantine/, whole, with the
+ * reason beside it. Below `.viv/` any writer that needs the place does this: all of that is derived.
+ */
+
+const FOLDERS =
+  "tmp|ids|lanes|cursors|dependents|due|attempts|workers|processes|heartbeats|numbers|parts|hand|told";
+const DERIVED = new RegExp(`^(.+)/\\.viv/(?:(${FOLDERS})/(?:([0-9]+)/)?)?[^/]+$`, "s");
+const FILE_NAME_BYTES = 255;
+const REASON = ".reason";
+
+/** Says it nothing that could not be written again? All below `.viv/`, locks, signs of life. */
+export function isDerived(path: string): boolean {
+  return DERIVED.test(path) || /\/(?:\.status\.lock|\.heartbeat)$/.test(path);
+}
+
+/** False when a folder that a derived file lies in is missing, or a link that leads elsewhere. */
+export function hasRealFolders(path: string): boolean {
+  const viv = path.lastIndexOf("/.viv/");
+  if (viv < 0) return true;
+  const slash = path.indexOf("/", viv + 6);
+  return (
+    statOf(path.slice(0, viv + 5))?.isDirectory() === true &&
+    (slash < 0 || statOf(path.slice(0, slash))?.isDirectory() === true)
+  );
+}
+
+/**
+ * Makes the folders of a derived file that are missing, and those that are something else. False
+ * when it is not derived, or when the run itself is gone: then nothing is made.
+ */
+export function remakeFolders(path: string): boolean {
+  const [, root, folder, bucket] = DERIVED.exec(path) ?? [];
+  if (root === undefined || !statOf(root)?.isDirectory()) return false;
+  let at = root;
+  for (const name of [".viv", folder, bucket]) {
+    if (name === undefined) break;
+    at = `${at}/${name}`;
+    const stats = statOf(at);
+    if (stats?.isDirectory()) continue;
+    if (stats && !setAside(at, "not a folder")) return false;
+    try {
+      mkdirSync(at, { mode: 0o700 });
+    } catch (error) {
+      // Removed again while it was made: the caller tries again, and gets the error then.
+      if (errno(error) === "ENOENT" && at !== `${root}/.viv`) return true;
+      if (errno(error) !== "EEXIST") throw error; // another process made it a moment ago
+    }
+  }
+  return true;
+}
+
+/** Makes a file of ours ours to use again. False when it belongs to another user. */
+export function allow(path: string): boolean {
+  if (!statOf(path)?.isFile()) return false; // a link's target is none of ours
+  try {
+    chmodSync(path, 0o600);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** To the quarantine of the run that the path lies in. False when it could not be moved. */
+export function setAside(path: string, reason: string): boolean {
+  const folder = quarantineFor(path);
+  if (folder === null) return false;
+  const from = path.slice(dirname(folder).length + 1);
+  const note = `${canonicalJson({ at: new Date().toISOString(), from, reason })}\n`;
+  try {
+    return moveAside(folder, path, note);
+  } catch {
+    return false; // a disk that may not be written to: the caller's own error says more
+  }
+}
+
+function quarantineFor(path: string): string | null {
+  let folder = dirname(path);
+  for (let level = 0; level < 4; level++, folder = dirname(folder)) {
+    for (const name of ["quarantine", "record/quarantine"]) {
+      if (statOf(`${folder}/${name}`)?.isDirectory()) return `${folder}/${name}`;
+    }
+  }
+  return null;
+}
+
+/**
+ * False when there was nothing to move, or when `inode` says which file was meant and another has
+ * taken its place: then that one is put back.
+ */
+export function moveAside(folder: string, path: string, note: string, inode?: number): boolean {
+  const source = bytesOf(path);
+  for (let n = 0; ; n++) {
+    const target = `${folder}/${fitting(basename(path), n === 0 ? "" : `.${n}`)}`;
+    if (statOf(target) || !writeReason(`${target}${REASON}`, note)) continue;
+    const undo = () => unlinkSync(`${target}${REASON}`);
+    try {
+      renameSync(source, target);
+    } catch (error) {
+      undo();
+      if (errno(error) === "ENOENT") return false;
+      throw error;
+    }
+    if (inode === undefined || statOf(target)?.ino === inode) return true;
+    renameSync(target, source);
+    undo();
+    return false;
+  }
+}
+
+/** False when another process quarantines a file of that name. */
+function writeReason(path: string, note: string): boolean {
+  let fd: number;
+  try {
+    fd = openSync(path, "wx", 0o600);
+  } catch (error) {
+    if (errno(error) === "EEXIST") return false;
+    throw error;
+  }
+  try {
+    writeSync(fd, note);
+    return true;
+  } catch (error) {
+    unlinkSync(path);
+    throw error;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** A name to which `.reason` can still be added. */
+function fitting(name: string, suffix: string): string {
+  const most = FILE_NAME_BYTES - REASON.length - suffix.length;
+  const bytes = Buffer.from(name);
+  if (bytes.length <= most) return name + suffix;
+  // Cut where a character ends.
+  let end = most;
+  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
+  return bytes.toString("utf8", 0, end) + suffix;
+}
+
+/** A name that is no UTF-8 was listed with U+FFFD in it: this is what it is called on disk. */
+function bytesOf(path: string): string | Buffer {
+  if (!path.includes("\uFFFD") || statOf(path)) return path;
+  const folder = dirname(path);
+  const names = readdirSync(folder, { encoding: "buffer" });
+  const name = names.find((one) => one.toString() === basename(path));
+  return name === undefined ? path : Buffer.concat([Buffer.from(`${folder}/`), name]);
+}
+
+function statOf(path: string) {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined; // a name that cannot be there
+  }
+}

@@ -1,0 +1,261 @@
+import { closeSync, fdatasyncSync, readSync, writeSync } from "node:fs";
+import { openSync } from "../../../platform/files/beneath.ts";
+import type { LedgerLine } from "../../ledger.ts";
+import { completeLines, namesIn, openLines, statIfThere, translate } from "../files/atomic.ts";
+
+/**
+ * Appends to `ledger/<UTC day>.jsonl`. A line is one write on a descriptor in append mode, so
+ * lines of different processes do not mix. A line that could not be written whole is ended, so
+ * that the next one starts on its own.
+ */
+export class LedgerWriter {
+  readonly #folder: string;
+  #day = "";
+  #fd = -1;
+  #held = "";
+  #heldDay = "";
+  #flush: NodeJS.Immediate | undefined;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** Of the file that the last line went to. */
+  get path(): string {
+    return `${this.#folder}/${this.#day}.jsonl`;
+  }
+
+  write(line: LedgerLine, sync = false): void {
+    this.#append(`${JSON.stringify(line)}\n`, line.at.slice(0, 10), sync);
+  }
+
+  /** Lines of one moment, with one write. */
+  writeAll(lines: readonly LedgerLine[]): void {
+    const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+    this.#append(text, (lines[0] as LedgerLine).at.slice(0, 10), false);
+  }
+
+  /** A line of which the caller has made all but the beginning, `{"at":"<time>`. */
+  writeText(at: string, rest: string, sync: boolean): void {
+    this.#append(`{"at":"${at}${rest}\n`, at.slice(0, 10), sync);
+  }
+
+  /**
+   * For a line that repeats what the folders say already (a claim), so its writing must not fail
+   * the claim: it is written with the next one, at the latest when this turn of the event loop
+   * ends, or `now`. What cannot be written stays held, and the next line's writer hears of it.
+   */
+  writeSoon(at: string, rest: string, now: boolean): void {
+    const day = at.slice(0, 10);
+    if (this.#held !== "" && day !== this.#heldDay) this.#tryFlush();
+    this.#heldDay = day;
+    this.#held += `{"at":"${at}${rest}\n`;
+    if (now) this.#tryFlush();
+    else this.#flush ??= setImmediate(() => this.#endOfTurn());
+  }
+
+  #tryFlush(): void {
+    try {
+      this.flush();
+    } catch {
+      // Held until the next line: see writeSoon.
+    }
+  }
+
+  #endOfTurn(): void {
+    this.#flush = undefined;
+    this.#tryFlush();
+  }
+
+  flush(): void {
+    if (this.#held !== "") this.#append("", this.#heldDay, false);
+  }
+
+  #append(text: string, day: string, sync: boolean): void {
+    try {
+      if (this.#held !== "" && day !== this.#heldDay) this.flush();
+      const fd = this.#open(day);
+      const lines = this.#held + text;
+      const written = writeSync(fd, lines);
+      if (written < Buffer.byteLength(lines)) {
+        // The first bytes fit, the rest did not. The torn line is ended when the file is opened the
+        // next time, and written again as a whole: there may be room by now, else this is the error.
+        const bytes = Buffer.from(lines, "utf8");
+        const torn = bytes.lastIndexOf(10, written - 1) + 1;
+        this.#close();
+        if (writeSync(this.#open(day), bytes, torn) < bytes.length - torn) {
+          this.#close();
+          throw Object.assign(new Error("ENOSPC: half a line"), { code: "ENOSPC", errno: -28 });
+        }
+      }
+      this.#held = "";
+      if (sync) fdatasyncSync(this.#fd);
+    } catch (error) {
+      throw translate(error, "writing the ledger");
+    }
+  }
+
+  #open(day: string): number {
+    if (day === this.#day) return this.#fd;
+    this.#close();
+    this.#fd = openLines(`${this.#folder}/${day}.jsonl`);
+    this.#day = day;
+    return this.#fd;
+  }
+
+  /** Flush first: what is still held when it is closed could not be written. */
+  close(): void {
+    if (this.#flush) clearImmediate(this.#flush);
+    this.#flush = undefined;
+    this.#close();
+  }
+
+  #close(): void {
+    if (this.#fd >= 0) closeSync(this.#fd);
+    this.#fd = -1;
+    this.#day = "";
+  }
+}
+
+/** A file of the ledger, as it is now. Names are the writers' days, and their clocks may be wrong. */
+interface LedgerFile {
+  name: string;
+  size: number;
+}
+
+/** By name. What is no regular file is none of ours: a pipe would be waited for. */
+export function ledgerFiles(folder: string): LedgerFile[] {
+  return namesIn(folder)
+    .filter((name) => LEDGER_NAME.test(name))
+    .sort()
+    .flatMap((name) => {
+      const stats = statIfThere(`${folder}/${name}`);
+      return stats?.isFile() ? [{ name, size: stats.size }] : [];
+    });
+}
+
+const LEDGER_NAME = /^\d{4}-\d{2}-\d{2}\.jsonl$/;
+
+/** Where a line ends. */
+export interface LinePlace {
+  file: string;
+  offset: number;
+}
+
+/**
+ * Reads on from where the last look ended, in every file: a clock that is wrong for a while, or that of
+ * another host, makes a file with a later name, and lines are written to earlier ones after it. Each line
+ * is told once, in the order of its file. A file that is as long as before is not opened; one that has
+ * become shorter was lost in part, and is read anew.
+ */
+export class LedgerFollower {
+  readonly #folder: string;
+  readonly #read: Map<string, number>;
+
+  /** `read`: how much of each file is known already. */
+  constructor(folder: string, read: Iterable<readonly [string, number]> = []) {
+    this.#folder = folder;
+    this.#read = new Map(read);
+  }
+
+  /** How much of each file is read: for going on in another process. */
+  get position(): Record<string, number> {
+    return Object.fromEntries(this.#read);
+  }
+
+  /** Skips the lines that are there now. */
+  skipPast(): void {
+    for (const { name, size } of ledgerFiles(this.#folder)) this.#read.set(name, size);
+  }
+
+  *texts(): Generator<LinePlace & { text: string }> {
+    for (const { name, size } of ledgerFiles(this.#folder)) {
+      const known = this.#read.get(name) ?? 0;
+      if (size === known) continue;
+      const from = size < known ? 0 : known;
+      this.#read.set(name, from);
+      for (const { text, end } of completeLines(`${this.#folder}/${name}`, from)) {
+        this.#read.set(name, end);
+        yield { text, file: name, offset: end };
+      }
+    }
+  }
+
+  /** `isWanted`: a look at the text is ten times cheaper than parsing. */
+  *lines(isWanted?: (text: string) => boolean): Generator<LinePlace & { line: LedgerLine }> {
+    for (const { text, ...place } of this.texts()) {
+      const line = isWanted?.(text) === false ? null : lineFrom(text);
+      if (line !== null) yield { line, ...place };
+    }
+  }
+}
+
+/**
+ * All complete lines, by the names of their files; `first`: not of files before it, for who asks for lines
+ * by their own dates. An unreadable line is given to `onTorn` instead of stopping the reader.
+ */
+export function* readLedger(
+  folder: string,
+  { file: first }: { file: string; offset?: 0 } = { file: "" },
+  onTorn?: (file: string, text: string) => void,
+): Generator<{ line: LedgerLine }> {
+  for (const { name } of ledgerFiles(folder)) {
+    if (name < first) continue;
+    for (const { text } of completeLines(`${folder}/${name}`, 0)) {
+      if (text === "") continue;
+      const line = lineFrom(text);
+      if (line === null) onTorn?.(name, text);
+      else yield { line };
+    }
+  }
+}
+
+const CHUNK_BYTES = 1024 * 1024;
+
+/**
+ * The lines of all files that have this text in them, like `"task":"t1"`. To look through a file costs a
+ * tenth of reading its lines, so that dates need not tell in which file a line may be.
+ */
+export function* linesAbout(folder: string, text: string): Generator<LedgerLine> {
+  const wanted = Buffer.from(text);
+  for (const { name } of ledgerFiles(folder)) {
+    for (const found of linesWith(`${folder}/${name}`, wanted)) {
+      const line = lineFrom(found);
+      if (line !== null) yield line;
+    }
+  }
+}
+
+function* linesWith(path: string, wanted: Buffer): Generator<string> {
+  const fd = openSync(path, "r");
+  try {
+    let data = Buffer.alloc(0);
+    for (let at = 0; ; ) {
+      const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+      const n = readSync(fd, chunk, 0, CHUNK_BYTES, at);
+      if (n === 0) return; // what is left is no whole line
+      at += n;
+      data = data.length > 0 ? Buffer.concat([data, chunk.subarray(0, n)]) : chunk.subarray(0, n);
+      const whole = data.subarray(0, data.lastIndexOf(10) + 1);
+      let next = whole.indexOf(wanted);
+      while (next >= 0) {
+        const end = whole.indexOf(10, next);
+        yield whole.toString("utf8", whole.lastIndexOf(10, next) + 1, end);
+        next = whole.indexOf(wanted, end);
+      }
+      data = data.subarray(whole.length);
+    }
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Null also for what is JSON, but no line: `null`, a number. */
+function lineFrom(text: string): LedgerLine | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" ? (value as LedgerLine | null) : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,161 @@
+import { existsSync } from "node:fs";
+import { isName } from "../../../base/names.ts";
+import type { Afterwards } from "../ends/afterwards.ts";
+import { readDerived, replaceFile, statIfThere } from "../files/atomic.ts";
+import { fileOf, idLinkOf } from "../layout.ts";
+import { lookOnce } from "../locate.ts";
+import { type FsRun, temporaryPath } from "../run.ts";
+import { LedgerFollower } from "./ledger.ts";
+import { readStatusFile, withStatusLock, writeStatusFile } from "./status.ts";
+
+/**
+ * `completed_tasks` in status.json is a projection of done/: what swarm-lib's workers read. It is
+ * carried over from the ledger in batches, so that finishing a task costs the same with a million
+ * done as with ten. `.viv/projection.json` says how far; losing it costs one reading of the ledger.
+ */
+interface Projection {
+  /** How much of each file of the ledger is carried over. */
+  read: Record<string, number>;
+  /** Recorded as done, but not seen in done/ yet: the worker was between the two steps. */
+  open: string[];
+}
+
+/**
+ * Rewriting status.json at the end of every command lets foreign workers see it at once. Only in a
+ * run with over a hundred thousand done, commands in a tight loop share the cost.
+ */
+const LARGE = 4 * 1024 * 1024;
+
+/** A writer needs milliseconds; a longer holder is stuck, and not waited for. */
+const LOCK_SECONDS = 2;
+
+/** A second after the first completion that is not carried over yet, by one worker for all. */
+export function projectSoon(run: FsRun, now: number): void {
+  const { memo } = run;
+  if (!memo.projectionDue) {
+    memo.projectionDue = true;
+    memo.projectionDueSince = now;
+  }
+  if (now - memo.projectionDueSince < Math.max(1000, 50 * memo.projectCost)) return;
+  const written = statIfThere(run.paths.status)?.mtimeMs ?? 0;
+  // Another worker did it within the second, and will again: it reads the ledger of us all.
+  if (Math.abs(Date.now() - written) < 1000) memo.projectionDueSince = now;
+  else projectInBackground(run, now);
+}
+
+/**
+ * For a worker: a held lock is not waited for. What fails stays due: it is tried again a second later,
+ * and at the latest when the run is closed, which warns if it fails again.
+ */
+function projectInBackground(run: FsRun, now: number): void {
+  const { memo } = run;
+  memo.projecting ??= project(run, 0)
+    .then(
+      () => {},
+      () => {
+        memo.projectionDue = true;
+        memo.projectionDueSince = now;
+      },
+    )
+    .finally(() => {
+      memo.projecting = null;
+    });
+}
+
+/** Before a worker sleeps: what it finished must not wait for its next task. */
+export function projectBeforeIdling(run: FsRun): void {
+  if (run.memo.projectionDue) projectInBackground(run, performance.now());
+}
+
+/** At the end of a command or of a worker: at once, unless that has become expensive. */
+export async function projectAtClose(run: FsRun, after: Afterwards): Promise<void> {
+  await run.memo.projecting;
+  if (!run.memo.projectionDue) return;
+  await after.tryAsync(
+    "completed_tasks in status.json was not brought up to date; the next one to be done, a sweep or viv doctor --fix does",
+    async () => {
+      const stats = statIfThere(run.paths.status);
+      if (!stats) return;
+      const recently = Date.now() - stats.mtimeMs < 1000;
+      if (stats.size > LARGE && recently && run.memo.registered.size === 0) return;
+      await project(run, LOCK_SECONDS);
+    },
+  );
+}
+
+/** Brings completed_tasks up to date. Does nothing when there is no status.json. */
+export async function project(run: FsRun, waitSeconds?: number): Promise<number> {
+  run.memo.projectionDue = false;
+  const begin = performance.now();
+  if (!existsSync(run.paths.status)) return 0;
+  const added = await withStatusLock(
+    run,
+    () => {
+      const from = readProjection(run);
+      const { ids, open, read } = collect(run, from);
+      if (isSame(read, from.read) && ids.length === 0) return 0;
+      const status = readStatusFile(run.paths);
+      if (status === null) return 0;
+      const known = new Set(status.checkpoint.completed_tasks);
+      const fresh = ids.filter((id) => !known.has(id));
+      if (fresh.length > 0) {
+        for (const id of new Set(fresh)) status.checkpoint.completed_tasks.push(id);
+        status.checkpoint.timestamp = new Date(run.machine.clock.now()).toISOString();
+        writeStatusFile(run, status);
+      }
+      const text = JSON.stringify({ read, open });
+      replaceFile(run.paths.projection, temporaryPath(run, "projection"), text, false);
+      return fresh.length;
+    },
+    waitSeconds,
+  );
+  run.memo.projectCost = performance.now() - begin;
+  return added;
+}
+
+/** What the next projection will add: done, but not carried over into status.json yet. */
+export function notProjectedYet(run: FsRun): string[] {
+  return collect(run, readProjection(run)).ids;
+}
+
+function collect(run: FsRun, from: Projection): Projection & { ids: string[] } {
+  const candidates = new Set(from.open);
+  const follower = new LedgerFollower(run.paths.ledger, Object.entries(from.read));
+  for (const { text } of follower.texts()) {
+    // Most lines are not about this: a look at the text is ten times cheaper than parsing.
+    if (!text.includes('"to":"done"')) continue;
+    const id = /"task":"([^"\\]+)"/.exec(text)?.[1];
+    if (isName(id)) candidates.add(id);
+  }
+  const ids: string[] = [];
+  const open: string[] = [];
+  for (const id of candidates) {
+    if (existsSync(fileOf(run.paths, "done", id))) ids.push(id);
+    else if (existsSync(idLinkOf(run.paths, id)) || lookOnce(run, id) !== null) open.push(id);
+  }
+  return { ids, open: open.slice(-1000), read: follower.position };
+}
+
+function isSame(a: Record<string, number>, b: Record<string, number>): boolean {
+  return Object.keys(a).every((name) => a[name] === b[name]);
+}
+
+/** Derived: whatever cannot be used, or has one position for all files as earlier versions wrote it, is read anew. */
+function readProjection(run: FsRun): Projection {
+  const file = readDerived(run.paths.projection, 16 * 1024 * 1024);
+  try {
+    const value: unknown = JSON.parse(file?.text ?? "null");
+    if (isProjection(value)) return { read: value.read, open: value.open };
+  } catch {
+    // not JSON
+  }
+  return { read: {}, open: [] }; // derived: reading the ledger again repairs it
+}
+
+function isProjection(value: unknown): value is Projection {
+  if (typeof value !== "object" || value === null) return false;
+  const { read, open } = value as Projection;
+  if (typeof read !== "object" || read === null || !Array.isArray(open)) return false;
+  const isPlace = (offset: unknown) => Number.isSafeInteger(offset) && Number(offset) >= 0;
+  return Object.values(read).every(isPlace) && open.every(isName);
+}

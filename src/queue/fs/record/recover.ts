@@ -1,0 +1,118 @@
+import { TASK_STATES, type TaskState } from "../../states.ts";
+import { claimedTasks } from "../claims/claimed.ts";
+import { restoreWorkers } from "../claims/register.ts";
+import { reserveAgain } from "../enqueue/ids.ts";
+import { remakeFolders } from "../files/aside.ts";
+import { namesIn, readDerived, replaceFile, statIfThere } from "../files/atomic.ts";
+import { withLock } from "../files/lock.ts";
+import { adoptPending } from "../lanes/adopt.ts";
+import { LaneReader } from "../lanes/lane-reader.ts";
+import { ANY } from "../lanes/type-filter.ts";
+import { derivedFolders, idOfLink } from "../layout.ts";
+import { type FsRun, temporaryPath } from "../run.ts";
+import { wakeWaiting } from "../waiting/promote.ts";
+import { restoreHistories } from "./attempts.ts";
+import type { Digest } from "./digest.ts";
+
+/**
+ * What is derived is not synced: a power cut leaves it empty, cut or full of NULs, and somebody may
+ * remove `.viv/` at any time. `.viv/boot-<host>` says in which boot this host last knew it to be
+ * whole, and which folders those were. If the boot is another one, or a folder is, all of it is
+ * compared with the state folders and the ledger, and what is missing is written again. At open,
+ * and by workers now and then.
+ */
+export function recoverIfLost(run: FsRun): boolean {
+  if (run.readOnly || run.memo.isRecovering || isKnown(run)) return false;
+  run.memo.isRecovering = true;
+  try {
+    for (const folder of derivedFolders(run.paths)) remakeFolders(`${folder}/x`);
+    const folders = noteText(run); // one that is lost from here on is not known
+    recover(run);
+    noteBoot(run, folders);
+    return true;
+  } finally {
+    run.memo.isRecovering = false;
+  }
+}
+
+/** The same by one process at a time: each step may be repeated, but costs a reading of the ledger. */
+export async function recoverInTurn(run: FsRun): Promise<void> {
+  if (run.readOnly || isKnown(run)) return;
+  await withLock(`${run.paths.viv}/boot.lock`, () => recoverIfLost(run));
+}
+
+const NOTE = "boot-";
+
+/** For a new run, in which there is nothing to recover. */
+export function noteBoot(run: FsRun, text = noteText(run)): void {
+  replaceFile(noteOf(run), temporaryPath(run, "boot"), text, false);
+}
+
+function isKnown(run: FsRun): boolean {
+  const text = noteText(run);
+  const says = (note: string) => readDerived(note, 4096)?.text === text;
+  if (says(noteOf(run))) return true;
+  // Containers have names of their own, a new one each, and the boot of their machine in common.
+  const notes = namesIn(run.paths.viv).filter((name) => name.startsWith(NOTE));
+  return notes.some((name) => says(`${run.paths.viv}/${name}`));
+}
+
+/**
+ * Which folders there are: that a file is not in them is normal, that they are others is not. Their
+ * numbers are not enough: ext4 gives one that was freed to the next folder that is made.
+ */
+function noteText(run: FsRun): string {
+  const folders = derivedFolders(run.paths).map((folder) => {
+    const stats = statIfThere(folder);
+    if (!stats?.isDirectory()) return 0;
+    return hasBirthtimes() ? `${stats.ino}@${stats.birthtimeMs}` : stats.ino;
+  });
+  return `${run.machine.bootId()} ${folders.join(" ")}\n`;
+}
+
+let birthtimes: boolean | undefined;
+
+/** Where node cannot ask for them, it gives the time of the last change, also for /proc, which has none. */
+function hasBirthtimes(): boolean {
+  if (birthtimes === undefined) {
+    const stats = statIfThere("/proc/self");
+    birthtimes = stats === undefined || stats.birthtimeMs !== stats.ctimeMs;
+  }
+  return birthtimes;
+}
+
+function noteOf(run: FsRun): string {
+  const { host } = run.machine.self();
+  return `${run.paths.viv}/${NOTE}${host.replace(/[^A-Za-z0-9-]/g, "_").slice(0, 64)}`;
+}
+
+function recover(run: FsRun): void {
+  const { paths, memo } = run;
+  restoreWorkers(run);
+  run.notes.restore();
+  reserveIds(run, restoreHistories(run));
+  wakeWaiting(run);
+  const reader = new LaneReader(paths, ANY, run.random);
+  try {
+    adoptPending(run, reader);
+  } finally {
+    reader.close();
+    memo.pendingSeen.clear();
+  }
+}
+
+/** What was given out stays given out. A task that only foreigners ever touched has no entry. */
+function reserveIds(run: FsRun, { ours }: Digest): void {
+  const known = new Set(namesIn(run.paths.ids).map((name) => idOfLink(run.paths, name)));
+  const look = (id: string | null, state: TaskState, path: string) => {
+    if (id !== null && !known.has(id) && ours.has(id)) reserveAgain(run, id, { state, path });
+  };
+  for (const state of TASK_STATES) {
+    if (state === "claimed") continue;
+    const folder = run.paths.state[state];
+    for (const name of namesIn(folder)) {
+      look(run.paths.layout.idOf(state, name), state, `${folder}/${name}`);
+    }
+  }
+  for (const { id, path } of claimedTasks(run.paths)) look(id, "claimed", path);
+}

@@ -1,0 +1,173 @@
+import { dirname } from "node:path";
+import { isVivError, VivError } from "../../../base/errors.ts";
+import { canonicalJson, parseExactly } from "../../../base/json.ts";
+import {
+  type Checkpoint,
+  type CheckpointUpdate,
+  type RunStatus,
+  SCHEMA_VERSION,
+} from "../../status.ts";
+import {
+  linkIfFree,
+  readRegular,
+  replaceFile,
+  statIfThere,
+  syncFolder,
+  translate,
+  unlinkIfThere,
+  writeNew,
+} from "../files/atomic.ts";
+import { withLock } from "../files/lock.ts";
+import type { Paths } from "../layout.ts";
+import { type FsRun, nowIso, temporaryPath } from "../run.ts";
+
+/** completed_tasks of a million tasks is some 30 MB. */
+const MAX_STATUS_BYTES = 512 * 1024 * 1024;
+
+/** Null when there is none. Throws CORRUPT for what cannot be read as schema 0.x. */
+export function readStatusFile(paths: Paths): RunStatus | null {
+  const file = readRegular(paths.status, MAX_STATUS_BYTES);
+  if (file === null) return null;
+  let raw: unknown;
+  try {
+    raw = parseExactly(file.text);
+  } catch (cause) {
+    throw new VivError(
+      "CORRUPT",
+      `status.json is not JSON (${(cause as Error).message}); repair it by hand or move it away.`,
+      {},
+      { cause },
+    );
+  }
+  if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
+    throw new VivError("CORRUPT", "status.json is not a JSON object; move it away.");
+  }
+  const status = raw as Partial<RunStatus>;
+  const version = String(status.schema_version ?? "0.0");
+  if (!version.startsWith("0.")) {
+    throw new VivError(
+      "CORRUPT",
+      `status.json has schema_version ${JSON.stringify(version)}; this version reads 0.x.`,
+      { schema_version: version },
+    );
+  }
+  const checkpoint = (status.checkpoint ?? {}) as Partial<Checkpoint>;
+  return {
+    ...status,
+    schema_version: version,
+    run_id: status.run_id ?? paths.root.slice(paths.root.lastIndexOf("/") + 1),
+    checkpoint: { ...emptyCheckpoint(), ...checkpoint },
+    metadata: status.metadata ?? {},
+  };
+}
+
+/** The same where a broken status.json must not stand in the way: doctor reports and repairs it. */
+export function readStatusLeniently(paths: Paths): RunStatus | null {
+  try {
+    return readStatusFile(paths);
+  } catch (error) {
+    if (isVivError(error, "CORRUPT")) return null;
+    throw error;
+  }
+}
+
+function emptyCheckpoint(): Checkpoint {
+  return {
+    summary: "",
+    next_step: "",
+    next_task_id: null,
+    risk: "",
+    completed_tasks: [],
+    current_worker: null,
+    timestamp: "",
+    resume_command: null,
+  };
+}
+
+export function freshStatus(run: FsRun, runId: string, update: CheckpointUpdate): RunStatus {
+  return {
+    schema_version: SCHEMA_VERSION,
+    run_id: runId,
+    checkpoint: {
+      ...emptyCheckpoint(),
+      summary: "Initialized",
+      ...checkpointPart(update),
+      timestamp: nowIso(run),
+    },
+    metadata: update.metadata ?? {},
+  };
+}
+
+/** For a new run; if another process made one meanwhile, that one stays. */
+export function createStatus(run: FsRun, runId: string): void {
+  const tmp = temporaryPath(run, "status");
+  writeNew(tmp, canonicalJson(freshStatus(run, runId, {})), run.durability === "safe");
+  linkIfFree(tmp, run.paths.status);
+  unlinkIfThere(tmp);
+}
+
+export function initStatus(
+  run: FsRun,
+  runId: string,
+  update: CheckpointUpdate,
+): Promise<RunStatus> {
+  return withStatusLock(run, () =>
+    synced(run, writeStatusFile(run, freshStatus(run, runId, update))),
+  );
+}
+
+/** A new checkpoint: completed_tasks stay, metadata is merged, the rest is replaced if given. */
+export function updateStatus(run: FsRun, update: CheckpointUpdate): Promise<RunStatus> {
+  return withStatusLock(run, () => {
+    const old = readStatusFile(run.paths) ?? freshStatus(run, run.runId, {});
+    const status = writeStatusFile(run, {
+      ...old,
+      checkpoint: { ...old.checkpoint, ...checkpointPart(update), timestamp: nowIso(run) },
+      metadata: { ...old.metadata, ...update.metadata },
+    });
+    return synced(run, status);
+  });
+}
+
+/** completed_tasks is derived; what a person says about the run is not. */
+function synced(run: FsRun, status: RunStatus): RunStatus {
+  if (run.durability === "safe") syncFolder(dirname(run.paths.status));
+  return status;
+}
+
+function checkpointPart(update: CheckpointUpdate): Partial<Checkpoint> {
+  const { metadata: _, ...rest } = update;
+  return Object.fromEntries(Object.entries(rest).filter(([, v]) => v !== undefined));
+}
+
+export function writeStatusFile(run: FsRun, status: RunStatus): RunStatus {
+  try {
+    replaceFile(
+      run.paths.status,
+      temporaryPath(run, "status"),
+      canonicalJson(status),
+      run.durability === "safe",
+    );
+  } catch (error) {
+    throw translate(error, "writing status.json");
+  }
+  run.memo.completedSeen = null;
+  return status;
+}
+
+/** Every writer of status.json, swarm-lib's included, holds this lock. */
+export function withStatusLock<T>(run: FsRun, critical: () => T, waitSeconds?: number): Promise<T> {
+  return withLock(run.paths.statusLock, critical, waitSeconds);
+}
+
+/** completed_tasks of status.json, read again only when the file was replaced. */
+export function completedTasks(run: FsRun): ReadonlySet<string> {
+  const stats = statIfThere(run.paths.status);
+  if (!stats) return new Set();
+  const key = `${stats.ino}.${stats.mtimeMs}.${stats.size}`;
+  if (run.memo.completedSeen?.key !== key) {
+    const list = readStatusLeniently(run.paths)?.checkpoint.completed_tasks ?? [];
+    run.memo.completedSeen = { key, ids: new Set(list) };
+  }
+  return run.memo.completedSeen.ids;
+}

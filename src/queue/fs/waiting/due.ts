@@ -1,0 +1,80 @@
+import { existsSync } from "node:fs";
+import { rmdirSync } from "../../../platform/files/beneath.ts";
+import { setAside } from "../files/aside.ts";
+import { errno, namesIn, overwrite, statIfThere, unlinkIfThere } from "../files/atomic.ts";
+import type { FsRun } from "../run.ts";
+
+/**
+ * `.viv/due/<minute>/<ms>.<id>`: which task rests until when. Buckets of a minute keep looking cheap: only
+ * buckets whose minute has come are opened, however many tasks rest for later.
+ */
+
+const MINUTE = 60_000;
+
+export function addDue(run: FsRun, id: string, at: number): void {
+  const path = `${run.paths.due}/${Math.floor(at / MINUTE)}/${at}.${id}`;
+  for (let round = 0; ; round++) {
+    try {
+      overwrite(path, ""); // makes the bucket
+      return;
+    } catch (error) {
+      // Another process emptied and removed the bucket between the two calls.
+      if (errno(error) !== "ENOENT" || round > 100) throw error;
+    }
+  }
+}
+
+export function hasDue(run: FsRun, id: string, at: number): boolean {
+  return existsSync(`${run.paths.due}/${Math.floor(at / MINUTE)}/${at}.${id}`);
+}
+
+export interface DueEntry {
+  id: string;
+  at: number;
+  done(): void;
+}
+
+/** The entries whose time has come. */
+export function* dueBy(run: FsRun, now: number): Generator<DueEntry> {
+  for (const { name, minute } of buckets(run)) {
+    if (minute * MINUTE > now) return;
+    const bucket = `${run.paths.due}/${name}`;
+    if (!run.readOnly && statIfThere(bucket)?.isSymbolicLink()) setAside(bucket, "not a folder");
+    for (const entry of namesIn(bucket)) {
+      const dot = entry.indexOf(".");
+      const at = Number(entry.slice(0, dot));
+      if (at > now) continue;
+      yield { id: entry.slice(dot + 1), at, done: () => unlinkIfThere(`${bucket}/${entry}`) };
+    }
+    if ((minute + 1) * MINUTE <= now) removeIfEmpty(bucket);
+  }
+}
+
+/** When the next task is due, or null. */
+export function nextDue(run: FsRun): number | null {
+  for (const { name } of buckets(run)) {
+    let earliest = Number.POSITIVE_INFINITY;
+    for (const entry of namesIn(`${run.paths.due}/${name}`)) {
+      earliest = Math.min(earliest, Number(entry.slice(0, entry.indexOf("."))));
+    }
+    if (Number.isFinite(earliest)) return earliest;
+  }
+  return null;
+}
+
+function buckets(run: FsRun): { name: string; minute: number }[] {
+  return namesIn(run.paths.due)
+    .map((name) => ({ name, minute: Number(name) }))
+    .filter(({ minute }) => Number.isSafeInteger(minute))
+    .sort((a, b) => a.minute - b.minute);
+}
+
+function removeIfEmpty(bucket: string): void {
+  try {
+    rmdirSync(bucket);
+  } catch (error) {
+    const code = errno(error);
+    // A file in its place does no harm: doctor moves it away.
+    if (!["ENOTEMPTY", "ENOENT", "EEXIST", "ENOTDIR"].includes(code ?? "")) throw error;
+  }
+}
