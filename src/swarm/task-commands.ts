@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { isVivError } from "../base/errors.ts";
 import { assertName } from "../base/names.ts";
 import type { TaskSpec } from "../queue/spec.ts";

@@ -4,7 +4,6 @@ import type { Proof } from "../queue/proof.ts";
 import { type AttemptEnd, type Ending, reportOf } from "./ending.ts";
 import type { AttemptContext, Place } from "./place.ts";
 import type { Runner } from "./runner.ts";
-import { WORK_SITE } from "./site.ts";
 
 const DONE_WHEN_TIMEOUT_MS = 10 * 60_000;
 
