@@ -1,19 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { Context } from "../operation/operation.ts";
-import { ls } from "../overview/operations/ls.ts";
-import { show } from "../overview/operations/show.ts";
-import { status } from "../overview/operations/status.ts";
-import { why } from "../overview/operations/why.ts";
-import { claim } from "../queue/operations/claim.ts";
-import { complete } from "../queue/operations/complete.ts";
-import { approve, cancel, reject, retry } from "../queue/operations/decide.ts";
-import { doctor } from "../queue/operations/doctor.ts";
-import { enqueue } from "../queue/operations/enqueue.ts";
-import { fail } from "../queue/operations/fail.ts";
-import { heartbeat } from "../queue/operations/heartbeat.ts";
-import { init } from "../queue/operations/init.ts";
-import { reap } from "../queue/operations/reap.ts";
-import { release } from "../queue/operations/release.ts";
+import { status } from "../overview/operations/run.ts";
+import { ls, show, why } from "../overview/operations/tasks.ts";
+import { claim, complete, fail, heartbeat, release } from "../queue/operations/claims.ts";
+import { doctor, init, reap } from "../queue/operations/run.ts";
+import { approve, cancel, enqueue, reject, retry } from "../queue/operations/tasks.ts";
 import type { Store } from "../queue/store.ts";
 
 /** Operations hand on what they were given, and only that. */

@@ -1,11 +1,11 @@
 import type { Machine } from "../base/clock.ts";
 import { VivError } from "../base/errors.ts";
 import type { Patience } from "../board/commit.ts";
-import type { boardPort } from "../board/operations/shared.ts";
-import type { crewPort } from "../crew/operations/ports.ts";
+import type { boardPort } from "../board/operations.ts";
+import type { crewPort } from "../crew/crew-ports.ts";
 import type { accountsPort } from "../engines/accounts/accounts.ts";
 import type { Program, programPort, upPort, workerCheckPort } from "../fleet/ports.ts";
-import type { gatePort } from "../gate/operations/gate.ts";
+import type { gatePort } from "../gate/operations.ts";
 import type { Env, Port } from "../operation/operation.ts";
 import type { enginesPort } from "../overview/operations/engines.ts";
 import type { Store } from "../queue/store.ts";

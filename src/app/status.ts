@@ -1,9 +1,11 @@
 import { VivError } from "../base/errors.ts";
 import type { Command } from "../operation/command.ts";
-import { command as runStatus } from "../overview/cli/status.ts";
+import { commands as runCommands } from "../overview/cli/run.ts";
+
+const runStatus = runCommands.status;
 
 /** `viv status`: of a run, or, with `--config`, of the agents of an agents.toml. */
-export const command: Command = {
+const statusCommand: Command = {
   ...runStatus,
   flags: {
     config: {
@@ -20,10 +22,12 @@ export const command: Command = {
       const flag = `--${other.replaceAll("_", "-")}`;
       throw new VivError("USAGE", `${flag} is about a run; it does not go with --config.`);
     }
-    return (await import("../fleet/cli/species.ts")).command;
+    return (await import("../fleet/cli.ts")).commands["fleet status"];
   },
   examples: [
     ...runStatus.examples,
     ["viv status --config agents.toml", "all agents that viv up keeps alive"],
   ],
 };
+
+export const commands = { status: statusCommand };

@@ -1,11 +1,11 @@
 import * as z from "zod/mini";
 import { VivError } from "../base/errors.ts";
-import { crewView } from "../crew/cli/up.ts";
-import { chooseFromSurroundings } from "../crew/operations/choose.ts";
-import type { CrewEvent } from "../crew/operations/start.ts";
-import { crewStream } from "../crew/operations/up.ts";
-import { upView } from "../fleet/cli/up.ts";
-import { type UpEvent, upInput, upStream } from "../fleet/operations/up.ts";
+import type { CrewEvent } from "../crew/assemble.ts";
+import { chooseFromSurroundings } from "../crew/choose.ts";
+import { crewView } from "../crew/cli.ts";
+import { crewStream } from "../crew/operations.ts";
+import { upView } from "../fleet/cli.ts";
+import { type UpEvent, upInput, upStream } from "../fleet/operations.ts";
 import type { Command } from "../operation/command.ts";
 import {
   type Context,
@@ -15,9 +15,9 @@ import {
   type Stamped,
 } from "../operation/operation.ts";
 import { plain } from "../operation/term.ts";
-import { wardenView } from "../warden/cli/up.ts";
+import { wardenView } from "../warden/cli/warden.ts";
 import { wardenSection } from "../warden/config.ts";
-import { type UpWardenEvent, wardenStream } from "../warden/operations/up.ts";
+import { type UpWardenEvent, wardenStream } from "../warden/operations/warden.ts";
 
 /** `viv up`: agents around a pit, or a crew; and beside them the warden of `[warden]`. */
 
@@ -78,7 +78,7 @@ async function besideWarden<T>(
   }
 }
 
-export const command: Command = {
+const upCommand: Command = {
   op: up,
   shorts: { config: "c" },
   examples: [
@@ -107,3 +107,5 @@ function noticed(message: string, to: { write(text: string): unknown }): null {
   to.write(`viv: ${plain(message)}\n`);
   return null;
 }
+
+export const commands = { up: upCommand };

@@ -12,10 +12,6 @@ export const count = (describe: string) =>
 /** Zero or more, not necessarily whole. */
 export const amount = (describe: string) =>
   z.optional(z.number().check(z.gte(0)).check(z.describe(describe)));
-export const choice = <const T extends readonly [string, ...string[]]>(
-  choices: T,
-  describe: string,
-) => z.optional(z.enum(choices).check(z.describe(describe)));
 
 export const note = text("a note for the record");
 export const by = text("who decides (default: $USER)");

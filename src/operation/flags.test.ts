@@ -2,14 +2,18 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { CATALOG } from "../app/catalog.ts";
 import { isVivError } from "../base/errors.ts";
-import { command as ls } from "../overview/cli/ls.ts";
-import { command as cancel } from "../queue/cli/cancel.ts";
-import { command as claim } from "../queue/cli/claim.ts";
-import { command as complete } from "../queue/cli/complete.ts";
-import { command as enqueue } from "../queue/cli/enqueue.ts";
-import { command as logs } from "../queue/cli/logs.ts";
+import { commands as overviewCommands } from "../overview/cli/tasks.ts";
+import { commands as claimsCommands } from "../queue/cli/claims.ts";
+import { commands as tasksCommands } from "../queue/cli/tasks.ts";
 import type { Command } from "./command.ts";
 import { flagsOf, GLOBAL_FLAGS, parseFlags } from "./flags.ts";
+
+const ls = overviewCommands.ls;
+const cancel = tasksCommands.cancel;
+const enqueue = tasksCommands.enqueue;
+const logs = tasksCommands.logs;
+const claim = claimsCommands.claim;
+const complete = claimsCommands.complete;
 
 const parse = (command: Command, ...args: string[]) => parseFlags("it", command, args).values;
 

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { MachineGate } from "../../src/gate/machine-gate.ts";
-import { gate as op } from "../../src/gate/operations/gate.ts";
+import { gate as op } from "../../src/gate/operations.ts";
 import { gateHere } from "../../src/main.ts";
 import { until, within } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { SpeciesOutput } from "../../src/fleet/operations/species.ts";
+import type { SpeciesOutput } from "../../src/fleet/operations.ts";
 import { localMachine } from "../../src/platform/processes/machine.ts";
 import { endTreeNow } from "../../src/platform/processes/process-tree.ts";
 import { until } from "../support/deadline.ts";

@@ -1,7 +1,14 @@
+import { resolve } from "node:path";
 import * as z from "zod/mini";
+import { parseDuration } from "../../base/duration.ts";
 import { VivError } from "../../base/errors.ts";
-import { type Context, defineOperation } from "../../operation/operation.ts";
-import { stateFlag, wardenNow, wardenPlace } from "./place.ts";
+import { count, flag, list, text } from "../../operation/fields.ts";
+import { type Context, defineOperation, runPathPort } from "../../operation/operation.ts";
+import { wardenSection } from "../config.ts";
+import { resolveAgent, resolveWorker } from "../resolve.ts";
+import { oneLine, UNASKED, type Warrant } from "../warrant.ts";
+import { fromConfig, stateFlag, type WardenPlace, wardenNow, wardenPlace } from "./place.ts";
+import type { BindResult } from "./ports.ts";
 import {
   danceView,
   findWarrant,
@@ -140,3 +147,179 @@ export const epitaph = defineOperation({
     return { text, receipt: { ...found.receipt } };
   },
 });
+
+const input = z.strictObject({
+  session: text("a tmux session, by its name"),
+  pid: count("a process, by its number"),
+  worker: text("a worker of a run (--run)"),
+  agent: text("a member of a crew, or an agent of viv up (--run: its pit)"),
+  reason: text("why; it is in the receipt, and never typed (default: no reason given)"),
+  by: text("who asks for it, and is told what came of it (default: $USER)"),
+  shell: flag("it is a shell, and may be typed to: each line as a comment"),
+  close: flag("close its session when nothing but a shell is left in it"),
+  unasked: z.optional(
+    z
+      .enum(UNASKED)
+      .check(z.describe("what becomes of it if it cannot be asked (default: the warden's)")),
+  ),
+  patience: text("how long a tool call counts as work (default: the warden's, 30m)"),
+  watch: list("files whose growth is progress, separated by commas"),
+  socket: text("of the tmux server (default: the user's own)"),
+  crew: text("the state folder of the agent's crew (default: the nearest .crew)"),
+  force: flag("file it also when its tmux server has no such session"),
+  state: stateFlag,
+});
+type Input = z.output<typeof input>;
+
+export const warrantFile = defineOperation({
+  name: "warrant file",
+  summary: "name a suspect: a dog asks it, and ends it when it neither answers nor works",
+  input,
+  output: z.object({
+    id: z.string(),
+    filed: z.boolean(),
+    target: z.string(),
+    kind: z.string(),
+    path: z.string(),
+    /** What it was when it was filed. */
+    bound: z.nullable(z.record(z.string(), z.unknown())),
+    notes: z.array(z.string()),
+  }),
+  async run(context, given) {
+    const place = await wardenPlace(context, given.state);
+    const { files, ports, here } = place;
+    const now = context.now();
+    const base: Warrant = {
+      id: ports.newId(),
+      ...targetFrom(given),
+      reason: oneLine(given.reason) || "no reason given",
+      requester: oneLine(given.by) || here.env.USER || "unknown",
+      filed_at: new Date(now).toISOString(),
+      bound: null,
+      watch: (given.watch ?? []).map((path) => resolve(here.cwd, path)),
+      shell: given.shell === true,
+      ...(given.close === true ? { close: true } : {}),
+      ...(given.unasked === undefined ? {} : { unasked: given.unasked }),
+      ...(given.patience === undefined
+        ? {}
+        : { patience_ms: parseDuration(given.patience, "--patience") }),
+      socket: socketFor(given, place),
+      home: null,
+    };
+    const { warrant, note } = await completed(base, given, context, place);
+    const { filed, id } = await files.file(warrant);
+    const notes = [
+      ...(filed ? [] : [`${warrant.target} has an open warrant already`]),
+      ...(note === null ? [] : [note]),
+      ...(filed ? queueNotes(id, place) : []),
+      ...(wardenNow(place).up ? [] : ["no warden is up here; start one: viv warden up"]),
+    ];
+    const { target, kind, bound } = warrant;
+    const path = `${files.folder}/warrants/${id}.json`;
+    return { id, filed, target, kind, path, bound: bound && { ...bound }, notes };
+  },
+});
+
+/** Why no dog takes it at once. */
+function queueNotes(id: string, place: WardenPlace): string[] {
+  const { pool, paused } = wardenNow(place);
+  if (paused) return [`queued (pool paused: ${paused.why}); to go on: viv warden resume`];
+  const { warrants } = place.files.queued();
+  const before = warrants.findIndex((one) => one.id === id);
+  if (before === -1 || place.files.dances().length < pool) return [];
+  const first = before === 0 ? "it is the next" : `${before} before it`;
+  return [`queued (pool exhausted): all ${pool} dogs are busy, ${first}`];
+}
+
+function targetFrom(given: Input): Pick<Warrant, "kind" | "target"> {
+  const { session, pid, worker, agent } = given;
+  const named = [
+    ...(session === undefined ? [] : [{ kind: "tmux" as const, target: session }]),
+    ...(pid === undefined ? [] : [{ kind: "pid" as const, target: String(pid) }]),
+    ...(worker === undefined ? [] : [{ kind: "worker" as const, target: worker }]),
+    ...(agent === undefined ? [] : [{ kind: "agent" as const, target: agent }]),
+  ];
+  const [one, other] = named;
+  if (one === undefined || other !== undefined) {
+    const which = "viv warrant file SESSION, or --pid N, --worker ID or --agent NAME";
+    throw new VivError("USAGE", `${one === undefined ? "who" : "which of them"}? ${which}.`);
+  }
+  const isBad = one.target.trim() === "" || /\p{Cc}/u.test(one.target) || one.target.length > 2000;
+  if (!isBad) return one;
+  throw new VivError("INVALID", "the target's name is empty, too long or has control characters.");
+}
+
+function socketFor(given: Input, { here }: WardenPlace): string | null {
+  if (given.socket !== undefined) return resolve(here.cwd, given.socket);
+  const named = here.config?.section(wardenSection)?.tmuxSocket;
+  return named === undefined ? null : fromConfig(named, here);
+}
+
+/** Binds it: what is meant is what is there now. */
+async function completed(
+  base: Warrant,
+  given: Input,
+  context: Context,
+  place: WardenPlace,
+): Promise<{ warrant: Warrant; note: string | null }> {
+  const isTmux = base.kind === "tmux";
+  const plain = isTmux ? base : { ...base, socket: null };
+  if (isTmux || base.kind === "pid") {
+    const found = await place.ports.bind(plain);
+    if (found.is === "gone" && found.isMissing === true && given.force !== true) {
+      const hint = "--socket names another tmux server, --force files it all the same";
+      const message = `${JSON.stringify(plain.target)}: ${found.why} (${hint})`;
+      throw new VivError("TARGET_NOT_FOUND", message, { target: plain.target });
+    }
+    return withBound(plain, found, []);
+  }
+  const { home, found } = await resolved(plain, given, context, place);
+  return withBound({ ...plain, home }, found, found.is === "there" ? found.watch : []);
+}
+
+function withBound(warrant: Warrant, found: BindResult, watch: readonly string[]) {
+  if (found.is !== "there") return { warrant, note: `${warrant.target}: ${found.why}` };
+  const all = [...new Set([...warrant.watch, ...watch])];
+  return { warrant: { ...warrant, bound: found.bound, watch: all }, note: null };
+}
+
+async function resolved(
+  { kind, target }: Warrant,
+  given: Input,
+  context: Context,
+  { here, ports }: WardenPlace,
+) {
+  const { machine } = ports;
+  if (kind === "agent") {
+    const state = crewStateFor(given, here, ports);
+    const member = state && ports.directory.crew(state).find(target);
+    if (state && member) return { home: state, found: resolveAgent(member, machine) };
+    if (given.crew !== undefined) {
+      const why = `there is no member ${target} in the crew of ${state}`;
+      return { home: state, found: { is: "gone" as const, why } };
+    }
+  }
+  const run = await context.use(runPathPort);
+  if (kind === "agent") {
+    const agent = ports.directory.fleet(run).find(target);
+    const why = `there is no agent ${target} in a crew here, nor around ${run}`;
+    const found = agent ? resolveAgent(agent, machine) : { is: "gone" as const, why };
+    return { home: run, found };
+  }
+  const store = await ports.openRun(run);
+  try {
+    return { home: run, found: await resolveWorker(store, target, machine) };
+  } finally {
+    await store.close();
+  }
+}
+
+function crewStateFor(given: Input, here: WardenPlace["here"], ports: WardenPlace["ports"]) {
+  if (given.crew !== undefined) return resolve(here.cwd, given.crew);
+  const named = here.config && ports.crewState(here.config);
+  if (named !== undefined) return fromConfig(named, here);
+  for (let folder = here.cwd; ; folder = resolve(folder, "..")) {
+    if (ports.isThere(resolve(folder, ".crew"))) return resolve(folder, ".crew");
+    if (resolve(folder, "..") === folder) return null;
+  }
+}

@@ -1,0 +1,269 @@
+import * as z from "zod/mini";
+import { VivError } from "../base/errors.ts";
+import { flag, text } from "../operation/fields.ts";
+import { type Context, defineOperation, definePort } from "../operation/operation.ts";
+import { BREACHES } from "./audit.ts";
+import {
+  assertAgent,
+  assertState,
+  assertWhole,
+  type Board,
+  type BoardTask,
+  nextFor,
+  taskNamed,
+  textOf,
+} from "./board.ts";
+import { type Changed, changeBoard, type Decision } from "./change.ts";
+import { auditBoard, logOfTask } from "./history.ts";
+import { advanceMove, bounceMove, claimMove, openMove } from "./moves.ts";
+import { type BoardPort, type BoardRepository, openBoard, readCommitted } from "./repository.ts";
+
+export const boardPort = definePort<BoardPort>("board");
+
+export const board = text("the board (default: VIV_BOARD, or board.org here or above)");
+export const agent = text("who you are (default: VIV_AGENT)");
+export const role = text("the word before the colon of the commit (default: the state's)");
+export const slug = z
+  .string()
+  .check(z.describe("the task: its :CUSTOM_ID:, or its title in-words"));
+export const note = text("a word about it, for the commit and the task's log");
+
+export const taskOnBoard = z.object({
+  slug: z.string(),
+  state: z.string(),
+  agent: z.nullable(z.string()),
+  title: z.string(),
+  line: z.number(),
+});
+
+export function shownTask({ slug, state, agent, title, line }: BoardTask) {
+  return { slug, state, agent, title, line };
+}
+
+/** What a change says: what became of the task, and by which commit. */
+export const changed = z.object({
+  slug: z.string(),
+  title: z.string(),
+  from: z.nullable(z.string()),
+  to: z.string(),
+  agent: z.nullable(z.string()),
+  commit: z.nullable(z.string()),
+  subject: z.string(),
+  trouble: z.optional(z.string()),
+});
+
+export async function boardOf(
+  context: Context,
+  given: { board?: string | undefined },
+): Promise<BoardRepository> {
+  const { here, use } = context;
+  return openBoard(await use(boardPort), { board: given.board, cwd: here.cwd, env: here.env });
+}
+
+export function agentOf({ here }: Context, given: { agent?: string | undefined }): string {
+  return assertAgent(given.agent ?? here.env.VIV_AGENT);
+}
+
+/** The word before the colon; git would take a line break for the end of the subject. */
+export function assertRole(word: string | undefined): void {
+  if (word === undefined || /^[\p{L}\p{N}_][\p{L}\p{N}._/()-]*$/u.test(word)) return;
+  const message = `--role is one word, like write; ${JSON.stringify(word)} is not.`;
+  throw new VivError("USAGE", message);
+}
+
+export async function change(
+  context: Context,
+  given: { board?: string | undefined; role?: string | undefined },
+  who: string,
+  decision: Decision,
+): Promise<z.output<typeof changed>> {
+  assertRole(given.role);
+  const repository = await boardOf(context, given);
+  const { text: _, trouble, ...rest }: Changed = await changeBoard(repository, who, decision);
+  return { ...rest, ...(trouble === null ? {} : { trouble }) };
+}
+
+export const boardLs = defineOperation({
+  name: "board ls",
+  summary: "the tasks of a board, as they are committed: state, name, who has it",
+  input: z.strictObject({
+    state: text("only those in this state"),
+    agent: text("only those of this agent"),
+    board,
+  }),
+  output: z.object({ board: z.string(), states: z.array(z.string()), tasks: z.array(taskOnBoard) }),
+  async run(context, given) {
+    const repository = await boardOf(context, given);
+    const found = await readCommitted(repository);
+    const { state, agent } = given;
+    if (state !== undefined) assertState(found, state);
+    const tasks = found.tasks.filter(
+      (task) =>
+        (state === undefined || task.state === state) &&
+        (agent === undefined || task.agent === agent),
+    );
+    const states = found.org.sequences.flatMap(({ open, done }) => [...open, ...done]);
+    return { board: repository.file, states, tasks: tasks.map(shownTask) };
+  },
+});
+
+export const boardNext = defineOperation({
+  name: "board next",
+  summary: "what an agent would take now: what it has already, or else the first that nobody has",
+  input: z.strictObject({
+    agent,
+    state: text("only in this state, and in the one to which a claim moves it from there"),
+    exit_code: flag("exit 1 when there is nothing, as for :RUN-IF:"),
+    board,
+  }),
+  output: z.object({ task: z.nullable(taskOnBoard), must: z.optional(z.boolean()) }),
+  async run(context, given) {
+    const who = agentOf(context, given);
+    const repository = await boardOf(context, given);
+    const found = await readCommitted(repository);
+    assertWhole(found, repository.file);
+    const task = nextFor(found, who, given.state);
+    return {
+      task: task === null ? null : shownTask(task),
+      ...(given.exit_code ? { must: true } : {}),
+    };
+  },
+});
+
+export const boardClaim = defineOperation({
+  name: "board claim",
+  summary: "take a task of a board, by one commit that only one agent can make",
+  input: z.strictObject({ slug, agent, role, board }),
+  output: changed,
+  async run(context, given) {
+    const who = agentOf(context, given);
+    const request = { agent: who, role: given.role, now: context.now() };
+    const decide = (found: Board, task: BoardTask) => claimMove(found, task, request);
+    return change(context, given, who, { slug: given.slug, decide });
+  },
+});
+
+export const boardAdvance = defineOperation({
+  name: "board advance",
+  summary: "pass a task that you have on to the next state, free for whoever comes next",
+  input: z.strictObject({
+    ...{ slug, agent },
+    to: text("instead of the next state: a way to end it, like KILLED"),
+    ...{ note, role, board },
+  }),
+  output: changed,
+  async run(context, given) {
+    const who = agentOf(context, given);
+    const { role: word, to, note: said } = given;
+    const request = { agent: who, role: word, to, note: said, now: context.now() };
+    const decide = (found: Board, task: BoardTask) => advanceMove(found, task, request);
+    return change(context, given, who, { slug: given.slug, decide });
+  },
+});
+
+export const boardBounce = defineOperation({
+  name: "board bounce",
+  summary: "send a task that you have back to the state before, and say why",
+  input: z.strictObject({
+    ...{ slug, agent, note },
+    to: text("an earlier state (default: the one before)"),
+    ...{ role, board },
+  }),
+  output: changed,
+  async run(context, given) {
+    const who = agentOf(context, given);
+    if (given.note === undefined || given.note.trim() === "") {
+      throw new VivError("USAGE", 'say why it goes back: --note "what is missing"');
+    }
+    const { role: word, to, note: said } = given;
+    const request = { agent: who, role: word, to, note: said, now: context.now() };
+    const decide = (found: Board, task: BoardTask) => bounceMove(found, task, request);
+    return change(context, given, who, { slug: given.slug, decide });
+  },
+});
+
+export const boardOpen = defineOperation({
+  name: "board open",
+  summary: "put a new task on a board, behind the last one",
+  input: z.strictObject({
+    title: z.array(z.string()).check(z.describe("what it is about; up to a ` — ` it is its name")),
+    agent,
+    note: text("what stands under it: leads, not facts"),
+    id: text("its name (:CUSTOM_ID:), if that of its title does not do"),
+    state: text("where it begins (default: the first state)"),
+    ...{ role, board },
+  }),
+  output: changed,
+  async run(context, given) {
+    const who = agentOf(context, { agent: given.agent ?? context.here.env.VIV_AGENT ?? "desk" });
+    const title = given.title.join(" ");
+    if (title.trim() === "") throw new VivError("USAGE", 'say what: viv board open "a title"');
+    const { role: word, state: to, note, id } = given;
+    const request = { agent: who, role: word, to, note, id, now: context.now() };
+    return change(context, given, who, {
+      decide: (found: Board) => openMove(found, title, request),
+    });
+  },
+});
+
+export const boardShow = defineOperation({
+  name: "board show",
+  summary: "a task as it is committed: state, who has it, properties, text, log",
+  input: z.strictObject({ slug, board }),
+  output: z.extend(taskOnBoard, {
+    properties: z.record(z.string(), z.string()),
+    body: z.string(),
+    log: z.array(z.string()),
+  }),
+  async run(context, given) {
+    const repository = await boardOf(context, given);
+    const found = await readCommitted(repository);
+    const task = taskNamed(found, given.slug, repository.file);
+    return { ...shownTask(task), ...textOf(found, task) };
+  },
+});
+
+const nullable = z.nullable(z.string());
+
+export const boardLog = defineOperation({
+  name: "board log",
+  summary: "the commits that changed a task, the oldest first",
+  input: z.strictObject({ slug, board }),
+  output: z.object({
+    slug: z.string(),
+    commits: z.array(
+      z.object({
+        ...{ commit: z.string(), author: z.string(), at: z.string(), subject: z.string() },
+        ...{ from: nullable, to: nullable, agent: nullable },
+      }),
+    ),
+  }),
+  async run(context, given) {
+    const repository = await boardOf(context, given);
+    const commits = await logOfTask(repository, given.slug);
+    // One that was removed long ago has a log too.
+    if (commits.length === 0)
+      taskNamed(await readCommitted(repository), given.slug, repository.file);
+    return { slug: given.slug, commits };
+  },
+});
+
+export const boardAudit = defineOperation({
+  name: "board audit",
+  summary: "read the git log of a board and tell which commits broke the protocol",
+  input: z.strictObject({ board }),
+  output: z.object({
+    ...{ board: z.string(), commits: z.number(), claims: z.number() },
+    findings: z.array(
+      z.object({
+        ...{ code: z.enum(BREACHES), slug: z.string(), agent: z.nullable(z.string()) },
+        ...{ message: z.string(), commit: z.string(), author: z.string() },
+        ...{ at: z.string(), subject: z.string() },
+      }),
+    ),
+  }),
+  async run(context, given) {
+    const repository = await boardOf(context, given);
+    return { board: repository.file, ...(await auditBoard(repository)) };
+  },
+});

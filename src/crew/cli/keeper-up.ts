@@ -1,1 +1,0 @@
-export { keeperCommand as command } from "./up.ts";

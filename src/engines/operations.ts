@@ -1,0 +1,184 @@
+import * as z from "zod/mini";
+import { parseDuration } from "../base/duration.ts";
+import { VivError } from "../base/errors.ts";
+import { isName, suggest } from "../base/names.ts";
+import type { Config } from "../base/section.ts";
+import { sentence } from "../base/text.ts";
+import { by, text } from "../operation/fields.ts";
+import { type Context, defineOperation } from "../operation/operation.ts";
+import { type AccountState, accountOfRoute } from "./accounts/account.ts";
+import { type Accounts, accountsPort } from "./accounts/accounts.ts";
+import { accountState } from "./accounts/schema.ts";
+import { engineFor, routedEnginesSection } from "./config-engine.ts";
+import { pricesSection } from "./costs/config-costs.ts";
+import { PRICE_LIST, PRICES_AS_OF, priceListWarning } from "./costs/price-list.ts";
+import { listedAs, type Price, priceFor, priceOf } from "./costs/prices.ts";
+
+const input = z.strictObject({
+  action: z.optional(
+    z.enum(["ls", "open", "close"]).check(z.describe("open or close one (default: ls)")),
+  ),
+  name: text("the account"),
+  for: text("close it for so long, like 2h"),
+  note: text("why it is closed"),
+  by,
+});
+
+/** Longer than anybody means, and short enough to be a date. */
+const LONGEST_MS = 365 * 86_400_000;
+
+export const accounts = defineOperation({
+  name: "accounts",
+  summary: "what shares a rate limit: which may be used, and until when not; open or close one",
+  input,
+  output: z.object({ accounts: z.array(accountState) }),
+  async run(context, given) {
+    const gates = await context.use(accountsPort);
+    const known = knownTo(gates, context.here.config);
+    const { name, action = "ls" } = given;
+    if (action === "ls") {
+      const wanted = name === undefined ? known : [name];
+      return { accounts: wanted.map((one) => gates.read(one)) };
+    }
+    if (name === undefined) {
+      throw new VivError("USAGE", `which account? viv accounts ${action} NAME`);
+    }
+    const person = given.by ?? "somebody";
+    if (action === "open") {
+      if (isName(name) && !known.includes(name)) throw unknown(name, known);
+      return { accounts: [await gates.open(name, person)] };
+    }
+    return { accounts: [await closeByHand(gates, name, given, person, context.now())] };
+  },
+});
+
+/** Those that have a file, and those that are used here. */
+function knownTo(gates: Accounts, config: Config | undefined): string[] {
+  const used = [...(config?.section(routedEnginesSection).values() ?? [])].map(accountOfRoute);
+  const names = [...gates.list().map(({ account }) => account), ...used];
+  return [...new Set(names.filter(isName))].sort();
+}
+
+function unknown(name: string, known: readonly string[]): VivError {
+  const meant = suggest(name, known);
+  const others = known.length === 0 ? "there are none yet" : `known are ${known.join(", ")}`;
+  const hint = meant === undefined ? others : `did you mean ${meant}?`;
+  return new VivError("INVALID", sentence(`there is no account ${name}; ${hint}`));
+}
+
+async function closeByHand(
+  gates: Accounts,
+  name: string,
+  given: z.output<typeof input>,
+  person: string,
+  now: number,
+): Promise<AccountState> {
+  if (given.for === undefined) {
+    throw new VivError("USAGE", `for how long? viv accounts close ${name} --for 2h`);
+  }
+  const ms = parseDuration(given.for, "--for");
+  if (ms <= 0 || ms > LONGEST_MS) {
+    throw new VivError("INVALID", "--for must be more than nothing, and at most 365d.");
+  }
+  return gates.close(name, {
+    reason: "by_hand",
+    until: new Date(now + ms).toISOString(),
+    message: given.note ?? "",
+    todo: "",
+    by: { person },
+    began: now,
+  });
+}
+
+/** The accounts of the viv.toml that counts here. */
+export interface AccountsInUse {
+  /** The one that tasks of this type use; null when they use none. */
+  of(type: string): AccountState | null;
+  all: AccountState[];
+}
+
+const NONE: AccountsInUse = { of: () => null, all: [] };
+
+/** Each is read once; without a route that names one, nothing is even loaded. */
+export async function accountsInUse({ here, use }: Context): Promise<AccountsInUse> {
+  const { config } = here;
+  const routes = config?.section(routedEnginesSection).values() ?? [];
+  const names = [...routes].map(accountOfRoute).filter(isName);
+  if (config === undefined || names.length === 0) return NONE;
+  const gates = await use(accountsPort);
+  const states = new Map([...new Set(names)].map((name) => [name, gates.read(name)]));
+  return {
+    of: (type) => states.get(engineFor(config, type)?.account ?? "") ?? null,
+    all: [...states.values()],
+  };
+}
+
+/** For outputs that mention accounts only when one is closed. */
+export function closedAccounts({ all }: AccountsInUse): { closed_accounts?: AccountState[] } {
+  const closed = all.filter(({ state }) => state !== "open");
+  return closed.length === 0 ? {} : { closed_accounts: closed };
+}
+
+const dollars = {
+  input: z.number(),
+  output: z.number(),
+  /** Null: as input. */
+  cached_read: z.nullable(z.number()),
+  cached_write: z.nullable(z.number()),
+};
+
+export const prices = defineOperation({
+  name: "prices",
+  summary: "what each model costs, in dollars for a million tokens; [prices] in viv.toml overrides",
+  input: z.strictObject({
+    model: text("only models with this in their names"),
+  }),
+  output: z.object({
+    /** When the list was made. */
+    as_of: z.string(),
+    warning: z.nullable(z.string()),
+    prices: z.array(
+      z.object({
+        model: z.string(),
+        /** Who says so: viv.toml, or the list. */
+        source: z.enum(["viv.toml", "list"]),
+        ...dollars,
+        /** What an answer costs whose prompt has more tokens than `above`. */
+        long: z.nullable(z.object({ above: z.number(), ...dollars })),
+      }),
+    ),
+  }),
+  async run({ here, now }, { model: wanted = "" }) {
+    const own = here?.config?.section(pricesSection) ?? new Map<string, Price>();
+    const listed = [...PRICE_LIST].filter(([model]) => priceOf(model, own) === undefined);
+    const all = [
+      ...[...own].map(([model, price]) => shape(model, price, "viv.toml")),
+      ...listed.map(([model, price]) => shape(model, price, "list")),
+    ];
+    const found = all.filter(({ model }) => isWanted(model, wanted.toLowerCase()));
+    // With a date, or as a gateway calls it: the list has it under a shorter name.
+    const other = found.length === 0 ? priceFor(wanted, own) : undefined;
+    if (other !== undefined) found.push(shape(listedAs(wanted), other, "list"));
+    return {
+      as_of: PRICES_AS_OF,
+      warning: priceListWarning(now()),
+      prices: found,
+    };
+  },
+});
+
+/** Also a name that ends with a star, when that is for the model. */
+function isWanted(model: string, wanted: string): boolean {
+  const name = model.toLowerCase();
+  return name.includes(wanted) || (name.endsWith("*") && wanted.startsWith(name.slice(0, -1)));
+}
+
+function shape<Source extends "viv.toml" | "list">(model: string, price: Price, source: Source) {
+  const { long } = price;
+  const longer = long ? { above: long.above, ...dollarsOf(long) } : null;
+  return { model, source, ...dollarsOf(price), long: longer };
+}
+
+function dollarsOf({ input, output, cachedRead, cachedWrite }: Omit<Price, "long">) {
+  return { input, output, cached_read: cachedRead ?? null, cached_write: cachedWrite ?? null };
+}

@@ -1,0 +1,166 @@
+import type * as z from "zod/mini";
+import { formatCount, formatUsd, shortCount } from "../../base/amount.ts";
+import type { Command } from "../../operation/command.ts";
+import { plain, type Term, table } from "../../operation/term.ts";
+import { costs } from "../operations/costs.ts";
+import { engines } from "../operations/engines.ts";
+
+type Output = z.output<typeof costs.output>;
+type Spending = Output["total"];
+
+const costsCommand: Command = {
+  op: costs,
+  examples: [
+    ["viv costs", "what each type of task has cost, and a proven one"],
+    ["viv costs --by model --since 2h", "which models cost it, in the last two hours"],
+    ["viv costs --by day --json", ""],
+  ],
+  human: (output: Output, term) => {
+    const { rows, total, more, since } = output;
+    const reserved = reservedOf(output.reserved);
+    if (total.attempts === 0) {
+      const when = since === null ? "so far" : `since ${since}`;
+      return [term.color.dim(`no model has worked in this run ${when}`), ...reserved].join("\n");
+    }
+    const lines = [tableOf(output, term)];
+    if (more > 0)
+      lines.push(term.color.dim(`… ${more} more rows than these ${rows.length}; see --limit`));
+    const { unreadable } = output;
+    const blind = `${unreadable} ${unreadable === 1 ? "attempt" : "attempts"} did not tell what was used: it is not in these sums`;
+    const note = unreadable > 0 ? [term.color.yellow(blind)] : [];
+    const others = output.unasked.map((one) => term.color.yellow(unaskedOf(one)));
+    const parts = [...partsOf(total, output.by, term), ...reserved];
+    return [...lines, "", ...parts, ...others, ...note].join("\n");
+  },
+};
+
+function reservedOf({ usd, tokens, attempts }: Output["reserved"]): string[] {
+  if (attempts === 0) return [];
+  const what = [
+    ...(usd > 0 ? [formatUsd(usd)] : []),
+    ...(tokens > 0 ? [`${formatCount(tokens)} tokens`] : []),
+  ];
+  const by = attempts === 1 ? "1 attempt that runs" : `${formatCount(attempts)} attempts that run`;
+  return [`${what.join(" and ") || "nothing more"} reserved by ${by}`];
+}
+
+function unaskedOf({ asked, model, usd, attempts }: Output["unasked"][number]): string {
+  const where = attempts === 1 ? "1 attempt" : `${formatCount(attempts)} attempts`;
+  return `${plain(model)} was used in ${where} that asked for ${plain(asked)}: ${formatUsd(usd)}`;
+}
+
+interface Column {
+  title: string;
+  of: (sum: Spending) => string;
+}
+
+const COLUMNS: readonly Column[] = [
+  { title: "dollars", of: dollars },
+  { title: "in", of: ({ tokens }) => shortCount(tokens.input) },
+  { title: "out", of: ({ tokens }) => shortCount(tokens.output) },
+  { title: "cached", of: ({ tokens }) => shortCount(tokens.cache_read) },
+  { title: "to cache", of: ({ tokens }) => shortCount(tokens.cache_write) },
+  { title: "attempts", of: ({ attempts }) => formatCount(attempts) },
+  { title: "proven", of: ({ proven }) => formatCount(proven) },
+  { title: "$/proven", of: perProven },
+];
+
+function tableOf({ rows, total, by }: Output, term: Term): string {
+  // Only some vendors tell what was written to their cache.
+  const columns = COLUMNS.filter(
+    ({ title }) => title !== "to cache" || total.tokens.cache_write > 0,
+  );
+  const cells = [
+    [by, ...columns.map(({ title }) => title)],
+    ...rows.map((row) => [nameOf(row.key, by), ...columns.map(({ of }) => of(row))]),
+    ["total", ...columns.map(({ of }) => of(total))],
+  ];
+  const widths = columns.map((_, i) => Math.max(...cells.map((row) => row[i + 1]?.length ?? 0)));
+  const { bold, dim } = term.color;
+  const aligned = cells.map(([name = "", ...numbers], row) => {
+    const line = [name, ...numbers.map((text, i) => text.padStart(widths[i] ?? 0))];
+    const paint = row === 0 ? dim : row === cells.length - 1 ? bold : (text: string) => text;
+    return line.map((text) => paint(text));
+  });
+  return table(aligned, term);
+}
+
+function nameOf(key: string | null, by: Output["by"]): string {
+  return key === null ? (by === "agent" ? "(no agent)" : "(unknown)") : plain(key);
+}
+
+/** A plus: there is more to it, which nobody has a price for. */
+function dollars({ usd, unpriced_tokens }: Spending): string {
+  if (unpriced_tokens === 0) return formatUsd(usd);
+  return usd === 0 ? "no price" : `${formatUsd(usd)}+`;
+}
+
+function perProven({ usd_per_proven, usd, unpriced_tokens }: Spending): string {
+  if (usd_per_proven === null || (usd === 0 && unpriced_tokens > 0)) return "-";
+  return `${formatUsd(usd_per_proven)}${unpriced_tokens > 0 ? "+" : ""}`;
+}
+
+function partsOf(total: Spending, by: Output["by"], { color }: Term): string[] {
+  const { reported, imputed, unpriced_tokens } = total;
+  const lines = [
+    `${formatUsd(reported)} reported by the vendors, ${formatUsd(imputed)} imputed from the price table`,
+  ];
+  if (unpriced_tokens > 0) {
+    const see = by === "model" ? "" : "; see: viv costs --by model";
+    lines.push(
+      color.yellow(
+        `${formatCount(unpriced_tokens)} tokens have no price: add [prices."MODEL"] to viv.toml${see}`,
+      ),
+    );
+  }
+  return lines;
+}
+
+interface Shown {
+  name: string;
+  binary: string;
+  path: string | null;
+  version: string | null;
+  routes: { type: string; command: string[]; problem: string | null }[];
+}
+
+const enginesCommand: Command = {
+  op: engines,
+  examples: [
+    ["viv engines", "what is installed, and what the routes of viv.toml would start"],
+    ["viv engines --json | jq -r '.engines[].routes[].command | @sh'", "the command lines alone"],
+  ],
+  human: (output: { engines: Shown[] }, term) => {
+    const rows = output.engines.map((one) => row(one, term));
+    const runs = output.engines.flatMap((one) => one.routes.map((each) => dryRun(each, term)));
+    const title = runs.length > 0 ? ["", term.color.bold("What the routes start")] : [];
+    return [table(rows, term), ...title, ...runs].join("\n");
+  },
+};
+
+/** Ours come with viv; `exec` is whatever a route names. */
+function row({ name, binary, path, version }: Shown, { color }: Term): string[] {
+  if (binary === "") return [name, color.dim("any command"), ""];
+  if (name === "llm" || name === "script") return [name, color.green("built in"), ""];
+  if (path === null) return [name, color.dim("not installed"), color.dim(plain(binary))];
+  return [name, color.green(plain(version ?? "installed")), color.dim(plain(path))];
+}
+
+function dryRun(
+  { type, command: argv, problem }: Shown["routes"][number],
+  { color }: Term,
+): string {
+  const what = problem === null ? argv.map(quoted).join(" ") : color.red(plain(problem));
+  return `  ${color.cyan(plain(type))}  ${what}`;
+}
+
+/** As it would be typed into a shell. */
+function quoted(word: string): string {
+  const safe = plain(word);
+  return /^[\w@%+=:,./-]+$/.test(safe) ? safe : `'${safe.replaceAll("'", "'\\''")}'`;
+}
+
+export const commands = {
+  costs: costsCommand,
+  engines: enginesCommand,
+} satisfies Record<string, Command>;

@@ -1,0 +1,187 @@
+import { relative } from "node:path";
+import * as z from "zod/mini";
+import { formatTook } from "../base/duration.ts";
+import { VivError } from "../base/errors.ts";
+import type { Command } from "../operation/command.ts";
+import { plain, type Term, table } from "../operation/term.ts";
+import { pitInit, pitStatus, pitSweep, pitToss } from "./operations.ts";
+
+/** The pit that a command was given as its first word, or else with --run. */
+export function pitFrom(
+  input: Record<string, unknown>,
+  run: string | undefined,
+): string | undefined {
+  if (typeof input.pit !== "string") return run;
+  if (run !== undefined) throw new VivError("USAGE", "say which pit once, as PIT or as --run.");
+  return input.pit;
+}
+
+const pitInitCommand: Command = {
+  op: {
+    ...pitInit,
+    input: z.strictObject({
+      dir: z.optional(z.string().check(z.describe("where (default ./pit)"))),
+    }),
+  },
+  positionals: [{ key: "dir" }],
+  runFrom: (input, run) => {
+    if (typeof input.dir === "string" && run !== undefined) {
+      throw new VivError("USAGE", "say where once: viv pit init DIR, or viv pit init --run DIR.");
+    }
+    return typeof input.dir === "string" ? input.dir : (run ?? "pit");
+  },
+  examples: [["viv pit init ./pit", "then toss food into it, and start snakes"]],
+  human: ({ pit, readme }: { pit: string; readme: string }, { color }, io) => {
+    const path = relative(io.cwd, pit) || ".";
+    const what = readme === "written" ? "made" : "is there";
+    return `${color.green(what)} ${pit}\n${color.dim(`its README.md teaches the protocol; try: viv pit toss ${path} "what to do" --done-when "a command"`)}`;
+  },
+};
+
+const pitTossCommand: Command = {
+  op: pitToss,
+  positionals: [{ key: "pit" }, { key: "task", many: true }],
+  placeholders: { for: "WHOM", part_of: "FOOD", by: "NAME" },
+  runFrom: (input, run) =>
+    // Without further words the first one is the task, and the pit is found as any run is.
+    Array.isArray(input.task) && input.task.length > 0 ? pitFrom(input, run) : run,
+  examples: [
+    [
+      `viv pit toss ./pit "Write reverse(s) in scraps/reverse.js" --done-when "node --test scraps"`,
+      "whichever snake comes first does it; the command proves it",
+    ],
+    [`viv pit toss ./pit "Rewrite the parser" --too-big`, "for the planner, who cuts it up"],
+    [`viv pit toss "Test the second half"`, "by a snake: its name and its food are noted"],
+  ],
+  human: ({ id, path, state }: { id: string; path: string; state: string }, { color }, io) =>
+    `${color.green("tossed")} ${id}${state === "waiting" ? " (it waits)" : ""} ${color.dim(relative(io.cwd, path))}`,
+};
+
+type StatusOutput = z.output<typeof pitStatus.output>;
+
+const pitStatusCommand: Command = {
+  op: pitStatus,
+  positionals: [{ key: "pit" }],
+  runFrom: pitFrom,
+  examples: [["viv pit status ./pit", "who is digesting what; what is stuck and why"]],
+  human: (output: StatusOutput, term) => {
+    const { color } = term;
+    const sections = [
+      countsLine(output, term),
+      section(
+        "Digesting",
+        output.digesting.map((one) => digesting(one, term)),
+        term,
+      ),
+      section(
+        "Stuck",
+        output.stuck.map((one) => stuck(one, term)),
+        term,
+      ),
+      section(
+        "For the keeper",
+        output.keeper.map((one) => [one.food, plain(one.task)]),
+        term,
+      ),
+      section(
+        "Results by hand",
+        output.results.map(({ food, snake, note }) => [food, snake ?? "?", note]),
+        term,
+      ),
+      section(
+        "Unproven results",
+        output.unproven.map((one) => [one.food, one.result]),
+        term,
+      ),
+      section(
+        "Not food",
+        output.quarantined.map((one) => [plain(one.from || one.name), plain(one.reason)]),
+        term,
+      ),
+      section(
+        "One number, several foods",
+        output.same_number.map(({ number, foods }) => [String(number), foods.join(", ")]),
+        term,
+      ),
+    ];
+    if (output.digesting.length === 0) sections.splice(1, 1, color.dim("nobody is digesting"));
+    return sections.filter((text) => text !== "").join("\n\n");
+  },
+};
+
+function countsLine({ counts }: StatusOutput, { color }: Term): string {
+  const words: [string, number, (text: string) => string][] = [
+    ["food", counts.pending, color.cyan],
+    ["claimed", counts.claimed, color.yellow],
+    ["done", counts.done, color.green],
+    ["resting", counts.waiting, color.dim],
+    ["in review", counts.review, color.yellow],
+    ["stuck", counts.failed, color.red],
+  ];
+  return words
+    .filter(([word, n]) => n > 0 || word === "food" || word === "done")
+    .map(([word, n, paint]) => `${n} ${paint(word)}`)
+    .join(" · ");
+}
+
+function digesting(one: StatusOutput["digesting"][number], { color }: Term): string[] {
+  const quiet = one.quiet_seconds;
+  const life = !one.alive
+    ? color.red("gives no sign of life")
+    : quiet > 60
+      ? color.yellow(`quiet for ${formatTook(quiet * 1000)}`)
+      : "";
+  return [plain(one.snake), one.food, formatTook(one.seconds * 1000), life, plain(one.task)];
+}
+
+function stuck(one: StatusOutput["stuck"][number], { color }: Term): string[] {
+  const paint = one.state === "failed" ? color.red : color.yellow;
+  const next = one.command ? color.dim(`  ${one.command}`) : "";
+  return [
+    paint(one.state === "failed" ? "stuck" : one.state),
+    one.food,
+    `${plain(one.why)}${next}`,
+  ];
+}
+
+function section(title: string, rows: string[][], term: Term): string {
+  return rows.length === 0 ? "" : `${term.color.bold(title)}\n${table(rows, term)}`;
+}
+
+type SweepOutput = z.output<typeof pitSweep.output>;
+
+const pitSweepCommand: Command = {
+  op: pitSweep,
+  positionals: [{ key: "pit" }],
+  runFrom: pitFrom,
+  placeholders: { stale_after: "DURATION", keep_logs: "DURATION" },
+  examples: [
+    ["viv pit sweep ./pit", "once; the cleanup species of viv up does it by its clock"],
+    ["viv pit sweep ./pit --stale-after 10m --keep-logs 2d", "less patience, fewer logs"],
+  ],
+  human: (output: SweepOutput, { color }) => {
+    const { reclaimed, proven, unproven, adopted, logs, pruned, kept, trouble } = output;
+    const lines = [
+      ...reclaimed.map(
+        ({ food, snake, to }) =>
+          `${color.yellow("reclaimed")} ${food} from ${plain(snake)} (${to})`,
+      ),
+      ...proven.map((food) => `${color.green("proven")} ${food}`),
+      ...unproven.map(
+        ({ food, result, note }) =>
+          `${color.yellow("unproven")} ${food}: ${plain(note)}${result ? color.dim(` ${result}`) : ""}`,
+      ),
+      ...(adopted > 0 ? [`${adopted} new food`] : []),
+      `${logs} ${logs === 1 ? "log" : "logs"} in waste/${pruned.length > 0 ? `, ${pruned.length} pruned` : ""}${kept.length > 0 ? `, ${kept.length} old ones kept for a scrap` : ""}`,
+      ...(trouble ? [color.red(plain(trouble))] : []),
+    ];
+    return lines.join("\n");
+  },
+};
+
+export const commands = {
+  "pit init": pitInitCommand,
+  "pit toss": pitTossCommand,
+  "pit status": pitStatusCommand,
+  "pit sweep": pitSweepCommand,
+} satisfies Record<string, Command>;

@@ -1,0 +1,319 @@
+import * as z from "zod/mini";
+import { parseDuration } from "../base/duration.ts";
+import { VivError } from "../base/errors.ts";
+import { isName } from "../base/names.ts";
+import { flag, list, text } from "../operation/fields.ts";
+import { defineRunOperation, type RunContext } from "../queue/operation.ts";
+import { counts, taskState } from "../queue/schemas.ts";
+import type { Store } from "../queue/store.ts";
+import { PRIORITIES } from "../queue/task.ts";
+import { workerHostPort } from "../work/host.ts";
+import { whyTask } from "../work/why.ts";
+import { numberOf } from "./food-names.ts";
+import { proveResults, provingFor } from "./prove-results.ts";
+import { reclaimStuck } from "./reclaim-stuck.ts";
+import { pitOf } from "./store.ts";
+import { tidyWaste } from "./tidy-waste.ts";
+import { snakeOfWaste } from "./waste.ts";
+import { wasteFiles } from "./waste-files.ts";
+
+export const pitInit = defineRunOperation({
+  name: "pit init",
+  summary:
+    "make a pit: food/ claimed/ done/ scraps/ waste/, and a README that teaches the protocol",
+  access: "create",
+  layout: "pit",
+  input: z.strictObject({}),
+  output: z.object({ pit: z.string(), readme: z.enum(["written", "there"]) }),
+  async run({ store, use }) {
+    const { writeIfAbsent } = await use(workerHostPort);
+    const { readme } = await import("./readme.ts");
+    writeIfAbsent(`${store.folder}/.viv/.gitignore`, "*\n"); // all of it can be rebuilt
+    const isNew = writeIfAbsent(`${store.folder}/README.md`, readme());
+    return { pit: store.location, readme: isNew ? ("written" as const) : ("there" as const) };
+  },
+});
+
+const food = { food: z.string(), task: z.string() };
+
+export const pitStatus = defineRunOperation({
+  name: "pit status",
+  summary: "who is digesting what, for how long; what is stuck, and why",
+  access: "read",
+  layout: "pit",
+  input: z.strictObject({
+    pit: text("the pit (default: as --run)"),
+  }),
+  output: z.object({
+    pit: z.string(),
+    counts,
+    digesting: z.array(
+      z.object({
+        ...food,
+        snake: z.string(),
+        seconds: z.number(),
+        quiet_seconds: z.number(),
+        alive: z.boolean(),
+      }),
+    ),
+    stuck: z.array(
+      z.object({ ...food, state: taskState, why: z.string(), command: z.optional(z.string()) }),
+    ),
+    keeper: z.array(z.object(food)),
+    results: z.array(
+      z.object({
+        food: z.string(),
+        snake: z.nullable(z.string()),
+        state: z.string(),
+        note: z.string(),
+      }),
+    ),
+    unproven: z.array(z.object({ food: z.string(), result: z.string() })),
+    quarantined: z.array(z.object({ name: z.string(), from: z.string(), reason: z.string() })),
+    same_number: z.array(z.object({ number: z.number(), foods: z.array(z.string()) })),
+  }),
+  async run(context) {
+    const { store } = context;
+    const oddities = (await pitOf(store)?.oddities()) ?? { unproven: [], quarantined: [] };
+    return {
+      pit: store.location,
+      counts: await store.counts(),
+      digesting: await digesting(context),
+      stuck: await stuck(context),
+      keeper: await forKeeper(store),
+      results: await results(store),
+      unproven: oddities.unproven.map(({ id, name }) => ({ food: id, result: `done/${name}` })),
+      quarantined: oddities.quarantined,
+      same_number: await sameNumbers(store),
+    };
+  },
+});
+
+async function digesting({ store, now }: RunContext) {
+  const workers = new Map((await store.workers()).map((worker) => [worker.name, worker]));
+  const found = [];
+  for await (const { id, worker: snake = "?", since } of store.list({ states: ["claimed"] })) {
+    const worker = workers.get(snake);
+    const seconds = Math.max(0, Math.round((now() - Date.parse(since)) / 1000));
+    found.push({
+      food: id,
+      task: await wordsOf(store, id),
+      snake,
+      seconds,
+      quiet_seconds: Math.round(worker?.quiet ?? seconds),
+      alive: worker?.alive ?? false,
+    });
+  }
+  return found.sort((a, b) => b.seconds - a.seconds);
+}
+
+/** What does not move by itself, and what rests for long: with the first reason of `why`. */
+async function stuck({ store, now }: RunContext) {
+  const found = [];
+  for await (const { id, state } of store.list({ states: ["failed", "review", "waiting"] })) {
+    const { reasons } = await whyTask(store, id, now()).catch(() => ({ reasons: [] })); // moved on
+    const [reason] = reasons;
+    if (reason === undefined) continue;
+    const { text, command } = reason;
+    found.push({
+      food: id,
+      task: await wordsOf(store, id),
+      state,
+      why: text,
+      ...(command ? { command } : {}),
+    });
+    if (found.length >= 100) break;
+  }
+  return found;
+}
+
+async function forKeeper(store: Store) {
+  const found = [];
+  for await (const { id } of store.list({ states: ["pending"], types: ["keeper"], limit: 100 })) {
+    found.push({ food: id, task: await wordsOf(store, id) });
+  }
+  return found;
+}
+
+async function results(store: Store) {
+  return ((await pitOf(store)?.handResults()) ?? []).map(({ id, snake, state, ready }) => ({
+    food: id,
+    snake,
+    state,
+    note: noteFor(state, ready),
+  }));
+}
+
+function noteFor(state: string, ready: boolean): string {
+  if (state === "unknown") return "nobody has ever seen its food, so nothing can prove it";
+  if (ready) return "written by hand; the next sweep proves it";
+  if (state === "failed")
+    return "its food rests in resting/stuck/; viv retry lets the sweep prove it";
+  return "written by hand; its food is not free yet";
+}
+
+async function sameNumbers(store: Store) {
+  const byNumber = new Map<number, string[]>();
+  for await (const { id } of store.list()) {
+    const number = numberOf(id);
+    if (number !== null) byNumber.set(number, [...(byNumber.get(number) ?? []), id]);
+  }
+  return [...byNumber]
+    .filter(([, foods]) => foods.length > 1)
+    .map(([number, foods]) => ({ number, foods: foods.sort() }));
+}
+
+/** A name that no food of ours could have says nothing: doctor tells of it. */
+async function wordsOf(store: Store, id: string): Promise<string> {
+  const view = isName(id) ? await store.show(id) : null;
+  const words = view?.task?.payload.task;
+  return typeof words === "string" ? words : "";
+}
+
+export const pitSweep = defineRunOperation({
+  name: "pit sweep",
+  summary: "cleanup duty, once: reclaim abandoned food, prove results, sum up and prune waste/",
+  access: "write",
+  layout: "pit",
+  input: z.strictObject({
+    pit: text("the pit (default: as --run)"),
+    stale_after: text("when a silent snake's food goes back (default 30m)"),
+    keep_logs: text("how old a log may get (default 7d)"),
+  }),
+  output: z.object({
+    reclaimed: z.array(z.object({ food: z.string(), snake: z.string(), to: z.string() })),
+    proven: z.array(z.string()),
+    unproven: z.array(
+      z.object({ food: z.string(), result: z.nullable(z.string()), note: z.string() }),
+    ),
+    adopted: z.number(),
+    logs: z.number(),
+    pruned: z.array(z.string()),
+    kept: z.array(z.string()),
+    trouble: z.optional(z.string()),
+  }),
+  async run(context, { stale_after, keep_logs }) {
+    const { store } = context;
+    const pit = pitOf(store);
+    if (pit === null) throw new VivError("RUN_INVALID", "this is not a pit.");
+    const staleAfterSeconds = stale_after === undefined ? undefined : seconds(stale_after);
+    const keepMs = parseDuration(keep_logs ?? "7d", "--keep-logs");
+    const report = await store.reap(staleAfterSeconds === undefined ? {} : { staleAfterSeconds });
+    const { adopted } = await store.sweep();
+    const host = await context.use(workerHostPort);
+    const limitMs = (staleAfterSeconds ?? DEFAULT_STALE_AFTER_SECONDS) * 1000;
+    const stuck = await reclaimStuck(store, host, { now: context.now(), limitMs });
+    const results = await proveResults(store, host, provingFor(store, host));
+    const tidied = await pit.alone("waste", () => tidyIfPossible(context, keepMs));
+    return {
+      reclaimed: [...report.reaped, ...stuck].map(({ id, worker, to }) => ({
+        ...{ food: id, snake: worker, to },
+      })),
+      proven: results.filter(({ end }) => isDone(end)).map(({ id }) => id),
+      unproven: results
+        .filter(({ end }) => !isDone(end))
+        .map(({ id, unproven, end }) => ({
+          food: id,
+          result: unproven ? `done/${unproven}` : null,
+          note: end.kind === "ended" ? (end.note ?? end.outcome) : "taken away",
+        })),
+      adopted,
+      logs: tidied?.logs ?? 0,
+      pruned: tidied?.pruned ?? [],
+      kept: tidied?.kept ?? [],
+      ...(tidied === null ? { trouble: "another sweep is tidying waste/ just now" } : {}),
+      ...(tidied?.trouble ? { trouble: tidied.trouble } : {}),
+    };
+  },
+});
+
+const DEFAULT_STALE_AFTER_SECONDS = 1800;
+
+function isDone(end: { kind: string; outcome?: string }): boolean {
+  return end.kind === "ended" && end.outcome === "done";
+}
+
+async function tidyIfPossible(context: RunContext, keepMs: number) {
+  try {
+    return await tidy(context, keepMs);
+  } catch (error) {
+    const trouble = `waste/ cannot be tidied: ${(error as Error).message}`;
+    return { logs: 0, pruned: [], kept: [], trouble };
+  }
+}
+
+async function tidy(context: RunContext, keepMs: number) {
+  const claims = new Set<string>();
+  for await (const { worker } of context.store.list({ states: ["claimed"] })) {
+    if (worker) claims.add(worker);
+  }
+  return tidyWaste(wasteFiles(context.store.location), {
+    now: context.now(),
+    keepMs,
+    isRunning: (name) => claims.has(snakeOfWaste(name)?.snake ?? ""),
+  });
+}
+
+function seconds(text: string): number {
+  return parseDuration(/^\d+$/.test(text) ? `${text}s` : text, "--stale-after") / 1000;
+}
+
+export const pitToss = defineRunOperation({
+  name: "pit toss",
+  summary: "toss food into a pit: something to do, for whichever snake comes first",
+  access: "write",
+  layout: "pit",
+  input: z.strictObject({
+    pit: text("the pit (default: as --run)"),
+    task: list("what to do, in words"),
+    done_when: text("the command that proves it, run in the pit"),
+    by: text("who tosses it (default: the snake that runs this, or $USER)"),
+    part_of: text("the food it was cut from (default: the one that is being digested)"),
+    for: text("who is to take it: keeper, planner, or a type of your own"),
+    too_big: flag("for the planner, to be cut into pieces"),
+    after: list("food that must be done first"),
+    priority: z.optional(z.enum(PRIORITIES).check(z.describe("high, normal (default) or low"))),
+    not_before: text("not before this time, like +10m"),
+    review: flag("a person must approve the result"),
+    max_attempts: z.optional(
+      z.int().check(z.gte(1), z.lte(1000)).check(z.describe("tries before it rests (default 20)")),
+    ),
+    timeout: text("time limit of one attempt"),
+  }),
+  output: z.object({
+    id: z.string(),
+    state: taskState,
+    path: z.string(),
+    warnings: z.optional(z.array(z.string())),
+  }),
+  async run(context, given) {
+    const { pit, task = [], for: whom, too_big, by, part_of, after, ...rest } = given;
+    // One word alone is the task: the pit is known from --run, VIV_RUN or the folder.
+    const words = (task.length === 0 && pit !== undefined ? [pit] : task).join(" ").trim();
+    if (words === "" || (task.length === 0 && /^[.~]?\.?(\/|$)/.test(words))) {
+      throw new VivError("USAGE", 'say what to do: viv pit toss PIT "what to do"');
+    }
+    if (too_big && whom !== undefined && whom !== "planner") {
+      throw new VivError("USAGE", `--too-big is for the planner, --for says ${whom}; choose one.`);
+    }
+    const eater = eaterOf(context);
+    const parent = part_of ?? eater?.food;
+    const { id, state, warnings } = await context.store.enqueue({
+      ...rest,
+      type: whom ?? (too_big ? "planner" : "food"),
+      payload: { task: words },
+      created_by: by ?? eater?.snake ?? context.here.env.USER ?? "keeper",
+      ...(parent ? { parent } : {}),
+      ...(after ? { depends_on: after } : {}),
+    });
+    const folder = state === "waiting" ? "resting/later" : "food";
+    const path = `${context.store.folder}/${folder}/${id}.md`;
+    return { id, state: state as "pending", path, ...(warnings ? { warnings } : {}) };
+  },
+});
+
+/** The snake that runs this, and what it is digesting: a handler's environment says so. */
+function eaterOf({ here, store }: RunContext): { snake: string; food: string } | null {
+  const { VIV_RUN, VIV_WORKER_ID: snake, VIV_TASK_ID: food } = here.env;
+  return VIV_RUN === store.location && snake && food ? { snake, food } : null;
+}

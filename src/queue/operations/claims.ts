@@ -1,0 +1,102 @@
+import * as z from "zod/mini";
+import { parseTime } from "../../base/duration.ts";
+import { flag, list, note, text } from "../../operation/fields.ts";
+import { defineRunOperation } from "../operation.ts";
+import { claimRef, ended, endedOutput, failureOutcome, taskFile } from "../schemas.ts";
+
+export const claim = defineRunOperation({
+  name: "claim",
+  summary: "take the next task for a worker",
+  access: "write",
+  input: z.strictObject({
+    worker: z.string().check(z.describe("the worker's name")),
+    types: list("only tasks of these types"),
+    max: z.optional(z.int().check(z.gte(1), z.describe("up to so many (default 1)"))),
+  }),
+  output: z.object({
+    claims: z.array(
+      z.object({ task: taskFile, worker: z.string(), token: z.string(), attempt: z.number() }),
+    ),
+  }),
+  async run({ store }, { worker, types, max }) {
+    const claims = await store.claim({
+      worker,
+      ...(types ? { types } : {}),
+      ...(max ? { max } : {}),
+    });
+    // Nothing to take may mean that nobody has looked after the run for a while.
+    if (claims.length === 0 && (await store.sweep()).promoted > 0) {
+      const again = { worker, ...(types ? { types } : {}), ...(max ? { max } : {}) };
+      return { claims: await store.claim(again) };
+    }
+    return { claims };
+  },
+});
+
+export const complete = defineRunOperation({
+  name: "complete",
+  summary: "end an attempt: the task is done",
+  access: "write",
+  input: z.strictObject({ ...claimRef, note }),
+  output: ended,
+  async run({ store }, { note, token, ...ref }) {
+    return endedOutput(
+      await store.complete({ ...ref, ...(token ? { token } : {}) }, note ? { note } : {}),
+    );
+  },
+});
+
+export const fail = defineRunOperation({
+  name: "fail",
+  summary: "end an attempt: it failed (and is retried while max_attempts allows)",
+  access: "write",
+  input: z.strictObject({
+    ...claimRef,
+    note,
+    outcome: z.optional(failureOutcome.check(z.describe("what kind of failure (default failed)"))),
+    fingerprint: text("failures with the same one are the same"),
+    retry_at: text("if it is retried, not before this time"),
+    final: flag("to failed/ at once, whatever max_attempts says"),
+  }),
+  output: ended,
+  async run({ store, now }, { id, worker, token, retry_at, ...report }) {
+    const ref = { id, worker, ...(token ? { token } : {}) };
+    return endedOutput(
+      await store.fail(ref, {
+        ...(report.note ? { note: report.note } : {}),
+        ...(report.outcome ? { outcome: report.outcome } : {}),
+        ...(report.fingerprint ? { fingerprint: report.fingerprint } : {}),
+        ...(report.final ? { final: true } : {}),
+        ...(retry_at ? { retryAt: parseTime(retry_at, now(), "retry_at") } : {}),
+      }),
+    );
+  },
+});
+
+export const release = defineRunOperation({
+  name: "release",
+  summary: "give a claimed task back untouched",
+  access: "write",
+  input: z.strictObject({ ...claimRef, note }),
+  output: ended,
+  async run({ store }, { note, token, ...ref }) {
+    return endedOutput(
+      await store.release({ ...ref, ...(token ? { token } : {}) }, note ? { note } : {}),
+    );
+  },
+});
+
+export const heartbeat = defineRunOperation({
+  name: "heartbeat",
+  summary: "show that a worker is alive",
+  access: "write",
+  input: z.strictObject({
+    worker: z.string().check(z.describe("the worker's name")),
+    note: text("what it is doing"),
+  }),
+  output: z.object({ worker: z.string() }),
+  async run({ store }, { worker, note }) {
+    await store.heartbeat(worker, note ? { note } : {});
+    return { worker };
+  },
+});

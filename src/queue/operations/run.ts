@@ -1,0 +1,99 @@
+import * as z from "zod/mini";
+import { flag } from "../../operation/fields.ts";
+import { defineRunOperation } from "../operation.ts";
+import { taskState } from "../schemas.ts";
+import { FINDING_CODES, type Store, type SweepReport } from "../store.ts";
+
+export const init = defineRunOperation({
+  name: "init",
+  summary: "make a run directory",
+  access: "create",
+  input: z.strictObject({}),
+  output: z.object({ run_id: z.string(), run_dir: z.string() }),
+  async run({ store }) {
+    return { run_id: store.runId, run_dir: store.location };
+  },
+});
+
+export const reap = defineRunOperation({
+  name: "reap",
+  summary: "take back the tasks of workers that are gone",
+  access: "write",
+  input: z.strictObject({
+    stale_after: z.optional(
+      z
+        .number()
+        .check(z.gte(0))
+        .check(z.describe("seconds without a heartbeat that count as gone (default 300)")),
+    ),
+  }),
+  output: z.object({
+    reaped: z.array(
+      z.object({
+        worker: z.string(),
+        id: z.string(),
+        age_seconds: z.number(),
+        to: taskState,
+        reason: z.enum(["gone", "stale", "finished"]),
+      }),
+    ),
+    live: z.array(z.string()),
+    skipped: z.array(z.object({ worker: z.string(), id: z.string() })),
+    stuck: z.array(z.object({ worker: z.string(), id: z.string(), pids: z.array(z.number()) })),
+    promoted: z.number(),
+    adopted: z.number(),
+    recovered: z.number(),
+    warnings: z.optional(z.array(z.string())),
+  }),
+  async run({ store }, { stale_after }) {
+    const report = await store.reap(
+      stale_after === undefined ? {} : { staleAfterSeconds: stale_after },
+    );
+    const reaped = report.reaped.map(({ ageSeconds, ...rest }) => ({
+      ...rest,
+      age_seconds: ageSeconds,
+    }));
+    const { warnings: more = [], ...swept } = await sweepAfter(store);
+    const warnings = [...(report.warnings ?? []), ...more];
+    return { ...report, reaped, ...swept, ...(warnings.length > 0 ? { warnings } : {}) };
+  },
+});
+
+/** What was reaped is reaped, whatever keeps us from the rest. */
+async function sweepAfter(store: Store): Promise<SweepReport> {
+  try {
+    return await store.sweep({ thorough: true });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    const warnings = [`the run was not swept; the next reap does (${why.replace(/\.$/, "")})`];
+    return { promoted: 0, adopted: 0, recovered: 0, warnings };
+  }
+}
+
+export const doctor = defineRunOperation({
+  name: "doctor",
+  summary: "check every invariant of the run, and repair it with --fix",
+  access: "write",
+  input: z.strictObject({
+    fix: flag("repair what was found; never deletes work"),
+  }),
+  output: z.object({
+    healthy: z.boolean(),
+    findings: z.array(
+      z.object({
+        code: z.enum(FINDING_CODES),
+        path: z.string(),
+        message: z.string(),
+        repair: z.string(),
+        fixed: z.boolean(),
+      }),
+    ),
+    checked: z.record(z.string(), z.number()),
+  }),
+  async run({ store }, { fix }) {
+    const report = await store.doctor({ fix: fix === true });
+    // A torn line is history: readers pass over it, and nothing is to be done about it.
+    const open = report.findings.filter((f) => !f.fixed && f.code !== "torn_line");
+    return { healthy: open.length === 0, ...report };
+  },
+});

@@ -1,0 +1,245 @@
+import * as z from "zod/mini";
+import { VivError } from "../../base/errors.ts";
+import { parseUserJson } from "../../base/user-json.ts";
+import { by, flag, note, text } from "../../operation/fields.ts";
+import { eventsOf } from "../../operation/operation.ts";
+import { defineRunOperation, defineRunStream } from "../operation.ts";
+import { ended, endedOutput } from "../schemas.ts";
+import { specFromObject, type TaskSpec, taskSpec } from "../spec.ts";
+import type { BulkResult, Durability, Ended, Store } from "../store.ts";
+import { MAX_TASK_BYTES } from "../task.ts";
+
+export const durability = z.optional(
+  z
+    .enum(["safe", "fast"])
+    .check(z.describe("safe (default): survives power loss; fast: survives the process only")),
+);
+export const ifAbsent = flag("an id that is there already is no error");
+
+export const enqueue = defineRunOperation({
+  name: "enqueue",
+  summary: "add a task, or a stream of them",
+  access: "create",
+  input: z.extend(z.omit(taskSpec, { extra: true }), { durability, if_absent: ifAbsent }),
+  output: z.object({
+    id: z.string(),
+    state: z.string(),
+    created: z.boolean(),
+    warnings: z.optional(z.array(z.string())),
+  }),
+  async run({ store }, { durability, if_absent, ...spec }) {
+    return store.enqueue(spec, {
+      ...(durability ? { durability } : {}),
+      ...(if_absent ? { ifAbsent: true } : {}),
+    });
+  },
+});
+
+const bulk = z.object({
+  enqueued: z.number(),
+  pending: z.number(),
+  waiting: z.number(),
+  existed: z.number(),
+  warnings: z.optional(z.array(z.string())),
+});
+
+/** Its events are the counts so far. */
+export const enqueueLines = defineRunStream({
+  name: "enqueue lines",
+  summary: "add many tasks from JSON lines: one task object per line, in our keys or swarm-lib's",
+  access: "create",
+  input: z.strictObject({
+    durability,
+    if_absent: ifAbsent,
+    parent: text("for tasks that name none: the task that asked for it"),
+    created_by: text("for tasks that name none: who asked for it"),
+  }),
+  event: bulk,
+  output: bulk,
+  stream: ({ store, input, signal }, { durability, if_absent, parent, created_by }) =>
+    eventsOf((emit) =>
+      enqueueStream(store, lines(untilStopped(input(), signal)), {
+        durability,
+        ifAbsent: if_absent,
+        parent,
+        createdBy: created_by,
+        onProgress: (result) => emit({ ...result }),
+      }),
+    ),
+});
+
+/** Many tasks from a stream of JSON lines, of any length. */
+export async function enqueueStream(
+  store: Pick<Store, "enqueueMany">,
+  lines: AsyncIterable<string>,
+  options: {
+    durability?: Durability | undefined;
+    ifAbsent?: boolean | undefined;
+    /** For tasks that name none: a handler's children belong to it. */
+    parent?: string | undefined;
+    createdBy?: string | undefined;
+    onProgress?: (result: BulkResult) => void;
+  } = {},
+): Promise<BulkResult> {
+  const position: Position = { line: 0, tasks: 0, lineOf: new Map() };
+  try {
+    const { durability, ifAbsent, onProgress } = options;
+    return await store.enqueueMany(specsFrom(lines, position, options), {
+      ...(durability === undefined ? {} : { durability }),
+      ...(ifAbsent === undefined ? {} : { ifAbsent }),
+      ...(onProgress === undefined ? {} : { onProgress }),
+    });
+  } catch (error) {
+    throw withLine(error, position.lineOf);
+  }
+}
+
+/** Which line each of the last tasks came from; the store works on groups smaller than this. */
+interface Position {
+  line: number;
+  tasks: number;
+  lineOf: Map<number, number>;
+}
+const REMEMBERED = 1000;
+
+async function* specsFrom(
+  lines: AsyncIterable<string>,
+  position: Position,
+  { parent, createdBy }: { parent?: string | undefined; createdBy?: string | undefined },
+): AsyncGenerator<TaskSpec> {
+  for await (const text of lines) {
+    position.line++;
+    if (text.trim() === "") continue;
+    try {
+      if (text.length > 2 * MAX_TASK_BYTES) {
+        throw new VivError("INVALID", "the line is too long for a task.");
+      }
+      const spec = specFromObject(parseUserJson(text, "it"));
+      if (parent !== undefined) spec.parent ??= parent;
+      if (createdBy !== undefined) spec.created_by ??= createdBy;
+      position.lineOf.delete(position.tasks - REMEMBERED);
+      position.lineOf.set(position.tasks++, position.line);
+      yield spec;
+    } catch (error) {
+      if (!(error instanceof VivError)) throw error;
+      throw new VivError(error.code, `line ${position.line}: ${error.message}`, error.details);
+    }
+  }
+}
+
+/** The store counts tasks; people count lines. */
+function withLine(error: unknown, lineOf: ReadonlyMap<number, number>): unknown {
+  if (!(error instanceof VivError) || typeof error.details.index !== "number") return error;
+  const line = lineOf.get(error.details.index);
+  const message = error.message.replace(/^task \d+: /, `line ${line}: `);
+  return new VivError(error.code, message, { ...error.details, line }, { cause: error });
+}
+
+/** Ctrl-C ends the input: what came before it is enqueued, and said. */
+async function* untilStopped(
+  bytes: AsyncIterable<Uint8Array | string>,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array | string> {
+  const stop = () => (bytes as { destroy?: () => void }).destroy?.();
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    if (!signal.aborted) yield* bytes;
+  } catch (error) {
+    if (!signal.aborted) throw error; // a stream that was cut off complains of just that
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+/** Lines of a byte stream, without loading it. The last one needs no line break. */
+async function* lines(bytes: AsyncIterable<Uint8Array | string>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const chunk of bytes) {
+    rest += typeof chunk === "string" ? chunk : decoder.decode(chunk, { stream: true });
+    let from = 0;
+    for (let end = rest.indexOf("\n"); end >= 0; end = rest.indexOf("\n", from)) {
+      yield rest.slice(from, end);
+      from = end + 1;
+    }
+    rest = rest.slice(from);
+    if (rest.length > 64 * 1024 * 1024) {
+      throw new VivError("INVALID", "a line of over 64 MiB; each line must be one task.");
+    }
+  }
+  if (rest !== "") yield rest;
+}
+
+/** cancel, retry, approve and reject differ only in the transition they ask for. */
+type Decision = "cancel" | "retry" | "approve" | "reject";
+
+function decision(name: Decision, summary: string) {
+  return defineRunOperation({
+    name,
+    summary,
+    access: "write",
+    input: z.strictObject({
+      ids: z.array(z.string()).check(z.minLength(1)).check(z.describe("the tasks")),
+      by,
+      note,
+    }),
+    output: z.object({ tasks: z.array(ended) }),
+    async run({ store }, { ids, by, note }) {
+      const tasks: Ended[] = [];
+      for (const id of ids) {
+        try {
+          tasks.push(await decideOne(store, name, id, by, note));
+        } catch (error) {
+          throw afterOthers(error, tasks);
+        }
+      }
+      return { tasks: tasks.map(endedOutput) };
+    },
+  });
+}
+
+/** Whoever named several must learn which of them it still worked for. */
+function afterOthers(error: unknown, done: readonly Ended[]): unknown {
+  if (!(error instanceof VivError) || done.length === 0) return error;
+  const ids = done.map(({ id }) => id);
+  const message = `${error.message} (Before that, it worked for ${ids.join(", ")}.)`;
+  return new VivError(error.code, message, { ...error.details, done: ids }, { cause: error });
+}
+
+function decideOne(store: Store, name: Decision, id: string, by?: string, note?: string) {
+  return store[name](id, { ...(by ? { by } : {}), ...(note ? { note } : {}) });
+}
+
+export const cancel = decision("cancel", "stop a task for good: it goes to failed/");
+export const retry = decision("retry", "send a failed task round again");
+export const approve = decision("approve", "accept a task that waits in review/");
+export const reject = decision("reject", "send a task in review/ back, with a note");
+
+const receipt = z.object({ attempt: z.number(), worker: z.string(), receipt: z.string() });
+
+export const logs = defineRunStream({
+  name: "logs",
+  summary: "what a task wrote to its log",
+  access: "read",
+  input: z.strictObject({
+    id: z.string().check(z.describe("the task")),
+    follow: flag("go on while the task is at work"),
+  }),
+  event: z.object({ text: z.string() }),
+  output: z.object({
+    id: z.string(),
+    /** Attempts that the warden ended, and where that is written. */
+    receipts: z.array(receipt),
+  }),
+  async *stream({ store, signal }, { id, follow }) {
+    if ((await store.show(id)) === null) {
+      const message = `there is no task ${id} in this run; see: viv ls`;
+      throw new VivError("TASK_NOT_FOUND", message, { id });
+    }
+    for await (const text of store.log(id, { follow: follow === true, signal })) yield { text };
+    const receipts = (await store.attemptsOf(id)).flatMap(({ attempt, worker, receipt: path }) =>
+      path === undefined ? [] : [{ attempt, worker, receipt: path }],
+    );
+    return { id, receipts };
+  },
+});

@@ -1,0 +1,230 @@
+import { formatTook } from "../base/duration.ts";
+import type { Command } from "../operation/command.ts";
+import type { Io } from "../operation/io.ts";
+import type { Context, Stamped } from "../operation/operation.ts";
+import { CLEAR_LINE, plain, type Term, table } from "../operation/term.ts";
+import { paintState } from "../queue/cli/paint.ts";
+import { storePort } from "../queue/operation.ts";
+import { type WorkEvent, type WorkInput, work } from "./operations/work.ts";
+import { workspaces } from "./operations/workspaces.ts";
+
+/** The last line of `viv work --drain` on a terminal: how much of the run is done. */
+export class WorkProgress {
+  readonly #io: Io;
+  readonly #context: Context;
+  #isShown = false;
+  #isLooking = false;
+  /** Counting a large run takes a while; most of the time goes into the work. */
+  #restsUntil = 0;
+
+  constructor(io: Io, context: Context) {
+    this.#io = io;
+    this.#context = context;
+  }
+
+  /** Looks at the run and draws; while a look is under way, more calls change nothing. */
+  update(): void {
+    if (this.#io.stderr.isTTY !== true || this.#isLooking) return;
+    const begin = performance.now();
+    if (begin < this.#restsUntil) return;
+    this.#isLooking = true;
+    this.#context
+      .use(storePort)
+      .then((store) => store.counts())
+      .then((counts) => {
+        const { done, failed, review, pending, claimed, waiting } = counts;
+        const ended = done + failed + review;
+        const all = ended + pending + claimed + waiting;
+        const filled = all === 0 ? 0 : Math.floor((20 * ended) / all);
+        const bar = "━".repeat(filled).padEnd(20, "·");
+        const bad = failed > 0 ? `, ${failed} failed` : "";
+        this.clear();
+        this.#io.stderr.write(`${bar} ${ended} of ${all}${bad}`);
+        this.#isShown = true;
+      })
+      .catch(() => {}) // Only a picture: the worker itself says what is wrong.
+      .finally(() => {
+        this.#restsUntil = performance.now() + Math.max(100, 20 * (performance.now() - begin));
+        this.#isLooking = false;
+      });
+  }
+
+  clear(): void {
+    if (this.#isShown) this.#io.stderr.write(CLEAR_LINE);
+    this.#isShown = false;
+  }
+}
+
+const workCommand: Command = {
+  op: work,
+  runFrom: (input, run) => run ?? (input.run_dir as string | undefined),
+  flags: {
+    "until-stdin-closes": {
+      kind: "boolean",
+      describe: "stop as with SIGTERM when whoever started it is gone",
+      hidden: true,
+    },
+  },
+  durabilityFor: (input) => input.durability as WorkInput["durability"],
+  examples: [
+    ["viv work --handler ./handle.sh", "one worker, this executable for every task"],
+    ["viv work --concurrency 4 --types audit,synth", "routes from viv.toml"],
+    ["viv work --handler ./handle.sh --drain", "until nothing is left to do"],
+    ["viv work --once --timeout 30m", "one task, at most half an hour"],
+  ],
+  view: (term, io, context, { drain }) => {
+    const progress = drain ? new WorkProgress(io, context) : null;
+    return {
+      event: (event: Stamped<WorkEvent>) => {
+        progress?.clear();
+        if (event.kind === "finished") return summary(event, term);
+        progress?.update();
+        return describe(event, term);
+      },
+      close: () => progress?.clear(),
+    };
+  },
+};
+
+function summary(report: { attempts: number; done: number; other: number }, term: Term): string {
+  const { attempts, done, other } = report;
+  if (attempts === 0) return term.color.dim("nothing was claimed");
+  const rest = other === 0 ? "" : `, ${other} attempt${other === 1 ? "" : "s"} ended otherwise`;
+  return `${term.color.green(`${done} done`)}${rest}`;
+}
+
+function describe(event: Stamped<WorkEvent>, { color }: Term): string | null {
+  const time = color.dim(event.at.slice(11, 19));
+  switch (event.kind) {
+    case "started": {
+      const what = event.types === null ? "any type" : event.types.join(", ");
+      return `${time} ${event.worker} waits for work (${what})`;
+    }
+    case "claimed": {
+      const { id, type, attempt, snake } = event;
+      const by = snake === undefined ? "" : ` with ${plain(snake)}`;
+      const again = attempt > 1 ? color.yellow(` attempt ${attempt}`) : "";
+      return `${time} ${id} ${color.dim(`(${plain(type)})`)} begins${by}${again}`;
+    }
+    case "ended":
+      return `${time} ${ending(event, color)}`;
+    case "held":
+      if (event.reasons.length === 0) return `${time} everything may be claimed again`;
+      return event.reasons.map((why) => `${time} ${color.yellow(plain(why))}`).join("\n");
+    case "proven":
+      return `${time} ${proven(event, color)}`;
+    case "stopping":
+      return event.running === 0
+        ? `${time} stopping`
+        : `${time} stopping when ${event.running} running ${event.running === 1 ? "task has" : "tasks have"} ended; once more to release now`;
+    case "trouble": {
+      const where = event.id === undefined ? "" : `${event.id}: `;
+      return `${time} ${color.red(where + plain(event.message))}`;
+    }
+    case "finished":
+      return null; // its summary is shown
+  }
+}
+
+type Of<K extends WorkEvent["kind"]> = Extract<WorkEvent, { kind: K }>;
+
+function proven(
+  { id, snake, outcome, note, unproven }: Of<"proven">,
+  color: Term["color"],
+): string {
+  const whose = snake ? ` by ${plain(snake)}` : "";
+  if (outcome === "done") return `${id} ${color.green("done by hand")}${whose}, proven`;
+  const why = note ? `: ${plain(note)}` : "";
+  const now = unproven ? ` (its result is done/${unproven} now)` : "";
+  return `${id} ${color.yellow("unproven")}${whose}${why}${color.dim(now)}`;
+}
+
+function ending(event: Of<"ended">, color: Term["color"]): string {
+  const { id, outcome, to, retry_at, duration_ms } = event;
+  if (outcome === "lost") return `${id} ${color.yellow("was taken away; its result is dropped")}`;
+  const took = color.dim(`after ${formatTook(duration_ms)}`);
+  const note = event.note ? `: ${plain(event.note)}` : "";
+  if (outcome === "done") {
+    return `${id} ${color.green(to === "review" ? "waits for review" : "done")} ${took}`;
+  }
+  const next = retry_at ? `, again at ${retry_at.slice(11, 19)}` : to === "failed" ? "" : `, ${to}`;
+  const paint = outcome === "released" || to !== "failed" ? color.yellow : color.red;
+  return `${id} ${paint(outcome)} ${took}${note}${color.dim(next)}`;
+}
+
+interface Workspace {
+  id: string;
+  state: string | null;
+  kind: string;
+  path: string;
+  branch?: string;
+  dirty: boolean;
+  ahead: number;
+  merged: boolean;
+  missing: boolean;
+  bytes: number;
+}
+
+interface Output {
+  workspaces: Workspace[];
+  gc?: {
+    id: string;
+    removed: boolean;
+    archived?: string;
+    branch_kept?: string;
+    reason?: string;
+  }[];
+  homes?: string[];
+}
+
+const workspacesCommand: Command = {
+  op: workspaces,
+  positionals: [{ key: "action" }, { key: "id", many: true }],
+  examples: [
+    ["viv workspaces", "where tasks work or worked, and what is not merged yet"],
+    ["viv workspaces gc", "remove those of ended tasks; unmerged work is kept as a patch"],
+  ],
+  human: (output: Output, term) => {
+    const { color } = term;
+    if (output.gc) {
+      const lines = output.gc.map(({ id, removed, archived, branch_kept, reason }) => {
+        const kept = [
+          archived ? `patch in ${plain(archived)}` : "",
+          branch_kept ? `branch ${plain(branch_kept)} kept` : "",
+          reason ? plain(reason) : "",
+        ].filter((text) => text !== "");
+        const what = removed ? color.green("removed") : color.yellow("kept");
+        return `${what} ${id}${kept.length > 0 ? color.dim(` (${kept.join("; ")})`) : ""}`;
+      });
+      for (const id of output.homes ?? []) {
+        lines.push(`${color.green("removed")} ${plain(id)} ${color.dim("(what its engine kept)")}`);
+      }
+      return lines.length > 0 ? lines.join("\n") : color.dim("no workspaces");
+    }
+    if (output.workspaces.length === 0) return color.dim("no workspaces");
+    return table(
+      output.workspaces.map((one) => [
+        one.state === null ? color.dim("gone") : paintState(one.state as never, term),
+        one.id,
+        one.branch ? plain(one.branch) : one.kind,
+        situation(one),
+        plain(one.path),
+      ]),
+      term,
+    );
+  },
+};
+
+function situation({ dirty, ahead, merged, missing, kind }: Workspace): string {
+  if (missing) return "folder is gone";
+  if (kind === "dir") return dirty ? "has files" : "empty";
+  const commits = ahead > 0 ? `${ahead} commit${ahead === 1 ? "" : "s"} not merged` : "";
+  return [dirty ? "uncommitted changes" : "", commits, merged && !dirty ? "merged" : ""]
+    .filter((text) => text !== "")
+    .join(", ");
+}
+
+export const commands = {
+  work: workCommand,
+  workspaces: workspacesCommand,
+} satisfies Record<string, Command>;
