@@ -31,10 +31,7 @@ export async function askingOf(context: Context, state: string | undefined): Pro
   const { here, ports } = await crewSurroundings(context);
   const folder = stateFolder(state, here, ports);
   const files = ports.filesIn(folder);
-  const isUp = () => {
-    const crew = files.readJson("crew") as ProcessIdentity | null;
-    return crew !== null && ports.machine.vitality(crew) === "alive";
-  };
+  const isUp = () => isSupervised(files.readJson("crew"), ports);
   if (!isUp()) return { state: folder, ports, ask: null };
   const ask = async (request: object, signal?: AbortSignal): Promise<Answer> => {
     const id = `${(request as { cmd?: string }).cmd ?? "ask"}-${ports.newMark()}`;
@@ -51,6 +48,16 @@ export async function askingOf(context: Context, state: string | undefined): Pro
     }
   };
   return { state: folder, ports, ask };
+}
+
+/** Whether the supervisor that wrote this crew.json still runs. */
+export function isSupervised<T>(
+  crew: T,
+  { machine }: Pick<CrewPorts, "machine">,
+): crew is T & object {
+  if (crew === null) return false;
+  const { ended, ...identity } = crew as unknown as ProcessIdentity & { ended?: string };
+  return ended === undefined && machine.vitality(identity) === "alive";
 }
 
 export function assertOk(answer: Answer): Answer {

@@ -167,6 +167,8 @@ export class Crew {
     this.#emit({ kind: "stopping", running: running.map(({ name }) => name) });
     await Promise.all(this.#all().map((member) => member.stop()));
     this.#gateFile?.write();
+    // Its process may live on: a server's, or a test's.
+    this.#safely(() => this.#writeCrew(new Date(this.#host.machine.clock.now()).toISOString()));
     this.#ended();
   }
 
@@ -346,7 +348,7 @@ export class Crew {
     }
   }
 
-  #writeCrew(): void {
+  #writeCrew(ended?: string): void {
     const { machine, files } = this.#host;
     const { manifest, isSingleton, keeper } = this.#settings;
     // Removed members stay listed until their run ends.
@@ -356,6 +358,7 @@ export class Crew {
       ...{ manifest, singleton: isSingleton, members: [...names] },
       ...{ port: this.#port, since: this.#since },
       ...(isSingleton && keeper ? { keeper } : {}),
+      ...(ended === undefined ? {} : { ended }),
     });
   }
 

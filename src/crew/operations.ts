@@ -10,7 +10,7 @@ import {
   type Nothing,
   serve,
 } from "../operation/operation.ts";
-import { askingOf, assertOk, stateFolder } from "./ask.ts";
+import { askingOf, assertOk, isSupervised, stateFolder } from "./ask.ts";
 import { type CrewChoice, type CrewEvent, crewFor, crewSurroundings } from "./assemble.ts";
 import { chooseAgain, chooseCrew } from "./choose.ts";
 import type { CrewPorts } from "./crew-ports.ts";
@@ -134,7 +134,7 @@ export const crewPs = defineOperation({
     const state = stateFolder(given.state, here, ports);
     const files = ports.filesIn(state);
     const crew = files.readJson("crew") as CrewJson | null;
-    const running = crew !== null && ports.machine.vitality(crew) === "alive";
+    const running = isSupervised(crew, ports);
     const singleton = crew?.singleton === true;
     const tick = running ? null : tickIn(files.holder(), ports);
     const names = singleton ? [""] : (crew?.members ?? files.names().filter((name) => name !== ""));

@@ -76,7 +76,11 @@ export function wardenFilesIn(folder: string, lock?: typeof withFileLock) {
     observedFile: () => at("observed.jsonl"),
 
     paused: () => parsed<Pause>(readSmall(at("paused"), MAX_WARRANT)),
-    pause: (pause: Pause) => explained(() => replaceFileSynced(at("paused"), json(pause))),
+    pause: (pause: Pause) =>
+      explained(() => {
+        make(); // a pause counts for a warden that is yet to start
+        replaceFileSynced(at("paused"), json(pause));
+      }),
     resume: (time: number) =>
       explained(() => {
         replaceFileSynced(at("resumed"), `${new Date(time).toISOString()}\n`);
