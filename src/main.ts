@@ -143,7 +143,7 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
     ticksOf: ticksOfTree,
     sizeOf,
     writeIfAbsent: createIfAbsentUnsynced,
-    layout: isPit ? (await import("./pit/work-hooks.ts")).pitHooks : undefined,
+    beside: isPit ? (await import("./pit/tender.ts")).tenderFor : undefined,
     whyNoSandbox: async () => (await sandbox()).whyNoSandbox(env.PATH),
     env: { ...env }, // a snapshot: to look at the real one costs a call per variable
     cwd,
@@ -184,7 +184,7 @@ export async function crewPorts(env: Env, cwd: string): Promise<CrewPorts> {
     { localHandlers },
     { timers },
     { crewFilesIn },
-    { takeFolder },
+    { acquireFolder },
     { serveActivity },
     { stampOf, watchFolders },
     { openStepsFile },
@@ -192,7 +192,7 @@ export async function crewPorts(env: Env, cwd: string): Promise<CrewPorts> {
     import("./platform/processes/handlers.ts"),
     import("./platform/processes/children.ts"),
     import("./crew/files.ts"),
-    import("./fleet/up-files.ts"),
+    import("./platform/files/file-lock.ts"),
     import("./crew/activity-server.ts"),
     import("./platform/files/watch.ts"),
     import("./crew/steps-file.ts"),
@@ -209,7 +209,7 @@ export async function crewPorts(env: Env, cwd: string): Promise<CrewPorts> {
       assertTrusted(state);
       return crewFilesIn(state);
     },
-    take: takeFolder,
+    take: acquireFolder,
     readText: readTrusted,
     isThere: existsSync,
     findUp: (name, from) => findUp(name, from, env, ({ path, why }) => refuse(path, why)),

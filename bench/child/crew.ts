@@ -7,8 +7,8 @@ import { Crew } from "../../src/crew/crew.ts";
 import { crewFilesIn } from "../../src/crew/files.ts";
 import { parseManifest } from "../../src/crew/manifest.ts";
 import { prepare } from "../../src/crew/prepare.ts";
-import { takeFolder } from "../../src/fleet/up-files.ts";
 import { gateInMemory } from "../../src/gate/gate.ts";
+import { acquireFolder } from "../../src/platform/files/file-lock.ts";
 import { stampOf, watchFolders } from "../../src/platform/files/watch.ts";
 import { timers } from "../../src/platform/processes/children.ts";
 import { localMachine } from "../../src/platform/processes/machine.ts";
@@ -38,7 +38,7 @@ const crew = new Crew(
     machine,
     timers,
     files,
-    take: () => takeFolder(state),
+    take: () => acquireFolder(state),
     readManifest: () => parseManifest(readText(manifest), { file: manifest, format: "org" }),
     stampOf: (paths) => paths.map((path) => stampOf(resolve(dirname(manifest), path))).join(" "),
     watch: (act) => watchFolders([folder, join(state, "inbox")], act),

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { isName } from "../base/names.ts";
 import { replaceFileUnsynced } from "../platform/files/atomic-write.ts";
-import { mkdirSync, removeSync } from "../platform/files/beneath.ts";
-import { acquireProcessLock, type StillOurs } from "../platform/files/file-lock.ts";
+import { removeSync } from "../platform/files/beneath.ts";
+import { acquireFolder } from "../platform/files/file-lock.ts";
 import { explained, listed, readSmall } from "../platform/files/state-files.ts";
 import {
   type AgentState,
@@ -34,7 +34,7 @@ export function upFilesIn(pit: string): UpFiles {
   const pathOf = (name: string) => join(folder, `${name}.json`);
   const read = (name: string) => readSmall(pathOf(name), MAX_BYTES);
   return {
-    take: async () => (await takeFolder(folder)) !== null,
+    take: async () => (await acquireFolder(folder)) !== null,
     service: () => {
       const text = read("service");
       return text === null ? null : parseServiceState(text);
@@ -58,12 +58,4 @@ export function upFilesIn(pit: string): UpFiles {
     remove: (name) => removeSync(pathOf(name)),
     logOf: (name, of) => join(folder, of === "worker" ? `${name}.log` : `${name}.run.log`),
   };
-}
-
-/** Null when another process has it. Who took it has it until it ends, or somebody removes the folder. */
-export function takeFolder(folder: string): Promise<StillOurs | null> {
-  return explained(folder, async () => {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    return acquireProcessLock(join(folder, ".lock"));
-  });
 }

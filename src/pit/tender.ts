@@ -1,4 +1,21 @@
-import type { ProvenResult } from "../work/worker.ts";
+import type { Store } from "../queue/store.ts";
+import type { WorkerHost } from "../work/host.ts";
+import type { ProvenResult, WorkerOptions } from "../work/worker.ts";
+import { proveResults, provingFor } from "./prove-results.ts";
+
+const TEND_EVERY_MS = 2_000;
+
+/** What runs beside a worker in a pit. */
+export function tenderFor(store: Store, host: WorkerHost, options: WorkerOptions): Tender {
+  return new Tender({
+    everyMs: TEND_EVERY_MS,
+    prove: () => proveResults(store, host, provingFor(store, host, options)),
+    onProven: (results) => {
+      for (const result of results) options.onEvent?.({ kind: "proven", result });
+    },
+    onError: (error) => options.onEvent?.({ kind: "trouble", error }),
+  });
+}
 
 /**
  * Proves, beside a worker, what snakes have finished by hand. Passes never overlap; an error is

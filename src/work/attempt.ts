@@ -89,7 +89,7 @@ export class Attempt {
   ) {
     this.claim = claim;
     this.route = route;
-    this.#context = { claim, route, store, host, layout: host.layout?.(store) ?? {} };
+    this.#context = { claim, route, store, host };
     this.#settings = settings;
     const { onIdle, onError, pause } = settings;
     this.#retry = new MachineRetry((error) => onError?.(claim, error), pause);

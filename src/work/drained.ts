@@ -1,11 +1,10 @@
 import { isName } from "../base/names.ts";
 import type { Store } from "../queue/store.ts";
-import type { LayoutHooks } from "./host.ts";
+import { WORK_SITE } from "./site.ts";
 
 interface Open {
   reviewLimit?: number | undefined;
   waitsForPeople?: ((type: string) => boolean) | undefined;
-  hasUnproven?: LayoutHooks["hasUnproven"] | undefined;
 }
 
 /**
@@ -16,11 +15,11 @@ interface Open {
 export async function isDrained(
   store: Store,
   types: readonly string[] | null,
-  { reviewLimit = Number.POSITIVE_INFINITY, waitsForPeople = () => false, hasUnproven }: Open = {},
+  { reviewLimit = Number.POSITIVE_INFINITY, waitsForPeople = () => false }: Open = {},
 ): Promise<boolean> {
   const wanted = types ? { types } : {};
   const { review, claimed } = await store.counts();
-  if (await hasUnproven?.()) return false;
+  if (await store.extension(WORK_SITE)?.hasUnprovenResults()) return false;
   if (review >= reviewLimit && claimed === 0) return true;
   const isForOthers = (type: string) => types === null && store.reservedTypes.includes(type);
   // A foreign task whose name ours could not have is for the workers of its own kind.

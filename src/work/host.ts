@@ -5,7 +5,7 @@ import type { MachineGate } from "../gate/machine-gate.ts";
 import { definePort } from "../operation/operation.ts";
 import type { Handlers } from "../platform/processes/handlers.ts";
 import type { SandboxRequest } from "../platform/sandbox/sandbox.ts";
-import type { Claim, Store } from "../queue/store.ts";
+import type { Store } from "../queue/store.ts";
 import type { ArtifactFiles } from "./artifacts.ts";
 import type { WorkerOptions } from "./worker.ts";
 import type { RemovedWorkspace, WorkspaceInfo, WorkspaceRequest } from "./workspaces.ts";
@@ -46,25 +46,20 @@ export interface WorkerHost {
   sizeOf(path: string): number;
   /** False when something is there already. */
   writeIfAbsent(path: string, text: string): boolean;
-  /** What the run's layout adds; missing: nothing. */
-  layout?: ((store: Store) => LayoutHooks) | undefined;
+  /** What runs beside a worker, from its start to its end, where the run's layout asks for it. */
+  beside?:
+    | ((
+        store: Store,
+        host: WorkerHost,
+        options: WorkerOptions,
+      ) => {
+        start(): void;
+        stop(): Promise<void>;
+      })
+    | undefined;
   /** The worker's own environment, of which a handler gets a part. */
   env: Readonly<Record<string, string | undefined>>;
   cwd: string;
-}
-
-/** What a layout of a run (the pit) adds to the work on its tasks. */
-export interface LayoutHooks {
-  /** Where an attempt without a workspace works. */
-  cwd?: string;
-  /** The file that a handler holds, and the variables that name it. */
-  claimFile?(claim: Claim, artifact: string): { path: string; env: Record<string, string> };
-  /** `done_when` as it is now: the task's file may have been written on after the claim. */
-  doneWhen?(claim: Claim): Promise<string | undefined>;
-  /** Whether there are results by hand that are still to be proven: their tasks may come back. */
-  hasUnproven?(): Promise<boolean>;
-  /** What runs beside a worker, from its start to its end. */
-  beside?(host: WorkerHost, options: WorkerOptions): { start(): void; stop(): Promise<void> };
 }
 
 export const workerHostPort = definePort<WorkerHost>("worker host");

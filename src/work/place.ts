@@ -5,7 +5,8 @@ import { isAttempt } from "../queue/attempt.ts";
 import type { Claim, Store } from "../queue/store.ts";
 import type { ReadyRoute } from "./attempt.ts";
 import type { Route } from "./config-route.ts";
-import type { LayoutHooks, WorkerHost } from "./host.ts";
+import type { WorkerHost } from "./host.ts";
+import { WORK_SITE } from "./site.ts";
 
 /** Where an attempt works: its folder and its environment. */
 export interface Place {
@@ -25,18 +26,18 @@ export interface AttemptContext {
   route: ReadyRoute;
   store: Store;
   host: WorkerHost;
-  layout: LayoutHooks;
 }
 
 export async function placeFor(context: AttemptContext): Promise<Place> {
-  const { claim, route, store, host, layout } = context;
+  const { claim, route, store, host } = context;
+  const site = store.extension(WORK_SITE);
   const { task, attempt } = claim;
   const { artifacts } = host;
   const id = task.task_id;
   const workspace = route.workspace === "none" ? null : await openWorkspace(context);
   const artifact =
     route.sandbox.length > 0 ? artifacts.artifactInside(id) : artifacts.artifactOf(id);
-  const claimFile = layout.claimFile?.(claim, artifact);
+  const claimFile = site?.claimFile(claim, artifact);
   const env = handlerEnv(context, {
     artifact,
     workspace: workspace?.path ?? "",
@@ -44,7 +45,7 @@ export async function placeFor(context: AttemptContext): Promise<Place> {
     note: attempt > 1 ? await lastNote(store, id) : "",
   });
   return {
-    cwd: workspace?.path ?? layout.cwd ?? host.cwd,
+    cwd: workspace?.path ?? site?.folder ?? host.cwd,
     workspace: workspace?.path ?? null,
     env: { ...env, ...claimFile?.env },
     claimFile: claimFile?.path,

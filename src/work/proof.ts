@@ -4,6 +4,7 @@ import type { Proof } from "../queue/proof.ts";
 import { type AttemptEnd, type Ending, reportOf } from "./ending.ts";
 import type { AttemptContext, Place } from "./place.ts";
 import type { Runner } from "./runner.ts";
+import { WORK_SITE } from "./site.ts";
 
 const DONE_WHEN_TIMEOUT_MS = 10 * 60_000;
 
@@ -23,10 +24,10 @@ export interface ProofParts {
  */
 export async function prove(parts: ProofParts, place: Place, note?: string): Promise<AttemptEnd> {
   const { context, retry, runner, ending } = parts;
-  const { route, host, claim, layout } = context;
+  const { route, host, claim, store } = context;
   const id = claim.task.task_id;
   const command =
-    (await retry.untilDone(() => layout.doneWhen?.(claim))) ??
+    (await retry.untilDone(() => store.extension(WORK_SITE)?.doneWhen(claim))) ??
     claim.task.done_when ??
     route.doneWhen;
   if (command !== undefined && command !== null) {

@@ -1,14 +1,13 @@
-import { extensionKey } from "../queue/store.ts";
-import type { Task } from "../queue/task.ts";
+import { type Claim, extensionKey } from "../queue/store.ts";
 
-/** What a layout changes about work on its tasks; the store of such a layout offers it. */
+/** What a layout changes about the work on its tasks; the store of such a layout offers it. */
 export interface WorkSite {
   /** Where handlers without a workspace run. */
   readonly folder: string;
-  /** The file of a claimed task, which a handler may read and change. */
-  taskFile(worker: string, id: string): string;
-  /** The task as that file is now; null when it cannot be read. */
-  readClaimed(worker: string, id: string): Promise<Task | null>;
+  /** The file that a handler holds, and the variables that name it. */
+  claimFile(claim: Claim, artifact: string): { path: string; env: Record<string, string> };
+  /** `done_when` as it is now: the task's file may have been written on after the claim. */
+  doneWhen(claim: Claim): Promise<string | undefined>;
   /** Is there a result without proof, whose task may come back? */
   hasUnprovenResults(): Promise<boolean>;
 }

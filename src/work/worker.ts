@@ -8,7 +8,7 @@ import { Reaper } from "../queue/reaper.ts";
 import type { Claim, ClaimRequest, ReapReport, Registration, Store } from "../queue/store.ts";
 import { Attempt, type AttemptEnd, type AttemptSettings, type ReadyRoute } from "./attempt.ts";
 import { isDrained } from "./drained.ts";
-import type { LayoutHooks, WorkerHost } from "./host.ts";
+import type { WorkerHost } from "./host.ts";
 
 /**
  * A worker claims tasks and runs an attempt for each, several at a time if it may. Modes:
@@ -84,7 +84,6 @@ export class Worker {
   readonly #host: WorkerHost;
   readonly #options: WorkerOptions;
   readonly #settings: AttemptSettings;
-  readonly #layout: LayoutHooks;
   readonly #running = new Map<string, Attempt>();
   /** Those of them whose handlers run; the others are only being recorded. */
   readonly #busy = new Set<string>();
@@ -103,7 +102,6 @@ export class Worker {
     this.#store = store;
     this.#host = host;
     this.#options = options;
-    this.#layout = host.layout?.(store) ?? {};
     const onIdle = (claim: Claim) => {
       this.#busy.delete(keyOf(claim));
       this.#wake();
@@ -141,7 +139,7 @@ export class Worker {
 
   /** Works until its mode is fulfilled or it is stopped, and what it began has ended. */
   async run(): Promise<WorkerReport> {
-    const beside = this.#layout.beside?.(this.#host, this.#options);
+    const beside = this.#host.beside?.(this.#store, this.#host, this.#options);
     beside?.start();
     try {
       return await this.#work();
@@ -227,9 +225,8 @@ export class Worker {
     const { drain, types, reviewLimit } = this.#options;
     if (!drain || this.#running.size > 0 || this.#failedClaims > 0) return false;
     const closed = this.#options.closedTypes?.();
-    const { hasUnproven } = this.#layout;
     const waitsForPeople = closed?.waitsForPeople;
-    return isDrained(this.#store, types, { reviewLimit, waitsForPeople, hasUnproven });
+    return isDrained(this.#store, types, { reviewLimit, waitsForPeople });
   }
 
   async #claim(): Promise<Claim[]> {

@@ -20,8 +20,12 @@ export function pitExtensions(run: FsRun): Extension[] {
 function workSite(run: FsRun): WorkSite {
   return {
     folder: run.paths.root,
-    taskFile: (worker, id) => claimOf(run.paths, worker, id),
-    readClaimed: async (worker, id) => readTaskAt(run, claimOf(run.paths, worker, id), id).task,
+    claimFile: ({ worker, task }, artifact) => {
+      const path = claimOf(run.paths, worker, task.task_id);
+      return { path, env: { VIV_FOOD: path, VIV_RESULT: artifact } };
+    },
+    doneWhen: async ({ worker, task: { task_id: id } }) =>
+      readTaskAt(run, claimOf(run.paths, worker, id), id).task?.done_when,
     hasUnprovenResults: async () =>
       handResults(run).some(({ state }) => state === "gone" || state === "done"),
   };

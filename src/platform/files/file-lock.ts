@@ -1,7 +1,9 @@
 import { closeSync, constants, fstatSync, lstatSync } from "node:fs";
+import { join } from "node:path";
 import { errno } from "../../base/errno.ts";
 import { VivError } from "../../base/errors.ts";
-import { openToWrite } from "./state-files.ts";
+import { mkdirSync } from "./beneath.ts";
+import { explained, openToWrite } from "./state-files.ts";
 
 /**
  * flock(2), awaited. flock(1) takes the lock on a descriptor that it inherits from us, so the lock is
@@ -68,6 +70,14 @@ export async function acquireProcessLock(path: string): Promise<StillOurs | null
 }
 
 export type StillOurs = () => boolean;
+
+/** The same for a state folder, which is made if need be. */
+export function acquireFolder(folder: string): Promise<StillOurs | null> {
+  return explained(folder, async () => {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return acquireProcessLock(join(folder, ".lock"));
+  });
+}
 
 const turns = new Map<string, Promise<unknown>>();
 
