@@ -12,7 +12,7 @@ const statusCommand: Command = {
       kind: "string",
       short: "c",
       placeholder: "FILE",
-      describe: "how the agents of this agents.toml are; needs no run",
+      describe: "show the agents of this agents.toml; needs no run",
     },
   },
   instead: async (values) => {
@@ -24,10 +24,7 @@ const statusCommand: Command = {
     }
     return (await import("../fleet/cli.ts")).commands["fleet status"];
   },
-  examples: [
-    ...runStatus.examples,
-    ["viv status --config agents.toml", "all agents that viv up keeps alive"],
-  ],
+  examples: [...runStatus.examples, ["viv status --config agents.toml", "the agents of viv up"]],
 };
 
 export const commands = { status: statusCommand };

@@ -31,7 +31,7 @@ type Emitted =
 
 const up = defineStream({
   name: "up",
-  summary: "start all the agents of an agents.toml around their pit, and keep them alive",
+  summary: "run the agents of an agents.toml around their pit, and restart those that die",
   input: upInput,
   event: z.looseObject({ of: z.string() }) as unknown as z.ZodMiniType<Emitted>,
   output: z.object({}),
@@ -82,11 +82,11 @@ const upCommand: Command = {
   op: up,
   shorts: { config: "c" },
   examples: [
-    ["viv up", "the agents of ./agents.toml; Ctrl-C lets them finish their food, twice: at once"],
-    ["viv up -c ./pit/agents.toml --json", "what happens, one object per line"],
+    ["viv up", "the agents of ./agents.toml; Ctrl-C lets them finish, a second one stops at once"],
+    ["viv up -c ./pit/agents.toml --json", "events, one object per line"],
     ["WB_CREW_DEF=crew.org viv up", "without agents.toml: a crew, or the keeper of WB_KEEPER_DEF"],
-    ["viv up --drain", "until nothing is left that they could do"],
-    ["viv status --config agents.toml", "from another terminal: how each of them is"],
+    ["viv up --drain", "exit when nothing is left to do"],
+    ["viv status --config agents.toml", "from another terminal: the state of each agent"],
   ],
   view: (term, io) => {
     const views = { fleet: upView(term), crew: crewView(term), warden: wardenView(term) };

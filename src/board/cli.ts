@@ -53,8 +53,8 @@ export function taskRow(
 const boardLsCommand: Command = {
   op: boardLs,
   examples: [
-    ["viv board ls", "all tasks: state, name, who has it, title"],
-    ["viv board ls --state WRITING", "only those in one state"],
+    ["viv board ls", "all tasks: state, name, owner, title"],
+    ["viv board ls --state WRITING", "tasks in one state"],
   ],
   human: ({ tasks }: z.output<typeof boardLs.output>, term) =>
     tasks.length === 0
@@ -70,7 +70,7 @@ type NextOutput = z.output<typeof boardNext.output>;
 const boardNextCommand: Command = {
   op: boardNext,
   examples: [
-    ["viv board next --agent wren --state WRITING", "the first that wren has, or nobody"],
+    ["viv board next --agent wren --state WRITING", "the first one owned by wren, else a free one"],
     ["viv board next --agent moss --state ASSIGNED --exit-code", "for :RUN-IF: of a crew"],
   ],
   human: ({ task }: NextOutput, { color }) =>
@@ -96,7 +96,7 @@ const boardAdvanceCommand: Command = {
   positionals: [{ key: "slug" }],
   examples: [
     [`viv board advance hello-world --agent moss --note "9 facts, 4 sources"`, "to the next state"],
-    ["viv board advance hello-world --agent hale --to KILLED", "an end other than the first"],
+    ["viv board advance hello-world --agent hale --to KILLED", "another end state"],
   ],
   human: changedLine,
   after: tellTrouble,
@@ -106,7 +106,7 @@ const boardBounceCommand: Command = {
   op: boardBounce,
   positionals: [{ key: "slug" }],
   examples: [
-    [`viv board bounce hello-world --agent hale --note "no source"`, "back to the state before"],
+    [`viv board bounce hello-world --agent hale --note "no source"`, "back to the previous state"],
   ],
   human: changedLine,
   after: tellTrouble,
@@ -117,7 +117,10 @@ const boardOpenCommand: Command = {
   positionals: [{ key: "title", many: true }],
   examples: [
     [`viv board open "hello world — one story"`, "a new task in the first state"],
-    [`viv board open "Rust in space" --note "lead: the talk of May 3"`, "with a lead under it"],
+    [
+      `viv board open "Rust in space" --note "lead: the talk of May 3"`,
+      "with text under the heading",
+    ],
   ],
   human: changedLine,
   after: tellTrouble,
@@ -127,8 +130,8 @@ const boardShowCommand: Command = {
   op: boardShow,
   positionals: [{ key: "slug" }],
   examples: [
-    ["viv board show hello-world", "what the board says about it"],
-    ["viv board show hello-world --json | jq -r .body", "only the text under it"],
+    ["viv board show hello-world", "its entry on the board"],
+    ["viv board show hello-world --json | jq -r .body", "only its text"],
   ],
   human: (task: z.output<typeof boardShow.output>, term) => {
     const { color } = term;
@@ -149,7 +152,7 @@ const boardShowCommand: Command = {
 const boardLogCommand: Command = {
   op: boardLog,
   positionals: [{ key: "slug" }],
-  examples: [["viv board log hello-world", "who did what to it, and when"]],
+  examples: [["viv board log hello-world", "author, change and time of each commit"]],
   human: ({ commits }: z.output<typeof boardLog.output>, term) => {
     const { color } = term;
     const rows = commits.map(({ commit, at, from, to, subject, author, agent }) => [

@@ -21,12 +21,12 @@ import { type BoardPort, type BoardRepository, openBoard, readCommitted } from "
 export const boardPort = definePort<BoardPort>("board");
 
 export const board = text("the board (default: VIV_BOARD, or board.org here or above)");
-export const agent = text("who you are (default: VIV_AGENT)");
-export const role = text("the word before the colon of the commit (default: the state's)");
+export const agent = text("your agent name (default: VIV_AGENT)");
+export const role = text("prefix of the commit subject (default: from the state)");
 export const slug = z
   .string()
   .check(z.describe("the task: its :CUSTOM_ID:, or its title in-words"));
-export const note = text("a word about it, for the commit and the task's log");
+export const note = text("note for the commit and the task's log");
 
 export const taskOnBoard = z.object({
   slug: z.string(),
@@ -85,10 +85,10 @@ export async function change(
 
 export const boardLs = defineOperation({
   name: "board ls",
-  summary: "the tasks of a board, as they are committed: state, name, who has it",
+  summary: "the tasks of a board as committed: state, name, owner",
   input: z.strictObject({
-    state: text("only those in this state"),
-    agent: text("only those of this agent"),
+    state: text("only tasks in this state"),
+    agent: text("only tasks of this agent"),
     board,
   }),
   output: z.object({ board: z.string(), states: z.array(z.string()), tasks: z.array(taskOnBoard) }),
@@ -109,11 +109,11 @@ export const boardLs = defineOperation({
 
 export const boardNext = defineOperation({
   name: "board next",
-  summary: "what an agent would take now: what it has already, or else the first that nobody has",
+  summary: "the next task of an agent: one it owns, else the first free one",
   input: z.strictObject({
     agent,
-    state: text("only in this state, and in the one to which a claim moves it from there"),
-    exit_code: flag("exit 1 when there is nothing, as for :RUN-IF:"),
+    state: text("only in this state, or in the state a claim moves it to"),
+    exit_code: flag("exit 1 without a task, for :RUN-IF:"),
     board,
   }),
   output: z.object({ task: z.nullable(taskOnBoard), must: z.optional(z.boolean()) }),
@@ -132,7 +132,7 @@ export const boardNext = defineOperation({
 
 export const boardClaim = defineOperation({
   name: "board claim",
-  summary: "take a task of a board, by one commit that only one agent can make",
+  summary: "claim a task of a board with one commit; only one agent can win",
   input: z.strictObject({ slug, agent, role, board }),
   output: changed,
   async run(context, given) {
@@ -145,10 +145,10 @@ export const boardClaim = defineOperation({
 
 export const boardAdvance = defineOperation({
   name: "board advance",
-  summary: "pass a task that you have on to the next state, free for whoever comes next",
+  summary: "move a task you own to the next state and release it",
   input: z.strictObject({
     ...{ slug, agent },
-    to: text("instead of the next state: a way to end it, like KILLED"),
+    to: text("another end state, like KILLED"),
     ...{ note, role, board },
   }),
   output: changed,
@@ -163,10 +163,10 @@ export const boardAdvance = defineOperation({
 
 export const boardBounce = defineOperation({
   name: "board bounce",
-  summary: "send a task that you have back to the state before, and say why",
+  summary: "send a task you own back to the previous state, with a reason",
   input: z.strictObject({
     ...{ slug, agent, note },
-    to: text("an earlier state (default: the one before)"),
+    to: text("earlier state (default: the previous one)"),
     ...{ role, board },
   }),
   output: changed,
@@ -184,13 +184,13 @@ export const boardBounce = defineOperation({
 
 export const boardOpen = defineOperation({
   name: "board open",
-  summary: "put a new task on a board, behind the last one",
+  summary: "append a new task to a board",
   input: z.strictObject({
-    title: z.array(z.string()).check(z.describe("what it is about; up to a ` — ` it is its name")),
+    title: z.array(z.string()).check(z.describe("title; the part before ` — ` becomes its name")),
     agent,
-    note: text("what stands under it: leads, not facts"),
-    id: text("its name (:CUSTOM_ID:), if that of its title does not do"),
-    state: text("where it begins (default: the first state)"),
+    note: text("text under the heading"),
+    id: text("its name (:CUSTOM_ID:; default: from the title)"),
+    state: text("initial state (default: the first)"),
     ...{ role, board },
   }),
   output: changed,
@@ -208,7 +208,7 @@ export const boardOpen = defineOperation({
 
 export const boardShow = defineOperation({
   name: "board show",
-  summary: "a task as it is committed: state, who has it, properties, text, log",
+  summary: "a task as committed: state, owner, properties, text, log",
   input: z.strictObject({ slug, board }),
   output: z.extend(taskOnBoard, {
     properties: z.record(z.string(), z.string()),
@@ -250,7 +250,7 @@ export const boardLog = defineOperation({
 
 export const boardAudit = defineOperation({
   name: "board audit",
-  summary: "read the git log of a board and tell which commits broke the protocol",
+  summary: "list the commits of a board that broke the protocol",
   input: z.strictObject({ board }),
   output: z.object({
     ...{ board: z.string(), commits: z.number(), claims: z.number() },

@@ -22,10 +22,10 @@ const crewUpCommand: Command = {
   placeholders: { state: "DIR" },
   positionals: [{ key: "manifest" }],
   examples: [
-    ["viv crew up crew.org", "until Ctrl-C: runs may finish; twice: at once"],
+    ["viv crew up crew.org", "Ctrl-C lets runs finish; a second one ends them"],
     [
       "viv crew up crew.org --grace 0s --stagger 100ms --max-concurrent 2 --port 0",
-      "a try-out: at once, and with /_activity",
+      "for testing: start at once, serve /_activity",
     ],
     ["WB_CREW_DEF=crew.org viv up", "the same, from the environment"],
   ],
@@ -38,7 +38,7 @@ export const keeperCommand: Command = {
   positionals: [{ key: "def" }],
   examples: [
     ["viv keeper up desk.org", "one standing agent, once an hour, in plan mode"],
-    ["viv keeper up desk.org --interval 15m --mode edit", "more often, and it may write"],
+    ["viv keeper up desk.org --interval 15m --mode edit", "more often, with write access"],
     [
       'viv keeper up desk.org --run-if "test -s inbox" --budget-usd-day 2',
       "only when there is work",
@@ -177,7 +177,7 @@ const crewTickCommand: Command = {
   op: crewTick,
   placeholders: { state: "DIR" },
   positionals: [{ key: "name" }],
-  examples: [["viv crew tick moss", "one tick now, watched; RUN-IF is not asked"]],
+  examples: [["viv crew tick moss", "run one tick now and follow it; skips RUN-IF"]],
   view: ({ color }) => ({
     event: (line: CrewLine | Ticked) => {
       if ("tool" in line) return `${color.cyan(plain(line.tool))} ${plain(line.target)}`;
@@ -195,7 +195,7 @@ const crewPauseCommand: Command = {
   op: crewPause,
   placeholders: { state: "DIR" },
   positionals: [{ key: "name" }],
-  examples: [["viv crew pause moss", "no further ticks until it is resumed"]],
+  examples: [["viv crew pause moss", "no ticks until resumed"]],
   human: ({ name, state }: { name: string; state: string }) =>
     state === "running"
       ? `${name} is paused when its run has ended`
@@ -206,14 +206,14 @@ const crewResumeCommand: Command = {
   op: crewResume,
   placeholders: { state: "DIR" },
   positionals: [{ key: "name" }],
-  examples: [["viv crew resume moss", "by its clock; also what was parked"]],
+  examples: [["viv crew resume moss", "also a parked member"]],
   human: ({ name, state }: { name: string; state: string }) => `${name} ${state.replace("_", " ")}`,
 };
 
 const crewStopCommand: Command = {
   op: crewStop,
   placeholders: { state: "DIR" },
-  examples: [["viv crew stop", "runs that are under way may finish"]],
+  examples: [["viv crew stop", "current runs may finish"]],
   human: ({ stopped }: { stopped: boolean }) =>
     stopped ? "stopping; runs that are under way may finish" : "no crew runs here",
 };

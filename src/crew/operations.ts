@@ -24,20 +24,20 @@ import {
 
 const input = z.strictObject({
   manifest: text("the crew's manifest, org or TOML (default: WB_CREW_DEF, or [crew] in viv.toml)"),
-  grace: text("how long nobody ticks after the start (default 60s)"),
-  stagger: text("how much later each member ticks than the one before (default 30s)"),
-  max_concurrent: count("runs at a time (default 2)"),
+  grace: text("delay before the first tick (default 60s)"),
+  stagger: text("delay between the first ticks of two members (default 30s)"),
+  max_concurrent: count("concurrent runs (default 2)"),
   port: z.optional(
-    z.int().check(z.gte(0), z.lte(65535)).check(z.describe("serve /_activity there; 0: any port")),
+    z.int().check(z.gte(0), z.lte(65535)).check(z.describe("port of /_activity; 0: any")),
   ),
-  state: text("where its state is kept (default .crew beside the manifest)"),
+  state: text("state folder (default .crew beside the manifest)"),
 });
 
 export type CrewUpInput = z.output<typeof input>;
 
 export const crewUp = defineStream({
   name: "crew up",
-  summary: "start the standing agents of a manifest, each on its own clock, through one gate",
+  summary: "start the standing agents of a manifest, each on its own schedule, behind one gate",
   input,
   event: events<CrewEvent>(),
   output: z.object({}),
@@ -49,28 +49,28 @@ export const crewUp = defineStream({
 
 const keeperInput = z.strictObject({
   def: text("the agent's def, org or Markdown (default: WB_KEEPER_DEF)"),
-  grace: text("how long it does not tick after the start (default 60s)"),
-  interval: text("from one tick to the next (default 1h)"),
+  grace: text("delay before the first tick (default 60s)"),
+  interval: text("time between ticks (default 1h)"),
   mode: z.optional(z.enum(["plan", "edit"]).check(z.describe("plan (default) or edit"))),
-  engine: text("which engine runs it (default claude; exec with --command)"),
-  command: text("for exec: a shell command, the prompt on its stdin"),
-  model: text("handed to the engine"),
-  lifecycle: text("a spec of states that it goes through"),
-  workdir: text("where it works (default: the def's folder)"),
-  run_if: text("a shell command that is asked first; not 0: no tick"),
+  engine: text("engine (default claude; exec with --command)"),
+  command: text("shell command for exec; gets the prompt on stdin"),
+  model: text("model of the engine"),
+  lifecycle: text("lifecycle spec"),
+  workdir: text("working folder (default: the def's folder)"),
+  run_if: text("shell command run before each tick; nonzero skips the tick"),
   budget_usd_day: text("dollars per UTC day"),
-  continuous: flag("a breather of 45s after each run, instead of the interval"),
+  continuous: flag("pause 45s after each run instead of the interval"),
   port: z.optional(
-    z.int().check(z.gte(0), z.lte(65535)).check(z.describe("serve /_activity there; 0: any port")),
+    z.int().check(z.gte(0), z.lte(65535)).check(z.describe("port of /_activity; 0: any")),
   ),
-  state: text("where its state is kept (default .crew beside the def)"),
+  state: text("state folder (default .crew beside the def)"),
 });
 
 export type KeeperUpInput = z.output<typeof keeperInput>;
 
 export const keeperUp = defineStream({
   name: "keeper up",
-  summary: "start one standing agent, alone: no gate, and state files without a suffix",
+  summary: "start a single standing agent: no gate, state files without a suffix",
   input: keeperInput,
   event: events<CrewEvent>(),
   output: z.object({}),
@@ -195,7 +195,7 @@ export const memberName = z.string().check(z.describe("the member"));
 
 export const crewPause = defineOperation({
   name: "crew pause",
-  summary: "let a member rest until it is resumed; a run that is under way may finish",
+  summary: "pause a member until it is resumed; a current run may finish",
   input: z.strictObject({ name: memberName, state: crewState }),
   output: z.object({ name: z.string(), state: z.string() }),
   run: (context, given) => setPaused(context, given, true),
@@ -203,7 +203,7 @@ export const crewPause = defineOperation({
 
 export const crewResume = defineOperation({
   name: "crew resume",
-  summary: "let a paused or parked member go on, by its clock",
+  summary: "resume a paused or parked member",
   input: z.strictObject({ name: memberName, state: crewState }),
   output: z.object({ name: z.string(), state: z.string() }),
   run: (context, given) => setPaused(context, given, false),
@@ -235,7 +235,7 @@ async function setPaused(
 
 export const crewStop = defineOperation({
   name: "crew stop",
-  summary: "stop a crew: runs that are under way may finish",
+  summary: "stop a crew; current runs may finish",
   input: z.strictObject({ state: crewState }),
   output: z.object({ stopped: z.boolean() }),
   async run(context, given) {
@@ -259,7 +259,7 @@ const LOOK_MS = 100;
 /** By the crew that runs, or else right here. */
 export const crewTick = defineStream({
   name: "crew tick",
-  summary: "one tick of one member now, whatever its clock says",
+  summary: "run one tick of a member now, regardless of its schedule",
   input: z.strictObject({ name: memberName, state: crewState }),
   /** Its steps as they come, and at last what came of it. */
   event: z.looseObject({}) as unknown as z.ZodMiniType<CrewLine | Ticked>,

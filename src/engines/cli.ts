@@ -10,7 +10,7 @@ const accountsCommand: Command = {
   positionals: [{ key: "action" }, { key: "name" }],
   defaults: byDefault,
   examples: [
-    ["viv accounts", "which are closed, until when and why"],
+    ["viv accounts", "all accounts, with the end and reason of each closure"],
     ["viv accounts open anthropic-main", "after logging in, or paying"],
     ['viv accounts close anthropic-main --for 2h --note "for myself"', "no worker uses it"],
   ],
@@ -56,7 +56,7 @@ const pricesCommand: Command = {
   op: prices,
   positionals: [{ key: "model" }],
   examples: [
-    ["viv prices", "what each model costs, and who says so"],
+    ["viv prices", "price of each model, with its source"],
     ["viv prices haiku --json", ""],
   ],
   human: ({ prices: rows, as_of, warning }: Output, term) => {

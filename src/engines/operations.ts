@@ -16,11 +16,11 @@ import { listedAs, type Price, priceFor, priceOf } from "./costs/prices.ts";
 
 const input = z.strictObject({
   action: z.optional(
-    z.enum(["ls", "open", "close"]).check(z.describe("open or close one (default: ls)")),
+    z.enum(["ls", "open", "close"]).check(z.describe("ls (default), open or close")),
   ),
   name: text("the account"),
-  for: text("close it for so long, like 2h"),
-  note: text("why it is closed"),
+  for: text("duration of the closure, like 2h"),
+  note: text("reason of the closure"),
   by,
 });
 
@@ -29,7 +29,7 @@ const LONGEST_MS = 365 * 86_400_000;
 
 export const accounts = defineOperation({
   name: "accounts",
-  summary: "what shares a rate limit: which may be used, and until when not; open or close one",
+  summary: "accounts share a rate limit: list, open or close them",
   input,
   output: z.object({ accounts: z.array(accountState) }),
   async run(context, given) {
@@ -129,9 +129,9 @@ const dollars = {
 
 export const prices = defineOperation({
   name: "prices",
-  summary: "what each model costs, in dollars for a million tokens; [prices] in viv.toml overrides",
+  summary: "price of each model in dollars per million tokens; [prices] in viv.toml overrides",
   input: z.strictObject({
-    model: text("only models with this in their names"),
+    model: text("only models whose name contains this"),
   }),
   output: z.object({
     /** When the list was made. */

@@ -22,10 +22,10 @@ const serviceCommand: Command = {
   op: service,
   positionals: [{ key: "action" }],
   examples: [
-    ["viv service install", "routes from viv.toml; says what to run next"],
+    ["viv service install", "routes from viv.toml; prints the next commands"],
     ["viv service install --handler ./handle.sh --concurrency 4", "one executable for every task"],
-    ["viv service install --force --types audit,fix", "other settings than before"],
-    ["viv service uninstall", "after systemctl --user disable --now …, which it tells you"],
+    ["viv service install --force --types audit,fix", "change the settings"],
+    ["viv service uninstall", "after systemctl --user disable --now …"],
   ],
   human: ({ files, next }: Output, { color }) => {
     const done = files.map(({ path, status }) => {

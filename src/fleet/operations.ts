@@ -18,8 +18,8 @@ import { UpService } from "./up-service.ts";
 export type { UpEvent, UpHost } from "./ports.ts";
 
 export const upInput = z.strictObject({
-  config: text("who lives there (default ./agents.toml)"),
-  drain: flag("end when nothing is left that its workers could do"),
+  config: text("agents file (default ./agents.toml)"),
+  drain: flag("exit when its workers have nothing left to do"),
 });
 
 export type UpInput = z.output<typeof upInput>;

@@ -16,13 +16,13 @@ const input = z.strictObject({
   action: z.optional(z.enum(["install", "uninstall"]).check(z.describe("install or uninstall"))),
   worker_id: text("the worker's name (default: host and run)"),
   concurrency: z.optional(
-    z.number().check(z.gte(1)).check(z.describe("how many tasks at a time (default 1)")),
+    z.number().check(z.gte(1)).check(z.describe("concurrent tasks (default 1)")),
   ),
   handler: text("the executable for every task (default: the routes in viv.toml)"),
   types: list("take only tasks of these types"),
-  grace: text("when it is stopped, let tasks run for so long (default 60s)"),
-  name: text("what the units are called after (default: the run)"),
-  unit_dir: text("where the units go (default ~/.config/systemd/user)"),
+  grace: text("time for running tasks after a stop (default 60s)"),
+  name: text("name of the units (default: the run's)"),
+  unit_dir: text("folder of the units (default ~/.config/systemd/user)"),
   force: flag("replace other units of that name; remove enabled ones"),
 });
 
@@ -34,7 +34,7 @@ const MAX_LENGTH = 100;
 /** Units for the user's systemd. It only writes files: what starts them is for the user to run. */
 export const service = defineRunOperation({
   name: "service",
-  summary: "a worker and a reaper that systemd keeps running: write their units, or remove them",
+  summary: "write or remove systemd units for a worker and a reaper",
   access: "read",
   input,
   output: z.object({

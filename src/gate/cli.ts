@@ -9,8 +9,8 @@ const gateCommand: Command = {
   op: gate,
   placeholders: { state: "DIR" },
   examples: [
-    ["viv gate", "who is in, and who waits"],
-    ["viv gate --max 3", "at most 3 engines at a time on this machine; nobody is stopped"],
+    ["viv gate", "holders and queue"],
+    ["viv gate --max 3", "at most 3 engines at a time on this machine; running ones continue"],
     ["viv gate --max none", "no limit"],
     ["viv gate --state .crew --max 2", "the same for one crew"],
   ],

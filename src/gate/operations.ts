@@ -52,10 +52,10 @@ export type GateOutput = z.output<typeof output>;
 
 export const gate = defineOperation({
   name: "gate",
-  summary: "how many engines may run at a time: slots, who is in, who waits and for how long",
+  summary: "slots for engines: maximum, holders, queue and waiting times",
   input: z.strictObject({
-    max: text("from now on at most so many at a time; none: no limit"),
-    state: text("that of the crew with this state folder (default for looking: ./.crew)"),
+    max: text("new maximum of slots; none: no limit"),
+    state: text("the gate of the crew with this state folder (default for reading: ./.crew)"),
   }),
   output,
   async run(context, given) {

@@ -14,7 +14,7 @@ export const amount = (describe: string) =>
   z.optional(z.number().check(z.gte(0)).check(z.describe(describe)));
 
 export const note = text("a note for the record");
-export const by = text("who decides (default: $USER)");
+export const by = text("name for the record (default: $USER)");
 
 /** The schema of events that a service emits: a kind, a time, and what the type says. */
 export function events<E extends { kind: string }>(): z.ZodMiniType<Stamped<E>> {

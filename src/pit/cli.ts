@@ -20,7 +20,7 @@ const pitInitCommand: Command = {
   op: {
     ...pitInit,
     input: z.strictObject({
-      dir: z.optional(z.string().check(z.describe("where (default ./pit)"))),
+      dir: z.optional(z.string().check(z.describe("path of the pit (default ./pit)"))),
     }),
   },
   positionals: [{ key: "dir" }],
@@ -30,7 +30,7 @@ const pitInitCommand: Command = {
     }
     return typeof input.dir === "string" ? input.dir : (run ?? "pit");
   },
-  examples: [["viv pit init ./pit", "then toss food into it, and start snakes"]],
+  examples: [["viv pit init ./pit", "then toss food and start snakes"]],
   human: ({ pit, readme }: { pit: string; readme: string }, { color }, io) => {
     const path = relative(io.cwd, pit) || ".";
     const what = readme === "written" ? "made" : "is there";
@@ -48,10 +48,10 @@ const pitTossCommand: Command = {
   examples: [
     [
       `viv pit toss ./pit "Write reverse(s) in scraps/reverse.js" --done-when "node --test scraps"`,
-      "whichever snake comes first does it; the command proves it",
+      "the first free snake does it; the command proves it",
     ],
-    [`viv pit toss ./pit "Rewrite the parser" --too-big`, "for the planner, who cuts it up"],
-    [`viv pit toss "Test the second half"`, "by a snake: its name and its food are noted"],
+    [`viv pit toss ./pit "Rewrite the parser" --too-big`, "the planner splits it"],
+    [`viv pit toss "Test the second half"`, "from a snake: records its name and its food"],
   ],
   human: ({ id, path, state }: { id: string; path: string; state: string }, { color }, io) =>
     `${color.green("tossed")} ${id}${state === "waiting" ? " (it waits)" : ""} ${color.dim(relative(io.cwd, path))}`,
@@ -63,7 +63,7 @@ const pitStatusCommand: Command = {
   op: pitStatus,
   positionals: [{ key: "pit" }],
   runFrom: pitFrom,
-  examples: [["viv pit status ./pit", "who is digesting what; what is stuck and why"]],
+  examples: [["viv pit status ./pit", "claims, and stuck food with the reason"]],
   human: (output: StatusOutput, term) => {
     const { color } = term;
     const sections = [
@@ -156,8 +156,8 @@ const pitSweepCommand: Command = {
   runFrom: pitFrom,
   placeholders: { stale_after: "DURATION", keep_logs: "DURATION" },
   examples: [
-    ["viv pit sweep ./pit", "once; the cleanup species of viv up does it by its clock"],
-    ["viv pit sweep ./pit --stale-after 10m --keep-logs 2d", "less patience, fewer logs"],
+    ["viv pit sweep ./pit", "once; viv up runs it on a schedule"],
+    ["viv pit sweep ./pit --stale-after 10m --keep-logs 2d", "reclaim sooner, keep fewer logs"],
   ],
   human: (output: SweepOutput, { color }) => {
     const { reclaimed, proven, unproven, adopted, logs, pruned, kept, trouble } = output;

@@ -19,8 +19,7 @@ import { wasteFiles } from "./waste-files.ts";
 
 export const pitInit = defineRunOperation({
   name: "pit init",
-  summary:
-    "make a pit: food/ claimed/ done/ scraps/ waste/, and a README that teaches the protocol",
+  summary: "create a pit: food/ claimed/ done/ scraps/ waste/, and a README with the protocol",
   access: "create",
   layout: "pit",
   input: z.strictObject({}),
@@ -38,11 +37,11 @@ const food = { food: z.string(), task: z.string() };
 
 export const pitStatus = defineRunOperation({
   name: "pit status",
-  summary: "who is digesting what, for how long; what is stuck, and why",
+  summary: "claims with their age; stuck food with the reason",
   access: "read",
   layout: "pit",
   input: z.strictObject({
-    pit: text("the pit (default: as --run)"),
+    pit: text("the pit (default: --run)"),
   }),
   output: z.object({
     pit: z.string(),
@@ -172,13 +171,13 @@ async function wordsOf(store: Store, id: string): Promise<string> {
 
 export const pitSweep = defineRunOperation({
   name: "pit sweep",
-  summary: "cleanup duty, once: reclaim abandoned food, prove results, sum up and prune waste/",
+  summary: "cleanup duty, once: reclaim abandoned food, prove results, summarize and prune waste/",
   access: "write",
   layout: "pit",
   input: z.strictObject({
-    pit: text("the pit (default: as --run)"),
-    stale_after: text("when a silent snake's food goes back (default 30m)"),
-    keep_logs: text("how old a log may get (default 7d)"),
+    pit: text("the pit (default: --run)"),
+    stale_after: text("reclaim food of snakes silent for this long (default 30m)"),
+    keep_logs: text("maximum age of a log (default 7d)"),
   }),
   output: z.object({
     reclaimed: z.array(z.object({ food: z.string(), snake: z.string(), to: z.string() })),
@@ -260,23 +259,26 @@ function seconds(text: string): number {
 
 export const pitToss = defineRunOperation({
   name: "pit toss",
-  summary: "toss food into a pit: something to do, for whichever snake comes first",
+  summary: "toss food into a pit: a task for the first free snake",
   access: "write",
   layout: "pit",
   input: z.strictObject({
-    pit: text("the pit (default: as --run)"),
-    task: list("what to do, in words"),
-    done_when: text("the command that proves it, run in the pit"),
-    by: text("who tosses it (default: the snake that runs this, or $USER)"),
-    part_of: text("the food it was cut from (default: the one that is being digested)"),
-    for: text("who is to take it: keeper, planner, or a type of your own"),
-    too_big: flag("for the planner, to be cut into pieces"),
+    pit: text("the pit (default: --run)"),
+    task: list("the task in words"),
+    done_when: text("command that proves it, run in the pit"),
+    by: text("name of the tosser (default: the calling snake, or $USER)"),
+    part_of: text("food it was cut from (default: the food being digested)"),
+    for: text("consumer: keeper, planner, or a custom type"),
+    too_big: flag("give it to the planner to split"),
     after: list("food that must be done first"),
     priority: z.optional(z.enum(PRIORITIES).check(z.describe("high, normal (default) or low"))),
-    not_before: text("not before this time, like +10m"),
+    not_before: text("earliest start, like +10m"),
     review: flag("a person must approve the result"),
     max_attempts: z.optional(
-      z.int().check(z.gte(1), z.lte(1000)).check(z.describe("tries before it rests (default 20)")),
+      z
+        .int()
+        .check(z.gte(1), z.lte(1000))
+        .check(z.describe("attempts before it rests (default 20)")),
     ),
     timeout: text("time limit of one attempt"),
   }),

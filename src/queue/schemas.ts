@@ -13,7 +13,7 @@ export const claimRef = {
   id: z.string().check(z.describe("the task")),
   worker: z.string().check(z.describe("the worker that holds it")),
   token: z.optional(
-    z.string().check(z.describe("the token that claim returned; refuses a stale claim")),
+    z.string().check(z.describe("token from claim; a stale claim is refused")),
   ),
 };
 

@@ -8,18 +8,20 @@ import { PRIORITIES, type Task } from "./task.ts";
 
 /** What a caller says about a new task. `id` is made up when it is left out. */
 export const taskSpec = z.strictObject({
-  id: z.optional(z.string().check(z.describe("task id; a new one is made when left out"))),
-  type: z.string().check(z.describe("what kind of work it is; workers choose by it")),
+  id: z.optional(z.string().check(z.describe("task id (default: generated)"))),
+  type: z.string().check(z.describe("kind of work; workers select tasks by it")),
   payload: z.optional(
     z.record(z.string(), z.unknown()).check(z.describe("a JSON object for the handler")),
   ),
-  depends_on: z.optional(z.array(z.string()).check(z.describe("ids that must be done first"))),
+  depends_on: z.optional(
+    z.array(z.string()).check(z.describe("ids of tasks that must be done first")),
+  ),
   priority: z.optional(z.enum(PRIORITIES).check(z.describe("high, normal (default) or low"))),
-  not_before: z.optional(z.string().check(z.describe("not before this time"))),
+  not_before: z.optional(z.string().check(z.describe("earliest start"))),
   tier_hint: z.nullish(z.string().check(z.describe("model tier for the engine, e.g. haiku"))),
-  deadline: z.nullish(z.string().check(z.describe("when it should be done; shown, not enforced"))),
-  created_by: z.nullish(z.string().check(z.describe("who asked for it"))),
-  parent: z.nullish(z.string().check(z.describe("the task that asked for it"))),
+  deadline: z.nullish(z.string().check(z.describe("due time; shown, not enforced"))),
+  created_by: z.nullish(z.string().check(z.describe("requester"))),
+  parent: z.nullish(z.string().check(z.describe("task that enqueued it"))),
   done_when: z.optional(z.string().check(z.describe("command that proves it is done"))),
   review: z.optional(z.boolean().check(z.describe("a person must approve the result"))),
   max_attempts: z.optional(

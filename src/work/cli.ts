@@ -61,7 +61,7 @@ const workCommand: Command = {
   flags: {
     "until-stdin-closes": {
       kind: "boolean",
-      describe: "stop as with SIGTERM when whoever started it is gone",
+      describe: "stop as with SIGTERM when stdin closes",
       hidden: true,
     },
   },
@@ -70,7 +70,7 @@ const workCommand: Command = {
     ["viv work --handler ./handle.sh", "one worker, this executable for every task"],
     ["viv work --concurrency 4 --types audit,synth", "routes from viv.toml"],
     ["viv work --handler ./handle.sh --drain", "until nothing is left to do"],
-    ["viv work --once --timeout 30m", "one task, at most half an hour"],
+    ["viv work --once --timeout 30m", "one task, with a limit of 30 minutes"],
   ],
   view: (term, io, context, { drain }) => {
     const progress = drain ? new WorkProgress(io, context) : null;
@@ -181,7 +181,7 @@ const workspacesCommand: Command = {
   op: workspaces,
   positionals: [{ key: "action" }, { key: "id", many: true }],
   examples: [
-    ["viv workspaces", "where tasks work or worked, and what is not merged yet"],
+    ["viv workspaces", "all workspaces, with unmerged work"],
     ["viv workspaces gc", "remove those of ended tasks; unmerged work is kept as a patch"],
   ],
   human: (output: Output, term) => {

@@ -11,8 +11,8 @@ type Spending = Output["total"];
 const costsCommand: Command = {
   op: costs,
   examples: [
-    ["viv costs", "what each type of task has cost, and a proven one"],
-    ["viv costs --by model --since 2h", "which models cost it, in the last two hours"],
+    ["viv costs", "cost of each type of task"],
+    ["viv costs --by model --since 2h", "cost of each model in the last two hours"],
     ["viv costs --by day --json", ""],
   ],
   human: (output: Output, term) => {
@@ -127,7 +127,7 @@ interface Shown {
 const enginesCommand: Command = {
   op: engines,
   examples: [
-    ["viv engines", "what is installed, and what the routes of viv.toml would start"],
+    ["viv engines", "installed engines, and the command of each route"],
     ["viv engines --json | jq -r '.engines[].routes[].command | @sh'", "the command lines alone"],
   ],
   human: (output: { engines: Shown[] }, term) => {

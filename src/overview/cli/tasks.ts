@@ -21,8 +21,8 @@ interface LsOutput {
 const lsCommand: Command = {
   op: ls,
   examples: [
-    ["viv ls", "what is in work first, what is done last"],
-    ["viv ls --state failed,review", "what needs a person"],
+    ["viv ls", "active tasks first, done tasks last"],
+    ["viv ls --state failed,review", "tasks that need a person"],
     ["viv ls --state pending --types audit --limit 500 --json", ""],
   ],
   human: (output: LsOutput, term, io) => {
@@ -175,8 +175,8 @@ const treeCommand: Command = {
   op: tree,
   positionals: [{ key: "id" }],
   examples: [
-    ["viv tree", "all tasks that enqueued others, with what they enqueued"],
-    ["viv tree t.1", "the whole family of one task"],
+    ["viv tree", "all tasks with children"],
+    ["viv tree t.1", "the family of one task"],
   ],
   human: ({ families, more }: { families: Node[]; more: number }, term) => {
     const lines: string[] = [];
@@ -216,7 +216,7 @@ interface WhyOutput {
 const whyCommand: Command = {
   op: why,
   positionals: [{ key: "id" }],
-  examples: [["viv why t.1", "every reason in order, each with the command that would change it"]],
+  examples: [["viv why t.1", "every reason, each with the command that would change it"]],
   human: (output: WhyOutput, term) => {
     const { color } = term;
     const lines = [`${color.bold(output.id)} is ${paintState(output.state, term)}`];

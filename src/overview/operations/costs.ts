@@ -37,12 +37,12 @@ const spending = z.object({
 
 export const costs = defineRunOperation({
   name: "costs",
-  summary: "what model runs have used: dollars, tokens, dollars per proven task",
+  summary: "usage of model runs: dollars, tokens, dollars per proven task",
   access: "read",
   input: z.strictObject({
-    by: z.optional(z.enum(DIMENSIONS).check(z.describe("a row for each of these (default: type)"))),
-    since: text("only from then on: 2h, 7d, 2026-11-15 or a time"),
-    limit: count("at most so many rows (default 50)"),
+    by: z.optional(z.enum(DIMENSIONS).check(z.describe("group by (default: type)"))),
+    since: text("start of the period: 2h, 7d, 2026-11-15 or a time"),
+    limit: count("maximum number of rows (default 50)"),
   }),
   output: z.object({
     by: z.enum(DIMENSIONS),

@@ -28,7 +28,7 @@ const route = z.object({
 
 export const engines = defineOperation({
   name: "engines",
-  summary: "which engines are installed, and the exact command each route would start",
+  summary: "installed engines, and the exact command each route would start",
   input: z.strictObject({}),
   output: z.object({
     engines: z.array(

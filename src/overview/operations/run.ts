@@ -15,10 +15,10 @@ export const status = defineRunOperation({
   summary: "the run's checkpoint, its counts and workers; or write a new checkpoint",
   access: "write",
   input: z.strictObject({
-    summary: text("what has been done so far"),
-    next_step: text("what comes next"),
-    next_task_id: z.optional(z.string().check(z.describe('the task that comes next; "" for none'))),
-    risk: text("what may go wrong"),
+    summary: text("progress so far"),
+    next_step: text("next step"),
+    next_task_id: z.optional(z.string().check(z.describe('next task; "" for none'))),
+    risk: text("known risk"),
     metadata: text("a JSON object, merged into the metadata"),
   }),
   output: z.object({
@@ -66,7 +66,7 @@ export const watch = defineRunStream({
   name: "watch",
   summary: "changes as they happen, until Ctrl-C",
   access: "read",
-  input: z.strictObject({ until_idle: flag("stop when nothing is left to do") }),
+  input: z.strictObject({ until_idle: flag("exit when nothing is left to do") }),
   event: z.looseObject({
     kind: z.enum(["counts", "task", "ledger", "missed"]),
   }) as never as z.ZodMiniType<WatchEvent>,

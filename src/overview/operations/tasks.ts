@@ -18,12 +18,14 @@ import { REASON_CODES } from "../../work/why-reasons.ts";
 
 export const ls = defineRunOperation({
   name: "ls",
-  summary: "list tasks and how many there are",
+  summary: "list tasks, with counts by state",
   access: "read",
   input: z.strictObject({
     state: z.optional(z.array(taskState).check(z.describe("only these states"))),
     types: list("only these types"),
-    limit: z.optional(z.int().check(z.gte(0)).check(z.describe("at most so many (default 50)"))),
+    limit: z.optional(
+      z.int().check(z.gte(0)).check(z.describe("maximum number of tasks (default 50)")),
+    ),
   }),
   output: z.object({
     run_id: z.string(),
@@ -87,7 +89,7 @@ function closedUntil(
 
 export const show = defineRunOperation({
   name: "show",
-  summary: "everything known about one task",
+  summary: "everything about one task",
   access: "read",
   input: z.strictObject({ id: z.string().check(z.describe("the task")) }),
   output: z.object({
@@ -139,9 +141,9 @@ export const tree = defineRunOperation({
   summary: "tasks and the tasks they enqueued",
   access: "read",
   input: z.strictObject({
-    id: text("the family of this task (default: all families)"),
+    id: text("only the family of this task"),
     limit: z.optional(
-      z.number().check(z.gte(1)).check(z.describe("at most so many tasks (default 500)")),
+      z.number().check(z.gte(1)).check(z.describe("maximum number of tasks (default 500)")),
     ),
   }),
   output: z.object({ families: z.array(node), more: z.number() }),
@@ -220,7 +222,7 @@ function eldest(id: string, parentOf: ReadonlyMap<string, string>): string {
 
 export const why = defineRunOperation({
   name: "why",
-  summary: "why a task is not moving, and what would change that",
+  summary: "why a task is not moving, and the commands that would change it",
   access: "read",
   input: z.strictObject({ id: z.string().check(z.describe("the task")) }),
   output: z.object({

@@ -11,7 +11,7 @@ const claimCommand: Command = {
   op: claim,
   defaults: (io) => (io.env.VIV_WORKER ? { worker: io.env.VIV_WORKER } : {}),
   examples: [
-    ["viv claim --worker me", "the next task; nothing and exit 0 when there is none"],
+    ["viv claim --worker me", "prints nothing and exits 0 without a task"],
     ["viv claim --worker me --types audit,synth --max 5 --json", "one line of JSON per task"],
     ["viv claim --worker me --json | jq -r .task_id", ""],
   ],

@@ -12,7 +12,7 @@ const initCommand: Command = {
   op: {
     ...init,
     input: z.strictObject({
-      dir: z.optional(z.string().check(z.describe("where (default ./run)"))),
+      dir: z.optional(z.string().check(z.describe("path of the run (default ./run)"))),
     }),
   },
   positionals: [{ key: "dir" }],
@@ -22,7 +22,7 @@ const initCommand: Command = {
     }
     return typeof input.dir === "string" ? input.dir : (run ?? "run");
   },
-  examples: [["viv init ./audit", "later commands here need no --run: .viv-run says where"]],
+  examples: [["viv init ./audit", "later commands here need no --run: .viv-run names the run"]],
   after: (output, _input, io) => {
     const { run_dir } = output as { run_dir: string };
     const path = relative(io.cwd, run_dir) || ".";
@@ -59,7 +59,7 @@ interface ReapOutput {
 const reapCommand: Command = {
   op: reap,
   examples: [
-    ["viv reap", "workers that are gone, or silent for five minutes"],
+    ["viv reap", "workers that are dead, or silent for five minutes"],
     ["viv reap --stale-after 60", "silent for a minute"],
   ],
   human: (output: ReapOutput, { color }) => {
@@ -114,8 +114,8 @@ const doctorCommand: Command = {
   op: doctor,
   accessFor: ({ fix }) => (fix ? "write" : "read"),
   examples: [
-    ["viv doctor", "exit 1 when something is wrong"],
-    ["viv doctor --fix", "repair it; nothing is deleted"],
+    ["viv doctor", "exits 1 if something is wrong"],
+    ["viv doctor --fix", "repair it; deletes nothing"],
   ],
   exit: ({ healthy }: DoctorOutput) => (healthy ? 0 : 1),
   human: (output: DoctorOutput, { color }) => {

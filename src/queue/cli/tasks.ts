@@ -23,7 +23,7 @@ const enqueueCommand: Command = {
     jsonl: {
       kind: "string",
       placeholder: "FILE|-",
-      describe: "many: one task object per line, in our keys or swarm-lib's",
+      describe: "bulk: one task object per line, with our keys or swarm-lib's",
     },
   },
   defaults,
@@ -144,7 +144,7 @@ const cancelCommand: Command = {
   positionals: [{ key: "ids", many: true }],
   defaults: byDefault,
   examples: [
-    ["viv cancel t.1", "stop it; a worker that holds it finds its claim gone"],
+    ["viv cancel t.1", "its worker loses the claim"],
     ['viv cancel t.1 t.2 --note "as discussed"', "several at once"],
   ],
   human: endedLines,
@@ -155,7 +155,7 @@ const retryCommand: Command = {
   positionals: [{ key: "ids", many: true }],
   defaults: byDefault,
   examples: [
-    ["viv retry t.1", "its attempts so far no longer count"],
+    ["viv retry t.1", "earlier attempts no longer count"],
     ['viv retry t.1 t.2 --note "as discussed"', "several at once"],
   ],
   human: endedLines,
@@ -166,7 +166,7 @@ const approveCommand: Command = {
   positionals: [{ key: "ids", many: true }],
   defaults: byDefault,
   examples: [
-    ["viv approve t.1", "the work is accepted"],
+    ["viv approve t.1", "accept the work"],
     ['viv approve t.1 t.2 --note "as discussed"', "several at once"],
   ],
   human: endedLines,

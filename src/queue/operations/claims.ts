@@ -11,7 +11,7 @@ export const claim = defineRunOperation({
   input: z.strictObject({
     worker: z.string().check(z.describe("the worker's name")),
     types: list("only tasks of these types"),
-    max: z.optional(z.int().check(z.gte(1), z.describe("up to so many (default 1)"))),
+    max: z.optional(z.int().check(z.gte(1), z.describe("maximum number of tasks (default 1)"))),
   }),
   output: z.object({
     claims: z.array(
@@ -48,15 +48,15 @@ export const complete = defineRunOperation({
 
 export const fail = defineRunOperation({
   name: "fail",
-  summary: "end an attempt: it failed (and is retried while max_attempts allows)",
+  summary: "end an attempt: it failed (retried while max_attempts allows)",
   access: "write",
   input: z.strictObject({
     ...claimRef,
     note,
-    outcome: z.optional(failureOutcome.check(z.describe("what kind of failure (default failed)"))),
-    fingerprint: text("failures with the same one are the same"),
-    retry_at: text("if it is retried, not before this time"),
-    final: flag("to failed/ at once, whatever max_attempts says"),
+    outcome: z.optional(failureOutcome.check(z.describe("kind of failure (default failed)"))),
+    fingerprint: text("equal fingerprints mean the same failure"),
+    retry_at: text("earliest retry"),
+    final: flag("move to failed/ at once, regardless of max_attempts"),
   }),
   output: ended,
   async run({ store, now }, { id, worker, token, retry_at, ...report }) {
@@ -75,7 +75,7 @@ export const fail = defineRunOperation({
 
 export const release = defineRunOperation({
   name: "release",
-  summary: "give a claimed task back untouched",
+  summary: "return a claimed task unchanged",
   access: "write",
   input: z.strictObject({ ...claimRef, note }),
   output: ended,
@@ -88,11 +88,11 @@ export const release = defineRunOperation({
 
 export const heartbeat = defineRunOperation({
   name: "heartbeat",
-  summary: "show that a worker is alive",
+  summary: "record that a worker is alive",
   access: "write",
   input: z.strictObject({
     worker: z.string().check(z.describe("the worker's name")),
-    note: text("what it is doing"),
+    note: text("note about its work"),
   }),
   output: z.object({ worker: z.string() }),
   async run({ store }, { worker, note }) {

@@ -6,7 +6,7 @@ import { FINDING_CODES, type Store, type SweepReport } from "../store.ts";
 
 export const init = defineRunOperation({
   name: "init",
-  summary: "make a run directory",
+  summary: "create a run directory",
   access: "create",
   input: z.strictObject({}),
   output: z.object({ run_id: z.string(), run_dir: z.string() }),
@@ -17,14 +17,16 @@ export const init = defineRunOperation({
 
 export const reap = defineRunOperation({
   name: "reap",
-  summary: "take back the tasks of workers that are gone",
+  summary: "release the claims of dead workers",
   access: "write",
   input: z.strictObject({
     stale_after: z.optional(
       z
         .number()
         .check(z.gte(0))
-        .check(z.describe("seconds without a heartbeat that count as gone (default 300)")),
+        .check(
+          z.describe("seconds without a heartbeat until a worker counts as dead (default 300)"),
+        ),
     ),
   }),
   output: z.object({
@@ -72,10 +74,10 @@ async function sweepAfter(store: Store): Promise<SweepReport> {
 
 export const doctor = defineRunOperation({
   name: "doctor",
-  summary: "check every invariant of the run, and repair it with --fix",
+  summary: "check every invariant of the run; --fix repairs it",
   access: "write",
   input: z.strictObject({
-    fix: flag("repair what was found; never deletes work"),
+    fix: flag("repair the findings; never deletes work"),
   }),
   output: z.object({
     healthy: z.boolean(),

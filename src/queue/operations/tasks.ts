@@ -14,7 +14,7 @@ export const durability = z.optional(
     .enum(["safe", "fast"])
     .check(z.describe("safe (default): survives power loss; fast: survives the process only")),
 );
-export const ifAbsent = flag("an id that is there already is no error");
+export const ifAbsent = flag("an existing id is not an error");
 
 export const enqueue = defineRunOperation({
   name: "enqueue",
@@ -51,8 +51,8 @@ export const enqueueLines = defineRunStream({
   input: z.strictObject({
     durability,
     if_absent: ifAbsent,
-    parent: text("for tasks that name none: the task that asked for it"),
-    created_by: text("for tasks that name none: who asked for it"),
+    parent: text("parent of tasks that name none"),
+    created_by: text("requester of tasks that name none"),
   }),
   event: bulk,
   output: bulk,
@@ -211,19 +211,19 @@ function decideOne(store: Store, name: Decision, id: string, by?: string, note?:
 }
 
 export const cancel = decision("cancel", "stop a task for good: it goes to failed/");
-export const retry = decision("retry", "send a failed task round again");
-export const approve = decision("approve", "accept a task that waits in review/");
+export const retry = decision("retry", "requeue a failed task");
+export const approve = decision("approve", "accept a task in review/");
 export const reject = decision("reject", "send a task in review/ back, with a note");
 
 const receipt = z.object({ attempt: z.number(), worker: z.string(), receipt: z.string() });
 
 export const logs = defineRunStream({
   name: "logs",
-  summary: "what a task wrote to its log",
+  summary: "print the log of a task",
   access: "read",
   input: z.strictObject({
     id: z.string().check(z.describe("the task")),
-    follow: flag("go on while the task is at work"),
+    follow: flag("follow while the task runs"),
   }),
   event: z.object({ text: z.string() }),
   output: z.object({

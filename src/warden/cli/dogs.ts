@@ -17,7 +17,7 @@ import { badLines, warrantRows } from "./warrants.ts";
 const dogPoolStatusCommand: Command = {
   op: poolStatus,
   placeholders: { state: "DIR" },
-  examples: [["viv dog pool status", "who asks whom, and for how long"]],
+  examples: [["viv dog pool status", "each dog, its target and the time left"]],
   human: (status: PoolStatus, { color }) => {
     const { active, pool, waiting, paused, up } = status;
     return [
@@ -59,7 +59,7 @@ const dogPoolAllocateCommand: Command = {
   op: poolAllocate,
   placeholders: { state: "DIR" },
   positionals: [{ key: "warrant" }],
-  examples: [["viv dog pool allocate w1", "a dog takes it now"]],
+  examples: [["viv dog pool allocate w1", "assign it now"]],
   human: ({ dog, warrant, target, notes }: z.output<typeof poolAllocate.output>, { color }) =>
     [
       `${dog} takes ${plain(warrant)} (${plain(target)})`,
@@ -71,7 +71,7 @@ const dogPoolReleaseCommand: Command = {
   op: poolRelease,
   placeholders: { state: "DIR" },
   positionals: [{ key: "dog" }],
-  examples: [["viv dog pool release dog-1763226000000", "its warrant waits again"]],
+  examples: [["viv dog pool release dog-1763226000000", "its warrant is queued again"]],
   human: ({ dog, warrant, target, notes }: z.output<typeof poolRelease.output>, { color }) =>
     [
       `${plain(dog)} was asked to give ${plain(warrant)} back (${plain(target)})`,
@@ -82,7 +82,7 @@ const dogPoolReleaseCommand: Command = {
 const dogDancesCommand: Command = {
   op: dogDances,
   placeholders: { state: "DIR" },
-  examples: [["viv dog dances", "the dances in progress"]],
+  examples: [["viv dog dances", "the running dances"]],
   human: ({ dances, paused }: DogDances, { color }) =>
     [
       dances.length === 0

@@ -17,8 +17,8 @@ const wardenUpCommand: Command = {
   op: wardenUp,
   placeholders: { state: "DIR", timeouts: "60s,120s,240s" },
   examples: [
-    ["viv warden up", "until Ctrl-C; dances go on at the next start"],
-    ["viv warden up --timeouts 6s,12s,24s --pool 2 --state ./w", "a try-out"],
+    ["viv warden up", "until Ctrl-C; dances resume at the next start"],
+    ["viv warden up --timeouts 6s,12s,24s --pool 2 --state ./w", "for testing"],
   ],
   view: wardenView,
 };
@@ -135,7 +135,7 @@ const wardenPauseCommand: Command = {
 const wardenResumeCommand: Command = {
   op: wardenResume,
   placeholders: { state: "DIR" },
-  examples: [["viv warden resume", "after a look at the epitaphs"]],
+  examples: [["viv warden resume", "after reading the epitaphs"]],
   human: ({ was }: z.output<typeof wardenResume.output>) =>
     was
       ? `the pool goes on; it was paused: ${plain(was.why)}`
@@ -147,8 +147,8 @@ const aliveCommand: Command = {
   placeholders: { state: "DIR" },
   positionals: [{ key: "nonce" }],
   examples: [
-    ["viv alive", "answers whatever this process, or one of its ancestors, is asked"],
-    ["viv alive k3x9-Qz7w", "the nonce that the question has"],
+    ["viv alive", "answers every question to this process or its ancestors"],
+    ["viv alive k3x9-Qz7w", "with the nonce of the question"],
   ],
   human: ({ nonces }: { nonces: string[] }, { color }) =>
     nonces.map((nonce) => `ALIVE ${nonce}`).join("\n") || color.dim("nobody asks this process"),

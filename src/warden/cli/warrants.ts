@@ -20,7 +20,7 @@ const warrantFileCommand: Command = {
   examples: [
     ["viv warrant file agent-1 --reason no_progress --by deacon", "a tmux session"],
     ["viv warrant file --pid 4711 --watch out.log", "a process; out.log growing is progress"],
-    ["viv warrant file --run ./audit --worker w1", "its claims are given back if it is ended"],
+    ["viv warrant file --run ./audit --worker w1", "its claims are released if it is ended"],
     ["viv warrant file --agent moss", "the run of a crew's member"],
   ],
   human: ({ id, filed, target, notes }: z.output<typeof warrantFile.output>, { color }) =>
@@ -35,7 +35,7 @@ const warrantFileCommand: Command = {
 const warrantLsCommand: Command = {
   op: warrantLs,
   placeholders: { state: "DIR" },
-  examples: [["viv warrant ls", "who is asked, and who will be"]],
+  examples: [["viv warrant ls", "active and queued warrants"]],
   human: (output: WarrantList, term) => {
     const { color } = term;
     const rows = [
@@ -117,7 +117,7 @@ const warrantWithdrawCommand: Command = {
   op: warrantWithdraw,
   placeholders: { state: "DIR" },
   positionals: [{ key: "id" }],
-  examples: [["viv warrant withdraw w1", "it is not asked, or no longer"]],
+  examples: [["viv warrant withdraw w1", "stop asking the target"]],
   human: (output: z.output<typeof warrantWithdraw.output>, { color }) => {
     const { id, target, withdrawn, notes } = output;
     const what = withdrawn ? `withdrawn ${plain(id)}` : `the dog of ${plain(id)} is called off`;

@@ -57,7 +57,7 @@ export type DogDances = z.output<typeof dancesOutput>;
 
 export const dogDances = defineOperation({
   name: "dog dances",
-  summary: "the dances that are under way",
+  summary: "the running dances",
   input: only,
   output: dancesOutput,
   async run(context, { state }) {
@@ -72,7 +72,7 @@ const NO_WARDEN = "no warden is up here; it goes on when one is: viv warden up";
 
 export const poolAllocate = defineOperation({
   name: "dog pool allocate",
-  summary: "give a warrant that waits to a dog now, before those that wait longer (for debugging)",
+  summary: "assign a queued warrant to a dog now, ahead of the queue (for debugging)",
   input: z.strictObject({
     warrant: z.string().check(z.describe("the warrant")),
     state: stateFlag,
@@ -104,7 +104,7 @@ export const poolAllocate = defineOperation({
 
 export const poolRelease = defineOperation({
   name: "dog pool release",
-  summary: "end a dance without a verdict: its warrant waits again (for debugging)",
+  summary: "end a dance without a verdict and requeue its warrant (for debugging)",
   input: z.strictObject({ dog: z.string().check(z.describe("the dog")), state: stateFlag }),
   output: z.object({
     dog: z.string(),

@@ -45,7 +45,7 @@ const DAY_MS = 86_400_000;
 
 export const wardenStatus = defineOperation({
   name: "warden status",
-  summary: "whether a warden is up, what its dogs did, and what its rules have found",
+  summary: "state of the warden, its last verdicts, and findings of its rules",
   input: z.strictObject({ state: stateFlag }),
   output: statusOutput,
   async run(context, { state }) {
@@ -86,8 +86,8 @@ function openFindings(text: string): Record<string, unknown>[] {
 
 export const wardenPause = defineOperation({
   name: "warden pause",
-  summary: "let the pool pause: nobody new is asked, and nobody is ended",
-  input: z.strictObject({ why: text("for those who wonder"), state: stateFlag }),
+  summary: "pause the pool: no new questions, no executions",
+  input: z.strictObject({ why: text("reason, shown in the status"), state: stateFlag }),
   output: z.object({ paused: wardenShape.paused }),
   async run(context, { why, state }) {
     const { files, here } = await wardenPlace(context, state);
@@ -105,7 +105,7 @@ export const wardenPause = defineOperation({
 
 export const wardenResume = defineOperation({
   name: "warden resume",
-  summary: "let the pool go on after a pause, its own or by hand; the breaker counts anew",
+  summary: "resume the pool after a pause; resets the breaker",
   input: z.strictObject({ state: stateFlag }),
   output: z.object({ was: wardenShape.paused }),
   async run(context, { state }) {
@@ -118,9 +118,9 @@ export const wardenResume = defineOperation({
 
 export const alive = defineOperation({
   name: "alive",
-  summary: "answer the warden's question from within a suspect that has no terminal",
+  summary: "answer the warden's question from a process without a terminal",
   input: z.strictObject({
-    nonce: text("the one in the question (default: of every question to this process)"),
+    nonce: text("nonce of the question (default: all questions to this process)"),
     state: stateFlag,
   }),
   output: z.object({
@@ -189,7 +189,7 @@ function answerText(nonce: string, { machine, ancestors }: WardenPorts, here: He
 
 const input = z.strictObject({
   pool: poolFlag,
-  timeouts: list("for the attempts, in order (default 60s,120s,240s; one to five)"),
+  timeouts: list("timeout of each attempt, one to five (default 60s,120s,240s)"),
   state: stateFlag,
 });
 

@@ -45,7 +45,7 @@ async function listWarrants(context: Context, state?: string): Promise<WarrantLi
 
 export const warrantLs = defineOperation({
   name: "warrant ls",
-  summary: "the open warrants: those that a dog has, and those that wait, the oldest first",
+  summary: "the open warrants: active and queued, oldest first",
   input: z.strictObject({ state: stateFlag }),
   output: listOutput,
   run: (context, { state }) => listWarrants(context, state),
@@ -53,7 +53,7 @@ export const warrantLs = defineOperation({
 
 export const dogWarrants = defineOperation({
   name: "dog warrants",
-  summary: "the queue: warrants that wait for a dog, the oldest first",
+  summary: "the queued warrants, oldest first",
   input: z.strictObject({ state: stateFlag }),
   output: z.object({ warrants: listOutput.shape.warrants, bad: listOutput.shape.bad }),
   async run(context, { state }) {
@@ -92,7 +92,7 @@ export const warrantShow = defineOperation({
 
 export const warrantWithdraw = defineOperation({
   name: "warrant withdraw",
-  summary: "take a warrant back; a dance that has begun ends with a pardon",
+  summary: "withdraw a warrant; a running dance ends with a pardon",
   input: idInput,
   output: z.object({
     id: z.string(),
@@ -130,7 +130,7 @@ function whyNot(found: WarrantPlace): string {
 
 export const epitaph = defineOperation({
   name: "epitaph",
-  summary: "how a warrant ended, for people: the verdict, the attempts, the screen, the processes",
+  summary: "how a warrant ended: verdict, attempts, screen, processes",
   input: idInput,
   output: z.object({ text: z.string(), receipt: anything }),
   async run(context, { id, state }) {
@@ -153,27 +153,25 @@ const input = z.strictObject({
   pid: count("a process, by its number"),
   worker: text("a worker of a run (--run)"),
   agent: text("a member of a crew, or an agent of viv up (--run: its pit)"),
-  reason: text("why; it is in the receipt, and never typed (default: no reason given)"),
-  by: text("who asks for it, and is told what came of it (default: $USER)"),
-  shell: flag("it is a shell, and may be typed to: each line as a comment"),
-  close: flag("close its session when nothing but a shell is left in it"),
+  reason: text("reason for the receipt; never typed (default: no reason given)"),
+  by: text("requester, notified of the verdict (default: $USER)"),
+  shell: flag("the target is a shell: type each line as a comment"),
+  close: flag("close the session when only a shell is left"),
   unasked: z.optional(
-    z
-      .enum(UNASKED)
-      .check(z.describe("what becomes of it if it cannot be asked (default: the warden's)")),
+    z.enum(UNASKED).check(z.describe("verdict if it cannot be asked (default: the warden's)")),
   ),
-  patience: text("how long a tool call counts as work (default: the warden's, 30m)"),
+  patience: text("time a tool call counts as work (default: the warden's, 30m)"),
   watch: list("files whose growth is progress, separated by commas"),
-  socket: text("of the tmux server (default: the user's own)"),
+  socket: text("tmux socket (default: the user's)"),
   crew: text("the state folder of the agent's crew (default: the nearest .crew)"),
-  force: flag("file it also when its tmux server has no such session"),
+  force: flag("file it even if the tmux server has no such session"),
   state: stateFlag,
 });
 type Input = z.output<typeof input>;
 
 export const warrantFile = defineOperation({
   name: "warrant file",
-  summary: "name a suspect: a dog asks it, and ends it when it neither answers nor works",
+  summary: "file a warrant: a dog asks the suspect, and ends it if it neither answers nor works",
   input,
   output: z.object({
     id: z.string(),

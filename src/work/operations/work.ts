@@ -27,24 +27,24 @@ import { Worker, type WorkerEvent, type WorkerOptions } from "../worker.ts";
 const input = z.strictObject({
   handler: text("the executable for every task (default: the routes in viv.toml)"),
   types: list("take only tasks of these types"),
-  concurrency: count("how many at a time (default 1)"),
+  concurrency: count("concurrent tasks (default 1)"),
   worker_id: text("the worker's name (default: host and process id)"),
   timeout: text("time limit for a task whose route has none, like 30m"),
-  once: flag("one task, then end"),
-  drain: flag("end when nothing is left to do"),
-  max_tasks: count("end after so many tasks"),
-  grace: text("when stopped, let tasks run for so long (default: until they end)"),
-  kill_after: text("from SIGTERM to SIGKILL when a handler is ended (default 5s)"),
-  poll_interval: amount("seconds between looks when nothing wakes it (default 5)"),
+  once: flag("exit after one task"),
+  drain: flag("exit when nothing is left to do"),
+  max_tasks: count("exit after N tasks"),
+  grace: text("time for running tasks after a stop (default: no limit)"),
+  kill_after: text("time between SIGTERM and SIGKILL (default 5s)"),
+  poll_interval: amount("seconds between polls (default 5)"),
   heartbeat_interval: amount("seconds between heartbeats (default 30)"),
   durability: z.optional(
     z
       .enum(["safe", "fast"])
       .check(z.describe("safe (default): what is done survives power loss; fast: the process")),
   ),
-  task_type_filter: list("as --types (swarm-lib)"),
-  max_iterations: amount("end after so many tasks or looks in vain (swarm-lib; 0: never)"),
-  run_dir: text("as --run (swarm-lib)"),
+  task_type_filter: list("same as --types (swarm-lib)"),
+  max_iterations: amount("exit after N tasks or empty polls (swarm-lib; 0: never)"),
+  run_dir: text("same as --run (swarm-lib)"),
 });
 
 export type WorkInput = z.output<typeof input>;

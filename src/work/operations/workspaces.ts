@@ -21,13 +21,13 @@ const workspace = z.object({
 
 export const workspaces = defineRunOperation({
   name: "workspaces",
-  summary: "the folders and git worktrees that tasks worked in; gc removes those of ended tasks",
+  summary: "folders and git worktrees of tasks; gc removes those of ended tasks",
   access: "read",
   input: z.strictObject({
     action: z.optional(
-      z.enum(["ls", "gc"]).check(z.describe("gc: remove what is no longer needed (default: ls)")),
+      z.enum(["ls", "gc"]).check(z.describe("ls (default), or gc to remove those of ended tasks")),
     ),
-    id: list("only those of these tasks"),
+    id: list("only workspaces of these tasks"),
   }),
   output: z.object({
     workspaces: z.array(workspace),
