@@ -38,3 +38,9 @@ export function longestBackticks(content: string): number {
   for (const [run] of content.matchAll(/`+/g)) longest = Math.max(longest, run.length);
   return longest;
 }
+
+/** `1 task`, `2 tasks`, `2 processes`. */
+export function counted(count: number, thing: string): string {
+  if (count === 1) return `1 ${thing}`;
+  return `${count} ${thing}${/(s|sh|ch|x)$/.test(thing) ? "es" : "s"}`;
+}

@@ -1,6 +1,7 @@
 import type * as z from "zod/mini";
 import { formatUsd } from "../base/amount.ts";
 import { formatDuration } from "../base/duration.ts";
+import { counted } from "../base/text.ts";
 import type { Command } from "../operation/command.ts";
 import type { Stamped } from "../operation/operation.ts";
 import { plain, type Term, table } from "../operation/term.ts";
@@ -64,7 +65,7 @@ function describeEvent(event: Stamped<CrewEvent>, { color }: Term): string | nul
       return `${time} ${color.yellow(plain(event.text))}`;
     case "leftover": {
       const left = event.survivors.length > 0 ? `; still there: ${event.survivors.join(", ")}` : "";
-      return `${time} ${event.name} ${color.yellow(`a run from before was ended, pid ${event.pid}${left}`)}`;
+      return `${time} ${event.name} ${color.yellow(`ended a leftover run, pid ${event.pid}${left}`)}`;
     }
     case "next":
       if (event.why !== "first") return null;
@@ -82,10 +83,10 @@ function describeEvent(event: Stamped<CrewEvent>, { color }: Term): string | nul
       return `${time} ${event.name} ${paint(event.outcome.replace("_", " "))} ${color.dim(`after ${event.seconds} s${cost}`)}${note}`;
     }
     case "saved":
-      return `${time} ${event.name} ${color.dim(`has no ticks while its RUN-IF says no${note}`)}`;
+      return `${time} ${event.name} ${color.dim(`skips its ticks while RUN-IF fails${note}`)}`;
     case "due": {
-      const count = event.meanwhile === 1 ? "1 tick" : `${event.meanwhile} ticks`;
-      return `${time} ${event.name} ${color.dim(`is due again, after ${count} saved (${event.saved} in all)`)}`;
+      const skipped = counted(event.meanwhile, "skipped tick");
+      return `${time} ${event.name} ${color.dim(`is due again after ${skipped} (${event.saved} in all)`)}`;
     }
     case "held":
       return `${time} ${event.name} ${color.yellow(`is held${note}`)}`;
@@ -94,7 +95,7 @@ function describeEvent(event: Stamped<CrewEvent>, { color }: Term): string | nul
     case "stopping":
       return event.running.length === 0
         ? `${time} stopping`
-        : `${time} stopping when ${event.running.join(", ")} ${event.running.length === 1 ? "is" : "are"} through; once more to end now`;
+        : `${time} stopping after the current runs of ${event.running.join(", ")}; interrupt again to end them now`;
     case "finished":
       return `${time} all have ended`;
     case "parked":

@@ -1,4 +1,5 @@
 import { formatDuration, formatTook } from "../base/duration.ts";
+import { counted } from "../base/text.ts";
 import type { Command } from "../operation/command.ts";
 import type { Stamped } from "../operation/operation.ts";
 import { plain, type Term, table } from "../operation/term.ts";
@@ -52,7 +53,7 @@ const fleetStatusCommand: Command = {
       painted(agent.state, term),
       agent.pid === null ? "" : `pid ${agent.pid}`,
       agent.since === null ? "" : ago(agent.since, now),
-      agent.restarts === 0 ? "" : `${agent.restarts} restart${agent.restarts === 1 ? "" : "s"}`,
+      agent.restarts === 0 ? "" : counted(agent.restarts, "restart"),
       plain(facts(agent, now)),
     ]);
     const { service } = output;
@@ -99,12 +100,12 @@ function describe(event: Stamped<UpEvent>, { color }: Term): string | null {
   const note = "note" in event && event.note ? `: ${plain(event.note)}` : "";
   switch (event.kind) {
     case "up": {
-      const count = `${event.agents.length} agent${event.agents.length === 1 ? "" : "s"}`;
+      const count = counted(event.agents.length, "agent");
       return `${time} ${count} around ${plain(event.pit)} (pid ${event.pid})`;
     }
     case "leftover": {
       const left = event.survivors.length > 0 ? `; still there: ${event.survivors.join(", ")}` : "";
-      return `${time} ${event.name} ${color.yellow(`a run from before was ended, pid ${event.pid}${left}`)}`;
+      return `${time} ${event.name} ${color.yellow(`ended a leftover run, pid ${event.pid}${left}`)}`;
     }
     case "started":
       return `${time} ${event.name} ${color.green("started")}, pid ${event.pid}`;
@@ -128,7 +129,7 @@ function describe(event: Stamped<UpEvent>, { color }: Term): string | null {
       const busy = event.working.join(", ");
       return busy === ""
         ? `${time} stopping`
-        : `${time} stopping when ${busy} ${event.working.length === 1 ? "is" : "are"} through; once more to release now`;
+        : `${time} stopping after the current tasks of ${busy}; interrupt again to release them now`;
     }
     case "finished":
       return `${time} all have ended`;

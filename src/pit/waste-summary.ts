@@ -1,5 +1,6 @@
 import { formatDuration } from "../base/duration.ts";
 import { fingerprint } from "../base/fingerprint.ts";
+import { counted } from "../base/text.ts";
 import { oneLine, parseWasteFoot, parseWasteHead, snakeOfWaste } from "./waste.ts";
 
 /** What a log says about the snake that left it. */
@@ -187,7 +188,7 @@ export function renderSummary(tallies: Tallies, facts: SummaryFacts): string {
   const shown = rows.slice(0, SNAKES_SHOWN);
   const whole = [...tallies.values()].reduce(added, noTally());
   const counts = [
-    plural(logs, "log"),
+    counted(logs, "log"),
     ...(kept > 0 ? [`${kept} of them old but named in scraps/`] : []),
     ...(pruned > 0 ? [`${pruned} more pruned`] : []),
   ].join(", ");
@@ -202,7 +203,7 @@ export function renderSummary(tallies: Tallies, facts: SummaryFacts): string {
     "# Waste",
     `As of ${asOf} UTC: ${counts}.`,
     ...(rows.length > 0 ? [renderTable(table)] : []),
-    ...(hidden > 0 ? [`${plural(hidden, "snake")} with fewer attempts not shown.`] : []),
+    ...(hidden > 0 ? [`${counted(hidden, "snake")} with fewer attempts not shown.`] : []),
     ...renderErrors(shown),
   ].join("\n\n")}\n`;
 }
@@ -257,5 +258,4 @@ function code(text: string): string {
   return `\`${oneLine(text, MAX_SHOWN).replaceAll("`", "'") || "?"}\``;
 }
 
-const plural = (count: number, thing: string) => `${count} ${thing}${count === 1 ? "" : "s"}`;
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);

@@ -12,9 +12,7 @@ export const failureOutcome = z.enum(FAILURE_OUTCOMES);
 export const claimRef = {
   id: z.string().check(z.describe("the task")),
   worker: z.string().check(z.describe("the worker that holds it")),
-  token: z.optional(
-    z.string().check(z.describe("token from claim; a stale claim is refused")),
-  ),
+  token: z.optional(z.string().check(z.describe("token from claim; a stale claim is refused"))),
 };
 
 export const ended = z.object({

@@ -1,4 +1,5 @@
 import { formatTook } from "../base/duration.ts";
+import { counted } from "../base/text.ts";
 import type { Command } from "../operation/command.ts";
 import type { Io } from "../operation/io.ts";
 import type { Context, Stamped } from "../operation/operation.ts";
@@ -89,7 +90,7 @@ const workCommand: Command = {
 function summary(report: { attempts: number; done: number; other: number }, term: Term): string {
   const { attempts, done, other } = report;
   if (attempts === 0) return term.color.dim("nothing was claimed");
-  const rest = other === 0 ? "" : `, ${other} attempt${other === 1 ? "" : "s"} ended otherwise`;
+  const rest = other === 0 ? "" : `, ${counted(other, "attempt")} ended otherwise`;
   return `${term.color.green(`${done} done`)}${rest}`;
 }
 
@@ -116,7 +117,7 @@ function describe(event: Stamped<WorkEvent>, { color }: Term): string | null {
     case "stopping":
       return event.running === 0
         ? `${time} stopping`
-        : `${time} stopping when ${event.running} running ${event.running === 1 ? "task has" : "tasks have"} ended; once more to release now`;
+        : `${time} stopping after ${counted(event.running, "running task")}; interrupt again to release now`;
     case "trouble": {
       const where = event.id === undefined ? "" : `${event.id}: `;
       return `${time} ${color.red(where + plain(event.message))}`;
@@ -218,7 +219,7 @@ const workspacesCommand: Command = {
 function situation({ dirty, ahead, merged, missing, kind }: Workspace): string {
   if (missing) return "folder is gone";
   if (kind === "dir") return dirty ? "has files" : "empty";
-  const commits = ahead > 0 ? `${ahead} commit${ahead === 1 ? "" : "s"} not merged` : "";
+  const commits = ahead > 0 ? `${counted(ahead, "commit")} not merged` : "";
   return [dirty ? "uncommitted changes" : "", commits, merged && !dirty ? "merged" : ""]
     .filter((text) => text !== "")
     .join(", ");

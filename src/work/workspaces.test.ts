@@ -829,7 +829,7 @@ describe("removing", () => {
     rmSync(join(path, "inner"), { recursive: true });
     userGit(path, "switch", "--quiet", "--detach");
     userGit(path, "commit", "--quiet", "--allow-empty", "-m", "loose");
-    expect(await because()).toMatch(/1 commits that are on no branch; keep them with: git -C/);
+    expect(await because()).toMatch(/1 commit on no branch; keep with: git -C/);
     userGit(path, "switch", "--quiet", "viv/t1");
     userGit(repository, "worktree", "lock", path);
     expect(await because()).toMatch(/is locked/);

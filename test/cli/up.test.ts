@@ -193,7 +193,7 @@ describe("a whole species", () => {
     here.feed("food-1-mouse");
     await until("somebody has it", () => existsSync(join(here.folder, "begun")));
     up.child.kill("SIGINT");
-    await up.says("once more to release now");
+    await up.says("interrupt again to release");
     up.child.kill("SIGINT");
     expect(await up.end()).toMatchObject({ status: 0, stderr: "" });
     const { counts } = JSON.parse(here.say(["ls", "--run", "pit", "--json"]).stdout);
@@ -249,7 +249,7 @@ describe("kill -9", () => {
     // What would have ended the keeper's run was killed as well; the next service ends it.
     expect(machine.vitality(state.run)).toBe("alive");
     const next = here.up();
-    await next.says("a run from before was ended");
+    await next.says("ended a leftover run");
     expect(machine.vitality(state.run)).toBe("gone");
     await untilReady(here, WORKERS.slice(1));
     expect(here.status().service.pid).toBe(next.pid);

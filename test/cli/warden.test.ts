@@ -136,7 +136,9 @@ describe("the queue", () => {
       expect(stdout.match(/^ {2}dog-\d+: idle$/gm) ?? []).toHaveLength(5 - n);
     }
     const said = await here.run("warrant", "file", "y", "--socket", "/nowhere/s");
-    expect(said.stdout).toContain("queued (pool exhausted): all 5 dogs are busy, it is the next");
+    expect(said.stdout).toContain(
+      "queued (pool exhausted): no free dog (pool of 5), it is the next",
+    );
     const active = (await here.run("dog", "status", "--active")).stdout.trim().split("\n");
     expect(active).toEqual(dogs.map((dog, n) => `${dog}: interrogating x${n + 1} (attempt 1)`));
     expect(await here.json("dog", "status")).toMatchObject({ active: 5, idle: 0, waiting: 1 });

@@ -1,5 +1,6 @@
 import type * as z from "zod/mini";
 import { formatDuration } from "../../base/duration.ts";
+import { counted } from "../../base/text.ts";
 import type { Command } from "../../operation/command.ts";
 import type { Stamped } from "../../operation/operation.ts";
 import { plain, type Term, table } from "../../operation/term.ts";
@@ -32,7 +33,7 @@ function describe(event: Stamped<UpWardenEvent>, { color }: Term): string {
   const who = "target" in event ? plain(event.target) : "";
   switch (event.kind) {
     case "up":
-      return `${time} the warden is up with ${event.pool} dogs (pid ${event.pid}, ${plain(event.state)})`;
+      return `${time} the warden is up with ${counted(event.pool, "dog")} (pid ${event.pid}, ${plain(event.state)})`;
     case "begins":
       return `${time} ${event.dog} takes ${plain(event.warrant)}: ${who}, ${plain(event.reason)}`;
     case "resumes":
@@ -49,7 +50,7 @@ function describe(event: Stamped<UpWardenEvent>, { color }: Term): string {
       return `${time} ${event.dog} ${color.yellow(`holds: ${who}, ${plain(event.why)}`)}`;
     case "executes": {
       // Not "ends": a last look may still find that something in it was not asked.
-      const processes = event.processes === 1 ? "1 process" : `${event.processes} processes`;
+      const processes = counted(event.processes, "process");
       return `${time} ${event.dog} ${color.red(`is about to end ${who}`)}, ${processes}`;
     }
     case "verdict": {
@@ -94,7 +95,7 @@ const wardenStatusCommand: Command = {
     const timeouts = output.timeouts_ms.map((ms) => formatDuration(ms)).join(", ");
     return [
       `${bold("Warden:")} ${who} ${dim(`(${plain(output.state)})`)}`,
-      `${output.active}/${output.pool} dogs active, ${output.waiting} waiting; time-outs ${timeouts}`,
+      `${output.active} of ${counted(output.pool, "dog")} active, ${output.waiting} waiting; time-outs ${timeouts}`,
       ...(output.paused
         ? [
             yellow(`paused by ${plain(output.paused.by)}: ${plain(output.paused.why)}`),

@@ -93,7 +93,7 @@ export const poolAllocate = defineOperation({
     const { up, pool, paused } = wardenNow(place);
     if (paused) throw refuse(`the pool is paused (${paused.why}); viv warden resume`);
     const active = files.dances().length;
-    if (active >= pool) throw refuse(`all ${pool} dogs are busy; see: viv dog pool status`);
+    if (active >= pool) throw refuse(`no free dog (pool of ${pool}); see: viv dog pool status`);
     const now = context.now();
     const dance = newDance(files.newDog(now), found.warrant, now);
     if (!(await files.begin(dance))) throw refuse("it does not wait any more");

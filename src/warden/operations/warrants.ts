@@ -226,7 +226,7 @@ function queueNotes(id: string, place: WardenPlace): string[] {
   const before = warrants.findIndex((one) => one.id === id);
   if (before === -1 || place.files.dances().length < pool) return [];
   const first = before === 0 ? "it is the next" : `${before} before it`;
-  return [`queued (pool exhausted): all ${pool} dogs are busy, ${first}`];
+  return [`queued (pool exhausted): no free dog (pool of ${pool}), ${first}`];
 }
 
 function targetFrom(given: Input): Pick<Warrant, "kind" | "target"> {

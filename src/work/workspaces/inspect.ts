@@ -1,6 +1,7 @@
 import { existsSync, lstatSync, readdirSync } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { counted } from "../../base/text.ts";
 import { askGit, type GitPlace, git } from "../../platform/git/git.ts";
 import { idOfRecord, readRecord, type WorkspaceRecord, workspacePath } from "./record.ts";
 import { changesIn, submodulesIn } from "./stage.ts";
@@ -138,7 +139,7 @@ async function obstacleIn(
   const count = status === 0 ? Number(stdout.toString()) : 0;
   if (count === 0) return null;
   const rescue = `git -C ${path} branch NAME`;
-  return `it has ${count} commits that are on no branch; keep them with: ${rescue}`;
+  return `it has ${counted(count, "commit")} on no branch; keep with: ${rescue}`;
 }
 
 /** The sizes of all files, without following links. */

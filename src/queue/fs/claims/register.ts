@@ -1,6 +1,7 @@
 import type { ProcessIdentity } from "../../../base/clock.ts";
 import { VivError } from "../../../base/errors.ts";
 import { canonicalJson } from "../../../base/json.ts";
+import { counted } from "../../../base/text.ts";
 import { rmdirSync } from "../../../platform/files/beneath.ts";
 import type { ReapReport, RegisterOptions, Registration } from "../../store.ts";
 import { assertWorker } from "../enqueue/parse.ts";
@@ -172,7 +173,7 @@ async function takeOver(run: FsRun, worker: string, predecessor: WorkerFile | nu
   if (predecessor === null && age < FOREIGN_HOST_GRACE_MS) {
     throw new VivError(
       "WORKER_TAKEN",
-      `one-shot commands hold ${claims.length} claims as ${worker}; choose another name, or finish those first.`,
+      `one-shot commands hold ${counted(claims.length, "claim")} as ${worker}; choose another name, or finish those first.`,
       { worker },
     );
   }
