@@ -45,9 +45,10 @@ export function danceFiles(
       }),
     save: (dance: Dance) =>
       explained(() => replaceFileSynced(at("active", `${dance.id}.json`), json(dance))),
-    /** Makes it execute, and saves that. False, and nothing, when it was withdrawn or released. */
-    saveForExecution: (dance: Dance) =>
+    /** Makes it execute, and saves that. False, and nothing, when it was withdrawn or released, or is not meant any more. */
+    saveForExecution: (dance: Dance, isStillMeant: () => boolean) =>
       locked(() => {
+        if (!isStillMeant()) return false;
         const requests = [at("withdrawals", dance.warrant.id), at("active", `${dance.id}.release`)];
         if (requests.some((path) => existsSync(path))) return false;
         const state = afterEvent("evaluating", "silent_at_last");

@@ -11,6 +11,8 @@ import type { Suspect } from "./suspects/suspect.ts";
 export interface Pool {
   /** Takes a place among the executions for each agent of it; false when there is none now. */
   mayExecute(dance: Dance): boolean;
+  /** What `mayExecute` allowed must not be: a person has paused the pool since, or the folder is not ours any more. */
+  isRevoked(): boolean;
   /** Gives it back, and tells whether any process was ended. */
   executed(dance: Dance, hasKilled: boolean): void;
   /** Why it holds; null when it does not. */
@@ -194,19 +196,26 @@ export class Dancer {
   async #beginExecution(): Promise<void> {
     const { dance } = this;
     this.#run.clearDeadline();
-    if (!(await this.#saveForExecution())) {
-      this.#pool.executed(dance, false);
-      // By the time it can be saved it may have answered, so it is looked at again.
-      return this.#run.sleeper.sleep(1_000);
+    let isSaved = false;
+    try {
+      isSaved = await this.#saveForExecution();
+    } finally {
+      if (!isSaved) this.#pool.executed(dance, false);
     }
+    // By the time it can be saved it may have answered, so it is looked at again.
+    if (!isSaved) return this.#run.sleeper.sleep(1_000);
     const { id: dog, warrant, tree } = dance;
     this.#run.emit({ kind: "executes", dog, target: warrant.target, processes: tree.length });
+    // At once, even if the warden is stopped now: the next one would take it for signalled.
+    return this.#execute();
   }
 
   /** Once: an execution must not follow a look of long ago, because a disk was full meanwhile. */
   async #saveForExecution(): Promise<boolean> {
+    // The lock may be waited for, so this is asked again under it.
+    const isStillMeant = () => this.#run.requested === null && !this.#pool.isRevoked();
     try {
-      return await this.#run.host.files.saveForExecution(this.dance);
+      return await this.#run.host.files.saveForExecution(this.dance, isStillMeant);
     } catch (error) {
       if (!isVivError(error)) throw error;
       this.#run.warn(error);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { settled } from "../../test/support/up-host.ts";
 import { FakeWarden, SETTINGS } from "../../test/support/warden-host.ts";
 
 describe("a dance", () => {
@@ -308,6 +309,36 @@ describe("killed in an execution", () => {
   });
 });
 
+/** A silent target whose execution is to be written, while another process has the lock. */
+async function lockedAtTheEnd(executions = 3) {
+  const fake = new FakeWarden();
+  fake.settings = { ...SETTINGS, breaker: { executions, withinMs: 600_000 } };
+  let resolve = () => {};
+  let reject = (_: Error) => {};
+  const promise = new Promise<void>((...ends) => {
+    [resolve, reject] = ends;
+  });
+  const toast = fake.target("toast", {
+    onLook: (ms) => {
+      if (ms >= 420_000 && fake.lock === null) fake.lock = promise;
+    },
+  });
+  fake.file("toast");
+  await fake.up();
+  await fake.pass(420_000);
+  expect(fake.lock).toBe(promise);
+  const then = (act: () => void) => {
+    act();
+    fake.lock = Promise.resolve();
+  };
+  return {
+    fake,
+    toast,
+    free: () => then(resolve),
+    fail: (error: Error) => then(() => reject(error)),
+  };
+}
+
 describe("just before the execution", () => {
   test("withdrawn while its last look was taken: nothing is killed", async () => {
     const fake = new FakeWarden();
@@ -322,6 +353,81 @@ describe("just before the execution", () => {
     expect(toast.signalled).toEqual([]);
     expect(fake.files.receipts()[0]).toMatchObject({ verdict: "pardoned" });
     expect(await fake.files.askToWithdraw("w-toast")).toBe(false);
+  });
+
+  test("stopped while it waits for the lock: it does not execute, and the next warden decides anew", async () => {
+    const { fake, toast, free } = await lockedAtTheEnd();
+    const running = fake.running;
+    fake.warden?.stop();
+    await fake.pass(0);
+    free();
+    await running;
+    expect(fake.files.dances()[0]?.state).toBe("evaluating");
+    toast.show("still here: reading the logs");
+    await fake.pass(3_600_000);
+    await fake.up();
+    expect(toast.signalled).toEqual([]);
+    expect(fake.verdict("toast")).toBe("pardoned");
+  });
+
+  test("stopped right after it was written: it is executed, not left for later", async () => {
+    const fake = new FakeWarden();
+    const toast = fake.target("toast");
+    const { saveForExecution } = fake.files;
+    fake.files.saveForExecution = async (...args) => {
+      const isSaved = await saveForExecution(...args);
+      fake.warden?.stop();
+      await settled();
+      return isSaved;
+    };
+    fake.file("toast");
+    await fake.up();
+    await fake.pass(430_000);
+    await fake.running;
+    expect(toast.signalled).toHaveLength(1);
+    expect(fake.files.dances().map(({ state }) => state)).not.toContain("executing");
+  });
+
+  test("paused by a person while it waits for the lock: nothing is killed before the resume", async () => {
+    const { fake, toast, free } = await lockedAtTheEnd();
+    const since = new Date(fake.world.clock.now()).toISOString();
+    fake.files.pause({ since, by: "ann", why: "looking into it" });
+    free();
+    await fake.pass(600_000);
+    expect(toast.signalled).toEqual([]);
+    expect(fake.files.dances()[0]?.state).toBe("evaluating");
+    fake.files.resume(fake.world.clock.now());
+    await fake.pass(60_000);
+    expect(fake.verdict("toast")).toBe("executed");
+  });
+
+  test("another warden takes the folder while it waits for the lock: nothing is killed", async () => {
+    const { fake, toast, free } = await lockedAtTheEnd();
+    fake.isOurs = false;
+    fake.running?.catch(() => {});
+    free();
+    await fake.pass(0);
+    expect(toast.signalled).toEqual([]);
+    expect(fake.files.dances()[0]?.state).toBe("evaluating");
+  });
+
+  test("the breaker opens while it waits for the lock: its place was counted, so it goes on", async () => {
+    const { fake, toast, free } = await lockedAtTheEnd(1);
+    const since = new Date(fake.world.clock.now()).toISOString();
+    fake.files.pause({ since, by: "breaker", why: "1 execution" });
+    free();
+    await fake.pass(1_000);
+    expect(toast.signalled).toHaveLength(1);
+  });
+
+  test("an unexpected error while it is written takes no place among the executions", async () => {
+    const { fake, toast, fail } = await lockedAtTheEnd(1);
+    fail(new Error("a bug"));
+    await fake.pass(0);
+    expect(fake.told2("trouble")).toHaveLength(1);
+    await fake.pass(60_000);
+    expect(fake.told2("paused")).toEqual([]);
+    expect(toast.signalled).toHaveLength(1);
   });
 
   test("an answer between the decision and the first signal pardons, also after a crash", async () => {

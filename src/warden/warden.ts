@@ -17,6 +17,7 @@ const SLOW_LOOK_MS = 5_000;
 const HALF_WRITTEN_MS = 2_000;
 /** After an unexpected error. */
 const RESTART_MS = 30_000;
+const BREAKER = "breaker";
 const MARKERS_KEPT_MS = 24 * 3_600_000;
 
 /**
@@ -333,7 +334,7 @@ export class Warden {
     if (this.#breaker.mayBegin({ agents, isReleased }, resumedAt)) return true;
     const since = new Date(machine.clock.now()).toISOString();
     const why = this.#breaker.why(dance.warrant.target, agents);
-    this.#pause = { since, by: "breaker", why };
+    this.#pause = { since, by: BREAKER, why };
     this.#emit(pausedBy(this.#pause));
     try {
       files.pause(this.#pause);
@@ -346,6 +347,11 @@ export class Warden {
 
   readonly #pool: Pool = {
     mayExecute: (dance) => this.#mayExecute(dance),
+    isRevoked: () => {
+      if (this.#isOurs?.() === false) return true;
+      const pause = this.#host.files.paused();
+      return pause !== null && pause.by !== BREAKER; // the breaker counts this execution already
+    },
     executed: (dance, hasKilled) => this.#breaker.end(agentsIn(dance), hasKilled),
     pause: () => this.#pause ?? this.#host.files.paused(),
     announce: ({ id: dog, warrant }, notified) => {

@@ -50,9 +50,13 @@ export interface Behaviour {
 export class FakeWarden {
   readonly world = new FakeHost();
   readonly folder = newFolder("viv-warden-");
-  /** As nobody has broken it. */
-  /** One process, and time that is not real: no lock is needed, and none could be waited for. */
-  readonly files = wardenFilesIn(this.folder, async (_, critical) => critical());
+  /** Until this resolves, another has the lock of the files. */
+  lock: Promise<void> | null = null;
+  /** As nobody has broken it. One process, and time that is not real: no lock is needed. */
+  readonly files = wardenFilesIn(this.folder, async (_, critical) => {
+    if (this.lock !== null) await this.lock;
+    return critical();
+  });
   readonly targets = new Map<string, FakeTarget>();
   readonly events: WardenEvent[] = [];
   readonly told: Receipt[] = [];

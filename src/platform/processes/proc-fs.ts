@@ -73,6 +73,13 @@ export function blind(): Error {
   return Object.assign(new Error(message), { code: "EMFILE" });
 }
 
+/** Null when it is gone, or hidden from us. Throws when we cannot look: that says nothing of it. */
+export function seenAs(pid: number): Process | null {
+  const found = lookAt(pid);
+  if (found === "blind") throw blind();
+  return typeof found === "string" ? null : found;
+}
+
 /** Whether it carries this entry in its environment. What we may not read does not. */
 export function carries(found: Process, entry: string): "yes" | "no" | "unsure" | "blind" {
   if (!found.hasMemory) return "no";

@@ -1,5 +1,5 @@
 import { readFileSync, readlinkSync } from "node:fs";
-import { pidsSince, readProcess } from "../../platform/processes/proc-fs.ts";
+import { pidsSince, readProcess, seenAs } from "../../platform/processes/proc-fs.ts";
 import type { AskedPane, AskedPrograms, ProgramId, SeenProcess } from "../dance.ts";
 import { foregroundGroup, statOf } from "./tmux-foreground.ts";
 
@@ -9,10 +9,10 @@ import { foregroundGroup, statOf } from "./tmux-foreground.ts";
  * the first signal all of it is compared: only what was asked may be ended, with what it has started.
  */
 
-/** A process, as the program that it is now; null when it has ended. */
+/** A process, as the program that it is now; null when it has ended. Throws when we cannot look. */
 export function programId(pid: number): ProgramId | null {
-  const found = readProcess(pid);
-  if (typeof found === "string" || found.isDead) return null;
+  const found = seenAs(pid);
+  if (found === null || found.isDead) return null;
   return { pid, started: String(found.started), image: imageOf(pid) };
 }
 
@@ -48,8 +48,8 @@ export function foregroundPrograms(
   const group = foregroundGroup(pane.pid);
   const programs: ProgramId[] = [];
   for (const pid of group > 0 ? pidsSince(1, 0) : []) {
-    const found = readProcess(pid);
-    if (typeof found === "string" || found.isThread || found.group !== group) continue;
+    const found = seenAs(pid);
+    if (found === null || found.isThread || found.group !== group) continue;
     const program = programId(pid);
     if (program === null || programs.length === MOST_PROGRAMS) continue;
     programs.push(covers(pid) ? { ...program, covers: true } : program);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { until, within } from "../../../test/support/deadline.ts";
 import { newFolder } from "../../../test/support/folders.ts";
+import { Outage } from "../../../test/support/outage.ts";
 import { endNow, isAlive, warrantFor } from "../../../test/support/tmux.ts";
 import { localMachine } from "../../platform/processes/machine.ts";
 import { questionFor } from "../question.ts";
@@ -264,5 +265,28 @@ test("a process that became another program after the question is not ended", as
   expect(await suspect.end([], options)).toMatchObject({
     ...{ exit: [], unknown: "not_asked: it became another program after it was asked" },
   });
+  expect(isAlive(child.pid)).toBe(true);
+});
+
+test("when its tree cannot be looked at before the first signal, nothing is ended, and that is said", async () => {
+  const child = start("sleep", "1000");
+  const suspect = await found({ target: String(child.pid) });
+  const asked = await suspect.programs?.();
+  const tree = suspect.tree([]);
+  const isOther = (path: string | null) => path === `/proc/${process.pid}/stat`;
+  const outage = new Outage("EMFILE", (name, path) => name === "openSync" && isOther(path), 1e6);
+  outage.begin();
+  try {
+    const options = { killAfterMs: 0, asked, isResumed: false };
+    const ended = await within("it says so", suspect.end(tree, options));
+    expect(ended).toMatchObject({
+      exit: [],
+      unknown: expect.stringContaining("nothing was ended"),
+    });
+    // One that may have been signalled is not declared a failure: it is tried again.
+    await expect(suspect.end(tree, { ...options, isResumed: true })).rejects.toThrow("descriptor");
+  } finally {
+    outage.close();
+  }
   expect(isAlive(child.pid)).toBe(true);
 });

@@ -12,7 +12,7 @@ import type { BoundProcess, Warrant } from "../warrant.ts";
 import { programId, ticksNow } from "./asked-programs.ts";
 import { workBelow } from "./child-work.ts";
 import type { Asked, Ended, EndOptions, Found, Look, Suspect, Work } from "./suspect.ts";
-import { endTargetTree, seeTree, type TreeOf, whyNotOurs } from "./target-tree.ts";
+import { endTargetTree, seeTree, type TreeOf, whyNotNow, whyNotOurs } from "./target-tree.ts";
 import { sharedDaemons } from "./tmux-foreground.ts";
 
 /**
@@ -192,11 +192,13 @@ class ProcessSuspect implements Suspect {
   }
 
   async end(known: readonly SeenProcess[], options: EndOptions): Promise<Ended> {
+    const { isResumed } = options;
     const state = stateOf(this.bound, this.#options.machine);
-    const why =
+    const check = () =>
       state.is === "unknown"
         ? state.why
-        : (whyNotOurs(this.tree(known)) ?? (options.isResumed ? null : this.#whyOther(options)));
+        : (whyNotOurs(this.tree(known)) ?? (isResumed ? null : this.#whyOther(options)));
+    const why = isResumed ? check() : whyNotNow(check);
     if (why !== null) return { exit: [], survivors: [], unknown: why };
     return endTargetTree(() => this.#treeOf(), known, options);
   }

@@ -3,7 +3,7 @@ import type { AskedPrograms, SeenProcess } from "../dance.ts";
 import { startedSince } from "./asked-programs.ts";
 import type { SessionView } from "./session-view.ts";
 import type { Ended, EndOptions } from "./suspect.ts";
-import { endTargetTree, type TreeEnd, whyNotOurs } from "./target-tree.ts";
+import { endTargetTree, type TreeEnd, whyNotNow, whyNotOurs } from "./target-tree.ts";
 import { ownersOf, type Pane } from "./tmux-sessions.ts";
 
 /** How often panes are listed while they are being ended: new ones may be opened meanwhile. */
@@ -19,7 +19,8 @@ export async function endSession(
   const seen = await view.refresh();
   if (seen.is === "unknown") return { ...nothing, unknown: seen.why };
   if (seen.is === "gone") view.dropPanes();
-  const why = whyNotOurs(view.tree(known)) ?? whyNotAsked(view, asked, known);
+  const check = () => whyNotOurs(view.tree(known)) ?? whyNotAsked(view, asked, known);
+  const why = isResumed ? check() : whyNotNow(check);
   // What was signalled before a restart is ended for good; what came after it is not touched.
   if (why !== null && !isResumed) return { ...nothing, unknown: why };
   const isKnown = ({ pid }: Pane) => known.some((one) => one.pid === pid);

@@ -1,4 +1,4 @@
-import { pidsSince, readProcess } from "../../platform/processes/proc-fs.ts";
+import { pidsSince, seenAs } from "../../platform/processes/proc-fs.ts";
 import type { Tmux } from "../../platform/tmux/tmux.ts";
 import type { AskedPane, AskedPrograms, SeenProcess } from "../dance.ts";
 import type { BoundSession, Warrant } from "../warrant.ts";
@@ -153,9 +153,9 @@ export class SessionView {
       if (this.#ending !== null && this.#ending.panes.get(pane.id) !== pane.pid) continue;
       const mark = `TMUX_PANE=${pane.id}`;
       marks.push([mark, `TMUX=${socket},${server.pid},${session.slice(1)}`]);
-      const found = readProcess(pane.pid);
+      const found = seenAs(pane.pid);
       // The number of a dead pane may be another process's by now.
-      if (pane.isDead || typeof found === "string" || found.parent !== server.pid) continue;
+      if (pane.isDead || found?.parent !== server.pid) continue;
       roots.push({ pid: pane.pid, started: String(found.started) });
       const entry = tmuxEntryOf(pane.pid);
       if (entry?.split(",")[1] === String(server.pid)) marks.push([mark, entry]);
@@ -174,9 +174,8 @@ export class SessionView {
    */
   #otherPanes(roots: readonly { pid: number }[]): number[] {
     const own = new Set(roots.map(({ pid }) => pid));
-    return [...pidsSince(1, 0)].filter((pid) => {
-      const found = own.has(pid) ? "gone" : readProcess(pid);
-      return typeof found !== "string" && found.parent === this.bound.server.pid;
-    });
+    return [...pidsSince(1, 0)].filter(
+      (pid) => !own.has(pid) && seenAs(pid)?.parent === this.bound.server.pid,
+    );
   }
 }

@@ -9,6 +9,7 @@ import { isAlive, pidsIn, textIn } from "../../../test/support/tmux.ts";
 import { readProcess } from "../../platform/processes/proc-fs.ts";
 import type { SeenProcess } from "../dance.ts";
 import { endTargetTree, seeTree, type TreeOf, whyNotOurs } from "./target-tree.ts";
+import { sharedDaemons } from "./tmux-foreground.ts";
 
 let marks = 0;
 
@@ -268,4 +269,34 @@ test("while no process can be looked at, nothing counts as gone", async () => {
   expect(exit[0]).toMatchObject({ pid, signal: "SIGTERM" });
   expect(survivors).toEqual([]);
   expect(isAlive(pid)).toBe(false);
+});
+
+test("a shared daemon that cannot be looked at for a while is not ended", async () => {
+  const folder = newFolder();
+  const list = join(folder, "pids");
+  const program = join(folder, "codex");
+  writeFileSync(program, `echo $$ >> ${list}; sleep 1000; :\n`);
+  const { pid } = start(`
+    setsid bash -c 'exec -a codex bash "${program}" app-server' &
+    sleep 1000; :`);
+  const [daemon = -1] = await pidsIn(list, 1);
+  await until("it serves", () => sharedDaemons().includes(daemon));
+  const { roots, marks } = treeFrom(pid);
+  const isDaemon = (_: string, path: string | null) =>
+    path?.startsWith(`/proc/${daemon}/`) ?? false;
+  const outage = new Outage(
+    "ENFILE",
+    (name, path) => name === "readFileSync" && isDaemon(name, path),
+    4,
+  );
+  outage.begin();
+  try {
+    const of = () => ({ roots, marks, shared: sharedDaemons() });
+    const { survivors } = await within("it ends", endTargetTree(of, [], { killAfterMs: 60_000 }));
+    expect(survivors).toEqual([]);
+    expect(outage.failures).toBeGreaterThan(3);
+  } finally {
+    outage.close();
+  }
+  expect([pid, daemon].map(isAlive)).toEqual([false, true]);
 });

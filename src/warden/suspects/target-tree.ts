@@ -1,11 +1,12 @@
 import { readFileSync } from "node:fs";
+import { troubleOf } from "../../base/errno.ts";
 import { endProcesses, nameOf, type Seen } from "../../platform/processes/end-processes.ts";
 import {
   blind,
   carries,
-  lookAt,
   type Process,
   pidsSince,
+  seenAs,
 } from "../../platform/processes/proc-fs.ts";
 import type { ProcessEnd, SeenProcess } from "../dance.ts";
 
@@ -46,6 +47,19 @@ export function whyNotOurs(tree: readonly SeenProcess[]): string | null {
   if (ours === undefined) return null;
   if (ours.pid === process.pid) return "the warden itself belongs to it";
   return `the warden was started by it (process ${ours.pid}: ${ours.command})`;
+}
+
+/**
+ * `why`, asked before the first signal. When no process can be looked at, that is a reason itself: an error
+ * would be taken for the end of a warden that had signalled already.
+ */
+export function whyNotNow(why: () => string | null): string | null {
+  try {
+    return why();
+  } catch (error) {
+    if (troubleOf(error) !== "EXHAUSTED") throw error;
+    return `${(error as Error).message}; nothing was ended`;
+  }
 }
 
 /** Asks (SIGTERM), kills, and looks until nobody is left, or it gives up and names who is. */
@@ -200,13 +214,6 @@ function ourLine(): number[] {
     pid = found.parent;
   }
   return line;
-}
-
-/** Null when it is gone, or hidden from us. Throws when we cannot look: that says nothing of it. */
-function seenAs(pid: number): Process | null {
-  const found = lookAt(pid);
-  if (found === "blind") throw blind();
-  return typeof found === "string" ? null : found;
 }
 
 const LONGEST_COMMAND = 200;

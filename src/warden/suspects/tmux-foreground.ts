@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { readFileSync, readlinkSync } from "node:fs";
-import { pidsSince, readProcess } from "../../platform/processes/proc-fs.ts";
+import { troubleOf } from "../../base/errno.ts";
+import { blind, pidsSince, readProcess } from "../../platform/processes/proc-fs.ts";
 import { type Agent, agentNamed } from "./agent-screen.ts";
 import type { ForegroundProgram } from "./may-type.ts";
 
@@ -33,14 +34,15 @@ export function agentIn(foreground: readonly ForegroundProgram[]): Agent | null 
 
 /**
  * Programs that serve all sessions of their kind, whichever of them has started them: codex works in
- * such a daemon, and a tmux server has sessions that no warrant names. Ending it would end the others.
+ * such a daemon, and a tmux server has sessions that no warrant names. Ending it would end the others. So
+ * this throws when a process cannot be looked at.
  */
 export function sharedDaemons(): number[] {
   return [...pidsSince(1, 0)].filter((pid) => {
-    if (/^(?:tmux: server|SCREEN|screen|zellij)$/.test(textOf(`/proc/${pid}/comm`).trim())) {
+    if (/^(?:tmux: server|SCREEN|screen|zellij)$/.test(surely(`/proc/${pid}/comm`).trim())) {
       return isDaemon(pid);
     }
-    const argv = textOf(`/proc/${pid}/cmdline`).split("\0");
+    const argv = surely(`/proc/${pid}/cmdline`).split("\0");
     const isCodex = /(?:^|\/)codex[^/]*$/.test(argv[0] ?? "") || agentNamed(argv) === "codex";
     return isCodex && argv.slice(1).some((word) => /^(?:app-server|pid-update-loop)$/.test(word));
   });
@@ -93,6 +95,16 @@ export function textOf(path: string, encoding: "utf8" | "latin1" = "utf8"): stri
   try {
     return readFileSync(path, encoding);
   } catch {
+    return "";
+  }
+}
+
+/** The same; throws when we cannot look: that says nothing of it. */
+function surely(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if (troubleOf(error) === "EXHAUSTED") throw blind();
     return "";
   }
 }
