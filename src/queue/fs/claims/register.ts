@@ -194,7 +194,8 @@ function unregister(run: FsRun, worker: string): void {
 export function buryWorker(run: FsRun, worker: string): Promise<void> {
   return withLock(lockOf(run), () => {
     const holder = readWorkerFile(run, worker);
-    if (holder && run.machine.vitality(holder) !== "gone") return;
+    // None: while we waited for the lock, another reaper or the name's next user has buried it.
+    if (holder === null || run.machine.vitality(holder) !== "gone") return;
     unlinkIfThere(pathOf(run, worker));
     unlinkIfThere(heartbeatOf(run.paths, worker));
     if (run.paths.layout.isFlat) return;
