@@ -1,11 +1,12 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { newFolder } from "../../../test/support/folders.ts";
+import { FakeHost } from "../../../test/support/machine.ts";
 import { openRun } from "../../main.ts";
 import { withFileLock } from "../../platform/files/file-lock.ts";
 
-/** What is under way when a run is closed. */
+/** What is under way when a run is closed, and what is left of one that could not be opened. */
 
 async function newRun() {
   const path = join(newFolder(), "run");
@@ -40,3 +41,29 @@ test("what a failed flush left undone is carried over at the end", async () => {
   await store.close();
   expect(JSON.parse(readFileSync(file, "utf8")).checkpoint.completed_tasks).toEqual(["a"]);
 });
+
+test("a run that cannot be opened leaves no open files", async () => {
+  const { path, store } = await newRun();
+  await store.close();
+  const machine = new FakeHost().process();
+  const bootId = () => {
+    throw new Error("not today");
+  };
+  const open = openRun(path, { machine: { ...machine, bootId } });
+  await expect(open).rejects.toThrow("not today");
+  expect(openBelow(path)).toEqual([]);
+});
+
+function openBelow(path: string): string[] {
+  return readdirSync("/proc/self/fd")
+    .map(targetOf)
+    .filter((target) => target.startsWith(path));
+}
+
+function targetOf(fd: string): string {
+  try {
+    return readlinkSync(`/proc/self/fd/${fd}`);
+  } catch {
+    return ""; // closed just now
+  }
+}
