@@ -1,4 +1,11 @@
-import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { newFolder } from "../../../test/support/folders.ts";
@@ -26,6 +33,16 @@ test("every close waits for a registration under way, and gives the name back", 
   expect(order).toEqual(["registered", "closed", "closed"]);
   expect(existsSync(join(path, ".viv/workers/w.json"))).toBe(false);
   expect(existsSync(join(path, "claimed/w/.heartbeat"))).toBe(false);
+});
+
+test("a registration that fails halfway does not keep the name", async () => {
+  const { path, store } = await newRun();
+  writeFileSync(join(path, "claimed/w"), "");
+  await expect(store.register("w")).rejects.toMatchObject({ code: "RUN_INVALID" });
+  expect(existsSync(join(path, ".viv/workers/w.json"))).toBe(false);
+  rmSync(join(path, "claimed/w"));
+  await store.register("w");
+  await store.close();
 });
 
 test("what a failed flush left undone is carried over at the end", async () => {

@@ -4,7 +4,14 @@ import { canonicalJson } from "../../../base/json.ts";
 import { rmdirSync } from "../../../platform/files/beneath.ts";
 import type { ReapReport, RegisterOptions, Registration } from "../../store.ts";
 import { assertWorker } from "../enqueue/parse.ts";
-import { errno, readDerived, replaceFile, translate, unlinkIfThere } from "../files/atomic.ts";
+import {
+  errno,
+  ignoreMachineErrors,
+  readDerived,
+  replaceFile,
+  translate,
+  unlinkIfThere,
+} from "../files/atomic.ts";
 import { withLock } from "../files/lock.ts";
 import { folderOf, heartbeatOf } from "../layout.ts";
 import { type FsRun, nowIso, record, temporaryPath } from "../run.ts";
@@ -127,8 +134,13 @@ export async function registerWorker(
   }
   run.memo.registered.set(worker, performance.now());
   run.memo.workerFiles.set(worker, text);
-  writeHeartbeat(run, worker, "started");
-  record(run, { event: "worker_started", worker, pid: file.pid });
+  try {
+    writeHeartbeat(run, worker, "started");
+    record(run, { event: "worker_started", worker, pid: file.pid });
+  } catch (error) {
+    ignoreMachineErrors(() => unregister(run, worker)); // its caller could not release it
+    throw translate(error, `registering ${worker}`);
+  }
   let note = "idle";
   let timer: NodeJS.Timeout | null = null;
   // From the event loop on purpose: when the worker is stuck, the beats stop.
