@@ -203,6 +203,28 @@ describe("by hand", () => {
     expect(fake.countOf("moss")).toBe(4);
   });
 
+  it("stopped before it has the state folder, it leaves the files of the crew there alone", async () => {
+    const fake = newsroom().up(NEWSROOM);
+    const files = () => ["crew.json", "gate.json", ".lock"].map((file) => fake.raw(file));
+    const before = files();
+    fake.isTaken = true;
+    const second = fake.make(NEWSROOM, { max: 7 });
+    const running = second.run();
+    await second.stop();
+    await expect(running).rejects.toThrow("runs already");
+    expect(files()).toEqual(before);
+  });
+
+  it("a tick alone that is stopped before it has the state folder does not begin", async () => {
+    const fake = newsroom();
+    const crew = fake.make(NEWSROOM);
+    const ticked = crew.tickAlone("moss");
+    await crew.stop();
+    await fake.pass(0);
+    expect(fake.runs).toEqual([]);
+    expect(await ticked).toMatchObject({ outcome: null });
+  });
+
   it("stop is the end of all", async () => {
     const fake = newsroom().up(NEWSROOM);
     expect(await fake.ask({ cmd: "stop" })).toEqual({ ok: true });

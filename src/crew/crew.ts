@@ -153,7 +153,7 @@ export class Crew {
     if (entry === undefined) throw unknownMember(name, this.#entries.keys());
     const member = this.#add(entry);
     try {
-      const outcome = await member.tickNow();
+      const outcome = this.#stopping ? null : await member.tickNow();
       return { outcome, state: member.state, note: member.note };
     } finally {
       await member.stop();
@@ -166,10 +166,14 @@ export class Crew {
     const running = this.#all().filter(({ isInRun }) => isInRun);
     this.#emit({ kind: "stopping", running: running.map(({ name }) => name) });
     await Promise.all(this.#all().map((member) => member.stop()));
-    this.#gateFile?.write();
-    // Its process may live on: a server's, or a test's.
-    this.#safely(() => this.#writeCrew(new Date(this.#host.machine.clock.now()).toISOString()));
+    if (this.#since !== "") this.#writeEnd(); // before it has begun, the files may be another crew's
     this.#ended();
+  }
+
+  /** Its process may live on: a server's, or a test's. */
+  #writeEnd(): void {
+    this.#gateFile?.write();
+    this.#safely(() => this.#writeCrew(new Date(this.#host.machine.clock.now()).toISOString()));
   }
 
   #all(): CrewMember[] {

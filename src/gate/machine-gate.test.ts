@@ -34,6 +34,18 @@ describe("the machine's gate", () => {
     expect(() => readdirSync(folder)).toThrow("ENOENT");
   });
 
+  test("a request that fails after it has joined the line leaves no ticket", async () => {
+    await process().setMax(1);
+    const files = gateFilesIn(folder);
+    const hold = () => {
+      throw new Error("not today");
+    };
+    const locked: typeof files.locked = (act) => files.locked((gate) => act({ ...gate, hold }));
+    const gate = machineGate({ files: { ...files, locked }, machine: host.process() });
+    await expect(gate.acquire({ name: "a" })).rejects.toThrow("not today");
+    expect(tickets()).toEqual([]);
+  });
+
   test("a slot goes from one process to the one that came first", async () => {
     const [one, two, three] = [process(), process(), process()];
     await one.setMax(1);

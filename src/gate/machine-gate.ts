@@ -148,6 +148,18 @@ export function machineGate(options: MachineGateOptions): MachineGate {
     since: new Date(machine.clock.now()).toISOString(),
     process: machine.self(),
   });
+  const joinLine = async (name: string, priority: Priority): Promise<Ticket> => {
+    let added: Ticket | undefined;
+    try {
+      return await change((gate) => {
+        added = gate.add(ticketFor(name, priority));
+        return added;
+      });
+    } catch (error) {
+      if (added) files.drop(added.id); // nobody would give back the slot that it gets
+      throw error;
+    }
+  };
   const once = (id: string): Release => {
     let isOver = false;
     return () => {
@@ -161,7 +173,7 @@ export function machineGate(options: MachineGateOptions): MachineGate {
     async acquire({ name, priority = "normal", signal }) {
       signal?.throwIfAborted();
       if (files.max().max === null) return NOTHING;
-      const ticket = await change((gate) => gate.add(ticketFor(name, priority)));
+      const ticket = await joinLine(name, priority);
       if (signal?.aborted) release(ticket.id);
       signal?.throwIfAborted();
       if (files.isHolding(ticket.id)) return once(ticket.id);

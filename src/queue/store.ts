@@ -411,6 +411,6 @@ export interface Store extends Queue, RunRecord {
   extension<T>(key: ExtensionKey<T>): T | null;
   /** Checks, and repairs, what this kind of store can check. */
   doctor(options?: { fix?: boolean }): Promise<DoctorReport>;
-  /** `warn` gets a sentence for each step that failed; what was acknowledged is done all the same. */
+  /** Waits for calls under way. `warn` gets a sentence for each step that failed; what was acknowledged is done all the same. */
   close(options?: { warn?: (sentence: string) => void }): Promise<void>;
 }

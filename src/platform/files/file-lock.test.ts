@@ -90,6 +90,19 @@ it("waits on after a signal has ended flock(1)", async () => {
   expect(await within("the lock is ours", ours)).toBe("ours");
 });
 
+it("is LOCKED when time is up and flock(1) never comes to an answer", async () => {
+  const bin = newFolder();
+  writeFileSync(join(bin, "flock"), "#!/bin/sh\nkill -KILL $$\n", { mode: 0o755 });
+  const { PATH } = process.env;
+  process.env.PATH = `${bin}:${PATH}`;
+  try {
+    const locked = withFileLock(lockFile(), () => 1, { waitMs: 0 });
+    await expect(within("it gives up", locked)).rejects.toMatchObject({ code: "LOCKED" });
+  } finally {
+    process.env.PATH = PATH;
+  }
+});
+
 it("is LOCKED when time is up, and names the file", async () => {
   const path = lockFile();
   await heldByAnother(path);

@@ -93,7 +93,7 @@ async function inTurn<T>(path: string, act: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Then the file system has no lasting inode numbers, and the lock that we have is all there is. */
+/** After so many other files, the file system has no lasting inode numbers: the lock we have is all there is. */
 const MOST_ROUNDS = 10;
 
 /** The locked descriptor; null when time is up. A file that was replaced while we waited is no lock. */
@@ -108,6 +108,8 @@ async function lock(
     try {
       const answer = await flock(fd, Math.max(0, Math.ceil(leftMs())));
       if (answer === "busy") return null;
+      // Always: it cannot run here.
+      if (answer === "interrupted" && round >= MOST_ROUNDS && leftMs() <= 0) return null;
       isOurs = answer === "ours" && (isSameFile(fd, path) || round >= MOST_ROUNDS);
       if (isOurs) return fd;
     } finally {

@@ -61,7 +61,10 @@ export class FsStore implements S.Store {
   readonly #run: FsRun;
   readonly #registrations = new Set<S.Registration>();
   readonly #extensions: ReadonlyMap<S.ExtensionKey<unknown>, unknown>;
-  #closed = false;
+  /** Calls that have not answered yet: `close` waits for them. */
+  #underway = 0;
+  #onQuiet: () => void = () => {};
+  #closing: Promise<void> | undefined;
 
   constructor(run: FsRun) {
     this.#run = run;
@@ -148,9 +151,11 @@ export class FsStore implements S.Store {
   }
 
   async register(worker: string, options: S.RegisterOptions = {}): Promise<S.Registration> {
-    const registration = await this.#do(() => registerWorker(this.#run, worker, options));
-    this.#registrations.add(registration);
-    return registration;
+    return this.#do(async () => {
+      const registration = await registerWorker(this.#run, worker, options);
+      this.#registrations.add(registration);
+      return registration;
+    });
   }
 
   async reap(options: S.ReapOptions = {}): Promise<S.ReapReport> {
@@ -239,9 +244,13 @@ export class FsStore implements S.Store {
     return this.#do(() => examineRun(this.#run, options.fix === true));
   }
 
-  async close(options: { warn?: (sentence: string) => void } = {}): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
+  close(options: { warn?: (sentence: string) => void } = {}): Promise<void> {
+    this.#closing ??= this.#close(options);
+    return this.#closing;
+  }
+
+  async #close(options: { warn?: (sentence: string) => void }): Promise<void> {
+    await this.#quiet();
     const run = this.#run;
     const after = new Afterwards();
     for (const registration of this.#registrations) {
@@ -271,18 +280,30 @@ export class FsStore implements S.Store {
     for (const warning of after.warnings) options.warn?.(warning);
   }
 
+  /** What they register, record and open after our end would stay behind. */
+  async #quiet(): Promise<void> {
+    if (this.#underway === 0) return;
+    await new Promise<void>((resolve) => {
+      this.#onQuiet = resolve;
+    });
+  }
+
   #assertOpen(): void {
-    if (!this.#closed) return;
+    if (this.#closing === undefined) return;
     throw new VivError("INVALID", "this run was closed; open it again with openRun().");
   }
 
   /** Errors of the filesystem leave the store as errors that say what to do. */
   async #do<T>(action: () => T | Promise<T>): Promise<T> {
     this.#assertOpen();
+    this.#underway++;
     try {
       return await action();
     } catch (error) {
       throw translate(error, `working on ${this.location}`);
+    } finally {
+      this.#underway--;
+      if (this.#underway === 0) this.#onQuiet();
     }
   }
 }

@@ -91,13 +91,26 @@ async function open(
   const durability = options.durability ?? "safe";
   const links = durability === "safe" && !options.readOnly ? "strict" : "loose";
   guard(root, links);
-  let made: string[];
   try {
-    made = prepareFolders(paths, !options.readOnly);
+    const made = prepareFolders(paths, !options.readOnly);
+    return await openGuarded(paths, machine, options, {
+      isNew,
+      links,
+      made: [...madeRoots, ...made],
+    });
   } catch (error) {
     release(root, links);
     throw error;
   }
+}
+
+async function openGuarded(
+  paths: Paths,
+  machine: Machine,
+  options: OpenOptions,
+  { isNew, links, made }: { isNew: boolean; links: FsRun["links"]; made: readonly string[] },
+): Promise<FsRun> {
+  const { root, layout } = paths;
   const status = readStatusLeniently(paths);
   const runId = status?.run_id ?? options.runId ?? runIdFromFolder(root);
   const memo = newMemo();
@@ -105,7 +118,7 @@ async function open(
     paths,
     runId,
     machine,
-    durability,
+    durability: options.durability ?? "safe",
     links,
     readOnly: options.readOnly === true,
     onDependencyFailed: options.onDependencyFailed ?? "wait",
@@ -119,12 +132,18 @@ async function open(
     recoverIfLost: () => recoverIfLost(run),
     hooks: layout.hooks,
   };
-  if (!options.readOnly) run.lanes.prepare();
-  if (isNew) noteBoot(run);
-  else await recoverInTurn(run);
-  if (isNew && !options.withoutStatus) createStatus(run, runId);
-  if (run.durability === "safe") syncParents([...madeRoots, ...made]);
-  return run;
+  try {
+    if (!options.readOnly) run.lanes.prepare();
+    if (isNew) noteBoot(run);
+    else await recoverInTurn(run);
+    if (isNew && !options.withoutStatus) createStatus(run, runId);
+    if (run.durability === "safe") syncParents(made);
+    return run;
+  } catch (error) {
+    run.lanes.close();
+    run.ledger.close();
+    throw error;
+  }
 }
 
 /** So that what is acknowledged later does not hang on a name that a power cut takes back. */

@@ -6,6 +6,7 @@ import { FakeHost } from "../../../test/support/machine.ts";
 import { countedCompletions, ledgerLines, places } from "../../../test/support/run-files.ts";
 import { isVivError } from "../../base/errors.ts";
 import { openRun } from "../../main.ts";
+import { withFileLock } from "../../platform/files/file-lock.ts";
 import type { Claim, Store } from "../store.ts";
 
 /**
@@ -284,3 +285,19 @@ function endedButNotMoved(
   writeFileSync(file, `${JSON.stringify(line)}\n`, { flag: "a" });
   expect(before || ledgerLines(path).lines.length > 0).toBe(true);
 }
+
+test("a reaper that had to wait leaves alone who has taken a dead worker's name meanwhile", async () => {
+  const { path, open, kill } = await scene();
+  const dead = await open();
+  await dead.register("w");
+  kill(dead);
+  const store = await open();
+  await store.enqueue({ id: "a", type: "t" });
+  const calls: Promise<unknown>[] = [];
+  await withFileLock(join(path, ".viv/workers/.lock"), () => {
+    calls.push(store.claim({ worker: "w" }), store.reap());
+  });
+  await Promise.all(calls);
+  expect(places(path).get("a")).toEqual([{ state: "claimed", worker: "w" }]);
+  expect(existsSync(join(path, "claimed/w/.heartbeat"))).toBe(true);
+});

@@ -1,5 +1,5 @@
 import { EventEmitter } from "node:events";
-import fs, { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import fs, { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -19,7 +19,7 @@ async function newRun(): Promise<{ path: string; store: Store }> {
 }
 
 /** Replaces fs.watch for the rest of the test. */
-function watchWith(watch: () => unknown): void {
+function watchWith(watch: (folder: string, act: (...event: string[]) => void) => unknown): void {
   const original = fs.watch;
   fs.watch = watch as typeof fs.watch;
   syncBuiltinESMExports();
@@ -125,6 +125,48 @@ describe("by notifications alone", () => {
     renameSync(join(path, "claimed/w/f.json"), join(path, "done/f.json"));
     expect(await within("woken by a foreign completion", waiting)).toBe(true);
     expect((await store.claim({ worker: "w" }))[0]?.task.task_id).toBe("b");
+  });
+});
+
+describe("while a folder cannot be read", () => {
+  /** Every look into it fails with ELOOP. Returns what puts it right. */
+  function spoil(folder: string): () => void {
+    renameSync(folder, `${folder}.aside`);
+    symlinkSync(folder, folder);
+    return () => {
+      rmSync(folder);
+      renameSync(`${folder}.aside`, folder);
+    };
+  }
+
+  test("notifications neither end the process nor cost a change", async () => {
+    const notify = new Map<string, (...event: string[]) => void>();
+    watchWith((folder, act) => {
+      notify.set(folder, act);
+      return SILENT();
+    });
+    const { path, store } = await newRun();
+    const [pending, claimed] = [join(path, "pending"), join(path, "claimed")];
+    const change = follow(store, "a", 1_000_000)();
+    const repairs = [spoil(pending), spoil(claimed)];
+    notify.get(claimed)?.("rename", "w");
+    notify.get(pending)?.("rename", "a.json");
+    await new Promise(setImmediate);
+    for (const repair of repairs) repair();
+    writeFileSync(join(pending, "a.json"), '{"task_id":"a","task_type":"t"}');
+    notify.get(pending)?.("rename", "other.json");
+    expect(await change).toMatchObject({ from: null, to: "pending" });
+  });
+
+  test("a watch fails to begin, and the next one begins anew", async () => {
+    const { path, store } = await newRun();
+    await store.enqueue({ id: "a", type: "t" });
+    const repair = spoil(join(path, "claimed"));
+    await expect(follow(store, "a", 10)()).rejects.toMatchObject({ code: "ELOOP" });
+    repair();
+    const change = follow(store, "a", 10)();
+    await store.claim({ worker: "w" });
+    expect(await change).toMatchObject({ from: "pending", to: "claimed" });
   });
 });
 

@@ -27,8 +27,8 @@ export async function* watchRun(run: FsRun, options: WatchOptions): AsyncGenerat
   const subscriber = new Subscriber();
   const onAbort = () => subscriber.ring();
   options.signal?.addEventListener("abort", onAbort);
-  watch.join(subscriber, options.rescanMs ?? RESCAN_MS);
   try {
+    watch.join(subscriber, options.rescanMs ?? RESCAN_MS);
     while (!options.signal?.aborted) {
       yield* subscriber.take();
       if (!options.signal?.aborted) await subscriber.next();
@@ -236,14 +236,20 @@ class RunWatch {
   #lookSoon(): void {
     this.#soon ??= setImmediate(() => {
       this.#soon = undefined;
-      this.#look();
+      try {
+        this.#look();
+      } catch {
+        // The rescan looks again.
+      }
     });
   }
 
+  /** After an error, what was not looked at stays to be looked at. */
   #look(): void {
-    const suspects = [...this.#suspects];
-    this.#suspects.clear();
-    for (const [id, hint] of suspects) this.#lookAt(id, hint);
+    for (const [id, hint] of [...this.#suspects]) {
+      this.#lookAt(id, hint);
+      this.#suspects.delete(id);
+    }
     if (!this.#isLedgerNews) return;
     this.#isLedgerNews = false;
     for (const { line } of this.#ledger.lines((text) => /"(step|usage)"/.test(text))) {
@@ -354,7 +360,13 @@ class RunWatch {
 /** Null when there are no watches left, or the folder is gone: the rescan covers for it. */
 function watchNames(folder: string, onEvent: (name: string | null) => void): FSWatcher | null {
   try {
-    const watcher = watchFolder(folder, (_, name) => onEvent(name));
+    const watcher = watchFolder(folder, (_, name) => {
+      try {
+        onEvent(name);
+      } catch {
+        // The folder cannot be read just now: the rescan reads it again.
+      }
+    });
     watcher.on("error", () => {}); // the folder has disappeared: see #dropLost
     return watcher;
   } catch {

@@ -5,7 +5,14 @@ import { counted } from "../../../base/text.ts";
 import { rmdirSync } from "../../../platform/files/beneath.ts";
 import type { ReapReport, RegisterOptions, Registration } from "../../store.ts";
 import { assertWorker } from "../enqueue/parse.ts";
-import { errno, readDerived, replaceFile, translate, unlinkIfThere } from "../files/atomic.ts";
+import {
+  errno,
+  ignoreMachineErrors,
+  readDerived,
+  replaceFile,
+  translate,
+  unlinkIfThere,
+} from "../files/atomic.ts";
 import { withLock } from "../files/lock.ts";
 import { folderOf, heartbeatOf } from "../layout.ts";
 import { type FsRun, nowIso, record, temporaryPath } from "../run.ts";
@@ -128,8 +135,13 @@ export async function registerWorker(
   }
   run.memo.registered.set(worker, performance.now());
   run.memo.workerFiles.set(worker, text);
-  writeHeartbeat(run, worker, "started");
-  record(run, { event: "worker_started", worker, pid: file.pid });
+  try {
+    writeHeartbeat(run, worker, "started");
+    record(run, { event: "worker_started", worker, pid: file.pid });
+  } catch (error) {
+    ignoreMachineErrors(() => unregister(run, worker)); // its caller could not release it
+    throw translate(error, `registering ${worker}`);
+  }
   let note = "idle";
   let timer: NodeJS.Timeout | null = null;
   // From the event loop on purpose: when the worker is stuck, the beats stop.
@@ -195,7 +207,8 @@ function unregister(run: FsRun, worker: string): void {
 export function buryWorker(run: FsRun, worker: string): Promise<void> {
   return withLock(lockOf(run), () => {
     const holder = readWorkerFile(run, worker);
-    if (holder && run.machine.vitality(holder) !== "gone") return;
+    // None: while we waited for the lock, another reaper or the name's next user has buried it.
+    if (holder === null || run.machine.vitality(holder) !== "gone") return;
     unlinkIfThere(pathOf(run, worker));
     unlinkIfThere(heartbeatOf(run.paths, worker));
     if (run.paths.layout.isFlat) return;

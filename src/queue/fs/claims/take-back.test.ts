@@ -26,3 +26,29 @@ test("a copy of a claim, in the folder of another worker, is not given out again
   expect(places(run).get("a")).toEqual([{ state: "done" }]);
   expect(names(join(run, "quarantine"))).toEqual(["a.json", "a.json.reason"]);
 });
+
+test("an end that is recorded while the tree is ended counts, also of a worker in this process", async () => {
+  const run = join(newFolder(), "run");
+  const host = new FakeHost();
+  const worker = await openRun(run, { create: true, machine: host.process() });
+  await worker.enqueue({ id: "a", type: "t" });
+  await worker.register("w");
+  const [claim] = await worker.claim({ worker: "w" });
+  const ref = { id: "a", worker: "w", token: claim?.token ?? "" };
+  await worker.noteProcess(ref, host.tree());
+  host.advance(3_600_000);
+  let completing: Promise<unknown> | undefined;
+  const leftovers = {
+    end: async () => {
+      completing = worker.complete(ref, { inBackground: true });
+      return [];
+    },
+  };
+  const reaper = await openRun(run, { machine: { ...host.process(), leftovers } });
+  const { reaped } = await reaper.reap();
+  expect(reaped).toMatchObject([{ id: "a", to: "done", reason: "finished" }]);
+  expect(await completing).toMatchObject({ to: "done" });
+  expect(places(run).get("a")).toEqual([{ state: "done" }]);
+  await reaper.close();
+  await worker.close();
+});

@@ -63,8 +63,9 @@ export async function takeBack(
     }
     const seenAt = performance.now();
     if (!isCurrent(claim)) continue;
-    // Its worker may only have been asleep, and have recorded an end while we ended trees.
-    if (seenAt - lookedAt > LOOK_AGAIN_MS) {
+    // Its worker may only have been asleep, and have recorded an end while we ended trees. It may be
+    // one of this process, which goes on whenever we wait.
+    if (!Array.isArray(ending) || seenAt - lookedAt > LOOK_AGAIN_MS) {
       ends = recordedEnds(run, allHeld);
       lookedAt = performance.now();
     }

@@ -83,9 +83,20 @@ export async function projectAtClose(run: FsRun, after: Afterwards): Promise<voi
   );
 }
 
-/** Brings completed_tasks up to date. Does nothing when there is no status.json. */
+/** Brings completed_tasks up to date, or leaves that due. Does nothing when there is no status.json. */
 export async function project(run: FsRun, waitSeconds?: number): Promise<number> {
-  run.memo.projectionDue = false;
+  const { memo } = run;
+  const wasDue = memo.projectionDue;
+  memo.projectionDue = false; // not later: what is done while we wait is due again
+  try {
+    return await projectLocked(run, waitSeconds);
+  } catch (error) {
+    memo.projectionDue ||= wasDue;
+    throw error;
+  }
+}
+
+async function projectLocked(run: FsRun, waitSeconds?: number): Promise<number> {
   const begin = performance.now();
   if (!existsSync(run.paths.status)) return 0;
   const added = await withStatusLock(

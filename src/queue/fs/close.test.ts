@@ -1,0 +1,86 @@
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { newFolder } from "../../../test/support/folders.ts";
+import { FakeHost } from "../../../test/support/machine.ts";
+import { openRun } from "../../main.ts";
+import { withFileLock } from "../../platform/files/file-lock.ts";
+
+/** What is under way when a run is closed, and what is left of one that could not be opened. */
+
+async function newRun() {
+  const path = join(newFolder(), "run");
+  const store = await openRun(path, { create: true, durability: "fast" });
+  return { path, store };
+}
+
+test("every close waits for a registration under way, and gives the name back", async () => {
+  const { path, store } = await newRun();
+  const order: string[] = [];
+  const calls: Promise<unknown>[] = [];
+  await withFileLock(join(path, ".viv/workers/.lock"), () => {
+    calls.push(store.register("w").then(() => order.push("registered")));
+    for (let n = 0; n < 2; n++) calls.push(store.close().then(() => order.push("closed")));
+  });
+  await Promise.all(calls);
+  expect(order).toEqual(["registered", "closed", "closed"]);
+  expect(existsSync(join(path, ".viv/workers/w.json"))).toBe(false);
+  expect(existsSync(join(path, "claimed/w/.heartbeat"))).toBe(false);
+});
+
+test("a registration that fails halfway does not keep the name", async () => {
+  const { path, store } = await newRun();
+  writeFileSync(join(path, "claimed/w"), "");
+  await expect(store.register("w")).rejects.toMatchObject({ code: "RUN_INVALID" });
+  expect(existsSync(join(path, ".viv/workers/w.json"))).toBe(false);
+  rmSync(join(path, "claimed/w"));
+  await store.register("w");
+  await store.close();
+});
+
+test("what a failed flush left undone is carried over at the end", async () => {
+  const { path, store } = await newRun();
+  await store.enqueue({ id: "a", type: "t" });
+  const [claim] = await store.claim({ worker: "w" });
+  await store.complete({ id: "a", worker: "w", token: claim?.token ?? "" });
+  const file = join(path, "status.json");
+  const whole = readFileSync(file, "utf8");
+  writeFileSync(file, "{");
+  await expect(store.flushStatus()).rejects.toMatchObject({ code: "CORRUPT" });
+  writeFileSync(file, whole);
+  await store.close();
+  expect(JSON.parse(readFileSync(file, "utf8")).checkpoint.completed_tasks).toEqual(["a"]);
+});
+
+test("a run that cannot be opened leaves no open files", async () => {
+  const { path, store } = await newRun();
+  await store.close();
+  const machine = new FakeHost().process();
+  const bootId = () => {
+    throw new Error("not today");
+  };
+  const open = openRun(path, { machine: { ...machine, bootId } });
+  await expect(open).rejects.toThrow("not today");
+  expect(openBelow(path)).toEqual([]);
+});
+
+function openBelow(path: string): string[] {
+  return readdirSync("/proc/self/fd")
+    .map(targetOf)
+    .filter((target) => target.startsWith(path));
+}
+
+function targetOf(fd: string): string {
+  try {
+    return readlinkSync(`/proc/self/fd/${fd}`);
+  } catch {
+    return ""; // closed just now
+  }
+}
