@@ -18,7 +18,7 @@ export async function isDrained(
   types: readonly string[] | null,
   { reviewLimit = Number.POSITIVE_INFINITY, waitsForPeople = () => false, hasUnproven }: Open = {},
 ): Promise<boolean> {
-  const wanted = types ? { types } : {};
+  const wanted = { types: types ?? undefined };
   const { review, claimed } = await store.counts();
   if (await hasUnproven?.()) return false;
   if (review >= reviewLimit && claimed === 0) return true;

@@ -96,12 +96,12 @@ export class Runner {
       claim,
       logPath: how.logPath,
       logBytes: this.#settings.logBytes,
-      ...(timeoutMs === undefined ? {} : { timeoutMs }),
-      ...(how.isSecret ? { isSecret: true } : {}),
-      ...(onStdout ? { onStdout } : {}),
-      ...(onStderr ? { onStderr } : {}),
-      ...(stdoutPath ? { stdoutPath } : {}),
-      ...(noise ? { noise } : {}),
+      timeoutMs,
+      isSecret: how.isSecret,
+      onStdout,
+      onStderr,
+      stdoutPath,
+      noise: noise || undefined,
       killAfterMs: this.#settings.killAfterMs,
     });
     if (running.ref === null) {
@@ -133,7 +133,7 @@ export class Runner {
       artifacts: writes,
       hidden: [],
       reads: [...reads, ...(place.claimFile ? [place.claimFile] : []), ...(how.reads ?? [])],
-      ...(place.shows ? { shows: place.shows } : {}),
+      shows: place.shows,
       cwd: place.cwd,
     });
   }
