@@ -80,7 +80,7 @@ export async function change(
   assertRole(given.role);
   const repository = await boardOf(context, given);
   const { text: _, trouble, ...rest }: Changed = await changeBoard(repository, who, decision);
-  return { ...rest, ...(trouble === null ? {} : { trouble }) };
+  return { ...rest, trouble: trouble ?? undefined };
 }
 
 export const boardLs = defineOperation({
@@ -123,10 +123,8 @@ export const boardNext = defineOperation({
     const found = await readCommitted(repository);
     assertWhole(found, repository.file);
     const task = nextFor(found, who, given.state);
-    return {
-      task: task === null ? null : shownTask(task),
-      ...(given.exit_code ? { must: true } : {}),
-    };
+    const must = given.exit_code || undefined;
+    return { task: task === null ? null : shownTask(task), must };
   },
 });
 
