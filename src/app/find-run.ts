@@ -85,7 +85,7 @@ async function nearestConfig(io: Io, tell: Tell = ignore): Promise<Near | null> 
     const config = await readConfig(join(folder, CONFIG));
     const path = runOf(folder, config, io);
     if (config !== undefined || path !== undefined) {
-      return { ...(path === undefined ? {} : { path }), settings: settingsFrom(config) };
+      return { path, settings: settingsFrom(config) };
     }
   }
   return null;
