@@ -10,7 +10,7 @@ import { runSection } from "../queue/config-run.ts";
 
 export interface RunSettings {
   path: string;
-  onDependencyFailed?: "wait" | "fail" | undefined;
+  onDependencyFailed?: "wait" | "fail";
   /** The nearest viv.toml, also where the run is said by --run or VIV_RUN. */
   config?: Config;
 }

@@ -54,13 +54,13 @@ export const changed = z.object({
 
 export async function boardOf(
   context: Context,
-  given: { board?: string | undefined },
+  given: { board?: string },
 ): Promise<BoardRepository> {
   const { here, use } = context;
   return openBoard(await use(boardPort), { board: given.board, cwd: here.cwd, env: here.env });
 }
 
-export function agentOf({ here }: Context, given: { agent?: string | undefined }): string {
+export function agentOf({ here }: Context, given: { agent?: string }): string {
   return assertAgent(given.agent ?? here.env.VIV_AGENT);
 }
 
@@ -73,7 +73,7 @@ export function assertRole(word: string | undefined): void {
 
 export async function change(
   context: Context,
-  given: { board?: string | undefined; role?: string | undefined },
+  given: { board?: string; role?: string },
   who: string,
   decision: Decision,
 ): Promise<z.output<typeof changed>> {

@@ -22,7 +22,7 @@ import { type LogPort, SessionFeed } from "./session-logs.ts";
  *   ended     from outside: its time was up, or it was stopped; the caller knows what to do
  */
 export type ModelEnd =
-  | { kind: "proceed"; note?: string | undefined }
+  | { kind: "proceed"; note?: string }
   | { kind: "failed"; report: FailureReport & { outcome: "failed"; note: string } }
   | { kind: "limited"; note: string }
   | { kind: "unpaid"; note: string }

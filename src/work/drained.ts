@@ -3,9 +3,9 @@ import type { Store } from "../queue/store.ts";
 import type { LayoutHooks } from "./host.ts";
 
 interface Open {
-  reviewLimit?: number | undefined;
+  reviewLimit?: number;
   waitsForPeople?: ((type: string) => boolean) | undefined;
-  hasUnproven?: LayoutHooks["hasUnproven"] | undefined;
+  hasUnproven?: LayoutHooks["hasUnproven"];
 }
 
 /**

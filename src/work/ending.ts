@@ -10,7 +10,7 @@ import type { AttemptContext } from "./place.ts";
 
 /** The end of an attempt: one call of the store, which decides where the task goes. */
 export type AttemptEnd =
-  | { kind: "ended"; outcome: string; ended: Ended; note?: string | undefined }
+  | { kind: "ended"; outcome: string; ended: Ended; note?: string }
   | { kind: "lost" };
 
 export type Report = FailureReport & { outcome: string; note: string };

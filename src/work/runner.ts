@@ -12,7 +12,7 @@ export interface Execution {
   logPath: string;
   timeoutMs: number | undefined;
   /** The first that its log says. */
-  head?: string | undefined;
+  head?: string;
   /** Its start is waited for as long as it takes: what it follows on is done already. */
   isProof?: boolean;
   reads?: readonly string[];

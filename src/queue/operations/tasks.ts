@@ -70,11 +70,11 @@ export async function enqueueStream(
   store: Pick<Store, "enqueueMany">,
   lines: AsyncIterable<string>,
   options: {
-    durability?: Durability | undefined;
-    ifAbsent?: boolean | undefined;
+    durability?: Durability;
+    ifAbsent?: boolean;
     /** For tasks that name none: a handler's children belong to it. */
-    parent?: string | undefined;
-    createdBy?: string | undefined;
+    parent?: string;
+    createdBy?: string;
     onProgress?: (result: BulkResult) => void;
   } = {},
 ): Promise<BulkResult> {
@@ -102,7 +102,7 @@ const REMEMBERED = 1000;
 async function* specsFrom(
   lines: AsyncIterable<string>,
   position: Position,
-  { parent, createdBy }: { parent?: string | undefined; createdBy?: string | undefined },
+  { parent, createdBy }: { parent?: string; createdBy?: string },
 ): AsyncGenerator<TaskSpec> {
   for await (const text of lines) {
     position.line++;

@@ -52,7 +52,7 @@ export type WorkInput = z.output<typeof input>;
 /** What `viv work` emits. */
 export type WorkEvent =
   | Extract<WorkerEvent, { kind: "started" | "held" | "stopping" }>
-  | { kind: "claimed"; id: string; type: string; attempt: number; snake?: string | undefined }
+  | { kind: "claimed"; id: string; type: string; attempt: number; snake?: string }
   | {
       kind: "ended";
       id: string;
@@ -61,18 +61,18 @@ export type WorkEvent =
       outcome: string;
       duration_ms: number;
       to?: string;
-      note?: string | undefined;
-      retry_at?: string | undefined;
+      note?: string;
+      retry_at?: string;
     }
   | {
       kind: "proven";
       id: string;
       snake: string | null;
       outcome: string;
-      note?: string | undefined;
-      unproven?: string | undefined;
+      note?: string;
+      unproven?: string;
     }
-  | { kind: "trouble"; id?: string | undefined; code: string; message: string }
+  | { kind: "trouble"; id?: string; code: string; message: string }
   | ({ kind: "finished" } & z.output<typeof report>);
 
 const report = z.object({ attempts: z.number(), done: z.number(), other: z.number() });

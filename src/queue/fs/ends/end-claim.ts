@@ -34,11 +34,11 @@ import { type RecordedEnd, recordedEnd, wasMade } from "./recorded-end.ts";
 export interface Ending {
   outcome: Outcome;
   to: TaskState;
-  note?: string | undefined;
-  fingerprint?: string | undefined;
-  retryAt?: string | undefined;
-  by?: string | undefined;
-  receipt?: string | undefined;
+  note?: string;
+  fingerprint?: string;
+  retryAt?: string;
+  by?: string;
+  receipt?: string;
 }
 
 /** Steps 2 to 4. */
@@ -251,7 +251,7 @@ export function takeBackRecord(
   { id, worker, token }: Held,
   { outcome }: Ending,
   logged: boolean,
-  more: { was?: string; now?: string | undefined } = {},
+  more: { was?: string; now?: string } = {},
 ): void {
   if (logged) appendHistory(run, id, { void: token, outcome });
   record(run, { event: "void", task: id, worker, token, outcome, ...more });

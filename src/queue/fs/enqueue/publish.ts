@@ -200,7 +200,7 @@ function wasNeverPublished(run: FsRun, id: string): boolean {
 
 function refuse(
   staged: Staged,
-  place: { state: string; worker?: string | undefined } | null,
+  place: { state: string; worker?: string } | null,
   options: EnqueueOptions,
 ): Enqueued {
   const id = staged.task.task_id;
