@@ -197,10 +197,7 @@ async function askedFor(
   const durability = command.durabilityFor?.(input);
   const options = openingFor(
     { ...command.op, access },
-    {
-      ...(durability ? { durability } : {}),
-      ...(found.onDependencyFailed ? { onDependencyFailed: found.onDependencyFailed } : {}),
-    },
+    { durability, onDependencyFailed: found.onDependencyFailed },
   );
   return { config: found.config, run: { path: found.path, options }, runPath };
 }

@@ -126,7 +126,7 @@ describe("viv.toml", () => {
     file("a/viv.toml", 'run = "x"\n[handlers.b]\nhandler = "./b"\n');
     folders("a/c");
     for (const flag of [undefined, "/y"]) {
-      const { config } = await find({ ...(flag ? { flag } : {}), cwd: "a/c" });
+      const { config } = await find({ flag, cwd: "a/c" });
       expect(config?.file).toBe(at("a/viv.toml"));
       expect(config?.folder).toBe(at("a"));
       expect(config?.section(routesSection).get("b")?.handler).toEqual(["./b"]);

@@ -10,7 +10,7 @@ import { runSection } from "../queue/config-run.ts";
 
 export interface RunSettings {
   path: string;
-  onDependencyFailed?: "wait" | "fail" | undefined;
+  onDependencyFailed?: "wait" | "fail";
   /** The nearest viv.toml, also where the run is said by --run or VIV_RUN. */
   config?: Config;
 }
@@ -85,7 +85,7 @@ async function nearestConfig(io: Io, tell: Tell = ignore): Promise<Near | null> 
     const config = await readConfig(join(folder, CONFIG));
     const path = runOf(folder, config, io);
     if (config !== undefined || path !== undefined) {
-      return { ...(path === undefined ? {} : { path }), settings: settingsFrom(config) };
+      return { path, settings: settingsFrom(config) };
     }
   }
   return null;

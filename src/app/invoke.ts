@@ -70,9 +70,9 @@ export function openingFor(
   more: Partial<OpenOptions> = {},
 ): OpenOptions {
   return {
-    ...(access === "create" ? { create: true } : {}),
-    ...(access === "read" ? { readOnly: true } : {}),
-    ...(layout === undefined ? {} : { layout: layout as "pit" }),
+    create: access === "create",
+    readOnly: access === "read",
+    layout: layout as "pit" | undefined,
     ...more,
   };
 }

@@ -36,8 +36,8 @@ export interface PortSettings {
   /** Hears what is waited for. */
   notice(sentence: string): void;
   /** For tests. */
-  machine?: Machine | undefined;
-  patience?: Patience | undefined;
+  machine?: Machine;
+  patience?: Patience;
 }
 
 /** What the machine offers to operations, by the names of their ports. */

@@ -15,6 +15,11 @@ export function parseDuration(text: string, what = "duration"): number {
   return ms;
 }
 
+/** The same for a flag that may be missing. */
+export function parseOptionalDuration(text: string | undefined, what: string): number | undefined {
+  return text === undefined ? undefined : parseDuration(text, what);
+}
+
 /**
  * A point in time: ISO 8601 (`2026-11-15T08:00:00Z`, a zone is required so that it means the same
  * on every machine), `now`, or an offset from now (`+10m`). Returned in ISO form, UTC.
@@ -44,13 +49,13 @@ function isDay(day: string): boolean {
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day);
 }
 
-/** For people: `45s`, `12m`, `3h 5m`, `2d 4h`. */
 /** How long something took: also short times matter there. */
 export function formatTook(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   return ms < 10_000 ? `${(ms / 1000).toFixed(1)} s` : formatDuration(ms);
 }
 
+/** For people: `45s`, `12m`, `3h 5m`, `2d 4h`. */
 export function formatDuration(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
   if (seconds < 60) return `${seconds}s`;

@@ -1,12 +1,12 @@
 /** What is wrong with an input, in words. The parts of a zod issue that our schemas can produce. */
 export interface Issue {
-  code?: string | undefined;
+  code?: string;
   path: readonly PropertyKey[];
   expected?: unknown;
   minimum?: unknown;
   maximum?: unknown;
-  values?: readonly unknown[] | undefined;
-  keys?: readonly string[] | undefined;
+  values?: readonly unknown[];
+  keys?: readonly string[];
   message: string;
 }
 

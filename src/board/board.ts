@@ -71,7 +71,7 @@ export function taskNamed({ tasks }: Board, slug: string, file: string): BoardTa
     const meant = suggest(slug, new Set(tasks.map((one) => one.slug)));
     const hint = meant === undefined ? "see: viv board ls" : `did you mean ${meant}?`;
     const message = `there is no task ${JSON.stringify(slug)} on ${file}; ${hint}`;
-    throw new VivError("TASK_NOT_FOUND", message, { slug, ...(meant ? { meant } : {}) });
+    throw new VivError("TASK_NOT_FOUND", message, { slug, meant });
   }
   if (other !== undefined) {
     const lines = found.map(({ line }) => line).join(" and ");

@@ -12,21 +12,14 @@ import {
   boardNext,
   boardOpen,
   boardShow,
+  type changed,
 } from "./operations.ts";
 
-interface Changed {
-  slug: string;
-  from: string | null;
-  to: string;
-  agent: string | null;
-  commit: string | null;
-  subject: string;
-  trouble?: string;
-}
+type Changed = z.output<typeof changed>;
 
 /** `research: claim hello-world  ASSIGNED → RESEARCH  1a2b3c4` */
-export function changedLine(changed: Changed, { color }: Term): string {
-  const { from, to, commit, subject, slug, agent } = changed;
+export function changedLine(output: Changed, { color }: Term): string {
+  const { from, to, commit, subject, slug, agent } = output;
   if (commit === null) return `${plain(slug)} is ${agent}'s already ${color.dim(plain(to))}`;
   const way = from === null ? to : from === to ? to : `${from} → ${to}`;
   return `${color.green(plain(subject))} ${color.dim(`${plain(way)} ${commit.slice(0, 7)}`)}`;

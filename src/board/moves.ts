@@ -34,9 +34,9 @@ export interface Move {
 
 export interface MoveRequest {
   agent: string;
-  role?: string | undefined;
-  to?: string | undefined;
-  note?: string | undefined;
+  role?: string;
+  to?: string;
+  note?: string;
   now: number;
 }
 
@@ -123,7 +123,7 @@ function passOn(
 export function openMove(
   board: Board,
   title: string,
-  { role, note, to, id }: MoveRequest & { id?: string | undefined },
+  { role, note, to, id }: MoveRequest & { id?: string },
 ): Move {
   const words = inOneLine(title);
   const slug = id ?? slugOf(words);

@@ -54,13 +54,13 @@ export const changed = z.object({
 
 export async function boardOf(
   context: Context,
-  given: { board?: string | undefined },
+  given: { board?: string },
 ): Promise<BoardRepository> {
   const { here, use } = context;
   return openBoard(await use(boardPort), { board: given.board, cwd: here.cwd, env: here.env });
 }
 
-export function agentOf({ here }: Context, given: { agent?: string | undefined }): string {
+export function agentOf({ here }: Context, given: { agent?: string }): string {
   return assertAgent(given.agent ?? here.env.VIV_AGENT);
 }
 
@@ -73,14 +73,14 @@ export function assertRole(word: string | undefined): void {
 
 export async function change(
   context: Context,
-  given: { board?: string | undefined; role?: string | undefined },
+  given: { board?: string; role?: string },
   who: string,
   decision: Decision,
 ): Promise<z.output<typeof changed>> {
   assertRole(given.role);
   const repository = await boardOf(context, given);
   const { text: _, trouble, ...rest }: Changed = await changeBoard(repository, who, decision);
-  return { ...rest, ...(trouble === null ? {} : { trouble }) };
+  return { ...rest, trouble: trouble ?? undefined };
 }
 
 export const boardLs = defineOperation({
@@ -123,10 +123,8 @@ export const boardNext = defineOperation({
     const found = await readCommitted(repository);
     assertWhole(found, repository.file);
     const task = nextFor(found, who, given.state);
-    return {
-      task: task === null ? null : shownTask(task),
-      ...(given.exit_code ? { must: true } : {}),
-    };
+    const must = given.exit_code || undefined;
+    return { task: task === null ? null : shownTask(task), must };
   },
 });
 

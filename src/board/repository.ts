@@ -107,7 +107,7 @@ class GitBoard implements BoardRepository {
 
 export interface BoardWhere {
   /** `--board` */
-  board?: string | undefined;
+  board?: string;
   cwd: string;
   env: Readonly<Record<string, string | undefined>>;
 }

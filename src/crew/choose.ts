@@ -1,5 +1,5 @@
 import { dirname, join, resolve } from "node:path";
-import { parseDuration } from "../base/duration.ts";
+import { parseOptionalDuration } from "../base/duration.ts";
 import { VivError } from "../base/errors.ts";
 import type { Context, Here } from "../operation/operation.ts";
 import {
@@ -93,28 +93,12 @@ function keeperFrom(wanted: KeeperUpInput, cwd: string): KeeperSettings {
 
 function flagsFrom(wanted: Wanted): StartFlags {
   const { grace, state } = wanted;
-  const flags: StartFlags = {
-    ...(grace === undefined ? {} : { graceMs: durationOf(grace, "--grace") }),
-    ...(state === undefined ? {} : { state }),
-  };
+  const flags: StartFlags = { graceMs: parseOptionalDuration(grace, "--grace"), state };
   if (wanted.kind === "crew") {
     const { manifest, stagger, max_concurrent } = wanted;
-    return {
-      ...flags,
-      ...(manifest === undefined ? {} : { crew: manifest }),
-      ...(stagger === undefined ? {} : { staggerMs: durationOf(stagger, "--stagger") }),
-      ...(max_concurrent === undefined ? {} : { maxConcurrent: max_concurrent }),
-    };
+    const staggerMs = parseOptionalDuration(stagger, "--stagger");
+    return { ...flags, crew: manifest, staggerMs, maxConcurrent: max_concurrent };
   }
   const { def, interval, mode } = wanted;
-  return {
-    ...flags,
-    ...(def === undefined ? {} : { keeper: def }),
-    ...(interval === undefined ? {} : { intervalMs: durationOf(interval, "--interval") }),
-    ...(mode === undefined ? {} : { mode }),
-  };
-}
-
-function durationOf(text: string, flag: string): number {
-  return parseDuration(/^\d+$/.test(text) ? `${text}s` : text, flag);
+  return { ...flags, keeper: def, intervalMs: parseOptionalDuration(interval, "--interval"), mode };
 }

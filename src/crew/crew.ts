@@ -110,7 +110,7 @@ export class Crew {
     this.#isOurs = isOurs;
     const { files, machine } = this.#host;
     const kind = member === undefined ? (this.#settings.isSingleton ? "keeper" : "crew") : "tick";
-    const holder: Holder = { ...machine.self(), kind, ...(member === undefined ? {} : { member }) };
+    const holder: Holder = { ...machine.self(), kind, member };
     files.writeHolder(holder);
   }
 
@@ -127,7 +127,7 @@ export class Crew {
     this.#emit({
       ...{ kind: "up", pid: host.machine.self().pid, manifest: settings.manifest },
       members: members.map(({ name }) => name),
-      ...(port === undefined ? {} : { port }),
+      port,
     });
     for (const member of members) this.#add(member).start(settings);
     this.#gateFile?.write();
@@ -361,8 +361,8 @@ export class Crew {
       ...machine.self(),
       ...{ manifest, singleton: isSingleton, members: [...names] },
       ...{ port: this.#port, since: this.#since },
-      ...(isSingleton && keeper ? { keeper } : {}),
-      ...(ended === undefined ? {} : { ended }),
+      keeper: isSingleton && keeper ? keeper : undefined,
+      ended,
     });
   }
 
@@ -377,8 +377,7 @@ function noMembers(manifest: string): VivError {
 
 function takenError({ files, machine }: CrewHost): VivError {
   const { folder } = files;
-  const refused = (message: string, pid?: number) =>
-    new VivError("WORKER_TAKEN", message, pid === undefined ? {} : { pid });
+  const refused = (message: string, pid?: number) => new VivError("WORKER_TAKEN", message, { pid });
   const holder = holderFrom(files.holder());
   if (holder === null || machine.vitality(holder) === "gone") {
     return refused(

@@ -152,7 +152,7 @@ async function run(
         const running = host.handlers.start({
           ...{ argv, stdin, cwd: request.cwd, claim: tree.claim, logPath: hooks.logPath },
           env: { ...envOf(host, settings, member, hooks.lifecycle), ...more.env, ...steps?.env },
-          ...(more.isSecret ? { isSecret: true } : {}),
+          isSecret: more.isSecret,
           ...{ onStdout: more.onStdout, onStderr: more.onStderr },
           timeoutMs: settings.wallClockMs,
           ...{ logBytes: settings.logBytes, killAfterMs: settings.killAfterMs, pace: PACE },

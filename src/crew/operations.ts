@@ -212,7 +212,7 @@ export const crewResume = defineOperation({
 /** Without a crew that runs, the file alone says it: whoever starts next heeds it. */
 async function setPaused(
   context: Parameters<typeof askingOf>[0],
-  given: { name: string; state?: string | undefined },
+  given: { name: string; state?: string },
   isPaused: boolean,
 ): Promise<{ name: string; state: string }> {
   const { ask, ports, state } = await askingOf(context, given.state);
@@ -279,7 +279,7 @@ export const crewTick = defineStream({
 
 async function watchTick(
   context: Context,
-  given: { name: string; state?: string | undefined },
+  given: { name: string; state?: string },
   onLine: (line: CrewLine) => void,
 ): Promise<Ticked> {
   const { name } = given;

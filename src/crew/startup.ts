@@ -18,15 +18,15 @@ export interface StartInput {
 
 export interface StartFlags {
   /** The manifest, of `viv crew up FILE`. */
-  crew?: string | undefined;
+  crew?: string;
   /** The def, of `viv keeper up FILE`. */
-  keeper?: string | undefined;
-  graceMs?: number | undefined;
-  staggerMs?: number | undefined;
-  maxConcurrent?: number | undefined;
-  state?: string | undefined;
-  intervalMs?: number | undefined;
-  mode?: string | undefined;
+  keeper?: string;
+  graceMs?: number;
+  staggerMs?: number;
+  maxConcurrent?: number;
+  state?: string;
+  intervalMs?: number;
+  mode?: string;
 }
 
 export interface CrewStart {

@@ -45,7 +45,7 @@ export class StatusWriter {
       // Includes the dollars of a run whose supervisor was killed; the next write has no run_usd.
       cost_today: count(before?.cost_today) + count(before?.run_usd),
       day: before?.day ?? "",
-      ...(member.budgetUsdDay === null ? {} : { budget_usd_day: member.budgetUsdDay }),
+      budget_usd_day: member.budgetUsdDay ?? undefined,
       thought: before?.thought ?? null,
       engine: member.engine,
       mode: member.mode,

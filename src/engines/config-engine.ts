@@ -19,7 +19,7 @@ export interface EngineRoute {
   escalateAfter: number | null;
   mode: "plan" | "edit";
   /** Of one attempt. */
-  budget: Limit & { turns?: number | undefined };
+  budget: Limit & { turns?: number };
   /** Of one task, over all its attempts. */
   taskBudget: Limit;
   /** What shares a rate limit. */

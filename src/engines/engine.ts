@@ -76,10 +76,10 @@ export interface EngineRequest {
   /** The vendor's session to go on with, of an earlier attempt. */
   resume: string | null;
   /** What that session has used so far, for a vendor that counts on where it left off. */
-  resumeUsed?: SessionUsed | undefined;
+  resumeUsed?: SessionUsed;
   turns: number | null;
   /** What is left of the tightest budget in dollars, for a program that takes a limit. */
-  budgetUsd?: number | undefined;
+  budgetUsd?: number;
   /** Dollars or tokens are limited: a program may start nothing whose usage it does not report. */
   isBudgeted?: boolean;
   /** Our own sandbox is around it: none of the vendor's can be made inside. */
@@ -162,7 +162,7 @@ export interface EngineResult {
   /** One for each model that was used; null when it could not be read. */
   usage: ModelUsage[] | null;
   /** The session's total by the vendor, earlier runs included. */
-  sessionTotal?: ModelUsage[] | undefined;
+  sessionTotal?: ModelUsage[];
   /** Lines that were no events, or unknown events. */
   unknown: number;
 }
@@ -177,9 +177,9 @@ export interface Step {
   tool?: string;
   target?: string;
   /** Short: a line or two, without control characters. */
-  text?: string | undefined;
+  text?: string;
   /** Used since the step before, where the vendor reports it. */
-  usage?: ModelUsage | undefined;
+  usage?: ModelUsage;
   /** The usage is that of an answer which has only begun: a further step has the rest. */
   isBegun?: true;
   /** The usage is that of so many steps. */

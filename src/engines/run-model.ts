@@ -22,7 +22,7 @@ import { type LogPort, SessionFeed } from "./session-logs.ts";
  *   ended     from outside: its time was up, or it was stopped; the caller knows what to do
  */
 export type ModelEnd =
-  | { kind: "proceed"; note?: string | undefined }
+  | { kind: "proceed"; note?: string }
   | { kind: "failed"; report: FailureReport & { outcome: "failed"; note: string } }
   | { kind: "limited"; note: string }
   | { kind: "unpaid"; note: string }
@@ -213,7 +213,7 @@ const BLIND =
 function judge(finished: Finished, { outcome }: EngineResult, budget: BudgetStop): ModelEnd {
   const failed = (note: string, final = false): ModelEnd => ({
     kind: "failed",
-    report: { outcome: "failed", note, ...(final ? { final } : {}) },
+    report: { outcome: "failed", note, final },
   });
   const { over, isBlind } = budget;
   const isOwnEnd = finished.cause === "exit";
@@ -242,7 +242,7 @@ function endOver({ which, text, level }: BudgetVerdict): ModelEnd {
     return { kind: "unpaid", note: text };
   }
   const final = which !== "attempt" || level === "blind";
-  return { kind: "failed", report: { outcome: "failed", note: text, ...(final ? { final } : {}) } };
+  return { kind: "failed", report: { outcome: "failed", note: text, final } };
 }
 
 /** Of a run that never began. */

@@ -2,7 +2,8 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { holds } from "../../test/support/property.ts";
 import type { Task } from "../queue/task.ts";
-import { MAX_INSERTED_BYTES, parseTemplate, render, type TemplateFacts } from "./template.ts";
+import { MAX_INSERTED_BYTES, render, type TemplateFacts } from "./template.ts";
+import { parseTemplate } from "./template-parse.ts";
 
 const task: Task = {
   task_id: "t.1",

@@ -3,8 +3,6 @@ import { isName, suggest } from "../base/names.ts";
 import type { Task } from "../queue/task.ts";
 import type { Reference, Tag, Template } from "./template-parse.ts";
 
-export { parseTemplate, type Template } from "./template-parse.ts";
-
 /** What is put into one place of a prompt has at most so many bytes. */
 export const MAX_INSERTED_BYTES = 100_000;
 

@@ -17,15 +17,15 @@ export interface AgentsConfig {
 export interface Agent {
   name: string;
   species: string;
-  worker?: AgentWorker | undefined;
-  standing?: AgentStanding | undefined;
+  worker?: AgentWorker;
+  standing?: AgentStanding;
 }
 
 export interface AgentWorker {
   /** The types it takes; null: all that need not be asked for. */
   takes: readonly string[] | null;
   /** A path, or a name in PATH; without it the routes of viv.toml are used. */
-  handler?: string | undefined;
+  handler?: string;
 }
 
 export interface AgentStanding {

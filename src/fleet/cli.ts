@@ -1,3 +1,4 @@
+import type * as z from "zod/mini";
 import { formatDuration, formatTook } from "../base/duration.ts";
 import { counted } from "../base/text.ts";
 import type { Command } from "../operation/command.ts";
@@ -6,10 +7,7 @@ import { plain, type Term, table } from "../operation/term.ts";
 import { type SpeciesOutput, species, type UpEvent } from "./operations.ts";
 import { service } from "./service.ts";
 
-interface Output {
-  files: { path: string; status: string }[];
-  next: string[];
-}
+type Output = z.output<typeof service.output>;
 
 /** Why, for commands that do not say it themselves. */
 const WHY: Record<string, string> = {

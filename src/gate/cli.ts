@@ -48,7 +48,7 @@ function gateLines(title: string, { max, holders, queue }: View, term: Term, now
   return rows.length === 0 ? [head] : [head, table(rows, term)];
 }
 
-function pidOf({ pid }: { pid?: number | undefined }): string {
+function pidOf({ pid }: { pid?: number }): string {
   return pid === undefined ? "" : `pid ${pid}`;
 }
 

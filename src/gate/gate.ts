@@ -22,8 +22,8 @@ export interface GateRequest {
   /** For people. */
   name: string;
   /** Default: normal. */
-  priority?: Priority | undefined;
-  signal?: AbortSignal | undefined;
+  priority?: Priority;
+  signal?: AbortSignal;
 }
 
 export type Release = () => void;

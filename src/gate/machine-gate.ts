@@ -219,7 +219,7 @@ export function machineGate(options: MachineGateOptions): MachineGate {
           waiting_ms: Math.max(0, Math.round(now - since)),
           pid: ticket.process.pid,
         })),
-        ...(trouble === undefined ? {} : { trouble }),
+        trouble,
       };
     },
     room() {

@@ -64,7 +64,7 @@ export const gate = defineOperation({
     const crew = crewFor(context, port, given.state);
     if (max === undefined || given.state === undefined || crew === undefined) {
       if (max !== undefined) await port.machine.setMax(max);
-      return { machine: port.machine.view(), ...(crew ? { crew: crew.view } : {}) };
+      return { machine: port.machine.view(), crew: crew?.view };
     }
     if (max === null) {
       throw new VivError("USAGE", "a crew always has a maximum; give it a high one: --max 1000");

@@ -58,7 +58,7 @@ function global(
     describe,
     required: false,
     placeholder,
-    ...(short ? { short } : {}),
+    short,
   };
 }
 
@@ -69,7 +69,7 @@ export function flagsOf(command: Command): Flag[] {
     const short = command.shorts?.[key];
     const placeholder = command.placeholders?.[key];
     const needed = required.includes(key);
-    const flag = { ...flagFrom(key, schema as Schema, needed), ...(short ? { short } : {}) };
+    const flag = { ...flagFrom(key, schema as Schema, needed), short };
     return placeholder === undefined ? flag : { ...flag, placeholder };
   });
   return [...flags, ...extrasOf(command, false)];
@@ -89,7 +89,7 @@ function extraFlag(name: string, extra: ExtraFlag): Flag {
     describe: extra.describe,
     required: false,
     placeholder: extra.placeholder ?? "",
-    ...(extra.short ? { short: extra.short } : {}),
+    short: extra.short,
   };
 }
 
@@ -111,7 +111,7 @@ function flagFrom(key: string, schema: Schema, required: boolean): Flag {
     required,
     describe: schema.description ?? inner.description ?? "",
     placeholder: placeholderFor(key, kind),
-    ...(choices ? { choices } : {}),
+    choices,
   };
 }
 

@@ -25,7 +25,7 @@ export interface Here {
   cwd: string;
   env: Env;
   /** The viv.toml that counts there. */
-  config?: Config | undefined;
+  config?: Config;
 }
 
 export interface Context {

@@ -7,7 +7,7 @@ import { asWritten, clip, plain, screened, type Term, table, termFor } from "./t
 const esc = "\u001b";
 
 function around(env: Record<string, string>, isTTY: boolean, columns?: number): Term {
-  const stream = { write: () => true, isTTY, ...(columns ? { columns } : {}) };
+  const stream = { write: () => true, isTTY, columns };
   // biome-ignore lint/suspicious/noExplicitAny: only these two are looked at
   return termFor({ env, stdout: stream } as any, stream);
 }

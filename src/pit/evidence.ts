@@ -23,7 +23,7 @@ export function pitArtifactsIn(artifacts: string, waste: string): ArtifactFiles 
       return { head: wasteHead({ id, attempt, worker, at: new Date(at).toISOString() }) };
     },
     endLog: (id, { outcome, seconds, note }) => {
-      append(files.logOf(id), wasteFoot({ outcome, seconds, ...(note ? { note } : {}) }));
+      append(files.logOf(id), wasteFoot({ outcome, seconds, note }));
     },
   };
 }

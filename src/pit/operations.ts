@@ -119,7 +119,7 @@ async function stuck({ store, now }: RunContext) {
       task: await wordsOf(store, id),
       state,
       why: text,
-      ...(command ? { command } : {}),
+      command: command || undefined,
     });
     if (found.length >= 100) break;
   }
@@ -195,9 +195,10 @@ export const pitSweep = defineRunOperation({
     const { store } = context;
     const pit = pitOf(store);
     if (pit === null) throw new VivError("RUN_INVALID", "this is not a pit.");
-    const staleAfterSeconds = stale_after === undefined ? undefined : seconds(stale_after);
+    const staleAfterSeconds =
+      stale_after === undefined ? undefined : parseDuration(stale_after, "--stale-after") / 1000;
     const keepMs = parseDuration(keep_logs ?? "7d", "--keep-logs");
-    const report = await store.reap(staleAfterSeconds === undefined ? {} : { staleAfterSeconds });
+    const report = await store.reap({ staleAfterSeconds });
     const { adopted } = await store.sweep();
     const host = await context.use(workerHostPort);
     const limitMs = (staleAfterSeconds ?? DEFAULT_STALE_AFTER_SECONDS) * 1000;
@@ -220,8 +221,7 @@ export const pitSweep = defineRunOperation({
       logs: tidied?.logs ?? 0,
       pruned: tidied?.pruned ?? [],
       kept: tidied?.kept ?? [],
-      ...(tidied === null ? { trouble: "another sweep is tidying waste/ just now" } : {}),
-      ...(tidied?.trouble ? { trouble: tidied.trouble } : {}),
+      trouble: tidied === null ? "another sweep is tidying waste/ just now" : tidied.trouble,
     };
   },
 });
@@ -251,10 +251,6 @@ async function tidy(context: RunContext, keepMs: number) {
     keepMs,
     isRunning: (name) => claims.has(snakeOfWaste(name)?.snake ?? ""),
   });
-}
-
-function seconds(text: string): number {
-  return parseDuration(/^\d+$/.test(text) ? `${text}s` : text, "--stale-after") / 1000;
 }
 
 export const pitToss = defineRunOperation({
@@ -305,12 +301,12 @@ export const pitToss = defineRunOperation({
       type: whom ?? (too_big ? "planner" : "food"),
       payload: { task: words },
       created_by: by ?? eater?.snake ?? context.here.env.USER ?? "keeper",
-      ...(parent ? { parent } : {}),
-      ...(after ? { depends_on: after } : {}),
+      parent: parent || undefined,
+      depends_on: after,
     });
     const folder = state === "waiting" ? "resting/later" : "food";
     const path = `${context.store.folder}/${folder}/${id}.md`;
-    return { id, state: state as "pending", path, ...(warnings ? { warnings } : {}) };
+    return { id, state: state as "pending", path, warnings };
   },
 });
 

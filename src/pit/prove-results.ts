@@ -94,5 +94,5 @@ async function proveOne(
   const end = await attempt.proveOnly(async () => {
     unproven = await pitOf(store)?.markUnproven(id);
   });
-  return { id, snake, end, ...(unproven ? { unproven } : {}) };
+  return { id, snake, end, unproven: unproven ?? undefined };
 }

@@ -101,7 +101,7 @@ export async function tidyWaste(
     logs: logs.length - removed.length,
     pruned: [...finished, ...removed].map(({ name }) => name),
     kept: kept.map(({ log }) => log.name),
-    ...(warnings.length > 0 ? { trouble: warnings.join(" ") } : {}),
+    trouble: warnings.join(" ") || undefined,
   };
 }
 

@@ -30,7 +30,7 @@ function facts(text: string, name = NAME): LogFacts {
 }
 
 const ended = (outcome: string, body = "work", note?: string) =>
-  facts(`${HEAD}\n${body}\n${wasteFoot({ outcome, seconds: 2.5, ...(note ? { note } : {}) })}\n`);
+  facts(`${HEAD}\n${body}\n${wasteFoot({ outcome, seconds: 2.5, note })}\n`);
 
 describe("error lines", () => {
   test.each([

@@ -79,7 +79,7 @@ export function parseWasteFoot(line: string): WasteFoot | null {
   const match = /^# ended (\S+) after (\d{1,12}(?:\.\d+)?) s(?:: (.*))?$/.exec(line.trimEnd());
   if (match === null) return null;
   const [, outcome = "", seconds, note] = match;
-  return { outcome, seconds: Number(seconds), ...(note ? { note } : {}) };
+  return { outcome, seconds: Number(seconds), note: note || undefined };
 }
 
 /** On one line, without control characters and marks of direction. */

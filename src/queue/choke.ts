@@ -49,7 +49,7 @@ function chokeOf(row: readonly AttemptRecord[], attempt: AttemptRecord): Choke {
     worker: attempt.worker,
     workers: [...new Set(row.map(({ worker }) => worker))],
     attempt,
-    ...(note ? { note } : {}),
+    note: note || undefined,
   };
 }
 

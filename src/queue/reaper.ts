@@ -39,9 +39,7 @@ export class Reaper {
   async runOnce(): Promise<ReapReport> {
     const isDoubtful = performance.now() < this.#doubtsUntil;
     const { staleAfterSeconds } = isDoubtful ? NEVER_STALE : this.#options;
-    const report = await this.#store.reap(
-      staleAfterSeconds === undefined ? {} : { staleAfterSeconds },
-    );
+    const report = await this.#store.reap({ staleAfterSeconds });
     if (performance.now() >= this.#sweepsAt) await this.#sweep();
     if (report.reaped.length > 0) this.#options.onReaped?.(report);
     return report;

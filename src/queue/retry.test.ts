@@ -53,7 +53,7 @@ describe("after a failure", () => {
     const attempts = fc.option(fc.integer({ min: 1, max: 10 }), { nil: undefined });
     holds(
       fc.property(history, attempts, attempts, random, (past, own, routes, dice) => {
-        const options = { random: dice, ...(routes === undefined ? {} : { maxAttempts: routes }) };
+        const options = { random: dice, maxAttempts: routes };
         const verdict = afterFailure(taskWith(own), past, "failed", options);
         const alone = afterFailure(taskWith(own ?? routes), past, "failed", { random: dice });
         expect(verdict).toEqual(alone);

@@ -59,5 +59,5 @@ export const taskFile = z.record(z.string(), z.unknown());
 
 /** Programs read snake_case, as the files have it. */
 export function endedOutput({ retryAt, ...rest }: Ended): z.output<typeof ended> {
-  return retryAt === undefined ? rest : { ...rest, retry_at: retryAt };
+  return { ...rest, retry_at: retryAt };
 }

@@ -12,7 +12,7 @@ export interface Option {
   flag: string;
   kind: "text" | "whole" | "switch";
   required?: boolean;
-  help?: string | undefined;
+  help?: string;
 }
 
 export interface Command {

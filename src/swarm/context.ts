@@ -38,7 +38,7 @@ export interface Context {
   /** What `~` stands for. */
   home: string;
   /** Width of the usage text; the terminal's when left out. */
-  columns?: number | undefined;
+  columns?: number;
 }
 
 /** Runs one command and returns its exit status. */

@@ -48,7 +48,7 @@ export const claim: Verb = (values, context) =>
 async function claimOne(values: Values, store: SwarmStore): Promise<Task | undefined> {
   const types = values.list("--task-type-filter");
   const worker = values.text("--worker-id");
-  const [claimed] = await store.claim({ worker, ...(types ? { types } : {}), heartbeat: false });
+  const [claimed] = await store.claim({ worker, types, heartbeat: false });
   return claimed?.task;
 }
 

@@ -11,7 +11,7 @@ export interface ExecutionEnd {
   /** By the clock. */
   at: number;
   /** By the machine's uptime, if it ended since the warden is up. */
-  agoMs?: number | undefined;
+  agoMs?: number;
   /** How many agents it ended. */
   agents?: number;
 }

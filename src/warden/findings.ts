@@ -39,7 +39,7 @@ export interface Finding {
 export interface Moment {
   now: number;
   /** Nothing counts as older than this. After a clock that jumped or a machine that slept: then. */
-  notBefore?: number | undefined;
+  notBefore?: number;
 }
 
 /**

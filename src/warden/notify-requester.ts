@@ -21,12 +21,12 @@ export interface NotifyOptions {
   /** The folder with a folder for each requester. */
   inbox: string;
   /** A shell command; the receipt, or the notice, is on its stdin. */
-  hook?: string | undefined;
+  hook?: string;
   /** Where the hook runs. */
-  cwd?: string | undefined;
+  cwd?: string;
   env?: Readonly<Record<string, string | undefined>>;
   /** An address that gets the same by POST. */
-  webhook?: string | undefined;
+  webhook?: string;
   hookMs?: number;
   webhookMs?: number;
   /** Between the tries of the webhook. */

@@ -260,7 +260,7 @@ export class RuleWatch {
   #warrantFor({ rule, kind, name, home, evidence }: Finding, now: number): Warrant {
     const patience_ms = this.#settings.rules[rule]?.patienceMs;
     return {
-      ...(patience_ms === undefined ? {} : { patience_ms }),
+      patience_ms,
       ...{ id: this.#host.newId(), target: name, kind, reason: oneLine(`${rule}: ${evidence}`) },
       ...{ requester: `warden:${rule}`, filed_at: iso(now), bound: null, watch: [], shell: false },
       socket: kind === "tmux" ? home : null,

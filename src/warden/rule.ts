@@ -7,7 +7,7 @@ export type RuleAction = (typeof RULE_ACTIONS)[number];
 interface Rule {
   action: RuleAction;
   /** For the warrants that it files; else the warden's own. */
-  patienceMs?: number | undefined;
+  patienceMs?: number;
 }
 
 /** The rules that are set; each finds suspects of its own kind. */

@@ -79,7 +79,7 @@ export interface EngineSession {
   /** In all its attempts: some vendors tell only the sum. */
   used?: SessionUsed;
   /** The attempt that works with it; still there when that was killed before it could settle its bill. */
-  open?: OpenAttempt | undefined;
+  open?: OpenAttempt;
 }
 
 export interface OpenAttempt {
@@ -88,7 +88,7 @@ export interface OpenAttempt {
   worker: string;
   /** The session that it went on with, and what that had used. */
   resume: string | null;
-  resumeUsed?: SessionUsed | undefined;
+  resumeUsed?: SessionUsed;
   /** Of the vendor's own files, how much was there when it began. */
   logs: Record<string, number>;
 }

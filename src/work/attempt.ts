@@ -250,8 +250,7 @@ export class Attempt {
     if (end.kind === "released") return this.#ending.released(end.note);
     if (end.kind === "limited") {
       const { note, retryAt } = end;
-      const later = retryAt ? { retryAt } : {};
-      return this.#ending.failed({ outcome: "rate_limited", note, ...later });
+      return this.#ending.failed({ outcome: "rate_limited", note, retryAt });
     }
     if (end.kind === "failed") {
       const { exit, signal } = finished;

@@ -1,3 +1,4 @@
+import type * as z from "zod/mini";
 import { formatTook } from "../base/duration.ts";
 import { counted } from "../base/text.ts";
 import type { Command } from "../operation/command.ts";
@@ -153,30 +154,7 @@ function ending(event: Of<"ended">, color: Term["color"]): string {
   return `${id} ${paint(outcome)} ${took}${note}${color.dim(next)}`;
 }
 
-interface Workspace {
-  id: string;
-  state: string | null;
-  kind: string;
-  path: string;
-  branch?: string;
-  dirty: boolean;
-  ahead: number;
-  merged: boolean;
-  missing: boolean;
-  bytes: number;
-}
-
-interface Output {
-  workspaces: Workspace[];
-  gc?: {
-    id: string;
-    removed: boolean;
-    archived?: string;
-    branch_kept?: string;
-    reason?: string;
-  }[];
-  homes?: string[];
-}
+type Output = z.output<typeof workspaces.output>;
 
 const workspacesCommand: Command = {
   op: workspaces,
@@ -216,7 +194,7 @@ const workspacesCommand: Command = {
   },
 };
 
-function situation({ dirty, ahead, merged, missing, kind }: Workspace): string {
+function situation({ dirty, ahead, merged, missing, kind }: Output["workspaces"][number]): string {
   if (missing) return "folder is gone";
   if (kind === "dir") return dirty ? "has files" : "empty";
   const commits = ahead > 0 ? `${counted(ahead, "commit")} not merged` : "";

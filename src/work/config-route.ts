@@ -12,16 +12,16 @@ export interface Route extends RoutedEngine {
   type: string;
   /** The command and its arguments, as they are written in the file; none with most engines. */
   handler: readonly string[];
-  timeoutMs?: number | undefined;
-  maxAttempts?: number | undefined;
-  backoffMs?: number | undefined;
-  doneWhen?: string | undefined;
-  doneWhenTimeoutMs?: number | undefined;
-  review?: boolean | undefined;
+  timeoutMs?: number;
+  maxAttempts?: number;
+  backoffMs?: number;
+  doneWhen?: string;
+  doneWhenTimeoutMs?: number;
+  review?: boolean;
   workspace: (typeof WORKSPACES)[number];
   /** As it is written in the file: relative to it. */
-  repository?: string | undefined;
-  base?: string | undefined;
+  repository?: string;
+  base?: string;
   sandbox: readonly (typeof SANDBOXES)[number][];
   /** `NAME`, or `NAME=VALUE`. */
   env: readonly string[];

@@ -3,7 +3,7 @@ import type { Store } from "../queue/store.ts";
 import { WORK_SITE } from "./site.ts";
 
 interface Open {
-  reviewLimit?: number | undefined;
+  reviewLimit?: number;
   waitsForPeople?: ((type: string) => boolean) | undefined;
 }
 
@@ -17,7 +17,7 @@ export async function isDrained(
   types: readonly string[] | null,
   { reviewLimit = Number.POSITIVE_INFINITY, waitsForPeople = () => false }: Open = {},
 ): Promise<boolean> {
-  const wanted = types ? { types } : {};
+  const wanted = { types: types ?? undefined };
   const { review, claimed } = await store.counts();
   if (await store.extension(WORK_SITE)?.hasUnprovenResults()) return false;
   if (review >= reviewLimit && claimed === 0) return true;

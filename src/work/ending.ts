@@ -10,7 +10,7 @@ import type { AttemptContext } from "./place.ts";
 
 /** The end of an attempt: one call of the store, which decides where the task goes. */
 export type AttemptEnd =
-  | { kind: "ended"; outcome: string; ended: Ended; note?: string | undefined }
+  | { kind: "ended"; outcome: string; ended: Ended; note?: string }
   | { kind: "lost" };
 
 export type Report = FailureReport & { outcome: string; note: string };
@@ -28,8 +28,8 @@ export class Ending {
 
   done(note?: string): Promise<AttemptEnd> {
     const { store, route } = this.#context;
-    const how = { ...(route.review ? { review: true } : {}), ...(note ? { note } : {}) };
-    return this.#end("done", () => store.complete(this.#ref, { inBackground: true, ...how }), note);
+    const how = { inBackground: true, review: route.review, note };
+    return this.#end("done", () => store.complete(this.#ref, how), note);
   }
 
   async failed(report: Report, finished?: Finished, proof?: Proof): Promise<AttemptEnd> {
@@ -38,12 +38,7 @@ export class Ending {
     if (finished) await this.#keepEvidence(report, proof);
     return this.#end(
       report.outcome,
-      () =>
-        store.fail(this.#ref, {
-          ...report,
-          ...(maxAttempts === undefined ? {} : { maxAttempts }),
-          ...(backoffMs === undefined ? {} : { backoffMs }),
-        }),
+      () => store.fail(this.#ref, { ...report, maxAttempts, backoffMs }),
       report.note,
     );
   }
@@ -66,7 +61,7 @@ export class Ending {
     const { outcome, note } = report;
     const log = proof ? artifacts.proofLogOf(this.#id) : artifacts.logOf(this.#id);
     const at = new Date().toISOString();
-    const what = { attempt, worker, outcome, note, at, ...(proof ? { proof } : {}) };
+    const what = { attempt, worker, outcome, note, at, proof };
     try {
       await this.#retry.untilDone(() => artifacts.keepEvidence(this.#id, what, log));
     } catch (error) {

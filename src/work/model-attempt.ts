@@ -43,10 +43,10 @@ export interface ModelAttempt {
 }
 
 export type ModelAttemptEnd =
-  | { kind: "proceed"; note?: string | undefined }
+  | { kind: "proceed"; note?: string }
   | { kind: "ended" }
   | { kind: "released"; note: string }
-  | { kind: "limited"; note: string; retryAt?: string | undefined }
+  | { kind: "limited"; note: string; retryAt?: string }
   | { kind: "failed"; report: FailureReport & { outcome: "failed"; note: string } };
 
 export interface ModelAttemptResult {
@@ -309,7 +309,7 @@ function saveSession(
 
 interface Saved {
   used?: readonly ModelUsage[];
-  sessionTotal?: ModelUsage[] | undefined;
+  sessionTotal?: ModelUsage[];
   /** It is not over yet. */
   open?: OpenAttempt;
 }

@@ -109,8 +109,8 @@ function openWorkspace({
     kind: workspace,
     root: store.workspaces,
     id: claim.task.task_id,
-    ...(repository ? { repository: resolve(folder, repository) } : {}),
-    ...(base ? { base } : {}),
+    repository: repository ? resolve(folder, repository) : undefined,
+    base: base || undefined,
   });
 }
 

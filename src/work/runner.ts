@@ -12,7 +12,7 @@ export interface Execution {
   logPath: string;
   timeoutMs: number | undefined;
   /** The first that its log says. */
-  head?: string | undefined;
+  head?: string;
   /** Its start is waited for as long as it takes: what it follows on is done already. */
   isProof?: boolean;
   reads?: readonly string[];
@@ -96,12 +96,12 @@ export class Runner {
       claim,
       logPath: how.logPath,
       logBytes: this.#settings.logBytes,
-      ...(timeoutMs === undefined ? {} : { timeoutMs }),
-      ...(how.isSecret ? { isSecret: true } : {}),
-      ...(onStdout ? { onStdout } : {}),
-      ...(onStderr ? { onStderr } : {}),
-      ...(stdoutPath ? { stdoutPath } : {}),
-      ...(noise ? { noise } : {}),
+      timeoutMs,
+      isSecret: how.isSecret,
+      onStdout,
+      onStderr,
+      stdoutPath,
+      noise: noise || undefined,
       killAfterMs: this.#settings.killAfterMs,
     });
     if (running.ref === null) {
@@ -133,7 +133,7 @@ export class Runner {
       artifacts: writes,
       hidden: [],
       reads: [...reads, ...(place.claimFile ? [place.claimFile] : []), ...(how.reads ?? [])],
-      ...(place.shows ? { shows: place.shows } : {}),
+      shows: place.shows,
       cwd: place.cwd,
     });
   }

@@ -31,15 +31,15 @@ export async function whyTask(
     state: view.state,
     since: view.since,
     task: view.task,
-    ...(view.worker ? { worker: view.worker } : {}),
-    ...(view.reason ? { quarantineReason: view.reason } : {}),
+    worker: view.worker,
+    quarantineReason: view.reason,
     history: view.history,
-    ...(view.process ? { process: view.process } : {}),
+    process: view.process,
     dependencies: view.task ? await store.dependencies(view.task) : [],
     cycle: view.task ? await findCycle(store, view) : null,
     workers,
     ...(view.task ? heldFacts(view.task, held, await store.counts()) : {}),
-    ...(await lastNote(store, view)),
+    lastNote: await lastNote(store, view),
     now,
   });
   return { id: view.id, state: view.state, since: view.since, reasons };
@@ -65,23 +65,21 @@ export interface Held {
 }
 
 function heldFacts({ task_type: type }: Task, held: Held, { review }: Counts) {
-  const account = held.accountOf?.(type) ?? null;
-  const budget = held.budgetOf?.(type) ?? null;
-  const gateFull = held.gateOf?.(type) ?? null;
+  const account = held.accountOf?.(type) ?? undefined;
+  const budget = held.budgetOf?.(type) ?? undefined;
+  const gateFull = held.gateOf?.(type) ?? undefined;
   const { reviewLimit: limit } = held;
   return {
-    ...(account === null ? {} : { account }),
-    ...(budget === null ? {} : { budget }),
-    ...(gateFull === null ? {} : { gateFull }),
-    ...(limit !== undefined && review >= limit ? { reviewFull: { count: review, limit } } : {}),
+    ...{ account, budget, gateFull },
+    reviewFull: limit !== undefined && review >= limit ? { count: review, limit } : undefined,
   };
 }
 
-async function lastNote(store: Store, view: TaskView): Promise<{ lastNote?: string }> {
-  if (view.state !== "failed") return {};
+async function lastNote(store: Store, view: TaskView): Promise<string | undefined> {
+  if (view.state !== "failed") return undefined;
   let note: string | undefined;
   for await (const line of store.ledger({ task: view.id })) if (line.note) note = line.note;
-  return note === undefined ? {} : { lastNote: note };
+  return note;
 }
 
 /** Follows unmet dependencies; only waiting tasks can be part of a cycle. */

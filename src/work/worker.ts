@@ -153,7 +153,7 @@ export class Worker {
     const reaper = new Reaper(this.#store, {
       everyMs: reapEveryMs,
       onError: (error) => this.#emit({ kind: "trouble", error }),
-      ...(this.#options.onReaped ? { onReaped: this.#options.onReaped } : {}),
+      onReaped: this.#options.onReaped,
     });
     const held: Registration[] = [];
     try {
@@ -238,10 +238,7 @@ export class Worker {
       const closed = this.#options.closedTypes?.();
       if (closed) this.#emitHeld(closed.reasons);
       if (closed?.all) return [];
-      const claims = await this.#claimFor(worker, {
-        ...this.#wanted(closed),
-        ...(reviewLimit === undefined ? {} : { reviewLimit }),
-      });
+      const claims = await this.#claimFor(worker, { ...this.#wanted(closed), reviewLimit });
       this.#failedClaims = 0;
       return claims;
     } catch (error) {
@@ -282,8 +279,8 @@ export class Worker {
   #wanted(closed: ClosedTypes | undefined): Pick<ClaimRequest, "types" | "exceptTypes"> {
     const types = closed?.only ?? this.#options.types;
     return {
-      ...(types ? { types } : {}),
-      ...(closed && closed.types.length > 0 ? { exceptTypes: closed.types } : {}),
+      types: types ?? undefined,
+      exceptTypes: closed && closed.types.length > 0 ? closed.types : undefined,
     };
   }
 
@@ -368,7 +365,7 @@ export class Worker {
         worker: this.#idleNames[0] ?? this.#options.worker,
         signal: woken.signal,
         ...this.#wanted(closed),
-        ...(reviewLimit === undefined ? {} : { reviewLimit }),
+        reviewLimit,
       });
     } catch (error) {
       this.#emit({ kind: "trouble", error });
@@ -386,7 +383,7 @@ export class Worker {
     try {
       for await (const { type } of this.#store.list({
         states: ["pending"],
-        ...(types ? { types } : {}),
+        types: types ?? undefined,
       })) {
         if (type === null || !closed.waitsAtGate(type)) continue;
         return slots.standInLine(onSlot);

@@ -196,7 +196,7 @@ function readBy(value: unknown): AccountBy | null {
 
 /** The part of a route that engines know. */
 export interface RoutedEngine {
-  engine?: EngineRoute | undefined;
+  engine?: EngineRoute;
 }
 
 /** The account that a route's model runs use; null when they share no limit. */

@@ -19,12 +19,12 @@ export const UNITS = ["usd", "tokens", "turns"] as const;
 export type Unit = (typeof UNITS)[number];
 
 export interface Limit {
-  usd?: number | undefined;
-  tokens?: number | undefined;
+  usd?: number;
+  tokens?: number;
 }
 
 export interface Limits {
-  attempt?: Limit & { turns?: number | undefined };
+  attempt?: Limit & { turns?: number };
   /** Over all its attempts. */
   task?: Limit;
   run?: Limit;

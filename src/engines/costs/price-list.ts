@@ -22,9 +22,9 @@ type LongRow = readonly [above: number, ...Row];
 const price = ([input, output, cachedRead, cachedWrite]: Row, long?: LongRow): Price => ({
   input,
   output,
-  ...(cachedRead === undefined ? {} : { cachedRead }),
-  ...(cachedWrite === undefined ? {} : { cachedWrite }),
-  ...(long === undefined ? {} : { long: { above: long[0], ...price(rest(long)) } }),
+  cachedRead,
+  cachedWrite,
+  long: long && { above: long[0], ...price(rest(long)) },
 });
 
 function rest([, ...row]: LongRow): Row {

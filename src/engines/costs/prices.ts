@@ -6,9 +6,9 @@ export interface Price {
   input: number;
   output: number;
   /** Without one, what comes from the cache is priced as input: too dear, but never too cheap. */
-  cachedRead?: number | undefined;
+  cachedRead?: number;
   /** Without one, as input: most vendors ask nothing extra. */
-  cachedWrite?: number | undefined;
+  cachedWrite?: number;
   /** What an answer costs whose prompt, cached parts included, has more tokens than `above`. */
   long?: Omit<Price, "long"> & { above: number };
 }

@@ -114,12 +114,13 @@ export function stepLine(
     ...of(claim),
     type: claim.task.task_type,
     kind,
-    ...(tool ? { tool } : {}),
-    ...(target ? { target } : {}),
-    ...(text ? { text } : {}),
-    ...(usage ? { model: usage.model, tokens: tokensOf(usage) } : {}),
-    ...(isBegun ? { begun: true } : {}),
-    ...(many === undefined ? {} : { of: many }),
+    tool: tool || undefined,
+    target: target || undefined,
+    text: text || undefined,
+    model: usage?.model,
+    tokens: usage && tokensOf(usage),
+    begun: isBegun || undefined,
+    of: many,
     ...priced,
   };
 }
@@ -148,9 +149,9 @@ export function usageLine(
     ...of(claim),
     type: claim.task.task_type,
     engine,
-    ...(account ? { account } : {}),
-    ...(session ? { session } : {}),
-    ...(isOther ? { asked } : {}),
+    account: account || undefined,
+    session: session || undefined,
+    asked: isOther ? asked : undefined,
     models: lines.map((line) => ({
       model: line.model,
       ...tokensOf(line),
@@ -161,7 +162,7 @@ export function usageLine(
     tokens: lines.reduce((sum, line) => sum + totalTokens(line), 0),
     /** How the engine says that it ended. */
     said,
-    ...(bill.isUnreadable ? { unreadable: true } : {}),
+    unreadable: bill.isUnreadable || undefined,
   };
 }
 

@@ -16,7 +16,7 @@ export interface ModelUsage extends Tokens {
   /** Dollars as the vendor reports them; null when it reports none. */
   usd: number | null;
   /** Of one answer: the tokens of its prompt, which may decide what all of it costs. */
-  prompt?: number | undefined;
+  prompt?: number;
 }
 
 /**

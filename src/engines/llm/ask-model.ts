@@ -30,7 +30,7 @@ export async function askModel(question: Question): Promise<Answer> {
     abortSignal: signal,
     includeRawChunks: true,
     onError: () => {}, // it comes as a part of the stream too
-    ...(maxOutputTokens === null ? {} : { maxOutputTokens }),
+    maxOutputTokens: maxOutputTokens ?? undefined,
   });
   const listener = new Listener();
   try {

@@ -61,7 +61,7 @@ export function connect(request: LlmRequest, key: string | null): LanguageModel 
     name: "openai",
     baseURL,
     includeUsage: true, // otherwise nothing is said about usage, and no budget could hold
-    ...(key === null ? {} : { apiKey: key }),
+    apiKey: key ?? undefined,
   });
   return provider(request.model);
 }

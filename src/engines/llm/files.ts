@@ -23,8 +23,8 @@ const UNLISTED = new Set([".git", "node_modules"]);
 export interface ReadInput {
   path: string;
   /** The first line, from 1 on. */
-  from?: number | undefined;
-  lines?: number | undefined;
+  from?: number;
+  lines?: number;
 }
 
 export function readFile(place: Workspace, input: ReadInput, limitChars: number): string {
@@ -48,7 +48,7 @@ export interface EditInput {
   path: string;
   old: string;
   new: string;
-  all?: boolean | undefined;
+  all?: boolean;
 }
 
 /** Exactly what is there is replaced by exactly what is given: no patterns on either side. */
@@ -75,8 +75,8 @@ export function editFile(place: Workspace, input: EditInput): string {
 }
 
 export interface ListInput {
-  path?: string | undefined;
-  recursive?: boolean | undefined;
+  path?: string;
+  recursive?: boolean;
 }
 
 /** Folders end with a slash. Links are shown, not followed. */

@@ -98,7 +98,7 @@ interface WallClock {
 /** What clocks in that zone show at that moment; without a zone, the clock of this machine. */
 function wallClock(at: number, zone: string | undefined): WallClock {
   const parts = new Intl.DateTimeFormat("en-US", {
-    ...(zone === undefined ? {} : { timeZone: zone }),
+    timeZone: zone,
     hourCycle: "h23",
     year: "numeric",
     month: "numeric",

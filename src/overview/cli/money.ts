@@ -116,13 +116,7 @@ function partsOf(total: Spending, by: Output["by"], { color }: Term): string[] {
   return lines;
 }
 
-interface Shown {
-  name: string;
-  binary: string;
-  path: string | null;
-  version: string | null;
-  routes: { type: string; command: string[]; problem: string | null }[];
-}
+type Shown = z.output<typeof engines.output>["engines"][number];
 
 const enginesCommand: Command = {
   op: engines,

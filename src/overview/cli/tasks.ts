@@ -1,3 +1,4 @@
+import type * as z from "zod/mini";
 import { formatDuration, formatTook } from "../../base/duration.ts";
 import { lastLines } from "../../base/text.ts";
 import { type AccountState, describeAccount } from "../../engines/accounts/account.ts";
@@ -6,17 +7,9 @@ import { plain, type Term, table } from "../../operation/term.ts";
 import { type HistoryRecord, isAttempt } from "../../queue/attempt.ts";
 import { countLine, paintState } from "../../queue/cli/paint.ts";
 import type { Proof } from "../../queue/proof.ts";
-import type { Counts, TaskSummary } from "../../queue/store.ts";
 import { ls, show, tree, why } from "../operations/tasks.ts";
 
-interface LsOutput {
-  run_id: string;
-  run_dir: string;
-  counts: Counts;
-  tasks: (TaskSummary & { account_closed_until?: string | null })[];
-  closed_accounts?: AccountState[];
-  more: number | null;
-}
+type LsOutput = z.output<typeof ls.output> & { closed_accounts?: AccountState[] };
 
 const lsCommand: Command = {
   op: ls,
@@ -164,12 +157,8 @@ function ledgerLine(line: Record<string, unknown>, { color }: Term): string {
   return `  ${color.dim(String(at))}  ${plain(String(event)).padEnd(10)} ${color.dim(plain(details.join(" ")))}`;
 }
 
-interface Node {
-  id: string;
-  type: string | null;
-  state: string | null;
-  children: Node[];
-}
+type TreeOutput = z.output<typeof tree.output>;
+type Node = TreeOutput["families"][number];
 
 const treeCommand: Command = {
   op: tree,
@@ -178,7 +167,7 @@ const treeCommand: Command = {
     ["viv tree", "all tasks with children"],
     ["viv tree t.1", "the family of one task"],
   ],
-  human: ({ families, more }: { families: Node[]; more: number }, term) => {
+  human: ({ families, more }: TreeOutput, term) => {
     const lines: string[] = [];
     for (const family of families) draw(family, "", "", lines, term);
     if (more > 0) lines.push(term.color.dim(`and ${more} more; see --limit`));
@@ -207,11 +196,7 @@ function draw(root: Node, first: string, rest: string, lines: string[], term: Te
   }
 }
 
-interface WhyOutput {
-  id: string;
-  state: string;
-  reasons: { code: string; text: string; command?: string }[];
-}
+type WhyOutput = z.output<typeof why.output>;
 
 const whyCommand: Command = {
   op: why,

@@ -66,7 +66,7 @@ export const costs = defineRunOperation({
     const unasked = new Unasked();
     let unreadable = 0;
     let hasReserved = false;
-    for await (const line of store.ledger(since === null ? {} : { since })) {
+    for await (const line of store.ledger({ since: since ?? undefined })) {
       tally.add(line);
       if (line.event === "reserved") hasReserved = true;
       if (line.event !== "usage") continue;

@@ -33,8 +33,8 @@ export const status = defineRunOperation({
     const { store } = context;
     const update = {
       ...fields,
-      ...(next_task_id === undefined ? {} : { next_task_id: next_task_id || null }),
-      ...(metadata === undefined ? {} : { metadata: objectFrom(metadata) }),
+      next_task_id: next_task_id === "" ? null : next_task_id,
+      metadata: metadata === undefined ? undefined : objectFrom(metadata),
     };
     const given = Object.fromEntries(Object.entries(update).filter(([, v]) => v !== undefined));
     if (Object.keys(given).length > 0) await store.writeStatus(given);

@@ -50,7 +50,7 @@ export const ls = defineRunOperation({
     const order = TASK_STATES.filter((s) => s !== "done");
     const states = state ?? [...order.filter((s) => s !== "failed").reverse(), "failed", "done"];
     const tasks: TaskSummary[] = [];
-    const query = { states, limit: limit ?? 50, ...(types ? { types } : {}) };
+    const query = { states, limit: limit ?? 50, types };
     for await (const task of store.list(query)) tasks.push(task);
     // Within a state in the order of the queue: by priority, then what has been there longest.
     const rank = ({ priority }: TaskSummary) => PRIORITIES.indexOf(priority as Priority);
@@ -117,7 +117,7 @@ export const show = defineRunOperation({
       typeof since === "string" ? { task: id, since: since.slice(0, 10) } : { task: id };
     for await (const line of store.ledger(query)) ledger.push(line);
     const proof = await store.proof(id);
-    return { ...view, ledger, ...(proof ? { proof: { ...proof } } : {}) };
+    return { ...view, ledger, proof: proof ? { ...proof } : undefined };
   },
 });
 
@@ -240,7 +240,7 @@ export const why = defineRunOperation({
       accountOf: of,
       budgetOf: await usedUpBudget(context),
       gateOf: await fullGate(context),
-      ...(limit === undefined ? {} : { reviewLimit: limit }),
+      reviewLimit: limit,
     });
   },
 });

@@ -70,7 +70,7 @@ export function askGitNow(args: readonly string[], options: GitOptions): GitAnsw
   const { error, status, stdout, stderr } = spawnSync("git", argvFor(args, options), {
     cwd: options.cwd,
     env: environment(options),
-    ...(options.stdin === undefined ? {} : { input: options.stdin }),
+    input: options.stdin,
     stdio: [options.stdin === undefined ? "ignore" : "pipe", "pipe", "pipe"],
     maxBuffer: Number.POSITIVE_INFINITY,
   });
@@ -164,7 +164,7 @@ function environment(options: GitOptions): Record<string, string | undefined> {
     ...Object.fromEntries(inherited),
     LC_ALL: "C", // its messages are read above
     GIT_TERMINAL_PROMPT: "0",
-    ...(options.indexFile === undefined ? {} : { GIT_INDEX_FILE: options.indexFile }),
+    GIT_INDEX_FILE: options.indexFile,
     ...options.env,
   };
 }

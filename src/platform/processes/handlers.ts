@@ -164,7 +164,7 @@ function neverRan(
       exit: null,
       signal: null,
       error: log ? explainStart(error, command) : `its log cannot be written: ${error.message}`,
-      ...(code !== undefined && { code }),
+      code,
       durationMs: 0,
       tail: "",
       dropped: 0,
@@ -202,9 +202,7 @@ function follow(started: Started): RunningHandler {
     });
   });
   const { timeoutMs } = command;
-  const cancelTimeout = after(timeoutMs, () =>
-    decide({ cause: "timed_out", ...(timeoutMs === undefined ? {} : { limitMs: timeoutMs }) }),
-  );
+  const cancelTimeout = after(timeoutMs, () => decide({ cause: "timed_out", limitMs: timeoutMs }));
   const outputs = channels.connect(child);
   const quiet =
     command.noise === undefined ? (chunk: Buffer) => chunk : withoutLines(command.noise);
@@ -245,7 +243,7 @@ function follow(started: Started): RunningHandler {
     return {
       ...cause,
       ...end,
-      ...(log.error && { logError: log.error.message }),
+      logError: log.error?.message,
       durationMs: ageMs,
       tail: log.tail(),
       dropped: log.dropped,

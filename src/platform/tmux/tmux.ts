@@ -84,7 +84,7 @@ async function assertVersion(env: Env, limitMs: number): Promise<void> {
 interface RunOptions {
   env: Env;
   limitMs: number;
-  stdin?: string | Buffer | undefined;
+  stdin?: string | Buffer;
 }
 
 async function run(args: readonly string[], options: RunOptions): Promise<string> {

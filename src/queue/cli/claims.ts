@@ -1,11 +1,10 @@
+import type * as z from "zod/mini";
 import type { Command } from "../../operation/command.ts";
 import { plain } from "../../operation/term.ts";
 import { claim, complete, fail, heartbeat, release } from "../operations/claims.ts";
 import { claimDefaults, endedLine } from "./tasks.ts";
 
-interface Output {
-  claims: { task: Record<string, unknown>; worker: string; token: string; attempt: number }[];
-}
+type Output = z.output<typeof claim.output>;
 
 const claimCommand: Command = {
   op: claim,

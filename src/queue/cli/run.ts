@@ -46,15 +46,7 @@ function isElsewhere(io: Io): string | null {
   return "the run in viv.toml";
 }
 
-interface ReapOutput {
-  reaped: { worker: string; id: string; age_seconds: number; to: string; reason: string }[];
-  live: string[];
-  skipped: { worker: string; id: string }[];
-  stuck: { worker: string; id: string; pids: number[] }[];
-  promoted: number;
-  adopted: number;
-  recovered: number;
-}
+type ReapOutput = z.output<typeof reap.output>;
 
 const reapCommand: Command = {
   op: reap,
@@ -97,11 +89,7 @@ function alive(live: readonly string[]): string {
   return live.length === 0 ? "" : ` (at work: ${live.join(", ")})`;
 }
 
-interface DoctorOutput {
-  healthy: boolean;
-  findings: { code: string; path: string; message: string; repair: string; fixed: boolean }[];
-  checked: Record<string, number>;
-}
+type DoctorOutput = z.output<typeof doctor.output>;
 
 /** One of them, several of them; states are the same either way. */
 const WORDS: Record<string, [string, string]> = {

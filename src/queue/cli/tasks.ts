@@ -15,6 +15,7 @@ import {
   reject,
   retry,
 } from "../operations/tasks.ts";
+import type { ended } from "../schemas.ts";
 import type { BulkResult } from "../store.ts";
 
 const enqueueCommand: Command = {
@@ -113,20 +114,13 @@ async function* openFile(path: string): AsyncGenerator<Uint8Array | string> {
   }
 }
 
-interface Ended {
-  id: string;
-  from: string;
-  to: string;
-  attempt: number;
-  retry_at?: string;
-}
+type Ended = z.output<typeof ended>;
 
 /** `t.1: claimed → done` */
-export function endedLine(ended: Ended, { color }: Term): string {
-  const paint =
-    ended.to === "done" ? color.green : ended.to === "failed" ? color.red : color.yellow;
-  const rest = ended.retry_at ? color.dim(` (until ${ended.retry_at})`) : "";
-  return `${ended.id}: ${ended.from} → ${paint(ended.to)}${rest}`;
+export function endedLine({ id, from, to, retry_at }: Ended, { color }: Term): string {
+  const paint = to === "done" ? color.green : to === "failed" ? color.red : color.yellow;
+  const rest = retry_at ? color.dim(` (until ${retry_at})`) : "";
+  return `${id}: ${from} → ${paint(to)}${rest}`;
 }
 
 export function endedLines({ tasks }: { tasks: Ended[] }, term: Term): string {

@@ -218,7 +218,7 @@ export function chokeSuite(make: MakeHarness): void {
       await choke(store, "w1");
       expect(await store.claim({ worker: "w1" })).toEqual([]);
       for (const worker of [undefined, "w1"]) {
-        const waiting = { timeoutMs: 20, ...(worker ? { worker } : {}) };
+        const waiting = { timeoutMs: 20, worker };
         expect(await store.waitForWork(waiting)).toBe(false);
       }
       expect(await store.waitForWork({ timeoutMs: 30_000, worker: "w2" })).toBe(true);

@@ -96,7 +96,7 @@ export function idsOf(claims: readonly Claim[]): string[] {
 export async function drain(store: Store, worker = "w", types?: string[]): Promise<string[]> {
   const ids: string[] = [];
   for (;;) {
-    const claims = await store.claim({ worker, ...(types ? { types } : {}) });
+    const claims = await store.claim({ worker, types });
     if (claims.length === 0) return ids;
     ids.push(...idsOf(claims));
   }
@@ -108,7 +108,7 @@ export async function stateOf(store: Store, id: string): Promise<TaskState | "qu
 
 export async function ledgerOf(store: Store, task?: string): Promise<LedgerLine[]> {
   const lines: LedgerLine[] = [];
-  for await (const line of store.ledger(task === undefined ? {} : { task })) lines.push(line);
+  for await (const line of store.ledger({ task })) lines.push(line);
   return lines;
 }
 

@@ -145,10 +145,7 @@ abstract class Step implements fc.AsyncCommand<Model, Real> {
   async run(model: Model, real: Real): Promise<void> {
     await this.act(model, real);
     const expected = Object.fromEntries(
-      [...model.tasks].map(([id, { state, worker }]) => [
-        id,
-        [{ state, ...(worker ? { worker } : {}) }],
-      ]),
+      [...model.tasks].map(([id, { state, worker }]) => [id, [{ state, worker }]]),
     );
     expect(Object.fromEntries(places(real.path)), this.toString()).toEqual(expected);
   }

@@ -47,18 +47,18 @@ export function showTask(run: FsRun, rawId: string): TaskView | null {
     task,
     since: new Date(stats?.ctimeMs ?? run.machine.clock.now()).toISOString(),
     history: history.length > 0 ? history : attemptsFromLedger(run, id),
-    ...(place.worker ? { worker: place.worker } : {}),
-    ...(place.worker && stats ? { token: tokenOf(stats) } : {}),
-    ...(place.worker ? processOf(run, id) : {}),
-    ...(reason ? { reason } : {}),
+    worker: place.worker,
+    token: place.worker && stats ? tokenOf(stats) : undefined,
+    process: place.worker ? processOf(run, id) : undefined,
+    reason,
   };
 }
 
-function processOf(run: FsRun, id: string): Pick<TaskView, "process"> {
+function processOf(run: FsRun, id: string): TaskView["process"] {
   const note = readNote(run, id);
-  if (note === null || note.pid === 0 || !isClaimed(run, id, note)) return {};
+  if (note === null || note.pid === 0 || !isClaimed(run, id, note)) return undefined;
   const { pid, host } = note;
-  return { process: { pid, host, vitality: run.machine.vitality(note) } };
+  return { pid, host, vitality: run.machine.vitality(note) };
 }
 
 export function readTaskAt(
@@ -114,7 +114,7 @@ function attemptsFromLedger(run: FsRun, id: string): AttemptRecord[] {
       outcome: line.outcome,
       to: line.to,
       at: line.at,
-      ...(line.note ? { note: line.note } : {}),
+      note: line.note || undefined,
     });
   }
   return [...attempts].flatMap(([key, attempt]) => ((times.get(key) ?? 0) > 0 ? [attempt] : []));
@@ -165,8 +165,8 @@ export function* listTasks(run: FsRun, query: ListQuery): Generator<TaskSummary>
         type,
         state,
         since: new Date(stats.ctimeMs).toISOString(),
-        ...(worker ? { worker } : {}),
-        ...(task ? { priority: priorityOf(task) } : {}),
+        worker,
+        priority: task ? priorityOf(task) : undefined,
       };
     }
   }
@@ -197,7 +197,7 @@ export function viewWorkers(run: FsRun): WorkerView[] {
       quiet: quietFor(signs),
       alive: judgeWorker(signs, { staleAfterMs: staleAfterSeconds(run, signs) * 1000 }).alive,
       process: signs.process,
-      ...(file ? { identity: identityOf(file) } : {}),
+      identity: file ? identityOf(file) : undefined,
       types: file?.types ?? heartbeat?.types ?? null,
       note: heartbeat?.note ?? "",
     };
@@ -223,8 +223,8 @@ export function dependencyFacts(run: FsRun, task: Task): DependencyFact[] {
       id,
       met,
       state: place?.state ?? (quarantined ? "quarantined" : met ? "done" : "unknown"),
-      ...(place?.worker ? { worker: place.worker } : {}),
-      ...(stats ? { since: new Date(stats.ctimeMs).toISOString() } : {}),
+      worker: place?.worker,
+      since: stats && new Date(stats.ctimeMs).toISOString(),
     };
   });
 }

@@ -268,7 +268,7 @@ class RunWatch {
       id,
       from: before?.state ?? null,
       to: now?.state ?? null,
-      ...(now?.worker ? { worker: now.worker } : {}),
+      worker: now?.worker,
       at: nowIso(this.#run),
     });
   }

@@ -19,15 +19,11 @@ export const claim = defineRunOperation({
     ),
   }),
   async run({ store }, { worker, types, max }) {
-    const claims = await store.claim({
-      worker,
-      ...(types ? { types } : {}),
-      ...(max ? { max } : {}),
-    });
+    const wanted = { worker, types, max };
+    const claims = await store.claim(wanted);
     // Nothing to take may mean that nobody has looked after the run for a while.
     if (claims.length === 0 && (await store.sweep()).promoted > 0) {
-      const again = { worker, ...(types ? { types } : {}), ...(max ? { max } : {}) };
-      return { claims: await store.claim(again) };
+      return { claims: await store.claim(wanted) };
     }
     return { claims };
   },
@@ -40,9 +36,7 @@ export const complete = defineRunOperation({
   input: z.strictObject({ ...claimRef, note }),
   output: ended,
   async run({ store }, { note, token, ...ref }) {
-    return endedOutput(
-      await store.complete({ ...ref, ...(token ? { token } : {}) }, note ? { note } : {}),
-    );
+    return endedOutput(await store.complete({ ...ref, token: token || undefined }, { note }));
   },
 });
 
@@ -60,14 +54,14 @@ export const fail = defineRunOperation({
   }),
   output: ended,
   async run({ store, now }, { id, worker, token, retry_at, ...report }) {
-    const ref = { id, worker, ...(token ? { token } : {}) };
+    const ref = { id, worker, token: token || undefined };
     return endedOutput(
       await store.fail(ref, {
-        ...(report.note ? { note: report.note } : {}),
-        ...(report.outcome ? { outcome: report.outcome } : {}),
-        ...(report.fingerprint ? { fingerprint: report.fingerprint } : {}),
-        ...(report.final ? { final: true } : {}),
-        ...(retry_at ? { retryAt: parseTime(retry_at, now(), "retry_at") } : {}),
+        note: report.note || undefined,
+        outcome: report.outcome,
+        fingerprint: report.fingerprint || undefined,
+        final: report.final,
+        retryAt: retry_at ? parseTime(retry_at, now(), "retry_at") : undefined,
       }),
     );
   },
@@ -80,9 +74,7 @@ export const release = defineRunOperation({
   input: z.strictObject({ ...claimRef, note }),
   output: ended,
   async run({ store }, { note, token, ...ref }) {
-    return endedOutput(
-      await store.release({ ...ref, ...(token ? { token } : {}) }, note ? { note } : {}),
-    );
+    return endedOutput(await store.release({ ...ref, token: token || undefined }, { note }));
   },
 });
 
@@ -96,7 +88,7 @@ export const heartbeat = defineRunOperation({
   }),
   output: z.object({ worker: z.string() }),
   async run({ store }, { worker, note }) {
-    await store.heartbeat(worker, note ? { note } : {});
+    await store.heartbeat(worker, { note });
     return { worker };
   },
 });

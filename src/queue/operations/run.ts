@@ -48,9 +48,7 @@ export const reap = defineRunOperation({
     warnings: z.optional(z.array(z.string())),
   }),
   async run({ store }, { stale_after }) {
-    const report = await store.reap(
-      stale_after === undefined ? {} : { staleAfterSeconds: stale_after },
-    );
+    const report = await store.reap({ staleAfterSeconds: stale_after });
     const reaped = report.reaped.map(({ ageSeconds, ...rest }) => ({
       ...rest,
       age_seconds: ageSeconds,

@@ -28,10 +28,7 @@ export const enqueue = defineRunOperation({
     warnings: z.optional(z.array(z.string())),
   }),
   async run({ store }, { durability, if_absent, ...spec }) {
-    return store.enqueue(spec, {
-      ...(durability ? { durability } : {}),
-      ...(if_absent ? { ifAbsent: true } : {}),
-    });
+    return store.enqueue(spec, { durability, ifAbsent: if_absent });
   },
 });
 
@@ -73,11 +70,11 @@ export async function enqueueStream(
   store: Pick<Store, "enqueueMany">,
   lines: AsyncIterable<string>,
   options: {
-    durability?: Durability | undefined;
-    ifAbsent?: boolean | undefined;
+    durability?: Durability;
+    ifAbsent?: boolean;
     /** For tasks that name none: a handler's children belong to it. */
-    parent?: string | undefined;
-    createdBy?: string | undefined;
+    parent?: string;
+    createdBy?: string;
     onProgress?: (result: BulkResult) => void;
   } = {},
 ): Promise<BulkResult> {
@@ -85,9 +82,9 @@ export async function enqueueStream(
   try {
     const { durability, ifAbsent, onProgress } = options;
     return await store.enqueueMany(specsFrom(lines, position, options), {
-      ...(durability === undefined ? {} : { durability }),
-      ...(ifAbsent === undefined ? {} : { ifAbsent }),
-      ...(onProgress === undefined ? {} : { onProgress }),
+      durability,
+      ifAbsent,
+      onProgress,
     });
   } catch (error) {
     throw withLine(error, position.lineOf);
@@ -105,7 +102,7 @@ const REMEMBERED = 1000;
 async function* specsFrom(
   lines: AsyncIterable<string>,
   position: Position,
-  { parent, createdBy }: { parent?: string | undefined; createdBy?: string | undefined },
+  { parent, createdBy }: { parent?: string; createdBy?: string },
 ): AsyncGenerator<TaskSpec> {
   for await (const text of lines) {
     position.line++;
@@ -207,7 +204,7 @@ function afterOthers(error: unknown, done: readonly Ended[]): unknown {
 }
 
 function decideOne(store: Store, name: Decision, id: string, by?: string, note?: string) {
-  return store[name](id, { ...(by ? { by } : {}), ...(note ? { note } : {}) });
+  return store[name](id, { by: by || undefined, note });
 }
 
 export const cancel = decision("cancel", "stop a task for good: it goes to failed/");

@@ -256,8 +256,8 @@ function optionsFor(
       sessions: config?.sessions ?? [],
       socket: config?.tmuxSocket === undefined ? null : at(config.tmuxSocket),
     },
-    ...(config?.hook === undefined ? {} : { hook: config.hook }),
-    ...(config?.webhook === undefined ? {} : { webhook: config.webhook }),
+    hook: config?.hook,
+    webhook: config?.webhook,
     cwd: here.config?.folder ?? here.cwd,
     budgetFor: (type) => (here.config ? ports.budgetFor(here.config, type) : null),
   };

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import * as z from "zod/mini";
-import { parseDuration } from "../../base/duration.ts";
+import { parseOptionalDuration } from "../../base/duration.ts";
 import { VivError } from "../../base/errors.ts";
 import { count, flag, list, text } from "../../operation/fields.ts";
 import { type Context, defineOperation, runPathPort } from "../../operation/operation.ts";
@@ -84,8 +84,8 @@ export const warrantShow = defineOperation({
     const found = findWarrant(await wardenPlace(context, state), id);
     return {
       ...{ id: found.warrant.id, state: found.state, warrant: { ...found.warrant } },
-      ...(found.state === "dancing" ? { dance: { ...found.dance } } : {}),
-      ...(found.state === "over" ? { receipt: { ...found.receipt } } : {}),
+      dance: found.state === "dancing" ? { ...found.dance } : undefined,
+      receipt: found.state === "over" ? { ...found.receipt } : undefined,
     };
   },
 });
@@ -196,11 +196,9 @@ export const warrantFile = defineOperation({
       bound: null,
       watch: (given.watch ?? []).map((path) => resolve(here.cwd, path)),
       shell: given.shell === true,
-      ...(given.close === true ? { close: true } : {}),
-      ...(given.unasked === undefined ? {} : { unasked: given.unasked }),
-      ...(given.patience === undefined
-        ? {}
-        : { patience_ms: parseDuration(given.patience, "--patience") }),
+      close: given.close || undefined,
+      unasked: given.unasked,
+      patience_ms: parseOptionalDuration(given.patience, "--patience"),
       socket: socketFor(given, place),
       home: null,
     };

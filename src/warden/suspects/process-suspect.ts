@@ -230,6 +230,6 @@ class ProcessSuspect implements Suspect {
     const marks = claim === "" ? [] : [[`VIV_CLAIM=${claim}`]];
     const shared = sharedDaemons().filter((one) => one !== pid);
     // A worker loses nothing by being killed; but it would write down its handlers' end as failures.
-    return { roots, marks, shared, ...(this.#isWorker ? { first: roots } : {}) };
+    return { roots, marks, shared, first: this.#isWorker ? roots : undefined };
   }
 }

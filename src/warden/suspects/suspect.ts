@@ -67,11 +67,11 @@ export type Look =
       /** The last lines of its terminal; none if it has none. */
       screen: string[];
       /** Those of them that are its own words: without the input box of a known agent, and its footer. */
-      said?: string[] | undefined;
+      said?: string[];
       /** A line that it says in its own words begins with this. Missing: any line may be one. */
-      speaks?: RegExp | undefined;
+      speaks?: RegExp;
       /** It waits for a person, and for what. */
-      person?: string | undefined;
+      person?: string;
       /** It holds a question back until its turn ends. */
       isQueued?: boolean;
       /** The terminals beside the one that is asked: work there counts, too. */
@@ -91,7 +91,7 @@ export type Asked =
       channel: string;
       arrived: boolean;
       submitted: boolean;
-      except?: string | undefined;
+      except?: string;
     }
   /** It would be run as a command, or would answer something else, or never reached its input. */
   | { is: "refused"; why: string }

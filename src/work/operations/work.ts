@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import * as z from "zod/mini";
-import { parseDuration } from "../../base/duration.ts";
+import { parseOptionalDuration } from "../../base/duration.ts";
 import { isVivError, VivError } from "../../base/errors.ts";
 import { assertName, assertTypeName } from "../../base/names.ts";
 import type { Config } from "../../base/section.ts";
@@ -52,7 +52,7 @@ export type WorkInput = z.output<typeof input>;
 /** What `viv work` emits. */
 export type WorkEvent =
   | Extract<WorkerEvent, { kind: "started" | "held" | "stopping" }>
-  | { kind: "claimed"; id: string; type: string; attempt: number; snake?: string | undefined }
+  | { kind: "claimed"; id: string; type: string; attempt: number; snake?: string }
   | {
       kind: "ended";
       id: string;
@@ -61,18 +61,18 @@ export type WorkEvent =
       outcome: string;
       duration_ms: number;
       to?: string;
-      note?: string | undefined;
-      retry_at?: string | undefined;
+      note?: string;
+      retry_at?: string;
     }
   | {
       kind: "proven";
       id: string;
       snake: string | null;
       outcome: string;
-      note?: string | undefined;
-      unproven?: string | undefined;
+      note?: string;
+      unproven?: string;
     }
-  | { kind: "trouble"; id?: string | undefined; code: string; message: string }
+  | { kind: "trouble"; id?: string; code: string; message: string }
   | ({ kind: "finished" } & z.output<typeof report>);
 
 const report = z.object({ attempts: z.number(), done: z.number(), other: z.number() });
@@ -166,8 +166,8 @@ export function workerFor(
   const slots = usesModels && host.gate ? engineSlots(host.gate, worker) : undefined;
   const closed = closedTypes({
     ...{ accounts: host.accounts, routes, types, now, onWarning: onTrouble },
-    ...optional("spent", money),
-    ...optional("full", slots && (() => (slots.room() === 0 ? GATE_FULL : null))),
+    spent: money,
+    full: slots && (() => (slots.room() === 0 ? GATE_FULL : null)),
   });
   const prices = config?.section(pricesSection) ?? new Map();
   const settle = settleReaped(store, host, { routeOf: find, prices }, (error) =>
@@ -178,27 +178,27 @@ export function workerFor(
     types,
     routeFor: find,
     concurrency: given.concurrency ?? 1,
-    killAfterMs: duration(given.kill_after, "--kill-after") ?? 5_000,
+    killAfterMs: parseOptionalDuration(given.kill_after, "--kill-after") ?? 5_000,
     logBytes: config?.section(limitsSection).logBytes ?? DEFAULT_LOG_BYTES,
     pollMs: Math.max(50, (given.poll_interval ?? 5) * 1000),
     heartbeatMs: Math.max(50, (given.heartbeat_interval ?? 30) * 1000),
     reapEveryMs: 1_000,
-    ...optional("slotNames", snakesOf(store, worker, given.concurrency ?? 1)),
+    slotNames: snakesOf(store, worker, given.concurrency ?? 1),
     prices,
     budget,
     sharedBudget: spending,
     onEvent,
-    ...optional("timeoutMs", timeLimit(given.timeout)),
-    ...optional("graceMs", duration(given.grace, "--grace")),
-    ...optional("maxTasks", maxTasks),
-    ...optional("maxLooks", given.max_iterations || undefined),
-    ...optional("drain", given.drain),
-    ...optional("reviewLimit", config?.section(limitsSection).review),
-    ...optional("closedTypes", closed),
-    ...optional("slots", slots),
-    ...optional("beforeClaim", money && (() => spending.refresh())),
-    ...optional("onReaped", usesModels ? settle : undefined),
-    ...optional("mostAtOnce", money && (() => spending.room(budget))),
+    timeoutMs: timeLimit(given.timeout),
+    graceMs: parseOptionalDuration(given.grace, "--grace"),
+    maxTasks,
+    maxLooks: given.max_iterations || undefined,
+    drain: given.drain,
+    reviewLimit: config?.section(limitsSection).review,
+    closedTypes: closed,
+    slots,
+    beforeClaim: money && (() => spending.refresh()),
+    onReaped: usesModels ? settle : undefined,
+    mostAtOnce: money && (() => spending.room(budget)),
   };
   return new Worker(store, host, options);
 }
@@ -262,7 +262,7 @@ const LOOK_AGAIN_MS = 250;
 const DAY_MS = 86_400_000;
 
 function timeLimit(given: string | undefined): number | undefined {
-  const timeoutMs = duration(given, "--timeout");
+  const timeoutMs = parseOptionalDuration(given, "--timeout");
   if (timeoutMs !== 0) return timeoutMs;
   throw new VivError("USAGE", "--timeout must be more than zero; without it there is no limit.");
 }
@@ -310,7 +310,7 @@ function fromConfig(
     const handler = resolveHandler(route.handler, folder);
     const env = inheritedEnv(host.env, route);
     const engine = route.engine && readyEngine(route.engine, handler, folder);
-    const made = { ...route, handler, folder, env, ...(engine ? { engine } : {}) };
+    const made = { ...route, handler, folder, env, engine };
     ready.set(route, made);
     return made;
   };
@@ -345,13 +345,4 @@ function defaultName(store: Store): string {
     .replace(/^-+/, "")
     .slice(0, 60);
   return `${host || "worker"}-${process.pid}`;
-}
-
-function duration(given: string | undefined, name: string): number | undefined {
-  if (given === undefined) return undefined;
-  return parseDuration(/^\d+$/.test(given) ? `${given}s` : given, name);
-}
-
-function optional<K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } {
-  return value === undefined ? {} : ({ [key]: value } as { [P in K]?: V });
 }

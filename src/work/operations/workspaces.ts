@@ -58,7 +58,7 @@ export const workspaces = defineRunOperation({
         continue;
       }
       const { branchKept, ...rest } = await machine.removeWorkspace(id);
-      gc.push({ ...rest, ...(branchKept ? { branch_kept: branchKept } : {}) });
+      gc.push({ ...rest, branch_kept: branchKept });
     }
     const homes = [];
     for (const id of machine.artifacts.listSessions()) {

@@ -113,7 +113,7 @@ async function lookAtWorktree(
   const obstacle = isLocked(admin)
     ? "it is locked (git worktree lock)"
     : await obstacleIn(place, info.path, nested);
-  return { info, worktree, ...(obstacle === null ? {} : { obstacle }) };
+  return { info, worktree, obstacle: obstacle ?? undefined };
 }
 
 export async function countAhead(repository: Repository, branch: string): Promise<number> {

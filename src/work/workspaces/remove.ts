@@ -41,7 +41,7 @@ export async function removeWorkspace(
   }
   const { info, worktree } = found;
   const trash = join(folder, ".trash", id);
-  const result: RemovedWorkspace = { id, removed: true, ...(archived ? { archived } : {}) };
+  const result: RemovedWorkspace = { id, removed: true, archived: archived ?? undefined };
   try {
     await rm(trash, { recursive: true, force: true }); // left by one that was killed
     // In one step: if we are killed while deleting, no half of it looks like a workspace.

@@ -27,7 +27,7 @@ export async function reapClaims(run: FsRun, options: ReapOptions): Promise<Reap
       }
       const verdict = judgeWorker(signs, {
         staleAfterMs: (options.staleAfterSeconds ?? staleAfterSeconds(run, signs)) * 1000,
-        ...(options.heartbeatOnly ? { heartbeatOnly: true } : {}),
+        heartbeatOnly: options.heartbeatOnly,
       });
       if (verdict.alive) {
         report.live.push(worker);

@@ -1,5 +1,6 @@
 import { VivError } from "../../../base/errors.ts";
 import { assertName } from "../../../base/names.ts";
+import type { HistoryRecord } from "../../attempt.ts";
 import { isAllowed, type TaskEvent, type TaskState } from "../../states.ts";
 import type { Ended } from "../../store.ts";
 import { MAX_TASK_BYTES } from "../../task.ts";
@@ -96,12 +97,7 @@ export function retryTask(run: FsRun, id: string, decision: Decision): Promise<E
     // Those that wait for it now may be what it waits for.
     const cycle = findCycle(run, task);
     if (cycle) throw cycleError(id, cycle);
-    appendHistory(run, id, {
-      retried: true,
-      by: decision.by ?? "someone",
-      at: nowIso(run),
-      ...noteOf(decision),
-    });
+    appendHistory(run, id, retryRecord(run, decision));
     const unmet = unmetOf(run, task);
     const at = readyAt(run, task);
     if (unmet.length === 0 && at <= run.machine.clock.now()) {
@@ -123,12 +119,7 @@ export function approveTask(run: FsRun, id: string, decision: Decision): Promise
 /** The note is for the next attempt; the attempts so far no longer count against the task. */
 export function rejectTask(run: FsRun, id: string, decision: Decision): Promise<Ended> {
   return decide(run, id, "reject", (place) => {
-    appendHistory(run, id, {
-      retried: true,
-      by: decision.by ?? "someone",
-      at: nowIso(run),
-      ...noteOf(decision),
-    });
+    appendHistory(run, id, retryRecord(run, decision));
     return move(run, id, place, "pending", "rejected", decision);
   });
 }
@@ -196,7 +187,8 @@ export function move(
       () => syncMove(place.path, target),
     );
   }
-  const line = { event, task: id, from: place.state, to, ...byOf(decision), ...noteOf(decision) };
+  const by = decision.by || undefined;
+  const line = { event, task: id, from: place.state, to, by, note: decision.note || undefined };
   after.try(
     `the ledger has no line about this; ${id} lies in ${run.paths.layout.folders[to]}/ all the same`,
     () => record(run, line),
@@ -206,10 +198,6 @@ export function move(
   return { id, from: place.state, to, attempt, ...after.result };
 }
 
-function byOf(decision: Decision): { by?: string } {
-  return decision.by ? { by: decision.by } : {};
-}
-
-function noteOf(decision: Decision): { note?: string } {
-  return decision.note ? { note: decision.note } : {};
+function retryRecord(run: FsRun, { by = "someone", note }: Decision): HistoryRecord {
+  return { retried: true, by, at: nowIso(run), note: note || undefined };
 }

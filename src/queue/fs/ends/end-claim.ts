@@ -34,11 +34,11 @@ import { type RecordedEnd, recordedEnd, wasMade } from "./recorded-end.ts";
 export interface Ending {
   outcome: Outcome;
   to: TaskState;
-  note?: string | undefined;
-  fingerprint?: string | undefined;
-  retryAt?: string | undefined;
-  by?: string | undefined;
-  receipt?: string | undefined;
+  note?: string;
+  fingerprint?: string;
+  retryAt?: string;
+  by?: string;
+  receipt?: string;
 }
 
 /** Steps 2 to 4. */
@@ -68,11 +68,11 @@ function recordEnd(run: FsRun, held: Held, ending: Ending): void {
       outcome: ending.outcome,
       from: "claimed",
       to: ending.to,
-      ...(ending.note ? { note: ending.note } : {}),
-      ...(ending.fingerprint ? { fingerprint: ending.fingerprint } : {}),
-      ...(ending.retryAt ? { retry_at: ending.retryAt } : {}),
-      ...(ending.by ? { by: ending.by } : {}),
-      ...(ending.receipt ? { receipt: ending.receipt } : {}),
+      note: ending.note || undefined,
+      fingerprint: ending.fingerprint || undefined,
+      retry_at: ending.retryAt || undefined,
+      by: ending.by || undefined,
+      receipt: ending.receipt || undefined,
     },
     run.durability === "safe",
   );
@@ -216,10 +216,7 @@ function putBackIfTaken(
   }
   const stats = statIfThere(held.path);
   // A rename gives a claim a new token; this line is how its owner will find out.
-  takeBackRecord(run, held, ending, logged, {
-    was: other,
-    ...(stats ? { now: tokenOf(stats) } : {}),
-  });
+  takeBackRecord(run, held, ending, logged, { was: other, now: stats && tokenOf(stats) });
   throw claimLost(run, held.id, held.worker);
 }
 
@@ -254,7 +251,7 @@ export function takeBackRecord(
   { id, worker, token }: Held,
   { outcome }: Ending,
   logged: boolean,
-  more: Record<string, string> = {},
+  more: { was?: string; now?: string } = {},
 ): void {
   if (logged) appendHistory(run, id, { void: token, outcome });
   record(run, { event: "void", task: id, worker, token, outcome, ...more });
@@ -268,9 +265,9 @@ export function attemptRecord(run: FsRun, held: Held, ending: Ending): AttemptRe
     outcome: ending.outcome,
     to: ending.to,
     at: nowIso(run),
-    ...(ending.note ? { note: ending.note } : {}),
-    ...(ending.fingerprint ? { fingerprint: ending.fingerprint } : {}),
-    ...(ending.retryAt ? { retry_at: ending.retryAt } : {}),
-    ...(ending.receipt ? { receipt: ending.receipt } : {}),
+    note: ending.note || undefined,
+    fingerprint: ending.fingerprint || undefined,
+    retry_at: ending.retryAt || undefined,
+    receipt: ending.receipt || undefined,
   };
 }

@@ -37,10 +37,10 @@ function endAsFailed(
   const { outcome = "failed", note, fingerprint, final, backoffMs } = report;
   const maxAttempts = report.maxAttempts ?? run.paths.layout.maxAttempts;
   const verdict = afterFailure(task, history, outcome, {
-    ...(chokesIn(history).length > 0 ? { repeats: failuresSinceChoke(history) + 1 } : {}),
-    ...(final ? { final } : {}),
-    ...(maxAttempts === undefined ? {} : { maxAttempts }),
-    ...(backoffMs === undefined ? {} : { backoffMs }),
+    repeats: chokesIn(history).length > 0 ? failuresSinceChoke(history) + 1 : undefined,
+    final,
+    maxAttempts,
+    backoffMs,
     random: run.random(),
   });
   if (outcome !== "rate_limited") run.hooks?.beforeFailure(run, held.id);

@@ -142,7 +142,7 @@ function isMeant(run: FsRun, { id, worker, token: meant }: ClaimRef, token: stri
 
 function endedBefore(id: string, { ending, attempt }: RecordedEnd): Ended {
   const { to, retryAt } = ending;
-  return { id, from: "claimed", to, attempt, ...(retryAt ? { retryAt } : {}) };
+  return { id, from: "claimed", to, attempt, retryAt };
 }
 
 /**

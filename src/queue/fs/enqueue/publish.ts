@@ -200,7 +200,7 @@ function wasNeverPublished(run: FsRun, id: string): boolean {
 
 function refuse(
   staged: Staged,
-  place: { state: string; worker?: string | undefined } | null,
+  place: { state: string; worker?: string } | null,
   options: EnqueueOptions,
 ): Enqueued {
   const id = staged.task.task_id;
@@ -211,11 +211,7 @@ function refuse(
     place === null
       ? "was enqueued before and its file has since been removed; run viv doctor --fix to free the id"
       : `is there already: ${state}${place.worker ? ` by ${place.worker}` : ""}; choose another id, or pass --if-absent`;
-  throw new VivError("TASK_EXISTS", `task ${id} ${where}.`, {
-    id,
-    state,
-    ...(place?.worker ? { worker: place.worker } : {}),
-  });
+  throw new VivError("TASK_EXISTS", `task ${id} ${where}.`, { id, state, worker: place?.worker });
 }
 
 /** A task may lie in waiting/ though its dependency was done a moment ago: look once more. */
@@ -258,8 +254,8 @@ export function announce(run: FsRun, published: readonly Published[], after: Aft
         task: task.task_id,
         type: task.task_type,
         to: state,
-        ...(task.created_by ? { by: task.created_by } : {}),
-        ...(task.parent ? { parent: task.parent } : {}),
+        by: task.created_by || undefined,
+        parent: task.parent || undefined,
       })),
     ),
   );

@@ -19,11 +19,6 @@ export function quarantine(run: FsRun, path: string, reason: string, inode?: num
     throw translate(error, `moving ${from} to quarantine`);
   }
   const id = idOfLink(run.paths, basename(path)) ?? undefined;
-  record(run, {
-    event: "quarantined",
-    ...(id === undefined ? {} : { task: id }),
-    path: from,
-    note: reason,
-  });
+  record(run, { event: "quarantined", task: id, path: from, note: reason });
   return true;
 }

@@ -61,7 +61,7 @@ function follow(records: HistoryRecord[], line: LedgerLine, early: Set<string>):
         retried: true,
         by: line.by ?? "someone",
         at: line.at,
-        ...(line.note ? { note: line.note } : {}),
+        note: line.note || undefined,
       });
   }
 }
@@ -79,9 +79,9 @@ function attemptFrom(line: LedgerLine): AttemptRecord {
     outcome: line.outcome as AttemptRecord["outcome"],
     to: line.to as AttemptRecord["to"],
     at: line.at,
-    ...(line.note ? { note: line.note } : {}),
-    ...(line.fingerprint ? { fingerprint: line.fingerprint } : {}),
-    ...(line.retry_at ? { retry_at: line.retry_at } : {}),
-    ...(line.receipt ? { receipt: line.receipt } : {}),
+    note: line.note || undefined,
+    fingerprint: line.fingerprint || undefined,
+    retry_at: line.retry_at || undefined,
+    receipt: line.receipt || undefined,
   };
 }
