@@ -1,11 +1,10 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { toJSONSchema } from "zod/mini";
+import { globalRegistry } from "zod/mini";
 import { VivError } from "../base/errors.ts";
 import { suggest } from "../base/names.ts";
 import { parseUserJson } from "../base/user-json.ts";
 import type { Command, ExtraFlag } from "./command.ts";
-import type { Operation } from "./operation.ts";
 
 /** Flags come from the operation's input schema: `depends_on` is `--depends-on`, lists take commas. */
 
@@ -22,13 +21,16 @@ export interface Flag {
   placeholder: string;
 }
 
-/** The part of JSON Schema that inputs are made of. */
+/** The part of a schema that inputs are made of. */
 interface Schema {
-  type?: string | readonly string[];
-  description?: string;
-  enum?: readonly string[];
-  items?: Schema;
-  anyOf?: readonly Schema[];
+  _zod: {
+    def: {
+      type: string;
+      innerType?: Schema;
+      entries?: Record<string, string>;
+      element?: Schema;
+    };
+  };
 }
 
 export const GLOBAL_FLAGS: readonly Flag[] = [
@@ -62,14 +64,16 @@ function global(
   };
 }
 
-/** Those that people are told of. */
+/**
+ * Those that people are told of. Read from the schema itself: to make a JSON Schema of it would
+ * cost every start of `viv` more than all its other work with flags.
+ */
 export function flagsOf(command: Command): Flag[] {
-  const { properties = {}, required = [] } = inputSchema(command.op);
-  const flags = Object.entries(properties).map(([key, schema]) => {
+  const shape = command.op.input.shape as unknown as Record<string, Schema>;
+  const flags = Object.entries(shape).map(([key, schema]) => {
     const short = command.shorts?.[key];
     const placeholder = command.placeholders?.[key];
-    const needed = required.includes(key);
-    const flag = { ...flagFrom(key, schema as Schema, needed), ...(short ? { short } : {}) };
+    const flag = { ...flagFrom(key, schema), ...(short ? { short } : {}) };
     return placeholder === undefined ? flag : { ...flag, placeholder };
   });
   return [...flags, ...extrasOf(command, false)];
@@ -93,34 +97,40 @@ function extraFlag(name: string, extra: ExtraFlag): Flag {
   };
 }
 
-/** What an operation takes, as JSON Schema: the one source of flags, OpenAPI and MCP. */
-export function inputSchema({ input }: Operation) {
-  return toJSONSchema(input, { io: "input" });
-}
-
-function flagFrom(key: string, schema: Schema, required: boolean): Flag {
-  // What may be null is a choice of two.
-  const inner = schema.anyOf?.find(({ type }) => type !== "null") ?? schema;
-  const { type, items } = inner;
-  const choices = inner.enum ?? items?.enum;
-  const kind = (typeof type === "string" && KINDS[type]) || "string";
+function flagFrom(key: string, schema: Schema): Flag {
+  let inner = schema;
+  let required = true;
+  let describe = descriptionOf(schema);
+  while (inner._zod.def.innerType) {
+    if (inner._zod.def.type === "optional") required = false;
+    inner = inner._zod.def.innerType;
+    describe ??= descriptionOf(inner);
+  }
+  const { type, entries, element } = inner._zod.def;
+  const choices = entries ?? element?._zod.def.entries;
+  const kind = KINDS[type] ?? "string";
   return {
     name: key.replaceAll("_", "-"),
     key,
     kind,
     required,
-    describe: schema.description ?? inner.description ?? "",
+    describe: describe ?? "",
     placeholder: placeholderFor(key, kind),
-    ...(choices ? { choices } : {}),
+    ...(choices ? { choices: Object.values(choices) } : {}),
   };
+}
+
+function descriptionOf(schema: Schema): string | undefined {
+  return globalRegistry.get(schema as never)?.description;
 }
 
 const KINDS: Record<string, FlagKind> = {
   boolean: "boolean",
   number: "number",
-  integer: "number",
+  int: "number",
   array: "list",
   object: "json",
+  record: "json",
 };
 
 const PLACEHOLDERS: Record<string, string> = {
