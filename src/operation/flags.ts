@@ -62,8 +62,16 @@ function global(
   };
 }
 
-/** Those that people are told of. */
+const known = new WeakMap<Command, Flag[]>();
+
+/** Those in the help. Made once: a JSON Schema costs milliseconds. */
 export function flagsOf(command: Command): Flag[] {
+  const flags = known.get(command) ?? makeFlags(command);
+  known.set(command, flags);
+  return flags;
+}
+
+function makeFlags(command: Command): Flag[] {
   const { properties = {}, required = [] } = inputSchema(command.op);
   const flags = Object.entries(properties).map(([key, schema]) => {
     const short = command.shorts?.[key];

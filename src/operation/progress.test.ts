@@ -35,6 +35,8 @@ it("appears on a terminal once the work takes a while, and goes away", () => {
   expect(written).toHaveLength(2);
   bar.end();
   expect(written.at(-1)).toBe("\r\u001b[K");
+  bar.end();
+  expect(written).toHaveLength(3);
 });
 
 it("leaves no trace when it never appeared", () => {

@@ -31,5 +31,6 @@ export class Progress {
 
   end(): void {
     if (this.#shown) this.#io.stderr.write(CLEAR_LINE);
+    this.#shown = false;
   }
 }

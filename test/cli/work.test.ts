@@ -303,6 +303,8 @@ describe("the command itself", () => {
       .split("\n")
       .map((l) => JSON.parse(l));
     expect(lines.map(({ kind }) => kind)).toEqual(["started", "claimed", "ended", "finished"]);
+    const ended = ["kind", "at", "id", "type", "attempt", "outcome", "to", "duration_ms"];
+    expect(Object.keys(lines[2] ?? {}).slice(0, ended.length)).toEqual(ended);
     expect(lines[2]).toMatchObject({ id: "t.1", outcome: "done", to: "done", attempt: 1 });
     await ok([...base, "--max-tasks", "2", "--concurrency", "4"], around());
     const states = await Promise.all(

@@ -1,8 +1,8 @@
 import * as z from "zod/mini";
 import { VivError } from "../../base/errors.ts";
 import { parseUserJson } from "../../base/user-json.ts";
+import { accountsInUse, closedAccounts } from "../../engines/accounts/in-use.ts";
 import { accountState } from "../../engines/accounts/schema.ts";
-import { accountsInUse, closedAccounts } from "../../engines/operations.ts";
 import { flag, text } from "../../operation/fields.ts";
 import type { Nothing } from "../../operation/operation.ts";
 import { defineRunOperation, defineRunStream, type RunContext } from "../../queue/operation.ts";

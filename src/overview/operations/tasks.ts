@@ -1,10 +1,13 @@
 import * as z from "zod/mini";
 import { VivError } from "../../base/errors.ts";
+import {
+  type AccountsInUse,
+  accountsInUse,
+  closedAccounts,
+} from "../../engines/accounts/in-use.ts";
 import { accountState } from "../../engines/accounts/schema.ts";
 import { engineFor, routedEnginesSection } from "../../engines/config-engine.ts";
 import { budgetSection } from "../../engines/costs/config-costs.ts";
-import { SharedBudget } from "../../engines/costs/shared-budget.ts";
-import { type AccountsInUse, accountsInUse, closedAccounts } from "../../engines/operations.ts";
 import { gatePort } from "../../gate/operations.ts";
 import { list, text } from "../../operation/fields.ts";
 import { defineRunOperation, type RunContext } from "../../queue/operation.ts";
@@ -13,7 +16,6 @@ import { TASK_STATES } from "../../queue/states.ts";
 import type { Store, TaskSummary } from "../../queue/store.ts";
 import { PRIORITIES, type Priority } from "../../queue/task.ts";
 import { limitsSection } from "../../work/config-route.ts";
-import { whyTask } from "../../work/why.ts";
 import { REASON_CODES } from "../../work/why-reasons.ts";
 
 export const ls = defineRunOperation({
@@ -236,6 +238,7 @@ export const why = defineRunOperation({
   async run(context, { id }) {
     const { of } = await accountsInUse(context);
     const limit = context.here.config?.section(limitsSection).review;
+    const { whyTask } = await import("../../work/why.ts");
     return whyTask(context.store, id, context.now(), {
       accountOf: of,
       budgetOf: await usedUpBudget(context),
@@ -265,6 +268,7 @@ async function usedUpBudget({ here, store, now }: RunContext) {
   const budget = config?.section(budgetSection);
   if (!config || !budget || ![budget.run, budget.day].some(({ usd, tokens }) => usd ?? tokens))
     return () => null;
+  const { SharedBudget } = await import("../../engines/costs/shared-budget.ts");
   const spending = new SharedBudget(store, now);
   await spending.refresh();
   return (type: string) => (engineFor(config, type) ? spending.usedUp(budget, type) : null);

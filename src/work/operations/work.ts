@@ -118,10 +118,10 @@ function asEmitted(event: WorkerEvent, isPit: boolean): WorkEvent {
       const { claim, end } = event;
       const { task_id: id, task_type: type } = claim.task;
       const duration_ms = Math.round(event.durationMs);
-      const base = { kind: "ended" as const, id, type, attempt: claim.attempt, duration_ms };
-      if (end.kind === "lost") return { ...base, outcome: "lost" };
+      const base = { kind: "ended" as const, id, type, attempt: claim.attempt };
+      if (end.kind === "lost") return { ...base, outcome: "lost", duration_ms };
       const { to, retryAt } = end.ended;
-      return { ...base, outcome: end.outcome, to, note: end.note, retry_at: retryAt };
+      return { ...base, outcome: end.outcome, to, duration_ms, note: end.note, retry_at: retryAt };
     }
     case "proven": {
       const { id, snake, end, unproven } = event.result;
