@@ -1,4 +1,11 @@
-import fs, { appendFileSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import fs, {
+  appendFileSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
@@ -6,6 +13,7 @@ import { isVivError } from "../../src/base/errors.ts";
 import { openRun } from "../../src/main.ts";
 import type { Store } from "../../src/queue/store.ts";
 import { OneCallFails } from "../support/call-faults.ts";
+import { until } from "../support/deadline.ts";
 import { Faults } from "../support/faults.ts";
 import { newFolder } from "../support/folders.ts";
 import { knownPath } from "../support/handle-paths.ts";
@@ -165,9 +173,13 @@ describe("the file was touched since: its link in ids/ is gone", () => {
 
   test("the end of an earlier attempt is not that of one whose claim was not recorded", async () => {
     const { path, host, open, worker, ref } = await scene({ max_attempts: 5 });
-    await worker.release(ref);
     const pending = join(path, "pending", "a.json");
-    renameSync(pending, join(path, "claimed", "w", "a.json"));
+    const claimed = join(path, "claimed", "w", "a.json");
+    // Its release dates the file, by a clock that ticks only now and then.
+    const { ctimeMs } = statSync(claimed);
+    await until("the clock has ticked", () => Date.now() > ctimeMs + 10);
+    await worker.release(ref);
+    renameSync(pending, claimed);
     host.advance(HOUR);
     expect((await (await open()).reap()).reaped).toMatchObject([
       { to: "pending", reason: "stale" },
