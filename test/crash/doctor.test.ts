@@ -38,7 +38,7 @@ test("kill -9 in the middle of doctor --fix: the next one finishes the work, and
   const before = contents(run);
   let deaths = 0;
   for (let round = 0; round < 8; round++) {
-    const fixer = new Script("fixer.mjs", [run, 1 + Math.floor(random() * 40)]);
+    const fixer = new Script("fixer.mjs", [run, 1 + Math.floor(random() * 12)]);
     const { signal } = await fixer.ended;
     if (signal === "SIGKILL") deaths++;
     else expect(fixer.stderr).toBe("");
