@@ -29,9 +29,9 @@ const rows = {
   ],
   fleet: [
     [...MACHINE, "queue", "type work", "type pit", "type crew", "type warden"],
-    "the fleet starts and watches programs; app hands it the parts",
+    "the fleet opens runs, starts programs and watches them; app hands it the parts",
   ],
-  overview: [[...WORKING, "work"], "an overview looks, and is looked at by nobody"],
+  overview: [[...WORKING, "work"], "an overview reads other rooms; none of them needs it"],
   swarm: [[...MACHINE, "queue"], "swarm-cli is a second command line of the queue"],
   app: ["anything", "this is where the rooms are put together"],
   "main.ts": ["anything", "the library: app's composition, and the types that it exports"],
