@@ -49,7 +49,7 @@ void runCli({
     isHeard = true;
   },
   now: Date.now,
-  open: async (path, options) => (await import("../main.ts")).openRun(path, options),
+  open: async (path, options) => (await import("./open-run.ts")).openRun(path, options),
   provide: portsHere({
     env: process.env,
     cwd: process.cwd(),

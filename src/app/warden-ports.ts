@@ -25,7 +25,7 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
   ]);
   const machine = localMachine();
   const open = async (path: string, options = {}) =>
-    (await import("../main.ts")).openRun(path, options);
+    (await import("./open-run.ts")).openRun(path, options);
   const forReading = (path: string) => open(path, { readOnly: true });
   const directory = wardenDirectory(machine.clock);
   const lookup = { machine, openRun: forReading, directory };
