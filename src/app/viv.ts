@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { plain } from "../operation/term.ts";
 import { runCli } from "./cli.ts";
@@ -60,6 +61,13 @@ void runCli({
     },
     notice: (sentence) => void process.stderr.write(`viv: ${plain(sentence)}\n`),
   }),
+  flags: (command) => {
+    try {
+      return JSON.parse(readFileSync(new URL("./flags.json", import.meta.url), "utf8"))[command];
+    } catch {
+      return undefined; // run from its sources
+    }
+  },
   demo: async (args) => {
     const worker = fileURLToPath(new URL("./demo-worker.cjs", import.meta.url));
     return (await import("./demo.ts")).demo(args, worker, stop.signal);
