@@ -299,7 +299,7 @@ function say(io: CliIo, text: string): void {
 }
 
 function reportError(io: CliIo, thrown: unknown, json: boolean): number {
-  // Whatever let it through raw: the machine's trouble is no bug of ours.
+  // A machine error that was not translated on its way here is no bug of ours.
   const error = translate(thrown, `running viv ${io.argv[0] ?? ""}`.trim());
   if (isVivError(error)) {
     if (json) {

@@ -82,7 +82,7 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
   const sandbox = () => import("../platform/sandbox/sandbox.ts");
   const workspaces = () => import("../work/workspaces.ts");
   const root = join(runDir, "workspaces");
-  guard(runDir, "strict"); // whose handlers write there, too
+  guard(runDir, "strict"); // handlers write there, too
   const isPit = findLayout(runDir, [PIT_OFFER]) !== null;
   const artifacts = join(runDir, isPit ? "record/artifacts" : "artifacts");
   const pitArtifacts = async () =>
