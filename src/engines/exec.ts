@@ -8,7 +8,7 @@ import type {
   EngineResult,
   Step,
 } from "./engine.ts";
-import { brief, MAX_TEXT, textStep } from "./vendors/step-text.ts";
+import { brief, MAX_TEXT, textStep } from "./vendors/event-reader.ts";
 
 /** Any command: the prompt on its stdin, the answer on its stdout. What it used nobody knows. */
 export const execEngine: Engine = {

@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { expect, onTestFinished } from "vitest";
 import type {
@@ -8,7 +7,7 @@ import type {
   EngineSettings,
   Step,
 } from "../../src/engines/engine.ts";
-import { llmEngine } from "../../src/engines/llm/engine.ts";
+import { llmEngine } from "../../src/engines/own-programs.ts";
 import { within } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
 import { DIST } from "../support/processes.ts";
@@ -42,7 +41,7 @@ export class Running {
   constructor(api: Api, url: string | null, options: RunOptions = {}) {
     const { settings, env, sessionDir = null, limits, ...given } = options;
     this.cwd = given.cwd ?? newFolder();
-    const engine = llmEngine({ program: join(DIST, "llm.cjs"), sessionDir });
+    const engine = llmEngine({ programs: DIST, sessions: sessionDir });
     const request: EngineRequest = {
       prompt: "Do it.",
       cwd: this.cwd,

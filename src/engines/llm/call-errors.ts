@@ -1,6 +1,6 @@
 import { APICallError } from "ai";
 import type { EngineOutcome } from "../engine.ts";
-import { brief } from "../vendors/step-text.ts";
+import { brief } from "../vendors/event-reader.ts";
 
 /**
  * What a failed call means. `limited`: later, and `until` when is known. `again`: the same call may

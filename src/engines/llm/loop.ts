@@ -1,7 +1,7 @@
 import type { LanguageModel, ToolContent } from "ai";
 import { addTokens, type ModelUsage, NO_TOKENS, type Tokens } from "../costs/usage.ts";
 import type { EngineOutcome, Step } from "../engine.ts";
-import { brief } from "../vendors/step-text.ts";
+import { brief } from "../vendors/event-reader.ts";
 import { type Answer, askModel, BrokenAnswer, type ToolCall } from "./ask-model.ts";
 import { classify, Ended, messageOf } from "./call-errors.ts";
 import { connect, keyEnvOf, keyOf, urlOf } from "./connect.ts";

@@ -1,6 +1,6 @@
 import type { ToolSet } from "ai";
 import { z } from "zod";
-import { brief } from "../vendors/step-text.ts";
+import { brief } from "../vendors/event-reader.ts";
 import { messageOf } from "./call-errors.ts";
 import { editFile, listFiles, readFile, ToolError, type Workspace, writeFile } from "./files.ts";
 import { runShell } from "./shell.ts";

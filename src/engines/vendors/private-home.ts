@@ -3,11 +3,9 @@ import type { HomeOf, PrivateHome, Shown } from "../engine.ts";
 
 /**
  * In a sandbox the user's home is read-only, and the vendors' programs do not start without a place
- * for their state: sessions, databases, caches. So each task has one of its own for each vendor, kept
- * between its attempts so that they can go on with a session. Logins and settings are shown in it as
- * they are in the real home, read-only; nothing is copied.
- *
- * What a login is renewed with is not kept: a program that renews its login does so in each attempt.
+ * for their state: sessions, databases, caches. So each task has a folder for each vendor, kept between
+ * its attempts so that they can resume a session. Logins and settings are mounted there from the real
+ * home, read-only; nothing is copied. A renewed login is not kept: each attempt renews it again.
  */
 export const claudeHome: HomeOf = (root, env): PrivateHome => {
   const own = join(root, "claude");
@@ -49,18 +47,14 @@ export const opencodeHome: HomeOf = (root, env) => {
       XDG_DATA_HOME: join(own, "data"),
       XDG_STATE_HOME: join(own, "state"),
       XDG_CACHE_HOME: join(own, "cache"),
-      // It writes there, too: a .gitignore, and what its plugins need.
+      // It writes there, too: a .gitignore, and packages of its plugins.
       XDG_CONFIG_HOME: join(own, "config"),
     },
     folders: [
-      ["opencode"],
-      ["opencode", "data"],
-      ["opencode", "data", "opencode"],
-      ["opencode", "state"],
-      ["opencode", "cache"],
-      ["opencode", "config"],
-      ["opencode", "config", "opencode"],
-    ],
+      [],
+      ...[["data"], ["data", "opencode"], ["state"], ["cache"]],
+      ...[["config"], ["config", "opencode"]],
+    ].map((way) => ["opencode", ...way]),
     shows: [
       ...shown(data, join(own, "data/opencode"), ["auth.json", "mcp-auth.json"]),
       ...shown(join(config, "opencode"), join(own, "config/opencode"), OPENCODE),

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { claudeEngine } from "../../../src/engines/vendors/claude.ts";
 import { now, RESETS, request, run, SETTINGS, tools } from "./run.ts";
 
-const engine = claudeEngine({ now });
+const engine = claudeEngine(now);
 const play = (scenario: string, fields = {}, wasEnded = false) =>
   run(engine, scenario, fields, wasEnded);
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { codexEngine } from "../../../src/engines/vendors/codex.ts";
 import { now, RESETS, request, run, SETTINGS, tools } from "./run.ts";
 
-const engine = codexEngine({ now });
+const engine = codexEngine(now);
 const play = (scenario: string, fields = {}, wasEnded = false) =>
   run(engine, scenario, fields, wasEnded);
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { geminiEngine } from "../../../src/engines/vendors/gemini.ts";
 import { NOW, now, request, run, SETTINGS, tools } from "./run.ts";
 
-const engine = geminiEngine({ now });
+const engine = geminiEngine(now);
 const play = (scenario: string, fields = {}, wasEnded = false) =>
   run(engine, scenario, fields, wasEnded);
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { opencodeEngine } from "../../../src/engines/vendors/opencode.ts";
 import { NOW, now, request, run, SETTINGS, tools } from "./run.ts";
 
-const engine = opencodeEngine({ now });
+const engine = opencodeEngine(now);
 const play = (scenario: string, fields = {}, wasEnded = false) =>
   run(engine, scenario, fields, wasEnded);
 
