@@ -13,6 +13,7 @@ import { newFolder } from "../support/folders.ts";
 import { DIST } from "../support/processes.ts";
 import { type Asked, type LlmServer, MODEL } from "./llm-server.ts";
 import { partsOf } from "./llm-wire.ts";
+import { SETTINGS } from "./vendors/run.ts";
 
 export type Api = "anthropic" | "openai";
 
@@ -36,7 +37,6 @@ export class Running {
   readonly child: ChildProcess;
   readonly steps: Step[] = [];
   readonly result: Promise<Ran>;
-  #news: (() => void)[] = [];
 
   constructor(api: Api, url: string | null, options: RunOptions = {}) {
     const { settings, env, sessionDir = null, limits, ...given } = options;
@@ -50,17 +50,7 @@ export class Running {
       resume: null,
       turns: null,
       ...given,
-      settings: {
-        binary: null,
-        flags: [],
-        permission: null,
-        url,
-        api,
-        keyEnv: null,
-        contextTokens: null,
-        scenario: null,
-        ...settings,
-      },
+      settings: { ...SETTINGS, url, api, ...settings },
     };
     const { argv, stdin } = engine.command(request);
     const [program = "", ...args] = argv;
@@ -75,13 +65,6 @@ export class Running {
     this.result = within("the loop ends", this.#read(engine.reader(request)), 50);
   }
 
-  /** Resolves when it has told a step that fits. */
-  async tells(fits: (step: Step) => boolean): Promise<void> {
-    while (!this.steps.some(fits)) {
-      await within("it tells", new Promise<void>((resolve) => this.#news.push(resolve)));
-    }
-  }
-
   async #read(reader: ReturnType<ReturnType<typeof llmEngine>["reader"]>): Promise<Ran> {
     let stdout = "";
     let stderr = "";
@@ -92,7 +75,6 @@ export class Running {
     lines.on("line", (line) => {
       stdout += `${line}\n`;
       this.steps.push(...reader.line(line));
-      for (const resolve of this.#news.splice(0)) resolve();
     });
     const [exit, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve) =>
       this.child.on("close", (...end) => resolve(end)),
@@ -102,14 +84,14 @@ export class Running {
   }
 }
 
-/** To its end; whatever happens to it, it never crashes. */
+/** To its end; it never crashes. */
 export async function run(api: Api, server: LlmServer, options: RunOptions = {}): Promise<Ran> {
   const ran = await new Running(api, server.url, options).result;
   expect(ran.stderr).toBe("");
   return ran;
 }
 
-/** What the results of tools were that the model saw with this request, in order. */
+/** The results of tools in this request, in order. */
 export function resultsIn(asked: Asked | undefined): string[] {
   return (asked?.body.messages ?? []).flatMap((message) => {
     if (message.role === "tool") return [String(message.content)];
