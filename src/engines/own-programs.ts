@@ -10,17 +10,7 @@ import type {
   Step,
 } from "./engine.ts";
 import type { LlmRequest } from "./llm/protocol.ts";
-import {
-  asObject,
-  brief,
-  EventReader,
-  type JsonObject,
-  listAt,
-  MAX_TEXT,
-  numberAt,
-  objectAt,
-  stringAt,
-} from "./vendors/event-reader.ts";
+import { brief, EventReader, Fields, MAX_TEXT, type Used } from "./vendors/event-reader.ts";
 import { UsageSum } from "./vendors/usage-sum.ts";
 
 /** The folders of our own programs, and of the conversations of `llm`; null: they are not kept. */
@@ -108,24 +98,21 @@ class ProgramReader extends EventReader {
     this.#model = model;
   }
 
-  protected read(type: string | null, event: JsonObject): Step[] | null {
+  protected read(type: string | null, event: Fields): Step[] | null {
     if (type === "step") return this.#step(event);
     if (type !== "session" && type !== "result") return null;
-    this.session = stringAt(event, "session") ?? this.session;
+    this.session = event.string("session") ?? this.session;
     if (type === "result") {
-      this.text = (stringAt(event, "text") ?? this.text).slice(0, MAX_TEXT);
-      const usage = listAt(event, "usage").map((one) => this.#usage(asObject(one)));
+      this.text = (event.string("text") ?? this.text).slice(0, MAX_TEXT);
+      const parts = event.list("usage")?.map((one) => this.#usage(new Fields(one))) ?? [null];
       // One unreadable part makes the sum wrong: then there is none.
-      const isReadable = Array.isArray(event.usage) && usage.every((one) => one !== null);
-      this.#result = {
-        outcome: outcomeOf(objectAt(event, "outcome")),
-        usage: isReadable ? usage : null,
-      };
+      const usage = parts.every((one) => one !== null) ? parts : null;
+      this.#result = { outcome: outcomeOf(event.at("outcome")), usage };
     }
     return [];
   }
 
-  protected used(): Pick<EngineResult, "usage"> {
+  protected used(): Used {
     return { usage: this.#result ? this.#result.usage : this.#sum.get() };
   }
 
@@ -138,15 +125,15 @@ class ProgramReader extends EventReader {
     return { kind: "cut_off", message };
   }
 
-  #step(event: JsonObject): Step[] | null {
-    const kind = KINDS.find((one) => one === stringAt(event, "kind"));
+  #step(event: Fields): Step[] | null {
+    const kind = KINDS.find((one) => one === event.string("kind"));
     if (kind === undefined) return null;
     const step: Step = { kind };
     for (const name of ["tool", "target", "text"] as const) {
-      const value = brief(stringAt(event, name) ?? "");
+      const value = brief(event.string(name) ?? "");
       if (value !== "") step[name] = value;
     }
-    const usage = this.#usage(objectAt(event, "usage"));
+    const usage = this.#usage(event.at("usage"));
     if (usage) {
       step.usage = usage;
       this.#sum.add(usage);
@@ -155,24 +142,24 @@ class ProgramReader extends EventReader {
     return [step];
   }
 
-  #usage(fields: JsonObject | null): ModelUsage | null {
-    const input = numberAt(fields, "input");
-    const output = numberAt(fields, "output");
+  #usage(fields: Fields): ModelUsage | null {
+    const input = fields.number("input");
+    const output = fields.number("output");
     if (input === null || output === null) return null;
     return {
-      model: stringAt(fields, "model") ?? this.#model,
+      model: fields.string("model") ?? this.#model,
       input,
       output,
-      cacheRead: numberAt(fields, "cacheRead") ?? 0,
-      cacheWrite: numberAt(fields, "cacheWrite") ?? 0,
-      usd: numberAt(fields, "usd"),
+      cacheRead: fields.count("cacheRead"),
+      cacheWrite: fields.count("cacheWrite"),
+      usd: fields.number("usd"),
     };
   }
 }
 
-function outcomeOf(fields: JsonObject | null): EngineOutcome {
-  const kind = stringAt(fields, "kind");
-  const message = brief(stringAt(fields, "message") ?? "no reason given", 500);
+function outcomeOf(fields: Fields): EngineOutcome {
+  const kind = fields.string("kind");
+  const message = brief(fields.string("message") ?? "no reason given", 500);
   switch (kind) {
     case "done":
       return { kind };
@@ -184,12 +171,12 @@ function outcomeOf(fields: JsonObject | null): EngineOutcome {
       return { kind, message };
     case "rate_limited":
     case "unavailable": {
-      const until = Date.parse(stringAt(fields, "until") ?? "");
+      const until = Date.parse(fields.string("until") ?? "");
       return { kind, message, until: Number.isNaN(until) ? null : new Date(until).toISOString() };
     }
     case "unauthorized":
     case "quota":
-      return { kind, message, todo: brief(stringAt(fields, "todo") ?? "", 500) };
+      return { kind, message, todo: brief(fields.string("todo") ?? "", 500) };
     default:
       return { kind: "failed", message: `a result of an unknown kind: ${message}` };
   }

@@ -1,18 +1,13 @@
 import { type ModelUsage, NO_TOKENS, type SessionUsed, type Tokens } from "../costs/usage.ts";
 import type { EngineExit, EngineOutcome, EngineRequest, EngineResult, Step } from "../engine.ts";
 import {
-  asObject,
   EventReader,
-  idAt,
-  type JsonObject,
-  listAt,
-  numberAt,
-  objectAt,
+  Fields,
   parseLine,
-  stringAt,
   targetOf,
   textStep,
   toolStep,
+  type Used,
 } from "./event-reader.ts";
 import { Diagnosis, epochMs, type Vendor } from "./limits.ts";
 import {
@@ -65,7 +60,7 @@ export class ClaudeReader extends EventReader {
   /** The events of a message come close together. */
   readonly #messages = new MessageTokens(256);
   /** The message under way, by its author: the agent itself, or one of its subagents. */
-  readonly #saying = new Map<string, JsonObject>();
+  readonly #saying = new Map<string, Fields>();
   #isSessions = false;
   /** One process may end several turns, and reports each one's usage by itself. */
   #run: UsageSum | null = null;
@@ -73,7 +68,7 @@ export class ClaudeReader extends EventReader {
   /** The mark of the last message, when it was the vendor's and not a model's. */
   #error: { word: string; text: string } | null = null;
   #rejection: { until: number | null; limit: string } | null = null;
-  #result: JsonObject | null = null;
+  #result: Fields | null = null;
 
   get isOver(): boolean {
     return this.#result !== null;
@@ -90,8 +85,8 @@ export class ClaudeReader extends EventReader {
     return text.startsWith(CLAUDE_NOISE) ? [] : super.line(text);
   }
 
-  protected read(type: string | null, event: JsonObject): Step[] | null {
-    this.session = idAt(event, "session_id") ?? this.session;
+  protected read(type: string | null, event: Fields): Step[] | null {
+    this.session = event.id("session_id") ?? this.session;
     if (type === "rate_limit_event") return this.#rateLimit(event);
     if (type === "system") return this.#system(event);
     this.waitsFor = null;
@@ -99,8 +94,8 @@ export class ClaudeReader extends EventReader {
     if (type === "stream_event") return this.#partial(event);
     if (type === "result") {
       this.#result = event;
-      const run = objectAt(event, "model_usage_since_last_result");
-      if (run !== null) this.#run ??= new UsageSum();
+      const run = event.at("model_usage_since_last_result");
+      if (!run.isMissing) this.#run ??= new UsageSum();
       for (const usage of modelsIn(run, UNNAMED_MODEL)) this.#run?.add(usage);
       return [];
     }
@@ -111,16 +106,15 @@ export class ClaudeReader extends EventReader {
   logLine(text: string, isPast: boolean): Step[] {
     if (isPast || !text.includes('"assistant"')) return [];
     const event = parseLine(text);
-    if (stringAt(event, "type") !== "assistant") return [];
-    return this.#usedStep(objectAt(event, "message"));
+    return event.string("type") === "assistant" ? this.#usedStep(event.at("message")) : [];
   }
 
   override end(exit: EngineExit): EngineResult {
     const result = super.end(exit);
-    return { ...result, text: stringAt(this.#result, "result") ?? result.text };
+    return { ...result, text: this.#result?.string("result") ?? result.text };
   }
 
-  protected used(): Pick<EngineResult, "usage" | "sessionTotal"> {
+  protected used(): Used {
     const total = this.#result && claudeUsage(this.#result, this.#model);
     const isSessions = this.#isSessions || this.#run !== null;
     const reported = { total, isSessions, run: this.#run && (this.#run.get() ?? []) };
@@ -138,40 +132,40 @@ export class ClaudeReader extends EventReader {
   }
 
   /** `assistant` events carry the count of the message's start; its length is reported here. */
-  #partial(event: JsonObject): Step[] {
-    const inner = objectAt(event, "event");
-    const by = stringAt(event, "parent_tool_use_id") ?? "";
-    const type = stringAt(inner, "type");
+  #partial(event: Fields): Step[] {
+    const inner = event.at("event");
+    const by = event.string("parent_tool_use_id") ?? "";
+    const type = inner.string("type");
     if (type === "message_start") {
-      const message = objectAt(inner, "message");
-      if (message === null) return [];
+      const message = inner.at("message");
+      if (message.isMissing) return [];
       this.#saying.set(by, message);
       return this.#usedStep(message).map((step) => ({ ...step, isBegun: true }));
     }
     const message = this.#saying.get(by);
-    const usage = objectAt(inner, "usage");
-    if (type !== "message_delta" || message === undefined || usage === null) return [];
+    const usage = inner.at("usage");
+    if (type !== "message_delta" || message === undefined || usage.isMissing) return [];
     this.#saying.delete(by);
-    return this.#usedStep({ ...message, usage: { ...objectAt(message, "usage"), ...usage } });
+    return this.#usedStep(message, usage.over(message.at("usage")));
   }
 
-  #usedStep(message: JsonObject | null): Step[] {
-    const usage = this.#count(message);
+  #usedStep(message: Fields, used?: Fields): Step[] {
+    const usage = this.#count(message, used);
     return usage === null ? [] : [{ kind: "notice", usage }];
   }
 
-  #system(event: JsonObject): Step[] {
-    const subtype = stringAt(event, "subtype");
+  #system(event: Fields): Step[] {
+    const subtype = event.string("subtype");
     if (subtype === "init") {
-      this.#model = modelName(stringAt(event, "model")) ?? this.#model;
-      this.#isSessions = isAtLeast(stringAt(event, "claude_code_version"), SESSION_TOTALS_SINCE);
+      this.#model = modelName(event.string("model")) ?? this.#model;
+      this.#isSessions = isAtLeast(event.string("claude_code_version"), SESSION_TOTALS_SINCE);
     }
     if (subtype !== "api_retry") return [];
-    const status = numberAt(event, "error_status");
-    const word = stringAt(event, "error");
+    const status = event.number("error_status");
+    const word = event.string("error");
     const why = status === null ? "no connection" : [status, word].filter(Boolean).join(" ");
-    const attempt = numberAt(event, "attempt");
-    const pause = numberAt(event, "retry_delay_ms");
+    const attempt = event.number("attempt");
+    const pause = event.number("retry_delay_ms");
     const until = pause === null ? null : this.#now() + pause;
     const waiting = this.#diagnosis.waiting({ message: `no answer: ${why}`, status, until });
     // The first may be an expired login, which claude renews before it tries again.
@@ -179,55 +173,55 @@ export class ClaudeReader extends EventReader {
     return [textStep("notice", `attempt ${attempt ?? "?"} failed: ${why}`)];
   }
 
-  #assistant(event: JsonObject): Step[] {
-    const message = objectAt(event, "message");
+  #assistant(event: Fields): Step[] {
+    const message = event.at("message");
     const steps: Step[] = [];
     let said = "";
-    for (const item of listAt(message, "content")) {
-      const block = asObject(item);
-      const type = stringAt(block, "type");
+    for (const item of message.list("content") ?? []) {
+      const block = new Fields(item);
+      const type = block.string("type");
       if (type === "text") {
-        const text = stringAt(block, "text") ?? "";
+        const text = block.string("text") ?? "";
         said += text;
         if (text.trim() !== "") steps.push(textStep("text", text));
       } else if (type === "thinking") {
-        steps.push(textStep("thought", stringAt(block, "thinking") ?? ""));
+        steps.push(textStep("thought", block.string("thinking") ?? ""));
       } else if (type === "tool_use" || type === "server_tool_use") {
-        const tool = stringAt(block, "name") ?? "unknown";
-        steps.push(toolStep(tool, targetOf(objectAt(block, "input"))));
+        const tool = block.string("name") ?? "unknown";
+        steps.push(toolStep(tool, targetOf(block.at("input"))));
       }
     }
-    const word = stringAt(event, "error");
+    const word = event.string("error");
     this.#error = word === null ? null : { word, text: said };
     // A subagent's words are not the answer.
-    if (said !== "" && stringAt(event, "parent_tool_use_id") === null) this.text = said;
+    if (said !== "" && event.string("parent_tool_use_id") === null) this.text = said;
     const usage = this.#count(message);
     if (usage !== null) steps[0] = { ...(steps[0] ?? { kind: "thought" }), usage };
     return steps;
   }
 
   /** Each event of a message repeats the usage of the whole message. */
-  #count(message: JsonObject | null): ModelUsage | null {
-    const tokens = messageTokens(objectAt(message, "usage"));
+  #count(message: Fields, used = message.at("usage")): ModelUsage | null {
+    const tokens = messageTokens(used);
     if (tokens === null) return null;
-    const id = idAt(message, "id");
+    const id = message.id("id");
     const more = id === null ? moreThan(NO_TOKENS, tokens) : this.#messages.more(id, tokens);
     if (more === null) return null;
     const prompt = tokens.input + tokens.cacheRead + tokens.cacheWrite;
-    const model = modelName(stringAt(message, "model")) ?? this.#model;
+    const model = modelName(message.string("model")) ?? this.#model;
     const usage = { model, ...more, usd: null, prompt };
     this.#sum.add(usage);
     return usage;
   }
 
-  #rateLimit(event: JsonObject): Step[] {
-    const info = objectAt(event, "rate_limit_info");
-    const status = stringAt(info, "status");
-    const limit = stringAt(info, "rateLimitType") ?? "usage";
+  #rateLimit(event: Fields): Step[] {
+    const info = event.at("rate_limit_info");
+    const status = info.string("status");
+    const limit = info.string("rateLimitType") ?? "usage";
     // Requests over the limit may still be served, on the account's extra usage.
-    const served = info?.isUsingOverage === true && stringAt(info, "overageStatus") !== "rejected";
+    const served = info.isTrue("isUsingOverage") && info.string("overageStatus") !== "rejected";
     if (status === "rejected" && !served) {
-      const at = numberAt(info, "resetsAt");
+      const at = info.number("resetsAt");
       this.#rejection = { until: at === null ? null : epochMs(at), limit };
       return [textStep("notice", `the ${limit} limit is reached`)];
     }
@@ -248,18 +242,18 @@ export class ClaudeReader extends EventReader {
         diagnosis.brokenOff(exit, null, this.otherLines)
       );
     }
-    const subtype = stringAt(result, "subtype");
-    const errors = listAt(result, "errors").filter((item) => typeof item === "string");
-    const text = [stringAt(result, "result") ?? "", ...errors].join("\n").trim();
+    const subtype = result.string("subtype");
+    const errors = (result.list("errors") ?? []).filter((item) => typeof item === "string");
+    const text = [result.string("result") ?? "", ...errors].join("\n").trim();
     if (subtype === "error_max_turns") {
       return { kind: "turn_limit", message: "claude used up the turns it was given" };
     }
     if (subtype === "error_max_budget_usd") {
       return { kind: "failed", message: "claude used up the dollars it was given" };
     }
-    const isBad = result.is_error === true || subtype !== "success" || OLD_LIMIT.test(text);
+    const isBad = result.isTrue("is_error") || subtype !== "success" || OLD_LIMIT.test(text);
     if (!isBad && this.#error === null) return { kind: "done" };
-    const complaint = { message: text, status: numberAt(result, "api_error_status"), until };
+    const complaint = { message: text, status: result.number("api_error_status"), until };
     return (
       this.#marked(text) ??
       diagnosis.recognise(complaint) ??
@@ -284,40 +278,37 @@ function isAtLeast(version: string | null, wanted: readonly number[]): boolean {
 }
 
 /** The tokens of one message; null when it reports none. */
-function messageTokens(usage: JsonObject | null): Tokens | null {
-  if (usage === null) return null;
+function messageTokens(usage: Fields): Tokens | null {
+  if (usage.isMissing) return null;
   return {
-    input: numberAt(usage, "input_tokens") ?? 0,
-    output: numberAt(usage, "output_tokens") ?? 0,
-    cacheRead: numberAt(usage, "cache_read_input_tokens") ?? 0,
-    cacheWrite: numberAt(usage, "cache_creation_input_tokens") ?? 0,
+    input: usage.count("input_tokens"),
+    output: usage.count("output_tokens"),
+    cacheRead: usage.count("cache_read_input_tokens"),
+    cacheWrite: usage.count("cache_creation_input_tokens"),
   };
 }
 
-function modelsIn(byModel: JsonObject | null, model: string): ModelUsage[] {
-  return Object.entries(byModel ?? {}).flatMap(([name, value]) => {
-    const usage = asObject(value);
-    if (usage === null) return [];
-    return {
-      model: modelName(name) ?? model,
-      input: numberAt(usage, "inputTokens") ?? 0,
-      output: numberAt(usage, "outputTokens") ?? 0,
-      cacheRead: numberAt(usage, "cacheReadInputTokens") ?? 0,
-      cacheWrite: numberAt(usage, "cacheCreationInputTokens") ?? 0,
-      usd: numberAt(usage, "costUSD"),
-    };
-  });
+function modelsIn(byModel: Fields, model: string): ModelUsage[] {
+  const found = byModel.entries().filter(([, usage]) => !usage.isMissing);
+  return found.map(([name, usage]) => ({
+    model: modelName(name) ?? model,
+    input: usage.count("inputTokens"),
+    output: usage.count("outputTokens"),
+    cacheRead: usage.count("cacheReadInputTokens"),
+    cacheWrite: usage.count("cacheCreationInputTokens"),
+    usd: usage.number("costUSD"),
+  }));
 }
 
 /**
  * The last event's report of the whole run. `modelUsage` includes the subagents, the event's own `usage`
  * does not. The dollars of the models must come to `total_cost_usd` at least.
  */
-function claudeUsage(result: JsonObject, model: string): ModelUsage[] | null {
-  const total = numberAt(result, "total_cost_usd");
-  const used = modelsIn(objectAt(result, "modelUsage"), model);
+function claudeUsage(result: Fields, model: string): ModelUsage[] | null {
+  const total = result.number("total_cost_usd");
+  const used = modelsIn(result.at("modelUsage"), model);
   if (used.length > 0) return total === null ? used : withTotal(used, total);
-  const tokens = messageTokens(objectAt(result, "usage"));
+  const tokens = messageTokens(result.at("usage"));
   return tokens === null ? null : [{ model, ...tokens, usd: total }];
 }
 

@@ -1,30 +1,15 @@
 import { join } from "node:path";
 import { VivError } from "../../base/errors.ts";
 import { addTokens, type ModelUsage, NO_TOKENS, type Tokens } from "../costs/usage.ts";
-import type {
-  Engine,
-  EngineCommand,
-  EngineExit,
-  EngineOutcome,
-  EngineRequest,
-  EngineResult,
-  LogsOf,
-  SessionLogs,
-  Step,
-} from "../engine.ts";
+import type { Engine, EngineExit, EngineOutcome, EngineRequest, Step } from "../engine.ts";
 import {
-  asObject,
   EventReader,
-  idAt,
-  type JsonObject,
-  listAt,
-  numberAt,
-  objectAt,
+  Fields,
   parseLine,
-  stringAt,
   targetOf,
   textStep,
   toolStep,
+  type Used,
 } from "./event-reader.ts";
 import { type Complaint, Diagnosis, type Vendor } from "./limits.ts";
 import { codexHome } from "./private-home.ts";
@@ -64,7 +49,7 @@ const LOG = { RUST_LOG: "error,codex_core::responses_retry=warn" };
 
 const NO_SUBAGENTS = ["-c", "features.multi_agent=false", "-c", "features.multi_agent_v2=false"];
 
-function command(request: EngineRequest): EngineCommand {
+const command: Engine["command"] = (request) => {
   const { model, resume, settings } = request;
   const argv = [settings.binary ?? "codex", "exec", "--json"];
   if (model !== null) argv.push("--model", argument(model, "model"));
@@ -77,14 +62,14 @@ function command(request: EngineRequest): EngineCommand {
   argv.push(...settings.flags);
   if (resume !== null) argv.push("resume", argument(resume, "session"));
   return { argv: [...argv, "-"], stdin: request.prompt, env: LOG };
-}
+};
 
-function logs({ session, env, settings }: LogsOf): SessionLogs | null {
+const logs: Engine["logs"] = ({ session, env, settings }) => {
   if (settings.flags.includes("--ephemeral")) return null;
   const root = join(env.CODEX_HOME || join(env.HOME ?? "/", ".codex"), "sessions");
   const file = new RegExp(`-${session.replaceAll(".", "\\.")}\\.jsonl$`);
   return { root, path: [/^\d{4}$/, /^\d\d$/, /^\d\d$/, file], isOnlySource: true };
-}
+};
 
 const CODEX: Vendor = {
   name: "codex",
@@ -135,14 +120,14 @@ class CodexReader extends EventReader {
     this.#before = isCounted ? sumOf([...resumeUsed.total, ...resumeUsed.since]) : NO_TOKENS;
   }
 
-  protected read(type: string | null, event: JsonObject): Step[] | null {
+  protected read(type: string | null, event: Fields): Step[] | null {
     if (type !== "error") {
       this.#until = null;
       this.#setRetrying(null);
     }
     switch (type) {
       case "thread.started":
-        this.session = idAt(event, "thread_id") ?? this.session;
+        this.session = event.id("thread_id") ?? this.session;
         return [];
       case "turn.started":
         this.#last = null;
@@ -150,18 +135,18 @@ class CodexReader extends EventReader {
       case "turn.completed": {
         this.#last = "completed";
         // The counters are the whole thread's.
-        const thread = tokensOf(objectAt(event, "usage"));
+        const thread = tokensOf(event.at("usage"));
         if (thread === null) return [];
         this.#thread = thread;
         return this.#count("the turn is done");
       }
       case "turn.failed":
         this.#last = "failed";
-        this.#error = complaintOf(stringAt(objectAt(event, "error"), "message") ?? "");
+        this.#error = complaintOf(event.at("error").string("message") ?? "");
         return [];
       case "error": {
         // Also while it tries again; the events after it show whether it was fatal.
-        this.#error = complaintOf(stringAt(event, "message") ?? "");
+        this.#error = complaintOf(event.string("message") ?? "");
         const { message } = this.#error;
         const again = AGAIN.exec(message);
         this.#setRetrying(again && { message: again[1] ?? message });
@@ -170,7 +155,7 @@ class CodexReader extends EventReader {
       case "item.started":
       case "item.updated":
       case "item.completed":
-        return this.#item(type, objectAt(event, "item"));
+        return this.#item(type, event.at("item"));
       default:
         return null;
     }
@@ -193,48 +178,49 @@ class CodexReader extends EventReader {
    * run that was killed while a tool ran, they continue without its last answer.
    */
   logLine(text: string, isPast: boolean): Step[] {
-    const event = LOGGED.test(text) ? parseLine(text) : null;
-    const payload = objectAt(event, "payload");
-    const type = stringAt(event, "type");
+    if (!LOGGED.test(text)) return [];
+    const event = parseLine(text);
+    const payload = event.at("payload");
+    const type = event.string("type");
     if (type === "turn_context") {
-      this.#model = modelName(stringAt(payload, "model")) ?? this.#model;
+      this.#model = modelName(payload.string("model")) ?? this.#model;
       return [];
     }
     if (type === "token_usage_record") {
-      const answer = tokensOf(objectAt(payload, "usage"));
+      const answer = tokensOf(payload.at("usage"));
       if (isPast || answer === null) return [];
       this.#answers = addTokens(this.#answers ?? NO_TOKENS, answer);
       return this.#count(undefined, answer);
     }
-    const info = objectAt(payload, "info");
-    const thread = tokensOf(objectAt(info, "total_token_usage"));
+    const info = payload.at("info");
+    const thread = tokensOf(info.at("total_token_usage"));
     if (thread === null) return [];
     if (isPast) {
       this.#before = thread;
       return [];
     }
     this.#thread = thread;
-    return this.#count(undefined, tokensOf(objectAt(info, "last_token_usage")));
+    return this.#count(undefined, tokensOf(info.at("last_token_usage")));
   }
 
-  protected used(): Pick<EngineResult, "usage" | "sessionTotal"> {
+  protected used(): Used {
     return {
       usage: this.#used && [this.#usage(this.#used)],
       sessionTotal: this.#thread ? [this.#usage(this.#thread)] : undefined,
     };
   }
 
-  #item(type: string, item: JsonObject | null): Step[] {
+  #item(type: string, item: Fields): Step[] {
     const step = stepOf(item);
-    if (step === undefined) return this.unknownEvent(`${type} ${stringAt(item, "type") ?? ""}`);
+    if (step === undefined) return this.unknownEvent(`${type} ${item.string("type") ?? ""}`);
     if (step === null) return [];
     if (step.kind !== "tool") {
       if (type !== "item.completed") return [];
-      if (step.kind === "text") this.text = stringAt(item, "text") ?? "";
+      if (step.kind === "text") this.text = item.string("text") ?? "";
       return [step];
     }
     // A call is reported when it begins; one without a beginning, when it is over.
-    const id = idAt(item, "id") ?? "";
+    const id = item.id("id") ?? "";
     if (type === "item.updated" || (type === "item.completed" && this.#begun.delete(id))) return [];
     if (type === "item.started") {
       this.#begun.add(id);
@@ -269,45 +255,45 @@ class CodexReader extends EventReader {
 }
 
 /** As codex counts: cached tokens within the input. */
-function tokensOf(usage: JsonObject | null): Tokens | null {
-  const all = numberAt(usage, "input_tokens");
+function tokensOf(usage: Fields): Tokens | null {
+  const all = usage.number("input_tokens");
   if (all === null) return null;
-  const cacheRead = numberAt(usage, "cached_input_tokens") ?? 0;
-  const cacheWrite = numberAt(usage, "cache_write_input_tokens") ?? 0;
+  const cacheRead = usage.count("cached_input_tokens");
+  const cacheWrite = usage.count("cache_write_input_tokens");
   const input = Math.max(0, all - cacheRead - cacheWrite);
-  return { input, output: numberAt(usage, "output_tokens") ?? 0, cacheRead, cacheWrite };
+  return { input, output: usage.count("output_tokens"), cacheRead, cacheWrite };
 }
 
 /** A message may be the API's answer as it came, with the reason inside. */
 function complaintOf(message: string): Complaint {
   const answer = parseLine(message);
-  const inner = stringAt(objectAt(answer, "error"), "message") ?? stringAt(answer, "detail");
-  return inner === null ? { message } : { message: inner, status: numberAt(answer, "status") };
+  const inner = answer.at("error").string("message") ?? answer.string("detail");
+  return inner === null ? { message } : { message: inner, status: answer.number("status") };
 }
 
 /** An item of a thread: a message, a thought, a call of a tool. Undefined: an unknown one. */
-function stepOf(item: JsonObject | null): Step | null | undefined {
-  const text = stringAt(item, "text") ?? "";
-  switch (stringAt(item, "type")) {
+function stepOf(item: Fields): Step | null | undefined {
+  const text = item.string("text") ?? "";
+  switch (item.string("type")) {
     case "agent_message":
       return textStep("text", text);
     case "reasoning":
     case "plan":
       return textStep("thought", text);
     case "command_execution":
-      return toolStep("shell", innerCommand(stringAt(item, "command") ?? ""));
+      return toolStep("shell", innerCommand(item.string("command") ?? ""));
     case "file_change":
       return toolStep("edit", changedPaths(item));
     case "mcp_tool_call": {
-      const name = [stringAt(item, "server"), stringAt(item, "tool")].filter(Boolean).join(".");
-      return toolStep(name, targetOf(objectAt(item, "arguments")));
+      const name = [item.string("server"), item.string("tool")].filter(Boolean).join(".");
+      return toolStep(name, targetOf(item.at("arguments")));
     }
     case "collab_tool_call":
-      return toolStep(stringAt(item, "tool") ?? "agent", stringAt(item, "prompt"));
+      return toolStep(item.string("tool") ?? "agent", item.string("prompt"));
     case "web_search":
-      return toolStep("web_search", stringAt(item, "query"));
+      return toolStep("web_search", item.string("query"));
     case "error":
-      return textStep("notice", stringAt(item, "message") ?? "");
+      return textStep("notice", item.string("message") ?? "");
     case "todo_list":
       return null;
     default:
@@ -321,9 +307,9 @@ function innerCommand(command: string): string {
   return inner === undefined || (quote !== "" && inner === "") ? command : inner;
 }
 
-function changedPaths(item: JsonObject | null): string {
-  return listAt(item, "changes")
-    .map((change) => stringAt(asObject(change), "path"))
+function changedPaths(item: Fields): string {
+  return (item.list("changes") ?? [])
+    .map((change) => new Fields(change).string("path"))
     .filter(Boolean)
     .slice(0, 20)
     .join(" ");

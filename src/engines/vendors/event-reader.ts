@@ -7,6 +7,8 @@ import type {
   Waiting,
 } from "../engine.ts";
 
+export type Used = Pick<EngineResult, "usage" | "sessionTotal">;
+
 /** The longest answer of a run that is kept. */
 export const MAX_TEXT = 4_000_000;
 /** The longest text of a step: one line that fits a terminal. */
@@ -29,8 +31,8 @@ export abstract class EventReader implements StreamReader {
 
   line(text: string): Step[] {
     const event = parseLine(text);
-    if (event !== null) {
-      const type = stringAt(event, "type");
+    if (!event.isMissing) {
+      const type = event.string("type");
       return this.read(type, event) ?? this.unknownEvent(type);
     }
     const line = brief(text);
@@ -51,9 +53,9 @@ export abstract class EventReader implements StreamReader {
   }
 
   /** Null: the type is unknown. */
-  protected abstract read(type: string | null, event: JsonObject): Step[] | null;
+  protected abstract read(type: string | null, event: Fields): Step[] | null;
   protected abstract outcome(exit: EngineExit): EngineOutcome;
-  protected abstract used(): Pick<EngineResult, "usage" | "sessionTotal">;
+  protected abstract used(): Used;
 
   protected unknownEvent(type: string | null): Step[] {
     return this.#notice(`unknown event ${brief(type ?? "without a type", 80)}`);
@@ -70,23 +72,82 @@ export abstract class EventReader implements StreamReader {
   }
 }
 
-/** A vendor's event. The type of each field is checked when it is read. */
-export type JsonObject = { readonly [key: string]: unknown };
+/** The fields of a vendor's event, each checked when it is read. A missing object has no fields. */
+export class Fields {
+  readonly #object: { readonly [key: string]: unknown } | null;
 
-/** One line of a vendor's stream as an object; null when it is none. Never throws. */
-export function parseLine(line: string): JsonObject | null {
-  const straight = parseObject(line);
-  if (straight !== null) return straight;
-  const stripped = stripCodes(line).trim();
-  return stripped === line ? null : parseObject(stripped);
+  constructor(value: unknown) {
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    this.#object = isObject ? (value as { readonly [key: string]: unknown }) : null;
+  }
+
+  get isMissing(): boolean {
+    return this.#object === null;
+  }
+
+  /** Own properties only: a line may not reach inherited ones. */
+  #get(key: string): unknown {
+    return this.#object !== null && Object.hasOwn(this.#object, key) ? this.#object[key] : null;
+  }
+
+  at(key: string): Fields {
+    return new Fields(this.#get(key));
+  }
+
+  /** These fields, and those of `base` that are missing here. */
+  over(base: Fields): Fields {
+    return new Fields({ ...base.#object, ...this.#object });
+  }
+
+  list(key: string): readonly unknown[] | null {
+    const value = this.#get(key);
+    return Array.isArray(value) ? value : null;
+  }
+
+  entries(): [key: string, fields: Fields][] {
+    return Object.entries(this.#object ?? {}).map(([key, value]) => [key, new Fields(value)]);
+  }
+
+  isTrue(key: string): boolean {
+    return this.#get(key) === true;
+  }
+
+  string(key: string): string | null {
+    const value = this.#get(key);
+    return typeof value === "string" ? value : null;
+  }
+
+  /** An id is kept, and may become an argument of a command later. */
+  id(key: string): string | null {
+    const value = this.string(key);
+    return value !== null && /^[A-Za-z0-9][\w.:-]{0,199}$/.test(value) ? value : null;
+  }
+
+  /** Finite, and not below zero. */
+  number(key: string): number | null {
+    const value = this.#get(key);
+    return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : null;
+  }
+
+  /** Zero when it is missing. */
+  count(key: string): number {
+    return this.number(key) ?? 0;
+  }
 }
 
-function parseObject(text: string): JsonObject | null {
-  if (!/^\s*\{/.test(text)) return null;
+/** One line of a vendor's stream; without fields when it is no object. Never throws. */
+export function parseLine(line: string): Fields {
+  const straight = parseObject(line);
+  if (!straight.isMissing) return straight;
+  const stripped = stripCodes(line).trim();
+  return stripped === line ? straight : parseObject(stripped);
+}
+
+function parseObject(text: string): Fields {
   try {
-    return asObject(JSON.parse(text));
+    return new Fields(/^\s*\{/.test(text) ? JSON.parse(text) : null);
   } catch {
-    return null; // not JSON, or nested too deep for the parser
+    return new Fields(null); // not JSON, or nested too deep for the parser
   }
 }
 
@@ -99,43 +160,6 @@ function stripCodes(text: string): string {
 const CODES = /\u001b(?:\[[0-9;:?<=>]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|.)/g;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is taken out
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f\ufeff]/g;
-
-export function asObject(value: unknown): JsonObject | null {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as JsonObject)
-    : null;
-}
-
-/** Own properties only: a line may not reach inherited ones. */
-function own(object: JsonObject | null, key: string): unknown {
-  return object !== null && Object.hasOwn(object, key) ? object[key] : undefined;
-}
-
-export function objectAt(object: JsonObject | null, key: string): JsonObject | null {
-  return asObject(own(object, key));
-}
-
-export function listAt(object: JsonObject | null, key: string): readonly unknown[] {
-  const value = own(object, key);
-  return Array.isArray(value) ? value : [];
-}
-
-export function stringAt(object: JsonObject | null, key: string): string | null {
-  const value = own(object, key);
-  return typeof value === "string" ? value : null;
-}
-
-/** An id is kept, and may become an argument of a command later. */
-export function idAt(object: JsonObject | null, key: string): string | null {
-  const value = stringAt(object, key);
-  return value !== null && /^[A-Za-z0-9][\w.:-]{0,199}$/.test(value) ? value : null;
-}
-
-/** Finite, and not below zero. */
-export function numberAt(object: JsonObject | null, key: string): number | null {
-  const value = own(object, key);
-  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : null;
-}
 
 /** The beginning of a text as one line without control characters. */
 export function brief(text: string, max = MAX_BRIEF): string {
@@ -173,9 +197,9 @@ const TARGET_KEYS =
     " ",
   );
 
-export function targetOf(input: JsonObject | null): string | null {
+export function targetOf(input: Fields): string | null {
   for (const key of TARGET_KEYS) {
-    const value = stringAt(input, key);
+    const value = input.string(key);
     if (value) return value;
   }
   return null;

@@ -1,30 +1,16 @@
 import { join } from "node:path";
 import { VivError } from "../../base/errors.ts";
 import { type ModelUsage, NO_TOKENS } from "../costs/usage.ts";
-import type {
-  Engine,
-  EngineCommand,
-  EngineExit,
-  EngineOutcome,
-  EngineRequest,
-  EngineResult,
-  LogsOf,
-  SessionLogs,
-  Step,
-} from "../engine.ts";
+import type { Engine, EngineExit, EngineOutcome, EngineRequest, Step } from "../engine.ts";
 import {
-  asObject,
   EventReader,
-  idAt,
-  type JsonObject,
+  type Fields,
   MAX_TEXT,
-  numberAt,
-  objectAt,
   parseLine,
-  stringAt,
   targetOf,
   textStep,
   toolStep,
+  type Used,
 } from "./event-reader.ts";
 import { type Complaint, Diagnosis, type Vendor } from "./limits.ts";
 import { geminiHome } from "./private-home.ts";
@@ -52,7 +38,7 @@ export function geminiEngine(now = Date.now): Engine {
   };
 }
 
-function command(request: EngineRequest): EngineCommand {
+const command: Engine["command"] = (request) => {
   const { model, resume, settings } = request;
   const stdin = inertPrompt(request.prompt, GEMINI_MENTION);
   const argv = [settings.binary ?? "gemini", "--output-format", "stream-json"];
@@ -66,7 +52,7 @@ function command(request: EngineRequest): EngineCommand {
   // In an untrusted workspace it asks before each call, and no person is there to answer.
   const env = { GEMINI_CLI_TRUST_WORKSPACE: "true" };
   return { argv: [...argv, ...settings.flags], stdin, env };
-}
+};
 
 /**
  * Without a person, gemini leaves its plan mode by itself and carries out the plan. None of its flags
@@ -81,11 +67,11 @@ function assertPlanHolds(flags: readonly string[]): void {
 }
 
 /** Named by the beginning of the session's id; those of its subagents are in a folder of its name. */
-function logs({ session, env }: LogsOf): SessionLogs {
+const logs: Engine["logs"] = ({ session, env }) => {
   const root = join(env.GEMINI_CLI_HOME || (env.HOME ?? "/"), ".gemini", "tmp");
   const file = new RegExp(`^session-.*-${session.slice(0, 8).replaceAll(".", "\\.")}\\.jsonl?$`);
   return { root, path: [/./, "chats", file], beside: [session], isOnlySource: true };
-}
+};
 
 const GEMINI: Vendor = {
   name: "gemini",
@@ -126,24 +112,24 @@ class GeminiReader extends EventReader {
     this.#model = request.model ?? UNNAMED_MODEL;
   }
 
-  protected read(type: string | null, event: JsonObject): Step[] | null {
+  protected read(type: string | null, event: Fields): Step[] | null {
     this.waitsFor = null;
     switch (type) {
       case "init":
-        this.session = idAt(event, "session_id") ?? this.session;
-        this.#model = modelName(stringAt(event, "model")) ?? this.#model;
+        this.session = event.id("session_id") ?? this.session;
+        this.#model = modelName(event.string("model")) ?? this.#model;
         return [];
       case "message":
         return this.#message(event);
       case "tool_use": {
-        const tool = stringAt(event, "tool_name") ?? "unknown";
-        return [...this.#endText(), toolStep(tool, targetOf(objectAt(event, "parameters")))];
+        const tool = event.string("tool_name") ?? "unknown";
+        return [...this.#endText(), toolStep(tool, targetOf(event.at("parameters")))];
       }
       case "tool_result":
         return [];
       case "error": {
-        const message = stringAt(event, "message") ?? "";
-        if (stringAt(event, "severity") === "error") this.#error = { message };
+        const message = event.string("message") ?? "";
+        if (event.string("severity") === "error") this.#error = { message };
         return [textStep("notice", message)];
       }
       case "result":
@@ -165,7 +151,7 @@ class GeminiReader extends EventReader {
   logLine(text: string, isPast: boolean): Step[] {
     if (!text.includes('"tokens"')) return [];
     const event = parseLine(text);
-    const id = idAt(event, "id");
+    const id = event.id("id");
     const usage = messageUsage(event, this.#model);
     if (id === null || usage === null) return [];
     const more = this.#messages.more(id, usage);
@@ -175,20 +161,20 @@ class GeminiReader extends EventReader {
     return [{ kind: "notice", usage: step }];
   }
 
-  override end(exit: EngineExit): EngineResult {
+  override end(exit: EngineExit) {
     this.#endText();
     return super.end(exit);
   }
 
-  protected used(): Pick<EngineResult, "usage"> {
+  protected used(): Used {
     const seen = this.#sum.get();
     return { usage: this.#usage ? atLeast(this.#usage, seen ?? []) : seen };
   }
 
-  #message(event: JsonObject): Step[] {
-    if (stringAt(event, "role") !== "assistant") return [];
-    const content = stringAt(event, "content") ?? "";
-    const before = event.delta === true ? [] : this.#endText();
+  #message(event: Fields): Step[] {
+    if (event.string("role") !== "assistant") return [];
+    const content = event.string("content") ?? "";
+    const before = event.isTrue("delta") ? [] : this.#endText();
     this.#saying += content.slice(0, MAX_TEXT - this.#saying.length);
     return before;
   }
@@ -201,12 +187,12 @@ class GeminiReader extends EventReader {
     return [textStep("text", text)];
   }
 
-  #ended(event: JsonObject): Step[] {
+  #ended(event: Fields): Step[] {
     const steps = this.#endText();
-    this.#status = stringAt(event, "status") ?? "error";
-    const message = stringAt(objectAt(event, "error"), "message");
+    this.#status = event.string("status") ?? "error";
+    const message = event.at("error").string("message");
     if (message !== null) this.#error = { message };
-    this.#usage = geminiUsage(objectAt(event, "stats"), this.#model);
+    this.#usage = geminiUsage(event.at("stats"), this.#model);
     const seen = this.#sum.get() ?? [];
     for (const usage of this.#usage ?? []) {
       const same = seen.find(({ model }) => model === usage.model);
@@ -234,32 +220,31 @@ class GeminiReader extends EventReader {
 }
 
 /** The tokens of a whole run, by model where this version of gemini reports them. */
-function geminiUsage(stats: JsonObject | null, model: string): ModelUsage[] | null {
-  const byModel = Object.entries(objectAt(stats, "models") ?? {}).flatMap(
-    ([name, value]) => runUsage(asObject(value), modelName(name) ?? model) ?? [],
-  );
+function geminiUsage(stats: Fields, model: string): ModelUsage[] | null {
+  const found = stats.at("models").entries();
+  const byModel = found.flatMap(([name, used]) => runUsage(used, modelName(name) ?? model) ?? []);
   if (byModel.length > 0) return byModel;
   const usage = runUsage(stats, model);
   return usage && [usage];
 }
 
 /** `output_tokens` leaves out the thoughts, which cost as much; the total includes them. */
-function runUsage(stats: JsonObject | null, model: string): ModelUsage | null {
-  const prompt = numberAt(stats, "input_tokens");
-  const total = numberAt(stats, "total_tokens");
+function runUsage(stats: Fields, model: string): ModelUsage | null {
+  const prompt = stats.number("input_tokens");
+  const total = stats.number("total_tokens");
   if (prompt === null && total === null) return null;
-  const output = numberAt(stats, "output_tokens") ?? 0;
-  return usageOf(model, prompt ?? 0, output, numberAt(stats, "cached"), total);
+  const output = stats.count("output_tokens");
+  return usageOf(model, prompt ?? 0, output, stats.number("cached"), total);
 }
 
 /** Of one answer, as the session file has it. */
-function messageUsage(message: JsonObject | null, model: string): ModelUsage | null {
-  const used = objectAt(message, "tokens");
-  const prompt = numberAt(used, "input");
+function messageUsage(message: Fields, model: string): ModelUsage | null {
+  const used = message.at("tokens");
+  const prompt = used.number("input");
   if (prompt === null) return null;
-  const name = modelName(stringAt(message, "model")) ?? model;
-  const output = (numberAt(used, "output") ?? 0) + (numberAt(used, "thoughts") ?? 0);
-  const usage = usageOf(name, prompt, output, numberAt(used, "cached"), numberAt(used, "total"));
+  const name = modelName(message.string("model")) ?? model;
+  const output = used.count("output") + used.count("thoughts");
+  const usage = usageOf(name, prompt, output, used.number("cached"), used.number("total"));
   return { ...usage, prompt };
 }
 

@@ -1,25 +1,14 @@
 import { VivError } from "../../base/errors.ts";
 import type { ModelUsage } from "../costs/usage.ts";
-import type {
-  Engine,
-  EngineCommand,
-  EngineExit,
-  EngineOutcome,
-  EngineRequest,
-  EngineResult,
-  Step,
-} from "../engine.ts";
+import type { Engine, EngineExit, EngineOutcome, EngineRequest, Step } from "../engine.ts";
 import {
   EventReader,
-  idAt,
-  type JsonObject,
+  type Fields,
   MAX_TEXT,
-  numberAt,
-  objectAt,
-  stringAt,
   targetOf,
   textStep,
   toolStep,
+  type Used,
 } from "./event-reader.ts";
 import { type Complaint, Diagnosis, type Vendor } from "./limits.ts";
 import { opencodeHome } from "./private-home.ts";
@@ -45,7 +34,7 @@ const NO_WRITES = '{"edit":"deny","bash":"deny"}';
 /** Its waits are reported in its log alone. */
 const LOG = ["--print-logs", "--log-level", "WARN"];
 
-function command(request: EngineRequest): EngineCommand {
+const command: Engine["command"] = (request) => {
   const { model, resume, settings } = request;
   const argv = [settings.binary ?? "opencode", "run", "--format", "json", ...LOG];
   if (model !== null) argv.push("--model", argument(model, "model"));
@@ -63,10 +52,10 @@ function command(request: EngineRequest): EngineCommand {
   const rules = permission === "auto" ? null : permission;
   const env = permissions(rules ?? (request.isBudgeted ? "{}" : null), request);
   return { argv: [...argv, ...settings.flags], stdin: request.prompt, env };
-}
+};
 
 /** Its stream does not report the usage of its subagents: under a budget it may start none. */
-function permissions(text: string | null, { isBudgeted }: EngineRequest): EngineCommand["env"] {
+function permissions(text: string | null, { isBudgeted }: EngineRequest) {
   if (text === null) return undefined;
   if (!isBudgeted) return { OPENCODE_PERMISSION: text };
   try {
@@ -107,10 +96,10 @@ class OpencodeReader extends EventReader {
     this.#model = request.model ?? UNNAMED_MODEL;
   }
 
-  protected read(type: string | null, event: JsonObject): Step[] | null {
-    this.session = idAt(event, "sessionID") ?? this.session;
+  protected read(type: string | null, event: Fields): Step[] | null {
+    this.session = event.id("sessionID") ?? this.session;
     this.waitsFor = null;
-    const part = objectAt(event, "part");
+    const part = event.at("part");
     switch (type) {
       case "step_start":
         this.#reason = null;
@@ -118,16 +107,16 @@ class OpencodeReader extends EventReader {
       case "text":
         return this.#said(part);
       case "reasoning":
-        return [textStep("thought", stringAt(part, "text") ?? "")];
+        return [textStep("thought", part.string("text") ?? "")];
       case "tool_use": {
-        const tool = stringAt(part, "tool") ?? "unknown";
-        const state = objectAt(part, "state");
-        return [toolStep(tool, targetOf(objectAt(state, "input")) ?? stringAt(state, "title"))];
+        const tool = part.string("tool") ?? "unknown";
+        const state = part.at("state");
+        return [toolStep(tool, targetOf(state.at("input")) ?? state.string("title"))];
       }
       case "step_finish":
         return this.#finished(part);
       case "error":
-        return this.#complained(objectAt(event, "error"));
+        return this.#complained(event.at("error"));
       case "done":
         this.#isDone = true;
         return [];
@@ -144,44 +133,44 @@ class OpencodeReader extends EventReader {
     this.waitsFor = this.#diagnosis.waiting({ message });
   }
 
-  protected used(): Pick<EngineResult, "usage"> {
+  protected used(): Used {
     return { usage: this.#sum.get() };
   }
 
   /** The answer is the whole last message, in one part or in several. */
-  #said(part: JsonObject | null): Step[] {
-    const text = stringAt(part, "text") ?? "";
-    const message = stringAt(part, "messageID");
+  #said(part: Fields): Step[] {
+    const text = part.string("text") ?? "";
+    const message = part.string("messageID");
     const isSame = message !== null && message === this.#message;
     this.#message = message;
     this.text = isSame ? (this.text + text).slice(0, MAX_TEXT) : text;
     return text.trim() === "" ? [] : [textStep("text", text)];
   }
 
-  #finished(part: JsonObject | null): Step[] {
-    this.#reason = stringAt(part, "reason") ?? "unknown";
+  #finished(part: Fields): Step[] {
+    this.#reason = part.string("reason") ?? "unknown";
     const usage = stepUsage(part, this.#model);
     if (usage === null) return [];
     this.#sum.add(usage);
     return [{ kind: "notice", text: "a step is done", usage }];
   }
 
-  #complained(error: JsonObject | null): Step[] {
-    const data = objectAt(error, "data");
-    const name = stringAt(error, "name") ?? "an error";
-    const said = stringAt(data, "message") ?? stringAt(error, "message") ?? name;
+  #complained(error: Fields): Step[] {
+    const data = error.at("data");
+    const name = error.string("name") ?? "an error";
+    const said = data.string("message") ?? error.string("message") ?? name;
     const complaint: Complaint = {
-      message: [said, stringAt(data, "responseBody")].filter(Boolean).join(" "),
-      status: numberAt(data, "statusCode"),
-      until: this.#retryAt(objectAt(data, "responseHeaders")),
+      message: [said, data.string("responseBody")].filter(Boolean).join(" "),
+      status: data.number("statusCode"),
+      until: this.#retryAt(data.at("responseHeaders")),
     };
     this.#error = { name, complaint };
     return [textStep("notice", said)];
   }
 
-  #retryAt(headers: JsonObject | null): number | null {
-    const millis = Number(stringAt(headers, "retry-after-ms") ?? Number.NaN);
-    const seconds = Number(stringAt(headers, "retry-after") ?? Number.NaN);
+  #retryAt(headers: Fields): number | null {
+    const millis = Number(headers.string("retry-after-ms") ?? Number.NaN);
+    const seconds = Number(headers.string("retry-after") ?? Number.NaN);
     const wait = millis > 0 ? millis : seconds > 0 ? seconds * 1000 : null;
     return wait === null ? null : this.#now() + wait;
   }
@@ -199,17 +188,17 @@ class OpencodeReader extends EventReader {
   }
 }
 
-function stepUsage(part: JsonObject | null, model: string): ModelUsage | null {
-  const tokens = objectAt(part, "tokens");
-  const usd = numberAt(part, "cost");
-  if (tokens === null && usd === null) return null;
-  const cache = objectAt(tokens, "cache");
+function stepUsage(part: Fields, model: string): ModelUsage | null {
+  const tokens = part.at("tokens");
+  const usd = part.number("cost");
+  if (tokens.isMissing && usd === null) return null;
+  const cache = tokens.at("cache");
   return {
     model,
-    input: numberAt(tokens, "input") ?? 0,
-    output: (numberAt(tokens, "output") ?? 0) + (numberAt(tokens, "reasoning") ?? 0),
-    cacheRead: numberAt(cache, "read") ?? 0,
-    cacheWrite: numberAt(cache, "write") ?? 0,
+    input: tokens.count("input"),
+    output: tokens.count("output") + tokens.count("reasoning"),
+    cacheRead: cache.count("read"),
+    cacheWrite: cache.count("write"),
     usd,
   };
 }
