@@ -8,7 +8,7 @@ import { BudgetStop, type RunBudget } from "./costs/budget-stop.ts";
 import { type DollarSource, impute } from "./costs/prices.ts";
 import { addTokens, type ModelUsage, NO_TOKENS } from "./costs/usage.ts";
 import type { Engine, EngineRequest, EngineResult, Step, Waiting } from "./engine.ts";
-import { type LogPort, SessionFeed } from "./session-logs.ts";
+import { type LogPort, sessionFeed } from "./session-logs.ts";
 
 /**
  * One run of a model for an attempt or a tick: from the prompt to its bill. Processes, files and the
@@ -201,7 +201,7 @@ async function runOnce(
   });
   budget.isRunOver = () => reader.isOver ?? false;
   const onLogLine = (text: string, isPast: boolean) => emit(reader.logLine?.(text, isPast) ?? []);
-  const feed = logs && new SessionFeed(engine, request, logs, onLogLine);
+  const feed = logs && sessionFeed(engine, request, logs, onLogLine);
   let gaveUp: Waiting | null = null;
   const patience = new Patience((waiting, why) => {
     gaveUp = waiting;

@@ -7,7 +7,7 @@ import type { Engine, EngineRequest, SessionLogs } from "./engine.ts";
 /** `isPast`: the line is of an earlier run. */
 type OnLine = (text: string, isPast: boolean) => void;
 
-export type LogFollower = ReturnType<typeof followLogs>;
+type LogFollower = ReturnType<typeof followLogs>;
 
 /** The end of a long past that is still emitted. */
 const PAST_BYTES = 256 * 1024;
@@ -219,78 +219,67 @@ const LOOKS = 40;
 const TOOLS = 3;
 
 /** Reads a vendor's files about its session during the run: after each call of a tool, and on a timer. */
-export class SessionFeed {
-  readonly #engine: Engine;
-  readonly #request: EngineRequest;
-  readonly #port: LogPort;
-  readonly #onLine: OnLine;
-  #session: string | null = null;
-  #logs: SessionLogs | null = null;
-  #follower: LogFollower | null = null;
-  #looking: Promise<void> = Promise.resolve();
-  #isAsked = false;
-  #timer: NodeJS.Timeout | undefined;
-  #looks = 0;
-  #tools = 0;
-
-  constructor(engine: Engine, request: EngineRequest, port: LogPort, onLine: OnLine) {
-    this.#engine = engine;
-    this.#request = request;
-    this.#port = port;
-    this.#onLine = onLine;
-  }
-
-  async begin(): Promise<void> {
-    const { resume } = this.#request;
-    if (resume === null) return;
-    this.onSession(resume);
-    await this.#follower?.skipPast();
-    this.#port.onBegin?.(this.#follower?.position() ?? {});
-  }
-
-  /** As soon as it is known. Instead of the resumed session it may be another. */
-  onSession(session: string): void {
-    if (session === this.#session) return;
-    this.#session = session;
-    const { env } = this.#port;
-    this.#logs = this.#engine.logs?.({ session, env, settings: this.#request.settings }) ?? null;
-    this.#follower = this.#logs && this.#port.follow(this.#logs, this.#onLine);
-    if (this.#follower === null) return;
-    this.#timer ??= setInterval(() => {
-      this.#looks++;
-      this.#look();
-    }, EVERY_MS);
-  }
-
-  onTool(): void {
-    this.#tools++;
-    this.#look();
-  }
+export function sessionFeed(
+  engine: Engine,
+  { resume, settings }: EngineRequest,
+  { env, follow, onBegin }: LogPort,
+  onLine: OnLine,
+) {
+  let known: string | null = null;
+  let logs: SessionLogs | null = null;
+  let follower: LogFollower | null = null;
+  let looking: Promise<void> = Promise.resolve();
+  let isAsked = false;
+  let timer: NodeJS.Timeout | undefined;
+  let looks = 0;
+  let tools = 0;
 
   /** At once, or once more after the look under way. */
-  #look(): void {
-    if (this.#isAsked) return;
-    this.#isAsked = true;
-    this.#looking = this.#looking.then(() => {
-      this.#isAsked = false;
-      return this.#follower?.look();
+  const look = () => {
+    if (isAsked) return;
+    isAsked = true;
+    looking = looking.then(() => {
+      isAsked = false;
+      return follower?.look();
     });
-  }
+  };
+  /** As soon as it is known. Instead of the resumed session it may be another. */
+  const onSession = (session: string) => {
+    if (session === known) return;
+    known = session;
+    logs = engine.logs?.({ session, env, settings }) ?? null;
+    follower = logs && follow(logs, onLine);
+    if (follower === null) return;
+    timer ??= setInterval(() => {
+      looks++;
+      look();
+    }, EVERY_MS);
+  };
+  const close = () => clearInterval(timer);
 
-  /** No source of its usage was found, and by now there should be one. */
-  get isMissing(): boolean {
-    if (this.#logs?.isOnlySource !== true || this.#follower?.isFound) return false;
-    return this.#looks >= LOOKS && this.#tools >= TOOLS;
-  }
-
-  close(): void {
-    clearInterval(this.#timer);
-  }
-
-  /** Reads the rest. */
-  async end(): Promise<void> {
-    this.close();
-    await this.#looking;
-    await this.#follower?.look(true);
-  }
+  return {
+    async begin(): Promise<void> {
+      if (resume === null) return;
+      onSession(resume);
+      await follower?.skipPast();
+      onBegin?.(follower?.position() ?? {});
+    },
+    onSession,
+    onTool(): void {
+      tools++;
+      look();
+    },
+    /** No source of its usage was found, and by now there should be one. */
+    get isMissing(): boolean {
+      if (logs?.isOnlySource !== true || follower?.isFound) return false;
+      return looks >= LOOKS && tools >= TOOLS;
+    },
+    close,
+    /** Reads the rest. */
+    async end(): Promise<void> {
+      close();
+      await looking;
+      await follower?.look(true);
+    },
+  };
 }

@@ -1,6 +1,7 @@
 import { APICallError } from "ai";
 import type { EngineOutcome } from "../engine.ts";
 import { brief } from "../vendors/event-reader.ts";
+import { lengthOf } from "../vendors/limits.ts";
 
 type Failed = Exclude<EngineOutcome, { kind: "done" }>;
 
@@ -153,17 +154,8 @@ function anthropicReset(headers: Headers): number | null {
 function openaiReset(headers: Headers, now: number): number | null {
   const times = ["requests", "tokens"]
     .filter((what) => headers[`x-ratelimit-remaining-${what}`] === "0")
-    .map((what) => now + spanOf(headers[`x-ratelimit-reset-${what}`] ?? ""));
+    .map((what) => now + (lengthOf(headers[`x-ratelimit-reset-${what}`] ?? "") ?? Number.NaN));
   return latest(times);
-}
-
-const UNIT_MS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-/** `6m0s`, `1.5s`, `20ms`. */
-function spanOf(text: string): number {
-  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g)];
-  if (parts.length === 0) return Number.NaN;
-  return parts.reduce((sum, [, n, unit]) => sum + Number(n) * (UNIT_MS[unit ?? ""] ?? 0), 0);
 }
 
 function latest(times: number[]): number | null {
@@ -207,8 +199,12 @@ export async function callWithRetries<T>(
         case "end":
           throw new Ended(failure.outcome);
         case "limited": {
-          const pause = failure.until === null ? Infinity : failure.until - options.now();
-          if (pause > WAIT_MS || ++waits > MOST_WAITS) throw limited(failure);
+          const { message, until } = failure;
+          const pause = until === null ? Infinity : until - options.now();
+          if (pause > WAIT_MS || ++waits > MOST_WAITS) {
+            const time = until === null ? null : new Date(until).toISOString();
+            throw new Ended({ kind: "rate_limited", message, until: time });
+          }
           options.onAgain(`${failure.message}; waiting ${seconds(pause)}`);
           await options.sleep(Math.max(0, pause));
           break;
@@ -216,11 +212,8 @@ export async function callWithRetries<T>(
         case "again": {
           if (++retries > MOST_RETRIES) {
             const message = `${failure.message} (tried ${retries} times)`;
-            throw new Ended(
-              failure.isTheirs
-                ? { kind: "unavailable", message, until: null }
-                : { kind: "failed", message },
-            );
+            if (failure.isTheirs) throw new Ended({ kind: "unavailable", message, until: null });
+            throw new Ended({ kind: "failed", message });
           }
           const pause = options.retryMs * 2 ** (retries - 1);
           const next = `trying again in ${seconds(pause)} (${retries} of ${MOST_RETRIES})`;
@@ -237,11 +230,6 @@ export async function callWithRetries<T>(
       }
     }
   }
-}
-
-function limited({ message, until }: CallFailure & { kind: "limited" }): Ended {
-  const time = until === null ? null : new Date(until).toISOString();
-  return new Ended({ kind: "rate_limited", message, until: time });
 }
 
 const seconds = (ms: number) => `${Math.max(0, Math.round(ms / 100) / 10)} s`;

@@ -67,10 +67,5 @@ export function connect(request: LlmRequest, key: string | null): LanguageModel 
 }
 
 function isLocal(host: string): boolean {
-  return (
-    host === "localhost" ||
-    host.endsWith(".localhost") ||
-    host === "[::1]" ||
-    /^127\.\d+\.\d+\.\d+$/.test(host)
-  );
+  return /^(?:.+\.)?localhost$|^\[::1\]$|^127\.\d+\.\d+\.\d+$/.test(host);
 }

@@ -25,9 +25,9 @@ export interface ToolContext {
   limitChars: number;
 }
 
-export interface ToolResult {
+/** `failure`: a short message for people; null after a success. */
+interface ToolResult {
   text: string;
-  /** A short message for people; null after a success. */
   failure: string | null;
 }
 
@@ -85,18 +85,12 @@ const shellTool = define({
   run: async (input, { place, env, signal, commandMs, limitChars }) => {
     const timeoutMs = input.timeout_seconds ? input.timeout_seconds * 1000 : commandMs;
     const options = { cwd: place.root, env, signal, timeoutMs, limitBytes: limitChars };
-    const end = await runShell(input.command, options);
-    const how = end.isTimedOut
-      ? `ended after ${timeoutMs / 1000} s, its time limit`
-      : end.signal
-        ? `ended by ${end.signal}`
-        : `exit ${end.exit}`;
-    const isWell = end.exit === 0;
-    const last = end.output.trimEnd().split("\n").at(-1) ?? "";
-    return {
-      text: `[${how}]\n${end.output}`,
-      failure: isWell ? null : brief(last === "" ? how : `${how}: ${last}`),
-    };
+    const { exit, signal: by, isTimedOut, output } = await runShell(input.command, options);
+    const ended = by ? `ended by ${by}` : `exit ${exit}`;
+    const how = isTimedOut ? `ended after ${timeoutMs / 1000} s, its time limit` : ended;
+    const last = output.trimEnd().split("\n").at(-1) ?? "";
+    const failure = exit === 0 ? null : brief(last === "" ? how : `${how}: ${last}`);
+    return { text: `[${how}]\n${output}`, failure };
   },
 });
 
@@ -112,11 +106,10 @@ export function toolsFor(mode: "plan" | "edit"): Tools {
 
 /** For the `ai` package, without `execute`: the loop runs them between its calls. */
 export function declare(tools: Tools): ToolSet {
-  const set: ToolSet = {};
-  for (const [name, { description, input }] of Object.entries(tools)) {
-    set[name] = { description, inputSchema: input };
-  }
-  return set;
+  const entries = Object.entries(tools);
+  return Object.fromEntries(
+    entries.map(([name, { description, input }]) => [name, { description, inputSchema: input }]),
+  );
 }
 
 /** Never throws: the model gets the error. */
@@ -157,13 +150,6 @@ export interface ShellOptions {
   signal: AbortSignal;
 }
 
-interface ShellEnd {
-  exit: number | null;
-  signal: string | null;
-  isTimedOut: boolean;
-  output: string;
-}
-
 /** Processes in the background may hold the pipes open; they are awaited no longer than this. */
 const DRAIN_MS = 250;
 
@@ -172,7 +158,10 @@ const DRAIN_MS = 250;
  * exit its background processes keep running: the next command may need a server among them, and the
  * worker ends our whole tree.
  */
-export function runShell(command: string, options: ShellOptions): Promise<ShellEnd> {
+export function runShell(
+  command: string,
+  options: ShellOptions,
+): Promise<{ exit: number | null; signal: string | null; isTimedOut: boolean; output: string }> {
   const { cwd, env, timeoutMs, limitBytes, signal } = options;
   return new Promise((resolve, reject) => {
     const child = spawn("/bin/sh", ["-c", command], {

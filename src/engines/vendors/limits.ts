@@ -211,12 +211,17 @@ function span(text: string, now: number): number | null {
     /\b(?:retry[ _-]?delay|retry[ _-]?after|resets?_in_seconds|(?:again|retry|retrying|resets?) (?:in|after))\W{1,4}((?:\d+(?:\.\d+)?\s*(?:[a-z]+\b|[dhms](?=\d))?[,\s]*(?:and\s+)?)+)/i.exec(
       text,
     );
-  if (found === null) return null;
+  const length = found && lengthOf(found[1] ?? "");
+  return length === null ? null : now + length;
+}
+
+/** `6m0s`, `1.5s`, `20ms`, `3 hours 5 minutes`, and `30` for seconds, in milliseconds. */
+export function lengthOf(text: string): number | null {
   let total: number | null = null;
-  for (const [, amount, unit = ""] of (found[1] ?? "").matchAll(/(\d+(?:\.\d+)?)\s*([a-z]*)/gi)) {
+  for (const [, amount, unit = ""] of text.matchAll(/(\d+(?:\.\d+)?)\s*([a-z]*)/gi)) {
     const ms = unitMs(unit.toLowerCase());
     if (ms === null) break;
-    total = (total ?? now) + Number(amount) * ms;
+    total = (total ?? 0) + Number(amount) * ms;
   }
   return total;
 }

@@ -14,7 +14,7 @@ export const claudeHome: HomeOf = (root, env): PrivateHome => {
   return {
     env: { CLAUDE_CONFIG_DIR: own },
     folders: [["claude"]],
-    shows: [...shown(real, own, CLAUDE), ...shown(account, own, [".claude.json"])],
+    shows: [...shown(real, own, CLAUDE), ...shown(account, own, ".claude.json")],
   };
 };
 
@@ -56,33 +56,22 @@ export const opencodeHome: HomeOf = (root, env) => {
       ...[["config"], ["config", "opencode"]],
     ].map((way) => ["opencode", ...way]),
     shows: [
-      ...shown(data, join(own, "data/opencode"), ["auth.json", "mcp-auth.json"]),
+      ...shown(data, join(own, "data/opencode"), "auth.json mcp-auth.json"),
       ...shown(join(config, "opencode"), join(own, "config/opencode"), OPENCODE),
-      ...shown(config, join(own, "config"), ["git"]), // git looks there, too
+      ...shown(config, join(own, "config"), "git"), // git looks there, too
     ],
   };
 };
 
-const CLAUDE = [
-  ...[".credentials.json", "settings.json", "settings.local.json", "CLAUDE.md", "rules"],
-  ...["commands", "skills", "agents", "plugins", "output-styles"],
-];
-const CODEX = [
-  ...["auth.json", "config.toml", "AGENTS.md", "AGENTS.override.md", "hooks.json"],
-  ...["rules", "prompts", "agents"],
-];
-const GEMINI = [
-  ...["settings.json", "oauth_creds.json", "google_accounts.json", "gemini-credentials.json"],
-  ...["mcp-oauth-tokens.json", "mcp-oauth-tokens-v2.json", "GEMINI.md", ".env", "user_id"],
-  ...["installation_id", "trustedFolders.json", "commands", "extensions", "policies", "skills"],
-  "agents",
-];
-const OPENCODE = [
-  ...["opencode.json", "opencode.jsonc", "config.json", "AGENTS.md", "package.json"],
-  ...["agent", "agents", "command", "commands", "mode", "modes", "plugin", "plugins"],
-  ...["skill", "skills", "tool", "tools", "themes", "node_modules"],
-];
+const CLAUDE =
+  ".credentials.json settings.json settings.local.json CLAUDE.md rules commands skills agents plugins output-styles";
+const CODEX = "auth.json config.toml AGENTS.md AGENTS.override.md hooks.json rules prompts agents";
+const GEMINI =
+  "settings.json oauth_creds.json google_accounts.json gemini-credentials.json mcp-oauth-tokens.json mcp-oauth-tokens-v2.json GEMINI.md .env user_id installation_id trustedFolders.json commands extensions policies skills agents";
+const OPENCODE =
+  "opencode.json opencode.jsonc config.json AGENTS.md package.json agent agents command commands mode modes plugin plugins skill skills tool tools themes node_modules";
 
-function shown(from: string, to: string, names: readonly string[]): Shown[] {
-  return names.map((name) => ({ from: join(from, name), to: join(to, name) }));
+/** `names`: with spaces between them. */
+function shown(from: string, to: string, names: string): Shown[] {
+  return names.split(" ").map((name) => ({ from: join(from, name), to: join(to, name) }));
 }
