@@ -11,7 +11,6 @@ export interface EngineRoute {
   name: EngineName;
   /** A template's path, as written in the file; null: the scenario needs none. */
   prompt: string | null;
-  /** Null: the engine's default. */
   model: string | null;
   /** From the cheapest to the dearest; a task's `tier_hint` names one. */
   tiers: readonly { name: string; model: string }[];
@@ -24,7 +23,6 @@ export interface EngineRoute {
   taskBudget: Limit;
   /** Routes with the same account share a rate limit. */
   account: string | null;
-  /** An attempt resumes the session of the one before. */
   resume: boolean;
   settings: EngineSettings;
 }
@@ -33,7 +31,6 @@ export interface EngineRoute {
 export interface EngineSettings {
   /** The path or the name of the executable; null: the engine's own. */
   binary: string | null;
-  /** Extra arguments, as they are. */
   flags: readonly string[];
   /** The vendor's word for its permissions; null: by `mode`. */
   permission: string | null;
@@ -41,9 +38,7 @@ export interface EngineSettings {
   url: string | null;
   api: (typeof APIS)[number] | null;
   keyEnv: string | null;
-  /** llm: the model's window. */
   contextTokens: number | null;
-  /** script: the scenario. */
   scenario: string | null;
 }
 

@@ -11,13 +11,11 @@ export interface Engine {
   readonly name: EngineName;
   /** The program in PATH when the configuration names no binary. */
   readonly binary: string;
-  /** When it reports dollars. */
   readonly reportsDollars: "each step" | "at the end" | "never";
   /** It reports its model, in a run that did not ask for one. */
   readonly namesModel?: boolean;
   /** The exact command line. Throws INVALID for a request that this engine cannot serve. */
   command(request: EngineRequest): EngineCommand;
-  /** A reader for one run. */
   reader(request: EngineRequest): StreamReader;
   /** Lines of stdout that begin with this are many and useless: they are not kept. */
   readonly noise?: string;
@@ -108,7 +106,6 @@ export interface StreamReader {
   readonly session: string | null;
   /** Further lines change nothing. */
   readonly isFull?: boolean;
-  /** One line, without its end. */
   line(text: string): Step[];
   /** One line of the files that `logs` names. `isPast`: it is older than this run. */
   logLine?(text: string, isPast: boolean): Step[];
@@ -118,7 +115,6 @@ export interface StreamReader {
   readonly waitsFor?: Waiting | null;
   /** It has printed its last event, and is about to exit. */
   readonly isOver?: boolean;
-  /** After the process is gone. */
   end(exit: EngineExit): EngineResult;
 }
 
@@ -131,7 +127,6 @@ export interface Waiting {
 export interface EngineExit {
   exit: number | null;
   signal: string | null;
-  /** The end of its stderr. */
   stderr: string;
   /** By a time-out, a budget or a stop: not its own fault. */
   wasEnded: boolean;
@@ -145,11 +140,9 @@ export type EngineOutcome =
   | { kind: "turn_limit"; message: string }
   /** `until`: the time of the next try, ISO; null when unknown. */
   | { kind: "rate_limited"; message: string; until: string | null }
-  /** The vendor is down, or cannot be reached. */
   | { kind: "unavailable"; message: string; until: string | null }
   /** Not logged in, a wrong key, no credit left: a person has to act on `todo`. */
   | { kind: "unauthorized" | "quota"; message: string; todo: string }
-  /** The session to resume is gone. */
   | { kind: "session_lost"; message: string }
   /** The vendor refuses the request: an unknown model, a flag. No retry helps. */
   | { kind: "refused"; message: string };
@@ -179,6 +172,5 @@ export interface Step {
   usage?: ModelUsage;
   /** The usage of an answer that has only begun: a further step has the rest. */
   isBegun?: true;
-  /** The usage of so many steps. */
   of?: number;
 }

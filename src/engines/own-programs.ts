@@ -92,7 +92,6 @@ class ProgramReader extends EventReader {
     return this.#result !== undefined;
   }
 
-  /** Usage without a model counts for this one. */
   constructor(model: string) {
     super();
     this.#model = model;

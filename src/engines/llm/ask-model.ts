@@ -18,7 +18,6 @@ export interface Question {
   signal: AbortSignal;
 }
 
-/** One call of the model, up to the end of its answer. */
 export async function askModel(question: Question): Promise<Answer> {
   const { signal, maxOutputTokens } = question;
   const result = streamText({
@@ -56,10 +55,8 @@ export interface Answer {
   text: string;
   thought: string;
   calls: ToolCall[];
-  /** For the conversation. */
   messages: ModelMessage[];
   finish: FinishReason;
-  /** Null: not reported. */
   tokens: Tokens | null;
 }
 
@@ -73,7 +70,6 @@ export interface ToolCall {
 
 /** A call that failed after its answer had begun, which is paid for as well. */
 export class BrokenAnswer extends Error {
-  /** As far as reported; null: nothing was. */
   readonly tokens: Tokens | null;
   readonly chars: number;
 

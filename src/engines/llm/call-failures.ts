@@ -19,7 +19,6 @@ export type CallFailure =
 export interface Call {
   model: string;
   url: string;
-  /** Null when there is none. */
   keyEnv: string | null;
   now: number;
 }
@@ -77,7 +76,6 @@ export function classify(error: unknown, call: Call): CallFailure {
 interface Facts {
   status: number | null;
   headers: Headers;
-  /** The whole text, to search for words. */
   all: string;
 }
 
@@ -168,7 +166,6 @@ export interface RetryOptions {
   retryMs: number;
   now(): number;
   sleep(ms: number): Promise<void>;
-  /** Before each further try. */
   onAgain(message: string): void;
   /** Makes the conversation shorter; false when it cannot. */
   shorten(): boolean;

@@ -41,7 +41,6 @@ export class Conversation {
     if (sessionDir !== null) this.session = resume ?? randomUUID();
   }
 
-  /** In tokens. */
   get answerRoom(): number {
     return Math.min(LONGEST_ANSWER, Math.floor(this.#window / 4));
   }
@@ -64,12 +63,10 @@ export class Conversation {
     }
   }
 
-  /** Its share of the window, about. */
   get tokens(): number {
     return this.#gauge.tokens(this.#besides + sizeOf(this.messages));
   }
 
-  /** Learns from a count of the API. */
   learn({ input, cacheRead, cacheWrite }: Tokens): void {
     this.#gauge.learn(this.#besides + sizeOf(this.messages), input + cacheRead + cacheWrite);
   }
@@ -117,7 +114,6 @@ export function saveSession(
   replaceFileUnsynced(path, JSON.stringify({ version: 1, model, messages }), { temporary });
 }
 
-/** Throws Ended when there is no such session that could be resumed. */
 export function loadSession(folder: string | null, id: string, model: string): ModelMessage[] {
   if (folder === null || !ID.test(id)) throw lost(id, "it was not kept");
   let text: string;
@@ -159,7 +155,6 @@ const NOTE: ModelMessage = {
 };
 const isNote = (message: ModelMessage) => message.content === NOTE.content;
 
-/** The size of a conversation in the window, roughly. */
 export function sizeOf(messages: readonly ModelMessage[]): number {
   return messages.reduce((sum, message) => sum + charsOf(message), 0);
 }
