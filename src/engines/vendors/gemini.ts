@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { VivError } from "../../base/errors.ts";
-import { type ModelUsage, NO_TOKENS } from "../costs/usage.ts";
+import { addTokens, type ModelUsage, NO_TOKENS, type Tokens } from "../costs/usage.ts";
 import type { Engine, EngineExit, EngineOutcome, EngineRequest, Step } from "../engine.ts";
 import {
   EventReader,
@@ -98,6 +98,8 @@ class GeminiReader extends EventReader {
   /** By its session file, which has each answer, some of them twice. */
   readonly #sum = new UsageSum();
   readonly #messages = new MessageTokens();
+  /** Emitted from the result, by model, before the session file had it: it may be read late. */
+  readonly #ahead = new Map<string, Tokens>();
   #usage: ModelUsage[] | null = null;
   #status: string | null = null;
   #trying = "";
@@ -156,9 +158,11 @@ class GeminiReader extends EventReader {
     if (id === null || usage === null) return [];
     const more = this.#messages.more(id, usage);
     if (isPast || more === null) return [];
-    const step = { ...usage, ...more };
-    this.#sum.add(step);
-    return [{ kind: "notice", usage: step }];
+    this.#sum.add({ ...usage, ...more });
+    const ahead = this.#ahead.get(usage.model) ?? NO_TOKENS;
+    this.#ahead.set(usage.model, moreThan(more, ahead) ?? NO_TOKENS);
+    const fresh = moreThan(ahead, more);
+    return fresh === null ? [] : [{ kind: "notice", usage: { ...usage, ...fresh } }];
   }
 
   override end(exit: EngineExit) {
@@ -195,9 +199,11 @@ class GeminiReader extends EventReader {
     this.#usage = geminiUsage(event.at("stats"), this.#model);
     const seen = this.#sum.get() ?? [];
     for (const usage of this.#usage ?? []) {
-      const same = seen.find(({ model }) => model === usage.model);
-      const more = moreThan(same ?? NO_TOKENS, usage);
+      const same = seen.find(({ model }) => model === usage.model) ?? NO_TOKENS;
+      const ahead = this.#ahead.get(usage.model) ?? NO_TOKENS;
+      const more = moreThan(addTokens(same, ahead), usage);
       if (more === null) continue;
+      this.#ahead.set(usage.model, addTokens(ahead, more));
       steps.push({ kind: "notice", text: "the run is over", usage: { ...usage, ...more } });
     }
     return steps;

@@ -75,7 +75,7 @@ class Handler {
     await until(`${lines} lines in ${name}`, () => this.read(name).split("\n").length > lines);
   }
 
-  prints(name: string): void {
+  touch(name: string): void {
     writeFileSync(join(this.folder, name), "");
   }
 
@@ -193,7 +193,7 @@ test("its output can be followed while it runs", async () => {
   const handler = shell("echo begun; while [ ! -e go ]; do sleep 0.01; done; echo over");
   await handler.writes("a.log");
   expect(handler.read("a.log")).toBe("begun\n");
-  handler.prints("go");
+  handler.touch("go");
   expect((await handler.finished).tail).toBe("begun\nover\n");
 });
 
@@ -241,7 +241,7 @@ test("a time limit of years is not over at once", async () => {
     timeoutMs: 2 ** 40,
   });
   await handler.writes("a.log");
-  handler.prints("go");
+  handler.touch("go");
   expect(await handler.finished).toMatchObject({ cause: "exit", exit: 0 });
 });
 
@@ -346,7 +346,7 @@ test.each([
   const handler = shell(script, { stdin: "x".repeat(5_000_000) });
   if (exit === 4) {
     await handler.writes("closed");
-    handler.prints("go");
+    handler.touch("go");
   }
   const finished = await handler.finished;
   expect(finished).toMatchObject({ cause: "exit", exit, signal: null });
