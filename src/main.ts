@@ -13,7 +13,7 @@ import type { Engine, EngineName } from "./engines/engine.ts";
 import { followLogs } from "./engines/session-logs.ts";
 import type { UpHost } from "./fleet/ports.ts";
 import type { GatePort } from "./gate/operations.ts";
-import type { EnginePort } from "./overview/operations/engines.ts";
+import type { EnginePort } from "./overview/model-operations.ts";
 import { PIT_LAYOUT } from "./pit/fs/layout.ts";
 import { createIfAbsentUnsynced } from "./platform/files/atomic-write.ts";
 import { guard } from "./platform/files/beneath.ts";
@@ -25,6 +25,7 @@ import {
   whyNotTrusted,
 } from "./platform/files/owned.ts";
 import { findUp } from "./platform/files/search-up.ts";
+import { stateFolder } from "./platform/files/state-files.ts";
 import { programsBeside, readEnd, readText, sizeOf } from "./platform/files/texts.ts";
 import { localMachine } from "./platform/processes/machine.ts";
 import { endTreeNow, ticksOfTree } from "./platform/processes/process-tree.ts";
@@ -56,14 +57,10 @@ export async function accountsHere(
   cwd: string,
   now: () => number = Date.now,
 ): Promise<Accounts> {
-  const [{ accountFilesIn, stateFolder }, { accountsOn }] = await Promise.all([
-    import("./engines/accounts/account-files.ts"),
-    import("./engines/accounts/accounts.ts"),
-  ]);
+  const { accountsIn } = await import("./engines/accounts/account-files.ts");
   const state = stateFolder(env, cwd);
   assertTrusted(state);
-  const files = accountFilesIn(join(state, "accounts"));
-  return accountsOn({ files, now, random: Math.random });
+  return accountsIn(join(state, "accounts"), { now, random: Math.random });
 }
 
 /** The machine's gate: one for all engines that the user runs on it. And those of crews. */
@@ -72,8 +69,7 @@ export async function gateHere(
   cwd: string,
   machine: Machine = localMachine(),
 ): Promise<GatePort> {
-  const [{ stateFolder }, { gateFilesIn, crewGateFilesIn }, { machineGate }] = await Promise.all([
-    import("./engines/accounts/account-files.ts"),
+  const [{ gateFilesIn, crewGateFilesIn }, { machineGate }] = await Promise.all([
     import("./gate/ticket-files.ts"),
     import("./gate/machine-gate.ts"),
   ]);

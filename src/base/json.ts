@@ -21,6 +21,11 @@ export function assertDepth(text: string): void {
   }
 }
 
+/** A JSON object: neither null nor a list. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 /**
  * JSON as swarm-lib writes it (keys sorted, two spaces, ASCII only), so that a file we wrote and
  * one it wrote cannot be told apart. Own properties only: a payload key `__proto__` is a key.

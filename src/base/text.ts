@@ -17,9 +17,9 @@ export function sentence(text: string): string {
   return /[.?!…]$/.test(text) ? text : `${text}.`;
 }
 
-/** A path as it is typed at a shell. */
-export function quoted(path: string): string {
-  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+/** A word as it is typed at a shell. */
+export function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 /** What somebody wrote, quoted and on one line, and not more of it than tells which. */

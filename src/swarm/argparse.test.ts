@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { parseArguments, progOf, UsageError, usageOf } from "./argparse.ts";
-import { COMMANDS } from "./commands.ts";
+import { COMMANDS } from "./cli.ts";
 
 const REFERENCE = fileURLToPath(new URL("../../test/mixed/argparse_ref.py", import.meta.url));
 

@@ -2,9 +2,9 @@ import type { Verb } from "./context.ts";
 import { repr } from "./python.ts";
 
 /**
- * Command lines by the rules of Python's argparse, which swarm-cli's users know: `--flag value` or
- * `--flag=value`, any unambiguous beginning of a flag, and a value never begins with a dash unless
- * it is a number, a lone dash or has a space in it. Usage, help and messages are argparse's too.
+ * Command lines by the rules of Python's argparse: `--flag value` or `--flag=value`, any unambiguous
+ * beginning of a flag, and a value begins with a dash only if it is a number, a lone dash or has a
+ * space in it. Usage, help and messages are argparse's too.
  */
 
 export interface Option {
@@ -21,10 +21,10 @@ export interface Command {
   options: readonly Option[];
   /** Flags of which exactly one must be given. */
   oneOf?: readonly string[];
-  load(): Promise<Verb>;
+  run: Verb;
 }
 
-/** The values of a command line, by flag. A flag that was left out is not in it. */
+/** The values of the flags that were given. */
 export class Values {
   readonly #given: ReadonlyMap<string, string | bigint | true>;
 
@@ -32,7 +32,7 @@ export class Values {
     this.#given = given;
   }
 
-  /** The value of a flag that the command requires. */
+  /** Of a required flag. */
   text(flag: string): string {
     return this.maybe(flag) ?? "";
   }
@@ -42,7 +42,7 @@ export class Values {
     return typeof value === "string" ? value : undefined;
   }
 
-  /** The value, or undefined when it is empty: swarm-lib takes an empty text for none. */
+  /** Undefined also for an empty value, as in swarm-lib. */
   filled(flag: string): string | undefined {
     return this.maybe(flag) || undefined;
   }
@@ -96,7 +96,7 @@ function parseCommand(
   unknownBefore: readonly string[],
 ): Parsed {
   const fail = (message: string) => new UsageError(message, command);
-  // All are classified before any is used: an ambiguous flag is an error even behind --help.
+  // All are classified first: an ambiguous flag is an error even behind --help.
   const end = args.indexOf("--");
   const tokens = args.map((arg, i): Token => {
     if (end >= 0 && i >= end) return { kind: i === end ? "unknown" : "value" };
@@ -189,7 +189,7 @@ export function progOf(command: Command | null): string {
   return command ? `swarm-cli ${command.name}` : "swarm-cli";
 }
 
-/** Wrapped to two columns less than the terminal has, with a newline at the end. */
+/** Wrapped to two columns less than the terminal's, with a newline at the end. */
 export function usageOf(command: Command | null, columns: number): string {
   const start = `usage: ${progOf(command)}`;
   const parts = ["[-h]", ...(command ? partsOf(command) : ["COMMAND ..."])];

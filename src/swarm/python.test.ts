@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { dumps, Float, readJson, repr } from "./python.ts";
+import { dumps, JsonNumber, readJson, repr } from "./python.ts";
 
 /** Runs an expression over a list of texts in Python; `text` is the text. */
 function python(expression: string, texts: readonly string[]): string[] {
@@ -77,9 +77,9 @@ test("refuses only invalid JSON", () => {
 });
 
 test("prints plain values, with floats where Python has floats", () => {
-  expect(
-    dumps({ a: [1, 2n, new Float(-1), new Float(12.34), 0.5], b: new Map([["c", null]]) }),
-  ).toBe('{"a": [1, 2, -1.0, 12.34, 0.5], "b": {"c": null}}');
+  const { float } = JsonNumber;
+  const values = { a: [1, 2n, float(-1), float(12.34), 0.5], b: new Map([["c", null]]) };
+  expect(dumps(values)).toBe('{"a": [1, 2, -1.0, 12.34, 0.5], "b": {"c": null}}');
 });
 
 test("quotes as repr does", () => {

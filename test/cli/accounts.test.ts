@@ -6,7 +6,7 @@ import type { AccountState } from "../../src/engines/accounts/account.ts";
 import type { Accounts } from "../../src/engines/accounts/accounts.ts";
 import { accounts } from "../../src/engines/operations.ts";
 import { accountsHere, openRun } from "../../src/main.ts";
-import { ls } from "../../src/overview/operations/tasks.ts";
+import { ls } from "../../src/overview/operations.ts";
 import { within } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
 import { FakeHost } from "../support/machine.ts";

@@ -14,7 +14,7 @@ import {
   afterOpening,
   afterSuccess,
   type Closing,
-  isBelievable,
+  isPlausible,
   pauseMs,
 } from "./account-policy.ts";
 
@@ -129,10 +129,10 @@ describe("a time that the vendor names", () => {
     ["past", iso(NOW - DAY)],
     ["too far away", iso(NOW + 8 * DAY + 1)],
     ["no time", "tomorrow\nmorning"],
-  ])("is not believed when it is %s: a pause, and it says so", (_, until) => {
+  ])("is ignored when it is %s: a pause instead, named in the message", (_, until) => {
     const state = afterClosing(FRESH, closing({ until }), NOW, 1);
     expect(untilOf(state)).toBe(MINUTE);
-    expect(state.message).toContain("not believed");
+    expect(state.message).toContain("not plausible");
     expect(state.message).toContain(until.replace("\n", " "));
     expect(state.message).not.toContain("\n");
   });
@@ -144,10 +144,10 @@ describe("a time that the vendor names", () => {
 });
 
 describe("closings in any order", () => {
-  test("what is believed is what lies within eight days", () => {
+  test("a time is plausible within eight days", () => {
     holds(
       fc.property(fc.integer({ min: -20 * DAY, max: 20 * DAY }), (ahead) => {
-        expect(isBelievable(iso(NOW + ahead), NOW)).toBe(ahead > 0 && ahead <= 8 * DAY);
+        expect(isPlausible(iso(NOW + ahead), NOW)).toBe(ahead > 0 && ahead <= 8 * DAY);
       }),
     );
   });

@@ -13,11 +13,11 @@ import { describe, expect, test } from "vitest";
 import { Faults } from "../../../test/support/faults.ts";
 import { newFolder } from "../../../test/support/folders.ts";
 import { isVivError } from "../../base/errors.ts";
-import { accountFilesIn, stateFolder } from "./account-files.ts";
+import { stateFolder } from "../../platform/files/state-files.ts";
+import { accountsIn } from "./account-files.ts";
 import type { Closing } from "./account-policy.ts";
-import { accountsOn } from "./accounts.ts";
 
-/** Accounts on real files: what is on disk, and what becomes of bad files and full disks. */
+/** Accounts on real files, bad files and full disks. */
 
 const NOW = Date.parse("2026-11-15T12:00:00Z");
 const iso = (ms: number) => new Date(ms).toISOString();
@@ -25,8 +25,7 @@ const iso = (ms: number) => new Date(ms).toISOString();
 function scene() {
   const folder = join(newFolder(), "state/accounts");
   const clock = { now: NOW };
-  const ports = { now: () => clock.now, random: () => 1 };
-  const accounts = accountsOn({ files: accountFilesIn(folder), ...ports });
+  const accounts = accountsIn(folder, { now: () => clock.now, random: () => 1 });
   const pathOf = (name: string) => join(folder, `${name}.json`);
   const write = (name: string, text: string) => {
     mkdirSync(folder, { recursive: true });

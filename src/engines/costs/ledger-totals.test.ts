@@ -4,8 +4,11 @@ import { holds } from "../../../test/support/property.ts";
 import type { LedgerLine } from "../../queue/ledger.ts";
 import { DIMENSIONS, dollarsOf, LedgerTotals, type Spending } from "./ledger-totals.ts";
 import type { DollarSource } from "./prices.ts";
-import { totalTokens } from "./usage.ts";
-import type { StepLine, UsageLine } from "./usage-line.ts";
+import { type stepLine, totalTokens, type usageLine } from "./usage.ts";
+
+type OnLine = { at: string; agent: string };
+type StepLine = ReturnType<typeof stepLine> & OnLine;
+type UsageLine = ReturnType<typeof usageLine> & OnLine;
 
 const AT = "2026-11-15T10:00:00.000Z";
 const line = (event: LedgerLine["event"], more: Partial<LedgerLine> = {}): LedgerLine => ({
