@@ -95,7 +95,7 @@ function crewFor(context: Context, port: GatePort, given: string | undefined) {
 
 /** ISO, from ISO or milliseconds; null for anything else. */
 const time = z.pipe(
-  z.unknown(),
+  z.optional(z.unknown()),
   z.transform((value) => {
     const ms =
       typeof value === "number" ? value : Date.parse(typeof value === "string" ? value : "");

@@ -43,6 +43,14 @@ const spending = z.object({
   usd_per_proven: z.nullable(z.number()),
 });
 
+const unasked = z.object({
+  asked: z.string(),
+  model: z.string(),
+  usd: z.number(),
+  attempts: z.number(),
+});
+type Unasked = z.output<typeof unasked>;
+
 export const costs = defineRunOperation({
   name: "costs",
   summary: "usage of model runs: dollars, tokens, dollars per proven task",
@@ -59,9 +67,7 @@ export const costs = defineRunOperation({
     /** Rows that the limit left out. */
     more: z.number(),
     /** Models that were used although another was asked for. */
-    unasked: z.array(
-      z.object({ asked: z.string(), model: z.string(), usd: z.number(), attempts: z.number() }),
-    ),
+    unasked: z.array(unasked),
     /** Attempts that did not report all of their usage: the sums lack it. */
     unreadable: z.number(),
     total: spending,
@@ -71,14 +77,14 @@ export const costs = defineRunOperation({
   async run({ store, now }, { by = "type", since: wanted, limit = 50 }) {
     const since = wanted === undefined ? null : parseSince(wanted, now());
     const tally = new LedgerTotals([by]);
-    const unasked = new Unasked();
+    const unasked = new Map<string, Unasked>();
     let unreadable = 0;
     let hasReserved = false;
     for await (const line of store.ledger({ since: since ?? undefined })) {
       tally.add(line);
       if (line.event === "reserved") hasReserved = true;
       if (line.event !== "usage") continue;
-      unasked.add(line);
+      addUnasked(unasked, line);
       if (line.unreadable === true) unreadable++;
     }
     const reserved = hasReserved
@@ -94,7 +100,7 @@ export const costs = defineRunOperation({
         ...shape(sum),
       })),
       more: Math.max(0, rows.length - limit),
-      unasked: unasked.rows,
+      unasked: [...unasked.values()].sort((a, b) => b.usd - a.usd),
       unreadable,
       total: shape(tally.total()),
       reserved,
@@ -110,27 +116,14 @@ async function reservedIn(store: Store, now: () => number) {
   return { usd, tokens, attempts: runs };
 }
 
-/** Models that were used although another was asked for. */
-class Unasked {
-  readonly #rows = new Map<
-    string,
-    { asked: string; model: string; usd: number; attempts: number }
-  >();
-
-  add(line: LedgerLine): void {
-    const { asked } = line;
-    if (typeof asked !== "string") return;
-    for (const { model, usd } of usedOn(line)) {
-      if (model === null || isAsked(model, asked)) continue;
-      const key = JSON.stringify([asked, model]);
-      const row = this.#rows.get(key) ?? { asked, model, usd: 0, attempts: 0 };
-      this.#rows.set(key, { ...row, usd: row.usd + (usd ?? 0), attempts: row.attempts + 1 });
-    }
-  }
-
-  /** The dearest first. */
-  get rows() {
-    return [...this.#rows.values()].sort((a, b) => b.usd - a.usd);
+function addUnasked(rows: Map<string, Unasked>, line: LedgerLine): void {
+  const { asked } = line;
+  if (typeof asked !== "string") return;
+  for (const { model, usd } of usedOn(line)) {
+    if (model === null || isAsked(model, asked)) continue;
+    const key = JSON.stringify([asked, model]);
+    const row = rows.get(key) ?? { asked, model, usd: 0, attempts: 0 };
+    rows.set(key, { ...row, usd: row.usd + (usd ?? 0), attempts: row.attempts + 1 });
   }
 }
 

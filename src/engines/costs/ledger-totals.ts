@@ -1,5 +1,6 @@
 import type { LedgerLine } from "../../queue/ledger.ts";
 import { larger, largerByModel } from "./bill.ts";
+import type { Spent } from "./budget.ts";
 import { type Amount, addTokens, NO_TOKENS, type Tokens, totalTokens, usedOn } from "./usage.ts";
 
 /**
@@ -39,6 +40,11 @@ interface Attempt {
   isAdded: boolean;
 }
 
+export interface AttemptId {
+  task?: string;
+  token?: string;
+}
+
 type Rows = Map<Key, Spending>;
 /** `run` has one row: the total. */
 type Sums = Map<Dimension | "run", Rows>;
@@ -76,41 +82,33 @@ export class LedgerTotals {
   }
 
   /** The spending without this attempt: of its task, in the run, and on a day. */
-  withoutAttempt(
-    { task, token }: { task: string; token: string },
-    day: string,
-  ): Record<"task" | "run" | "day", { usd: number; tokens: number }> {
-    const own = this.#find(task, token);
-    const sum = (before: Iterable<Spending | undefined>, counts: (one: Attempt) => boolean) => {
+  withoutAttempt(id: AttemptId, day: string): Record<"task" | "run" | "day", Spent> {
+    const own = this.#find(id);
+    const sum = (rows: Iterable<Spending | undefined>, counts: (one: Attempt) => boolean) => {
       const spent = noSpending();
-      for (const sums of before) if (sums) addSpending(spent, sums);
+      for (const row of rows) if (row) addSpending(spent, row);
       for (const one of this.#latest()) {
-        if (one === own || !counts(one)) continue;
-        for (const used of usedBy(one)) addUsed(spent, used);
+        if (one !== own && counts(one)) addSpending(spent, spendingOf(one));
       }
-      return { usd: dollarsOf(spent), tokens: totalTokens(spent.tokens) };
+      return spentIn(spent);
     };
-    const sums = this.#sums;
-    const days = [...(sums.get("day") ?? [])].filter(([key]) => key !== null && key >= day);
+    const days = [...(this.#sums.get("day") ?? [])].filter(([key]) => key !== null && key >= day);
+    const daily = days.map(([, row]) => row);
     return {
-      task: sum([sums.get("task")?.get(task)], (one) => one.task === task),
-      run: sum([sums.get("run")?.get(null)], () => true),
-      day: sum(
-        days.map(([, sums]) => sums),
-        (one) => one.day >= day,
-      ),
+      task: sum([this.#sums.get("task")?.get(id.task ?? "")], (one) => one.task === id.task),
+      run: sum([this.#sums.get("run")?.get(null)], () => true),
+      day: sum(daily, (one) => one.day >= day),
     };
   }
 
   /** By this attempt, which runs or has ended of late. */
-  spentBy({ task, token }: { task: string; token: string }): { usd: number; tokens: number } {
-    const attempt = this.#find(task, token);
-    const spent = attempt ? spendingOf(attempt) : noSpending();
-    return { usd: dollarsOf(spent), tokens: totalTokens(spent.tokens) };
+  spentBy(id: AttemptId): Spent {
+    const attempt = this.#find(id);
+    return spentIn(attempt ? spendingOf(attempt) : noSpending());
   }
 
   #spend(line: LedgerLine, day: string): void {
-    const attempt = this.#find(line.task, line.token) ?? this.#begin(line, day);
+    const attempt = this.#find(line) ?? this.#begin(line, day);
     if (day > attempt.day) attempt.day = day;
     attempt.type ??= text(line.type);
     attempt.agent ??= text(line.agent);
@@ -137,13 +135,13 @@ export class LedgerTotals {
       proven: null,
       isAdded: false,
     };
-    this.#open.set(keyOf(line.task, line.token), attempt);
+    this.#open.set(keyOf(line), attempt);
     return attempt;
   }
 
   #end(line: LedgerLine): void {
-    const key = keyOf(line.task, line.token);
-    const attempt = this.#find(line.task, line.token);
+    const key = keyOf(line);
+    const attempt = this.#find(line);
     if (attempt === undefined) return;
     if (line.outcome === "done" && line.to === "done") attempt.proven = dayOf(line);
     if (line.outcome === "done" && line.to === "review") this.#review.set(attempt.task, attempt);
@@ -158,7 +156,7 @@ export class LedgerTotals {
 
   /** The end did not count. */
   #undo(line: LedgerLine): void {
-    const attempt = this.#ended.get(keyOf(line.task, line.token));
+    const attempt = this.#ended.get(keyOf(line));
     if (attempt === undefined || line.outcome !== "done") return;
     attempt.proven = null;
     if (this.#review.get(attempt.task) === attempt) this.#review.delete(attempt.task);
@@ -172,9 +170,8 @@ export class LedgerTotals {
     if (attempt.isAdded) addProof(this.#sums, attempt);
   }
 
-  #find(task: string | undefined, token: string | undefined): Attempt | undefined {
-    const key = keyOf(task, token);
-    return this.#open.get(key) ?? this.#ended.get(key);
+  #find(id: AttemptId): Attempt | undefined {
+    return this.#open.get(keyOf(id)) ?? this.#ended.get(keyOf(id));
   }
 
   *#latest(): Generator<Attempt> {
@@ -210,10 +207,9 @@ function addProof(sums: Sums, attempt: Attempt): void {
   }
 }
 
-function keyIn(
-  by: Exclude<Dimension, "model"> | "run",
-  attempt: Omit<Attempt, "day"> & { day: Key },
-): Key {
+type InRow = Record<Exclude<Dimension, "model">, Key>;
+
+function keyIn(by: keyof InRow | "run", attempt: InRow): Key {
   return by === "run" ? null : attempt[by];
 }
 
@@ -256,7 +252,7 @@ function rowOf(rows: Rows, key: Key): Spending {
   return row;
 }
 
-function keyOf(task: string | undefined, token: string | undefined): string {
+export function keyOf({ task, token }: AttemptId): string {
   return `${task} ${token}`;
 }
 
@@ -266,10 +262,9 @@ interface Written {
   to: string;
 }
 
-function dayWithin(day: string, written: Written | undefined): string {
-  if (written === undefined) return day;
-  if (day < written.from) return written.from;
-  return day > written.to ? written.to : day;
+function dayWithin(day: string, { from, to }: Written = { from: day, to: day }): string {
+  if (day < from) return from;
+  return day > to ? to : day;
 }
 
 function dayOf({ at }: LedgerLine): string {
@@ -294,6 +289,10 @@ export interface Spending {
 
 function noSpending(): Spending {
   return { tokens: NO_TOKENS, reported: 0, imputed: 0, unpriced: 0, attempts: 0, proven: 0 };
+}
+
+function spentIn(sum: Spending): Spent {
+  return { usd: dollarsOf(sum), tokens: totalTokens(sum.tokens) };
 }
 
 export function dollarsOf({ reported, imputed }: Spending): number {

@@ -1,5 +1,6 @@
 import type { LedgerLine } from "../../queue/ledger.ts";
 import type { Spent } from "./budget.ts";
+import { type AttemptId, keyOf } from "./ledger-totals.ts";
 import { most, NOTHING, perUnit, sumOf } from "./reserve-policy.ts";
 import { totalTokens, usedOn } from "./usage.ts";
 
@@ -9,13 +10,9 @@ interface Place {
   offset: number;
 }
 
-/** An attempt. */
-export interface Own {
+export interface Reservation extends Place {
   task: string;
   token: string;
-}
-
-export interface Reservation extends Place, Own {
   type: string;
   /** What the attempt may spend in all, by its latest line and by the one before. */
   total: Spent;
@@ -50,7 +47,7 @@ export class Reservations {
   }
 
   /** It is over, with or without a line about it. */
-  forget(own: Own): void {
+  forget(own: AttemptId): void {
     this.#standing.delete(keyOf(own));
   }
 
@@ -58,7 +55,7 @@ export class Reservations {
     return [...this.#standing.values()];
   }
 
-  of(own: Own): Reservation | undefined {
+  of(own: AttemptId): Reservation | undefined {
     return this.#standing.get(keyOf(own));
   }
 
@@ -66,7 +63,7 @@ export class Reservations {
    * The reservations of the others; with `mine`, only as far as written before that line. Two attempts that
    * ask at once both write a line, then read: the first in the file has it, and the second sees that.
    */
-  others(own: Own, mine?: Place): Other[] {
+  others(own: AttemptId, mine?: Place): Other[] {
     return this.standing
       .filter((one) => keyOf(one) !== keyOf(own))
       .map((of) => {
@@ -88,8 +85,8 @@ export class Sizes {
   readonly #running = new Map<string, { type: string; spent: Spent; begun: Spent }>();
 
   add(line: LedgerLine): void {
-    const { event, task = "", token = "" } = line;
-    const key = keyOf({ task, token });
+    const { event } = line;
+    const key = keyOf(line);
     if (event === "ended") {
       const ended = this.#running.get(key);
       this.#running.delete(key);
@@ -139,10 +136,6 @@ function remember(sizes: Map<string, Spent[]>, type: string, size: Spent, limit:
   list.push(size);
   if (list.length > limit) list.shift();
   sizes.set(type, list);
-}
-
-function keyOf({ task, token }: Own): string {
-  return `${task} ${token}`;
 }
 
 function amount(value: unknown): number {

@@ -1,8 +1,8 @@
 import { setImmediate } from "node:timers/promises";
 import type { Claim, LedgerNews, Store } from "../../queue/store.ts";
 import type { Limits, Spent, SpentBefore } from "./budget.ts";
-import { LedgerTotals } from "./ledger-totals.ts";
-import { type Other, type Own, type Reservation, Reservations, Sizes } from "./reservations.ts";
+import { type AttemptId, LedgerTotals } from "./ledger-totals.ts";
+import { type Other, type Reservation, Reservations, Sizes } from "./reservations.ts";
 import {
   type Held,
   isLimited,
@@ -58,7 +58,7 @@ export class SharedBudget {
     if (!isLimited(limits)) return null;
     await this.refresh();
     const own = ownOf(claim);
-    const isMeant = (type: string) => type === claim.task.task_type;
+    const isMeant = ofType(claim);
     const finding = this.#finding(isMeant, own);
     if (finding) return finding;
     const typical = capped(this.#sizes.attempt(isMeant), limits);
@@ -77,7 +77,7 @@ export class SharedBudget {
       reserved: this.#unspent(this.#reservations.others(own)),
     };
     const mine = this.#reservations.of(own);
-    const isMeant = (type: string) => type === claim.task.task_type;
+    const isMeant = ofType(claim);
     const step = this.#sizes.step(isMeant);
     if (mine === undefined || step === null) return { before, held: null };
     const typical = capped(this.#sizes.attempt(isMeant), limits);
@@ -165,7 +165,7 @@ export class SharedBudget {
     was: Spent | null,
   ): Promise<Held | null> {
     const own = ownOf(claim);
-    const isMeant = (type: string) => type === claim.task.task_type;
+    const isMeant = ofType(claim);
     await this.#note(claim, total);
     await this.refresh();
     const mine = this.#reservations.of(own);
@@ -213,10 +213,14 @@ export class SharedBudget {
 }
 
 /** No attempt. */
-const NONE: Own = { task: "", token: "" };
+const NONE: AttemptId = { task: "", token: "" };
 
-function ownOf({ task, token }: Claim): Own {
+function ownOf({ task, token }: Claim): AttemptId {
   return { task: task.task_id, token };
+}
+
+function ofType({ task }: Claim): IsMeant {
+  return (type) => type === task.task_type;
 }
 
 /** No attempt spends more than its own limit. */
