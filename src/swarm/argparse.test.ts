@@ -44,7 +44,7 @@ function ours(args: readonly string[]): Answer {
   }
 }
 
-/** Wording and line breaks changed after 3.11; what is accepted did not. */
+/** Python changed wording and line breaks after 3.11, but not the accepted lines. */
 function compare(cases: readonly string[][]): void {
   const { version, answers } = python(cases);
   const hasOurWording = version[0] === 3 && version[1] === 11;

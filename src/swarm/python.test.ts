@@ -47,7 +47,7 @@ const WRITTEN = [
   '{"__proto__": {"x": 1}}',
 ];
 
-test("prints what was read as Python's json does, on one line and indented", () => {
+test("prints parsed JSON as Python's json does, on one line and indented", () => {
   const any = fc.sample(fc.json({ maxDepth: 4 }), { numRuns: 300, seed: 7 });
   const doubles = fc.sample(fc.double({ noNaN: true }), { numRuns: 500, seed: 7 }).map(String);
   const texts = [...WRITTEN, ...any, ...doubles];

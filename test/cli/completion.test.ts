@@ -140,11 +140,3 @@ describe.each(["zsh", "fish"] as const)("%s", (name) => {
     });
   });
 });
-
-it("an unknown shell is refused with the ones there are", async () => {
-  for (const args of [["completion"], ["completion", "tcsh"]]) {
-    const said = await cli(args);
-    expect(said).toMatchObject({ status: 2, stdout: "" });
-    expect(said.stderr).toContain("bash, zsh, fish");
-  }
-});

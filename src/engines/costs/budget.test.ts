@@ -11,7 +11,7 @@ const keysOf = (verdicts: { level: string; which: string; unit: string }[]) =>
   verdicts.map(({ level, which, unit }) => `${level} ${which} ${unit}`);
 
 describe("a budget", () => {
-  test("is noted once at 80 %, and once when it is used up", () => {
+  test("gives one verdict at 80 %, and one when it is used up", () => {
     const budget = new Budget({ attempt: { usd: 2 } }, {}, DAY);
     expect(budget.spend(usd(1.59))).toEqual([]);
     expect(budget.spend(usd(0.01))).toEqual([
@@ -72,12 +72,12 @@ describe("a budget", () => {
     ]);
   });
 
-  test("that is used up already is known before anything is spent", () => {
+  test("is known to be used up before anything is spent", () => {
     const budget = new Budget({ run: { usd: 5 } }, { run: { usd: 5, tokens: 0 } }, DAY);
     expect(keysOf(budget.spend())).toEqual(["over run usd"]);
   });
 
-  test("others spend, too", () => {
+  test("counts the spending of others", () => {
     const budget = new Budget({ run: { tokens: 100 } }, {}, DAY);
     budget.spend(tokens(50));
     expect(keysOf(budget.updateOthers({ run: { usd: 0, tokens: 30 } }))).toEqual([
@@ -142,13 +142,13 @@ describe("without a price", () => {
     expect(budget.spend(unpriced)).toEqual([]);
   });
 
-  test("also when only the last sum shows it, however small that is", () => {
+  test("also when only the final total shows it", () => {
     const budget = new Budget({ attempt: { usd: 5 } }, {}, DAY);
     budget.spend({ usd: 1, tokens: 1000 });
     expect(keysOf(budget.settle([usd(1), unpriced]))).toEqual(["blind attempt usd"]);
   });
 
-  test("nothing used is nothing to be priced; a budget in tokens needs no dollars", () => {
+  test("no usage needs no price; a budget in tokens needs no dollars", () => {
     const dollars = new Budget({ attempt: { usd: 1 } }, {}, DAY);
     expect(dollars.spend({ ...unpriced, tokens: 0 })).toEqual([]);
     const budget = new Budget({ attempt: { tokens: 100 } }, {}, DAY);
@@ -157,7 +157,7 @@ describe("without a price", () => {
   });
 });
 
-describe("whatever is spent", () => {
+describe("for any spending", () => {
   const amount = fc.double({ min: 0, max: 2, noNaN: true });
   const delta = fc.record({ usd: amount, tokens: fc.nat(200), turns: fc.nat(2) });
   const limit = fc.record(
@@ -170,7 +170,7 @@ describe("whatever is spent", () => {
   const limits = fc.record({ attempt: limit, task: limit, run: limit, day: limit });
   const before = fc.record({ usd: amount, tokens: fc.nat(200) });
 
-  test("each budget warns at most once, is over at most once, and exactly when it is", () => {
+  test("each budget warns at most once, and is over exactly when it is used up", () => {
     holds(
       fc.property(limits, before, fc.array(delta, { maxLength: 20 }), (all, past, deltas) => {
         const budget = new Budget(all, { task: past, run: past, day: past }, DAY);
@@ -211,7 +211,7 @@ describe("whatever is spent", () => {
   });
 });
 
-describe("what cannot be a limit", () => {
+describe("an invalid limit", () => {
   test.each<[Limits, string]>([
     [{ attempt: { usd: 0 } }, "the budget of this attempt: usd must be more than zero."],
     [{ task: { usd: -2 } }, "the budget of this task: usd must be more than zero."],
@@ -222,18 +222,18 @@ describe("what cannot be a limit", () => {
     expect(() => new Budget(limits, {}, DAY)).toThrow(message);
   });
 
-  test("everything else can", () => {
+  test("valid limits are accepted", () => {
     const limits = { attempt: { usd: 0.01, tokens: 1, turns: 1 }, day: {} };
     expect(() => new Budget(limits, {}, DAY)).not.toThrow();
     expect(() => new Budget({}, {}, DAY)).not.toThrow();
   });
 });
 
-describe("what is missing", () => {
+describe("whatIsMissing", () => {
   const dollars: Limits = { task: { usd: 2 } };
   const prices = new Map([["gpt-5*", { input: 1, output: 10 }]]);
 
-  test("nothing, where dollars are reported in time or not needed", () => {
+  test("null where dollars are reported in time or not needed", () => {
     expect(whatIsMissing(dollars, "each step", ["x"], new Map())).toBeNull();
     expect(
       whatIsMissing({ attempt: { tokens: 5, turns: 3 } }, "never", ["x"], new Map()),
