@@ -27,8 +27,8 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * JSON as swarm-lib writes it (keys sorted, two spaces, ASCII only), so that a file we wrote and
- * one it wrote cannot be told apart. Own properties only: a payload key `__proto__` is a key.
+ * JSON byte for byte as swarm-lib writes it (keys sorted, two spaces, ASCII only). Own properties
+ * only: a payload key `__proto__` is a key.
  */
 export function canonicalJson(value: unknown, indent = ""): string {
   if (typeof value === "string") return asciiJson(value);
