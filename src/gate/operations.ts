@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import * as z from "zod/mini";
 import type { Machine } from "../base/clock.ts";
 import { VivError } from "../base/errors.ts";
-import { isRecord } from "../base/json.ts";
+import { parseRecord } from "../base/json.ts";
 import { suggest } from "../base/names.ts";
 import { PRIORITIES } from "../base/priority.ts";
 import { text } from "../operation/fields.ts";
@@ -94,14 +94,12 @@ function crewFor(context: Context, port: GatePort, given: string | undefined) {
 }
 
 /** ISO, from ISO or milliseconds; null for anything else. */
-const time = z.pipe(
-  z.optional(z.unknown()),
-  z.transform((value) => {
-    const ms =
-      typeof value === "number" ? value : Date.parse(typeof value === "string" ? value : "");
-    return Number.isFinite(ms) && Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : null;
-  }),
-);
+function timeOf(value: unknown): string | null {
+  const ms = typeof value === "string" ? Date.parse(value) : value;
+  const at = new Date(typeof ms === "number" ? ms : Number.NaN);
+  return Number.isNaN(at.getTime()) ? null : at.toISOString();
+}
+const time = z.pipe(z.optional(z.unknown()), z.transform(timeOf));
 const entry = { name: z.catch(z.string(), "?"), since: time };
 const listOf = <T extends z.ZodMiniType>(one: T) =>
   z.pipe(
@@ -129,7 +127,11 @@ function readCrew(
   host: Machine,
   now: number,
 ): z.output<typeof crewView> {
-  const file = parseObject(text, state);
+  const file = parseRecord(text);
+  if (file === null) {
+    const message = `${state}/gate.json is not a JSON object; the crew will write it anew.`;
+    throw new VivError("CORRUPT", message);
+  }
   const { max, holders, queue, at } = gateJson.parse(file);
   // `mark`: the name of `started` in earlier versions.
   const crew = identity.safeParse({ started: file.mark, ...file });
@@ -149,14 +151,4 @@ function readCrew(
     at,
     alive,
   };
-}
-
-function parseObject(text: string, state: string): Record<string, unknown> {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {} // not JSON: no object
-  if (isRecord(value)) return value;
-  const message = `${state}/gate.json is not a JSON object; the crew will write it anew.`;
-  throw new VivError("CORRUPT", message);
 }

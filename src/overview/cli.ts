@@ -1,6 +1,7 @@
 import type * as z from "zod/mini";
 import { formatCount, formatUsd } from "../base/amount.ts";
 import { formatDuration, formatTook } from "../base/duration.ts";
+import { isRecord } from "../base/json.ts";
 import { lastLines } from "../base/text.ts";
 import { type AccountState, describeAccount } from "../engines/accounts/account.ts";
 import type { Command } from "../operation/command.ts";
@@ -100,23 +101,20 @@ const showCommand: Command = {
 function fields(task: Record<string, unknown>): string[][] {
   const keys = [...SHOWN_FIRST, ...Object.keys(task).filter((key) => !SHOWN_FIRST.includes(key))];
   return keys
-    .filter((key) => !NOT_SHOWN.includes(key) && !isEmpty(task[key]))
-    .map((key) => [plain(key), plain(text(task[key]))]);
+    .filter((key) => !NOT_SHOWN.includes(key))
+    .map((key) => [plain(key), plain(text(task[key] ?? ""))])
+    .filter(([, value]) => value !== "");
 }
 
-function isEmpty(value: unknown): boolean {
-  return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
-}
-
+/** Only the names of models in a list. */
 function text(value: unknown): string {
   if (typeof value === "string") return value;
   if (!Array.isArray(value)) return JSON.stringify(value);
-  return value.map((item: unknown) => (typeof item === "object" ? named(item) : item)).join(", ");
-}
-
-/** Only the name of a model in a list. */
-function named(item: object | null): string {
-  return item !== null && "model" in item ? String(item.model) : JSON.stringify(item);
+  const items = value.map((item: unknown) => {
+    if (isRecord(item) && "model" in item) return String(item.model);
+    return typeof item === "object" ? JSON.stringify(item) : item;
+  });
+  return items.join(", ");
 }
 
 function indented(value: unknown): string {

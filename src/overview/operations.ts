@@ -1,7 +1,6 @@
 import * as z from "zod/mini";
 import { VivError } from "../base/errors.ts";
-import { isRecord } from "../base/json.ts";
-import { parseUserJson } from "../base/user-json.ts";
+import { parseUserObject } from "../base/user-json.ts";
 import { accountState } from "../engines/accounts/account.ts";
 import { type AccountsInUse, accountsInUse, closedAccounts } from "../engines/accounts/accounts.ts";
 import { engineFor, routedEnginesSection } from "../engines/config-engine.ts";
@@ -284,7 +283,7 @@ export const status = defineRunOperation({
     const update = {
       ...fields,
       next_task_id: next_task_id === "" ? null : next_task_id,
-      metadata: metadata === undefined ? undefined : objectFrom(metadata),
+      metadata: metadata === undefined ? undefined : parseUserObject(metadata, "metadata"),
     };
     const given = Object.fromEntries(Object.entries(update).filter(([, v]) => v !== undefined));
     if (Object.keys(given).length > 0) await store.writeStatus(given);
@@ -301,12 +300,6 @@ export const status = defineRunOperation({
     };
   },
 });
-
-function objectFrom(text: string): Record<string, unknown> {
-  const value = parseUserJson(text, "metadata");
-  if (isRecord(value)) return value;
-  throw new VivError("INVALID", "metadata must be a JSON object.");
-}
 
 export type WatchEvent = Change | { kind: "counts"; counts: Counts };
 

@@ -32,7 +32,7 @@ function ours(args: readonly string[]): Answer {
     const values: Record<string, string> = { cmd: parsed.command.name };
     for (const { flag, kind } of parsed.command.options) {
       if (!parsed.values.has(flag)) continue;
-      const whole = kind === "whole" ? parsed.values.whole(flag, 0n).toString() : "True";
+      const whole = kind === "whole" ? `${parsed.values.whole(flag)}` : "True";
       values[flag.slice(2).replaceAll("-", "_")] = parsed.values.maybe(flag) ?? whole;
     }
     return { code: null, stderr: "", values };

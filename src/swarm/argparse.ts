@@ -25,20 +25,14 @@ export interface Command {
 }
 
 /** The values of the flags that were given. */
-export class Values {
-  readonly #given: ReadonlyMap<string, string | bigint | true>;
-
-  constructor(given: ReadonlyMap<string, string | bigint | true>) {
-    this.#given = given;
-  }
-
+export class Values extends Map<string, string | bigint | true> {
   /** Of a required flag. */
   text(flag: string): string {
     return this.maybe(flag) ?? "";
   }
 
   maybe(flag: string): string | undefined {
-    const value = this.#given.get(flag);
+    const value = this.get(flag);
     return typeof value === "string" ? value : undefined;
   }
 
@@ -52,13 +46,9 @@ export class Values {
     return this.filled(flag)?.split(",");
   }
 
-  whole(flag: string, otherwise: bigint): bigint {
-    const value = this.#given.get(flag);
-    return typeof value === "bigint" ? value : otherwise;
-  }
-
-  has(flag: string): boolean {
-    return this.#given.has(flag);
+  whole(flag: string): bigint | undefined {
+    const value = this.get(flag);
+    return typeof value === "bigint" ? value : undefined;
   }
 }
 
@@ -102,7 +92,7 @@ function parseCommand(
     if (end >= 0 && i >= end) return { kind: i === end ? "unknown" : "value" };
     return classify(arg, command.options, command);
   });
-  const given = new Map<string, string | bigint | true>();
+  const given = new Values();
   const unrecognized = [...unknownBefore];
   for (let i = 0; i < args.length; i++) {
     const token = tokens[i] as Token;
@@ -130,17 +120,15 @@ function parseCommand(
     given.set(flag, kind === "whole" ? BigInt(value.replace(/[\s_+]/g, "")) : value);
   }
   const missing = command.options.filter(({ flag, required }) => required && !given.has(flag));
-  if (missing.length > 0) {
-    const flags = missing.map(({ flag }) => flag).join(", ");
-    throw fail(`the following arguments are required: ${flags}`);
-  }
+  const flags = missing.map(({ flag }) => flag).join(", ");
+  if (flags !== "") throw fail(`the following arguments are required: ${flags}`);
   if (command.oneOf && !command.oneOf.some((flag) => given.has(flag))) {
     throw fail(`one of the arguments ${command.oneOf.join(" ")} is required`);
   }
   if (unrecognized.length > 0) {
     throw new UsageError(`unrecognized arguments: ${unrecognized.join(" ")}`, null);
   }
-  return { kind: "run", command, values: new Values(given) };
+  return { kind: "run", command, values: given };
 }
 
 type Token =
@@ -153,7 +141,9 @@ function classify(arg: string, options: readonly Option[], command: Command | nu
   const equals = arg.indexOf("=");
   const name = equals < 0 ? arg : arg.slice(0, equals);
   const explicit = equals < 0 ? undefined : arg.slice(equals + 1);
-  const matches = arg.startsWith("--") ? flagsLike(name, options) : [];
+  const flags = ["--help", ...options.map(({ flag }) => flag)];
+  const like = flags.includes(name) ? [name] : flags.filter((flag) => flag.startsWith(name));
+  const matches = arg.startsWith("--") ? like : [];
   if (matches.length > 1) {
     const message = `ambiguous option: ${arg} could match ${matches.join(", ")}`;
     throw new UsageError(message, command);
@@ -165,12 +155,6 @@ function classify(arg: string, options: readonly Option[], command: Command | nu
   if (arg.startsWith("-h")) return { kind: "help", explicit: arg.replace(/^-h+/, "") || undefined };
   const isValue = /^-\d+$|^-\d*\.\d+$/.test(arg) || arg.includes(" ");
   return { kind: isValue ? "value" : "unknown" };
-}
-
-/** The flag of this name, or else all that begin with it. */
-function flagsLike(name: string, options: readonly Option[]): string[] {
-  const flags = ["--help", ...options.map(({ flag }) => flag)];
-  return flags.includes(name) ? [name] : flags.filter((flag) => flag.startsWith(name));
 }
 
 function helpFor({ explicit }: { explicit: string | undefined }, command: Command | null): Parsed {

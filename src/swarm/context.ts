@@ -1,8 +1,7 @@
 import { realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { VivError } from "../base/errors.ts";
-import { isRecord } from "../base/json.ts";
-import { parseUserJson } from "../base/user-json.ts";
+import { parseUserObject } from "../base/user-json.ts";
 import type { Store } from "../queue/store.ts";
 import type { Values } from "./argparse.ts";
 
@@ -69,8 +68,5 @@ function followLinks(path: string): string {
 /** A JSON object given as a flag's value; undefined when the flag is missing or empty. */
 export function objectFrom(values: Values, flag: string): Record<string, unknown> | undefined {
   const text = values.filled(flag);
-  if (text === undefined) return undefined;
-  const value = parseUserJson(text, flag);
-  if (isRecord(value)) return value;
-  throw new VivError("INVALID", `${flag} must be a JSON object, like {"goal": "..."}`);
+  return text === undefined ? undefined : parseUserObject(text, flag);
 }

@@ -78,17 +78,13 @@ export const complete: Verb = async (values, context) => {
   const worker = assertName("worker name", values.text("--worker-id"));
   const id = assertName("task id", values.text("--task-id"));
   const path = `${runPath(values.text("--run-dir"), context.home)}/claimed/${worker}/${id}.json`;
-  const fail = (sentence: string) => {
-    context.stderr.write(`error: ${sentence}\n`);
-    return 1;
-  };
-  if (!existsSync(path)) return fail(`no claimed task at ${path}`);
+  if (!existsSync(path)) throw new Error(`no claimed task at ${path}`);
   try {
     await withRun(values, context, (store) => endClaim(values, store, context));
     return 0;
   } catch (error) {
-    if (isVivError(error, "CLAIM_LOST")) return fail(`no claimed task at ${path}`);
-    if (isVivError(error, "CORRUPT")) return fail(`cannot read ${path}: ${error.message}`);
+    if (isVivError(error, "CLAIM_LOST")) throw new Error(`no claimed task at ${path}`);
+    if (isVivError(error, "CORRUPT")) throw new Error(`cannot read ${path}: ${error.message}`);
     throw error;
   }
 };
@@ -118,7 +114,7 @@ export const heartbeat: Verb = async (values, context) => {
 export const reap: Verb = (values, context) =>
   withRun(values, context, async (store) => {
     const note = (sentence: string) => context.stderr.write(`note: ${sentence}\n`);
-    const staleAfter = values.whole("--stale-after", 300n);
+    const staleAfter = values.whole("--stale-after") ?? 300n;
     const query = { staleAfterSeconds: Number(staleAfter), heartbeatOnly: true };
     const report = await store.reap(query);
     const returned = report.reaped.filter(({ to }) => to === "pending");

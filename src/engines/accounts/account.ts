@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { formatDuration } from "../../base/duration.ts";
 import { VivError } from "../../base/errors.ts";
-import { isRecord } from "../../base/json.ts";
+import { parseRecord } from "../../base/json.ts";
 import type { EngineRoute } from "../config-engine.ts";
 
 /**
@@ -137,7 +137,8 @@ export function describeUntil(until: string, now: number): string {
 
 /** A file's account. A person may have edited it: missing texts are empty, other keys are ignored. */
 export function parseAccount(text: string, account: string): AccountState {
-  const file = parseObject(text);
+  const file = parseRecord(text);
+  if (file === null) throw new VivError("CORRUPT", "it is not a JSON object");
   const state = accountState.safeParse({
     ...file,
     account,
@@ -153,17 +154,6 @@ export function parseAccount(text: string, account: string): AccountState {
   });
   if (state.success) return state.data;
   throw new VivError("CORRUPT", `${state.error.issues[0]?.path.join(".")} is not valid`);
-}
-
-function parseObject(text: string): Record<string, unknown> {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (cause) {
-    throw new VivError("CORRUPT", "it is not JSON", {}, { cause });
-  }
-  if (isRecord(value)) return value;
-  throw new VivError("CORRUPT", "it is not a JSON object");
 }
 
 /** The part of a route that engines know. */

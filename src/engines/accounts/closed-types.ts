@@ -54,12 +54,16 @@ const UNSETTLED_MS = 50;
  */
 export function closedTypes(options: ClosedTypesOptions): (() => ClosedTypes) | undefined {
   const { accounts, now } = options;
-  const groups = groupsOf(options);
-  const usesModels = groups.some((group) => group.usesModels);
+  const types = typesOf(options);
+  const usesModels = types.some((one) => one.usesModel);
   const spent = usesModels ? options.spent : undefined;
   const full = usesModels ? options.full : undefined;
-  if (!spent && !full && groups.every(({ account }) => account === null)) return undefined;
+  if (!spent && !full && types.every(({ account }) => account === null)) return undefined;
   const warned = new Set<string>();
+  const warn = (message: string) => {
+    if (!warned.has(message)) options.onWarning?.(message);
+    warned.add(message);
+  };
   let seen = Number.NaN;
   let validUntil = Number.NEGATIVE_INFINITY;
   let readAt = 0;
@@ -68,15 +72,12 @@ export function closedTypes(options: ClosedTypesOptions): (() => ClosedTypes) | 
   return () => {
     const at = now();
     const changed = accounts.changedAt();
-    const usedUp = groups.map((one) => (one.usesModels && spent?.(one.types[0] ?? null)) || null);
+    const usedUp = types.map(({ name, usesModel }) => (usesModel && spent?.(name)) || null);
     const gate = full?.() ?? null;
     const held = `${usedUp.map((one) => one?.text)} ${gate !== null}`;
     if (!last || changed !== seen || at >= validUntil || at < readAt || wasHeld !== held) {
       wasHeld = held;
-      last = read(groups, accounts, { usedUp, gate }, at, (message) => {
-        if (!warned.has(message)) options.onWarning?.(message);
-        warned.add(message);
-      });
+      last = read(types, accounts, { usedUp, gate }, at, warn);
       seen = Math.abs(at - changed) < UNSETTLED_MS ? Number.NaN : changed;
       readAt = at;
       validUntil = Math.min(at + VALID_MS, last.nextOpen ?? Number.POSITIVE_INFINITY);
@@ -88,33 +89,22 @@ export function closedTypes(options: ClosedTypesOptions): (() => ClosedTypes) | 
   };
 }
 
-interface Reading extends Omit<ClosedTypes, "nextOpenMs"> {
-  nextOpen: number | null;
-}
+type Reading = Omit<ClosedTypes, "nextOpenMs"> & { nextOpen: number | null };
 
-/** Types that share an account; null as the type stands for all that have no route of their own. */
-interface Group {
+interface Type {
+  /** Null: all types without a route of their own. */
+  name: string | null;
+  usesModel: boolean;
   account: string | null;
-  usesModels: boolean;
-  types: (string | null)[];
 }
 
-function groupsOf({ routes, types }: ClosedTypesOptions): Group[] {
-  const ours = types ?? [...routes.keys()].filter((type) => type !== "default");
-  const groups = new Map<string, Group>();
-  for (const type of types === null ? [...ours, null] : ours) {
-    const own = type === null ? undefined : routes.get(type);
-    const route = own ?? routes.get("default");
-    const named = accountOfRoute(route);
-    const account = isName(named) ? named : null;
-    const usesModels = route?.engine !== undefined;
-    // Steps of one type may cost more than those of another.
-    const key = usesModels ? `model ${type}` : `${account}`;
-    const group = groups.get(key) ?? { account, usesModels, types: [] };
-    group.types.push(type);
-    groups.set(key, group);
-  }
-  return [...groups.values()];
+function typesOf({ routes, types }: ClosedTypesOptions): Type[] {
+  const routed = [...routes.keys()].filter((type) => type !== "default");
+  return (types ?? [...routed, null]).map((name) => {
+    const route = routes.get(name ?? "default") ?? routes.get("default");
+    const account = accountOfRoute(route);
+    return { name, usesModel: !!route?.engine, account: isName(account) ? account : null };
+  });
 }
 
 interface UsedUp {
@@ -124,7 +114,7 @@ interface UsedUp {
 }
 
 function read(
-  groups: readonly Group[],
+  types: readonly Type[],
   accounts: Accounts,
   { usedUp, gate }: { usedUp: readonly (UsedUp | null)[]; gate: string | null },
   now: number,
@@ -134,28 +124,25 @@ function read(
   const open: (string | null)[] = [];
   const reasons = usedUp.flatMap((one) => (one ? [one.text] : []));
   if (gate !== null) reasons.push(gate);
-  /** By type; null: types without a route of their own. */
   const forPeople = new Map<string | null, boolean>();
   const atGate = new Map<string | null, boolean>();
   let nextOpen: number | null = null;
-  for (const [i, { account, usesModels, types }] of groups.entries()) {
+  for (const [i, { name, usesModel, account }] of types.entries()) {
     const budget = usedUp[i];
     const state = account === null ? null : accounts.read(account);
     if (state?.trouble !== undefined) onWarning(state.trouble);
-    const isUsable = (state === null || state.state === "open") && !(usesModels && budget);
-    const isOpen = isUsable && !(usesModels && gate !== null);
-    (isOpen ? open : closed).push(...types);
     if (state && state.state !== "open") {
       reasons.push(`account ${account} ${describeAccount(state, now)}`);
     }
-    const times = [state?.state === "closed" ? Date.parse(state.until) : null, budget?.until];
-    const isTimed = times.some((time) => typeof time === "number");
-    for (const type of types) {
-      forPeople.set(type, !isUsable && !isTimed);
-      atGate.set(type, isUsable && !isOpen);
-    }
-    for (const time of isUsable ? [] : times) {
-      if (typeof time === "number") nextOpen = Math.min(nextOpen ?? time, time);
+    const isUsable = (state === null || state.state === "open") && !budget;
+    const isOpen = isUsable && !(usesModel && gate !== null);
+    (isOpen ? open : closed).push(name);
+    const until = state?.state === "closed" ? Date.parse(state.until) : null;
+    const times = [until, budget?.until].filter((time) => typeof time === "number");
+    forPeople.set(name, !isUsable && times.length === 0);
+    atGate.set(name, isUsable && !isOpen);
+    if (!isUsable && times.length > 0) {
+      nextOpen = Math.min(nextOpen ?? Number.POSITIVE_INFINITY, ...times);
     }
   }
   const isAll = open.length === 0;

@@ -14,7 +14,7 @@ export interface RunBudget {
   look(): Promise<{ before: SpentBefore; held?: Pick<Held, "which" | "text"> | null }>;
 }
 
-export interface BudgetStopPorts {
+interface BudgetStopPorts {
   /** Ends the run that is under way. */
   stop(why: string): void;
   /** For the log and the ledger. */
@@ -140,7 +140,7 @@ export class BudgetStop {
   }
 
   #stopSoon({ which, text }: Pick<Held, "which" | "text">): void {
-    const verdict: BudgetVerdict = { level: "over", which, unit: "usd", share: 1, text };
+    const verdict: BudgetVerdict = { level: "over", which, unit: "usd", text };
     const end = () => {
       if (!this.isRunOver()) this.#act([verdict]);
     };

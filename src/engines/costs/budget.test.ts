@@ -19,7 +19,6 @@ describe("a budget", () => {
         level: "warn",
         which: "attempt",
         unit: "usd",
-        share: 0.8,
         text: "80 % of the budget of this attempt are used: $1.60 of $2.00",
       },
     ]);
@@ -35,7 +34,6 @@ describe("a budget", () => {
     expect(budget.spend(tokens(500_000))).toMatchObject([
       {
         level: "over",
-        share: 1.25,
         text: "the budget of this attempt is used up: 500,000 of 400,000 tokens",
       },
     ]);

@@ -52,13 +52,13 @@ export interface Delta {
 }
 
 export type BudgetVerdict =
-  | { level: "warn" | "over"; which: Scope; unit: Unit; share: number; text: string }
+  | { level: "warn" | "over"; which: Scope; unit: Unit; text: string }
   | { level: "blind"; which: Scope; unit: "usd"; text: string };
 
 const WARN_AT = 0.8;
 
 export class Budget {
-  readonly #limits: Limits;
+  readonly #limits: ReturnType<typeof limitsIn>;
   #before: SpentBefore;
   #day: string;
   #own = { usd: 0, tokens: 0, turns: 0 };
@@ -68,11 +68,11 @@ export class Budget {
 
   /** `day` is the present one, like 2026-11-15. */
   constructor(limits: Limits, before: SpentBefore, day: string) {
-    for (const { which, unit, limit } of limitsIn(limits)) {
+    this.#limits = limitsIn(limits);
+    for (const { which, unit, limit } of this.#limits) {
       if (limit > 0 && Number.isFinite(limit)) continue;
       throw new VivError("INVALID", `the budget of this ${which}: ${unit} must be more than zero.`);
     }
-    this.#limits = limits;
     this.#before = before;
     this.#day = day;
   }
@@ -103,14 +103,17 @@ export class Budget {
 
   /** Whether dollars or tokens are limited: then all usage must be known. */
   get countsUsage(): boolean {
-    return limitsIn(this.#limits).some(({ unit }) => unit === "usd" || unit === "tokens");
+    return this.#limits.some(({ unit }) => unit !== "turns");
   }
 
   /** Dollars that are left of the tightest budget; null when none is in dollars. */
   leftUsd(): number | null {
-    const left = limitsIn(this.#limits).flatMap(({ which, unit, limit }) =>
-      unit === "usd" ? [limit - this.#spent(which, unit) - this.#reserved(which, unit)] : [],
-    );
+    const left = this.#limits.flatMap(({ which, unit, limit }) => {
+      if (unit !== "usd") return [];
+      const isShared = which === "run" || which === "day";
+      const reserved = isShared ? (this.#before.reserved?.usd ?? 0) : 0;
+      return [limit - this.#spent(which, unit) - reserved];
+    });
     return left.length === 0 ? null : Math.max(0, Math.min(...left));
   }
 
@@ -125,22 +128,16 @@ export class Budget {
 
   #verdicts(): BudgetVerdict[] {
     const verdicts: BudgetVerdict[] = [];
-    for (const { which, unit, limit } of limitsIn(this.#limits)) {
+    for (const { which, unit, limit } of this.#limits) {
       const spent = this.#spent(which, unit);
       const level = levelOf(spent, limit, unit);
       const key = `${which} ${unit}`;
       const given = this.#given.get(key);
       if (level === null || given === level || given === "over") continue;
       this.#given.set(key, level);
-      const share = spent / limit;
-      verdicts.push({ level, which, unit, share, text: textOf(level, which, unit, spent, limit) });
+      verdicts.push({ level, which, unit, text: textOf(level, which, unit, spent, limit) });
     }
     return verdicts;
-  }
-
-  #reserved(which: Scope, unit: Unit): number {
-    const isShared = which === "run" || which === "day";
-    return isShared && unit !== "turns" ? (this.#before.reserved?.[unit] ?? 0) : 0;
   }
 
   #spent(which: Scope, unit: Unit): number {
@@ -160,7 +157,7 @@ export class Budget {
 
   #blindTo(parts: readonly Delta[]): BudgetVerdict[] {
     const unpriced = parts.filter(({ usd, tokens }) => usd === null && tokens > 0);
-    const which = dollarScope(this.#limits);
+    const which = this.#limits.find(({ unit }) => unit === "usd")?.which;
     if (unpriced.length === 0 || which === undefined || this.#given.has("blind")) return [];
     this.#given.set("blind", "blind");
     const what = whatToAdd([...new Set(unpriced.map(({ model }) => model ?? null))]);
@@ -169,14 +166,9 @@ export class Budget {
   }
 }
 
-/** The first scope with a limit in dollars. */
-function dollarScope(limits: Limits): Scope | undefined {
-  return SCOPES.find((scope) => limits[scope]?.usd !== undefined);
-}
-
 function limitsIn(limits: Limits): { which: Scope; unit: Unit; limit: number }[] {
   return SCOPES.flatMap((which) => {
-    const own: { [unit in Unit]?: number | undefined } = limits[which] ?? {};
+    const own: { [unit in Unit]?: number } = limits[which] ?? {};
     return UNITS.flatMap((unit) => {
       const limit = own[unit];
       return limit === undefined ? [] : [{ which, unit, limit }];
@@ -190,16 +182,12 @@ function levelOf(spent: number, limit: number, unit: Unit): "warn" | "over" | nu
 }
 
 function textOf(level: "warn" | "over", which: Scope, unit: Unit, spent: number, limit: number) {
-  const of = `${shown(spent, unit)} of ${shown(limit, unit)}`;
-  const amount = unit === "usd" ? of : `${of} ${unit}`;
+  const shown = unit === "usd" ? formatUsd : formatCount;
+  const amount = `${shown(spent)} of ${shown(limit)}${unit === "usd" ? "" : ` ${unit}`}`;
   if (level === "over") return `the budget of this ${which} is used up: ${amount}`;
   // Rounded down: 99.7 % is not all of it.
   const percent = Math.floor((spent / limit) * 100 + DUST);
   return `${percent} % of the budget of this ${which} are used: ${amount}`;
-}
-
-function shown(value: number, unit: Unit): string {
-  return unit === "usd" ? formatUsd(value) : formatCount(value);
 }
 
 /**
@@ -214,7 +202,7 @@ export function whatIsMissing(
   prices: PriceTable,
 ): string | null {
   if (reportsDollars === "each step") return null;
-  const which = dollarScope(limits);
+  const which = limitsIn(limits).find(({ unit }) => unit === "usd")?.which;
   if (which === undefined) return null;
   // An empty name has the price of all names that have no other: that of the star alone.
   const missing = [...new Set(models)].filter((model) => !priceFor(model ?? "", prices));

@@ -2,7 +2,7 @@ import type { LedgerLine } from "../../queue/ledger.ts";
 import type { Spent } from "./budget.ts";
 import { type AttemptId, keyOf } from "./ledger-totals.ts";
 import { most, NOTHING, perUnit, sumOf } from "./reserve-policy.ts";
-import { totalTokens, usedOn } from "./usage.ts";
+import { amountIn, totalTokens, usedOn } from "./usage.ts";
 
 /** The end of a line. Only lines of one file have an order. */
 interface Place {
@@ -39,7 +39,7 @@ export class Reservations {
     const own = { task, token };
     if (event === "ended") this.forget(own);
     if (event !== "reserved") return;
-    const total = perUnit((unit) => amount(line[unit]));
+    const total = perUnit((unit) => amountIn(line[unit]) ?? 0);
     const before = this.of(own)?.total ?? NOTHING;
     const type = typeof line.type === "string" ? line.type : "";
     if (total.usd === 0 && total.tokens === 0) this.forget(own);
@@ -136,8 +136,4 @@ function remember(sizes: Map<string, Spent[]>, type: string, size: Spent, limit:
   list.push(size);
   if (list.length > limit) list.shift();
   sizes.set(type, list);
-}
-
-function amount(value: unknown): number {
-  return typeof value === "number" && Number.isFinite(value) && value > 0 ? value : 0;
 }

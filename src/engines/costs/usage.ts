@@ -147,18 +147,19 @@ export function usedOn(line: LedgerLine): Amount[] {
 function readAmount(entry: unknown): Amount[] {
   if (!isRecord(entry)) return [];
   const tokens = {
-    input: number(entry.input) ?? 0,
-    output: number(entry.output) ?? 0,
-    cacheRead: number(entry.cache_read) ?? 0,
-    cacheWrite: number(entry.cache_write) ?? 0,
+    input: amountIn(entry.input) ?? 0,
+    output: amountIn(entry.output) ?? 0,
+    cacheRead: amountIn(entry.cache_read) ?? 0,
+    cacheWrite: amountIn(entry.cache_write) ?? 0,
   };
-  const usd = number(entry.usd);
+  const usd = amountIn(entry.usd);
   if (usd === null && totalTokens(tokens) === 0) return [];
   const model = typeof entry.model === "string" && entry.model !== "" ? entry.model : null;
   const source = usd === null ? null : entry.source === "reported" ? "reported" : "imputed";
   return [{ model, ...tokens, usd, source }];
 }
 
-function number(value: unknown): number | null {
+/** A finite number from zero; null for anything else. */
+export function amountIn(value: unknown): number | null {
   return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : null;
 }
