@@ -46,7 +46,7 @@ export async function gateHere(
   const state = stateFolder(env, cwd);
   assertTrusted(state);
   const files = gateFilesIn(join(state, "gate"));
-  return { machine: machineGate({ files, machine }), crewIn: crewGateFilesIn, host: machine };
+  return { machine: machineGate(files, machine), crewIn: crewGateFilesIn, host: machine };
 }
 
 export async function engineIn(name: EngineName, sessions: string): Promise<Engine> {

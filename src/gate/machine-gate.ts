@@ -34,15 +34,7 @@ interface Waiter {
 }
 
 /** `lookEveryMs`: how often waiters look without a notification. */
-export function machineGate({
-  files,
-  machine,
-  lookEveryMs = 1_000,
-}: {
-  files: GateFiles;
-  machine: Machine;
-  lookEveryMs?: number;
-}): MachineGate {
+export function machineGate(files: GateFiles, machine: Machine, lookEveryMs = 1_000): MachineGate {
   const waiters = new Set<Waiter>();
   let stopWatching: (() => void) | undefined;
 
@@ -50,8 +42,8 @@ export function machineGate({
   const isDead = ({ process }: Ticket) =>
     process.host === "" || machine.vitality(process) === "gone";
   /** Each machine has its own gate, even in a shared home: another machine's processes are unknown. */
-  const isHere = ({ process }: Ticket) => machine.vitality(process) !== "unknown";
-  const isAlive = (ticket: Ticket) => !isDead(ticket) && isHere(ticket);
+  const isAlive = (ticket: Ticket) =>
+    !isDead(ticket) && machine.vitality(ticket.process) !== "unknown";
 
   const waitingOf = (tickets: readonly Ticket[]) =>
     tickets

@@ -46,7 +46,8 @@ export class BudgetStop {
   readonly #compared = new Set<string>();
   /** Of the run that is under way, by its steps: it may end before it reports a total. */
   #steps: Bill;
-  #over: BudgetVerdict | undefined;
+  /** The limit that ended the run. */
+  over: BudgetVerdict | undefined;
   /** There is no room for the next step: then the run is ended, unless it is just over. */
   #noRoom: { end(): void; timer: NodeJS.Timeout } | undefined;
 
@@ -58,11 +59,6 @@ export class BudgetStop {
     this.#budget = new Budget(config.limits, config.before, this.#day);
     this.bill = new Bill(config.prices, asked);
     this.#steps = new Bill(config.prices, asked);
-  }
-
-  /** The limit that ended the run; undefined while none did. */
-  get over(): BudgetVerdict | undefined {
-    return this.#over;
   }
 
   /** The limit that is used up before the run begins. */
@@ -99,7 +95,7 @@ export class BudgetStop {
     const update = ({ before, held }: Awaited<ReturnType<RunBudget["look"]>>) => {
       this.#act(this.#budget.updateOthers(before, this.#day));
       // An answer that has begun is within the reservation.
-      if (held && !isBegun && this.#over === undefined) this.#stopSoon(held);
+      if (held && !isBegun && this.over === undefined) this.#stopSoon(held);
     };
     look().then(update, () => {}); // after an error: at the next step
   }
@@ -122,7 +118,7 @@ export class BudgetStop {
   endAttempt(): void {
     clearTimeout(this.#noRoom?.timer);
     for (const { model } of this.bill.lines) this.#compare(model);
-    if (!this.#over) this.#act(this.#budget.settle(this.bill.parts, this.#day));
+    if (!this.over) this.#act(this.#budget.settle(this.bill.parts, this.#day));
   }
 
   get #day(): string {
@@ -133,8 +129,8 @@ export class BudgetStop {
   #act(verdicts: readonly BudgetVerdict[]): void {
     for (const verdict of verdicts) {
       this.#ports.notice(verdict.text);
-      if (verdict.level === "warn" || this.#over !== undefined) continue;
-      this.#over = verdict;
+      if (verdict.level === "warn" || this.over !== undefined) continue;
+      this.over = verdict;
       this.#ports.stop(verdict.text);
     }
   }
