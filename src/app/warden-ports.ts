@@ -4,6 +4,7 @@ import { basename, dirname, join } from "node:path";
 import { crewSection } from "../crew/settings.ts";
 import { engineFor } from "../engines/config-engine.ts";
 import { assertTrusted } from "../platform/files/owned.ts";
+import { stateFolder } from "../platform/files/state-files.ts";
 import { readEnd } from "../platform/files/texts.ts";
 import { localMachine } from "../platform/processes/machine.ts";
 import { ancestorsOf } from "../platform/processes/proc-fs.ts";
@@ -17,8 +18,7 @@ type Env = Readonly<Record<string, string | undefined>>;
  * The machine as the warden's operations need it.
  */
 export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
-  const [{ stateFolder }, { wardenFilesIn }, { wardenDirectory }] = await Promise.all([
-    import("../engines/accounts/account-files.ts"),
+  const [{ wardenFilesIn }, { wardenDirectory }] = await Promise.all([
     import("../warden/files.ts"),
     import("./warden-directory.ts"),
   ]);
@@ -76,7 +76,7 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
         ]);
       const [{ resolveTarget }, { usedOn }] = await Promise.all([
         import("../warden/resolve.ts"),
-        import("../engines/costs/usage-line.ts"),
+        import("../engines/costs/usage.ts"),
       ]);
       const resolve = (kind: TargetKind, name: string, home: string | null) =>
         resolveTarget(lookup, kind, name, home);

@@ -21,6 +21,21 @@ export function assertDepth(text: string): void {
   }
 }
 
+/** The JSON object of a text; null when it is none. */
+export function parseRecord(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) ? value : null;
+  } catch {
+    return null; // not JSON
+  }
+}
+
+/** A JSON object: neither null nor a list. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 /**
  * JSON byte for byte as swarm-lib writes it (keys sorted, two spaces, ASCII only). Own properties
  * only: a payload key `__proto__` is a key.

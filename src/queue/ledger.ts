@@ -34,7 +34,7 @@ export const LEDGER_EVENTS = [
   "rejected",
   "cancelled",
   "retried",
-  "step", // something that a model run did: see usage-line.ts
+  "step", // something that a model run did: see usage.ts
   "usage", // what an attempt's model runs have used
   "reserved", // what the next step of an attempt may cost, of a budget that it shares
   "quarantined",

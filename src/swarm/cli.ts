@@ -1,4 +1,18 @@
-import type { Command, Option } from "./argparse.ts";
+import { isVivError } from "../base/errors.ts";
+import {
+  type Command,
+  helpOf,
+  type Option,
+  type Parsed,
+  parseArguments,
+  progOf,
+  UsageError,
+  usageOf,
+} from "./argparse.ts";
+import type { Context } from "./context.ts";
+import { ls } from "./ls.ts";
+import { statusInit, statusShow, statusWrite } from "./status-commands.ts";
+import { claim, complete, enqueue, heartbeat, reap } from "./task-commands.ts";
 
 const text = (flag: string, help?: string): Option => ({ flag, kind: "text", help });
 const required = (flag: string, help?: string): Option => ({ ...text(flag, help), required: true });
@@ -7,9 +21,6 @@ const whole = (flag: string, help: string): Option => ({ flag, kind: "whole", he
 
 const runDir = required("--run-dir", "the run directory");
 const workerId = required("--worker-id", "the worker's name");
-
-const taskCommands = () => import("./task-commands.ts");
-const statusCommands = () => import("./status-commands.ts");
 
 /** Every command of swarm-cli with its flags, in the order in which its usage shows them. */
 export const COMMANDS: readonly Command[] = [
@@ -25,7 +36,7 @@ export const COMMANDS: readonly Command[] = [
       text("--tier-hint", "model tier, such as haiku, sonnet or opus"),
       text("--created-by", "who asks for it"),
     ],
-    load: async () => (await taskCommands()).enqueue,
+    run: enqueue,
   },
   {
     name: "claim",
@@ -35,7 +46,7 @@ export const COMMANDS: readonly Command[] = [
       workerId,
       text("--task-type-filter", "only these types, with commas between"),
     ],
-    load: async () => (await taskCommands()).claim,
+    run: claim,
   },
   {
     name: "complete",
@@ -48,7 +59,7 @@ export const COMMANDS: readonly Command[] = [
       toggle("--failure", "it goes to failed/"),
     ],
     oneOf: ["--success", "--failure"],
-    load: async () => (await taskCommands()).complete,
+    run: complete,
   },
   {
     name: "status-init",
@@ -61,13 +72,13 @@ export const COMMANDS: readonly Command[] = [
       text("--next-task-id"),
       text("--metadata", "a JSON object"),
     ],
-    load: async () => (await statusCommands()).statusInit,
+    run: statusInit,
   },
   {
     name: "status-show",
     help: "print status.json",
     options: [runDir],
-    load: async () => (await statusCommands()).statusShow,
+    run: statusShow,
   },
   {
     name: "status-write",
@@ -81,13 +92,13 @@ export const COMMANDS: readonly Command[] = [
       text("--current-worker"),
       text("--metadata", "a JSON object, merged into what is there"),
     ],
-    load: async () => (await statusCommands()).statusWrite,
+    run: statusWrite,
   },
   {
     name: "heartbeat",
     help: "say that this worker is alive",
     options: [runDir, workerId, text("--note", "free text, usually the current task's id")],
-    load: async () => (await taskCommands()).heartbeat,
+    run: heartbeat,
   },
   {
     name: "reap",
@@ -96,7 +107,7 @@ export const COMMANDS: readonly Command[] = [
       runDir,
       whole("--stale-after", "seconds of silence that count as death (default: 300)"),
     ],
-    load: async () => (await taskCommands()).reap,
+    run: reap,
   },
   {
     name: "ls",
@@ -107,6 +118,44 @@ export const COMMANDS: readonly Command[] = [
       toggle("--json", "print JSON"),
       toggle("--no-color", "print without colours"),
     ],
-    load: async () => (await import("./ls.ts")).ls,
+    run: ls,
   },
 ];
+
+/**
+ * swarm-lib's command line on our store, with its exit statuses: 0, also with nothing to claim; 1 for
+ * a failure; 2 for a wrong command line or an unknown schema.
+ */
+export async function runSwarmCli(args: readonly string[], context: Context): Promise<number> {
+  const { stdout, stderr } = context;
+  const columns = context.columns ?? stdout.columns ?? 80;
+  let parsed: Parsed;
+  try {
+    parsed = parseArguments(args, COMMANDS);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    const { command, message } = error;
+    stderr.write(`${usageOf(command, columns)}${progOf(command)}: error: ${message}\n`);
+    return 2;
+  }
+  if (parsed.kind === "help") {
+    stdout.write(helpOf(parsed.command, COMMANDS, columns));
+    return 0;
+  }
+  try {
+    return await parsed.command.run(parsed.values, context);
+  } catch (error) {
+    stderr.write(`error: ${messageOf(error)}\n`);
+    return 1;
+  }
+}
+
+/** Advice that names a flag or command of `viv` is put into swarm-cli's terms. */
+function messageOf(error: unknown): string {
+  if (isVivError(error, "TASK_EXISTS") && error.details.state !== "gone") {
+    const { id, state, worker } = error.details;
+    const where = `${state}${worker ? ` by ${worker}` : ""}`;
+    return `task ${id} is there already (${where}); choose another id`;
+  }
+  return error instanceof Error ? error.message : String(error);
+}

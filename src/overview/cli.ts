@@ -1,15 +1,17 @@
 import type * as z from "zod/mini";
-import { formatDuration, formatTook } from "../../base/duration.ts";
-import { lastLines } from "../../base/text.ts";
-import { type AccountState, describeAccount } from "../../engines/accounts/account.ts";
-import type { Command } from "../../operation/command.ts";
-import { plain, type Term, table } from "../../operation/term.ts";
-import { type HistoryRecord, isAttempt } from "../../queue/attempt.ts";
-import { countLine, paintState } from "../../queue/cli/paint.ts";
-import type { Proof } from "../../queue/proof.ts";
-import { ls, show, tree, why } from "../operations/tasks.ts";
-
-type LsOutput = z.output<typeof ls.output> & { closed_accounts?: AccountState[] };
+import { formatCount, formatUsd } from "../base/amount.ts";
+import { formatDuration, formatTook } from "../base/duration.ts";
+import { isRecord } from "../base/json.ts";
+import { lastLines } from "../base/text.ts";
+import { type AccountState, describeAccount } from "../engines/accounts/account.ts";
+import type { Command } from "../operation/command.ts";
+import { clip, plain, type Term, table } from "../operation/term.ts";
+import { type HistoryRecord, isAttempt } from "../queue/attempt.ts";
+import { countLine, paintState } from "../queue/cli/paint.ts";
+import type { LedgerLine } from "../queue/ledger.ts";
+import type { Proof } from "../queue/proof.ts";
+import type { Counts } from "../queue/store.ts";
+import { ls, show, status, tree, type WatchEvent, watch, why } from "./operations.ts";
 
 const lsCommand: Command = {
   op: ls,
@@ -18,11 +20,8 @@ const lsCommand: Command = {
     ["viv ls --state failed,review", "tasks that need a person"],
     ["viv ls --state pending --types audit --limit 500 --json", ""],
   ],
-  human: (output: LsOutput, term, io) => {
-    const { color } = term;
-    const head = `${color.bold(plain(output.run_id))}  ${color.dim(output.run_dir)}`;
-    const lines = [head, countLine(output.counts, term)];
-    lines.push(...accountLines(output.closed_accounts, term, io.now()));
+  human: (output: z.output<typeof ls.output>, term, io) => {
+    const lines = headLines(output, term, io.now());
     if (output.tasks.length > 0) {
       const rows = output.tasks.map((task) => [
         paintState(task.state, term),
@@ -34,37 +33,37 @@ const lsCommand: Command = {
       lines.push("", table(rows, term));
       if (output.more !== 0) {
         const n = output.more === null ? "perhaps" : output.more;
-        lines.push(color.dim(`… ${n} more; choose with --state, --types, --limit`));
+        lines.push(term.color.dim(`… ${n} more; choose with --state, --types, --limit`));
       }
     }
     return lines.join("\n");
   },
 };
 
-/** What no worker takes for now, and why. */
-export function accountLines(
-  accounts: readonly AccountState[] | undefined,
-  { color }: Term,
+interface Head {
+  run_id: string;
+  run_dir: string;
+  counts: Counts;
+  closed_accounts?: AccountState[];
+}
+
+/** The run, its counts, and a line for each closed account. */
+function headLines(
+  { run_id, run_dir, counts, closed_accounts = [] }: Head,
+  term: Term,
   now: number,
 ): string[] {
-  return (accounts ?? []).map((account) => {
+  const { color } = term;
+  const closed = closed_accounts.map((account) => {
     const paint = account.state === "parked" ? color.red : color.yellow;
     const text = `account ${account.account} ${describeAccount(account, now)}`;
     return `${paint(plain(text))}${color.dim("  (see: viv accounts)")}`;
   });
-}
-
-interface ShowOutput {
-  id: string;
-  state: string;
-  since: string;
-  worker?: string;
-  token?: string;
-  reason?: string;
-  task: Record<string, unknown> | null;
-  history: HistoryRecord[];
-  ledger: Record<string, unknown>[];
-  proof?: Proof;
+  return [
+    `${color.bold(plain(run_id))}  ${color.dim(run_dir)}`,
+    countLine(counts, term),
+    ...closed,
+  ];
 }
 
 const SHOWN_FIRST = ["task_type", "priority", "depends_on", "not_before", "deadline", "done_when"];
@@ -77,7 +76,7 @@ const showCommand: Command = {
     ["viv show t.1", ""],
     ["viv show t.1 --json | jq .history", "every attempt"],
   ],
-  human: (output: ShowOutput, term) => {
+  human: (output: z.output<typeof show.output>, term) => {
     const { color } = term;
     const by = output.worker ? ` by ${output.worker}` : "";
     const lines = [
@@ -91,7 +90,7 @@ const showCommand: Command = {
     }
     if (output.proof) lines.push("", color.bold("Proof"), ...proofLines(output.proof, term));
     if (output.ledger.length > 0) {
-      // Steps are what `viv logs` shows.
+      // `viv logs` shows the steps.
       const events = output.ledger.filter(({ event }) => event !== "step");
       lines.push("", color.bold("Ledger"), ...events.map((line) => ledgerLine(line, term)));
     }
@@ -102,23 +101,20 @@ const showCommand: Command = {
 function fields(task: Record<string, unknown>): string[][] {
   const keys = [...SHOWN_FIRST, ...Object.keys(task).filter((key) => !SHOWN_FIRST.includes(key))];
   return keys
-    .filter((key) => !NOT_SHOWN.includes(key) && !isEmpty(task[key]))
-    .map((key) => [plain(key), plain(text(task[key]))]);
+    .filter((key) => !NOT_SHOWN.includes(key))
+    .map((key) => [plain(key), plain(text(task[key] ?? ""))])
+    .filter(([, value]) => value !== "");
 }
 
-function isEmpty(value: unknown): boolean {
-  return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
-}
-
+/** Only the names of models in a list. */
 function text(value: unknown): string {
   if (typeof value === "string") return value;
   if (!Array.isArray(value)) return JSON.stringify(value);
-  return value.map((item: unknown) => (typeof item === "object" ? named(item) : item)).join(", ");
-}
-
-/** Of a model in a list, its name says enough. */
-function named(item: object | null): string {
-  return item !== null && "model" in item ? String(item.model) : JSON.stringify(item);
+  const items = value.map((item: unknown) => {
+    if (isRecord(item) && "model" in item) return String(item.model);
+    return typeof item === "object" ? JSON.stringify(item) : item;
+  });
+  return items.join(", ");
 }
 
 function indented(value: unknown): string {
@@ -169,21 +165,21 @@ const treeCommand: Command = {
   ],
   human: ({ families, more }: TreeOutput, term) => {
     const lines: string[] = [];
-    for (const family of families) draw(family, "", "", lines, term);
+    for (const family of families) lines.push(...drawn(family, term));
     if (more > 0) lines.push(term.color.dim(`and ${more} more; see --limit`));
     if (lines.length === 0) lines.push(term.color.dim("no task has enqueued another"));
     return lines.join("\n");
   },
 };
 
-function draw(root: Node, first: string, rest: string, lines: string[], term: Term): void {
-  const open = [{ node: root, first, rest }];
+function drawn(root: Node, term: Term): string[] {
+  const lines: string[] = [];
+  const open = [{ node: root, first: "", rest: "" }];
   for (let top = open.pop(); top !== undefined; top = open.pop()) {
     const { id, type, state, children } = top.node;
     const kind = type === null ? "" : term.color.dim(` (${plain(type)})`);
-    lines.push(
-      `${top.first}${id}${kind} ${state === null ? term.color.dim("gone") : paintState(state as never, term)}`,
-    );
+    const painted = state === null ? term.color.dim("gone") : paintState(state, term);
+    lines.push(`${top.first}${id}${kind} ${painted}`);
     const below = children.map((node, i) => {
       const isLast = i === children.length - 1;
       return {
@@ -194,15 +190,14 @@ function draw(root: Node, first: string, rest: string, lines: string[], term: Te
     });
     open.push(...below.reverse());
   }
+  return lines;
 }
-
-type WhyOutput = z.output<typeof why.output>;
 
 const whyCommand: Command = {
   op: why,
   positionals: [{ key: "id" }],
   examples: [["viv why t.1", "every reason, each with the command that would change it"]],
-  human: (output: WhyOutput, term) => {
+  human: (output: z.output<typeof why.output>, term) => {
     const { color } = term;
     const lines = [`${color.bold(output.id)} is ${paintState(output.state, term)}`];
     output.reasons.forEach((reason, i) => {
@@ -215,9 +210,84 @@ const whyCommand: Command = {
   },
 };
 
+const CHECKPOINT = ["summary", "next_step", "next_task_id", "risk", "current_worker", "timestamp"];
+
+const statusCommand: Command = {
+  op: status,
+  accessFor: (input) => (Object.keys(input).length > 0 ? "write" : "read"),
+  examples: [
+    ["viv status", ""],
+    [
+      'viv status --summary "Plan is written" --next-step "Implement it" --next-task-id t.2',
+      "a checkpoint",
+    ],
+  ],
+  human: (output: z.output<typeof status.output>, term, io) => {
+    const lines = headLines(output, term, io.now());
+    const checkpoint = (output.status?.checkpoint ?? {}) as Record<string, unknown>;
+    const keys = CHECKPOINT.filter((key) => checkpoint[key]);
+    const rows = keys.map((key) => [key, plain(String(checkpoint[key]))]);
+    if (rows.length > 0) lines.push("", table(rows, term));
+    // Shown, never run: any writer of the run may have set it.
+    if (checkpoint.resume_command)
+      lines.push(`resume_command (not run)  ${plain(String(checkpoint.resume_command))}`);
+    const workers = output.workers.map(({ name, process, heartbeat_age: age, types, claims }) => [
+      name,
+      process === "none" ? "" : process,
+      age === null ? "no heartbeat" : `${formatDuration(age * 1000)} ago`,
+      types ? types.join(",") : "any type",
+      claims.length > 0 ? `holds ${claims.join(", ")}` : "",
+    ]);
+    if (workers.length > 0) lines.push("", term.color.bold("Workers"), table(workers, term));
+    return lines.join("\n");
+  },
+};
+
+const watchCommand: Command = {
+  op: watch,
+  examples: [
+    ["viv watch", ""],
+    ["viv watch --until-idle && viv ls --state failed", "wait for a run to finish"],
+    ["viv watch --json | jq -r 'select(.to==\"failed\").id'", "one line of JSON per change"],
+  ],
+  view: (term) => ({ event: (event: WatchEvent) => describe(event, term) }),
+  jsonView: () => ({
+    event: (event: WatchEvent) => (event.kind === "counts" ? null : JSON.stringify(event)),
+  }),
+};
+
+function describe(event: WatchEvent, term: Term): string | null {
+  if (event.kind === "counts") return countLine(event.counts, term);
+  if (event.kind === "ledger") return stepLine(event.line, term);
+  if (event.kind === "missed") {
+    return `${event.count} changes since ${event.since} are not shown; see: viv ls`;
+  }
+  const { color } = term;
+  const from = event.from ? `${paintState(event.from, term)} → ` : "";
+  const to = event.to ? paintState(event.to, term) : color.dim("gone");
+  const by = event.worker ? color.dim(` by ${event.worker}`) : "";
+  return `${color.dim(event.at.slice(11, 23))}  ${event.id}  ${from}${to}${by}`;
+}
+
+/** A line for each step of a model run; null for one that only reports usage. */
+function stepLine(line: LedgerLine, { color, width }: Term): string | null {
+  const { at, task = "", event } = line;
+  const time = color.dim(at.slice(11, 23));
+  if (event === "usage") {
+    const { usd, tokens } = line as { usd?: number; tokens?: number };
+    return `${time}  ${task}  ${color.dim(`used ${formatUsd(usd ?? 0)}, ${formatCount(tokens ?? 0)} tokens`)}`;
+  }
+  const { kind, tool, target, text } = line as Partial<Record<string, string>>;
+  const what = kind === "tool" ? `▸ ${[tool, target ?? text].filter(Boolean).join(" ")}` : text;
+  if (!what) return null;
+  return `${time}  ${task}  ${clip(what, Math.max(20, width - task.length - 16))}`;
+}
+
 export const commands = {
   ls: lsCommand,
   show: showCommand,
+  status: statusCommand,
   tree: treeCommand,
+  watch: watchCommand,
   why: whyCommand,
 } satisfies Record<string, Command>;

@@ -1,9 +1,9 @@
 import type * as z from "zod/mini";
-import { formatCount, formatUsd, shortCount } from "../../base/amount.ts";
-import type { Command } from "../../operation/command.ts";
-import { plain, type Term, table } from "../../operation/term.ts";
-import { costs } from "../operations/costs.ts";
-import { engines } from "../operations/engines.ts";
+import { formatCount, formatUsd, shortCount } from "../base/amount.ts";
+import { quoted } from "../base/text.ts";
+import type { Command } from "../operation/command.ts";
+import { plain, type Term, table } from "../operation/term.ts";
+import { costs, engines } from "./model-operations.ts";
 
 type Output = z.output<typeof costs.output>;
 type Spending = Output["total"];
@@ -16,21 +16,26 @@ const costsCommand: Command = {
     ["viv costs --by day --json", ""],
   ],
   human: (output: Output, term) => {
-    const { rows, total, more, since } = output;
+    const { rows, total, more, since, unasked, unreadable } = output;
+    const { dim, yellow } = term.color;
     const reserved = reservedOf(output.reserved);
     if (total.attempts === 0) {
       const when = since === null ? "so far" : `since ${since}`;
-      return [term.color.dim(`no model has worked in this run ${when}`), ...reserved].join("\n");
+      return [dim(`no model has worked in this run ${when}`), ...reserved].join("\n");
     }
     const lines = [tableOf(output, term)];
-    if (more > 0)
-      lines.push(term.color.dim(`… ${more} more rows than these ${rows.length}; see --limit`));
-    const { unreadable } = output;
-    const blind = `${unreadable} ${unreadable === 1 ? "attempt" : "attempts"} did not tell what was used: it is not in these sums`;
-    const note = unreadable > 0 ? [term.color.yellow(blind)] : [];
-    const others = output.unasked.map((one) => term.color.yellow(unaskedOf(one)));
-    const parts = [...partsOf(total, output.by, term), ...reserved];
-    return [...lines, "", ...parts, ...others, ...note].join("\n");
+    if (more > 0) lines.push(dim(`… ${more} more rows than these ${rows.length}; see --limit`));
+    lines.push("", ...partsOf(total, output.by, term), ...reserved);
+    for (const { asked, model, usd, attempts } of unasked) {
+      const what = `${plain(model)} was used in ${attemptsOf(attempts)} that asked for ${plain(asked)}`;
+      lines.push(yellow(`${what}: ${formatUsd(usd)}`));
+    }
+    if (unreadable > 0) {
+      lines.push(
+        yellow(`the usage of ${attemptsOf(unreadable)} could not be read: the sums lack it`),
+      );
+    }
+    return lines.join("\n");
   },
 };
 
@@ -40,21 +45,15 @@ function reservedOf({ usd, tokens, attempts }: Output["reserved"]): string[] {
     ...(usd > 0 ? [formatUsd(usd)] : []),
     ...(tokens > 0 ? [`${formatCount(tokens)} tokens`] : []),
   ];
-  const by = attempts === 1 ? "1 attempt that runs" : `${formatCount(attempts)} attempts that run`;
+  const by = `${attemptsOf(attempts)} that ${attempts === 1 ? "runs" : "run"}`;
   return [`${what.join(" and ") || "nothing more"} reserved by ${by}`];
 }
 
-function unaskedOf({ asked, model, usd, attempts }: Output["unasked"][number]): string {
-  const where = attempts === 1 ? "1 attempt" : `${formatCount(attempts)} attempts`;
-  return `${plain(model)} was used in ${where} that asked for ${plain(asked)}: ${formatUsd(usd)}`;
+function attemptsOf(count: number): string {
+  return `${formatCount(count)} ${count === 1 ? "attempt" : "attempts"}`;
 }
 
-interface Column {
-  title: string;
-  of: (sum: Spending) => string;
-}
-
-const COLUMNS: readonly Column[] = [
+const COLUMNS: readonly { title: string; of: (sum: Spending) => string }[] = [
   { title: "dollars", of: dollars },
   { title: "in", of: ({ tokens }) => shortCount(tokens.input) },
   { title: "out", of: ({ tokens }) => shortCount(tokens.output) },
@@ -66,7 +65,7 @@ const COLUMNS: readonly Column[] = [
 ];
 
 function tableOf({ rows, total, by }: Output, term: Term): string {
-  // Only some vendors tell what was written to their cache.
+  // Only some vendors report writes to their cache.
   const columns = COLUMNS.filter(
     ({ title }) => title !== "to cache" || total.tokens.cache_write > 0,
   );
@@ -89,7 +88,7 @@ function nameOf(key: string | null, by: Output["by"]): string {
   return key === null ? (by === "agent" ? "(no agent)" : "(unknown)") : plain(key);
 }
 
-/** A plus: there is more to it, which nobody has a price for. */
+/** A plus: some of the usage has no price. */
 function dollars({ usd, unpriced_tokens }: Spending): string {
   if (unpriced_tokens === 0) return formatUsd(usd);
   return usd === 0 ? "no price" : `${formatUsd(usd)}+`;
@@ -102,18 +101,11 @@ function perProven({ usd_per_proven, usd, unpriced_tokens }: Spending): string {
 
 function partsOf(total: Spending, by: Output["by"], { color }: Term): string[] {
   const { reported, imputed, unpriced_tokens } = total;
-  const lines = [
-    `${formatUsd(reported)} reported by the vendors, ${formatUsd(imputed)} imputed from the price table`,
-  ];
-  if (unpriced_tokens > 0) {
-    const see = by === "model" ? "" : "; see: viv costs --by model";
-    lines.push(
-      color.yellow(
-        `${formatCount(unpriced_tokens)} tokens have no price: add [prices."MODEL"] to viv.toml${see}`,
-      ),
-    );
-  }
-  return lines;
+  const sources = `${formatUsd(reported)} reported by the vendors, ${formatUsd(imputed)} imputed from the price table`;
+  if (unpriced_tokens === 0) return [sources];
+  const see = by === "model" ? "" : "; see: viv costs --by model";
+  const unpriced = `${formatCount(unpriced_tokens)} tokens have no price: add [prices."MODEL"] to viv.toml${see}`;
+  return [sources, color.yellow(unpriced)];
 }
 
 type Shown = z.output<typeof engines.output>["engines"][number];
@@ -132,7 +124,7 @@ const enginesCommand: Command = {
   },
 };
 
-/** Ours come with viv; `exec` is whatever a route names. */
+/** `llm` and `script` come with viv; `exec` is the command of a route. */
 function row({ name, binary, path, version }: Shown, { color }: Term): string[] {
   if (binary === "") return [name, color.dim("any command"), ""];
   if (name === "llm" || name === "script") return [name, color.green("built in"), ""];
@@ -140,18 +132,9 @@ function row({ name, binary, path, version }: Shown, { color }: Term): string[] 
   return [name, color.green(plain(version ?? "installed")), color.dim(plain(path))];
 }
 
-function dryRun(
-  { type, command: argv, problem }: Shown["routes"][number],
-  { color }: Term,
-): string {
-  const what = problem === null ? argv.map(quoted).join(" ") : color.red(plain(problem));
-  return `  ${color.cyan(plain(type))}  ${what}`;
-}
-
-/** As it would be typed into a shell. */
-function quoted(word: string): string {
-  const safe = plain(word);
-  return /^[\w@%+=:,./-]+$/.test(safe) ? safe : `'${safe.replaceAll("'", "'\\''")}'`;
+function dryRun({ type, command, problem }: Shown["routes"][number], { color }: Term): string {
+  const words = command.map((word) => quoted(plain(word)));
+  return `  ${color.cyan(plain(type))}  ${problem === null ? words.join(" ") : color.red(plain(problem))}`;
 }
 
 export const commands = {
