@@ -3,8 +3,6 @@ import { FAILURE_OUTCOMES, OUTCOMES } from "./attempt.ts";
 import { TASK_STATES } from "./states.ts";
 import type { Ended } from "./store.ts";
 
-/** What operations on tasks say of them. */
-
 export const taskState = z.enum(TASK_STATES);
 export const anyState = z.enum([...TASK_STATES, "quarantined"]);
 export const failureOutcome = z.enum(FAILURE_OUTCOMES);

@@ -6,7 +6,7 @@ import { assertJson } from "../base/json.ts";
 import { assertName, assertTypeName, suggest } from "../base/names.ts";
 import { PRIORITIES, type Task } from "./task.ts";
 
-/** What a caller says about a new task. `id` is made up when it is left out. */
+/** A new task. */
 export const taskSpec = z.strictObject({
   id: z.optional(z.string().check(z.describe("task id (default: generated)"))),
   type: z.string().check(z.describe("kind of work; workers select tasks by it")),
@@ -38,13 +38,14 @@ export const taskSpec = z.strictObject({
 export type TaskSpec = z.input<typeof taskSpec>;
 
 const KNOWN_KEYS = Object.keys(taskSpec.shape);
-/** swarm-lib's names for what we call otherwise, and what its files carry that is ours to set. */
+/** Names of swarm-lib that differ from ours. */
 const SWARM_KEYS: Record<string, keyof TaskSpec> = { task_id: "id", task_type: "type" };
+/** In swarm-lib's files, but set by us. */
 const OURS_TO_SET = new Set(["run_id", "created_at"]);
 
 /**
- * One line of a JSONL stream, in our keys or swarm-lib's. A key that is nearly one of ours is a
- * typo and refused; any other unknown key is the writer's own and kept.
+ * One line of a JSONL stream, in our keys or swarm-lib's. A key that is nearly one of ours is
+ * refused as a typo; other unknown keys are kept.
  */
 export function specFromObject(value: unknown): TaskSpec {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
@@ -68,14 +69,15 @@ export function specFromObject(value: unknown): TaskSpec {
   return spec as TaskSpec;
 }
 
-/** Checks a spec and makes the task that will be written. Throws INVALID with what to change. */
+/** Checks a spec and returns the task to write. Throws INVALID. */
 export function taskFromSpec(
   spec: TaskSpec,
   context: { runId: string; now: number; newId: () => string },
 ): Task {
   const parsed = taskSpec.safeParse(spec);
-  if (!parsed.success)
+  if (!parsed.success) {
     throw new VivError("INVALID", sentenceFor(parsed.error.issues[0] as Issue, spec));
+  }
   const s = parsed.data;
   assertJson(spec.payload, "payload");
   assertJson(spec.extra, "extra");
@@ -113,26 +115,22 @@ export function taskFromSpec(
     task.timeout = text;
   }
   for (const [key, value] of Object.entries(spec.extra ?? {})) {
-    if (!Object.hasOwn(task, key)) {
-      Object.defineProperty(task, key, {
-        value,
-        enumerable: true,
-        configurable: true,
-        writable: true,
-      });
-    }
+    if (Object.hasOwn(task, key)) continue;
+    // Not an assignment: the key may be __proto__.
+    const own = { enumerable: true, configurable: true, writable: true };
+    Object.defineProperty(task, key, { value, ...own });
   }
   return task;
 }
 
-function sentenceFor(issue: Issue | undefined, spec: unknown): string {
-  const where = issue?.path.join(".") ?? "";
-  if (issue?.code === "unrecognized_keys") {
+function sentenceFor(issue: Issue, spec: unknown): string {
+  const where = issue.path.join(".");
+  if (issue.code === "unrecognized_keys") {
     const key = issue.keys?.[0] ?? "";
     const meant = suggest(key, KNOWN_KEYS);
     return `unknown key "${key}"${meant ? `; did you mean "${meant}"?` : "."}`;
   }
-  if (where === "type" && issue && isMissing(issue, spec)) return "a task needs a type.";
+  if (where === "type" && isMissing(issue, spec)) return "a task needs a type.";
   if (where === "payload") return 'payload must be a JSON object, like {"goal":"…"}.';
-  return `${where || "a task"} ${issue ? complaint(issue) : "is not valid"}.`;
+  return `${where || "a task"} ${complaint(issue)}.`;
 }

@@ -4,9 +4,8 @@ import { lastLines } from "../../base/text.ts";
 import { type AccountState, describeAccount } from "../../engines/accounts/account.ts";
 import type { Command } from "../../operation/command.ts";
 import { plain, type Term, table } from "../../operation/term.ts";
-import { type HistoryRecord, isAttempt } from "../../queue/attempt.ts";
+import { type HistoryRecord, isAttempt, type Proof } from "../../queue/attempt.ts";
 import { countLine, paintState } from "../../queue/cli/paint.ts";
-import type { Proof } from "../../queue/proof.ts";
 import { ls, show, tree, why } from "../operations/tasks.ts";
 
 type LsOutput = z.output<typeof ls.output> & { closed_accounts?: AccountState[] };

@@ -1,8 +1,8 @@
 import { existsSync, type Stats } from "node:fs";
 import type { SweepReport } from "../store.ts";
 import { readerFor } from "./claims/claim.ts";
+import { sweepNotes } from "./claims/process-notes.ts";
 import { restoreWorkers } from "./claims/register.ts";
-import { sweepNotes } from "./claims/stale-notes.ts";
 import { Afterwards } from "./ends/afterwards.ts";
 import { finishPublish } from "./enqueue/publish.ts";
 import { namesIn, statIfThere, translate } from "./files/atomic.ts";

@@ -4,9 +4,9 @@ import { isVivError, VivError } from "../../../base/errors.ts";
 import { renameSync } from "../../../platform/files/beneath.ts";
 import { chokedWorkers } from "../../choke.ts";
 import type { Claim, ClaimRequest } from "../../store.ts";
-import { MAX_TASK_BYTES, PRIORITIES, type Task } from "../../task.ts";
-import { assertWorker, parseIn } from "../enqueue/parse.ts";
-import { errno, readRegular, renameIfThere, tokenOf, translate } from "../files/atomic.ts";
+import { PRIORITIES, type Task } from "../../task.ts";
+import { readTask, type TaskFile } from "../enqueue/task-file.ts";
+import { errno, namesIn, renameIfThere, statIfThere, tokenOf, translate } from "../files/atomic.ts";
 import { quarantine } from "../files/quarantine.ts";
 import { adopt, adoptIfDue } from "../lanes/adopt.ts";
 import type { Cursor } from "../lanes/lane.ts";
@@ -23,14 +23,18 @@ import {
   unmetOf,
   wakeWaitingIfDue,
 } from "../waiting/promote.ts";
-import { isLeftToOthers } from "./choke.ts";
-import { makeWorkerFolder, workerFolder, writeHeartbeat } from "./heartbeat.ts";
+import { isLeftToOthers } from "./choked-tasks.ts";
 import { claimName } from "./register.ts";
-import { assertReviewLimit, isReviewFull } from "./review-limit.ts";
+import {
+  assertWorker,
+  makeWorkerFolder,
+  remakeWorkerFolder,
+  writeHeartbeat,
+} from "./vital-signs.ts";
 
 /**
- * Claiming: one rename into the worker's folder. Losing the race is normal and silent. What makes
- * it cheap is knowing which name to try: see lanes.ts.
+ * Claiming: one rename into the worker's folder. Losing the race is normal and silent. Knowing
+ * which name to try makes it cheap: see lanes.ts.
  */
 export async function claimTasks(run: FsRun, request: ClaimRequest): Promise<Claim[]> {
   const worker = assertWorker(run, request.worker);
@@ -45,27 +49,23 @@ export async function claimTasks(run: FsRun, request: ClaimRequest): Promise<Cla
   try {
     const freed = claimName(run, worker);
     if (freed) await freed;
-    workerFolder(run, worker);
+    makeWorkerFolder(run, worker);
     if (isReviewFull(run, request.reviewLimit)) return [];
     promoteDue(run);
     const reader = readerFor(run, filterOf(request, run.paths.layout.reservedTypes));
     adoptIfDue(run, reader, begin);
-    for (const force of [false, true]) {
+    const fill = (force: boolean) => {
       while (claims.length < max) {
         const claim = claimNext(run, worker, reader, force);
-        if (claim === null) break;
+        if (claim === null) return;
         claims.push(claim);
       }
-    }
-    // The lanes are empty. What foreign workers finished may have unblocked others; what else lies
-    // in pending/ is foreign itself, or was cut off from its line.
-    if (claims.length === 0 && (await findMore(run, worker, reader))) {
-      for (;;) {
-        const claim = claims.length < max ? claimNext(run, worker, reader, true) : null;
-        if (claim === null) break;
-        claims.push(claim);
-      }
-    }
+    };
+    fill(false);
+    fill(true);
+    // The lanes are empty. Foreign workers may have unblocked tasks; other files in pending/ are
+    // foreign themselves, or were cut off from their lines.
+    if (claims.length === 0 && (await findMore(run, worker, reader))) fill(true);
   } catch (error) {
     // The caller must learn of its claims. If the error lasts, the next call throws it.
     if (claims.length === 0) throw translate(error, "claiming");
@@ -81,12 +81,34 @@ export async function claimTasks(run: FsRun, request: ClaimRequest): Promise<Cla
   return claims;
 }
 
+/** A folder's mtime moves in ticks: a recent change may be followed by another within the same. */
+const SETTLED_MS = 50;
+
+export function assertReviewLimit(limit: number | undefined): void {
+  if (limit === undefined || (Number.isSafeInteger(limit) && limit >= 1)) return;
+  throw new VivError("INVALID", "reviewLimit must be a whole number of at least 1.");
+}
+
+/** Are there as many tasks in review/ as the limit allows? Lists it only when it has changed. */
+export function isReviewFull(run: FsRun, limit: number | undefined): boolean {
+  if (limit === undefined) return false;
+  const folder = run.paths.state.review;
+  // The mark is taken before the look: a move meanwhile is seen next time.
+  const changed = statIfThere(folder)?.mtimeMs ?? 0;
+  if (run.memo.reviewSeenAt !== changed) {
+    const isTask = (name: string) => run.paths.layout.idOf("review", name) !== null;
+    run.memo.inReview = namesIn(folder).filter(isTask).length;
+    run.memo.reviewSeenAt = Date.now() - changed > SETTLED_MS ? changed : Number.NaN;
+  }
+  return run.memo.inReview >= limit;
+}
+
 async function findMore(run: FsRun, worker: string, reader: LaneReader): Promise<boolean> {
   const found = promoteMetIfDue(run) + (await adoptPatiently(run, worker, reader));
   return found + wakeWaitingIfDue(run) > 0;
 }
 
-/** A worker looks again anyway. A command that ends would miss what was written a moment ago. */
+/** A worker looks again anyway. A command that ends would miss a file written a moment ago. */
 async function adoptPatiently(run: FsRun, worker: string, reader: LaneReader): Promise<number> {
   const adopted = adopt(run, reader);
   if (adopted > 0 || !run.memo.hasUnripe || !run.paths.layout.isFlat) return adopted;
@@ -111,7 +133,7 @@ function beat(
   writeHeartbeat(run, worker, note, types);
 }
 
-/** So many filters are in use at a time; what is closed and opened again makes new ones. */
+/** Filters in use at a time. */
 const MAX_READERS = 16;
 
 export function readerFor(run: FsRun, filter: TypeFilter): LaneReader {
@@ -129,7 +151,7 @@ export function readerFor(run: FsRun, filter: TypeFilter): LaneReader {
   return reader;
 }
 
-/** Where readers are that want all that this one wants: it need not try again what they tried. */
+/** The places of readers whose filters cover this one: it need not try again what they tried. */
 function placesFor(run: FsRun, filter: TypeFilter): Cursor[][] {
   const others = [...run.memo.readers.values()].filter((other) => covers(other.filter, filter));
   const places = others.map((other) => other.places(isPendingIn(run)));
@@ -179,12 +201,12 @@ function take(run: FsRun, from: string, to: string, folder: string): boolean {
       if (errno(error) !== "ENOENT") throw error;
       if (existsSync(folder)) return false;
       // Not the task but the worker's folder is gone (a cleanup by hand): make it and try again.
-      makeWorkerFolder(run, folder);
+      remakeWorkerFolder(run, folder);
     }
   }
 }
 
-/** Reads what was just claimed. What turns out to be unusable is quarantined, with the reason. */
+/** Reads the claimed file. One that cannot be used is quarantined, with the reason. */
 function readClaim(
   run: FsRun,
   worker: string,
@@ -193,36 +215,28 @@ function readClaim(
   filter: TypeFilter,
 ): Claim | null {
   const { id } = candidate;
-  let task: Task;
-  let stats: Stats;
+  let file: TaskFile | null;
   try {
-    const file = readRegular(path, MAX_TASK_BYTES);
-    if (file === null) return null; // taken back within microseconds
-    stats = file.stats;
-    task = parseIn(run, file, id);
+    file = readTask(run, path, id);
   } catch (error) {
     if (!isVivError(error)) throw error;
     quarantine(run, path, error.message);
     return null;
   }
+  if (file === null) return null; // taken back within microseconds
+  const { task, stats } = file;
   // Only a foreign task can have open dependencies here: its file may have been replaced.
-  if (task.depends_on.length > 0 && unmetOf(run, task).length > 0) {
-    giveBackBlocked(run, task, path);
+  const unmet = unmetOf(run, task);
+  if (unmet.length > 0) {
+    noteReasons(run, task, unmet, 0);
+    renameIfThere(path, fileOf(run.paths, "pending", id));
     return null;
   }
   const history = readHistory(run, id, candidate.attempt);
   const attempt = attemptNumber(history);
-  // A line of an earlier attempt, which was not ticked off: its place now is behind the others.
-  if (candidate.attempt < attempt) {
-    giveBack(run, task, path, stats, attempt);
-    return null;
-  }
-  // Written on since it was offered: now it is for another worker.
-  if (wantedBy(filter)?.has(encodeType(task.task_type)) === false) {
-    giveBack(run, task, path, stats, attempt);
-    return null;
-  }
-  if (attempt > 1 && chokedWorkers(history).has(worker)) {
+  const isOld = candidate.attempt < attempt; // its place now is behind the others
+  const isUnwanted = wantedBy(filter)?.has(encodeType(task.task_type)) === false;
+  if (isOld || isUnwanted || (attempt > 1 && chokedWorkers(history).has(worker))) {
     giveBack(run, task, path, stats, attempt);
     return null;
   }
@@ -263,7 +277,7 @@ function holdClaim(run: FsRun, worker: string, task: Task, token: string, attemp
 }
 
 /**
- * The line was an old one: of before its worker choked on the task, or of when it had another type.
+ * The line was an old one: its worker has choked on the task since, or the task's type has changed.
  * A claimer that read the new line while we had the task took it for gone, so write another one.
  */
 function giveBack(run: FsRun, task: Task, path: string, stats: Stats, attempt: number): void {
@@ -274,9 +288,4 @@ function giveBack(run: FsRun, task: Task, path: string, stats: Stats, attempt: n
   } catch {
     // It is back; without its line, adopt finds it.
   }
-}
-
-function giveBackBlocked(run: FsRun, task: Task, path: string): void {
-  noteReasons(run, task, unmetOf(run, task), 0);
-  renameIfThere(path, fileOf(run.paths, "pending", task.task_id));
 }

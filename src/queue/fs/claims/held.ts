@@ -1,8 +1,7 @@
 import { isVivError, VivError } from "../../../base/errors.ts";
-import { MAX_TASK_BYTES, type Task } from "../../task.ts";
+import type { Task } from "../../task.ts";
 import { isLater } from "../ends/recorded-end.ts";
-import { parseIn } from "../enqueue/parse.ts";
-import { readRegular } from "../files/atomic.ts";
+import { readTask } from "../enqueue/task-file.ts";
 import { quarantine } from "../files/quarantine.ts";
 import { locate } from "../locate.ts";
 import { linesSinceClaim } from "../record/claim-lines.ts";
@@ -38,9 +37,9 @@ export function claimLost(run: FsRun, id: string, worker: string): VivError {
 
 export function readHeld(run: FsRun, held: Held): Task {
   try {
-    const file = readRegular(held.path, MAX_TASK_BYTES);
+    const file = readTask(run, held.path, held.id);
     if (file === null) throw claimLost(run, held.id, held.worker);
-    return parseIn(run, file, held.id);
+    return file.task;
   } catch (error) {
     if (isVivError(error, "CORRUPT")) quarantine(run, held.path, error.message);
     throw error;
@@ -48,9 +47,9 @@ export function readHeld(run: FsRun, held: Held): Task {
 }
 
 /**
- * Between looking at the token and the rename lie microseconds, unless this process was stopped
- * just there for so long that the reaper gave the task to another process of the same worker
- * name. Then the rename took that one's claim: the ledger shows a later claim than ours.
+ * Between the look at the token and the rename lie microseconds, unless this process was stopped
+ * there for so long that the reaper gave the task to another process of the same worker name.
+ * Then the rename took that process's claim: the ledger shows a later claim than ours.
  */
 export function laterClaim(run: FsRun, held: Held): string | null {
   let latest = held.token;
@@ -63,9 +62,9 @@ export function laterClaim(run: FsRun, held: Held): string | null {
 }
 
 /**
- * A claim that was moved by mistake and put back has a new token; the ledger says which. So has one
- * whose file was touched, or gained a link: it is the same while the last claim was the one with that
- * token, and it has not ended.
+ * A claim that was moved by mistake and put back has a new token, which the ledger has. So has one
+ * whose file was touched, or gained a link: it is the same claim while the last one in the ledger
+ * has the old token, and has not ended.
  */
 export function isSameClaim(run: FsRun, id: string, was: string, now: string): boolean {
   let token = was;

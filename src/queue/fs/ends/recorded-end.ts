@@ -7,16 +7,16 @@ import type { FsRun } from "../run.ts";
 import type { Ending } from "./end-claim.ts";
 
 /**
- * Ends of claims that the ledger has. An attempt has ended when that is recorded, also if its task was not
- * moved yet (a crash, a full disk): every transition on a claim asks here first, and makes the recorded
- * end instead of its own.
+ * Ends of claims in the ledger. An attempt has ended when its end is recorded, also if its task was
+ * not moved yet (a crash, a full disk): every transition on a claim asks here first, and makes the
+ * recorded end instead of its own.
  */
 export interface RecordedEnd {
   ending: Ending;
   attempt: number;
   /** The claim's when it was recorded. Its file may have another by now: see `endsOfTouched`. */
   token: string;
-  /** The path of the ledger's file that it stands in. */
+  /** Path of its file of the ledger. */
   file: string;
 }
 
@@ -54,9 +54,9 @@ function isClaimOf(line: ClaimLine, { token }: Claimed): boolean {
 
 /**
  * No claim with this token is recorded. Its file may have been touched since it was claimed: a link
- * to it in `ids/` was removed (with all of `.viv/`) or made, or the run was copied. Then its worker's last
- * end counts, if the task cannot have come back since. Done, it does not come back; otherwise its file
- * was dated when it did. Food is given out again by hand, and not dated.
+ * to it in `ids/` was removed (with all of `.viv/`) or made, or the run was copied. Then its
+ * worker's last end counts, if the task cannot have come back since. A done task does not come
+ * back; another one's file was dated when it did. Food is given out again by hand, and not dated.
  */
 function endsOfTouched(run: FsRun, claims: readonly HeldBy[]): [string, RecordedEnd][] {
   if (claims.length === 0 || run.paths.layout.isFlat) return [];
@@ -86,7 +86,7 @@ export function keyOf({ id, token }: Claimed): string {
   return `${id} ${token}`;
 }
 
-/** What was taken back does not count. If two ends were recorded, finished work is the better one. */
+/** An end that was taken back does not count. Of two recorded ends, finished work wins. */
 function endIn(lines: readonly ClaimLine[], token: string): RecordedEnd | undefined {
   const ends = endsOf(lines, token);
   const best = ends.find(({ outcome }) => outcome === "done") ?? ends[0];
@@ -120,7 +120,7 @@ function endingFrom(line: EndLine): Ending {
   };
 }
 
-/** By other claims, or people: where the task came from, if the line does not say it. */
+/** Moves by other claims, or people: where the task came from, if the line does not have it. */
 const MOVES: Readonly<Record<string, TaskState | null>> = {
   claimed: "pending",
   promoted: "waiting",
@@ -130,13 +130,10 @@ const MOVES: Readonly<Record<string, TaskState | null>> = {
   retried: null,
 };
 
-/** After one of these a task is no longer where its last end has left it. */
+/** After one of these a task is no longer where its last end left it. */
 const GIVEN_OUT: Readonly<Record<string, unknown>> = { ...MOVES, adopted: null, enqueued: null };
 
-/**
- * Its claim is gone. Has somebody made the end that we recorded (the reaper, a cancel that found it), or
- * taken the task away before it?
- */
+/** The claim is gone: did another process make the end we recorded, or take the task away first? */
 export function wasMade(run: FsRun, claim: Claimed, { outcome, to }: Ending): boolean {
   const lines = linesSinceClaim(run, claim);
   const others = endsOf(lines, claim.token).filter((line) => line.outcome !== outcome);
@@ -148,14 +145,11 @@ export function wasMade(run: FsRun, claim: Claimed, { outcome, to }: Ending): bo
   );
   if (next) return others.length === 0 && (MOVES[next.event] ?? next.from) === to;
   const state = locate(run, claim.id)?.state;
-  // No task comes to done/ by another end, whatever was recorded besides.
+  // No task comes to done/ by another end, whatever else was recorded.
   return state === to && (to === "done" || others.length === 0);
 }
 
-/**
- * The same end, asked for again, with its token: after an answer that never came, or an error, when somebody
- * else has made it since. Null when that is not so.
- */
+/** The same end, asked for again after an error or no answer, if another process made it since. */
 export function endMadeBefore(
   run: FsRun,
   claim: Claimed,
@@ -169,7 +163,7 @@ export function endMadeBefore(
   return state === end.ending.to || (outcome === "done" && state === "done") ? end : null;
 }
 
-/** By the token's time, not by place: a line may be written a while after its claim. */
+/** By the token's time, not by place: a line may be written some time after its claim. */
 export function isLater(line: ClaimLine, claim: Pick<Claimed, "token">): boolean {
   return Number(line.token) > Number(claim.token);
 }

@@ -18,7 +18,7 @@ import {
 import { type FsRun, temporaryPath } from "../run.ts";
 import { announce, type Published, publish, type Staged, settle } from "./publish.ts";
 
-/** One task, or any number of them in groups. What makes a task count is in publish.ts. */
+/** One task, or any number of them in groups; publish.ts has the steps for each. */
 
 const GROUP = 100;
 
@@ -41,11 +41,11 @@ export function enqueueOne(run: FsRun, spec: TaskSpec, options: EnqueueOptions):
   }
 }
 
-/** What leaves tmp/ needs no sync of that: a name that comes back there is passed over. */
+/** Not tmp/: a name that a power cut brings back there is passed over. */
 function syncStates(run: FsRun, states: Iterable<TaskState>, after: Afterwards): void {
   for (const state of states) {
     after.try(
-      "what was enqueued could not be synced: it is there, and a power cut may undo it",
+      "the new tasks could not be synced: they are there, and a power cut may undo them",
       () => syncFolder(run.paths.state[state]),
     );
   }
@@ -87,14 +87,14 @@ export async function enqueueMany(
       if (spec === PAUSE) await under;
     }
   } finally {
-    // Also when the stream breaks off: what came before is in.
+    // Also when the stream breaks off: the tasks before that are in.
     if (group.length > 0) await flush();
     await under;
   }
   return total;
 }
 
-/** A source that gives nothing for so long lets what it gave before be published. */
+/** When a source pauses this long, the tasks before the pause are published. */
 const PAUSE_MS = 50;
 const PAUSE = Symbol("pause");
 
@@ -132,7 +132,7 @@ class StagedGroup {
   readonly start: number;
   readonly durability: Durability;
   readonly tasks: Staged[] = [];
-  /** What is wrong with the task behind the last of these. */
+  /** The error of the task behind the last of these. */
   failure: unknown;
   readonly #open: number[] = [];
   #synced: Promise<unknown> = Promise.resolve();
@@ -192,7 +192,7 @@ function stageGroup(
       const { task, text } = prepare(run, spec);
       group.write(task, temporaryPath(run, task.task_id), text);
     } catch (error) {
-      // What came before the bad task is still published: the caller learns how far it got.
+      // Tasks before the bad one are still published: the caller learns how far it got.
       group.failure = atPosition(translate(error, "enqueueing"), start + i);
       break;
     }

@@ -20,7 +20,7 @@ export class LaneReader {
   readonly #folder: string;
   readonly #cursorFile: (priority: Priority) => string;
 
-  /** `places`: where it may begin, for each lane, because others have been there for it. */
+  /** `places`: for each lane, where readers that cover this filter are; it may begin there. */
   constructor(
     folders: { lanes: string; cursors: string },
     filter: TypeFilter,
@@ -29,27 +29,18 @@ export class LaneReader {
   ) {
     const key = filter.kind === "any" ? "all" : hash(nameOf(filter));
     this.#cursorFile = (priority) => `${folders.cursors}/${priority}.${key}`;
-    const wanted = wantedBy(filter);
     this.filter = filter;
-    this.#wanted = wanted;
+    this.#wanted = wantedBy(filter);
     this.#folder = folders.lanes;
-    this.#lanes = PRIORITIES.map(
-      (priority, i) =>
-        new Lane(
-          lanePath(folders.lanes, priority),
-          wanted,
-          latest(readCursor(this.#cursorFile(priority)), places[i] ?? []),
-          random,
-        ),
-    );
+    this.#lanes = PRIORITIES.map((priority, i) => {
+      const start = latest(readCursor(this.#cursorFile(priority)), places[i] ?? []);
+      return new Lane(lanePath(folders.lanes, priority), this.#wanted, start, random);
+    });
   }
 
-  /** Where it is on each lane: what it wanted of what lies before is taken. */
-  places(isThere: (id: string) => boolean): Cursor[][] {
-    return this.#lanes.map((lane) => {
-      const place = lane.place(isThere);
-      return place === null ? [] : [place];
-    });
+  /** Its place on each lane: all wanted tasks before it are taken. Null where it has not begun. */
+  places(isThere: (id: string) => boolean): (Cursor | null)[] {
+    return this.#lanes.map((lane) => lane.place(isThere));
   }
 
   /** The next candidate, or null when the lanes are read to their ends. */
@@ -61,27 +52,21 @@ export class LaneReader {
   ): Candidate | null {
     for (const lane of this.#lanes) {
       const line = lane.next(isThere, force, worker, clock);
-      if (line !== null) {
-        const candidate = entryOfLine(line) as Candidate;
-        candidate.line = line;
-        candidate.lane = lane;
-        return candidate;
-      }
+      if (line !== null) return Object.assign(entryOfLine(line), { line, lane });
     }
     return null;
   }
 
-  /** Looks whether the lanes are still those it reads. */
+  /** Begins lanes again that were replaced or cut. */
   refresh(): void {
     for (const lane of this.#lanes) lane.refresh();
   }
 
-  /** How often a lane was lost under this reader, and begun again. */
   get losses(): number {
     return this.#lanes.reduce((sum, lane) => sum + lane.losses, 0);
   }
 
-  /** Ids on the lanes that this reader has not tried yet, or left to others; of whatever type. */
+  /** Ids on the lanes that this reader has not tried yet, or left to others; of any type. */
   *ahead(): Generator<string> {
     for (const lane of this.#lanes) yield* lane.ahead();
   }
@@ -91,26 +76,28 @@ export class LaneReader {
     return this.#lanes.some((lane) => lane.peek(isThere, worker));
   }
 
-  /** The lines of tasks that are not for this reader: it need not open their files. */
+  /** Ids of tasks that are not for this reader: it need not open their files. */
   *others(): Generator<string> {
     if (this.#wanted === null) return;
-    for (const { id, type } of laneLines(this.#folder)) if (!this.#wanted.has(type)) yield id;
+    for (const priority of PRIORITIES) {
+      for (const { id, type } of linesOf(lanePath(this.#folder, priority), 0)) {
+        if (!this.#wanted.has(type)) yield id;
+      }
+    }
   }
 
   /** Lets the next process start where this one stopped. Losing it costs time, nothing else. */
   saveCursors(isThere: (id: string) => boolean): void {
-    PRIORITIES.forEach((priority, i) => {
-      const lane = this.#lanes[i];
-      const cursor = lane?.cursorToSave(isThere);
-      if (cursor) {
-        try {
-          overwrite(this.#cursorFile(priority), `${cursor.offset} ${cursor.name}`);
-        } catch (error) {
-          // A cursor saves time only; on a full disk the next reader starts further back.
-          if (troubleOf(error) !== "DISK_FULL") throw error;
-        }
+    for (const [i, priority] of PRIORITIES.entries()) {
+      const cursor = this.#lanes[i]?.cursorToSave(isThere);
+      if (!cursor) continue;
+      try {
+        overwrite(this.#cursorFile(priority), `${cursor.offset} ${cursor.name}`);
+      } catch (error) {
+        // A cursor saves time only; on a full disk the next reader starts further back.
+        if (troubleOf(error) !== "DISK_FULL") throw error;
       }
-    });
+    }
   }
 
   close(): void {
@@ -118,12 +105,7 @@ export class LaneReader {
   }
 }
 
-/** All that was ever put on a lane, with its type. */
-function* laneLines(folder: string): Generator<{ id: string; type: string }> {
-  for (const priority of PRIORITIES) yield* linesOf(lanePath(folder, priority), 0);
-}
-
-/** Those of readers that are at work know which lane is there now; a saved one may be of another. */
+/** The place of a working reader is on the current lane; a saved one may be of another. */
 function latest(saved: Cursor, places: readonly Cursor[]): Cursor {
   return places.reduce(
     (best, place) => (best.name === place.name && best.offset >= place.offset ? best : place),
@@ -131,7 +113,7 @@ function latest(saved: Cursor, places: readonly Cursor[]): Cursor {
   );
 }
 
-/** What cursors were always called after, for a filter that takes only some types. */
+/** The text behind a cursor's file name, which older versions have written too. */
 function nameOf(filter: Exclude<TypeFilter, { kind: "any" }>): string {
   return filter.kind === "only" ? [...filter.types].sort().join("\n") : keyOf(filter);
 }

@@ -3,12 +3,11 @@ import type { Clock } from "../../../base/clock.ts";
 import { isName } from "../../../base/names.ts";
 import { completeLines, openToRead, statIfThere } from "../files/atomic.ts";
 import { idOfLine, laneNameOf, typeOfLine } from "./lanes.ts";
-import { LeftLines } from "./left-lines.ts";
 import type { Wanted } from "./type-filter.ts";
 
 const WINDOW = 64;
 const CHUNK = 32 * 1024;
-/** Longer is no line of ours, but what a power cut left. */
+/** A longer one is not ours, but left by a power cut. */
 const MAX_LINE = 64 * 1024;
 /** Shared by all lanes: a claim looks at the end of the lanes above its own every time. */
 const scratch = Buffer.allocUnsafe(CHUNK);
@@ -24,10 +23,13 @@ export class Lane {
   readonly #path: string;
   readonly #wanted: Wanted | null;
   readonly #random: () => number;
+  readonly #start: Cursor;
+  /** Contained in every line of the only wanted type. */
+  readonly #mark: string | null;
   #fd = -1;
-  /** Where the first line that was not looked at yet begins in the file. */
+  /** Where the first unread line begins in the file. */
   #offset = 0;
-  /** A piece of the file, and how far it has been looked at. */
+  /** A piece of the file, and how far it has been read. */
   #text = "";
   #position = 0;
   #lines: string[] = [];
@@ -39,13 +41,11 @@ export class Lane {
   #company = false;
   #taken = 0;
   #left = new LeftLines();
-  /** What every line of the only wanted type contains. */
-  readonly #mark: string | null;
   #checkedAt = Number.NEGATIVE_INFINITY;
   #name = "";
   #ino = 0;
-  #losses = 0;
-  readonly #start: Cursor;
+  /** How often the lane was lost under this reader, and begun again. */
+  losses = 0;
 
   constructor(path: string, wanted: Wanted | null, start: Cursor, random: () => number) {
     this.#path = path;
@@ -55,16 +55,14 @@ export class Lane {
     this.#start = start;
   }
 
-  /** Everything before it is taken (or of a type this reader does not want). Null: not begun. */
+  /** All lines before it are taken, or of types this reader does not want. Null: not begun. */
   place(isThere: (id: string) => boolean): Cursor | null {
     if (this.#fd < 0) return null;
-    return {
-      name: this.#name,
-      offset: Math.min(this.#cursor, this.#left.firstStart(isThere)),
-    };
+    const offset = Math.min(this.#cursor, this.#left.firstStart(isThere));
+    return { name: this.#name, offset };
   }
 
-  /** Its place, unless that is where it began. */
+  /** Its place, unless it has not moved. */
   cursorToSave(isThere: (id: string) => boolean): Cursor | null {
     const cursor = this.place(isThere);
     const { name, offset } = this.#start;
@@ -83,10 +81,8 @@ export class Lane {
     worker: string,
     clock: Clock,
   ): string | null {
-    if (!this.#left.isEmpty) {
-      const left = this.#left.next(worker, clock);
-      if (left !== null) return left;
-    }
+    const left = this.#left.next(worker, clock);
+    if (left !== null) return left;
     for (;;) {
       while (this.#index < this.#lines.length) {
         const line = this.#lines[this.#index++] as string;
@@ -117,7 +113,7 @@ export class Lane {
     this.#left.put(line, before ?? this.#windowStart, worker, now);
   }
 
-  /** The first miss means other claimers; one right after a look, that they are in this window. */
+  /** The first miss shows other claimers; one right after a look, that they are in this window. */
   missed(line: string): void {
     if (this.#left.isOut(line)) return; // it was left for others to take
     this.#taken++;
@@ -156,14 +152,16 @@ export class Lane {
   }
 
   /**
-   * A reader of one type in a hundred need not look at every line: the next one of that type is found
-   * by its name between tabs. (The same between other tabs costs one look more.)
+   * A reader of one type in a hundred need not look at every line: it finds the next one by the
+   * type between tabs. (The same text between other tabs costs one look more.)
    */
   #skipUnwanted(): void {
     if (this.#mark === null) return;
     const mark = this.#text.indexOf(this.#mark, this.#position);
     const next = this.#text.lastIndexOf("\n", mark < 0 ? undefined : mark) + 1;
-    if (next > this.#position) this.#skipTo(this.#offset + next - this.#position);
+    if (next <= this.#position) return;
+    this.#offset += next - this.#position;
+    this.#position = next;
   }
 
   #begin(offset: number): void {
@@ -184,40 +182,25 @@ export class Lane {
     this.#ends.push(end);
   }
 
-  #skipTo(offset: number): void {
-    const by = offset - this.#offset;
-    this.#offset = offset;
-    this.#position += by;
-    if (this.#position > this.#text.length) {
-      this.#text = "";
-      this.#position = 0;
-    }
-  }
-
   #read(force: boolean): boolean {
     if (!this.#open(force)) return false;
-    let rest = this.#position === this.#text.length ? "" : this.#text.slice(this.#position);
+    let rest = this.#text.slice(this.#position);
     if (rest.length > MAX_LINE) {
       this.#offset += rest.length;
       rest = "";
     }
     const n = readSync(this.#fd, scratch, 0, CHUNK, this.#offset + rest.length);
-    if (n === 0) {
-      this.#text = rest;
-      this.#position = 0;
-      return force && this.refresh() && this.#read(true);
-    }
     this.#text = rest + scratch.toString("latin1", 0, n);
     this.#position = 0;
-    return true;
+    return n > 0 || (force && this.refresh() && this.#read(true));
   }
 
-  /** Begins again when the lane it reads is not the one that is there, or was cut. True: it did. */
+  /** Begins again, and returns true, when its lane was replaced or cut. */
   refresh(): boolean {
     if (this.#fd < 0) return false;
     const there = statIfThere(this.#path);
     if (there?.ino === this.#ino && there.size >= this.#offset) return false;
-    this.#losses++;
+    this.losses++;
     this.close();
     this.#left = new LeftLines();
     this.#offset = 0;
@@ -225,14 +208,10 @@ export class Lane {
     return this.#open(true);
   }
 
-  get losses(): number {
-    return this.#losses;
-  }
-
   /** Opens the lane at the cursor, if that is one of this lane; at its beginning otherwise. */
   #open(force: boolean): boolean {
     if (this.#fd >= 0) return true;
-    // Not there: a run that only others have written to. Looking for it again may wait.
+    // Missing in a run that only others have written to. The next look for it may wait.
     const now = performance.now();
     if (!force && now - this.#checkedAt < 1) return false;
     this.#fd = openToRead(this.#path);
@@ -243,9 +222,8 @@ export class Lane {
     this.#ino = fstatSync(this.#fd).ino;
     this.#name = laneNameOf(this.#fd);
     const { name, offset } = this.#start;
-    const isFirst = this.#losses === 0;
-    const isOurs = isFirst && name !== "" && name === this.#name && startsLine(this.#fd, offset);
-    this.#offset = isOurs ? offset : 0;
+    const isSame = this.losses === 0 && name !== "" && name === this.#name;
+    this.#offset = isSame && startsLine(this.#fd, offset) ? offset : 0;
     this.#windowStart = this.#offset;
     return true;
   }
@@ -260,10 +238,76 @@ export class Lane {
   close(): void {
     if (this.#fd >= 0) closeSync(this.#fd);
     this.#fd = -1;
-    // A further read begins again where this one began.
+    // A further read starts over.
     this.#text = "";
     this.#position = 0;
     this.#begin(0);
+  }
+}
+
+/** A line that a claimer has passed over although its task is there. */
+interface LeftLine {
+  line: string;
+  /** Where on the lane a reader must begin to meet it. */
+  start: number;
+  /** Workers that must not take it, with the time of the last check. */
+  notFor: Map<string, number>;
+}
+
+/** How soon the same claimer checks again whether another worker is left to take it. */
+const LOOK_AGAIN_MS = 5_000;
+
+/**
+ * Lines that a claimer must not take, because it has choked on their tasks, and others may. They
+ * keep their place: they come before unread lines, and no cursor is saved behind them.
+ */
+class LeftLines {
+  readonly #lines: LeftLine[] = [];
+  /** Handed out last, and not put back yet. */
+  #out: LeftLine | null = null;
+
+  /** The next line for this worker: one that it may take, or has not checked for a while. */
+  next(worker: string, clock: Clock): string | null {
+    const at = this.#lines.findIndex(({ notFor }) => {
+      const looked = notFor.get(worker);
+      return looked === undefined || Math.abs(clock.now() - looked) >= LOOK_AGAIN_MS;
+    });
+    if (at < 0) return null;
+    this.#out = this.#lines.splice(at, 1)[0] as LeftLine;
+    return this.#out.line;
+  }
+
+  /** Was this line handed out by `next`? */
+  isOut(line: string): boolean {
+    return this.#out?.line === line;
+  }
+
+  put(line: string, start: number, worker: string, now: number): void {
+    let left = this.isOut(line) ? this.#out : null;
+    this.#out = null;
+    // A task that came back since has a newer line; the same line twice is the same place.
+    const known = this.#lines.findIndex((other) => idOfLine(other.line) === idOfLine(line));
+    const other = known < 0 ? undefined : this.#lines.splice(known, 1)[0];
+    if (other?.line === line) left ??= other;
+    left ??= { line, start, notFor: other?.notFor ?? new Map() };
+    left.notFor.set(worker, now);
+    const behind = this.#lines.findIndex((other) => other.start > left.start);
+    this.#lines.splice(behind < 0 ? this.#lines.length : behind, 0, left);
+  }
+
+  /** Is there one that this worker may take? */
+  hasFor(worker: string, isThere: (id: string) => boolean): boolean {
+    return this.#lines.some(({ line, notFor }) => !notFor.has(worker) && isThere(idOfLine(line)));
+  }
+
+  /** The start of the first one whose task is still there. */
+  firstStart(isThere: (id: string) => boolean): number {
+    const first = this.#lines.find(({ line }) => isThere(idOfLine(line)));
+    return first?.start ?? Number.POSITIVE_INFINITY;
+  }
+
+  ids(): string[] {
+    return this.#lines.map(({ line }) => idOfLine(line));
   }
 }
 
@@ -274,7 +318,7 @@ export function* linesOf(path: string, from: number): Generator<{ id: string; ty
   }
 }
 
-/** A cursor points behind a line, or it is not one. */
+/** A cursor always points behind a line. */
 function startsLine(fd: number, offset: number): boolean {
   if (offset === 0) return true;
   const before = Buffer.alloc(1);

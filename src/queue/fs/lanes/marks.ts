@@ -2,12 +2,12 @@ import { troubleOf } from "../../../base/errno.ts";
 import { overwrite, statIfThere } from "../files/atomic.ts";
 
 /**
- * `.viv/adopted`, `.viv/woken`: when some process last looked at a whole folder (the mark's mtime)
- * and what that cost (its size, in milliseconds). One looks for all: it saves time only.
+ * `.viv/adopted`, `.viv/woken`: when a process last looked at a whole folder (the mark's mtime), and
+ * the cost (its size, in milliseconds). One process looks for all: it saves time only.
  */
 const MOST = 10_000;
 
-/** Has any process looked within `atLeast`, or so lately that the next look would cost too much? */
+/** Has any process looked within `atLeast` ms, or within the cost of a look times `share`? */
 export function isMarkYoung(mark: string, atLeast: number, share: number): boolean | undefined {
   const stats = statIfThere(mark);
   if (!stats?.isFile()) return undefined;

@@ -1,6 +1,6 @@
 import { encodeType } from "./lanes.ts";
 
-/** Which tasks a claimer wants: of any type, only of these, or of any but those. */
+/** The tasks that a claimer takes: of any type, only of these, or of any but those. */
 export type TypeFilter =
   | { kind: "any" }
   | { kind: "only"; types: readonly string[] }
@@ -8,10 +8,7 @@ export type TypeFilter =
 
 export const ANY: TypeFilter = { kind: "any" };
 
-/**
- * No types to choose from means any but the reserved ones; none left of those that were chosen
- * means none.
- */
+/** No types means any but the reserved ones; if `exceptTypes` leaves none of `types`, none. */
 export function filterOf(
   request: { types?: readonly string[]; exceptTypes?: readonly string[] },
   reserved: readonly string[] = [],
@@ -24,28 +21,28 @@ export function filterOf(
   return { kind: "only", types: types.filter((type) => !except.includes(type)) };
 }
 
-/** The same for the same types, in whatever order they come. */
+/** The same for the same types, in any order. */
 export function keyOf(filter: TypeFilter): string {
   if (filter.kind === "any") return "all";
   const word = filter.kind === "only" ? "of" : "but";
   return `${word} ${[...filter.types].sort().join("\n")}`;
 }
 
-/** Does the one want all that the other wants? */
+/** Does the one take all that the other takes? */
 export function covers(one: TypeFilter, other: TypeFilter): boolean {
   if (one.kind === "any") return true;
   if (other.kind === "any") return false;
   if (one.kind === "only") {
     return other.kind === "only" && other.types.every((type) => one.types.includes(type));
   }
-  // What the one leaves out, the other does not want either.
+  // The other must leave out all types that the one leaves out.
   return one.types.every((type) => other.types.includes(type) === (other.kind === "except"));
 }
 
-/** The filter as it is put to the lines of a lane; null wants them all. */
+/** The filter for lines of a lane; null takes them all. */
 export interface Wanted {
   has(type: string): boolean;
-  /** The only type that is wanted, if there is only one. */
+  /** The wanted type, if there is only one. */
   only: string | null;
 }
 

@@ -1,7 +1,7 @@
 import { TASK_STATES, type TaskState } from "../../states.ts";
 import { claimedTasks } from "../claims/claimed.ts";
 import { restoreWorkers } from "../claims/register.ts";
-import { reserveAgain } from "../enqueue/ids.ts";
+import { reserveAgain } from "../enqueue/task-file.ts";
 import { remakeFolders } from "../files/aside.ts";
 import { namesIn, readDerived, replaceFile, statIfThere } from "../files/atomic.ts";
 import { withLock } from "../files/lock.ts";

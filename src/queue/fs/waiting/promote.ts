@@ -1,10 +1,9 @@
 import { existsSync, type Stats } from "node:fs";
 import { isVivError } from "../../../base/errors.ts";
 import { isName } from "../../../base/names.ts";
-import { MAX_TASK_BYTES, type Task } from "../../task.ts";
-import { reserveId } from "../enqueue/ids.ts";
-import { parseIn } from "../enqueue/parse.ts";
-import { namesIn, readRegular, renameIfThere, syncMove } from "../files/atomic.ts";
+import type { Task } from "../../task.ts";
+import { readTask, reserveId, type TaskFile } from "../enqueue/task-file.ts";
+import { namesIn, renameIfThere, syncMove } from "../files/atomic.ts";
 import { quarantine } from "../files/quarantine.ts";
 import { isMarkYoung, leaveMark } from "../lanes/marks.ts";
 import { fileOf } from "../layout.ts";
@@ -24,7 +23,7 @@ import { addDue, dueBy, hasDue } from "./due.ts";
 
 /**
  * From waiting/ to pending/. No wake-up is lost: an enqueuer first notes the task in the
- * dependents index, then publishes it, then looks whether its dependencies are done; a worker that
+ * dependents index, then publishes it, then checks whether its dependencies are done; a worker that
  * finishes a task first moves it to done/, then reads the index. One of the two sees the other.
  */
 
@@ -77,7 +76,6 @@ function nextAttempt(run: FsRun, id: string): number {
 /** A foreign task lies in pending/ though it depends on others: it becomes visible instead. */
 function offerForeign(run: FsRun, id: string): boolean {
   const path = fileOf(run.paths, "pending", id);
-  if (!existsSync(path)) return false;
   const found = readWaiting(run, path, id);
   if (found === null || found.task.depends_on.length === 0) return false;
   if (unmetOf(run, found.task).length > 0) return false;
@@ -86,10 +84,9 @@ function offerForeign(run: FsRun, id: string): boolean {
   return true;
 }
 
-function readWaiting(run: FsRun, path: string, id: string): { task: Task; stats: Stats } | null {
+function readWaiting(run: FsRun, path: string, id: string): TaskFile | null {
   try {
-    const file = readRegular(path, MAX_TASK_BYTES);
-    return file && { task: parseIn(run, file, id), stats: file.stats };
+    return readTask(run, path, id);
   } catch (error) {
     if (!isVivError(error)) throw error;
     quarantine(run, path, error.message);
@@ -104,7 +101,7 @@ export function promoteDependents(run: FsRun, id: string): number {
   for (const dependent of dependentsOf(run, id)) {
     if (tryPromote(run, dependent)) promoted++;
   }
-  // Later dependents find `id` done by themselves, so the note has served.
+  // Later dependents find `id` done by themselves.
   forgetDependents(run, id);
   return promoted;
 }
@@ -115,7 +112,7 @@ export function noteReasons(run: FsRun, task: Task, unmet: readonly string[], at
   if (at > 0) addDue(run, task.task_id, at);
 }
 
-/** Every task that others wait for, if it is done by now. */
+/** For every task that others wait for, if it is done by now. */
 export function promoteMet(run: FsRun): number {
   const begin = performance.now();
   let promoted = 0;
@@ -129,7 +126,7 @@ export function promoteMet(run: FsRun): number {
   return promoted;
 }
 
-/** The same, unless that was done so recently that doing it again would cost more than it gives. */
+/** The same, at most a twentieth of the time. */
 export function promoteMetIfDue(run: FsRun): number {
   const restsFor = run.memo.metAt + 20 * run.memo.metCost - performance.now();
   return restsFor > 0 ? 0 : promoteMet(run);
@@ -148,14 +145,13 @@ export function wake(run: FsRun, id: string, noted = new Map<string, Set<string>
   }
   const at = readyAt(run, task, stats);
   if (at > 0 && !hasDue(run, id, at)) addDue(run, id, at);
-  // Also when its notes are new: what was done before they were written has not read them.
+  // Also when its notes are new: a task done before they were written has not read them.
   return tryPromote(run, id);
 }
 
 /**
- * Looks at all of waiting/. The finisher of a task wakes those that wait for it by the notes in
- * dependents/, and promoteDue by those in due/; if they were lost (a power cut leaves them empty),
- * this is what finds the tasks.
+ * Looks at all of waiting/. Tasks are usually woken by the notes in dependents/ and due/; if those
+ * were lost (a power cut leaves them empty), this finds the tasks.
  */
 export function wakeWaiting(run: FsRun): number {
   const begin = performance.now();
@@ -190,15 +186,15 @@ function wokenMark(run: FsRun): string {
   return `${run.paths.viv}/woken`;
 }
 
-/** Promotes what has become due. Looks at most every 50 ms. */
+/** Promotes tasks that have become due. Looks at most every 50 ms. */
 export function promoteDue(run: FsRun, force = false): number {
   const now = run.machine.clock.now();
   if (!force && Math.abs(now - run.memo.dueCheckedAt) < 50) return 0;
   run.memo.dueCheckedAt = now;
   let promoted = 0;
-  for (const entry of dueBy(run, now)) {
-    if (tryPromote(run, entry.id)) promoted++;
-    entry.done();
+  for (const { id, remove } of dueBy(run, now)) {
+    if (tryPromote(run, id)) promoted++;
+    remove();
   }
   return promoted;
 }

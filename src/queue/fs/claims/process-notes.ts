@@ -1,16 +1,26 @@
 import type { ClaimTree } from "../../../base/clock.ts";
 import { VivError } from "../../../base/errors.ts";
-import { assertName } from "../../../base/names.ts";
+import { assertName, isName } from "../../../base/names.ts";
 import type { ClaimProcess, ClaimRef } from "../../store.ts";
-import { readDerived, statIfThere, tokenOf, unlinkIfThere } from "../files/atomic.ts";
-import { claimOf } from "../layout.ts";
+import {
+  discard,
+  namesIn,
+  readDerived,
+  statIfThere,
+  tokenOf,
+  unlinkIfThere,
+} from "../files/atomic.ts";
+import { claimOf, idOfNote } from "../layout.ts";
+import { locate } from "../locate.ts";
 import type { FsRun } from "../run.ts";
 import { claimLost, isSameClaim } from "./held.ts";
+import { isAlive, vitalSigns } from "./vital-signs.ts";
 
 /**
- * `.viv/processes/<id>.json`: which process tree works on a claim. Its worker writes it before the
- * handler begins, adds its number right after, and removes it when the tree is gone. If the worker dies in between, whoever takes
- * the claim away ends the tree first: two handlers of one task never run at the same time.
+ * `.viv/processes/<id>.json`: the process tree that works on a claim. Its worker writes it before
+ * the handler begins, adds the pid right after, and removes it when the tree is gone. If the worker
+ * dies in between, the process that takes the claim away ends the tree first: two handlers of one
+ * task never run at the same time.
  */
 export interface ProcessNote extends ClaimTree {
   token: string;
@@ -51,22 +61,22 @@ export function forgetProcess(run: FsRun, rawId: string, token: string): void {
   if (readNote(run, id)?.token === token) unlinkIfThere(pathOf(run, id));
 }
 
-/** Null when there is none, or none that could be used. */
+/** Null when there is none that can be used. */
 export function readNote(run: FsRun, id: string): ProcessNote | null {
   const path = pathOf(run, id);
-  if (statIfThere(path) === undefined) return null; // mostly so, and at a tenth of the cost
+  if (statIfThere(path) === undefined) return null; // the usual case, at a tenth of the cost
   try {
     const text = readDerived(path, 64 * 1024)?.text ?? "";
     const note: unknown = JSON.parse(lastWholeLine(text));
     return isNote(note) ? note : null;
   } catch (error) {
-    // Torn by a power loss, and then what it named is gone too; or nothing of ours.
+    // Torn by a power loss, which has ended its processes too; or a foreign file.
     if (error instanceof SyntaxError) return null;
     throw error;
   }
 }
 
-/** Before a claim is taken from its worker: ends its tree. The pids that would not die. */
+/** Before a claim is taken from its worker: ends its tree. Returns the pids that would not die. */
 export function endTreeOf(
   run: FsRun,
   claim: { id: string; worker: string; token: string },
@@ -76,7 +86,7 @@ export function endTreeOf(
   return isOf(run, claim.id, note, claim.token) ? endTree(run, note) : [];
 }
 
-/** After it was taken: the note has served, unless another host has yet to act on it. */
+/** After it was taken: removes the note, unless another host has yet to act on it. */
 export function forgetTreeOf(run: FsRun, id: string, token: string): void {
   const note = readNote(run, id);
   if (note?.token !== token || note.host !== run.machine.self().host) return;
@@ -84,7 +94,7 @@ export function forgetTreeOf(run: FsRun, id: string, token: string): void {
   if (couldEnd || run.machine.vitality(note) === "gone") unlinkIfThere(pathOf(run, id));
 }
 
-/** Ends a tree whose claim is not held any more. The pids that would not die. */
+/** Ends a tree whose claim is gone. Returns the pids that would not die. */
 export async function endOrphan(run: FsRun, id: string): Promise<number[]> {
   const note = readNote(run, id);
   if (note === null || isClaimed(run, id, note)) return [];
@@ -107,10 +117,9 @@ export function wouldNotDie(id: string, pids: readonly number[], whose: string):
   );
 }
 
-/** The last line is only being written while it has no end, unless it is the only one. */
+/** A last line without an end is still being written, unless it is the only one. */
 function lastWholeLine(text: string): string {
-  const lines = text.split("\n");
-  return lines.at(-2) ?? text;
+  return text.split("\n").at(-2) ?? text;
 }
 
 function keyOf(id: string, token: string): string {
@@ -147,4 +156,54 @@ function isNote(value: unknown): value is ProcessNote {
     texts.every((text) => typeof text === "string") &&
     !note.worker.includes("/")
   );
+}
+
+/** Until then, the process that ended the attempt may be about to remove its note. */
+const GRACE_MS = 10_000;
+
+/** Notes whose claims have ended, older than the grace period; `note` is null if unreadable. */
+export function* notesWithoutClaim(
+  run: FsRun,
+): Generator<{ id: string; path: string; note: ProcessNote | null }> {
+  for (const name of namesIn(run.paths.processes)) {
+    const id = idOfNote(name);
+    if (!isName(id)) continue;
+    const path = `${run.paths.processes}/${name}`;
+    const note = readNote(run, id);
+    if (note !== null && isClaimed(run, id, note)) continue;
+    if (isYoung(path) || isYoung(locate(run, id)?.path)) continue;
+    yield { id, path, note };
+  }
+}
+
+function isYoung(path: string | undefined): boolean {
+  const stats = path === undefined ? undefined : statIfThere(path);
+  return stats !== undefined && Date.now() - stats.ctimeMs < GRACE_MS;
+}
+
+/** A note of another host is for that one to judge. */
+export function isStale(run: FsRun, note: ProcessNote | null): boolean {
+  return note === null || run.machine.vitality(note) === "gone";
+}
+
+/**
+ * Removes stale notes. A tree that still runs though its worker is dead is ended: a `viv cancel`
+ * that died in the middle left it, or the task was moved by hand.
+ */
+export async function sweepNotes(run: FsRun): Promise<void> {
+  for (const { id, path, note } of notesWithoutClaim(run)) {
+    if (note !== null && !isAlive(run, vitalSigns(run, note.worker, []))) await endOrphan(run, id);
+    if (statIfThere(path) && isStale(run, note)) discard(path);
+  }
+  for (const path of forgottenSpares(run)) discard(path);
+}
+
+const FORGOTTEN_AFTER_MS = 24 * 3_600_000;
+
+/** Files between two notes (see note-files.ts) whose process has died, or is almost idle. */
+export function forgottenSpares(run: FsRun): string[] {
+  return namesIn(run.paths.processes)
+    .filter((name) => name.startsWith("~"))
+    .map((name) => `${run.paths.processes}/${name}`)
+    .filter((path) => Date.now() - (statIfThere(path)?.ctimeMs ?? Infinity) > FORGOTTEN_AFTER_MS);
 }
