@@ -50,13 +50,16 @@ export function publish(
   options: EnqueueOptions,
   workers?: readonly string[],
 ): Enqueued {
+  let current = staged;
   for (let round = 0; ; round++) {
     try {
-      const current = round === 0 ? staged : restage(run, staged, options);
       return publishOnce(run, current, options, workers);
     } catch (error) {
       if (round === 10 || !(error instanceof Lost)) throw error;
     }
+    const tmp = temporaryPath(run, staged.task.task_id);
+    const isSafe = (options.durability ?? run.durability) === "safe";
+    current = { ...staged, tmp, stats: writeNew(tmp, run.paths.layout.write(staged.task), isSafe) };
   }
 }
 
@@ -65,12 +68,6 @@ class Lost extends Error {
   constructor(id: string) {
     super(`the file of ${id} was removed from .viv/tmp before it was published; enqueue it again.`);
   }
-}
-
-function restage(run: FsRun, { task }: Staged, { durability }: EnqueueOptions): Staged {
-  const tmp = temporaryPath(run, task.task_id);
-  const isSafe = (durability ?? run.durability) === "safe";
-  return { task, tmp, stats: writeNew(tmp, run.paths.layout.write(task), isSafe) };
 }
 
 function publishOnce(
@@ -96,8 +93,8 @@ function publishOnce(
     if (withdraw(run, staged, idLink, error)) throw error;
     placed = { id, state: "waiting", created: true };
   }
-  const isWaiting = placed.created && placed.state === "waiting";
-  return isWaiting ? withoutLateCycle(run, task, placed) : placed;
+  if (placed.created && placed.state === "waiting") refuseLateCycle(run, task, placed);
+  return placed;
 }
 
 /**
@@ -150,8 +147,8 @@ function place(run: FsRun, { task, tmp, stats }: Staged, options: EnqueueOptions
   return { id, state, created: true };
 }
 
-/** Two that depend on each other, enqueued at the same moment, are seen by the later one here. */
-function withoutLateCycle(run: FsRun, task: Task, placed: Enqueued): Enqueued {
+/** Of two tasks that close a cycle at the same moment, the later one is refused here. */
+function refuseLateCycle(run: FsRun, task: Task, placed: Enqueued): void {
   const id = task.task_id;
   const after = new Afterwards();
   let late: string[] | null = null;
@@ -163,7 +160,7 @@ function withoutLateCycle(run: FsRun, task: Task, placed: Enqueued): Enqueued {
     discard(idLinkOf(run.paths, id));
     throw cycleError(id, late);
   }
-  return { ...placed, ...after.result };
+  Object.assign(placed, after.result);
 }
 
 /** Looked at more than once: it may be on the move. */
@@ -189,8 +186,7 @@ function alreadyThere(run: FsRun, staged: Staged, options: EnqueueOptions): Enqu
  */
 function wasNeverPublished(run: FsRun, id: string): boolean {
   if (run.paths.layout.isFlat || isSomewhere(run, id)) return false;
-  const lines = linesAbout(run.paths.ledger, `"task":${JSON.stringify(id)}`);
-  return lines.next().done === true;
+  return linesAbout(run.paths.ledger, `"task":${JSON.stringify(id)}`).next().done === true;
 }
 
 function refuse(
@@ -240,18 +236,16 @@ export function announce(run: FsRun, published: readonly Published[], after: Aft
   for (const { task } of published) {
     after.try(`${task.task_id} is not noted as part of another`, () => run.hooks?.onNew(run, task));
   }
+  const lines = published.map(({ task, state }) => ({
+    event: "enqueued" as const,
+    task: task.task_id,
+    type: task.task_type,
+    to: state,
+    by: task.created_by || undefined,
+    parent: task.parent || undefined,
+  }));
   after.try("the ledger has no line about this; the tasks are there all the same", () =>
-    recordAll(
-      run,
-      published.map(({ task, state }) => ({
-        event: "enqueued",
-        task: task.task_id,
-        type: task.task_type,
-        to: state,
-        by: task.created_by || undefined,
-        parent: task.parent || undefined,
-      })),
-    ),
+    recordAll(run, lines),
   );
 }
 
@@ -270,8 +264,8 @@ function isBlocked(run: FsRun, task: Task): boolean {
 export function finishPublish(run: FsRun, id: string, tmpName?: string): boolean {
   const owner = statIfThere(idLinkOf(run.paths, id));
   if (!owner) return false;
-  const names = tmpName ? [tmpName] : namesOfPublishers(run, id);
-  for (const name of names) {
+  const isOf = (name: string) => name.startsWith(`${id}~`);
+  for (const name of tmpName ? [tmpName] : namesIn(run.paths.tmp).filter(isOf)) {
     const path = `${run.paths.tmp}/${name}`;
     if (statIfThere(path)?.ino !== owner.ino) continue;
     // A power cut may bring a name back that was renamed: a task in a state is published.
@@ -286,8 +280,4 @@ export function finishPublish(run: FsRun, id: string, tmpName?: string): boolean
     }
   }
   return false;
-}
-
-function namesOfPublishers(run: FsRun, id: string): string[] {
-  return namesIn(run.paths.tmp).filter((name) => name.startsWith(`${id}~`));
 }

@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { flag } from "../../operation/fields.ts";
+import { amount, flag } from "../../operation/fields.ts";
 import { defineRunOperation } from "../operation.ts";
 import { taskState } from "../schemas.ts";
 import { FINDING_CODES, type Store, type SweepReport } from "../store.ts";
@@ -20,14 +20,7 @@ export const reap = defineRunOperation({
   summary: "release the claims of dead workers",
   access: "write",
   input: z.strictObject({
-    stale_after: z.optional(
-      z
-        .number()
-        .check(z.gte(0))
-        .check(
-          z.describe("seconds without a heartbeat until a worker counts as dead (default 300)"),
-        ),
-    ),
+    stale_after: amount("seconds without a heartbeat until a worker counts as dead (default 300)"),
   }),
   output: z.object({
     reaped: z.array(
@@ -49,17 +42,17 @@ export const reap = defineRunOperation({
   }),
   async run({ store }, { stale_after }) {
     const report = await store.reap({ staleAfterSeconds: stale_after });
-    const reaped = report.reaped.map(({ ageSeconds, ...rest }) => ({
+    const reaped = report.reaped.map(({ ageSeconds: age_seconds, ...rest }) => ({
       ...rest,
-      age_seconds: ageSeconds,
+      age_seconds,
     }));
     const { warnings: more = [], ...swept } = await sweepAfter(store);
     const warnings = [...(report.warnings ?? []), ...more];
-    return { ...report, reaped, ...swept, ...(warnings.length > 0 ? { warnings } : {}) };
+    return { ...report, reaped, ...swept, warnings: warnings.length > 0 ? warnings : undefined };
   },
 });
 
-/** What was reaped is reaped, whatever keeps us from the rest. */
+/** Claims are reaped even if the sweep fails. */
 async function sweepAfter(store: Store): Promise<SweepReport> {
   try {
     return await store.sweep({ thorough: true });
@@ -74,9 +67,7 @@ export const doctor = defineRunOperation({
   name: "doctor",
   summary: "check every invariant of the run; --fix repairs it",
   access: "write",
-  input: z.strictObject({
-    fix: flag("repair the findings; never deletes work"),
-  }),
+  input: z.strictObject({ fix: flag("repair the findings; never deletes work") }),
   output: z.object({
     healthy: z.boolean(),
     findings: z.array(
@@ -92,8 +83,8 @@ export const doctor = defineRunOperation({
   }),
   async run({ store }, { fix }) {
     const report = await store.doctor({ fix: fix === true });
-    // A torn line is history: readers pass over it, and nothing is to be done about it.
-    const open = report.findings.filter((f) => !f.fixed && f.code !== "torn_line");
-    return { healthy: open.length === 0, ...report };
+    // Readers skip a torn line: there is nothing to repair.
+    const healthy = report.findings.every(({ fixed, code }) => fixed || code === "torn_line");
+    return { healthy, ...report };
   },
 });
