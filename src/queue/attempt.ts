@@ -1,4 +1,5 @@
-import type { TaskState } from "./states.ts";
+import type * as z from "zod/mini";
+import type { attemptRecord, retryRecord } from "./schemas.ts";
 
 /** How an attempt (one claim of one task by one worker) can end. */
 export const OUTCOMES = [
@@ -17,31 +18,10 @@ export type Outcome = (typeof OUTCOMES)[number];
 export const FAILURE_OUTCOMES = ["failed", "unproven", "timed_out", "rate_limited"] as const;
 export type FailureOutcome = (typeof FAILURE_OUTCOMES)[number];
 
-export interface AttemptRecord {
-  /** 1 for the first claim of the task; every claim has a number, whether it counts or not. */
-  attempt: number;
-  worker: string;
-  token: string;
-  outcome: Outcome;
-  /** The task's next state. */
-  to: TaskState;
-  at: string;
-  note?: string;
-  /** Failures with the same fingerprint are the same failure. */
-  fingerprint?: string;
-  /** The task rests until then. */
-  retry_at?: string;
-  /** The warden ended its worker: the path of its receipt. */
-  receipt?: string;
-}
+export type AttemptRecord = z.output<typeof attemptRecord>;
 
 /** A person requeued the task: earlier attempts no longer count against it. */
-export interface RetryRecord {
-  retried: true;
-  by: string;
-  at: string;
-  note?: string;
-}
+export type RetryRecord = z.output<typeof retryRecord>;
 
 /** The attempt with this token and outcome did not count: its claim was lost before it ended. */
 export interface VoidRecord {

@@ -1,6 +1,8 @@
+import type * as z from "zod/mini";
 import type { ProcessIdentity } from "../base/clock.ts";
 import type { AttemptRecord, FailureOutcome, HistoryRecord, Proof } from "./attempt.ts";
 import type { LedgerLine } from "./ledger.ts";
+import type { bulkResult, finding } from "./schemas.ts";
 import type { TaskSpec } from "./spec.ts";
 import type { TaskState } from "./states.ts";
 import type { Task } from "./task.ts";
@@ -24,13 +26,7 @@ export interface EnqueueOptions {
   straightToPending?: boolean;
 }
 
-export interface BulkResult {
-  enqueued: number;
-  pending: number;
-  waiting: number;
-  existed: number;
-  warnings?: Warnings;
-}
+export type BulkResult = z.output<typeof bulkResult>;
 
 export interface Claim {
   task: Task;
@@ -210,15 +206,7 @@ export type Change =
    */
   | { kind: "missed"; count: number; since: string };
 
-export interface Finding {
-  code: FindingCode;
-  /** In a run directory, the path below it. */
-  path: string;
-  message: string;
-  /** The step that --fix takes, or took. */
-  repair: string;
-  fixed: boolean;
-}
+export type Finding = z.output<typeof finding>;
 
 export const FINDING_CODES = [
   "two_states",

@@ -1,8 +1,8 @@
 import * as z from "zod/mini";
 import { amount, flag } from "../../operation/fields.ts";
 import { defineRunOperation } from "../operation.ts";
-import { taskState } from "../schemas.ts";
-import { FINDING_CODES, type Store, type SweepReport } from "../store.ts";
+import { finding, taskState } from "../schemas.ts";
+import type { Store, SweepReport } from "../store.ts";
 
 export const init = defineRunOperation({
   name: "init",
@@ -70,15 +70,7 @@ export const doctor = defineRunOperation({
   input: z.strictObject({ fix: flag("repair the findings; never deletes work") }),
   output: z.object({
     healthy: z.boolean(),
-    findings: z.array(
-      z.object({
-        code: z.enum(FINDING_CODES),
-        path: z.string(),
-        message: z.string(),
-        repair: z.string(),
-        fixed: z.boolean(),
-      }),
-    ),
+    findings: z.array(finding),
     checked: z.record(z.string(), z.number()),
   }),
   async run({ store }, { fix }) {

@@ -4,7 +4,7 @@ import { parseUserJson } from "../../base/user-json.ts";
 import { by, flag, note, text } from "../../operation/fields.ts";
 import { eventsOf } from "../../operation/operation.ts";
 import { defineRunOperation, defineRunStream } from "../operation.ts";
-import { ended, endedOutput } from "../schemas.ts";
+import { bulkResult, ended, endedOutput } from "../schemas.ts";
 import { specFromObject, type TaskSpec, taskSpec } from "../spec.ts";
 import type { BulkResult, Ended, EnqueueOptions, Store } from "../store.ts";
 import { MAX_TASK_BYTES } from "../task.ts";
@@ -32,14 +32,6 @@ export const enqueue = defineRunOperation({
   },
 });
 
-const bulk = z.object({
-  enqueued: z.number(),
-  pending: z.number(),
-  waiting: z.number(),
-  existed: z.number(),
-  warnings: z.optional(z.array(z.string())),
-});
-
 /** Its events are the counts so far. */
 export const enqueueLines = defineRunStream({
   name: "enqueue lines",
@@ -51,8 +43,8 @@ export const enqueueLines = defineRunStream({
     parent: text("parent of tasks that name none"),
     created_by: text("requester of tasks that name none"),
   }),
-  event: bulk,
-  output: bulk,
+  event: bulkResult,
+  output: bulkResult,
   stream: ({ store, input, signal }, { durability, if_absent, parent, created_by }) =>
     eventsOf((emit) =>
       enqueueStream(store, lines(untilStopped(input(), signal)), {

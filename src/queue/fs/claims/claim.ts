@@ -1,13 +1,19 @@
 import { existsSync, lstatSync, type Stats } from "node:fs";
-import { troubleOf } from "../../../base/errno.ts";
-import { isVivError, VivError } from "../../../base/errors.ts";
+import { VivError } from "../../../base/errors.ts";
 import { renameSync } from "../../../platform/files/beneath.ts";
 import { chokedWorkers } from "../../choke.ts";
 import type { Claim, ClaimRequest } from "../../store.ts";
 import { PRIORITIES, type Task } from "../../task.ts";
-import { readTask, type TaskFile } from "../enqueue/task-file.ts";
-import { errno, namesIn, renameIfThere, statIfThere, tokenOf, translate } from "../files/atomic.ts";
-import { quarantine } from "../files/quarantine.ts";
+import { readTaskOrQuarantine } from "../enqueue/task-file.ts";
+import {
+  errno,
+  ignoreMachineErrors,
+  namesIn,
+  renameIfThere,
+  statIfThere,
+  tokenOf,
+  translate,
+} from "../files/atomic.ts";
 import { adopt, adoptIfDue } from "../lanes/adopt.ts";
 import type { Cursor } from "../lanes/lane.ts";
 import { type Candidate, LaneReader } from "../lanes/lane-reader.ts";
@@ -70,15 +76,21 @@ export async function claimTasks(run: FsRun, request: ClaimRequest): Promise<Cla
     // The caller must learn of its claims. If the error lasts, the next call throws it.
     if (claims.length === 0) throw translate(error, "claiming");
   }
-  if (claims.length > 0 && request.heartbeat !== false) {
-    try {
-      beat(run, worker, claims.at(-1)?.task.task_id ?? "", types, begin);
-    } catch (error) {
-      // Without a heartbeat the age of the claim counts; that is no reason to lose it.
-      if (troubleOf(error) === undefined) throw error;
-    }
+  const last = claims.at(-1)?.task.task_id;
+  if (last !== undefined && request.heartbeat !== false && isBeatDue(run, worker, begin)) {
+    // Without a heartbeat the age of the claim counts; that is no reason to lose it.
+    ignoreMachineErrors(() => writeHeartbeat(run, worker, last, types));
   }
   return claims;
+}
+
+/** A one-shot claim starts a lease; a registered worker beats by its timer, unless it is too busy. */
+function isBeatDue(run: FsRun, worker: string, now: number): boolean {
+  const last = run.memo.registered.get(worker);
+  if (last === undefined) return true;
+  if (now - last < 5_000) return false;
+  run.memo.registered.set(worker, now);
+  return true;
 }
 
 /** A folder's mtime moves in ticks: a recent change may be followed by another within the same. */
@@ -117,37 +129,23 @@ async function adoptPatiently(run: FsRun, worker: string, reader: LaneReader): P
   return adopt(run, reader);
 }
 
-/** A one-shot claim starts a lease; a registered worker beats by its timer, unless it is too busy. */
-function beat(
-  run: FsRun,
-  worker: string,
-  note: string,
-  types: readonly string[] | null,
-  now: number,
-): void {
-  const last = run.memo.registered.get(worker);
-  if (last !== undefined) {
-    if (now - last < 5_000) return;
-    run.memo.registered.set(worker, now);
-  }
-  writeHeartbeat(run, worker, note, types);
-}
-
 /** Filters in use at a time. */
 const MAX_READERS = 16;
 
 export function readerFor(run: FsRun, filter: TypeFilter): LaneReader {
   const { readers } = run.memo;
   const key = keyOf(filter);
-  let reader = readers.get(key);
-  if (!reader) {
-    for (const [oldest] of readers) {
-      if (readers.size < MAX_READERS) break;
-      forgetReader(run, oldest);
-    }
-    reader = new LaneReader(run.paths, filter, run.random, placesFor(run, filter));
-    readers.set(key, reader);
+  const known = readers.get(key);
+  if (known) return known;
+  for (const [oldest, reader] of readers) {
+    if (readers.size < MAX_READERS) break;
+    reader.saveCursors(isPendingIn(run));
+    reader.close();
+    readers.delete(oldest);
+    run.memo.pendingSeen.delete(reader);
   }
+  const reader = new LaneReader(run.paths, filter, run.random, placesFor(run, filter));
+  readers.set(key, reader);
   return reader;
 }
 
@@ -158,16 +156,7 @@ function placesFor(run: FsRun, filter: TypeFilter): Cursor[][] {
   return PRIORITIES.map((_, lane) => places.flatMap((place) => place[lane] ?? []));
 }
 
-function forgetReader(run: FsRun, key: string): void {
-  const reader = run.memo.readers.get(key);
-  if (!reader) return;
-  reader.saveCursors(isPendingIn(run));
-  reader.close();
-  run.memo.readers.delete(key);
-  run.memo.pendingSeen.delete(reader);
-}
-
-function isPendingIn(run: FsRun): (id: string) => boolean {
+export function isPendingIn(run: FsRun): (id: string) => boolean {
   return (id) => existsSync(fileOf(run.paths, "pending", id));
 }
 
@@ -206,7 +195,7 @@ function take(run: FsRun, from: string, to: string, folder: string): boolean {
   }
 }
 
-/** Reads the claimed file. One that cannot be used is quarantined, with the reason. */
+/** The claim of a task whose file had to be read; null when this worker must not have it. */
 function readClaim(
   run: FsRun,
   worker: string,
@@ -215,15 +204,8 @@ function readClaim(
   filter: TypeFilter,
 ): Claim | null {
   const { id } = candidate;
-  let file: TaskFile | null;
-  try {
-    file = readTask(run, path, id);
-  } catch (error) {
-    if (!isVivError(error)) throw error;
-    quarantine(run, path, error.message);
-    return null;
-  }
-  if (file === null) return null; // taken back within microseconds
+  const file = readTaskOrQuarantine(run, path, id);
+  if (file === null) return null; // or taken back within microseconds
   const { task, stats } = file;
   // Only a foreign task can have open dependencies here: its file may have been replaced.
   const unmet = unmetOf(run, task);
@@ -264,15 +246,9 @@ function claimFromLine(
 }
 
 function holdClaim(run: FsRun, worker: string, task: Task, token: string, attempt: number): Claim {
-  const review = task.review === true;
-  run.memo.claims.set(task.task_id, {
-    worker,
-    token,
-    attempt,
-    review,
-    at: performance.now(),
-    isUncertain: false,
-  });
+  const [review, at] = [task.review === true, performance.now()];
+  const held = { worker, token, attempt, review, at, isUncertain: false };
+  run.memo.claims.set(task.task_id, held);
   return { task, worker, token, attempt };
 }
 

@@ -1,7 +1,9 @@
 import type { Stats } from "node:fs";
+import { isVivError } from "../../../base/errors.ts";
 import type { TaskState } from "../../states.ts";
 import { MAX_TASK_BYTES, type Task } from "../../task.ts";
 import { errno, linkIfFree, readDerived, readRegular, writeNew } from "../files/atomic.ts";
+import { quarantine } from "../files/quarantine.ts";
 import { idLinkOf } from "../layout.ts";
 import type { FsRun } from "../run.ts";
 
@@ -15,6 +17,17 @@ export interface TaskFile {
 export function readTask(run: FsRun, path: string, id: string): TaskFile | null {
   const file = readRegular(path, MAX_TASK_BYTES);
   return file && { task: parseIn(run, file, id), stats: file.stats };
+}
+
+/** The same; a file that holds no task is quarantined, with the reason. */
+export function readTaskOrQuarantine(run: FsRun, path: string, id: string): TaskFile | null {
+  try {
+    return readTask(run, path, id);
+  } catch (error) {
+    if (!isVivError(error)) throw error;
+    quarantine(run, path, error.message);
+    return null;
+  }
 }
 
 /** A task from its file's text, as the run's layout writes it. Throws CORRUPT. */

@@ -1,10 +1,8 @@
 import { existsSync, type Stats } from "node:fs";
-import { isVivError } from "../../../base/errors.ts";
 import { isName } from "../../../base/names.ts";
 import type { Task } from "../../task.ts";
-import { readTask, reserveId, type TaskFile } from "../enqueue/task-file.ts";
+import { readTaskOrQuarantine, reserveId } from "../enqueue/task-file.ts";
 import { namesIn, renameIfThere, syncMove } from "../files/atomic.ts";
-import { quarantine } from "../files/quarantine.ts";
 import { isMarkYoung, leaveMark } from "../lanes/marks.ts";
 import { fileOf } from "../layout.ts";
 import { isMet } from "../locate.ts";
@@ -52,7 +50,7 @@ function pastOf(run: FsRun, task: Task, stats: Stats | undefined) {
 export function tryPromote(run: FsRun, id: string): boolean {
   if (!isName(id)) return false;
   const from = fileOf(run.paths, "waiting", id);
-  const found = readWaiting(run, from, id);
+  const found = readTaskOrQuarantine(run, from, id);
   if (found === null) return offerForeign(run, id);
   const { task, stats } = found;
   if (unmetOf(run, task).length > 0) return false;
@@ -76,22 +74,12 @@ function nextAttempt(run: FsRun, id: string): number {
 /** A foreign task lies in pending/ though it depends on others: it becomes visible instead. */
 function offerForeign(run: FsRun, id: string): boolean {
   const path = fileOf(run.paths, "pending", id);
-  const found = readWaiting(run, path, id);
+  const found = readTaskOrQuarantine(run, path, id);
   if (found === null || found.task.depends_on.length === 0) return false;
   if (unmetOf(run, found.task).length > 0) return false;
   reserveId(run, id, path);
   run.lanes.offer(found.task, found.stats, nextAttempt(run, id));
   return true;
-}
-
-function readWaiting(run: FsRun, path: string, id: string): TaskFile | null {
-  try {
-    return readTask(run, path, id);
-  } catch (error) {
-    if (!isVivError(error)) throw error;
-    quarantine(run, path, error.message);
-    return null;
-  }
 }
 
 /** After `id` was done: wakes the tasks that waited for it. Cheap when none did. */
@@ -134,7 +122,7 @@ export function promoteMetIfDue(run: FsRun): number {
 
 /** For a waiting task whose notes may be missing: writes them again, then promotes if it can. */
 export function wake(run: FsRun, id: string, noted = new Map<string, Set<string>>()): boolean {
-  const found = readWaiting(run, fileOf(run.paths, "waiting", id), id);
+  const found = readTaskOrQuarantine(run, fileOf(run.paths, "waiting", id), id);
   if (found === null) return false;
   const { task, stats } = found;
   for (const dependency of unmetOf(run, task)) {
