@@ -132,7 +132,7 @@ describe("backoff", () => {
 });
 
 describe("after a worker was lost", () => {
-  test("given up at the tenth loss in a row, whatever came before", () => {
+  test("failed at the tenth loss in a row, whatever came before", () => {
     holds(
       fc.property(history, fc.nat(15), (past, losses) => {
         const row = Array.from({ length: losses }, () => attempt("abandoned"));
@@ -150,7 +150,7 @@ describe("after a worker was lost", () => {
   });
 });
 
-test("attemptsSinceRetry forgets what came before the last retry", () => {
+test("attemptsSinceRetry drops attempts before the last retry", () => {
   holds(
     fc.property(history, (past) => {
       const expected = past.slice(past.lastIndexOf(retried) + 1);

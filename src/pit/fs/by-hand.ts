@@ -4,7 +4,7 @@ import { isAttempt } from "../../queue/attempt.ts";
 import { findClaim } from "../../queue/fs/claims/claimed.ts";
 import { assertWorker, readWorkerFile } from "../../queue/fs/claims/vital-signs.ts";
 import { finishRecorded } from "../../queue/fs/ends/end-claim.ts";
-import { recordedEnd } from "../../queue/fs/ends/recorded-end.ts";
+import { recordedEnd } from "../../queue/fs/ends/held-claim.ts";
 import { parseIn } from "../../queue/fs/enqueue/task-file.ts";
 import {
   linkIfFree,

@@ -8,8 +8,8 @@ import { ledgerLines, places } from "../../../../test/support/run-files.ts";
 import { openRun } from "../../../main.ts";
 import type { Claim, Store } from "../../store.ts";
 
-/** Tasks that a worker leaves to others, on the lanes of a run. What holds for any store is in
- * conformance/choke.ts. */
+/** Tasks that a worker leaves to others, on the lanes of a run; conformance/choke-suite.ts has the
+ * rules for any store. */
 
 function refOf(claim: Claim | undefined) {
   if (!claim) throw new Error("nothing was claimed");
@@ -37,7 +37,7 @@ async function enqueueChoked(store: Store, worker: string, id: string): Promise<
   }
 }
 
-test("busy claimers that share a lane find what one of them left, without adopting it", async () => {
+test("busy claimers that share a lane find the tasks that one of them left, without adopting them", async () => {
   const { path, stores } = await crowd(["w0", "w1"]);
   const [first, second] = stores;
   if (!first || !second) throw new Error("two were opened");
@@ -60,7 +60,7 @@ test("busy claimers that share a lane find what one of them left, without adopti
   for (const store of stores) await store.close();
 });
 
-test("what is cancelled while it is given back is not missed", async () => {
+test("a task cancelled while it is given back stays cancelled", async () => {
   const { path, stores } = await crowd(["w0", "w1"]);
   const [store] = stores;
   if (!store) throw new Error("two were opened");

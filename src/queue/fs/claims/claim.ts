@@ -16,9 +16,16 @@ import {
 } from "../files/atomic.ts";
 import { adopt, adoptIfDue } from "../lanes/adopt.ts";
 import type { Cursor } from "../lanes/lane.ts";
-import { type Candidate, LaneReader } from "../lanes/lane-reader.ts";
+import {
+  type Candidate,
+  covers,
+  filterOf,
+  keyOf,
+  LaneReader,
+  type TypeFilter,
+  wantedBy,
+} from "../lanes/lane-reader.ts";
 import { encodeType, stampOf } from "../lanes/lanes.ts";
-import { covers, filterOf, keyOf, type TypeFilter, wantedBy } from "../lanes/type-filter.ts";
 import { claimOf, fileOf, folderOf } from "../layout.ts";
 import { attemptNumber, readHistory } from "../record/attempts.ts";
 import { type FsRun, recordClaim } from "../run.ts";

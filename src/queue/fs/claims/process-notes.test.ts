@@ -36,7 +36,7 @@ function refOf(claim: Claim | undefined) {
   return { id: claim.task.task_id, worker: claim.worker, token: claim.token };
 }
 
-/** A registered worker with a claim on `a` and a tree that works on it, and somebody else. */
+/** A registered worker with a claim on `a` and a tree that works on it, and another process. */
 async function scene() {
   const run = join(newFolder(), "run");
   const host = new FakeHost();
@@ -73,7 +73,7 @@ async function codeOf(call: Promise<unknown>): Promise<string> {
   }
 }
 
-test("says who works on the claim, and is for nobody else's eyes", async () => {
+test("names the claim's worker and tree, readable by its owner only", async () => {
   const { run, path, machine, ref, tree, worker, notes } = await scene();
   const { host, boot } = machine.self();
   expect(JSON.parse(readFileSync(path, "utf8"))).toEqual({
@@ -85,12 +85,12 @@ test("says who works on the claim, and is for nobody else's eyes", async () => {
   expect(notes()).toEqual([]);
 });
 
-describe("notes that are not about a tree of here and now", () => {
+describe("notes about trees of other hosts, boots and claims", () => {
   test.each([
     ["of another host", { host: "elsewhere" }],
     ["of an earlier boot", { boot: "boot-0" }],
     ["of another worker", { worker: "w9" }],
-    ["with a pid that kill takes for everybody", { pid: -1 }],
+    ["with the pid that kill applies to every process", { pid: -1 }],
     ["with a pid that is none", { pid: "12" }],
     ["without a claim", { claim: "" }],
     ["that lead out of the run", { worker: "../../x" }],
@@ -122,7 +122,7 @@ describe("notes that are not about a tree of here and now", () => {
     expect(places(other.location).get("a")).toEqual([{ state: "pending" }]);
   });
 
-  test("after a reboot, all of it is history", async () => {
+  test("after a reboot, no tree is ended", async () => {
     const { host, open, ended, notes } = await scene();
     host.reboot();
     const next = await open();
@@ -192,11 +192,11 @@ describe("between two steps", () => {
     };
   }
 
-  test("taken away just when it is noted: the worker hears of it, and the note is gone", async () => {
+  test("taken away just when it is noted: the worker gets CLAIM_LOST, and the note is gone", async () => {
     const { run, worker, other, ref, host, notes } = await scene();
     await worker.forgetProcess("a", ref.token);
     const heal = afterNote(() => {
-      // Who took it away looked for a note a moment too early.
+      // The process that took it away looked for a note a moment too early.
       rmSync(join(run, ".viv/processes/a.json"));
       void other.cancel("a");
       const file = join(run, ".viv/processes/a.json");
@@ -322,7 +322,7 @@ describe("left behind", () => {
     expect(ended).toEqual([]);
   });
 
-  test("nor is it removed under a worker whose handler has ended, but whose attempt has not", async () => {
+  test("nor is it removed after the handler has ended, while the attempt has not", async () => {
     const { worker, other, host, tree, notes } = await scene();
     host.endProcess(tree.pid);
     later();
@@ -332,7 +332,7 @@ describe("left behind", () => {
     expect(notes()).toEqual(["a.json"]);
   });
 
-  test("one that cannot be read says nothing", async () => {
+  test("an unreadable note is ignored and removed", async () => {
     const { worker, other, ref, path, notes } = await scene();
     await endedWithNote(worker, ref);
     writeFileSync(path, '{"pid": 12');
@@ -374,7 +374,7 @@ describe("left behind", () => {
     expect(ended).toEqual([tree.pid]);
   });
 
-  test("a file that somebody tidied away is made anew", async () => {
+  test("a removed file is made anew", async () => {
     const { run, worker, ref, tree, path } = await scene();
     await worker.forgetProcess("a", ref.token);
     for (const name of names(join(run, ".viv/processes")))

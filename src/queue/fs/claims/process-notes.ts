@@ -2,6 +2,7 @@ import type { ClaimTree } from "../../../base/clock.ts";
 import { VivError } from "../../../base/errors.ts";
 import { assertName, isName } from "../../../base/names.ts";
 import type { ClaimProcess, ClaimRef } from "../../store.ts";
+import { claimLost, isSameClaim } from "../ends/held-claim.ts";
 import {
   discard,
   namesIn,
@@ -13,7 +14,6 @@ import {
 import { claimOf, idOfNote } from "../layout.ts";
 import { locate } from "../locate.ts";
 import type { FsRun } from "../run.ts";
-import { claimLost, isSameClaim } from "./held.ts";
 import { isAlive, vitalSigns } from "./vital-signs.ts";
 
 /**
@@ -109,12 +109,9 @@ export function isClaimed(run: FsRun, id: string, note: ProcessNote): boolean {
   return stats !== undefined && isOf(run, id, note, tokenOf(stats));
 }
 
-export function wouldNotDie(id: string, pids: readonly number[], whose: string): VivError {
-  return new VivError(
-    "LOCKED",
-    `processes of ${whose} ${id} would not die: ${pids.join(", ")}; end them by hand, then do this again.`,
-    { id, pids: [...pids] },
-  );
+export function wouldNotDie(id: string, pids: readonly number[], owner: string): VivError {
+  const message = `processes of ${owner} ${id} would not die: ${pids.join(", ")}; end them by hand, then do this again.`;
+  return new VivError("LOCKED", message, { id, pids: [...pids] });
 }
 
 /** A last line without an end is still being written, unless it is the only one. */

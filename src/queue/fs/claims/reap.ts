@@ -5,7 +5,7 @@ import { judgeWorker } from "../../liveness.ts";
 import { afterAbandonment } from "../../retry.ts";
 import type { Ended, ReapOptions, ReapReport } from "../../store.ts";
 import { end, finishRecorded } from "../ends/end-claim.ts";
-import { keyOf, recordedEnds } from "../ends/recorded-end.ts";
+import { type Held, keyOf, recordedEnds } from "../ends/held-claim.ts";
 import { errno, statIfThere, tokenOf, translate, unlinkIfThere } from "../files/atomic.ts";
 import { withLock } from "../files/lock.ts";
 import { quarantine } from "../files/quarantine.ts";
@@ -14,7 +14,6 @@ import { appendHistory, attemptNumber, readHistory } from "../record/attempts.ts
 import { linesOfWorker } from "../record/claim-lines.ts";
 import { type FsRun, record } from "../run.ts";
 import { type ClaimFile, claimsOf, claimWorkers } from "./claimed.ts";
-import type { Held } from "./held.ts";
 import { endTreeOf, forgetTreeOf } from "./process-notes.ts";
 import {
   assertWorker,

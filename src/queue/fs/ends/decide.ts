@@ -15,7 +15,7 @@ import { noteReasons, readyAt, tryPromote, unmetOf } from "../waiting/promote.ts
 import { afterMove, moveInto } from "./after-move.ts";
 import { Afterwards } from "./afterwards.ts";
 import { end, finishRecorded } from "./end-claim.ts";
-import { recordedEnd } from "./recorded-end.ts";
+import { recordedEnd } from "./held-claim.ts";
 
 /** Decisions of people about a task: cancel, retry, approve, reject. */
 

@@ -3,7 +3,6 @@ import { VivError } from "../../../base/errors.ts";
 import type { AttemptRecord, Outcome } from "../../attempt.ts";
 import type { TaskState } from "../../states.ts";
 import type { Ended } from "../../store.ts";
-import { claimLost, type Held, laterClaim } from "../claims/held.ts";
 import {
   ignoreMachineErrors,
   renameIfThere,
@@ -20,7 +19,14 @@ import { type FsRun, nowIso, record } from "../run.ts";
 import { addDue } from "../waiting/due.ts";
 import { afterMove, moveInto } from "./after-move.ts";
 import { Afterwards } from "./afterwards.ts";
-import { type RecordedEnd, recordedEnd, wasMade } from "./recorded-end.ts";
+import {
+  claimLost,
+  type Held,
+  laterClaim,
+  type RecordedEnd,
+  recordedEnd,
+  wasMade,
+} from "./held-claim.ts";
 
 /**
  * Ending an attempt, once its claim is known to be the current one (step 1: finish-attempt.ts):

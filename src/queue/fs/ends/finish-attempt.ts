@@ -7,7 +7,6 @@ import { afterFailure } from "../../retry.ts";
 import type { ClaimRef, CompletionOptions, Ended, FailureReport } from "../../store.ts";
 import type { Task } from "../../task.ts";
 import { takersOf } from "../claims/choked-tasks.ts";
-import { claimLost, type Held, isSameClaim, readHeld } from "../claims/held.ts";
 import { statIfThere, tokenOf, translate } from "../files/atomic.ts";
 import { claimOf, folderOf } from "../layout.ts";
 import { attemptNumber, historyAt, readHistory } from "../record/attempts.ts";
@@ -26,7 +25,14 @@ import {
   orUncertain,
   takeBackRecord,
 } from "./end-claim.ts";
-import { endMadeBefore, recordedEnd } from "./recorded-end.ts";
+import {
+  claimLost,
+  endMadeBefore,
+  type Held,
+  isSameClaim,
+  readHeld,
+  recordedEnd,
+} from "./held-claim.ts";
 
 /**
  * complete, fail and release. Step 1 of ending an attempt (the others are in end-claim.ts): the

@@ -11,9 +11,8 @@ import { fileOf, idLinkOf } from "../layout.ts";
 import { attemptNumber } from "../record/attempts.ts";
 import { type FsRun, record } from "../run.ts";
 import { addDependent, dependentsOf } from "../waiting/dependents.ts";
-import { promoteMet, unmetOf } from "../waiting/promote.ts";
+import { isMarkYoung, leaveMark, promoteMet, unmetOf } from "../waiting/promote.ts";
 import type { LaneReader } from "./lane-reader.ts";
-import { isMarkYoung, leaveMark } from "./marks.ts";
 
 /**
  * Finds files in pending/ that are on no lane: tasks that swarm-lib or a person put there, and those

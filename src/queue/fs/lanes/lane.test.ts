@@ -6,7 +6,7 @@ import { FakeHost } from "../../../../test/support/machine.ts";
 import { Lane } from "./lane.ts";
 import { idOfLine } from "./lanes.ts";
 
-/** One lane and those who read it, without a run around them. */
+/** One lane and its readers, without a run around them. */
 function lane(lines: number) {
   const folder = newFolder();
   const path = join(folder, "normal.log");
@@ -40,7 +40,7 @@ function lane(lines: number) {
 const any = () => true;
 
 describe("a line that is left to others", () => {
-  test("comes first for them, and not again for whom it is not", () => {
+  test("comes first for them, and not again for the worker that left it", () => {
     const { claim, reader, ids } = lane(10);
     const shared = reader();
     const isForW1 = (id: string) => id !== "t0" && id !== "t2";
@@ -64,12 +64,12 @@ describe("a line that is left to others", () => {
     expect(first.cursorToSave(isThere)?.offset).toBeGreaterThan(held?.offset ?? 0);
   });
 
-  test("also when the window was turned round in company", () => {
+  test("also when the window was rotated among several claimers", () => {
     const { claim, reader, there, isThere } = lane(60);
     const first = reader();
     const isFor = (id: string) => id !== "t40";
     expect(claim(first, "w1", isFor)).toBe("t0");
-    // Somebody takes what is next, twice: the reader goes on at a random place.
+    // Another claimer takes the next two: the reader goes on at a random place.
     for (const id of ["t1", "t2"]) there.delete(id);
     while (claim(first, "w1", isFor) !== null);
     expect([...there]).toEqual(["t40"]);

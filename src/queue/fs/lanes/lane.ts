@@ -2,8 +2,8 @@ import { closeSync, fstatSync, readSync } from "node:fs";
 import type { Clock } from "../../../base/clock.ts";
 import { isName } from "../../../base/names.ts";
 import { completeLines, openToRead, statIfThere } from "../files/atomic.ts";
+import type { Wanted } from "./lane-reader.ts";
 import { idOfLine, laneNameOf, typeOfLine } from "./lanes.ts";
-import type { Wanted } from "./type-filter.ts";
 
 const WINDOW = 64;
 const CHUNK = 32 * 1024;

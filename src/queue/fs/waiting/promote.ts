@@ -1,9 +1,9 @@
 import { existsSync, type Stats } from "node:fs";
+import { troubleOf } from "../../../base/errno.ts";
 import { isName } from "../../../base/names.ts";
 import type { Task } from "../../task.ts";
 import { readTaskOrQuarantine, reserveId } from "../enqueue/task-file.ts";
-import { namesIn, renameIfThere, syncMove } from "../files/atomic.ts";
-import { isMarkYoung, leaveMark } from "../lanes/marks.ts";
+import { namesIn, overwrite, renameIfThere, statIfThere, syncMove } from "../files/atomic.ts";
 import { fileOf } from "../layout.ts";
 import { isMet } from "../locate.ts";
 import {
@@ -185,4 +185,26 @@ export function promoteDue(run: FsRun, force = false): number {
     remove();
   }
   return promoted;
+}
+
+/**
+ * `.viv/adopted`, `.viv/woken`: when a process last looked at a whole folder (the mark's mtime), and
+ * the cost (its size, in milliseconds). One process looks for all: it saves time only.
+ */
+const MOST_MS = 10_000;
+
+/** Has any process looked within `atLeast` ms, or within the cost of a look times `share`? */
+export function isMarkYoung(mark: string, atLeast: number, share: number): boolean | undefined {
+  const stats = statIfThere(mark);
+  if (!stats?.isFile()) return undefined;
+  const wait = Math.max(atLeast, Math.min(MOST_MS, stats.size) * share);
+  return Math.abs(Date.now() - stats.mtimeMs) < wait;
+}
+
+export function leaveMark(mark: string, cost: number): void {
+  try {
+    overwrite(mark, ".".repeat(Math.min(MOST_MS, Math.max(0, Math.round(cost)))));
+  } catch (error) {
+    if (troubleOf(error) !== "DISK_FULL") throw error;
+  }
 }

@@ -37,7 +37,7 @@ export function claimSuite(make: MakeHarness): void {
       expect(await store.claim({ worker: "w", types: [] })).toHaveLength(1);
     });
 
-    test("what waits, is in review, done or failed is not claimed", async () => {
+    test("tasks that are waiting, in review, done or failed are not claimed", async () => {
       const store = await run().open();
       await store.enqueue({ id: "r", type: "t", review: true });
       await store.complete(refOf(await claimOne(store)));
@@ -75,7 +75,7 @@ export function claimSuite(make: MakeHarness): void {
       expect(tokens.size).toBe(20);
     });
 
-    test("nothing while too much waits for people", async () => {
+    test("nothing while review/ is full", async () => {
       const store = await run().open();
       const person = await run().open();
       for (let n = 0; n < 6; n++) await store.enqueue({ id: `t${n}`, type: "t", review: true });
@@ -111,7 +111,7 @@ export function claimSuite(make: MakeHarness): void {
       await first.close();
       const third = await run().open();
       expect(idsOf(await third.claim({ worker: "shell" }))).toEqual(["c"]);
-      // Whoever finishes need not be the process that claimed, nor know the token.
+      // The process that finishes need not be the one that claimed, nor know the token.
       for (const id of ["a", "b", "c"]) await third.complete({ id, worker: "shell" });
       expect(await third.counts()).toMatchObject({ done: 3 });
     });

@@ -8,7 +8,7 @@ export function watchSuite(make: MakeHarness): void {
   describe("watch", () => {
     const run = useRun(make);
 
-    test("each change is told, from the state it left to the one it came to", async () => {
+    test("each change is emitted, with the states before and after", async () => {
       const watching = await run().open({ durability: "fast" });
       const store = await run().open({ durability: "fast" });
       await store.enqueue({ id: "old", type: "t", depends_on: ["x"] });
@@ -27,11 +27,11 @@ export function watchSuite(make: MakeHarness): void {
       await store.cancel("b");
       expect(await feed.next("b")).toMatchObject({ from: "waiting", to: "failed" });
       await feed.stop();
-      // What was there before is no change.
+      // A task that was there before is no change.
       expect(feed.all.filter(({ id }) => id === "old")).toEqual([]);
     });
 
-    test("a change says when, and the stream ends with the signal", async () => {
+    test("a change has its time, and the stream ends with the signal", async () => {
       const store = await run().open({ durability: "fast" });
       const feed = new Feed(store);
       await feed.begins(store);
@@ -45,14 +45,14 @@ export function watchSuite(make: MakeHarness): void {
 
     test("a consumer that leaves in the middle ends the stream", async () => {
       const store = await run().open({ durability: "fast" });
-      const poke = setInterval(() => void store.enqueue({ type: "t" }), 10);
+      const timer = setInterval(() => void store.enqueue({ type: "t" }), 10);
       try {
         for await (const change of store.watch()) {
           expect(change.kind).toBe("task");
           break;
         }
       } finally {
-        clearInterval(poke);
+        clearInterval(timer);
       }
     });
 
@@ -197,20 +197,20 @@ class Feed {
     }
   }
 
-  /** A change made before the stream has begun is not told: pokes until the first one is. */
+  /** A change made before the stream has begun is not emitted: enqueues until the first one is. */
   async begins(store: Store): Promise<void> {
-    const poke = setInterval(() => void store.enqueue({ type: "poke", depends_on: ["x"] }), 20);
+    const timer = setInterval(() => void store.enqueue({ type: "start", depends_on: ["x"] }), 20);
     try {
       await this.until(() => this.all.length > 0);
     } finally {
-      clearInterval(poke);
+      clearInterval(timer);
     }
   }
 
   async until(holds: () => boolean): Promise<void> {
     const deadline = setTimeout(() => this.#stop.abort(), 20_000);
     while (!holds()) {
-      if (this.#stop.signal.aborted) throw new Error("the change was not told within 20 s");
+      if (this.#stop.signal.aborted) throw new Error("the change was not emitted within 20 s");
       await Promise.race([
         new Promise<void>((resolve) => {
           this.#news = resolve;

@@ -92,7 +92,7 @@ export function processesSuite(make: MakeHarness): void {
       expect((await other.reap()).reaped).toMatchObject([{ id: "a", reason: "gone" }]);
     });
 
-    test("who takes a dead one's name ends its trees first, or does not get the name", async () => {
+    test("taking a dead worker's name ends its trees first, or is refused", async () => {
       const { worker, other, tree, isAlive } = await scene({ register: true });
       run().trees.makeStubborn(tree.pid);
       run().kill(worker);
@@ -123,7 +123,7 @@ export function processesSuite(make: MakeHarness): void {
       expect(isAlive()).toBe(true);
     });
 
-    test("what an earlier claim left is ended before the next one's is noted", async () => {
+    test("the tree of an earlier claim is ended before the next one's is noted", async () => {
       const { worker, other, ref, tree, isAlive } = await scene();
       await worker.release(ref);
       const next = refOf(await claimOne(other, "w2"));
@@ -157,7 +157,7 @@ export function processesSuite(make: MakeHarness): void {
       expect(run().trees.isAlive(current.pid)).toBe(true);
     });
 
-    test("what is no process is not noted", async () => {
+    test("an invalid process is not noted", async () => {
       const { worker, ref, tree } = await scene();
       for (const pid of [1, -1, 1.5, Number.NaN]) {
         await refused(worker.noteProcess(ref, { ...tree, pid }), "INVALID");
@@ -167,7 +167,7 @@ export function processesSuite(make: MakeHarness): void {
       await refused(worker.forgetProcess("../a", ref.token), "INVALID");
     });
 
-    test("noted before it is started: then its mark is what is looked for", async () => {
+    test("noted before it is started: then its mark is searched for", async () => {
       const { worker, other, ref } = await scene({ register: true });
       await worker.noteProcess(ref, { pid: 0, started: "0", claim: "mark" });
       expect((await other.show("a"))?.process).toBeUndefined();
@@ -202,7 +202,7 @@ export function processesSuite(make: MakeHarness): void {
         expect(await other.cancel("a")).toMatchObject({ from: "waiting", to: "failed" });
       });
 
-      test("would not die: failed all the same, it says which, and no retry before", async () => {
+      test("would not die: failed all the same, the warning names the pids, and no retry before", async () => {
         const { other, tree, isAlive } = await scene();
         run().trees.makeStubborn(tree.pid);
         const { to, warnings } = await other.cancel("a");

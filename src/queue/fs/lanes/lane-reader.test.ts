@@ -5,13 +5,13 @@ import { newFolder } from "../../../../test/support/folders.ts";
 import { holds } from "../../../../test/support/property.ts";
 import { ledgerLines } from "../../../../test/support/run-files.ts";
 import { openRun } from "../../../main.ts";
-import { covers, filterOf, keyOf, wantedBy } from "./type-filter.ts";
+import { covers, filterOf, keyOf, wantedBy } from "./lane-reader.ts";
 
 const TYPES = ["a", "b", "c", "d"];
 const subset = fc.subarray(TYPES);
 const request = fc.record({ types: subset, exceptTypes: subset });
 
-test("a filter wants what it was asked for", () => {
+test("a filter takes the requested types", () => {
   holds(
     fc.property(request, fc.constantFrom(...TYPES, "z"), ({ types, exceptTypes }, type) => {
       const isAsked = (types.length === 0 || types.includes(type)) && !exceptTypes.includes(type);
@@ -20,12 +20,12 @@ test("a filter wants what it was asked for", () => {
   );
 });
 
-test("one covers another if it wants all that the other wants", () => {
+test("a filter covers another if it takes all that the other takes", () => {
   holds(
     fc.property(request, request, (a, b) => {
       const [one, other] = [filterOf(a), filterOf(b)];
       const wants = (f: typeof one, type: string) => wantedBy(f)?.has(type) ?? true;
-      // z stands for all the types that nobody has named.
+      // z stands for all types that are not named.
       const all = [...TYPES, "z"].every((type) => !wants(other, type) || wants(one, type));
       expect(covers(one, other)).toBe(all);
       if (keyOf(one) === keyOf(other)) expect(all).toBe(true);
@@ -33,7 +33,7 @@ test("one covers another if it wants all that the other wants", () => {
   );
 });
 
-test("what is passed over is not taken for foreign, however often that changes", async () => {
+test("skipped tasks are not adopted as foreign, however often the filter changes", async () => {
   const path = join(newFolder(), "run");
   const store = await openRun(path, { create: true, durability: "fast" });
   const types = Array.from({ length: 24 }, (_, n) => `type${n}`);

@@ -19,7 +19,7 @@ export function timeSuite(make: MakeHarness): void {
       expect(idsOf(await store.claim({ worker: "w" }))).toEqual(["a"]);
     });
 
-    test("a time that has passed holds nothing up", async () => {
+    test("a task whose time has passed is pending at once", async () => {
       const store = await run().open();
       const at = new Date(run().clock.now() - 1).toISOString();
       expect(await store.enqueue({ id: "a", type: "t", not_before: at })).toMatchObject({
@@ -54,7 +54,7 @@ export function timeSuite(make: MakeHarness): void {
       expect(await drain(store)).toEqual(["c"]);
     });
 
-    test("another process, or the sweep, promotes what is due", async () => {
+    test("another process, or the sweep, promotes due tasks", async () => {
       const store = await run().open();
       await store.enqueue({ id: "a", type: "t", not_before: "+10m" });
       await store.close();
@@ -64,7 +64,7 @@ export function timeSuite(make: MakeHarness): void {
       expect(await stateOf(other, "a")).toBe("pending");
     });
 
-    test("sending it round again does not make its time come", async () => {
+    test("a retry does not make its time come", async () => {
       const store = await run().open();
       await store.enqueue({ id: "a", type: "t", not_before: "+10m" });
       await store.cancel("a");

@@ -7,7 +7,7 @@ export function ledgerSuite(make: MakeHarness): void {
 
     test("a line for each transition, in order", async () => {
       const store = await run().open();
-      const tell = async (id: string) =>
+      const eventsOf = async (id: string) =>
         (await ledgerOf(store, id)).map(({ event, outcome, to }) =>
           [event, outcome, to].filter((part) => part !== undefined).join(" "),
         );
@@ -25,7 +25,7 @@ export function ledgerSuite(make: MakeHarness): void {
       await store.retry("a", { by: "me" });
       await store.complete(refOf(await claimOne(store, "w4")));
       await store.approve("a", { by: "me" });
-      expect(await tell("a")).toEqual([
+      expect(await eventsOf("a")).toEqual([
         "enqueued pending",
         "claimed",
         "ended released pending",
@@ -43,7 +43,7 @@ export function ledgerSuite(make: MakeHarness): void {
         "ended done review",
         "approved done",
       ]);
-      expect(await tell("b")).toEqual(["enqueued waiting", "promoted pending"]);
+      expect(await eventsOf("b")).toEqual(["enqueued waiting", "promoted pending"]);
     });
 
     test("lines carry the time, the worker, the token and the attempt", async () => {
@@ -99,29 +99,29 @@ export function ledgerSuite(make: MakeHarness): void {
   describe("a clock that was wrong for a while", () => {
     const run = useRun(make);
 
-    test("hides no line that comes after it: completed tasks, histories, and who follows", async () => {
+    test("hides no later line from completed tasks, histories and followers", async () => {
       const store = await run().open();
       await store.initStatus("r", {});
       const news = store.followLedger();
-      const told = async () => (await collect(news.news())).map(({ line }) => line.task);
+      const newTasks = async () => (await collect(news.news())).map(({ line }) => line.task);
       for (const id of ["a", "b", "c"]) await store.enqueue({ id, type: "t" });
       await store.enqueue({ id: "after", type: "u", depends_on: ["c"] });
-      expect(await told()).toEqual(["a", "b", "c", "after"]);
+      expect(await newTasks()).toEqual(["a", "b", "c", "after"]);
       const finish = async () => store.complete(refOf(await claimOne(store)));
       await finish();
       for (const days of [2, -2, -3, 3]) {
         run().clock.advance(days * 86_400_000);
         await store.enqueue({ id: `on${days}`, type: "u" });
         await store.flushStatus();
-        expect(await told()).toContain(`on${days}`);
+        expect(await newTasks()).toContain(`on${days}`);
       }
       run().clock.advance(2 * 86_400_000);
       await finish();
       run().clock.advance(-2 * 86_400_000);
       await finish();
       await store.flushStatus();
-      expect((await told()).filter((id) => id === "c")).toHaveLength(2);
-      expect(await told()).toEqual([]);
+      expect((await newTasks()).filter((id) => id === "c")).toHaveLength(2);
+      expect(await newTasks()).toEqual([]);
       const status = await store.readStatus();
       expect(status?.checkpoint.completed_tasks.toSorted()).toEqual(["a", "b", "c"]);
       expect((await store.show("b"))?.history).toHaveLength(1);
@@ -151,14 +151,14 @@ export function ledgerSuite(make: MakeHarness): void {
       ]);
     });
 
-    test("show: null for what is not there, INVALID for what cannot be", async () => {
+    test("show: null for an unknown id, INVALID for an impossible one", async () => {
       const store = await run().open();
-      expect(await store.show("nobody")).toBeNull();
+      expect(await store.show("unknown")).toBeNull();
       await expect(store.show("../etc")).rejects.toMatchObject({ code: "INVALID" });
-      expect(await store.attemptsOf("nobody")).toEqual([]);
+      expect(await store.attemptsOf("unknown")).toEqual([]);
     });
 
-    test("a healthy run has no findings, whatever it has been through", async () => {
+    test("a healthy run has no findings after any transition", async () => {
       const store = await run().open({ durability: "fast" });
       await store.register("w");
       for (let n = 0; n < 30; n++) {

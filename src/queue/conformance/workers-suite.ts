@@ -5,7 +5,7 @@ export function workersSuite(make: MakeHarness): void {
   describe("workers", () => {
     const run = useRun(make);
 
-    test("who is there, what they hold, and what they say", async () => {
+    test("names, claims and notes of workers", async () => {
       const worker = await run().open();
       const shell = await run().open();
       for (const id of ["a", "b", "c"]) await worker.enqueue({ id, type: "t" });
@@ -37,7 +37,7 @@ export function workersSuite(make: MakeHarness): void {
       );
     });
 
-    test("a note is one line, whatever is put into it", async () => {
+    test("a note becomes one short line", async () => {
       const store = await run().open();
       await store.heartbeat("w", { note: "one\ntwo\r\nviv boot 1 2" });
       expect((await store.workers())[0]?.note).toBe("one two viv boot 1 2");
@@ -55,7 +55,7 @@ export function workersSuite(make: MakeHarness): void {
       expect(await store.workers()).toEqual([]);
     });
 
-    test("closing a store leaves its name, and its unfinished claims to the reaper", async () => {
+    test("closing a store frees its name, and leaves its claims to the reaper", async () => {
       const store = await run().open();
       const other = await run().open();
       await store.enqueue({ id: "a", type: "t" });

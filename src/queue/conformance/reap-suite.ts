@@ -185,7 +185,7 @@ export function reapSuite(make: MakeHarness): void {
       expect((await reaper.reap()).reaped).toMatchObject([{ id: lease.task.task_id }]);
     });
 
-    test("lost ten times in a row, a task is taken for what kills its workers", async () => {
+    test("a task that loses ten workers in a row fails", async () => {
       const store = await run().open({ durability: "fast" });
       await store.enqueue({ id: "a", type: "t" });
       const lose = async () => {

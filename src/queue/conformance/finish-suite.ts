@@ -93,7 +93,7 @@ export function finishSuite(make: MakeHarness): void {
       ]);
     });
 
-    test("fail for good, whatever max_attempts says", async () => {
+    test("final: failed, regardless of max_attempts", async () => {
       const store = await run().open();
       await store.enqueue({ id: "a", type: "t", max_attempts: 9 });
       const claim = await claimOne(store);
@@ -131,11 +131,11 @@ export function finishSuite(make: MakeHarness): void {
       expect(await store.attemptsOf("a")).toHaveLength(1);
     });
 
-    test("what is not claimed cannot be finished", async () => {
+    test("a task that is not claimed cannot be finished", async () => {
       const store = await run().open();
       await store.enqueue({ id: "p", type: "t" });
       await store.enqueue({ id: "w", type: "t", depends_on: ["p"] });
-      for (const id of ["p", "w", "nobody-knows-it"]) {
+      for (const id of ["p", "w", "unknown"]) {
         await refused(store.complete({ id, worker: "w" }), "CLAIM_LOST");
         await refused(store.fail({ id, worker: "w" }), "CLAIM_LOST");
         await refused(store.release({ id, worker: "w" }), "CLAIM_LOST");
@@ -161,7 +161,7 @@ export function finishSuite(make: MakeHarness): void {
       expect(await store.attemptsOf("a")).toHaveLength(2);
     });
 
-    test("a time that is none is refused before anything ends", async () => {
+    test("an invalid time is refused before anything ends", async () => {
       const store = await run().open();
       await store.enqueue({ id: "a", type: "t", max_attempts: 3 });
       const ref = refOf(await claimOne(store));

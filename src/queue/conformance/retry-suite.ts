@@ -93,7 +93,7 @@ export function retrySuite(make: MakeHarness): void {
       expect(await rest()).toBeLessThanOrEqual(SECOND);
     });
 
-    test("as often as the route says, if the task does not, and with its first rest", async () => {
+    test("the route's attempts and first rest count when the task has none of its own", async () => {
       const store = await run().open();
       await store.enqueue({ id: "a", type: "t" });
       await store.enqueue({ id: "own", type: "own", max_attempts: 2 });
@@ -118,7 +118,7 @@ export function retrySuite(make: MakeHarness): void {
       });
     });
 
-    test("numbers that make no sense are refused before anything ends", async () => {
+    test("invalid numbers are refused before anything ends", async () => {
       const store = await run().open();
       await store.enqueue({ id: "a", type: "t" });
       const ref = refOf(await claimOne(store));
@@ -133,7 +133,7 @@ export function retrySuite(make: MakeHarness): void {
       expect(await store.fail(ref, longest)).toMatchObject({ to: "waiting" });
     });
 
-    test("neither does a release, nor a worker that died", async () => {
+    test("a release or a dead worker does not count either", async () => {
       const store = await run().open();
       await store.enqueue({ id: "a", type: "t", max_attempts: 2 });
       await store.release(refOf(await claimOne(store)));
@@ -148,7 +148,7 @@ export function retrySuite(make: MakeHarness): void {
       });
     });
 
-    test("sent round again by a person, it has all its attempts again", async () => {
+    test("a retry by a person resets the attempts", async () => {
       const store = await run().open();
       await store.enqueue({ id: "a", type: "t", max_attempts: 2 });
       const use = async () => {

@@ -18,7 +18,7 @@ export function chokeSuite(make: MakeHarness): void {
   describe("failures that repeat", () => {
     const run = useRun(make);
 
-    /** Who gives signs of life all the time. */
+    /** Workers that keep beating. */
     const alive = new Set<string>();
 
     /** Lets a worker claim and fail, once. */
@@ -68,7 +68,7 @@ export function chokeSuite(make: MakeHarness): void {
       expect(await claimOne(store, "w2")).toMatchObject({ attempt: 4, task: { task_id: "a" } });
     });
 
-    test("nobody else there: failed, and the note says so", async () => {
+    test("no other worker: failed, and the note has the reason", async () => {
       const store = await open(["w1"]);
       await store.enqueue(task);
       expect(await choke(store, "w1")).toMatchObject({ to: "failed", attempt: 3 });
@@ -77,7 +77,7 @@ export function chokeSuite(make: MakeHarness): void {
       );
     });
 
-    test("somebody who does not take the type, or has gone silent, is nobody", async () => {
+    test("workers that do not take the type, or are silent, do not count", async () => {
       const store = await open(["w1", "w2", "w3"]);
       alive.delete("w3");
       run().clock.advance(HOUR);
@@ -113,7 +113,7 @@ export function chokeSuite(make: MakeHarness): void {
       expect(await choke(store, "w2")).toMatchObject({ to: "failed", attempt: 9 });
     });
 
-    test("max_attempts still ends it, without a word about choking", async () => {
+    test("max_attempts still ends it, and the note is not about a choke", async () => {
       const store = await open(["w1", "w2"]);
       await store.enqueue({ ...task, max_attempts: 3 });
       expect(await choke(store, "w1")).toMatchObject({ to: "failed" });
@@ -139,7 +139,7 @@ export function chokeSuite(make: MakeHarness): void {
       expect(await fail(store, "w1")).toMatchObject({ to: "pending" });
     });
 
-    test("sent round again by a person, anybody may take it", async () => {
+    test("after a retry by a person, any worker may take it", async () => {
       const store = await open(["w1", "w2"]);
       await store.enqueue(task);
       await choke(store, "w1");
@@ -179,7 +179,7 @@ export function chokeSuite(make: MakeHarness): void {
       expect(await drain(store, "w2")).toEqual(["a", "l"]);
     });
 
-    test("the last of the others leaves: the one that choked gives the task up", async () => {
+    test("the last of the others leaves: the one that choked fails the task", async () => {
       const store = await open(["w1", "w2"]);
       await store.enqueue(task);
       await choke(store, "w1");
@@ -197,7 +197,7 @@ export function chokeSuite(make: MakeHarness): void {
       expect((await claimOne(store, "w1")).attempt).toBe(4);
     });
 
-    test("so does a new process of that one; others are not looked for every time", async () => {
+    test("so does a new process of that one; the others are not listed every time", async () => {
       const store = await open(["w1", "w2"]);
       await store.enqueue(task);
       await choke(store, "w1");
@@ -212,7 +212,7 @@ export function chokeSuite(make: MakeHarness): void {
       expect(await stateOf(store, "a")).toBe("failed");
     });
 
-    test("who waits is not kept awake by what it must not take; who may take it is", async () => {
+    test("only workers that may take the task are woken for it", async () => {
       const store = await open(["w1", "w2"]);
       await store.enqueue(task);
       await choke(store, "w1");

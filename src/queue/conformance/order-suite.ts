@@ -120,7 +120,7 @@ export function orderSuite(make: MakeHarness): void {
         }),
       );
       expect(got.flat().sort()).toEqual([...ids].sort());
-      // Whoever overtakes, overtakes within a small window only: here a window of 64 for each.
+      // Tasks are overtaken within a small window only: here one of 64 for each claimer.
       const place = new Map(ids.map((id, n) => [id, n]));
       for (const mine of got) {
         for (const [n, id] of mine.entries()) {

@@ -37,7 +37,7 @@ export function bulkSuite(make: MakeHarness): void {
       expect(await store.enqueueMany([])).toMatchObject({ enqueued: 0 });
     });
 
-    test("dependencies among them are fine, in whatever order they come", async () => {
+    test("dependencies among them are allowed, in any order", async () => {
       const store = await run().open({ durability: "fast" });
       const result = await store.enqueueMany([
         { id: "last", type: "t", depends_on: ["first", "middle"] },
@@ -48,7 +48,7 @@ export function bulkSuite(make: MakeHarness): void {
     });
 
     test.each([0, 1, 99, 100, 149])(
-      "a bad one at %i stops it, the error says which, and all before it are in",
+      "a bad one at %i stops it, the error has its index, and all before it are in",
       async (at) => {
         const store = await run().open({ durability: "fast" });
         const list = specs(200);
@@ -86,7 +86,7 @@ export function bulkSuite(make: MakeHarness): void {
       ).toMatchObject({ enqueued: 79, existed: 321 });
     });
 
-    test("a stream that breaks off loses nothing of what came before", async () => {
+    test("a stream that breaks off keeps all tasks before", async () => {
       const store = await run().open({ durability: "fast" });
       async function* stream() {
         yield* specs(130);

@@ -6,12 +6,12 @@ import { claimOne, drain, idsOf, type MakeHarness, refOf, useRun } from "./harne
 const LONG = 30_000;
 const RANK = { high: 0, normal: 1, low: 2 } as const;
 
-/** Claiming all but some types: for as long as what those need is not to be had. */
+/** Claiming all but some types, for example while their account is rate-limited. */
 export function exceptTypesSuite(make: MakeHarness): void {
   describe("all types but these", () => {
     const run = useRun(make);
 
-    test("are passed over, and have kept their place when they are wanted again", async () => {
+    test("are skipped, and keep their place", async () => {
       const store = await run().open({ durability: "fast" });
       for (let n = 0; n < 300; n++) await store.enqueue({ id: `t${n}`, type: `type${n % 3}` });
       const but = (types: string[]) => ({ worker: "w", exceptTypes: types });
@@ -32,7 +32,7 @@ export function exceptTypesSuite(make: MakeHarness): void {
       expect(rest).toEqual([...of([0, 2], 40, 90), ...of([0, 1, 2], 90, 300)]);
     });
 
-    test("none to pass over is as ever; of chosen types, what is left is claimed", async () => {
+    test("an empty list changes nothing; of chosen types, the remaining ones are claimed", async () => {
       const store = await run().open({ durability: "fast" });
       for (const type of ["a", "b", "c"]) await store.enqueue({ id: type, type });
       const chosen = { worker: "w", types: ["a", "b"], max: 9 };
@@ -43,7 +43,7 @@ export function exceptTypesSuite(make: MakeHarness): void {
       expect(idsOf(await store.claim({ worker: "w", exceptTypes: [], max: 9 }))).toEqual(["c"]);
     });
 
-    test("whatever is passed over from one claim to the next, order stays order", async () => {
+    test("the order holds, whatever each claim skips", async () => {
       const TYPES = ["a", "b", "c", "d", "e"];
       const task = fc.record({
         type: fc.constantFrom(...TYPES),
@@ -88,7 +88,7 @@ export function exceptTypesSuite(make: MakeHarness): void {
       );
     });
 
-    test("others take them meanwhile, and nobody gets one twice", async () => {
+    test("others take them meanwhile, and none is claimed twice", async () => {
       const stores = await Promise.all(
         Array.from({ length: 3 }, () => run().open({ durability: "fast" })),
       );
@@ -110,7 +110,7 @@ export function exceptTypesSuite(make: MakeHarness): void {
       expect(got.flat().sort()).toEqual(specs.map(({ id }) => id).sort());
     });
 
-    test("what comes back while its type is passed over is claimed later", async () => {
+    test("a task that comes back while its type is skipped is claimed later", async () => {
       const store = await run().open({ durability: "fast" });
       await store.enqueue({ id: "a", type: "slow" });
       const claim = await claimOne(store);
@@ -123,7 +123,7 @@ export function exceptTypesSuite(make: MakeHarness): void {
       expect(await claimOne(store)).toMatchObject({ attempt: 2, task: { task_id: "a" } });
     });
 
-    test("a process that starts while they are passed over finds them in their place", async () => {
+    test("a process that starts meanwhile finds them in their place", async () => {
       const first = await run().open({ durability: "fast" });
       for (let n = 0; n < 100; n++) await first.enqueue({ id: `t${n}`, type: `type${n % 2}` });
       const odd = { worker: "w", exceptTypes: ["type0"], max: 10 };
@@ -138,7 +138,7 @@ export function exceptTypesSuite(make: MakeHarness): void {
       expect(idsOf(await third.claim({ worker: "w", max: 1 }))).toEqual(["t6"]);
     });
 
-    test("who waits is not woken for them, but for others", async () => {
+    test("a waiting worker is not woken for them, but for others", async () => {
       const store = await run().open({ durability: "fast" });
       const other = await run().open({ durability: "fast" });
       await store.enqueue({ id: "a", type: "slow" });

@@ -5,7 +5,7 @@ export function recordSuite(make: MakeHarness): void {
   describe("artifacts", () => {
     const run = useRun(make);
 
-    test("another process reads and lists what was written, and the last text counts", async () => {
+    test("another process reads and lists artifacts, and the last text counts", async () => {
       const [store, other] = await Promise.all([run().open(), run().open()]);
       await store.artifacts.write("a.md", "first");
       await store.artifacts.write("a.md", "second\n");
@@ -47,7 +47,7 @@ export function recordSuite(make: MakeHarness): void {
       });
     });
 
-    test("completed_tasks lists what is done, and nothing else, once the store is closed", async () => {
+    test("completed_tasks lists the done tasks, and no others, once the store is closed", async () => {
       const store = await run().open({ durability: "fast" });
       for (const id of ["a", "b", "c", "r"]) {
         await store.enqueue({ id, type: "t", review: id === "r" });
@@ -90,7 +90,7 @@ export function recordSuite(make: MakeHarness): void {
       expect((await stores[0].readStatus())?.metadata).toEqual({ k0: 0, k1: 1, k2: 2 });
     });
 
-    test("a fresh start forgets the old checkpoint", async () => {
+    test("initStatus replaces the old checkpoint", async () => {
       const store = await run().open();
       await store.writeStatus({ summary: "old", metadata: { a: 1 } });
       const status = await store.initStatus("another", { next_step: "begin" });

@@ -14,7 +14,7 @@ const DECISIONS = ["cancel", "retry", "approve", "reject"] as const satisfies Ta
 const CASES = TASK_STATES.flatMap((state) => DECISIONS.map((event) => ({ state, event })));
 
 export function decideSuite(make: MakeHarness): void {
-  describe("what people decide", () => {
+  describe("decisions of people", () => {
     const run = useRun(make);
 
     test.each(CASES)("$event of a task that is $state", async ({ state, event }) => {
@@ -34,9 +34,9 @@ export function decideSuite(make: MakeHarness): void {
       expect(await stateOf(store, "a")).toBe(ended.to);
     });
 
-    test.each(DECISIONS)("%s of a task that nobody knows", async (event) => {
+    test.each(DECISIONS)("%s of an unknown task", async (event) => {
       const store = await run().open();
-      await refused(store[event]("nobody"), "TASK_NOT_FOUND");
+      await refused(store[event]("unknown"), "TASK_NOT_FOUND");
       await refused(store[event]("../a"), "INVALID");
     });
 
@@ -70,7 +70,7 @@ export function decideSuite(make: MakeHarness): void {
       expect((await claimOne(store)).task.task_id).toBe("b");
     });
 
-    test("cancelled while claimed: the attempt says so", async () => {
+    test("cancelled while claimed: recorded with the attempt", async () => {
       const store = await run().open();
       await store.enqueue({ id: "a", type: "t" });
       const { token } = await claimOne(store, "w1");

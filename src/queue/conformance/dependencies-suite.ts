@@ -27,7 +27,7 @@ export function dependenciesSuite(make: MakeHarness): void {
       await finish(store, "c");
     });
 
-    test("a dependency that is done already holds nothing up", async () => {
+    test("a task whose dependencies are done is pending at once", async () => {
       const store = await run().open();
       await store.enqueue({ id: "a", type: "t" });
       await finish(store, "a");
@@ -115,7 +115,7 @@ export function dependenciesSuite(make: MakeHarness): void {
       expect(await stateOf(store, "b")).toBe("pending");
     });
 
-    test("with onDependencyFailed = fail, whatever waits for it fails too, and what waits for that", async () => {
+    test("with onDependencyFailed = fail, tasks that wait for it fail too, and so on", async () => {
       const store = await run().open({ onDependencyFailed: "fail" });
       await store.enqueue({ id: "a", type: "t" });
       await store.enqueue({ id: "b", type: "t", depends_on: ["a"] });
@@ -160,12 +160,12 @@ export function dependenciesSuite(make: MakeHarness): void {
         expect(await store.show(last)).toBeNull();
         const bulk = store.enqueueMany([{ id: last, type: "t", depends_on: ["c0"] }]);
         await refused(bulk, "DEPENDENCY_CYCLE");
-        // Without the closing edge it is welcome.
+        // Without the closing edge it is accepted.
         expect(await store.enqueue({ id: last, type: "t" })).toMatchObject({ created: true });
       },
     );
 
-    test("sent round again, a task does not close a cycle either", async () => {
+    test("a retried task does not close a cycle either", async () => {
       const store = await run().open();
       await store.enqueue({ id: "a", type: "t", depends_on: ["b"] });
       await store.cancel("a");
@@ -177,7 +177,7 @@ export function dependenciesSuite(make: MakeHarness): void {
       expect(await store.retry("a")).toMatchObject({ to: "waiting" });
     });
 
-    test("what looks like a cycle but is none is welcome", async () => {
+    test("a diamond of dependencies is no cycle", async () => {
       const store = await run().open();
       await store.enqueue({ id: "a", type: "t", depends_on: ["c", "d"] });
       await store.enqueue({ id: "b", type: "t", depends_on: ["c", "d"] });
@@ -195,7 +195,7 @@ export function dependenciesSuite(make: MakeHarness): void {
       expect(settled.some(({ status }) => status === "rejected")).toBe(true);
     });
 
-    test("whoever sees the last one done promotes: no wake-up is lost between processes", async () => {
+    test("no wake-up is lost between a completion and an enqueue in another process", async () => {
       const [one, two] = await Promise.all([
         run().open({ durability: "fast" }),
         run().open({ durability: "fast" }),

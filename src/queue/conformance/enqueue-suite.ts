@@ -26,14 +26,14 @@ export function enqueueSuite(make: MakeHarness): void {
       });
     });
 
-    test("an id is made up when none is given, another one each time", async () => {
+    test("a missing id is generated, another one each time", async () => {
       const store = await run().open();
       const ids = new Set<string>();
       for (let n = 0; n < 50; n++) ids.add((await store.enqueue({ type: "t" })).id);
       expect(ids.size).toBe(50);
     });
 
-    test("everything that can be said about a task is kept", async () => {
+    test("all properties of a task are kept", async () => {
       const store = await run().open();
       const now = run().clock.now();
       await store.enqueue({
@@ -45,7 +45,7 @@ export function enqueueSuite(make: MakeHarness): void {
         not_before: "+10m",
         tier_hint: "haiku",
         deadline: "2031-01-02T03:04:05+02:00",
-        created_by: "somebody",
+        created_by: "me",
         parent: "p",
         done_when: "test -f out",
         review: true,
@@ -58,7 +58,7 @@ export function enqueueSuite(make: MakeHarness): void {
         task_type: "code/review:v2@x+y",
         run_id: store.runId,
         created_at: new Date(now).toISOString(),
-        created_by: "somebody",
+        created_by: "me",
         depends_on: ["b", "c"],
         payload: { text: "ünï \u{1F40D} \ud800", deep: [{ a: [null, true, 1.5] }] },
         tier_hint: "haiku",
@@ -75,7 +75,7 @@ export function enqueueSuite(make: MakeHarness): void {
       });
     });
 
-    test("what a claim returns is what was enqueued, unknown keys included", async () => {
+    test("a claim returns the task as enqueued, unknown keys included", async () => {
       const store = await run().open();
       const big = "x".repeat(20_000);
       for (const [id, payload] of Object.entries({ small: { a: 1 }, large: { big } })) {
@@ -123,21 +123,24 @@ export function enqueueSuite(make: MakeHarness): void {
       }
     });
 
-    test.each(TASK_STATES)("an id that is %s is refused, and the error says so", async (state) => {
-      const store = await run().open();
-      await bringInto(store, "a", state);
-      const before = await store.show("a");
-      const details = await refused(store.enqueue({ id: "a", type: "other" }), "TASK_EXISTS");
-      expect(details).toMatchObject({ id: "a", state });
-      expect(details.message).toContain(state);
-      if (state === "claimed") expect(details.worker).toBe("worker-of-a");
+    test.each(TASK_STATES)(
+      "an id that is %s is refused, and the error names its state",
+      async (state) => {
+        const store = await run().open();
+        await bringInto(store, "a", state);
+        const before = await store.show("a");
+        const details = await refused(store.enqueue({ id: "a", type: "other" }), "TASK_EXISTS");
+        expect(details).toMatchObject({ id: "a", state });
+        expect(details.message).toContain(state);
+        if (state === "claimed") expect(details.worker).toBe("worker-of-a");
 
-      const again = await store.enqueue({ id: "a", type: "other" }, { ifAbsent: true });
-      expect(again).toEqual({ id: "a", state, created: false });
-      const other = await run().open();
-      await refused(other.enqueue({ id: "a", type: "t", depends_on: ["z"] }), "TASK_EXISTS");
-      expect(await store.show("a")).toEqual(before);
-    });
+        const again = await store.enqueue({ id: "a", type: "other" }, { ifAbsent: true });
+        expect(again).toEqual({ id: "a", state, created: false });
+        const other = await run().open();
+        await refused(other.enqueue({ id: "a", type: "t", depends_on: ["z"] }), "TASK_EXISTS");
+        expect(await store.show("a")).toEqual(before);
+      },
+    );
 
     test("a refused task leaves nothing behind", async () => {
       const store = await run().open();
