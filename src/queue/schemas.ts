@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import { text } from "../operation/fields.ts";
 import { FAILURE_OUTCOMES, OUTCOMES } from "./attempt.ts";
 import { TASK_STATES } from "./states.ts";
 import { type Ended, FINDING_CODES } from "./store.ts";
@@ -10,7 +11,7 @@ export const failureOutcome = z.enum(FAILURE_OUTCOMES);
 export const claimRef = {
   id: z.string().check(z.describe("the task")),
   worker: z.string().check(z.describe("the worker that holds it")),
-  token: z.optional(z.string().check(z.describe("token from claim; a stale claim is refused"))),
+  token: text("token from claim; a stale claim is refused"),
 };
 
 export const ended = z.object({

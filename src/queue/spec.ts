@@ -4,26 +4,25 @@ import { VivError } from "../base/errors.ts";
 import { complaint, type Issue, isMissing } from "../base/issue.ts";
 import { assertJson } from "../base/json.ts";
 import { assertName, assertTypeName, suggest } from "../base/names.ts";
+import { flag, list, text } from "../operation/fields.ts";
 import { PRIORITIES, type Task } from "./task.ts";
 
 /** A new task. */
 export const taskSpec = z.strictObject({
-  id: z.optional(z.string().check(z.describe("task id (default: generated)"))),
+  id: text("task id (default: generated)"),
   type: z.string().check(z.describe("kind of work; workers select tasks by it")),
   payload: z.optional(
     z.record(z.string(), z.unknown()).check(z.describe("a JSON object for the handler")),
   ),
-  depends_on: z.optional(
-    z.array(z.string()).check(z.describe("ids of tasks that must be done first")),
-  ),
+  depends_on: list("ids of tasks that must be done first"),
   priority: z.optional(z.enum(PRIORITIES).check(z.describe("high, normal (default) or low"))),
-  not_before: z.optional(z.string().check(z.describe("earliest start"))),
+  not_before: text("earliest start"),
   tier_hint: z.nullish(z.string().check(z.describe("model tier for the engine, e.g. haiku"))),
   deadline: z.nullish(z.string().check(z.describe("due time; shown, not enforced"))),
   created_by: z.nullish(z.string().check(z.describe("requester"))),
   parent: z.nullish(z.string().check(z.describe("task that enqueued it"))),
-  done_when: z.optional(z.string().check(z.describe("command that proves it is done"))),
-  review: z.optional(z.boolean().check(z.describe("a person must approve the result"))),
+  done_when: text("command that proves it is done"),
+  review: flag("a person must approve the result"),
   max_attempts: z.optional(
     z.int().check(z.gte(1), z.lte(1000)).check(z.describe("attempts before failed/")),
   ),
@@ -110,9 +109,9 @@ export function taskFromSpec(
   if (s.review) task.review = true;
   if (s.max_attempts !== undefined) task.max_attempts = s.max_attempts;
   if (s.timeout !== undefined) {
-    const text = typeof s.timeout === "number" ? `${s.timeout}s` : s.timeout;
-    if (parseDuration(text, "timeout") <= 0) throw new VivError("INVALID", "timeout is zero.");
-    task.timeout = text;
+    task.timeout = typeof s.timeout === "number" ? `${s.timeout}s` : s.timeout;
+    const ms = parseDuration(task.timeout, "timeout");
+    if (ms <= 0) throw new VivError("INVALID", "timeout is zero.");
   }
   for (const [key, value] of Object.entries(spec.extra ?? {})) {
     if (Object.hasOwn(task, key)) continue;

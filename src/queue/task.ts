@@ -50,13 +50,10 @@ export function parseTask(text: string, id: string): Task {
     throw new VivError("CORRUPT", "not a JSON object");
   }
   const task = value as Task;
+  if (task.task_id === undefined) throw new VivError("CORRUPT", "no task_id");
   if (task.task_id !== id) {
-    throw new VivError(
-      "CORRUPT",
-      task.task_id === undefined
-        ? "no task_id"
-        : `task_id ${JSON.stringify(task.task_id)} does not match the file name`,
-    );
+    const found = JSON.stringify(task.task_id);
+    throw new VivError("CORRUPT", `task_id ${found} does not match the file name`);
   }
   if (typeof task.task_type !== "string") throw new VivError("CORRUPT", "no task_type");
   const payload = task.payload as unknown;

@@ -4,6 +4,7 @@ import * as z from "zod/mini";
 import { formatDuration } from "../../base/duration.ts";
 import { VivError } from "../../base/errors.ts";
 import type { Command } from "../../operation/command.ts";
+import { text } from "../../operation/fields.ts";
 import type { Io } from "../../operation/io.ts";
 import { plain } from "../../operation/term.ts";
 import { doctor, init, reap } from "../operations/maintenance.ts";
@@ -11,9 +12,7 @@ import { doctor, init, reap } from "../operations/maintenance.ts";
 const initCommand: Command = {
   op: {
     ...init,
-    input: z.strictObject({
-      dir: z.optional(z.string().check(z.describe("path of the run (default ./run)"))),
-    }),
+    input: z.strictObject({ dir: text("path of the run (default ./run)") }),
   },
   positionals: [{ key: "dir" }],
   runFrom: (input, run) => {

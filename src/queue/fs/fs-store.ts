@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { VivError } from "../../base/errors.ts";
 import { assertName } from "../../base/names.ts";
@@ -23,7 +22,6 @@ import {
   releaseTask,
 } from "./ends/finish-attempt.ts";
 import { translate } from "./files/atomic.ts";
-import { fileOf } from "./layout.ts";
 import {
   attemptsOf,
   countTasks,
@@ -264,10 +262,9 @@ export class FsStore implements S.Store {
       }
     }
     await projectAtClose(run, after);
-    const isPending = (id: string) => existsSync(fileOf(run.paths, "pending", id));
     const readers = [...run.memo.readers.values()];
     after.try("how far the lanes were read is not kept; the next worker reads them again", () => {
-      for (const reader of readers) reader.saveCursors(isPending);
+      for (const reader of readers) reader.saveCursors();
     });
     after.try("the ledger lacks lines about claims; they are held all the same", () =>
       run.ledger.flush(),

@@ -47,7 +47,7 @@ export function isLeftToOthers(run: FsRun, worker: string, candidate: Candidate)
   const type = file.task.task_type;
   const { to, note } = afterChoke(last, mayTry(takersOf(run, type), type, history));
   if (to === "pending") {
-    lane.leave(line, worker, run.machine.clock.now());
+    lane.leave(line, worker);
     return true;
   }
   // One rename, like a cancel by a person; if it finds nothing, a worker took the task after all.

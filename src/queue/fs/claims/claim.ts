@@ -38,12 +38,7 @@ import {
 } from "../waiting/promote.ts";
 import { isLeftToOthers } from "./choked-tasks.ts";
 import { claimName } from "./register.ts";
-import {
-  assertWorker,
-  makeWorkerFolder,
-  remakeWorkerFolder,
-  writeHeartbeat,
-} from "./vital-signs.ts";
+import { assertWorker, makeWorkerFolder, writeHeartbeat } from "./vital-signs.ts";
 
 /**
  * Claiming: one rename into the worker's folder. Losing the race is normal and silent. Knowing
@@ -146,12 +141,12 @@ export function readerFor(run: FsRun, filter: TypeFilter): LaneReader {
   if (known) return known;
   for (const [oldest, reader] of readers) {
     if (readers.size < MAX_READERS) break;
-    reader.saveCursors(isPendingIn(run));
+    reader.saveCursors();
     reader.close();
     readers.delete(oldest);
     run.memo.pendingSeen.delete(reader);
   }
-  const reader = new LaneReader(run.paths, filter, run.random, placesFor(run, filter));
+  const reader = new LaneReader(run, filter, placesFor(run, filter));
   readers.set(key, reader);
   return reader;
 }
@@ -159,23 +154,17 @@ export function readerFor(run: FsRun, filter: TypeFilter): LaneReader {
 /** The places of readers whose filters cover this one: it need not try again what they tried. */
 function placesFor(run: FsRun, filter: TypeFilter): Cursor[][] {
   const others = [...run.memo.readers.values()].filter((other) => covers(other.filter, filter));
-  const places = others.map((other) => other.places(isPendingIn(run)));
+  const places = others.map((other) => other.places());
   return PRIORITIES.map((_, lane) => places.flatMap((place) => place[lane] ?? []));
 }
 
-export function isPendingIn(run: FsRun): (id: string) => boolean {
-  return (id) => existsSync(fileOf(run.paths, "pending", id));
-}
-
 function claimNext(run: FsRun, worker: string, reader: LaneReader, force: boolean): Claim | null {
-  const folder = folderOf(run.paths, worker);
-  const isThere = isPendingIn(run);
   for (;;) {
-    const candidate = reader.next(isThere, force, worker, run.machine.clock);
+    const candidate = reader.next(force, worker);
     if (candidate === null) return null;
     if (candidate.attempt > 1 && isLeftToOthers(run, worker, candidate)) continue;
     const to = claimOf(run.paths, worker, candidate.id);
-    if (!take(run, fileOf(run.paths, "pending", candidate.id), to, folder)) {
+    if (!take(run, worker, fileOf(run.paths, "pending", candidate.id), to)) {
       candidate.lane.missed(candidate.line);
       continue;
     }
@@ -188,16 +177,17 @@ function claimNext(run: FsRun, worker: string, reader: LaneReader, force: boolea
   }
 }
 
-function take(run: FsRun, from: string, to: string, folder: string): boolean {
+function take(run: FsRun, worker: string, from: string, to: string): boolean {
   for (;;) {
     try {
       renameSync(from, to);
       return true;
     } catch (error) {
       if (errno(error) !== "ENOENT") throw error;
-      if (existsSync(folder)) return false;
+      if (existsSync(folderOf(run.paths, worker))) return false;
       // Not the task but the worker's folder is gone (a cleanup by hand): make it and try again.
-      remakeWorkerFolder(run, folder);
+      run.memo.workerFolders.delete(worker);
+      makeWorkerFolder(run, worker);
     }
   }
 }

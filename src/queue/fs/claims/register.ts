@@ -52,12 +52,9 @@ function isHeld(run: FsRun, holder: WorkerFile): boolean {
   return heartbeat !== null && heartbeat.age < FOREIGN_HOST_GRACE_MS;
 }
 
-function takenError(holder: WorkerFile): VivError {
-  return new VivError(
-    "WORKER_TAKEN",
-    `the name ${holder.worker} belongs to a live worker (pid ${holder.pid} on ${holder.host}); choose another one, or stop that worker first.`,
-    { worker: holder.worker, pid: holder.pid, host: holder.host },
-  );
+function takenError({ worker, pid, host }: WorkerFile): VivError {
+  const message = `the name ${worker} belongs to a live worker (pid ${pid} on ${host}); choose another one, or stop that worker first.`;
+  return new VivError("WORKER_TAKEN", message, { worker, pid, host });
 }
 
 /**
@@ -157,11 +154,8 @@ async function takeOver(run: FsRun, worker: string, predecessor: WorkerFile | nu
   const heartbeat = readHeartbeat(run, worker);
   const age = heartbeat?.age ?? Number.POSITIVE_INFINITY;
   if (predecessor === null && age < FOREIGN_HOST_GRACE_MS) {
-    throw new VivError(
-      "WORKER_TAKEN",
-      `one-shot commands hold ${counted(claims.length, "claim")} as ${worker}; choose another name, or finish those first.`,
-      { worker },
-    );
+    const message = `one-shot commands hold ${counted(claims.length, "claim")} as ${worker}; choose another name, or finish those first.`;
+    throw new VivError("WORKER_TAKEN", message, { worker });
   }
   const report: ReapReport = { reaped: [], live: [], skipped: [], stuck: [] };
   await takeBack(run, worker, claims, predecessor ? "gone" : "stale", age / 1000, report);

@@ -129,26 +129,17 @@ export function makeWorkerFolder(run: FsRun, worker: string): void {
   if (run.memo.workerFolders.has(worker)) return;
   const folder = folderOf(run.paths, worker);
   const stats = statIfThere(folder);
-  if (!stats) {
-    try {
-      remakeWorkerFolder(run, folder);
-    } catch (error) {
-      throw translate(error, `creating ${folder}`);
-    }
-  } else if (!stats.isDirectory()) {
+  if (stats && !stats.isDirectory()) {
     throw new VivError("RUN_INVALID", `claimed/${worker} is not a folder; run: viv doctor --fix`);
   }
-  run.memo.workerFolders.add(worker);
-}
-
-/** Synced, because claims in it are synced later, and are lost with the folder's own name. */
-export function remakeWorkerFolder(run: FsRun, folder: string): void {
   try {
-    mkdirSync(folder, { mode: 0o700 });
+    if (!stats) mkdirSync(folder, { mode: 0o700 });
   } catch (error) {
-    if (errno(error) !== "EEXIST") throw error;
+    if (errno(error) !== "EEXIST") throw translate(error, `creating ${folder}`);
   }
-  if (run.durability === "safe") syncFolder(run.paths.state.claimed);
+  // Claims in it are synced later, and would be lost with the folder's own name.
+  if (!stats && run.durability === "safe") syncFolder(run.paths.state.claimed);
+  run.memo.workerFolders.add(worker);
 }
 
 export function vitalSigns(run: FsRun, worker: string, claims: readonly ClaimFile[]): VitalSigns {

@@ -52,7 +52,7 @@ async function checkIds(
 }
 
 async function checkLanes({ run, find }: Examination, places: Places): Promise<void> {
-  const reader = new LaneReader(run.paths, ANY, run.random);
+  const reader = new LaneReader(run, ANY);
   try {
     const known = new Set(reader.ahead());
     const missing = [...places].filter(

@@ -138,17 +138,15 @@ async function decide(
 function wrongState(id: string, place: Place, event: TaskEvent): VivError {
   const hints: Partial<Record<TaskState, string>> = {
     done: "a done task stays done; enqueue a new one to do it again",
-    failed: `send it round again with: viv retry ${id}`,
+    failed: `requeue it with: viv retry ${id}`,
     review: `decide with: viv approve ${id}, or viv reject ${id}`,
     claimed: `stop it with: viv cancel ${id}`,
     pending: "a worker will take it",
     waiting: `see: viv why ${id}`,
   };
-  return new VivError(
-    "WRONG_STATE",
-    `cannot ${event} ${id}: it is ${place.state}; ${hints[place.state]}.`,
-    { id, state: place.state, event },
-  );
+  const { state } = place;
+  const message = `cannot ${event} ${id}: it is ${state}; ${hints[state]}.`;
+  return new VivError("WRONG_STATE", message, { id, state, event });
 }
 
 /** Null when the task is no longer there. */

@@ -65,13 +65,11 @@ export async function completeInBackground(
       await syncLedger(run);
       const moved = move(run, held, ending, false);
       const after = new Afterwards();
-      try {
+      await after.tryAsync(notSynced(held.id), async () => {
         // In this order: see syncMove.
         await run.syncs.of(run.paths.state[ending.to]);
         await run.syncs.of(folderOf(run.paths, held.worker));
-      } catch (error) {
-        after.add(notSynced(held.id), error);
-      }
+      });
       return follow(run, held, ending, moved, after);
     } catch (error) {
       markUncertain(run, held);

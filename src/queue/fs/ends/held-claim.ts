@@ -27,17 +27,11 @@ export function claimLost(run: FsRun, id: string, worker: string): VivError {
   run.memo.claims.delete(id);
   const place = locate(run, id);
   if (place === null) run.hooks?.onVanished(run, id, worker);
-  const where =
-    place === null
-      ? "there is no such task"
-      : place.worker === worker
-        ? `${worker} has claimed it again since`
-        : `it is ${place.state}${place.worker ? ` by ${place.worker}` : ""} now`;
-  return new VivError(
-    "CLAIM_LOST",
-    `${worker} no longer holds ${id}: ${where}; drop this result, it was not counted.`,
-    { id, worker, state: place?.state ?? null },
-  );
+  let where = "there is no such task";
+  if (place?.worker === worker) where = `${worker} has claimed it again since`;
+  else if (place) where = `it is ${place.state}${place.worker ? ` by ${place.worker}` : ""} now`;
+  const message = `${worker} no longer holds ${id}: ${where}; drop this result, it was not counted.`;
+  return new VivError("CLAIM_LOST", message, { id, worker, state: place?.state ?? null });
 }
 
 export function readHeld(run: FsRun, held: Held): Task {

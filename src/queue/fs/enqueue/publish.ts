@@ -109,12 +109,8 @@ function withdraw(run: FsRun, { task, tmp }: Staged, idLink: string, error: unkn
     const cause = translate(error, `enqueueing ${id}`);
     if (!(cause instanceof VivError)) throw error;
     // Neither made nor taken back. Another request for the same id makes one task, not two.
-    throw new VivError(
-      cause.code,
-      `${cause.message} A sweep may still enqueue it: pass --id ${id} --if-absent then.`,
-      { ...cause.details, id },
-      { cause: error },
-    );
+    const message = `${cause.message} A sweep may still enqueue it: pass --id ${id} --if-absent then.`;
+    throw new VivError(cause.code, message, { ...cause.details, id }, { cause: error });
   }
   discard(idLink);
   return true;

@@ -105,10 +105,9 @@ function examine(run: FsRun, path: string, id: string | null): TaskFile | "unrip
       const why = run.paths.layout.whyNotId(id);
       if (why !== null) throw new VivError("CORRUPT", why);
       if (run.paths.layout.isFlat && !isName(id)) {
-        throw new VivError(
-          "CORRUPT",
-          "its name may have only letters, digits, dots, - and _; rename it, then move it to food/",
-        );
+        const message =
+          "its name may have only letters, digits, dots, - and _; rename it, then move it to food/";
+        throw new VivError("CORRUPT", message);
       }
       // A sound task under an id that ours cannot have is for foreign workers; doctor lists it.
       return isName(id) ? { task, stats: file.stats } : null;

@@ -1,8 +1,10 @@
-import type { Clock } from "../../../base/clock.ts";
+import { existsSync } from "node:fs";
 import { troubleOf } from "../../../base/errno.ts";
 import { PRIORITIES, type Priority } from "../../task.ts";
 import { overwrite, readDerived } from "../files/atomic.ts";
-import { type Cursor, Lane, linesOf } from "./lane.ts";
+import { fileOf } from "../layout.ts";
+import type { FsRun } from "../run.ts";
+import { type Cursor, Lane, type LaneHost, linesOf } from "./lane.ts";
 import { encodeType, entryOfLine, hash, type LaneEntry, lanePath } from "./lanes.ts";
 
 export interface Candidate extends LaneEntry {
@@ -16,41 +18,37 @@ export class LaneReader {
   readonly filter: TypeFilter;
   readonly #lanes: Lane[];
   readonly #wanted: Wanted | null;
-  readonly #folder: string;
-  readonly #cursorFile: (priority: Priority) => string;
+  readonly #pathOf: (priority: Priority) => string;
+  readonly #cursorOf: (priority: Priority) => string;
 
   /** `places`: for each lane, where readers that cover this filter are; it may begin there. */
-  constructor(
-    folders: { lanes: string; cursors: string },
-    filter: TypeFilter,
-    random: () => number,
-    places: readonly (readonly Cursor[])[] = [],
-  ) {
+  constructor(run: FsRun, filter: TypeFilter, places: readonly (readonly Cursor[])[] = []) {
+    const { paths, random, machine } = run;
     const key = filter.kind === "any" ? "all" : hash(nameOf(filter));
-    this.#cursorFile = (priority) => `${folders.cursors}/${priority}.${key}`;
+    this.#cursorOf = (priority) => `${paths.cursors}/${priority}.${key}`;
+    this.#pathOf = (priority) => lanePath(paths.lanes, priority);
     this.filter = filter;
     this.#wanted = wantedBy(filter);
-    this.#folder = folders.lanes;
+    const host: LaneHost = {
+      isThere: (id) => existsSync(fileOf(paths, "pending", id)),
+      random,
+      now: () => machine.clock.now(),
+    };
     this.#lanes = PRIORITIES.map((priority, i) => {
-      const start = latest(readCursor(this.#cursorFile(priority)), places[i] ?? []);
-      return new Lane(lanePath(folders.lanes, priority), this.#wanted, start, random);
+      const start = latest(readCursor(this.#cursorOf(priority)), places[i] ?? []);
+      return new Lane(this.#pathOf(priority), this.#wanted, start, host);
     });
   }
 
   /** Its place on each lane: all wanted tasks before it are taken. Null where it has not begun. */
-  places(isThere: (id: string) => boolean): (Cursor | null)[] {
-    return this.#lanes.map((lane) => lane.place(isThere));
+  places(): (Cursor | null)[] {
+    return this.#lanes.map((lane) => lane.place());
   }
 
   /** The next candidate, or null when the lanes are read to their ends. */
-  next(
-    isThere: (id: string) => boolean,
-    force: boolean,
-    worker: string,
-    clock: Clock,
-  ): Candidate | null {
+  next(force: boolean, worker: string): Candidate | null {
     for (const lane of this.#lanes) {
-      const line = lane.next(isThere, force, worker, clock);
+      const line = lane.next(force, worker);
       if (line !== null) return Object.assign(entryOfLine(line), { line, lane });
     }
     return null;
@@ -71,27 +69,27 @@ export class LaneReader {
   }
 
   /** Is there a candidate that is still there? Passes over those that are not. */
-  peek(isThere: (id: string) => boolean, worker?: string): boolean {
-    return this.#lanes.some((lane) => lane.peek(isThere, worker));
+  peek(worker: string | undefined): boolean {
+    return this.#lanes.some((lane) => lane.peek(worker));
   }
 
   /** Ids of tasks that are not for this reader: it need not open their files. */
   *others(): Generator<string> {
     if (this.#wanted === null) return;
     for (const priority of PRIORITIES) {
-      for (const { id, type } of linesOf(lanePath(this.#folder, priority), 0)) {
+      for (const { id, type } of linesOf(this.#pathOf(priority), 0)) {
         if (!this.#wanted.has(type)) yield id;
       }
     }
   }
 
   /** Lets the next process start where this one stopped. Losing it costs time, nothing else. */
-  saveCursors(isThere: (id: string) => boolean): void {
+  saveCursors(): void {
     for (const [i, priority] of PRIORITIES.entries()) {
-      const cursor = this.#lanes[i]?.cursorToSave(isThere);
+      const cursor = this.#lanes[i]?.cursorToSave();
       if (!cursor) continue;
       try {
-        overwrite(this.#cursorFile(priority), `${cursor.offset} ${cursor.name}`);
+        overwrite(this.#cursorOf(priority), `${cursor.offset} ${cursor.name}`);
       } catch (error) {
         // A cursor saves time only; on a full disk the next reader starts further back.
         if (troubleOf(error) !== "DISK_FULL") throw error;

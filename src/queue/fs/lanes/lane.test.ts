@@ -17,16 +17,22 @@ function lane(lines: number) {
   const isThere = (id: string) => there.has(id);
   const taken = new Map<string, string>();
   return {
-    ...{ ids, there, isThere, taken, clock },
-    reader: (offset = 0) => new Lane(path, null, { name: "name", offset }, () => Math.random()),
+    ...{ ids, there, taken },
+    reader: (offset = 0) =>
+      new Lane(
+        path,
+        null,
+        { name: "name", offset },
+        { isThere, random: Math.random, now: () => clock.now() },
+      ),
     /** The next one for this worker, or null; what it must not take it leaves. */
     claim(reader: Lane, worker: string, isFor: (id: string) => boolean): string | null {
       for (;;) {
-        const line = reader.next(isThere, true, worker, clock);
+        const line = reader.next(true, worker);
         if (line === null) return null;
         const id = idOfLine(line);
         if (!isThere(id)) reader.missed(line);
-        else if (!isFor(id)) reader.leave(line, worker, clock.now());
+        else if (!isFor(id)) reader.leave(line, worker);
         else {
           there.delete(id);
           taken.set(id, worker);
@@ -54,18 +60,18 @@ describe("a line that is left to others", () => {
   });
 
   test("holds the cursor back until it is taken", () => {
-    const { claim, reader, there, isThere } = lane(10);
+    const { claim, reader, there } = lane(10);
     const first = reader();
     const isFor = (id: string) => id !== "t3";
     while (claim(first, "w1", isFor) !== null);
-    const held = first.cursorToSave(isThere);
+    const held = first.cursorToSave();
     expect(claim(reader(held?.offset), "w2", any)).toBe("t3");
     expect(there.size).toBe(0);
-    expect(first.cursorToSave(isThere)?.offset).toBeGreaterThan(held?.offset ?? 0);
+    expect(first.cursorToSave()?.offset).toBeGreaterThan(held?.offset ?? 0);
   });
 
   test("also when the window was rotated among several claimers", () => {
-    const { claim, reader, there, isThere } = lane(60);
+    const { claim, reader, there } = lane(60);
     const first = reader();
     const isFor = (id: string) => id !== "t40";
     expect(claim(first, "w1", isFor)).toBe("t0");
@@ -73,7 +79,7 @@ describe("a line that is left to others", () => {
     for (const id of ["t1", "t2"]) there.delete(id);
     while (claim(first, "w1", isFor) !== null);
     expect([...there]).toEqual(["t40"]);
-    expect(claim(reader(first.cursorToSave(isThere)?.offset), "w2", any)).toBe("t40");
+    expect(claim(reader(first.cursorToSave()?.offset), "w2", any)).toBe("t40");
   });
 
   test("is found by the other reader of the lane", () => {

@@ -1,5 +1,4 @@
 import { closeSync, fstatSync, readSync } from "node:fs";
-import type { Clock } from "../../../base/clock.ts";
 import { isName } from "../../../base/names.ts";
 import { completeLines, openToRead, statIfThere } from "../files/atomic.ts";
 import type { Wanted } from "./lane-reader.ts";
@@ -18,11 +17,19 @@ export interface Cursor {
   offset: number;
 }
 
+/** The world around a lane. */
+export interface LaneHost {
+  /** Does the task lie in pending/? */
+  isThere(id: string): boolean;
+  random(): number;
+  now(): number;
+}
+
 /** One claimer's place on one lane: the window of lines it tries, and how far it has read. */
 export class Lane {
   readonly #path: string;
   readonly #wanted: Wanted | null;
-  readonly #random: () => number;
+  readonly #host: LaneHost;
   readonly #start: Cursor;
   /** Contained in every line of the only wanted type. */
   readonly #mark: string | null;
@@ -32,11 +39,11 @@ export class Lane {
   /** A piece of the file, and how far it has been read. */
   #text = "";
   #position = 0;
-  #lines: string[] = [];
-  #ends: number[] = [];
+  /** Lines with their places in the file, and the next one to try. */
+  #window: { line: string; start: number }[] = [];
   #index = 0;
-  #windowStart = 0;
-  #rotated = false;
+  /** Where the rotated part of the window begins in the file. */
+  #rotatedFrom: number | null = null;
   /** Others take from this lane too: they took `taken` of the window so far. */
   #company = false;
   #taken = 0;
@@ -47,70 +54,61 @@ export class Lane {
   /** How often the lane was lost under this reader, and begun again. */
   losses = 0;
 
-  constructor(path: string, wanted: Wanted | null, start: Cursor, random: () => number) {
+  constructor(path: string, wanted: Wanted | null, start: Cursor, host: LaneHost) {
     this.#path = path;
     this.#wanted = wanted;
     this.#mark = wanted?.only ? `\t${wanted.only}\t` : null;
-    this.#random = random;
+    this.#host = host;
     this.#start = start;
   }
 
   /** All lines before it are taken, or of types this reader does not want. Null: not begun. */
-  place(isThere: (id: string) => boolean): Cursor | null {
+  place(): Cursor | null {
     if (this.#fd < 0) return null;
-    const offset = Math.min(this.#cursor, this.#left.firstStart(isThere));
+    const offset = Math.min(this.#cursor, this.#left.firstStart(this.#host));
     return { name: this.#name, offset };
   }
 
   /** Its place, unless it has not moved. */
-  cursorToSave(isThere: (id: string) => boolean): Cursor | null {
-    const cursor = this.place(isThere);
+  cursorToSave(): Cursor | null {
+    const cursor = this.place();
     const { name, offset } = this.#start;
     return cursor?.name === name && cursor.offset === offset ? null : cursor;
   }
 
   get #cursor(): number {
-    if (this.#index >= this.#lines.length) return this.#offset;
-    if (this.#rotated || this.#index === 0) return this.#windowStart;
-    return this.#ends[this.#index - 1] ?? this.#windowStart;
+    const next = this.#window[this.#index];
+    return next === undefined ? this.#offset : (this.#rotatedFrom ?? next.start);
   }
 
-  next(
-    isThere: (id: string) => boolean,
-    force: boolean,
-    worker: string,
-    clock: Clock,
-  ): string | null {
-    const left = this.#left.next(worker, clock);
+  next(force: boolean, worker: string): string | null {
+    const left = this.#left.next(worker, this.#host.now());
     if (left !== null) return left;
     for (;;) {
-      while (this.#index < this.#lines.length) {
-        const line = this.#lines[this.#index++] as string;
+      for (let next = this.#window[this.#index]; next; next = this.#window[this.#index]) {
+        this.#index++;
         // In company, look before the jump: a failed rename costs five times a failed look.
-        if (this.#company && !isThere(idOfLine(line))) {
-          this.#taken++;
-          continue;
-        }
-        return line;
+        if (!this.#company || this.#host.isThere(idOfLine(next.line))) return next.line;
+        this.#taken++;
       }
       if (!this.#fill(force)) return null;
     }
   }
 
-  peek(isThere: (id: string) => boolean, worker: string | undefined): boolean {
-    if (worker !== undefined && this.#left.hasFor(worker, isThere)) return true;
+  peek(worker: string | undefined): boolean {
+    if (worker !== undefined && this.#left.hasFor(worker, this.#host)) return true;
     for (;;) {
-      for (; this.#index < this.#lines.length; this.#index++) {
-        if (isThere(idOfLine(this.#lines[this.#index] as string))) return true;
+      for (let next = this.#window[this.#index]; next; next = this.#window[++this.#index]) {
+        if (this.#host.isThere(idOfLine(next.line))) return true;
       }
       if (!this.#fill(true)) return false;
     }
   }
 
   /** The line that was given out last is for others, not for this worker. */
-  leave(line: string, worker: string, now: number): void {
-    const before = this.#rotated ? undefined : this.#ends[this.#index - 2];
-    this.#left.put(line, before ?? this.#windowStart, worker, now);
+  leave(line: string, worker: string): void {
+    const start = this.#window[this.#index - 1]?.start ?? 0;
+    this.#left.put(line, start, worker, this.#host.now());
   }
 
   /** The first miss shows other claimers; one right after a look, that they are in this window. */
@@ -122,33 +120,31 @@ export class Lane {
   }
 
   #rotate(): void {
-    if (this.#rotated) return;
-    const lines = this.#lines.slice(this.#index);
-    if (lines.length < 2) return;
-    const at = Math.floor(this.#random() * lines.length);
-    this.#windowStart = this.#cursor;
-    this.#lines = [...lines.slice(at), ...lines.slice(0, at)];
+    const rest = this.#window.slice(this.#index);
+    if (this.#rotatedFrom !== null || rest.length < 2) return;
+    const at = Math.floor(this.#host.random() * rest.length);
+    this.#rotatedFrom = this.#cursor;
+    this.#window = [...rest.slice(at), ...rest.slice(0, at)];
     this.#index = 0;
-    this.#rotated = true;
   }
 
   /** Loads the next window. */
   #fill(force: boolean): boolean {
     if (this.#text.indexOf("\n", this.#position) < 0 && !this.#read(force)) return false;
-    this.#begin(this.#offset);
-    while (this.#lines.length < WINDOW) {
+    this.#begin();
+    while (this.#window.length < WINDOW) {
       this.#skipUnwanted();
       const newline = this.#text.indexOf("\n", this.#position);
       if (newline < 0) {
         if (!this.#read(force)) break;
         continue;
       }
-      const start = this.#position;
+      const line = this.#text.slice(this.#position, newline);
+      if (this.#isWanted(line)) this.#window.push({ line, start: this.#offset });
+      this.#offset += newline + 1 - this.#position;
       this.#position = newline + 1;
-      this.#offset += newline + 1 - start;
-      this.#keep(this.#text.slice(start, newline), this.#offset);
     }
-    return this.#lines.length > 0;
+    return this.#window.length > 0;
   }
 
   /**
@@ -164,22 +160,18 @@ export class Lane {
     this.#position = next;
   }
 
-  #begin(offset: number): void {
-    this.#windowStart = offset;
-    this.#lines = [];
-    this.#ends = [];
+  #begin(): void {
+    this.#window = [];
     this.#index = 0;
-    this.#rotated = false;
+    this.#rotatedFrom = null;
     this.#company = this.#taken > 0;
     this.#taken = 0;
   }
 
-  #keep(line: string, end: number): void {
+  #isWanted(line: string): boolean {
     const type = typeOfLine(line);
-    if (type === null || (this.#wanted !== null && !this.#wanted.has(type))) return;
-    if (!isName(idOfLine(line))) return; // it becomes a path
-    this.#lines.push(line);
-    this.#ends.push(end);
+    if (type === null || (this.#wanted !== null && !this.#wanted.has(type))) return false;
+    return isName(idOfLine(line)); // it becomes a path
   }
 
   #read(force: boolean): boolean {
@@ -224,14 +216,13 @@ export class Lane {
     const { name, offset } = this.#start;
     const isSame = this.losses === 0 && name !== "" && name === this.#name;
     this.#offset = isSame && startsLine(this.#fd, offset) ? offset : 0;
-    this.#windowStart = this.#offset;
     return true;
   }
 
   *ahead(): Generator<string> {
     this.#open(true);
     yield* this.#left.ids();
-    yield* this.#lines.slice(this.#index).map(idOfLine);
+    for (const { line } of this.#window.slice(this.#index)) yield idOfLine(line);
     for (const { id } of linesOf(this.#path, this.#offset)) yield id;
   }
 
@@ -241,7 +232,7 @@ export class Lane {
     // A further read starts over.
     this.#text = "";
     this.#position = 0;
-    this.#begin(0);
+    this.#begin();
   }
 }
 
@@ -267,10 +258,10 @@ class LeftLines {
   #out: LeftLine | null = null;
 
   /** The next line for this worker: one that it may take, or has not checked for a while. */
-  next(worker: string, clock: Clock): string | null {
+  next(worker: string, now: number): string | null {
     const at = this.#lines.findIndex(({ notFor }) => {
       const looked = notFor.get(worker);
-      return looked === undefined || Math.abs(clock.now() - looked) >= LOOK_AGAIN_MS;
+      return looked === undefined || Math.abs(now - looked) >= LOOK_AGAIN_MS;
     });
     if (at < 0) return null;
     this.#out = this.#lines.splice(at, 1)[0] as LeftLine;
@@ -296,13 +287,15 @@ class LeftLines {
   }
 
   /** Is there one that this worker may take? */
-  hasFor(worker: string, isThere: (id: string) => boolean): boolean {
-    return this.#lines.some(({ line, notFor }) => !notFor.has(worker) && isThere(idOfLine(line)));
+  hasFor(worker: string, host: LaneHost): boolean {
+    return this.#lines.some(
+      ({ line, notFor }) => !notFor.has(worker) && host.isThere(idOfLine(line)),
+    );
   }
 
   /** The start of the first one whose task is still there. */
-  firstStart(isThere: (id: string) => boolean): number {
-    const first = this.#lines.find(({ line }) => isThere(idOfLine(line)));
+  firstStart(host: LaneHost): number {
+    const first = this.#lines.find(({ line }) => host.isThere(idOfLine(line)));
     return first?.start ?? Number.POSITIVE_INFINITY;
   }
 

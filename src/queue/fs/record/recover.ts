@@ -86,12 +86,12 @@ function noteOf(run: FsRun): string {
 }
 
 function recover(run: FsRun): void {
-  const { paths, memo } = run;
+  const { memo } = run;
   restoreWorkers(run);
   run.notes.restore();
   reserveIds(run, restoreHistories(run));
   wakeWaiting(run);
-  const reader = new LaneReader(paths, ANY, run.random);
+  const reader = new LaneReader(run, ANY);
   try {
     adoptPending(run, reader);
   } finally {

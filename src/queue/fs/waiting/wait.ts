@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { isName } from "../../../base/names.ts";
 import { watchPaths } from "../../../platform/files/watch.ts";
 import type { WaitOptions } from "../../store.ts";
-import { assertReviewLimit, isPendingIn, isReviewFull, readerFor } from "../claims/claim.ts";
+import { assertReviewLimit, isReviewFull, readerFor } from "../claims/claim.ts";
 import { adopt } from "../lanes/adopt.ts";
 import { filterOf, type LaneReader } from "../lanes/lane-reader.ts";
 import { fileOf } from "../layout.ts";
@@ -104,7 +104,7 @@ export async function waitForWork(run: FsRun, options: WaitOptions): Promise<boo
 /** True, false, or the milliseconds after which another look is worthwhile. */
 function hasWork(run: FsRun, reader: LaneReader, options: WaitOptions): boolean | number {
   if (isReviewFull(run, options.reviewLimit)) return false;
-  if (reader.peek(isPendingIn(run), options.worker)) return true;
+  if (reader.peek(options.worker)) return true;
   // In a crowded pending/ (other workers' types) a look costs more than a notification is worth.
   const restsFor = run.memo.adoptedAt + 20 * run.memo.adoptCost - performance.now();
   if (restsFor > 0) return Math.ceil(restsFor);
