@@ -6,15 +6,11 @@ import { newFolder } from "../../../../test/support/folders.ts";
 import { knownPath } from "../../../../test/support/handle-paths.ts";
 import { ledgerLines, places } from "../../../../test/support/run-files.ts";
 import { openRun } from "../../../main.ts";
+import { claimOne, refOf } from "../../conformance/harness.ts";
 import type { Claim, Store } from "../../store.ts";
 
 /** Tasks that a worker leaves to others, on the lanes of a run; conformance/choke-suite.ts has the
  * rules for any store. */
-
-function refOf(claim: Claim | undefined) {
-  if (!claim) throw new Error("nothing was claimed");
-  return { id: claim.task.task_id, worker: claim.worker, token: claim.token };
-}
 
 async function crowd(workers: string[]) {
   const path = join(newFolder(), "run");
@@ -31,7 +27,7 @@ async function crowd(workers: string[]) {
 async function enqueueChoked(store: Store, worker: string, id: string): Promise<void> {
   await store.enqueue({ id, type: `only-${id}`, max_attempts: 9 });
   for (let n = 0; n < 3; n++) {
-    const ref = refOf((await store.claim({ worker, types: [`only-${id}`] }))[0]);
+    const ref = refOf(await claimOne(store, worker, { types: [`only-${id}`] }));
     await store.fail(ref, { fingerprint: "f", backoffMs: 0 });
     await store.sweep(); // its time has come
   }
