@@ -11,7 +11,7 @@ const models = () => import("../overview/model-cli.ts");
 const overview = () => import("../overview/cli.ts");
 const pit = () => import("../pit/cli.ts");
 const queueClaims = () => import("../queue/cli/claims.ts");
-const queueRun = () => import("../queue/cli/run.ts");
+const queueMaintenance = () => import("../queue/cli/maintenance.ts");
 const queueTasks = () => import("../queue/cli/tasks.ts");
 const status = () => import("./status.ts");
 const up = () => import("./up.ts");
@@ -21,7 +21,7 @@ const wardenWarrants = () => import("../warden/cli/warrants.ts");
 const work = () => import("../work/cli.ts");
 
 const commands: readonly CatalogEntry[] = [
-  entry("init", "create a run and use it in this folder", "tasks", queueRun),
+  entry("init", "create a run and use it in this folder", "tasks", queueMaintenance),
   entry("enqueue", "add a task, or a stream of them", "tasks", queueTasks),
   entry("pit init", "create a pit", "tasks", pit),
   entry("pit toss", "toss food into a pit", "tasks", pit),
@@ -84,8 +84,8 @@ const commands: readonly CatalogEntry[] = [
   entry("gate", "slots for engines: holders and queue", "care", gate),
   entry("workspaces", "folders of tasks; gc removes old ones", "care", work),
   entry("service", "run a worker and a reaper with systemd", "care", fleet),
-  entry("reap", "release the claims of dead workers", "care", queueRun),
-  entry("doctor", "check every invariant, repair with --fix", "care", queueRun),
+  entry("reap", "release the claims of dead workers", "care", queueMaintenance),
+  entry("doctor", "check every invariant, repair with --fix", "care", queueMaintenance),
 ];
 
 /** Commands of two words and more: what the first word is about. */

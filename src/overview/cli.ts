@@ -6,10 +6,9 @@ import { lastLines } from "../base/text.ts";
 import { type AccountState, describeAccount } from "../engines/accounts/account.ts";
 import type { Command } from "../operation/command.ts";
 import { clip, plain, type Term, table } from "../operation/term.ts";
-import { type HistoryRecord, isAttempt } from "../queue/attempt.ts";
+import { type HistoryRecord, isAttempt, type Proof } from "../queue/attempt.ts";
 import { countLine, paintState } from "../queue/cli/paint.ts";
 import type { LedgerLine } from "../queue/ledger.ts";
-import type { Proof } from "../queue/proof.ts";
 import type { Counts } from "../queue/store.ts";
 import { ls, show, status, tree, type WatchEvent, watch, why } from "./operations.ts";
 

@@ -11,7 +11,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import type * as z from "zod/mini";
 import { ls, show, status, why } from "../../src/overview/operations.ts";
 import { claim, complete, fail, heartbeat, release } from "../../src/queue/operations/claims.ts";
-import { doctor, init, reap } from "../../src/queue/operations/run.ts";
+import { doctor, init, reap } from "../../src/queue/operations/maintenance.ts";
 import { approve, cancel, enqueue, reject, retry } from "../../src/queue/operations/tasks.ts";
 import { newFolder } from "../support/folders.ts";
 import { FakeHost } from "../support/machine.ts";
