@@ -3,10 +3,10 @@ import { growingPause } from "../base/growing-pause.ts";
 import { quoted } from "../base/text.ts";
 import { Breaker } from "./breaker.ts";
 import { agentsIn, type Dance, hasKilled } from "./dance.ts";
-import { DanceRun, RETRY_MS } from "./dance-run.ts";
+import { RETRY_MS } from "./dance-run.ts";
 import { Dancer, type Pool } from "./dancer.ts";
 import type { Pause } from "./files.ts";
-import { finishDance } from "./finish.ts";
+import { finishDance } from "./finish-dance.ts";
 import { Notifier } from "./notifier.ts";
 import type { WardenEvent, WardenHost, WardenSettings } from "./ports.ts";
 import { OpenTargets, targetKey, type Warrant } from "./warrant.ts";
@@ -261,8 +261,7 @@ export class Warden {
 
   #start(dance: Dance): void {
     if (dance.state === "executing") this.#breaker.resume(agentsIn(dance));
-    const run = new DanceRun(dance, this.#host, this.#settings, this.#emit);
-    const dancer = new Dancer(run, this.#pool);
+    const dancer = new Dancer(this.#pool, dance, this.#host, this.#settings, this.#emit);
     const over = this.#follow(dancer).catch((error: unknown) => {
       // A bug, or a failing machine: after a while it goes on from disk, as after a restart.
       this.#warn(`${dance.id}: ${(error as Error).message}`);

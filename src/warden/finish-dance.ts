@@ -6,8 +6,8 @@ import type { WardenHost } from "./ports.ts";
 
 /**
  * Writes the receipt and the epitaph of a dance that has its outcome, gives back a worker's claims, and
- * removes the dance. Each step is the same when it is done again, so a restart may begin anew. The
- * requester is notified afterwards (`Notifier`): the marker `untold/DOG` asks for it.
+ * removes the dance. Each step can be repeated, so a restart may begin anew. The marker `untold/DOG`
+ * makes the `Notifier` notify the requester afterwards.
  */
 export async function finishDance(dance: Dance, host: WardenHost): Promise<Receipt | null> {
   const { files } = host;
@@ -19,8 +19,10 @@ export async function finishDance(dance: Dance, host: WardenHost): Promise<Recei
     files.writeEpitaph(receipt.warrant.id, epitaphOf(receipt));
   };
   write();
-  const isWorker = receipt.verdict === "executed" && receipt.warrant.kind === "worker";
-  if (isWorker) receipt = { ...receipt, reaped: merged(receipt.reaped, await host.reap(receipt)) };
+  if (receipt.verdict === "executed" && receipt.warrant.kind === "worker") {
+    const reaped = new Set([...receipt.reaped, ...(await host.reap(receipt))]);
+    receipt = { ...receipt, reaped: [...reaped] };
+  }
   write();
   if (receipt.told.length === 0) files.markUntold(dance.id);
   files.markDone(dance.id, receipt.verdict);
@@ -28,10 +30,6 @@ export async function finishDance(dance: Dance, host: WardenHost): Promise<Recei
   files.forgetAnswers(dance.attempts.map(({ nonce }) => nonce));
   files.remove(dance.id);
   return receipt;
-}
-
-function merged(before: readonly string[], now: readonly string[]): string[] {
-  return [...new Set([...before, ...now])];
 }
 
 function receiptOf(dance: Dance): Receipt | null {
@@ -52,20 +50,17 @@ function receiptOf(dance: Dance): Receipt | null {
   };
 }
 
-/** Gives back the claims of an executed worker; their tasks. */
+/** Gives back the claims of an executed worker; the ids of their tasks. */
 export async function reapClaims(
-  receipt: Receipt,
+  { warrant, dog, attempts, started_at }: Receipt,
   folder: string,
   open: (run: string) => Promise<Store>,
 ): Promise<string[]> {
-  const { warrant, dog, attempts, started_at } = receipt;
   if (warrant.home === null) return [];
+  const receipt = `${folder}/completed/${dog}.json`;
+  const since = attempts.at(-1)?.ended_at ?? started_at;
   try {
-    return await reapAfter(open, {
-      ...{ worker: warrant.target, run: warrant.home },
-      receipt: `${folder}/completed/${dog}.json`,
-      since: attempts.at(-1)?.ended_at ?? started_at,
-    });
+    return await reapAfter(await open(warrant.home), warrant.target, { receipt, since });
   } catch (error) {
     const isPassing = isVivError(error, "DISK_FULL") || isVivError(error, "LOCKED");
     if (isPassing || !isVivError(error)) throw error;
@@ -74,35 +69,24 @@ export async function reapClaims(
 }
 
 /**
- * After an execution of a worker: its claims go back to the queue at once, and the attempts that ended
- * so since then name the receipt, also those that another reaper ended. Returns their tasks; the same
- * when it is done again.
+ * Gives back the worker's claims at once. Attempts that ended by the execution name the receipt, also
+ * those that another reaper ended. Returns their tasks; a repetition returns the same. Closes the store.
  */
 export async function reapAfter(
-  open: (run: string) => Promise<Store>,
-  { worker, run, receipt, since }: ReapRequest,
+  store: Store,
+  worker: string,
+  execution: { receipt: string; since: string },
 ): Promise<string[]> {
-  const store = await open(run);
   try {
-    await store.reap({ worker, execution: { receipt, since } });
+    await store.reap({ worker, execution });
     const tasks = new Set<string>();
     // A day earlier: a clock may have been set back meanwhile.
-    const from = new Date(Date.parse(since) - 86_400_000).toISOString();
-    for await (const { task, receipt: named } of store.ledger({ since: from })) {
-      if (task !== undefined && named === receipt) tasks.add(task);
+    const since = new Date(Date.parse(execution.since) - 86_400_000).toISOString();
+    for await (const { task, receipt } of store.ledger({ since })) {
+      if (task !== undefined && receipt === execution.receipt) tasks.add(task);
     }
     return [...tasks];
   } finally {
     await store.close();
   }
-}
-
-export interface ReapRequest {
-  worker: string;
-  /** Absolute: the run's directory. */
-  run: string;
-  /** Absolute: the receipt's path. */
-  receipt: string;
-  /** ISO: when the execution began. */
-  since: string;
 }
