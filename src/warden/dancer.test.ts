@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { FakeWarden } from "../../test/support/warden-host.ts";
+import { FakeWarden, SETTINGS } from "../../test/support/warden-host.ts";
 
 /** Its first two looks after the decision to execute it fail. */
 async function failsBeforeTheSignal() {
@@ -34,4 +34,23 @@ test("after an error before the first signal it looks again, then executes", asy
   expect(fake.told2("trouble")).toHaveLength(2);
   expect(toast.signalled).toHaveLength(1);
   expect(fake.verdict("toast")).toBe("executed");
+});
+
+test("the stream reports a withdrawn warrant once, in a dance and in the queue", async () => {
+  const fake = new FakeWarden();
+  fake.settings = { ...SETTINGS, pool: 1 };
+  for (const name of ["toast", "waits"]) {
+    fake.target(name);
+    fake.file(name);
+    fake.world.advance(10);
+  }
+  await fake.up();
+  expect(await fake.files.withdrawQueued("w-waits")).toBe(true);
+  await fake.pass(10_000);
+  await fake.files.askToWithdraw("w-toast");
+  await fake.pass(10_000);
+  expect(fake.told2("withdrawn")).toEqual([
+    { kind: "withdrawn", warrant: "w-waits", target: "waits" },
+    { kind: "withdrawn", warrant: "w-toast", target: "toast" },
+  ]);
 });

@@ -62,6 +62,8 @@ export class Dancer extends DanceRun {
         if (state === "pardoned" || state === "complete" || state === "failed") return "over";
         if (state === "executing") await this.#execute();
         else if (requested === "withdrawn") {
+          const { id: warrant, target } = this.dance.warrant;
+          this.emit({ kind: "withdrawn", warrant, target });
           const why = "its warrant was withdrawn";
           await this.#end({ event: "withdrawn", verdict: "pardoned", why });
         } else if (requested === "released") {

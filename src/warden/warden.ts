@@ -226,6 +226,7 @@ export class Warden {
       if (this.#pause === null && hasRoom) next.push(warrant);
       else waiting.add(this.#reportQueued(warrant));
     }
+    this.#reportWithdrawn(warrants);
     this.#queued = waiting;
     for (const warrant of next) {
       if (this.#pause === null && !this.#isStopping) await this.#begin(warrant);
@@ -237,6 +238,15 @@ export class Warden {
     const why = this.#pause === null ? "pool exhausted" : "pool paused";
     if (!this.#queued.has(id)) this.#emit({ kind: "queued", warrant: id, target, why });
     return id;
+  }
+
+  /** Reported warrants that were withdrawn before a dog took them. */
+  #reportWithdrawn(left: readonly Warrant[]): void {
+    for (const id of this.#queued) {
+      if (left.some((one) => one.id === id)) continue;
+      const { target } = this.#host.files.withdrawn(id) ?? {};
+      if (target !== undefined) this.#emit({ kind: "withdrawn", warrant: id, target });
+    }
   }
 
   #rejectSecond({ id, target }: Warrant, other: string): void {
