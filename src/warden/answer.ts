@@ -129,24 +129,21 @@ function commonLength(text: string, at: number, wording: string): number {
   return length;
 }
 
-/** "certain": it has the nonce. */
-export type Answer = { is: "certain" | "word"; line: string };
-
 const SAYS_SO = /\b(?:i'?m|i am|we are|still|yes|yep)\b[^.!?]*\balive\b/i;
 
 /** The nonce makes an answer certain, whatever stands beside it; ALIVE counts alone on its line or in a sentence. */
-export function answerIn(lines: readonly OwnLine[], nonces: readonly string[]): Answer | null {
-  let found: Answer | null = null;
-  for (const { text, own } of lines) {
+export function answerIn(
+  lines: readonly OwnLine[],
+  nonces: readonly string[],
+): "certain" | "word" | null {
+  let found: "word" | null = null;
+  for (const { own } of lines) {
     const words = own.replace(/[^\p{L}\p{N}']+/gu, " ").trim();
-    if (nonces.some((one) => hasWord(words, one))) return { is: "certain", line: text.trim() };
-    if (isAliveLine(words, own)) found ??= { is: "word", line: text.trim() };
+    const padded = ` ${words.toLowerCase()} `;
+    if (nonces.some((one) => padded.includes(` ${one.toLowerCase()} `))) return "certain";
+    if (isAliveLine(words, own)) found = "word";
   }
   return found;
-}
-
-function hasWord(text: string, word: string): boolean {
-  return ` ${text.toLowerCase()} `.includes(` ${word.toLowerCase()} `);
 }
 
 /** Capitals anywhere in a sentence; small letters only in a sentence about oneself. */
@@ -188,7 +185,7 @@ export class SeenLines {
   /** Whether a nonce is answered anywhere on it: no older text can have one. */
   hasCertainAnswer(screen: readonly string[]): boolean {
     const lines = withoutEcho(screen, this.#questions);
-    return answerIn(lines, this.#nonces())?.is === "certain";
+    return answerIn(lines, this.#nonces()) === "certain";
   }
 
   /** Answers since the first question, though the same was said before it. */

@@ -64,7 +64,6 @@ export function danceFiles(
         for (const end of [".json", ".release"])
           rmSync(at("active", dance.id + end), { force: true });
       }),
-    /** Its dance is over, and its receipt is written. */
     remove: (dog: string) => {
       for (const end of [".json", ".release"]) remove(at("active", dog + end));
       remove(at("questions", `${dog}.txt`));

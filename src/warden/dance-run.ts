@@ -20,7 +20,7 @@ export class DanceRun {
   readonly emit: (event: WardenEvent) => void;
   readonly watch: AnswerWatch;
   readonly sleeper: Sleeper;
-  #request: DanceRequest | null = null;
+  requested: DanceRequest | null = null;
 
   constructor(
     dance: Dance,
@@ -36,14 +36,10 @@ export class DanceRun {
     this.sleeper = new Sleeper(host.timers);
   }
 
-  get requested(): DanceRequest | null {
-    return this.#request;
-  }
-
   /** "withdrawn" and "released" have no effect once it executes or is over. */
   request(what: DanceRequest): void {
-    if (this.#request === "stopped") return;
-    this.#request = what;
+    if (this.requested === "stopped") return;
+    this.requested = what;
     this.wake();
   }
 
@@ -101,11 +97,7 @@ export class DanceRun {
 
   /** False when the warden stopped before it was written. */
   async save(): Promise<boolean> {
-    const save = () => {
-      this.host.files.save(this.dance);
-      return true;
-    };
-    return (await this.retry(save)) !== null;
+    return (await this.retry(() => this.host.files.save(this.dance))) !== null;
   }
 
   /** Waits while the disk is full. Null when the warden stopped meanwhile. */
@@ -117,7 +109,7 @@ export class DanceRun {
         if (!isVivError(error)) throw error;
         this.warn(error);
       }
-      if (this.#request === "stopped") return null;
+      if (this.requested === "stopped") return null;
       await this.sleeper.pause(growingPause(tries, RETRY_MS));
     }
   }

@@ -74,7 +74,6 @@ async function agentLeft(run: DanceRun, suspect: Suspect, why: string): Promise<
   return { event: "gone", verdict: "already_dead", why: `${why}; ${hint}` };
 }
 
-/** The suspect is gone, or cannot be identified any more. */
 export function lost({ dance }: DanceRun, look: Exclude<Look, There>): Ending {
   const attempt = dance.attempts.at(-1);
   if (attempt) attempt.ended = look.is;
@@ -171,7 +170,6 @@ export function lookInterval(timeoutMs: number): number {
 export interface LastLook {
   suspect: Suspect | null;
   look: Look | null;
-  /** Why it must not be ended. */
   reprieve: Ending | null;
 }
 

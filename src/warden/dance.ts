@@ -76,7 +76,6 @@ export function isUndecided({ state }: Pick<Dance, "state">): boolean {
 export const VERDICTS = ["pardoned", "executed", "already_dead", "failed"] as const;
 export type Verdict = (typeof VERDICTS)[number];
 
-/** One process of a target's tree. */
 export interface SeenProcess {
   pid: number;
   started: string;
@@ -103,17 +102,16 @@ export interface ProgramId {
 /** The programs of a pane when the question was put; without a terminal, the process itself. */
 export interface AskedPane {
   pane: string;
-  /** `agent`: it can be asked. `idle`: a shell that waits. `other`: it cannot be asked. */
+  /** `idle`: a shell that waits. `other`: it cannot be asked. */
   is: "agent" | "idle" | "other";
   /** The pane's own process. */
   root: ProgramId;
-  /** In its foreground. */
   programs: ProgramId[];
 }
 
 /** The programs that a question was put to. Only these may be ended because of it. */
 export interface AskedPrograms {
-  /** Ticks since boot. */
+  /** In ticks since boot. */
   at: number;
   panes: AskedPane[];
 }
@@ -145,7 +143,6 @@ export interface Attempt {
   /** Whether the text was seen in its input, and then seen to leave it. */
   arrived: boolean;
   submitted: boolean;
-  /** An answer in other words. */
   reply?: string;
   bursts: Burst[];
   ended_at: string | null;
@@ -174,7 +171,6 @@ export interface WorkSample {
   io: number;
 }
 
-/** New output. */
 export interface Burst {
   at: string;
   /** `screen`, `another pane`, or the path of a watched file. */
@@ -185,7 +181,6 @@ export interface Burst {
 
 export interface Outcome {
   verdict: Verdict;
-  /** In one sentence. */
   why: string;
   ended_at: string;
   evidence: string[];
@@ -237,21 +232,16 @@ export interface HeldNotice {
   since: string;
   by: string;
   why: string;
-  /** The command that resumes the pool. */
   todo: string;
 }
 
 /** `completed/DOG.json`. */
-export interface Receipt extends Outcome {
+export interface Receipt
+  extends Outcome,
+    Pick<Dance, "warrant" | "bound" | "started_at" | "attempts" | "screen_before" | "tree"> {
   dog: string;
-  warrant: Warrant;
-  bound: Bound | null;
-  started_at: string;
   duration_ms: number;
-  attempts: Attempt[];
-  screen_before: string[];
-  tree: SeenProcess[];
-  /** Tasks whose claims of an executed worker were given back. */
+  /** Tasks of an executed worker that were given back. */
   reaped: string[];
   /** How the requester was notified, and the error if that failed. */
   told: { by: "inbox" | "hook" | "webhook"; trouble: string | null }[];

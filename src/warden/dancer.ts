@@ -149,7 +149,12 @@ export class Dancer extends DanceRun {
     }
     if (this.requested !== null) return;
     if (attempt) attempt.ended = "silent";
-    if (dance.attempt < this.settings.timeoutsMs.length) return this.#askAgain();
+    if (dance.attempt < this.settings.timeoutsMs.length) {
+      dance.attempt++;
+      this.clearDeadline();
+      if (!(await this.pass("silent"))) dance.attempt--;
+      return;
+    }
     const isAsked = attempt !== undefined && attempt.asked_at !== null && !attempt.unasked;
     if (!isAsked && this.ifUnasked() === "spare") {
       const hint = "it was watched, and left alone; to end it all the same: --unasked execute";
@@ -158,12 +163,6 @@ export class Dancer extends DanceRun {
     }
     if (this.#pool.mayExecute(dance)) return this.#beginExecution();
     return this.#hold(suspect);
-  }
-
-  async #askAgain(): Promise<void> {
-    this.dance.attempt++;
-    this.clearDeadline();
-    if (!(await this.pass("silent"))) this.dance.attempt--;
   }
 
   /** The breaker is open: until a person resumes the pool, the suspect may still answer, or work. */
@@ -197,29 +196,21 @@ export class Dancer extends DanceRun {
     this.clearDeadline();
     let isSaved = false;
     try {
-      isSaved = await this.#saveForExecution();
+      // Checked under the lock, which may have to be waited for.
+      const isStillMeant = () => this.requested === null && !this.#pool.isRevoked();
+      isSaved = await this.host.files.saveForExecution(dance, isStillMeant);
+    } catch (error) {
+      if (!isVivError(error)) throw error;
+      this.warn(error);
     } finally {
       if (!isSaved) this.#pool.executed(dance, false);
     }
-    // By the time it can be saved it may have answered, so it is looked at again.
+    // No second try: by the time it can be saved it may have answered, so it is looked at again.
     if (!isSaved) return this.sleeper.sleep(1_000);
     const { id: dog, warrant, tree } = dance;
     this.emit({ kind: "executes", dog, target: warrant.target, processes: tree.length });
     // At once, even if the warden is stopped now: the next one would take it for signalled.
     return this.#execute();
-  }
-
-  /** One try: an execution must not follow an old look because a disk was full meanwhile. */
-  async #saveForExecution(): Promise<boolean> {
-    // Checked under the lock, which may have to be waited for.
-    const isStillMeant = () => this.requested === null && !this.#pool.isRevoked();
-    try {
-      return await this.host.files.saveForExecution(this.dance, isStillMeant);
-    } catch (error) {
-      if (!isVivError(error)) throw error;
-      this.warn(error);
-      return false;
-    }
   }
 
   async #execute(): Promise<void> {

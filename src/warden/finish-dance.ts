@@ -33,21 +33,11 @@ export async function finishDance(dance: Dance, host: WardenHost): Promise<Recei
 }
 
 function receiptOf(dance: Dance): Receipt | null {
-  const { outcome, started_at } = dance;
+  const { id, outcome, warrant, bound, started_at, attempts, screen_before, tree } = dance;
   if (outcome === null) return null;
-  return {
-    dog: dance.id,
-    ...outcome,
-    warrant: dance.warrant,
-    bound: dance.bound,
-    started_at,
-    duration_ms: Math.max(0, Date.parse(outcome.ended_at) - Date.parse(started_at)),
-    attempts: dance.attempts,
-    screen_before: dance.screen_before,
-    tree: dance.tree,
-    reaped: [],
-    told: [],
-  };
+  const duration_ms = Math.max(0, Date.parse(outcome.ended_at) - Date.parse(started_at));
+  const receipt = { dog: id, ...outcome, warrant, bound, started_at, duration_ms, attempts };
+  return { ...receipt, screen_before, tree, reaped: [], told: [] };
 }
 
 /** Gives back the claims of an executed worker; the ids of their tasks. */

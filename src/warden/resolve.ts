@@ -38,7 +38,6 @@ export function logOf({ artifacts }: Pick<Store, "artifacts">, id: string): stri
   return artifacts.pathOnThisHost(`${id}.log`);
 }
 
-/** An agent's process, and its log. */
 export function resolveAgent(entry: AgentEntry, machine: Pick<Machine, "vitality">): Resolved {
   const { name, state, since, process, runsAs, log, questionLink } = entry;
   if (process === null) {
@@ -49,7 +48,6 @@ export function resolveAgent(entry: AgentEntry, machine: Pick<Machine, "vitality
   return found.is === "there" && questionLink !== null ? { ...found, questionLink } : found;
 }
 
-/** Where workers and agents are looked up. */
 export interface Lookup {
   machine: Pick<Machine, "vitality">;
   openRun(path: string): Promise<Store>;

@@ -7,7 +7,6 @@ import type { Found, Suspects } from "./suspect.ts";
 import { endTargetTree, seeTree, whyNotOurs } from "./target-tree.ts";
 
 export interface SuspectsOptions extends ProcessOptions, Omit<SessionOptions, "files"> {
-  /** Looks up a worker or an agent by its name. */
   resolve(kind: TargetKind, name: string, home: string | null): Promise<Resolved>;
 }
 

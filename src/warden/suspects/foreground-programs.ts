@@ -33,7 +33,6 @@ export function foregroundOf(pane: { pid: number; tty: string }): RunningProgram
   return programs;
 }
 
-/** The known agent among these that reads the terminal. */
 export function agentIn(foreground: readonly ForegroundProgram[]): Agent | null {
   const found = foreground
     .filter(({ hasTerminal }) => hasTerminal)
@@ -49,11 +48,12 @@ export function agentIn(foreground: readonly ForegroundProgram[]): Agent | null 
  */
 export function sharedDaemons(): number[] {
   return [...pidsSince(1, 0)].filter((pid) => {
-    if (/^(?:tmux: server|SCREEN|screen|zellij)$/.test(surely(`/proc/${pid}/comm`).trim())) {
+    const comm = textOf(`/proc/${pid}/comm`, { isSure: true }).trim();
+    if (/^(?:tmux: server|SCREEN|screen|zellij)$/.test(comm)) {
       // Field 7 of stat, its terminal: a daemon has none, a client has the one that it draws on.
       return Number(statOf(pid)[4] ?? 0) === 0;
     }
-    const argv = surely(`/proc/${pid}/cmdline`).split("\0");
+    const argv = textOf(`/proc/${pid}/cmdline`, { isSure: true }).split("\0");
     const isCodex = /(?:^|\/)codex[^/]*$/.test(argv[0] ?? "") || agentNamed(argv) === "codex";
     return isCodex && argv.slice(1).some((word) => /^(?:app-server|pid-update-loop)$/.test(word));
   });
@@ -66,7 +66,7 @@ export function foregroundGroup(pid: number): number {
 
 /** The fields after its name, from the third on; none when it is gone. */
 function statOf(pid: number): string[] {
-  const stat = textOf(`/proc/${pid}/stat`, "latin1");
+  const stat = textOf(`/proc/${pid}/stat`);
   return stat === "" ? [] : stat.slice(stat.lastIndexOf(")") + 2).split(" ");
 }
 
@@ -85,21 +85,12 @@ function reads(pid: number, tty: string): boolean {
   }
 }
 
-/** "" when it is gone, or another user's. */
-export function textOf(path: string, encoding: "utf8" | "latin1" = "utf8"): string {
-  try {
-    return readFileSync(path, encoding);
-  } catch {
-    return "";
-  }
-}
-
-/** The same; throws when no file can be opened, which says nothing about the process. */
-function surely(path: string): string {
+/** "" when it is gone, or another user's. `isSure`: throws when no file can be opened at all. */
+export function textOf(path: string, { isSure = false } = {}): string {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
-    if (troubleOf(error) === "EXHAUSTED") throw blind();
+    if (isSure && troubleOf(error) === "EXHAUSTED") throw blind();
     return "";
   }
 }
@@ -140,7 +131,6 @@ export function programId(pid: number): ProgramId | null {
   return { pid, started: String(found.started), image };
 }
 
-/** Enough for any pipeline. */
 const MOST_PROGRAMS = 100;
 
 /** The identities of the programs in the foreground. `covers`: its later children were asked with it. */

@@ -21,7 +21,6 @@ export interface ProcessOptions {
   files: WardenFiles;
 }
 
-/** A process, and the tree that it leads. */
 interface ProcessTarget {
   warrant: Warrant;
   /** Null: by the number in the warrant. */
@@ -80,7 +79,6 @@ function boundBefore(warrant: Warrant, machine: Machine): BoundNow {
 /** Starts are in whole ticks, and a file's time is a few milliseconds old. */
 const CLOCKS_DIFFER_BY_S = 0.05;
 
-/** Null while it is there. */
 function whyMissing(bound: BoundProcess, machine: Machine): Missing | null {
   const self = machine.self();
   if (bound.host !== self.host) {

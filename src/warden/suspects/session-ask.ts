@@ -7,10 +7,11 @@ import { isNamed } from "./may-type.ts";
 import type { SessionView } from "./session-view.ts";
 import type { Asked } from "./suspect.ts";
 import { ownOption, type Pane } from "./tmux-sessions.ts";
-import { typeQuestion } from "./type-question.ts";
+import { QuestionTyper } from "./type-question.ts";
 
 /** In one session. */
 const MOST_ASKED = 20;
+const NO_PANE = "none of its panes can be asked";
 
 /**
  * Types the question to all panes that can be asked: known agents, and programs that a person has
@@ -24,10 +25,10 @@ export async function askPanes(
 ): Promise<Asked> {
   const panes = view.panesToAsk();
   const [first] = panes;
-  if (first === undefined) return { is: "refused", why: whyNoPane(view) };
+  if (first === undefined) return { is: "refused", why: whyNotAsked(view).join("; ") || NO_PANE };
   onFirst(first);
   const channels: string[] = [];
-  const missed: string[] = unaskable(view);
+  const missed: string[] = whyNotAsked(view, ({ isShell }) => isShell !== true);
   for (const [at, pane] of panes.entries()) {
     const how: ReturnType<SessionView["howToType"]> =
       at < MOST_ASKED ? view.howToType(pane) : { no: `it is one of more than ${MOST_ASKED}` };
@@ -36,7 +37,7 @@ export async function askPanes(
       continue;
     }
     const isAllowed = isNamed(foregroundOf(pane), view.named);
-    const typed = await typeQuestion(view.tmux, pane, question, how, isAllowed);
+    const typed = await new QuestionTyper(view.tmux, pane, question, how, isAllowed).ask();
     if (typed.is === "waits") return typed;
     if (typed.is === "refused") missed.push(`pane ${pane.id}: ${typed.why}`);
     else channels.push(`pane ${pane.id}`);
@@ -59,20 +60,12 @@ function inBackground(view: SessionView, programs: AskedPrograms): string[] {
   });
 }
 
-/** Live panes that may not be typed to, and are no shell that waits for a command. */
-function unaskable(view: SessionView): string[] {
+/** Of the live panes that may not be typed to. */
+function whyNotAsked(view: SessionView, isMeant = (_: { isShell?: true }) => true): string[] {
   return view.livePanes().flatMap((pane) => {
     const how = view.howToType(pane);
-    return "no" in how && how.isShell !== true ? [`pane ${pane.id}: ${how.no}`] : [];
+    return "no" in how && isMeant(how) ? [`pane ${pane.id}: ${how.no}`] : [];
   });
-}
-
-function whyNoPane(view: SessionView): string {
-  const whys = view.livePanes().map((pane) => {
-    const how = view.howToType(pane);
-    return `pane ${pane.id}: ${"no" in how ? how.no : "it may be asked"}`;
-  });
-  return whys.join("; ");
 }
 
 /**

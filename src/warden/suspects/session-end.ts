@@ -1,10 +1,11 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { TmuxTrouble } from "../../platform/tmux/tmux.ts";
 import type { AskedPrograms, SeenProcess } from "../dance.ts";
 import { startedSince } from "./foreground-programs.ts";
 import type { SessionView } from "./session-view.ts";
 import type { Ended, EndOptions } from "./suspect.ts";
 import { endTargetTree, whyNotNow, whyNotOurs } from "./target-tree.ts";
-import { ownersOf, type Pane } from "./tmux-sessions.ts";
+import type { Pane } from "./tmux-sessions.ts";
 
 /** How often panes are listed while they are being ended: new ones may be opened meanwhile. */
 const REFRESH_MS = 250;
@@ -18,7 +19,7 @@ export async function endSession(
   const nothing = { exit: [], survivors: [] };
   const seen = await view.refresh();
   if (seen.is === "unknown") return { ...nothing, unknown: seen.why };
-  if (seen.is === "gone") view.dropPanes();
+  if (seen.is === "gone") view.session = { ...view.session, panes: [] };
   const check = () => whyNotOurs(view.tree(known)) ?? whyNotAsked(view, asked, known);
   const why = isResumed ? check() : whyNotNow(check);
   // Processes that were signalled before a restart are ended for good; newer ones are not touched.
@@ -26,10 +27,7 @@ export async function endSession(
   const isKnown = ({ pid }: Pane) => known.some((one) => one.pid === pid);
   const panes = view.session.panes.filter((pane) => why === null || isKnown(pane));
   const later = why === null || !asked ? [] : startedSince(asked, view.tree(known));
-  view.limitTree(
-    panes,
-    later.map(({ pid }) => pid),
-  );
+  view.limitTree(panes, later);
   const ended = await endTree(view, known, killAfterMs);
   if (ended.survivors.length > 0) return ended;
   for (const { id } of panes) await killPane(view, id, "#{pane_dead}");
@@ -56,8 +54,8 @@ function whyNotAsked(
 function whatStays(view: SessionView): string {
   const live = view.livePanes().map(({ id }) => `pane ${id}`);
   const opened = live.length === 0 ? [] : [`${live.join(", ")}: opened since it was asked`];
-  const { session } = view;
-  const shown = session.guests.length === 0 ? [] : [`windows that belong to ${ownersOf(session)}`];
+  const { owners } = view.session;
+  const shown = owners.length === 0 ? [] : [`windows that belong to ${owners.join(", ")}`];
   return `its session stays, with ${[...opened, ...shown].join("; ")}`;
 }
 
@@ -69,7 +67,7 @@ async function endTree(
   let isOver = false;
   const refresh = async () => {
     while (!isOver) {
-      await new Promise((resolve) => setTimeout(resolve, REFRESH_MS));
+      await delay(REFRESH_MS);
       if (!isOver) await view.refresh();
     }
   };

@@ -30,7 +30,6 @@ import {
 export interface SessionOptions {
   /** The warden's own: names the user's tmux server, and the pane that the warden runs in. */
   env?: Env;
-  /** For each command of tmux. */
   limitMs?: number;
   /** Has the answers of `viv alive`. */
   files?: Pick<WardenFiles, "answered">;
@@ -72,9 +71,7 @@ export async function findSessionSuspect(
 
 class SessionSuspect extends SessionView implements Suspect {
   readonly #options: SessionOptions;
-  /** The pane that was asked. */
   #asked: string | null = null;
-  /** The pane that is looked at. */
   #shown: string | null = null;
   /** By nonce: later the screen may not show the result any more. */
   readonly #results = new Map<string, Asked>();
@@ -133,7 +130,7 @@ class SessionSuspect extends SessionView implements Suspect {
     if (seen.is !== "there") return seen;
     const result = this.#results.get(question.nonce);
     if (result !== undefined) return result;
-    this.forgetAgents();
+    this.agents.clear();
     try {
       const shell = this.warrant.shell ? null : this.shellLeft();
       if (shell !== null) {

@@ -41,9 +41,9 @@ export class SessionView {
   readonly bound: BoundSession;
   /** Programs, besides known agents, that may be typed to. */
   readonly named: readonly string[];
-  #session: SessionPanes;
-  /** The known agent in each pane, as it was last looked for. */
-  readonly #agents = new Map<string, Agent | null>();
+  session: SessionPanes;
+  /** The known agent in each pane, since the first look or the last question: looks are frequent. */
+  readonly agents = new Map<string, Agent | null>();
   /** While it is being ended: its panes by their processes, and the pids that they must not take along. */
   #ending: { panes: ReadonlyMap<string, number>; spare: readonly number[] } | null = null;
 
@@ -52,48 +52,35 @@ export class SessionView {
     this.warrant = warrant;
     this.bound = session.bound;
     this.named = named;
-    this.#session = session;
-  }
-
-  get session(): SessionPanes {
-    return this.#session;
+    this.session = session;
   }
 
   /** `tmux` may have another `run`, which reads more in the same command. */
   async refresh(tmux: Tmux = this.tmux): Promise<Seen<{ session: SessionPanes }>> {
     const seen = await readSession(tmux, this.bound, this.warrant.target);
-    if (seen.is === "there") this.#session = seen.session;
+    if (seen.is === "there") this.session = seen.session;
     // It had panes of its own, and they have ended.
     if (seen.is !== "unknown" || seen.hasGuestsOnly !== true) return seen;
     return { is: "gone", why: seen.why, hasGuestsOnly: true };
   }
 
-  dropPanes(): void {
-    this.#session = { ...this.#session, panes: [] };
-  }
-
   pane(id: string): Pane | undefined {
-    return this.#session.panes.find((pane) => pane.id === id);
+    return this.session.panes.find((pane) => pane.id === id);
   }
 
   /** Asked panes first: after a restart an answer may be there. */
   livePanes(): Pane[] {
-    const live = this.#session.panes.filter(({ isDead }) => !isDead);
+    const live = this.session.panes.filter(({ isDead }) => !isDead);
     return live.sort((a, b) => Number(a.asked === "-") - Number(b.asked === "-"));
   }
 
-  /** Kept from the first look, or the last question: looks are frequent. */
   agentIn(id: string): Agent | null {
-    const known = this.#agents.get(id);
+    const known = this.agents.get(id);
     if (known !== undefined) return known;
     const pane = this.pane(id);
     const agent = pane === undefined ? null : agentIn(foregroundOf(pane));
-    this.#agents.set(id, agent);
+    this.agents.set(id, agent);
     return agent;
-  }
-
-  forgetAgents(): void {
-    this.#agents.clear();
   }
 
   howToType(pane: Pane): ReturnType<typeof howToType> {
@@ -116,7 +103,6 @@ export class SessionView {
     return foregroundOf(live[0] as Pane)[0]?.comm ?? "a shell";
   }
 
-  /** The programs in all live panes of its own. */
   async programs(): Promise<AskedPrograms> {
     await this.refresh();
     const at = ticksNow();
@@ -140,17 +126,16 @@ export class SessionView {
   }
 
   whyNotAllAsked(asked: AskedPrograms, known: readonly SeenProcess[]): string | null {
-    const others = new Set(this.#session.others);
+    const others = new Set(this.session.others);
     const moved = asked.panes.find(({ root }) => others.has(root.pid));
     if (moved !== undefined) return `pane ${moved.pane} was moved to another session meanwhile`;
     return whyNotAllAsked(asked, this.livePanes(), this.tree(known));
   }
 
   /** From now on the tree is only that of these panes, and without `spare`. */
-  limitTree(panes: readonly Pane[], spare: readonly number[]): void {
-    const before = this.#ending?.spare ?? [];
+  limitTree(panes: readonly Pane[], spare: readonly SeenProcess[]): void {
     const own = new Map(panes.map(({ id, pid }) => [id, pid]));
-    this.#ending = { panes: own, spare: [...before, ...spare] };
+    this.#ending = { panes: own, spare: spare.map(({ pid }) => pid) };
   }
 
   tree(known: readonly SeenProcess[]): SeenProcess[] {
@@ -161,7 +146,7 @@ export class SessionView {
     const { server, socket, session } = this.bound;
     const roots: { pid: number; started: string }[] = [];
     const marks: string[][] = [];
-    for (const pane of this.#session.panes) {
+    for (const pane of this.session.panes) {
       if (this.#ending !== null && this.#ending.panes.get(pane.id) !== pane.pid) continue;
       const mark = `TMUX_PANE=${pane.id}`;
       marks.push([mark, `TMUX=${socket},${server.pid},${session.slice(1)}`]);

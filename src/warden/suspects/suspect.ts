@@ -48,13 +48,11 @@ export interface Suspect {
   end(known: readonly SeenProcess[], options: EndOptions): Promise<Ended>;
   /** Removes these questions from its terminals, as far as no program has read them. */
   takeBack?(questions: readonly Question[]): Promise<void>;
-  /** Stops watching. */
   close(): void;
 }
 
 export interface EndOptions {
   killAfterMs: number;
-  /** The programs that the last question was put to. */
   asked: AskedPrograms | undefined;
   /** It may have been signalled before a restart: only what is left of `known` may be ended. */
   isResumed: boolean;
@@ -70,11 +68,9 @@ export interface There {
   speaks?: RegExp;
   /** It waits for a person: in words, after its name. */
   person?: string;
-  /** It holds a question back until its turn ends. */
   isQueued?: boolean;
   /** Lines of the session's other terminals: work there counts, too. */
   beside?: string[];
-  /** Sizes of the watched files. */
   files: Record<string, number>;
   /** Nonces that were answered by `viv alive`. */
   answers: string[];
@@ -95,7 +91,6 @@ export type Asked =
 
 export interface Work {
   processes: WorkSample[];
-  /** The file, or null. */
   changed: string | null;
 }
 

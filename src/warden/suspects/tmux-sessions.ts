@@ -42,11 +42,10 @@ export interface Pane {
  */
 export interface SessionPanes {
   bound: BoundSession;
-  name: string;
   /** Its own. The active one first. */
   panes: Pane[];
-  /** Shown by it, but not its own. */
-  guests: { id: string; sessions: string[] }[];
+  /** The sessions that its guests may belong to. */
+  owners: string[];
   /** The processes of all panes of the server that are not its own. */
   others: number[];
 }
@@ -89,7 +88,13 @@ export async function findSession(
     if (filedAt !== null && found.created > Math.floor(filedAt / 1000)) {
       return { is: "unknown", why: `another session of that name: ${madeAt(found)}, later` };
     }
-    return bind(tmux, found);
+    const { session, created, server: pid } = found;
+    const started = startOf(pid);
+    if (started === null || !textOf(`/proc/${pid}/comm`).includes("tmux")) {
+      return { is: "unknown", why: "its tmux server is not a process of this machine" };
+    }
+    const server = { pid, started };
+    return { is: "there", bound: { is: "session", socket: tmux.socket, server, session, created } };
   } catch (error) {
     return explain(error);
   }
@@ -104,7 +109,7 @@ export async function readSession(
   try {
     const text = await tmux.run(["list-panes", "-a", "-F", PANE]);
     const session = sessionFrom(text, bound);
-    if (session !== null && isSame(session.bound, bound)) return judged(session);
+    if (session !== null) return judged(session);
   } catch (error) {
     if (!hasVanished(error)) return explain(error);
   }
@@ -112,9 +117,10 @@ export async function readSession(
 }
 
 function judged(session: SessionPanes): Seen<{ session: SessionPanes }> {
-  if (session.panes.some(({ isDead }) => !isDead)) return { is: "there", session };
-  if (session.panes.length === 0) {
-    const why = `it has no pane of its own: what it shows belongs to ${ownersOf(session)}`;
+  const { panes, owners } = session;
+  if (panes.some(({ isDead }) => !isDead)) return { is: "there", session };
+  if (panes.length === 0) {
+    const why = `it has no pane of its own: what it shows belongs to ${owners.join(", ")}`;
     return { is: "unknown", why, hasGuestsOnly: true };
   }
   return { is: "gone", why: "its program has ended; remain-on-exit keeps the session" };
@@ -165,15 +171,8 @@ async function whyServerLives({ server, socket }: BoundSession): Promise<string 
   return null;
 }
 
-interface Listed {
-  session: string;
-  created: number;
-  server: number;
-  name: string;
-}
-
 /** A lost server is asked again: the next answer shows whether it is really gone. */
-async function listSessions(tmux: Tmux, tries = 1): Promise<Listed[]> {
+async function listSessions(tmux: Tmux, tries = 1) {
   let text: string;
   try {
     text = await tmux.run(["list-sessions", "-F", SESSION]);
@@ -190,83 +189,44 @@ async function listSessions(tmux: Tmux, tries = 1): Promise<Listed[]> {
   });
 }
 
-function bind(tmux: Tmux, found: Listed): Seen<{ bound: BoundSession }> {
-  const started = startOf(found.server);
-  if (started === null || !textOf(`/proc/${found.server}/comm`).includes("tmux")) {
-    return { is: "unknown", why: "its tmux server is not a process of this machine" };
-  }
-  const server = { pid: found.server, started };
-  const { session, created } = found;
-  return { is: "there", bound: { is: "session", socket: tmux.socket, server, session, created } };
-}
-
-function isSame(one: BoundSession, other: BoundSession): boolean {
-  return (
-    one.session === other.session &&
-    one.created === other.created &&
-    one.server.pid === other.server.pid &&
-    one.server.started === other.server.started
-  );
-}
-
-/** The sessions that its guests may belong to. */
-export function ownersOf({ guests }: SessionPanes): string {
-  return [...new Set(guests.flatMap(({ sessions }) => sessions))].join(", ");
-}
-
-function sessionFrom(text: string, { socket, session: wanted }: BoundSession): SessionPanes | null {
-  let found: SessionPanes | null = null;
+/** Null when this very session is not in the list. */
+function sessionFrom(text: string, bound: BoundSession): SessionPanes | null {
+  if (startOf(bound.server.pid) !== bound.server.started) return null;
   const shown: Pane[] = [];
   /** The other sessions that show a pane. */
   const others = new Map<string, { pid: number; sessions: string[] }>();
   for (const line of text.split("\n")) {
     const fields = PANE_LINE.exec(line);
     if (fields === null) continue;
-    const [, session = "", created, server, id = "", pid, tty = ""] = fields;
-    const [active, dead, shell, ask, asked = "-", name = ""] = fields.slice(7);
-    if (session !== wanted) {
+    const [, session, created, server, id = "", pid, tty = ""] = fields;
+    const [active, flags = "", shell, ask, asked = "-", name = ""] = fields.slice(7);
+    if (session !== bound.session) {
       const other = others.get(id) ?? { pid: Number(pid), sessions: [] };
       other.sessions.push(name);
       others.set(id, other);
       continue;
     }
-    const started = startOf(Number(server)) ?? "?";
-    found ??= {
-      bound: {
-        is: "session",
-        socket,
-        server: { pid: Number(server), started },
-        session,
-        created: Number(created),
-      },
-      ...{ name, panes: [], guests: [], others: [] },
-    };
-    const [isDead, isInputOff, isSynchronized] = [...(dead ?? "")].map((flag) => flag === "1");
+    if (Number(created) !== bound.created || Number(server) !== bound.server.pid) return null;
     if (shown.some((pane) => pane.id === id)) continue; // its window is linked twice
+    const [isDead = true, isInputOff = true, isSynchronized = true] = [...flags].map(
+      (flag) => flag === "1",
+    );
     shown.push({
-      id,
-      pid: Number(pid),
-      tty,
-      isActive: active === "11",
-      isDead: isDead ?? true,
-      isInputOff: isInputOff ?? true,
-      isSynchronized: isSynchronized ?? true,
-      isShell: shell === "1",
-      mayAsk: ask === "1",
-      asked,
+      ...{ id, pid: Number(pid), tty, isActive: active === "11", asked },
+      ...{ isDead, isInputOff, isSynchronized, isShell: shell === "1", mayAsk: ask === "1" },
     });
   }
-  if (found === null) return null;
-  for (const pane of shown) {
-    const elsewhere = others.get(pane.id);
-    const isOwn = elsewhere === undefined || isStartedIn(pane.pid, found.bound);
-    if (isOwn) found.panes.push(pane);
-    else found.guests.push({ id: pane.id, sessions: elsewhere.sessions });
-  }
-  const own = new Set(found.panes.map(({ pid }) => pid));
-  found.others = [...others.values()].map(({ pid }) => pid).filter((pid) => !own.has(pid));
-  found.panes.sort((a, b) => Number(b.isActive) - Number(a.isActive));
-  return found;
+  if (shown.length === 0) return null;
+  const isOwn = ({ id, pid }: Pane) => !others.has(id) || isStartedIn(pid, bound);
+  const panes = shown.filter(isOwn).sort((a, b) => Number(b.isActive) - Number(a.isActive));
+  const guests = shown.filter((pane) => !panes.includes(pane));
+  const own = new Set(panes.map(({ pid }) => pid));
+  return {
+    bound,
+    panes,
+    owners: [...new Set(guests.flatMap(({ id }) => others.get(id)?.sessions ?? []))],
+    others: [...others.values()].map(({ pid }) => pid).filter((pid) => !own.has(pid)),
+  };
 }
 
 /** tmux gives each pane's process the session in which it was started: `TMUX=socket,server,session`. */

@@ -33,10 +33,8 @@ type Typed =
   | { is: "waits"; why: string }
   | { is: "refused"; why: string };
 
-export interface HowToType {
-  /** To an agent with an input box, to a shell, or to a program that reads lines. */
-  as: Agent | "shell" | "lines";
-}
+/** To an agent with an input box, to a shell, or to a program that reads lines. */
+type HowToType = { as: Agent | "shell" | "lines" };
 
 /** Whether and how the pane may be typed to, judged by its program. */
 export function howToType(
@@ -72,20 +70,6 @@ const STAYS = "the question stayed in its input: Enter did not submit it";
 const SUBMITTED = { is: "typed" } as const;
 const NONCE = /^[A-Za-z0-9_-]{4,64}$/;
 
-export async function typeQuestion(
-  tmux: Tmux,
-  pane: Pane,
-  question: Question,
-  how: HowToType,
-  isNamed: boolean,
-): Promise<Typed> {
-  if (!NONCE.test(question.nonce)) {
-    const message = `a nonce must be 4 to 64 of A-Z a-z 0-9 _ -, not "${question.nonce}".`;
-    throw new VivError("INVALID", message);
-  }
-  return new QuestionTyper(tmux, pane, question, how, isNamed).ask();
-}
-
 interface InputState {
   input: Input;
   /** The text is in the input, and nothing else is. */
@@ -95,7 +79,7 @@ interface InputState {
   program: string;
 }
 
-class QuestionTyper {
+export class QuestionTyper {
   readonly #tmux: Tmux;
   readonly #pane: Pane;
   readonly #nonce: string;
@@ -106,6 +90,11 @@ class QuestionTyper {
   #isOurs = false;
 
   constructor(tmux: Tmux, pane: Pane, question: Question, { as }: HowToType, isNamed: boolean) {
+    // It becomes a part of tmux commands.
+    if (!NONCE.test(question.nonce)) {
+      const message = `a nonce must be 4 to 64 of A-Z a-z 0-9 _ -, not "${question.nonce}".`;
+      throw new VivError("INVALID", message);
+    }
     this.#tmux = tmux;
     this.#pane = pane;
     this.#nonce = question.nonce;
@@ -225,12 +214,10 @@ class QuestionTyper {
 
   /** A program that has not shown one question gets no second one until the first shows up. */
   async #hasUnread(): Promise<boolean> {
-    const target = ["-t", this.#pane.id];
-    const unread = await this.#tmux.run(["display-message", "-p", ...target, "#{@viv-unread}"]);
-    if (unread.trim() === "") return false;
+    if ((await this.#show("#{@viv-unread}")).trim() === "") return false;
     const { input } = await this.#see();
     if (input.is !== "box" || !isOurQuestion(input.text)) return true;
-    await this.#tmux.run(["set-option", "-p", "-u", ...target, "@viv-unread"]);
+    await this.#tmux.run(["set-option", "-p", "-u", "-t", this.#pane.id, "@viv-unread"]);
     return false;
   }
 
@@ -281,15 +268,18 @@ class QuestionTyper {
 
   /** In one command of tmux's server, so that nothing comes between check and act. */
   async #unless(condition: string, commands: readonly string[]): Promise<void> {
-    const target = ["-t", this.#pane.id];
-    await this.#tmux.run(["if-shell", "-F", ...target, condition, "", commands.join(" ; ")]);
+    const check = ["if-shell", "-F", "-t", this.#pane.id, condition, ""];
+    await this.#tmux.run([...check, commands.join(" ; ")]);
+  }
+
+  #show(format: string): Promise<string> {
+    return this.#tmux.run(["display-message", "-p", "-t", this.#pane.id, format]);
   }
 
   async #isMarked(option: string): Promise<boolean> {
     const values = [this.#nonce, `${this.#nonce}-again`];
     const found = values.map((value) => `#{==:#{${option}},${value}}`).join("");
-    const target = ["-t", this.#pane.id];
-    return (await this.#tmux.run(["display-message", "-p", ...target, found])).includes("1");
+    return (await this.#show(found)).includes("1");
   }
 }
 
