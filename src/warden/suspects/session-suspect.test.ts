@@ -648,6 +648,23 @@ test("when its pane is closed, another one is looked at", async () => {
   expect(await suspect.look()).toMatchObject({ is: "there" });
 });
 
+test("a dialog in another pane is seen, also just after a person has changed to a third", async () => {
+  const server = new TmuxServer();
+  server.session("a", "cat");
+  const pane = server.run("split-window", "-dPF", "#{pane_id}", "-t", "%0", "sleep", "1000");
+  const suspect = await found({ socket: server.socket });
+  expect(await suspect.look()).toMatchObject({ person: undefined });
+  const dialog = "printf 'Do you want to proceed?\\n❯ 1. Yes\\n'; exec -a claude sleep 1000";
+  const other = server.run("split-window", "-dPF", "#{pane_id}", "-t", "%0", "bash", "-c", dialog);
+  const isClaude = () => textIn(`/proc/${server.show(other, "#{pane_pid}")}/cmdline`);
+  await until("the dialog is shown", () => isClaude().startsWith("claude"));
+  await server.shows(other, "1. Yes");
+  await suspect.look(); // it finds the new pane
+  expect(await suspect.look()).toMatchObject({ person: expect.stringContaining("proceed") });
+  server.run("select-pane", "-t", pane);
+  expect(await suspect.look()).toMatchObject({ person: expect.stringContaining("proceed") });
+});
+
 test("another pane is listened to when it is the one that is looked at", async () => {
   const server = new TmuxServer();
   const id = server.session("a", "bash", "--norc", "-i");

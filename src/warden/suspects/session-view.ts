@@ -194,11 +194,12 @@ export async function readScreens(
 ): Promise<Seen<{ shown: Shown }>> {
   for (let tries = 1; ; tries++) {
     const id = pane();
-    const { seen, screens } = await capture(view, id);
+    const others = view.livePanes().flatMap((one) => (one.id === id ? [] : one.id));
+    const { seen, screens } = await capture(view, id, others.slice(0, MOST_BESIDE));
     if (seen.is !== "there") return seen;
     if (screens === null && tries < 3) continue; // a pane was closed just now
-    const [head = [], screen = [], ...others] = screens ?? [];
-    const { beside, person } = readBeside(view, id, others);
+    const [head = [], screen = [], ...heads] = screens ?? [];
+    const { beside, person } = readBeside(view, others, heads);
     const own = readOwn(view, id, head, screen, isLineReader);
     return { is: "there", shown: { screen, person, ...own, beside } };
   }
@@ -208,6 +209,7 @@ export async function readScreens(
 async function capture(
   view: SessionView,
   pane: string,
+  others: readonly string[],
 ): Promise<{ seen: Seen<{ session: SessionPanes }>; screens: string[][] | null }> {
   const { tmux } = view;
   const mark = [";", "display-message", "-p", randomUUID(), ";"];
@@ -219,7 +221,7 @@ async function capture(
   const captures = [
     ...visible(pane),
     ...[...mark, "capture-pane", "-p", ...join, "-S", `-${SCREEN_LINES}`, "-t", pane],
-    ...panesBeside(view, pane).flatMap(({ id }) => visible(id)),
+    ...others.flatMap(visible),
   ];
   let screens: string[][] | null = null;
   let isFirst = true;
@@ -239,21 +241,13 @@ async function capture(
   return { seen: await view.refresh({ ...tmux, run }), screens };
 }
 
-function panesBeside(view: SessionView, pane: string): Pane[] {
-  return view
-    .livePanes()
-    .filter(({ id }) => id !== pane)
-    .slice(0, MOST_BESIDE);
-}
-
 /** The other terminals: their rows, and whether an agent in one of them waits for a person. */
-function readBeside(view: SessionView, pane: string, heads: readonly string[][]) {
-  const panes = panesBeside(view, pane);
+function readBeside(view: SessionView, panes: readonly string[], heads: readonly string[][]) {
   const beside: string[] = [];
   let person: string | undefined;
   for (const [at, head] of heads.entries()) {
     const { screen } = screenFrom(head.join("\n"));
-    const agent = view.agentIn(panes[at]?.id ?? "");
+    const agent = view.agentIn(panes[at] ?? "");
     if (agent !== null) person ??= personAt(agentLook(agent, screen).input);
     beside.push(...screen.rows.map((row) => readRow(row).text));
   }
