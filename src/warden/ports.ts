@@ -58,6 +58,5 @@ export type WardenEvent =
   | { kind: "queued"; warrant: string; target: string; why: string }
   | { kind: "paused"; why: string }
   | { kind: "resumed" }
-  | { kind: "observed"; rule: string; target: string; evidence: string }
   | { kind: "trouble"; what: string }
   | { kind: "stopped" };

@@ -1,6 +1,6 @@
 import type { Store } from "../queue/store.ts";
 import type { Receipt } from "./dance.ts";
-import { reapClaims } from "./finish.ts";
+import { reapClaims } from "./finish-dance.ts";
 import type { WardenEvent, WardenHost, WardenSettings } from "./ports.ts";
 import { type RuleEvent, type RulesHost, type RulesSettings, RuleWatch } from "./rule-watch.ts";
 import { Warden } from "./warden.ts";

@@ -3,10 +3,10 @@ import { growingPause } from "../base/growing-pause.ts";
 import { quoted } from "../base/text.ts";
 import { Breaker } from "./breaker.ts";
 import { agentsIn, type Dance, hasKilled } from "./dance.ts";
-import { DanceRun, RETRY_MS } from "./dance-run.ts";
+import { RETRY_MS } from "./dance-run.ts";
 import { Dancer, type Pool } from "./dancer.ts";
 import type { Pause } from "./files.ts";
-import { finishDance } from "./finish.ts";
+import { finishDance } from "./finish-dance.ts";
 import { Notifier } from "./notifier.ts";
 import type { WardenEvent, WardenHost, WardenSettings } from "./ports.ts";
 import { OpenTargets, targetKey, type Warrant } from "./warrant.ts";
@@ -226,6 +226,7 @@ export class Warden {
       if (this.#pause === null && hasRoom) next.push(warrant);
       else waiting.add(this.#reportQueued(warrant));
     }
+    this.#reportWithdrawn(warrants);
     this.#queued = waiting;
     for (const warrant of next) {
       if (this.#pause === null && !this.#isStopping) await this.#begin(warrant);
@@ -237,6 +238,15 @@ export class Warden {
     const why = this.#pause === null ? "pool exhausted" : "pool paused";
     if (!this.#queued.has(id)) this.#emit({ kind: "queued", warrant: id, target, why });
     return id;
+  }
+
+  /** Reported warrants that were withdrawn before a dog took them. */
+  #reportWithdrawn(left: readonly Warrant[]): void {
+    for (const id of this.#queued) {
+      if (left.some((one) => one.id === id)) continue;
+      const { target } = this.#host.files.withdrawn(id) ?? {};
+      if (target !== undefined) this.#emit({ kind: "withdrawn", warrant: id, target });
+    }
   }
 
   #rejectSecond({ id, target }: Warrant, other: string): void {
@@ -261,8 +271,7 @@ export class Warden {
 
   #start(dance: Dance): void {
     if (dance.state === "executing") this.#breaker.resume(agentsIn(dance));
-    const run = new DanceRun(dance, this.#host, this.#settings, this.#emit);
-    const dancer = new Dancer(run, this.#pool);
+    const dancer = new Dancer(this.#pool, dance, this.#host, this.#settings, this.#emit);
     const over = this.#follow(dancer).catch((error: unknown) => {
       // A bug, or a failing machine: after a while it goes on from disk, as after a restart.
       this.#warn(`${dance.id}: ${(error as Error).message}`);

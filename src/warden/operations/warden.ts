@@ -9,9 +9,9 @@ import {
   type Nothing,
   serve,
 } from "../../operation/operation.ts";
-import { assertNonce, isAnswerOf } from "../alive.ts";
 import { parseTimeouts, WARDEN_DEFAULTS, wardenSection } from "../config.ts";
 import { type Dance, isUndecided } from "../dance.ts";
+import { assertNonce, isAnswerOf } from "../question.ts";
 import { oneLine } from "../warrant.ts";
 import {
   fromConfig,

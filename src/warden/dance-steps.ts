@@ -1,13 +1,20 @@
 import { workSince } from "./answer-watch.ts";
-import type { Attempt, AttemptEnd } from "./dance.ts";
+import type { Attempt, AttemptEnd, DanceEvent, Outcome, Verdict } from "./dance.ts";
 import type { DanceRun } from "./dance-run.ts";
-import type { Ending } from "./execute.ts";
 import { questionOf } from "./question.ts";
-import type { Look, Suspect } from "./suspects/suspect.ts";
+import type { Ended, Found, Look, Suspect, There } from "./suspects/suspect.ts";
 
-type There = Extract<Look, { is: "there" }>;
+/** How a dance ends: the event, its verdict, and the proof. */
+export interface Ending {
+  event: DanceEvent;
+  verdict: Verdict;
+  why: string;
+  look?: Look | null;
+  exit?: Outcome["exit"];
+  survivors?: number[];
+}
 
-/** What is written because of the question itself is no work. */
+/** Files written because of the question itself are no work. */
 const SETTLES_WITHIN_MS = 2_000;
 
 export function newAttempt({ dance, host, settings }: DanceRun): Attempt {
@@ -19,7 +26,7 @@ export function newAttempt({ dance, host, settings }: DanceRun): Attempt {
   };
 }
 
-/** Puts the question of this attempt. An ending: it cannot be put; null: the warden stopped meanwhile. */
+/** Puts the question of this attempt. Null: the warden stopped meanwhile. */
 export async function ask(
   run: DanceRun,
   suspect: Suspect,
@@ -38,8 +45,8 @@ export async function ask(
   if (asked.is === "asked") {
     attempt.asked_at = now;
     attempt.channel = asked.channel;
-    attempt.arrived = asked.arrived;
-    attempt.submitted = asked.submitted;
+    attempt.arrived = true;
+    attempt.submitted = true;
     if (asked.except !== undefined) attempt.unasked = asked.except;
     dance.last_message_at = now;
   } else {
@@ -58,7 +65,7 @@ export async function ask(
   return "asked";
 }
 
-/** Its agent has ended. What it left behind is closed only if the warrant says so. */
+/** Its agent has ended. The shell it left is closed only if the warrant says so. */
 async function agentLeft(run: DanceRun, suspect: Suspect, why: string): Promise<Ending> {
   const isClosed = run.dance.warrant.close === true && (await suspect.closeShell?.()) === true;
   const hint = isClosed
@@ -67,13 +74,11 @@ async function agentLeft(run: DanceRun, suspect: Suspect, why: string): Promise<
   return { event: "gone", verdict: "already_dead", why: `${why}; ${hint}` };
 }
 
-/** The suspect is gone, or cannot be identified any more. */
-export function lost({ dance }: DanceRun, look: Exclude<Look, { is: "there" }>): Ending {
+export function lost({ dance }: DanceRun, look: Exclude<Look, There>): Ending {
   const attempt = dance.attempts.at(-1);
   if (attempt) attempt.ended = look.is;
-  const { why } = look;
-  if (look.is === "unknown") return { event: "unknown", verdict: "failed", why };
-  return { event: "gone", verdict: "already_dead", why };
+  if (look.is === "unknown") return failed(look.why);
+  return { event: "gone", verdict: "already_dead", why: look.why };
 }
 
 /** Waits until it answers or its time is up. Null: a request came in between. */
@@ -144,7 +149,7 @@ export async function signOfLife(
   return work === null ? null : { ended: "work", why: `it did not answer, but it works: ${work}` };
 }
 
-/** What its children did since its wait began, or a file that was written since. */
+/** Work of its children since its wait began, or a file that was written since. */
 async function workOf(run: DanceRun, suspect: Suspect, attempt: Attempt): Promise<string | null> {
   const began = Date.parse(attempt.began_at ?? attempt.asked_at ?? "");
   if (Number.isNaN(began)) return null;
@@ -156,7 +161,95 @@ async function workOf(run: DanceRun, suspect: Suspect, attempt: Attempt): Promis
   return what;
 }
 
-/** Looks behind the notifications: often enough for its time-out, and seldom enough for twenty dogs. */
+/** Between looks without a notification: often enough for its time-out, seldom enough for twenty dogs. */
 export function lookInterval(timeoutMs: number): number {
   return Math.min(30_000, Math.max(1_000, timeoutMs / 2));
+}
+
+/** Without a suspect, only the rest of its tree may be left. */
+export interface LastLook {
+  suspect: Suspect | null;
+  look: Look | null;
+  reprieve: Ending | null;
+}
+
+/** The last look before the first signal. After a restart the suspect is found again. */
+export async function lastLook(
+  run: DanceRun,
+  known: Suspect | null,
+  isResumed: boolean,
+): Promise<LastLook> {
+  const { dance, host } = run;
+  const found: Found = known
+    ? { is: "there", suspect: known }
+    : await host.suspects.find({ ...dance.warrant, bound: dance.bound });
+  const suspect = found.is === "there" ? found.suspect : null;
+  const isLeft = isResumed && found.is === "unknown" && found.isReplaced === true;
+  if (found.is === "unknown" && !isLeft) {
+    return { suspect, look: null, reprieve: failed(found.why) };
+  }
+  const look = suspect ? await suspect.look() : null;
+  return { suspect, look, reprieve: look && whyNot(run, look) };
+}
+
+function whyNot(run: DanceRun, look: Look): Ending | null {
+  const { dance } = run;
+  if (look.is === "unknown") return failed(look.why);
+  const attempt = dance.attempts[dance.attempt - 1];
+  if (look.is !== "there" || !attempt) return null;
+  if (look.person !== undefined && run.ifUnasked() === "spare") {
+    attempt.ended = "waiting";
+    const why = `needs you: ${dance.warrant.target} ${look.person}`;
+    return { event: "alive", verdict: "pardoned", why, look };
+  }
+  if (!run.watch.record(look, attempt, run.clock())) return null;
+  attempt.ended = "answered";
+  const why = `it answered in attempt ${attempt.number}, at the last moment`;
+  return { event: "alive", verdict: "pardoned", why, look };
+}
+
+/** Ends the suspect. From here on it may have been signalled. */
+export async function execute(
+  run: DanceRun,
+  { suspect, look }: LastLook,
+  isResumed: boolean,
+): Promise<Ending> {
+  const { dance, host } = run;
+  const { killAfterMs } = run.settings;
+  const { standing: asked } = dance.attempts[dance.attempt - 1] ?? {};
+  // In another boot nothing of it is left, and its pids belong to other processes.
+  const left = dance.tree_boot === host.machine.bootId() ? dance.tree : [];
+  const ended = suspect
+    ? await suspect.end(dance.tree, { killAfterMs, asked, isResumed })
+    : await host.suspects.endLeft(left, { killAfterMs });
+  return { ...verdictOn(ended, run, isResumed), look };
+}
+
+function verdictOn(ended: Ended, { dance }: DanceRun, isResumed: boolean): Ending {
+  const { exit, survivors, unknown, spared } = ended;
+  if (unknown !== undefined) return { ...failed(unknown), exit, survivors };
+  if (survivors.length > 0) {
+    const are = survivors.length === 1 ? "is" : "are";
+    const why = `it could not be killed: ${survivors.join(", ")} ${are} still there after SIGKILL`;
+    return { event: "survived", verdict: "failed", why, exit, survivors };
+  }
+  const isSignalled = exit.some(({ signal }) => signal !== "none");
+  if (!isSignalled && !isResumed) {
+    const why = "it ended by itself before it was signalled";
+    return { event: "gone", verdict: "already_dead", why, exit, survivors };
+  }
+  const asked = dance.attempts.filter(({ asked_at }) => asked_at !== null).length;
+  const times = asked === 1 ? "once" : `${asked} times`;
+  // A warden that was killed before it wrote the proof does not know what it had signalled.
+  const unseen = isSignalled ? "" : "; the warden ended while it executed, and found it gone";
+  const how =
+    asked === 0
+      ? "it could not be asked, and did not work"
+      : `it was asked ${times}, and neither answered nor worked`;
+  const why = `${how}${unseen}${spared === undefined ? "" : `; ${spared}`}`;
+  return { event: "dead", verdict: "executed", why, exit, survivors };
+}
+
+function failed(why: string): Ending {
+  return { event: "unknown", verdict: "failed", why };
 }
