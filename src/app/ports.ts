@@ -46,7 +46,10 @@ export function portsHere(settings: PortSettings): Provide {
   const main = () => import("../main.ts");
   const makers: Makers = {
     accounts: async () => (await main()).accountsHere(env, cwd, machine?.clock.now),
-    board: async () => (await import("../board/repository.ts")).boardGit(notice, patience),
+    board: async () => {
+      const { waitForLock } = await import("../board/commit.ts");
+      return (lock) => waitForLock(lock, notice, patience);
+    },
     crew: async () => (await main()).crewPorts(env, cwd),
     engines: async () => (await main()).enginesHere(env),
     gate: async () => (await main()).gateHere(env, cwd, machine),

@@ -10,10 +10,9 @@ import {
 import { type Board, decodeBoard } from "./board.ts";
 import type { BoardCheckout } from "./checkout.ts";
 import { readBatch } from "./objects.ts";
-import type { BoardRepository } from "./repository.ts";
 
 /** One commit that changed the board. */
-export interface HistoryEntry {
+interface HistoryEntry {
   commit: string;
   author: string;
   /** Milliseconds. */
@@ -33,7 +32,7 @@ const FORMAT = `--format=%x00${FIELDS.join("%x1f")}`;
 const HOW = ["--full-history", "--diff-merges=combined", "--raw", "--no-abbrev", "--no-renames"];
 
 /** The oldest first. */
-export async function boardHistory({ top, path }: BoardCheckout): Promise<HistoryEntry[]> {
+async function boardHistory({ top, path }: BoardCheckout): Promise<HistoryEntry[]> {
   const args = ["-c", "log.showSignature=false", "--literal-pathspecs", "log", "--topo-order"];
   const answer = await askGit([...args, "--reverse", ...HOW, FORMAT, "HEAD", "--", path], {
     cwd: top,
@@ -67,7 +66,7 @@ function entryIn(record: string): HistoryEntry | null {
 }
 
 /** Without those that a shallow or partial clone lacks. */
-export async function readBlobs(
+async function readBlobs(
   { top }: BoardCheckout,
   oids: readonly string[],
 ): Promise<Map<string, Buffer>> {
@@ -87,17 +86,17 @@ interface Step {
   breaches: Breach[];
 }
 
-/** Commits whose boards are in memory at once. */
+/** Commits with their boards in memory at once. */
 const AT_ONCE = 32;
 
 /** The changes of each commit, the oldest first. */
-async function* stepsOf(repository: BoardRepository): AsyncGenerator<Step> {
-  const history = await repository.history();
+async function* stepsOf(checkout: BoardCheckout): AsyncGenerator<Step> {
+  const history = await boardHistory(checkout);
   const agents = new Set<string>();
   for (let from = 0; from < history.length; from += AT_ONCE) {
     const entries = history.slice(from, from + AT_ONCE);
     const oids = entries.flatMap(({ before, after }) => [...before, ...(after ? [after] : [])]);
-    const blobs = await repository.blobs([...new Set(oids)]);
+    const blobs = await readBlobs(checkout, [...new Set(oids)]);
     const texts = new Map([...blobs].map(([oid, bytes]) => [oid, decodeBoard(bytes).text]));
     const textOf = (oid: string) => texts.get(oid) ?? null;
     for (const entry of entries) {
@@ -126,7 +125,7 @@ function stepOf(
   return { entry, board, changes, breaches };
 }
 
-export interface Finding extends Breach {
+interface Finding extends Breach {
   commit: string;
   author: string;
   at: string;
@@ -134,12 +133,12 @@ export interface Finding extends Breach {
 }
 
 export async function auditBoard(
-  repository: BoardRepository,
+  checkout: BoardCheckout,
 ): Promise<{ commits: number; claims: number; findings: Finding[] }> {
   const findings: Finding[] = [];
   let commits = 0;
   let claims = 0;
-  for await (const { entry, changes, breaches } of stepsOf(repository)) {
+  for await (const { entry, changes, breaches } of stepsOf(checkout)) {
     commits++;
     claims += changes.filter(({ before, after }) => isClaim(before?.agent, after?.agent)).length;
     findings.push(...breaches.map((breach) => ({ ...breach, ...aboutCommit(entry) })));
@@ -151,7 +150,7 @@ function isClaim(before: string | null | undefined, after: string | null | undef
   return Boolean(after) && after !== before;
 }
 
-export interface LogLine {
+interface LogLine {
   commit: string;
   author: string;
   at: string;
@@ -162,9 +161,9 @@ export interface LogLine {
 }
 
 /** The commits that changed one task, the oldest first. */
-export async function logOfTask(repository: BoardRepository, slug: string): Promise<LogLine[]> {
+export async function logOfTask(checkout: BoardCheckout, slug: string): Promise<LogLine[]> {
   const lines: LogLine[] = [];
-  for await (const { entry, changes } of stepsOf(repository)) {
+  for await (const { entry, changes } of stepsOf(checkout)) {
     for (const { before, after } of changes) {
       if ((after ?? before)?.slug !== slug) continue;
       const [from, to] = [before?.state ?? null, after?.state ?? null];

@@ -7,8 +7,8 @@ import type { BoardCheckout } from "./checkout.ts";
 
 /**
  * `viv-board/` in the git directory of a checkout: one note for each change that is being made
- * there, from before the branch moves until the index and the file have followed. It tells a board
- * that is only behind, also after a crash, from one that was edited.
+ * there, from before the branch moves until the index and the file have followed. With it, also after
+ * a crash, a board that is only behind does not count as edited.
  */
 interface Note {
   path: string;

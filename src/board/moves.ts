@@ -123,7 +123,7 @@ function passOn(
 export function openMove(
   board: Board,
   title: string,
-  { role, note, to, id }: MoveRequest & { id?: string },
+  { role, note, state: given, id }: { role?: string; note?: string; state?: string; id?: string },
 ): Move {
   const words = inOneLine(title);
   const slug = id ?? slugOf(words);
@@ -137,7 +137,7 @@ export function openMove(
     throw new VivError("TASK_EXISTS", message, { slug, state: existing.state });
   }
   const first = board.org.sequences[0]?.open[0];
-  const state = to === undefined ? first : assertState(board, to);
+  const state = given === undefined ? first : assertState(board, given);
   if (state === undefined) {
     throw new VivError("INVALID", "this board has no open state to begin in; add a #+TODO: line.");
   }

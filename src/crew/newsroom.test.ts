@@ -46,7 +46,7 @@ class Newsroom extends FakeCrew {
 
   work(name: string): string | null {
     const state = TAKES[name];
-    if (state === undefined) return this.assign(name);
+    if (state === undefined) return this.assign();
     const task = nextFor(readBoard(this.board), name, state);
     if (task === null) return null;
     const { slug } = task;
@@ -68,11 +68,11 @@ class Newsroom extends FakeCrew {
     return this.commit(advanceMove(at, mine(), { agent: name, now }));
   }
 
-  assign(agent: string): string | null {
+  assign(): string | null {
     const titles = readBoard(this.board).tasks.map(({ title }) => title);
     const fresh = LEADS.filter((lead) => !titles.includes(lead));
     for (const lead of fresh) {
-      this.commit(openMove(readBoard(this.board), lead, { agent, now: this.world.clock.now() }));
+      this.commit(openMove(readBoard(this.board), lead, {}));
     }
     return fresh.length === 0 ? null : `opened ${fresh.length}`;
   }

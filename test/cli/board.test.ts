@@ -116,7 +116,7 @@ describe("viv board", () => {
       /^second {2}RESEARCH by wren line 7\nsecond thoughts\nCUSTOM_ID +second\nAGENT +wren\n\nWhat was ␛\[31msaid\.\n\nLog\n.*too thin\n$/,
     );
     expect(await ok(["board", "show", "hello-world"], around)).toBe(
-      "hello-world  ASSIGNED nobody has it line 5\nhello world — one story through the whole pipeline\n\nA lead.\n",
+      "hello-world  ASSIGNED not claimed line 5\nhello world — one story through the whole pipeline\n\nA lead.\n",
     );
   });
 
