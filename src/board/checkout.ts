@@ -3,7 +3,7 @@ import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { VivError } from "../base/errors.ts";
 import { assertTrusted, refuse } from "../platform/files/owned.ts";
 import { findUp } from "../platform/files/search-up.ts";
-import { askGit } from "../platform/git/git.ts";
+import { askGit, checkoutAbove } from "../platform/git/git.ts";
 
 /** The checkout that a board is in (which may be a linked worktree), and its path in it. */
 export interface BoardCheckout {
@@ -50,7 +50,7 @@ export async function checkoutOf(file: string): Promise<BoardCheckout> {
   if (/[\n\r]/.test(join(folder, name))) {
     throw unusable(`the path of a board must not contain a line break: ${file}`, { file });
   }
-  const top = topOf(folder);
+  const top = checkoutAbove(folder);
   if (top === null) throw await noCheckout(folder, file, found !== undefined);
   const gitDir = gitDirOf(top);
   const common = join(gitDir, "commondir");
@@ -59,13 +59,6 @@ export async function checkoutOf(file: string): Promise<BoardCheckout> {
     commonDir: existsSync(common) ? resolve(gitDir, readFileSync(common, "utf8").trim()) : gitDir,
     path: relative(top, join(folder, name)).split(sep).join("/"),
   };
-}
-
-function topOf(folder: string): string | null {
-  for (let at = folder; ; at = dirname(at)) {
-    if (existsSync(join(at, ".git"))) return at;
-    if (at === dirname(at)) return null;
-  }
 }
 
 /** In a linked worktree and in a submodule, `.git` is a file that names the folder. */

@@ -1,4 +1,8 @@
-import type { CrewLine, MemberStatus } from "./status.ts";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { VivError } from "../base/errors.ts";
+import { isOurPeer } from "../platform/processes/tcp-peer.ts";
+import type { CrewLine, MemberStatus } from "./member-status.ts";
 
 /** `GET /_activity`: the same keys for pages that know crews, and for those that do not. */
 export interface ActivityStep {
@@ -74,4 +78,86 @@ function thoughtOf({ name, thought }: MemberStatus, lines: readonly CrewLine[]):
   if (thought !== null) return thought;
   const last = lines.findLast((line) => "thought" in line && line.agent === name);
   return last !== undefined && "thought" in last ? last.thought : null;
+}
+
+/** A read-only server for one page of JSON, for this user on this machine only. */
+export interface ActivityServer {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/** A request is one small packet. */
+const REQUEST_MS = 5_000;
+/** Each costs a file descriptor that a run may need: beyond this the oldest is closed. */
+const MOST_CONNECTIONS = 16;
+
+export async function serveActivity(
+  port: number,
+  activity: () => unknown,
+): Promise<ActivityServer> {
+  const limits = {
+    ...{ requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS, keepAliveTimeout: REQUEST_MS },
+    ...{ connectionsCheckingInterval: 1_000, maxHeaderSize: 16_384 },
+  };
+  const server = createServer(limits, async (request, response) => {
+    const isOurs = await isOurPeer(request.socket);
+    answer(request, response, activity, isOurs);
+  });
+  const open = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    open.add(socket);
+    socket.on("close", () => open.delete(socket));
+    socket.on("error", () => {}); // hung up: close follows
+    const [oldest] = open;
+    if (open.size > MOST_CONNECTIONS) oldest?.destroy();
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.on("error", (error: NodeJS.ErrnoException) => {
+      const why = error.code === "EADDRINUSE" ? "is taken; choose another, or 0" : error.message;
+      reject(new VivError("UNSUPPORTED", `port ${port} ${why}.`, {}, { cause: error }));
+    });
+    server.listen(port, "127.0.0.1", resolve);
+  });
+  server.unref();
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** A foreign page must not read this through the user's browser. */
+const OURS = /^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/;
+
+function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  activity: () => unknown,
+  isOurs: boolean,
+): void {
+  const send = (status: number, body: unknown) => {
+    const headers = {
+      "content-type": "application/json; charset=utf-8",
+      "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
+    };
+    response.writeHead(status, headers).end(`${JSON.stringify(body)}\n`);
+  };
+  const { host = "", origin } = request.headers;
+  const isForeign = origin !== undefined && !OURS.test(origin.replace(/^https?:\/\//, ""));
+  if (!OURS.test(host) || isForeign) send(403, { error: "only from this machine" });
+  else if (!isOurs) send(403, { error: "only for the user whose crew this is" });
+  else if (request.method !== "GET" && request.method !== "HEAD") send(405, { error: "read-only" });
+  else if ((request.url ?? "").split("?")[0] !== "/_activity")
+    send(404, { error: "see /_activity" });
+  else {
+    try {
+      send(200, activity());
+    } catch (error) {
+      send(500, { error: (error as Error).message });
+    }
+  }
 }

@@ -5,7 +5,8 @@ import { counted } from "../base/text.ts";
 import type { Command } from "../operation/command.ts";
 import type { Stamped } from "../operation/operation.ts";
 import { plain, type Term, table } from "../operation/term.ts";
-import type { CrewEvent } from "./assemble.ts";
+import type { CrewEvent } from "./crew-ports.ts";
+import type { CrewLine } from "./member-status.ts";
 import {
   crewPause,
   crewPs,
@@ -16,7 +17,6 @@ import {
   keeperUp,
   type Ticked,
 } from "./operations.ts";
-import type { CrewLine } from "./status.ts";
 
 const crewUpCommand: Command = {
   op: crewUp,

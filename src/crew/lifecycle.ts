@@ -2,7 +2,7 @@ import { parseInterval } from "../base/interval.ts";
 import { isName, suggest } from "../base/names.ts";
 import { shown } from "../base/text.ts";
 import { type OrgHeading, propertyOf, scanOrg } from "../org/org.ts";
-import type { TickOutcome } from "./status.ts";
+import type { TickOutcome } from "./member-status.ts";
 
 /** The phases a member goes through, as an org file describes them. */
 export interface LifecycleSpec {

@@ -1,18 +1,11 @@
+import type { ClaimTree } from "../base/clock.ts";
 import { isVivError, VivError } from "../base/errors.ts";
+import type { MemberContext, Prepared, RunEnd } from "./crew-ports.ts";
 import type { Member } from "./manifest.ts";
-import type { MemberContext, Prepared, RunEnd } from "./ports.ts";
-import type { CrewLine, MemberState, TickOutcome } from "./status.ts";
+import type { CrewLine, MemberState, TickOutcome } from "./member-status.ts";
 import { iso, StatusWriter } from "./status-writer.ts";
 import { BREATHER_MS, firstDelay, lastRunFrom, MOST_CRASHES, nextDelay } from "./tick.ts";
 
-/**
- * One standing agent: its clock, its state files, and one tick after the other. The singleton and
- * every member of a crew are instances of this, and know nothing of each other; only the gate does.
- *
- * A tick: read def and lifecycle; RUN-IF; the gate; write the time of this run; run the engine; its
- * outcome decides about the lifecycle and the next tick. On every path the slot is given back and
- * another tick is scheduled, unless the member is parked, paused or stopped.
- */
 export interface Pace {
   graceMs: number;
   staggerMs: number;
@@ -25,6 +18,14 @@ const LOG_EVERY_MS = 200;
 const LOOK_AGAIN_MS = 60_000;
 const AT_ONCE: Pace = { graceMs: 0, staggerMs: 0 };
 
+/**
+ * One standing agent: its clock, its state files, and one tick after the other. The singleton and
+ * every member of a crew are instances of this, and share only the gate.
+ *
+ * A tick: read def and lifecycle; RUN-IF; the gate; write the time of this run; run the engine; its
+ * outcome decides about the lifecycle and the next tick. On every path the slot is given back and
+ * another tick is scheduled, unless the member is parked, paused or stopped.
+ */
 export class CrewMember {
   readonly name: string;
   #member: Member;
@@ -38,7 +39,7 @@ export class CrewMember {
   /** The run may finish; before it a tick is called off. */
   #isInRun = false;
   #isStopped = false;
-  /** The files that a person may put right while it is parked, and their stamp. */
+  /** The files that a person may correct while it is parked, and their stamp. */
   #parkedOver: { files: string[]; stamp: string } | null = null;
   /** Ticks since its last run that its RUN-IF has saved. */
   #savedInRow = 0;
@@ -52,10 +53,6 @@ export class CrewMember {
     this.#key = key;
     this.#context = context;
     this.#status = new StatusWriter(member, key, context, (message) => this.#warn(message));
-  }
-
-  get isTicking(): boolean {
-    return this.#ticking !== null;
   }
 
   get isInRun(): boolean {
@@ -98,14 +95,14 @@ export class CrewMember {
     return prepared;
   }
 
-  /** New settings count from the next tick on; a parked member whose entry has changed gets another chance. */
+  /** New settings count from the next tick on; a change of its entry unparks a member. */
   update(member: Member): void {
     const before = this.#member;
     const baseBefore = this.#baseMs;
     this.#member = member;
     this.#status.now.engine = member.engine;
     this.#status.now.mode = member.mode;
-    if (this.isTicking || this.#isStopped || isSameEntry(before, member)) return;
+    if (this.#ticking || this.#isStopped || isSameEntry(before, member)) return;
     if (this.state === "parked") this.#unpark();
     else if (this.state === "paused") return;
     else if (member.problem !== null) this.#park(member.problem);
@@ -117,7 +114,7 @@ export class CrewMember {
 
   /** Unparks it when a file that it is parked over has changed. */
   lookAgain(): void {
-    if (this.state !== "parked" || this.#parkedOver === null || this.isTicking) return;
+    if (this.state !== "parked" || this.#parkedOver === null || this.#ticking) return;
     const { files, stamp } = this.#parkedOver;
     if (this.#context.stampOf(files) !== stamp) this.#unpark();
   }
@@ -126,7 +123,7 @@ export class CrewMember {
   async pause(): Promise<void> {
     this.#context.files.setPaused(this.#key, true);
     if (this.#isStopped) return;
-    if (this.isTicking) {
+    if (this.#ticking) {
       this.#callOff();
       if (!this.#isInRun) await this.#ticking;
     } else {
@@ -137,8 +134,7 @@ export class CrewMember {
 
   resume(): void {
     this.#context.files.setPaused(this.#key, false);
-    if (this.isTicking || this.#isStopped) return;
-    this.#unpark("resumed");
+    if (!this.#ticking && !this.#isStopped) this.#unpark("resumed");
   }
 
   /** One tick now, whatever its clock says; joins one that is under way. Rejects if it cannot have any. */
@@ -147,7 +143,7 @@ export class CrewMember {
     const { problem } = this.#member;
     if (problem !== null) throw new VivError("WRONG_STATE", `${this.name} is parked: ${problem}`);
     // A RUN-IF check is no tick: the requested one comes after it.
-    if (this.#status.now.state === "checking") await this.#ticking;
+    if (this.state === "checking") await this.#ticking;
     if (this.#isStopped) return null;
     this.#cancelTimer();
     return this.#tick(true);
@@ -180,26 +176,17 @@ export class CrewMember {
   }
 
   #firstDelay({ graceMs, staggerMs }: Pace, index = 0): number {
-    const now = this.#context.machine.clock.now();
-    const at = this.#lastRun(now);
-    return firstDelay({
-      graceMs,
-      intervalMs: this.#baseMs,
-      sinceLastRunMs: at === null ? null : now - at,
-      index,
-      staggerMs,
-    });
-  }
-
-  #lastRun(now: number): number | null {
+    const { files, machine } = this.#context;
+    const now = machine.clock.now();
+    let sinceLastRunMs: number | null = null;
     try {
-      const { at, problem } = lastRunFrom(this.#context.files.lastRun(this.#key), now);
+      const { at, problem } = lastRunFrom(files.lastRun(this.#key), now);
       if (problem) this.#warn(problem);
-      return at;
+      if (at !== null) sinceLastRunMs = now - at;
     } catch (error) {
       this.#warn(`its last run cannot be read: ${messageOf(error)}`);
-      return null;
     }
+    return firstDelay({ graceMs, intervalMs: this.#baseMs, sinceLastRunMs, index, staggerMs });
   }
 
   get #baseMs(): number {
@@ -210,18 +197,16 @@ export class CrewMember {
     if (this.#isStopped) return;
     this.#cancelTimer();
     this.#parkedOver = null;
+    const { files, machine, timers, emit } = this.#context;
     const { problem } = this.#member;
     if (problem !== null) this.#park(problem);
-    else if (this.#context.files.isPaused(this.#key)) this.#status.show("paused", "by hand");
-    else this.#tickAfter(delayMs, why, state, note);
-  }
-
-  #tickAfter(delayMs: number, why: string, state: MemberState, note: string): void {
-    const { machine, timers, emit } = this.#context;
-    this.#status.now.next_tick = iso(machine.clock.now() + delayMs);
-    this.#status.show(state, note);
-    this.#cancelTimer = timers.after(delayMs, () => void this.#tick(false));
-    emit({ kind: "next", name: this.name, after_ms: Math.round(delayMs), why });
+    else if (files.isPaused(this.#key)) this.#status.show("paused", "by hand");
+    else {
+      this.#status.now.next_tick = iso(machine.clock.now() + delayMs);
+      this.#status.show(state, note);
+      this.#cancelTimer = timers.after(delayMs, () => void this.#tick(false));
+      emit({ kind: "next", name: this.name, after_ms: Math.round(delayMs), why });
+    }
   }
 
   #tick(isForced: boolean): Promise<TickOutcome | null> {
@@ -256,10 +241,8 @@ export class CrewMember {
     if (held !== null) return this.#hold(held.note, held.until);
     if (member.runIf !== null && !isForced) {
       this.#status.show("checking", "");
-      const { due, note } = await runner.isDue(member, {
-        signal,
-        onProcess: (tree) => this.#showProcess(tree, "checking"),
-      });
+      const onProcess = (tree: ClaimTree) => this.#showProcess(tree, "checking");
+      const { due, note } = await runner.isDue(member, { signal, onProcess });
       this.#status.now.run = null;
       if (!due) return this.#saveTick(note);
     }
@@ -303,7 +286,7 @@ export class CrewMember {
     this.#emitSaved();
     emit({ kind: "runs", name: this.name, lifecycle: lifecycle?.state ?? null });
     const end = await runner.run(prepared, {
-      prompt: prepared.promptFor(lifecycle),
+      prompt: prepared.prompt(),
       logPath: files.newLog(this.#key, began),
       costToday: this.#status.costToday(),
       lifecycle: lifecycle?.state ?? null,
@@ -317,7 +300,7 @@ export class CrewMember {
     return this.#conclude(prepared, end, (machine.clock.uptime() - begun) * 1000);
   }
 
-  #showProcess(tree: NonNullable<StatusWriter["now"]["run"]>, state: MemberState): void {
+  #showProcess(tree: ClaimTree, state: MemberState): void {
     this.#status.now.run = tree;
     this.#status.show(state, "");
   }
@@ -342,14 +325,20 @@ export class CrewMember {
     const status = this.#status.now;
     this.#status.settle(end.usd);
     const seconds = Math.round(tookMs) / 1000;
-    const ts = Math.floor(machine.clock.now() / 1000);
+    const { note, usd } = end;
+    const line = {
+      ts: Math.floor(machine.clock.now() / 1000),
+      agent: this.name,
+      seconds,
+      usd,
+      note,
+    };
     if (end.kind === "held") {
-      const { note, usd } = end;
-      if (usd !== null) this.#append({ run: "killed", ts, agent: this.name, seconds, usd, note });
+      if (usd !== null) this.#append({ run: "killed", ...line });
       return this.#hold(note, end.until);
     }
-    const { outcome, note, usd } = end;
-    this.#append({ run: outcome, ts, agent: this.name, seconds, usd, note });
+    const { outcome } = end;
+    this.#append({ run: outcome, ...line });
     emit({ kind: "ran", name: this.name, outcome, seconds, note, usd });
     this.#moveOn(prepared, outcome);
     status.outcome = outcome;
@@ -361,9 +350,8 @@ export class CrewMember {
       return outcome;
     }
     const { isContinuous } = this.#member;
-    const delay = nextDelay({
-      ...{ outcome, baseMs: this.#baseMs, streak, crashes, tookMs, isContinuous },
-    });
+    const baseMs = this.#baseMs;
+    const delay = nextDelay({ outcome, baseMs, streak, crashes, tookMs, isContinuous });
     const isLate = outcome === "no_work" || outcome === "crashed";
     this.#schedule(delay, outcome, isLate ? "backing_off" : "waiting", note);
     return outcome;
@@ -411,9 +399,7 @@ export class CrewMember {
   #park(note: string, file?: string): void {
     const { def, lifecycle, workdir } = this.#member;
     this.#cancelTimer();
-    const files = [def, lifecycle, workdir, file].filter(
-      (one) => one !== null && one !== undefined,
-    );
+    const files = [def, lifecycle, workdir, file].flatMap((one) => one ?? []);
     this.#parkedOver = { files, stamp: this.#context.stampOf(files) };
     this.#status.show("parked", note);
     this.#context.emit({ kind: "parked", name: this.name, note });

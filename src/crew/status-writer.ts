@@ -1,7 +1,7 @@
 import { growingPause } from "../base/growing-pause.ts";
+import type { MemberContext } from "./crew-ports.ts";
 import type { Member } from "./manifest.ts";
-import type { MemberContext } from "./ports.ts";
-import type { MemberState, MemberStatus } from "./status.ts";
+import type { MemberState, MemberStatus } from "./member-status.ts";
 
 /** Of a write that failed, such as on a full disk. */
 const RETRY_MS = { first: 1_000, longest: 60_000 };

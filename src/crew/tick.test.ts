@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { holds } from "../../test/support/property.ts";
-import { TICK_OUTCOMES } from "./status.ts";
+import { TICK_OUTCOMES } from "./member-status.ts";
 import {
   BREATHER_MS,
   type EndedTick,

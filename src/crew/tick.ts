@@ -1,5 +1,5 @@
 import { growingPause } from "../base/growing-pause.ts";
-import type { TickOutcome } from "./status.ts";
+import type { TickOutcome } from "./member-status.ts";
 
 /**
  * When a standing agent ticks.

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import type { MemberStatus } from "../../src/crew/status.ts";
+import type { MemberStatus } from "../../src/crew/member-status.ts";
 import { Running, viv } from "../cli/support.ts";
 import { until } from "./deadline.ts";
 import { newFolder } from "./folders.ts";

@@ -1,4 +1,6 @@
 import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { type ErrorCode, VivError } from "../../base/errors.ts";
 import { growingPause } from "../../base/growing-pause.ts";
@@ -156,6 +158,14 @@ function cannotRun(error: Error, cwd: string): VivError {
     ? `git cannot be run in ${cwd}: the folder is gone, or git is not installed (apt install git).`
     : `git cannot be run: ${error.message}.`;
   return new VivError("UNSUPPORTED", sentence, {}, { cause: error });
+}
+
+/** The top of the checkout that a folder is in: the nearest one with a `.git`. */
+export function checkoutAbove(folder: string): string | null {
+  for (let at = folder; ; at = dirname(at)) {
+    if (existsSync(join(at, ".git"))) return at;
+    if (at === dirname(at)) return null;
+  }
 }
 
 /** All settings that hold in a folder, their names in small letters, and who commits there. */
