@@ -1,9 +1,9 @@
 import { isUtf8 } from "node:buffer";
 import { VivError } from "../base/errors.ts";
 import { suggest } from "../base/names.ts";
+import type { OrgDrawer } from "../org/elements.ts";
 import {
   type OrgDocument,
-  type OrgDrawer,
   type OrgHeading,
   propertyOf,
   scanOrg,

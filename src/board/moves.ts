@@ -52,10 +52,7 @@ export function claimMove(board: Board, task: BoardTask, { agent, role }: MoveRe
       ...{ slug, state },
     });
   }
-  const edits = [
-    ...setTodo(board.org, heading, to),
-    ...setProperty(board.org, heading, "AGENT", agent),
-  ];
+  const edits = [...setTodo(heading, to), ...setProperty(board.org, heading, "AGENT", agent)];
   return { ...move, text: patch(board.org.text, edits) };
 }
 
@@ -112,7 +109,7 @@ function passOn(
   const reason = inOneLine(note);
   const line = `${stamp(now)} ${agent}: ${task.state} → ${to}${reason === "" ? "" : `: ${reason}`}`;
   const edits: OrgEdit[] = [
-    ...setTodo(org, task.heading, to),
+    ...setTodo(task.heading, to),
     ...removeProperty(task.heading, "AGENT"),
     ...appendLogLine(org, task.heading, line),
   ];
