@@ -24,7 +24,7 @@ export interface Breach {
   message: string;
 }
 
-export interface CommitInfo {
+interface CommitInfo {
   subject: string;
   author: string;
   agent: string | null;
@@ -78,7 +78,7 @@ function differing(before: string, after: string): [string, string] {
     }
   }
   const firstHeading = /^\*+ /m.exec(after)?.index ?? after.length;
-  // One heading further back than need be: where they differ, a heading may just begin or end.
+  // One heading further back than necessary: where they differ, a heading may just begin or end.
   const start = Math.max(firstHeading, headingBefore(after, headingBefore(after, same) - 1));
   // Blocks reach over headings' look-alikes and #+TODO: may stand anywhere: then all is read.
   const isPlain = !before.includes("#+", firstHeading) && !after.includes("#+", firstHeading);
@@ -119,23 +119,26 @@ export function breachesIn(
   agents: ReadonlySet<string>,
 ): Breach[] {
   const actor = commit.agent ?? (agents.has(commit.author) ? commit.author : null);
-  const claims = changes.filter(
-    ({ before, after }) => after?.agent && after.agent !== before?.agent,
-  );
   const found = changes.flatMap((change) => breachesOf(board, change, actor));
-  const claimed = claims.filter(({ before }) => before !== null);
-  if (claimed.length > 1) {
-    const slugs = claimed.map(({ after }) => after?.slug).join(", ");
-    const slug = claimed[0]?.after?.slug ?? "";
+  const claimed = changes.flatMap((change) =>
+    isClaim(change) && change.before && change.after ? [change.after] : [],
+  );
+  const [first, second] = claimed;
+  if (first && second) {
+    const slugs = claimed.map(({ slug }) => slug).join(", ");
     const message = `${claimed.length} claims in one commit: ${slugs}`;
-    found.push({ code: "two_claims", slug, agent: claimed[0]?.after?.agent ?? null, message });
+    found.push({ code: "two_claims", slug: first.slug, agent: first.agent, message });
   }
-  for (const { after } of claimed) {
-    if (after === null || isTyped(commit.subject, after.slug)) continue;
-    const message = `${after.agent} claimed ${after.slug} in a commit that does not say so: "${commit.subject}"`;
-    found.push({ code: "untyped", slug: after.slug, agent: after.agent, message });
+  for (const { slug, agent } of claimed) {
+    if (isTyped(commit.subject, slug)) continue;
+    const message = `${agent} claimed ${slug} in a commit that does not say so: "${commit.subject}"`;
+    found.push({ code: "untyped", slug, agent, message });
   }
   return found;
+}
+
+export function isClaim({ before, after }: TaskChange): boolean {
+  return Boolean(after?.agent) && after?.agent !== before?.agent;
 }
 
 function isTyped(subject: string, slug: string): boolean {
@@ -161,9 +164,8 @@ function breachesOf(board: Board, change: TaskChange, actor: string | null): Bre
   if (holder === null && after.agent !== null) {
     if (!isMoved && !before.isDone) return [];
     if (isMoved && after.state === claimedState(board, before.state)) return [];
-    const move = isMoved
-      ? `moved it from ${before.state} to ${after.state}`
-      : `it is ${before.state}`;
+    const { state } = before;
+    const move = isMoved ? `moved it from ${state} to ${after.state}` : `it is ${state}`;
     return breach("skipped", `${after.agent} claimed ${slug} out of turn: ${move}`, after.agent);
   }
   const found: Breach[] = [];

@@ -5,9 +5,10 @@ import {
   breachesIn,
   breachesOfMerge,
   changesBetween,
+  isClaim,
   type TaskChange,
 } from "./audit.ts";
-import { type Board, decodeBoard } from "./board.ts";
+import { decodeBoard } from "./board.ts";
 import type { BoardCheckout } from "./checkout.ts";
 import { readBatch } from "./objects.ts";
 
@@ -81,7 +82,6 @@ async function readBlobs(
 
 interface Step {
   entry: HistoryEntry;
-  board: Board;
   changes: TaskChange[];
   breaches: Breach[];
 }
@@ -122,56 +122,33 @@ function stepOf(
   if (entry.agent !== null) agents.add(entry.agent);
   const breaches =
     before.length > 1 ? breachesOfMerge(before, after) : breachesIn(board, changes, entry, agents);
-  return { entry, board, changes, breaches };
+  return { entry, changes, breaches };
 }
 
-interface Finding extends Breach {
-  commit: string;
-  author: string;
-  at: string;
-  subject: string;
-}
-
-export async function auditBoard(
-  checkout: BoardCheckout,
-): Promise<{ commits: number; claims: number; findings: Finding[] }> {
-  const findings: Finding[] = [];
+export async function auditBoard(checkout: BoardCheckout) {
+  const findings: (Breach & ReturnType<typeof aboutCommit>)[] = [];
   let commits = 0;
   let claims = 0;
   for await (const { entry, changes, breaches } of stepsOf(checkout)) {
     commits++;
-    claims += changes.filter(({ before, after }) => isClaim(before?.agent, after?.agent)).length;
+    claims += changes.filter(isClaim).length;
     findings.push(...breaches.map((breach) => ({ ...breach, ...aboutCommit(entry) })));
   }
   return { commits, claims, findings };
 }
 
-function isClaim(before: string | null | undefined, after: string | null | undefined): boolean {
-  return Boolean(after) && after !== before;
-}
-
-interface LogLine {
-  commit: string;
-  author: string;
-  at: string;
-  subject: string;
-  from: string | null;
-  to: string | null;
-  agent: string | null;
-}
-
 /** The commits that changed one task, the oldest first. */
-export async function logOfTask(checkout: BoardCheckout, slug: string): Promise<LogLine[]> {
-  const lines: LogLine[] = [];
+export async function logOfTask(checkout: BoardCheckout, slug: string) {
+  const commits = [];
   for await (const { entry, changes } of stepsOf(checkout)) {
     for (const { before, after } of changes) {
       if ((after ?? before)?.slug !== slug) continue;
       const [from, to] = [before?.state ?? null, after?.state ?? null];
       const agent = entry.agent ?? after?.agent ?? before?.agent ?? null;
-      lines.push({ ...aboutCommit(entry), from, to, agent });
+      commits.push({ ...aboutCommit(entry), from, to, agent });
     }
   }
-  return lines;
+  return commits;
 }
 
 function aboutCommit({ commit, author, at, subject }: HistoryEntry) {

@@ -67,8 +67,8 @@ describe("the crew shape", () => {
 
   it.each<[string, string[], string | null, string]>([
     ["the first that runs", ["moss", "wren"], "wren", "moss"],
-    ["that did the latest step, when nobody runs", [], "wren", "wren"],
-    ["the first, when nobody has done anything", [], null, "desk"],
+    ["that did the latest step, when none runs", [], "wren", "wren"],
+    ["the first, when none has done anything", [], null, "desk"],
   ])("names as the agent %s", (_, running, latest, expected) => {
     const all = ["desk", "moss", "wren"].map((name) =>
       status(name, { state: running.includes(name) ? "running" : "waiting" }),
@@ -212,7 +212,7 @@ it.skipIf(!isRoot)("refuses other users of this machine", async () => {
   const { port } = await serve(() => ++looks);
   const script = `fetch("http://127.0.0.1:${port}/_activity").then(async (r) => console.log(r.status, await r.text()), (e) => console.log(String(e.cause)))`;
   expect(await runAs(null, script)).toBe("200 1\n\n");
-  expect(await runAs(65534, script)).toContain("only for the user whose crew this is");
+  expect(await runAs(65534, script)).toContain("only for the user who runs this crew");
   expect(looks).toBe(1);
 });
 

@@ -4,48 +4,16 @@ import { VivError } from "../base/errors.ts";
 import { isOurPeer } from "../platform/processes/tcp-peer.ts";
 import type { CrewLine, MemberStatus } from "./member-status.ts";
 
-/** `GET /_activity`: the same keys for pages that know crews, and for those that do not. */
-export interface ActivityStep {
-  tool: string;
-  target: string;
-  ts: number;
-  agent: string;
-}
-
-export interface ActivityAgent {
-  name: string;
-  running: boolean;
-  lifecycle: string | null;
-  steps: ActivityStep[];
-  thought: string | null;
-}
-
-export interface CrewActivity {
-  agents: ActivityAgent[];
-  wire: ActivityStep[];
-  agent: ActivityAgent | null;
-}
-
-export interface KeeperActivity {
-  agent: Pick<ActivityAgent, "name" | "running" | "lifecycle">;
-  steps: ActivityStep[];
-  thought: string | null;
-}
-
 /** Steps that are read; shown of each agent; shown of all. */
 export const LOOKED_AT = 60;
 const OF_EACH = 5;
 const ON_THE_WIRE = 10;
 
-export function crewActivity(
-  statuses: readonly MemberStatus[],
-  lines: readonly CrewLine[],
-): CrewActivity {
+/** `GET /_activity` of a crew. `agent` is for pages that know only a keeper. */
+export function crewActivity(statuses: readonly MemberStatus[], lines: readonly CrewLine[]) {
   const steps = stepsIn(lines);
   const agents = statuses.map((status) => ({
-    name: status.name,
-    running: status.state === "running",
-    lifecycle: status.lifecycle,
+    ...agentOf(status),
     steps: steps.filter(({ agent }) => agent === status.name).slice(-OF_EACH),
     thought: thoughtOf(status, lines),
   }));
@@ -58,16 +26,16 @@ export function crewActivity(
   return { agents, wire: steps.slice(-ON_THE_WIRE), agent };
 }
 
-export function keeperActivity(status: MemberStatus, lines: readonly CrewLine[]): KeeperActivity {
-  const { name, state, lifecycle } = status;
-  return {
-    agent: { name, running: state === "running", lifecycle },
-    steps: stepsIn(lines).slice(-OF_EACH),
-    thought: thoughtOf(status, lines),
-  };
+export function keeperActivity(status: MemberStatus, lines: readonly CrewLine[]) {
+  const steps = stepsIn(lines).slice(-OF_EACH);
+  return { agent: agentOf(status), steps, thought: thoughtOf(status, lines) };
 }
 
-function stepsIn(lines: readonly CrewLine[]): ActivityStep[] {
+function agentOf({ name, state, lifecycle }: MemberStatus) {
+  return { name, running: state === "running", lifecycle };
+}
+
+function stepsIn(lines: readonly CrewLine[]) {
   return lines
     .flatMap((line) => ("tool" in line ? [line] : []))
     .slice(-LOOKED_AT)
@@ -75,9 +43,8 @@ function stepsIn(lines: readonly CrewLine[]): ActivityStep[] {
 }
 
 function thoughtOf({ name, thought }: MemberStatus, lines: readonly CrewLine[]): string | null {
-  if (thought !== null) return thought;
-  const last = lines.findLast((line) => "thought" in line && line.agent === name);
-  return last !== undefined && "thought" in last ? last.thought : null;
+  const own = lines.flatMap((one) => ("thought" in one && one.agent === name ? [one] : []));
+  return thought ?? own.at(-1)?.thought ?? null;
 }
 
 /** A read-only server for one page of JSON, for this user on this machine only. */
@@ -149,7 +116,7 @@ function answer(
   const { host = "", origin } = request.headers;
   const isForeign = origin !== undefined && !OURS.test(origin.replace(/^https?:\/\//, ""));
   if (!OURS.test(host) || isForeign) send(403, { error: "only from this machine" });
-  else if (!isOurs) send(403, { error: "only for the user whose crew this is" });
+  else if (!isOurs) send(403, { error: "only for the user who runs this crew" });
   else if (request.method !== "GET" && request.method !== "HEAD") send(405, { error: "read-only" });
   else if ((request.url ?? "").split("?")[0] !== "/_activity")
     send(404, { error: "see /_activity" });
