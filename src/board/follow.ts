@@ -40,7 +40,7 @@ export async function follow(
 interface Warning {
   message: string;
   isEdited?: boolean;
-  /** More tries do not help. */
+  /** Another try does not help. */
   isFinal?: boolean;
 }
 

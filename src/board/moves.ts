@@ -46,11 +46,9 @@ export function claimMove(board: Board, task: BoardTask, { agent, role }: MoveRe
   const subject = `${role ?? prefixOf(board, to)}: claim ${slug}`;
   const move = { slug, title, from: state, to, agent, subject };
   if (task.agent === agent) return { ...move, text: null };
-  if (task.agent !== null) throw takenBy(task);
+  if (task.agent !== null) throw takenBy(task, "WRONG_STATE");
   if (task.isDone) {
-    throw new VivError("WRONG_STATE", `${slug} is ${state} and cannot be claimed any more.`, {
-      ...{ slug, state },
-    });
+    throw wrongState(task, `${slug} is ${state} and cannot be claimed any more.`);
   }
   const edits = [...setTodo(heading, to), ...setProperty(board.org, heading, "AGENT", agent)];
   return { ...move, text: patch(board.org.text, edits) };
@@ -70,13 +68,13 @@ function nextState(board: Board, task: BoardTask, wanted: string | undefined): s
   const to = wanted === undefined ? next : assertState(board, wanted);
   if (to === undefined) {
     const message = `${task.slug} is ${task.state}, which has no next state; name one with --to STATE.`;
-    throw new VivError("WRONG_STATE", message, { slug: task.slug, state: task.state });
+    throw wrongState(task, message);
   }
   const { done } = sequenceOf(board, task.state);
   // The other done states drop a task, at any time.
   if (to === next || (done.includes(to) && to !== done[0])) return to;
   const message = `${task.slug} is ${task.state}; its next state is ${next ?? "none"}, not ${to}; to send it back: viv board bounce.`;
-  throw new VivError("WRONG_STATE", message, { slug: task.slug, state: task.state, next });
+  throw wrongState(task, message, { next });
 }
 
 export function bounceMove(board: Board, task: BoardTask, request: MoveRequest): Move {
@@ -86,11 +84,11 @@ export function bounceMove(board: Board, task: BoardTask, request: MoveRequest):
     request.to === undefined ? stateBefore(board, task.state) : assertState(board, request.to);
   if (to === undefined) {
     const message = `${task.slug} is ${task.state}, the first state, so it cannot be sent back.`;
-    throw new VivError("WRONG_STATE", message, { slug: task.slug, state: task.state });
+    throw wrongState(task, message);
   }
   if (!open.includes(to) || open.indexOf(to) >= open.indexOf(task.state)) {
     const message = `${to} does not come before ${task.state}; to go forward: viv board advance.`;
-    throw new VivError("WRONG_STATE", message, { slug: task.slug, state: task.state });
+    throw wrongState(task, message);
   }
   const prefix = request.role ?? prefixOf(board, task.state);
   const subject = `${prefix}: bounce ${task.slug} — ${inOneLine(request.note) || to}`;
@@ -158,15 +156,16 @@ function assertHolder(task: BoardTask, agent: string): void {
   if (task.agent === agent) return;
   if (task.agent !== null) throw takenBy(task, "CLAIM_LOST");
   const message = `${task.slug} (${task.state}) is not claimed by ${agent}; claim it first: viv board claim ${task.slug} --agent ${agent}`;
-  throw new VivError("WRONG_STATE", message, { slug: task.slug, state: task.state });
+  throw wrongState(task, message);
 }
 
-function takenBy(
-  { slug, state, agent }: BoardTask,
-  code: "WRONG_STATE" | "CLAIM_LOST" = "WRONG_STATE",
-): VivError {
+function takenBy({ slug, state, agent }: BoardTask, code: "WRONG_STATE" | "CLAIM_LOST"): VivError {
   const message = `${agent} has ${slug} (${state}); take another: viv board next`;
   return new VivError(code, message, { slug, state, agent });
+}
+
+function wrongState({ slug, state }: BoardTask, message: string, more: object = {}): VivError {
+  return new VivError("WRONG_STATE", message, { slug, state, ...more });
 }
 
 function inOneLine(text: string | undefined): string {

@@ -42,13 +42,8 @@ async function readSettledVersion(checkout: BoardCheckout): Promise<BoardVersion
   return isSame ? { ...head, bytes: blob.bytes } : null;
 }
 
-interface Answers {
-  head: Omit<BoardVersion, "bytes">;
-  blob: ReturnType<typeof readBatch>[number] | undefined;
-}
-
 /** The trees from HEAD to the board, and `object`. Null when HEAD moved between two answers. */
-async function readAll(checkout: BoardCheckout, object: string): Promise<Answers | null> {
+async function readAll(checkout: BoardCheckout, object: string) {
   const parts = checkout.path.split("/");
   const folders = parts.map((_, i) => `HEAD:${parts.slice(0, i).join("/")}`);
   const answer = await askGit(["cat-file", "--batch"], {
@@ -102,8 +97,7 @@ async function notCommitted({ file, name, path, top }: BoardCheckout): Promise<V
 }
 
 function gitError({ top, gitDir }: BoardCheckout, { stderr }: GitAnswer): VivError {
-  const lock = join(gitDir, "index.lock");
-  const hint = stderr.includes("index.lock") ? ` (see ${lock})` : "";
+  const hint = stderr.includes("index.lock") ? ` (see ${join(gitDir, "index.lock")})` : "";
   return unusable(`git cannot use ${top}: ${lastWord(stderr)}${hint}.`, { stderr });
 }
 
@@ -163,21 +157,15 @@ async function isBehind(
   throw new VivError("WRONG_STATE", message, { file: checkout.file, how });
 }
 
-export interface FileBlob {
-  blob: string;
-  /** Its bytes are those of the blob: git converts nothing. */
-  isAsItIs: boolean;
-}
-
 /**
- * The blob that the file would be; null when a sparse checkout leaves it out. Where git converts
- * line ends or filters, git is asked.
+ * The blob that the file would be; null when a sparse checkout leaves it out. `isAsItIs`: the bytes
+ * are those of the blob; otherwise git converts line ends or filters.
  */
 export async function fileBlob(
   checkout: BoardCheckout,
   version: BoardVersion,
-): Promise<FileBlob | null> {
-  const bytes = bytesOf(checkout.file);
+): Promise<{ blob: string; isAsItIs: boolean } | null> {
+  const bytes = readIfThere(checkout.file);
   if (bytes === null) {
     const args = ["--literal-pathspecs", "ls-files", "-t", "--", checkout.path];
     const flags = await askGit(args, { cwd: checkout.top });
@@ -196,7 +184,7 @@ export async function fileBlob(
   return { blob, isAsItIs: blob === asItIs };
 }
 
-function bytesOf(file: string): Buffer | null {
+function readIfThere(file: string): Buffer | null {
   try {
     return readFileSync(file);
   } catch (error) {

@@ -7,17 +7,10 @@ import { GateFile } from "./gate-file.ts";
 import { RanFiles } from "./lifecycle.ts";
 import type { Manifest, Member } from "./manifest.ts";
 import { CrewMember, isSameEntry, type Pace } from "./member.ts";
-import {
-  type CrewJson,
-  type Holder,
-  holderFrom,
-  type KeeperSettings,
-  type MemberState,
-  type TickOutcome,
-} from "./member-status.ts";
+import { type CrewJson, type Holder, holderFrom, type KeeperSettings } from "./member-status.ts";
 import { answerTo, unknownMember } from "./requests.ts";
 
-export interface CrewSettings extends Pace {
+export interface CrewOptions extends Pace {
   manifest: string;
   /** The singleton has no gate, and files without a suffix. */
   isSingleton: boolean;
@@ -49,7 +42,7 @@ const ANSWERS_KEPT_MS = 10 * 60_000;
  * requests from the inbox, and schedules nothing itself.
  */
 export class Crew {
-  readonly #settings: CrewSettings;
+  readonly #settings: CrewOptions;
   readonly #host: CrewHost;
   readonly #gateFile: GateFile | null;
   readonly #context: MemberContext;
@@ -74,7 +67,7 @@ export class Crew {
     this.#ended = resolve;
   });
 
-  constructor(settings: CrewSettings, host: CrewHost) {
+  constructor(settings: CrewOptions, host: CrewHost) {
     this.#settings = settings;
     this.#host = host;
     this.#context = { ...host, ranFiles: new RanFiles() };
@@ -104,10 +97,10 @@ export class Crew {
   own(isOurs: (() => boolean) | null, member?: string): void {
     if (isOurs === null) throw takenError(this.#host);
     this.#isOurs = isOurs;
-    const { files, machine } = this.#host;
-    const kind = member === undefined ? (this.#settings.isSingleton ? "keeper" : "crew") : "tick";
-    const holder: Holder = { ...machine.self(), kind, member };
-    files.writeHolder(holder);
+    const supervisor = this.#settings.isSingleton ? "keeper" : "crew";
+    const kind = member === undefined ? supervisor : "tick";
+    const holder: Holder = { ...this.#host.machine.self(), kind, member };
+    this.#host.files.writeHolder(holder);
   }
 
   /** After `take`. */
@@ -116,17 +109,14 @@ export class Crew {
     const host = this.#host;
     const settings = this.#settings;
     this.#stamp = host.stampOf([settings.manifest]);
-    const members = this.#readFirst();
+    this.#readFirst();
     this.#port = port ?? null;
     this.#since = new Date(host.machine.clock.now()).toISOString();
-    for (const member of members) this.#entries.set(member.name, member);
     this.#writeCrew();
-    this.#host.emit({
-      ...{ kind: "up", pid: host.machine.self().pid, manifest: settings.manifest },
-      members: members.map(({ name }) => name),
-      port,
-    });
-    for (const member of members) this.#add(member).start(settings);
+    const { pid } = host.machine.self();
+    const members = [...this.#entries.keys()];
+    host.emit({ kind: "up", pid, manifest: settings.manifest, members, port });
+    for (const member of this.#entries.values()) this.#add(member).start(settings);
     this.#gateFile?.write();
     this.#unwatch = host.watch(() => this.#look());
     this.#lookLater();
@@ -143,11 +133,9 @@ export class Crew {
   }
 
   /** One tick of one member; no other clock runs. */
-  async tickAlone(
-    name: string,
-  ): Promise<{ outcome: TickOutcome | null; state: MemberState; note: string }> {
+  async tickAlone(name: string) {
     await this.take(name);
-    for (const member of this.#readFirst()) this.#entries.set(member.name, member);
+    this.#readFirst();
     const entry = this.#entries.get(name);
     if (entry === undefined) throw unknownMember(name, this.#entries.keys());
     const member = this.#add(entry);
@@ -178,14 +166,20 @@ export class Crew {
   }
 
   /** Also ends the runs and removes the requests of an earlier supervisor. */
-  #readFirst(): Member[] {
-    const { members, log } = this.#host.readManifest();
-    for (const text of log) this.#host.emit({ kind: "log", text });
-    if (members.length === 0) throw noMembers(this.#settings.manifest);
+  #readFirst(): void {
+    this.#entries = this.#readEntries();
     this.#endLeftovers();
     // A stop request to an earlier crew must not stop this one.
     this.#host.files.tidy();
-    return members;
+  }
+
+  /** The members of the manifest, by name. Throws when there are none. */
+  #readEntries(): Map<string, Member> {
+    const { members, log } = this.#host.readManifest();
+    for (const text of log) this.#host.emit({ kind: "log", text });
+    if (members.length > 0) return new Map(members.map((member) => [member.name, member]));
+    const message = `${this.#settings.manifest} has no member with a def; give one a :DEF:`;
+    throw new VivError("INVALID", message);
   }
 
   #add(member: Member): CrewMember {
@@ -263,11 +257,11 @@ export class Crew {
   }
 
   #dropAnswers(): void {
-    const { clock } = this.#host.machine;
-    const at = clock.uptime() * 1000;
+    const { machine, files } = this.#host;
+    const at = machine.clock.uptime() * 1000;
     if (at - this.#droppedAt < ANSWERS_KEPT_MS) return;
     this.#droppedAt = at;
-    this.#host.files.dropAnswers(clock.now() - ANSWERS_KEPT_MS);
+    files.dropAnswers(machine.clock.now() - ANSWERS_KEPT_MS);
   }
 
   #readAgain(): void {
@@ -280,41 +274,39 @@ export class Crew {
     }
     if (Math.round(at - this.#seen.at) < SETTLES_MS) return;
     this.#stamp = stamp;
-    let manifest: Manifest;
+    let entries: Map<string, Member>;
     try {
-      manifest = this.#host.readManifest();
-      if (manifest.members.length === 0) throw noMembers(this.#settings.manifest);
+      entries = this.#readEntries();
     } catch (error) {
       // Half written, or broken: the crew goes on with the old one.
       this.#warn(`the manifest cannot be used as it is now: ${(error as Error).message}`);
       return;
     }
-    for (const text of manifest.log) this.#host.emit({ kind: "log", text });
-    this.#apply(manifest.members);
+    this.#apply(entries);
   }
 
-  #apply(members: readonly Member[]): void {
-    const now = new Map(members.map((member) => [member.name, member]));
-    for (const name of [...this.#members.keys()]) if (!now.has(name)) this.#remove(name);
+  #apply(entries: Map<string, Member>): void {
+    for (const name of [...this.#members.keys()]) if (!entries.has(name)) this.#remove(name);
     const before = this.#entries;
-    this.#entries = now;
+    this.#entries = entries;
     let added = 0;
-    for (const member of members) {
-      const known = this.#members.get(member.name);
-      if (known === undefined) {
-        if (this.#leaving.has(member.name)) continue; // it is added again when its run has ended
-        this.#host.emit({ kind: "added", name: member.name, note: "" });
-        // Staggered among those that are added together.
-        this.#add(member).start(this.#settings, added++);
-        continue;
-      }
-      const was = before.get(member.name);
-      if (was === undefined || !isSameEntry(was, member)) {
-        this.#host.emit({ kind: "changed", name: member.name, note: "" });
-      }
-      known.update(member);
+    for (const [name, member] of entries) {
+      const known = this.#members.get(name);
+      const was = before.get(name);
+      if (known !== undefined) {
+        const isSame = was !== undefined && isSameEntry(was, member);
+        if (!isSame) this.#host.emit({ kind: "changed", name, note: "" });
+        known.update(member);
+      } else if (!this.#leaving.has(name)) this.#startAdded(member, added++);
+      // A leaving one is added again when its run has ended.
     }
     this.#writeCrew();
+  }
+
+  /** `place`: among those that are added together, which start one stagger apart. */
+  #startAdded(member: Member, place: number): void {
+    this.#host.emit({ kind: "added", name: member.name, note: "" });
+    this.#add(member).start(this.#settings, place);
   }
 
   #remove(name: string): void {
@@ -326,12 +318,8 @@ export class Crew {
       this.#leaving.delete(name);
       if (this.#stopping) return;
       const entry = this.#entries.get(name);
-      if (entry === undefined) {
-        this.#safely(() => this.#writeCrew());
-        return;
-      }
-      this.#host.emit({ kind: "added", name, note: "" });
-      this.#add(entry).start(this.#settings, 0);
+      if (entry === undefined) this.#safely(() => this.#writeCrew());
+      else this.#startAdded(entry, 0);
     });
   }
 
@@ -363,10 +351,6 @@ export class Crew {
     const message = error instanceof Error ? error.message : String(error);
     this.#host.emit({ kind: "trouble", name, message });
   }
-}
-
-function noMembers(manifest: string): VivError {
-  return new VivError("INVALID", `${manifest} has no member with a def; give one a :DEF:`);
 }
 
 function takenError({ files, machine }: CrewHost): VivError {

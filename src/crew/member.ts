@@ -238,7 +238,7 @@ export class CrewMember {
       }
     }
     const held = runner.heldBy(member, this.#status.costToday());
-    if (held !== null) return this.#hold(held.note, held.until);
+    if (held !== null) return this.#hold(held);
     if (member.runIf !== null && !isForced) {
       this.#status.show("checking", "");
       const onProcess = (tree: ClaimTree) => this.#showProcess(tree, "checking");
@@ -326,16 +326,11 @@ export class CrewMember {
     this.#status.settle(end.usd);
     const seconds = Math.round(tookMs) / 1000;
     const { note, usd } = end;
-    const line = {
-      ts: Math.floor(machine.clock.now() / 1000),
-      agent: this.name,
-      seconds,
-      usd,
-      note,
-    };
+    const ts = Math.floor(machine.clock.now() / 1000);
+    const line = { ts, agent: this.name, seconds, usd, note };
     if (end.kind === "held") {
       if (usd !== null) this.#append({ run: "killed", ...line });
-      return this.#hold(note, end.until);
+      return this.#hold(end);
     }
     const { outcome } = end;
     this.#append({ run: outcome, ...line });
@@ -384,7 +379,7 @@ export class CrewMember {
     this.#savedInRow = 0;
   }
 
-  #hold(note: string, until: number | null): null {
+  #hold({ note, until }: { note: string; until: number | null }): null {
     const { machine, emit } = this.#context;
     const now = machine.clock.now();
     // It looks once a minute, and reports it once.

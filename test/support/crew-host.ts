@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Crew, type CrewHost, type CrewSettings } from "../../src/crew/crew.ts";
+import { Crew, type CrewHost, type CrewOptions } from "../../src/crew/crew.ts";
 import { type CrewFiles, crewFilesIn } from "../../src/crew/crew-files.ts";
 import type { CrewEvent, RunEnd, RunHooks, Runner } from "../../src/crew/crew-ports.ts";
 import { type Member, parseManifest } from "../../src/crew/manifest.ts";
@@ -38,18 +38,18 @@ export class FakeCrew {
   #stamps = new Map<string, { text: string | undefined; count: number }>();
 
   /** Starts anew, as a new process would; nothing of the old one is stopped. */
-  up(manifest: string, options: Partial<CrewSettings> & { max?: number } = {}): this {
+  up(manifest: string, options: Partial<CrewOptions> & { max?: number } = {}): this {
     const crew = this.make(manifest, options);
     crew.own(this.#taken());
     crew.begin();
     return this;
   }
 
-  make(manifest: string, options: Partial<CrewSettings> & { max?: number } = {}): Crew {
+  make(manifest: string, options: Partial<CrewOptions> & { max?: number } = {}): Crew {
     this.texts.set("/news/crew.org", manifest);
     this.#timers = [];
     const { max = 2, ...more } = options;
-    const settings: CrewSettings = {
+    const settings: CrewOptions = {
       ...{ manifest: "/news/crew.org", isSingleton: false, graceMs: 60_000, staggerMs: 30_000 },
       ...more,
     };
@@ -116,7 +116,7 @@ export class FakeCrew {
     return readFileSync(join(this.state, file), "utf8");
   }
 
-  #host(settings: CrewSettings): CrewHost {
+  #host(settings: CrewOptions): CrewHost {
     const machine = this.world.process();
     return {
       machine,
