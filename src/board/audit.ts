@@ -11,7 +11,7 @@ export const BREACHES = [
   "not_holder", // passed on, or let go, by another than its holder
   "skipped", // a state was left out, or a claim moved it elsewhere
   "two_claims", // in one commit
-  "untyped", // a claim whose subject is not `PREFIX: claim SLUG`
+  "untyped", // a claim with a subject other than `PREFIX: claim SLUG`
   "foreign_edit", // the text of a task that another agent had
   "merged_claims", // two branches each claimed it
 ] as const;
@@ -197,7 +197,7 @@ function isSkip(board: Board, before: BoardTask, after: BoardTask): boolean {
   return from !== -1 && to > from + 1;
 }
 
-/** A merge whose board is that of no parent: two of them may each have claimed a task. */
+/** A merge with a board unlike that of each parent: two of them may each have claimed a task. */
 export function breachesOfMerge(parents: readonly string[], merged: string): Breach[] {
   const boards = parents.map((text) => bySlug(readBoard(text)));
   return [...bySlug(readBoard(merged)).keys()].flatMap((slug) => {

@@ -3,10 +3,10 @@ import { resolve } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { isVivError, VivError } from "../base/errors.ts";
 import { askGit, gitBytes, lastWord } from "../platform/git/git.ts";
-import { areFilesEnough, writeLoose } from "../platform/git/loose-objects.ts";
+import { areFilesEnough, type NamedObject, writeLoose } from "../platform/git/loose-objects.ts";
 import type { BoardCheckout } from "./checkout.ts";
 import { type OwnNote, writeNote } from "./journal.ts";
-import { formatOf, type NamedObject, named, packOf, treeWith } from "./objects.ts";
+import { formatOf, named, packOf, treeWith } from "./objects.ts";
 import type { BoardTip } from "./tip.ts";
 
 export interface Change {

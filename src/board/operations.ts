@@ -171,7 +171,7 @@ export const boardBounce = defineOperation({
   output: changed,
   async run(context, given) {
     if (given.note === undefined || given.note.trim() === "") {
-      throw new VivError("USAGE", 'say why it goes back: --note "what is missing"');
+      throw new VivError("USAGE", 'a bounce needs a reason: --note "what is missing"');
     }
     return changeTask(context, given, bounceMove);
   },
@@ -191,7 +191,8 @@ export const boardOpen = defineOperation({
   output: changed,
   async run(context, given) {
     const title = given.title.join(" ");
-    if (title.trim() === "") throw new VivError("USAGE", 'say what: viv board open "a title"');
+    if (title.trim() === "")
+      throw new VivError("USAGE", 'the title is empty; write: viv board open "a title"');
     const agent = given.agent ?? context.here.env.VIV_AGENT ?? "desk";
     return change(context, { ...given, agent }, () => ({
       decide: (board: Board) => openMove(board, title, given),

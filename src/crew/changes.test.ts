@@ -29,7 +29,7 @@ describe("a manifest that changes", () => {
     expect(fake.countOf("b")).toBe(1);
   });
 
-  it("removes a member, whose run may finish, and does not wait for it to go on", async () => {
+  it("removes a member without waiting; its run may finish", async () => {
     const fake = start();
     await fake.pass(0);
     fake.texts.set("/news/crew.org", A);
@@ -143,8 +143,8 @@ describe("by hand", () => {
     await fake.pass(0);
     const { pid } = JSON.parse(fake.raw(".lock"));
     fake.isTaken = true;
-    const who = `viv crew tick moss (pid ${pid}) holds ${fake.state} until its tick ends`;
-    await expect(fake.make(NEWSROOM).take()).rejects.toThrow(who);
+    const holder = `viv crew tick moss (pid ${pid}) holds ${fake.state} until its tick ends`;
+    await expect(fake.make(NEWSROOM).take()).rejects.toThrow(holder);
     await fake.run("moss").end("done");
     await ticked;
   });

@@ -4,7 +4,7 @@ import { crewStart, type StartInput } from "./choose.ts";
 const start = (input: Partial<StartInput>) =>
   crewStart({
     env: {},
-    flags: {},
+    wanted: { kind: "crew" },
     config: null,
     isActive: (file) => !file.includes("empty"),
     ...input,
@@ -35,15 +35,19 @@ describe("which one starts", () => {
     ["viv.toml and a variable", { config, env: KEEPER }, "keeper desk.org"],
     [
       "a manifest by name, and all else",
-      { config, env: { ...CREW, ...KEEPER }, flags: { crew: "mine.org" } },
+      { config, env: { ...CREW, ...KEEPER }, wanted: { kind: "crew", manifest: "mine.org" } },
       "crew mine.org",
     ],
     [
       "a manifest by name, without members",
-      { flags: { crew: "empty.org" }, env: KEEPER },
+      { wanted: { kind: "crew", manifest: "empty.org" }, env: KEEPER },
       "crew empty.org",
     ],
-    ["a def by name", { env: CREW, flags: { keeper: "hale.org" } }, "keeper hale.org"],
+    [
+      "a def by name",
+      { env: CREW, wanted: { kind: "keeper", def: "hale.org" } },
+      "keeper hale.org",
+    ],
   ])("with %s", (_, input, expected) => {
     const found = start(input);
     const choice = found && `${found.isSingleton ? "keeper" : "crew"} ${found.file}`;
@@ -62,7 +66,7 @@ describe("the settings", () => {
   const file = { ...config, settings: { staggerMs: 1, graceMs: 2, maxConcurrent: 3, state: "/s" } };
 
   test("by default", () => {
-    expect(start({ flags: { crew: "c" } })).toMatchObject({
+    expect(start({ wanted: { kind: "crew", manifest: "c" } })).toMatchObject({
       ...{ state: null, graceMs: 60_000, staggerMs: 30_000, maxConcurrent: 2 },
       ...{ intervalMs: 3_600_000, mode: "plan" },
     });
@@ -73,10 +77,13 @@ describe("the settings", () => {
     expect(start({ config: file })).toMatchObject({ ...ofFile, mode: "plan" });
     const ofEnv = { staggerMs: 5, maxConcurrent: 6, intervalMs: 7, mode: "edit" };
     expect(start({ config: file, env })).toMatchObject({ ...ofFile, ...ofEnv });
-    const flags = {
-      ...{ graceMs: 0, staggerMs: 0, maxConcurrent: 9, state: "t", intervalMs: 10, mode: "plan" },
+    const wanted = {
+      ...{ kind: "crew" as const, grace: "0s", stagger: "0s", max_concurrent: 9, state: "t" },
+      ...{ interval: "10ms", mode: "plan" as const },
     };
-    expect(start({ config: file, env, flags })).toMatchObject(flags);
+    expect(start({ config: file, env, wanted })).toMatchObject({
+      ...{ graceMs: 0, staggerMs: 0, maxConcurrent: 9, state: "t", intervalMs: 10, mode: "plan" },
+    });
   });
 
   test.each([
@@ -94,8 +101,7 @@ describe("the settings", () => {
   test("an empty variable is none", () => {
     const empty = { WB_CREW_DEF: "c", WB_CREW_STAGGER_MS: "", WB_KEEPER_MODE: " " };
     expect(start({ env: empty })).toMatchObject({ staggerMs: 30_000, mode: "plan" });
-    expect(() => start({ flags: { crew: "c", mode: "x" } })).toThrow(
-      '--mode "x" must be plan or edit',
-    );
+    const wanted = { kind: "keeper" as const, def: "d", mode: "x" as "plan" };
+    expect(() => start({ wanted })).toThrow('--mode "x" must be plan or edit');
   });
 });

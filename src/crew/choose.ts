@@ -9,8 +9,8 @@ import { DEFAULT_INTERVAL_MS, MODES } from "./member-definition.ts";
 import type { KeeperSettings } from "./member-status.ts";
 import type { CrewUpInput, KeeperUpInput } from "./operations.ts";
 
-/** Which crew or keeper these flags, this environment and this viv.toml mean. */
-type Wanted = ({ kind: "crew" } & CrewUpInput) | ({ kind: "keeper" } & KeeperUpInput);
+/** The command and its flags. */
+export type Wanted = { kind: "crew" | "keeper" } & CrewUpInput & KeeperUpInput;
 
 export async function chooseCrew(context: Context, wanted: Wanted): Promise<CrewChoice> {
   const choice = chosen(context.here, await context.use(crewPort), wanted);
@@ -47,8 +47,7 @@ function chosen(here: Here, ports: CrewPorts, wanted: Wanted): CrewChoice | null
   const { config, cwd } = here;
   const settings = config?.section(crewSection);
   const start = crewStart({
-    env: wanted.kind === "keeper" ? { ...here.env, WB_CREW_DEF: "" } : here.env,
-    flags: flagsFrom(wanted),
+    ...{ env: here.env, wanted },
     config: config && settings ? { file: config.file, settings } : null,
     isActive: (file) => readManifest(resolve(cwd, file), ports).members.length > 0,
   });
@@ -71,34 +70,9 @@ function keeperFrom(wanted: KeeperUpInput, cwd: string): KeeperSettings {
   };
 }
 
-interface StartFlags {
-  /** The manifest, of `viv crew up FILE`. */
-  crew?: string;
-  /** The def, of `viv keeper up FILE`. */
-  keeper?: string;
-  graceMs?: number;
-  staggerMs?: number;
-  maxConcurrent?: number;
-  state?: string;
-  intervalMs?: number;
-  mode?: string;
-}
-
-function flagsFrom(wanted: Wanted): StartFlags {
-  const { grace, state } = wanted;
-  const flags: StartFlags = { graceMs: parseOptionalDuration(grace, "--grace"), state };
-  if (wanted.kind === "crew") {
-    const { manifest, stagger, max_concurrent } = wanted;
-    const staggerMs = parseOptionalDuration(stagger, "--stagger");
-    return { ...flags, crew: manifest, staggerMs, maxConcurrent: max_concurrent };
-  }
-  const { def, interval, mode } = wanted;
-  return { ...flags, keeper: def, intervalMs: parseOptionalDuration(interval, "--interval"), mode };
-}
-
 export interface StartInput {
   env: Env;
-  flags: StartFlags;
+  wanted: Wanted;
   /** The viv.toml, if it has a `[crew]`; the paths are absolute. */
   config: { file: string; settings: CrewSettings } | null;
   /** Whether that manifest has a member with a def. */
@@ -115,31 +89,37 @@ const MAX_CONCURRENT = 2;
  * is passed over, unless it was named; then its start fails. Null: neither starts. `file` is as it
  * was written; a null `state` is `.crew` beside it. Throws INVALID for an invalid setting.
  */
-export function crewStart({ env, flags, config, isActive }: StartInput) {
-  const chosen = fileFrom({ env, flags, config, isActive });
+export function crewStart(input: StartInput) {
+  const { env, wanted, config } = input;
+  const { grace, stagger, interval, max_concurrent } = wanted;
+  const flags = {
+    graceMs: parseOptionalDuration(grace, "--grace"),
+    staggerMs: parseOptionalDuration(stagger, "--stagger"),
+    intervalMs: parseOptionalDuration(interval, "--interval"),
+  };
+  const chosen = fileFrom(input);
   if (chosen === null) return null;
   const file: CrewSettings = config?.settings ?? {};
   const whole = (name: string, least: number) => wholeFrom(env, name, least);
   return {
     ...chosen,
-    state: flags.state ?? file.state ?? null,
+    state: wanted.state ?? file.state ?? null,
     graceMs: flags.graceMs ?? file.graceMs ?? GRACE_MS,
     staggerMs: flags.staggerMs ?? whole("WB_CREW_STAGGER_MS", 0) ?? file.staggerMs ?? STAGGER_MS,
     maxConcurrent:
-      flags.maxConcurrent ??
-      whole("WB_CREW_MAX_CONCURRENT", 1) ??
-      file.maxConcurrent ??
-      MAX_CONCURRENT,
+      max_concurrent ?? whole("WB_CREW_MAX_CONCURRENT", 1) ?? file.maxConcurrent ?? MAX_CONCURRENT,
     intervalMs: flags.intervalMs ?? whole("WB_KEEPER_INTERVAL_MS", 1) ?? DEFAULT_INTERVAL_MS,
     mode:
-      modeFrom("--mode", flags.mode) ?? modeFrom("WB_KEEPER_MODE", env.WB_KEEPER_MODE) ?? "plan",
+      modeFrom("--mode", wanted.mode) ?? modeFrom("WB_KEEPER_MODE", env.WB_KEEPER_MODE) ?? "plan",
   };
 }
 
-function fileFrom({ env, flags, config, isActive }: StartInput) {
-  const [crew, keeper] = [env.WB_CREW_DEF?.trim(), env.WB_KEEPER_DEF?.trim()];
-  if (flags.crew !== undefined) return { file: flags.crew, isSingleton: false };
-  if (flags.keeper !== undefined) return { file: flags.keeper, isSingleton: true };
+function fileFrom({ env, wanted, config, isActive }: StartInput) {
+  const isSingleton = wanted.kind === "keeper";
+  const named = isSingleton ? wanted.def : wanted.manifest;
+  const crew = isSingleton ? undefined : env.WB_CREW_DEF?.trim();
+  const keeper = env.WB_KEEPER_DEF?.trim();
+  if (named !== undefined) return { file: named, isSingleton };
   if (crew && isActive(crew)) return { file: crew, isSingleton: false };
   if (keeper) return { file: keeper, isSingleton: true };
   return config && isActive(config.file) ? { file: config.file, isSingleton: false } : null;

@@ -62,7 +62,7 @@ describe("the first ticks", () => {
     ["junk", "not a time", "is not a time"],
     ["an empty file", "", "is not a time"],
     ["a folder", null, "cannot be read"],
-  ])("treat %s as never, and tell it", async (_, text, problem) => {
+  ])("treat %s as never, with a warning", async (_, text, problem) => {
     const fake = newsroom();
     const path = join(fake.state, "keeper-last-run-desk");
     fake.files.writeLastRun("moss", fake.world.clock.now());
@@ -190,7 +190,7 @@ describe("RUN-IF", () => {
     expect(fake.runs).toEqual([]);
     expect(fake.status("moss")).toMatchObject({ state: "waiting", saved: 4, outcome: null });
     expect(fake.status("moss").note).toBe("nothing new");
-    // Told when it begins, and when there is a tick again.
+    // Emitted when it begins, and when there is a tick again.
     expect(fake.emitted("saved")).toEqual([
       { kind: "saved", name: "moss", saved: 1, note: "nothing new" },
     ]);
@@ -269,7 +269,7 @@ describe("money", () => {
     await fake.pass(10 * MINUTE);
     expect(fake.countOf("moss")).toBe(2);
     expect(fake.countOf("wren")).toBe(3);
-    // Told when it changes, and not at each look.
+    // Emitted when it changes, not at each look.
     expect(fake.emitted("held").map(({ note }) => note)).toEqual([
       "the budget of the day is used up",
       "its $1 of today are used up",
@@ -279,7 +279,7 @@ describe("money", () => {
     expect(fake.run("moss").hooks.costToday).toBe(0);
   });
 
-  it("of a run whose crew is killed counts on its day, and once", async () => {
+  it("of a run that is killed with its crew counts on its day, and once", async () => {
     const fake = solo();
     await fake.pass(0);
     await fake.run("moss").end("done", "", 0.5);

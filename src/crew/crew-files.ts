@@ -159,7 +159,7 @@ export function crewFilesIn(folder: string) {
             return []; // unreadable; the others are answered
           }
         }),
-    /** Removes what a dead process has left: requests, answers, half written files. */
+    /** Removes the remains of a dead process: requests, answers, half written files. */
     tidy: () => {
       for (const box of ["inbox", "outbox"]) {
         for (const file of listed(at(box))) rmSync(at(box, file), { recursive: true, force: true });
@@ -285,7 +285,7 @@ function sizeOf(path: string): number {
   return stats?.isFile() === true ? stats.size : 0;
 }
 
-/** From the end: a feed asks for sixty lines of what may be megabytes. */
+/** From the end: a feed asks for sixty lines of perhaps megabytes. */
 function lastLinesOf(path: string, count: number): CrewLine[] {
   let fd: number;
   try {

@@ -22,7 +22,7 @@ const NOW = Date.parse("2026-11-15T12:00:00Z");
 const EXEC: Partial<Member> = { engine: "exec", command: "./moss.sh" };
 const VENDOR: Partial<Member> = { engine: "codex" };
 
-/** Processes that do only what the test says. */
+/** Processes that the test controls. */
 class FakeProcess implements RunningHandler {
   readonly command: HandlerCommand;
   readonly ref = { pid: 77, started: "s77", claim: "" };
@@ -30,7 +30,7 @@ class FakeProcess implements RunningHandler {
   readonly stops: string[] = [];
   /** Those of them that gave no grace. */
   readonly atOnce: string[] = [];
-  /** What is in its log besides stderr. */
+  /** Its log without stderr. */
   logged = "";
   #resolve: (finished: Finished) => void = () => {};
 
@@ -306,7 +306,7 @@ describe("a vendor", () => {
   });
 });
 
-describe("what a run spends", () => {
+describe("the cost of a run", () => {
   it("is counted while it runs, at the price of each answer", async () => {
     const { run, spent } = scene(SPENDER, PRICES);
     const end = await run(VENDOR, (process) => {

@@ -196,7 +196,7 @@ export class EngineRunner implements Runner {
     if (command === null) {
       throw new VivError("INVALID", "the engine exec needs a command: give the member a :COMMAND:");
     }
-    // A command does what its author wrote; the prompt and VIV_MODE name the mode.
+    // The author of a command decides; the prompt and VIV_MODE name the mode.
     const shell = { ...settings, binary: "/bin/sh", flags: ["-c", command] };
     return { ...request, mode: "edit", settings: shell };
   }
@@ -223,7 +223,7 @@ export class EngineRunner implements Runner {
     return text === "" ? null : { thought: text, ts, agent };
   }
 
-  /** The order matters: what was done to the run comes before the engine's own report. */
+  /** In this order: a stop or limit counts before the engine's own report. */
   async #judge(
     member: Member,
     { end, finished, result, bill: { usd } }: ModelOutcome,

@@ -154,13 +154,10 @@ export function ranFileOf(name: string, state: string): string {
  */
 export class RanFiles {
   readonly #owners = new Map<string, { key: string; state: string }>();
-  readonly #files = new Map<string, string[]>();
 
   /** Replaces the states of one member. Returns the problem, or null. */
   take(key: string, states: readonly string[]): string | null {
     this.release(key);
-    const files: string[] = [];
-    this.#files.set(key, files);
     for (const state of states) {
       const file = ranFileOf(key, state);
       const owner = this.#owners.get(file);
@@ -171,13 +168,11 @@ export class RanFiles {
         return `${what}; rename one of them, then: viv crew resume`;
       }
       this.#owners.set(file, { key, state });
-      files.push(file);
     }
     return null;
   }
 
   release(key: string): void {
-    for (const file of this.#files.get(key) ?? []) this.#owners.delete(file);
-    this.#files.delete(key);
+    for (const [file, owner] of this.#owners) if (owner.key === key) this.#owners.delete(file);
   }
 }

@@ -9,7 +9,7 @@ import { type Member, membersFrom, type RawMember } from "./member-definition.ts
 
 export type { Member } from "./member-definition.ts";
 
-/** The members of a crew. One with a mistake is parked; the log lists what was dropped, and why. */
+/** The members of a crew. One with a mistake is parked; the log lists the dropped parts with their reasons. */
 export interface Manifest {
   members: Member[];
   /** `file:line: what`. */

@@ -59,7 +59,7 @@ export interface RawMember {
 
 type Warn = (line: number, what: string) => void;
 
-/** The valid members, in order; `warn` gets what is dropped, parked or odd, with its line. */
+/** The valid members, in order; `warn` gets a line for each that is dropped, parked or odd. */
 export function membersFrom(raws: readonly RawMember[], warn: Warn): Member[] {
   const members = new Map<string, Member>();
   for (const raw of raws) {

@@ -84,7 +84,7 @@ export interface CrewJson extends ProcessIdentity {
   ended?: string;
 }
 
-/** What a manifest would say about the singleton. Paths are absolute. */
+/** The singleton's properties, as in a manifest. Paths are absolute. */
 export interface KeeperSettings {
   engine?: string;
   command?: string;

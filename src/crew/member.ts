@@ -16,7 +16,6 @@ const LOGGED_AT_ONCE = 60;
 const LOG_EVERY_MS = 200;
 /** A held member looks again at least this often. */
 const LOOK_AGAIN_MS = 60_000;
-const AT_ONCE: Pace = { graceMs: 0, staggerMs: 0 };
 
 /**
  * One standing agent: its clock, its state files, and one tick after the other. The singleton and
@@ -108,7 +107,7 @@ export class CrewMember {
     else if (member.problem !== null) this.#park(member.problem);
     else if (this.#isParkedAtOnce()) return;
     else if (this.state === "waiting" && this.#baseMs !== baseBefore) {
-      this.#schedule(this.#firstDelay(AT_ONCE), "changed");
+      this.#schedule(this.#firstDelay(), "changed");
     }
   }
 
@@ -137,7 +136,7 @@ export class CrewMember {
     if (!this.#ticking && !this.#isStopped) this.#unpark("resumed");
   }
 
-  /** One tick now, whatever its clock says; joins one that is under way. Rejects if it cannot have any. */
+  /** One tick now, regardless of its clock; joins a current one. Rejects for a member with a problem. */
   async tickNow(): Promise<TickOutcome | null> {
     if (this.#isStopped) return null;
     const { problem } = this.#member;
@@ -172,10 +171,10 @@ export class CrewMember {
 
   #unpark(why = "changed"): void {
     this.#status.now.crashes = 0;
-    this.#schedule(this.#firstDelay(AT_ONCE), why);
+    this.#schedule(this.#firstDelay(), why);
   }
 
-  #firstDelay({ graceMs, staggerMs }: Pace, index = 0): number {
+  #firstDelay({ graceMs, staggerMs }: Pace = { graceMs: 0, staggerMs: 0 }, index = 0): number {
     const { files, machine } = this.#context;
     const now = machine.clock.now();
     let sinceLastRunMs: number | null = null;
@@ -283,7 +282,11 @@ export class CrewMember {
     this.#status.now.last_run = iso(began);
     this.#status.now.thought = null;
     this.#status.showSoon("running", "");
-    this.#emitSaved();
+    if (this.#savedInRow > 0) {
+      const { saved } = this.#status.now;
+      emit({ kind: "due", name: this.name, meanwhile: this.#savedInRow, saved });
+      this.#savedInRow = 0;
+    }
     emit({ kind: "runs", name: this.name, lifecycle: lifecycle?.state ?? null });
     const end = await runner.run(prepared, {
       prompt: prepared.prompt(),
@@ -372,13 +375,6 @@ export class CrewMember {
     return null;
   }
 
-  #emitSaved(): void {
-    if (this.#savedInRow === 0) return;
-    const { saved } = this.#status.now;
-    this.#context.emit({ kind: "due", name: this.name, meanwhile: this.#savedInRow, saved });
-    this.#savedInRow = 0;
-  }
-
   #hold({ note, until }: { note: string; until: number | null }): null {
     const { machine, emit } = this.#context;
     const now = machine.clock.now();
@@ -406,7 +402,7 @@ export class CrewMember {
     this.#status.settle(null);
     if (this.#isStopped) return;
     const message = messageOf(error);
-    if (this.#abort.signal.aborted) this.#schedule(this.#firstDelay(AT_ONCE), "called off");
+    if (this.#abort.signal.aborted) this.#schedule(this.#firstDelay(), "called off");
     else if (isVivError(error, "INVALID")) this.#park(message, pathIn(error));
     else {
       this.#warn(message);

@@ -6,7 +6,7 @@ import { nextFor, readBoard } from "../board/board.ts";
 import { advanceMove, bounceMove, claimMove, type Move, openMove } from "../board/moves.ts";
 
 /**
- * The newsroom's own manifest, defs and board, on a clock that tests move: what its scripts do in a run is done
+ * The newsroom's own manifest, defs and board, on a clock that tests move: a script's part of a run is done
  * here, in the process, by the same decisions about the board. Hours pass in a second.
  */
 const file = (name: string) =>
@@ -125,7 +125,7 @@ it("takes every lead through its pipeline by the clocks of its manifest, two at 
     ["wren", 15],
     ["hale", 20],
   ] as const) {
-    const at = room.began.flatMap(([who, minute]) => (who === name ? [minute] : []));
+    const at = room.began.flatMap(([agent, minute]) => (agent === name ? [minute] : []));
     const gaps = at.slice(1).map((minute, i) => minute - (at[i] ?? 0));
     // By its clock, or a multiple of it: what RUN-IF saves is no tick.
     expect(gaps.map((gap) => gap % interval)).toEqual(gaps.map(() => 0));

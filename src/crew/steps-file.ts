@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import type { Timers } from "../platform/processes/children.ts";
 import { LineSplitter } from "../platform/processes/line-splitter.ts";
 
-/** Receives what a StepFeed reads. */
+/** The receiver of a StepFeed. */
 interface FeedTo {
   onStep(step: { tool: string; target: string }): void;
   /** At most once for each kind of problem. */
@@ -69,7 +69,7 @@ export class StepFeed {
     }
   }
 
-  /** Whether there was anything. */
+  /** True when there was something to read. */
   #look(): boolean {
     if (this.#steps > MOST_STEPS) return false;
     try {

@@ -32,7 +32,7 @@ describe("the gate", () => {
     expect(fake.running).toEqual(["c", "d"]);
   });
 
-  it("gets its slot back from a run that throws, and from one whose end cannot be written", async () => {
+  it("gets its slot back from a run that throws, and after an end that cannot be written", async () => {
     const fake = newsroom().up(FOUR, { graceMs: 0, staggerMs: 10, max: 1 });
     await fake.pass(30);
     await fake.run("a").throw(new Error("boom"));
@@ -215,7 +215,7 @@ describe("supervision", () => {
     await fake.pass(0);
     fake.broken = (method) => method === "answer";
     await fake.ask({ cmd: "pause", name: "moss" });
-    await fake.ask({ cmd: "tick", name: "nobody" });
+    await fake.ask({ cmd: "tick", name: "stranger" });
     fake.broken = undefined;
     expect(await fake.ask({ cmd: "tick", name: "mos" })).toMatchObject({
       ...{ ok: false, message: expect.stringContaining("did you mean moss?") },
@@ -236,7 +236,7 @@ describe("supervision", () => {
     fake.run("wren").hooks.onProcess({ ...tree, boot: "boot-0", claim: "mark-wren" });
     fake.run("hale").hooks.onProcess({ ...tree, host: "other", claim: "mark-hale" });
     fake.files.leaveRequest("old", { cmd: "stop" });
-    fake.files.answer("nobody", {});
+    fake.files.answer("stranger", {});
     writeFileSync(join(fake.state, ".status-moss.json.0123abcd"), "{");
     // kill -9: nothing of it is stopped.
     fake.runs.length = 0;

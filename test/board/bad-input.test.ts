@@ -63,7 +63,7 @@ describe("viv board refuses, and changes nothing", () => {
     await refused(repo, [...CLAIM, "--board", "board.org"], 5, /is a link/);
   });
 
-  it("a repository whose branch names no commit that is there", async () => {
+  it("a repository with a branch that names no existing commit", async () => {
     const repo = new Repository();
     for (const [text, said] of [
       ["1".repeat(40), /HEAD of .* names "1{40}".*damaged; run: git fsck/],
@@ -75,7 +75,7 @@ describe("viv board refuses, and changes nothing", () => {
     }
   });
 
-  it("a branch whose lock cannot be created, at once and with git's message", async () => {
+  it("a branch with a lock that cannot be created, at once and with git's message", async () => {
     const repo = new Repository();
     repo.git("pack-refs", "--all");
     const heads = join(repo.top, ".git/refs/heads");
@@ -146,14 +146,19 @@ describe("viv board refuses, and changes nothing", () => {
       /already \(line 7, WRITING\)/,
     );
     await refused(repo, ["open", "…"], 2, /gives no name/);
-    await refused(repo, ["open", " "], 2, /say what/);
+    await refused(repo, ["open", " "], 2, /the title is empty/);
     for (const name of ["advance", "bounce", "log", "show"]) {
       const flags = { advance: by, bounce: [...by, "--note", "x"] }[name] ?? [];
       await refused(repo, [name, "secnd", ...flags], 3, /did you mean second\?/);
     }
     await refused(repo, ["show", "hello-world"], 2, /the name of 2 tasks/);
     await refused(repo, ["advance", "second", ...by], 4, /is not claimed by \w+; claim it first/);
-    await refused(repo, ["bounce", "third-time-lucky", "--agent", "hale"], 2, /say why/);
+    await refused(
+      repo,
+      ["bounce", "third-time-lucky", "--agent", "hale"],
+      2,
+      /a bounce needs a reason/,
+    );
     const third = ["third-time-lucky", "--agent", "hale"];
     await refused(
       repo,
@@ -205,8 +210,8 @@ describe("viv board refuses, and changes nothing", () => {
     const repo = new Repository(null, "a/b/c/board.org");
     rmSync(join(repo.top, ".git"), { recursive: true });
     repo.git("init", "-q", "-b", "feature/x", "--object-format=sha256");
-    repo.git("config", "user.name", "somebody");
-    repo.git("config", "user.email", "somebody@example.org");
+    repo.git("config", "user.name", "ida");
+    repo.git("config", "user.email", "ida@example.org");
     mkdirSync(join(repo.top, "a/b/c"), { recursive: true });
     repo.write(NEWSROOM);
     writeFileSync(join(repo.top, "a/z.txt"), "z");
