@@ -24,13 +24,6 @@ export interface Breach {
   message: string;
 }
 
-interface CommitInfo {
-  subject: string;
-  author: string;
-  agent: string | null;
-}
-
-/** A task that a commit changed. */
 export interface TaskChange {
   before: BoardTask | null;
   after: BoardTask | null;
@@ -115,7 +108,7 @@ function textOf({ org }: Board, { heading }: BoardTask): string {
 export function breachesIn(
   board: Board,
   changes: readonly TaskChange[],
-  commit: CommitInfo,
+  commit: { subject: string; author: string; agent: string | null },
   agents: ReadonlySet<string>,
 ): Breach[] {
   const actor = commit.agent ?? (agents.has(commit.author) ? commit.author : null);

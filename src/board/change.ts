@@ -18,7 +18,6 @@ import type { Move } from "./moves.ts";
 import { type BoardTip, readTip } from "./tip.ts";
 
 export interface Changed extends Omit<Move, "text"> {
-  /** Null when there was nothing to change. */
   commit: string | null;
   /** A warning: the change is committed, but this checkout stayed behind. */
   trouble?: string;

@@ -10,7 +10,6 @@ export interface BoardCheckout {
   file: string;
   folder: string;
   name: string;
-  /** The top of the checkout. */
   top: string;
   /** Of this checkout, and of the repository it belongs to. */
   gitDir: string;

@@ -18,7 +18,6 @@ import {
 type Output<O extends { output: z.ZodMiniType }> = z.output<O["output"]>;
 type Changed = z.output<typeof changed>;
 
-/** The rendering of every command that makes a commit. */
 const asChange = {
   /** `research: claim hello-world  ASSIGNED → RESEARCH  1a2b3c4` */
   human: ({ from, to, commit, subject, slug, agent }: Changed, { color }: Term): string => {

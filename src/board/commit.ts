@@ -9,13 +9,6 @@ import { type OwnNote, writeNote } from "./journal.ts";
 import { formatOf, named, packOf, treeWith } from "./objects.ts";
 import type { BoardTip } from "./tip.ts";
 
-export interface Change {
-  bytes: Buffer;
-  /** The first line is the subject. */
-  message: string;
-  agent: string;
-}
-
 interface CommitContext {
   checkout: BoardCheckout;
   /** `git var -l`: names, times and settings. */
@@ -31,7 +24,7 @@ interface CommitContext {
 export async function commitChange(
   context: CommitContext,
   tip: BoardTip,
-  { bytes, message, agent }: Change,
+  { bytes, message, agent }: { bytes: Buffer; message: string; agent: string },
 ): Promise<{ tip: BoardTip; note: OwnNote } | null> {
   const format = formatOf(tip.commit);
   const blob = named({ kind: "blob", bytes }, format);

@@ -12,7 +12,6 @@ import { decodeBoard } from "./board.ts";
 import type { BoardCheckout } from "./checkout.ts";
 import { readBatch } from "./objects.ts";
 
-/** One commit that changed the board. */
 interface HistoryEntry {
   commit: string;
   author: string;
@@ -104,25 +103,16 @@ async function* stepsOf(checkout: BoardCheckout): AsyncGenerator<Step> {
       const after = entry.after === null ? "" : textOf(entry.after);
       // A clone without its whole history.
       if (after === null || before.includes(null)) continue;
-      yield stepOf(entry, before as string[], after, agents);
+      const { changes, board } = changesBetween(before[0] ?? "", after);
+      const named = changes.flatMap((change) => [change.before?.agent, change.after?.agent]);
+      for (const name of [...named, entry.agent]) if (name) agents.add(name);
+      const breaches =
+        before.length > 1
+          ? breachesOfMerge(before as string[], after)
+          : breachesIn(board, changes, entry, agents);
+      yield { entry, changes, breaches };
     }
   }
-}
-
-function stepOf(
-  entry: HistoryEntry,
-  before: readonly string[],
-  after: string,
-  agents: Set<string>,
-): Step {
-  const { changes, board } = changesBetween(before[0] ?? "", after);
-  for (const { before: was, after: is } of changes) {
-    for (const name of [was?.agent, is?.agent]) if (name) agents.add(name);
-  }
-  if (entry.agent !== null) agents.add(entry.agent);
-  const breaches =
-    before.length > 1 ? breachesOfMerge(before, after) : breachesIn(board, changes, entry, agents);
-  return { entry, changes, breaches };
 }
 
 export async function auditBoard(checkout: BoardCheckout) {

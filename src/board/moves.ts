@@ -172,7 +172,6 @@ function inOneLine(text: string | undefined): string {
   return (text ?? "").replace(/\s+/g, " ").trim();
 }
 
-/** An org timestamp, in UTC. */
 function stamp(now: number): string {
   const date = new Date(now);
   const day = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"][date.getUTCDay()];

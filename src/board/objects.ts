@@ -64,7 +64,6 @@ export function entryOf(tree: Buffer, name: string, format: ObjectFormat): TreeE
   return null;
 }
 
-/** The same tree with another oid at that place. */
 export function treeWith(tree: Buffer, entry: TreeEntry, oid: string): Buffer {
   const copy = Buffer.from(tree);
   copy.write(oid, entry.at, "hex");

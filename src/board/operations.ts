@@ -54,7 +54,6 @@ export const changed = z.object({
   ...{ commit: nullable, subject: z.string(), trouble: z.optional(z.string()) },
 });
 
-/** The board as committed. */
 async function readCommitted(
   { here }: Context,
   given: { board?: string },

@@ -47,21 +47,15 @@ function thoughtOf({ name, thought }: MemberStatus, lines: readonly CrewLine[]):
   return thought ?? own.at(-1)?.thought ?? null;
 }
 
-/** A read-only server for one page of JSON, for this user on this machine only. */
-export interface ActivityServer {
-  readonly port: number;
-  close(): Promise<void>;
-}
+export type ActivityServer = Awaited<ReturnType<typeof serveActivity>>;
 
 /** A request is one small packet. */
 const REQUEST_MS = 5_000;
 /** Each costs a file descriptor that a run may need: beyond this the oldest is closed. */
 const MOST_CONNECTIONS = 16;
 
-export async function serveActivity(
-  port: number,
-  activity: () => unknown,
-): Promise<ActivityServer> {
+/** A read-only server for one page of JSON, for this user on this machine only. */
+export async function serveActivity(port: number, activity: () => unknown) {
   const limits = {
     ...{ requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS, keepAliveTimeout: REQUEST_MS },
     ...{ connectionsCheckingInterval: 1_000, maxHeaderSize: 16_384 },
@@ -89,7 +83,7 @@ export async function serveActivity(
   return {
     port: (server.address() as AddressInfo).port,
     close: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
       }),

@@ -17,7 +17,6 @@ import { membersFrom } from "./member-definition.ts";
 import type { KeeperSettings } from "./member-status.ts";
 import { prepare } from "./prompt.ts";
 
-/** A crew, or the singleton, as flags, environment and files describe it. */
 export interface CrewChoice {
   /** Absolute: the manifest of a crew, or the def of the singleton. */
   file: string;
@@ -82,19 +81,17 @@ function throughBoth(own: Gate, machine: Pick<Gate, "acquire">): Gate {
     ...own,
     acquire: async (request) => {
       const release = await own.acquire(request);
-      try {
-        const releaseMachine = await machine.acquire(request);
-        return () => {
-          try {
-            releaseMachine();
-          } finally {
-            release();
-          }
-        };
-      } catch (error) {
+      const releaseMachine = await machine.acquire(request).catch((error: unknown) => {
         release();
         throw error;
-      }
+      });
+      return () => {
+        try {
+          releaseMachine();
+        } finally {
+          release();
+        }
+      };
     },
   };
 }

@@ -9,7 +9,6 @@ import { DEFAULT_INTERVAL_MS, MODES } from "./member-definition.ts";
 import type { KeeperSettings } from "./member-status.ts";
 import type { CrewUpInput, KeeperUpInput } from "./operations.ts";
 
-/** The command and its flags. */
 export type Wanted = { kind: "crew" | "keeper" } & CrewUpInput & KeeperUpInput;
 
 export async function chooseCrew(context: Context, wanted: Wanted): Promise<CrewChoice> {

@@ -115,7 +115,6 @@ function psRow(one: Ps["members"][number], now: number, { color }: Term): string
   ];
 }
 
-/** Most of these take a member and the state folder. */
 const forMember = { placeholders: { state: "DIR" }, positionals: [{ key: "name" }] };
 
 export const commands = {

@@ -27,7 +27,6 @@ export interface CrewHost extends Omit<MemberContext, "ranFiles"> {
   watch(act: () => void): () => void;
   /** Ends the run of a supervisor that died. Returns the pids that are still there. */
   endLeftover(tree: ClaimTree): number[];
-  /** Starts the activity server, if one is asked for. */
   serve?(): Promise<ActivityServer | null>;
 }
 
@@ -103,7 +102,6 @@ export class Crew {
     this.#host.files.writeHolder(holder);
   }
 
-  /** After `take`. */
   begin(port?: number): void {
     if (this.#stopping) return;
     const host = this.#host;

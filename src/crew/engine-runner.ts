@@ -23,7 +23,6 @@ export interface RunnerOptions {
   prepare(member: Member): Prepared;
   /** Throws INVALID when there is no such folder. */
   cwdOf(member: Member): string;
-  /** The file in which a command reports its steps. */
   stepsPath(member: Member): string;
   env: Readonly<Record<string, string>>;
   prices: PriceTable;
@@ -48,7 +47,6 @@ const NO_SETTINGS: EngineSettings = {
   ...{ contextTokens: null, scenario: null },
 };
 
-/** Runs with real engines: a def is read, an engine is started, and its end is judged. */
 export class EngineRunner implements Runner {
   readonly #ports: RunnerPorts;
   readonly #options: RunnerOptions;

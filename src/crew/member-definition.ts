@@ -53,7 +53,6 @@ interface RawField {
 export interface RawMember {
   name: string;
   line: number;
-  /** In their order. */
   fields: readonly RawField[];
 }
 

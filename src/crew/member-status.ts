@@ -115,7 +115,6 @@ export function parseMemberStatus(text: string): MemberStatus | null {
 /** The holder of a state folder's lock: a crew, the singleton, or one `viv crew tick` without a crew. */
 export interface Holder extends ProcessIdentity {
   kind: "crew" | "keeper" | "tick";
-  /** The member that ticks. */
   member?: string;
 }
 

@@ -80,7 +80,6 @@ export const keeperUp = defineStream({
   },
 });
 
-/** The crew or the keeper of this choice, until it is stopped. */
 export function crewStream(context: Context, choice: CrewChoice) {
   return serve<CrewEvent, Nothing>(context, async (emit) => {
     const crew = await crewFor(context, choice, emit);
@@ -215,7 +214,6 @@ export const crewStop = defineOperation({
   },
 });
 
-/** The state is the one after the tick. */
 const ticked = z.object({
   ...{ name: z.string(), outcome: nullable, state: z.string(), note: z.string() },
 });

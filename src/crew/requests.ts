@@ -86,7 +86,6 @@ function stateFolder(given: string | undefined, { here }: Context, ports: CrewPo
   );
 }
 
-/** The crew, as far as a request from its inbox can act on it. */
 interface RequestedCrew {
   gate: Gate | null;
   members: ReadonlyMap<string, CrewMember>;

@@ -17,7 +17,6 @@ export class StatusWriter {
   readonly #context: Surroundings;
   readonly #warn: (message: string) => void;
   #isLate = false;
-  /** Writes in a row that have failed. */
   #failures = 0;
   #cancelRetry: () => void = () => {};
   /** When dollars of a run were last written, by the time since boot. */

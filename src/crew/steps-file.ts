@@ -3,7 +3,6 @@ import { dirname } from "node:path";
 import type { Timers } from "../platform/processes/children.ts";
 import { LineSplitter } from "../platform/processes/line-splitter.ts";
 
-/** The receiver of a StepFeed. */
 interface FeedTo {
   onStep(step: { tool: string; target: string }): void;
   /** At most once for each kind of problem. */

@@ -21,7 +21,6 @@ interface FirstTick {
   intervalMs: number;
   /** Null: it has never run. */
   sinceLastRunMs: number | null;
-  /** Its place in the crew, from 0. */
   index: number;
   staggerMs: number;
 }

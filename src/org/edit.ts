@@ -1,7 +1,6 @@
 import type { OrgLine } from "./elements.ts";
 import { type OrgDocument, type OrgHeading, propertyOf } from "./org.ts";
 
-/** Replaces the text between two offsets. */
 export interface OrgEdit {
   from: number;
   to: number;

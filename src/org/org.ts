@@ -44,7 +44,6 @@ export interface OrgKeyword {
 }
 
 export interface OrgHeading extends Headline {
-  /** Its place among all headings. */
   index: number;
   line: number;
   from: number;
@@ -67,7 +66,6 @@ export function propertyOf(heading: OrgHeading, name: string): OrgProperty | und
   return heading.properties.find((property) => property.name.toUpperCase() === wanted);
 }
 
-/** All states of the file, in their order. */
 export function statesOf(org: OrgDocument): string[] {
   return org.sequences.flatMap(({ open, done }) => [...open, ...done]);
 }
