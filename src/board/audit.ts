@@ -31,10 +31,7 @@ export interface TaskChange {
 }
 
 /** The tasks that differ between two texts; only the part between the common ends is read. */
-export function changesBetween(
-  before: string,
-  after: string,
-): { changes: TaskChange[]; board: Board } {
+export function changesBetween(before: string, after: string) {
   const [old, young] = differing(before, after);
   const was = readBoard(old);
   const board = readBoard(young);

@@ -111,10 +111,7 @@ function codeFor(output: string): "DISK_FULL" | "READ_ONLY" | "RUN_INVALID" {
 }
 
 /** Author and committer as git's variables have them; where git has no name or address, the agent's. */
-function identityFor(
-  agent: string,
-  variables: ReadonlyMap<string, string>,
-): { author: string; committer: string } {
+function identityFor(agent: string, variables: ReadonlyMap<string, string>) {
   const person = (kind: "author" | "committer") => {
     const capitals = `GIT_${kind.toUpperCase()}`;
     const ident = variables.get(`${capitals}_IDENT`) ?? "";

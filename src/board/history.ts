@@ -1,13 +1,6 @@
 import { VivError } from "../base/errors.ts";
 import { askGit, gitBytes, lastWord } from "../platform/git/git.ts";
-import {
-  type Breach,
-  breachesIn,
-  breachesOfMerge,
-  changesBetween,
-  isClaim,
-  type TaskChange,
-} from "./audit.ts";
+import { type Breach, breachesIn, breachesOfMerge, changesBetween, isClaim } from "./audit.ts";
 import { decodeBoard } from "./board.ts";
 import type { BoardCheckout } from "./checkout.ts";
 import { readBatch } from "./objects.ts";
@@ -79,17 +72,11 @@ async function readBlobs(
   return new Map(found.filter((pair): pair is [string, Buffer] => pair[1] !== undefined));
 }
 
-interface Step {
-  entry: HistoryEntry;
-  changes: TaskChange[];
-  breaches: Breach[];
-}
-
 /** Commits with their boards in memory at once. */
 const AT_ONCE = 32;
 
 /** The changes of each commit, the oldest first. */
-async function* stepsOf(checkout: BoardCheckout): AsyncGenerator<Step> {
+async function* stepsOf(checkout: BoardCheckout) {
   const history = await boardHistory(checkout);
   const agents = new Set<string>();
   for (let from = 0; from < history.length; from += AT_ONCE) {

@@ -90,12 +90,9 @@ const MAX_CONCURRENT = 2;
  */
 export function crewStart(input: StartInput) {
   const { env, wanted, config } = input;
-  const { grace, stagger, interval, max_concurrent } = wanted;
-  const flags = {
-    graceMs: parseOptionalDuration(grace, "--grace"),
-    staggerMs: parseOptionalDuration(stagger, "--stagger"),
-    intervalMs: parseOptionalDuration(interval, "--interval"),
-  };
+  const graceMs = parseOptionalDuration(wanted.grace, "--grace");
+  const staggerMs = parseOptionalDuration(wanted.stagger, "--stagger");
+  const intervalMs = parseOptionalDuration(wanted.interval, "--interval");
   const chosen = fileFrom(input);
   if (chosen === null) return null;
   const file: CrewSettings = config?.settings ?? {};
@@ -103,11 +100,14 @@ export function crewStart(input: StartInput) {
   return {
     ...chosen,
     state: wanted.state ?? file.state ?? null,
-    graceMs: flags.graceMs ?? file.graceMs ?? GRACE_MS,
-    staggerMs: flags.staggerMs ?? whole("WB_CREW_STAGGER_MS", 0) ?? file.staggerMs ?? STAGGER_MS,
+    graceMs: graceMs ?? file.graceMs ?? GRACE_MS,
+    staggerMs: staggerMs ?? whole("WB_CREW_STAGGER_MS", 0) ?? file.staggerMs ?? STAGGER_MS,
     maxConcurrent:
-      max_concurrent ?? whole("WB_CREW_MAX_CONCURRENT", 1) ?? file.maxConcurrent ?? MAX_CONCURRENT,
-    intervalMs: flags.intervalMs ?? whole("WB_KEEPER_INTERVAL_MS", 1) ?? DEFAULT_INTERVAL_MS,
+      wanted.max_concurrent ??
+      whole("WB_CREW_MAX_CONCURRENT", 1) ??
+      file.maxConcurrent ??
+      MAX_CONCURRENT,
+    intervalMs: intervalMs ?? whole("WB_KEEPER_INTERVAL_MS", 1) ?? DEFAULT_INTERVAL_MS,
     mode:
       modeFrom("--mode", wanted.mode) ?? modeFrom("WB_KEEPER_MODE", env.WB_KEEPER_MODE) ?? "plan",
   };

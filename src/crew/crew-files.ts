@@ -102,7 +102,7 @@ export function crewFilesIn(folder: string) {
       const size = sizeOf(stepsPath);
       if (place === null) return { lines: [], place: size };
       // Smaller than it was: it was begun anew.
-      return linesFrom(stepsPath, place <= size ? place : 0, size);
+      return linesBetween(stepsPath, place <= size ? place : 0, size);
     },
     /** A new log for a run; the oldest beyond the limit are removed. */
     newLog: (name: string, time: number): string => {
@@ -314,11 +314,7 @@ function lastLinesOf(path: string, count: number): CrewLine[] {
 }
 
 /** Up to the last whole line. */
-function linesFrom(
-  path: string,
-  place: number,
-  size: number,
-): { lines: CrewLine[]; place: number } {
+function linesBetween(path: string, place: number, size: number) {
   if (size <= place) return { lines: [], place };
   const fd = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   try {

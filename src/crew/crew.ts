@@ -105,16 +105,15 @@ export class Crew {
   begin(port?: number): void {
     if (this.#stopping) return;
     const host = this.#host;
-    const settings = this.#settings;
-    this.#stamp = host.stampOf([settings.manifest]);
+    const { manifest } = this.#settings;
+    this.#stamp = host.stampOf([manifest]);
     this.#readFirst();
     this.#port = port ?? null;
     this.#since = new Date(host.machine.clock.now()).toISOString();
     this.#writeCrew();
     const { pid } = host.machine.self();
-    const members = [...this.#entries.keys()];
-    host.emit({ kind: "up", pid, manifest: settings.manifest, members, port });
-    for (const member of this.#entries.values()) this.#add(member).start(settings);
+    host.emit({ kind: "up", pid, manifest, members: [...this.#entries.keys()], port });
+    for (const member of this.#entries.values()) this.#add(member).start(this.#settings);
     this.#gateFile?.write();
     this.#unwatch = host.watch(() => this.#look());
     this.#lookLater();

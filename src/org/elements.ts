@@ -121,12 +121,7 @@ export function drawerNameOf(line: string): string | null {
 }
 
 /** The lines of a property drawer; `strays` are those that are not properties. */
-export function propertiesIn(
-  text: string,
-  lines: readonly OrgLine[],
-  first: number,
-  last: number,
-): { properties: OrgProperty[]; strays: number[] } {
+export function propertiesIn(text: string, lines: readonly OrgLine[], first: number, last: number) {
   const properties: OrgProperty[] = [];
   const strays: number[] = [];
   for (let i = first + 1; i < last; i++) {
