@@ -60,19 +60,14 @@ export default async function claim(bench) {
 /** Bundled for this alone: no program of ours that stays changes boards, and the library has none. */
 async function inProcess(bench, cwd) {
   const dir = bench.workspace.fresh("in-process");
-  const source = (path) => join(import.meta.dirname, "../../src", path);
   await build({
-    input: {
-      claim: source("board/operations/claim.ts"),
-      repository: source("board/repository.ts"),
-    },
+    input: join(import.meta.dirname, "../../src/board/operations.ts"),
     platform: "node",
     output: { dir, format: "esm", entryFileNames: "[name].mjs", chunkFileNames: "[name].mjs" },
   });
-  const load = (name) => import(pathToFileURL(join(dir, name)));
-  const [{ boardClaim }, { boardGit }] = [await load("claim.mjs"), await load("repository.mjs")];
-  const port = boardGit(() => {});
-  const context = { now: Date.now, here: { cwd, env: {} }, board: async () => port };
+  const { boardClaim } = await import(pathToFileURL(join(dir, "operations.mjs")));
+  const noLock = async () => {};
+  const context = { now: Date.now, here: { cwd, env: {} }, use: async () => noLock };
   return (slug) => boardClaim.run(context, { slug, agent: "moss" });
 }
 

@@ -4,9 +4,9 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { Crew } from "../../src/crew/crew.ts";
-import { crewFilesIn } from "../../src/crew/files.ts";
+import { crewFilesIn } from "../../src/crew/crew-files.ts";
 import { parseManifest } from "../../src/crew/manifest.ts";
-import { prepare } from "../../src/crew/prepare.ts";
+import { prepare } from "../../src/crew/prompt.ts";
 import { gateInMemory } from "../../src/gate/gate.ts";
 import { acquireFolder } from "../../src/platform/files/file-lock.ts";
 import { stampOf, watchFolders } from "../../src/platform/files/watch.ts";
@@ -43,8 +43,6 @@ const crew = new Crew(
     stampOf: (paths) => paths.map((path) => stampOf(resolve(dirname(manifest), path))).join(" "),
     watch: (act) => watchFolders([folder, join(state, "inbox")], act),
     endLeftover: () => [],
-  },
-  {
     gate: gateInMemory({ max: 2, clock: machine.clock }),
     runner: {
       isDue: async () => ({ due: true, note: "" }),

@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import { readToml } from "../base/config-table.ts";
 import type { Config, GetSection, Section } from "../base/section.ts";
-import { crewSection } from "../crew/settings.ts";
+import { crewSection } from "../crew/config.ts";
 import { enginesSection, routedEnginesSection } from "../engines/config-engine.ts";
 import { budgetSection, pricesSection } from "../engines/costs/config-costs.ts";
 import { runSection } from "../queue/config-run.ts";

@@ -20,15 +20,13 @@ export async function crewPorts(env: Env, cwd: string): Promise<CrewPorts> {
     { acquireFolder },
     { serveActivity },
     { stampOf, watchFolders },
-    { openStepsFile },
   ] = await Promise.all([
     import("../platform/processes/handlers.ts"),
     import("../platform/processes/children.ts"),
-    import("../crew/files.ts"),
+    import("../crew/crew-files.ts"),
     import("../platform/files/file-lock.ts"),
-    import("../crew/activity-server.ts"),
+    import("../crew/activity.ts"),
     import("../platform/files/watch.ts"),
-    import("../crew/steps-file.ts"),
   ]);
   const machine = localMachine();
   return {
@@ -47,7 +45,6 @@ export async function crewPorts(env: Env, cwd: string): Promise<CrewPorts> {
     isThere: existsSync,
     findUp: (name, from) => findUp(name, from, env, ({ path, why }) => refuse(path, why)),
     isFolder: (path) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true,
-    openSteps: openStepsFile,
     followLogs,
     stampOf,
     watch: watchFolders,

@@ -46,7 +46,10 @@ export function portsHere(settings: PortSettings): Provide {
   const worker = () => import("./worker-host.ts");
   const makers: Makers = {
     accounts: async () => (await worker()).accountsHere(env, cwd, machine?.clock.now),
-    board: async () => (await import("../board/repository.ts")).boardGit(notice, patience),
+    board: async () => {
+      const { waitForLock } = await import("../board/commit.ts");
+      return (lock) => waitForLock(lock, notice, patience);
+    },
     crew: async () => (await import("./crew-host.ts")).crewPorts(env, cwd),
     engines: async () => (await worker()).enginesHere(env),
     gate: async () => (await worker()).gateHere(env, cwd, machine),

@@ -1,8 +1,8 @@
 import * as z from "zod/mini";
 import { VivError } from "../base/errors.ts";
-import type { CrewEvent } from "../crew/assemble.ts";
 import { chooseFromSurroundings } from "../crew/choose.ts";
 import { crewView } from "../crew/cli.ts";
+import type { CrewEvent } from "../crew/crew-ports.ts";
 import { crewStream } from "../crew/operations.ts";
 import { upView } from "../fleet/cli.ts";
 import { type UpEvent, upInput, upStream } from "../fleet/operations.ts";

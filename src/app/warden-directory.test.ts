@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { FakeHost } from "../../test/support/machine.ts";
-import { crewFilesIn } from "../crew/files.ts";
-import type { MemberStatus } from "../crew/status.ts";
+import { crewFilesIn } from "../crew/crew-files.ts";
+import type { MemberStatus } from "../crew/member-status.ts";
 import { wardenDirectory } from "./warden-directory.ts";
 
 let folder: string;

@@ -1,7 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import { isName } from "../base/names.ts";
-import { type CrewFiles, crewFilesIn } from "../crew/files.ts";
-import type { CrewLine, MemberStatus } from "../crew/status.ts";
+import { type CrewFiles, crewFilesIn } from "../crew/crew-files.ts";
+import type { CrewLine, MemberStatus } from "../crew/member-status.ts";
 import { type UpFiles, upFilesIn } from "../fleet/up-files.ts";
 import type { AgentDirectory, AgentEntry, AgentHome, AgentStep } from "../warden/directory.ts";
 

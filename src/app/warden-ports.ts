@@ -1,7 +1,7 @@
 import { randomBytes, randomInt } from "node:crypto";
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { crewSection } from "../crew/settings.ts";
+import { crewSection } from "../crew/config.ts";
 import { engineFor } from "../engines/config-engine.ts";
 import { assertTrusted } from "../platform/files/owned.ts";
 import { stateFolder } from "../platform/files/state-files.ts";

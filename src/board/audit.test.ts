@@ -14,13 +14,13 @@ function breaches(
   by: { author?: string; agent?: string } = {},
 ): string[] {
   const { changes, board } = changesBetween(HEAD + before, HEAD + after);
-  const commit = { subject, author: by.author ?? "somebody", agent: by.agent ?? null };
+  const commit = { subject, author: by.author ?? "ida", agent: by.agent ?? null };
   return breachesIn(board, changes, commit, new Set(["moss", "wren"])).map(({ code }) => code);
 }
 
 describe("the protocol of a board", () => {
   it("is kept by hand as the newsroom does it", () => {
-    for (const author of ["somebody", "moss"]) {
+    for (const author of ["ida", "moss"]) {
       const by = { author };
       expect(breaches("", task("ASSIGNED"), "desk: open a", by)).toEqual([]);
       expect(breaches(task("ASSIGNED"), task("RESEARCH", "moss"), undefined, by)).toEqual([]);

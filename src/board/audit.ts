@@ -11,7 +11,7 @@ export const BREACHES = [
   "not_holder", // passed on, or let go, by another than its holder
   "skipped", // a state was left out, or a claim moved it elsewhere
   "two_claims", // in one commit
-  "untyped", // a claim whose subject is not `PREFIX: claim SLUG`
+  "untyped", // a claim with a subject other than `PREFIX: claim SLUG`
   "foreign_edit", // the text of a task that another agent had
   "merged_claims", // two branches each claimed it
 ] as const;
@@ -24,13 +24,6 @@ export interface Breach {
   message: string;
 }
 
-export interface CommitInfo {
-  subject: string;
-  author: string;
-  agent: string | null;
-}
-
-/** A task that a commit changed. */
 export interface TaskChange {
   before: BoardTask | null;
   after: BoardTask | null;
@@ -38,10 +31,7 @@ export interface TaskChange {
 }
 
 /** The tasks that differ between two texts; only the part between the common ends is read. */
-export function changesBetween(
-  before: string,
-  after: string,
-): { changes: TaskChange[]; board: Board } {
+export function changesBetween(before: string, after: string) {
   const [old, young] = differing(before, after);
   const was = readBoard(old);
   const board = readBoard(young);
@@ -78,7 +68,7 @@ function differing(before: string, after: string): [string, string] {
     }
   }
   const firstHeading = /^\*+ /m.exec(after)?.index ?? after.length;
-  // One heading further back than need be: where they differ, a heading may just begin or end.
+  // One heading further back than necessary: where they differ, a heading may just begin or end.
   const start = Math.max(firstHeading, headingBefore(after, headingBefore(after, same) - 1));
   // Blocks reach over headings' look-alikes and #+TODO: may stand anywhere: then all is read.
   const isPlain = !before.includes("#+", firstHeading) && !after.includes("#+", firstHeading);
@@ -115,27 +105,30 @@ function textOf({ org }: Board, { heading }: BoardTask): string {
 export function breachesIn(
   board: Board,
   changes: readonly TaskChange[],
-  commit: CommitInfo,
+  commit: { subject: string; author: string; agent: string | null },
   agents: ReadonlySet<string>,
 ): Breach[] {
   const actor = commit.agent ?? (agents.has(commit.author) ? commit.author : null);
-  const claims = changes.filter(
-    ({ before, after }) => after?.agent && after.agent !== before?.agent,
-  );
   const found = changes.flatMap((change) => breachesOf(board, change, actor));
-  const claimed = claims.filter(({ before }) => before !== null);
-  if (claimed.length > 1) {
-    const slugs = claimed.map(({ after }) => after?.slug).join(", ");
-    const slug = claimed[0]?.after?.slug ?? "";
+  const claimed = changes.flatMap((change) =>
+    isClaim(change) && change.before && change.after ? [change.after] : [],
+  );
+  const [first, second] = claimed;
+  if (first && second) {
+    const slugs = claimed.map(({ slug }) => slug).join(", ");
     const message = `${claimed.length} claims in one commit: ${slugs}`;
-    found.push({ code: "two_claims", slug, agent: claimed[0]?.after?.agent ?? null, message });
+    found.push({ code: "two_claims", slug: first.slug, agent: first.agent, message });
   }
-  for (const { after } of claimed) {
-    if (after === null || isTyped(commit.subject, after.slug)) continue;
-    const message = `${after.agent} claimed ${after.slug} in a commit that does not say so: "${commit.subject}"`;
-    found.push({ code: "untyped", slug: after.slug, agent: after.agent, message });
+  for (const { slug, agent } of claimed) {
+    if (isTyped(commit.subject, slug)) continue;
+    const message = `${agent} claimed ${slug} in a commit that does not say so: "${commit.subject}"`;
+    found.push({ code: "untyped", slug, agent, message });
   }
   return found;
+}
+
+export function isClaim({ before, after }: TaskChange): boolean {
+  return Boolean(after?.agent) && after?.agent !== before?.agent;
 }
 
 function isTyped(subject: string, slug: string): boolean {
@@ -161,9 +154,8 @@ function breachesOf(board: Board, change: TaskChange, actor: string | null): Bre
   if (holder === null && after.agent !== null) {
     if (!isMoved && !before.isDone) return [];
     if (isMoved && after.state === claimedState(board, before.state)) return [];
-    const move = isMoved
-      ? `moved it from ${before.state} to ${after.state}`
-      : `it is ${before.state}`;
+    const { state } = before;
+    const move = isMoved ? `moved it from ${state} to ${after.state}` : `it is ${state}`;
     return breach("skipped", `${after.agent} claimed ${slug} out of turn: ${move}`, after.agent);
   }
   const found: Breach[] = [];
@@ -195,7 +187,7 @@ function isSkip(board: Board, before: BoardTask, after: BoardTask): boolean {
   return from !== -1 && to > from + 1;
 }
 
-/** A merge whose board is that of no parent: two of them may each have claimed a task. */
+/** A merge with a board unlike that of each parent: two of them may each have claimed a task. */
 export function breachesOfMerge(parents: readonly string[], merged: string): Breach[] {
   const boards = parents.map((text) => bySlug(readBoard(text)));
   return [...bySlug(readBoard(merged)).keys()].flatMap((slug) => {

@@ -140,7 +140,7 @@ describe("an excerpt of a board", () => {
     expect(compared).toBeGreaterThan(100);
   });
 
-  it("is not made where a line alone does not tell its kind", () => {
+  it("is not made where the kind of a line depends on others", () => {
     const of = (text: string, slug = "a") => excerptFor(Buffer.from(NEWSROOM + text), slug);
     expect(of("* WRITING a\n#+BEGIN_SRC\n* WRITING a\n#+END_SRC\n")).toBeNull();
     expect(of("* WRITING a\n<<<<<<< HEAD\n")).toBeNull();

@@ -1,9 +1,9 @@
 import { isUtf8 } from "node:buffer";
 import { VivError } from "../base/errors.ts";
 import { suggest } from "../base/names.ts";
+import type { OrgDrawer } from "../org/elements.ts";
 import {
   type OrgDocument,
-  type OrgDrawer,
   type OrgHeading,
   propertyOf,
   scanOrg,
@@ -57,7 +57,7 @@ export function slugOf(title: string): string {
     .replace(/^-+|-+$/g, "");
 }
 
-/** Throws for a board on which no change can be made. */
+/** Throws for a board with conflict markers. */
 export function assertWhole({ org }: Board, file: string): void {
   if (org.conflictLine === null) return;
   const message = `${file} was committed with conflict markers (line ${org.conflictLine}); resolve the conflict and commit first.`;
@@ -66,19 +66,17 @@ export function assertWhole({ org }: Board, file: string): void {
 
 export function taskNamed({ tasks }: Board, slug: string, file: string): BoardTask {
   const found = tasks.filter((task) => task.slug === slug);
-  const [task, other] = found;
+  const [task] = found;
   if (task === undefined) {
     const meant = suggest(slug, new Set(tasks.map((one) => one.slug)));
     const hint = meant === undefined ? "see: viv board ls" : `did you mean ${meant}?`;
     const message = `there is no task ${JSON.stringify(slug)} on ${file}; ${hint}`;
     throw new VivError("TASK_NOT_FOUND", message, { slug, meant });
   }
-  if (other !== undefined) {
-    const lines = found.map(({ line }) => line).join(" and ");
-    const message = `${slug} is the name of ${found.length} tasks on ${file} (lines ${lines}); give all but one a :CUSTOM_ID: of its own.`;
-    throw new VivError("INVALID", message, { slug, lines: found.map(({ line }) => line) });
-  }
-  return task;
+  if (found.length === 1) return task;
+  const lines = found.map(({ line }) => line);
+  const message = `${slug} is the name of ${lines.length} tasks on ${file} (lines ${lines.join(" and ")}); give all but one a :CUSTOM_ID: of its own.`;
+  throw new VivError("INVALID", message, { slug, lines });
 }
 
 export function assertState({ org }: Board, state: string): string {
@@ -110,14 +108,12 @@ export function sequenceOf({ org }: Board, state: string): TodoSequence {
 /** The state behind this one; behind the last open one, the first that is done. */
 export function stateAfter(board: Board, state: string): string | undefined {
   const { open, done } = sequenceOf(board, state);
-  const at = open.indexOf(state);
-  return at === -1 ? undefined : (open[at + 1] ?? done[0]);
+  return open.includes(state) ? (open[open.indexOf(state) + 1] ?? done[0]) : undefined;
 }
 
 export function stateBefore(board: Board, state: string): string | undefined {
   const { open } = sequenceOf(board, state);
-  const at = open.indexOf(state);
-  return at < 1 ? undefined : open[at - 1];
+  return open[open.indexOf(state) - 1];
 }
 
 /**
@@ -176,17 +172,12 @@ export function nextFor(board: Board, agent: string, state?: string): BoardTask 
   return open.find((task) => task.agent === agent) ?? open.find((task) => !task.agent) ?? null;
 }
 
-/** The text under a task's heading, taken apart. */
-export interface TaskText {
-  /** By their names as written; of two with one name the first counts. */
-  properties: Record<string, string>;
-  /** The rest, with the headings below it that are not tasks. */
-  body: string;
-  /** The lines of its LOGBOOK, the oldest first. */
-  log: string[];
-}
-
-export function textOf({ org }: Board, { heading }: BoardTask): TaskText {
+/**
+ * The text under a task's heading, in parts: the properties by their names as written (of two with
+ * one name the first counts), the lines of its LOGBOOK with the oldest first, and as body the rest,
+ * with the headings below it that are not tasks.
+ */
+export function textOf({ org }: Board, { heading }: BoardTask) {
   const { drawer, logbook, properties, next } = heading;
   const cut = [drawer, logbook].filter((one) => one !== null).sort((a, b) => a.from - b.from);
   let body = "";
@@ -198,7 +189,7 @@ export function textOf({ org }: Board, { heading }: BoardTask): TaskText {
   body += org.text.slice(at, endOf(org, heading));
   return {
     properties: Object.fromEntries(
-      new Map([...properties, ...properties.toReversed()].map(({ name, value }) => [name, value])),
+      [...properties, ...properties.toReversed()].map(({ name, value }) => [name, value]),
     ),
     body: unix(body).replace(/^(?:[ \t]*\n)+|\s+$/g, ""),
     log: logbook === null ? [] : logLines(org.text, logbook),

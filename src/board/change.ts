@@ -1,5 +1,8 @@
 import { isUtf8 } from "node:buffer";
-import { VivError } from "../base/errors.ts";
+import { setTimeout as wait } from "node:timers/promises";
+import { isVivError, VivError } from "../base/errors.ts";
+import { growingPause } from "../base/growing-pause.ts";
+import { gitVariables } from "../platform/git/git.ts";
 import {
   assertWhole,
   type Board,
@@ -8,14 +11,16 @@ import {
   readBoard,
   taskNamed,
 } from "./board.ts";
+import type { BoardCheckout } from "./checkout.ts";
+import { commitChange, type LockWait } from "./commit.ts";
+import { follow } from "./follow.ts";
 import type { Move } from "./moves.ts";
-import type { BoardRepository } from "./repository.ts";
+import { type BoardTip, readTip } from "./tip.ts";
 
-export interface Changed extends Move {
-  /** Null when there was nothing to change. */
+export interface Changed extends Omit<Move, "text"> {
   commit: string | null;
   /** A warning: the change is committed, but this checkout stayed behind. */
-  trouble: string | null;
+  trouble?: string;
 }
 
 interface TaskDecision {
@@ -33,26 +38,50 @@ const MOST_TRIES = 60;
  * meanwhile, start over. So the decision was true at the moment of the commit.
  */
 export async function changeBoard(
-  repository: BoardRepository,
+  checkout: BoardCheckout,
+  waitForLock: LockWait,
   agent: string,
   decision: Decision,
 ): Promise<Changed> {
+  let variables: Map<string, string> | undefined;
   for (let tries = 0; tries < MOST_TRIES; tries++) {
-    const tip = await repository.look();
-    const { move, bytes } = moveOn(tip.bytes, repository.file, decision);
+    const tip = await readSettledTip(checkout);
+    const { move, bytes } = moveOn(tip.bytes, checkout.file, decision);
+    const { text: _, ...changed } = move;
     if (bytes === null) {
-      const trouble = tip.isBehind ? await repository.follow(tip) : null;
-      return { ...move, commit: null, trouble };
+      const trouble = tip.isBehind ? await follow(checkout, tip) : undefined;
+      return { ...changed, commit: null, trouble };
     }
     const message = `${move.subject}\n\nAgent: ${agent}\n`;
-    const made = await repository.commit(tip, { bytes, message, agent });
+    variables ??= await gitVariables(checkout.top);
+    const context = { checkout, variables, waitForLock };
+    const made = await commitChange(context, tip, { bytes, message, agent });
     if (made !== null) {
-      return { ...move, commit: made.commit, trouble: await repository.follow(made) };
+      const trouble = await follow(checkout, made.tip, made.note);
+      return { ...changed, commit: made.tip.commit, trouble };
     }
-    await repository.pause(tries);
+    await pause(tries);
   }
-  const message = `the branch of ${repository.file} was moved by others during ${MOST_TRIES} tries; try again later.`;
+  const message = `the branch of ${checkout.file} was moved by others during ${MOST_TRIES} tries; try again later.`;
   throw new VivError("LOCKED", message);
+}
+
+/** Another change may be half way through the index and the file: then a moment later they fit. */
+async function readSettledTip(checkout: BoardCheckout): Promise<BoardTip> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await readTip(checkout);
+    } catch (error) {
+      const isPassing = isVivError(error, "WRONG_STATE") && "how" in error.details;
+      if (!isPassing || tries === 4) throw error;
+      await pause(tries);
+    }
+  }
+}
+
+/** Up to a twentieth of a second: the winner needs some ten milliseconds. */
+async function pause(tries: number): Promise<void> {
+  await wait(growingPause(tries + 1, { first: 5, longest: 50 }) * (0.5 + Math.random()));
 }
 
 interface Decided {
@@ -99,7 +128,7 @@ interface Excerpt {
 /** Marks of a conflict, and letters that become ASCII when they are made small. */
 const UNUSUAL = ["<<<<<<<", ">>>>>>>", "|||||||", "\xe2\x84\xaa", "\xc4\xb0"];
 
-/** Null where a line alone does not tell its kind, so that all must be read. */
+/** Null where the kind of a line depends on other lines, so that all must be read. */
 export function excerptFor(bytes: Buffer, slug: string): Excerpt | null {
   if (!/^[a-z0-9]+(-[a-z0-9]+)*$/i.test(slug) || /^line-\d+$/.test(slug)) return null;
   const text = bytes.toString("latin1"); // a character for each byte, so that offsets are the same

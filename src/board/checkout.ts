@@ -3,14 +3,13 @@ import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { VivError } from "../base/errors.ts";
 import { assertTrusted, refuse } from "../platform/files/owned.ts";
 import { findUp } from "../platform/files/search-up.ts";
-import { askGit, askGitNow } from "../platform/git/git.ts";
+import { askGit, checkoutAbove } from "../platform/git/git.ts";
 
 /** The checkout that a board is in (which may be a linked worktree), and its path in it. */
 export interface BoardCheckout {
   file: string;
   folder: string;
   name: string;
-  /** The top of the checkout. */
   top: string;
   /** Of this checkout, and of the repository it belongs to. */
   gitDir: string;
@@ -19,9 +18,18 @@ export interface BoardCheckout {
   path: string;
 }
 
-/** `board.org` in that folder, or the nearest above it. */
-export function findBoard(from: string, name = "board.org"): string | null {
-  return findUp(name, resolve(from), process.env, ({ path, why }) => refuse(path, why));
+/** `--board`, then VIV_BOARD, then the nearest board.org here or above. */
+export async function findCheckout(
+  given: string | undefined,
+  { cwd, env }: { cwd: string; env: Readonly<Record<string, string | undefined>> },
+): Promise<BoardCheckout> {
+  const named = given ?? (env.VIV_BOARD || undefined);
+  if (named === "") throw new VivError("USAGE", "--board is empty; it is the path of an org file.");
+  if (named !== undefined) return checkoutOf(resolve(cwd, named));
+  const found = findUp("board.org", cwd, env, ({ path, why }) => refuse(path, why));
+  if (found !== null) return checkoutOf(found);
+  const message = "there is no board.org here or above; name the board with --board FILE.";
+  throw new VivError("RUN_NOT_FOUND", message, { cwd });
 }
 
 export async function checkoutOf(file: string): Promise<BoardCheckout> {
@@ -39,9 +47,9 @@ export async function checkoutOf(file: string): Promise<BoardCheckout> {
   const folder = realpathSync(dirname(file));
   const name = basename(file);
   if (/[\n\r]/.test(join(folder, name))) {
-    throw unusable(`a board whose path has a line break in it cannot be used: ${file}`, { file });
+    throw unusable(`the path of a board must not contain a line break: ${file}`, { file });
   }
-  const top = topOf(folder);
+  const top = checkoutAbove(folder);
   if (top === null) throw await noCheckout(folder, file, found !== undefined);
   const gitDir = gitDirOf(top);
   const common = join(gitDir, "commondir");
@@ -50,13 +58,6 @@ export async function checkoutOf(file: string): Promise<BoardCheckout> {
     commonDir: existsSync(common) ? resolve(gitDir, readFileSync(common, "utf8").trim()) : gitDir,
     path: relative(top, join(folder, name)).split(sep).join("/"),
   };
-}
-
-function topOf(folder: string): string | null {
-  for (let at = folder; ; at = dirname(at)) {
-    if (existsSync(join(at, ".git"))) return at;
-    if (at === dirname(at)) return null;
-  }
 }
 
 /** In a linked worktree and in a submodule, `.git` is a file that names the folder. */
@@ -104,8 +105,8 @@ export function operationUnderWay({ gitDir }: BoardCheckout): string | null {
 const HEADS = "refs/heads/";
 
 /** The branch that is checked out; null for none. */
-export function branchOf(checkout: BoardCheckout): string | null {
-  const ref = refInFile(join(checkout.gitDir, "HEAD")) ?? refByGit(checkout);
+export async function branchOf(checkout: BoardCheckout): Promise<string | null> {
+  const ref = refInFile(join(checkout.gitDir, "HEAD")) ?? (await refByGit(checkout));
   return ref?.startsWith(HEADS) ? ref.slice(HEADS.length) : null;
 }
 
@@ -115,12 +116,12 @@ function refInFile(head: string): string | null {
     const ref = /^ref: *(\S+)\s*$/.exec(readFileSync(head, "utf8"))?.[1];
     return ref === undefined || ref === `${HEADS}.invalid` ? null : ref;
   } catch {
-    return null; // git reports what is wrong with it
+    return null; // git reports the error
   }
 }
 
-function refByGit({ top }: BoardCheckout): string | null {
-  const answer = askGitNow(["symbolic-ref", "-q", "HEAD"], { cwd: top });
+async function refByGit({ top }: BoardCheckout): Promise<string | null> {
+  const answer = await askGit(["symbolic-ref", "-q", "HEAD"], { cwd: top });
   return answer.status === 0 ? answer.stdout.toString("utf8").trim() : null;
 }
 

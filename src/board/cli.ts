@@ -15,174 +15,155 @@ import {
   type changed,
 } from "./operations.ts";
 
+type Output<O extends { output: z.ZodMiniType }> = z.output<O["output"]>;
 type Changed = z.output<typeof changed>;
 
-/** `research: claim hello-world  ASSIGNED → RESEARCH  1a2b3c4` */
-export function changedLine(output: Changed, { color }: Term): string {
-  const { from, to, commit, subject, slug, agent } = output;
-  if (commit === null) return `${plain(slug)} is ${agent}'s already ${color.dim(plain(to))}`;
-  const way = from === null ? to : from === to ? to : `${from} → ${to}`;
-  return `${color.green(plain(subject))} ${color.dim(`${plain(way)} ${commit.slice(0, 7)}`)}`;
-}
-
-/** It is made, but something in this checkout stayed behind. */
-export function tellTrouble(output: unknown, _: unknown, io: Io): void {
-  const { trouble } = output as Changed;
-  if (trouble !== undefined) io.stderr.write(`viv: ${plain(trouble)}\n`);
-}
-
-export function taskRow(
-  task: { slug: string; state: string; agent: string | null; title: string },
-  { color }: Term,
-): string[] {
-  return [
-    color.cyan(plain(task.state)),
-    plain(task.slug),
-    task.agent === null ? color.dim("-") : color.yellow(plain(task.agent)),
-    plain(task.title),
-  ];
-}
-
-const boardLsCommand: Command = {
-  op: boardLs,
-  examples: [
-    ["viv board ls", "all tasks: state, name, owner, title"],
-    ["viv board ls --state WRITING", "tasks in one state"],
-  ],
-  human: ({ tasks }: z.output<typeof boardLs.output>, term) =>
-    tasks.length === 0
-      ? term.color.dim("no tasks")
-      : table(
-          tasks.map((task) => taskRow(task, term)),
-          term,
-        ),
-};
-
-type NextOutput = z.output<typeof boardNext.output>;
-
-const boardNextCommand: Command = {
-  op: boardNext,
-  examples: [
-    ["viv board next --agent wren --state WRITING", "the first one owned by wren, else a free one"],
-    ["viv board next --agent moss --state ASSIGNED --exit-code", "for :RUN-IF: of a crew"],
-  ],
-  human: ({ task }: NextOutput, { color }) =>
-    task === null
-      ? color.dim("nothing to take")
-      : `${plain(task.slug)} ${color.dim(plain(`${task.state}${task.agent === null ? "" : " (yours)"} ${task.title}`))}`,
-  json: ({ task }: NextOutput) => JSON.stringify({ task }),
-  exit: ({ task, must }: NextOutput) => (task === null && must ? 1 : 0),
-};
-
-const boardClaimCommand: Command = {
-  op: boardClaim,
-  positionals: [{ key: "slug" }],
-  examples: [
-    ["viv board claim hello-world --agent moss", "one commit: research: claim hello-world"],
-  ],
-  human: changedLine,
-  after: tellTrouble,
-};
-
-const boardAdvanceCommand: Command = {
-  op: boardAdvance,
-  positionals: [{ key: "slug" }],
-  examples: [
-    [`viv board advance hello-world --agent moss --note "9 facts, 4 sources"`, "to the next state"],
-    ["viv board advance hello-world --agent hale --to KILLED", "another end state"],
-  ],
-  human: changedLine,
-  after: tellTrouble,
-};
-
-const boardBounceCommand: Command = {
-  op: boardBounce,
-  positionals: [{ key: "slug" }],
-  examples: [
-    [`viv board bounce hello-world --agent hale --note "no source"`, "back to the previous state"],
-  ],
-  human: changedLine,
-  after: tellTrouble,
-};
-
-const boardOpenCommand: Command = {
-  op: boardOpen,
-  positionals: [{ key: "title", many: true }],
-  examples: [
-    [`viv board open "hello world — one story"`, "a new task in the first state"],
-    [
-      `viv board open "Rust in space" --note "lead: the talk of May 3"`,
-      "with text under the heading",
-    ],
-  ],
-  human: changedLine,
-  after: tellTrouble,
-};
-
-const boardShowCommand: Command = {
-  op: boardShow,
-  positionals: [{ key: "slug" }],
-  examples: [
-    ["viv board show hello-world", "its entry on the board"],
-    ["viv board show hello-world --json | jq -r .body", "only its text"],
-  ],
-  human: (task: z.output<typeof boardShow.output>, term) => {
-    const { color } = term;
-    const who = task.agent === null ? color.dim("nobody has it") : `by ${plain(task.agent)}`;
-    const state = color.cyan(plain(task.state));
-    const lines = [
-      `${color.bold(plain(task.slug))}  ${state} ${who} ${color.dim(`line ${task.line}`)}`,
-      plain(task.title),
-    ];
-    const properties = Object.entries(task.properties).map((pair) => pair.map(plain));
-    if (properties.length > 0) lines.push(table(properties, term));
-    if (task.body !== "") lines.push("", plain(task.body));
-    if (task.log.length > 0) lines.push("", color.bold("Log"), ...task.log.map(plain));
-    return lines.join("\n");
+const asChange = {
+  /** `research: claim hello-world  ASSIGNED → RESEARCH  1a2b3c4` */
+  human: ({ from, to, commit, subject, slug, agent }: Changed, { color }: Term): string => {
+    if (commit === null) return `${plain(slug)} is ${agent}'s already ${color.dim(plain(to))}`;
+    const way = from === null || from === to ? to : `${from} → ${to}`;
+    return `${color.green(plain(subject))} ${color.dim(`${plain(way)} ${commit.slice(0, 7)}`)}`;
   },
-};
-
-const boardLogCommand: Command = {
-  op: boardLog,
-  positionals: [{ key: "slug" }],
-  examples: [["viv board log hello-world", "author, change and time of each commit"]],
-  human: ({ commits }: z.output<typeof boardLog.output>, term) => {
-    const { color } = term;
-    const rows = commits.map(({ commit, at, from, to, subject, author, agent }) => [
-      color.yellow(commit.slice(0, 7)),
-      color.dim(`${at.slice(0, 10)} ${at.slice(11, 16)}`),
-      plain(agent ?? author),
-      color.cyan(plain(from === to ? (to ?? "") : `${from ?? "new"} → ${to ?? "removed"}`)),
-      plain(subject),
-    ]);
-    return rows.length === 0 ? color.dim("no commits") : table(rows, term);
+  /** The commit is made, but this checkout stayed behind. */
+  after: (output: unknown, _: unknown, io: Io): void => {
+    const { trouble } = output as Changed;
+    if (trouble !== undefined) io.stderr.write(`viv: ${plain(trouble)}\n`);
   },
-};
-
-type AuditOutput = z.output<typeof boardAudit.output>;
-
-const boardAuditCommand: Command = {
-  op: boardAudit,
-  examples: [["viv board audit", "exit 1 when a commit broke the protocol"]],
-  human: ({ commits, claims, findings }: AuditOutput, { color }) =>
-    [
-      ...findings.map(
-        ({ commit, code, message, at }) =>
-          `${color.yellow(commit.slice(0, 7))} ${color.dim(at.slice(0, 10))} ${color.red(code)} ${plain(message)}`,
-      ),
-      `${commits} commits, ${claims} claims: ${findings.length === 0 ? color.green("all by the protocol") : color.red(`${findings.length} broke the protocol`)}`,
-    ].join("\n"),
-  exit: ({ findings }: AuditOutput) => (findings.length === 0 ? 0 : 1),
 };
 
 export const commands = {
-  "board ls": boardLsCommand,
-  "board next": boardNextCommand,
-  "board claim": boardClaimCommand,
-  "board advance": boardAdvanceCommand,
-  "board bounce": boardBounceCommand,
-  "board open": boardOpenCommand,
-  "board show": boardShowCommand,
-  "board log": boardLogCommand,
-  "board audit": boardAuditCommand,
+  "board ls": {
+    op: boardLs,
+    examples: [
+      ["viv board ls", "all tasks: state, name, owner, title"],
+      ["viv board ls --state WRITING", "tasks in one state"],
+    ],
+    human: ({ tasks }: Output<typeof boardLs>, term) => {
+      const { color } = term;
+      const rows = tasks.map(({ state, slug, agent, title }) => [
+        color.cyan(plain(state)),
+        plain(slug),
+        agent === null ? color.dim("-") : color.yellow(plain(agent)),
+        plain(title),
+      ]);
+      return rows.length === 0 ? color.dim("no tasks") : table(rows, term);
+    },
+  },
+  "board next": {
+    op: boardNext,
+    examples: [
+      [
+        "viv board next --agent wren --state WRITING",
+        "the first one owned by wren, else a free one",
+      ],
+      ["viv board next --agent moss --state ASSIGNED --exit-code", "for :RUN-IF: of a crew"],
+    ],
+    human: ({ task }: Output<typeof boardNext>, { color }) => {
+      if (task === null) return color.dim("nothing to take");
+      const yours = task.agent === null ? "" : " (yours)";
+      return `${plain(task.slug)} ${color.dim(plain(`${task.state}${yours} ${task.title}`))}`;
+    },
+    json: ({ task }: Output<typeof boardNext>) => JSON.stringify({ task }),
+    exit: ({ task, must }: Output<typeof boardNext>) => (task === null && must ? 1 : 0),
+  },
+  "board claim": {
+    op: boardClaim,
+    positionals: [{ key: "slug" }],
+    examples: [
+      ["viv board claim hello-world --agent moss", "one commit: research: claim hello-world"],
+    ],
+    ...asChange,
+  },
+  "board advance": {
+    op: boardAdvance,
+    positionals: [{ key: "slug" }],
+    examples: [
+      [
+        `viv board advance hello-world --agent moss --note "9 facts, 4 sources"`,
+        "to the next state",
+      ],
+      ["viv board advance hello-world --agent hale --to KILLED", "another end state"],
+    ],
+    ...asChange,
+  },
+  "board bounce": {
+    op: boardBounce,
+    positionals: [{ key: "slug" }],
+    examples: [
+      [
+        `viv board bounce hello-world --agent hale --note "no source"`,
+        "back to the previous state",
+      ],
+    ],
+    ...asChange,
+  },
+  "board open": {
+    op: boardOpen,
+    positionals: [{ key: "title", many: true }],
+    examples: [
+      [`viv board open "hello world — one story"`, "a new task in the first state"],
+      [
+        `viv board open "Rust in space" --note "lead: the talk of May 3"`,
+        "with text under the heading",
+      ],
+    ],
+    ...asChange,
+  },
+  "board show": {
+    op: boardShow,
+    positionals: [{ key: "slug" }],
+    examples: [
+      ["viv board show hello-world", "its entry on the board"],
+      ["viv board show hello-world --json | jq -r .body", "only its text"],
+    ],
+    human: (task: Output<typeof boardShow>, term) => {
+      const { color } = term;
+      const owner = task.agent === null ? color.dim("not claimed") : `by ${plain(task.agent)}`;
+      const state = color.cyan(plain(task.state));
+      const lines = [
+        `${color.bold(plain(task.slug))}  ${state} ${owner} ${color.dim(`line ${task.line}`)}`,
+        plain(task.title),
+      ];
+      const properties = Object.entries(task.properties).map((pair) => pair.map(plain));
+      if (properties.length > 0) lines.push(table(properties, term));
+      if (task.body !== "") lines.push("", plain(task.body));
+      if (task.log.length > 0) lines.push("", color.bold("Log"), ...task.log.map(plain));
+      return lines.join("\n");
+    },
+  },
+  "board log": {
+    op: boardLog,
+    positionals: [{ key: "slug" }],
+    examples: [["viv board log hello-world", "author, change and time of each commit"]],
+    human: ({ commits }: Output<typeof boardLog>, term) => {
+      const { color } = term;
+      const rows = commits.map(({ commit, at, from, to, subject, author, agent }) => [
+        color.yellow(commit.slice(0, 7)),
+        color.dim(`${at.slice(0, 10)} ${at.slice(11, 16)}`),
+        plain(agent ?? author),
+        color.cyan(plain(from === to ? (to ?? "") : `${from ?? "new"} → ${to ?? "removed"}`)),
+        plain(subject),
+      ]);
+      return rows.length === 0 ? color.dim("no commits") : table(rows, term);
+    },
+  },
+  "board audit": {
+    op: boardAudit,
+    examples: [["viv board audit", "exit 1 when a commit broke the protocol"]],
+    human: ({ commits, claims, findings }: Output<typeof boardAudit>, { color }) => {
+      const result =
+        findings.length === 0
+          ? color.green("all by the protocol")
+          : color.red(`${findings.length} broke the protocol`);
+      return [
+        ...findings.map(
+          ({ commit, code, message, at }) =>
+            `${color.yellow(commit.slice(0, 7))} ${color.dim(at.slice(0, 10))} ${color.red(code)} ${plain(message)}`,
+        ),
+        `${commits} commits, ${claims} claims: ${result}`,
+      ].join("\n");
+    },
+    exit: ({ findings }: Output<typeof boardAudit>) => (findings.length === 0 ? 0 : 1),
+  },
 } satisfies Record<string, Command>;

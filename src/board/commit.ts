@@ -2,25 +2,18 @@ import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { isVivError, VivError } from "../base/errors.ts";
-import { askGitNow, gitBytes, lastWord } from "../platform/git/git.ts";
-import { areFilesEnough, writeLoose } from "../platform/git/loose-objects.ts";
+import { askGit, gitBytes, lastWord } from "../platform/git/git.ts";
+import { areFilesEnough, type NamedObject, writeLoose } from "../platform/git/loose-objects.ts";
 import type { BoardCheckout } from "./checkout.ts";
 import { type OwnNote, writeNote } from "./journal.ts";
-import { formatOf, type NamedObject, named, packOf, treeWith } from "./objects.ts";
+import { formatOf, named, packOf, treeWith } from "./objects.ts";
 import type { BoardTip } from "./tip.ts";
 
-export interface Change {
-  bytes: Buffer;
-  /** The first line is the subject. */
-  message: string;
-  agent: string;
-}
-
-interface Surroundings {
+interface CommitContext {
   checkout: BoardCheckout;
   /** `git var -l`: names, times and settings. */
   variables: ReadonlyMap<string, string>;
-  waitForLock(lock: string): Promise<void>;
+  waitForLock: LockWait;
 }
 
 /**
@@ -29,9 +22,9 @@ interface Surroundings {
  * moved meanwhile. Hooks are not run and nothing is signed.
  */
 export async function commitChange(
-  around: Surroundings,
+  context: CommitContext,
   tip: BoardTip,
-  { bytes, message, agent }: Change,
+  { bytes, message, agent }: { bytes: Buffer; message: string; agent: string },
 ): Promise<{ tip: BoardTip; note: OwnNote } | null> {
   const format = formatOf(tip.commit);
   const blob = named({ kind: "blob", bytes }, format);
@@ -42,23 +35,28 @@ export async function commitChange(
     objects.push(changed);
     oid = changed.oid;
   }
-  const { author, committer } = identityFor(agent, around.variables);
+  const { author, committer } = identityFor(agent, context.variables);
   const heads = [`tree ${oid}`, `parent ${tip.commit}`, `author ${author}`];
   const text = [...heads, `committer ${committer}`, "", message].join("\n");
   const commit = named({ kind: "commit", bytes: Buffer.from(text) }, format);
-  const note = await writeObjects(around, [...objects, commit], tip.blob, blob.oid);
-  const move = moveBranch(around.checkout, tip, commit.oid, message.split("\n")[0] as string);
+  const note = await writeObjects(context, [...objects, commit], tip.blob, blob.oid);
+  const move = await moveBranch(
+    context.checkout,
+    tip,
+    commit.oid,
+    message.split("\n")[0] as string,
+  );
   if (move === "moved") {
     return { tip: { ...tip, commit: commit.oid, blob: blob.oid, bytes, isBehind: true }, note };
   }
   note.remove();
-  if (move !== "lost") await around.waitForLock(move.lock);
+  if (move !== "lost") await context.waitForLock(move.lock);
   return null;
 }
 
-/** The note comes before the branch moves: from then on it tells a board that is behind from an edited one. */
+/** The note comes before the branch moves: with it a board that is behind does not count as edited. */
 async function writeObjects(
-  { checkout, variables }: Surroundings,
+  { checkout, variables }: CommitContext,
   objects: readonly NamedObject[],
   from: string,
   to: string,
@@ -78,7 +76,7 @@ async function writeObjects(
   }
 }
 
-/** Without a process. Where that fails, git does it or says why it cannot. */
+/** Without a process. Where that fails, git does it or reports why it cannot. */
 function wroteLoose({ commonDir }: BoardCheckout, objects: readonly NamedObject[]): boolean {
   try {
     writeLoose(commonDir, objects);
@@ -88,15 +86,15 @@ function wroteLoose({ commonDir }: BoardCheckout, objects: readonly NamedObject[
   }
 }
 
-function moveBranch(
+async function moveBranch(
   { top }: BoardCheckout,
   tip: BoardTip,
   to: string,
   subject: string,
-): "moved" | "lost" | { lock: string } {
+): Promise<"moved" | "lost" | { lock: string }> {
   const ref = `refs/heads/${tip.branch}`;
   const args = ["update-ref", "-m", `viv board: ${subject}`, ref, to, tip.commit];
-  const { status, stderr } = askGitNow(args, { cwd: top });
+  const { status, stderr } = await askGit(args, { cwd: top });
   if (status === 0) return "moved";
   const lock = /'([^']*\.lock)': File exists/.exec(stderr)?.[1];
   if (lock !== undefined) return { lock: resolve(top, lock) };
@@ -113,10 +111,7 @@ function codeFor(output: string): "DISK_FULL" | "READ_ONLY" | "RUN_INVALID" {
 }
 
 /** Author and committer as git's variables have them; where git has no name or address, the agent's. */
-function identityFor(
-  agent: string,
-  variables: ReadonlyMap<string, string>,
-): { author: string; committer: string } {
+function identityFor(agent: string, variables: ReadonlyMap<string, string>) {
   const person = (kind: "author" | "committer") => {
     const capitals = `GIT_${kind.toUpperCase()}`;
     const ident = variables.get(`${capitals}_IDENT`) ?? "";
@@ -136,25 +131,28 @@ export interface Patience {
   mostMs: number;
 }
 
-export const PATIENCE: Patience = { silentMs: 1_000, mostMs: 10_000 };
+export type LockWait = (lock: string) => Promise<void>;
 
 /**
- * Waits until this very lock is gone. Where many change a branch, there is nearly always a lock, but
- * another each time; only one that stays was left behind.
+ * Waits until this very lock is gone. Where many processes change a branch, there is nearly always a
+ * lock, but another each time; only one that stays was left behind.
  */
 export async function waitForLock(
   lock: string,
   notify: (sentence: string) => void,
-  { silentMs, mostMs }: Patience,
+  { silentMs, mostMs }: Patience = { silentMs: 1_000, mostMs: 10_000 },
 ): Promise<void> {
   const first = identityOf(lock);
   const begin = performance.now();
-  let isTold = false;
+  let isNotified = false;
   while (first !== null && identityOf(lock) === first) {
     const waited = performance.now() - begin;
-    if (waited >= mostMs) throw staleLock(lock, mostMs);
-    if (!isTold && waited >= silentMs) {
-      isTold = true;
+    if (waited >= mostMs) {
+      const message = `the git lock ${lock} has not gone away for ${mostMs / 1000} s; if no git runs there any more, remove that file and try again.`;
+      throw new VivError("LOCKED", message, { lock });
+    }
+    if (!isNotified && waited >= silentMs) {
+      isNotified = true;
       notify(`waiting for the git lock ${lock}`);
     }
     await wait(Math.min(20, mostMs));
@@ -164,9 +162,4 @@ export async function waitForLock(
 function identityOf(path: string): string | null {
   const found = statSync(path, { throwIfNoEntry: false, bigint: true });
   return found === undefined ? null : `${found.ino}-${found.ctimeNs}`;
-}
-
-function staleLock(lock: string, ms: number): VivError {
-  const message = `the git lock ${lock} has not gone away for ${ms / 1000} s; if no git runs there any more, remove that file and try again.`;
-  return new VivError("LOCKED", message, { lock });
 }

@@ -3,33 +3,33 @@ import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { isVivError } from "../base/errors.ts";
 import { growingPause } from "../base/growing-pause.ts";
-import { askGitNow, gitBytes, lastWord } from "../platform/git/git.ts";
-import type { BoardCheckout } from "./checkout.ts";
+import { askGit, gitBytes, lastWord } from "../platform/git/git.ts";
+import { type BoardCheckout, commitInFile } from "./checkout.ts";
 import { blobsOnTheWay, type OwnNote, removeDeadNotes, writeNote } from "./journal.ts";
-import { type BoardVersion, type FileBlob, fileBlob, readVersion } from "./tip.ts";
+import { type BoardTip, type BoardVersion, fileBlob, readVersion } from "./tip.ts";
 
 /**
- * Brings the file and the index to HEAD, when they are known to be only behind. Others may do the
- * same at the same moment; each writer checks afterwards whether HEAD has moved on, so the last one
- * leaves the latest. Returns a warning when something stayed behind, or null.
+ * Brings the file and the index to HEAD, when they are known to be only behind. Other processes may
+ * do the same at the same moment; each writer checks afterwards whether HEAD has moved on, so the
+ * last one leaves the latest. `note`: of the commit just made. Returns a warning when something
+ * stayed behind.
  */
 export async function follow(
   checkout: BoardCheckout,
-  first: BoardVersion,
-  note: OwnNote | null,
-  tipOf: () => string | null,
-): Promise<string | null> {
-  let version = first;
-  const own = note ?? writeNote(checkout, version.blob, version.blob);
+  tip: BoardTip,
+  note?: OwnNote,
+): Promise<string | undefined> {
+  let version: BoardVersion = tip;
+  const own = note ?? writeNote(checkout, tip.blob, tip.blob);
   for (let tries = 0; ; tries++) {
     const warning = await bring(checkout, version, own);
-    const isLatest = tipOf() === version.commit;
-    const latest = isLatest ? version : readVersion(checkout);
+    const isLatest = commitInFile(checkout, tip.branch) === version.commit;
+    const latest = isLatest ? version : await readVersion(checkout);
     const isOver = warning === null || warning.isFinal === true || tries > 2;
     if (latest.commit === version.commit && isOver) {
       if (warning === null || warning.isEdited) own.remove();
       if (warning === null) removeDeadNotes(checkout);
-      return warning?.message ?? null;
+      return warning?.message;
     }
     if (tries === 20)
       return `${checkout.file} kept changing and is behind; the next change brings it up to date.`;
@@ -40,7 +40,7 @@ export async function follow(
 interface Warning {
   message: string;
   isEdited?: boolean;
-  /** More tries do not help. */
+  /** Another try does not help. */
   isFinal?: boolean;
 }
 
@@ -50,13 +50,18 @@ async function bring(
   own: OwnNote,
 ): Promise<Warning | null> {
   try {
-    const file = fileBlob(checkout, version);
+    const file = await fileBlob(checkout, version);
     if (file !== null && file.blob !== version.blob) {
       if (!blobsOnTheWay(checkout).has(file.blob)) {
         const message = `${checkout.file} was edited meanwhile and is left as it is; the change is committed.`;
         return { message, isEdited: true };
       }
-      replaceFile(checkout, await asCheckedOut(checkout, version, file), own.scratch);
+      const { top, path } = checkout;
+      // Where a checkout converts line ends or filters, git does it.
+      const bytes = file.isAsItIs
+        ? version.bytes
+        : await gitBytes(["cat-file", "--filters", `--path=${path}`, version.blob], { cwd: top });
+      replaceFile(checkout, bytes, own.scratch);
     }
     return await updateIndex(checkout, version, file === null);
   } catch (error) {
@@ -84,16 +89,6 @@ function replaceFile(checkout: BoardCheckout, bytes: Buffer, scratch: string): v
   }
 }
 
-/** Where a checkout converts line ends or filters, git does it. */
-async function asCheckedOut(
-  { top, path }: BoardCheckout,
-  { blob, bytes }: BoardVersion,
-  file: FileBlob,
-): Promise<Buffer> {
-  if (file.isAsItIs) return bytes;
-  return gitBytes(["cat-file", "--filters", `--path=${path}`, blob], { cwd: top });
-}
-
 async function updateIndex(
   checkout: BoardCheckout,
   version: BoardVersion,
@@ -107,7 +102,7 @@ async function updateIndex(
   const args = ["update-index", "-q", "--cacheinfo", info, ...rest];
   const lock = join(checkout.gitDir, "index.lock");
   for (let tries = 0; ; tries++) {
-    const answer = askGitNow(args, { cwd: checkout.top });
+    const answer = await askGit(args, { cwd: checkout.top });
     // 1: another file was edited.
     if (answer.status === 0 || answer.status === 1) return null;
     // With -q, git prints nothing when it finds the lock.

@@ -1,19 +1,11 @@
 import { VivError } from "../base/errors.ts";
 import { askGit, gitBytes, lastWord } from "../platform/git/git.ts";
-import {
-  type Breach,
-  breachesIn,
-  breachesOfMerge,
-  changesBetween,
-  type TaskChange,
-} from "./audit.ts";
-import { type Board, decodeBoard } from "./board.ts";
+import { type Breach, breachesIn, breachesOfMerge, changesBetween, isClaim } from "./audit.ts";
+import { decodeBoard } from "./board.ts";
 import type { BoardCheckout } from "./checkout.ts";
 import { readBatch } from "./objects.ts";
-import type { BoardRepository } from "./repository.ts";
 
-/** One commit that changed the board. */
-export interface HistoryEntry {
+interface HistoryEntry {
   commit: string;
   author: string;
   /** Milliseconds. */
@@ -33,7 +25,7 @@ const FORMAT = `--format=%x00${FIELDS.join("%x1f")}`;
 const HOW = ["--full-history", "--diff-merges=combined", "--raw", "--no-abbrev", "--no-renames"];
 
 /** The oldest first. */
-export async function boardHistory({ top, path }: BoardCheckout): Promise<HistoryEntry[]> {
+async function boardHistory({ top, path }: BoardCheckout): Promise<HistoryEntry[]> {
   const args = ["-c", "log.showSignature=false", "--literal-pathspecs", "log", "--topo-order"];
   const answer = await askGit([...args, "--reverse", ...HOW, FORMAT, "HEAD", "--", path], {
     cwd: top,
@@ -67,7 +59,7 @@ function entryIn(record: string): HistoryEntry | null {
 }
 
 /** Without those that a shallow or partial clone lacks. */
-export async function readBlobs(
+async function readBlobs(
   { top }: BoardCheckout,
   oids: readonly string[],
 ): Promise<Map<string, Buffer>> {
@@ -80,24 +72,17 @@ export async function readBlobs(
   return new Map(found.filter((pair): pair is [string, Buffer] => pair[1] !== undefined));
 }
 
-interface Step {
-  entry: HistoryEntry;
-  board: Board;
-  changes: TaskChange[];
-  breaches: Breach[];
-}
-
-/** Commits whose boards are in memory at once. */
+/** Commits with their boards in memory at once. */
 const AT_ONCE = 32;
 
 /** The changes of each commit, the oldest first. */
-async function* stepsOf(repository: BoardRepository): AsyncGenerator<Step> {
-  const history = await repository.history();
+async function* stepsOf(checkout: BoardCheckout) {
+  const history = await boardHistory(checkout);
   const agents = new Set<string>();
   for (let from = 0; from < history.length; from += AT_ONCE) {
     const entries = history.slice(from, from + AT_ONCE);
     const oids = entries.flatMap(({ before, after }) => [...before, ...(after ? [after] : [])]);
-    const blobs = await repository.blobs([...new Set(oids)]);
+    const blobs = await readBlobs(checkout, [...new Set(oids)]);
     const texts = new Map([...blobs].map(([oid, bytes]) => [oid, decodeBoard(bytes).text]));
     const textOf = (oid: string) => texts.get(oid) ?? null;
     for (const entry of entries) {
@@ -105,74 +90,42 @@ async function* stepsOf(repository: BoardRepository): AsyncGenerator<Step> {
       const after = entry.after === null ? "" : textOf(entry.after);
       // A clone without its whole history.
       if (after === null || before.includes(null)) continue;
-      yield stepOf(entry, before as string[], after, agents);
+      const { changes, board } = changesBetween(before[0] ?? "", after);
+      const named = changes.flatMap((change) => [change.before?.agent, change.after?.agent]);
+      for (const name of [...named, entry.agent]) if (name) agents.add(name);
+      const breaches =
+        before.length > 1
+          ? breachesOfMerge(before as string[], after)
+          : breachesIn(board, changes, entry, agents);
+      yield { entry, changes, breaches };
     }
   }
 }
 
-function stepOf(
-  entry: HistoryEntry,
-  before: readonly string[],
-  after: string,
-  agents: Set<string>,
-): Step {
-  const { changes, board } = changesBetween(before[0] ?? "", after);
-  for (const { before: was, after: is } of changes) {
-    for (const name of [was?.agent, is?.agent]) if (name) agents.add(name);
-  }
-  if (entry.agent !== null) agents.add(entry.agent);
-  const breaches =
-    before.length > 1 ? breachesOfMerge(before, after) : breachesIn(board, changes, entry, agents);
-  return { entry, board, changes, breaches };
-}
-
-export interface Finding extends Breach {
-  commit: string;
-  author: string;
-  at: string;
-  subject: string;
-}
-
-export async function auditBoard(
-  repository: BoardRepository,
-): Promise<{ commits: number; claims: number; findings: Finding[] }> {
-  const findings: Finding[] = [];
+export async function auditBoard(checkout: BoardCheckout) {
+  const findings: (Breach & ReturnType<typeof aboutCommit>)[] = [];
   let commits = 0;
   let claims = 0;
-  for await (const { entry, changes, breaches } of stepsOf(repository)) {
+  for await (const { entry, changes, breaches } of stepsOf(checkout)) {
     commits++;
-    claims += changes.filter(({ before, after }) => isClaim(before?.agent, after?.agent)).length;
+    claims += changes.filter(isClaim).length;
     findings.push(...breaches.map((breach) => ({ ...breach, ...aboutCommit(entry) })));
   }
   return { commits, claims, findings };
 }
 
-function isClaim(before: string | null | undefined, after: string | null | undefined): boolean {
-  return Boolean(after) && after !== before;
-}
-
-export interface LogLine {
-  commit: string;
-  author: string;
-  at: string;
-  subject: string;
-  from: string | null;
-  to: string | null;
-  agent: string | null;
-}
-
 /** The commits that changed one task, the oldest first. */
-export async function logOfTask(repository: BoardRepository, slug: string): Promise<LogLine[]> {
-  const lines: LogLine[] = [];
-  for await (const { entry, changes } of stepsOf(repository)) {
+export async function logOfTask(checkout: BoardCheckout, slug: string) {
+  const commits = [];
+  for await (const { entry, changes } of stepsOf(checkout)) {
     for (const { before, after } of changes) {
       if ((after ?? before)?.slug !== slug) continue;
       const [from, to] = [before?.state ?? null, after?.state ?? null];
       const agent = entry.agent ?? after?.agent ?? before?.agent ?? null;
-      lines.push({ ...aboutCommit(entry), from, to, agent });
+      commits.push({ ...aboutCommit(entry), from, to, agent });
     }
   }
-  return lines;
+  return commits;
 }
 
 function aboutCommit({ commit, author, at, subject }: HistoryEntry) {

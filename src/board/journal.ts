@@ -7,8 +7,8 @@ import type { BoardCheckout } from "./checkout.ts";
 
 /**
  * `viv-board/` in the git directory of a checkout: one note for each change that is being made
- * there, from before the branch moves until the index and the file have followed. It tells a board
- * that is only behind, also after a crash, from one that was edited.
+ * there, from before the branch moves until the index and the file have followed. With it, also after
+ * a crash, a board that is only behind does not count as edited.
  */
 interface Note {
   path: string;
@@ -29,9 +29,7 @@ export function writeNote(checkout: BoardCheckout, from: string, to: string): Ow
   const folder = ownFolder(checkout);
   const path = join(folder, `${process.pid}-${randomBytes(4).toString("hex")}`);
   const note: Note = { path: checkout.path, from, to, pid: process.pid, host: hostname() };
-  const remove = () => {
-    for (const end of [".json", ".new"]) rmSync(path + end, { force: true });
-  };
+  const remove = () => removeNote(path);
   try {
     writeFileSync(`${path}.json`, JSON.stringify(note), { flag: "wx", mode: 0o600 });
   } catch (error) {
@@ -43,16 +41,16 @@ export function writeNote(checkout: BoardCheckout, from: string, to: string): Ow
 
 /** Blobs that the board may have while a change is being made. */
 export function blobsOnTheWay(checkout: BoardCheckout): Set<string> {
-  const notes = notesIn(checkout).filter(({ note }) => note?.path === checkout.path);
-  return new Set(notes.flatMap(({ note }) => (note ? [note.from, note.to] : [])));
+  return new Set(notesIn(checkout).flatMap(({ note }) => [note.from, note.to]));
 }
 
 /** Notes of dead processes, once everything is up to date. */
 export function removeDeadNotes(checkout: BoardCheckout): void {
-  for (const { path, note } of notesIn(checkout)) {
-    const isOver = note?.path === checkout.path && isDead(note);
-    if (isOver) for (const end of [".json", ".new"]) rmSync(path + end, { force: true });
-  }
+  for (const { path, note } of notesIn(checkout)) if (isDead(note)) removeNote(path);
+}
+
+function removeNote(path: string): void {
+  for (const end of [".json", ".new"]) rmSync(path + end, { force: true });
 }
 
 function isDead({ pid, host }: Note): boolean {
@@ -65,14 +63,15 @@ function isDead({ pid, host }: Note): boolean {
   }
 }
 
-function notesIn(checkout: BoardCheckout): { path: string; note: Note | null }[] {
-  return foldersOf(checkout).flatMap((folder) =>
-    namesIn(folder)
-      .filter((name) => name.endsWith(".json"))
-      .map((name) => {
-        const path = join(folder, name);
-        return { path: path.slice(0, -".json".length), note: read(path) };
-      }),
+/** Those of this board, in the folders of all users. */
+function notesIn({ gitDir, path }: BoardCheckout): { path: string; note: Note }[] {
+  const folders = namesIn(gitDir).filter((name) => FOLDER.test(name));
+  return folders.flatMap((folder) =>
+    namesIn(join(gitDir, folder)).flatMap((name) => {
+      const file = join(gitDir, folder, name);
+      const note = name.endsWith(".json") ? read(file) : null;
+      return note?.path === path ? [{ path: file.slice(0, -".json".length), note }] : [];
+    }),
   );
 }
 
@@ -85,6 +84,7 @@ function namesIn(folder: string): string[] {
   }
 }
 
+const FOLDER = /^viv-board(-\d+)?$/;
 const LONGEST_NOTE = 64 * 1024;
 
 function read(path: string): Note | null {
@@ -93,12 +93,6 @@ function read(path: string): Note | null {
   } catch {
     return null; // just removed, or being written: then its branch has not moved yet
   }
-}
-
-const FOLDER = /^viv-board(-\d+)?$/;
-
-function foldersOf({ gitDir }: BoardCheckout): string[] {
-  return namesIn(gitDir).flatMap((name) => (FOLDER.test(name) ? [join(gitDir, name)] : []));
 }
 
 /**

@@ -46,16 +46,11 @@ export function claimMove(board: Board, task: BoardTask, { agent, role }: MoveRe
   const subject = `${role ?? prefixOf(board, to)}: claim ${slug}`;
   const move = { slug, title, from: state, to, agent, subject };
   if (task.agent === agent) return { ...move, text: null };
-  if (task.agent !== null) throw takenBy(task);
+  if (task.agent !== null) throw takenBy(task, "WRONG_STATE");
   if (task.isDone) {
-    throw new VivError("WRONG_STATE", `${slug} is ${state} and cannot be claimed any more.`, {
-      ...{ slug, state },
-    });
+    throw wrongState(task, `${slug} is ${state} and cannot be claimed any more.`);
   }
-  const edits = [
-    ...setTodo(board.org, heading, to),
-    ...setProperty(board.org, heading, "AGENT", agent),
-  ];
+  const edits = [...setTodo(heading, to), ...setProperty(board.org, heading, "AGENT", agent)];
   return { ...move, text: patch(board.org.text, edits) };
 }
 
@@ -73,13 +68,13 @@ function nextState(board: Board, task: BoardTask, wanted: string | undefined): s
   const to = wanted === undefined ? next : assertState(board, wanted);
   if (to === undefined) {
     const message = `${task.slug} is ${task.state}, which has no next state; name one with --to STATE.`;
-    throw new VivError("WRONG_STATE", message, { slug: task.slug, state: task.state });
+    throw wrongState(task, message);
   }
   const { done } = sequenceOf(board, task.state);
   // The other done states drop a task, at any time.
   if (to === next || (done.includes(to) && to !== done[0])) return to;
   const message = `${task.slug} is ${task.state}; its next state is ${next ?? "none"}, not ${to}; to send it back: viv board bounce.`;
-  throw new VivError("WRONG_STATE", message, { slug: task.slug, state: task.state, next });
+  throw wrongState(task, message, { next });
 }
 
 export function bounceMove(board: Board, task: BoardTask, request: MoveRequest): Move {
@@ -89,11 +84,11 @@ export function bounceMove(board: Board, task: BoardTask, request: MoveRequest):
     request.to === undefined ? stateBefore(board, task.state) : assertState(board, request.to);
   if (to === undefined) {
     const message = `${task.slug} is ${task.state}, the first state, so it cannot be sent back.`;
-    throw new VivError("WRONG_STATE", message, { slug: task.slug, state: task.state });
+    throw wrongState(task, message);
   }
   if (!open.includes(to) || open.indexOf(to) >= open.indexOf(task.state)) {
     const message = `${to} does not come before ${task.state}; to go forward: viv board advance.`;
-    throw new VivError("WRONG_STATE", message, { slug: task.slug, state: task.state });
+    throw wrongState(task, message);
   }
   const prefix = request.role ?? prefixOf(board, task.state);
   const subject = `${prefix}: bounce ${task.slug} — ${inOneLine(request.note) || to}`;
@@ -112,7 +107,7 @@ function passOn(
   const reason = inOneLine(note);
   const line = `${stamp(now)} ${agent}: ${task.state} → ${to}${reason === "" ? "" : `: ${reason}`}`;
   const edits: OrgEdit[] = [
-    ...setTodo(org, task.heading, to),
+    ...setTodo(task.heading, to),
     ...removeProperty(task.heading, "AGENT"),
     ...appendLogLine(org, task.heading, line),
   ];
@@ -123,7 +118,7 @@ function passOn(
 export function openMove(
   board: Board,
   title: string,
-  { role, note, to, id }: MoveRequest & { id?: string },
+  { role, note, state: given, id }: { role?: string; note?: string; state?: string; id?: string },
 ): Move {
   const words = inOneLine(title);
   const slug = id ?? slugOf(words);
@@ -137,7 +132,7 @@ export function openMove(
     throw new VivError("TASK_EXISTS", message, { slug, state: existing.state });
   }
   const first = board.org.sequences[0]?.open[0];
-  const state = to === undefined ? first : assertState(board, to);
+  const state = given === undefined ? first : assertState(board, given);
   if (state === undefined) {
     throw new VivError("INVALID", "this board has no open state to begin in; add a #+TODO: line.");
   }
@@ -161,22 +156,22 @@ function assertHolder(task: BoardTask, agent: string): void {
   if (task.agent === agent) return;
   if (task.agent !== null) throw takenBy(task, "CLAIM_LOST");
   const message = `${task.slug} (${task.state}) is not claimed by ${agent}; claim it first: viv board claim ${task.slug} --agent ${agent}`;
-  throw new VivError("WRONG_STATE", message, { slug: task.slug, state: task.state });
+  throw wrongState(task, message);
 }
 
-function takenBy(
-  { slug, state, agent }: BoardTask,
-  code: "WRONG_STATE" | "CLAIM_LOST" = "WRONG_STATE",
-): VivError {
+function takenBy({ slug, state, agent }: BoardTask, code: "WRONG_STATE" | "CLAIM_LOST"): VivError {
   const message = `${agent} has ${slug} (${state}); take another: viv board next`;
   return new VivError(code, message, { slug, state, agent });
+}
+
+function wrongState({ slug, state }: BoardTask, message: string, more: object = {}): VivError {
+  return new VivError("WRONG_STATE", message, { slug, state, ...more });
 }
 
 function inOneLine(text: string | undefined): string {
   return (text ?? "").replace(/\s+/g, " ").trim();
 }
 
-/** An org timestamp, in UTC. */
 function stamp(now: number): string {
   const date = new Date(now);
   const day = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"][date.getUTCDay()];

@@ -1,21 +1,8 @@
 import { createHash } from "node:crypto";
 import { deflateSync } from "node:zlib";
+import type { GitObject, NamedObject } from "../platform/git/loose-objects.ts";
 
-/**
- * Git's objects as bytes: trees, names, and several objects as one pack, so that one git process
- * takes a blob, its trees and its commit.
- */
-export interface GitObject {
-  kind: "commit" | "tree" | "blob";
-  bytes: Buffer;
-}
-
-/** With the name that its bytes give it. */
-export interface NamedObject extends GitObject {
-  oid: string;
-}
-
-export type ObjectFormat = "sha1" | "sha256";
+type ObjectFormat = "sha1" | "sha256";
 
 export function formatOf(oid: string): ObjectFormat {
   return oid.length === 64 ? "sha256" : "sha1";
@@ -31,12 +18,13 @@ export function oidOf({ kind, bytes }: GitObject, format: ObjectFormat): string 
 
 const PACK_TYPES: Record<GitObject["kind"], number> = { commit: 1, tree: 2, blob: 3 };
 
+/** Several objects in one pack, so that one git process takes a blob, its trees and its commit. */
 export function packOf(objects: readonly GitObject[], format: ObjectFormat): Buffer {
   const head = Buffer.alloc(12);
   head.write("PACK");
   head.writeUInt32BE(2, 4);
   head.writeUInt32BE(objects.length, 8);
-  // Not compressed: it goes through a pipe, and git compresses what it keeps.
+  // Not compressed: it goes through a pipe, and git compresses the objects.
   const parts = objects.flatMap((one) => [packHead(one), deflateSync(one.bytes, { level: 0 })]);
   const body = Buffer.concat([head, ...parts]);
   return Buffer.concat([body, createHash(format).update(body).digest()]);
@@ -76,7 +64,6 @@ export function entryOf(tree: Buffer, name: string, format: ObjectFormat): TreeE
   return null;
 }
 
-/** The same tree with another oid at that place. */
 export function treeWith(tree: Buffer, entry: TreeEntry, oid: string): Buffer {
   const copy = Buffer.from(tree);
   copy.write(oid, entry.at, "hex");

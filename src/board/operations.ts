@@ -2,6 +2,7 @@ import * as z from "zod/mini";
 import { VivError } from "../base/errors.ts";
 import { flag, text } from "../operation/fields.ts";
 import { type Context, defineOperation, definePort } from "../operation/operation.ts";
+import { statesOf } from "../org/org.ts";
 import { BREACHES } from "./audit.ts";
 import {
   assertAgent,
@@ -9,78 +10,92 @@ import {
   assertWhole,
   type Board,
   type BoardTask,
+  decodeBoard,
   nextFor,
+  readBoard,
   taskNamed,
   textOf,
 } from "./board.ts";
-import { type Changed, changeBoard, type Decision } from "./change.ts";
+import { changeBoard, type Decision } from "./change.ts";
+import { type BoardCheckout, findCheckout } from "./checkout.ts";
+import type { LockWait } from "./commit.ts";
 import { auditBoard, logOfTask } from "./history.ts";
-import { advanceMove, bounceMove, claimMove, openMove } from "./moves.ts";
-import { type BoardPort, type BoardRepository, openBoard, readCommitted } from "./repository.ts";
+import {
+  advanceMove,
+  bounceMove,
+  claimMove,
+  type Move,
+  type MoveRequest,
+  openMove,
+} from "./moves.ts";
+import { readVersion } from "./tip.ts";
 
-export const boardPort = definePort<BoardPort>("board");
+export const boardPort = definePort<LockWait>("board");
 
-export const board = text("the board (default: VIV_BOARD, or board.org here or above)");
-export const agent = text("your agent name (default: VIV_AGENT)");
-export const role = text("prefix of the commit subject (default: from the state)");
-export const slug = z
-  .string()
-  .check(z.describe("the task: its :CUSTOM_ID:, or its title in-words"));
-export const note = text("note for the commit and the task's log");
+const board = text("the board (default: VIV_BOARD, or board.org here or above)");
+const agent = text("your agent name (default: VIV_AGENT)");
+const role = text("prefix of the commit subject (default: from the state)");
+const slug = z.string().check(z.describe("the task: its :CUSTOM_ID:, or its title in-words"));
+const note = text("note for the commit and the task's log");
 
-export const taskOnBoard = z.object({
-  slug: z.string(),
-  state: z.string(),
-  agent: z.nullable(z.string()),
-  title: z.string(),
-  line: z.number(),
+const nullable = z.nullable(z.string());
+
+const taskOnBoard = z.object({
+  ...{ slug: z.string(), state: z.string(), agent: nullable, title: z.string(), line: z.number() },
 });
 
-export function shownTask({ slug, state, agent, title, line }: BoardTask) {
+function shownTask({ slug, state, agent, title, line }: BoardTask) {
   return { slug, state, agent, title, line };
 }
 
-/** What a change says: what became of the task, and by which commit. */
+/** The task after a change, and the commit that made it. */
 export const changed = z.object({
-  slug: z.string(),
-  title: z.string(),
-  from: z.nullable(z.string()),
-  to: z.string(),
-  agent: z.nullable(z.string()),
-  commit: z.nullable(z.string()),
-  subject: z.string(),
-  trouble: z.optional(z.string()),
+  ...{ slug: z.string(), title: z.string(), from: nullable, to: z.string(), agent: nullable },
+  ...{ commit: nullable, subject: z.string(), trouble: z.optional(z.string()) },
 });
 
-export async function boardOf(
-  context: Context,
+async function readCommitted(
+  { here }: Context,
   given: { board?: string },
-): Promise<BoardRepository> {
-  const { here, use } = context;
-  return openBoard(await use(boardPort), { board: given.board, cwd: here.cwd, env: here.env });
+): Promise<{ checkout: BoardCheckout; board: Board }> {
+  const checkout = await findCheckout(given.board, here);
+  const { bytes } = await readVersion(checkout);
+  return { checkout, board: readBoard(decodeBoard(bytes).text) };
 }
 
-export function agentOf({ here }: Context, given: { agent?: string }): string {
-  return assertAgent(given.agent ?? here.env.VIV_AGENT);
+interface ChangeInput extends Omit<MoveRequest, "agent" | "now"> {
+  agent?: string;
+  board?: string;
 }
 
-/** The word before the colon; git would take a line break for the end of the subject. */
-export function assertRole(word: string | undefined): void {
-  if (word === undefined || /^[\p{L}\p{N}_][\p{L}\p{N}._/()-]*$/u.test(word)) return;
-  const message = `--role is one word, like write; ${JSON.stringify(word)} is not.`;
-  throw new VivError("USAGE", message);
-}
-
-export async function change(
+/** One commit by an agent, on the board that was read for the decision. */
+async function change(
   context: Context,
-  given: { board?: string; role?: string },
-  who: string,
-  decision: Decision,
-): Promise<z.output<typeof changed>> {
-  assertRole(given.role);
-  const repository = await boardOf(context, given);
-  const { text: _, trouble, ...rest }: Changed = await changeBoard(repository, who, decision);
-  return { ...rest, trouble: trouble ?? undefined };
+  given: ChangeInput,
+  decisionFor: (request: MoveRequest) => Decision,
+) {
+  const { here, use, now } = context;
+  const agent = assertAgent(given.agent ?? here.env.VIV_AGENT);
+  const { role: word } = given;
+  // Git would take a line break for the end of the subject.
+  if (word !== undefined && !/^[\p{L}\p{N}_][\p{L}\p{N}._/()-]*$/u.test(word)) {
+    const message = `--role is one word, like write; ${JSON.stringify(word)} is not.`;
+    throw new VivError("USAGE", message);
+  }
+  const checkout = await findCheckout(given.board, here);
+  const decision = decisionFor({ ...given, agent, now: now() });
+  return changeBoard(checkout, await use(boardPort), agent, decision);
+}
+
+function changeTask(
+  context: Context,
+  given: ChangeInput & { slug: string },
+  move: (board: Board, task: BoardTask, request: MoveRequest) => Move,
+) {
+  return change(context, given, (request) => ({
+    slug: given.slug,
+    decide: (board, task) => move(board, task, request),
+  }));
 }
 
 export const boardLs = defineOperation({
@@ -93,17 +108,15 @@ export const boardLs = defineOperation({
   }),
   output: z.object({ board: z.string(), states: z.array(z.string()), tasks: z.array(taskOnBoard) }),
   async run(context, given) {
-    const repository = await boardOf(context, given);
-    const found = await readCommitted(repository);
+    const { checkout, board } = await readCommitted(context, given);
     const { state, agent } = given;
-    if (state !== undefined) assertState(found, state);
-    const tasks = found.tasks.filter(
+    if (state !== undefined) assertState(board, state);
+    const tasks = board.tasks.filter(
       (task) =>
         (state === undefined || task.state === state) &&
         (agent === undefined || task.agent === agent),
     );
-    const states = found.org.sequences.flatMap(({ open, done }) => [...open, ...done]);
-    return { board: repository.file, states, tasks: tasks.map(shownTask) };
+    return { board: checkout.file, states: statesOf(board.org), tasks: tasks.map(shownTask) };
   },
 });
 
@@ -118,13 +131,11 @@ export const boardNext = defineOperation({
   }),
   output: z.object({ task: z.nullable(taskOnBoard), must: z.optional(z.boolean()) }),
   async run(context, given) {
-    const who = agentOf(context, given);
-    const repository = await boardOf(context, given);
-    const found = await readCommitted(repository);
-    assertWhole(found, repository.file);
-    const task = nextFor(found, who, given.state);
-    const must = given.exit_code || undefined;
-    return { task: task === null ? null : shownTask(task), must };
+    const name = assertAgent(given.agent ?? context.here.env.VIV_AGENT);
+    const { checkout, board } = await readCommitted(context, given);
+    assertWhole(board, checkout.file);
+    const task = nextFor(board, name, given.state);
+    return { task: task && shownTask(task), must: given.exit_code || undefined };
   },
 });
 
@@ -133,12 +144,7 @@ export const boardClaim = defineOperation({
   summary: "claim a task of a board with one commit; only one agent can win",
   input: z.strictObject({ slug, agent, role, board }),
   output: changed,
-  async run(context, given) {
-    const who = agentOf(context, given);
-    const request = { agent: who, role: given.role, now: context.now() };
-    const decide = (found: Board, task: BoardTask) => claimMove(found, task, request);
-    return change(context, given, who, { slug: given.slug, decide });
-  },
+  run: (context, given) => changeTask(context, given, claimMove),
 });
 
 export const boardAdvance = defineOperation({
@@ -150,13 +156,7 @@ export const boardAdvance = defineOperation({
     ...{ note, role, board },
   }),
   output: changed,
-  async run(context, given) {
-    const who = agentOf(context, given);
-    const { role: word, to, note: said } = given;
-    const request = { agent: who, role: word, to, note: said, now: context.now() };
-    const decide = (found: Board, task: BoardTask) => advanceMove(found, task, request);
-    return change(context, given, who, { slug: given.slug, decide });
-  },
+  run: (context, given) => changeTask(context, given, advanceMove),
 });
 
 export const boardBounce = defineOperation({
@@ -169,14 +169,10 @@ export const boardBounce = defineOperation({
   }),
   output: changed,
   async run(context, given) {
-    const who = agentOf(context, given);
     if (given.note === undefined || given.note.trim() === "") {
-      throw new VivError("USAGE", 'say why it goes back: --note "what is missing"');
+      throw new VivError("USAGE", 'a bounce needs a reason: --note "what is missing"');
     }
-    const { role: word, to, note: said } = given;
-    const request = { agent: who, role: word, to, note: said, now: context.now() };
-    const decide = (found: Board, task: BoardTask) => bounceMove(found, task, request);
-    return change(context, given, who, { slug: given.slug, decide });
+    return changeTask(context, given, bounceMove);
   },
 });
 
@@ -193,14 +189,13 @@ export const boardOpen = defineOperation({
   }),
   output: changed,
   async run(context, given) {
-    const who = agentOf(context, { agent: given.agent ?? context.here.env.VIV_AGENT ?? "desk" });
     const title = given.title.join(" ");
-    if (title.trim() === "") throw new VivError("USAGE", 'say what: viv board open "a title"');
-    const { role: word, state: to, note, id } = given;
-    const request = { agent: who, role: word, to, note, id, now: context.now() };
-    return change(context, given, who, {
-      decide: (found: Board) => openMove(found, title, request),
-    });
+    if (title.trim() === "")
+      throw new VivError("USAGE", 'the title is empty; write: viv board open "a title"');
+    const agent = given.agent ?? context.here.env.VIV_AGENT ?? "desk";
+    return change(context, { ...given, agent }, () => ({
+      decide: (board: Board) => openMove(board, title, given),
+    }));
   },
 });
 
@@ -214,14 +209,13 @@ export const boardShow = defineOperation({
     log: z.array(z.string()),
   }),
   async run(context, given) {
-    const repository = await boardOf(context, given);
-    const found = await readCommitted(repository);
-    const task = taskNamed(found, given.slug, repository.file);
-    return { ...shownTask(task), ...textOf(found, task) };
+    const { checkout, board } = await readCommitted(context, given);
+    const task = taskNamed(board, given.slug, checkout.file);
+    return { ...shownTask(task), ...textOf(board, task) };
   },
 });
 
-const nullable = z.nullable(z.string());
+const commit = { commit: z.string(), author: z.string(), at: z.string(), subject: z.string() };
 
 export const boardLog = defineOperation({
   name: "board log",
@@ -229,19 +223,15 @@ export const boardLog = defineOperation({
   input: z.strictObject({ slug, board }),
   output: z.object({
     slug: z.string(),
-    commits: z.array(
-      z.object({
-        ...{ commit: z.string(), author: z.string(), at: z.string(), subject: z.string() },
-        ...{ from: nullable, to: nullable, agent: nullable },
-      }),
-    ),
+    commits: z.array(z.object({ ...commit, from: nullable, to: nullable, agent: nullable })),
   }),
   async run(context, given) {
-    const repository = await boardOf(context, given);
-    const commits = await logOfTask(repository, given.slug);
+    const checkout = await findCheckout(given.board, context.here);
+    const commits = await logOfTask(checkout, given.slug);
     // One that was removed long ago has a log too.
-    if (commits.length === 0)
-      taskNamed(await readCommitted(repository), given.slug, repository.file);
+    if (commits.length === 0) {
+      taskNamed((await readCommitted(context, given)).board, given.slug, checkout.file);
+    }
     return { slug: given.slug, commits };
   },
 });
@@ -254,14 +244,13 @@ export const boardAudit = defineOperation({
     ...{ board: z.string(), commits: z.number(), claims: z.number() },
     findings: z.array(
       z.object({
-        ...{ code: z.enum(BREACHES), slug: z.string(), agent: z.nullable(z.string()) },
-        ...{ message: z.string(), commit: z.string(), author: z.string() },
-        ...{ at: z.string(), subject: z.string() },
+        ...{ code: z.enum(BREACHES), slug: z.string(), agent: nullable, message: z.string() },
+        ...commit,
       }),
     ),
   }),
   async run(context, given) {
-    const repository = await boardOf(context, given);
-    return { board: repository.file, ...(await auditBoard(repository)) };
+    const checkout = await findCheckout(given.board, context.here);
+    return { board: checkout.file, ...(await auditBoard(checkout)) };
   },
 });

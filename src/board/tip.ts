@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { VivError } from "../base/errors.ts";
-import { askGitNow, type GitAnswer, lastWord } from "../platform/git/git.ts";
+import { askGit, type GitAnswer, lastWord } from "../platform/git/git.ts";
 import {
   type BoardCheckout,
   branchOf,
@@ -23,11 +23,11 @@ export interface BoardVersion {
 }
 
 /** At HEAD. One process, so that it costs the same however deep the board lies. */
-export function readVersion(checkout: BoardCheckout): BoardVersion {
+export async function readVersion(checkout: BoardCheckout): Promise<BoardVersion> {
   for (let tries = 0; ; tries++) {
-    const { head, blob } = readAll(checkout, `HEAD:${checkout.path}`) ?? {};
+    const { head, blob } = (await readAll(checkout, `HEAD:${checkout.path}`)) ?? {};
     if (head !== undefined && blob?.oid === head.blob) {
-      if (blob.kind !== "blob") throw notCommitted(checkout);
+      if (blob.kind !== "blob") throw await notCommitted(checkout);
       return { ...head, bytes: blob.bytes };
     }
     if (tries === 20)
@@ -36,38 +36,33 @@ export function readVersion(checkout: BoardCheckout): BoardVersion {
 }
 
 /** At HEAD, if the index has the same blob: asked of the index, one answer is for both. */
-function readSettledVersion(checkout: BoardCheckout): BoardVersion | null {
-  const { head, blob } = readAll(checkout, `:0:${checkout.path}`) ?? {};
+async function readSettledVersion(checkout: BoardCheckout): Promise<BoardVersion | null> {
+  const { head, blob } = (await readAll(checkout, `:0:${checkout.path}`)) ?? {};
   const isSame = head !== undefined && blob?.oid === head.blob && blob.kind === "blob";
   return isSame ? { ...head, bytes: blob.bytes } : null;
 }
 
-interface Answers {
-  head: Omit<BoardVersion, "bytes">;
-  blob: ReturnType<typeof readBatch>[number] | undefined;
-}
-
 /** The trees from HEAD to the board, and `object`. Null when HEAD moved between two answers. */
-function readAll(checkout: BoardCheckout, object: string): Answers | null {
+async function readAll(checkout: BoardCheckout, object: string) {
   const parts = checkout.path.split("/");
   const folders = parts.map((_, i) => `HEAD:${parts.slice(0, i).join("/")}`);
-  const answer = askGitNow(["cat-file", "--batch"], {
+  const answer = await askGit(["cat-file", "--batch"], {
     cwd: checkout.top,
     stdin: `${["HEAD", ...folders, object].join("\n")}\n`,
   });
   if (answer.status !== 0) throw gitError(checkout, answer);
   const [commit, ...rest] = readBatch(answer.stdout);
-  if (!commit) throw noCommits(checkout);
+  if (!commit) throw await noCommits(checkout);
   const format = formatOf(commit.oid);
   const trees: BoardVersion["trees"] = [];
   let expected = /^tree ([0-9a-f]+)/.exec(commit.bytes.toString("latin1", 0, 80))?.[1] ?? "";
   for (const [i, name] of parts.entries()) {
     const tree = rest[i];
-    if (!tree && i > 0) throw notCommitted(checkout);
+    if (!tree && i > 0) throw await notCommitted(checkout);
     if (tree?.oid !== expected) return null;
-    if (tree.kind !== "tree") throw notCommitted(checkout); // a file stands in the way
+    if (tree.kind !== "tree") throw await notCommitted(checkout); // a file stands in the way
     const entry = entryOf(tree.bytes, name, format);
-    if (entry === null) throw notCommitted(checkout);
+    if (entry === null) throw await notCommitted(checkout);
     trees.push({ bytes: tree.bytes, entry });
     expected = entry.oid;
   }
@@ -77,10 +72,10 @@ function readAll(checkout: BoardCheckout, object: string): Answers | null {
   return { head: { commit: commit.oid, blob: expected, trees }, blob: rest[parts.length] };
 }
 
-function noCommits(checkout: BoardCheckout): VivError {
+async function noCommits(checkout: BoardCheckout): Promise<VivError> {
   const { top, name } = checkout;
-  const named = askGitNow(["rev-parse", "-q", "--verify", "HEAD"], { cwd: top });
-  const branch = branchOf(checkout);
+  const named = await askGit(["rev-parse", "-q", "--verify", "HEAD"], { cwd: top });
+  const branch = await branchOf(checkout);
   const broken = named.stdout.toString("utf8").trim() || (branch && commitInFile(checkout, branch));
   if (broken) {
     const what = `HEAD of ${top} names ${JSON.stringify(broken.slice(0, 80))}, which is not a commit`;
@@ -90,9 +85,9 @@ function noCommits(checkout: BoardCheckout): VivError {
   return unusable(message, { top });
 }
 
-function notCommitted({ file, name, path, top }: BoardCheckout): VivError {
+async function notCommitted({ file, name, path, top }: BoardCheckout): Promise<VivError> {
   if (!existsSync(file)) return noBoard(file);
-  const ignored = askGitNow(["check-ignore", "-q", "--", path], { cwd: top });
+  const ignored = await askGit(["check-ignore", "-q", "--", path], { cwd: top });
   return unusable(
     ignored.status === 0
       ? `${file} is ignored by git, and claims are commits; take it out of .gitignore and commit it.`
@@ -102,40 +97,39 @@ function notCommitted({ file, name, path, top }: BoardCheckout): VivError {
 }
 
 function gitError({ top, gitDir }: BoardCheckout, { stderr }: GitAnswer): VivError {
-  const lock = join(gitDir, "index.lock");
-  const hint = stderr.includes("index.lock") ? ` (see ${lock})` : "";
+  const hint = stderr.includes("index.lock") ? ` (see ${join(gitDir, "index.lock")})` : "";
   return unusable(`git cannot use ${top}: ${lastWord(stderr)}${hint}.`, { stderr });
 }
 
 /** The tip of the branch that is checked out, on which a change can be made. */
 export interface BoardTip extends BoardVersion {
   branch: string;
-  /** The index or the file are older: another process is bringing them up to date, or died before. */
+  /** The index or the file is older: another process updates it now, or was killed before it did. */
   isBehind: boolean;
 }
 
 /** Throws the first reason that forbids a change. */
-export function readTip(checkout: BoardCheckout): BoardTip {
+export async function readTip(checkout: BoardCheckout): Promise<BoardTip> {
   const operation = operationUnderWay(checkout);
   if (operation !== null) {
     const message = `${operation} is under way in ${checkout.top}; finish or abort it first (see git status).`;
     throw new VivError("WRONG_STATE", message, { file: checkout.file });
   }
-  const settled = readSettledVersion(checkout);
-  const version = settled ?? readVersion(checkout);
-  const branch = branchOf(checkout);
+  const settled = await readSettledVersion(checkout);
+  const version = settled ?? (await readVersion(checkout));
+  const branch = await branchOf(checkout);
   if (branch === null) {
     const message = `${checkout.top} is on no branch (detached HEAD), so a claim would be lost; git switch to one first.`;
     throw new VivError("WRONG_STATE", message, { file: checkout.file });
   }
-  const state = stateOf(checkout, version, settled ? version.blob : indexBlob(checkout));
-  return { ...version, branch, isBehind: state === "behind" };
+  const index = settled ? version.blob : await indexBlob(checkout);
+  return { ...version, branch, isBehind: await isBehind(checkout, version, index) };
 }
 
 /** The board's blob in the index; null for none. */
-function indexBlob(checkout: BoardCheckout): string | null {
+async function indexBlob(checkout: BoardCheckout): Promise<string | null> {
   const args = ["--literal-pathspecs", "ls-files", "-s", "-z", "--", checkout.path];
-  const answer = askGitNow(args, { cwd: checkout.top });
+  const answer = await askGit(args, { cwd: checkout.top });
   if (answer.status !== 0) throw gitError(checkout, answer);
   const entry = /^\d+ ([0-9a-f]+) ([0-3])\t/.exec(answer.stdout.toString("latin1"));
   if (entry === null) return null;
@@ -145,48 +139,36 @@ function indexBlob(checkout: BoardCheckout): string | null {
 }
 
 /** Refuses an edited board: a change must not mix with the edit, nor overwrite it. */
-function stateOf(
+async function isBehind(
   checkout: BoardCheckout,
   version: BoardVersion,
   index: string | null,
-): "clean" | "behind" {
-  const file = fileBlob(checkout, version)?.blob ?? null;
-  if (index === version.blob && (file === version.blob || file === null)) return "clean";
+): Promise<boolean> {
+  const file = (await fileBlob(checkout, version))?.blob ?? null;
+  if (index === version.blob && (file === version.blob || file === null)) return false;
   const known = blobsOnTheWay(checkout).add(version.blob);
   const isKnown = (blob: string | null) => blob !== null && known.has(blob);
-  if (isKnown(index) && (file === null || isKnown(file))) return "behind";
-  throw editedError(checkout, isKnown(file) ? "staged" : "edited", !isKnown(index));
-}
-
-function editedError(
-  checkout: BoardCheckout,
-  how: "staged" | "edited",
-  isInIndex: boolean,
-): VivError {
-  const both = isInIndex ? "--staged --worktree " : "";
-  const message =
-    how === "staged"
-      ? `${checkout.file} has staged changes; commit them first, or drop them with: git restore --staged ${checkout.name}`
-      : `${checkout.file} has uncommitted edits; commit them first, or drop them with: git restore ${both}${checkout.name}`;
-  return new VivError("WRONG_STATE", message, { file: checkout.file, how });
-}
-
-export interface FileBlob {
-  blob: string;
-  /** Its bytes are those of the blob: git converts nothing. */
-  isAsItIs: boolean;
+  if (isKnown(index) && (file === null || isKnown(file))) return true;
+  const how = isKnown(file) ? "staged" : "edited";
+  const both = isKnown(index) ? "" : "--staged --worktree ";
+  const [what, flags] =
+    how === "staged" ? ["staged changes", "--staged "] : ["uncommitted edits", both];
+  const message = `${checkout.file} has ${what}; commit them first, or drop them with: git restore ${flags}${checkout.name}`;
+  throw new VivError("WRONG_STATE", message, { file: checkout.file, how });
 }
 
 /**
- * The blob that the file would be; null when a sparse checkout leaves it out. Where git converts
- * line ends or filters, git is asked.
+ * The blob that the file would be; null when a sparse checkout leaves it out. `isAsItIs`: the bytes
+ * are those of the blob; otherwise git converts line ends or filters.
  */
-export function fileBlob(checkout: BoardCheckout, version: BoardVersion): FileBlob | null {
-  const bytes = bytesOf(checkout.file);
+export async function fileBlob(
+  checkout: BoardCheckout,
+  version: BoardVersion,
+): Promise<{ blob: string; isAsItIs: boolean } | null> {
+  const bytes = readIfThere(checkout.file);
   if (bytes === null) {
-    const flags = askGitNow(["--literal-pathspecs", "ls-files", "-t", "--", checkout.path], {
-      cwd: checkout.top,
-    });
+    const args = ["--literal-pathspecs", "ls-files", "-t", "--", checkout.path];
+    const flags = await askGit(args, { cwd: checkout.top });
     if (flags.stdout.toString("utf8").startsWith("S ")) return null;
     const message = `${checkout.file} was deleted and the deletion is not committed; restore it with: git restore ${checkout.name}`;
     throw new VivError("WRONG_STATE", message, { file: checkout.file });
@@ -194,7 +176,7 @@ export function fileBlob(checkout: BoardCheckout, version: BoardVersion): FileBl
   if (bytes.equals(version.bytes)) return { blob: version.blob, isAsItIs: true };
   const asItIs = oidOf({ kind: "blob", bytes }, formatOf(version.commit));
   if (blobsOnTheWay(checkout).has(asItIs)) return { blob: asItIs, isAsItIs: true };
-  const answer = askGitNow(["hash-object", `--path=${checkout.path}`, "--stdin"], {
+  const answer = await askGit(["hash-object", `--path=${checkout.path}`, "--stdin"], {
     cwd: checkout.top,
     stdin: bytes,
   });
@@ -202,7 +184,7 @@ export function fileBlob(checkout: BoardCheckout, version: BoardVersion): FileBl
   return { blob, isAsItIs: blob === asItIs };
 }
 
-function bytesOf(file: string): Buffer | null {
+function readIfThere(file: string): Buffer | null {
   try {
     return readFileSync(file);
   } catch (error) {

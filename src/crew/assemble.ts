@@ -7,18 +7,16 @@ import { enginesSection } from "../engines/config-engine.ts";
 import { pricesSection } from "../engines/costs/config-costs.ts";
 import { type Gate, gateInMemory } from "../gate/gate.ts";
 import type { Context, Here } from "../operation/operation.ts";
+import { checkoutAbove } from "../platform/git/git.ts";
 import { crewActivity, keeperActivity, LOOKED_AT } from "./activity.ts";
-import { Crew, type CrewHost, type Ticked } from "./crew.ts";
-import { type CrewPorts, crewPort } from "./crew-ports.ts";
-import { engineRunner, SEED_LIMITS } from "./engine-runner.ts";
+import { Crew } from "./crew.ts";
+import { type CrewEvent, type CrewPorts, crewPort } from "./crew-ports.ts";
+import { EngineRunner } from "./engine-runner.ts";
 import { crewFromTable, type Manifest, type Member, parseManifest } from "./manifest.ts";
 import { membersFrom } from "./member-definition.ts";
-import type { CrewEvent } from "./ports.ts";
-import { prepare } from "./prepare.ts";
+import type { KeeperSettings } from "./member-status.ts";
+import { prepare } from "./prompt.ts";
 
-export type { CrewEvent } from "./ports.ts";
-
-/** A crew, or the singleton, as flags, environment and files describe it. `run()` it, `stop()` it. */
 export interface CrewChoice {
   /** Absolute: the manifest of a crew, or the def of the singleton. */
   file: string;
@@ -31,198 +29,117 @@ export interface CrewChoice {
   intervalMs: number;
   mode: "plan" | "edit";
   port: number | null;
-  /** Of the singleton: what a manifest would say. */
   keeper: KeeperSettings;
 }
 
-/** Paths are absolute. */
-export interface KeeperSettings {
-  engine?: string;
-  command?: string;
-  model?: string;
-  lifecycle?: string;
-  workdir?: string;
-  run_if?: string;
-  budget_usd_day?: string;
-  continuous?: boolean;
-}
-
-export interface Startable {
-  run(): Promise<void>;
-  stop(): Promise<void>;
-  stopNow(): Promise<void>;
-  /** One tick of one member, without the clocks of the others. */
-  tickOnce(name: string): Promise<Ticked>;
-}
-
 export async function crewFor(
-  context: Context,
+  { here, use }: Context,
   choice: CrewChoice,
-  tell: (event: CrewEvent) => void,
-): Promise<Startable> {
-  const { here, ports } = await crewSurroundings(context);
+  emit: (event: CrewEvent) => void,
+): Promise<Crew> {
+  const ports = await use(crewPort);
+  const { file, state, isSingleton, port, mode } = choice;
+  const { machine, timers, machineGate } = ports;
   assertSensible(choice, ports);
-  const host = hostFor(choice, ports);
-  const clock = ports.machine.clock;
-  const own = choice.isSingleton ? null : gateInMemory({ max: choice.maxConcurrent, clock });
-  const gate = own && throughBoth(own, ports.machineGate);
-  const runner = runnerFor(choice, here, ports);
-  const keeper = { ...choice.keeper, mode: choice.mode };
-  const settings = { ...choice, keeper, manifest: choice.file };
-  const crew = new Crew(settings, host, { gate, runner, emit: tell });
-  const activity = () => activityOf(choice, ports);
-  return {
-    run: async () => {
-      await crew.take();
-      const server = choice.port === null ? null : await ports.serve(choice.port, activity);
-      try {
-        await crew.run(server?.port);
-      } finally {
-        await server?.close();
-      }
+  const folder = dirname(file);
+  const own = isSingleton
+    ? null
+    : gateInMemory({ max: choice.maxConcurrent, clock: machine.clock });
+  const settings = { ...choice, manifest: file, keeper: { ...choice.keeper, mode } };
+  return new Crew(settings, {
+    ...{ machine, timers, emit, files: ports.filesIn(state) },
+    gate: own && throughBoth(own, machineGate),
+    runner: runnerFor(choice, here, ports),
+    take: () => ports.take(state),
+    readManifest: () => {
+      const read = isSingleton ? singleton(choice) : readManifest(file, ports);
+      return { ...read, log: [...read.log, ...withoutHistory(read.members, folder, ports)] };
     },
-    stop: () => crew.stop(),
-    stopNow: () => crew.stopNow(),
-    tickOnce: (name) => crew.tickAlone(name),
-  };
+    stampOf: (files) => files.map((one) => ports.stampOf(resolve(folder, one))).join(" "),
+    watch: (act) => ports.watch([folder, join(state, "inbox")], act),
+    endLeftover: ports.endTree,
+    serve: async () => (port === null ? null : ports.serve(port, () => activityOf(choice, ports))),
+  });
 }
 
 /** Before anything is made: where there is no such crew, nothing is left behind. */
 function assertSensible(choice: CrewChoice, ports: CrewPorts): void {
   if (!choice.isSingleton) {
-    if (!ports.isThere(choice.file)) readManifest(choice, ports); // it says what is wrong
+    if (!ports.isThere(choice.file)) readManifest(choice.file, ports); // throws
     return;
   }
   singleton(choice);
   const folder = dirname(choice.file);
   if (ports.isFolder(folder)) return;
-  throw new VivError(
-    "INVALID",
-    `there is no folder ${folder}; a keeper needs a def: viv keeper up desk.org`,
-  );
+  const message = `there is no folder ${folder}; a keeper needs a def: viv keeper up desk.org`;
+  throw new VivError("INVALID", message);
 }
 
-/** First the crew's slot, then one of the machine's; whoever has both gives both back. */
+/** First the crew's slot, then one of the machine's; both are given back together. */
 function throughBoth(own: Gate, machine: Pick<Gate, "acquire">): Gate {
   return {
     ...own,
     acquire: async (request) => {
       const release = await own.acquire(request);
-      try {
-        const releaseMachine = await machine.acquire(request);
-        return () => {
-          try {
-            releaseMachine();
-          } finally {
-            release();
-          }
-        };
-      } catch (error) {
+      const releaseMachine = await machine.acquire(request).catch((error: unknown) => {
         release();
         throw error;
-      }
+      });
+      return () => {
+        try {
+          releaseMachine();
+        } finally {
+          release();
+        }
+      };
     },
   };
 }
 
-export async function crewSurroundings(
-  context: Context,
-): Promise<{ here: Here; ports: CrewPorts }> {
-  return { here: context.here, ports: await context.use(crewPort) };
-}
-
-function hostFor(choice: CrewChoice, ports: CrewPorts): CrewHost {
-  const { machine, timers } = ports;
-  const folder = dirname(choice.file);
-  return {
-    machine,
-    timers,
-    files: ports.filesIn(choice.state),
-    take: () => ports.take(choice.state),
-    readManifest: () => {
-      const read = choice.isSingleton ? singleton(choice) : readManifest(choice, ports);
-      return { ...read, log: [...read.log, ...withoutHistory(read.members, folder, ports)] };
-    },
-    stampOf: (files) => files.map((file) => ports.stampOf(resolve(folder, file))).join(" "),
-    watch: (act) => ports.watch([folder, join(choice.state, "inbox")], act),
-    endLeftover: (tree) => ports.endTree(tree),
-  };
-}
-
-export function readManifest(
-  choice: Pick<CrewChoice, "file" | "isSingleton">,
-  ports: CrewPorts,
-): Manifest {
+export function readManifest(file: string, ports: CrewPorts): Manifest {
   let text: string;
   try {
-    text = ports.readText(choice.file);
+    text = ports.readText(file);
   } catch (cause) {
     const isMissing = (cause as NodeJS.ErrnoException).code === "ENOENT";
     const why = isMissing
-      ? `there is no ${choice.file}`
-      : `cannot read ${choice.file}: ${(cause as Error).message}`;
-    throw new VivError(
-      "INVALID",
-      `${why}; a crew needs a manifest: viv crew up crew.org`,
-      {},
-      { cause },
-    );
+      ? `there is no ${file}`
+      : `cannot read ${file}: ${(cause as Error).message}`;
+    const message = `${why}; a crew needs a manifest: viv crew up crew.org`;
+    throw new VivError("INVALID", message, {}, { cause });
   }
-  const { file } = choice;
   if (basename(file) === "viv.toml") {
-    // Its other tables are not the crew's business.
-    return crewFromTable((parse(text) as { crew?: unknown }).crew, {
-      file,
-      places: placesOf(text),
-    });
+    // Its other tables are not the crew's.
+    const { crew } = parse(text);
+    return crewFromTable(crew, { file, places: placesOf(text) });
   }
   return parseManifest(text, { file, format: extname(file) === ".toml" ? "toml" : "org" });
 }
 
-function runnerFor(choice: CrewChoice, here: Here, ports: CrewPorts) {
-  const folder = dirname(choice.file);
-  const files = ports.filesIn(choice.state);
-  const keyOf = ({ name }: Member) => (choice.isSingleton ? "" : name);
-  const env = Object.fromEntries(
-    Object.entries(here.env).filter((one): one is [string, string] => one[1] !== undefined),
+function runnerFor({ file, state, isSingleton }: CrewChoice, here: Here, ports: CrewPorts) {
+  const folder = dirname(file);
+  const files = ports.filesIn(state);
+  const keyOf = ({ name }: Member) => (isSingleton ? "" : name);
+  const env = Object.entries(here.env).filter(
+    (one): one is [string, string] => one[1] !== undefined,
   );
-  return engineRunner(
-    {
-      handlers: ports.handlers,
-      engine: (name) => ports.engine(name, choice.state),
-      accounts: ports.accounts,
-      prepare: (member) =>
-        prepare(
-          {
-            folder,
-            readText: ports.readText,
-            position: (one) => files.position(keyOf(one)),
-            recent: (one) => recentOf(files.lastLines(400), one.name),
-          },
-          member,
-        ),
-      cwdOf: (member) => cwdOf(member, folder, ports),
-      followLogs: ports.followLogs,
-      openSteps: (member) =>
-        ports.openSteps(join(choice.state, "steps", `${keyOf(member) || "keeper"}.jsonl`)),
-      timers: ports.timers,
-      env,
-      self: () => {
-        const { host, boot } = ports.machine.self();
-        return { host, boot };
-      },
-      newMark: ports.newMark,
-      now: () => ports.machine.clock.now(),
-    },
-    {
-      ...SEED_LIMITS,
-      killAfterMs: 5_000,
-      logBytes: 2 * 1024 * 1024,
-      prices: here.config?.section(pricesSection) ?? new Map(),
-      defaults: here.config?.section(enginesSection) ?? new Map(),
-      state: choice.state,
-    },
-  );
+  const recent = ({ name }: Member) => {
+    const own = files.lastLines(400).filter(({ agent }) => agent === name);
+    return own
+      .slice(-100)
+      .map((line) => JSON.stringify(line))
+      .join("\n");
+  };
+  const position = (member: Member) => files.position(keyOf(member));
+  return new EngineRunner(ports, {
+    prepare: (member) => prepare({ folder, readText: ports.readText, position, recent }, member),
+    cwdOf: (member) => cwdOf(member, folder, ports),
+    stepsPath: (member) => join(state, "steps", `${keyOf(member) || "keeper"}.jsonl`),
+    env: Object.fromEntries(env),
+    prices: here.config?.section(pricesSection) ?? new Map(),
+    defaults: here.config?.section(enginesSection) ?? new Map(),
+    state,
+  });
 }
 
 function cwdOf(member: Member, folder: string, ports: CrewPorts): string {
@@ -232,49 +149,35 @@ function cwdOf(member: Member, folder: string, ports: CrewPorts): string {
   throw new VivError("INVALID", `its workdir ${cwd} ${why}`);
 }
 
-function recentOf(lines: ReturnType<ReturnType<CrewPorts["filesIn"]>["lastLines"]>, name: string) {
-  return lines
-    .filter(({ agent }) => agent === name)
-    .slice(-100)
-    .map((line) => JSON.stringify(line))
-    .join("\n");
-}
-
-export function activityOf(
-  choice: Pick<CrewChoice, "state" | "isSingleton">,
-  ports: CrewPorts,
-): unknown {
-  const files = ports.filesIn(choice.state);
+function activityOf({ state, isSingleton }: CrewChoice, ports: CrewPorts): unknown {
+  const files = ports.filesIn(state);
   // Thoughts and ends lie between the steps.
   const lines = files.lastLines(10 * LOOKED_AT);
-  if (choice.isSingleton) {
+  if (isSingleton) {
     const status = files.status("");
     return status ? keeperActivity(status, lines) : { agent: null, steps: [], thought: null };
   }
-  const crew = files.readJson("crew") as { members?: string[] } | null;
-  const names = crew?.members ?? files.names().filter((name) => name !== "");
+  const names = files.crew()?.members ?? files.names().filter((name) => name !== "");
   const statuses = names.flatMap((name) => files.status(name) ?? []);
   return crewActivity(statuses, lines);
 }
 
 /**
- * The agent of `viv keeper up`, from what its flags say: as if they stood in a manifest, with the same checks.
- * Only that a mistake is refused: there is nobody else to go on with.
+ * The agent of `viv keeper up`: its flags are read as if they stood in a manifest. A mistake is
+ * refused, because there is no other member to go on with.
  */
-export function singleton(choice: CrewChoice): Manifest & { members: [Member] } {
-  const { keeper } = choice;
-  const flags = {
-    ...{ engine: keeper.engine, command: keeper.command, model: keeper.model },
-    ...{ lifecycle: keeper.lifecycle, workdir: keeper.workdir, "run-if": keeper.run_if },
-    "budget-usd-day": keeper.budget_usd_day,
-    ...{ mode: choice.mode, interval: choice.intervalMs, continuous: keeper.continuous },
-  };
-  const fields = Object.entries(flags).flatMap(([flag, value]) =>
-    value === undefined ? [] : [{ name: flag.toUpperCase(), shown: `--${flag}`, value, line: 1 }],
-  );
-  const def = { name: "DEF", shown: "the def", value: choice.file, line: 1 };
+function singleton({ file, mode, intervalMs, keeper }: CrewChoice): Manifest {
+  const flags = { ...keeper, mode, interval: intervalMs };
+  const fields = Object.entries(flags).flatMap(([key, value]) => {
+    const name = key.replaceAll("_", "-");
+    return value === undefined ? [] : [{ name, shown: `--${name}`, value, line: 1 }];
+  });
+  const def = { name: "def", shown: "the def", value: file, line: 1 };
   const log: string[] = [];
-  const raw = { name: nameOf(choice.file), line: 1, fields: [def, ...fields] };
+  const name = basename(file)
+    .replace(/\.[^.]*$/, "")
+    .replace(/[^A-Za-z0-9_-]+/g, "-");
+  const raw = { name: name || "keeper", line: 1, fields: [def, ...fields] };
   const [member] = membersFrom([raw], (_, what) => log.push(what));
   const problem = member ? member.problem : (log[0] ?? "it has no def");
   if (member === undefined || problem !== null) {
@@ -283,39 +186,23 @@ export function singleton(choice: CrewChoice): Manifest & { members: [Member] } 
   return { members: [member], log };
 }
 
-function nameOf(file: string): string {
-  const name = basename(file).replace(/\.[^.]*$/, "");
-  return name.replace(/[^A-Za-z0-9_-]+/g, "-") || "keeper";
-}
-
 /**
- * A line for each folder that somebody works in and that is in no git repository. They run all the same: whoever
- * only looks harms nothing, and there are crews without a board. But what is changed there cannot be taken back,
- * and `viv board` refuses such a place.
+ * A line for each working folder that is in no git repository. Its members run all the same: reading
+ * harms nothing, and there are crews without a board. But changes there cannot be undone, and
+ * `viv board` refuses such a folder.
  */
-export function withoutHistory(
-  members: readonly Member[],
-  folder: string,
-  ports: Pick<CrewPorts, "isThere" | "isFolder">,
-): string[] {
+function withoutHistory(members: readonly Member[], folder: string, ports: CrewPorts): string[] {
   const found = new Map<string, string[]>();
   for (const { name, workdir, mode, problem } of members) {
-    // The manifest's own folder is nobody's choice, unless they change things there.
+    // The manifest's own folder is no choice of a member, unless it makes changes there.
     if (problem !== null || (workdir === null && mode === "plan")) continue;
     const place = resolve(folder, workdir ?? ".");
     if (ports.isFolder(place)) found.set(place, [...(found.get(place) ?? []), name]);
   }
   return [...found].flatMap(([place, names]) => {
-    if (isInRepository(place, ports)) return [];
-    const who = `${names.join(", ")} ${names.length === 1 ? "works" : "work"} in ${place}`;
-    const means = "what is changed there cannot be taken back, and viv board does not work";
-    return [`${who}, which is not in a git repository: ${means}; to make it one: git init`];
+    if (checkoutAbove(place) !== null) return [];
+    const work = `${names.join(", ")} ${names.length === 1 ? "works" : "work"} in ${place}`;
+    const effect = "changes there cannot be undone, and viv board does not work";
+    return [`${work}, which is not in a git repository: ${effect}; to make it one: git init`];
   });
-}
-
-function isInRepository(place: string, { isThere }: Pick<CrewPorts, "isThere">): boolean {
-  for (let folder = place; ; folder = dirname(folder)) {
-    if (isThere(join(folder, ".git"))) return true;
-    if (dirname(folder) === folder) return false;
-  }
 }

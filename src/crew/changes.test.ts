@@ -23,18 +23,18 @@ describe("a manifest that changes", () => {
     const fake = newsroom().up(A, { graceMs: 5 * SECOND, staggerMs: MINUTE, max: 9 });
     fake.texts.set("/news/crew.org", A + B);
     await fake.pass(2 * SECOND);
-    expect(fake.told("added")).toMatchObject([{ name: "b" }]);
+    expect(fake.emitted("added")).toMatchObject([{ name: "b" }]);
     expect(at(fake)).toEqual(["a", "b"]);
     await fake.pass(5 * SECOND);
     expect(fake.countOf("b")).toBe(1);
   });
 
-  it("removes a member, whose run may finish, and does not wait for it to go on", async () => {
+  it("removes a member without waiting; its run may finish", async () => {
     const fake = start();
     await fake.pass(0);
     fake.texts.set("/news/crew.org", A);
     await fake.pass(2 * SECOND);
-    expect(fake.told("removed")).toMatchObject([{ name: "b", note: "its run may finish" }]);
+    expect(fake.emitted("removed")).toMatchObject([{ name: "b", note: "its run may finish" }]);
     expect(fake.running).toEqual(["a", "b"]);
     expect(at(fake)).toEqual(["a", "b"]); // it is seen as long as it runs
     await fake.run("a").end("done");
@@ -84,7 +84,7 @@ describe("a manifest that changes", () => {
     fake.texts.set("/news/crew.org", member("a", "desk.org", ":INTERVAL: 10m\n") + B);
     await fake.pass(10 * MINUTE - 1);
     expect(fake.countOf("a")).toBe(1);
-    expect(fake.told("changed")).toMatchObject([{ name: "a" }]);
+    expect(fake.emitted("changed")).toMatchObject([{ name: "a" }]);
     await fake.pass(1);
     expect(fake.countOf("a")).toBe(2);
   });
@@ -94,7 +94,7 @@ describe("a manifest that changes", () => {
     await fake.pass(0);
     fake.texts.set("/news/crew.org", `# a comment\n\n${B}${A}`);
     await fake.pass(2 * SECOND);
-    expect(fake.told("changed")).toEqual([]);
+    expect(fake.emitted("changed")).toEqual([]);
     expect(fake.running).toEqual(["a", "b"]);
   });
 
@@ -109,16 +109,16 @@ describe("a manifest that changes", () => {
     if (text === undefined) fake.texts.delete("/news/crew.org");
     else fake.texts.set("/news/crew.org", text);
     await fake.pass(10 * SECOND);
-    expect(fake.told("trouble")).toMatchObject([
+    expect(fake.emitted("trouble")).toMatchObject([
       { name: "crew", message: expect.stringContaining("cannot be used as it is now") },
     ]);
     for (const run of fake.runs) await run.end("done");
     await fake.pass(MINUTE);
     expect(fake.running).toEqual(["a", "b"]);
-    expect(fake.told("removed")).toEqual([]);
+    expect(fake.emitted("removed")).toEqual([]);
     fake.texts.set("/news/crew.org", A);
     await fake.pass(2 * SECOND);
-    expect(fake.told("removed")).toMatchObject([{ name: "b" }]);
+    expect(fake.emitted("removed")).toMatchObject([{ name: "b" }]);
   });
 
   it("is not read while it is being written", async () => {
@@ -131,8 +131,8 @@ describe("a manifest that changes", () => {
     }
     fake.texts.set("/news/crew.org", whole);
     await fake.pass(5 * SECOND);
-    expect(fake.told("removed")).toEqual([]);
-    expect(fake.told("trouble")).toEqual([]);
+    expect(fake.emitted("removed")).toEqual([]);
+    expect(fake.emitted("trouble")).toEqual([]);
   });
 });
 
@@ -143,8 +143,8 @@ describe("by hand", () => {
     await fake.pass(0);
     const { pid } = JSON.parse(fake.raw(".lock"));
     fake.isTaken = true;
-    const who = `viv crew tick moss (pid ${pid}) holds ${fake.state} until its tick ends`;
-    await expect(fake.make(NEWSROOM).take()).rejects.toThrow(who);
+    const holder = `viv crew tick moss (pid ${pid}) holds ${fake.state} until its tick ends`;
+    await expect(fake.make(NEWSROOM).take()).rejects.toThrow(holder);
     await fake.run("moss").end("done");
     await ticked;
   });

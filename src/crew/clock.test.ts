@@ -38,7 +38,7 @@ describe("the first ticks", () => {
     fake.runs.length = 0;
     fake.up(NEWSROOM, { max: 4 });
     // desk ran 390 s ago, moss 360 s, wren 330 s and hale 300 s; then their stagger.
-    expect(fake.told("next").slice(-4)).toMatchObject([
+    expect(fake.emitted("next").slice(-4)).toMatchObject([
       { name: "desk", after_ms: 45 * MINUTE - 390 * SECOND },
       { name: "moss", after_ms: 15 * MINUTE - 360 * SECOND + 30 * SECOND },
       { name: "wren", after_ms: 15 * MINUTE - 330 * SECOND + 60 * SECOND },
@@ -55,14 +55,14 @@ describe("the first ticks", () => {
     await fake.crew.stop();
     await fake.pass(24 * HOUR);
     fake.up(NEWSROOM);
-    expect(fake.told("next").slice(-4, -3)).toMatchObject([{ name: "desk", after_ms: MINUTE }]);
+    expect(fake.emitted("next").slice(-4, -3)).toMatchObject([{ name: "desk", after_ms: MINUTE }]);
   });
 
   it.each([
     ["junk", "not a time", "is not a time"],
     ["an empty file", "", "is not a time"],
     ["a folder", null, "cannot be read"],
-  ])("treat %s as never, and tell it", async (_, text, problem) => {
+  ])("treat %s as never, with a warning", async (_, text, problem) => {
     const fake = newsroom();
     const path = join(fake.state, "keeper-last-run-desk");
     fake.files.writeLastRun("moss", fake.world.clock.now());
@@ -70,7 +70,7 @@ describe("the first ticks", () => {
     else fake.broken = (method, name) => method === "lastRun" && name === "desk";
     fake.up(NEWSROOM);
     fake.broken = undefined;
-    expect(fake.told("trouble")).toMatchObject([
+    expect(fake.emitted("trouble")).toMatchObject([
       { name: "desk", message: expect.stringContaining(problem) },
     ]);
     await fake.pass(MINUTE);
@@ -98,7 +98,7 @@ describe("an outcome", () => {
     await fake.pass(0);
     for (const outcome of [...Array(7).fill("no_work"), "done", "no_work"] as const) {
       await fake.run("moss").end(outcome, "NO-WORK nothing");
-      waited.push((fake.told("next").at(-1)?.after_ms ?? 0) / SECOND);
+      waited.push((fake.emitted("next").at(-1)?.after_ms ?? 0) / SECOND);
       await fake.pass((waited.at(-1) as number) * SECOND);
     }
     expect(waited).toEqual([90, 120, 240, 480, 960, 1800, 1800, 90, 90]);
@@ -116,7 +116,7 @@ describe("an outcome", () => {
     fake.up(member("moss", "moss.org", ":INTERVAL: 1m\n"), { graceMs: 0, staggerMs: 0 });
     await fake.pass(0);
     await fake.run("moss").end("no_work");
-    expect(fake.told("next").at(-1)?.after_ms).toBe(8 * MINUTE);
+    expect(fake.emitted("next").at(-1)?.after_ms).toBe(8 * MINUTE);
   });
 
   it("in continuous mode is followed by a breather that counts from its end", async () => {
@@ -135,7 +135,7 @@ describe("an outcome", () => {
     await fake.pass(0);
     await fake.run("moss").end(outcome, "why");
     expect(fake.status("moss")).toMatchObject({ state: "waiting", outcome, note: "why" });
-    expect(fake.told("next").at(-1)?.after_ms).toBe(10 * MINUTE);
+    expect(fake.emitted("next").at(-1)?.after_ms).toBe(10 * MINUTE);
   });
 
   it("crashed is followed by 1, 2, 4 and 8 seconds; the fifth in a row parks it", async () => {
@@ -147,14 +147,14 @@ describe("an outcome", () => {
     const waited: number[] = [];
     for (let i = 0; i < 5; i++) {
       await fake.run("moss").end("crashed", "ended by SIGSEGV");
-      const { after_ms = 0 } = fake.told("next").findLast(({ name }) => name === "moss") ?? {};
+      const { after_ms = 0 } = fake.emitted("next").findLast(({ name }) => name === "moss") ?? {};
       waited.push(after_ms);
       await fake.pass(after_ms);
     }
     expect(waited.slice(0, 4)).toEqual([1, 2, 4, 8].map((n) => n * SECOND));
     expect(fake.countOf("moss")).toBe(5);
     expect(fake.status("moss")).toMatchObject({ state: "parked", next_tick: null, crashes: 5 });
-    expect(fake.told("parked")[0]?.note).toContain("SIGSEGV");
+    expect(fake.emitted("parked")[0]?.note).toContain("SIGSEGV");
     await fake.run("wren").end("done");
     await fake.pass(HOUR);
     expect(fake.countOf("moss")).toBe(5);
@@ -190,21 +190,21 @@ describe("RUN-IF", () => {
     expect(fake.runs).toEqual([]);
     expect(fake.status("moss")).toMatchObject({ state: "waiting", saved: 4, outcome: null });
     expect(fake.status("moss").note).toBe("nothing new");
-    // Told when it begins, and when there is a tick again.
-    expect(fake.told("saved")).toEqual([
+    // Emitted when it begins, and when there is a tick again.
+    expect(fake.emitted("saved")).toEqual([
       { kind: "saved", name: "moss", saved: 1, note: "nothing new" },
     ]);
-    expect(fake.told("due")).toEqual([]);
+    expect(fake.emitted("due")).toEqual([]);
     expect(existsSync(join(fake.state, "keeper-last-run-moss"))).toBe(false);
     expect(fake.gate?.view()).toMatchObject({ holders: [], queue: [] });
     fake.due = () => true;
     await fake.pass(10 * MINUTE);
     expect(fake.running).toEqual(["moss"]);
-    expect(fake.told("due")).toEqual([{ kind: "due", name: "moss", meanwhile: 4, saved: 4 }]);
+    expect(fake.emitted("due")).toEqual([{ kind: "due", name: "moss", meanwhile: 4, saved: 4 }]);
     fake.due = () => false;
     await fake.run("moss").end("done");
     await fake.pass(10 * MINUTE);
-    expect(fake.told("saved")).toHaveLength(2);
+    expect(fake.emitted("saved")).toHaveLength(2);
     // It stays counted.
     fake.up(member("moss", "moss.org"));
     expect(fake.status("moss").saved).toBe(5);
@@ -269,8 +269,8 @@ describe("money", () => {
     await fake.pass(10 * MINUTE);
     expect(fake.countOf("moss")).toBe(2);
     expect(fake.countOf("wren")).toBe(3);
-    // Told when it changes, and not at each look.
-    expect(fake.told("held").map(({ note }) => note)).toEqual([
+    // Emitted when it changes, not at each look.
+    expect(fake.emitted("held").map(({ note }) => note)).toEqual([
       "the budget of the day is used up",
       "its $1 of today are used up",
     ]);
@@ -279,7 +279,7 @@ describe("money", () => {
     expect(fake.run("moss").hooks.costToday).toBe(0);
   });
 
-  it("of a run whose crew is killed counts on its day, and once", async () => {
+  it("of a run that is killed with its crew counts on its day, and once", async () => {
     const fake = solo();
     await fake.pass(0);
     await fake.run("moss").end("done", "", 0.5);

@@ -1,29 +1,24 @@
 import type { ClaimTree } from "../base/clock.ts";
 import { VivError } from "../base/errors.ts";
 import type { Gate } from "../gate/gate.ts";
-import type { CrewFiles } from "./files.ts";
+import type { ActivityServer } from "./activity.ts";
+import type { MemberContext } from "./crew-ports.ts";
 import { GateFile } from "./gate-file.ts";
 import { RanFiles } from "./lifecycle.ts";
 import type { Manifest, Member } from "./manifest.ts";
 import { CrewMember, isSameEntry, type Pace } from "./member.ts";
-import type { CrewEvent, MemberContext, Runner } from "./ports.ts";
+import { type CrewJson, type Holder, holderFrom, type KeeperSettings } from "./member-status.ts";
 import { answerTo, unknownMember } from "./requests.ts";
-import { type Holder, holderFrom, type MemberState, type TickOutcome } from "./status.ts";
 
-/**
- * The supervisor of a crew. It starts and stops the members, passes on changes of the manifest and
- * requests from the inbox, and schedules nothing itself.
- */
-export interface CrewSettings extends Pace {
+export interface CrewOptions extends Pace {
   manifest: string;
   /** The singleton has no gate, and files without a suffix. */
   isSingleton: boolean;
-  /** Of the singleton, which has no manifest: settings for a `viv crew tick` without it. */
-  keeper?: Readonly<Record<string, unknown>>;
+  keeper?: KeeperSettings;
 }
 
-export interface CrewHost extends Pick<MemberContext, "machine" | "timers" | "stampOf"> {
-  files: CrewFiles;
+export interface CrewHost extends Omit<MemberContext, "ranFiles"> {
+  gate: Gate | null;
   /** Null when another process has this state folder; else a check whether it is still ours. */
   take(): Promise<(() => boolean) | null>;
   /** Reads the manifest as it is now. Throws INVALID when it cannot. */
@@ -32,6 +27,7 @@ export interface CrewHost extends Pick<MemberContext, "machine" | "timers" | "st
   watch(act: () => void): () => void;
   /** Ends the run of a supervisor that died. Returns the pids that are still there. */
   endLeftover(tree: ClaimTree): number[];
+  serve?(): Promise<ActivityServer | null>;
 }
 
 const LOOK_EVERY_MS = 1_000;
@@ -40,19 +36,15 @@ const SETTLES_MS = 100;
 /** A command looks for its answer twenty times a second: an old one has no reader any more. */
 const ANSWERS_KEPT_MS = 10 * 60_000;
 
-export interface Ticked {
-  outcome: TickOutcome | null;
-  state: MemberState;
-  note: string;
-}
-
+/**
+ * The supervisor of a crew. It starts and stops the members, passes on changes of the manifest and
+ * requests from the inbox, and schedules nothing itself.
+ */
 export class Crew {
-  readonly #settings: CrewSettings;
+  readonly #settings: CrewOptions;
   readonly #host: CrewHost;
-  readonly #gate: Gate | null;
   readonly #gateFile: GateFile | null;
   readonly #context: MemberContext;
-  readonly #emit: (event: CrewEvent) => void;
   readonly #members = new Map<string, CrewMember>();
   /** No longer in the manifest, but in a run that may finish. */
   readonly #leaving = new Map<string, CrewMember>();
@@ -74,29 +66,25 @@ export class Crew {
     this.#ended = resolve;
   });
 
-  constructor(
-    settings: CrewSettings,
-    host: CrewHost,
-    parts: { gate: Gate | null; runner: Runner; emit: (event: CrewEvent) => void },
-  ) {
+  constructor(settings: CrewOptions, host: CrewHost) {
     this.#settings = settings;
     this.#host = host;
-    this.#gate = parts.gate;
-    this.#emit = parts.emit;
-    const { machine, timers, files, stampOf } = host;
-    const ranFiles = new RanFiles();
-    this.#context = { ...parts, machine, timers, files, stampOf, ranFiles };
-    const warn = (message: string) => parts.emit({ kind: "trouble", name: "gate", message });
-    this.#gateFile = parts.gate && new GateFile(parts.gate, host, warn);
+    this.#context = { ...host, ranFiles: new RanFiles() };
+    this.#gateFile = host.gate && new GateFile(host.gate, host);
   }
 
   /** Until it is stopped. Rejects when another supervisor has the state folder, or the manifest has no members. */
-  async run(port?: number): Promise<void> {
+  async run(): Promise<void> {
     await this.take();
-    this.begin(port);
-    await this.#done;
-    if (this.#lost) throw this.#lost;
-    this.#emit({ kind: "finished" });
+    const server = await this.#host.serve?.();
+    try {
+      this.begin(server?.port);
+      await this.#done;
+      if (this.#lost) throw this.#lost;
+      this.#host.emit({ kind: "finished" });
+    } finally {
+      await server?.close();
+    }
   }
 
   /** Rejects when another process has the state folder. `member`: for one tick of that one. */
@@ -104,32 +92,28 @@ export class Crew {
     if (!this.#isOurs) this.own(await this.#host.take(), member);
   }
 
-  /** The state folder is ours as long as `isOurs` says so; null: another process has it. */
+  /** The state folder is ours as long as `isOurs` returns true; null: another process has it. */
   own(isOurs: (() => boolean) | null, member?: string): void {
     if (isOurs === null) throw takenError(this.#host);
     this.#isOurs = isOurs;
-    const { files, machine } = this.#host;
-    const kind = member === undefined ? (this.#settings.isSingleton ? "keeper" : "crew") : "tick";
-    const holder: Holder = { ...machine.self(), kind, member };
-    files.writeHolder(holder);
+    const supervisor = this.#settings.isSingleton ? "keeper" : "crew";
+    const kind = member === undefined ? supervisor : "tick";
+    const holder: Holder = { ...this.#host.machine.self(), kind, member };
+    this.#host.files.writeHolder(holder);
   }
 
-  /** After `take`. */
   begin(port?: number): void {
     if (this.#stopping) return;
-    const { host, settings } = { host: this.#host, settings: this.#settings };
-    this.#stamp = host.stampOf([settings.manifest]);
-    const members = this.#readFirst();
+    const host = this.#host;
+    const { manifest } = this.#settings;
+    this.#stamp = host.stampOf([manifest]);
+    this.#readFirst();
     this.#port = port ?? null;
     this.#since = new Date(host.machine.clock.now()).toISOString();
-    for (const member of members) this.#entries.set(member.name, member);
     this.#writeCrew();
-    this.#emit({
-      ...{ kind: "up", pid: host.machine.self().pid, manifest: settings.manifest },
-      members: members.map(({ name }) => name),
-      port,
-    });
-    for (const member of members) this.#add(member).start(settings);
+    const { pid } = host.machine.self();
+    host.emit({ kind: "up", pid, manifest, members: [...this.#entries.keys()], port });
+    for (const member of this.#entries.values()) this.#add(member).start(this.#settings);
     this.#gateFile?.write();
     this.#unwatch = host.watch(() => this.#look());
     this.#lookLater();
@@ -146,9 +130,9 @@ export class Crew {
   }
 
   /** One tick of one member; no other clock runs. */
-  async tickAlone(name: string): Promise<Ticked> {
+  async tickAlone(name: string) {
     await this.take(name);
-    for (const member of this.#readFirst()) this.#entries.set(member.name, member);
+    this.#readFirst();
     const entry = this.#entries.get(name);
     if (entry === undefined) throw unknownMember(name, this.#entries.keys());
     const member = this.#add(entry);
@@ -164,31 +148,35 @@ export class Crew {
     this.#cancelLook();
     this.#unwatch();
     const running = this.#all().filter(({ isInRun }) => isInRun);
-    this.#emit({ kind: "stopping", running: running.map(({ name }) => name) });
+    this.#host.emit({ kind: "stopping", running: running.map(({ name }) => name) });
     await Promise.all(this.#all().map((member) => member.stop()));
-    if (this.#since !== "") this.#writeEnd(); // before it has begun, the files may be another crew's
+    // Before it has begun, the files may be another crew's.
+    if (this.#since !== "") {
+      this.#gateFile?.write();
+      this.#safely(() => this.#writeCrew(new Date(this.#host.machine.clock.now()).toISOString()));
+    }
     this.#ended();
-  }
-
-  /** Its process may live on: a server's, or a test's. */
-  #writeEnd(): void {
-    this.#gateFile?.write();
-    this.#safely(() => this.#writeCrew(new Date(this.#host.machine.clock.now()).toISOString()));
   }
 
   #all(): CrewMember[] {
     return [...this.#members.values(), ...this.#leaving.values()];
   }
 
-  /** Clears away what an earlier supervisor has left. */
-  #readFirst(): Member[] {
-    const { members, log } = this.#host.readManifest();
-    for (const text of log) this.#emit({ kind: "log", text });
-    if (members.length === 0) throw noMembers(this.#settings.manifest);
+  /** Also ends the runs and removes the requests of an earlier supervisor. */
+  #readFirst(): void {
+    this.#entries = this.#readEntries();
     this.#endLeftovers();
-    // Requests to a crew that is gone: yesterday's stop must not stop this one.
+    // A stop request to an earlier crew must not stop this one.
     this.#host.files.tidy();
-    return members;
+  }
+
+  /** The members of the manifest, by name. Throws when there are none. */
+  #readEntries(): Map<string, Member> {
+    const { members, log } = this.#host.readManifest();
+    for (const text of log) this.#host.emit({ kind: "log", text });
+    if (members.length > 0) return new Map(members.map((member) => [member.name, member]));
+    const message = `${this.#settings.manifest} has no member with a def; give one a :DEF:`;
+    throw new VivError("INVALID", message);
   }
 
   #add(member: Member): CrewMember {
@@ -209,13 +197,12 @@ export class Crew {
         // On another machine nothing can be ended from here; after a reboot the pid is another process.
         const isOurs = run.host === host && run.boot === boot;
         const survivors = isOurs ? this.#host.endLeftover(run) : [];
-        files.writeStatus(key, {
-          ...{ ...status, run: survivors.length > 0 ? run : null },
-          ...{ state: "stopped", note: "its run was ended" },
-        });
-        if (isOurs) this.#emit({ kind: "leftover", name: status.name, pid: run.pid, survivors });
+        const left = { run: survivors.length > 0 ? run : null, note: "its run was ended" };
+        files.writeStatus(key, { ...status, ...left, state: "stopped" });
+        const { name } = status;
+        if (isOurs) this.#host.emit({ kind: "leftover", name, pid: run.pid, survivors });
       } catch (error) {
-        this.#emit({ kind: "trouble", name: key, message: (error as Error).message });
+        this.#warn(error, key);
       }
     }
   }
@@ -254,8 +241,8 @@ export class Crew {
   }
 
   /**
-   * The folder was removed: another crew can start there at any moment, and would know nothing of our
-   * runs. So they end with us, and nothing more is written there.
+   * The folder was removed: another crew can start there at any moment without knowing our runs. So
+   * they end with this supervisor, and nothing more is written there.
    */
   #giveUp(): void {
     const { files } = this.#host;
@@ -267,11 +254,11 @@ export class Crew {
   }
 
   #dropAnswers(): void {
-    const { clock } = this.#host.machine;
-    const at = clock.uptime() * 1000;
+    const { machine, files } = this.#host;
+    const at = machine.clock.uptime() * 1000;
     if (at - this.#droppedAt < ANSWERS_KEPT_MS) return;
     this.#droppedAt = at;
-    this.#host.files.dropAnswers(clock.now() - ANSWERS_KEPT_MS);
+    files.dropAnswers(machine.clock.now() - ANSWERS_KEPT_MS);
   }
 
   #readAgain(): void {
@@ -284,69 +271,60 @@ export class Crew {
     }
     if (Math.round(at - this.#seen.at) < SETTLES_MS) return;
     this.#stamp = stamp;
-    let manifest: Manifest;
+    let entries: Map<string, Member>;
     try {
-      manifest = this.#host.readManifest();
-      if (manifest.members.length === 0) throw noMembers(this.#settings.manifest);
+      entries = this.#readEntries();
     } catch (error) {
       // Half written, or broken: the crew goes on with the old one.
-      const message = `the manifest cannot be used as it is now: ${(error as Error).message}`;
-      this.#emit({ kind: "trouble", name: "crew", message });
+      this.#warn(`the manifest cannot be used as it is now: ${(error as Error).message}`);
       return;
     }
-    for (const text of manifest.log) this.#emit({ kind: "log", text });
-    this.#apply(manifest.members);
+    this.#apply(entries);
   }
 
-  #apply(members: readonly Member[]): void {
-    const now = new Map(members.map((member) => [member.name, member]));
-    for (const name of [...this.#members.keys()]) if (!now.has(name)) this.#remove(name);
+  #apply(entries: Map<string, Member>): void {
+    for (const name of [...this.#members.keys()]) if (!entries.has(name)) this.#remove(name);
     const before = this.#entries;
-    this.#entries = now;
+    this.#entries = entries;
     let added = 0;
-    for (const member of members) {
-      const known = this.#members.get(member.name);
-      if (known === undefined) {
-        if (this.#leaving.has(member.name)) continue; // it is added again when its run has ended
-        this.#emit({ kind: "added", name: member.name, note: "" });
-        // Staggered among those that are added together.
-        this.#add(member).start(this.#settings, added++);
-        continue;
-      }
-      const was = before.get(member.name);
-      if (was === undefined || !isSameEntry(was, member)) {
-        this.#emit({ kind: "changed", name: member.name, note: "" });
-      }
-      known.update(member);
+    for (const [name, member] of entries) {
+      const known = this.#members.get(name);
+      const was = before.get(name);
+      if (known !== undefined) {
+        const isSame = was !== undefined && isSameEntry(was, member);
+        if (!isSame) this.#host.emit({ kind: "changed", name, note: "" });
+        known.update(member);
+      } else if (!this.#leaving.has(name)) this.#startAdded(member, added++);
+      // A leaving one is added again when its run has ended.
     }
     this.#writeCrew();
+  }
+
+  /** `place`: among those that are added together, which start one stagger apart. */
+  #startAdded(member: Member, place: number): void {
+    this.#host.emit({ kind: "added", name: member.name, note: "" });
+    this.#add(member).start(this.#settings, place);
   }
 
   #remove(name: string): void {
     const member = this.#members.get(name) as CrewMember;
     this.#members.delete(name);
-    this.#emit({ kind: "removed", name, note: member.isInRun ? "its run may finish" : "" });
+    this.#host.emit({ kind: "removed", name, note: member.isInRun ? "its run may finish" : "" });
     this.#leaving.set(name, member);
     void member.stop().then(() => {
       this.#leaving.delete(name);
       if (this.#stopping) return;
       const entry = this.#entries.get(name);
-      if (entry === undefined) {
-        this.#safely(() => this.#writeCrew());
-        return;
-      }
-      this.#emit({ kind: "added", name, note: "" });
-      this.#add(entry).start(this.#settings, 0);
+      if (entry === undefined) this.#safely(() => this.#writeCrew());
+      else this.#startAdded(entry, 0);
     });
   }
 
   async #answer(id: string, request: unknown): Promise<void> {
-    const crew = {
-      ...{ gate: this.#gate, members: this.#members, emit: this.#emit },
-      stop: () => void this.stop(),
-    };
+    const { gate, emit, files } = this.#host;
+    const crew = { gate, emit, members: this.#members, stop: () => void this.stop() };
     try {
-      this.#host.files.answer(id, await answerTo(request, crew));
+      files.answer(id, await answerTo(request, crew));
     } catch (error) {
       this.#warn(error); // the command times out by itself
     }
@@ -357,22 +335,19 @@ export class Crew {
     const { manifest, isSingleton, keeper } = this.#settings;
     // Removed members stay listed until their run ends.
     const names = new Set([...this.#entries.keys(), ...this.#leaving.keys()]);
-    files.writeJson("crew", {
+    const crew: CrewJson = {
       ...machine.self(),
       ...{ manifest, singleton: isSingleton, members: [...names] },
       ...{ port: this.#port, since: this.#since },
-      keeper: isSingleton && keeper ? keeper : undefined,
-      ended,
-    });
+      ...{ keeper: isSingleton ? keeper : undefined, ended },
+    };
+    files.writeJson("crew", crew);
   }
 
-  #warn(error: unknown): void {
-    this.#emit({ kind: "trouble", name: "crew", message: (error as Error).message });
+  #warn(error: unknown, name = "crew"): void {
+    const message = error instanceof Error ? error.message : String(error);
+    this.#host.emit({ kind: "trouble", name, message });
   }
-}
-
-function noMembers(manifest: string): VivError {
-  return new VivError("INVALID", `${manifest} has no member with a def; give one a :DEF:`);
 }
 
 function takenError({ files, machine }: CrewHost): VivError {

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { SINGLETON } from "../../test/support/crew-host.ts";
 import { newFolder } from "../../test/support/folders.ts";
+import { FakeHost } from "../../test/support/machine.ts";
 import { settled } from "../../test/support/up-host.ts";
 import type { ClaimTree } from "../base/clock.ts";
 import { accountsIn } from "../engines/accounts/account-files.ts";
@@ -11,17 +12,16 @@ import type { Engine, EngineExit, EngineOutcome } from "../engines/engine.ts";
 import { execEngine } from "../engines/exec.ts";
 import { followLogs } from "../engines/session-logs.ts";
 import type { Finished, HandlerCommand, RunningHandler } from "../platform/processes/handlers.ts";
-import { engineRunner, SEED_LIMITS } from "./engine-runner.ts";
+import type { RunEnd } from "./crew-ports.ts";
+import { EngineRunner } from "./engine-runner.ts";
 import type { Member } from "./member-definition.ts";
-import type { RunEnd } from "./ports.ts";
-import type { CrewLine } from "./status.ts";
-import { openStepsFile } from "./steps-file.ts";
+import type { CrewLine } from "./member-status.ts";
 
 const NOW = Date.parse("2026-11-15T12:00:00Z");
 const EXEC: Partial<Member> = { engine: "exec", command: "./moss.sh" };
 const VENDOR: Partial<Member> = { engine: "codex" };
 
-/** Processes that do only what the test says. */
+/** Processes that the test controls. */
 class FakeProcess implements RunningHandler {
   readonly command: HandlerCommand;
   readonly ref = { pid: 77, started: "s77", claim: "" };
@@ -29,7 +29,7 @@ class FakeProcess implements RunningHandler {
   readonly stops: string[] = [];
   /** Those of them that gave no grace. */
   readonly atOnce: string[] = [];
-  /** What is in its log besides stderr. */
+  /** Its log without stderr. */
   logged = "";
   #resolve: (finished: Finished) => void = () => {};
 
@@ -110,8 +110,10 @@ function scene(engine: Engine = execEngine, prices: PriceTable = new Map()) {
   const steps = newFolder();
   const now = () => clock.now;
   const accounts = accountsIn(join(newFolder(), "accounts"), { now, random: () => 1 });
-  const runner = engineRunner(
+  const machine = new FakeHost().process();
+  const runner = new EngineRunner(
     {
+      machine: { ...machine, clock: { ...machine.clock, now } },
       handlers: {
         start: (command) => {
           const process = new FakeProcess(command);
@@ -123,20 +125,16 @@ function scene(engine: Engine = execEngine, prices: PriceTable = new Map()) {
       },
       engine: async () => engine,
       accounts,
-      prepare: (member) => ({ member, lifecycle: null, promptFor: () => "" }),
-      cwdOf: () => "/news",
       followLogs,
-      openSteps: ({ name }) => openStepsFile(join(steps, `${name}.jsonl`)),
       timers: { after: () => () => {} },
-      env: { PATH: "/bin" },
-      self: () => ({ host: "here", boot: "b" }),
       newMark: () => `mark-${processes.length}`,
-      now,
     },
     {
-      ...SEED_LIMITS,
-      ...{ killAfterMs: 5_000, logBytes: 1_000, prices, defaults: new Map() },
-      state: "/news/.crew",
+      prepare: (member) => ({ member, lifecycle: null, prompt: () => "" }),
+      cwdOf: () => "/news",
+      stepsPath: ({ name }) => join(steps, `${name}.jsonl`),
+      env: { PATH: "/bin" },
+      ...{ prices, defaults: new Map(), state: "/news/.crew" },
     },
   );
   const abort = new AbortController();
@@ -154,8 +152,8 @@ function scene(engine: Engine = execEngine, prices: PriceTable = new Map()) {
   };
   const run = async (member: Partial<Member>, act: (process: FakeProcess) => void) => {
     const whole = { ...SINGLETON, name: "moss", ...member };
-    const ending = runner.run({ member: whole, lifecycle: null, promptFor: () => "" }, hooks);
-    ending.catch(() => {}); // whoever awaits it hears of it
+    const ending = runner.run({ member: whole, lifecycle: null, prompt: () => "" }, hooks);
+    ending.catch(() => {}); // it is awaited below
     await settled();
     act(processes.at(-1) as FakeProcess);
     return ending;
@@ -179,8 +177,8 @@ describe("a command", () => {
     });
     const claim = processes[0]?.command.claim;
     expect(trees).toEqual([
-      { host: "here", boot: "b", pid: 0, started: "0", claim },
-      { host: "here", boot: "b", pid: 77, started: "s77", claim },
+      { host: "fake", boot: "boot-1", pid: 0, started: "0", claim },
+      { host: "fake", boot: "boot-1", pid: 77, started: "s77", claim },
     ]);
   });
 
@@ -306,7 +304,7 @@ describe("a vendor", () => {
   });
 });
 
-describe("what a run spends", () => {
+describe("the cost of a run", () => {
   it("is counted while it runs, at the price of each answer", async () => {
     const { run, spent } = scene(SPENDER, PRICES);
     const end = await run(VENDOR, (process) => {

@@ -1,40 +1,32 @@
-import type { Machine } from "../base/clock.ts";
 import type { Gate, GateView } from "../gate/gate.ts";
-import type { Timers } from "../platform/processes/children.ts";
-import type { CrewFiles } from "./files.ts";
+import type { MemberContext } from "./crew-ports.ts";
 
 const SHOW_EVERY_MS = 100;
 
 /** `gate.json` in the state folder: the crew's gate for `viv gate`, written at most ten times a second. */
 export class GateFile {
   readonly #gate: Gate;
-  readonly #host: { machine: Machine; timers: Timers; files: CrewFiles };
-  readonly #warn: (message: string) => void;
+  readonly #host: Pick<MemberContext, "machine" | "timers" | "files" | "emit">;
   #cancel: (() => void) | null = null;
   #written = "";
 
-  constructor(
-    gate: Gate,
-    host: { machine: Machine; timers: Timers; files: CrewFiles },
-    warn: (message: string) => void,
-  ) {
+  constructor(gate: Gate, host: Pick<MemberContext, "machine" | "timers" | "files" | "emit">) {
     this.#gate = gate;
     this.#host = host;
-    this.#warn = warn;
     gate.onChange(() => this.#writeSoon());
   }
 
   write(): void {
     this.#cancel?.();
     this.#cancel = null;
-    const { machine, files } = this.#host;
+    const { machine, files, emit } = this.#host;
     const { view, text } = viewed(this.#gate);
     if (text === this.#written) return;
     try {
       files.writeJson("gate", { ...view, at: machine.clock.now(), ...machine.self() });
       this.#written = text;
     } catch (error) {
-      this.#warn((error as Error).message);
+      emit({ kind: "trouble", name: "gate", message: (error as Error).message });
     }
   }
 

@@ -10,7 +10,7 @@ import {
   positionFrom,
   positionText,
 } from "./lifecycle.ts";
-import { TICK_OUTCOMES, type TickOutcome } from "./status.ts";
+import { TICK_OUTCOMES, type TickOutcome } from "./member-status.ts";
 
 const DAY = parseLifecycle(`#+START: morning
 * morning

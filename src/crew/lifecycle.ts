@@ -1,8 +1,9 @@
+import { nearest } from "../base/config-table.ts";
 import { parseInterval } from "../base/interval.ts";
 import { isName, suggest } from "../base/names.ts";
 import { shown } from "../base/text.ts";
 import { type OrgHeading, propertyOf, scanOrg } from "../org/org.ts";
-import type { TickOutcome } from "./status.ts";
+import type { TickOutcome } from "./member-status.ts";
 
 /** The phases a member goes through, as an org file describes them. */
 export interface LifecycleSpec {
@@ -30,7 +31,7 @@ export interface LifecyclePosition {
 }
 
 /** The effect of a tick on the position. */
-export const LIFECYCLE_EFFECTS: Readonly<Record<TickOutcome, "hit" | "next" | "stay">> = {
+const EFFECTS: Readonly<Record<TickOutcome, "hit" | "next" | "stay">> = {
   done: "hit",
   no_work: "next",
   failed: "stay",
@@ -65,8 +66,8 @@ export function parseLifecycle(text: string): LifecycleSpec {
     wrong(next.line, nowhere("NEXT", next.value, states));
   }
   problems.sort((a, b) => a.line - b.line);
-  const lines = problems.map(({ line, what }) => `line ${line}: ${what}`);
-  return { start, states, problem: lines.length === 0 ? null : lines.join("; ") };
+  const problem = problems.map(({ line, what }) => `line ${line}: ${what}`).join("; ") || null;
+  return { start, states, problem };
 }
 
 function stateFrom(heading: OrgHeading, wrong: (line: number, what: string) => void) {
@@ -85,23 +86,18 @@ function stateFrom(heading: OrgHeading, wrong: (line: number, what: string) => v
   }
   for (const line of heading.strays)
     wrong(line, "this is not a property; write it like :NEXT: state");
+  const kindFrom = (value: string) => KINDS.find((kind) => kind === value.toLowerCase()) ?? null;
+  const countFrom = (value: string) => (/^\d{1,9}$/.test(value) && Number(value)) || null;
   return {
-    kind:
-      read("KIND", "wake or rem", (value) => {
-        return KINDS.find((kind) => kind === value.toLowerCase()) ?? null;
-      }) ?? "wake",
-    repeat:
-      read("REPEAT", "a whole number, at least 1", (value) => {
-        const count = /^\d{1,9}$/.test(value) ? Number(value) : 0;
-        return count >= 1 ? count : null;
-      }) ?? 1,
+    kind: read("KIND", "wake or rem", kindFrom) ?? "wake",
+    repeat: read("REPEAT", "a whole number, at least 1", countFrom) ?? 1,
     next: propertyOf(heading, "NEXT")?.value || heading.title,
     minIntervalMs: read("MIN-INTERVAL", "like 90s, 10m, 2h or milliseconds", parseInterval) ?? 0,
   };
 }
 
 function nowhere(what: string, state: string, states: ReadonlyMap<string, unknown>): string {
-  const meant = state.length <= 40 ? suggest(state, states.keys()) : undefined;
+  const meant = nearest(state, [...states.keys()]);
   const hint = meant === undefined ? "" : `; did you mean ${meant}?`;
   return `${what} ${shown(state)} points nowhere${hint}`;
 }
@@ -124,7 +120,7 @@ export function afterTick(
   position: LifecyclePosition,
   outcome: TickOutcome,
 ): LifecyclePosition {
-  const effect = LIFECYCLE_EFFECTS[outcome];
+  const effect = EFFECTS[outcome];
   const state = spec.states.get(position.state);
   if (effect === "stay" || state === undefined) return position;
   const hits = position.hits + 1;
@@ -158,30 +154,25 @@ export function ranFileOf(name: string, state: string): string {
  */
 export class RanFiles {
   readonly #owners = new Map<string, { key: string; state: string }>();
-  readonly #files = new Map<string, string[]>();
 
   /** Replaces the states of one member. Returns the problem, or null. */
   take(key: string, states: readonly string[]): string | null {
     this.release(key);
-    const files: string[] = [];
-    this.#files.set(key, files);
     for (const state of states) {
       const file = ranFileOf(key, state);
       const owner = this.#owners.get(file);
       if (owner !== undefined) {
         this.release(key);
-        const whose = owner.key === key ? "its own state" : `${owner.key} in its state`;
-        const what = `its state ${state} would share the file ${file} with ${whose} ${owner.state}`;
+        const other = owner.key === key ? "its own state" : `${owner.key} in its state`;
+        const what = `its state ${state} would share the file ${file} with ${other} ${owner.state}`;
         return `${what}; rename one of them, then: viv crew resume`;
       }
       this.#owners.set(file, { key, state });
-      files.push(file);
     }
     return null;
   }
 
   release(key: string): void {
-    for (const file of this.#files.get(key) ?? []) this.#owners.delete(file);
-    this.#files.delete(key);
+    for (const [file, owner] of this.#owners) if (owner.key === key) this.#owners.delete(file);
   }
 }

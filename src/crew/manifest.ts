@@ -4,24 +4,16 @@ import { VivError } from "../base/errors.ts";
 import { shown } from "../base/text.ts";
 import { lineOf, type Place, placesOf } from "../base/toml-lines.ts";
 import { scanOrg } from "../org/org.ts";
+import { settingsFrom } from "./config.ts";
 import { type Member, membersFrom, type RawMember } from "./member-definition.ts";
-import { type CrewSettings, settingsFrom } from "./settings.ts";
 
 export type { Member } from "./member-definition.ts";
-export type { CrewSettings } from "./settings.ts";
 
-/** The members of a crew. One with a mistake is parked; the log lists what was dropped, and why. */
+/** The members of a crew. One with a mistake is parked; the log lists the dropped parts with their reasons. */
 export interface Manifest {
   members: Member[];
   /** `file:line: what`. */
   log: string[];
-  /** Of a TOML manifest. */
-  settings?: CrewSettings;
-}
-
-/** A crew without members does not count. */
-export function isActive(manifest: Manifest): boolean {
-  return manifest.members.length > 0;
 }
 
 /** Throws INVALID only when the text is no manifest at all: not TOML, or in conflict. */
@@ -32,18 +24,16 @@ export function parseManifest(
   if (format === "org") return fromOrg(text, file);
   const values = parseToml(smolToml, text, file);
   const places = placesOf(text);
-  const log = new Log(file);
+  const log: LogLine[] = [];
   for (const key of Object.keys(values)) {
     if (key === "crew") continue;
     const meant = nearest(key, ["crew"]);
     const hint = meant ? `did you mean "${meant}"?` : "a member is a table, like [crew.moss].";
-    log.add(lineOf(places, [key]), `unknown key ${shown(key)}; ${hint}`);
+    log.push({ line: lineOf(places, [key]), what: `unknown key ${shown(key)}; ${hint}` });
   }
-  const manifest = crewFromTable(Object.hasOwn(values, "crew") ? values.crew : {}, {
-    file,
-    places,
-  });
-  return { ...manifest, log: [...log.lines(), ...manifest.log] };
+  const crew = Object.hasOwn(values, "crew") ? values.crew : {};
+  const manifest = crewFromTable(crew, { file, places });
+  return { ...manifest, log: [...sorted(file, log), ...manifest.log] };
 }
 
 /** A `[crew]` that a parser has read, in viv.toml or a file of its own; `places` are of the whole text. */
@@ -51,13 +41,12 @@ export function crewFromTable(
   crew: unknown,
   { file, places }: { file: string; places: Place },
 ): Manifest {
-  const log = new Log(file);
+  const log: LogLine[] = [];
+  const warn = (line: number, what: string) => log.push({ line, what });
+  const lineIn = (...keys: string[]) => lineOf(places, ["crew", ...keys]);
   if (!isTable(crew)) {
-    log.add(
-      lineOf(places, ["crew"]),
-      "crew must be a table, with one for each member: [crew.moss].",
-    );
-    return { members: [], log: log.lines(), settings: {} };
+    warn(lineIn(), "crew must be a table, with one for each member: [crew.moss].");
+    return { members: [], log: sorted(file, log) };
   }
   const raws: RawMember[] = [];
   const others = new Map<string, unknown>();
@@ -67,20 +56,15 @@ export function crewFromTable(
       continue;
     }
     const fields = Object.entries(value).map(([key, inner]) => ({
-      name: key,
-      shown: key,
-      value: inner,
-      line: lineOf(places, ["crew", name, key]),
+      ...{ name: key, shown: key, value: inner, line: lineIn(name, key) },
     }));
-    raws.push({ name, line: lineOf(places, ["crew", name]), fields });
+    raws.push({ name, line: lineIn(name), fields });
   }
-  const settings = settingsFrom(others, (key, what) =>
-    log.add(lineOf(places, ["crew", key]), what),
-  );
+  settingsFrom(others, (key, what) => warn(lineIn(key), what));
   // An object has keys like "1" before all others; the file's order is that of its lines.
   raws.sort((a, b) => a.line - b.line);
-  const members = membersFrom(raws, (line, what) => log.add(line, what));
-  return { members, log: log.lines(), settings };
+  const members = membersFrom(raws, warn);
+  return { members, log: sorted(file, log) };
 }
 
 function fromOrg(text: string, file: string): Manifest {
@@ -89,40 +73,25 @@ function fromOrg(text: string, file: string): Manifest {
     const message = `${file}:${org.conflictLine}: there is a conflict marker of git; resolve it first.`;
     throw new VivError("INVALID", message);
   }
-  const log = new Log(file);
-  const raws: RawMember[] = [];
-  for (const heading of org.headings) {
-    if (heading.level !== 1) continue;
-    const { title: name, line, properties, strays } = heading;
+  const log: LogLine[] = [];
+  const warn = (line: number, what: string) => log.push({ line, what });
+  const headings = org.headings.filter(({ level }) => level === 1);
+  const raws = headings.map(({ title: name, line, properties, strays }): RawMember => {
     for (const stray of strays) {
-      log.add(stray, `${name}: this is not a property; write it like :DEF: file.`);
+      warn(stray, `${name}: this is not a property; write it like :DEF: file.`);
     }
-    const fields = properties.map((property) => ({
-      name: property.name,
-      shown: `:${property.name}:`,
-      value: property.value,
-      line: property.line,
-    }));
-    raws.push({ name, line, fields });
-  }
-  const members = membersFrom(raws, (line, what) => log.add(line, what));
-  return { members, log: log.lines() };
+    const fields = properties.map((property) => ({ ...property, shown: `:${property.name}:` }));
+    return { name, line, fields };
+  });
+  const members = membersFrom(raws, warn);
+  return { members, log: sorted(file, log) };
 }
 
-class Log {
-  readonly #file: string;
-  readonly #lines: { line: number; what: string }[] = [];
+interface LogLine {
+  line: number;
+  what: string;
+}
 
-  constructor(file: string) {
-    this.#file = file;
-  }
-
-  add(line: number, what: string): void {
-    this.#lines.push({ line, what });
-  }
-
-  lines(): string[] {
-    const sorted = this.#lines.sort((a, b) => a.line - b.line);
-    return sorted.map(({ line, what }) => `${this.#file}:${line}: ${what}`);
-  }
+function sorted(file: string, log: LogLine[]): string[] {
+  return log.sort((a, b) => a.line - b.line).map(({ line, what }) => `${file}:${line}: ${what}`);
 }

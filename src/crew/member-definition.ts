@@ -1,9 +1,10 @@
+import { nearest } from "../base/config-table.ts";
 import { isVivError } from "../base/errors.ts";
-import { assertName, suggest } from "../base/names.ts";
+import { parseInterval } from "../base/interval.ts";
+import { assertName } from "../base/names.ts";
 import { PRIORITIES, type Priority } from "../base/priority.ts";
 import { sentence, shown } from "../base/text.ts";
 import { ENGINE_NAMES, type EngineName } from "../engines/config-engine.ts";
-import { CrewFields, type RawField } from "./field.ts";
 
 /** A standing agent of a crew. Its paths are as they are written: relative to the manifest. */
 export interface Member {
@@ -40,33 +41,38 @@ const FIELDS = [
 /** Properties with a meaning in org itself. */
 const OF_ORG = ["ID", "CUSTOM-ID", "CATEGORY"];
 
+/** One property of a member as it is written: always a text in org, in TOML any value. */
+interface RawField {
+  name: string;
+  /** As the reader of the log knows it: `:DEF:`, `def`. */
+  shown: string;
+  value: unknown;
+  line: number;
+}
+
 export interface RawMember {
   name: string;
   line: number;
-  /** As they are written, in their order. */
-  fields: readonly (RawField & { name: string })[];
+  fields: readonly RawField[];
 }
 
-/** The valid members, in order; `warn` gets what is dropped, parked or odd, with its line. */
-export function membersFrom(
-  raws: readonly RawMember[],
-  warn: (line: number, what: string) => void,
-): Member[] {
+type Warn = (line: number, what: string) => void;
+
+/** The valid members, in order; `warn` gets a line for each that is dropped, parked or odd. */
+export function membersFrom(raws: readonly RawMember[], warn: Warn): Member[] {
   const members = new Map<string, Member>();
   for (const raw of raws) {
     const refusal = refusalOf(raw.name);
+    const known = members.get(raw.name);
     if (refusal !== null) {
       warn(raw.line, `${refusal}; this member is dropped.`);
-      continue;
-    }
-    const known = members.get(raw.name);
-    if (known !== undefined) {
+    } else if (known !== undefined) {
       const where = `there is one on line ${known.line} already`;
       warn(raw.line, `a second member ${raw.name} is dropped: ${where}.`);
-      continue;
+    } else {
+      const member = memberFrom(raw, members.size, warn);
+      if (member !== null) members.set(raw.name, member);
     }
-    const member = memberFrom(raw, members.size, warn);
-    if (member !== null) members.set(raw.name, member);
   }
   return [...members.values()];
 }
@@ -82,70 +88,102 @@ function refusalOf(name: string): string | null {
   }
 }
 
-function memberFrom(
-  raw: RawMember,
-  index: number,
-  warn: (line: number, what: string) => void,
-): Member | null {
+function memberFrom(raw: RawMember, index: number, warn: Warn): Member | null {
   const { name, line } = raw;
   const problems: string[] = [];
-  const fields = new CrewFields(fieldsOf(raw, warn), (where, what) => {
+  const park = (where: number, what: string) => {
     problems.push(what);
     warn(where, sentence(`${name} is parked: ${what}`));
-  });
-  const def = fields.text("DEF");
+  };
+  const fields = fieldsOf(raw, warn);
+  /** Null for a field that is missing, empty or wrong. */
+  const read = <T>(field: string, what: string, parse: (value: string) => T | null): T | null => {
+    const found = fields.get(field);
+    if (found === undefined) return null;
+    const value = written(found);
+    if (value === "") return null;
+    const result = value === null ? null : parse(value);
+    if (result !== null) return result;
+    park(found.line, `${found.shown} ${value === null ? "" : `${shown(value)} `}${what}`);
+    return null;
+  };
+  const text = (field: string) =>
+    read(field, "must be a text", (value) => (value.includes("\0") ? null : value));
+  const choice = <T extends string>(field: string, choices: readonly T[]) => {
+    const meant = nearest(written(fields.get(field)), choices);
+    const hint = meant === undefined ? "" : `; did you mean ${meant}?`;
+    return read(
+      field,
+      `must be one of ${choices.join(" ")}${hint}`,
+      (value) => choices.find((one) => one === value.toLowerCase()) ?? null,
+    );
+  };
+
+  const def = text("DEF");
   if (def === null && problems.length === 0) {
     warn(line, `${name} has no def and is dropped; give it one: DEF is the path of a file.`);
     return null;
   }
-  const command = fields.text("COMMAND");
-  const engine = fields.choice("ENGINE", ENGINE_NAMES);
-  if (engine === "exec" && !fields.has("COMMAND")) {
-    const what = "the engine exec needs a COMMAND";
-    problems.push(what);
-    warn(fields.lineOf("ENGINE") ?? line, `${name} is parked: ${what}.`);
+  const command = text("COMMAND");
+  const engine = choice("ENGINE", ENGINE_NAMES);
+  if (engine === "exec" && !written(fields.get("COMMAND"))) {
+    park(fields.get("ENGINE")?.line ?? line, "the engine exec needs a COMMAND");
   }
   if (engine !== null && engine !== "exec" && command !== null) {
-    const where = fields.lineOf("COMMAND") ?? line;
+    const where = fields.get("COMMAND")?.line ?? line;
     warn(where, `${name}: COMMAND is for the engine exec, and ${engine} does not use it.`);
   }
+  const interval = "must be like 90s, 10m, 2h or a number of milliseconds, and more than zero";
   return {
     name,
     index,
     def: def ?? "",
-    lifecycle: fields.text("LIFECYCLE"),
-    intervalMs: fields.interval("INTERVAL") ?? DEFAULT_INTERVAL_MS,
+    lifecycle: text("LIFECYCLE"),
+    intervalMs:
+      read("INTERVAL", interval, (value) => parseInterval(value) || null) ?? DEFAULT_INTERVAL_MS,
     engine: engine ?? (command === null ? "claude" : "exec"),
-    model: fields.text("MODEL"),
+    model: text("MODEL"),
     command,
-    mode: fields.choice("MODE", MODES) ?? "plan",
-    workdir: fields.text("WORKDIR"),
-    runIf: fields.text("RUN-IF"),
-    budgetUsdDay: fields.usd("BUDGET-USD-DAY"),
-    priority: fields.choice("PRIORITY", PRIORITIES) ?? "normal",
-    isContinuous: fields.flag("CONTINUOUS") ?? false,
+    mode: choice("MODE", MODES) ?? "plan",
+    workdir: text("WORKDIR"),
+    runIf: text("RUN-IF"),
+    budgetUsdDay: read("BUDGET-USD-DAY", "must be a number of dollars, more than zero", usdFrom),
+    priority: choice("PRIORITY", PRIORITIES) ?? "normal",
+    isContinuous: read("CONTINUOUS", "must be yes or no", flagFrom) ?? false,
     problem: problems.length === 0 ? null : problems.join("; "),
     line,
   };
 }
 
 /** By name; the first of each counts. `run_if`, `RUN_IF` and `run-if` are one. */
-function fieldsOf(
-  raw: RawMember,
-  warn: (line: number, what: string) => void,
-): Map<string, RawField> {
+function fieldsOf(raw: RawMember, warn: Warn): Map<string, RawField> {
   const fields = new Map<string, RawField>();
   for (const field of raw.fields) {
     const name = field.name.toUpperCase().replaceAll("_", "-");
     if (OF_ORG.includes(name)) continue;
     if (!FIELDS.includes(name)) {
-      const meant = name.length <= 40 ? suggest(name, FIELDS) : undefined;
-      const hint =
-        meant === undefined ? `there are ${FIELDS.join(" ")}.` : `did you mean ${meant}?`;
+      const meant = nearest(name, FIELDS);
+      const hint = meant ? `did you mean ${meant}?` : `there are ${FIELDS.join(" ")}.`;
       warn(field.line, `${raw.name}: unknown property ${shown(field.name)}; ${hint}`);
     } else if (fields.has(name)) {
-      warn(field.line, `${raw.name}: a second ${field.shown} is passed over.`);
+      warn(field.line, `${raw.name}: a second ${field.shown} is ignored.`);
     } else fields.set(name, field);
   }
   return fields;
+}
+
+/** "" when it is missing; null for a list, a table or a date. */
+function written(field: RawField | undefined): string | null {
+  if (field === undefined) return "";
+  return typeof field.value === "object" ? null : String(field.value).trim();
+}
+
+function usdFrom(value: string): number | null {
+  const usd = /^\$?\d+(?:\.\d+)?$/.test(value) ? Number(value.replace("$", "")) : 0;
+  return usd > 0 && Number.isFinite(usd) ? usd : null;
+}
+
+function flagFrom(value: string): boolean | null {
+  if (/^(?:yes|true|t|on|1)$/i.test(value)) return true;
+  return /^(?:no|false|nil|off|0)$/i.test(value) ? false : null;
 }

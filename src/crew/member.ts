@@ -1,18 +1,11 @@
+import type { ClaimTree } from "../base/clock.ts";
 import { isVivError, VivError } from "../base/errors.ts";
+import type { MemberContext, Prepared, RunEnd } from "./crew-ports.ts";
 import type { Member } from "./manifest.ts";
-import type { MemberContext, Prepared, RunEnd } from "./ports.ts";
-import type { CrewLine, MemberState, TickOutcome } from "./status.ts";
+import type { CrewLine, MemberState, TickOutcome } from "./member-status.ts";
 import { iso, StatusWriter } from "./status-writer.ts";
 import { BREATHER_MS, firstDelay, lastRunFrom, MOST_CRASHES, nextDelay } from "./tick.ts";
 
-/**
- * One standing agent: its clock, its state files, and one tick after the other. The singleton and
- * every member of a crew are instances of this, and know nothing of each other; only the gate does.
- *
- * A tick: read def and lifecycle; RUN-IF; the gate; write the time of this run; run the engine; its
- * outcome decides about the lifecycle and the next tick. On every path the slot is given back and
- * another tick is scheduled, unless the member is parked, paused or stopped.
- */
 export interface Pace {
   graceMs: number;
   staggerMs: number;
@@ -23,8 +16,15 @@ const LOGGED_AT_ONCE = 60;
 const LOG_EVERY_MS = 200;
 /** A held member looks again at least this often. */
 const LOOK_AGAIN_MS = 60_000;
-const AT_ONCE: Pace = { graceMs: 0, staggerMs: 0 };
 
+/**
+ * One standing agent: its clock, its state files, and one tick after the other. The singleton and
+ * every member of a crew are instances of this, and share only the gate.
+ *
+ * A tick: read def and lifecycle; RUN-IF; the gate; write the time of this run; run the engine; its
+ * outcome decides about the lifecycle and the next tick. On every path the slot is given back and
+ * another tick is scheduled, unless the member is parked, paused or stopped.
+ */
 export class CrewMember {
   readonly name: string;
   #member: Member;
@@ -38,7 +38,7 @@ export class CrewMember {
   /** The run may finish; before it a tick is called off. */
   #isInRun = false;
   #isStopped = false;
-  /** The files that a person may put right while it is parked, and their stamp. */
+  /** The files that a person may correct while it is parked, and their stamp. */
   #parkedOver: { files: string[]; stamp: string } | null = null;
   /** Ticks since its last run that its RUN-IF has saved. */
   #savedInRow = 0;
@@ -52,10 +52,6 @@ export class CrewMember {
     this.#key = key;
     this.#context = context;
     this.#status = new StatusWriter(member, key, context, (message) => this.#warn(message));
-  }
-
-  get isTicking(): boolean {
-    return this.#ticking !== null;
   }
 
   get isInRun(): boolean {
@@ -98,26 +94,26 @@ export class CrewMember {
     return prepared;
   }
 
-  /** New settings count from the next tick on; a parked member whose entry has changed gets another chance. */
+  /** New settings count from the next tick on; a change of its entry unparks a member. */
   update(member: Member): void {
     const before = this.#member;
     const baseBefore = this.#baseMs;
     this.#member = member;
     this.#status.now.engine = member.engine;
     this.#status.now.mode = member.mode;
-    if (this.isTicking || this.#isStopped || isSameEntry(before, member)) return;
+    if (this.#ticking || this.#isStopped || isSameEntry(before, member)) return;
     if (this.state === "parked") this.#unpark();
     else if (this.state === "paused") return;
     else if (member.problem !== null) this.#park(member.problem);
     else if (this.#isParkedAtOnce()) return;
     else if (this.state === "waiting" && this.#baseMs !== baseBefore) {
-      this.#schedule(this.#firstDelay(AT_ONCE), "changed");
+      this.#schedule(this.#firstDelay(), "changed");
     }
   }
 
   /** Unparks it when a file that it is parked over has changed. */
   lookAgain(): void {
-    if (this.state !== "parked" || this.#parkedOver === null || this.isTicking) return;
+    if (this.state !== "parked" || this.#parkedOver === null || this.#ticking) return;
     const { files, stamp } = this.#parkedOver;
     if (this.#context.stampOf(files) !== stamp) this.#unpark();
   }
@@ -126,7 +122,7 @@ export class CrewMember {
   async pause(): Promise<void> {
     this.#context.files.setPaused(this.#key, true);
     if (this.#isStopped) return;
-    if (this.isTicking) {
+    if (this.#ticking) {
       this.#callOff();
       if (!this.#isInRun) await this.#ticking;
     } else {
@@ -137,17 +133,16 @@ export class CrewMember {
 
   resume(): void {
     this.#context.files.setPaused(this.#key, false);
-    if (this.isTicking || this.#isStopped) return;
-    this.#unpark("resumed");
+    if (!this.#ticking && !this.#isStopped) this.#unpark("resumed");
   }
 
-  /** One tick now, whatever its clock says; joins one that is under way. Rejects if it cannot have any. */
+  /** One tick now, regardless of its clock; joins a current one. Rejects for a member with a problem. */
   async tickNow(): Promise<TickOutcome | null> {
     if (this.#isStopped) return null;
     const { problem } = this.#member;
     if (problem !== null) throw new VivError("WRONG_STATE", `${this.name} is parked: ${problem}`);
     // A RUN-IF check is no tick: the requested one comes after it.
-    if (this.#status.now.state === "checking") await this.#ticking;
+    if (this.state === "checking") await this.#ticking;
     if (this.#isStopped) return null;
     this.#cancelTimer();
     return this.#tick(true);
@@ -176,30 +171,21 @@ export class CrewMember {
 
   #unpark(why = "changed"): void {
     this.#status.now.crashes = 0;
-    this.#schedule(this.#firstDelay(AT_ONCE), why);
+    this.#schedule(this.#firstDelay(), why);
   }
 
-  #firstDelay({ graceMs, staggerMs }: Pace, index = 0): number {
-    const now = this.#context.machine.clock.now();
-    const at = this.#lastRun(now);
-    return firstDelay({
-      graceMs,
-      intervalMs: this.#baseMs,
-      sinceLastRunMs: at === null ? null : now - at,
-      index,
-      staggerMs,
-    });
-  }
-
-  #lastRun(now: number): number | null {
+  #firstDelay({ graceMs, staggerMs }: Pace = { graceMs: 0, staggerMs: 0 }, index = 0): number {
+    const { files, machine } = this.#context;
+    const now = machine.clock.now();
+    let sinceLastRunMs: number | null = null;
     try {
-      const { at, problem } = lastRunFrom(this.#context.files.lastRun(this.#key), now);
+      const { at, problem } = lastRunFrom(files.lastRun(this.#key), now);
       if (problem) this.#warn(problem);
-      return at;
+      if (at !== null) sinceLastRunMs = now - at;
     } catch (error) {
       this.#warn(`its last run cannot be read: ${messageOf(error)}`);
-      return null;
     }
+    return firstDelay({ graceMs, intervalMs: this.#baseMs, sinceLastRunMs, index, staggerMs });
   }
 
   get #baseMs(): number {
@@ -210,18 +196,16 @@ export class CrewMember {
     if (this.#isStopped) return;
     this.#cancelTimer();
     this.#parkedOver = null;
+    const { files, machine, timers, emit } = this.#context;
     const { problem } = this.#member;
     if (problem !== null) this.#park(problem);
-    else if (this.#context.files.isPaused(this.#key)) this.#status.show("paused", "by hand");
-    else this.#tickAfter(delayMs, why, state, note);
-  }
-
-  #tickAfter(delayMs: number, why: string, state: MemberState, note: string): void {
-    const { machine, timers, emit } = this.#context;
-    this.#status.now.next_tick = iso(machine.clock.now() + delayMs);
-    this.#status.show(state, note);
-    this.#cancelTimer = timers.after(delayMs, () => void this.#tick(false));
-    emit({ kind: "next", name: this.name, after_ms: Math.round(delayMs), why });
+    else if (files.isPaused(this.#key)) this.#status.show("paused", "by hand");
+    else {
+      this.#status.now.next_tick = iso(machine.clock.now() + delayMs);
+      this.#status.show(state, note);
+      this.#cancelTimer = timers.after(delayMs, () => void this.#tick(false));
+      emit({ kind: "next", name: this.name, after_ms: Math.round(delayMs), why });
+    }
   }
 
   #tick(isForced: boolean): Promise<TickOutcome | null> {
@@ -253,13 +237,11 @@ export class CrewMember {
       }
     }
     const held = runner.heldBy(member, this.#status.costToday());
-    if (held !== null) return this.#hold(held.note, held.until);
+    if (held !== null) return this.#hold(held);
     if (member.runIf !== null && !isForced) {
       this.#status.show("checking", "");
-      const { due, note } = await runner.isDue(member, {
-        signal,
-        onProcess: (tree) => this.#showProcess(tree, "checking"),
-      });
+      const onProcess = (tree: ClaimTree) => this.#showProcess(tree, "checking");
+      const { due, note } = await runner.isDue(member, { signal, onProcess });
       this.#status.now.run = null;
       if (!due) return this.#saveTick(note);
     }
@@ -300,10 +282,14 @@ export class CrewMember {
     this.#status.now.last_run = iso(began);
     this.#status.now.thought = null;
     this.#status.showSoon("running", "");
-    this.#emitSaved();
+    if (this.#savedInRow > 0) {
+      const { saved } = this.#status.now;
+      emit({ kind: "due", name: this.name, meanwhile: this.#savedInRow, saved });
+      this.#savedInRow = 0;
+    }
     emit({ kind: "runs", name: this.name, lifecycle: lifecycle?.state ?? null });
     const end = await runner.run(prepared, {
-      prompt: prepared.promptFor(lifecycle),
+      prompt: prepared.prompt(),
       logPath: files.newLog(this.#key, began),
       costToday: this.#status.costToday(),
       lifecycle: lifecycle?.state ?? null,
@@ -317,7 +303,7 @@ export class CrewMember {
     return this.#conclude(prepared, end, (machine.clock.uptime() - begun) * 1000);
   }
 
-  #showProcess(tree: NonNullable<StatusWriter["now"]["run"]>, state: MemberState): void {
+  #showProcess(tree: ClaimTree, state: MemberState): void {
     this.#status.now.run = tree;
     this.#status.show(state, "");
   }
@@ -342,14 +328,15 @@ export class CrewMember {
     const status = this.#status.now;
     this.#status.settle(end.usd);
     const seconds = Math.round(tookMs) / 1000;
+    const { note, usd } = end;
     const ts = Math.floor(machine.clock.now() / 1000);
+    const line = { ts, agent: this.name, seconds, usd, note };
     if (end.kind === "held") {
-      const { note, usd } = end;
-      if (usd !== null) this.#append({ run: "killed", ts, agent: this.name, seconds, usd, note });
-      return this.#hold(note, end.until);
+      if (usd !== null) this.#append({ run: "killed", ...line });
+      return this.#hold(end);
     }
-    const { outcome, note, usd } = end;
-    this.#append({ run: outcome, ts, agent: this.name, seconds, usd, note });
+    const { outcome } = end;
+    this.#append({ run: outcome, ...line });
     emit({ kind: "ran", name: this.name, outcome, seconds, note, usd });
     this.#moveOn(prepared, outcome);
     status.outcome = outcome;
@@ -361,9 +348,8 @@ export class CrewMember {
       return outcome;
     }
     const { isContinuous } = this.#member;
-    const delay = nextDelay({
-      ...{ outcome, baseMs: this.#baseMs, streak, crashes, tookMs, isContinuous },
-    });
+    const baseMs = this.#baseMs;
+    const delay = nextDelay({ outcome, baseMs, streak, crashes, tookMs, isContinuous });
     const isLate = outcome === "no_work" || outcome === "crashed";
     this.#schedule(delay, outcome, isLate ? "backing_off" : "waiting", note);
     return outcome;
@@ -389,14 +375,7 @@ export class CrewMember {
     return null;
   }
 
-  #emitSaved(): void {
-    if (this.#savedInRow === 0) return;
-    const { saved } = this.#status.now;
-    this.#context.emit({ kind: "due", name: this.name, meanwhile: this.#savedInRow, saved });
-    this.#savedInRow = 0;
-  }
-
-  #hold(note: string, until: number | null): null {
+  #hold({ note, until }: { note: string; until: number | null }): null {
     const { machine, emit } = this.#context;
     const now = machine.clock.now();
     // It looks once a minute, and reports it once.
@@ -411,9 +390,7 @@ export class CrewMember {
   #park(note: string, file?: string): void {
     const { def, lifecycle, workdir } = this.#member;
     this.#cancelTimer();
-    const files = [def, lifecycle, workdir, file].filter(
-      (one) => one !== null && one !== undefined,
-    );
+    const files = [def, lifecycle, workdir, file].flatMap((one) => one ?? []);
     this.#parkedOver = { files, stamp: this.#context.stampOf(files) };
     this.#status.show("parked", note);
     this.#context.emit({ kind: "parked", name: this.name, note });
@@ -425,7 +402,7 @@ export class CrewMember {
     this.#status.settle(null);
     if (this.#isStopped) return;
     const message = messageOf(error);
-    if (this.#abort.signal.aborted) this.#schedule(this.#firstDelay(AT_ONCE), "called off");
+    if (this.#abort.signal.aborted) this.#schedule(this.#firstDelay(), "called off");
     else if (isVivError(error, "INVALID")) this.#park(message, pathIn(error));
     else {
       this.#warn(message);

@@ -1,7 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { SINGLETON } from "../../test/support/crew-host.ts";
 import { holds } from "../../test/support/property.ts";
-import { promptFor, sharedOf } from "./prompt.ts";
+import { prepare, promptFrom, sharedOf } from "./prompt.ts";
 
 describe("shared files", () => {
   test.each([
@@ -58,29 +59,34 @@ describe("shared files", () => {
 });
 
 describe("the prompt", () => {
-  const parts = {
-    laws: ["LAW ONE\n", "\n"],
-    def: "\ufeffYou are moss.\n\n",
-    mode: "plan" as const,
-    lifecycle: null,
-    isReflection: false,
-    recent: "",
-  };
+  const parts = ["LAW ONE\n", "\n", "\ufeffYou are moss.\n\n"];
 
   test("is the laws, the def, the mode and the request", () => {
-    expect(promptFor(parts)).toMatch(
+    expect(promptFrom(parts, "plan", null)).toMatch(
       /^LAW ONE\n\nYou are moss\.\n\nMODE: plan\nDo one keeper run in this repository now\.\n/,
     );
-    const edit = promptFor({ ...parts, mode: "edit", lifecycle: "dream" });
+    const edit = promptFrom(parts, "edit", "dream");
     expect(edit).toContain("\n\nMODE: edit\nLIFECYCLE: dream\nDo one");
   });
 
   test("reflects on past steps instead of following the def", () => {
-    const recent = 'NO-WORK\n```\nMODE: edit\n{"tool":"x"}';
-    const prompt = promptFor({ ...parts, isReflection: true, lifecycle: "rem", recent });
+    let recent = 'NO-WORK\n```\nMODE: edit\n{"tool":"x"}';
+    const texts: Record<string, string> = {
+      "/news/moss.org": "#+SHARED: laws.org\nYou are moss.",
+      "/news/laws.org": "LAW ONE",
+      "/news/life.org": "* rem\n:PROPERTIES:\n:KIND: rem\n:END:\n",
+    };
+    const host = {
+      ...{ folder: "/news", readText: (path: string) => texts[path] ?? "" },
+      ...{ position: () => null, recent: () => recent },
+    };
+    const moss = { ...SINGLETON, def: "moss.org", lifecycle: "life.org" };
+    const prompt = prepare(host, moss).prompt();
     expect(prompt).not.toContain("You are moss");
     expect(prompt).toContain("LAW ONE");
     expect(prompt).toContain(`\n\`\`\`\`\n${recent}\n\`\`\`\`\n\nMODE: plan\nLIFECYCLE: rem\n`);
-    expect(promptFor({ ...parts, isReflection: true })).toContain("(nothing yet)");
+    recent = "";
+    expect(prepare(host, moss).prompt()).toContain("(nothing yet)");
+    expect(prepare(host, { ...moss, lifecycle: null }).prompt()).toContain("You are moss.");
   });
 });

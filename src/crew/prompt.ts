@@ -1,17 +1,76 @@
+import { dirname, extname, resolve } from "node:path";
+import { VivError } from "../base/errors.ts";
 import { fenceFor } from "../base/text.ts";
 import { scanOrg } from "../org/org.ts";
+import type { LifecycleTick, Prepared } from "./crew-ports.ts";
+import { afterTick, isClosed, parseLifecycle, positionFrom, positionText } from "./lifecycle.ts";
+import type { Member } from "./manifest.ts";
 
-export interface PromptParts {
-  /** Of the shared files, in the order they are to be read. */
-  laws: readonly string[];
-  def: string;
-  mode: "plan" | "edit";
-  /** The state it is in, if it has a lifecycle. */
-  lifecycle: string | null;
-  /** A run that reflects instead of following the def. */
-  isReflection: boolean;
-  /** Its last steps, for that. */
-  recent: string;
+/** The prompt and lifecycle of a tick, from the files as they are now: editing them needs no restart. */
+interface PrepareHost {
+  /** Of the manifest: paths in it are relative to that. */
+  folder: string;
+  /** Throws the system error. */
+  readText(path: string): string;
+  /** The persisted position of its lifecycle. */
+  position(member: Member): string | null;
+  /** Its last steps, for a reflection. */
+  recent(member: Member): string;
+}
+
+export function prepare(host: PrepareHost, member: Member): Prepared {
+  const path = resolve(host.folder, member.def);
+  const def = read(host, path, "its def");
+  const laws = lawsOf(host, path, def, new Set([path]));
+  const lifecycle = member.lifecycle === null ? null : lifecycleOf(host, member, member.lifecycle);
+  const { mode } = member;
+  return {
+    member,
+    lifecycle,
+    prompt: () => {
+      const role = lifecycle?.isReflection ? reflectionOn(host.recent(member)) : def;
+      return promptFrom([...laws, role], mode, lifecycle?.state ?? null);
+    },
+  };
+}
+
+/** Shared files come first, each once, theirs before them. */
+function lawsOf(host: PrepareHost, path: string, text: string, seen: Set<string>): string[] {
+  return sharedOf(text, extname(path) === ".org" ? "org" : "markdown").flatMap((name) => {
+    const shared = resolve(dirname(path), name);
+    if (seen.has(shared)) return [];
+    seen.add(shared);
+    const law = read(host, shared, `the shared file of ${path}`);
+    return [...lawsOf(host, shared, law, seen), law];
+  });
+}
+
+function lifecycleOf(
+  host: PrepareHost,
+  member: Member,
+  file: string,
+): LifecycleTick & { isReflection: boolean } {
+  const path = resolve(host.folder, file);
+  const spec = parseLifecycle(read(host, path, "its lifecycle"));
+  if (spec.problem !== null) throw new VivError("INVALID", `${path}: ${spec.problem}`);
+  const position = positionFrom(host.position(member), spec);
+  return {
+    states: [...spec.states.keys()],
+    state: position.state,
+    isReflection: spec.states.get(position.state)?.kind === "rem",
+    isClosed: (lastRan, now) => isClosed(spec, position, lastRan, now),
+    after: (outcome) => positionText(afterTick(spec, position, outcome)),
+  };
+}
+
+function read(host: PrepareHost, path: string, what: string): string {
+  try {
+    return host.readText(path);
+  } catch (cause) {
+    const isMissing = (cause as NodeJS.ErrnoException).code === "ENOENT";
+    const why = isMissing ? "is not there" : `cannot be read: ${(cause as Error).message}`;
+    throw new VivError("INVALID", `${what} ${path} ${why}`, { path }, { cause });
+  }
 }
 
 const REQUEST = [
@@ -26,16 +85,16 @@ const REFLECTION = [
   "What went well, what was wasted, what will you do differently? Follow no other task in this run.",
 ];
 
-export function promptFor(parts: PromptParts): string {
-  const { laws, def, mode, lifecycle, isReflection, recent } = parts;
-  const task = [
-    `MODE: ${mode}`,
-    ...(lifecycle === null ? [] : [`LIFECYCLE: ${lifecycle}`]),
-    ...REQUEST,
-  ].join("\n");
-  const role = isReflection ? reflectionOn(recent) : def;
-  const sections = [...laws, role].map((text) => text.replace(/^\ufeff/, "").trim());
-  return `${[...sections.filter((text) => text !== ""), task].join("\n\n")}\n`;
+/** `parts`: the shared files in their order, then the def or a reflection. */
+export function promptFrom(
+  parts: readonly string[],
+  mode: Member["mode"],
+  lifecycle: string | null,
+): string {
+  const state = lifecycle === null ? [] : [`LIFECYCLE: ${lifecycle}`];
+  const task = [`MODE: ${mode}`, ...state, ...REQUEST].join("\n");
+  const texts = parts.map((text) => text.replace(/^\ufeff/, "").trim());
+  return `${[...texts.filter((text) => text !== ""), task].join("\n\n")}\n`;
 }
 
 /** Its past steps are data: fenced, so that they cannot be mistaken for the task. */

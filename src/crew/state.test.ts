@@ -102,7 +102,7 @@ describe("a mistake to correct", () => {
     expect(fake.status("moss").note).toContain("/news/moss.org is not there");
     expect(existsSync(join(fake.state, "keeper-last-run-moss"))).toBe(false);
     await fake.pass(HOUR);
-    expect(fake.told("parked")).toHaveLength(1);
+    expect(fake.emitted("parked")).toHaveLength(1);
     fake.texts.set("/news/moss.org", "You are moss.");
     await fake.pass(SECOND);
     expect(fake.running).toEqual(["moss"]);
@@ -111,10 +111,10 @@ describe("a mistake to correct", () => {
   it("a def that is missing at the start is reported at once, not when its turn comes", async () => {
     const fake = newsroom();
     fake.up(member("moss", "nowhere.org") + member("wren", "writer.org"));
-    expect(fake.told("parked")).toMatchObject([
+    expect(fake.emitted("parked")).toMatchObject([
       { name: "moss", note: "its def /news/nowhere.org is not there" },
     ]);
-    expect(fake.told("next").map(({ name }) => name)).toEqual(["wren"]);
+    expect(fake.emitted("next").map(({ name }) => name)).toEqual(["wren"]);
     expect(fake.status("moss").state).toBe("parked");
     fake.texts.set("/news/nowhere.org", "You are moss.");
     await fake.pass(SECOND);
@@ -138,7 +138,7 @@ describe("a mistake to correct", () => {
     const manifest =
       member("a", "desk.org", life("one.org")) + member("a-b", "desk.org", life("two.org"));
     fake.up(manifest, { graceMs: 0, staggerMs: 0 });
-    expect(fake.told("parked")).toMatchObject([
+    expect(fake.emitted("parked")).toMatchObject([
       { name: "a-b", note: expect.stringContaining("lifecycle-ran-a-b-x with a in its state b-x") },
     ]);
     await fake.pass(0);

@@ -1,7 +1,7 @@
 import { growingPause } from "../base/growing-pause.ts";
+import type { MemberContext } from "./crew-ports.ts";
 import type { Member } from "./manifest.ts";
-import type { MemberContext } from "./ports.ts";
-import type { MemberState, MemberStatus } from "./status.ts";
+import type { MemberState, MemberStatus } from "./member-status.ts";
 
 /** Of a write that failed, such as on a full disk. */
 const RETRY_MS = { first: 1_000, longest: 60_000 };
@@ -17,7 +17,6 @@ export class StatusWriter {
   readonly #context: Surroundings;
   readonly #warn: (message: string) => void;
   #isLate = false;
-  /** Writes in a row that have failed. */
   #failures = 0;
   #cancelRetry: () => void = () => {};
   /** When dollars of a run were last written, by the time since boot. */
@@ -30,25 +29,21 @@ export class StatusWriter {
     this.#warn = warn;
     const before = this.#before();
     this.now = {
-      name: member.name,
-      state: "waiting",
-      since: iso(context.machine.clock.now()),
-      run: null,
-      outcome: before?.outcome ?? null,
-      note: "",
-      last_run: before?.last_run ?? null,
-      next_tick: null,
-      streak: count(before?.streak),
-      crashes: 0,
+      ...{
+        name: member.name,
+        state: "waiting",
+        since: iso(context.machine.clock.now()),
+        run: null,
+      },
+      ...{ outcome: before?.outcome ?? null, note: "", last_run: before?.last_run ?? null },
+      ...{ next_tick: null, streak: count(before?.streak), crashes: 0 },
       lifecycle: before?.lifecycle ?? null,
       saved: count(before?.saved),
-      // Includes the dollars of a run whose supervisor was killed; the next write has no run_usd.
+      // With the dollars of a run that was killed with its supervisor; the next write has no run_usd.
       cost_today: count(before?.cost_today) + count(before?.run_usd),
       day: before?.day ?? "",
       budget_usd_day: member.budgetUsdDay ?? undefined,
-      thought: before?.thought ?? null,
-      engine: member.engine,
-      mode: member.mode,
+      ...{ thought: before?.thought ?? null, engine: member.engine, mode: member.mode },
     };
   }
 
@@ -57,7 +52,7 @@ export class StatusWriter {
     this.#write();
   }
 
-  /** Written in the next turn of the loop, with later changes: replacing a file is the dearest part of a tick. */
+  /** Written in the next turn of the loop, with later changes: replacing a file is most of a tick's cost. */
   showSoon(state: MemberState, note: string): void {
     this.#change(state, note);
     this.#isLate = true;
@@ -71,27 +66,21 @@ export class StatusWriter {
     this.costToday(); // they count for today, as at the run's end
     this.now.run_usd = usd;
     if (this.#cancelSpent !== null) return;
-    const passed = this.#uptimeMs() - this.#spentAt;
-    if (passed >= SPENT_EVERY_MS) this.#writeSpent();
-    else {
-      const { timers } = this.#context;
-      this.#cancelSpent = timers.after(SPENT_EVERY_MS - passed, () => this.#writeSpent());
-    }
-  }
-
-  #writeSpent(): void {
-    this.#spentAt = this.#uptimeMs();
-    this.#write();
+    const { machine, timers } = this.#context;
+    const uptimeMs = () => Math.round(machine.clock.uptime() * 1000);
+    const write = () => {
+      this.#spentAt = uptimeMs();
+      this.#write();
+    };
+    const passed = uptimeMs() - this.#spentAt;
+    if (passed >= SPENT_EVERY_MS) write();
+    else this.#cancelSpent = timers.after(SPENT_EVERY_MS - passed, write);
   }
 
   /** The run is over. `usd`: its bill; null: none, so the last known dollars count. */
   settle(usd: number | null): void {
     this.now.cost_today = this.costToday() + (usd ?? this.now.run_usd ?? 0);
     delete this.now.run_usd;
-  }
-
-  #uptimeMs(): number {
-    return Math.round(this.#context.machine.clock.uptime() * 1000);
   }
 
   #change(state: MemberState, note: string): void {

@@ -2,7 +2,7 @@ import { appendFileSync, existsSync, renameSync, symlinkSync, writeFileSync } fr
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { newFolder } from "../../test/support/folders.ts";
-import { openStepsFile, StepFeed } from "./steps-file.ts";
+import { StepFeed } from "./steps-file.ts";
 
 function scene() {
   const folder = newFolder();
@@ -11,7 +11,7 @@ function scene() {
   const steps: { tool: string; target: string }[] = [];
   const warnings: string[] = [];
   const feed = new StepFeed(
-    openStepsFile(path),
+    path,
     {
       after: (_, act) => {
         timers.push(act);
@@ -34,7 +34,7 @@ it("emits steps while the run goes on, whole lines only, and the last at its end
   appendFileSync(path, '{"tool":"wri');
   look();
   expect(steps).toEqual([{ tool: "fetch", target: "a" }]);
-  // Who and when are not its to say.
+  // Its own agent and time do not count.
   appendFileSync(path, 'te","agent":"hale","ts":1}\n{"tool":"end","target":"z"}');
   look();
   expect(steps).toHaveLength(2);
@@ -55,7 +55,7 @@ it("skips lines that are no steps, with one warning", () => {
   look();
   feed.end();
   expect(steps).toEqual([{ tool: "t".repeat(100), target: "u".repeat(500) }]);
-  expect(warnings).toEqual([expect.stringContaining("such lines are passed over")]);
+  expect(warnings).toEqual([expect.stringContaining("such lines are skipped")]);
 });
 
 it("reads so much at a time, and so many in all", () => {

@@ -3,48 +3,7 @@ import { dirname } from "node:path";
 import type { Timers } from "../platform/processes/children.ts";
 import { LineSplitter } from "../platform/processes/line-splitter.ts";
 
-/** A file that a run appends to, and that is read meanwhile. */
-export interface StepsFile {
-  readonly path: string;
-  /** What was added since the last time, but no more than that; empty when there is nothing. */
-  read(most: number): Buffer;
-  /** It is removed. */
-  close(): void;
-}
-
-/**
- * Empty, and ours: whatever the run puts in its place (a pipe, a link, a folder) is not looked at, because what
- * is read is the file that was opened here.
- */
-export function openStepsFile(path: string): StepsFile {
-  const folder = dirname(path);
-  // Only the last folder: a state folder that was removed is not made again.
-  if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700 });
-  rmSync(path, { recursive: true, force: true });
-  const { O_RDONLY, O_CREAT, O_EXCL } = constants;
-  const fd = openSync(path, O_RDONLY | O_CREAT | O_EXCL, 0o600);
-  let place = 0;
-  return {
-    path,
-    read: (most) => {
-      const buffer = Buffer.alloc(most);
-      const count = readSync(fd, buffer, 0, most, place);
-      place += count;
-      return buffer.subarray(0, count);
-    },
-    close: () => {
-      closeSync(fd);
-      rmSync(path, { recursive: true, force: true });
-    },
-  };
-}
-
-/**
- * Steps that a command of one's own reports in the file `$VIV_STEPS`: one JSON object in each line,
- * `{"tool":…,"target":…}`. It is read while the run goes on, a limited part at a time; agent and time are set
- * by the reader. Nothing in that file can end the run.
- */
-export interface FeedTo {
+interface FeedTo {
   onStep(step: { tool: string; target: string }): void;
   /** At most once for each kind of problem. */
   warn(message: string): void;
@@ -58,20 +17,34 @@ const MOST_STEPS = 2_000;
 const LONGEST_TOOL = 100;
 const LONGEST_TARGET = 500;
 
+/**
+ * Steps that a command reports in the file `$VIV_STEPS`: one JSON object in each line,
+ * `{"tool":…,"target":…}`. It is read while the run goes on, a limited part at a time; agent and time
+ * are set by the reader. Nothing in that file can end the run, and only the file that was opened here
+ * is read, whatever the run puts in its place (a pipe, a link, a folder).
+ */
 export class StepFeed {
-  readonly #file: StepsFile;
+  readonly #path: string;
+  readonly #fd: number;
   readonly #to: FeedTo;
   readonly #lines: LineSplitter;
   #cancel: () => void = () => {};
+  #place = 0;
   #steps = 0;
   #isWarned = false;
 
-  constructor(file: StepsFile, timers: Timers, to: FeedTo) {
-    this.#file = file;
+  constructor(path: string, timers: Timers, to: FeedTo) {
+    this.#path = path;
     this.#to = to;
+    const folder = dirname(path);
+    // Only the last folder: a state folder that was removed is not made again.
+    if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700 });
+    rmSync(path, { recursive: true, force: true });
+    const { O_RDONLY, O_CREAT, O_EXCL } = constants;
+    this.#fd = openSync(path, O_RDONLY | O_CREAT | O_EXCL, 0o600);
     this.#lines = new LineSplitter(LONGEST_LINE_BYTES, {
-      line: (text) => this.#hear(text),
-      tooLong: () => this.#passOver("is too long"),
+      line: (text) => this.#read(text),
+      tooLong: () => this.#skip("is too long"),
     });
     const lookLater = () => {
       this.#cancel = timers.after(LOOK_EVERY_MS, () => {
@@ -82,49 +55,52 @@ export class StepFeed {
     lookLater();
   }
 
-  /** The run is over: what it wrote last is read, up to a limit, and the file goes. */
+  /** The run is over: its last lines are read, up to a limit, and the file is removed. */
   end(): void {
     this.#cancel();
     for (let i = 0; i < LOOKS_AT_THE_END && this.#look(); i++);
     if (this.#steps <= MOST_STEPS) this.#lines.close();
     try {
-      this.#file.close();
+      closeSync(this.#fd);
+      rmSync(this.#path, { recursive: true, force: true });
     } catch {
-      // It is emptied before the next run.
+      // It is removed before the next run.
     }
   }
 
-  /** Whether there was anything. */
+  /** True when there was something to read. */
   #look(): boolean {
     if (this.#steps > MOST_STEPS) return false;
     try {
-      const chunk = this.#file.read(AT_A_TIME_BYTES);
-      this.#lines.push(chunk);
-      return chunk.length > 0;
+      const buffer = Buffer.alloc(AT_A_TIME_BYTES);
+      const count = readSync(this.#fd, buffer, 0, buffer.length, this.#place);
+      this.#place += count;
+      this.#lines.push(buffer.subarray(0, count));
+      return count > 0;
     } catch (error) {
-      this.#passOver(`cannot be read: ${(error as Error).message}`);
+      this.#skip(`cannot be read: ${(error as Error).message}`);
       return false;
     }
   }
 
-  #hear(text: string): void {
+  #read(text: string): void {
     if (text.trim() === "") return;
     const step = stepFrom(text);
     if (step === null) {
-      this.#passOver('is not like {"tool":"fetch","target":"…"}');
+      this.#skip('is not like {"tool":"fetch","target":"…"}');
       return;
     }
     this.#steps++;
     if (this.#steps <= MOST_STEPS) this.#to.onStep(step);
     else if (this.#steps === MOST_STEPS + 1) {
-      this.#to.warn(`it tells more than ${MOST_STEPS} steps; further ones are not recorded`);
+      this.#to.warn(`it reports more than ${MOST_STEPS} steps; further ones are not recorded`);
     }
   }
 
-  #passOver(why: string): void {
+  #skip(why: string): void {
     if (this.#isWarned) return;
     this.#isWarned = true;
-    this.#to.warn(`a line in its $VIV_STEPS ${why}; such lines are passed over`);
+    this.#to.warn(`a line in its $VIV_STEPS ${why}; such lines are skipped`);
   }
 }
 

@@ -32,7 +32,7 @@ describe("the gate", () => {
     expect(fake.running).toEqual(["c", "d"]);
   });
 
-  it("gets its slot back from a run that throws, and from one whose end cannot be written", async () => {
+  it("gets its slot back from a run that throws, and after an end that cannot be written", async () => {
     const fake = newsroom().up(FOUR, { graceMs: 0, staggerMs: 10, max: 1 });
     await fake.pass(30);
     await fake.run("a").throw(new Error("boom"));
@@ -121,7 +121,7 @@ describe("the gate", () => {
     expect(fake.status("c").state).toBe("stopped");
     await fake.run("a").end("done");
     expect(fake.running).toEqual(["d"]);
-    expect(fake.told("trouble")).toEqual([]);
+    expect(fake.emitted("trouble")).toEqual([]);
   });
 });
 
@@ -132,7 +132,7 @@ describe("supervision", () => {
     fake.up(NEWSROOM, { graceMs: 0, staggerMs: 0, max: 4 });
     await fake.pass(0);
     expect(fake.running).toEqual(["desk", "wren", "hale"]);
-    expect(fake.told("trouble").every(({ name }) => name === "moss")).toBe(true);
+    expect(fake.emitted("trouble").every(({ name }) => name === "moss")).toBe(true);
     // Its clock goes on: with the disk, it does.
     fake.broken = undefined;
     await fake.pass(15 * MINUTE);
@@ -155,7 +155,7 @@ describe("supervision", () => {
     await fake.pass(MINUTE);
     expect(fake.countOf("wren")).toBe(2);
     expect(fake.status("wren")).toMatchObject({ outcome: "no_work", streak: 1 });
-    expect(fake.told("trouble").length).toBeGreaterThanOrEqual(3);
+    expect(fake.emitted("trouble").length).toBeGreaterThanOrEqual(3);
   });
 
   it("shows how a run ended as soon as the disk takes it, and not at the next tick", async () => {
@@ -165,7 +165,7 @@ describe("supervision", () => {
     await fake.run("moss").end("done", "found three");
     await fake.pass(10 * MINUTE);
     expect(fake.status("moss").state).toBe("running");
-    expect(fake.told("trouble")).toHaveLength(1);
+    expect(fake.emitted("trouble")).toHaveLength(1);
     fake.broken = undefined;
     await fake.pass(MINUTE);
     expect(fake.status("moss")).toMatchObject({ state: "waiting", note: "found three", run: null });
@@ -186,7 +186,7 @@ describe("supervision", () => {
     await fake.pass(SECOND);
     await said;
     expect(fake.running).toEqual([]);
-    expect(fake.told("ran")).toMatchObject([{ outcome: "killed" }, { outcome: "killed" }]);
+    expect(fake.emitted("ran")).toMatchObject([{ outcome: "killed" }, { outcome: "killed" }]);
     await fake.pass(SECOND);
     expect(existsSync(fake.state)).toBe(false);
     expect(fake.pending).toBe(0);
@@ -215,7 +215,7 @@ describe("supervision", () => {
     await fake.pass(0);
     fake.broken = (method) => method === "answer";
     await fake.ask({ cmd: "pause", name: "moss" });
-    await fake.ask({ cmd: "tick", name: "nobody" });
+    await fake.ask({ cmd: "tick", name: "stranger" });
     fake.broken = undefined;
     expect(await fake.ask({ cmd: "tick", name: "mos" })).toMatchObject({
       ...{ ok: false, message: expect.stringContaining("did you mean moss?") },
@@ -236,13 +236,13 @@ describe("supervision", () => {
     fake.run("wren").hooks.onProcess({ ...tree, boot: "boot-0", claim: "mark-wren" });
     fake.run("hale").hooks.onProcess({ ...tree, host: "other", claim: "mark-hale" });
     fake.files.leaveRequest("old", { cmd: "stop" });
-    fake.files.answer("nobody", {});
+    fake.files.answer("stranger", {});
     writeFileSync(join(fake.state, ".status-moss.json.0123abcd"), "{");
     // kill -9: nothing of it is stopped.
     fake.runs.length = 0;
     fake.up(NEWSROOM, { max: 4 });
     expect(fake.ended).toEqual(["mark-moss"]);
-    expect(fake.told("leftover")).toMatchObject([{ name: "moss", pid: 7, survivors: [] }]);
+    expect(fake.emitted("leftover")).toMatchObject([{ name: "moss", pid: 7, survivors: [] }]);
     for (const name of ["desk", "moss", "wren", "hale"]) expect(fake.status(name).run).toBe(null);
     await fake.pass(HOUR);
     expect(fake.runs).toHaveLength(4);
@@ -293,7 +293,7 @@ describe("supervision", () => {
       isOver = true;
     });
     await settled();
-    expect(fake.told("stopping")).toEqual([{ kind: "stopping", running: ["desk"] }]);
+    expect(fake.emitted("stopping")).toEqual([{ kind: "stopping", running: ["desk"] }]);
     expect(fake.status("moss").state).toBe("stopped");
     expect([isOver, fake.running]).toEqual([false, ["desk"]]);
     await fake.crew.stopNow();

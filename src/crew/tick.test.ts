@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { holds } from "../../test/support/property.ts";
-import { TICK_OUTCOMES } from "./status.ts";
+import { TICK_OUTCOMES } from "./member-status.ts";
 import {
   BREATHER_MS,
   type EndedTick,
@@ -133,7 +133,7 @@ describe("the last run", () => {
     "2026-13-45T99:99:99Z",
     "0001-01-01T00:00Z",
     "9".repeat(50),
-  ])("%j counts as never, and is told", (text) => {
+  ])("%j counts as never, with a warning", (text) => {
     const { at, problem } = lastRunFrom(text, NOW);
     expect(at).toBeNull();
     expect(problem).toContain("is not a time; it counts as never");

@@ -1,5 +1,6 @@
 import { growingPause } from "../base/growing-pause.ts";
-import type { TickOutcome } from "./status.ts";
+import { shown } from "../base/text.ts";
+import type { TickOutcome } from "./member-status.ts";
 
 /**
  * When a standing agent ticks.
@@ -12,17 +13,14 @@ export const BREATHER_MS = 45_000;
 /** As many crashes in a row park it. */
 export const MOST_CRASHES = 5;
 
-const FIRST_BACKOFF_MS = 60_000;
-const LONGEST_BACKOFF_MS = 30 * 60_000;
-const FIRST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 5 * 60_000;
+const NO_WORK_MS = { first: 60_000, longest: 30 * 60_000 };
+const CRASH_MS = { first: 1_000, longest: 5 * 60_000 };
 
-export interface FirstTick {
+interface FirstTick {
   graceMs: number;
   intervalMs: number;
   /** Null: it has never run. */
   sinceLastRunMs: number | null;
-  /** Its place in the crew, from 0. */
   index: number;
   staggerMs: number;
 }
@@ -49,10 +47,8 @@ export interface EndedTick {
 /** From the end of a tick to the start of the next. */
 export function nextDelay(tick: EndedTick): number {
   const { outcome, baseMs, streak, crashes, tookMs, isContinuous = false } = tick;
-  if (outcome === "crashed")
-    return growingPause(crashes, { first: FIRST_PAUSE_MS, longest: LONGEST_PAUSE_MS });
-  const growth = { first: FIRST_BACKOFF_MS, longest: LONGEST_BACKOFF_MS };
-  const backoff = outcome === "no_work" ? growingPause(streak, growth) : 0;
+  if (outcome === "crashed") return growingPause(crashes, CRASH_MS);
+  const backoff = outcome === "no_work" ? growingPause(streak, NO_WORK_MS) : 0;
   const delay = Math.max(baseMs, backoff);
   return isContinuous ? delay : Math.max(0, delay - Math.max(0, tookMs));
 }
@@ -77,8 +73,7 @@ export function lastRunFrom(
   if (text === null) return { at: null };
   const at = /^\d{1,16}(?:\.\d{1,9})?$/.test(written) ? fromDigits(written) : fromIso(written);
   if (at !== null) return { at: Math.min(at, now) };
-  const shown = JSON.stringify(written.slice(0, 40));
-  return { at: null, problem: `its last run ${shown} is not a time; it counts as never` };
+  return { at: null, problem: `its last run ${shown(written)} is not a time; it counts as never` };
 }
 
 function fromDigits(text: string): number {

@@ -10,7 +10,7 @@ import {
   setProperty,
   setTodo,
 } from "./edit.ts";
-import { type OrgDocument, type OrgHeading, propertyOf, scanOrg } from "./org.ts";
+import { type OrgDocument, type OrgHeading, propertyOf, scanOrg, statesOf } from "./org.ts";
 
 type Change = (org: OrgDocument, heading: OrgHeading) => OrgEdit[];
 const at = (org: OrgDocument, index: number) => org.headings[index] as OrgHeading;
@@ -24,9 +24,9 @@ const agent: Change = (org, h) => setProperty(org, h, "AGENT", "moss");
 const noAgent: Change = (_, h) => removeProperty(h, "agent");
 const log: Change = (org, h) => appendLogLine(org, h, "claimed\nby moss");
 const todo =
-  (state: string | null): Change =>
-  (org, h) =>
-    setTodo(org, h, state);
+  (state: string): Change =>
+  (_, h) =>
+    setTodo(h, state);
 const child: Change = (org, h) => insertHeading(org, h, h.level + 1, "TODO new", ["words"]);
 const sibling: Change = (org, h) => insertHeading(org, h, h.level, "new");
 
@@ -100,8 +100,6 @@ describe("a change", () => {
     ["another state", "* TODO  a :t:\n", todo("DONE"), "* DONE  a :t:\n"],
     ["a first state", "* [#A] a\n", todo("DONE"), "* DONE [#A] a\n"],
     ["a first state without a title", "* ", todo("DONE"), "* DONE"],
-    ["no state", "* TODO  a\n", todo(null), "* a\n"],
-    ["no state without a title", "* TODO\n", todo(null), "* \n"],
     ["the same state", "* TODO a\n", todo("TODO"), "* TODO a\n"],
     ["a child", "* a\n** b\n* c\n", child, "* a\n** b\n** TODO new\nwords\n* c\n"],
     ["a child at the end", "* a", child, "* a\n** TODO new\nwords"],
@@ -125,22 +123,13 @@ describe("a change", () => {
 
   test("of several kinds at once", () => {
     const all: Change = (org, h) => [
-      ...setTodo(org, h, "DONE"),
+      ...setTodo(h, "DONE"),
       ...agent(org, h),
       ...log(org, h),
       ...child(org, h),
     ];
     expect(changed("* ", 0, all)).toBe(
       "* DONE\n:PROPERTIES:\n:AGENT: moss\n:END:\n:LOGBOOK:\n- claimed by moss\n:END:\n** TODO new\nwords",
-    );
-  });
-
-  test("is refused if it could not be read back", () => {
-    expect(() => changed("#+TODO: OPEN | SHUT\n* a", 0, todo("OPNE"))).toThrow(
-      '"OPNE" is not a state of this file; did you mean OPEN?',
-    );
-    expect(() => changed("* a", 0, (org, h) => setProperty(org, h, "a b", ""))).toThrow(
-      '"a b" is not a property name',
     );
   });
 });
@@ -191,7 +180,7 @@ test("any text can be scanned, and every offset is right", () => {
         for (const drawer of [heading.drawer, heading.logbook]) {
           if (drawer === null) continue;
           expect(text.slice(drawer.from, drawer.to).toUpperCase()).toMatch(
-            new RegExp(`^${drawer.indent}:${drawer.name}:[^]*:END:[ \t]*$`),
+            new RegExp(`^${drawer.indent}:[A-Z]+:[^]*:END:[ \t]*$`),
           );
         }
       }
@@ -205,9 +194,9 @@ const kind = fc.constantFrom("todo", "set", "remove", "log", "insert");
 
 test("a change shows, and touches nothing else", () => {
   /** All of a scanned heading except its offsets. */
-  const told = (h: OrgHeading, text: string) => ({
+  const parts = (h: OrgHeading, text: string) => ({
     head: text.slice(h.from, h.to),
-    ...{ todo: h.todo, title: h.title, tags: h.tags, strays: h.strays.length },
+    ...{ todo: h.todo, title: h.title, strays: h.strays.length },
     properties: h.properties.map((p) => [p.name, p.value]),
     body: text.slice(h.next, h.end),
   });
@@ -218,9 +207,9 @@ test("a change shows, and touches nothing else", () => {
       if (org.headings.length === 0) return;
       const index = pick % org.headings.length;
       const heading = at(org, index);
-      const state = org.sequences[0]?.open[0] ?? null;
+      const state = statesOf(org)[0] as string;
       const edits = {
-        todo: () => setTodo(org, heading, state),
+        todo: () => setTodo(heading, state),
         set: () => setProperty(org, heading, key, value),
         remove: () => removeProperty(heading, key),
         log: () => appendLogLine(org, heading, value),
@@ -238,7 +227,7 @@ test("a change shows, and touches nothing else", () => {
       const others = again.headings.filter((h) => !h.title.startsWith("new") && h.index !== index);
       const before = org.headings.filter((h) => h.index !== index);
       if (what !== "insert") {
-        expect(others.map((h) => told(h, after))).toEqual(before.map((h) => told(h, text)));
+        expect(others.map((h) => parts(h, after))).toEqual(before.map((h) => parts(h, text)));
       }
       // Each edit is whole lines, or within one.
       for (const { from, to, text: put } of edits) {

@@ -1,10 +1,6 @@
-import { VivError } from "../base/errors.ts";
-import { suggest } from "../base/names.ts";
-import { shown } from "../base/text.ts";
 import type { OrgLine } from "./elements.ts";
-import { type OrgDocument, type OrgHeading, propertyOf, statesOf } from "./org.ts";
+import { type OrgDocument, type OrgHeading, propertyOf } from "./org.ts";
 
-/** Replaces the text between two offsets. */
 export interface OrgEdit {
   from: number;
   to: number;
@@ -31,38 +27,24 @@ export function patch(text: string, edits: readonly OrgEdit[]): string {
   return parts.join("");
 }
 
-/** Another state, or none; it must be one of the file's own. */
-export function setTodo(org: OrgDocument, heading: OrgHeading, state: string | null): OrgEdit[] {
-  const { todo, todoFrom: from, todoTo } = heading;
+/** Another state, which must be one of the file's own. */
+export function setTodo(
+  { todo, todoFrom: from, todoTo, to }: OrgHeading,
+  state: string,
+): OrgEdit[] {
   if (state === todo) return [];
-  if (state === null) {
-    let to = todoTo;
-    while (to < heading.to && /[ \t]/.test(org.text.charAt(to))) to++;
-    return [{ from, to, text: "" }];
-  }
-  const known = statesOf(org);
-  if (!known.includes(state)) {
-    const meant = suggest(state, known);
-    const hint = meant === undefined ? `there are ${known.join(" ")}` : `did you mean ${meant}?`;
-    throw new VivError("INVALID", `${shown(state)} is not a state of this file; ${hint}`, {
-      known,
-    });
-  }
   // A title behind it is kept apart.
-  const gap = todo === null && from < heading.to ? " " : "";
+  const gap = todo === null && from < to ? " " : "";
   return [{ from, to: todoTo, text: state + gap }];
 }
 
-/** Sets the first property of that name; without one it adds a line, and a drawer if needed. */
+/** Sets the first property of that name (one word); without one it adds a line, and a drawer if needed. */
 export function setProperty(
   org: OrgDocument,
   heading: OrgHeading,
   name: string,
   value: string,
 ): OrgEdit[] {
-  if (!/^[^\s:]+$/.test(name)) {
-    throw new VivError("INVALID", `${shown(name)} is not a property name; write it in one word.`);
-  }
   const written = oneLine(value);
   const known = propertyOf(heading, name);
   if (known !== undefined) {
@@ -117,13 +99,13 @@ export function insertHeading(
   body: readonly string[] = [],
 ): OrgEdit[] {
   const depth = Math.min(level, after?.level ?? 0);
-  const behind = after === null ? undefined : firstOfLevel(org, after.index + 1, depth);
+  const behind = after && org.headings.find((one) => one.index > after.index && one.level <= depth);
   const eol = after === null ? org.eol : eolOf(org, after);
   const lines = [`${"*".repeat(level)} ${oneLine(title)}`, ...body];
   const block = lines.join(eol) + eol;
   const at = behind?.from ?? org.text.length;
   const before = org.text.slice(Math.max(0, at - 4), at);
-  if (behind !== undefined) {
+  if (behind) {
     // Where headings stand apart, this one does too.
     const gap = /\n\r?\n$/.test(before) ? eol : "";
     return [{ from: at, to: at, text: block + gap }];
@@ -135,13 +117,6 @@ export function insertHeading(
   const isApart = after !== null && /\n\r?\n$/.test(org.text.slice(0, after.from).slice(-4));
   const gap = isApart && !/\n\r?\n$/.test(before) ? eol : "";
   return [{ from: at, to: at, text: gap + block }];
-}
-
-function firstOfLevel(org: OrgDocument, from: number, level: number): OrgHeading | undefined {
-  for (let i = from; i < org.headings.length; i++) {
-    if ((org.headings[i] as OrgHeading).level <= level) return org.headings[i];
-  }
-  return undefined;
 }
 
 /** Whole lines behind a line; a file without a line end at its end stays one. */
@@ -168,13 +143,16 @@ function oneLine(text: string): string {
 
 /** A line for a new property, aligned as those beside it, or as in the first drawer of the file. */
 function propertyLine(org: OrgDocument, heading: OrgHeading, name: string, value: string): string {
-  const model = heading.properties.length > 0 ? heading : modelOf(org);
-  const indent = indentOf(org, heading);
-  const start = `:${name}:`;
-  return `${indent}${start.padEnd(columnOf(org, model) - 1)} ${value}`.trimEnd();
+  const [beside] = heading.properties;
+  const indent =
+    beside === undefined
+      ? (heading.drawer?.indent ?? drawerIndent(org, heading))
+      : org.text.slice(beside.from, org.text.indexOf(":", beside.from));
+  const column = columnOf(org, beside === undefined ? modelOf(org) : heading);
+  return `${indent}${`:${name}:`.padEnd(column - 1)} ${value}`.trimEnd();
 }
 
-/** The white space before a new drawer: none, what the level asks for, or as elsewhere in the file. */
+/** The white space before a new drawer: as in the first drawer of the file, by level if that is. */
 function drawerIndent(org: OrgDocument, heading: OrgHeading): string {
   const model = modelOf(org);
   const indent = model?.drawer?.indent ?? "";
@@ -184,12 +162,6 @@ function drawerIndent(org: OrgDocument, heading: OrgHeading): string {
 
 function modelOf(org: OrgDocument): OrgHeading | undefined {
   return org.headings.find((heading) => heading.properties.length > 0);
-}
-
-function indentOf(org: OrgDocument, heading: OrgHeading): string {
-  const beside = heading.properties[0];
-  if (beside !== undefined) return org.text.slice(beside.from, org.text.indexOf(":", beside.from));
-  return heading.drawer?.indent ?? drawerIndent(org, heading);
 }
 
 /** Where values begin if they are aligned, counted from the first colon; 0 if one space is the rule. */

@@ -42,9 +42,8 @@ export interface Headline {
   /** The place of the word, or where it would be. */
   todoFrom: number;
   todoTo: number;
-  priority: string | null;
+  /** Without priority and tags. */
   title: string;
-  tags: string[];
 }
 
 const TAGS = /^:(?:[\p{L}\p{N}_@#%]+:)+$/u;
@@ -74,26 +73,16 @@ export function headlineAt(
   if (todo !== null) [at] = trimmed(text, wordEnd, end);
   const priority = /^\[#([A-Za-z]|\d{1,2})\]/.exec(text.slice(at, Math.min(at + 5, end)));
   if (priority !== null) [at] = trimmed(text, at + priority[0].length, end);
-  let tags: string[] = [];
   if (text[end - 1] === ":") {
     let tagsFrom = end;
     while (tagsFrom > at && !isBlank(text[tagsFrom - 1])) tagsFrom--;
-    const written = text.slice(tagsFrom, end);
-    if (TAGS.test(written)) {
-      tags = written.slice(1, -1).split(":");
-      [at, end] = trimmed(text, at, tagsFrom);
-    }
+    if (TAGS.test(text.slice(tagsFrom, end))) [at, end] = trimmed(text, at, tagsFrom);
   }
-  const title = text.slice(at, end);
-  return { level, todo, todoFrom, todoTo, priority: priority?.[1] ?? null, title, tags };
+  return { level, todo, todoFrom, todoTo, title: text.slice(at, end) };
 }
 
 /** `:NAME:` … `:END:`, both lines included. */
 export interface OrgDrawer {
-  /** In capitals. */
-  name: string;
-  /** Of its first line, from 1. */
-  line: number;
   from: number;
   to: number;
   /** Behind the line end of its `:END:`. */
@@ -132,12 +121,7 @@ export function drawerNameOf(line: string): string | null {
 }
 
 /** The lines of a property drawer; `strays` are those that are not properties. */
-export function propertiesIn(
-  text: string,
-  lines: readonly OrgLine[],
-  first: number,
-  last: number,
-): { properties: OrgProperty[]; strays: number[] } {
+export function propertiesIn(text: string, lines: readonly OrgLine[], first: number, last: number) {
   const properties: OrgProperty[] = [];
   const strays: number[] = [];
   for (let i = first + 1; i < last; i++) {

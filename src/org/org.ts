@@ -10,8 +10,6 @@ import {
   starsAt,
 } from "./elements.ts";
 
-export type { OrgDrawer, OrgProperty } from "./elements.ts";
-
 /**
  * The parts of an org text that matter to manifests, lifecycles and boards, with their offsets (in
  * characters). Any text can be scanned, in time that grows with its length.
@@ -43,12 +41,9 @@ export interface OrgKeyword {
   name: string;
   value: string;
   line: number;
-  from: number;
-  to: number;
 }
 
 export interface OrgHeading extends Headline {
-  /** Its place among all headings. */
   index: number;
   line: number;
   from: number;
@@ -71,7 +66,6 @@ export function propertyOf(heading: OrgHeading, name: string): OrgProperty | und
   return heading.properties.find((property) => property.name.toUpperCase() === wanted);
 }
 
-/** All states of the file, in their order. */
 export function statesOf(org: OrgDocument): string[] {
   return org.sequences.flatMap(({ open, done }) => [...open, ...done]);
 }
@@ -110,9 +104,7 @@ export function scanOrg(text: string): OrgDocument {
       todo: head.todo,
       todoFrom: head.todoFrom,
       todoTo: head.todoTo,
-      priority: head.priority,
       title: head.title,
-      tags: head.tags,
       index,
       line: start + 1,
       from: line.from,
@@ -188,7 +180,7 @@ function sort(text: string, lines: readonly OrgLine[], words: readonly string[])
     if (keyword === null) continue;
     const { from, to } = lines[i] as OrgLine;
     const value = text.slice(from + keyword[0].length, to).trim();
-    keywords.push({ name: (keyword[1] as string).toUpperCase(), value, line: i + 1, from, to });
+    keywords.push({ name: (keyword[1] as string).toUpperCase(), value, line: i + 1 });
   }
   return { starts, keywords, drawers };
 }
@@ -206,8 +198,6 @@ function drawerOf(text: string, lines: readonly OrgLine[], span: Span): OrgDrawe
   const first = lines[span.first] as OrgLine;
   const last = lines[span.last] as OrgLine;
   return {
-    name: span.name,
-    line: span.first + 1,
     from: first.from,
     to: last.to,
     next: last.next,

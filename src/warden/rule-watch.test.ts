@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FakeHost } from "../../test/support/machine.ts";
 import { wardenDirectory } from "../app/warden-directory.ts";
 import type { Machine } from "../base/clock.ts";
-import { crewFilesIn } from "../crew/files.ts";
+import { crewFilesIn } from "../crew/crew-files.ts";
 import { usedOn } from "../engines/costs/usage.ts";
 import { openRun } from "../main.ts";
 import type { Receipt } from "./dance.ts";

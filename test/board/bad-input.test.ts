@@ -63,7 +63,7 @@ describe("viv board refuses, and changes nothing", () => {
     await refused(repo, [...CLAIM, "--board", "board.org"], 5, /is a link/);
   });
 
-  it("a repository whose branch names no commit that is there", async () => {
+  it("a repository with a branch that names no existing commit", async () => {
     const repo = new Repository();
     for (const [text, said] of [
       ["1".repeat(40), /HEAD of .* names "1{40}".*damaged; run: git fsck/],
@@ -75,7 +75,7 @@ describe("viv board refuses, and changes nothing", () => {
     }
   });
 
-  it("a branch whose lock cannot be created, at once and with git's message", async () => {
+  it("a branch with a lock that cannot be created, at once and with git's message", async () => {
     const repo = new Repository();
     repo.git("pack-refs", "--all");
     const heads = join(repo.top, ".git/refs/heads");
@@ -160,8 +160,8 @@ describe("viv board refuses, and changes nothing", () => {
     const repo = new Repository(null, "a/b/c/board.org");
     rmSync(join(repo.top, ".git"), { recursive: true });
     repo.git("init", "-q", "-b", "feature/x", "--object-format=sha256");
-    repo.git("config", "user.name", "somebody");
-    repo.git("config", "user.email", "somebody@example.org");
+    repo.git("config", "user.name", "ida");
+    repo.git("config", "user.email", "ida@example.org");
     mkdirSync(join(repo.top, "a/b/c"), { recursive: true });
     repo.write(NEWSROOM);
     writeFileSync(join(repo.top, "a/z.txt"), "z");

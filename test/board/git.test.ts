@@ -1,48 +1,49 @@
 import { chmodSync, existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { type BoardRepository, boardGit } from "../../src/board/repository.ts";
+import { type BoardCheckout, checkoutOf } from "../../src/board/checkout.ts";
+import { commitChange, waitForLock } from "../../src/board/commit.ts";
+import { follow } from "../../src/board/follow.ts";
+import { readTip } from "../../src/board/tip.ts";
+import { gitVariables } from "../../src/platform/git/git.ts";
 import { ok } from "../cli/support.ts";
 import { Repository } from "./support.ts";
 
-const boards = boardGit(() => {});
-
-/** A change up to the commit, as if its process died there. */
-async function commitAs(board: BoardRepository, agent: string) {
-  const tip = await board.look();
-  return () =>
-    board.commit(tip, {
-      bytes: Buffer.concat([tip.bytes, Buffer.from(`${agent}\n`)]),
-      message: `desk: ${agent}\n`,
-      agent,
-    });
+/** A change up to the commit, as if its process were killed there. */
+async function commitAs(checkout: BoardCheckout, agent: string) {
+  const tip = await readTip(checkout);
+  const variables = await gitVariables(checkout.top);
+  const context = {
+    checkout,
+    variables,
+    waitForLock: (lock: string) => waitForLock(lock, () => {}),
+  };
+  const bytes = Buffer.concat([tip.bytes, Buffer.from(`${agent}\n`)]);
+  return () => commitChange(context, tip, { bytes, message: `desk: ${agent}\n`, agent });
 }
 
 describe("a board in git", () => {
   it("takes one commit of all that were made on the same tip", async () => {
     const repo = new Repository();
     const agents = ["a", "b", "c", "d", "e"];
-    const opened = await Promise.all(agents.map(() => boards.open(repo.board)));
+    const board = await checkoutOf(repo.board);
     for (let round = 0; round < 5; round++) {
-      const ready = await Promise.all(
-        opened.map((board, i) => commitAs(board, agents[i] as string)),
-      );
-      const tips = await Promise.all(ready.map((commit) => commit()));
-      const [winner, ...others] = tips.filter((tip) => tip !== null);
+      const ready = await Promise.all(agents.map((agent) => commitAs(board, agent)));
+      const made = await Promise.all(ready.map((commit) => commit()));
+      const [winner, ...others] = made.filter((one) => one !== null);
+      if (winner === undefined) throw new Error("no commit was made");
       expect(others).toEqual([]);
-      expect(repo.head).toBe(winner?.commit);
-      expect(
-        await opened[tips.findIndex((tip) => tip !== null)]?.follow(winner as never),
-      ).toBeNull();
+      expect(repo.head).toBe(winner.tip.commit);
+      expect(await follow(board, winner.tip, winner.note)).toBeUndefined();
       expect(repo.git("status", "--porcelain")).toBe("");
     }
     expect(repo.git("rev-list", "--count", "HEAD")).toBe("6");
     // One that comes long after has lost as well.
-    const late = await commitAs(await boards.open(repo.board), "late");
+    const late = await commitAs(board, "late");
     repo.git("commit", "-q", "--allow-empty", "-m", "something else");
     expect(await late()).toBeNull();
-    // And so has one whose tip was taken back.
-    const back = await commitAs(await boards.open(repo.board), "back");
+    // And so has one after its tip was taken back.
+    const back = await commitAs(board, "back");
     repo.git("update-ref", "refs/heads/main", "HEAD~1");
     expect(await back()).toBeNull();
   });
@@ -50,13 +51,14 @@ describe("a board in git", () => {
   it("knows a board that is behind, after a crash, from one that was edited", async () => {
     const repo = new Repository();
     const before = repo.read();
-    expect(await (await commitAs(await boards.open(repo.board), "dead"))()).not.toBeNull();
+    const board = await checkoutOf(repo.board);
+    expect(await (await commitAs(board, "dead"))()).not.toBeNull();
     expect(repo.read()).toBe(before);
     expect(repo.git("status", "--porcelain")).toBe("M  board.org");
     repo.write(`${before}mine\n`);
-    await expect((await boards.open(repo.board)).look()).rejects.toThrow("has uncommitted edits");
+    await expect(readTip(board)).rejects.toThrow("has uncommitted edits");
     repo.write(before);
-    expect((await (await boards.open(repo.board)).look()).isBehind).toBe(true);
+    expect((await readTip(board)).isBehind).toBe(true);
     await ok(["board", "claim", "second", "--agent", "wren"], { cwd: repo.top });
     expect(repo.git("status", "--porcelain")).toBe("");
     expect(repo.read()).toContain(":AGENT: wren");
@@ -65,10 +67,12 @@ describe("a board in git", () => {
 
   it("leaves an edit between the commit and the update of the file", async () => {
     const repo = new Repository();
-    const board = await boards.open(repo.board);
-    const tip = await (await commitAs(board, "a"))();
+    const board = await checkoutOf(repo.board);
+    const made = await (await commitAs(board, "a"))();
+    if (made === null) throw new Error("no commit was made");
     repo.write("mine\n");
-    expect(await board.follow(tip as never)).toContain("was edited meanwhile and is left as it is");
+    const warning = await follow(board, made.tip, made.note);
+    expect(warning).toContain("was edited meanwhile and is left as it is");
     expect(repo.read()).toBe("mine\n");
     expect(readdirSync(join(repo.top, ".git/viv-board"))).toEqual([]);
     expect(existsSync(join(repo.top, ".git/index.lock"))).toBe(false);

@@ -3,8 +3,9 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Board, BoardTask } from "../../src/board/board.ts";
 import { changeBoard, type Decision } from "../../src/board/change.ts";
+import { checkoutOf } from "../../src/board/checkout.ts";
+import { waitForLock } from "../../src/board/commit.ts";
 import { claimMove } from "../../src/board/moves.ts";
-import { boardGit } from "../../src/board/repository.ts";
 import { cli } from "../cli/support.ts";
 import { Repository } from "./support.ts";
 
@@ -18,14 +19,15 @@ describe("a stale lock on the branch", () => {
     const repo = new Repository();
     const lock = join(repo.top, ".git/refs/heads/main.lock");
     writeFileSync(lock, "");
-    const told: string[] = [];
-    const tell = (sentence: string) => {
-      told.push(sentence);
+    const notices: string[] = [];
+    const notify = (sentence: string) => {
+      notices.push(sentence);
       rmSync(lock);
     };
-    const port = boardGit(tell, { silentMs: 0, mostMs: Number.POSITIVE_INFINITY });
-    const { commit } = await changeBoard(await port.open(repo.board), "wren", CLAIM);
-    expect(told).toEqual([`waiting for the git lock ${lock}`]);
+    const patience = { silentMs: 0, mostMs: Number.POSITIVE_INFINITY };
+    const wait = (path: string) => waitForLock(path, notify, patience);
+    const { commit } = await changeBoard(await checkoutOf(repo.board), wait, "wren", CLAIM);
+    expect(notices).toEqual([`waiting for the git lock ${lock}`]);
     expect(commit).toBe(repo.head);
     expect(repo.git("status", "--porcelain")).toBe("");
   });

@@ -31,8 +31,8 @@ export class Repository {
     onTestFinished(() => rmSync(this.top, { recursive: true, force: true }));
     this.board = join(this.top, path);
     this.git("init", "-q", "-b", "main");
-    this.git("config", "user.name", "somebody");
-    this.git("config", "user.email", "somebody@example.org");
+    this.git("config", "user.name", "ida");
+    this.git("config", "user.email", "ida@example.org");
     if (text === null) return;
     mkdirSync(dirname(this.board), { recursive: true });
     this.write(text);

@@ -66,9 +66,7 @@ describe("viv board", () => {
       around,
     );
     expect(commits.map(({ subject }) => subject)).toEqual(repo.subjects().slice(1).toReversed());
-    expect(repo.git("log", "-1", "--format=%an %(trailers:key=Agent,valueonly)")).toBe(
-      "somebody desk",
-    );
+    expect(repo.git("log", "-1", "--format=%an %(trailers:key=Agent,valueonly)")).toBe("ida desk");
     expect(repo.git("fsck", "--strict")).toBe("");
   });
 
@@ -116,7 +114,7 @@ describe("viv board", () => {
       /^second {2}RESEARCH by wren line 7\nsecond thoughts\nCUSTOM_ID +second\nAGENT +wren\n\nWhat was ␛\[31msaid\.\n\nLog\n.*too thin\n$/,
     );
     expect(await ok(["board", "show", "hello-world"], around)).toBe(
-      "hello-world  ASSIGNED nobody has it line 5\nhello world — one story through the whole pipeline\n\nA lead.\n",
+      "hello-world  ASSIGNED not claimed line 5\nhello world — one story through the whole pipeline\n\nA lead.\n",
     );
   });
 
@@ -184,8 +182,8 @@ describe("viv board", () => {
   });
 
   it("works in a linked worktree, with converted line ends, and without an identity", async () => {
-    for (const who of ["AUTHOR", "COMMITTER"]) {
-      for (const what of ["NAME", "EMAIL"]) vi.stubEnv(`GIT_${who}_${what}`, undefined);
+    for (const role of ["AUTHOR", "COMMITTER"]) {
+      for (const key of ["NAME", "EMAIL"]) vi.stubEnv(`GIT_${role}_${key}`, undefined);
     }
     vi.stubEnv("EMAIL", undefined);
     vi.stubEnv("GIT_CONFIG_GLOBAL", "/dev/null");

@@ -246,7 +246,7 @@ describe("viv crew tick", () => {
     expect(crew.viv("crew", "tick", "mos")).toMatchObject({
       ...{ status: 3, stderr: expect.stringContaining("did you mean moss?") },
     });
-    await until("both are told", () => of(up, "ran").length === 2);
+    await until("both events", () => of(up, "ran").length === 2);
     up.child.kill("SIGTERM");
     await up.end();
   });
@@ -267,7 +267,7 @@ describe("viv crew tick", () => {
     crew.touch("fails");
     expect(crew.viv("crew", "tick", "moss").status).toBe(1);
     expect(crew.lines("ran")).toEqual(["moss", "moss"]);
-    expect(crew.viv("crew", "tick", "nobody").status).toBe(3);
+    expect(crew.viv("crew", "tick", "stranger").status).toBe(3);
     expect(crew.viv("crew", "tick").status).toBe(2);
   });
 
@@ -302,7 +302,7 @@ describe("viv crew pause, resume, stop", () => {
     await again.end();
 
     expect(crew.viv("crew", "pause", "moss").status).toBe(0);
-    expect(crew.viv("crew", "pause", "nobody").status).toBe(3);
+    expect(crew.viv("crew", "pause", "stranger").status).toBe(3);
     expect(readdirSync(join(crew.state, "paused"))).toEqual(["moss"]);
     expect(crew.viv("crew", "resume", "moss").status).toBe(0);
     expect(readdirSync(join(crew.state, "paused"))).toEqual([]);
@@ -407,7 +407,7 @@ describe("which one starts", () => {
   const scene = () => {
     const crew = new CrewFolder().member("moss", "true").member("desk", "true");
     crew.write();
-    crew.write("nobody.org", "* moss\n");
+    crew.write("memberless.org", "* moss\n");
     crew.write(
       "viv.toml",
       '[crew]\ngrace = "1h"\n[crew.toml-one]\ndef = "moss.org"\ncommand = "true"\n',
@@ -425,7 +425,9 @@ describe("which one starts", () => {
       const crew = scene();
       const both = { WB_CREW_DEF: "crew.org", WB_KEEPER_DEF: "desk.org" };
       expect(await starts(crew, command, both)).toEqual(CREW);
-      expect(await starts(crew, command, { ...both, WB_CREW_DEF: "nobody.org" })).toEqual(KEEPER);
+      expect(await starts(crew, command, { ...both, WB_CREW_DEF: "memberless.org" })).toEqual(
+        KEEPER,
+      );
       expect(await starts(crew, command, { WB_KEEPER_DEF: "desk.org" })).toEqual(KEEPER);
       expect(await starts(crew, command, {})).toEqual(TOML);
     },
@@ -455,7 +457,7 @@ describe("which one starts", () => {
       cwd: crew.folder,
       env,
     });
-    await until("both are told", () => of(up, "next").length === 2);
+    await until("both events", () => of(up, "next").length === 2);
     expect(of(up, "next").map(({ after_ms }) => after_ms)).toEqual([3_600_000, 3_605_000]);
     expect(crew.json("gate", "--state", ".crew").crew.max).toBe(7);
     up.child.kill("SIGTERM");

@@ -1,19 +1,19 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import type { MemberStatus } from "../../src/crew/status.ts";
+import type { MemberStatus } from "../../src/crew/member-status.ts";
 import { Running, viv } from "../cli/support.ts";
 import { until } from "./deadline.ts";
 import { newFolder } from "./folders.ts";
 
-/** A crew on disk whose members are shell scripts. */
+/** A crew on disk with shell scripts as members. */
 export class CrewFolder {
   readonly folder = newFolder("viv-crew-");
   readonly state = join(this.folder, ".crew");
   readonly env: Record<string, string> = { VIV_STATE: join(this.folder, "machine") };
   readonly #members = new Map<string, string>();
 
-  /** A member whose run is that script; `more` are lines for its drawer. */
+  /** A member that runs that script; `more` are lines for its drawer. */
   member(name: string, script: string, more = ":INTERVAL: 1h\n"): this {
     writeFileSync(join(this.folder, `${name}.org`), `You are ${name}.\n`);
     const path = join(this.folder, `${name}.sh`);

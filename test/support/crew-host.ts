@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Crew, type CrewHost, type CrewSettings } from "../../src/crew/crew.ts";
-import { type CrewFiles, crewFilesIn } from "../../src/crew/files.ts";
+import { Crew, type CrewHost, type CrewOptions } from "../../src/crew/crew.ts";
+import { type CrewFiles, crewFilesIn } from "../../src/crew/crew-files.ts";
+import type { CrewEvent, RunEnd, RunHooks, Runner } from "../../src/crew/crew-ports.ts";
 import { type Member, parseManifest } from "../../src/crew/manifest.ts";
-import type { CrewEvent, RunEnd, RunHooks, Runner } from "../../src/crew/ports.ts";
-import { prepare } from "../../src/crew/prepare.ts";
-import type { MemberStatus } from "../../src/crew/status.ts";
+import type { MemberStatus } from "../../src/crew/member-status.ts";
+import { prepare } from "../../src/crew/prompt.ts";
 import { type Gate, gateInMemory } from "../../src/gate/gate.ts";
 import { newFolder } from "./folders.ts";
 import { FakeHost } from "./machine.ts";
@@ -38,29 +38,27 @@ export class FakeCrew {
   #stamps = new Map<string, { text: string | undefined; count: number }>();
 
   /** Starts anew, as a new process would; nothing of the old one is stopped. */
-  up(manifest: string, options: Partial<CrewSettings> & { max?: number } = {}): this {
+  up(manifest: string, options: Partial<CrewOptions> & { max?: number } = {}): this {
     const crew = this.make(manifest, options);
     crew.own(this.#taken());
     crew.begin();
     return this;
   }
 
-  make(manifest: string, options: Partial<CrewSettings> & { max?: number } = {}): Crew {
+  make(manifest: string, options: Partial<CrewOptions> & { max?: number } = {}): Crew {
     this.texts.set("/news/crew.org", manifest);
     this.#timers = [];
     const { max = 2, ...more } = options;
-    const settings: CrewSettings = {
+    const settings: CrewOptions = {
       ...{ manifest: "/news/crew.org", isSingleton: false, graceMs: 60_000, staggerMs: 30_000 },
       ...more,
     };
     this.gate = settings.isSingleton ? null : gateInMemory({ max, clock: this.world.clock });
-    this.crew = new Crew(settings, this.#host(settings), {
-      ...{ gate: this.gate, runner: this.#runner(), emit: (event) => this.events.push(event) },
-    });
+    this.crew = new Crew(settings, this.#host(settings));
     return this.crew;
   }
 
-  told<K extends CrewEvent["kind"]>(kind: K): (CrewEvent & { kind: K })[] {
+  emitted<K extends CrewEvent["kind"]>(kind: K): (CrewEvent & { kind: K })[] {
     return this.events.filter((event): event is CrewEvent & { kind: K } => event.kind === kind);
   }
 
@@ -118,7 +116,7 @@ export class FakeCrew {
     return readFileSync(join(this.state, file), "utf8");
   }
 
-  #host(settings: CrewSettings): CrewHost {
+  #host(settings: CrewOptions): CrewHost {
     const machine = this.world.process();
     return {
       machine,
@@ -131,7 +129,8 @@ export class FakeCrew {
           };
         },
       },
-      files: this.files,
+      ...{ files: this.files, gate: this.gate, runner: this.#runner() },
+      emit: (event) => this.events.push(event),
       take: async () => this.#taken(),
       stampOf: (files) => files.map((file) => this.#stampOf(pathOf(file))).join(" "),
       readManifest: () => {

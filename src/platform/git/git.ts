@@ -1,4 +1,6 @@
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { type ErrorCode, VivError } from "../../base/errors.ts";
 import { growingPause } from "../../base/growing-pause.ts";
@@ -46,7 +48,7 @@ export async function askGit(args: readonly string[], options: GitOptions): Prom
   const child = spawn("git", argvFor(args, options), {
     cwd: options.cwd,
     env: environment(options),
-    stdio: ["pipe", options.stdoutTo ?? "pipe", "pipe"],
+    stdio: [options.stdin === undefined ? "ignore" : "pipe", options.stdoutTo ?? "pipe", "pipe"],
   });
   const stdout: Buffer[] = [];
   let stderr = "";
@@ -55,30 +57,11 @@ export async function askGit(args: readonly string[], options: GitOptions): Prom
     stderr = (stderr + text).slice(-65_536);
   });
   child.stdin?.on("error", () => {}); // it ended before it read all; its exit says why
-  child.stdin?.end(options.stdin ?? "");
+  child.stdin?.end(options.stdin);
   return new Promise((resolve, reject) => {
     child.on("error", (error) => reject(cannotRun(error, options.cwd)));
     child.on("close", (status) => resolve({ status, stdout: Buffer.concat(stdout), stderr }));
   });
-}
-
-/**
- * The same while everything here stands still: in a short command that has nothing else to do, the
- * streams and events of the other way take longer than git does.
- */
-export function askGitNow(args: readonly string[], options: GitOptions): GitAnswer {
-  const { error, status, stdout, stderr } = spawnSync("git", argvFor(args, options), {
-    cwd: options.cwd,
-    env: environment(options),
-    input: options.stdin,
-    stdio: [options.stdin === undefined ? "ignore" : "pipe", "pipe", "pipe"],
-    maxBuffer: Number.POSITIVE_INFINITY,
-  });
-  // Git may end before it has read all; its exit says why.
-  if (error && (error as NodeJS.ErrnoException).code !== "EPIPE") {
-    throw cannotRun(error, options.cwd);
-  }
-  return { status, stdout, stderr: stderr.toString("utf8").slice(-65_536) };
 }
 
 function argvFor(args: readonly string[], { gitDir, workTree }: GitPlace): string[] {
@@ -177,9 +160,17 @@ function cannotRun(error: Error, cwd: string): VivError {
   return new VivError("UNSUPPORTED", sentence, {}, { cause: error });
 }
 
+/** The top of the checkout that a folder is in: the nearest one with a `.git`. */
+export function checkoutAbove(folder: string): string | null {
+  for (let at = folder; ; at = dirname(at)) {
+    if (existsSync(join(at, ".git"))) return at;
+    if (at === dirname(at)) return null;
+  }
+}
+
 /** All settings that hold in a folder, their names in small letters, and the committer. */
-export function gitVariables(cwd: string): Map<string, string> {
-  const answer = askGitNow(["var", "-l"], { cwd });
+export async function gitVariables(cwd: string): Promise<Map<string, string>> {
+  const answer = await askGit(["var", "-l"], { cwd });
   if (answer.status !== 0) {
     throw new VivError("RUN_INVALID", `git var failed in ${cwd}: ${lastWord(answer.stderr)}.`);
   }

@@ -12,11 +12,14 @@ import {
 import { dirname, join } from "node:path";
 import { deflateSync } from "node:zlib";
 
-/** An object of git with the name that its bytes give it. */
-interface NamedObject {
-  oid: string;
+export interface GitObject {
   kind: "commit" | "tree" | "blob";
   bytes: Buffer;
+}
+
+/** With the name that its bytes give it. */
+export interface NamedObject extends GitObject {
+  oid: string;
 }
 
 /**

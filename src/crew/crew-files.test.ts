@@ -17,8 +17,8 @@ import { within } from "../../test/support/deadline.ts";
 import { newFolder } from "../../test/support/folders.ts";
 import { cannotMount, mountTmpfs } from "../../test/support/mounts.ts";
 import { holds } from "../../test/support/property.ts";
-import { crewFilesIn } from "./files.ts";
-import type { CrewLine, MemberStatus } from "./status.ts";
+import { crewFilesIn } from "./crew-files.ts";
+import type { CrewLine, MemberStatus } from "./member-status.ts";
 
 const files = () => crewFilesIn(newFolder("viv-crew-files-"));
 

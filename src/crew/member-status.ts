@@ -70,6 +70,33 @@ export type CrewLine =
       note: string;
     };
 
+/** `crew.json` in the state folder, written by its supervisor. */
+export interface CrewJson extends ProcessIdentity {
+  manifest: string;
+  singleton: boolean;
+  members: string[];
+  /** Of /_activity. */
+  port: number | null;
+  since: string;
+  /** Of the singleton, which has no manifest: its settings, for a `viv crew tick` without it. */
+  keeper?: KeeperSettings;
+  /** The supervisor stopped, though its process may live on. */
+  ended?: string;
+}
+
+/** The singleton's properties, as in a manifest. Paths are absolute. */
+export interface KeeperSettings {
+  engine?: string;
+  command?: string;
+  model?: string;
+  lifecycle?: string;
+  workdir?: string;
+  run_if?: string;
+  budget_usd_day?: string;
+  continuous?: boolean;
+  mode?: "plan" | "edit";
+}
+
 /** In the crew's state folder: the warden's open question to this member. */
 export function questionFileOf(member: string): string {
   return `question-${member}.txt`;
@@ -88,16 +115,14 @@ export function parseMemberStatus(text: string): MemberStatus | null {
 /** The holder of a state folder's lock: a crew, the singleton, or one `viv crew tick` without a crew. */
 export interface Holder extends ProcessIdentity {
   kind: "crew" | "keeper" | "tick";
-  /** Whose tick it is. */
   member?: string;
 }
 
 export function holderFrom(value: unknown): Holder | null {
   const { host, boot, pid, started, kind, member } = (value ?? {}) as Partial<Holder>;
   const isOne =
-    [host, boot, started].every((one) => typeof one === "string") && Number.isSafeInteger(pid);
-  if (!isOne || (kind !== "crew" && kind !== "keeper" && kind !== "tick")) return null;
-  return value === null || (member !== undefined && typeof member !== "string")
-    ? null
-    : (value as Holder);
+    [host, boot, started, member ?? ""].every((one) => typeof one === "string") &&
+    Number.isSafeInteger(pid) &&
+    (kind === "crew" || kind === "keeper" || kind === "tick");
+  return isOne ? (value as Holder) : null;
 }

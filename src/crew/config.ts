@@ -16,7 +16,7 @@ export interface CrewSettings {
 
 const KEYS = ["stagger", "grace", "max_concurrent", "state", "port"];
 
-/** `[crew]` of viv.toml. Its mistakes park members and are in the crew's log: see manifest.ts. */
+/** `[crew]` of viv.toml. Its mistakes are in the crew's log: see manifest.ts. */
 export const crewSection: Section<CrewSettings | undefined> = (top) => {
   const crew = top.table("crew");
   const plain = crew?.keys.filter((key) => !crew.hasTable(key));
@@ -31,22 +31,19 @@ export function settingsFrom(
   const settings: CrewSettings = {};
   for (const [key, value] of values) {
     const name = key.toLowerCase().replaceAll("-", "_");
-    const wrong = (what: string) => warn(key, `${key} must be ${what}; the default counts.`);
+    const read = <T>(checked: T | undefined, what: string): T | undefined => {
+      if (checked === undefined) warn(key, `${key} must be ${what}; the default counts.`);
+      return checked;
+    };
     if (name === "stagger" || name === "grace") {
-      const ms = durationFrom(value);
-      if (ms === null) wrong('a duration with its unit, like "30s"');
-      else settings[`${name}Ms`] = ms;
+      settings[`${name}Ms`] = read(durationFrom(value), 'a duration with its unit, like "30s"');
     } else if (name === "max_concurrent") {
-      if (Number.isSafeInteger(value) && Number(value) >= 1) settings.maxConcurrent = Number(value);
-      else wrong("a whole number, at least 1");
+      settings.maxConcurrent = read(wholeFrom(value, 1), "a whole number, at least 1");
     } else if (name === "port") {
-      const isPort = Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) < 65_536;
-      if (isPort) settings.port = Number(value);
-      else wrong("a port, 0 for any free one");
+      settings.port = read(wholeFrom(value, 0, 65_535), "a port, 0 for any free one");
     } else if (name === "state") {
       const isPath = typeof value === "string" && value.trim() !== "" && !value.includes("\0");
-      if (isPath) settings.state = value;
-      else wrong("the path of a directory");
+      settings.state = read(isPath ? value : undefined, "the path of a directory");
     } else {
       const meant = nearest(name, KEYS);
       const hint = meant ? `did you mean ${meant}?` : "a member is a table, like [crew.moss].";
@@ -56,14 +53,19 @@ export function settingsFrom(
   return settings;
 }
 
+function wholeFrom(value: unknown, least: number, most = Number.MAX_SAFE_INTEGER) {
+  const isWhole = typeof value === "number" && Number.isSafeInteger(value);
+  return isWhole && value >= least && value <= most ? value : undefined;
+}
+
 /** Bare digits are milliseconds in a member's INTERVAL and seconds in viv.toml: here only 0 is clear. */
-function durationFrom(value: unknown): number | null {
+function durationFrom(value: unknown): number | undefined {
   if (value === 0 || value === "0") return 0;
-  if (typeof value !== "string" || /^\s*[\d.]+\s*$/.test(value)) return null;
+  if (typeof value !== "string" || /^\s*[\d.]+\s*$/.test(value)) return undefined;
   try {
     return parseDuration(value);
   } catch (error) {
-    if (isVivError(error, "INVALID")) return null;
+    if (isVivError(error, "INVALID")) return undefined;
     throw error;
   }
 }

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { crewStart, type StartInput } from "./startup.ts";
+import { crewStart, type StartInput } from "./choose.ts";
 
 const start = (input: Partial<StartInput>) =>
   crewStart({
     env: {},
-    flags: {},
+    wanted: { kind: "crew" },
     config: null,
     isActive: (file) => !file.includes("empty"),
     ...input,
@@ -16,46 +16,42 @@ describe("which one starts", () => {
   const KEEPER = { WB_KEEPER_DEF: "desk.org" };
   test.each<[string, Partial<StartInput>, string | null]>([
     ["nothing at all", {}, null],
-    ["a crew", { env: CREW }, "crew crew.org by WB_CREW_DEF"],
-    ["a keeper", { env: KEEPER }, "keeper desk.org by WB_KEEPER_DEF"],
-    ["both", { env: { ...CREW, ...KEEPER } }, "crew crew.org by WB_CREW_DEF"],
+    ["a crew", { env: CREW }, "crew crew.org"],
+    ["a keeper", { env: KEEPER }, "keeper desk.org"],
+    ["both", { env: { ...CREW, ...KEEPER } }, "crew crew.org"],
     [
-      "a crew with nobody in it, and a keeper",
+      "a crew without members, and a keeper",
       { env: { WB_CREW_DEF: "empty.org", ...KEEPER } },
-      "keeper desk.org by WB_KEEPER_DEF",
+      "keeper desk.org",
     ],
-    ["a crew with nobody in it", { env: { WB_CREW_DEF: "empty.org" } }, null],
+    ["a crew without members", { env: { WB_CREW_DEF: "empty.org" } }, null],
     [
       "an empty variable",
       { env: { WB_CREW_DEF: " ", WB_KEEPER_DEF: "" }, config },
-      "crew /x/viv.toml by /x/viv.toml",
+      "crew /x/viv.toml",
     ],
-    ["viv.toml", { config }, "crew /x/viv.toml by /x/viv.toml"],
-    ["viv.toml with nobody in it", { config: { file: "/empty/viv.toml", settings: {} } }, null],
-    ["viv.toml and a variable", { config, env: KEEPER }, "keeper desk.org by WB_KEEPER_DEF"],
+    ["viv.toml", { config }, "crew /x/viv.toml"],
+    ["viv.toml without members", { config: { file: "/empty/viv.toml", settings: {} } }, null],
+    ["viv.toml and a variable", { config, env: KEEPER }, "keeper desk.org"],
     [
       "a manifest by name, and all else",
-      { config, env: { ...CREW, ...KEEPER }, flags: { crew: "mine.org" } },
-      "crew mine.org by the command line",
+      { config, env: { ...CREW, ...KEEPER }, wanted: { kind: "crew", manifest: "mine.org" } },
+      "crew mine.org",
     ],
     [
-      "a manifest by name, with nobody in it",
-      { flags: { crew: "empty.org" }, env: KEEPER },
-      "crew empty.org by the command line",
+      "a manifest by name, without members",
+      { wanted: { kind: "crew", manifest: "empty.org" }, env: KEEPER },
+      "crew empty.org",
     ],
     [
       "a def by name",
-      { env: CREW, flags: { keeper: "hale.org" } },
-      "keeper hale.org by the command line",
+      { env: CREW, wanted: { kind: "keeper", def: "hale.org" } },
+      "keeper hale.org",
     ],
   ])("with %s", (_, input, expected) => {
     const found = start(input);
-    const told = found && `${found.isSingleton ? "keeper" : "crew"} ${found.file} by ${found.from}`;
-    expect(told).toBe(expected);
-  });
-
-  test("never both", () => {
-    expect(() => start({ flags: { crew: "a", keeper: "b" } })).toThrow("cannot both start");
+    const choice = found && `${found.isSingleton ? "keeper" : "crew"} ${found.file}`;
+    expect(choice).toBe(expected);
   });
 });
 
@@ -70,7 +66,7 @@ describe("the settings", () => {
   const file = { ...config, settings: { staggerMs: 1, graceMs: 2, maxConcurrent: 3, state: "/s" } };
 
   test("by default", () => {
-    expect(start({ flags: { crew: "c" } })).toMatchObject({
+    expect(start({ wanted: { kind: "crew", manifest: "c" } })).toMatchObject({
       ...{ state: null, graceMs: 60_000, staggerMs: 30_000, maxConcurrent: 2 },
       ...{ intervalMs: 3_600_000, mode: "plan" },
     });
@@ -81,10 +77,13 @@ describe("the settings", () => {
     expect(start({ config: file })).toMatchObject({ ...ofFile, mode: "plan" });
     const ofEnv = { staggerMs: 5, maxConcurrent: 6, intervalMs: 7, mode: "edit" };
     expect(start({ config: file, env })).toMatchObject({ ...ofFile, ...ofEnv });
-    const flags = {
-      ...{ graceMs: 0, staggerMs: 0, maxConcurrent: 9, state: "t", intervalMs: 10, mode: "plan" },
+    const wanted = {
+      ...{ kind: "crew" as const, grace: "0s", stagger: "0s", max_concurrent: 9, state: "t" },
+      ...{ interval: "10ms", mode: "plan" as const },
     };
-    expect(start({ config: file, env, flags })).toMatchObject(flags);
+    expect(start({ config: file, env, wanted })).toMatchObject({
+      ...{ graceMs: 0, staggerMs: 0, maxConcurrent: 9, state: "t", intervalMs: 10, mode: "plan" },
+    });
   });
 
   test.each([
@@ -102,8 +101,7 @@ describe("the settings", () => {
   test("an empty variable is none", () => {
     const empty = { WB_CREW_DEF: "c", WB_CREW_STAGGER_MS: "", WB_KEEPER_MODE: " " };
     expect(start({ env: empty })).toMatchObject({ staggerMs: 30_000, mode: "plan" });
-    expect(() => start({ flags: { crew: "c", mode: "x" } })).toThrow(
-      '--mode "x" must be plan or edit',
-    );
+    const wanted = { kind: "keeper" as const, def: "d", mode: "x" as "plan" };
+    expect(() => start({ wanted })).toThrow('--mode "x" must be plan or edit');
   });
 });
