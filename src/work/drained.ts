@@ -1,6 +1,6 @@
 import { isName } from "../base/names.ts";
 import type { Store } from "../queue/store.ts";
-import { WORK_SITE } from "./site.ts";
+import { WORK_SITE } from "./host.ts";
 
 interface Open {
   reviewLimit?: number;

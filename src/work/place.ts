@@ -1,12 +1,13 @@
 import { resolve } from "node:path";
 import type { EngineRoute } from "../engines/config-engine.ts";
 import type { Shown } from "../engines/engine.ts";
+import type { MachineRetry } from "../platform/machine-retry.ts";
 import { isAttempt } from "../queue/attempt.ts";
-import type { Claim, Store } from "../queue/store.ts";
+import type { Claim, ClaimRef, Store } from "../queue/store.ts";
 import type { ReadyRoute } from "./attempt.ts";
 import type { Route } from "./config-route.ts";
 import type { WorkerHost } from "./host.ts";
-import { WORK_SITE } from "./site.ts";
+import { WORK_SITE } from "./host.ts";
 
 /** Where an attempt works: its folder and its environment. */
 export interface Place {
@@ -14,27 +15,30 @@ export interface Place {
   workspace: string | null;
   env: Record<string, string>;
   branch: string | undefined;
-  /** The file that it holds, where a layout has one. */
+  /** The claimed file, where a layout has one. */
   claimFile: string | undefined;
   /** What a sandbox shows of the user's home in the engine's own. */
   shows?: readonly Shown[];
 }
 
-/** What an attempt is about, and what it works with. */
+/** What the parts of an attempt share. */
 export interface AttemptContext {
   claim: Claim;
+  /** The task's. */
+  id: string;
+  ref: ClaimRef & { token: string };
   route: ReadyRoute;
   store: Store;
   host: WorkerHost;
+  retry: MachineRetry;
 }
 
 export async function placeFor(context: AttemptContext): Promise<Place> {
-  const { claim, route, store, host } = context;
+  const { claim, id, route, store, host } = context;
   const site = store.extension(WORK_SITE);
-  const { task, attempt } = claim;
+  const { attempt } = claim;
   const { artifacts } = host;
-  const id = task.task_id;
-  const workspace = route.workspace === "none" ? null : await openWorkspace(context);
+  const workspace = await openWorkspace(context);
   const artifact =
     route.sandbox.length > 0 ? artifacts.artifactInside(id) : artifacts.artifactOf(id);
   const claimFile = site?.claimFile(claim, artifact);
@@ -55,11 +59,10 @@ export async function placeFor(context: AttemptContext): Promise<Place> {
 
 /** swarm-lib's five variables, and ours. */
 function handlerEnv(
-  { claim, route, store, host }: AttemptContext,
+  { claim, id, route, store, host }: AttemptContext,
   at: { artifact: string; workspace: string; evidence: string; note: string },
 ): Record<string, string> {
   const { task, worker, attempt } = claim;
-  const id = task.task_id;
   const log = host.artifacts.logOf(id);
   return {
     ...route.env,
@@ -84,49 +87,43 @@ function handlerEnv(
 
 /** In a sandbox, an engine that keeps its state in the user's home has one of its own. */
 export async function atHome(
-  { claim, route, host }: AttemptContext,
+  { id, route, host: { artifacts, engine } }: AttemptContext,
   place: Place,
   { name }: EngineRoute,
 ): Promise<Place> {
   if (route.sandbox.length === 0) return place;
-  const { artifacts } = host;
-  const id = claim.task.task_id;
-  const { home: homeOf } = await host.engine(name);
+  const { home: homeOf } = await engine(name);
   if (homeOf === undefined) return place;
   const home = homeOf(artifacts.sessionsOf(id), place.env);
   artifacts.makeFolders(id, home.folders);
   return { ...place, env: { ...place.env, ...home.env }, shows: home.shows };
 }
 
-function openWorkspace({
-  claim,
-  route,
-  store,
-  host,
-}: AttemptContext): ReturnType<WorkerHost["openWorkspace"]> {
-  const { workspace, repository, base, folder } = route;
+async function openWorkspace({ id, route, store, host }: AttemptContext) {
+  const { workspace: kind, repository, base, folder } = route;
+  if (kind === "none") return null;
   return host.openWorkspace({
-    kind: workspace,
+    kind,
     root: store.workspaces,
-    id: claim.task.task_id,
+    id,
     repository: repository ? resolve(folder, repository) : undefined,
     base: base || undefined,
   });
 }
 
-/** What a person said when sending the task back. */
+/** The note of the person who sent the task back. */
 async function lastNote(store: Store, id: string): Promise<string> {
   const history = (await store.show(id))?.history ?? [];
   for (const record of history.toReversed()) if (!isAttempt(record)) return record.note ?? "";
   return "";
 }
 
-/** What every handler gets of the worker's environment: nothing in it is a secret. */
+/** Variables of the worker that every handler gets: none is a secret. */
 const ALWAYS = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR", "TERM"];
 
 /**
- * Of the worker's own environment only what the route names: a handler does not inherit secrets it
- * was not given. A handler from the command line gets all, as swarm-lib's do.
+ * The worker's own variables that a handler gets: those that the route names. With `inheritsAll` (a
+ * handler from the command line) all, as in swarm-lib.
  */
 export function inheritedEnv(
   own: Readonly<Record<string, string | undefined>>,

@@ -21,13 +21,11 @@ import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { newFolder } from "../../test/support/folders.ts";
 import { holds } from "../../test/support/property.ts";
 import { isVivError } from "../base/errors.ts";
-import {
-  branchOf,
-  commitWorkspace,
-  listWorkspaces,
-  openWorkspace,
-  removeWorkspace,
-} from "./workspaces.ts";
+import { commitWorkspace } from "./workspaces/commit.ts";
+import { listWorkspaces } from "./workspaces/inspect.ts";
+import { openWorkspace } from "./workspaces/open.ts";
+import { branchOf } from "./workspaces/record.ts";
+import { removeWorkspace } from "./workspaces/remove.ts";
 
 /** git as a user runs it, with a name, and nobody's settings. */
 const USER = {
@@ -97,9 +95,7 @@ function newWorld(): World {
 }
 
 async function open(request: Parameters<typeof openWorkspace>[0]) {
-  const opened = await openWorkspace(request);
-  if (opened === null) throw new Error("no workspace");
-  return opened as { path: string; branch: string; base: string };
+  return (await openWorkspace(request)) as { path: string; branch: string; base: string };
 }
 
 async function messageOf(promise: Promise<unknown>, code = "INVALID"): Promise<string> {
@@ -166,10 +162,6 @@ describe("a plain folder", () => {
     expect(await openWorkspace({ kind: "dir", root, id: "t1" })).toEqual({ path });
     expect(readdirSync(path)).toEqual(["x"]);
     expect(await commitWorkspace(path, "m")).toBeNull();
-  });
-
-  test("none is none", async () => {
-    expect(await openWorkspace({ kind: "none", root: "/no/such", id: "t1" })).toBeNull();
   });
 
   test("a link or a file in its place is refused", async () => {
@@ -329,7 +321,7 @@ describe("a worktree that cannot be made", () => {
     const ask2 = (where: string) => messageOf(openWorkspace({ ...ask(), repository: where }));
     expect(await ask2(join(folder, "gone"))).toMatch(/gone does not exist; set repository to/);
     expect(await ask2(folder)).toMatch(/cannot be used as a repository \(not a git repository/);
-    expect(await ask2(join(repository, "folder"))).toMatch(/only a folder inside of a repository/);
+    expect(await ask2(join(repository, "folder"))).toMatch(/only a folder inside a repository/);
     const empty = join(folder, "empty");
     mkdirSync(empty);
     userGit(empty, "init", "--quiet");
@@ -402,14 +394,14 @@ describe("committing", () => {
     expect(userGit(repository, "status", "--porcelain")).toBe("");
   });
 
-  test("by the author that is given, or that git knows", async () => {
+  test("by the author that git knows, or by Vivarium", async () => {
     const { repository, ask } = newWorld();
     const { path } = await open(ask());
     write(join(path, "a"), "");
-    await commitWorkspace(path, "m", { name: "Agent", email: "agent@example.org" });
+    await commitWorkspace(path, "m");
     const format = "--format=%an <%ae> %cn <%ce>";
     expect(userGit(path, "log", "-1", format)).toBe(
-      "Agent <agent@example.org> Vivarium <vivarium@localhost>",
+      "Vivarium <vivarium@localhost> Vivarium <vivarium@localhost>",
     );
     userGit(repository, "config", "user.name", "Configured");
     userGit(repository, "config", "user.email", "c@example.org");

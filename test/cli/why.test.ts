@@ -2,7 +2,7 @@ import { mkdirSync, renameSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { gateHere, openRun } from "../../src/main.ts";
-import { REASON_CODES, type ReasonCode } from "../../src/work/why-reasons.ts";
+import { REASON_CODES, type ReasonCode } from "../../src/work/why.ts";
 import { until } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
 import { FakeHost } from "../support/machine.ts";

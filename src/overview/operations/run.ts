@@ -8,7 +8,7 @@ import type { Nothing } from "../../operation/operation.ts";
 import { defineRunOperation, defineRunStream, type RunContext } from "../../queue/operation.ts";
 import { counts, taskFile } from "../../queue/schemas.ts";
 import type { Change, Counts } from "../../queue/store.ts";
-import { WORK_SITE } from "../../work/site.ts";
+import { WORK_SITE } from "../../work/host.ts";
 
 export const status = defineRunOperation({
   name: "status",

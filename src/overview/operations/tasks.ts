@@ -16,7 +16,7 @@ import { TASK_STATES } from "../../queue/states.ts";
 import type { Store, TaskSummary } from "../../queue/store.ts";
 import { PRIORITIES, type Priority } from "../../queue/task.ts";
 import { limitsSection } from "../../work/config-route.ts";
-import { REASON_CODES } from "../../work/why-reasons.ts";
+import { REASON_CODES } from "../../work/why.ts";
 
 export const ls = defineRunOperation({
   name: "ls",

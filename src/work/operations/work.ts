@@ -18,10 +18,9 @@ import type { Store } from "../../queue/store.ts";
 import { DEFAULT_LOG_BYTES, type ReadyRoute, resolveHandler } from "../attempt.ts";
 import { checkRoutes } from "../check-routes.ts";
 import { limitsSection, type Route, routeFor, routesSection, typesOf } from "../config-route.ts";
-import { type WorkerHost, workerHostPort } from "../host.ts";
+import { WORK_SITE, type WorkerHost, workerHostPort } from "../host.ts";
 import { settleReaped } from "../killed-attempt-bill.ts";
 import { inheritedEnv } from "../place.ts";
-import { WORK_SITE } from "../site.ts";
 import { Worker, type WorkerEvent, type WorkerOptions } from "../worker.ts";
 
 const input = z.strictObject({

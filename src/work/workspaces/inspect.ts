@@ -3,8 +3,8 @@ import { lstat, readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { counted } from "../../base/text.ts";
 import { askGit, type GitPlace, git } from "../../platform/git/git.ts";
-import { idOfRecord, readRecord, type WorkspaceRecord, workspacePath } from "./record.ts";
-import { changesIn, submodulesIn } from "./stage.ts";
+import { changesIn, submodulesIn } from "./commit.ts";
+import { idOfRecord, readRecord, type WorktreeRecord, workspacePath } from "./record.ts";
 import {
   adminOf,
   commitOf,
@@ -31,9 +31,9 @@ export interface WorkspaceInfo {
   bytes: number;
 }
 
-/** What is known of a worktree besides; all of it is needed to remove one. */
+/** What the removal of a worktree needs besides. */
 export interface Worktree {
-  record: Extract<WorkspaceRecord, { kind: "worktree" }>;
+  record: WorktreeRecord;
   repository: Repository;
   /** The commit of the branch, or null when the branch is gone. */
   tip: string | null;
@@ -67,31 +67,22 @@ export async function inspect(root: string, id: string): Promise<Inspection | nu
   if (stats !== undefined && !stats.isDirectory()) {
     return { info, obstacle: `${path} is no folder; remove it by hand` };
   }
-  if (record?.kind === "worktree") return inspectWorktree(info, record);
+  if (record?.kind === "worktree") {
+    Object.assign(info, { branch: record.branch, repository: record.repository });
+    try {
+      return await inspectWorktree(info, record);
+    } catch (error) {
+      // One that git cannot read must not hide the others. It counts as unsaved.
+      Object.assign(info, { dirty: !info.missing, merged: false });
+      return { info, obstacle: (error as Error).message.replace(/\.$/, "") };
+    }
+  }
   info.dirty = !info.missing && readdirSync(path).length > 0;
-  info.merged = !info.dirty; // nothing of it is only here
+  info.merged = !info.dirty;
   return { info };
 }
 
-async function inspectWorktree(
-  known: WorkspaceInfo,
-  record: Worktree["record"],
-): Promise<Inspection> {
-  const info = { ...known, branch: record.branch, repository: record.repository };
-  try {
-    return await lookAtWorktree(info, record);
-  } catch (error) {
-    // One that git cannot read must not hide the others. What is unknown counts as unsaved.
-    info.dirty = !info.missing;
-    info.merged = false;
-    return { info, obstacle: (error as Error).message.replace(/\.$/, "") };
-  }
-}
-
-async function lookAtWorktree(
-  info: WorkspaceInfo,
-  record: Worktree["record"],
-): Promise<Inspection> {
+async function inspectWorktree(info: WorkspaceInfo, record: WorktreeRecord): Promise<Inspection> {
   const repository = await findRepository(record.repository);
   const tip = await commitOf(repository, `refs/heads/${record.branch}`);
   info.ahead = tip === null ? 0 : await countAhead(repository, record.branch);
@@ -169,7 +160,7 @@ async function infoOf(root: string, id: string): Promise<WorkspaceInfo | null> {
   try {
     return (await inspect(root, id))?.info ?? null;
   } catch {
-    // Its record cannot be read. It is shown all the same; removing it says what is wrong.
+    // Its record cannot be read. It is listed all the same; its removal reports the error.
     const path = join(root, id);
     const unknown = { dirty: true, ahead: 0, merged: false, bytes: 0 };
     return { id, kind: "dir", path, ...unknown, missing: !existsSync(path) };

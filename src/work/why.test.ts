@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { type AccountState, openAccount } from "../engines/accounts/account.ts";
 import type { AttemptRecord } from "../queue/attempt.ts";
 import type { Task } from "../queue/task.ts";
-import { explain, type WhyFacts } from "./why-reasons.ts";
+import { explain, type WhyFacts } from "./why.ts";
 
 const NOW = Date.parse("2026-11-15T12:00:00Z");
 const iso = (minutes: number) => new Date(NOW + minutes * 60_000).toISOString();
