@@ -32,7 +32,13 @@ const attempt = (more: Partial<AttemptRecord>): AttemptRecord => ({
   ...more,
 });
 const codes = (given: WhyFacts) => explain(given).map(({ code }) => code);
-const worker = (more: object = {}) => ({ name: "w", alive: true, types: null, age: 5, ...more });
+const worker = (more: object = {}) => ({
+  name: "w",
+  alive: true,
+  types: null,
+  heartbeatAge: 5,
+  ...more,
+});
 
 describe("why it is not moving", () => {
   test("waits for others: which, in what state, whose, for how long", () => {
@@ -56,7 +62,7 @@ describe("why it is not moving", () => {
     ]);
     expect(reasons.map(({ text }) => text)).toEqual([
       "waits for f, which failed",
-      "waits for u, which nobody has enqueued yet",
+      "waits for u, which is not enqueued yet",
       "waits for q, which is in quarantine",
       "waits for c, which is claimed by w7 for 3h",
     ]);
@@ -230,9 +236,7 @@ describe("why it is not moving", () => {
   test("the ends", () => {
     expect(codes(facts({ state: "done" }))).toEqual(["done"]);
     expect(codes(facts({ state: "review" }))).toEqual(["in_review"]);
-    expect(codes(facts({ state: "quarantined", quarantineReason: "not JSON" }))).toEqual([
-      "quarantined",
-    ]);
+    expect(codes(facts({ state: "quarantined", reason: "not JSON" }))).toEqual(["quarantined"]);
     const failed = attempt({ to: "failed", note: "boom" });
     expect(explain(facts({ state: "failed", history: [failed] }))[0]).toMatchObject({
       code: "failed",

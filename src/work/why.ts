@@ -1,106 +1,11 @@
 import { formatDuration } from "../base/duration.ts";
 import { VivError } from "../base/errors.ts";
 import { isTypeName } from "../base/names.ts";
+import { counted } from "../base/text.ts";
 import { type AccountState, describeAccount } from "../engines/accounts/account.ts";
-import { type HistoryRecord, isAttempt } from "../queue/attempt.ts";
+import { isAttempt } from "../queue/attempt.ts";
 import { chokesIn, describeChoke, mayTry, takes, tellsOfNobodyLeft } from "../queue/choke.ts";
-import type { TaskState } from "../queue/states.ts";
-import type { Counts, Store, TaskView } from "../queue/store.ts";
-import type { Task } from "../queue/task.ts";
-
-export interface Why {
-  id: string;
-  state: TaskView["state"];
-  since: string;
-  reasons: Reason[];
-}
-
-/** Gathers the facts and puts them in order. */
-export async function whyTask(
-  store: Store,
-  id: string,
-  now: number,
-  held: Held = {},
-): Promise<Why> {
-  const view = await store.show(id);
-  if (view === null) throw await notFound(store, id);
-  const workers = (await store.workers()).map((w) => ({
-    name: w.name,
-    types: w.types,
-    age: w.heartbeatAge,
-    alive: w.alive,
-  }));
-  const reasons = explain({
-    id: view.id,
-    state: view.state,
-    since: view.since,
-    task: view.task,
-    worker: view.worker,
-    quarantineReason: view.reason,
-    history: view.history,
-    process: view.process,
-    dependencies: view.task ? await store.dependencies(view.task) : [],
-    cycle: view.task ? await findCycle(store, view) : null,
-    workers,
-    ...(view.task ? heldFacts(view.task, held, await store.counts()) : {}),
-    lastNote: await lastNote(store, view),
-    now,
-  });
-  return { id: view.id, state: view.state, since: view.since, reasons };
-}
-
-/** A task that the ledger knows was moved out of the run, by a person or by its own handler. */
-async function notFound(store: Store, id: string): Promise<VivError> {
-  for await (const _ of store.ledger({ task: id })) {
-    const message = `${id} was enqueued, but its file is in no state any more; somebody moved it away: viv doctor`;
-    return new VivError("TASK_NOT_FOUND", message, { id });
-  }
-  return new VivError("TASK_NOT_FOUND", `there is no task ${id} in this run; see: viv ls`, { id });
-}
-
-/** What keeps tasks of a type from being claimed, as viv.toml and the machine have it. */
-export interface Held {
-  accountOf?: (type: string) => AccountState | null;
-  /** In words, for types that are paid for by a budget that is used up, or reserved by others. */
-  budgetOf?: (type: string) => { text: string; isShared: boolean } | null;
-  /** The machine's gate, for types that need a slot there while none is free. */
-  gateOf?: (type: string) => { max: number; holders: number; waiting: number } | null;
-  reviewLimit?: number;
-}
-
-function heldFacts({ task_type: type }: Task, held: Held, { review }: Counts) {
-  const account = held.accountOf?.(type) ?? undefined;
-  const budget = held.budgetOf?.(type) ?? undefined;
-  const gateFull = held.gateOf?.(type) ?? undefined;
-  const { reviewLimit: limit } = held;
-  return {
-    ...{ account, budget, gateFull },
-    reviewFull: limit !== undefined && review >= limit ? { count: review, limit } : undefined,
-  };
-}
-
-async function lastNote(store: Store, view: TaskView): Promise<string | undefined> {
-  if (view.state !== "failed") return undefined;
-  let note: string | undefined;
-  for await (const line of store.ledger({ task: view.id })) if (line.note) note = line.note;
-  return note;
-}
-
-/** Follows unmet dependencies; only waiting tasks can be part of a cycle. */
-async function findCycle(store: Store, view: TaskView): Promise<string[] | null> {
-  if (view.state !== "waiting" && view.state !== "pending") return null;
-  const seen = new Set<string>();
-  const stack = (view.task?.depends_on ?? []).map((id) => ({ id, path: [view.id, id] }));
-  for (let top = stack.pop(); top !== undefined; top = stack.pop()) {
-    if (top.id === view.id) return top.path;
-    if (seen.has(top.id)) continue;
-    seen.add(top.id);
-    const next = await store.show(top.id);
-    if (next?.state !== "waiting" && next?.state !== "pending") continue;
-    for (const id of next.task?.depends_on ?? []) stack.push({ id, path: [...top.path, id] });
-  }
-  return null;
-}
+import type { DependencyFact, Store, TaskView, WorkerView } from "../queue/store.ts";
 
 /** Why a task is not moving: every reason, in the order in which they would have to go away. */
 export interface Reason {
@@ -137,93 +42,134 @@ export const REASON_CODES = [
 ] as const;
 export type ReasonCode = (typeof REASON_CODES)[number];
 
-export interface WhyFacts {
-  id: string;
-  state: TaskState | "quarantined";
-  since: string;
-  task: Task | null;
-  worker?: string;
-  /** The process tree behind the claim, if its worker has noted one. */
-  process?: { pid: number; vitality: "alive" | "gone" | "unknown" };
-  quarantineReason?: string;
-  history: readonly HistoryRecord[];
-  dependencies: readonly {
-    id: string;
-    met: boolean;
-    state: TaskState | "quarantined" | "unknown";
-    worker?: string;
-    since?: string;
-  }[];
+export interface Why extends Pick<TaskView, "id" | "state" | "since"> {
+  reasons: Reason[];
+}
+
+/** Limits on tasks of a type, from viv.toml and the machine. */
+export interface Held {
+  accountOf?: (type: string) => AccountState | null;
+  /** In words, when the budget of this type is used up, or reserved by running attempts. */
+  budgetOf?: (type: string) => { text: string; isShared: boolean } | null;
+  /** The machine's gate, when this type needs a slot and none is free. */
+  gateOf?: (type: string) => { max: number; holders: number; waiting: number } | null;
+  reviewLimit?: number;
+}
+
+export async function whyTask(
+  store: Store,
+  id: string,
+  now: number,
+  held: Held = {},
+): Promise<Why> {
+  const view = await store.show(id);
+  if (view === null) throw await notFound(store, id);
+  const { state, since, task } = view;
+  const type = task?.task_type ?? "";
+  const reasons = explain({
+    ...view,
+    dependencies: task ? await store.dependencies(task) : [],
+    cycle: task ? await findCycle(store, view) : null,
+    workers: await store.workers(),
+    account: held.accountOf?.(type),
+    budget: held.budgetOf?.(type),
+    gate: held.gateOf?.(type),
+    inReview: (await store.counts()).review,
+    reviewLimit: held.reviewLimit,
+    lastNote: await lastNote(store, view),
+    now,
+  });
+  return { id: view.id, state, since, reasons };
+}
+
+/** A task that the ledger knows was moved out of the run, by a person or by its own handler. */
+async function notFound(store: Store, id: string): Promise<VivError> {
+  for await (const _ of store.ledger({ task: id })) {
+    const message = `${id} was enqueued, but its file is in no state any more; it was moved away: viv doctor`;
+    return new VivError("TASK_NOT_FOUND", message, { id });
+  }
+  return new VivError("TASK_NOT_FOUND", `there is no task ${id} in this run; see: viv ls`, { id });
+}
+
+async function lastNote(store: Store, view: TaskView): Promise<string | undefined> {
+  if (view.state !== "failed") return undefined;
+  let note: string | undefined;
+  for await (const line of store.ledger({ task: view.id })) if (line.note) note = line.note;
+  return note;
+}
+
+/** Follows unmet dependencies; only waiting tasks can be part of a cycle. */
+async function findCycle(store: Store, view: TaskView): Promise<string[] | null> {
+  if (view.state !== "waiting" && view.state !== "pending") return null;
+  const seen = new Set<string>();
+  const stack = (view.task?.depends_on ?? []).map((id) => ({ id, path: [view.id, id] }));
+  for (let top = stack.pop(); top !== undefined; top = stack.pop()) {
+    if (top.id === view.id) return top.path;
+    if (seen.has(top.id)) continue;
+    seen.add(top.id);
+    const next = await store.show(top.id);
+    if (next?.state !== "waiting" && next?.state !== "pending") continue;
+    for (const id of next.task?.depends_on ?? []) stack.push({ id, path: [...top.path, id] });
+  }
+  return null;
+}
+
+export interface WhyFacts extends Omit<TaskView, "process"> {
+  process?: Pick<NonNullable<TaskView["process"]>, "pid" | "vitality">;
+  dependencies: readonly DependencyFact[];
   /** A dependency cycle through this task, as `[id, …, id]`. */
   cycle: readonly string[] | null;
-  workers: readonly {
-    name: string;
-    alive: boolean;
-    types: readonly string[] | null;
-    age: number | null;
-  }[];
-  /** The account that tasks of its type use, if they use one. */
-  account?: AccountState;
-  /** The budget that pays for tasks of its type is used up, or reserved by others that run: in words. */
-  budget?: { text: string; isShared: boolean };
-  /** The machine's gate, if tasks of its type need a slot there and none is free. */
-  gateFull?: { max: number; holders: number; waiting: number };
-  /** So many are in review that workers claim nothing more. */
-  reviewFull?: { count: number; limit: number };
-  /** The last thing the ledger says about it, for a task that failed without an attempt. */
+  workers: readonly Pick<WorkerView, "name" | "alive" | "types" | "heartbeatAge">[];
+  account?: AccountState | null;
+  budget?: ReturnType<NonNullable<Held["budgetOf"]>>;
+  gate?: ReturnType<NonNullable<Held["gateOf"]>>;
+  inReview?: number;
+  reviewLimit?: number;
+  /** The last note in the ledger, for a task that failed without an attempt. */
   lastNote?: string;
   now: number;
 }
 
 export function explain(facts: WhyFacts): Reason[] {
-  switch (facts.state) {
-    case "quarantined":
-      return [
-        {
-          code: "quarantined",
-          text: `it was moved aside: ${facts.quarantineReason ?? "unknown reason"}`,
-          command: `mv quarantine/${facts.id}.json pending/    # after repairing the file`,
-        },
-      ];
+  const { id, state } = facts;
+  const why = facts.reason ?? "unknown reason";
+  switch (state) {
+    case "quarantined": {
+      const command = `mv quarantine/${id}.json pending/    # after repairing the file`;
+      return [reason("quarantined", `it was moved aside: ${why}`, command)];
+    }
     case "done":
-      return [{ code: "done", text: `it was done ${ago(facts)} ago` }];
-    case "review":
-      return [
-        {
-          code: "in_review",
-          text: `a person must approve it; it has waited for ${ago(facts)}`,
-          command: `viv approve ${facts.id}    # or: viv reject ${facts.id} --note "…"`,
-        },
-      ];
+      return [reason("done", `it was done ${ago(facts)} ago`)];
+    case "review": {
+      const text = `a person must approve it; it has waited for ${ago(facts)}`;
+      const command = `viv approve ${id}    # or: viv reject ${id} --note "…"`;
+      return [reason("in_review", text, command)];
+    }
     case "failed":
-      return [...chokeReason(facts), ...failedReasons(facts)];
+      return [...chokeReasons(facts), failedReason(facts)];
     case "claimed":
-      return claimedReasons(facts);
+      return [claimedReason(facts)];
     case "waiting":
-    case "pending":
-      if (facts.task === null) return [unreadable(facts)];
-      return orFree(facts, [
+    case "pending": {
+      if (facts.task === null) {
+        const text = `its file cannot be read as a task: ${why}`;
+        return [reason("unreadable", text, "viv doctor --fix")];
+      }
+      const reasons = [
         ...dependencyReasons(facts),
         ...timeReasons(facts),
-        ...chokeReason(facts),
-        ...(facts.state === "pending" ? queueReasons(facts) : []),
-      ]);
+        ...chokeReasons(facts),
+        ...(state === "pending" ? queueReasons(facts) : []),
+      ];
+      if (reasons.length > 0 || state === "pending") return reasons;
+      const text = "nothing holds it back any more; the next worker that looks will move it on";
+      return [reason("free", text, "viv reap")];
+    }
   }
 }
 
-function unreadable(facts: WhyFacts): Reason {
-  return {
-    code: "unreadable",
-    text: `its file cannot be read as a task: ${facts.quarantineReason ?? "unknown reason"}`,
-    command: "viv doctor --fix",
-  };
-}
-
-/** Nothing holds it back any more, but nobody has looked since. */
-function orFree(facts: WhyFacts, reasons: Reason[]): Reason[] {
-  if (reasons.length > 0 || facts.state !== "waiting") return reasons;
-  const text = "nothing holds it back any more; the next worker that looks will move it on";
-  return [{ code: "free", text, command: "viv reap" }];
+function reason(code: ReasonCode, text: string, command?: string): Reason {
+  return { code, text, command };
 }
 
 function ago(facts: WhyFacts, since = facts.since): string {
@@ -231,194 +177,149 @@ function ago(facts: WhyFacts, since = facts.since): string {
 }
 
 function dependencyReasons(facts: WhyFacts): Reason[] {
-  const reasons: Reason[] = [];
-  if (facts.cycle) {
-    reasons.push({
-      code: "dependency_cycle",
-      text: `it waits for itself: ${facts.cycle.join(" → ")}`,
-      command: `viv cancel ${facts.cycle.at(-2)}`,
-    });
-  }
-  for (const d of facts.dependencies) {
-    if (d.met) continue;
-    if (d.state === "failed") {
-      reasons.push({
-        code: "dependency_failed",
-        text: `waits for ${d.id}, which failed`,
-        command: `viv retry ${d.id}`,
-      });
-    } else if (d.state === "unknown" || d.state === "quarantined") {
-      reasons.push({
-        code: "dependency_unknown",
-        text:
-          d.state === "unknown"
-            ? `waits for ${d.id}, which nobody has enqueued yet`
-            : `waits for ${d.id}, which is in quarantine`,
-        command: d.state === "unknown" ? `viv enqueue --id ${d.id} --type TYPE` : `viv why ${d.id}`,
-      });
-    } else {
-      const by = d.worker ? ` by ${d.worker}` : "";
-      const time = d.since ? ` for ${ago(facts, d.since)}` : "";
-      reasons.push({
-        code: "dependency_waiting",
-        text: `waits for ${d.id}, which is ${d.state}${by}${time}`,
-        command: `viv why ${d.id}`,
-      });
+  const { cycle } = facts;
+  const unmet = facts.dependencies.filter(({ met }) => !met);
+  const reasons = unmet.map(({ id, state, worker, since }) => {
+    const waits = `waits for ${id}, which`;
+    if (state === "failed")
+      return reason("dependency_failed", `${waits} failed`, `viv retry ${id}`);
+    if (state === "unknown") {
+      const command = `viv enqueue --id ${id} --type TYPE`;
+      return reason("dependency_unknown", `${waits} is not enqueued yet`, command);
     }
-  }
-  return reasons;
+    const command = `viv why ${id}`;
+    if (state === "quarantined") {
+      return reason("dependency_unknown", `${waits} is in quarantine`, command);
+    }
+    const by = worker ? ` by ${worker}` : "";
+    const time = since ? ` for ${ago(facts, since)}` : "";
+    return reason("dependency_waiting", `${waits} is ${state}${by}${time}`, command);
+  });
+  if (cycle === null) return reasons;
+  const text = `it waits for itself: ${cycle.join(" → ")}`;
+  return [reason("dependency_cycle", text, `viv cancel ${cycle.at(-2)}`), ...reasons];
 }
 
 function timeReasons(facts: WhyFacts): Reason[] {
+  const { task, now } = facts;
   const reasons: Reason[] = [];
-  const notBefore = facts.task?.not_before;
-  if (notBefore && Date.parse(notBefore) > facts.now) {
-    const left = formatDuration(Date.parse(notBefore) - facts.now);
-    reasons.push({ code: "not_before", text: `not before ${notBefore} (in ${left})` });
+  const notBefore = task?.not_before;
+  if (notBefore && Date.parse(notBefore) > now) {
+    const left = formatDuration(Date.parse(notBefore) - now);
+    reasons.push(reason("not_before", `not before ${notBefore} (in ${left})`));
   }
   const rest = restReason(facts);
-  const account = accountReason(facts);
-  const others = [account, budgetReason(facts), gateReason(facts), reviewReason(facts)];
+  const others = [
+    accountReason(facts),
+    budgetReason(facts),
+    gateReason(facts),
+    reviewReason(facts),
+  ];
   const inOrder = rest?.code === "rate_limited" ? [rest, ...others] : [...others, rest];
-  return [...reasons, ...inOrder.filter((reason) => reason !== null)];
+  return [...reasons, ...inOrder.filter((one) => one !== null)];
 }
 
 function budgetReason({ budget }: WhyFacts): Reason | null {
-  if (budget === undefined) return null;
+  if (!budget) return null;
   const wait = budget.isShared ? "wait until they end, or " : "";
   const text = `${budget.text}; ${wait}raise it in viv.toml and start the worker anew`;
-  return { code: "budget_used_up", text, command: "viv costs" };
+  return reason("budget_used_up", text, "viv costs");
 }
 
-function gateReason({ gateFull }: WhyFacts): Reason | null {
-  if (gateFull === undefined) return null;
-  const { max, holders, waiting } = gateFull;
+function gateReason({ gate }: WhyFacts): Reason | null {
+  if (!gate) return null;
+  const { max, holders, waiting } = gate;
   const queue = waiting === 0 ? "" : `, and ${waiting} ${waiting === 1 ? "waits" : "wait"} there`;
   const text = `the machine's gate is full: ${holders} of ${max} slots are taken${queue}`;
-  return { code: "gate_full", text, command: "viv gate" };
+  return reason("gate_full", text, "viv gate");
 }
 
-function reviewReason({ reviewFull }: WhyFacts): Reason | null {
-  if (reviewFull === undefined) return null;
-  const { count, limit } = reviewFull;
-  const tasks = count === 1 ? "1 task waits" : `${count} tasks wait`;
-  const text = `${tasks} for review, and with ${limit} nothing more is claimed`;
-  return { code: "review_full", text, command: "viv ls --state review" };
+function reviewReason({ inReview = 0, reviewLimit = Number.POSITIVE_INFINITY }: WhyFacts) {
+  if (inReview < reviewLimit) return null;
+  const tasks = `${counted(inReview, "task")} ${inReview === 1 ? "waits" : "wait"}`;
+  const text = `${tasks} for review, and with ${reviewLimit} nothing more is claimed`;
+  return reason("review_full", text, "viv ls --state review");
 }
 
 function restReason({ history, now }: WhyFacts): Reason | null {
   const last = history.at(-1);
   if (!last || !isAttempt(last) || !last.retry_at || Date.parse(last.retry_at) <= now) return null;
   const when = `${last.retry_at} (in ${formatDuration(Date.parse(last.retry_at) - now)})`;
-  if (last.outcome === "rate_limited") {
-    return { code: "rate_limited", text: `rate limited until ${when}` };
-  }
-  const text = `attempt ${last.attempt} ended as ${last.outcome}; the next one starts at ${when}`;
-  return { code: "resting", text };
+  if (last.outcome === "rate_limited") return reason("rate_limited", `rate limited until ${when}`);
+  const end = `attempt ${last.attempt} ended as ${last.outcome}`;
+  return reason("resting", `${end}; the next one starts at ${when}`);
 }
 
-/** What shares a limit with others is closed for all of them. */
 function accountReason({ account, now }: WhyFacts): Reason | null {
-  if (account === undefined || account.state === "open") return null;
+  if (!account || account.state === "open") return null;
   const text = `account ${account.account} ${describeAccount(account, now)}`;
-  if (account.state === "closed") return { code: "account_closed", text };
+  if (account.state === "closed") return reason("account_closed", text);
   const todo = account.todo === "" ? "" : `; ${account.todo}`;
   const command = `viv accounts open ${account.account}`;
-  return { code: "account_closed", text: `${text}${todo}; then:`, command };
+  return reason("account_closed", `${text}${todo}; then:`, command);
 }
 
-/** Who choked on it, and who may still try it. A retry by a person makes all of it history. */
-function chokeReason(facts: WhyFacts): Reason[] {
+/** The workers that choked on it since the last retry, and those that may still try it. */
+function chokeReasons(facts: WhyFacts): Reason[] {
   const chokes = chokesIn(facts.history);
   const last = chokes.at(-1);
   if (last === undefined) return [];
   const before = [...new Set(chokes.slice(0, -1).map(({ worker }) => worker))];
   const too = before.length > 0 ? `, as before with ${before.join(", ")}` : "";
-  return [
-    {
-      code: "choked",
-      text: `${describeChoke(last)}${too}${whoIsLeft(facts)}`,
-      command: `viv show ${facts.id}`,
-    },
-  ];
-}
-
-function whoIsLeft(facts: WhyFacts): string {
-  if (facts.state === "failed") return "";
   const left = mayTry(facts.workers, facts.task?.task_type ?? "?", facts.history);
-  return left.length > 0
-    ? `; ${left.join(", ")} may still try it`
-    : "; no other living worker is there to try it";
+  let next = `; ${left.join(", ")} may still try it`;
+  if (left.length === 0) next = "; no other living worker is there to try it";
+  if (facts.state === "failed") next = "";
+  return [reason("choked", `${describeChoke(last)}${too}${next}`, `viv show ${facts.id}`)];
 }
 
 function queueReasons(facts: WhyFacts): Reason[] {
   const type = facts.task?.task_type ?? "?";
-  if (facts.dependencies.some((d) => !d.met)) return [];
-  const alive = facts.workers.filter((w) => w.alive);
+  if (facts.dependencies.some(({ met }) => !met)) return [];
+  const alive = facts.workers.filter((worker) => worker.alive);
   const takers = mayTry(facts.workers, type, facts.history);
-  if (takers.length === 0 && alive.some((w) => takes(w.types, type))) {
+  if (takers.length > 0) {
+    return [reason("queued", `it is in the queue; ${takers.join(", ")} will take it in turn`)];
+  }
+  const command = "viv work --handler COMMAND";
+  if (alive.some(({ types }) => takes(types, type))) {
     const text = `all live workers that take tasks of type ${type} have choked on it`;
-    return [{ code: "no_worker", text, command: "viv work --handler COMMAND" }];
+    return [reason("no_worker", text, command)];
   }
-  if (takers.length === 0) {
-    const others =
-      alive.length > 0 ? ` (live workers: ${alive.map((w) => w.name).join(", ")})` : "";
-    return [
-      {
-        code: "no_worker",
-        text: `no live worker takes tasks of type ${type}${others}`,
-        // A foreign type may be any text; what is shown to be pasted must not be.
-        command: `viv work --handler COMMAND${isTypeName(type) ? ` --types ${type}` : ""}`,
-      },
-    ];
-  }
-  return [
-    {
-      code: "queued",
-      text: `it is in the queue; ${takers.join(", ")} will take it in turn`,
-    },
-  ];
+  const names = alive.map(({ name }) => name).join(", ");
+  const text = `no live worker takes tasks of type ${type}${names && ` (live workers: ${names})`}`;
+  // A foreign type may be any text, which must not be pasted into a shell.
+  return [reason("no_worker", text, isTypeName(type) ? `${command} --types ${type}` : command)];
 }
 
-function claimedReasons(facts: WhyFacts): Reason[] {
-  const worker = facts.workers.find((w) => w.name === facts.worker);
+function claimedReason(facts: WhyFacts): Reason {
+  const { id, process, worker: name = "a worker" } = facts;
+  const worker = facts.workers.find((one) => one.name === facts.worker);
   if (worker && !worker.alive) {
-    return [
-      {
-        code: "worker_silent",
-        text: `${worker.name} claimed it ${ago(facts)} ago and is gone or silent${whatRuns(facts)}`,
-        command: "viv reap",
-      },
-    ];
+    const runs =
+      process?.vitality === "alive"
+        ? `; its process ${process.pid} still runs, and must be gone before the task is given out again`
+        : "";
+    const text = `${name} claimed it ${ago(facts)} ago and is gone or silent${runs}`;
+    return reason("worker_silent", text, "viv reap");
   }
-  const beat =
-    worker?.age == null ? "" : `, last heartbeat ${formatDuration(worker.age * 1000)} ago`;
-  return [
-    {
-      code: "running",
-      text: `${facts.worker ?? "a worker"} has been working on it for ${ago(facts)}${beat}`,
-      command: `viv logs ${facts.id} -f    # or: viv cancel ${facts.id}`,
-    },
-  ];
+  const age = worker?.heartbeatAge ?? null;
+  const beat = age === null ? "" : `, last heartbeat ${formatDuration(age * 1000)} ago`;
+  const text = `${name} has been working on it for ${ago(facts)}${beat}`;
+  return reason("running", text, `viv logs ${id} -f    # or: viv cancel ${id}`);
 }
 
-/** A task is not given out again while its old processes live: those that will not die hold it. */
-function whatRuns({ process }: WhyFacts): string {
-  if (process?.vitality !== "alive") return "";
-  return `; its process ${process.pid} still runs, and must be gone before the task is given out again`;
-}
-
-function failedReasons(facts: WhyFacts): Reason[] {
-  const last = facts.history.filter(isAttempt).at(-1);
-  if (last?.to === "pending" && facts.lastNote && tellsOfNobodyLeft(facts.lastNote)) {
-    return [{ code: "failed", text: facts.lastNote, command: `viv retry ${facts.id}` }];
+function failedReason({ id, history, lastNote }: WhyFacts): Reason {
+  const command = `viv retry ${id}`;
+  const last = history.findLast(isAttempt);
+  if (last?.to === "pending" && lastNote && tellsOfNobodyLeft(lastNote)) {
+    return reason("failed", lastNote, command);
   }
-  const cancelled = last === undefined || last.outcome === "cancelled" || last.to !== "failed";
-  const note = last?.to === "failed" ? last.note : facts.lastNote;
-  const how = cancelled
-    ? `it was cancelled${note ? `: ${note}` : ""}`
-    : `attempt ${last.attempt} by ${last.worker} ended as ${last.outcome}${note ? `: ${note}` : ""}`;
-  return [
-    { code: cancelled ? "cancelled" : "failed", text: how, command: `viv retry ${facts.id}` },
-  ];
+  const note = last?.to === "failed" ? last.note : lastNote;
+  const because = note ? `: ${note}` : "";
+  if (last === undefined || last.outcome === "cancelled" || last.to !== "failed") {
+    return reason("cancelled", `it was cancelled${because}`, command);
+  }
+  const end = `attempt ${last.attempt} by ${last.worker} ended as ${last.outcome}`;
+  return reason("failed", `${end}${because}`, command);
 }

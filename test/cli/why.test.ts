@@ -72,7 +72,7 @@ describe("a task that waits", () => {
       reasons: [
         {
           code: "dependency_unknown",
-          text: "waits for unknown, which nobody has enqueued yet",
+          text: "waits for unknown, which is not enqueued yet",
           command: "viv enqueue --id unknown --type TYPE",
         },
         {
