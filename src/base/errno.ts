@@ -29,6 +29,16 @@ export function errno(error: unknown): string | undefined {
   return (number === undefined ? undefined : UNNAMED[number]) ?? code;
 }
 
+/** Null when the file that `act` opens is not there. */
+export function ifThere<T>(act: () => T): T | null {
+  try {
+    return act();
+  } catch (error) {
+    if (errno(error) === "ENOENT") return null;
+    throw error;
+  }
+}
+
 /** The machine's trouble behind an error, raw or translated; undefined when it is something else. */
 export function troubleOf(error: unknown): ErrorCode | undefined {
   if (isVivError(error)) return TROUBLES.has(error.code) ? error.code : undefined;

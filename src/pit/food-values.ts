@@ -32,9 +32,9 @@ export function withoutComment(line: string, quotes: string): string {
   for (let at = 0; at < line.length; at++) {
     const c = line.charAt(at);
     if (quotes.includes(c) && !open.delete(c)) open.add(c);
-    const isComment = c === "#" && /[ \t]|^$/.test(line.charAt(at + 1));
-    const isApart = /[ \t]{2}|\t$/.test(line.slice(Math.max(0, at - 2), at));
-    if (isComment && isApart && open.size === 0) return line.slice(0, at).trimEnd();
+    if (c !== "#" || open.size > 0 || !/^[ \t]?$/.test(line.charAt(at + 1))) continue;
+    if (/[ \t]{2}|\t$/.test(line.slice(Math.max(0, at - 2), at)))
+      return line.slice(0, at).trimEnd();
   }
   return line;
 }
@@ -104,7 +104,7 @@ export function priorityFrom(value: unknown): Priority | null {
   return PRIORITIES.find((priority) => priority === lower) ?? null;
 }
 
-export function attemptsFrom(value: unknown): number | null {
+export function attemptsFrom(value: string | number): number | null {
   const number = typeof value === "string" && !/^\d{1,4}$/.test(value) ? 0 : Number(value);
   return Number.isInteger(number) && number >= 1 && number <= 1000 ? number : null;
 }

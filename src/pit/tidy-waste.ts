@@ -8,7 +8,7 @@ import {
   boundTallies,
   factsOf,
   isSameSummary,
-  type LogFacts,
+  logFacts,
   mergeTallies,
   renderSummary,
   type Tallies,
@@ -67,24 +67,9 @@ const recordSchema = z.object({
 /** The version changes when logs are read differently: a memo of another version is ignored. */
 const memoSchema = z.object({
   version: z.literal(1),
-  seen: z.array(
-    z.object({
-      log: logSchema,
-      facts: z.object({
-        snake: z.string(),
-        isEnded: z.boolean(),
-        end: z.enum(["done", "failed", "other"]),
-        seconds: z.nullable(count),
-        errors: z.array(z.string()),
-      }),
-    }),
-  ),
+  seen: z.array(z.object({ log: logSchema, facts: logFacts })),
 });
-
-interface Seen {
-  log: WasteLog;
-  facts: LogFacts;
-}
+type Seen = z.output<typeof memoSchema>["seen"][number];
 
 export async function tidyWaste(
   files: WasteFiles,

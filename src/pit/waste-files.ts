@@ -11,6 +11,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
+import { ifThere } from "../base/errno.ts";
 import { replaceFileSynced, syncFolder } from "../platform/files/atomic-write.ts";
 import {
   linkSync,
@@ -19,6 +20,7 @@ import {
   removeSync,
   renameSync,
   unlinkSync,
+  withFile,
 } from "../platform/files/beneath.ts";
 import { SAFE_OPEN } from "../queue/fs/files/atomic.ts";
 import { type ArtifactFiles, artifactsIn } from "../work/artifacts.ts";
@@ -62,13 +64,13 @@ export function wasteFiles(pit: string): WasteFiles {
     list: () => list(waste),
     read: async (log) => {
       await setImmediate();
-      return orNull(() => withFile(join(waste, log.name), readEnds));
+      return readPlain(join(waste, log.name), readEnds);
     },
     mentioned: (names) => mentionedBelow(join(pit, "scraps"), names),
     remove: (logs) => remove(waste, logs),
     readText: async (file) => {
       try {
-        return orNull(() => withFile(paths[file], (fd) => readFileSync(fd, "utf8")));
+        return readPlain(paths[file], (fd) => readFileSync(fd, "utf8"));
       } catch (error) {
         if (file === "record") throw error;
         return null; // the others can be made again
@@ -91,7 +93,7 @@ export function wasteFiles(pit: string): WasteFiles {
 
 async function list(waste: string): Promise<WasteLog[]> {
   const logs: WasteLog[] = [];
-  for (const [i, name] of (orNull(() => readdirSync(waste)) ?? []).entries()) {
+  for (const [i, name] of (ifThere(() => readdirSync(waste)) ?? []).entries()) {
     if (i % BATCH === BATCH - 1) await setImmediate();
     const stat = lstatSync(join(waste, name), { throwIfNoEntry: false });
     if (!stat?.isFile() || snakeOfWaste(name) === null) continue;
@@ -134,7 +136,7 @@ async function remove(waste: string, logs: readonly WasteLog[]): Promise<WasteLo
     }
   }
   // Before the record says that they are gone: a power cut must not bring them back.
-  if (logs.length > left.length) orNull(() => syncFolder(waste));
+  if (logs.length > left.length) ifThere(() => syncFolder(waste));
   return left;
 }
 
@@ -146,7 +148,7 @@ async function mentionedBelow(
     const search = new NameSearch(names);
     try {
       // The folder itself may be a link; links in it are not followed.
-      if (orNull(() => readdirSync(scraps)) !== null) await searchFolder(scraps, search);
+      if (ifThere(() => readdirSync(scraps)) !== null) await searchFolder(scraps, search);
       return search.found;
     } catch (error) {
       const { code, path } = error as NodeJS.ErrnoException;
@@ -218,24 +220,13 @@ class NameSearch {
   }
 }
 
-function withFile<T>(path: string, use: (fd: number) => T): T {
-  const fd = openSync(path, SAFE_OPEN);
-  try {
+/** Null when it is gone. */
+function readPlain<T>(path: string, use: (fd: number) => T): T | null {
+  const read = (fd: number) => {
     if (!fstatSync(fd).isFile()) throw new Error(`${path} is not a file`);
     return use(fd);
-  } finally {
-    closeSync(fd);
-  }
-}
-
-/** Null when the file is gone. */
-function orNull<T>(act: () => T): T | null {
-  try {
-    return act();
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
-    throw error;
-  }
+  };
+  return ifThere(() => withFile(path, SAFE_OPEN, read));
 }
 
 /**
@@ -263,12 +254,8 @@ export function pitArtifactsIn(artifacts: string, waste: string): ArtifactFiles 
 /** Never through a link in its place. */
 function append(path: string, line: string): void {
   const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
-  const fd = openSync(path, O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY, 0o600);
-  try {
-    writeSync(fd, `${line}\n`);
-  } finally {
-    closeSync(fd);
-  }
+  const flags = O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY;
+  withFile(path, flags, (fd) => writeSync(fd, `${line}\n`), 0o600);
 }
 
 /** Two attempts of one snake within a millisecond get a time each. */

@@ -1,19 +1,21 @@
+import * as z from "zod/mini";
 import { formatDuration } from "../base/duration.ts";
 import { fingerprint } from "../base/fingerprint.ts";
 import { counted } from "../base/text.ts";
 import { oneLine, parseWasteFoot, parseWasteHead, snakeOfWaste } from "./waste.ts";
 
 /** What a log says about its snake's attempt. */
-export interface LogFacts {
-  snake: string;
+export const logFacts = z.object({
+  snake: z.string(),
   /** It has our last line, so the attempt is over. */
-  isEnded: boolean;
+  isEnded: z.boolean(),
   /** Other: neither success nor failure (released, cut off, out of quota …). */
-  end: "done" | "failed" | "other";
-  seconds: number | null;
+  end: z.enum(["done", "failed", "other"]),
+  seconds: z.nullable(z.number().check(z.gte(0))),
   /** Each once. */
-  errors: readonly string[];
-}
+  errors: z.array(z.string()),
+});
+export type LogFacts = z.output<typeof logFacts>;
 
 export interface SnakeTally {
   attempts: number;

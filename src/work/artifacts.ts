@@ -19,6 +19,7 @@ import {
   removeTreeSync,
   renameSync,
   rmdirSync,
+  withFile,
   writeNewSync,
 } from "../platform/files/beneath.ts";
 import type { Evidence, Proof } from "../queue/proof.ts";
@@ -85,8 +86,7 @@ export function artifactsIn(artifacts: string) {
   const homeOf = (id: string) => (oldSessions().has(id) ? oldOf(id) : join(root, id));
   /** Takes an artifact that was replaced inside out of there. A link is left alone. */
   const takeOut = (id: string) => {
-    const isFile = lstatSync(insideOf(id), { throwIfNoEntry: false })?.isFile();
-    if (!isFile || isSameFile(insideOf(id), artifactOf(id))) return;
+    if (!isFile(insideOf(id)) || isSameFile(insideOf(id), artifactOf(id))) return;
     renameSync(insideOf(id), artifactOf(id));
   };
   return {
@@ -190,7 +190,7 @@ export function artifactsIn(artifacts: string) {
     evidenceBefore: (id: string, attempt: number) => {
       for (let earlier = attempt - 1; earlier > 0; earlier--) {
         const log = join(evidenceOf(id), `${earlier}.log`);
-        if (lstatSync(log, { throwIfNoEntry: false })?.isFile()) return log;
+        if (isFile(log)) return log;
       }
       return "";
     },
@@ -203,9 +203,11 @@ function isFolder(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
-function isFileOrFolder(path: string): boolean {
-  return isFolder(path) || lstatSync(path, { throwIfNoEntry: false })?.isFile() === true;
+function isFile(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
+
+const isFileOrFolder = (path: string) => isFolder(path) || isFile(path);
 
 function isSameFile(a: string, b: string): boolean {
   const [one, other] = [a, b].map((path) => lstatSync(path, { throwIfNoEntry: false }));
@@ -232,6 +234,7 @@ function foldersIn(path: string): string[] {
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
 }
 
+const TO_READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 const NOTHING = "-";
 
 /** With a hash: two fast attempts can end within one tick of the file system's clock. */
@@ -245,23 +248,13 @@ function markOf(path: string): string {
 
 /** Empty when there is no such file. */
 function readWhole(path: string): Buffer {
-  return withFile(path, (fd) => readFileSync(fd)) ?? Buffer.alloc(0);
+  return isFile(path) ? withFile(path, TO_READ, (fd) => readFileSync(fd)) : Buffer.alloc(0);
 }
 
 function readStart(path: string, bytes: number): string | null {
-  return withFile(path, (fd) => {
+  if (!isFile(path)) return null;
+  return withFile(path, TO_READ, (fd) => {
     const buffer = Buffer.alloc(bytes);
     return buffer.toString("utf8", 0, readSync(fd, buffer, 0, bytes, 0));
   });
-}
-
-/** Null when there is no plain file. */
-function withFile<T>(path: string, use: (fd: number) => T): T | null {
-  if (!lstatSync(path, { throwIfNoEntry: false })?.isFile()) return null;
-  const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  try {
-    return use(fd);
-  } finally {
-    closeSync(fd);
-  }
 }

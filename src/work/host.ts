@@ -8,9 +8,8 @@ import type { SandboxRequest } from "../platform/sandbox/sandbox.ts";
 import { type Claim, extensionKey, type Store } from "../queue/store.ts";
 import type { ArtifactFiles } from "./artifacts.ts";
 import type { WorkerOptions } from "./worker.ts";
-import type { WorkspaceInfo } from "./workspaces/inspect.ts";
 import type { OpenWorkspace, WorkspaceRequest } from "./workspaces/open.ts";
-import type { RemovedWorkspace } from "./workspaces/remove.ts";
+import type { RemovedWorkspace, WorkspaceInfo } from "./workspaces/record.ts";
 
 /** What a worker needs of the machine; main.ts provides the real one. */
 export interface WorkerHost {

@@ -36,52 +36,40 @@ export interface AttemptContext {
 export async function placeFor(context: AttemptContext): Promise<Place> {
   const { claim, id, route, store, host } = context;
   const site = store.extension(WORK_SITE);
-  const { attempt } = claim;
   const { artifacts } = host;
   const workspace = await openWorkspace(context);
   const artifact =
     route.sandbox.length > 0 ? artifacts.artifactInside(id) : artifacts.artifactOf(id);
   const claimFile = site?.claimFile(claim, artifact);
-  const env = handlerEnv(context, {
-    artifact,
-    workspace: workspace?.path ?? "",
-    evidence: attempt > 1 ? artifacts.evidenceBefore(id, attempt) : "",
-    note: attempt > 1 ? await lastNote(store, id) : "",
-  });
+  const isRetry = claim.attempt > 1;
+  // swarm-lib's five, under both prefixes.
+  const shared = {
+    RUN_DIR: store.location,
+    TASK_ID: id,
+    WORKER_ID: claim.worker,
+    ARTIFACT_PATH: artifact,
+    LOG_PATH: artifacts.logOf(id),
+  };
+  const both = Object.entries(shared).flatMap(([name, value]) => [
+    [`SWARM_${name}`, value],
+    [`VIV_${name}`, value],
+  ]);
   return {
     cwd: workspace?.path ?? site?.folder ?? host.cwd,
     workspace: workspace?.path ?? null,
-    env: { ...env, ...claimFile?.env },
+    env: {
+      ...route.env,
+      ...Object.fromEntries(both),
+      VIV_RUN: store.location,
+      VIV_TASK_TYPE: claim.task.task_type,
+      VIV_ATTEMPT: String(claim.attempt),
+      VIV_WORKSPACE: workspace?.path ?? "",
+      VIV_EVIDENCE: isRetry ? artifacts.evidenceBefore(id, claim.attempt) : "",
+      VIV_NOTE: isRetry ? await lastNote(store, id) : "",
+      ...claimFile?.env,
+    },
     claimFile: claimFile?.path,
     branch: workspace?.branch,
-  };
-}
-
-/** swarm-lib's five variables, and ours. */
-function handlerEnv(
-  { claim, id, route, store, host }: AttemptContext,
-  at: { artifact: string; workspace: string; evidence: string; note: string },
-): Record<string, string> {
-  const { task, worker, attempt } = claim;
-  const log = host.artifacts.logOf(id);
-  return {
-    ...route.env,
-    SWARM_RUN_DIR: store.location,
-    SWARM_TASK_ID: id,
-    SWARM_WORKER_ID: worker,
-    SWARM_ARTIFACT_PATH: at.artifact,
-    SWARM_LOG_PATH: log,
-    VIV_RUN: store.location,
-    VIV_RUN_DIR: store.location,
-    VIV_TASK_ID: id,
-    VIV_TASK_TYPE: task.task_type,
-    VIV_WORKER_ID: worker,
-    VIV_ARTIFACT_PATH: at.artifact,
-    VIV_LOG_PATH: log,
-    VIV_ATTEMPT: String(attempt),
-    VIV_WORKSPACE: at.workspace,
-    VIV_EVIDENCE: at.evidence,
-    VIV_NOTE: at.note,
   };
 }
 

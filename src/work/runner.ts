@@ -1,6 +1,6 @@
 import { isName } from "../base/names.ts";
 import { isTransient, type MachineRetry, Unrecorded } from "../platform/machine-retry.ts";
-import type { Finished, RunningHandler } from "../platform/processes/handlers.ts";
+import type { Finished, HandlerCommand, RunningHandler } from "../platform/processes/handlers.ts";
 import type { AttemptSettings } from "./attempt.ts";
 import type { AttemptContext, Place } from "./place.ts";
 
@@ -8,19 +8,17 @@ import type { AttemptContext, Place } from "./place.ts";
  * Runs the programs of an attempt, one after the other: in its place and sandbox, noted so that
  * others can end it, until the whole process tree is gone.
  */
-export interface Execution {
-  stdin: string;
-  logPath: string;
-  timeoutMs: number | undefined;
+export interface Execution
+  extends Omit<
+    HandlerCommand,
+    "argv" | "cwd" | "env" | "claim" | "logBytes" | "killAfterMs" | "noise" | "pace"
+  > {
   /** The first line of its log. */
   head?: string;
   /** Its start is tried without limit, because the work is done already. */
   isProof?: boolean;
+  /** Paths that a sandbox shows besides. */
   reads?: readonly string[];
-  isSecret?: boolean;
-  onStdout?: (chunk: Buffer) => void;
-  onStderr?: (chunk: Buffer) => void;
-  stdoutPath?: string;
   noise?: string | null;
 }
 
@@ -78,23 +76,23 @@ export class Runner {
     argv: readonly string[],
     how: Execution,
   ): Promise<RunningHandler | null> {
-    const { handlers } = this.#context.host;
+    const { ref, store, host } = this.#context;
+    const { handlers } = host;
     const command = await this.#confined(place, argv, how);
     await handlers.ready?.();
     if (this.#stopped !== null) return null;
-    const claim = this.#mark;
+    const claim = store.claimMark(ref);
     // Before it starts, so that others can find it by its mark even if this process is killed; and
     // again with its number, which also finds processes that lost the mark.
-    await this.#context.store.noteProcess(this.#context.ref, { pid: 0, started: "0", claim });
+    await store.noteProcess(ref, { pid: 0, started: "0", claim });
     const { killAfterMs, logBytes } = this.#settings;
     const noise = how.noise || undefined;
     const { cwd, env } = place;
     const request = { ...how, argv: command, cwd, env, claim, noise, logBytes, killAfterMs };
     const running = handlers.start(request);
-    if (running.ref === null) {
-      const finished = await running.finished;
-      const problem = new CannotStart(finished);
-      if (finished.cause === "unstartable" && isTransient(problem)) throw problem;
+    const finished = running.ref === null ? await running.finished : undefined;
+    if (finished?.cause === "unstartable" && isTransient({ code: finished.code })) {
+      throw new CannotStart(finished);
     }
     return running;
   }
@@ -131,8 +129,13 @@ export class Runner {
     let lost: unknown;
     const ended = new AbortController();
     const { signal: over } = ended;
-    const note = () => (over.aborted ? undefined : this.#noteNumber(running));
-    this.#retry.untilDone(note, { over }).catch((error) => {
+    const { id, ref, store, host, claim } = this.#context;
+    const noteNumber = async () => {
+      if (over.aborted || running.ref === null) return;
+      const { pid, started } = running.ref;
+      await store.noteProcess(ref, { pid, started, claim: store.claimMark(ref) });
+    };
+    this.#retry.untilDone(noteNumber, { over }).catch((error) => {
       if (over.aborted || error instanceof Unrecorded) return; // it ends without one
       // The claim is lost: then it must not run.
       lost = error;
@@ -142,7 +145,6 @@ export class Runner {
     const finished = await running.finished;
     ended.abort();
     this.#running = null;
-    const { id, store, host, claim } = this.#context;
     if (this.#isConfined) await this.#retry.untilDone(() => host.artifacts.leave(id));
     if (lost !== undefined) throw lost;
     // Processes that could not be ended stay noted: `viv retry` waits for them.
@@ -150,18 +152,6 @@ export class Runner {
       await this.#retry.untilDone(() => store.forgetProcess(id, claim.token));
     }
     return finished;
-  }
-
-  async #noteNumber({ ref }: RunningHandler): Promise<void> {
-    if (ref === null) return;
-    const { pid, started } = ref;
-    const { store, ref: claim } = this.#context;
-    await store.noteProcess(claim, { pid, started, claim: this.#mark });
-  }
-
-  get #mark(): string {
-    const { ref, store } = this.#context;
-    return store.claimMark(ref);
   }
 }
 
@@ -177,8 +167,6 @@ class CannotStart extends Error {
 }
 
 function notStarted(why: string): Finished {
-  return {
-    ...{ cause: "stopped", why, exit: null, signal: null, durationMs: 0, tail: "", dropped: 0 },
-    survivors: [],
-  };
+  const nothing = { exit: null, signal: null, durationMs: 0, tail: "", dropped: 0, survivors: [] };
+  return { cause: "stopped", why, ...nothing };
 }

@@ -41,7 +41,7 @@ const worker = (more: object = {}) => ({
 });
 
 describe("why it is not moving", () => {
-  test("waits for others: which, in what state, whose, for how long", () => {
+  test("waits for others: names, states, workers, durations", () => {
     const reasons = explain(
       facts({
         state: "waiting",
@@ -142,7 +142,7 @@ describe("why it is not moving", () => {
       );
     const handed = { to: "pending" as const, note: "choked: … ; given to another worker" };
 
-    test("with whom, on what, and who may still try it", () => {
+    test("names the chokes and the workers that may still try it", () => {
       const history = times("w", 3, handed);
       const others = [worker({ name: "w2" }), worker({ name: "w3", types: ["t"] })];
       const strangers = [
@@ -174,7 +174,7 @@ describe("why it is not moving", () => {
       );
     });
 
-    test("with nobody left", () => {
+    test("with no worker left", () => {
       const reasons = explain(facts({ history: times("w", 3, handed), workers: [worker()] }));
       expect(reasons).toMatchObject([
         { code: "choked", text: expect.stringMatching(/; no other living worker is there to try/) },
@@ -182,7 +182,7 @@ describe("why it is not moving", () => {
       ]);
     });
 
-    test("given up in the queue: it failed, nobody cancelled it", () => {
+    test("given up in the queue: failed, not cancelled", () => {
       const lastNote = "choked: …; no other worker is left to try it";
       const history = times("w", 3, handed);
       expect(explain(facts({ state: "failed", history, lastNote }))).toEqual([
@@ -213,7 +213,7 @@ describe("why it is not moving", () => {
     expect(reason?.text).toContain("in 30m");
   });
 
-  test("in the queue, with or without a worker who would take it", () => {
+  test("in the queue, with or without a worker that takes its type", () => {
     expect(codes(facts())).toEqual(["no_worker"]);
     expect(codes(facts({ workers: [worker({ types: ["other"] })] }))).toEqual(["no_worker"]);
     expect(codes(facts({ workers: [worker({ alive: false })] }))).toEqual(["no_worker"]);

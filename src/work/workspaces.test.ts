@@ -27,7 +27,7 @@ import { openWorkspace } from "./workspaces/open.ts";
 import { branchOf } from "./workspaces/record.ts";
 import { removeWorkspace } from "./workspaces/remove.ts";
 
-/** git as a user runs it, with a name, and nobody's settings. */
+/** git as a user runs it, with a name and no settings. */
 const USER = {
   GIT_CONFIG_GLOBAL: "/dev/null",
   GIT_CONFIG_NOSYSTEM: "1",
@@ -40,7 +40,7 @@ const USER = {
 beforeEach(() => {
   vi.stubEnv("GIT_CONFIG_GLOBAL", "/dev/null");
   vi.stubEnv("GIT_CONFIG_NOSYSTEM", "1");
-  // As in a hook of git: these must lead nobody astray.
+  // As in a hook of git: these must have no effect.
   vi.stubEnv("GIT_DIR", "/no/such/repository");
   vi.stubEnv("GIT_WORK_TREE", "/no/such/folder");
   vi.stubEnv("GIT_INDEX_FILE", "/no/such/index");
@@ -711,7 +711,7 @@ describe("removing", () => {
       id: "t1",
       removed: true,
       archived: patch,
-      branchKept: "viv/t1",
+      branch_kept: "viv/t1",
     });
     expect(existsSync(path)).toBe(false);
     expect(statSync(patch).mode & 0o777).toBe(0o600);
@@ -770,7 +770,7 @@ describe("removing", () => {
     const { path } = await open(ask());
     write(join(path, "new"), "x\n");
     await commitWorkspace(path, "m");
-    const kept = { id: "t1", removed: true, archived: patch, branchKept: "viv/t1" };
+    const kept = { id: "t1", removed: true, archived: patch, branch_kept: "viv/t1" };
     expect(await removeWorkspace(root, "t1", patch)).toEqual(kept);
     expect(readFileSync(patch, "utf8")).toContain("+x\n");
   });
@@ -779,7 +779,7 @@ describe("removing", () => {
     const { root, patch, ask } = newWorld();
     const { path } = await open(ask());
     userGit(path, "commit", "--quiet", "--allow-empty", "-m", "empty");
-    const kept = { id: "t1", removed: true, branchKept: "viv/t1" };
+    const kept = { id: "t1", removed: true, branch_kept: "viv/t1" };
     expect(await removeWorkspace(root, "t1", patch)).toEqual(kept);
     expect(existsSync(patch)).toBe(false);
   });
@@ -800,7 +800,7 @@ describe("removing", () => {
     const { repository, root, patch, ask } = newWorld();
     await open(ask("t1"));
     userGit(repository, "switch", "--quiet", "--ignore-other-worktrees", "viv/t1");
-    const kept = { id: "t1", removed: true, branchKept: "viv/t1" };
+    const kept = { id: "t1", removed: true, branch_kept: "viv/t1" };
     expect(await removeWorkspace(root, "t1", patch)).toEqual(kept);
     userGit(repository, "switch", "--quiet", "main");
 
@@ -809,7 +809,7 @@ describe("removing", () => {
     await commitWorkspace(path, "a");
     await open({ ...ask("t3"), base: "viv/t2" }); // the same commit on two branches
     expect(await removeWorkspace(root, "t2", patch)).toEqual({ id: "t2", removed: true });
-    expect(await removeWorkspace(root, "t3", patch)).toMatchObject({ branchKept: "viv/t3" });
+    expect(await removeWorkspace(root, "t3", patch)).toMatchObject({ branch_kept: "viv/t3" });
   });
 
   test("not what neither a patch nor a branch would hold", async () => {
@@ -839,7 +839,7 @@ describe("removing", () => {
     write(join(second.path, "a"), "x");
     await commitWorkspace(second.path, "a");
     rmSync(second.path, { recursive: true });
-    const kept = { id: "t2", removed: true, branchKept: "viv/t2" };
+    const kept = { id: "t2", removed: true, branch_kept: "viv/t2" };
     expect(await removeWorkspace(root, "t2", patch)).toEqual(kept);
     expect(userGit(repository, "worktree", "list", "--porcelain").split("\n\n")).toHaveLength(1);
     expect(await listWorkspaces(root)).toEqual([]);

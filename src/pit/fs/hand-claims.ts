@@ -81,19 +81,26 @@ export async function bringBackVanished(run: FsRun): Promise<void> {
 }
 
 function bringBack(run: FsRun, id: string, worker: string): void {
-  const tmp = temporaryPath(run, `back-${id}`);
   try {
-    if (!linkIfFree(idLinkOf(run.paths, id), tmp)) return;
-    renameIfThere(tmp, fileOf(run.paths, "pending", id));
+    if (!restoreTo(run, id, fileOf(run.paths, "pending", id))) return;
   } catch {
     return; // doctor reports it as `vanished`
-  } finally {
-    unlinkIfThere(tmp);
   }
   discard(noteOf(run, id));
   const note = `${worker} removed its claim without a result`;
   record(run, { event: "adopted", task: id, from: "claimed", to: "pending", note });
   afterMove(run, id, "pending", new Afterwards()); // the next sweep repairs a failure
+}
+
+/** Food that is nowhere comes back as a second name of its link in ids/. */
+export function restoreTo(run: FsRun, id: string, target: string): boolean {
+  const tmp = temporaryPath(run, `back-${id}`);
+  if (!linkIfFree(idLinkOf(run.paths, id), tmp)) return false;
+  try {
+    return renameIfThere(tmp, target);
+  } finally {
+    unlinkIfThere(tmp);
+  }
 }
 
 function readNote(run: FsRun, id: string): { worker: string; goneSince?: number } | null {

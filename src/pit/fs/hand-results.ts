@@ -21,12 +21,12 @@ import { locate } from "../../queue/fs/locate.ts";
 import { attemptNumber, readHistory } from "../../queue/fs/record/attempts.ts";
 import { notProjectedYet } from "../../queue/fs/record/project.ts";
 import { completedTasks } from "../../queue/fs/record/status.ts";
-import { type FsRun, record, recordClaim, temporaryPath } from "../../queue/fs/run.ts";
+import { type FsRun, record, recordClaim } from "../../queue/fs/run.ts";
 import type { Claim } from "../../queue/store.ts";
 import { MAX_TASK_BYTES } from "../../queue/task.ts";
 import { resultIdOf, resultName, unprovenName } from "../food-names.ts";
 import type { HandResult } from "../pit-store.ts";
-import { snakeOf } from "./hand-claims.ts";
+import { restoreTo, snakeOf } from "./hand-claims.ts";
 
 /**
  * Results that a snake put into done/ by hand: with its food gone, still claimed, or moved there as
@@ -58,10 +58,20 @@ function handResult(run: FsRun, id: string): HandResult | undefined {
   return isInDone ? movedByHand(run, new Set([id]))[0] : (judgeResult(run, id) ?? undefined);
 }
 
+/** Food that lies in done/, though no end is recorded. */
 function movedByHand(run: FsRun, foods: ReadonlySet<string | null>): HandResult[] {
-  return unrecorded(run, foods).map((id) => {
-    return { id, snake: snakeOf(run, id), state: "done", ready: true };
-  });
+  if (!statIfThere(run.paths.status)) return []; // without it, finished food is not known
+  // In this order: a task that ends meanwhile is in one of the two.
+  const underway = new Set(notProjectedYet(run));
+  const completed = completedTasks(run);
+  const results: HandResult[] = [];
+  for (const id of foods) {
+    if (!isName(id) || completed.has(id) || underway.has(id)) continue;
+    const stats = statIfThere(fileOf(run.paths, "done", id));
+    if (stats === undefined || Date.now() - stats.ctimeMs <= SETTLED_MS) continue;
+    results.push({ id, snake: snakeOf(run, id), state: "done", ready: true });
+  }
+  return results;
 }
 
 function judgeResult(run: FsRun, id: string): HandResult | null {
@@ -83,22 +93,6 @@ function judgeResult(run: FsRun, id: string): HandResult | null {
   const isSettled =
     state === "pending" ? ageMs > SETTLED_MS : isHandClaim && ageMs > STILL_CLAIMED_MS;
   return { id, snake, state, ready: !isOlder && isSettled };
-}
-
-/** In done/, though no end is recorded. */
-function unrecorded(run: FsRun, foods: ReadonlySet<string | null>): string[] {
-  if (!statIfThere(run.paths.status)) return []; // without it, finished food is not known
-  // In this order: a task that ends meanwhile is in one of the two.
-  const underway = new Set(notProjectedYet(run));
-  const completed = completedTasks(run);
-  return [...foods].filter(
-    (id): id is string => isName(id) && !completed.has(id) && !underway.has(id) && isOld(run, id),
-  );
-}
-
-function isOld(run: FsRun, id: string): boolean {
-  const stats = statIfThere(fileOf(run.paths, "done", id));
-  return stats !== undefined && Date.now() - stats.ctimeMs > SETTLED_MS;
 }
 
 /**
@@ -161,17 +155,9 @@ function madeRecordedEnd(run: FsRun, id: string): boolean {
 }
 
 function fetchTo(run: FsRun, id: string, { state }: HandResult, target: string): boolean {
-  if (state !== "gone") {
-    const place = locate(run, id);
-    return place !== null && place.state === state && renameIfThere(place.path, target);
-  }
-  const tmp = temporaryPath(run, `proof-${id}`);
-  if (!linkIfFree(idLinkOf(run.paths, id), tmp)) return false;
-  try {
-    return renameIfThere(tmp, target);
-  } finally {
-    unlinkIfThere(tmp);
-  }
+  if (state === "gone") return restoreTo(run, id, target);
+  const place = locate(run, id);
+  return place !== null && place.state === state && renameIfThere(place.path, target);
 }
 
 /** Renames the result to a free `.unproven-N` name. Null when there is no result. */

@@ -17,7 +17,7 @@ import { defineRunStream, type RunContext } from "../../queue/operation.ts";
 import type { Store } from "../../queue/store.ts";
 import { DEFAULT_LOG_BYTES, type ReadyRoute, resolveHandler } from "../attempt.ts";
 import { checkRoutes } from "../check-routes.ts";
-import { limitsSection, type Route, routeFor, routesSection, typesOf } from "../config-route.ts";
+import { limitsSection, routeFor, routesSection, typesOf } from "../config-route.ts";
 import { WORK_SITE, type WorkerHost, workerHostPort } from "../host.ts";
 import { settleReaped } from "../killed-attempt-bill.ts";
 import { inheritedEnv } from "../place.ts";
@@ -273,18 +273,13 @@ function fromConfig(
     throw new VivError("USAGE", message);
   }
   const { folder } = config;
-  const ready = new Map<Route, ReadyRoute>();
   return (type) => {
     const route = routeFor(config, type);
     if (route === undefined) return undefined;
-    const known = ready.get(route);
-    if (known !== undefined) return known;
     const handler = resolveHandler(route.handler, folder);
     const env = inheritedEnv(host.env, route);
     const engine = route.engine && readyEngine(route.engine, handler, folder);
-    const made = { ...route, handler, folder, env, engine };
-    ready.set(route, made);
-    return made;
+    return { ...route, handler, folder, env, engine };
   };
 }
 

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import {
   closeSync,
+  constants,
   copyFileSync,
   existsSync,
   fsyncSync,
@@ -16,6 +17,7 @@ import {
 import { basename, dirname, extname, join } from "node:path";
 import { isVivError, VivError } from "../../base/errors.ts";
 import { syncFolder } from "../../platform/files/atomic-write.ts";
+import { withFile } from "../../platform/files/beneath.ts";
 import { type GitPlace, git } from "../../platform/git/git.ts";
 import { stage } from "./commit.ts";
 
@@ -134,12 +136,7 @@ async function publish(target: string, write: (draft: string) => Promise<void>):
   try {
     closeSync(openSync(draft, "wx", 0o600));
     await write(draft);
-    const fd = openSync(draft, "r+");
-    try {
-      fsyncSync(fd);
-    } finally {
-      closeSync(fd);
-    }
+    withFile(draft, constants.O_RDWR, fsyncSync);
     const end = extname(target);
     const stem = target.slice(0, target.length - end.length);
     let path = target;

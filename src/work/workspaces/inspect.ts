@@ -4,7 +4,13 @@ import { join, resolve } from "node:path";
 import { counted } from "../../base/text.ts";
 import { askGit, type GitPlace, git } from "../../platform/git/git.ts";
 import { changesIn, submodulesIn } from "./commit.ts";
-import { idOfRecord, readRecord, type WorktreeRecord, workspacePath } from "./record.ts";
+import {
+  idOfRecord,
+  readRecord,
+  type WorkspaceInfo,
+  type WorktreeRecord,
+  workspacePath,
+} from "./record.ts";
 import {
   adminOf,
   commitOf,
@@ -13,23 +19,6 @@ import {
   placeOf,
   type Repository,
 } from "./worktree.ts";
-
-export interface WorkspaceInfo {
-  id: string;
-  kind: "dir" | "worktree";
-  path: string;
-  branch?: string;
-  repository?: string;
-  /** It has something that is not committed; a plain folder: it has anything at all. */
-  dirty: boolean;
-  /** Commits on the branch that are in no other branch of the repository, local or remote. */
-  ahead: number;
-  /** Every commit on the branch is in another one as well. */
-  merged: boolean;
-  /** The folder is gone. */
-  missing: boolean;
-  bytes: number;
-}
 
 /** What the removal of a worktree needs besides. */
 export interface Worktree {

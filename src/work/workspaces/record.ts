@@ -1,10 +1,41 @@
-import { closeSync, constants, readFileSync } from "node:fs";
+import { constants, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
+import { ifThere } from "../../base/errno.ts";
 import { VivError } from "../../base/errors.ts";
 import { isListedName } from "../../base/names.ts";
 import { replaceFileSynced } from "../../platform/files/atomic-write.ts";
-import { openSync } from "../../platform/files/beneath.ts";
+import { withFile } from "../../platform/files/beneath.ts";
+
+/** A workspace as `viv workspaces` shows it. */
+export const workspaceInfo = z.object({
+  id: z.string(),
+  kind: z.enum(["dir", "worktree"]),
+  path: z.string(),
+  branch: z.optional(z.string()),
+  repository: z.optional(z.string()),
+  /** It has uncommitted changes; a plain folder: it is not empty. */
+  dirty: z.boolean(),
+  /** Commits on the branch that are in no other branch of the repository, local or remote. */
+  ahead: z.number(),
+  /** Every commit on the branch is in another one as well. */
+  merged: z.boolean(),
+  /** The folder is gone. */
+  missing: z.boolean(),
+  bytes: z.number(),
+});
+export type WorkspaceInfo = z.output<typeof workspaceInfo>;
+
+export const removedWorkspace = z.object({
+  id: z.string(),
+  removed: z.boolean(),
+  /** Where unsaved work is now: a patch, or a tar where no patch can hold it. */
+  archived: z.optional(z.string()),
+  branch_kept: z.optional(z.string()),
+  /** Why it was not removed, or not completely. */
+  reason: z.optional(z.string()),
+});
+export type RemovedWorkspace = z.output<typeof removedWorkspace>;
 
 const schema = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("dir"), created_at: z.string() }),
@@ -47,18 +78,9 @@ export function idOfRecord(name: string): string | null {
 
 export function readRecord(root: string, id: string): WorkspaceRecord | null {
   const path = recordPath(root, id);
-  let text: string;
-  try {
-    const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
-    try {
-      text = readFileSync(fd, "utf8");
-    } finally {
-      closeSync(fd);
-    }
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
-    throw error;
-  }
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW;
+  const text = ifThere(() => withFile(path, flags, (fd) => readFileSync(fd, "utf8")));
+  if (text === null) return null;
   try {
     return schema.parse(JSON.parse(text));
   } catch (cause) {

@@ -3,25 +3,9 @@ import { dirname, join, resolve } from "node:path";
 import { mkdirSync, removeSync, renameSync } from "../../platform/files/beneath.ts";
 import { git } from "../../platform/git/git.ts";
 import { archiveFolder, archiveWorktree } from "./archive.ts";
-import {
-  countAhead,
-  type Inspection,
-  inspect,
-  type WorkspaceInfo,
-  type Worktree,
-} from "./inspect.ts";
-import { recordPath } from "./record.ts";
+import { countAhead, type Inspection, inspect, type Worktree } from "./inspect.ts";
+import { type RemovedWorkspace, recordPath, type WorkspaceInfo } from "./record.ts";
 import { adminOf, forget } from "./worktree.ts";
-
-export interface RemovedWorkspace {
-  id: string;
-  removed: boolean;
-  /** Where unsaved work is now: a patch, or a tar where no patch can hold it. */
-  archived?: string;
-  branchKept?: string;
-  /** Why it was not removed, or not completely. */
-  reason?: string;
-}
 
 /**
  * Removes a workspace that is not in use any more. Unsaved work is first written to `archiveTo` (or,
@@ -75,7 +59,7 @@ function hasUnsaved({ missing, merged, dirty }: WorkspaceInfo): boolean {
 }
 
 /** Takes the worktree off its repository, and the branch too if no commit is lost by that. */
-async function release(worktree: Worktree, path: string): Promise<{ branchKept?: string }> {
+async function release(worktree: Worktree, path: string): Promise<{ branch_kept?: string }> {
   const { repository, record, tip } = worktree;
   const { branch } = record;
   const cwd = repository.path;
@@ -83,11 +67,12 @@ async function release(worktree: Worktree, path: string): Promise<{ branchKept?:
   if (tip === null) return {};
   const ref = `refs/heads/${branch}`;
   const elsewhere = await git(["for-each-ref", "--format=%(worktreepath)", ref], { cwd });
-  if (elsewhere !== "" || (await countAhead(repository, branch)) > 0) return { branchKept: branch };
+  if (elsewhere !== "" || (await countAhead(repository, branch)) > 0)
+    return { branch_kept: branch };
   await git(["update-ref", "-d", ref, tip], { cwd }); // not if it has moved meanwhile
   // Two branches with the same commits may each have been removed because of the other.
   const loose = ["rev-list", "--count", tip, "--not", "--branches", "--remotes"];
   if ((await git(loose, { cwd })) === "0") return {};
   await git(["update-ref", ref, tip], { cwd });
-  return { branchKept: branch };
+  return { branch_kept: branch };
 }
