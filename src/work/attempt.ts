@@ -60,9 +60,6 @@ export interface ReadyRoute extends Omit<Route, "env"> {
   env: Readonly<Record<string, string>>;
 }
 
-export type { AttemptEnd } from "./ending.ts";
-export type { Place } from "./place.ts";
-
 export const DEFAULT_LOG_BYTES = 10 * 1024 * 1024;
 
 /** sysexits.h: EX_TEMPFAIL. */

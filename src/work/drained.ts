@@ -2,11 +2,6 @@ import { isName } from "../base/names.ts";
 import type { Store } from "../queue/store.ts";
 import { WORK_SITE } from "./host.ts";
 
-interface Open {
-  reviewLimit?: number;
-  waitsForPeople?: ((type: string) => boolean) | undefined;
-}
-
 /**
  * Nothing is left to do: no task of these types is pending, no claimed task could come back or wake
  * others, and no task waits only for a time. Tasks that wait for people do not count: a full review,
@@ -15,8 +10,9 @@ interface Open {
 export async function isDrained(
   store: Store,
   types: readonly string[] | null,
-  { reviewLimit = Number.POSITIVE_INFINITY, waitsForPeople = () => false }: Open = {},
+  limits: { reviewLimit?: number; waitsForPeople?: (type: string) => boolean } = {},
 ): Promise<boolean> {
+  const { reviewLimit = Number.POSITIVE_INFINITY, waitsForPeople = () => false } = limits;
   const wanted = { types: types ?? undefined };
   const { review, claimed } = await store.counts();
   if (await store.extension(WORK_SITE)?.hasUnprovenResults()) return false;

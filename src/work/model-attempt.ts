@@ -52,28 +52,24 @@ export interface ModelAttemptResult {
 }
 
 export async function attemptWithModel(attempt: ModelAttempt): Promise<ModelAttemptResult> {
+  const { claim, route, host, settings, retry } = attempt;
+  const { sharedBudget, budget } = settings;
+  const limits = { attempt: route.budget, task: route.taskBudget, ...budget };
   try {
-    return await run(attempt);
+    const engine = await host.engine(route.name);
+    const refused = await retry.briefly(() => sharedBudget.reserve(claim, limits));
+    if (refused !== null) return { end: { kind: "released", note: refused.text }, ...notRun("") };
+    try {
+      return await runReserved(attempt, engine, limits);
+    } finally {
+      // If it cannot be written: the reservation ends with the attempt.
+      await sharedBudget.release(claim).catch(() => {});
+    }
   } catch (error) {
     if (!isVivError(error, "INVALID") || isMachineError(error)) throw error;
     // A field that the task does not have, an unknown tier: the next attempt would fail as well.
     const report = { outcome: "failed" as const, note: error.message, final: true };
     return { end: { kind: "failed", report }, ...notRun("") };
-  }
-}
-
-async function run(attempt: ModelAttempt): Promise<ModelAttemptResult> {
-  const { claim, route, host, settings } = attempt;
-  const engine = await host.engine(route.name);
-  const limits = limitsOf(route, settings);
-  const { sharedBudget } = settings;
-  const refused = await attempt.retry.briefly(() => sharedBudget.reserve(claim, limits));
-  if (refused !== null) return { end: { kind: "released", note: refused.text }, ...notRun("") };
-  try {
-    return await runReserved(attempt, engine, limits);
-  } finally {
-    // If it cannot be written: the reservation ends with the attempt.
-    await sharedBudget.release(claim).catch(() => {});
   }
 }
 
@@ -175,16 +171,15 @@ async function afterwardsIfPossible(
   } catch (error) {
     attempt.settings.onError?.(attempt.claim, error);
     if (outcome.end.kind === "proceed") return outcome.end;
-    const { outcome: said } = outcome.result;
-    const { until } = closingFor(said, "");
     const note = "note" in outcome.end ? outcome.end.note : "";
+    const { until } = closingFor(outcome.result.outcome, "");
     return { kind: "limited", note, retryAt: until ?? undefined };
   }
 }
 
 /** Opens or closes the account, as the end of the run demands; and what follows for the attempt. */
 async function afterwards(
-  { claim, route: { account }, host: { accounts }, store }: ModelAttempt,
+  { id, claim, route: { account }, host: { accounts }, store }: ModelAttempt,
   { end, result: { outcome: said } }: ModelOutcome,
   began: number,
 ): Promise<ModelAttemptEnd> {
@@ -201,20 +196,12 @@ async function afterwards(
     if ("until" in said) return { kind: "limited", note, retryAt: until ?? undefined };
     return { kind: "failed", report: { outcome: "failed", note, final: true } };
   }
-  const { worker, task } = claim;
-  const state = await accounts.close(account, {
-    ...closing,
-    by: { run: store.location, worker, task: task.task_id },
-    began,
-  });
+  const by = { run: store.location, worker: claim.worker, task: id };
+  const state = await accounts.close(account, { ...closing, by, began });
   // An account that waits for a person: the task goes back, and is not claimed meanwhile.
   if (state.state !== "closed") return { kind: "released", note };
   // The account's own time holds it back: a person may open the account sooner.
   return { kind: "limited", note, retryAt: new Date(Date.now() + 1_000).toISOString() };
-}
-
-function limitsOf(route: EngineRoute, { budget }: AttemptSettings): Limits {
-  return { attempt: route.budget, task: route.taskBudget, run: budget.run, day: budget.day };
 }
 
 async function requestFor(attempt: ModelAttempt): Promise<EngineRequest> {

@@ -6,8 +6,9 @@ import type { Release } from "../gate/gate.ts";
 import { MachineRetry, pause } from "../platform/machine-retry.ts";
 import { Reaper } from "../queue/reaper.ts";
 import type { Claim, ClaimRequest, ReapReport, Registration, Store } from "../queue/store.ts";
-import { Attempt, type AttemptEnd, type AttemptSettings, type ReadyRoute } from "./attempt.ts";
+import { Attempt, type AttemptSettings, type ReadyRoute } from "./attempt.ts";
 import { isDrained } from "./drained.ts";
+import type { AttemptEnd } from "./ending.ts";
 import type { WorkerHost } from "./host.ts";
 
 /**

@@ -63,7 +63,7 @@ export function publishResult(run: FsRun, id: string, by: Finisher | null): () =
 
 function resultText(run: FsRun, id: string, by: Finisher | null): string {
   const parts = partsOf(run, id);
-  const log = by && logOf(run, id, by.attempt);
+  const log = by && logsOf(run, id).get(String(by.attempt));
   const lines = [
     `# ${id}: done`,
     "",
@@ -121,6 +121,7 @@ function chokeText(
   choke: Choke,
   history: readonly HistoryRecord[],
 ): string {
+  const logs = logsOf(run, id);
   const failure = choke.attempt.note ?? choke.note ?? "it said nothing";
   return [
     `# ${choke.worker} choked on ${id}`,
@@ -136,7 +137,7 @@ function chokeText(
     ...attemptsSinceRetry(history)
       .filter(isAttempt)
       .map(({ attempt, worker, at, outcome, note = "" }) => {
-        const log = logOf(run, id, attempt);
+        const log = logs.get(String(attempt));
         const where = log ? ` (waste/${log})` : "";
         return `${attempt}. ${worker}, ${at}: ${outcome}: ${oneLine(note)}${where}`;
       }),
@@ -150,16 +151,20 @@ function oneLine(text: string): string {
   return text.replace(/\s+/g, " ").trim().slice(0, 1000);
 }
 
-/** The attempt's log in waste/, by `record/artifacts/<id>.logs`, which workers write. */
-function logOf(run: FsRun, id: string, attempt: number): string | undefined {
+/** Names of logs in waste/ by attempt, from `record/artifacts/<id>.logs`, which workers write. */
+function logsOf(run: FsRun, id: string): Map<string, string> {
   let text = "";
   try {
     text = readRegular(`${run.paths.artifacts}/${id}.logs`, 1024 * 1024)?.text ?? "";
   } catch (error) {
     if (!isVivError(error)) throw error; // a handler may write there too: then no log is known
   }
-  const lines = text.split("\n").map((line) => line.split(" "));
-  return lines.findLast(([number, , name]) => number === String(attempt) && isName(name))?.[2];
+  const logs = new Map<string, string>();
+  for (const line of text.split("\n")) {
+    const [attempt = "", , name] = line.split(" ");
+    if (isName(name)) logs.set(attempt, name);
+  }
+  return logs;
 }
 
 /** `.viv/parts/<id>`: a line for each food that a snake cut this one into. */

@@ -103,10 +103,10 @@ function asEmitted(event: WorkerEvent, isPit: boolean): WorkEvent {
       const { kind, claim, end } = event;
       const { task_id: id, task_type: type } = claim.task;
       const duration_ms = Math.round(event.durationMs);
-      const base = { kind, id, type, attempt: claim.attempt, duration_ms };
-      if (end.kind === "lost") return { ...base, outcome: "lost" };
+      const base = { kind, id, type, attempt: claim.attempt };
+      if (end.kind === "lost") return { ...base, outcome: "lost", duration_ms };
       const { outcome, note, ended } = end;
-      return { ...base, outcome, to: ended.to, note, retry_at: ended.retryAt };
+      return { ...base, outcome, to: ended.to, duration_ms, note, retry_at: ended.retryAt };
     }
     case "proven": {
       const { id, snake, end, unproven } = event.result;

@@ -139,19 +139,15 @@ export async function listWorkspaces(root: string): Promise<WorkspaceInfo[]> {
   const ids = names.map((name) => (name.startsWith(".") ? idOfRecord(name) : name));
   const found: WorkspaceInfo[] = [];
   for (const id of [...new Set(ids)].filter((each) => each !== null).sort()) {
-    const info = await infoOf(folder, id);
-    if (info !== null) found.push(info);
+    try {
+      const inspection = await inspect(folder, id);
+      if (inspection !== null) found.push(inspection.info);
+    } catch {
+      // Its record cannot be read. It is listed all the same; its removal reports the error.
+      const path = join(folder, id);
+      const unknown = { dirty: true, ahead: 0, merged: false, bytes: 0 };
+      found.push({ id, kind: "dir", path, ...unknown, missing: !existsSync(path) });
+    }
   }
   return found;
-}
-
-async function infoOf(root: string, id: string): Promise<WorkspaceInfo | null> {
-  try {
-    return (await inspect(root, id))?.info ?? null;
-  } catch {
-    // Its record cannot be read. It is listed all the same; its removal reports the error.
-    const path = join(root, id);
-    const unknown = { dirty: true, ahead: 0, merged: false, bytes: 0 };
-    return { id, kind: "dir", path, ...unknown, missing: !existsSync(path) };
-  }
 }

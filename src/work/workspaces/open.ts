@@ -103,7 +103,12 @@ async function openWorktree(
     created_at: new Date().toISOString(),
   };
   if (admin === null) {
-    if (isThere && readdirSync(path).length > 0) throw notAWorktree(path, repository);
+    if (isThere && readdirSync(path).length > 0) {
+      throw invalid(
+        path,
+        `${path} is no worktree of ${repository.path}; if the run was moved, run: git -C ${repository.path} worktree repair ${path}; otherwise move the folder away.`,
+      );
+    }
     if (known === null) writeRecord(root, id, record);
     // Each of the two steps may be done already, by a try before.
     if (!hasBranch) await makeBranch(repository, branch, record.base);
@@ -160,13 +165,6 @@ async function makeBranch({ path }: Repository, branch: string, base: string): P
       error,
     );
   }
-}
-
-function notAWorktree(path: string, repository: Repository): VivError {
-  return invalid(
-    path,
-    `${path} is no worktree of ${repository.path}; if the run was moved, run: git -C ${repository.path} worktree repair ${path}; otherwise move the folder away.`,
-  );
 }
 
 function mustBeFolder(path: string): Stats | undefined {
