@@ -5,7 +5,7 @@ import type { EngineRoute } from "../engines/config-engine.ts";
 import { whatIsMissing } from "../engines/costs/budget.ts";
 import { budgetSection, pricesSection } from "../engines/costs/config-costs.ts";
 import { keyVariable } from "../engines/named.ts";
-import { parseTemplate } from "../engines/template-parse.ts";
+import { parseTemplate } from "../engines/template.ts";
 import { resolveHandler } from "./attempt.ts";
 import type { Route } from "./config-route.ts";
 import type { WorkerHost } from "./host.ts";

@@ -1,30 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { EngineRequest, EngineSettings } from "../engine.ts";
-import { llmEngine } from "./engine.ts";
-import { llmRequest } from "./protocol.ts";
+import { request as plainRequest, SETTINGS } from "../../test/engines/vendors/run.ts";
+import type { EngineRequest, EngineSettings } from "./engine.ts";
+import { llmRequest } from "./llm/protocol.ts";
+import { llmEngine } from "./own-programs.ts";
 
-const engine = llmEngine({ program: "/dist/llm.cjs", sessionDir: "/sessions" });
-const request = (settings: Partial<EngineSettings> = {}, more: Partial<EngineRequest> = {}) => ({
-  prompt: "p",
-  cwd: "/work",
-  model: "m",
-  mode: "edit" as const,
-  resume: null,
-  turns: null,
-  ...more,
-  settings: {
-    binary: null,
-    flags: [],
-    permission: null,
-    url: null,
-    api: null,
-    keyEnv: null,
-    contextTokens: null,
-    scenario: null,
-    ...settings,
-  },
-});
+const engine = llmEngine({ programs: "/dist", sessions: "/sessions" });
+const request = (settings: Partial<EngineSettings> = {}, more: Partial<EngineRequest> = {}) =>
+  plainRequest({
+    ...{ prompt: "p", cwd: "/work", model: "m", ...more },
+    settings: { ...SETTINGS, ...settings },
+  });
 const sent = (...args: Parameters<typeof request>) =>
   llmRequest.parse(JSON.parse(engine.command(request(...args)).stdin));
 
@@ -50,7 +36,7 @@ describe("the command", () => {
     expect(sent({ url: "http://localhost:1", api: "anthropic" }).api).toBe("anthropic");
   });
 
-  test("what cannot work is refused before anything runs", () => {
+  test("refuses impossible settings before anything runs", () => {
     const refused = expect.objectContaining({ code: "INVALID" });
     expect(() => sent({}, { model: null })).toThrow(refused);
     expect(() => sent({ url: "localhost:11434" })).toThrow(refused);
@@ -88,7 +74,7 @@ describe("the reader", () => {
     });
   });
 
-  test("a stream that is cut off: what is known so far", () => {
+  test("a stream that is cut off has its result so far", () => {
     const result = read([
       { type: "session", session: "s1" },
       { type: "step", kind: "text", text: "Looking.", usage: used },
@@ -105,7 +91,7 @@ describe("the reader", () => {
     expect(read([]).usage).toBeNull();
   });
 
-  test("strangers are counted, the first are shown, and nothing steers a terminal", () => {
+  test("unknown lines are counted, the first are shown, without terminal codes", () => {
     const result = read([
       "\u001b[31mred\u0007",
       { type: "later" },
@@ -119,14 +105,14 @@ describe("the reader", () => {
     expect(result.steps.at(-1)).toEqual({ kind: "text", text: "ab c" });
   });
 
-  test("usage that cannot be read is none: not zero", () => {
+  test("unreadable usage is unknown, not zero", () => {
     for (const usage of [null, "x", [null], [{ ...used, input: -1 }], [{ ...used, output: "2" }]]) {
       const result = { type: "result", outcome: { kind: "done" }, text: "", usage };
       expect(read([result]).usage).toBeNull();
     }
   });
 
-  test("never throws, whatever it is given", () => {
+  test("never throws", () => {
     const kinds = fc.constantFrom("step", "session", "result", "other", 1, null);
     const event = fc.record(
       {

@@ -1,7 +1,13 @@
 import { APICallError } from "ai";
 import { describe, expect, test } from "vitest";
-import { type CallFailure, classify, Ended, resetTime } from "./call-errors.ts";
-import { callWithRetries, type Patience } from "./retry-call.ts";
+import {
+  type CallFailure,
+  callWithRetries,
+  classify,
+  Ended,
+  type RetryOptions,
+  resetTime,
+} from "./call-failures.ts";
 
 const NOW = Date.parse("2026-03-01T12:00:00Z");
 const CALL = { model: "m", url: "https://api.example", keyEnv: "MY_KEY", now: NOW };
@@ -16,7 +22,7 @@ const api = (statusCode: number, body: unknown, headers: Record<string, string> 
     responseBody: typeof body === "string" ? body : JSON.stringify(body),
   });
 
-describe("what a failure means", () => {
+describe("a failure", () => {
   const end = (error: unknown) => {
     const failure = classify(error, CALL);
     return failure.kind === "end" ? failure.outcome.kind : failure.kind;
@@ -68,7 +74,7 @@ describe("what a failure means", () => {
     expect(end(api(500, { type: "rate_limit_error", message: "slow" }))).toBe("limited");
   });
 
-  test("what to do names the variable", () => {
+  test("the next step names the variable", () => {
     const todo = (status: number) => {
       const failure = classify(api(status, ""), CALL);
       return failure.kind === "end" && "todo" in failure.outcome ? failure.outcome.todo : "";
@@ -78,7 +84,7 @@ describe("what a failure means", () => {
   });
 });
 
-describe("when a limit is over", () => {
+describe("the end of a limit", () => {
   test.each([
     [{ "retry-after": "5" }, 5_000],
     [{ "retry-after": "0" }, 0],
@@ -107,7 +113,7 @@ describe("when a limit is over", () => {
 
 describe("retrying a call", () => {
   /** Fails with these, one after the other, and then succeeds. */
-  async function attempt(failures: CallFailure[], more: Partial<Patience> = {}) {
+  async function attempt(failures: CallFailure[], more: Partial<RetryOptions> = {}) {
     const pauses: number[] = [];
     const said: string[] = [];
     const left = [...failures];
@@ -117,7 +123,6 @@ describe("retrying a call", () => {
     };
     const ended = await callWithRetries(call, () => left.shift() as CallFailure, {
       retryMs: 1_000,
-      waitMs: 30_000,
       now: () => NOW,
       sleep: async (ms) => void pauses.push(ms),
       onAgain: (text) => void said.push(text),
@@ -179,7 +184,7 @@ describe("retrying a call", () => {
     });
   });
 
-  test("what is sure ends at once", async () => {
+  test("a certain outcome ends at once", async () => {
     const outcome = { kind: "refused" as const, message: "no" };
     expect((await attempt([{ kind: "end", outcome }])).ended).toEqual(outcome);
     const sure = async () => {
@@ -188,6 +193,6 @@ describe("retrying a call", () => {
     const never = () => {
       throw new Error("not asked");
     };
-    await expect(callWithRetries(sure, never, {} as Patience)).rejects.toBeInstanceOf(Ended);
+    await expect(callWithRetries(sure, never, {} as RetryOptions)).rejects.toBeInstanceOf(Ended);
   });
 });

@@ -1,22 +1,24 @@
 import { APICallError } from "ai";
 import type { EngineOutcome } from "../engine.ts";
-import { brief } from "../vendors/step-text.ts";
+import { brief } from "../vendors/event-reader.ts";
+import { lengthOf } from "../vendors/limits.ts";
+
+type Failed = Exclude<EngineOutcome, { kind: "done" }>;
 
 /**
- * What a failed call means. `limited`: later, and `until` when is known. `again`: the same call may
- * well succeed. `too_long`: a shorter conversation may. `end`: no call will.
+ * The meaning of a failed call. `limited`: it may succeed later. `again`: it may succeed as it is; with
+ * `isTheirs` the vendor failed, or cannot be reached. `too_long`: a shorter one may succeed. `end`: none
+ * will.
  */
 export type CallFailure =
   | { kind: "limited"; message: string; until: number | null }
-  /** `isTheirs`: the vendor failed, or cannot be reached. */
   | { kind: "again"; message: string; isTheirs?: boolean }
   | { kind: "too_long"; message: string }
-  | { kind: "end"; outcome: Exclude<EngineOutcome, { kind: "done" }> };
+  | { kind: "end"; outcome: Failed };
 
 export interface Call {
   model: string;
   url: string;
-  /** Null when there is none. */
   keyEnv: string | null;
   now: number;
 }
@@ -27,7 +29,7 @@ const TOO_LONG =
   /prompt is too long|context[_ ]length|maximum context|context window|request_too_large|too many (input )?tokens|exceeds the (available )?context/i;
 const THEIRS =
   /overloaded|cannot connect|ECONN\w+|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ETIMEDOUT|fetch failed/i;
-/** Words of the vendors for an error that comes in the middle of a stream, without a status. */
+/** Words of the vendors for an error in the middle of a stream, without a status. */
 const STATUS_OF: Readonly<Record<string, number>> = {
   authentication_error: 401,
   permission_error: 403,
@@ -40,7 +42,8 @@ const STATUS_OF: Readonly<Record<string, number>> = {
 export function classify(error: unknown, call: Call): CallFailure {
   const fact = factsOf(error);
   const { status } = fact;
-  const message = brief(status === null ? fact.message : `HTTP ${status}: ${fact.message}`, 500);
+  const text = messageOf(error);
+  const message = brief(status === null ? text : `HTTP ${status}: ${text}`, 500);
   const where = call.keyEnv === null ? call.url : `the key in ${call.keyEnv}, for ${call.url}`;
   if (status === 402 || NO_CREDIT.test(fact.all)) {
     const todo = `Add credit to the account of ${where}, or raise its limit.`;
@@ -49,7 +52,7 @@ export function classify(error: unknown, call: Call): CallFailure {
   if (status === 401 || status === 403) {
     const todo =
       call.keyEnv === null
-        ? `${call.url} wants a key: put one into a variable, and name it as key_env in viv.toml.`
+        ? `${call.url} needs a key: put one into a variable, and name it as key_env in viv.toml.`
         : `Check the key in ${call.keyEnv}: ${call.url} does not accept it for ${call.model}.`;
     return { kind: "end", outcome: { kind: "unauthorized", message, todo } };
   }
@@ -72,52 +75,44 @@ export function classify(error: unknown, call: Call): CallFailure {
 
 interface Facts {
   status: number | null;
-  message: string;
-  headers: Readonly<Record<string, string>>;
-  /** Everything it says, to look for words in. */
+  headers: Headers;
   all: string;
 }
 
 function factsOf(error: unknown): Facts {
   const message = messageOf(error);
   if (APICallError.isInstance(error)) {
-    const all = `${message} ${error.responseBody ?? ""}`;
+    const { statusCode = 0, responseBody = "", responseHeaders = {} } = error;
     // An answer that began well and could not be read is a cut stream, whatever its status.
-    const told = error.statusCode !== undefined && error.statusCode >= 400;
-    const status = told ? (error.statusCode ?? null) : null;
-    return {
-      status: statusIn(error.responseBody) ?? status,
-      message,
-      headers: error.responseHeaders ?? {},
-      all,
-    };
+    const status = statusIn(responseBody) ?? (statusCode >= 400 ? statusCode : null);
+    return { status, headers: responseHeaders, all: `${message} ${responseBody}` };
   }
   const { type, code } = (error ?? {}) as { type?: unknown; code?: unknown };
   const status = STATUS_OF[String(code)] ?? STATUS_OF[String(type)] ?? null;
-  return { status, message, headers: {}, all: `${message} ${String(type)} ${String(code)}` };
+  return { status, headers: {}, all: `${message} ${String(type)} ${String(code)}` };
 }
 
-/** The first event of a stream may be an error; the package then says 500 whatever it is. */
-function statusIn(body: string | undefined): number | null {
+/** The first event of a stream may be an error; the package reports each of these as 500. */
+function statusIn(body: string): number | null {
   try {
-    const { type } = JSON.parse(body ?? "") as { type?: unknown };
+    const { type } = JSON.parse(body) as { type?: unknown };
     return STATUS_OF[String(type)] ?? null;
   } catch {
-    return null; // a page in HTML, or nothing: the status says enough
+    return null; // a page in HTML, or nothing: the status is enough
   }
 }
 
-/** Thrown where it is known how the run ends; caught where the result is made. */
+/** Thrown with the outcome of the run; caught where the result is made. */
 export class Ended extends Error {
-  readonly outcome: Exclude<EngineOutcome, { kind: "done" }>;
+  readonly outcome: Failed;
 
-  constructor(outcome: Exclude<EngineOutcome, { kind: "done" }>) {
+  constructor(outcome: Failed) {
     super(outcome.message);
     this.outcome = outcome;
   }
 }
 
-/** Any failure as words. */
+/** The message of any thrown value. */
 export function messageOf(error: unknown): string {
   if (error instanceof Error) return error.message || error.name;
   if (typeof error === "string") return error;
@@ -132,7 +127,7 @@ export function messageOf(error: unknown): string {
 
 type Headers = Readonly<Record<string, string>>;
 
-/** When a limit is over, by what the answer says; null when it does not. */
+/** The end of a limit, by the headers of the answer; null: they have none. */
 export function resetTime(headers: Headers, now: number): number | null {
   return retryAfter(headers, now) ?? anthropicReset(headers) ?? openaiReset(headers, now);
 }
@@ -146,7 +141,7 @@ function retryAfter(headers: Headers, now: number): number | null {
   return Number.isNaN(at) ? null : at;
 }
 
-/** Several limits are told; those with nothing remaining are the ones that were hit. */
+/** Of several limits, those with nothing remaining were hit. */
 function anthropicReset(headers: Headers): number | null {
   const times = Object.keys(headers)
     .filter((name) => /^anthropic-ratelimit-.*-remaining$/.test(name) && headers[name] === "0")
@@ -157,20 +152,81 @@ function anthropicReset(headers: Headers): number | null {
 function openaiReset(headers: Headers, now: number): number | null {
   const times = ["requests", "tokens"]
     .filter((what) => headers[`x-ratelimit-remaining-${what}`] === "0")
-    .map((what) => now + spanOf(headers[`x-ratelimit-reset-${what}`] ?? ""));
+    .map((what) => now + (lengthOf(headers[`x-ratelimit-reset-${what}`] ?? "") ?? Number.NaN));
   return latest(times);
-}
-
-const UNIT_MS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-/** `6m0s`, `1.5s`, `20ms`. */
-function spanOf(text: string): number {
-  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g)];
-  if (parts.length === 0) return Number.NaN;
-  return parts.reduce((sum, [, n, unit]) => sum + Number(n) * (UNIT_MS[unit ?? ""] ?? 0), 0);
 }
 
 function latest(times: number[]): number | null {
   const known = times.filter((time) => Number.isFinite(time));
   return known.length === 0 ? null : Math.max(...known);
 }
+
+export interface RetryOptions {
+  /** The first pause, which doubles. */
+  retryMs: number;
+  now(): number;
+  sleep(ms: number): Promise<void>;
+  onAgain(message: string): void;
+  /** Makes the conversation shorter; false when it cannot. */
+  shorten(): boolean;
+}
+
+/** A limit that ends within this is awaited. */
+const WAIT_MS = 30_000;
+const MOST_RETRIES = 3;
+const MOST_WAITS = 2;
+const MOST_SHORTENINGS = 3;
+
+/** Makes one call, and repeats it where that may help. Throws Ended when it does not. */
+export async function callWithRetries<T>(
+  call: () => Promise<T>,
+  judge: (error: unknown) => CallFailure,
+  options: RetryOptions,
+): Promise<T> {
+  let retries = 0;
+  let waits = 0;
+  let shortenings = 0;
+  for (;;) {
+    try {
+      return await call();
+    } catch (error) {
+      if (error instanceof Ended) throw error;
+      const failure = judge(error);
+      switch (failure.kind) {
+        case "end":
+          throw new Ended(failure.outcome);
+        case "limited": {
+          const { message, until } = failure;
+          const pause = until === null ? Infinity : until - options.now();
+          if (pause > WAIT_MS || ++waits > MOST_WAITS) {
+            const time = until === null ? null : new Date(until).toISOString();
+            throw new Ended({ kind: "rate_limited", message, until: time });
+          }
+          options.onAgain(`${failure.message}; waiting ${seconds(pause)}`);
+          await options.sleep(Math.max(0, pause));
+          break;
+        }
+        case "again": {
+          if (++retries > MOST_RETRIES) {
+            const message = `${failure.message} (tried ${retries} times)`;
+            if (failure.isTheirs) throw new Ended({ kind: "unavailable", message, until: null });
+            throw new Ended({ kind: "failed", message });
+          }
+          const pause = options.retryMs * 2 ** (retries - 1);
+          const next = `trying again in ${seconds(pause)} (${retries} of ${MOST_RETRIES})`;
+          options.onAgain(`${failure.message}; ${next}`);
+          await options.sleep(pause);
+          break;
+        }
+        case "too_long":
+          if (++shortenings > MOST_SHORTENINGS || !options.shorten()) {
+            const message = `${failure.message}: set context_tokens to the size of the model's window`;
+            throw new Ended({ kind: "refused", message });
+          }
+          options.onAgain(`${failure.message}; shortening the conversation`);
+      }
+    }
+  }
+}
+
+const seconds = (ms: number) => `${Math.max(0, Math.round(ms / 100) / 10)} s`;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { newFolder } from "../../../test/support/folders.ts";
 import { CappedText } from "./capped-text.ts";
-import { runShell, type ShellOptions } from "./shell.ts";
+import { runShell, type ShellOptions } from "./tools.ts";
 
 const run = (command: string, more: Partial<ShellOptions> = {}) =>
   runShell(command, {
@@ -30,7 +30,7 @@ test("a flood keeps its beginning and its end, and takes no memory", async () =>
   expect(output.length).toBeLessThan(1_100);
 });
 
-test("what is left in the background is not waited for", async () => {
+test("does not wait for processes in the background", async () => {
   const { exit, output } = await run("sleep 1000 & echo $!");
   expect(exit).toBe(0);
   process.kill(Number(output), "SIGKILL"); // it was left alone
@@ -44,7 +44,7 @@ test("an abort ends it", async () => {
   expect(await run("sleep 1000", { signal: stop.signal })).toMatchObject({ signal: "SIGKILL" });
 });
 
-test("a folder that is gone is an error, and not a hang", async () => {
+test("a missing folder is an error", async () => {
   await expect(run("true", { cwd: "/nowhere" })).rejects.toThrow("ENOENT");
 });
 

@@ -21,7 +21,7 @@ import {
   ToolError,
   type Workspace,
   writeFile,
-} from "./files.ts";
+} from "./workspace-files.ts";
 
 let cwd: string;
 let outer: string;
@@ -97,7 +97,7 @@ describe("the workspace is not left", () => {
   });
 });
 
-test("what is no file is neither read nor written", () => {
+test("pipes and folders are neither read nor written", () => {
   execFileSync("mkfifo", [join(cwd, "pipe")]);
   mkdirSync(join(cwd, "folder"));
   for (const path of ["pipe", "folder"]) {
@@ -136,7 +136,7 @@ describe("editing", () => {
     expect(get("f")).toBe("$& $1 $$ abc $1");
   });
 
-  test("wants exactly one place, unless all are meant", () => {
+  test("needs exactly one place, unless all are meant", () => {
     put("f", "x x x");
     expect(() => edit("x", "y")).toThrow("occurs 3 times");
     expect(() => edit("z", "y")).toThrow("does not occur");
@@ -147,7 +147,7 @@ describe("editing", () => {
     expect(get("f")).toBe("y y y");
   });
 
-  test("does not damage what is not UTF-8", () => {
+  test("does not damage a file that is not UTF-8", () => {
     put("f", Buffer.from([0xe9, 0x61]));
     expect(() => edit("a", "b")).toThrow("not UTF-8");
     expect(readFileSync(join(cwd, "f"))).toEqual(Buffer.from([0xe9, 0x61]));

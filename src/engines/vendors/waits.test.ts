@@ -1,17 +1,17 @@
 import { describe, expect, test } from "vitest";
-import { NOW, now, request } from "../../test/engines/vendors/run.ts";
-import { WAITS } from "../../test/engines/vendors/waits.mjs";
-import type { StreamReader } from "./engine.ts";
-import { claudeEngine } from "./vendors/claude.ts";
-import { codexEngine } from "./vendors/codex.ts";
-import { geminiEngine } from "./vendors/gemini.ts";
-import { opencodeEngine } from "./vendors/opencode.ts";
+import { NOW, now, request } from "../../../test/engines/vendors/run.ts";
+import { WAITS } from "../../../test/engines/vendors/waits.mjs";
+import type { StreamReader } from "../engine.ts";
+import { claudeEngine } from "./claude.ts";
+import { codexEngine } from "./codex.ts";
+import { geminiEngine } from "./gemini.ts";
+import { opencodeEngine } from "./opencode.ts";
 
 const engines = {
-  claude: claudeEngine({ now }),
-  codex: codexEngine({ now }),
-  gemini: geminiEngine({ now }),
-  opencode: opencodeEngine({ now }),
+  claude: claudeEngine(now),
+  codex: codexEngine(now),
+  gemini: geminiEngine(now),
+  opencode: opencodeEngine(now),
 };
 type Name = keyof typeof engines;
 
@@ -23,24 +23,24 @@ function feed(name: Name, lines: readonly string[][], reader = engines[name].rea
   return reader;
 }
 
-const waits = (name: Name, trouble: string) =>
-  feed(name, (WAITS[name] as Record<string, string[][]>)[trouble] ?? []).waitsFor;
+const waits = (name: Name, failure: string) =>
+  feed(name, (WAITS[name] as Record<string, string[][]>)[failure] ?? []).waitsFor;
 
 const inSeconds = (seconds: number) => new Date(NOW + seconds * 1000).toISOString();
 
-describe("what keeps a program that tries again by itself", () => {
+describe("a program that tries again by itself waits for", () => {
   test.each([
     ["codex", inSeconds(3599.999)],
     ["gemini", inSeconds(120)],
     ["opencode", inSeconds(3600)],
-  ] as const)("a limit, and until when: %s", (name, until) => {
+  ] as const)("a limit with its end: %s", (name, until) => {
     expect(waits(name, "429")).toMatchObject({
       isFinal: false,
       outcome: { kind: "rate_limited", until },
     });
   });
 
-  test("a limit, and not until when: opencode", () => {
+  test("a limit without an end: opencode", () => {
     expect(waits("opencode", "unified")?.outcome).toMatchObject({
       kind: "rate_limited",
       until: null,
@@ -53,8 +53,8 @@ describe("what keeps a program that tries again by itself", () => {
     ["codex", "402", "quota"],
     ["codex", "403", "unauthorized"],
     ["opencode", "401", "unauthorized"],
-  ] as const)("what needs a person, which is final: %s %s", (name, trouble, kind) => {
-    expect(waits(name, trouble)).toMatchObject({ isFinal: true, outcome: { kind } });
+  ] as const)("a person, which is final: %s %s", (name, failure, kind) => {
+    expect(waits(name, failure)).toMatchObject({ isFinal: true, outcome: { kind } });
   });
 
   test("a first refusal of claude is not final: it may renew its login", () => {
@@ -65,23 +65,30 @@ describe("what keeps a program that tries again by itself", () => {
   test.each(
     (Object.keys(engines) as Name[]).flatMap((name) =>
       ["500", "503", "529", "refused"]
-        .filter((trouble) => trouble in WAITS[name])
-        .map((trouble) => [name, trouble] as const),
+        .filter((failure) => failure in WAITS[name])
+        .map((failure) => [name, failure] as const),
     ),
-  )("the vendor's own trouble: %s %s", (name, trouble) => {
-    expect(waits(name, trouble)).toMatchObject({
+  )("the vendor's own failure: %s %s", (name, failure) => {
+    expect(waits(name, failure)).toMatchObject({
       isFinal: false,
       outcome: { kind: "unavailable" },
     });
   });
 
-  test("codex is quoted without its counting", () => {
+  test("codex without its count of retries", () => {
     expect(waits("codex", "529")?.outcome).toMatchObject({
       message: expect.stringMatching(/^codex: unexpected status 529 /),
     });
   });
 
-  test("a title that opencode could not make is not waited for", () => {
+  test("a waiting codex is reported once, however often it is read", () => {
+    const reader = feed("codex", WAITS.codex[429]);
+    const { waitsFor } = reader;
+    reader.stderr?.("a line about something else");
+    expect(reader.waitsFor).toBe(waitsFor);
+  });
+
+  test("no title that opencode could not make", () => {
     expect(waits("opencode", "title")).toBeNull();
   });
 

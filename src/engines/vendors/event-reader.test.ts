@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { listAt, numberAt, objectAt, parseLine, stringAt } from "./json-line.ts";
-import { brief, targetOf, toolStep, Unknowns } from "./step-text.ts";
+import { request } from "../../../test/engines/vendors/run.ts";
+import { brief, Fields, parseLine, targetOf, toolStep } from "./event-reader.ts";
+import { opencodeEngine } from "./opencode.ts";
 import { moreThan, UsageSum } from "./usage-sum.ts";
 
 describe("a line", () => {
@@ -19,26 +20,26 @@ describe("a line", () => {
     ["", null],
     [`${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`, expect.anything()],
   ])("%.40s", (line, expected) => {
-    if (line.length > 1000) parseLine(line);
-    else expect(parseLine(line)).toEqual(expected);
+    const event = parseLine(line);
+    if (line.length < 1000)
+      expect(event.isMissing ? null : { type: event.string("type") }).toEqual(expected);
   });
 
   test("is an object or nothing, and never an error", () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: "binary" }), fc.json()), (line) => {
-        const event = parseLine(line);
-        expect(event === null || (typeof event === "object" && !Array.isArray(event))).toBe(true);
+        expect(parseLine(line)).toBeInstanceOf(Fields);
       }),
     );
   });
 
-  test("does not reach what every object inherits", () => {
+  test("does not reach inherited properties", () => {
     const event = parseLine('{"__proto__":{"type":"a"},"n":-1,"big":1e999}');
-    expect(stringAt(event, "type")).toBeNull();
-    expect(objectAt(event, "constructor")).toBeNull();
-    expect(listAt(event, "n")).toEqual([]);
-    expect(numberAt(event, "n")).toBeNull();
-    expect(numberAt(event, "big")).toBeNull();
+    expect(event.string("type")).toBeNull();
+    expect(event.at("constructor").isMissing).toBe(true);
+    expect(event.list("n")).toBeNull();
+    expect(event.number("n")).toBeNull();
+    expect(event.number("big")).toBeNull();
   });
 });
 
@@ -58,22 +59,25 @@ describe("a step's text", () => {
     expect(brief("😀".repeat(300))).toMatch(/^(😀)+…$/u);
   });
 
-  test("names what a tool is called on", () => {
-    expect(targetOf({ description: "d", command: "c", file_path: "f" })).toBe("f");
-    expect(targetOf({ other: 1 })).toBeNull();
+  test("names the target of a tool", () => {
+    expect(targetOf(new Fields({ description: "d", command: "c", file_path: "f" }))).toBe("f");
+    expect(targetOf(new Fields({ other: 1 }))).toBeNull();
     expect(toolStep("T", null)).toEqual({ kind: "tool", tool: "T" });
   });
 });
 
 describe("unknown lines and events", () => {
   test("are all counted, and the first are shown", () => {
-    const unknowns = new Unknowns();
-    let told = 0;
-    for (let i = 0; i < 100_000; i++) told += unknowns.line(`line ${i}`).length;
-    expect(unknowns.count).toBe(100_000);
-    expect(told).toBe(21);
-    expect(unknowns.lastLines).toHaveLength(5);
-    expect(unknowns.lastLines.at(-1)).toBe("line 99999");
+    const reader = opencodeEngine().reader(request());
+    let shown = 0;
+    for (let i = 0; i < 100_000; i++) shown += reader.line(`line ${i}`).length;
+    expect(shown).toBe(21);
+    const { unknown, outcome } = reader.end({ exit: 1, signal: null, stderr: "", wasEnded: false });
+    expect(unknown).toBe(100_000);
+    expect(outcome).toEqual({
+      kind: "failed",
+      message: "opencode: exited with 1: line 99998 line 99999",
+    });
   });
 });
 
@@ -92,7 +96,7 @@ describe("usage", () => {
     ]);
   });
 
-  test("of a vendor that invents a model a line stays small", () => {
+  test("stays small when each line names another model", () => {
     const sum = new UsageSum();
     for (let i = 0; i < 1000; i++) sum.add({ model: `m${i}`, ...tokens, usd: null });
     const all = sum.get() ?? [];

@@ -1,12 +1,11 @@
 /** `llm`: one run of the built-in agent loop. A request on stdin, events on stdout. */
 import { closeSync, openSync } from "node:fs";
 import { text } from "node:stream/consumers";
-import { setTimeout as pause } from "node:timers/promises";
 import { keyEnvOf } from "./connect.ts";
 import { Loop } from "./loop.ts";
 import { explainRequest, type LlmEvent, llmRequest } from "./protocol.ts";
 
-// The package writes warnings to where our events go.
+// The package writes warnings to stdout, among our events.
 (globalThis as { AI_SDK_LOG_WARNINGS?: boolean }).AI_SDK_LOG_WARNINGS = false;
 
 const stop = new AbortController();
@@ -16,7 +15,7 @@ for (const name of ["SIGTERM", "SIGINT"] as const) {
     stop.abort();
   });
 }
-// Nobody reads any more: nobody would see what is paid for from here on.
+// Without a reader, no budget could stop the run.
 process.stdout.on("error", () => process.exit(1));
 
 let secret: string | undefined;
@@ -30,17 +29,10 @@ async function main(): Promise<void> {
   try {
     secret = env[keyEnvOf(request) ?? ""];
   } catch {
-    // there is none; the loop says so in its result
+    // there is none; the loop reports that in its result
   }
-  const loop = new Loop(request, {
-    env,
-    signal: stop.signal,
-    say,
-    now: Date.now,
-    sleep: (ms, signal) => pause(ms, undefined, { signal }),
-  });
-  const result = await loop.run();
-  say(result, stop.signal.aborted ? 143 : result.outcome.kind === "done" ? 0 : 1);
+  const result = await new Loop(request, env, stop.signal, emit).run();
+  emit(result, stop.signal.aborted ? 143 : result.outcome.kind === "done" ? 0 : 1);
 }
 
 async function readRequest() {
@@ -54,7 +46,7 @@ async function readRequest() {
   }
 }
 
-/** What was read there holds the keys, and a command could open it by our number. */
+/** The request has the keys, and a command could open it as /proc/PID/fd/0. */
 function hideStdin(): void {
   try {
     closeSync(0);
@@ -65,12 +57,12 @@ function hideStdin(): void {
 }
 
 function refuse(why: string): void {
-  const outcome = { kind: "refused" as const, message: `the request makes no sense: ${why}` };
-  say({ type: "result", outcome, text: "", session: null, usage: [], steps: 0 }, 2);
+  const outcome = { kind: "refused" as const, message: `the request is invalid: ${why}` };
+  emit({ type: "result", outcome, text: "", session: null, usage: [], steps: 0 }, 2);
 }
 
-/** With a status it is the last word: connections that are still open do not keep us. */
-function say(event: LlmEvent, status?: number): void {
+/** With a status it is the last event: the process exits, whatever connections are open. */
+function emit(event: LlmEvent, status?: number): void {
   let line = JSON.stringify(event);
   if (secret && secret.length >= 8) line = line.replaceAll(secret, "***");
   process.stdout.write(`${line}\n`, () => {

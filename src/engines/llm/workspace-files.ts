@@ -17,17 +17,15 @@ import { capped } from "./capped-text.ts";
 
 const LARGEST_FILE = 16 * 1024 * 1024;
 const MOST_ENTRIES = 1_000;
-/** Nobody wants them listed, and they are most of what there is. */
+/** Listed by name only: most files of a workspace are in these. */
 const UNLISTED = new Set([".git", "node_modules"]);
 
-export interface ReadInput {
-  path: string;
-  /** The first line, from 1 on. */
-  from?: number;
-  lines?: number;
-}
-
-export function readFile(place: Workspace, input: ReadInput, limitChars: number): string {
+/** `from`: the first line, counted from 1. */
+export function readFile(
+  place: Workspace,
+  input: { path: string; from?: number; lines?: number },
+  limitChars: number,
+): string {
   const text = readText(place, input.path).toString("utf8");
   if (input.from === undefined && input.lines === undefined) return capped(text, limitChars);
   const lines = text.split("\n");
@@ -44,15 +42,11 @@ export function writeFile(place: Workspace, input: { path: string; content: stri
   return `${input.path} written, ${Buffer.byteLength(input.content)} bytes.`;
 }
 
-export interface EditInput {
-  path: string;
-  old: string;
-  new: string;
-  all?: boolean;
-}
-
-/** Exactly what is there is replaced by exactly what is given: no patterns on either side. */
-export function editFile(place: Workspace, input: EditInput): string {
+/** Replaces exact text by exact text: no patterns on either side. */
+export function editFile(
+  place: Workspace,
+  input: { path: string; old: string; new: string; all?: boolean },
+): string {
   if (input.old === "") throw new ToolError("`old` is empty. To make a file use write_file.");
   if (input.old === input.new) throw new ToolError("`old` and `new` are the same.");
   const bytes = readText(place, input.path);
@@ -74,13 +68,8 @@ export function editFile(place: Workspace, input: EditInput): string {
   return `${input.path}: ${found === 1 ? "1 place" : `${found} places`} changed.`;
 }
 
-export interface ListInput {
-  path?: string;
-  recursive?: boolean;
-}
-
 /** Folders end with a slash. Links are shown, not followed. */
-export function listFiles(place: Workspace, input: ListInput): string {
+export function listFiles(place: Workspace, input: { path?: string; recursive?: boolean }): string {
   const top = inside(place, input.path ?? ".");
   const found: string[] = [];
   const folders = [top];
@@ -108,7 +97,7 @@ function readText(place: Workspace, name: string): Buffer {
   return bytes;
 }
 
-/** A pipe in its place would make us wait for ever. */
+/** A pipe would block forever. */
 function mustBeFile(path: string, name: string): { size: number } {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (stat === undefined) throw new ToolError(`There is no ${name}.`);
@@ -131,14 +120,12 @@ function put(path: string, name: string, content: string): void {
   }
 }
 
-/** Told to the model as the result of its call, so that it can do better. */
+/** The result of a call for the model, which can then correct it. */
 export class ToolError extends Error {}
 
-/** Where the tools work. */
+/** The folder of the tools: `cwd` as the model may write it, `root` without links. */
 export interface Workspace {
-  /** As it was given to us, and so as the model may write it. */
   cwd: string;
-  /** Without links. */
   root: string;
 }
 
@@ -147,8 +134,8 @@ export function openWorkspace(cwd: string): Workspace {
 }
 
 /**
- * The real path of something in the workspace, which need not be there yet. Links are followed as
- * long as they stay inside; what counts is where a path leads, not how it is written.
+ * The real path of a file or folder in the workspace, which need not exist yet. Links are followed as long
+ * as they stay inside.
  */
 export function inside({ cwd, root }: Workspace, path: string): string {
   if (path.includes("\0")) throw new ToolError("A path has no zero bytes.");
@@ -157,8 +144,8 @@ export function inside({ cwd, root }: Workspace, path: string): string {
   let there = wanted;
   while (lstatSync(there, { throwIfNoEntry: false }) === undefined) there = dirname(there);
   const real = realOf(there, path);
-  if (!isWithin(root, real)) throw outside(path);
-  return join(real, relative(there, wanted));
+  if (isWithin(root, real)) return join(real, relative(there, wanted));
+  throw new ToolError(`${path} is outside of the workspace. Use paths relative to it.`);
 }
 
 function isWithin(folder: string, path: string): boolean {
@@ -169,11 +156,7 @@ function realOf(there: string, path: string): string {
   try {
     return realpathSync(there);
   } catch {
-    // Writing to a link that leads nowhere would make a file wherever it leads.
+    // A write through a dangling link would create its target.
     throw new ToolError(`${path} is a link that leads nowhere.`);
   }
-}
-
-function outside(path: string): ToolError {
-  return new ToolError(`${path} is outside of the workspace. Use paths relative to it.`);
 }
