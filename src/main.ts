@@ -7,7 +7,7 @@ export { openRun } from "./app/open-run.ts";
 export { upHost } from "./app/up-host.ts";
 export { accountsHere, enginesHere, gateHere, workerHost } from "./app/worker-host.ts";
 export { type ErrorCode, isVivError, VivError } from "./base/errors.ts";
-export type { HandResult, PitStore } from "./pit/store.ts";
+export type { HandResult, PitStore } from "./pit/pit-store.ts";
 export type { AttemptRecord, HistoryRecord, Outcome } from "./queue/attempt.ts";
 export type { OpenOptions } from "./queue/fs/open.ts";
 export type { LedgerLine } from "./queue/ledger.ts";

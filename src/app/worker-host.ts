@@ -76,22 +76,27 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
   ]);
   // Only tasks that have one pay for loading these.
   const sandbox = () => import("../platform/sandbox/sandbox.ts");
-  const workspaces = () => import("../work/workspaces.ts");
+  const workspaces = {
+    commit: () => import("../work/workspaces/commit.ts"),
+    inspect: () => import("../work/workspaces/inspect.ts"),
+    open: () => import("../work/workspaces/open.ts"),
+    remove: () => import("../work/workspaces/remove.ts"),
+  };
   const root = join(runDir, "workspaces");
   guard(runDir, "strict"); // handlers write there, too
   const isPit = findLayout(runDir, [PIT_OFFER]) !== null;
   const artifacts = join(runDir, isPit ? "record/artifacts" : "artifacts");
   const pitArtifacts = async () =>
-    (await import("../pit/evidence.ts")).pitArtifactsIn(artifacts, join(runDir, "waste"));
+    (await import("../pit/waste-files.ts")).pitArtifactsIn(artifacts, join(runDir, "waste"));
   return {
     handlers: localHandlers(),
     artifacts: isPit ? await pitArtifacts() : artifactsIn(artifacts),
     sandboxed: async (argv, request) => (await sandbox()).sandboxedHere(argv, request, env.PATH),
-    openWorkspace: async (request) => (await workspaces()).openWorkspace(request),
-    commitWorkspace: async (path, message) => (await workspaces()).commitWorkspace(path, message),
-    listWorkspaces: async () => (await workspaces()).listWorkspaces(root),
+    openWorkspace: async (request) => (await workspaces.open()).openWorkspace(request),
+    commitWorkspace: async (...args) => (await workspaces.commit()).commitWorkspace(...args),
+    listWorkspaces: async () => (await workspaces.inspect()).listWorkspaces(root),
     removeWorkspace: async (id) =>
-      (await workspaces()).removeWorkspace(root, id, join(artifacts, `${id}.patch`)),
+      (await workspaces.remove()).removeWorkspace(root, id, join(artifacts, `${id}.patch`)),
     accounts: await accountsHere(env, cwd),
     gate: (await gateHere(env, cwd)).machine,
     engine: (name) => engineIn(name, join(runDir, ".viv/sessions")),
@@ -109,7 +114,7 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
     ticksOf: ticksOfTree,
     sizeOf,
     writeIfAbsent: createIfAbsentUnsynced,
-    beside: isPit ? (await import("../pit/tender.ts")).tenderFor : undefined,
+    beside: isPit ? (await import("../pit/prove-results.ts")).proveBeside : undefined,
     whyNoSandbox: async () => (await sandbox()).whyNoSandbox(env.PATH),
     env: { ...env }, // a snapshot: to look at the real one costs a call per variable
     cwd,

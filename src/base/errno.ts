@@ -29,6 +29,16 @@ export function errno(error: unknown): string | undefined {
   return (number === undefined ? undefined : UNNAMED[number]) ?? code;
 }
 
+/** Null when the file that `act` opens is not there. */
+export function ifThere<T>(act: () => T): T | null {
+  try {
+    return act();
+  } catch (error) {
+    if (errno(error) === "ENOENT") return null;
+    throw error;
+  }
+}
+
 /** The code of a machine error, raw or translated; undefined for any other error. */
 export function troubleOf(error: unknown): ErrorCode | undefined {
   if (isVivError(error)) return TROUBLES.has(error.code) ? error.code : undefined;

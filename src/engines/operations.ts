@@ -6,7 +6,7 @@ import type { Config } from "../base/section.ts";
 import { sentence } from "../base/text.ts";
 import { by, text } from "../operation/fields.ts";
 import { defineOperation } from "../operation/operation.ts";
-import { type AccountState, accountOfRoute, accountState } from "./accounts/account.ts";
+import { accountOfRoute, accountState } from "./accounts/account.ts";
 import { type Accounts, accountsPort } from "./accounts/accounts.ts";
 import { routedEnginesSection } from "./config-engine.ts";
 import { pricesSection } from "./costs/config-costs.ts";

@@ -15,8 +15,8 @@ import { TASK_STATES } from "../queue/states.ts";
 import type { Change, Counts, Store, TaskSummary } from "../queue/store.ts";
 import { PRIORITIES, type Priority } from "../queue/task.ts";
 import { limitsSection } from "../work/config-route.ts";
-import { WORK_SITE } from "../work/site.ts";
-import { REASON_CODES } from "../work/why-reasons.ts";
+import { WORK_SITE } from "../work/host.ts";
+import { REASON_CODES } from "../work/why.ts";
 
 const taskId = z.string().check(z.describe("the task"));
 

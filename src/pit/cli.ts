@@ -2,6 +2,7 @@ import { relative } from "node:path";
 import * as z from "zod/mini";
 import { formatTook } from "../base/duration.ts";
 import { VivError } from "../base/errors.ts";
+import { counted } from "../base/text.ts";
 import type { Command } from "../operation/command.ts";
 import { plain, type Term, table } from "../operation/term.ts";
 import { pitInit, pitStatus, pitSweep, pitToss } from "./operations.ts";
@@ -12,7 +13,7 @@ export function pitFrom(
   run: string | undefined,
 ): string | undefined {
   if (typeof input.pit !== "string") return run;
-  if (run !== undefined) throw new VivError("USAGE", "say which pit once, as PIT or as --run.");
+  if (run !== undefined) throw new VivError("USAGE", "name the pit once: as PIT or as --run.");
   return input.pit;
 }
 
@@ -26,7 +27,10 @@ const pitInitCommand: Command = {
   positionals: [{ key: "dir" }],
   runFrom: (input, run) => {
     if (typeof input.dir === "string" && run !== undefined) {
-      throw new VivError("USAGE", "say where once: viv pit init DIR, or viv pit init --run DIR.");
+      throw new VivError(
+        "USAGE",
+        "name the folder once: viv pit init DIR, or viv pit init --run DIR.",
+      );
     }
     return typeof input.dir === "string" ? input.dir : (run ?? "pit");
   },
@@ -66,46 +70,29 @@ const pitStatusCommand: Command = {
   examples: [["viv pit status ./pit", "claims, and stuck food with the reason"]],
   human: (output: StatusOutput, term) => {
     const { color } = term;
-    const sections = [
-      countsLine(output, term),
-      section(
-        "Digesting",
-        output.digesting.map((one) => digesting(one, term)),
-        term,
-      ),
-      section(
-        "Stuck",
-        output.stuck.map((one) => stuck(one, term)),
-        term,
-      ),
-      section(
-        "For the keeper",
-        output.keeper.map((one) => [one.food, plain(one.task)]),
-        term,
-      ),
-      section(
+    const sections: [string, string[][]][] = [
+      ["Digesting", output.digesting.map((one) => digesting(one, term))],
+      ["Stuck", output.stuck.map((one) => stuck(one, term))],
+      ["For the keeper", output.keeper.map((one) => [one.food, plain(one.task)])],
+      [
         "Results by hand",
         output.results.map(({ food, snake, note }) => [food, snake ?? "?", note]),
-        term,
-      ),
-      section(
-        "Unproven results",
-        output.unproven.map((one) => [one.food, one.result]),
-        term,
-      ),
-      section(
+      ],
+      ["Unproven results", output.unproven.map((one) => [one.food, one.result])],
+      [
         "Not food",
         output.quarantined.map((one) => [plain(one.from || one.name), plain(one.reason)]),
-        term,
-      ),
-      section(
+      ],
+      [
         "One number, several foods",
         output.same_number.map(({ number, foods }) => [String(number), foods.join(", ")]),
-        term,
-      ),
+      ],
     ];
-    if (output.digesting.length === 0) sections.splice(1, 1, color.dim("nobody is digesting"));
-    return sections.filter((text) => text !== "").join("\n\n");
+    const texts = sections
+      .filter(([, rows]) => rows.length > 0)
+      .map(([title, rows]) => `${color.bold(title)}\n${table(rows, term)}`);
+    if (output.digesting.length === 0) texts.unshift(color.dim("no snake is digesting"));
+    return [countsLine(output, term), ...texts].join("\n\n");
   },
 };
 
@@ -126,26 +113,15 @@ function countsLine({ counts }: StatusOutput, { color }: Term): string {
 
 function digesting(one: StatusOutput["digesting"][number], { color }: Term): string[] {
   const quiet = one.quiet_seconds;
-  const life = !one.alive
-    ? color.red("gives no sign of life")
-    : quiet > 60
-      ? color.yellow(`quiet for ${formatTook(quiet * 1000)}`)
-      : "";
+  let life = quiet > 60 ? color.yellow(`quiet for ${formatTook(quiet * 1000)}`) : "";
+  if (!one.alive) life = color.red("gives no sign of life");
   return [plain(one.snake), one.food, formatTook(one.seconds * 1000), life, plain(one.task)];
 }
 
 function stuck(one: StatusOutput["stuck"][number], { color }: Term): string[] {
-  const paint = one.state === "failed" ? color.red : color.yellow;
+  const state = one.state === "failed" ? color.red("stuck") : color.yellow(one.state);
   const next = one.command ? color.dim(`  ${one.command}`) : "";
-  return [
-    paint(one.state === "failed" ? "stuck" : one.state),
-    one.food,
-    `${plain(one.why)}${next}`,
-  ];
-}
-
-function section(title: string, rows: string[][], term: Term): string {
-  return rows.length === 0 ? "" : `${term.color.bold(title)}\n${table(rows, term)}`;
+  return [state, one.food, `${plain(one.why)}${next}`];
 }
 
 type SweepOutput = z.output<typeof pitSweep.output>;
@@ -161,7 +137,9 @@ const pitSweepCommand: Command = {
   ],
   human: (output: SweepOutput, { color }) => {
     const { reclaimed, proven, unproven, adopted, logs, pruned, kept, trouble } = output;
-    const lines = [
+    const prunedNote = pruned.length > 0 ? `, ${pruned.length} pruned` : "";
+    const keptNote = kept.length > 0 ? `, ${kept.length} old ones kept for a scrap` : "";
+    return [
       ...reclaimed.map(
         ({ food, snake, to }) =>
           `${color.yellow("reclaimed")} ${food} from ${plain(snake)} (${to})`,
@@ -172,10 +150,9 @@ const pitSweepCommand: Command = {
           `${color.yellow("unproven")} ${food}: ${plain(note)}${result ? color.dim(` ${result}`) : ""}`,
       ),
       ...(adopted > 0 ? [`${adopted} new food`] : []),
-      `${logs} ${logs === 1 ? "log" : "logs"} in waste/${pruned.length > 0 ? `, ${pruned.length} pruned` : ""}${kept.length > 0 ? `, ${kept.length} old ones kept for a scrap` : ""}`,
+      `${counted(logs, "log")} in waste/${prunedNote}${keptNote}`,
       ...(trouble ? [color.red(plain(trouble))] : []),
-    ];
-    return lines.join("\n");
+    ].join("\n");
   },
 };
 

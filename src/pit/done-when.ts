@@ -57,11 +57,11 @@ function fromFences(text: string): string[] | null {
 
 /** Every line of a script must succeed: by itself a shell reports only the last one. */
 function script(content: string): string {
-  let lines = content.split("\n").filter((line) => line.trim() !== "");
+  const lines = content.split("\n").filter((line) => line.trim() !== "");
   if (lines[0]?.trimStart().startsWith("$ ")) {
-    const typed = lines.filter((line) => line.trimStart().startsWith("$ "));
-    lines = typed.map((line) => line.trimStart().slice(2));
-    return lines.length > 1 ? `set -e\n${lines.join("\n")}` : (lines[0] ?? "");
+    const typed = lines.map((line) => line.trimStart()).filter((line) => line.startsWith("$ "));
+    const commands = typed.map((line) => line.slice(2)).join("\n");
+    return typed.length > 1 ? `set -e\n${commands}` : commands;
   }
   const trimmed = content.replace(/^(?:[ \t]*\n)+/, "").trimEnd();
   const isOne = lines.filter((line) => !line.trimStart().startsWith("#")).length < 2;
@@ -145,10 +145,7 @@ function words(text: string): string {
 function fromPlain(text: string): string[] | null {
   // Backticks without a partner; and nothing between two is a success for a shell.
   if (text.includes("`")) return null;
-  const parts = text
-    .split("\n")
-    .map((line) => line.trim())
-    .filter((line) => line !== "");
+  const parts = text.split("\n").map(trim).filter(Boolean);
   // Two lines could be two commands; as one they would be something else.
   const isOne = parts.every(
     (line, i) => i === 0 || /^(?:&&|\|)/.test(line) || /(?:&&|\||\\)$/.test(parts[i - 1] ?? ""),
@@ -291,11 +288,7 @@ function spansOf(text: string): Span[] {
     const close = runs[next[i] ?? -1];
     if (open === undefined || close === undefined) continue;
     let content = text.slice(open.end, close.start);
-    if (content.includes("\n"))
-      content = content
-        .split("\n")
-        .map((l) => l.trim())
-        .join(" ");
+    if (content.includes("\n")) content = content.split("\n").map(trim).join(" ");
     const isPadded = content.startsWith(" ") && content.endsWith(" ") && content.trim() !== "";
     if (isPadded) content = content.slice(1, -1);
     spans.push({ start: open.start, end: close.end, content });
@@ -312,10 +305,13 @@ function isNothing(command: string): boolean {
 /** In brackets where something in it would otherwise bind to its neighbours. */
 function joined(commands: readonly string[]): string {
   if (commands.length === 1) return commands[0] ?? "";
-  return commands
-    .map((command) => command.trim())
-    .map((command) =>
-      /[;|&\n#]/.test(command) ? `(${command}${/[\n#]/.test(command) ? "\n" : ""})` : command,
-    )
-    .join(" && ");
+  const bracketed = commands.map(trim).map((command) => {
+    if (!/[;|&\n#]/.test(command)) return command;
+    return /[\n#]/.test(command) ? `(${command}\n)` : `(${command})`;
+  });
+  return bracketed.join(" && ");
+}
+
+function trim(text: string): string {
+  return text.trim();
 }

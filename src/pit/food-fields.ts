@@ -6,20 +6,8 @@ import { suggest } from "../base/names.ts";
  */
 
 const FIELDS = [
-  "task",
-  "done-when",
-  "tossed-by",
-  "for",
-  "size",
-  "too-big",
-  "part-of",
-  "after",
-  "tossed-at",
-  "not-before",
-  "priority",
-  "max-attempts",
-  "timeout",
-  "review",
+  ...(["task", "done-when", "tossed-by", "for", "size", "too-big", "part-of", "after"] as const),
+  ...(["tossed-at", "not-before", "priority", "max-attempts", "timeout", "review"] as const),
   "details",
 ] as const;
 export type FieldName = (typeof FIELDS)[number];
@@ -33,9 +21,12 @@ export interface FoodText {
 }
 
 /** Other spellings; to overlook them would do harm. */
-const ALIASES: Record<string, FieldName> = { "depends-on": "after", donewhen: "done-when" };
+const ALIASES = new Map<string, FieldName>([
+  ["depends-on", "after"],
+  ["donewhen", "done-when"],
+]);
 const LONG = new Set<FieldName>(["task", "done-when", "details"]);
-/** How many unknown names are compared with ours: a mistyped field is among the first. */
+/** So many unknown names are compared with ours: a mistyped field is among the first. */
 const UNKNOWN_LIMIT = 50;
 
 interface Open {
@@ -58,14 +49,14 @@ export function readFoodText(text: string): FoodText {
   let open: Open | null = null;
   let blanks = 0;
 
+  const add = (to: string[], more: string[]) => {
+    for (; blanks > 0; blanks--) to.push("");
+    for (const line of more) to.push(line);
+  };
   const close = () => {
     if (open !== null) found.fields.set(open.name, joined(open));
     open = null;
-    for (; blanks > 0; blanks--) found.rest.push("");
-  };
-  const goOn = (field: Open, more: string[]) => {
-    for (; blanks > 0; blanks--) field.more.push("");
-    for (const line of more) field.more.push(line);
+    add(found.rest, []);
   };
 
   for (let at = 0; at < lines.length; at++) {
@@ -78,10 +69,10 @@ export function readFoodText(text: string): FoodText {
     const fence = fences.get(at);
     if (fence !== undefined) {
       const block = lines.slice(fence.open, fence.close + 1);
-      if (field !== null && takesFence(field, fence, blanks)) goOn(field, block);
+      if (field !== null && takesFence(field, fence, blanks)) add(field.more, block);
       else {
         close();
-        for (const inner of block) found.rest.push(inner);
+        add(found.rest, block);
       }
       at = fence.close;
       continue;
@@ -108,7 +99,7 @@ export function readFoodText(text: string): FoodText {
       }
     }
     if (field !== null && indent > field.indent && takesLine(field, blanks)) {
-      goOn(field, [line]);
+      add(field.more, [line]);
       continue;
     }
     close();
@@ -153,11 +144,7 @@ function fieldAt(line: string): { name: string; value: string; isBold: boolean }
 }
 
 function known(name: string): FieldName | undefined {
-  return FIELDS.find((field) => field === name) ?? aliasOf(name);
-}
-
-function aliasOf(name: string): FieldName | undefined {
-  return Object.hasOwn(ALIASES, name) ? ALIASES[name] : undefined;
+  return FIELDS.find((field) => field === name) ?? ALIASES.get(name);
 }
 
 function takesFence(field: Open, fence: Fence, blanks: number): boolean {
@@ -248,28 +235,23 @@ export function contentOf(lines: string[], fence: Fence): string {
   return inner.map((line) => dedent(line, fence.indent)).join("\n");
 }
 
-/** In columns; a tab goes on to the next multiple of four. */
 function indentOf(line: string): number {
-  let column = 0;
-  for (const c of line) {
-    if (c === " ") column++;
-    else if (c === "\t") column += 4 - (column % 4);
-    else break;
-  }
-  return column;
+  return indentTo(line, Number.POSITIVE_INFINITY).column;
 }
 
 /** Without up to so many columns of white space. */
 function dedent(line: string, columns: number): string {
+  return line.slice(indentTo(line, columns).at);
+}
+
+/** The end of the indentation, at most `columns` wide; a tab goes on to the next multiple of four. */
+function indentTo(line: string, columns: number): { at: number; column: number } {
   let column = 0;
   let at = 0;
-  while (column < columns && at < line.length) {
-    if (line[at] === " ") column++;
-    else if (line[at] === "\t") column += 4 - (column % 4);
-    else break;
-    at++;
+  for (; column < columns && (line[at] === " " || line[at] === "\t"); at++) {
+    column += line[at] === " " ? 1 : 4 - (column % 4);
   }
-  return line.slice(at);
+  return { at, column };
 }
 
 interface Mark {

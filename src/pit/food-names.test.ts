@@ -163,7 +163,7 @@ test.each(["food-1", "a.results", "a.unproven-x", "a.unproven", "readme-2", "res
 );
 
 test.each([
-  ["", /at least one/],
+  ["", /use only letters/],
   ["a.b", /write "-" instead/],
   ["..", /write "-" instead/],
   ["a/b", /use only/],

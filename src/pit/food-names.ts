@@ -1,5 +1,6 @@
 import { VivError } from "../base/errors.ts";
 import { isListedName, isName, MAX_NAME_LENGTH } from "../base/names.ts";
+import { shown } from "../base/text.ts";
 
 /**
  * File names of a pit. A food's name is its task's id; the folder, and what stands around the id,
@@ -8,15 +9,7 @@ import { isListedName, isName, MAX_NAME_LENGTH } from "../base/names.ts";
 
 const SLUG_LENGTH = 40;
 /** Letters that Unicode does not take apart into a base and a mark. */
-const FOLDED: Record<string, string> = {
-  ß: "ss",
-  æ: "ae",
-  œ: "oe",
-  ø: "o",
-  đ: "d",
-  ł: "l",
-  ı: "i",
-};
+const FOLDED = { ß: "ss", æ: "ae", œ: "oe", ø: "o", đ: "d", ł: "l", ı: "i" };
 
 /** 7 for `food-0007-x`, `food-7-x` and `food-7`. */
 export function numberOf(id: string): number | null {
@@ -25,13 +18,25 @@ export function numberOf(id: string): number | null {
   return digits === undefined ? null : Number(digits);
 }
 
+/** The foods that share a number with another one. */
+export function foodsByNumber(ids: Iterable<string>): { number: number; foods: string[] }[] {
+  const found = new Map<number, string[]>();
+  for (const id of ids) {
+    const number = numberOf(id);
+    if (number !== null) found.set(number, [...(found.get(number) ?? []), id]);
+  }
+  return [...found]
+    .filter(([, foods]) => foods.length > 1)
+    .map(([number, foods]) => ({ number, foods: foods.sort() }));
+}
+
 export function slugOf(text: string): string {
   const words = text
     .slice(0, 2000)
     .toLowerCase()
     .normalize("NFKD")
     .replace(/[\p{M}'’]/gu, "")
-    .replace(/[ßæœøđłı]/g, (letter) => FOLDED[letter] ?? letter)
+    .replace(/[ßæœøđłı]/g, (letter) => FOLDED[letter as keyof typeof FOLDED])
     .split(/[^a-z0-9]+/)
     .filter((word) => word !== "");
   let slug = (words[0] ?? "food").slice(0, SLUG_LENGTH);
@@ -98,32 +103,25 @@ export function unprovenNumberOf(name: string): number | null {
 
 /** Why a task of this id cannot lie in a pit, and what to do; null when it can. */
 export function whyNotFoodId(id: string): string | null {
-  const shown = JSON.stringify(id.length > 60 ? `${id.slice(0, 60)}…` : id);
   if (id.includes(".food-")) {
-    return `${shown} contains ".food-", where a claim's name is split; leave out the dot.`;
+    return `${shown(id)} contains ".food-", where a claim's name is split; leave out the dot.`;
   }
-  if (resultOf(id) !== null || id === ".result") {
-    return `${shown} ends in ".result", which is how results are named; give it another end.`;
+  if (id.endsWith(".result") || UNPROVEN.test(id)) {
+    return `${shown(id)} ends like the name of a result; give it another end.`;
   }
-  if (UNPROVEN.test(id)) {
-    return `${shown} ends in ".unproven-N", which is how unproven results are named; give it another end.`;
-  }
-  if (isReadme(id)) return `${shown} is the name of the pit's own README; choose another.`;
-  return null;
+  return isReadme(id) ? `${shown(id)} is the name of the pit's own README; choose another.` : null;
 }
 
 /** Why this cannot be a snake's name, and what to do; null when it can. */
 export function whyNotSnake(name: string): string | null {
-  const shown = JSON.stringify(name.length > 60 ? `${name.slice(0, 60)}…` : name);
-  if (name === "") return "the name of a snake is empty; give it at least one letter or digit.";
   if (name.length > MAX_SNAKE_LENGTH) {
-    return `${shown} has ${name.length} characters; a snake's name has at most ${MAX_SNAKE_LENGTH}.`;
+    return `${shown(name)} has ${name.length} characters; a snake's name has at most ${MAX_SNAKE_LENGTH}.`;
   }
   if (name.includes(".")) {
-    return `${shown} has a dot, which ends a snake's name in claimed/; write "-" instead.`;
+    return `${shown(name)} has a dot, which ends a snake's name in claimed/; write "-" instead.`;
   }
   if (isName(name)) return null;
-  return `${shown} cannot name a snake; use only letters, digits, "_" and "-".`;
+  return `${shown(name)} cannot name a snake; use only letters, digits, "_" and "-".`;
 }
 
 /** With the name of the food behind it, it must fit into a file's name. */

@@ -2,6 +2,7 @@ import { parseDuration, parseTime } from "../base/duration.ts";
 import { VivError } from "../base/errors.ts";
 import { assertDepth } from "../base/json.ts";
 import { isName, isTypeName } from "../base/names.ts";
+import { shown } from "../base/text.ts";
 import { PRIORITIES, type Priority, type Task } from "../queue/task.ts";
 import { contentOf, findFences } from "./food-fields.ts";
 import { numberOf } from "./food-names.ts";
@@ -11,37 +12,29 @@ import { numberOf } from "./food-names.ts";
  * be valid (CORRUPT); an invalid one that is only advice is null, and the caller warns.
  */
 
-export function corrupt(sentence: string): VivError {
-  return new VivError("CORRUPT", sentence);
-}
-
-export function shown(value: string): string {
-  return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);
+export function corrupt(sentence: string, cause?: unknown): VivError {
+  return new VivError("CORRUPT", sentence, {}, { cause });
 }
 
 /** Without a comment and without quotes, backticks or stars around it. */
 export function shortValue(raw: string): string {
   const line = raw.replaceAll("\n", " ");
   const comment = line.startsWith("#") ? 0 : /[ \t]#/.exec(line)?.index;
-  const value = (comment === undefined ? line : line.slice(0, comment)).trim();
-  const inner = /^(?:\*\*(.+)\*\*|`([^`]+)`|"([^"]+)"|'([^']+)'|_([^_]+)_)$/.exec(
-    value.slice(0, 500),
-  );
-  if (inner === null || value.length > 500) return value;
-  return (inner[1] ?? inner[2] ?? inner[3] ?? inner[4] ?? inner[5] ?? value).trim();
+  const value = line.slice(0, comment).trim();
+  if (value.length > 500) return value;
+  const inner = /^(?:\*\*(.+)\*\*|`([^`]+)`|"([^"]+)"|'([^']+)'|_([^_]+)_)$/.exec(value) ?? [];
+  return (inner.slice(1).find((group) => group !== undefined) ?? value).trim();
 }
 
-/** Without a comment: `#` behind two blanks and before one, not inside of a code span. */
+/** Without a comment: `#` behind two blanks and before one, not inside of quotes. */
 export function withoutComment(line: string, quotes: string): string {
-  const counts = new Map<string, number>();
+  const open = new Set<string>();
   for (let at = 0; at < line.length; at++) {
     const c = line.charAt(at);
-    if (quotes.includes(c)) counts.set(c, (counts.get(c) ?? 0) + 1);
-    if (c !== "#" || !/[ \t]{2}|\t$/.test(line.slice(Math.max(0, at - 2), at))) continue;
-    const isComment = at + 1 === line.length || /[ \t]/.test(line.charAt(at + 1));
-    if (isComment && [...counts.values()].every((n) => n % 2 === 0)) {
+    if (quotes.includes(c) && !open.delete(c)) open.add(c);
+    if (c !== "#" || open.size > 0 || !/^[ \t]?$/.test(line.charAt(at + 1))) continue;
+    if (/[ \t]{2}|\t$/.test(line.slice(Math.max(0, at - 2), at)))
       return line.slice(0, at).trimEnd();
-    }
   }
   return line;
 }
@@ -54,9 +47,8 @@ export function typeFrom(value: string): string {
   if (ANY_SNAKE.has(lower)) return "food";
   if (lower === "keeper" || lower === "planner" || lower === "food") return lower;
   if (isTypeName(type)) return type;
-  throw corrupt(
-    `for: ${shown(value)} is not a kind of snake; write one word such as keeper, planner or food.`,
-  );
+  const advice = "write one word such as keeper, planner or food";
+  throw corrupt(`for: ${shown(value)} is not a kind of snake; ${advice}.`);
 }
 
 /** A food by its name, or by the file it lies in. */
@@ -83,9 +75,8 @@ export function foodsFrom(field: string, raw: string): string[] {
       if (!isSeparator) names.push(foodFrom(field, word));
       // A sentence consists of names too, and would wait for ever.
       if (before !== null && !isSeparator && (numberOf(before) ?? numberOf(word)) === null) {
-        throw corrupt(
-          `${field}: ${shown(item)} is not a list of foods; put commas between their names.`,
-        );
+        const advice = "put commas between their names";
+        throw corrupt(`${field}: ${shown(item)} is not a list of foods; ${advice}.`);
       }
       before = isSeparator ? null : word;
     }
@@ -100,9 +91,8 @@ export function startFrom(value: string, createdAt: string): string {
   } catch {
     // Reported below, in the words of a food.
   }
-  throw corrupt(
-    `not-before: ${shown(value)} is not a time; write 2026-11-15T08:00:00Z, or +10m after it was tossed.`,
-  );
+  const advice = "write 2026-11-15T08:00:00Z, or +10m after it was tossed";
+  throw corrupt(`not-before: ${shown(value)} is not a time; ${advice}.`);
 }
 
 export function timeFrom(value: string): string | null {
@@ -114,10 +104,9 @@ export function priorityFrom(value: unknown): Priority | null {
   return PRIORITIES.find((priority) => priority === lower) ?? null;
 }
 
-export function attemptsFrom(value: unknown): number | null {
-  const number = typeof value === "string" && /^\d{1,4}$/.test(value) ? Number(value) : value;
-  const fits = Number.isInteger(number) && (number as number) >= 1 && (number as number) <= 1000;
-  return fits ? (number as number) : null;
+export function attemptsFrom(value: string | number): number | null {
+  const number = typeof value === "string" && !/^\d{1,4}$/.test(value) ? 0 : Number(value);
+  return Number.isInteger(number) && number >= 1 && number <= 1000 ? number : null;
 }
 
 export function timeoutFrom(value: unknown): string | null {
@@ -142,46 +131,38 @@ export function objectFrom(raw: string): Record<string, unknown> {
     assertDepth(json);
     value = JSON.parse(json);
   } catch (cause) {
-    const why = (cause as Error).message;
-    throw new VivError(
-      "CORRUPT",
-      `details is not valid JSON: ${why}; write an object into a fence below it, or leave it out.`,
-      {},
-      { cause },
-    );
+    const advice = "write an object into a fence below it, or leave it out";
+    throw corrupt(`details is not valid JSON: ${(cause as Error).message}; ${advice}.`, cause);
   }
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
-    return value as Record<string, unknown>;
-  }
+  if (isObject(value)) return value as Record<string, unknown>;
   throw corrupt("details must be a JSON object, like {…}.");
 }
 
 type Check = (value: unknown) => boolean;
 const isText: Check = (value) => typeof value === "string";
 const isTextOrNull: Check = (value) => value === null || isText(value);
+const isObject: Check = (value) =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Keys of `details` that would do harm with another value. */
-const MUST: Record<string, [Check, string]> = {
-  task_type: [isTypeName, "must be one word"],
-  created_at: [isText, "must be a string"],
-  created_by: [isTextOrNull, "must be a string or null"],
-  tier_hint: [isTextOrNull, "must be a string or null"],
-  deadline: [isTextOrNull, "must be a string or null"],
-  depends_on: [(v) => Array.isArray(v) && v.every(isName), "must be a list of food names"],
-  parent: [isName, "must be the name of a food"],
-  not_before: [(v) => typeof v === "string" && !Number.isNaN(Date.parse(v)), "must be a time"],
-  done_when: [(v) => typeof v === "string" && v.trim() !== "", "must be a command"],
-  payload: [
-    (v) => typeof v === "object" && v !== null && !Array.isArray(v),
-    "must be a JSON object",
-  ],
-};
-const SHOULD: Record<string, Check> = {
-  priority: (value) => priorityFrom(value) === value,
-  max_attempts: (value) => typeof value === "number" && attemptsFrom(value) !== null,
-  timeout: (value) => timeoutFrom(value) !== null,
-  review: (value) => typeof value === "boolean",
-};
+const MUST = new Map<string, [Check, string]>([
+  ["task_type", [isTypeName, "must be one word"]],
+  ["created_at", [isText, "must be a string"]],
+  ["created_by", [isTextOrNull, "must be a string or null"]],
+  ["tier_hint", [isTextOrNull, "must be a string or null"]],
+  ["deadline", [isTextOrNull, "must be a string or null"]],
+  ["depends_on", [(v) => Array.isArray(v) && v.every(isName), "must be a list of food names"]],
+  ["parent", [isName, "must be the name of a food"]],
+  ["not_before", [(v) => typeof v === "string" && !Number.isNaN(Date.parse(v)), "must be a time"]],
+  ["done_when", [(v) => typeof v === "string" && v.trim() !== "", "must be a command"]],
+  ["payload", [isObject, "must be a JSON object"]],
+]);
+const SHOULD = new Map<string, Check>([
+  ["priority", (value) => priorityFrom(value) === value],
+  ["max_attempts", (value) => typeof value === "number" && attemptsFrom(value) !== null],
+  ["timeout", (value) => timeoutFrom(value) !== null],
+  ["review", (value) => typeof value === "boolean"],
+]);
 
 /** Keys of `details` override the fields; a payload is added to that of the fields. */
 export function addDetails(task: Task, details: Record<string, unknown>, warnings: string[]): void {
@@ -191,10 +172,9 @@ export function addDetails(task: Task, details: Record<string, unknown>, warning
       if (value === task.task_id) continue;
       throw corrupt("details: task_id does not match the file's name; leave it out.");
     }
-    const must = Object.hasOwn(MUST, key) ? MUST[key] : undefined;
-    if (must && !must[0](value)) throw corrupt(`details: ${key} ${must[1]}.`);
-    const should = Object.hasOwn(SHOULD, key) ? SHOULD[key] : undefined;
-    if (should && !should(value)) {
+    const [isValid, rule] = MUST.get(key) ?? [];
+    if (isValid?.(value) === false) throw corrupt(`details: ${key} ${rule}.`);
+    if (SHOULD.get(key)?.(value) === false) {
       warnings.push(`details: ${key} is not valid, and is ignored.`);
     } else if (key === "payload") {
       for (const [name, v] of Object.entries(value as object)) setOwn(task.payload, name, v);

@@ -1,6 +1,6 @@
 import { VivError } from "../base/errors.ts";
 import { canonicalJson } from "../base/json.ts";
-import { fenceFor } from "../base/text.ts";
+import { fenceFor, shown } from "../base/text.ts";
 import type { Task } from "../queue/task.ts";
 import { quoteDoneWhen, readDoneWhen } from "./done-when.ts";
 import {
@@ -20,7 +20,6 @@ import {
   priorityFrom,
   setOwn,
   shortValue,
-  shown,
   startFrom,
   timeFrom,
   timeoutFrom,
@@ -39,16 +38,9 @@ export interface FoodContext {
 export function parseFood(text: string, id: string, context: FoodContext): Task {
   const food = readFoodText(text);
   const warnings = food.warnings;
-  const short = (name: FieldName) => {
-    const raw = food.fields.get(name);
-    return raw === undefined ? "" : shortValue(raw);
-  };
+  const short = (name: FieldName) => shortValue(food.fields.get(name) ?? "");
   /** Advice that cannot be followed becomes a warning. */
-  const advice = <T>(
-    name: FieldName,
-    read: (value: string) => T | null,
-    hint: string,
-  ): T | null => {
+  const advice = <T>(name: FieldName, read: (value: string) => T | null, hint: string) => {
     const value = short(name);
     const meant = value === "" ? null : read(value);
     if (value !== "" && meant === null) warnings.push(`${name}: ${shown(value)} ${hint}`);
@@ -128,11 +120,8 @@ function taskOf(food: FoodText, id: string, mayBeMissing: boolean): Record<strin
     return others.length === 0 ? { task: title } : { task: title, text: others.join("\n") };
   }
   if (mayBeMissing) return {};
-  throw corrupt(
-    food.fields.size === 0 && text === ""
-      ? "no task: the food is empty; write a line like `- **task:** what to do`."
-      : "no task: it does not say what to do; write a line like `- **task:** what to do`.",
-  );
+  const why = food.fields.size === 0 && text === "" ? "the food is empty" : "it has no such field";
+  throw corrupt(`no task: ${why}; write a line like \`- **task:** what to do\`.`);
 }
 
 /** The content of a lone fence; else the text, without a comment behind its first line. */
@@ -169,12 +158,12 @@ function headingOf(line: string): string | null {
   return hashes === undefined ? null : text.slice(hashes.length).trim();
 }
 
+/** Without empty lines at both ends. */
 function trimLines(lines: string[]): string {
-  let from = 0;
-  let to = lines.length;
-  while (from < to && lines[from]?.trim() === "") from++;
-  while (to > from && lines[to - 1]?.trim() === "") to--;
-  return lines.slice(from, to).join("\n");
+  const isFull = (line: string) => line.trim() !== "";
+  return lines
+    .slice(Math.max(0, lines.findIndex(isFull)), lines.findLastIndex(isFull) + 1)
+    .join("\n");
 }
 
 /**
@@ -193,10 +182,8 @@ export function foodOf(task: Task): string {
     const wrong = written.filter((part) => !read || differs(part, task, read));
     const blamed = wrong.length > 0 ? wrong : written;
     if (blamed.length === 0) {
-      throw new VivError(
-        "INVALID",
-        `task ${JSON.stringify(task.task_id)} cannot be written as food: one of its keys has a value that no food may have.`,
-      );
+      const message = `task ${JSON.stringify(task.task_id)} cannot be written as food: one of its keys has a value that no food may have.`;
+      throw new VivError("INVALID", message);
     }
     for (const part of blamed) part.forms.shift();
   }
@@ -255,9 +242,7 @@ function render(task: Task, parts: Part[]): string {
   for (const [key, value] of Object.entries(task)) {
     if (!isUsual(key, value) && !isWritten(key, false)) setOwn(details, key, value);
   }
-  const hasMore = Object.keys(payload).length > 0 || !isWritten("task", true);
-  if (hasMore) details.payload = payload;
-
+  if (Object.keys(payload).length > 0 || !isWritten("task", true)) details.payload = payload;
   const isProse = (part: Part) => part.inPayload && part.key === "text";
   const fields = written.filter((part) => !isProse(part)).map((part) => part.forms[0]);
   if (Object.keys(details).length > 0) {
@@ -295,9 +280,4 @@ function proofOf(command: string): string {
 
 const indented = (text: string) => lines(text).slice(2);
 
-function lines(text: string): string {
-  return text
-    .split("\n")
-    .map((line) => (line === "" ? "" : `  ${line}`))
-    .join("\n");
-}
+const lines = (text: string) => text.replace(/^(?=[^\n])/gm, "  ");

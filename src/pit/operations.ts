@@ -9,11 +9,11 @@ import type { Store } from "../queue/store.ts";
 import { PRIORITIES } from "../queue/task.ts";
 import { workerHostPort } from "../work/host.ts";
 import { whyTask } from "../work/why.ts";
-import { numberOf } from "./food-names.ts";
-import { proveResults, provingFor } from "./prove-results.ts";
+import { foodsByNumber } from "./food-names.ts";
+import { type PitStore, pitOf } from "./pit-store.ts";
+import { proveResults } from "./prove-results.ts";
 import { reclaimStuck } from "./reclaim-stuck.ts";
-import { pitOf } from "./store.ts";
-import { tidyWaste } from "./tidy-waste.ts";
+import { type TidiedWaste, tidyWaste } from "./tidy-waste.ts";
 import { snakeOfWaste } from "./waste.ts";
 import { wasteFiles } from "./waste-files.ts";
 
@@ -73,20 +73,35 @@ export const pitStatus = defineRunOperation({
   }),
   async run(context) {
     const { store } = context;
-    const oddities = (await pitOf(store)?.oddities()) ?? { unproven: [], quarantined: [] };
+    const { unproven, quarantined } = await pitIn(store).oddities();
+    const results = await pitIn(store).handResults();
+    const keeper = [];
+    for await (const { id } of store.list({ states: ["pending"], types: ["keeper"], limit: 100 })) {
+      keeper.push({ food: id, task: await wordsOf(store, id) });
+    }
+    const ids = [];
+    for await (const { id } of store.list()) ids.push(id);
     return {
       pit: store.location,
       counts: await store.counts(),
       digesting: await digesting(context),
       stuck: await stuck(context),
-      keeper: await forKeeper(store),
-      results: await results(store),
-      unproven: oddities.unproven.map(({ id, name }) => ({ food: id, result: `done/${name}` })),
-      quarantined: oddities.quarantined,
-      same_number: await sameNumbers(store),
+      keeper,
+      results: results.map(({ id, snake, state, ready }) => {
+        return { food: id, snake, state, note: noteFor(state, ready) };
+      }),
+      unproven: unproven.map(({ id, name }) => ({ food: id, result: `done/${name}` })),
+      quarantined,
+      same_number: foodsByNumber(ids),
     };
   },
 });
+
+function pitIn(store: Store): PitStore {
+  const pit = pitOf(store);
+  if (pit === null) throw new VivError("RUN_INVALID", "this is not a pit.");
+  return pit;
+}
 
 async function digesting({ store, now }: RunContext) {
   const workers = new Map((await store.workers()).map((worker) => [worker.name, worker]));
@@ -106,63 +121,28 @@ async function digesting({ store, now }: RunContext) {
   return found.sort((a, b) => b.seconds - a.seconds);
 }
 
-/** What does not move by itself, and what rests for long: with the first reason of `why`. */
+/** Food that does not move by itself, or waits: with the first reason of `why`. */
 async function stuck({ store, now }: RunContext) {
   const found = [];
   for await (const { id, state } of store.list({ states: ["failed", "review", "waiting"] })) {
     const { reasons } = await whyTask(store, id, now()).catch(() => ({ reasons: [] })); // moved on
     const [reason] = reasons;
     if (reason === undefined) continue;
-    const { text, command } = reason;
-    found.push({
-      food: id,
-      task: await wordsOf(store, id),
-      state,
-      why: text,
-      command: command || undefined,
-    });
+    const { text: why, command } = reason;
+    found.push({ food: id, task: await wordsOf(store, id), state, why, command });
     if (found.length >= 100) break;
   }
   return found;
 }
 
-async function forKeeper(store: Store) {
-  const found = [];
-  for await (const { id } of store.list({ states: ["pending"], types: ["keeper"], limit: 100 })) {
-    found.push({ food: id, task: await wordsOf(store, id) });
-  }
-  return found;
-}
-
-async function results(store: Store) {
-  return ((await pitOf(store)?.handResults()) ?? []).map(({ id, snake, state, ready }) => ({
-    food: id,
-    snake,
-    state,
-    note: noteFor(state, ready),
-  }));
-}
-
 function noteFor(state: string, ready: boolean): string {
-  if (state === "unknown") return "nobody has ever seen its food, so nothing can prove it";
+  if (state === "unknown") return "its food is not known, so nothing can prove it";
   if (ready) return "written by hand; the next sweep proves it";
-  if (state === "failed")
-    return "its food rests in resting/stuck/; viv retry lets the sweep prove it";
+  if (state === "failed") return "its food is in resting/stuck/; viv retry lets the sweep prove it";
   return "written by hand; its food is not free yet";
 }
 
-async function sameNumbers(store: Store) {
-  const byNumber = new Map<number, string[]>();
-  for await (const { id } of store.list()) {
-    const number = numberOf(id);
-    if (number !== null) byNumber.set(number, [...(byNumber.get(number) ?? []), id]);
-  }
-  return [...byNumber]
-    .filter(([, foods]) => foods.length > 1)
-    .map(([number, foods]) => ({ number, foods: foods.sort() }));
-}
-
-/** A name that no food of ours could have says nothing: doctor tells of it. */
+/** Empty for a name that no food of ours could have: doctor reports it. */
 async function wordsOf(store: Store, id: string): Promise<string> {
   const view = isName(id) ? await store.show(id) : null;
   const words = view?.task?.payload.task;
@@ -193,8 +173,6 @@ export const pitSweep = defineRunOperation({
   }),
   async run(context, { stale_after, keep_logs }) {
     const { store } = context;
-    const pit = pitOf(store);
-    if (pit === null) throw new VivError("RUN_INVALID", "this is not a pit.");
     const staleAfterSeconds =
       stale_after === undefined ? undefined : parseDuration(stale_after, "--stale-after") / 1000;
     const keepMs = parseDuration(keep_logs ?? "7d", "--keep-logs");
@@ -203,12 +181,14 @@ export const pitSweep = defineRunOperation({
     const host = await context.use(workerHostPort);
     const limitMs = (staleAfterSeconds ?? DEFAULT_STALE_AFTER_SECONDS) * 1000;
     const stuck = await reclaimStuck(store, host, { now: context.now(), limitMs });
-    const results = await proveResults(store, host, provingFor(store, host));
-    const tidied = await pit.alone("waste", () => tidyIfPossible(context, keepMs));
+    const results = await proveResults(store, host);
+    const tidied = await pitIn(store).alone("waste", () => tidy(context, keepMs));
+    const { logs, pruned, kept, warning } =
+      tidied ?? nothingTidied("another sweep is tidying waste/ just now");
     return {
-      reclaimed: [...report.reaped, ...stuck].map(({ id, worker, to }) => ({
-        ...{ food: id, snake: worker, to },
-      })),
+      reclaimed: [...report.reaped, ...stuck].map(({ id, worker, to }) => {
+        return { food: id, snake: worker, to };
+      }),
       proven: results.filter(({ end }) => isDone(end)).map(({ id }) => id),
       unproven: results
         .filter(({ end }) => !isDone(end))
@@ -218,10 +198,10 @@ export const pitSweep = defineRunOperation({
           note: end.kind === "ended" ? (end.note ?? end.outcome) : "taken away",
         })),
       adopted,
-      logs: tidied?.logs ?? 0,
-      pruned: tidied?.pruned ?? [],
-      kept: tidied?.kept ?? [],
-      trouble: tidied === null ? "another sweep is tidying waste/ just now" : tidied.trouble,
+      logs,
+      pruned,
+      kept,
+      trouble: warning,
     };
   },
 });
@@ -232,25 +212,19 @@ function isDone(end: { kind: string; outcome?: string }): boolean {
   return end.kind === "ended" && end.outcome === "done";
 }
 
-async function tidyIfPossible(context: RunContext, keepMs: number) {
+async function tidy({ store, now }: RunContext, keepMs: number): Promise<TidiedWaste> {
   try {
-    return await tidy(context, keepMs);
+    const snakes = new Set<string>();
+    for await (const { worker } of store.list({ states: ["claimed"] })) snakes.add(worker ?? "");
+    const isRunning = (name: string) => snakes.has(snakeOfWaste(name)?.snake ?? "?");
+    return await tidyWaste(wasteFiles(store.location), { now: now(), keepMs, isRunning });
   } catch (error) {
-    const trouble = `waste/ cannot be tidied: ${(error as Error).message}`;
-    return { logs: 0, pruned: [], kept: [], trouble };
+    return nothingTidied(`waste/ cannot be tidied: ${(error as Error).message}`);
   }
 }
 
-async function tidy(context: RunContext, keepMs: number) {
-  const claims = new Set<string>();
-  for await (const { worker } of context.store.list({ states: ["claimed"] })) {
-    if (worker) claims.add(worker);
-  }
-  return tidyWaste(wasteFiles(context.store.location), {
-    now: context.now(),
-    keepMs,
-    isRunning: (name) => claims.has(snakeOfWaste(name)?.snake ?? ""),
-  });
+function nothingTidied(warning: string): TidiedWaste {
+  return { logs: 0, pruned: [], kept: [], warning };
 }
 
 export const pitToss = defineRunOperation({
@@ -289,7 +263,7 @@ export const pitToss = defineRunOperation({
     // One word alone is the task: the pit is known from --run, VIV_RUN or the folder.
     const words = (task.length === 0 && pit !== undefined ? [pit] : task).join(" ").trim();
     if (words === "" || (task.length === 0 && /^[.~]?\.?(\/|$)/.test(words))) {
-      throw new VivError("USAGE", 'say what to do: viv pit toss PIT "what to do"');
+      throw new VivError("USAGE", 'the task is missing; try: viv pit toss PIT "what to do"');
     }
     if (too_big && whom !== undefined && whom !== "planner") {
       throw new VivError("USAGE", `--too-big is for the planner, --for says ${whom}; choose one.`);
@@ -310,7 +284,7 @@ export const pitToss = defineRunOperation({
   },
 });
 
-/** The snake that runs this, and what it is digesting: a handler's environment says so. */
+/** The snake that runs this command, and its food, by a handler's environment. */
 function eaterOf({ here, store }: RunContext): { snake: string; food: string } | null {
   const { VIV_RUN, VIV_WORKER_ID: snake, VIV_TASK_ID: food } = here.env;
   return VIV_RUN === store.location && snake && food ? { snake, food } : null;

@@ -10,61 +10,31 @@ import {
 import type { WorkerHost } from "../work/host.ts";
 import { inheritedEnv } from "../work/place.ts";
 import type { ProvenResult, WorkerOptions } from "../work/worker.ts";
-import { type HandResult, pitOf } from "./store.ts";
+import { type HandResult, pitOf } from "./pit-store.ts";
+
+/** Routes and settings of a worker; without them, proofs run plainly: no sandbox, no time limit. */
+type Proving = Pick<WorkerOptions, "routeFor"> & AttemptSettings;
 
 /**
- * Results that a snake put into done/ by hand are its word. Here each is taken as a claim of our own
- * and its `done_when` is run, as after an attempt of a worker. One pass.
+ * Proves the results that snakes put into done/ by hand: takes each as a claim of its own and runs its
+ * `done_when`, as after an attempt of a worker. One pass.
  */
-export interface ProveOptions {
-  /** A name that nobody else works under. */
-  worker: string;
-  routeFor(type: string): ReadyRoute;
-  settings: AttemptSettings;
-}
-
-/** As the worker proves them, or else plainly: only where it runs, and in which sandbox. */
-export function provingFor(
-  store: Store,
-  host: WorkerHost,
-  options?: Pick<WorkerOptions, "routeFor"> & AttemptSettings,
-): ProveOptions {
-  const plain: ReadyRoute = {
-    ...{ type: "default", handler: [], workspace: "none", sandbox: [], folder: host.cwd },
-    env: inheritedEnv(host.env, { env: [], inheritsAll: true }),
-  };
-  const { onIdle: _, onError: __, ...settings } = options ?? plainSettings(store);
-  return {
-    worker: `sweep-${process.pid}`,
-    routeFor: (type) => options?.routeFor(type) ?? plain,
-    settings,
-  };
-}
-
-function plainSettings(store: Store): AttemptSettings {
-  return {
-    killAfterMs: 5_000,
-    logBytes: DEFAULT_LOG_BYTES,
-    prices: new Map(),
-    budget: { run: {}, day: {} },
-    sharedBudget: new SharedBudget(store),
-  };
-}
-
 export async function proveResults(
   store: Store,
   host: WorkerHost,
-  options: ProveOptions,
+  proving: Proving = plainProving(store),
 ): Promise<ProvenResult[]> {
   const pit = pitOf(store);
   const ready = ((await pit?.handResults()) ?? []).filter((result) => result.ready);
   if (pit === null || ready.length === 0) return [];
-  // As a registered worker: should we die, the reaper gives the food back.
-  const registration = await store.register(options.worker, { types: [NO_TYPE] });
+  const worker = `sweep-${process.pid}`;
+  // Registered, so that the reaper gives the food back if this process dies; for no type, because it
+  // claims no tasks.
+  const registration = await store.register(worker, { types: ["none"] });
   try {
     const proven: ProvenResult[] = [];
     for (const result of ready) {
-      const one = await proveOne(store, host, options, result);
+      const one = await proveOne(store, host, proving, worker, result);
       if (one) proven.push(one);
     }
     return proven;
@@ -73,13 +43,22 @@ export async function proveResults(
   }
 }
 
-/** It proves, and takes no tasks: nobody may leave one to it. */
-const NO_TYPE = "none";
+function plainProving(store: Store): Proving {
+  return {
+    routeFor: () => undefined,
+    killAfterMs: 5_000,
+    logBytes: DEFAULT_LOG_BYTES,
+    prices: new Map(),
+    budget: { run: {}, day: {} },
+    sharedBudget: new SharedBudget(store),
+  };
+}
 
 async function proveOne(
   store: Store,
   host: WorkerHost,
-  { worker, routeFor, settings }: ProveOptions,
+  { routeFor, onIdle: _, onError: __, ...settings }: Proving,
+  worker: string,
   { id, snake }: HandResult,
 ): Promise<ProvenResult | null> {
   let claim: Claim | null | undefined;
@@ -89,10 +68,55 @@ async function proveOne(
     if (!isVivError(error, "CORRUPT")) throw error;
   }
   if (!claim) return null;
+  const route = routeFor(claim.task.task_type) ?? plainRoute(host);
   let unproven: string | null | undefined;
-  const attempt = new Attempt(claim, routeFor(claim.task.task_type), store, host, settings);
-  const end = await attempt.proveOnly(async () => {
+  const end = await new Attempt(claim, route, store, host, settings).proveOnly(async () => {
     unproven = await pitOf(store)?.markUnproven(id);
   });
   return { id, snake, end, unproven: unproven ?? undefined };
+}
+
+function plainRoute(host: WorkerHost): ReadyRoute {
+  return {
+    ...{ type: "default", handler: [], workspace: "none", sandbox: [], folder: host.cwd },
+    env: inheritedEnv(host.env, { env: [], inheritsAll: true }),
+  };
+}
+
+const EVERY_MS = 2_000;
+
+/**
+ * Proves results beside a worker until the returned function is called, which waits for the last
+ * pass. Passes never overlap; after an error the next pass comes all the same.
+ */
+export function proveBeside(
+  store: Store,
+  host: WorkerHost,
+  options: WorkerOptions,
+): () => Promise<void> {
+  let pass: Promise<void> | null = null;
+  let restsUntil = 0;
+  const proveOnce = async () => {
+    const begin = performance.now();
+    try {
+      for (const result of await proveResults(store, host, options)) {
+        options.onEvent?.({ kind: "proven", result });
+      }
+    } catch (error) {
+      options.onEvent?.({ kind: "trouble", error });
+    }
+    // A pass over thousands of results takes at most a twentieth of the time.
+    const end = performance.now();
+    restsUntil = end + 20 * (end - begin);
+  };
+  const timer = setInterval(() => {
+    if (performance.now() < restsUntil) return;
+    pass ??= proveOnce().finally(() => {
+      pass = null;
+    });
+  }, EVERY_MS);
+  return async () => {
+    clearInterval(timer);
+    await pass;
+  };
 }

@@ -1,12 +1,12 @@
-/** What `viv pit init` leaves in a pit, for an agent (or a person) that has only ls, cat and mv. */
+/** The README.md of a pit, for agents and people with nothing but ls, cat and mv. */
 export function readme(): string {
   return `# A pit
 
-This folder is a queue. Work is food, workers are snakes, and whoever moves a file has it: a move
-within one filesystem happens once, whoever else tries.
+This folder is a queue. Work is food, workers are snakes, and the snake that moves a file has it: a
+move within one filesystem succeeds for only one of them.
 
     food/      work that waits            food-0007-reverse-string.md
-    claimed/   work in somebody's hands   snake-2.food-0007-reverse-string.md
+    claimed/   work in progress           snake-2.food-0007-reverse-string.md
     done/      finished work              food-0007-reverse-string.result.md
     scraps/    notes, leftovers, and files that the work is about
     waste/     logs                       snake-2-20261115T134931.123Z.log
@@ -28,7 +28,7 @@ Choose a name for yourself, without dots and slashes: here it is snake-2.
 1. **Look.** \`ls food\`. Take the lowest number. Leave \`keeper-…\` alone, and what says
    \`for: keeper\`, \`for: planner\` or \`size: too big\`, unless that is you. If scraps/ has a
    \`choke-…\` note with your name about it, leave it to another snake.
-2. **Devour.** \`mv -n food/F.md claimed/snake-2.F.md\`. If F.md is gone, somebody was faster: take
+2. **Devour.** \`mv -n food/F.md claimed/snake-2.F.md\`. If F.md is gone, another snake was faster: take
    another one.
 3. **Digest.** \`cat claimed/snake-2.F.md\` and do what it says, with this folder as the working
    directory. If it takes long, \`touch claimed/snake-2.F.md\` now and then: a claim that nothing
@@ -45,13 +45,13 @@ To toss food without a tool: write it under another name first, then move it int
 ## With viv
 
     viv pit toss . "what to do" --done-when "a command"
-    viv pit status .            who digests what, and what is stuck
+    viv pit status .            claims by snake, and stuck food
     viv work --run . --handler ./snake.sh --concurrency 3
     viv why F --run .           why a food is not moving
-    viv doctor --run . --fix    find what is wrong and put it right
+    viv doctor --run . --fix    find faults and repair them
 
-resting/ holds food that nobody may take now: \`later/\` until its time, \`review/\` until a person
-says yes, \`stuck/\` until somebody helps (\`viv retry F\`, or move it back to food/). record/ is the
-memory: ledger, evidence, and in quarantine/ what could not be used. .viv/ can be rebuilt.
+resting/ holds food that no snake may take now: \`later/\` until its time, \`review/\` until a person
+approves it, \`stuck/\` until a person helps (\`viv retry F\`, or move it back to food/). record/ is the
+memory: ledger, evidence, and in quarantine/ files that could not be used. .viv/ can be rebuilt.
 `;
 }

@@ -184,9 +184,9 @@ describe("one pass", () => {
     const pit = new FakePit();
     pit.add("s-1-1718000000.log", logText("s-1", "failed"), 80 * DAY);
     pit.unreadable = "scraps/a cannot be read (EACCES)";
-    const { pruned, trouble } = await tidyWaste(pit, defaults);
+    const { pruned, warning } = await tidyWaste(pit, defaults);
     expect([pruned, pit.logs.size, pit.texts.has("record")]).toEqual([[], 1, false]);
-    expect(trouble).toBe(
+    expect(warning).toBe(
       "scraps/a cannot be read (EACCES), so nothing is pruned: it may name a log.",
     );
     expect(rowOf(pit.summary, "s-1")[0]).toBe("1");
@@ -209,9 +209,9 @@ describe("one pass", () => {
     pit.add("s-1-1718000000.log", logText("s-1", "failed"), 8 * DAY);
     pit.irremovable.add("s-1-1718000000.log");
     for (let i = 0; i < 3; i++) {
-      const { pruned, trouble } = await tidyWaste(pit, defaults);
+      const { pruned, warning } = await tidyWaste(pit, defaults);
       expect(pruned).toEqual([]);
-      expect(trouble).toBe("s-1-1718000000.log in waste/ cannot be removed.");
+      expect(warning).toBe("s-1-1718000000.log in waste/ cannot be removed.");
       expect(rowOf(pit.summary, "s-1")[0]).toBe("1");
     }
     pit.irremovable.clear();
@@ -243,8 +243,8 @@ describe("the record", () => {
     const pit = new FakePit();
     pit.texts.set("record", text);
     pit.add("s-1-1718000000.log", logText("s-1", "failed"), 8 * DAY);
-    const { trouble } = await tidyWaste(pit, defaults);
-    expect(trouble).toContain(`waste.json.bad-${NOW}`);
+    const { warning } = await tidyWaste(pit, defaults);
+    expect(warning).toContain(`waste.json.bad-${NOW}`);
     expect(pit.texts.get(`bad-${NOW}`)).toBe(text);
     expect(pit.record.totals["s-1"].attempts).toBe(1);
   });
@@ -406,7 +406,7 @@ describe("on a disk", () => {
     add("s-1-1718000000.log", logText("s-1", "failed"), 80 * DAY);
     rmdirSync(join(pit, "scraps"));
     writeFileSync(join(pit, "scraps"), "");
-    expect((await tidyWaste(files, defaults)).trouble).toContain("ENOTDIR");
+    expect((await tidyWaste(files, defaults)).warning).toContain("ENOTDIR");
     expect(existsSync(join(pit, "waste/s-1-1718000000.log"))).toBe(true);
   });
 });

@@ -1,3 +1,4 @@
+import * as z from "zod/mini";
 import { VivError } from "../base/errors.ts";
 import type { WasteLog } from "./waste.ts";
 import type { WasteFiles } from "./waste-files.ts";
@@ -7,10 +8,9 @@ import {
   boundTallies,
   factsOf,
   isSameSummary,
-  type LogFacts,
+  logFacts,
   mergeTallies,
   renderSummary,
-  type SnakeTally,
   type Tallies,
 } from "./waste-summary.ts";
 
@@ -19,10 +19,8 @@ import {
  *
  * A log is counted in one of two places: while it is there, by reading it; when it goes, in the
  * totals of record/waste.json. The one write that adds it to the totals also lists it as being
- * pruned; from then on it is not read any more, only removed. So a crash at any point counts nothing
- * twice and loses nothing.
- *
- * Two passes at once would both add the same logs: the caller holds a lock for the pit.
+ * pruned; from then on it is only removed. So a crash at any point counts nothing twice and loses
+ * nothing. Two passes at once would add the same logs twice: the caller holds a lock for the pit.
  */
 export interface TidyWasteOptions {
   now: number;
@@ -39,25 +37,39 @@ export interface TidiedWaste {
   /** Old, but named in scraps/. */
   kept: string[];
   /** What could not be done, and why, in sentences. */
-  trouble?: string;
+  warning?: string;
 }
 
-const VERSION = 1;
-/** Changes when logs are read differently: a memo of another version is ignored. */
-const MEMO_VERSION = 1;
 /** The memo is written when it would save as many reads: small pits have none. */
 const READS_WORTH_A_MEMO = 100;
 
-interface WasteRecord {
-  totals: Tallies;
+const count = z.number().check(z.gte(0));
+const logSchema = z.object({
+  name: z.string().check(z.regex(/^[^/]*\.log$/s)),
+  size: count,
+  mtimeMs: z.number(),
+});
+const tallySchema = z.object({
+  attempts: count,
+  failures: count,
+  other: count,
+  seconds: count,
+  unknown: count,
+  errors: z.array(z.tuple([z.string(), count])),
+});
+/** Totals as pairs: zod drops a key `__proto__`. */
+const recordSchema = z.object({
+  version: z.literal(1),
+  totals: z.array(z.tuple([z.string(), tallySchema])),
   /** Already in the totals, perhaps still there. */
-  pruning: WasteLog[];
-}
-
-interface Seen {
-  log: WasteLog;
-  facts: LogFacts;
-}
+  pruning: z.array(logSchema),
+});
+/** The version changes when logs are read differently: a memo of another version is ignored. */
+const memoSchema = z.object({
+  version: z.literal(1),
+  seen: z.array(z.object({ log: logSchema, facts: logFacts })),
+});
+type Seen = z.output<typeof memoSchema>["seen"][number];
 
 export async function tidyWaste(
   files: WasteFiles,
@@ -72,8 +84,7 @@ export async function tidyWaste(
   const logs = await files.list();
   const uncounted = logs.filter((log) => !isStuck(log));
   const seen = await readLogs(files, uncounted, warnings);
-  const running = new Set(seen.filter((one) => !one.facts.isEnded && isRunning(one.log.name)));
-  const settled = seen.filter((one) => !running.has(one));
+  const settled = seen.filter(({ facts, log }) => facts.isEnded || !isRunning(log.name));
 
   const old = settled.filter(({ log }) => log.mtimeMs < now - keepMs);
   const mentioned = await mentionedIn(files, old, warnings);
@@ -82,26 +93,29 @@ export async function tidyWaste(
 
   for (const { facts } of going) addLog(totals, facts);
   const doomed = [...going].map(({ log }) => log);
-  if (doomed.length > 0) await writeRecord(files, { totals, pruning: [...stuck, ...doomed] });
+  if (doomed.length > 0) await writeRecord(files, totals, [...stuck, ...doomed]);
 
   const staying = settled.filter((one) => !going.has(one));
   const pruned = attemptsIn(totals);
-  const all = mergeTallies(new Map(), totals); // the totals stay what was pruned
+  const all = mergeTallies(new Map(), totals); // a copy: the totals hold only pruned logs
   for (const { facts } of staying) addLog(all, facts);
-  const counts = { now, logs: staying.length, pruned, kept: kept.length };
-  await writeSummary(files, renderSummary(all, counts));
+  const summary = renderSummary(all, { now, logs: staying.length, pruned, kept: kept.length });
+  const before = await files.readText("summary");
+  if (before === null || !isSameSummary(before, summary)) {
+    await files.writeText("summary", summary);
+  }
 
   const left = [...stuck, ...(await files.remove(doomed))];
   const isLeft = memberOf(left);
   const removed = doomed.filter((log) => !isLeft(log));
-  if (finished.length + removed.length > 0) await writeRecord(files, { totals, pruning: left });
+  if (finished.length + removed.length > 0) await writeRecord(files, totals, left);
   if (left.length > 0) warnings.push(`${namesOf(left)} in waste/ cannot be removed.`);
 
   return {
     logs: logs.length - removed.length,
     pruned: [...finished, ...removed].map(({ name }) => name),
     kept: kept.map(({ log }) => log.name),
-    trouble: warnings.join(" ") || undefined,
+    warning: warnings.join(" ") || undefined,
   };
 }
 
@@ -118,25 +132,21 @@ async function mentionedIn(
   return null;
 }
 
-async function writeSummary(files: WasteFiles, text: string): Promise<void> {
-  const before = await files.readText("summary");
-  if (before === null || !isSameSummary(before, text)) await files.writeText("summary", text);
-}
-
 /** The facts of each log; a log that has not changed is not read again. */
 async function readLogs(
   files: WasteFiles,
   logs: readonly WasteLog[],
   warnings: string[],
 ): Promise<Seen[]> {
-  const memo = memoFrom(await files.readText("memo"));
+  const memo = memoSchema.safeParse(parsed(await files.readText("memo"))).data?.seen ?? [];
+  const known = new Map(memo.map((one) => [one.log.name, one]));
   const seen: Seen[] = [];
   const unreadable: WasteLog[] = [];
   let reads = 0;
   for (const log of logs) {
-    const known = memo.get(log.name);
-    if (known && isSame(known.log, log)) {
-      seen.push(known);
+    const before = known.get(log.name);
+    if (before && isSame(before.log, log)) {
+      seen.push(before);
       continue;
     }
     try {
@@ -151,7 +161,7 @@ async function readLogs(
   if (unreadable.length > 0) warnings.push(`${namesOf(unreadable)} in waste/ cannot be read.`);
   if (reads >= READS_WORTH_A_MEMO) {
     try {
-      await files.writeText("memo", JSON.stringify({ version: MEMO_VERSION, seen }));
+      await files.writeText("memo", JSON.stringify({ version: 1, seen }));
     } catch {
       // Then they are read again: pruning must go on when the disk is full.
     }
@@ -159,76 +169,44 @@ async function readLogs(
   return seen;
 }
 
-function memoFrom(text: string | null): Map<string, Seen> {
-  const memo = parsed(text) as { version?: unknown; seen?: unknown } | null;
-  if (memo?.version !== MEMO_VERSION || !Array.isArray(memo.seen)) return new Map();
-  return new Map(memo.seen.filter(isSeen).map((one) => [one.log.name, one]));
-}
-
-function isSeen(value: unknown): value is Seen {
-  const { log, facts } = (value ?? {}) as Partial<Seen>;
-  const { snake, isEnded, end, seconds, errors } = (facts ?? {}) as Partial<LogFacts>;
-  const isNamed = typeof snake === "string" && typeof isEnded === "boolean" && end !== undefined;
-  return isLog(log) && isNamed && (seconds === null || isCount(seconds)) && Array.isArray(errors);
-}
-
 async function readRecord(
   files: WasteFiles,
   now: number,
   warnings: string[],
-): Promise<WasteRecord> {
+): Promise<{ totals: Tallies; pruning: WasteLog[] }> {
   const text = await files.readText("record");
   if (text === null) return { totals: new Map(), pruning: [] };
-  const value = parsed(text) as { version?: unknown; totals?: unknown; pruning?: unknown } | null;
-  const { version, totals: stored, pruning } = value ?? {};
-  if (typeof version === "number" && version > VERSION) {
-    throw new VivError(
-      "UNSUPPORTED",
-      "record/waste.json is from a newer viv; clean up with that one.",
-    );
+  const value = (parsed(text) ?? {}) as { version?: unknown; totals?: object | null };
+  if (typeof value.version === "number" && value.version > 1) {
+    const message = "record/waste.json is from a newer viv; clean up with that one.";
+    throw new VivError("UNSUPPORTED", message);
   }
-  const totals = totalsFrom(stored);
-  if (version === VERSION && totals && Array.isArray(pruning) && pruning.every(isLog)) {
-    return { totals, pruning };
+  const totals = value.totals && Object.entries(value.totals);
+  const { data } = recordSchema.safeParse({ ...value, totals });
+  if (data) {
+    const tallies = data.totals.map(
+      ([snake, tally]) => [snake, { ...tally, errors: new Map(tally.errors) }] as const,
+    );
+    return { totals: new Map(tallies), pruning: data.pruning };
   }
   const aside = await files.setRecordAside(now);
   warnings.push(
-    `record/waste.json was unreadable and is now ${aside}; what was pruned before is not in the totals.`,
+    `record/waste.json was unreadable and is now ${aside}; the totals begin anew without logs pruned before.`,
   );
   return { totals: new Map(), pruning: [] };
 }
 
-async function writeRecord(files: WasteFiles, { totals, pruning }: WasteRecord): Promise<void> {
+async function writeRecord(
+  files: WasteFiles,
+  totals: Tallies,
+  pruning: readonly WasteLog[],
+): Promise<void> {
   const entries = [...boundTallies(totals)].map(([snake, tally]) => [
     snake,
     { ...tally, errors: [...tally.errors] },
   ]);
-  const record = { version: VERSION, totals: Object.fromEntries(entries), pruning };
+  const record = { version: 1, totals: Object.fromEntries(entries), pruning };
   await files.writeText("record", `${JSON.stringify(record, null, 1)}\n`);
-}
-
-function totalsFrom(value: unknown): Tallies | null {
-  if (typeof value !== "object" || value === null) return null;
-  const totals: Tallies = new Map();
-  for (const [snake, tally] of Object.entries(value)) {
-    const { attempts, failures, other, seconds, unknown, errors } = (tally ?? {}) as SnakeTally;
-    const counts = [attempts, failures, other, seconds, unknown];
-    if (!counts.every(isCount) || !Array.isArray(errors) || !errors.every(isError)) return null;
-    totals.set(snake, { attempts, failures, other, seconds, unknown, errors: new Map(errors) });
-  }
-  return totals;
-}
-
-const isCount = (value: unknown): value is number => typeof value === "number" && value >= 0;
-
-function isError(value: unknown): value is [string, number] {
-  return Array.isArray(value) && typeof value[0] === "string" && isCount(value[1]);
-}
-
-function isLog(value: unknown): value is WasteLog {
-  const { name, size, mtimeMs } = (value ?? {}) as Partial<WasteLog>;
-  const isPlain = typeof name === "string" && name.endsWith(".log") && !name.includes("/");
-  return isPlain && isCount(size) && typeof mtimeMs === "number";
 }
 
 function parsed(text: string | null): unknown {

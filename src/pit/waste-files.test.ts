@@ -245,7 +245,7 @@ describe("writing", () => {
   });
 });
 
-/** Root may do everything: then it has to be nobody for a while. */
+/** Root may do everything: then it acts as another user for a while. */
 async function withoutRoot<T>(act: () => Promise<T>): Promise<T> {
   if (process.geteuid?.() !== 0) return act();
   process.seteuid?.(65534);

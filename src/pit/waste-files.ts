@@ -1,18 +1,30 @@
 import {
   closeSync,
+  constants,
   fstatSync,
   lstatSync,
   readdirSync,
   readFileSync,
   readlinkSync,
   readSync,
+  writeSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
+import { ifThere } from "../base/errno.ts";
 import { replaceFileSynced, syncFolder } from "../platform/files/atomic-write.ts";
-import { mkdirSync, openSync, renameSync, unlinkSync } from "../platform/files/beneath.ts";
+import {
+  linkSync,
+  mkdirSync,
+  openSync,
+  removeSync,
+  renameSync,
+  unlinkSync,
+  withFile,
+} from "../platform/files/beneath.ts";
 import { SAFE_OPEN } from "../queue/fs/files/atomic.ts";
-import { snakeOfWaste, type WasteLog } from "./waste.ts";
+import { type ArtifactFiles, artifactsIn } from "../work/artifacts.ts";
+import { snakeOfWaste, type WasteLog, wasteFoot, wasteHead, wasteName } from "./waste.ts";
 
 /** The files of a pit that tidying its waste/ needs. */
 export interface WasteFiles {
@@ -22,7 +34,7 @@ export interface WasteFiles {
   read(log: WasteLog): Promise<{ head: string; end: string } | null>;
   /** Which of these names occur in a file below scraps/, or what there cannot be read. */
   mentioned(names: readonly string[]): Promise<Set<string> | { unreadable: string }>;
-  /** Returns those that are still there. A log that has changed since it was listed is another one, and stays. */
+  /** Returns those that could not be removed. A log that has changed since it was listed stays. */
   remove(logs: readonly WasteLog[]): Promise<WasteLog[]>;
   readText(file: WasteText): Promise<string | null>;
   /** Atomic and fsynced: a reader finds the old text or the new one, also after a power cut. */
@@ -52,19 +64,24 @@ export function wasteFiles(pit: string): WasteFiles {
     list: () => list(waste),
     read: async (log) => {
       await setImmediate();
-      return orNull(() => withFile(join(waste, log.name), readEnds));
+      return readPlain(join(waste, log.name), readEnds);
     },
     mentioned: (names) => mentionedBelow(join(pit, "scraps"), names),
     remove: (logs) => remove(waste, logs),
     readText: async (file) => {
       try {
-        return orNull(() => withFile(paths[file], (fd) => readFileSync(fd, "utf8")));
+        return readPlain(paths[file], (fd) => readFileSync(fd, "utf8"));
       } catch (error) {
         if (file === "record") throw error;
         return null; // the others can be made again
       }
     },
-    writeText: async (file, text) => replace(paths[file], text),
+    writeText: async (file, text) => {
+      const path = paths[file];
+      const temporary = join(dirname(path), `.${basename(path)}.new`); // one process tidies at a time
+      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+      replaceFileSynced(path, text, { mode: 0o644, temporary });
+    },
     setRecordAside: async (now) => {
       const aside = `${basename(paths.record)}.bad-${now}`;
       renameSync(paths.record, join(dirname(paths.record), aside));
@@ -76,7 +93,7 @@ export function wasteFiles(pit: string): WasteFiles {
 
 async function list(waste: string): Promise<WasteLog[]> {
   const logs: WasteLog[] = [];
-  for (const [i, name] of (orNull(() => readdirSync(waste)) ?? []).entries()) {
+  for (const [i, name] of (ifThere(() => readdirSync(waste)) ?? []).entries()) {
     if (i % BATCH === BATCH - 1) await setImmediate();
     const stat = lstatSync(join(waste, name), { throwIfNoEntry: false });
     if (!stat?.isFile() || snakeOfWaste(name) === null) continue;
@@ -90,7 +107,7 @@ function readEnds(fd: number): { head: string; end: string } {
   const from = Math.max(0, size - END_BYTES);
   const head = readAt(fd, 0, Math.min(size, HEAD_BYTES)).toString("utf8");
   const end = readAt(fd, from, size - from);
-  const whole = from === 0 ? 0 : end.indexOf("\n") + 1; // half a line would say something else
+  const whole = from === 0 ? 0 : end.indexOf("\n") + 1; // without the cut line
   return { head, end: end.toString("utf8", whole) };
 }
 
@@ -119,7 +136,7 @@ async function remove(waste: string, logs: readonly WasteLog[]): Promise<WasteLo
     }
   }
   // Before the record says that they are gone: a power cut must not bring them back.
-  if (logs.length > left.length) orNull(() => syncFolder(waste));
+  if (logs.length > left.length) ifThere(() => syncFolder(waste));
   return left;
 }
 
@@ -131,7 +148,7 @@ async function mentionedBelow(
     const search = new NameSearch(names);
     try {
       // The folder itself may be a link; links in it are not followed.
-      if (orNull(() => readdirSync(scraps)) !== null) await searchFolder(scraps, search);
+      if (ifThere(() => readdirSync(scraps)) !== null) await searchFolder(scraps, search);
       return search.found;
     } catch (error) {
       const { code, path } = error as NodeJS.ErrnoException;
@@ -174,7 +191,7 @@ async function searchFile(path: string, search: NameSearch): Promise<void> {
   }
 }
 
-/** Finds names of logs in bytes: where `.log` is, the bytes before it are looked up. */
+/** Finds names of logs in bytes: looks up the bytes before each `.log`. */
 class NameSearch {
   readonly found = new Set<string>();
   readonly longest: number;
@@ -203,28 +220,55 @@ class NameSearch {
   }
 }
 
-function replace(path: string, text: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  const temporary = join(dirname(path), `.${basename(path)}.new`); // one process cleans up at a time
-  replaceFileSynced(path, text, { mode: 0o644, temporary });
-}
-
-function withFile<T>(path: string, use: (fd: number) => T): T {
-  const fd = openSync(path, SAFE_OPEN);
-  try {
+/** Null when it is gone. */
+function readPlain<T>(path: string, use: (fd: number) => T): T | null {
+  const read = (fd: number) => {
     if (!fstatSync(fd).isFile()) throw new Error(`${path} is not a file`);
     return use(fd);
-  } finally {
-    closeSync(fd);
-  }
+  };
+  return ifThere(() => withFile(path, SAFE_OPEN, read));
 }
 
-/** Null when the file is gone. */
-function orNull<T>(act: () => T): T | null {
-  try {
-    return act();
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
-    throw error;
+/**
+ * In a pit every attempt has a log of its own, `waste/<snake>-<ts>.log`. The latest one has a second
+ * name, `record/artifacts/<food>.log`, as in any run; `record/artifacts/<food>.logs` maps attempts
+ * to logs.
+ */
+export function pitArtifactsIn(artifacts: string, waste: string): ArtifactFiles {
+  const files = artifactsIn(artifacts);
+  return {
+    ...files,
+    beginLog: ({ id, attempt, worker }) => {
+      const at = Date.now();
+      const name = newLog(waste, worker, at);
+      const log = files.logOf(id);
+      removeSync(log);
+      linkSync(join(waste, name), log);
+      append(join(artifacts, `${id}.logs`), `${attempt} ${worker} ${name}`);
+      return wasteHead({ id, attempt, worker, at: new Date(at).toISOString() });
+    },
+    endLog: (id, end) => append(files.logOf(id), wasteFoot(end)),
+  };
+}
+
+/** Never through a link in its place. */
+function append(path: string, line: string): void {
+  const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
+  const flags = O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY;
+  withFile(path, flags, (fd) => writeSync(fd, `${line}\n`), 0o600);
+}
+
+/** Two attempts of one snake within a millisecond get a time each. */
+function newLog(waste: string, worker: string, at: number): string {
+  for (let later = at; ; later++) {
+    const name = wasteName(worker, later);
+    try {
+      closeSync(openSync(join(waste, name), "wx", 0o600));
+      return name;
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === "ENOENT") mkdirSync(waste, { recursive: true, mode: 0o700 });
+      else if (code !== "EEXIST") throw error;
+    }
   }
 }

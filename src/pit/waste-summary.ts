@@ -1,25 +1,27 @@
+import * as z from "zod/mini";
 import { formatDuration } from "../base/duration.ts";
 import { fingerprint } from "../base/fingerprint.ts";
 import { counted } from "../base/text.ts";
 import { oneLine, parseWasteFoot, parseWasteHead, snakeOfWaste } from "./waste.ts";
 
-/** What a log says about the snake that left it. */
-export interface LogFacts {
-  snake: string;
-  /** It has a last line of ours: whatever else runs, this attempt does not. */
-  isEnded: boolean;
-  /** Other: neither its success nor its failure (given back, cut off, out of quota …). */
-  end: "done" | "failed" | "other";
-  seconds: number | null;
-  /** Each once, however often the log repeats it. */
-  errors: readonly string[];
-}
+/** What a log says about its snake's attempt. */
+export const logFacts = z.object({
+  snake: z.string(),
+  /** It has our last line, so the attempt is over. */
+  isEnded: z.boolean(),
+  /** Other: neither success nor failure (released, cut off, out of quota …). */
+  end: z.enum(["done", "failed", "other"]),
+  seconds: z.nullable(z.number().check(z.gte(0))),
+  /** Each once. */
+  errors: z.array(z.string()),
+});
+export type LogFacts = z.output<typeof logFacts>;
 
 export interface SnakeTally {
   attempts: number;
   failures: number;
   other: number;
-  /** Of the logs that say how long it took; `unknown` counts those that do not. */
+  /** Of the logs that have it; `unknown` counts the others. */
   seconds: number;
   unknown: number;
   /** In how many logs each line is; later ones behind earlier ones. */
@@ -44,18 +46,9 @@ export function factsOf(log: { name: string; head: string; end: string }): LogFa
   const head = parseWasteHead(log.head.split(/\r?\n/, 1)[0] ?? "");
   const lines = log.end.split(/[\r\n]+/).filter((line) => line.trim() !== "");
   const last = lines.slice(-END_LINES);
-  const foot = last.reduce<ReturnType<typeof parseWasteFoot>>(
-    (found, line) => parseWasteFoot(line) ?? found,
-    null,
-  );
+  const foot = last.map(parseWasteFoot).findLast((found) => found !== null) ?? null;
   const errors = errorLinesOf(log.end);
-  const end = foot
-    ? endOf(foot.outcome)
-    : head
-      ? "other" // its worker died
-      : errorLinesOf(last.join("\n")).length > 0
-        ? "failed"
-        : "done";
+  const end = endOf(foot?.outcome, head !== null, last.join("\n"));
   if (errors.length === 0 && end === "failed" && foot?.note) errors.push(readable(foot.note));
   return {
     snake: head && log.name.startsWith(`${head.worker}-`) ? head.worker : named.snake,
@@ -66,9 +59,11 @@ export function factsOf(log: { name: string; head: string; end: string }): LogFa
   };
 }
 
-function endOf(outcome: string): LogFacts["end"] {
+function endOf(outcome: string | undefined, isOurs: boolean, tail: string): LogFacts["end"] {
   if (outcome === "done") return "done";
-  return FAILURES.includes(outcome) ? "failed" : "other";
+  if (outcome !== undefined) return FAILURES.includes(outcome) ? "failed" : "other";
+  if (isOurs) return "other"; // its worker died
+  return errorLinesOf(tail).length > 0 ? "failed" : "done";
 }
 
 const ERROR = new RegExp(
@@ -146,7 +141,7 @@ function added(sum: SnakeTally, more: SnakeTally): SnakeTally {
   sum.failures += more.failures;
   sum.other += more.other;
   sum.unknown += more.unknown;
-  // In tenths, as the logs have it: the same sum in whatever order they come.
+  // In tenths, as the logs have it: the order of the logs does not change the sum.
   sum.seconds = Math.round((sum.seconds + more.seconds) * 10) / 10;
   for (const [line, count] of more.errors) {
     sum.errors.set(line, (sum.errors.get(line) ?? 0) + count);
@@ -158,7 +153,7 @@ function noTally(): SnakeTally {
   return { attempts: 0, failures: 0, other: 0, seconds: 0, unknown: 0, errors: new Map() };
 }
 
-/** With the most frequent lines only; of equally frequent ones the later ones. For the disk. */
+/** With the most frequent lines only, and of equally frequent ones the later: bounds the file. */
 export function boundTallies(tallies: Tallies): Tallies {
   const bounded: Tallies = new Map();
   for (const [snake, tally] of tallies) {
@@ -208,7 +203,7 @@ export function renderSummary(tallies: Tallies, facts: SummaryFacts): string {
   ].join("\n\n")}\n`;
 }
 
-/** Apart from the date: the file is not rewritten for that, so its watchers stay asleep. */
+/** Apart from the date, for which the file is not rewritten. */
 export function isSameSummary(a: string, b: string): boolean {
   return a.replace(AS_OF, "") === b.replace(AS_OF, "");
 }
@@ -237,7 +232,7 @@ function cellsOf({ attempts, failures, other, seconds, unknown }: SnakeTally): s
   return [`${attempts}`, `${failures}`, `${other}`, time];
 }
 
-/** Padded, because it is read with cat as often as in a browser. */
+/** Padded, to be read with cat. */
 function renderTable(rows: readonly string[][]): string {
   const [titles = [], ...body] = rows;
   const widths = titles.map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)));
@@ -253,7 +248,7 @@ function quoteName(name: string): string {
   return /^[A-Za-z0-9][A-Za-z0-9.-]*$/.test(name) ? name : code(name.replaceAll("|", "¦"));
 }
 
-/** In a code span neither Markdown nor HTML means anything, as long as nothing ends it. */
+/** A code span that its text cannot end. */
 function code(text: string): string {
   return `\`${oneLine(text, MAX_SHOWN).replaceAll("`", "'") || "?"}\``;
 }

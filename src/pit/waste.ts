@@ -24,7 +24,7 @@ export interface WasteFoot {
 const MAX_NOTE = 500;
 const MAX_HEAD = 1000;
 
-/** The name of an attempt's trace: a snake has one claim at a time, so names are unique. */
+/** The name of an attempt's log: a snake has one claim at a time, so names are unique. */
 export function wasteName(snake: string, atMs: number): string {
   return `${snake}-${new Date(atMs).toISOString().replace(/[-:]/g, "")}.log`;
 }
@@ -37,8 +37,8 @@ const CALENDAR = new RegExp(`^(.+?)-${DAY}(?:[T_ -]${TIME}${ZONE})?$`, "i");
 const EPOCH = /^(.+)-\d{10}(?:\d{3}|\d{6}|\d{9}|\.\d{1,9})?$/;
 
 /**
- * The snake of a log, by the log's name. People write the time as they like; anything else belongs to
- * the snake's name (`snake-2-x`, `snake-2-3`). Null for a time alone.
+ * The snake of a log, by the log's name. The time has any common form; everything else belongs to the
+ * snake's name (`snake-2-x`, `snake-2-3`). Null for a time alone.
  */
 export function snakeOfWaste(name: string): { snake: string } | null {
   if (!name.endsWith(".log") || name.startsWith(".") || name.includes("/")) return null;
@@ -62,7 +62,7 @@ export function wasteHead({ id, attempt, worker, at }: WasteHead): string {
 }
 
 export function parseWasteHead(line: string): WasteHead | null {
-  if (line.length > MAX_HEAD) return null; // a pattern with two gaps is slow on what never ends
+  if (line.length > MAX_HEAD) return null; // the pattern is slow on a long line
   const match = /^# (.+) attempt (\d+) by (.+) at (\d{4}-\d\d-\d\dT[\d:.]+Z)$/.exec(line.trimEnd());
   if (match === null) return null;
   const [, id = "", attempt, worker = "", at = ""] = match;

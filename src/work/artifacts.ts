@@ -19,6 +19,7 @@ import {
   removeTreeSync,
   renameSync,
   rmdirSync,
+  withFile,
   writeNewSync,
 } from "../platform/files/beneath.ts";
 import type { Evidence, Proof } from "../queue/attempt.ts";
@@ -30,45 +31,10 @@ import type { Evidence, Proof } from "../queue/attempt.ts";
  *   <id>.evidence/<attempt>.json, .log   why an attempt did not count
  *   .sessions/<id>/                      what its engines keep between attempts
  */
-export interface ArtifactFiles {
-  /** The stdout of an engine, as it is. */
-  streamOf(id: string): string;
-  /** Its first bytes as text; null when there is none. */
-  readArtifact(id: string, bytes: number): string | null;
-  /** Which artifact is there: another text as soon as a run has written it. */
-  markArtifact(id: string): string;
-  /** The answer of a model run, unless that has written its artifact itself since `mark`. */
-  writeArtifact(id: string, text: string, mark: string): void;
-  /** A folder for conversations and state that an engine keeps itself; made if it is missing. */
-  sessionsOf(id: string): string;
-  /** The tasks that have such a folder. */
-  listSessions(): string[];
-  /** With the record of the session to go on with, which was in there. */
-  removeSessions(id: string): Promise<void>;
-  /** Folders in that, by their way from it, each made if it is missing. */
-  makeFolders(id: string, folders: readonly (readonly string[])[]): void;
-  readSession(id: string): EngineSession | null;
-  writeSession(id: string, session: EngineSession): void;
-  logOf(id: string): string;
-  /** Where traces are kept apart: a new file for this attempt, which `logOf` is a second name of. */
-  beginLog?(log: { id: string; attempt: number; worker: string }): { head: string };
+export interface ArtifactFiles extends ReturnType<typeof artifactsIn> {
+  /** Where attempts have logs of their own: a new one, with `logOf` as its second name. Returns its head. */
+  beginLog?(log: { id: string; attempt: number; worker: string }): string;
   endLog?(id: string, end: { outcome: string; seconds: number; note: string | undefined }): void;
-  artifactOf(id: string): string;
-  proofLogOf(id: string): string;
-  /** Where the artifact is inside a sandbox, which shows only this task's files. */
-  artifactInside(id: string): string;
-  /**
-   * Before a sandbox of this task begins: what it may write, made if it is missing, and read, which
-   * is what there is of its own evidence and of the artifacts of `others`.
-   */
-  enter(id: string, others: readonly string[]): { writes: string[]; reads: string[] };
-  /** After it has ended, with all its processes: its artifact is taken out. */
-  leave(id: string): void;
-  writeProof(id: string, proof: Proof): void;
-  /** Keeps the log of what failed beside the reason, and returns where the log is. */
-  keepEvidence(id: string, evidence: Evidence, log: string): string;
-  /** The log of the newest attempt before `attempt` that left one; "" when none did. */
-  evidenceBefore(id: string, attempt: number): string;
 }
 
 /** `<id>.session.json`: what the next attempt may go on with. */
@@ -76,7 +42,7 @@ export interface EngineSession {
   engine: string;
   session: string;
   model: string | null;
-  /** In all its attempts: some vendors tell only the sum. */
+  /** In all its attempts: some vendors report only the sum. */
   used?: SessionUsed;
   /** The attempt that works with it; still there when that was killed before it could settle its bill. */
   open?: OpenAttempt;
@@ -89,20 +55,25 @@ export interface OpenAttempt {
   /** The session that it went on with, and what that had used. */
   resume: string | null;
   resumeUsed?: SessionUsed;
-  /** Of the vendor's own files, how much was there when it began. */
+  /** The sizes of the vendor's own files when it began. */
   logs: Record<string, number>;
 }
 
-/** Enough to tell two artifacts apart that were written within one tick of the file system's clock. */
+/** Enough to distinguish two artifacts that were written within one tick of the file system's clock. */
 const MARKED_BYTES = 64 * 1024;
 
-export function artifactsIn(artifacts: string): ArtifactFiles {
-  const folderOf = (id: string) => join(artifacts, `${id}.evidence`);
-  const proofOf = (id: string) => join(artifacts, `${id}.proof.json`);
-  const root = join(artifacts, ".sessions");
+export function artifactsIn(artifacts: string) {
+  const at = (name: string) => join(artifacts, name);
+  const logOf = (id: string) => at(`${id}.log`);
+  const artifactOf = (id: string) => at(`${id}.md`);
+  const filesOf = (id: string) => at(`${id}.files`);
+  const insideOf = (id: string) => join(filesOf(id), `${id}.md`);
+  const evidenceOf = (id: string) => at(`${id}.evidence`);
+  const sessionRecordOf = (id: string) => at(`${id}.session.json`);
+  const root = at(".sessions");
   let old: Set<string> | undefined;
   // An earlier version had <id>.sessions. Those stay where they are, because vendors' programs note
-  // paths. None is made any more, so to look once is enough.
+  // paths. No new ones are made, so one look is enough.
   const oldSessions = () => {
     old ??= new Set(
       foldersIn(artifacts)
@@ -111,108 +82,115 @@ export function artifactsIn(artifacts: string): ArtifactFiles {
     );
     return old;
   };
-  const artifactOf = (id: string) => join(artifacts, `${id}.md`);
-  const filesOf = (id: string) => join(artifacts, `${id}.files`);
-  const insideOf = (id: string) => join(filesOf(id), `${id}.md`);
-  /** Where it was replaced inside. What is no file there (a link) is left alone. */
+  const oldOf = (id: string) => at(`${id}${OLD_SESSIONS}`);
+  const homeOf = (id: string) => (oldSessions().has(id) ? oldOf(id) : join(root, id));
+  /** Takes an artifact that was replaced inside out of there. A link is left alone. */
   const takeOut = (id: string) => {
-    const left = lstatSync(insideOf(id), { throwIfNoEntry: false });
-    if (!left?.isFile() || isSameFile(insideOf(id), artifactOf(id))) return;
+    if (!isFile(insideOf(id)) || isSameFile(insideOf(id), artifactOf(id))) return;
     renameSync(insideOf(id), artifactOf(id));
   };
-  const oldOf = (id: string) => join(artifacts, `${id}${OLD_SESSIONS}`);
-  const sessionsOf = (id: string) => (oldSessions().has(id) ? oldOf(id) : join(root, id));
   return {
-    logOf: (id) => join(artifacts, `${id}.log`),
+    logOf,
     artifactOf,
-    streamOf: (id) => join(artifacts, `${id}.stream.jsonl`),
-    readArtifact: (id, bytes) => readStart(join(artifacts, `${id}.md`), bytes),
-    markArtifact: (id) => markOf(join(artifacts, `${id}.md`)),
-    writeArtifact: (id, text, mark) => {
-      const path = join(artifacts, `${id}.md`);
-      const now = markOf(path);
-      // What was there at the beginning is an earlier attempt's.
-      if (now === NOTHING || now === mark) replaceFileUnsynced(path, text);
+    proofLogOf: (id: string) => at(`${id}.proof.log`),
+    /** The stdout of an engine, as it is. */
+    streamOf: (id: string) => at(`${id}.stream.jsonl`),
+    /** Where the artifact is inside a sandbox, which shows only this task's files. */
+    artifactInside: insideOf,
+
+    /** Its first bytes as text; null when there is none. */
+    readArtifact: (id: string, bytes: number) => readStart(artifactOf(id), bytes),
+    /** Which artifact is there: another text as soon as a run has written it. */
+    markArtifact: (id: string) => markOf(artifactOf(id)),
+    /** The answer of a model run, unless the run has written its artifact itself since `mark`. */
+    writeArtifact: (id: string, text: string, mark: string) => {
+      const now = markOf(artifactOf(id));
+      if (now === NOTHING || now === mark) replaceFileUnsynced(artifactOf(id), text);
     },
-    sessionsOf: (id) => {
-      const folder = sessionsOf(id);
+
+    /** A folder for conversations and state that an engine keeps itself; made if it is missing. */
+    sessionsOf: (id: string) => {
+      const folder = homeOf(id);
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       return folder;
     },
+    /** The tasks that have such a folder. */
     listSessions: () => [...new Set([...foldersIn(root), ...oldSessions()])].sort(),
-    removeSessions: async (id) => {
-      // First: without its session a task begins anew, but not with one that is gone.
-      removeSync(join(artifacts, `${id}.session.json`));
+    /** With the record of the session to go on with. */
+    removeSessions: async (id: string) => {
+      // The record first: a task without one begins anew; a record of a removed session would fail.
+      removeSync(sessionRecordOf(id));
       for (const folder of [join(root, id), oldOf(id)]) removeTreeSync(folder);
       old?.delete(id);
     },
-    makeFolders: (id, folders) => {
+    /** Folders below it, each made if it is missing. */
+    makeFolders: (id: string, folders: readonly (readonly string[])[]) => {
       for (const way of [[], ...folders]) {
-        makeFolder(join(sessionsOf(id), ...way)); // a link would lead out of its sandbox
+        makeFolder(join(homeOf(id), ...way)); // a link would lead out of its sandbox
       }
     },
-    readSession: (id) => {
-      const text = readStart(join(artifacts, `${id}.session.json`), 100_000);
+    readSession: (id: string): EngineSession | null => {
+      const text = readStart(sessionRecordOf(id), 100_000);
       try {
         if (text === null) return null;
         const { used, ...session } = JSON.parse(text) as EngineSession;
-        // An earlier version wrote it in another form: then it is not known.
-        return Array.isArray(used?.total) && Array.isArray(used.since)
-          ? { ...session, used }
-          : session;
+        // An earlier version wrote `used` in another form: then it is not known.
+        const isKnown = Array.isArray(used?.total) && Array.isArray(used.since);
+        return isKnown ? { ...session, used } : session;
       } catch {
         return null; // then the next attempt begins anew
       }
     },
-    writeSession: (id, session) =>
-      replaceFileUnsynced(join(artifacts, `${id}.session.json`), `${JSON.stringify(session)}\n`),
-    proofLogOf: (id) => join(artifacts, `${id}.proof.log`),
-    artifactInside: insideOf,
-    enter: (id, others) => {
+    writeSession: (id: string, session: EngineSession) =>
+      replaceFileUnsynced(sessionRecordOf(id), `${JSON.stringify(session)}\n`),
+
+    /**
+     * Before a sandbox of this task begins. `writes`: what it may write, made if it is missing;
+     * `reads`: its own evidence and the artifacts of `others`, as far as they exist.
+     */
+    enter: (id: string, others: readonly string[]) => {
       takeOut(id); // of an attempt whose worker died
-      const paths = [artifactOf(id), join(artifacts, `${id}.log`)];
+      const paths = [artifactOf(id), logOf(id)];
       const { O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
       for (const path of paths) closeSync(openSync(path, O_CREAT | O_NOFOLLOW | O_WRONLY, 0o600));
       makeFolder(filesOf(id));
-      // One file with two names: what is written to it in place is there at once, as outside.
+      // One file with two names: a write in place inside is seen outside at once.
       if (!isFolder(insideOf(id))) {
         removeSync(insideOf(id));
         linkSync(artifactOf(id), insideOf(id));
       }
-      const seen = [
-        folderOf(id),
-        ...others.flatMap((other) => [artifactOf(other), filesOf(other)]),
-      ];
+      const seen = others.flatMap((other) => [artifactOf(other), filesOf(other)]);
       return {
-        writes: [...paths, filesOf(id), sessionsOf(id)].filter(isFileOrFolder),
-        reads: seen.filter(isFileOrFolder),
+        writes: [...paths, filesOf(id), homeOf(id)].filter(isFileOrFolder),
+        reads: [evidenceOf(id), ...seen].filter(isFileOrFolder),
       };
     },
-    leave: (id) => {
+    /** After it has ended, with all its processes: its artifact is taken out, or removed as inside. */
+    leave: (id: string) => {
       const inside = insideOf(id);
-      if (lstatSync(inside, { throwIfNoEntry: false }) === undefined) {
-        removeSync(artifactOf(id)); // as it wanted
-      }
+      if (lstatSync(inside, { throwIfNoEntry: false }) === undefined) removeSync(artifactOf(id));
       takeOut(id);
       if (isSameFile(inside, artifactOf(id))) removeSync(inside);
       removeIfEmpty(filesOf(id));
     },
-    writeProof: (id, proof) =>
-      replaceFileUnsynced(proofOf(id), `${JSON.stringify(proof, null, 2)}\n`),
-    keepEvidence: (id, evidence, log) => {
-      const folder = folderOf(id);
+
+    writeProof: (id: string, proof: Proof) =>
+      replaceFileUnsynced(at(`${id}.proof.json`), `${JSON.stringify(proof, null, 2)}\n`),
+    /** Keeps the log of a failure beside its reason. */
+    keepEvidence: (id: string, evidence: Evidence, log: string) => {
+      const folder = evidenceOf(id);
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       if (!lstatSync(folder).isDirectory()) throw new Error(`${folder} is not a folder`);
       const base = join(folder, String(evidence.attempt));
       removeSync(`${base}.log`);
-      writeNewSync(`${base}.log`, readWhole(log)); // "" when it said nothing
+      writeNewSync(`${base}.log`, readWhole(log));
       replaceFileUnsynced(`${base}.json`, `${JSON.stringify(evidence, null, 2)}\n`);
-      return `${base}.log`;
     },
-    evidenceBefore: (id, attempt) => {
+    /** The log of the newest attempt before `attempt` that left one; "" when none did. */
+    evidenceBefore: (id: string, attempt: number) => {
       for (let earlier = attempt - 1; earlier > 0; earlier--) {
-        const log = join(folderOf(id), `${earlier}.log`);
-        if (lstatSync(log, { throwIfNoEntry: false })?.isFile()) return log;
+        const log = join(evidenceOf(id), `${earlier}.log`);
+        if (isFile(log)) return log;
       }
       return "";
     },
@@ -225,9 +203,11 @@ function isFolder(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
-function isFileOrFolder(path: string): boolean {
-  return isFolder(path) || lstatSync(path, { throwIfNoEntry: false })?.isFile() === true;
+function isFile(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
+
+const isFileOrFolder = (path: string) => isFolder(path) || isFile(path);
 
 function isSameFile(a: string, b: string): boolean {
   const [one, other] = [a, b].map((path) => lstatSync(path, { throwIfNoEntry: false }));
@@ -254,39 +234,27 @@ function foldersIn(path: string): string[] {
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
 }
 
+const TO_READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 const NOTHING = "-";
 
-/**
- * Times alone do not tell: the clock of a file system stands still for some milliseconds, and two
- * fast attempts can end within one tick of it.
- */
+/** With a hash: two fast attempts can end within one tick of the file system's clock. */
 function markOf(path: string): string {
   const stats = lstatSync(path, { throwIfNoEntry: false, bigint: true });
-  // An empty file is what a sandbox was given to write to.
+  // A sandbox begins with an empty file.
   if (!stats?.isFile() || stats.size === 0n) return NOTHING;
   const start = createHash("sha256").update(readStart(path, MARKED_BYTES) ?? "");
   return `${stats.ino}.${stats.size}.${stats.mtimeNs}.${start.digest("hex")}`;
 }
 
-/** "" when there is none, or something else in its place. */
+/** Empty when there is no such file. */
 function readWhole(path: string): Buffer {
-  if (!lstatSync(path, { throwIfNoEntry: false })?.isFile()) return Buffer.alloc(0);
-  const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  try {
-    return readFileSync(fd);
-  } finally {
-    closeSync(fd);
-  }
+  return isFile(path) ? withFile(path, TO_READ, (fd) => readFileSync(fd)) : Buffer.alloc(0);
 }
 
 function readStart(path: string, bytes: number): string | null {
-  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
-  if (!lstatSync(path, { throwIfNoEntry: false })?.isFile()) return null;
-  const fd = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  try {
+  if (!isFile(path)) return null;
+  return withFile(path, TO_READ, (fd) => {
     const buffer = Buffer.alloc(bytes);
     return buffer.toString("utf8", 0, readSync(fd, buffer, 0, bytes, 0));
-  } finally {
-    closeSync(fd);
-  }
+  });
 }

@@ -28,41 +28,37 @@ import { Runner } from "./runner.ts";
 
 /**
  * One attempt, from the claim to its end:
- *   1. the place to work in (workspace, evidence of the attempt before, environment, sandbox)
+ *   1. the place to work in (workspace, evidence of the last attempt, environment, sandbox)
  *   2. the handler, until its whole process tree is gone
  *   3. the proof, in the same place
  *   4. the end: one call of the store, which decides where the task goes
- * Any error on the way is a failure of this task, never of the worker; except errors of the machine, which
- * are waited for (see MachineRetry).
+ * An error on the way fails this task, never the worker; after an error of the machine the step is
+ * tried again (see MachineRetry).
  */
 export interface AttemptSettings {
   killAfterMs: number;
   logBytes: number;
   /** A time limit for routes that have none. */
   timeoutMs?: number;
-  /** What model runs cost, and what they may. */
   prices: PriceTable;
   budget: { run: Limit; day: Limit };
-  /** Asked before and while a model runs. */
+  /** Checked before and while a model runs. */
   sharedBudget: SharedBudget;
-  /** What an engine needs before it is started: a slot of the machine's gate. */
+  /** Takes a slot of the machine's gate, before an engine is started. */
   slot?: (request: Omit<GateRequest, "name">) => Promise<Release>;
   /** Called when nothing of an attempt runs any more and only its end has to be recorded. */
   onIdle?: (claim: Claim) => void;
-  /** Something of it cannot be done for now, and is tried again. */
+  /** A step failed, and is tried again. */
   onError?: (claim: Claim, error: unknown) => void;
-  /** How it waits between two tries. */
+  /** Waits between two tries. */
   pause?: Sleep;
 }
 
-/** A route as the worker uses it: the handler's path is resolved, its environment is put together. */
+/** A route with the handler's path resolved and its environment put together. */
 export interface ReadyRoute extends Omit<Route, "env"> {
   folder: string;
   env: Readonly<Record<string, string>>;
 }
-
-export type { AttemptEnd } from "./ending.ts";
-export type { Place } from "./place.ts";
 
 export const DEFAULT_LOG_BYTES = 10 * 1024 * 1024;
 
@@ -71,9 +67,10 @@ const TRY_LATER = 75;
 
 export class Attempt {
   readonly claim: Claim;
-  readonly route: ReadyRoute;
+  readonly #id: string;
   readonly #context: AttemptContext;
   readonly #settings: AttemptSettings;
+  readonly #artifacts: WorkerHost["artifacts"];
   readonly #retry: MachineRetry;
   readonly #runner: Runner;
   readonly #ending: Ending;
@@ -87,37 +84,33 @@ export class Attempt {
     host: WorkerHost,
     settings: AttemptSettings,
   ) {
-    this.claim = claim;
-    this.route = route;
-    this.#context = { claim, route, store, host };
-    this.#settings = settings;
+    const { worker, token, task } = claim;
     const { onIdle, onError, pause } = settings;
+    this.claim = claim;
+    this.#id = task.task_id;
     this.#retry = new MachineRetry((error) => onError?.(claim, error), pause);
-    this.#runner = new Runner(this.#context, this.#retry, settings);
-    this.#ending = new Ending(this.#context, this.#retry, onIdle && (() => onIdle(claim)));
+    const ref = { id: this.#id, worker, token };
+    this.#context = { claim, id: this.#id, ref, route, store, host, retry: this.#retry };
+    this.#settings = settings;
+    this.#artifacts = host.artifacts;
+    this.#runner = new Runner(this.#context, settings);
+    this.#ending = new Ending(this.#context, onIdle && (() => onIdle(claim)));
   }
 
-  get #id(): string {
-    return this.claim.task.task_id;
-  }
-
-  get #artifacts(): WorkerHost["artifacts"] {
-    return this.#context.host.artifacts;
-  }
-
-  /** Ends what runs, with its whole tree; the task is released. An end that is held stays held. */
+  /** Ends the running program with its whole tree and releases the task. An end in progress goes on. */
   stop(why: string): void {
     this.#runner.stop(why);
   }
 
-  /** What is held is tried once more, and then left as it is. */
+  /** An end that could not be recorded is tried once more, and then given up. */
   leave(): void {
     this.#retry.leave();
   }
 
   run(): Promise<AttemptEnd> {
-    return this.#traced(async () => {
-      if (this.route.engine) return this.#withSlot(this.route.engine);
+    return this.#logged(async () => {
+      const { engine } = this.#context.route;
+      if (engine) return this.#withSlot(engine);
       const place = await this.#retry.briefly(() => placeFor(this.#context));
       return this.#conclude(place, await this.#handle(place));
     });
@@ -125,17 +118,12 @@ export class Attempt {
 
   /** The slot is requested at once, so that it is taken before more is claimed. */
   async #withSlot(engine: EngineRoute): Promise<AttemptEnd> {
-    const { stopping } = this.#retry;
-    const priority = priorityOf(this.claim.task);
+    const request = { priority: priorityOf(this.claim.task), signal: this.#retry.stopping };
     let release: Release | undefined;
     try {
-      const { slot } = this.#settings;
-      release = await this.#retry.briefly(() => slot?.({ priority, signal: stopping }));
+      release = await this.#retry.briefly(() => this.#settings.slot?.(request));
     } catch (error) {
-      const { stopped } = this.#runner;
-      if (stopped !== null) return this.#ending.released(stopped);
-      // The gate cannot be used: no fault of the task.
-      return this.#ending.failed({ outcome: "rate_limited", note: sentence(error) });
+      return this.#notBegun(sentence(error));
     }
     try {
       const place = await this.#retry.briefly(() => placeFor(this.#context));
@@ -145,15 +133,15 @@ export class Attempt {
     }
   }
 
-  /** Only the proof, of work that was done by hand. */
+  /** Only the proof, of work that was done by hand. `onUnproven` is called before a failed end. */
   proveOnly(onUnproven: () => Promise<void>): Promise<AttemptEnd> {
     this.#onUnproven = onUnproven;
-    return this.#traced(async () =>
+    return this.#logged(async () =>
       this.#prove(await this.#retry.briefly(() => placeFor(this.#context))),
     );
   }
 
-  async #traced(act: () => Promise<AttemptEnd>): Promise<AttemptEnd> {
+  async #logged(act: () => Promise<AttemptEnd>): Promise<AttemptEnd> {
     const begun = performance.now();
     let end: AttemptEnd;
     try {
@@ -167,11 +155,15 @@ export class Attempt {
 
   #afterError(error: unknown): AttemptEnd | Promise<AttemptEnd> {
     if (isVivError(error, "CLAIM_LOST")) return { kind: "lost" };
-    // Nothing is recorded instead: it would say that work has failed which has not.
+    // Not recorded as a failure: the work has not failed.
     if (error instanceof Unrecorded) throw "outcome" in error.details ? error : unwritten(error);
     const note = sentence(error);
     if (!isMachineError(error)) return this.#ending.failed({ outcome: "failed", note });
-    // Only before it began: from then on it is waited for.
+    return this.#notBegun(note);
+  }
+
+  /** The machine failed before the work began: no fault of the task. */
+  #notBegun(note: string): Promise<AttemptEnd> {
     const { stopped } = this.#runner;
     if (stopped !== null) return this.#ending.released(stopped);
     return this.#ending.failed({ outcome: "rate_limited", note });
@@ -179,18 +171,17 @@ export class Attempt {
 
   #endLog(end: AttemptEnd, seconds: number): void {
     if (this.#head === undefined) return;
-    const outcome = end.kind === "lost" ? "lost" : end.outcome;
-    const note = end.kind === "lost" ? undefined : end.note;
+    const { outcome, note } = end.kind === "lost" ? { outcome: "lost", note: undefined } : end;
     try {
       this.#artifacts.endLog?.(this.#id, { outcome, seconds, note });
     } catch {
-      // A trace without its last line is still a trace; the ledger has how it ended.
+      // The ledger has the end as well.
     }
   }
 
   async #handle(place: Place): Promise<Finished> {
     await this.#retry.briefly(() => this.#beginLog());
-    return this.#runner.execute(place, this.route.handler, {
+    return this.#runner.execute(place, this.#context.route.handler, {
       stdin: `${canonicalJson(this.claim.task)}\n`,
       head: this.#head,
       logPath: this.#artifacts.logOf(this.#id),
@@ -201,42 +192,34 @@ export class Attempt {
   #beginLog(): void {
     const { attempt, worker } = this.claim;
     try {
-      this.#head = this.#artifacts.beginLog?.({ id: this.#id, attempt, worker }).head;
+      this.#head = this.#artifacts.beginLog?.({ id: this.#id, attempt, worker });
     } catch (cause) {
-      // The layout cannot keep it: no fault of the task.
-      throw new VivError("READ_ONLY", `no trace can be kept: ${sentence(cause)}`, {}, { cause });
+      // No fault of the task.
+      throw new VivError("READ_ONLY", `no log can be kept: ${sentence(cause)}`, {}, { cause });
     }
   }
 
-  /** The same with an engine: what the model did decides what follows. */
   async #model(bare: Place, engine: EngineRoute, release?: Release): Promise<AttemptEnd> {
-    const { host, store } = this.#context;
     const artifacts = this.#artifacts;
+    const { route } = this.#context;
     const place = await this.#retry.briefly(() => atHome(this.#context, bare, engine));
     const before = await this.#retry.briefly(() => artifacts.markArtifact(this.#id));
     await this.#retry.briefly(() => this.#beginLog());
     const { end, finished, result } = await attemptWithModel({
-      claim: this.claim,
+      ...this.#context,
       route: engine,
       place,
-      host,
-      store,
       settings: this.#settings,
-      retry: this.#retry,
-      folder: this.route.folder,
-      isConfined: this.route.sandbox.length > 0,
-      execute: (argv, stdin, more) =>
-        this.#runner.execute({ ...place, env: { ...place.env, ...more.env } }, argv, {
+      folder: route.folder,
+      isConfined: route.sandbox.length > 0,
+      execute: (argv, stdin, { env, ...more }) =>
+        this.#runner.execute({ ...place, env: { ...place.env, ...env } }, argv, {
           stdin,
           head: this.#head,
           logPath: artifacts.logOf(this.#id),
           timeoutMs: this.#timeoutMs(),
-          reads: more.reads,
-          isSecret: more.isSecret,
-          onStdout: more.onStdout,
-          onStderr: more.onStderr,
           stdoutPath: artifacts.streamOf(this.#id),
-          noise: more.noise,
+          ...more,
         }),
       // At once: each second of grace may cost.
       stop: (why) => this.#runner.endNow(why),
@@ -268,7 +251,7 @@ export class Attempt {
   #timeoutMs(): number | undefined {
     const own = this.claim.task.timeout;
     if (own !== undefined) return parseDuration(own, "timeout");
-    return this.route.timeoutMs ?? this.#settings.timeoutMs;
+    return this.#context.route.timeoutMs ?? this.#settings.timeoutMs;
   }
 
   async #conclude(place: Place, finished: Finished): Promise<AttemptEnd> {
@@ -276,10 +259,8 @@ export class Attempt {
     const { cause, exit, error = "", code } = finished;
     if (finished.survivors.length > 0) return ending.stuck(finished);
     if (cause === "stopped") return ending.released(finished.why ?? "the worker stops");
-    if (cause === "unstartable" && isTransient({ code })) {
-      return ending.failed({ outcome: "rate_limited", note: error });
-    }
     if (cause === "unstartable") {
+      if (isTransient({ code })) return ending.failed({ outcome: "rate_limited", note: error });
       return ending.failed({ outcome: "failed", note: error, final: true });
     }
     if (cause === "timed_out") return ending.failed(reportOf("timed_out", finished), finished);
@@ -291,23 +272,16 @@ export class Attempt {
   }
 
   #prove(place: Place, note?: string): Promise<AttemptEnd> {
-    const parts = {
-      context: this.#context,
-      retry: this.#retry,
-      runner: this.#runner,
-      ending: this.#ending,
-      onUnproven: this.#onUnproven,
-    };
-    return prove(parts, place, note);
+    return prove(this.#context, this.#runner, this.#ending, { place, note }, this.#onUnproven);
   }
 }
 
 function unwritten(error: Unrecorded): Unrecorded {
-  const message = `it ran, and what it left could not be written: ${error.message} It stays claimed until it is reaped, and is begun anew then.`;
+  const message = `it ran, but its result could not be written: ${error.message} It stays claimed until it is reaped, and is begun anew then.`;
   return new Unrecorded(error.code, message, {}, { cause: error.cause });
 }
 
-/** `./x.sh` is beside the file that names it; a plain name is looked for in PATH. */
+/** `./x.sh` is relative to the file that names it; a plain name is searched in PATH. */
 export function resolveHandler(argv: readonly string[], folder: string): string[] {
   const [program = "", ...rest] = argv;
   return [basename(program) === program ? program : resolve(folder, program), ...rest];

@@ -4,7 +4,6 @@ import type { Config } from "../base/section.ts";
 import type { EngineRoute } from "../engines/config-engine.ts";
 import { whatIsMissing } from "../engines/costs/budget.ts";
 import { budgetSection, pricesSection } from "../engines/costs/config-costs.ts";
-import type { Engine } from "../engines/engine.ts";
 import { keyVariable } from "../engines/named.ts";
 import { parseTemplate } from "../engines/template.ts";
 import { resolveHandler } from "./attempt.ts";
@@ -12,9 +11,9 @@ import type { Route } from "./config-route.ts";
 import type { WorkerHost } from "./host.ts";
 
 /**
- * What can be known before the first task is taken: a sandbox that cannot be made, a template that
- * makes no sense, an engine that is not installed, a budget that could not be held. Each would fail
- * every task of its type, one after the other, all night. All problems are in one INVALID.
+ * Finds mistakes before the first task is taken: a sandbox that cannot be made, a template that cannot be
+ * read, an engine that is not installed, a budget that could not be held. Each would fail every task
+ * of its type, all night. All problems are in one INVALID.
  */
 export async function checkRoutes(
   routes: readonly Route[],
@@ -24,101 +23,79 @@ export async function checkRoutes(
   const problems: string[] = [];
   for (const route of routes) {
     for (const problem of await problemsOf(route, config, host)) {
-      problems.push(`[handlers.${route.type}]: ${problem}`);
+      if (problem !== null) problems.push(`[handlers.${route.type}]: ${problem}`);
     }
   }
   if (problems.length > 0) throw new VivError("INVALID", problems.join("\n"), { problems });
 }
 
-async function problemsOf(route: Route, config: Config, host: WorkerHost): Promise<string[]> {
-  const problems: (string | null)[] = [];
-  if (route.sandbox.length > 0) problems.push(await host.whyNoSandbox());
+async function problemsOf(
+  route: Route,
+  config: Config,
+  host: WorkerHost,
+): Promise<(string | null)[]> {
   const [program = ""] = resolveHandler(route.handler, config.folder);
-  problems.push(host.whyNotRun(program));
   const { engine } = route;
-  if (engine === undefined) return problems.filter((problem) => problem !== null);
-  problems.push(
-    templateProblem(engine, config.folder, host),
-    ...(await engineProblems(route, engine, config, host)),
-  );
-  return problems.filter((problem) => problem !== null);
-}
-
-function templateProblem({ prompt }: EngineRoute, folder: string, host: WorkerHost): string | null {
-  if (prompt === null) return null;
-  const path = resolve(folder, prompt);
-  return refusal(() => parseTemplate(host.readText(path), path));
+  return [
+    route.sandbox.length > 0 ? await host.whyNoSandbox() : null,
+    host.whyNotRun(program),
+    ...(engine ? await engineProblems(route, engine, config, host) : []),
+  ];
 }
 
 async function engineProblems(
-  route: Route,
-  engine: EngineRoute,
+  { handler, sandbox }: Route,
+  route: EngineRoute,
   config: Config,
   host: WorkerHost,
 ): Promise<(string | null)[]> {
   const { folder } = config;
-  const budget = config.section(budgetSection);
-  const one = await host.engine(engine.name);
-  const { reportsDollars, binary, namesModel } = one;
-  const models = engine.tiers.length > 0 ? engine.tiers.map(({ model }) => model) : [engine.model];
-  const limits = { attempt: engine.budget, task: engine.taskBudget, ...budget };
-  const program = engine.name === "exec" ? (route.handler[0] ?? "") : engine.settings.binary;
-  const path = program?.includes("/") ? resolve(folder, program) : program;
+  const { name, prompt, mode, settings } = route;
+  const { scenario, keyEnv, url } = settings;
+  const isExec = name === "exec";
+  const engine = await host.engine(name);
+  const models = route.tiers.length > 0 ? route.tiers.map(({ model }) => model) : [route.model];
+  const limits = {
+    attempt: route.budget,
+    task: route.taskBudget,
+    ...config.section(budgetSection),
+  };
   const isLimited = Object.values(limits).some((limit) => limit.usd ?? limit.tokens);
+  const program = isExec ? (handler[0] ?? "") : settings.binary;
+  const binary = program?.includes("/") ? resolve(folder, program) : program;
+  const key = keyVariable(settings);
+  const request = {
+    ...{ prompt: "x", cwd: "/", model: models[0] ?? null, mode, resume: null },
+    ...{ turns: route.budget.turns ?? null, isConfined: sandbox.length > 0 },
+    settings: isExec ? { ...settings, binary } : settings,
+  };
+  // A server of one's own needs no key unless the route names one.
+  const needsKey = name === "llm" && (keyEnv !== null || url === null);
+  // The model is on another machine; even a server on this one is out of reach in the sandbox.
+  const isCutOff = sandbox.includes("no-network") && !isExec && name !== "script";
   return [
-    host.whyNotInstalled(path ?? binary),
+    readProblem(prompt, folder, (path) => parseTemplate(host.readText(path), path)),
+    host.whyNotInstalled(binary ?? engine.binary),
     // A model that only the run can name has a price then, or ends the run at its first answer.
     whatIsMissing(
       limits,
-      reportsDollars,
-      models.filter((model) => model !== null || !namesModel),
+      engine.reportsDollars,
+      models.filter((model) => model !== null || !engine.namesModel),
       config.section(pricesSection),
     ),
-    engine.name === "exec" && isLimited
-      ? "a budget is set, but the engine exec does not tell what it uses"
+    isExec && isLimited ? "a budget is set, but the engine exec does not report its usage" : null,
+    readProblem(scenario, folder, host.readText),
+    needsKey && !host.env[key] ? `${key} is not set where the worker runs` : null,
+    // A mode that the engine cannot keep, a flag that it does not take.
+    refusal(() => engine.command(request)),
+    isCutOff
+      ? `${name} cannot reach its model in a sandbox with no-network; take no-network out of the route's sandbox`
       : null,
-    scenarioProblem(engine, folder, host),
-    keyProblem(engine, host),
-    commandProblem(one, route, engine, models[0] ?? null, path ?? null),
-    networkProblem(route, engine),
   ];
 }
 
-function scenarioProblem(
-  { settings: { scenario } }: EngineRoute,
-  folder: string,
-  host: WorkerHost,
-) {
-  if (scenario === null) return null;
-  return refusal(() => host.readText(resolve(folder, scenario)));
-}
-
-/** A server of one's own needs no key unless the route names one. */
-function keyProblem({ name, settings }: EngineRoute, { env }: WorkerHost): string | null {
-  if (name !== "llm" || (settings.keyEnv === null && settings.url !== null)) return null;
-  const variable = keyVariable(settings);
-  return env[variable] ? null : `${variable} is not set where the worker runs`;
-}
-
-/** What the engine would not do for anybody: a mode it cannot keep, a flag it does not take. */
-function commandProblem(
-  engine: Engine,
-  { sandbox }: Route,
-  { mode, budget, settings, name }: EngineRoute,
-  model: string | null,
-  binary: string | null,
-): string | null {
-  const turns = budget.turns ?? null;
-  const own = name === "exec" ? { ...settings, binary } : settings;
-  const isConfined = sandbox.length > 0;
-  const request = { prompt: "x", cwd: "/", model, mode, resume: null, turns, isConfined };
-  return refusal(() => engine.command({ ...request, settings: own }));
-}
-
-/** Its model is somewhere else; a server on this machine is out of reach in there as well. */
-function networkProblem({ sandbox }: Route, { name }: EngineRoute): string | null {
-  if (!sandbox.includes("no-network") || name === "exec" || name === "script") return null;
-  return `${name} cannot reach its model in a sandbox with no-network; take no-network out of the route's sandbox`;
+function readProblem(file: string | null, folder: string, read: (path: string) => unknown) {
+  return file === null ? null : refusal(() => read(resolve(folder, file)));
 }
 
 function refusal(act: () => unknown): string | null {

@@ -9,52 +9,41 @@ import { paintState } from "../queue/cli/paint.ts";
 import { storePort } from "../queue/operation.ts";
 import { type WorkEvent, type WorkInput, work } from "./operations/work.ts";
 import { workspaces } from "./operations/workspaces.ts";
+import type { WorkerReport } from "./worker.ts";
 
 /** The last line of `viv work --drain` on a terminal: how much of the run is done. */
-export class WorkProgress {
-  readonly #io: Io;
-  readonly #context: Context;
-  #isShown = false;
-  #isLooking = false;
-  /** Counting a large run takes a while; most of the time goes into the work. */
-  #restsUntil = 0;
-
-  constructor(io: Io, context: Context) {
-    this.#io = io;
-    this.#context = context;
-  }
-
-  /** Looks at the run and draws; while a look is under way, more calls change nothing. */
-  update(): void {
-    if (this.#io.stderr.isTTY !== true || this.#isLooking) return;
+function drainProgress({ stderr }: Io, context: Context) {
+  let isShown = false;
+  let isLooking = false;
+  let restsUntil = 0;
+  const clear = () => {
+    if (isShown) stderr.write(CLEAR_LINE);
+    isShown = false;
+  };
+  const draw = async () => {
+    const counts = await (await context.use(storePort)).counts();
+    const { done, failed, review, pending, claimed, waiting } = counts;
+    const ended = done + failed + review;
+    const all = ended + pending + claimed + waiting;
+    const filled = all === 0 ? 0 : Math.floor((20 * ended) / all);
+    clear();
+    const bar = "━".repeat(filled).padEnd(20, "·");
+    stderr.write(`${bar} ${ended} of ${all}${failed > 0 ? `, ${failed} failed` : ""}`);
+    isShown = true;
+  };
+  const update = () => {
     const begin = performance.now();
-    if (begin < this.#restsUntil) return;
-    this.#isLooking = true;
-    this.#context
-      .use(storePort)
-      .then((store) => store.counts())
-      .then((counts) => {
-        const { done, failed, review, pending, claimed, waiting } = counts;
-        const ended = done + failed + review;
-        const all = ended + pending + claimed + waiting;
-        const filled = all === 0 ? 0 : Math.floor((20 * ended) / all);
-        const bar = "━".repeat(filled).padEnd(20, "·");
-        const bad = failed > 0 ? `, ${failed} failed` : "";
-        this.clear();
-        this.#io.stderr.write(`${bar} ${ended} of ${all}${bad}`);
-        this.#isShown = true;
-      })
-      .catch(() => {}) // Only a picture: the worker itself says what is wrong.
+    if (stderr.isTTY !== true || isLooking || begin < restsUntil) return;
+    isLooking = true;
+    draw()
+      .catch(() => {}) // The worker itself reports errors.
       .finally(() => {
-        this.#restsUntil = performance.now() + Math.max(100, 20 * (performance.now() - begin));
-        this.#isLooking = false;
+        // Counting a large run takes a while: a twentieth of the time at most.
+        restsUntil = performance.now() + Math.max(100, 20 * (performance.now() - begin));
+        isLooking = false;
       });
-  }
-
-  clear(): void {
-    if (this.#isShown) this.#io.stderr.write(CLEAR_LINE);
-    this.#isShown = false;
-  }
+  };
+  return { update, clear };
 }
 
 const workCommand: Command = {
@@ -75,12 +64,11 @@ const workCommand: Command = {
     ["viv work --once --timeout 30m", "one task, with a limit of 30 minutes"],
   ],
   view: (term, io, context, { drain }) => {
-    const progress = drain ? new WorkProgress(io, context) : null;
+    const progress = drain ? drainProgress(io, context) : null;
     return {
       event: (event: Stamped<WorkEvent>) => {
         progress?.clear();
-        if (event.kind === "finished") return summary(event, term);
-        progress?.update();
+        if (event.kind !== "finished") progress?.update();
         return describe(event, term);
       },
       close: () => progress?.clear(),
@@ -88,14 +76,14 @@ const workCommand: Command = {
   },
 };
 
-function summary(report: { attempts: number; done: number; other: number }, term: Term): string {
-  const { attempts, done, other } = report;
+function summary({ attempts, done, other }: WorkerReport, term: Term): string {
   if (attempts === 0) return term.color.dim("nothing was claimed");
   const rest = other === 0 ? "" : `, ${counted(other, "attempt")} ended otherwise`;
   return `${term.color.green(`${done} done`)}${rest}`;
 }
 
-function describe(event: Stamped<WorkEvent>, { color }: Term): string | null {
+function describe(event: Stamped<WorkEvent>, term: Term): string {
+  const { color } = term;
   const time = color.dim(event.at.slice(11, 19));
   switch (event.kind) {
     case "started": {
@@ -124,7 +112,7 @@ function describe(event: Stamped<WorkEvent>, { color }: Term): string | null {
       return `${time} ${color.red(where + plain(event.message))}`;
     }
     case "finished":
-      return null; // its summary is shown
+      return summary(event, term);
   }
 }
 
@@ -134,11 +122,11 @@ function proven(
   { id, snake, outcome, note, unproven }: Of<"proven">,
   color: Term["color"],
 ): string {
-  const whose = snake ? ` by ${plain(snake)}` : "";
-  if (outcome === "done") return `${id} ${color.green("done by hand")}${whose}, proven`;
+  const by = snake ? ` by ${plain(snake)}` : "";
+  if (outcome === "done") return `${id} ${color.green("done by hand")}${by}, proven`;
   const why = note ? `: ${plain(note)}` : "";
   const now = unproven ? ` (its result is done/${unproven} now)` : "";
-  return `${id} ${color.yellow("unproven")}${whose}${why}${color.dim(now)}`;
+  return `${id} ${color.yellow("unproven")}${by}${why}${color.dim(now)}`;
 }
 
 function ending(event: Of<"ended">, color: Term["color"]): string {
@@ -168,15 +156,15 @@ const workspacesCommand: Command = {
     if (output.gc) {
       const lines = output.gc.map(({ id, removed, archived, branch_kept, reason }) => {
         const kept = [
-          archived ? `patch in ${plain(archived)}` : "",
-          branch_kept ? `branch ${plain(branch_kept)} kept` : "",
-          reason ? plain(reason) : "",
-        ].filter((text) => text !== "");
+          archived && `patch in ${plain(archived)}`,
+          branch_kept && `branch ${plain(branch_kept)} kept`,
+          reason && plain(reason),
+        ].filter(Boolean);
         const what = removed ? color.green("removed") : color.yellow("kept");
         return `${what} ${id}${kept.length > 0 ? color.dim(` (${kept.join("; ")})`) : ""}`;
       });
       for (const id of output.homes ?? []) {
-        lines.push(`${color.green("removed")} ${plain(id)} ${color.dim("(what its engine kept)")}`);
+        lines.push(`${color.green("removed")} ${plain(id)} ${color.dim("(its engine's files)")}`);
       }
       return lines.length > 0 ? lines.join("\n") : color.dim("no workspaces");
     }
@@ -197,10 +185,9 @@ const workspacesCommand: Command = {
 function situation({ dirty, ahead, merged, missing, kind }: Output["workspaces"][number]): string {
   if (missing) return "folder is gone";
   if (kind === "dir") return dirty ? "has files" : "empty";
-  const commits = ahead > 0 ? `${counted(ahead, "commit")} not merged` : "";
-  return [dirty ? "uncommitted changes" : "", commits, merged && !dirty ? "merged" : ""]
-    .filter((text) => text !== "")
-    .join(", ");
+  const changes = dirty ? "uncommitted changes" : merged && "merged";
+  const commits = ahead > 0 && `${counted(ahead, "commit")} not merged`;
+  return [changes, commits].filter(Boolean).join(", ");
 }
 
 export const commands = {

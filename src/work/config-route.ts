@@ -73,7 +73,7 @@ const OWN_KEYS = (
   "workspace repository base sandbox env"
 ).split(" ");
 
-/** Reads a whole table and notes every mistake in it; with one, the route is not to be used. */
+/** Notes every mistake in the table; with one, the route is not used. */
 function readRoute(type: string, table: ConfigTable): Route {
   const route = {
     type,
@@ -100,7 +100,7 @@ function readRoute(type: string, table: ConfigTable): Route {
 }
 
 function readHandler(table: ConfigTable): string[] {
-  // Beside another engine it is a mistake that the engine's half notes.
+  // Beside another engine it is a mistake, which the engine's section notes.
   if (table.has("engine") && table.get("engine") !== "exec") return [];
   // `[handlers.a.b]` alone: the mistake is that of the type's name.
   const isHalf = table.keys.length > 0 && table.keys.every((key) => table.hasTable(key));
@@ -144,11 +144,10 @@ function readEnv(table: ConfigTable): string[] {
   const seen = new Set<string>();
   entries.forEach((entry, i) => {
     const name = entry.split("=", 1)[0] ?? "";
-    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
-      table.note(["env", i], `env: ${shown(name)} is not the name of a variable`);
-    } else if (/^(VIV|SWARM)_/.test(name)) {
-      table.note(["env", i], `env: ${shown(name)} is reserved; viv sets VIV_ and SWARM_ itself`);
-    } else if (seen.has(name)) table.note(["env", i], `env: ${shown(name)} is there twice`);
+    const note = (what: string) => table.note(["env", i], `env: ${shown(name)} is ${what}`);
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) note("not the name of a variable");
+    else if (/^(VIV|SWARM)_/.test(name)) note("reserved; viv sets VIV_ and SWARM_ itself");
+    else if (seen.has(name)) note("there twice");
     seen.add(name);
   });
   return entries;

@@ -1,28 +1,24 @@
 import { isName } from "../base/names.ts";
 import type { Store } from "../queue/store.ts";
-import { WORK_SITE } from "./site.ts";
-
-interface Open {
-  reviewLimit?: number;
-  waitsForPeople?: ((type: string) => boolean) | undefined;
-}
+import { WORK_SITE } from "./host.ts";
 
 /**
- * Nothing is left to do: nothing of these types is pending, nobody holds a task that could come
- * back or wake others, and nothing waits only for a time. What is up to people does not count:
- * so much in review that nothing more may be claimed, types whose account is parked.
+ * Nothing is left to do: no task of these types is pending, no claimed task could come back or wake
+ * others, and no task waits only for a time. Tasks that wait for people do not count: a full review,
+ * types whose account is parked.
  */
 export async function isDrained(
   store: Store,
   types: readonly string[] | null,
-  { reviewLimit = Number.POSITIVE_INFINITY, waitsForPeople = () => false }: Open = {},
+  limits: { reviewLimit?: number; waitsForPeople?: (type: string) => boolean } = {},
 ): Promise<boolean> {
+  const { reviewLimit = Number.POSITIVE_INFINITY, waitsForPeople = () => false } = limits;
   const wanted = { types: types ?? undefined };
   const { review, claimed } = await store.counts();
   if (await store.extension(WORK_SITE)?.hasUnprovenResults()) return false;
   if (review >= reviewLimit && claimed === 0) return true;
   const isForOthers = (type: string) => types === null && store.reservedTypes.includes(type);
-  // A foreign task whose name ours could not have is for the workers of its own kind.
+  // A foreign task with a name that we would refuse is for other workers.
   for await (const { id, type } of store.list({ states: ["pending"], ...wanted })) {
     if (!isName(id)) continue;
     if (type === null || !(waitsForPeople(type) || isForOthers(type))) return false;

@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { formatTook } from "../base/duration.ts";
 import { isVivError } from "../base/errors.ts";
 import { fingerprint, tellingLines } from "../base/fingerprint.ts";
-import { type MachineRetry, Unrecorded } from "../platform/machine-retry.ts";
+import { Unrecorded } from "../platform/machine-retry.ts";
 import type { Finished } from "../platform/processes/handlers.ts";
 import type { Proof } from "../queue/attempt.ts";
 import type { Ended, FailureReport } from "../queue/store.ts";
@@ -17,61 +17,56 @@ export type Report = FailureReport & { outcome: string; note: string };
 
 export class Ending {
   readonly #context: AttemptContext;
-  readonly #retry: MachineRetry;
   readonly #onIdle: (() => void) | undefined;
 
-  constructor(context: AttemptContext, retry: MachineRetry, onIdle?: () => void) {
+  constructor(context: AttemptContext, onIdle?: () => void) {
     this.#context = context;
-    this.#retry = retry;
     this.#onIdle = onIdle;
   }
 
   done(note?: string): Promise<AttemptEnd> {
-    const { store, route } = this.#context;
+    const { store, ref, route } = this.#context;
     const how = { inBackground: true, review: route.review, note };
-    return this.#end("done", () => store.complete(this.#ref, how), note);
+    return this.#end("done", () => store.complete(ref, how), note);
   }
 
   async failed(report: Report, finished?: Finished, proof?: Proof): Promise<AttemptEnd> {
-    const { store, route } = this.#context;
+    const { store, ref, route } = this.#context;
     const { maxAttempts, backoffMs } = route;
     if (finished) await this.#keepEvidence(report, proof);
-    return this.#end(
-      report.outcome,
-      () => store.fail(this.#ref, { ...report, maxAttempts, backoffMs }),
-      report.note,
-    );
+    const act = () => store.fail(ref, { ...report, maxAttempts, backoffMs });
+    return this.#end(report.outcome, act, report.note);
   }
 
   released(why: string): Promise<AttemptEnd> {
-    const { store } = this.#context;
-    return this.#end("released", () => store.release(this.#ref, { note: why }), why);
+    const { store, ref } = this.#context;
+    return this.#end("released", () => store.release(ref, { note: why }), why);
   }
 
-  /** The next attempt would share the workspace with processes that do not end: there is none. */
+  /** Final: the next attempt would share the workspace with processes that do not end. */
   stuck({ survivors }: Finished): Promise<AttemptEnd> {
-    const note = `its processes ${survivors.join(", ")} cannot be ended; end them, then: viv retry ${this.#id}`;
+    const note = `its processes ${survivors.join(", ")} cannot be ended; end them, then: viv retry ${this.#context.id}`;
     return this.failed({ outcome: "failed", note, final: true });
   }
 
-  /** For people and for the next attempt. That it cannot be kept must not hide what it is about. */
+  /** For people and for the next attempt. A failure to keep it must not hide the report. */
   async #keepEvidence(report: Report, proof: Proof | undefined): Promise<void> {
-    const { artifacts } = this.#context.host;
-    const { attempt, worker } = this.#context.claim;
+    const { id, host, retry, claim } = this.#context;
+    const { artifacts } = host;
+    const { attempt, worker } = claim;
     const { outcome, note } = report;
-    const log = proof ? artifacts.proofLogOf(this.#id) : artifacts.logOf(this.#id);
-    const at = new Date().toISOString();
-    const what = { attempt, worker, outcome, note, at, proof };
+    const log = proof ? artifacts.proofLogOf(id) : artifacts.logOf(id);
+    const what = { attempt, worker, outcome, note, at: new Date().toISOString(), proof };
     try {
-      await this.#retry.untilDone(() => artifacts.keepEvidence(this.#id, what, log));
+      await retry.untilDone(() => artifacts.keepEvidence(id, what, log));
     } catch (error) {
       report.note = `${note} (its evidence could not be kept: ${sentence(error)})`;
     }
   }
 
   /**
-   * The work is done and only its record is missing. Whatever keeps us from writing it is waited
-   * for: given up, finished work would be done again, and paid for again.
+   * The work is done and only its record is missing. It is tried until it succeeds: otherwise the work
+   * would be done, and paid for, again.
    */
   async #end(outcome: string, act: () => Promise<Ended>, note?: string): Promise<AttemptEnd> {
     if (this.#onIdle) {
@@ -79,7 +74,7 @@ export class Ending {
       await setImmediate(); // so that the next handler starts first, and runs meanwhile
     }
     try {
-      const ended = await this.#retry.untilDone(act, { holds: mayBeRecordedLater });
+      const ended = await this.#context.retry.untilDone(act, { holds: mayBeRecordedLater });
       return { kind: "ended", outcome, ended, note: note || undefined };
     } catch (error) {
       if (isVivError(error, "CLAIM_LOST")) return { kind: "lost" };
@@ -88,22 +83,13 @@ export class Ending {
   }
 
   #abandoned(outcome: string, error: Unrecorded): Unrecorded {
-    const { worker, token } = this.#context.claim;
+    const { id, worker, token } = this.#context.ref;
     const rescue =
       outcome === "done"
-        ? `its work will be done again, unless you run this before another worker begins: viv complete ${this.#id} --worker ${worker} --token ${token}`
+        ? `its work will be done again, unless you run this before another worker begins: viv complete ${id} --worker ${worker} --token ${token}`
         : "it stays claimed until it is reaped, and is given out again then";
     const message = `its end (${outcome}) could not be recorded: ${error.message} ${rescue}.`;
     return new Unrecorded(error.code, message, { outcome }, { cause: error.cause });
-  }
-
-  get #id(): string {
-    return this.#context.claim.task.task_id;
-  }
-
-  get #ref() {
-    const { worker, token } = this.#context.claim;
-    return { id: this.#id, worker, token };
   }
 }
 
@@ -120,13 +106,13 @@ export function reportOf(outcome: "failed" | "unproven" | "timed_out", finished:
   };
 }
 
-/** The limit, and not how long it ran: ending it may have taken its time as well. */
+/** With the limit, not the duration, which includes the time to end it. */
 function describe({ exit, signal, error, cause, limitMs }: Finished): string {
   if (cause === "timed_out") return `not finished after ${formatTook(limitMs ?? 0)}`;
   return error ?? (signal ? `ended by ${signal}` : `exit ${exit}`);
 }
 
-/** The note of a failure: how it ended and its last words. */
+/** The note of a failure: how it ended and its last line. */
 export function said(how: string, finished: Finished): string {
   const [last] = tellingLines(finished.tail, 1);
   return (last === undefined ? how : `${how}: ${last}`).slice(0, 500);

@@ -5,23 +5,22 @@ import type { MachineGate } from "../gate/machine-gate.ts";
 import { definePort } from "../operation/operation.ts";
 import type { Handlers } from "../platform/processes/handlers.ts";
 import type { SandboxRequest } from "../platform/sandbox/sandbox.ts";
-import type { Store } from "../queue/store.ts";
+import { type Claim, extensionKey, type Store } from "../queue/store.ts";
 import type { ArtifactFiles } from "./artifacts.ts";
 import type { WorkerOptions } from "./worker.ts";
-import type { RemovedWorkspace, WorkspaceInfo, WorkspaceRequest } from "./workspaces.ts";
+import type { OpenWorkspace, WorkspaceRequest } from "./workspaces/open.ts";
+import type { RemovedWorkspace, WorkspaceInfo } from "./workspaces/record.ts";
 
-/** What a worker needs of the machine; main.ts hands it the real thing. */
+/** What a worker needs of the machine; main.ts provides the real one. */
 export interface WorkerHost {
   handlers: Handlers;
   artifacts: ArtifactFiles;
   /** The bubblewrap command around a command. Throws when there is no bubblewrap that works. */
   sandboxed(argv: readonly string[], request: SandboxRequest): Promise<string[]>;
-  openWorkspace(
-    request: WorkspaceRequest,
-  ): Promise<{ path: string; branch?: string; base?: string } | null>;
+  openWorkspace(request: WorkspaceRequest): Promise<OpenWorkspace>;
   commitWorkspace(path: string, message: string): Promise<string | null>;
   listWorkspaces(): Promise<WorkspaceInfo[]>;
-  /** Writes what is not saved elsewhere to a patch in artifacts/ first. */
+  /** Writes unsaved work to a patch in artifacts/ first. */
   removeWorkspace(id: string): Promise<RemovedWorkspace>;
   /** The gates of accounts, for every worker on the machine. */
   accounts: Accounts;
@@ -34,7 +33,7 @@ export interface WorkerHost {
   readEnd(path: string, bytes: number): string;
   /** Why a program could not be started, by its path or its name in PATH; null when it could. */
   whyNotInstalled(program: string): string | null;
-  /** Why a program is not run although it is there: a stranger could have written it. */
+  /** Why an existing program is not run: a stranger could have written it. */
   whyNotRun(program: string): string | null;
   /** Why no sandbox could be made here; null when it can. */
   whyNoSandbox(): Promise<string | null>;
@@ -46,20 +45,25 @@ export interface WorkerHost {
   sizeOf(path: string): number;
   /** False when something is there already. */
   writeIfAbsent(path: string, text: string): boolean;
-  /** What runs beside a worker, from its start to its end, where the run's layout asks for it. */
-  beside?:
-    | ((
-        store: Store,
-        host: WorkerHost,
-        options: WorkerOptions,
-      ) => {
-        start(): void;
-        stop(): Promise<void>;
-      })
-    | undefined;
+  /** Starts what a layout runs beside a worker; returns what stops it. */
+  beside?: (store: Store, host: WorkerHost, options: WorkerOptions) => () => Promise<void>;
   /** The worker's own environment, of which a handler gets a part. */
   env: Readonly<Record<string, string | undefined>>;
   cwd: string;
 }
 
 export const workerHostPort = definePort<WorkerHost>("worker host");
+
+/** What a layout changes about the work on its tasks; the store of such a layout offers it. */
+export interface WorkSite {
+  /** Where handlers without a workspace run. */
+  readonly folder: string;
+  /** The file that a handler holds, and the variables that name it. */
+  claimFile(claim: Claim, artifact: string): { path: string; env: Record<string, string> };
+  /** `done_when` as it is now: the task's file may have changed after the claim. */
+  doneWhen(claim: Claim): Promise<string | undefined>;
+  /** Is there a result without proof, whose task may come back? */
+  hasUnprovenResults(): Promise<boolean>;
+}
+
+export const WORK_SITE = extensionKey<WorkSite>("work site");

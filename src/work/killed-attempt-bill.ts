@@ -1,7 +1,7 @@
 import type { EngineRoute } from "../engines/config-engine.ts";
 import { Bill } from "../engines/costs/bill.ts";
 import type { PriceTable } from "../engines/costs/prices.ts";
-import { usageLine } from "../engines/costs/usage.ts";
+import { type ModelUsage, type SessionUsed, usageLine } from "../engines/costs/usage.ts";
 import type { EngineRequest, Step } from "../engines/engine.ts";
 import { LineSplitter } from "../platform/processes/line-splitter.ts";
 import { isAttempt } from "../queue/attempt.ts";
@@ -15,7 +15,7 @@ export interface Abandoned {
   type: string;
   route: EngineRoute;
   prices: PriceTable;
-  /** What its program ran with: where its own files are. */
+  /** The environment of its program, which says where its own files are. */
   env: Readonly<Record<string, string | undefined>>;
 }
 
@@ -24,10 +24,10 @@ const LONGEST_STREAM_BYTES = 256 * 1024 * 1024;
 const KILLED = { exit: null, signal: "SIGKILL", stderr: "", wasEnded: true };
 
 /**
- * The bill of an attempt whose worker was killed. The ledger has its steps up to then; the rest is in the stream
- * that the worker kept, and in the files that the vendor's program wrote until it ended. All usage is read there
- * once more and recorded as the attempt's `usage`: of that and its steps the larger counts, so nothing counts
- * twice. `isOver`: whether the attempt with this token has ended.
+ * The bill of an attempt whose worker was killed. All usage is read again, from the stream that the worker
+ * kept and the files that the vendor's program wrote, and recorded as the attempt's `usage`. Of that
+ * and the steps in the ledger the larger counts, so nothing counts twice. `isOver`: whether the attempt with
+ * this token has ended.
  */
 export async function settleAbandoned(
   { id, type, route, prices, env }: Abandoned,
@@ -70,33 +70,41 @@ export async function settleAbandoned(
     const more = { engine: route.name, account: route.account, session, said: "killed" };
     await store.append(usageLine(claim, bill, { ...more, asked: model }));
   }
-  const { total, since } = (session === open.resume && open.resumeUsed) || NOT_USED;
-  const used = sessionTotal
-    ? { total: sessionTotal, since: [] }
-    : { total, since: [...since, ...bill.unpriced] };
+  const before = session === open.resume ? open.resumeUsed : undefined;
+  const used = usedAfter(before, bill.unpriced, sessionTotal);
   host.artifacts.writeSession(id, { engine: route.name, session, model, used });
   return true;
+}
+
+/** What a session has used after an attempt. The vendor's total counts instead, once it is known. */
+export function usedAfter(
+  before: SessionUsed | undefined,
+  used: readonly ModelUsage[],
+  sessionTotal: ModelUsage[] | undefined,
+): SessionUsed {
+  if (sessionTotal) return { total: sessionTotal, since: [] };
+  return { total: before?.total ?? [], since: [...(before?.since ?? []), ...used] };
 }
 
 /** Records the usage of dead workers' engines as soon as their attempts are over. */
 export function settleReaped(
   store: Store,
   host: WorkerHost,
-  config: { routeOf: (type: string) => ReadyRoute | undefined; prices: PriceTable },
+  routeOf: (type: string) => ReadyRoute | undefined,
+  prices: PriceTable,
   onError: (error: unknown) => void,
 ): (report: ReapReport) => void {
   const settle = async (id: string) => {
     const view = await store.show(id);
     const type = view?.task?.task_type;
-    const route = type === undefined ? undefined : config.routeOf(type);
+    const route = type === undefined ? undefined : routeOf(type);
     if (!view || type === undefined || !route?.engine) return;
-    const { name } = route.engine;
-    const { home } = await host.engine(name);
-    const own =
-      route.sandbox.length > 0 ? home?.(host.artifacts.sessionsOf(id), route.env).env : {};
+    const { engine, sandbox } = route;
+    const { home } = await host.engine(engine.name);
+    const own = sandbox.length > 0 ? home?.(host.artifacts.sessionsOf(id), route.env).env : {};
     const env = { ...route.env, ...own };
     const over = new Set(view.history.filter(isAttempt).map(({ token }) => token));
-    const of = { id, type, route: route.engine, prices: config.prices, env };
+    const of = { id, type, route: engine, prices, env };
     await settleAbandoned(of, host, store, (token) => over.has(token));
   };
   return ({ reaped }) => {
@@ -104,11 +112,9 @@ export function settleReaped(
   };
 }
 
-/** A file that may have been written by anything. */
+/** Any program may have written the file. */
 function openIn(saved: EngineSession | null): OpenAttempt | null {
   const { open } = saved ?? {};
   const isWhole = typeof open?.token === "string" && typeof open.logs === "object" && open.logs;
   return isWhole ? open : null;
 }
-
-const NOT_USED = { total: [], since: [] };

@@ -5,39 +5,35 @@ import { closingFor } from "../engines/accounts/account-policy.ts";
 import { pickModel } from "../engines/accounts/tier.ts";
 import type { EngineRoute } from "../engines/config-engine.ts";
 import type { Limits } from "../engines/costs/budget.ts";
-import { type ModelUsage, type SessionUsed, stepLine, usageLine } from "../engines/costs/usage.ts";
+import { type ModelUsage, stepLine, usageLine } from "../engines/costs/usage.ts";
 import type { Engine, EngineRequest, EngineResult } from "../engines/engine.ts";
 import { keyVariable } from "../engines/named.ts";
 import { type ModelOutcome, type ModelRun, notRun, runModel } from "../engines/run-model.ts";
 import { parseTemplate, render } from "../engines/template.ts";
-import { isMachineError, type MachineRetry } from "../platform/machine-retry.ts";
+import { isMachineError } from "../platform/machine-retry.ts";
 import type { Finished } from "../platform/processes/handlers.ts";
 import { type HistoryRecord, isAttempt } from "../queue/attempt.ts";
-import type { Claim, FailureReport, Store } from "../queue/store.ts";
+import type { FailureReport } from "../queue/store.ts";
 import type { OpenAttempt } from "./artifacts.ts";
-import type { AttemptSettings, Place } from "./attempt.ts";
+import type { AttemptSettings } from "./attempt.ts";
 import type { WorkerHost } from "./host.ts";
-import { settleAbandoned } from "./killed-attempt-bill.ts";
+import { settleAbandoned, usedAfter } from "./killed-attempt-bill.ts";
+import type { AttemptContext, Place } from "./place.ts";
 
 /**
- * An attempt with an engine: its model, prompt and budget; then the run; then what is kept of it: the session,
+ * An attempt with an engine: its model, prompt and budget; then the run; then the record of it: the session,
  * the usage, and the state of the account.
  */
-export interface ModelAttempt {
-  claim: Claim;
+export interface ModelAttempt
+  extends Omit<AttemptContext, "route">,
+    Pick<ModelRun, "execute" | "stop" | "log"> {
   route: EngineRoute;
   place: Place;
-  host: WorkerHost;
-  store: Store;
   settings: AttemptSettings;
-  retry: MachineRetry;
   /** That of viv.toml. */
   folder: string;
-  /** A sandbox is around it. */
+  /** It runs in a sandbox. */
   isConfined: boolean;
-  execute: ModelRun["execute"];
-  stop: ModelRun["stop"];
-  log: ModelRun["log"];
 }
 
 export type ModelAttemptEnd =
@@ -54,28 +50,24 @@ export interface ModelAttemptResult {
 }
 
 export async function attemptWithModel(attempt: ModelAttempt): Promise<ModelAttemptResult> {
+  const { claim, route, host, settings, retry } = attempt;
+  const { sharedBudget, budget } = settings;
+  const limits = { attempt: route.budget, task: route.taskBudget, ...budget };
   try {
-    return await run(attempt);
+    const engine = await host.engine(route.name);
+    const refused = await retry.briefly(() => sharedBudget.reserve(claim, limits));
+    if (refused !== null) return { end: { kind: "released", note: refused.text }, ...notRun("") };
+    try {
+      return await runReserved(attempt, engine, limits);
+    } finally {
+      // If it cannot be written: the reservation ends with the attempt.
+      await sharedBudget.release(claim).catch(() => {});
+    }
   } catch (error) {
     if (!isVivError(error, "INVALID") || isMachineError(error)) throw error;
     // A field that the task does not have, an unknown tier: the next attempt would fail as well.
     const report = { outcome: "failed" as const, note: error.message, final: true };
     return { end: { kind: "failed", report }, ...notRun("") };
-  }
-}
-
-async function run(attempt: ModelAttempt): Promise<ModelAttemptResult> {
-  const { claim, route, host, settings } = attempt;
-  const engine = await host.engine(route.name);
-  const limits = limitsOf(route, settings);
-  const { sharedBudget } = settings;
-  const refused = await attempt.retry.briefly(() => sharedBudget.reserve(claim, limits));
-  if (refused !== null) return { end: { kind: "released", note: refused.text }, ...notRun("") };
-  try {
-    return await runReserved(attempt, engine, limits);
-  } finally {
-    // What cannot be written now is over with the attempt's end.
-    await sharedBudget.release(claim).catch(() => {});
   }
 }
 
@@ -86,14 +78,19 @@ async function runReserved(
 ): Promise<ModelAttemptResult> {
   const { claim, host, store, settings, retry } = attempt;
   const { sharedBudget } = settings;
-  await retry
-    .briefly(() => settleKilled(attempt))
-    .catch((error) => settings.onError?.(claim, error));
+  const onError = (error: unknown) => settings.onError?.(claim, error);
+  await retry.briefly(() => settleKilled(attempt)).catch(onError);
   const request = await retry.briefly(() => requestFor(attempt));
-  const open: OpenAttempt = {
-    ...{ token: claim.token, attempt: claim.attempt, worker: claim.worker },
-    ...{ resume: request.resume, logs: {} },
-    resumeUsed: request.resumeUsed,
+  const { token, attempt: number, worker } = claim;
+  const { resume, resumeUsed } = request;
+  const open: OpenAttempt = { token, attempt: number, worker, resume, resumeUsed, logs: {} };
+  /** While it runs. A save that fails now is made up for at the end. */
+  const save = (session: string, used?: readonly ModelUsage[]) => {
+    try {
+      saveSession(attempt, request, session, { used, open });
+    } catch (error) {
+      onError(error);
+    }
   };
   const look = atMostEvery(LOOK_EVERY_MS, () => sharedBudget.look(claim, limits));
   const began = Date.now();
@@ -103,8 +100,7 @@ async function runReserved(
     engine,
     request,
     afresh: () => {
-      const { resumeUsed: _, ...rest } = request;
-      return { ...rest, resume: null, prompt: promptFor(attempt) };
+      return { ...request, resumeUsed: undefined, resume: null, prompt: promptFor(attempt) };
     },
     budget: {
       limits,
@@ -115,17 +111,17 @@ async function runReserved(
     execute: attempt.execute,
     stop: attempt.stop,
     log: attempt.log,
-    // A step that cannot be recorded (a full disk) is no reason to end the run.
+    // The run goes on if a step cannot be recorded (a full disk).
     onStep: (step, priced) => void store.append(stepLine(claim, step, priced)).catch(() => {}),
     onSession: (session) => {
       known = session;
-      saveSoon(attempt, request, session, { open });
+      save(session);
     },
     onUsed: (used) => {
       const at = performance.now();
       if (known === null || at - saved < SAVE_EVERY_MS) return;
       saved = at;
-      saveSoon(attempt, request, known, { used, open });
+      save(known, used);
     },
     logs: {
       ...{ follow: host.followLogs, env: attempt.place.env },
@@ -162,7 +158,7 @@ function atMostEvery<T>(ms: number, ask: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** That the account's file cannot be written (a full disk) must not undo what was done. */
+/** The work counts even if the account's file cannot be written (a full disk). */
 async function afterwardsIfPossible(
   attempt: ModelAttempt,
   outcome: ModelOutcome,
@@ -173,16 +169,15 @@ async function afterwardsIfPossible(
   } catch (error) {
     attempt.settings.onError?.(attempt.claim, error);
     if (outcome.end.kind === "proceed") return outcome.end;
-    const { outcome: said } = outcome.result;
-    const { until } = closingFor(said, "");
     const note = "note" in outcome.end ? outcome.end.note : "";
+    const { until } = closingFor(outcome.result.outcome, "");
     return { kind: "limited", note, retryAt: until ?? undefined };
   }
 }
 
-/** What its end says about the account that it used, and what follows for the attempt. */
+/** Opens or closes the account, as the end of the run demands; and what follows for the attempt. */
 async function afterwards(
-  { claim, route: { account }, host: { accounts }, store }: ModelAttempt,
+  { id, claim, route: { account }, host: { accounts }, store }: ModelAttempt,
   { end, result: { outcome: said } }: ModelOutcome,
   began: number,
 ): Promise<ModelAttemptEnd> {
@@ -199,35 +194,26 @@ async function afterwards(
     if ("until" in said) return { kind: "limited", note, retryAt: until ?? undefined };
     return { kind: "failed", report: { outcome: "failed", note, final: true } };
   }
-  const { worker, task } = claim;
-  const state = await accounts.close(account, {
-    ...closing,
-    by: { run: store.location, worker, task: task.task_id },
-    began,
-  });
-  // What waits for a person must not wait for a time: it goes back, and is not claimed meanwhile.
+  const by = { run: store.location, worker: claim.worker, task: id };
+  const state = await accounts.close(account, { ...closing, by, began });
+  // An account that waits for a person: the task goes back, and is not claimed meanwhile.
   if (state.state !== "closed") return { kind: "released", note };
-  // Its account keeps it back, and no longer than that: a person may open it sooner.
+  // The account's own time holds it back: a person may open the account sooner.
   return { kind: "limited", note, retryAt: new Date(Date.now() + 1_000).toISOString() };
 }
 
-function limitsOf(route: EngineRoute, { budget }: AttemptSettings): Limits {
-  return { attempt: route.budget, task: route.taskBudget, run: budget.run, day: budget.day };
-}
-
 async function requestFor(attempt: ModelAttempt): Promise<EngineRequest> {
-  const { claim, route, place, host, store } = attempt;
-  const { task } = claim;
-  const history = claim.attempt > 1 ? ((await store.show(task.task_id))?.history ?? []) : [];
+  const { claim, id, route, place, host, store } = attempt;
+  const isRetry = claim.attempt > 1;
+  const history = isRetry ? ((await store.show(id))?.history ?? []) : [];
   const { model } = pickModel({
     tiers: route.tiers,
     model: route.model,
-    tierHint: task.tier_hint ?? null,
+    tierHint: claim.task.tier_hint ?? null,
     unproven: unprovenIn(history),
     escalateAfter: route.escalateAfter,
   });
-  const session =
-    claim.attempt > 1 && route.resume ? host.artifacts.readSession(task.task_id) : null;
+  const session = isRetry && route.resume ? host.artifacts.readSession(id) : null;
   const resume = session?.engine === route.name ? session.session : null;
   const last = history.findLast(isAttempt);
   return {
@@ -244,17 +230,17 @@ async function requestFor(attempt: ModelAttempt): Promise<EngineRequest> {
   };
 }
 
-/** A retry or a rejection forgets none: a task that goes round again needs no less. */
+/** Also those before a retry or a rejection: the task is as hard as before. */
 export function unprovenIn(history: readonly HistoryRecord[]): number {
   return history.filter((record) => isAttempt(record) && record.outcome === "unproven").length;
 }
 
-/** What only our own loop takes. */
-function own({ route: { settings }, host, claim }: ModelAttempt) {
+/** For our own loop only. */
+function own({ route: { settings }, host, id }: ModelAttempt) {
   const name = keyVariable(settings);
   const key = host.env[name];
   return {
-    sessionDir: host.artifacts.sessionsOf(claim.task.task_id),
+    sessionDir: host.artifacts.sessionsOf(id),
     keys: key ? { [name]: key } : undefined,
   };
 }
@@ -272,7 +258,7 @@ function promptFor({ claim, route, place, host, folder }: ModelAttempt): string 
   });
 }
 
-/** The session knows the task: what it does not know is why its work did not count. */
+/** The session has the task already; it lacks the reason why its work did not count. */
 function goOn({ host, place }: ModelAttempt, lastNote: string): string {
   const note = place.env.VIV_NOTE || lastNote;
   const evidence = evidenceText(host, place);
@@ -290,44 +276,22 @@ function evidenceText(host: WorkerHost, place: Place): string {
   return path ? host.readEnd(path, EVIDENCE_BYTES) : "";
 }
 
-/** `used`: by this attempt so far. The vendor's total for the session counts instead, once it is known. */
+/** `used`: by this attempt so far; `open`: while it is not over. */
 function saveSession(
-  { claim, route, host }: ModelAttempt,
+  { id, route, host }: ModelAttempt,
   { model, resume, resumeUsed }: EngineRequest,
   session: string,
-  { used = [], sessionTotal, open }: Saved = {},
+  more: { used?: readonly ModelUsage[]; sessionTotal?: ModelUsage[]; open?: OpenAttempt },
 ): void {
-  const before = (session === resume && resumeUsed) || { total: [], since: [] };
-  const now: SessionUsed = sessionTotal
-    ? { total: sessionTotal, since: [] }
-    : { total: before.total, since: [...before.since, ...used] };
-  const more = { model, used: now, open };
-  host.artifacts.writeSession(claim.task.task_id, { engine: route.name, session, ...more });
+  const before = session === resume ? resumeUsed : undefined;
+  const used = usedAfter(before, more.used ?? [], more.sessionTotal);
+  host.artifacts.writeSession(id, { engine: route.name, session, model, used, open: more.open });
 }
 
-interface Saved {
-  used?: readonly ModelUsage[];
-  sessionTotal?: ModelUsage[];
-  /** It is not over yet. */
-  open?: OpenAttempt;
-}
-
-/** Of an attempt whose worker was killed the ledger lacks the end: see killed-attempt-bill.ts. */
 async function settleKilled(attempt: ModelAttempt): Promise<void> {
-  const { claim, route, place, host, store, settings } = attempt;
-  const { task_id: id, task_type: type } = claim.task;
-  const of = { id, type, route, prices: settings.prices, env: place.env };
+  const { id, claim, route, place, host, store, settings } = attempt;
+  const of = { id, type: claim.task.task_type, route, prices: settings.prices, env: place.env };
   await settleAbandoned(of, host, store, (token) => token !== claim.token);
-}
-
-/** While it runs. What cannot be written now is written later, at the end at the latest. */
-function saveSoon(...args: Parameters<typeof saveSession>): void {
-  try {
-    saveSession(...args);
-  } catch (error) {
-    const [{ settings, claim }] = args;
-    settings.onError?.(claim, error);
-  }
 }
 
 async function remember(
@@ -337,7 +301,7 @@ async function remember(
 ): Promise<void> {
   const { claim, route, store } = attempt;
   const { session, sessionTotal } = result;
-  // Before the session is closed: after a crash in between, the next attempt settles the bill, once.
+  // Before the session is saved: after a crash in between, the next attempt settles the bill, once.
   if (bill.lines.length > 0 || bill.isUnreadable) {
     const said = result.outcome.kind;
     const asked = request.model;

@@ -1,12 +1,13 @@
 import { resolve } from "node:path";
 import type { EngineRoute } from "../engines/config-engine.ts";
 import type { Shown } from "../engines/engine.ts";
+import type { MachineRetry } from "../platform/machine-retry.ts";
 import { isAttempt } from "../queue/attempt.ts";
-import type { Claim, Store } from "../queue/store.ts";
+import type { Claim, ClaimRef, Store } from "../queue/store.ts";
 import type { ReadyRoute } from "./attempt.ts";
 import type { Route } from "./config-route.ts";
 import type { WorkerHost } from "./host.ts";
-import { WORK_SITE } from "./site.ts";
+import { WORK_SITE } from "./host.ts";
 
 /** Where an attempt works: its folder and its environment. */
 export interface Place {
@@ -14,119 +15,103 @@ export interface Place {
   workspace: string | null;
   env: Record<string, string>;
   branch: string | undefined;
-  /** The file that it holds, where a layout has one. */
+  /** The claimed file, where a layout has one. */
   claimFile: string | undefined;
   /** What a sandbox shows of the user's home in the engine's own. */
   shows?: readonly Shown[];
 }
 
-/** What an attempt is about, and what it works with. */
+/** What the parts of an attempt share. */
 export interface AttemptContext {
   claim: Claim;
+  /** The task's. */
+  id: string;
+  ref: ClaimRef & { token: string };
   route: ReadyRoute;
   store: Store;
   host: WorkerHost;
+  retry: MachineRetry;
 }
 
 export async function placeFor(context: AttemptContext): Promise<Place> {
-  const { claim, route, store, host } = context;
+  const { claim, id, route, store, host } = context;
   const site = store.extension(WORK_SITE);
-  const { task, attempt } = claim;
   const { artifacts } = host;
-  const id = task.task_id;
-  const workspace = route.workspace === "none" ? null : await openWorkspace(context);
+  const workspace = await openWorkspace(context);
   const artifact =
     route.sandbox.length > 0 ? artifacts.artifactInside(id) : artifacts.artifactOf(id);
   const claimFile = site?.claimFile(claim, artifact);
-  const env = handlerEnv(context, {
-    artifact,
-    workspace: workspace?.path ?? "",
-    evidence: attempt > 1 ? artifacts.evidenceBefore(id, attempt) : "",
-    note: attempt > 1 ? await lastNote(store, id) : "",
-  });
+  const isRetry = claim.attempt > 1;
+  // swarm-lib's five, under both prefixes.
+  const shared = {
+    RUN_DIR: store.location,
+    TASK_ID: id,
+    WORKER_ID: claim.worker,
+    ARTIFACT_PATH: artifact,
+    LOG_PATH: artifacts.logOf(id),
+  };
+  const both = Object.entries(shared).flatMap(([name, value]) => [
+    [`SWARM_${name}`, value],
+    [`VIV_${name}`, value],
+  ]);
   return {
     cwd: workspace?.path ?? site?.folder ?? host.cwd,
     workspace: workspace?.path ?? null,
-    env: { ...env, ...claimFile?.env },
+    env: {
+      ...route.env,
+      ...Object.fromEntries(both),
+      VIV_RUN: store.location,
+      VIV_TASK_TYPE: claim.task.task_type,
+      VIV_ATTEMPT: String(claim.attempt),
+      VIV_WORKSPACE: workspace?.path ?? "",
+      VIV_EVIDENCE: isRetry ? artifacts.evidenceBefore(id, claim.attempt) : "",
+      VIV_NOTE: isRetry ? await lastNote(store, id) : "",
+      ...claimFile?.env,
+    },
     claimFile: claimFile?.path,
     branch: workspace?.branch,
   };
 }
 
-/** swarm-lib's five variables, and ours. */
-function handlerEnv(
-  { claim, route, store, host }: AttemptContext,
-  at: { artifact: string; workspace: string; evidence: string; note: string },
-): Record<string, string> {
-  const { task, worker, attempt } = claim;
-  const id = task.task_id;
-  const log = host.artifacts.logOf(id);
-  return {
-    ...route.env,
-    SWARM_RUN_DIR: store.location,
-    SWARM_TASK_ID: id,
-    SWARM_WORKER_ID: worker,
-    SWARM_ARTIFACT_PATH: at.artifact,
-    SWARM_LOG_PATH: log,
-    VIV_RUN: store.location,
-    VIV_RUN_DIR: store.location,
-    VIV_TASK_ID: id,
-    VIV_TASK_TYPE: task.task_type,
-    VIV_WORKER_ID: worker,
-    VIV_ARTIFACT_PATH: at.artifact,
-    VIV_LOG_PATH: log,
-    VIV_ATTEMPT: String(attempt),
-    VIV_WORKSPACE: at.workspace,
-    VIV_EVIDENCE: at.evidence,
-    VIV_NOTE: at.note,
-  };
-}
-
 /** In a sandbox, an engine that keeps its state in the user's home has one of its own. */
 export async function atHome(
-  { claim, route, host }: AttemptContext,
+  { id, route, host: { artifacts, engine } }: AttemptContext,
   place: Place,
   { name }: EngineRoute,
 ): Promise<Place> {
   if (route.sandbox.length === 0) return place;
-  const { artifacts } = host;
-  const id = claim.task.task_id;
-  const { home: homeOf } = await host.engine(name);
+  const { home: homeOf } = await engine(name);
   if (homeOf === undefined) return place;
   const home = homeOf(artifacts.sessionsOf(id), place.env);
   artifacts.makeFolders(id, home.folders);
   return { ...place, env: { ...place.env, ...home.env }, shows: home.shows };
 }
 
-function openWorkspace({
-  claim,
-  route,
-  store,
-  host,
-}: AttemptContext): ReturnType<WorkerHost["openWorkspace"]> {
-  const { workspace, repository, base, folder } = route;
+async function openWorkspace({ id, route, store, host }: AttemptContext) {
+  const { workspace: kind, repository, base, folder } = route;
+  if (kind === "none") return null;
   return host.openWorkspace({
-    kind: workspace,
+    kind,
     root: store.workspaces,
-    id: claim.task.task_id,
+    id,
     repository: repository ? resolve(folder, repository) : undefined,
     base: base || undefined,
   });
 }
 
-/** What a person said when sending the task back. */
+/** The note of the person who sent the task back. */
 async function lastNote(store: Store, id: string): Promise<string> {
   const history = (await store.show(id))?.history ?? [];
   for (const record of history.toReversed()) if (!isAttempt(record)) return record.note ?? "";
   return "";
 }
 
-/** What every handler gets of the worker's environment: nothing in it is a secret. */
+/** Variables of the worker that every handler gets: none is a secret. */
 const ALWAYS = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR", "TERM"];
 
 /**
- * Of the worker's own environment only what the route names: a handler does not inherit secrets it
- * was not given. A handler from the command line gets all, as swarm-lib's do.
+ * The worker's own variables that a handler gets: those that the route names. With `inheritsAll` (a
+ * handler from the command line) all, as in swarm-lib.
  */
 export function inheritedEnv(
   own: Readonly<Record<string, string | undefined>>,

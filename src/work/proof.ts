@@ -1,31 +1,24 @@
-import type { MachineRetry } from "../platform/machine-retry.ts";
 import type { Finished } from "../platform/processes/handlers.ts";
 import type { Proof } from "../queue/attempt.ts";
 import { type AttemptEnd, type Ending, reportOf } from "./ending.ts";
+import { WORK_SITE } from "./host.ts";
 import type { AttemptContext, Place } from "./place.ts";
 import type { Runner } from "./runner.ts";
-import { WORK_SITE } from "./site.ts";
 
 const DONE_WHEN_TIMEOUT_MS = 10 * 60_000;
 
-export interface ProofParts {
-  context: AttemptContext;
-  retry: MachineRetry;
-  runner: Runner;
-  ending: Ending;
-  /** Called before an end that says that it is not proven. */
-  onUnproven: () => Promise<void>;
-}
-
 /**
  * The proof of an attempt, in the place where the work was done, and the end that follows from it.
- * A proof that cannot begin, or whose result cannot be written down, says nothing about the work:
- * both are waited for.
+ * A proof that cannot begin, or whose result cannot be written, is tried again: neither says
+ * anything about the work.
  */
-export async function prove(parts: ProofParts, place: Place, note?: string): Promise<AttemptEnd> {
-  const { context, retry, runner, ending } = parts;
-  const { route, host, claim, store } = context;
-  const id = claim.task.task_id;
+export async function prove(
+  { claim, id, route, host, store, retry }: AttemptContext,
+  runner: Runner,
+  ending: Ending,
+  { place, note }: { place: Place; note?: string },
+  onUnproven: () => Promise<void>,
+): Promise<AttemptEnd> {
   const command =
     (await retry.untilDone(() => store.extension(WORK_SITE)?.doneWhen(claim))) ??
     claim.task.done_when ??
@@ -42,7 +35,7 @@ export async function prove(parts: ProofParts, place: Place, note?: string): Pro
     const proof = proofOf(claim.attempt, command, finished);
     await retry.untilDone(() => host.artifacts.writeProof(id, proof));
     if (finished.exit !== 0) {
-      await retry.untilDone(parts.onUnproven);
+      await retry.untilDone(onUnproven);
       return ending.failed(reportOf("unproven", finished), finished, proof);
     }
   }

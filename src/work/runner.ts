@@ -1,58 +1,55 @@
 import { isName } from "../base/names.ts";
 import { isTransient, type MachineRetry, Unrecorded } from "../platform/machine-retry.ts";
-import type { Finished, RunningHandler } from "../platform/processes/handlers.ts";
+import type { Finished, HandlerCommand, RunningHandler } from "../platform/processes/handlers.ts";
+import type { AttemptSettings } from "./attempt.ts";
 import type { AttemptContext, Place } from "./place.ts";
 
 /**
- * Runs the programs of an attempt, one after the other: in its place, in its sandbox, noted so that
+ * Runs the programs of an attempt, one after the other: in its place and sandbox, noted so that
  * others can end it, until the whole process tree is gone.
  */
-export interface Execution {
-  stdin: string;
-  logPath: string;
-  timeoutMs: number | undefined;
-  /** The first that its log says. */
+export interface Execution
+  extends Omit<
+    HandlerCommand,
+    "argv" | "cwd" | "env" | "claim" | "logBytes" | "killAfterMs" | "noise" | "pace"
+  > {
+  /** The first line of its log. */
   head?: string;
-  /** Its start is waited for as long as it takes: what it follows on is done already. */
+  /** Its start is tried without limit, because the work is done already. */
   isProof?: boolean;
+  /** Paths that a sandbox shows besides. */
   reads?: readonly string[];
-  isSecret?: boolean;
-  onStdout?: (chunk: Buffer) => void;
-  onStderr?: (chunk: Buffer) => void;
-  stdoutPath?: string;
   noise?: string | null;
 }
+
+type Limits = Pick<AttemptSettings, "killAfterMs" | "logBytes">;
 
 export class Runner {
   readonly #context: AttemptContext;
   readonly #retry: MachineRetry;
-  readonly #settings: { killAfterMs: number; logBytes: number };
+  readonly #settings: Limits;
   #running: RunningHandler | null = null;
   #stopped: string | null = null;
 
-  constructor(
-    context: AttemptContext,
-    retry: MachineRetry,
-    settings: { killAfterMs: number; logBytes: number },
-  ) {
+  constructor(context: AttemptContext, settings: Limits) {
     this.#context = context;
-    this.#retry = retry;
+    this.#retry = context.retry;
     this.#settings = settings;
   }
 
-  /** Why nothing more is to be run; null while it may. */
+  /** Why nothing more may run; null while it may. */
   get stopped(): string | null {
     return this.#stopped;
   }
 
-  /** Ends what runs, with its whole tree, and starts nothing more. */
+  /** Ends the running program with its whole tree, and starts no other. */
   stop(why: string): void {
     this.#stopped ??= why;
     this.#retry.stop();
     void this.#running?.stop(why);
   }
 
-  /** Ends only what runs now, without asking first. */
+  /** Ends only the running program, without a grace. */
   endNow(why: string): void {
     void this.#running?.stop(why, true);
   }
@@ -73,41 +70,29 @@ export class Runner {
     }
   }
 
-  /** Null when it was asked to stop while it was being prepared. */
+  /** Null when it was stopped meanwhile. */
   async #start(
     place: Place,
     argv: readonly string[],
     how: Execution,
   ): Promise<RunningHandler | null> {
-    const { handlers } = this.#context.host;
+    const { ref, store, host } = this.#context;
+    const { handlers } = host;
     const command = await this.#confined(place, argv, how);
     await handlers.ready?.();
     if (this.#stopped !== null) return null;
-    const claim = this.#mark;
-    // Before it starts, so that from its first moment others can find it by its mark, whatever
-    // becomes of us; and again with its number, which also finds what lost the mark.
-    await this.#context.store.noteProcess(this.#ref, { pid: 0, started: "0", claim });
-    const { onStdout, onStderr, stdoutPath, noise, timeoutMs } = how;
-    const running = handlers.start({
-      argv: command,
-      cwd: place.cwd,
-      env: place.env,
-      stdin: how.stdin,
-      claim,
-      logPath: how.logPath,
-      logBytes: this.#settings.logBytes,
-      timeoutMs,
-      isSecret: how.isSecret,
-      onStdout,
-      onStderr,
-      stdoutPath,
-      noise: noise || undefined,
-      killAfterMs: this.#settings.killAfterMs,
-    });
-    if (running.ref === null) {
-      const finished = await running.finished;
-      const problem = new CannotStart(finished);
-      if (finished.cause === "unstartable" && isTransient(problem)) throw problem;
+    const claim = store.claimMark(ref);
+    // Before it starts, so that others can find it by its mark even if this process is killed; and
+    // again with its number, which also finds processes that lost the mark.
+    await store.noteProcess(ref, { pid: 0, started: "0", claim });
+    const { killAfterMs, logBytes } = this.#settings;
+    const noise = how.noise || undefined;
+    const { cwd, env } = place;
+    const request = { ...how, argv: command, cwd, env, claim, noise, logBytes, killAfterMs };
+    const running = handlers.start(request);
+    const finished = running.ref === null ? await running.finished : undefined;
+    if (finished?.cause === "unstartable" && isTransient({ code: finished.code })) {
+      throw new CannotStart(finished);
     }
     return running;
   }
@@ -116,7 +101,7 @@ export class Runner {
     return this.#context.route.sandbox.length > 0;
   }
 
-  /** In a sandbox it sees of the run its own files, the task, and what those before it have made. */
+  /** A sandbox shows of the run: its own files, the task, and the artifacts of its dependencies. */
   async #confined(
     place: Place,
     argv: readonly string[],
@@ -125,7 +110,7 @@ export class Runner {
     const { claim, route, host, store } = this.#context;
     if (!this.#isConfined) return argv;
     const before = claim.task.depends_on.filter(isName);
-    const { writes, reads } = host.artifacts.enter(this.#id, before);
+    const { writes, reads } = host.artifacts.enter(this.#context.id, before);
     return host.sandboxed(argv, {
       restrictions: route.sandbox,
       runDir: store.folder,
@@ -144,10 +129,15 @@ export class Runner {
     let lost: unknown;
     const ended = new AbortController();
     const { signal: over } = ended;
-    const note = () => (over.aborted ? undefined : this.#noteNumber(running));
-    this.#retry.untilDone(note, { over }).catch((error) => {
+    const { id, ref, store, host, claim } = this.#context;
+    const noteNumber = async () => {
+      if (over.aborted || running.ref === null) return;
+      const { pid, started } = running.ref;
+      await store.noteProcess(ref, { pid, started, claim: store.claimMark(ref) });
+    };
+    this.#retry.untilDone(noteNumber, { over }).catch((error) => {
       if (over.aborted || error instanceof Unrecorded) return; // it ends without one
-      // The claim is not ours any more: then it must not run.
+      // The claim is lost: then it must not run.
       lost = error;
       void running.stop("the claim is gone");
     });
@@ -155,35 +145,13 @@ export class Runner {
     const finished = await running.finished;
     ended.abort();
     this.#running = null;
-    if (this.#isConfined)
-      await this.#retry.untilDone(() => this.#context.host.artifacts.leave(this.#id));
+    if (this.#isConfined) await this.#retry.untilDone(() => host.artifacts.leave(id));
     if (lost !== undefined) throw lost;
-    // What could not be ended stays noted: `viv retry` waits for it.
+    // Processes that could not be ended stay noted: `viv retry` waits for them.
     if (finished.survivors.length === 0) {
-      const { store, claim } = this.#context;
-      await this.#retry.untilDone(() => store.forgetProcess(this.#id, claim.token));
+      await this.#retry.untilDone(() => store.forgetProcess(id, claim.token));
     }
     return finished;
-  }
-
-  async #noteNumber({ ref }: RunningHandler): Promise<void> {
-    if (ref === null) return;
-    const { pid, started } = ref;
-    await this.#context.store.noteProcess(this.#ref, { pid, started, claim: this.#mark });
-  }
-
-  get #id(): string {
-    return this.#context.claim.task.task_id;
-  }
-
-  get #ref() {
-    const { worker, token } = this.#context.claim;
-    return { id: this.#id, worker, token };
-  }
-
-  get #mark(): string {
-    const { claim, store } = this.#context;
-    return store.claimMark({ id: this.#id, token: claim.token });
   }
 }
 
@@ -199,8 +167,6 @@ class CannotStart extends Error {
 }
 
 function notStarted(why: string): Finished {
-  return {
-    ...{ cause: "stopped", why, exit: null, signal: null, durationMs: 0, tail: "", dropped: 0 },
-    survivors: [],
-  };
+  const nothing = { exit: null, signal: null, durationMs: 0, tail: "", dropped: 0, survivors: [] };
+  return { cause: "stopped", why, ...nothing };
 }

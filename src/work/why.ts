@@ -1,17 +1,61 @@
+import { formatDuration } from "../base/duration.ts";
 import { VivError } from "../base/errors.ts";
-import type { AccountState } from "../engines/accounts/account.ts";
-import type { Counts, Store, TaskView } from "../queue/store.ts";
-import type { Task } from "../queue/task.ts";
-import { explain, type Reason } from "./why-reasons.ts";
+import { isTypeName } from "../base/names.ts";
+import { counted } from "../base/text.ts";
+import { type AccountState, describeAccount } from "../engines/accounts/account.ts";
+import { isAttempt } from "../queue/attempt.ts";
+import { chokesIn, describeChoke, isNoWorkerLeft, mayTry, takes } from "../queue/choke.ts";
+import type { DependencyFact, Store, TaskView, WorkerView } from "../queue/store.ts";
 
-export interface Why {
-  id: string;
-  state: TaskView["state"];
-  since: string;
+/** Why a task is not moving: every reason, in the order in which they would have to go away. */
+export interface Reason {
+  code: ReasonCode;
+  text: string;
+  /** The command that would change it, when there is one. */
+  command?: string;
+}
+
+export const REASON_CODES = [
+  "quarantined",
+  "unreadable",
+  "dependency_failed",
+  "dependency_unknown",
+  "dependency_waiting",
+  "dependency_cycle",
+  "not_before",
+  "rate_limited",
+  "account_closed",
+  "budget_used_up",
+  "gate_full",
+  "review_full",
+  "resting",
+  "choked",
+  "free",
+  "no_worker",
+  "queued",
+  "worker_silent",
+  "running",
+  "in_review",
+  "failed",
+  "cancelled",
+  "done",
+] as const;
+export type ReasonCode = (typeof REASON_CODES)[number];
+
+export interface Why extends Pick<TaskView, "id" | "state" | "since"> {
   reasons: Reason[];
 }
 
-/** Gathers the facts and puts them in order. */
+/** Limits on tasks of a type, from viv.toml and the machine. */
+export interface Held {
+  accountOf?: (type: string) => AccountState | null;
+  /** In words, when the budget of this type is used up, or reserved by running attempts. */
+  budgetOf?: (type: string) => { text: string; isShared: boolean } | null;
+  /** The machine's gate, when this type needs a slot and none is free. */
+  gateOf?: (type: string) => { max: number; holders: number; waiting: number } | null;
+  reviewLimit?: number;
+}
+
 export async function whyTask(
   store: Store,
   id: string,
@@ -20,59 +64,31 @@ export async function whyTask(
 ): Promise<Why> {
   const view = await store.show(id);
   if (view === null) throw await notFound(store, id);
-  const workers = (await store.workers()).map((w) => ({
-    name: w.name,
-    types: w.types,
-    age: w.heartbeatAge,
-    alive: w.alive,
-  }));
+  const { state, since, task } = view;
+  const type = task?.task_type ?? "";
   const reasons = explain({
-    id: view.id,
-    state: view.state,
-    since: view.since,
-    task: view.task,
-    worker: view.worker,
-    quarantineReason: view.reason,
-    history: view.history,
-    process: view.process,
-    dependencies: view.task ? await store.dependencies(view.task) : [],
-    cycle: view.task ? await findCycle(store, view) : null,
-    workers,
-    ...(view.task ? heldFacts(view.task, held, await store.counts()) : {}),
+    ...view,
+    dependencies: task ? await store.dependencies(task) : [],
+    cycle: task ? await findCycle(store, view) : null,
+    workers: await store.workers(),
+    account: held.accountOf?.(type),
+    budget: held.budgetOf?.(type),
+    gate: held.gateOf?.(type),
+    inReview: (await store.counts()).review,
+    reviewLimit: held.reviewLimit,
     lastNote: await lastNote(store, view),
     now,
   });
-  return { id: view.id, state: view.state, since: view.since, reasons };
+  return { id: view.id, state, since, reasons };
 }
 
 /** A task that the ledger knows was moved out of the run, by a person or by its own handler. */
 async function notFound(store: Store, id: string): Promise<VivError> {
   for await (const _ of store.ledger({ task: id })) {
-    const message = `${id} was enqueued, but its file is in no state any more; somebody moved it away: viv doctor`;
+    const message = `${id} was enqueued, but its file is in no state any more; it was moved away: viv doctor`;
     return new VivError("TASK_NOT_FOUND", message, { id });
   }
   return new VivError("TASK_NOT_FOUND", `there is no task ${id} in this run; see: viv ls`, { id });
-}
-
-/** What keeps tasks of a type from being claimed, as viv.toml and the machine have it. */
-export interface Held {
-  accountOf?: (type: string) => AccountState | null;
-  /** In words, for types that are paid for by a budget that is used up, or reserved by others. */
-  budgetOf?: (type: string) => { text: string; isShared: boolean } | null;
-  /** The machine's gate, for types that need a slot there while none is free. */
-  gateOf?: (type: string) => { max: number; holders: number; waiting: number } | null;
-  reviewLimit?: number;
-}
-
-function heldFacts({ task_type: type }: Task, held: Held, { review }: Counts) {
-  const account = held.accountOf?.(type) ?? undefined;
-  const budget = held.budgetOf?.(type) ?? undefined;
-  const gateFull = held.gateOf?.(type) ?? undefined;
-  const { reviewLimit: limit } = held;
-  return {
-    ...{ account, budget, gateFull },
-    reviewFull: limit !== undefined && review >= limit ? { count: review, limit } : undefined,
-  };
 }
 
 async function lastNote(store: Store, view: TaskView): Promise<string | undefined> {
@@ -96,4 +112,214 @@ async function findCycle(store: Store, view: TaskView): Promise<string[] | null>
     for (const id of next.task?.depends_on ?? []) stack.push({ id, path: [...top.path, id] });
   }
   return null;
+}
+
+export interface WhyFacts extends Omit<TaskView, "process"> {
+  process?: Pick<NonNullable<TaskView["process"]>, "pid" | "vitality">;
+  dependencies: readonly DependencyFact[];
+  /** A dependency cycle through this task, as `[id, …, id]`. */
+  cycle: readonly string[] | null;
+  workers: readonly Pick<WorkerView, "name" | "alive" | "types" | "heartbeatAge">[];
+  account?: AccountState | null;
+  budget?: ReturnType<NonNullable<Held["budgetOf"]>>;
+  gate?: ReturnType<NonNullable<Held["gateOf"]>>;
+  inReview?: number;
+  reviewLimit?: number;
+  /** The last note in the ledger, for a task that failed without an attempt. */
+  lastNote?: string;
+  now: number;
+}
+
+export function explain(facts: WhyFacts): Reason[] {
+  const { id, state } = facts;
+  const why = facts.reason ?? "unknown reason";
+  switch (state) {
+    case "quarantined": {
+      const command = `mv quarantine/${id}.json pending/    # after repairing the file`;
+      return [reason("quarantined", `it was moved aside: ${why}`, command)];
+    }
+    case "done":
+      return [reason("done", `it was done ${ago(facts)} ago`)];
+    case "review": {
+      const text = `a person must approve it; it has waited for ${ago(facts)}`;
+      const command = `viv approve ${id}    # or: viv reject ${id} --note "…"`;
+      return [reason("in_review", text, command)];
+    }
+    case "failed":
+      return [...chokeReasons(facts), failedReason(facts)];
+    case "claimed":
+      return [claimedReason(facts)];
+    case "waiting":
+    case "pending": {
+      if (facts.task === null) {
+        const text = `its file cannot be read as a task: ${why}`;
+        return [reason("unreadable", text, "viv doctor --fix")];
+      }
+      const reasons = [
+        ...dependencyReasons(facts),
+        ...timeReasons(facts),
+        ...chokeReasons(facts),
+        ...(state === "pending" ? queueReasons(facts) : []),
+      ];
+      if (reasons.length > 0 || state === "pending") return reasons;
+      const text = "nothing holds it back any more; the next worker that looks will move it on";
+      return [reason("free", text, "viv reap")];
+    }
+  }
+}
+
+function reason(code: ReasonCode, text: string, command?: string): Reason {
+  return { code, text, command };
+}
+
+function ago(facts: WhyFacts, since = facts.since): string {
+  return formatDuration(facts.now - Date.parse(since));
+}
+
+function dependencyReasons(facts: WhyFacts): Reason[] {
+  const { cycle } = facts;
+  const unmet = facts.dependencies.filter(({ met }) => !met);
+  const reasons = unmet.map(({ id, state, worker, since }) => {
+    const waits = `waits for ${id}, which`;
+    if (state === "failed")
+      return reason("dependency_failed", `${waits} failed`, `viv retry ${id}`);
+    if (state === "unknown") {
+      const command = `viv enqueue --id ${id} --type TYPE`;
+      return reason("dependency_unknown", `${waits} is not enqueued yet`, command);
+    }
+    const command = `viv why ${id}`;
+    if (state === "quarantined") {
+      return reason("dependency_unknown", `${waits} is in quarantine`, command);
+    }
+    const by = worker ? ` by ${worker}` : "";
+    const time = since ? ` for ${ago(facts, since)}` : "";
+    return reason("dependency_waiting", `${waits} is ${state}${by}${time}`, command);
+  });
+  if (cycle === null) return reasons;
+  const text = `it waits for itself: ${cycle.join(" → ")}`;
+  return [reason("dependency_cycle", text, `viv cancel ${cycle.at(-2)}`), ...reasons];
+}
+
+function timeReasons(facts: WhyFacts): Reason[] {
+  const { task, now } = facts;
+  const reasons: Reason[] = [];
+  const notBefore = task?.not_before;
+  if (notBefore && Date.parse(notBefore) > now) {
+    const left = formatDuration(Date.parse(notBefore) - now);
+    reasons.push(reason("not_before", `not before ${notBefore} (in ${left})`));
+  }
+  const rest = restReason(facts);
+  const others = [
+    accountReason(facts),
+    budgetReason(facts),
+    gateReason(facts),
+    reviewReason(facts),
+  ];
+  const inOrder = rest?.code === "rate_limited" ? [rest, ...others] : [...others, rest];
+  return [...reasons, ...inOrder.filter((one) => one !== null)];
+}
+
+function budgetReason({ budget }: WhyFacts): Reason | null {
+  if (!budget) return null;
+  const wait = budget.isShared ? "wait until they end, or " : "";
+  const text = `${budget.text}; ${wait}raise it in viv.toml and start the worker anew`;
+  return reason("budget_used_up", text, "viv costs");
+}
+
+function gateReason({ gate }: WhyFacts): Reason | null {
+  if (!gate) return null;
+  const { max, holders, waiting } = gate;
+  const queue = waiting === 0 ? "" : `, and ${waiting} ${waiting === 1 ? "waits" : "wait"} there`;
+  const text = `the machine's gate is full: ${holders} of ${max} slots are taken${queue}`;
+  return reason("gate_full", text, "viv gate");
+}
+
+function reviewReason({ inReview = 0, reviewLimit = Number.POSITIVE_INFINITY }: WhyFacts) {
+  if (inReview < reviewLimit) return null;
+  const tasks = `${counted(inReview, "task")} ${inReview === 1 ? "waits" : "wait"}`;
+  const text = `${tasks} for review, and with ${reviewLimit} nothing more is claimed`;
+  return reason("review_full", text, "viv ls --state review");
+}
+
+function restReason({ history, now }: WhyFacts): Reason | null {
+  const last = history.at(-1);
+  if (!last || !isAttempt(last) || !last.retry_at || Date.parse(last.retry_at) <= now) return null;
+  const when = `${last.retry_at} (in ${formatDuration(Date.parse(last.retry_at) - now)})`;
+  if (last.outcome === "rate_limited") return reason("rate_limited", `rate limited until ${when}`);
+  const end = `attempt ${last.attempt} ended as ${last.outcome}`;
+  return reason("resting", `${end}; the next one starts at ${when}`);
+}
+
+function accountReason({ account, now }: WhyFacts): Reason | null {
+  if (!account || account.state === "open") return null;
+  const text = `account ${account.account} ${describeAccount(account, now)}`;
+  if (account.state === "closed") return reason("account_closed", text);
+  const todo = account.todo === "" ? "" : `; ${account.todo}`;
+  const command = `viv accounts open ${account.account}`;
+  return reason("account_closed", `${text}${todo}; then:`, command);
+}
+
+/** The workers that choked on it since the last retry, and those that may still try it. */
+function chokeReasons(facts: WhyFacts): Reason[] {
+  const chokes = chokesIn(facts.history);
+  const last = chokes.at(-1);
+  if (last === undefined) return [];
+  const before = [...new Set(chokes.slice(0, -1).map(({ worker }) => worker))];
+  const too = before.length > 0 ? `, as before with ${before.join(", ")}` : "";
+  const left = mayTry(facts.workers, facts.task?.task_type ?? "?", facts.history);
+  let next = `; ${left.join(", ")} may still try it`;
+  if (left.length === 0) next = "; no other living worker is there to try it";
+  if (facts.state === "failed") next = "";
+  return [reason("choked", `${describeChoke(last)}${too}${next}`, `viv show ${facts.id}`)];
+}
+
+function queueReasons(facts: WhyFacts): Reason[] {
+  const type = facts.task?.task_type ?? "?";
+  if (facts.dependencies.some(({ met }) => !met)) return [];
+  const alive = facts.workers.filter((worker) => worker.alive);
+  const takers = mayTry(facts.workers, type, facts.history);
+  if (takers.length > 0) {
+    return [reason("queued", `it is in the queue; ${takers.join(", ")} will take it in turn`)];
+  }
+  const command = "viv work --handler COMMAND";
+  if (alive.some(({ types }) => takes(types, type))) {
+    const text = `all live workers that take tasks of type ${type} have choked on it`;
+    return [reason("no_worker", text, command)];
+  }
+  const names = alive.map(({ name }) => name).join(", ");
+  const text = `no live worker takes tasks of type ${type}${names && ` (live workers: ${names})`}`;
+  // A foreign type may be any text, which must not be pasted into a shell.
+  return [reason("no_worker", text, isTypeName(type) ? `${command} --types ${type}` : command)];
+}
+
+function claimedReason(facts: WhyFacts): Reason {
+  const { id, process, worker: name = "a worker" } = facts;
+  const worker = facts.workers.find((one) => one.name === facts.worker);
+  if (worker && !worker.alive) {
+    const runs =
+      process?.vitality === "alive"
+        ? `; its process ${process.pid} still runs, and must be gone before the task is given out again`
+        : "";
+    const text = `${name} claimed it ${ago(facts)} ago and is gone or silent${runs}`;
+    return reason("worker_silent", text, "viv reap");
+  }
+  const age = worker?.heartbeatAge ?? null;
+  const beat = age === null ? "" : `, last heartbeat ${formatDuration(age * 1000)} ago`;
+  const text = `${name} has been working on it for ${ago(facts)}${beat}`;
+  return reason("running", text, `viv logs ${id} -f    # or: viv cancel ${id}`);
+}
+
+function failedReason({ id, history, lastNote }: WhyFacts): Reason {
+  const command = `viv retry ${id}`;
+  const last = history.findLast(isAttempt);
+  if (last?.to === "pending" && lastNote && isNoWorkerLeft(lastNote)) {
+    return reason("failed", lastNote, command);
+  }
+  const note = last?.to === "failed" ? last.note : lastNote;
+  const because = note ? `: ${note}` : "";
+  if (last === undefined || last.outcome === "cancelled" || last.to !== "failed") {
+    return reason("cancelled", `it was cancelled${because}`, command);
+  }
+  const end = `attempt ${last.attempt} by ${last.worker} ended as ${last.outcome}`;
+  return reason("failed", `${end}${because}`, command);
 }

@@ -9,7 +9,7 @@ import { Worker, type WorkerEvent, type WorkerOptions } from "./worker.ts";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-function scene(claim: () => Promise<Claim[]>, options: Partial<WorkerOptions> = {}) {
+function scene(claim: () => Promise<Claim[]>, more: Partial<Store> = {}) {
   let claims = 0;
   const events: WorkerEvent[] = [];
   const store = {
@@ -23,6 +23,7 @@ function scene(claim: () => Promise<Claim[]>, options: Partial<WorkerOptions> = 
     waitForWork: async () => true, // there is always some
     reap: async () => ({ reaped: [], live: [], skipped: [], stuck: [] }),
     sweep: async () => ({ promoted: 0, adopted: 0, recovered: 0 }),
+    ...more,
   };
   const worker = new Worker(store as unknown as Store, {} as WorkerHost, {
     worker: "w",
@@ -38,7 +39,6 @@ function scene(claim: () => Promise<Claim[]>, options: Partial<WorkerOptions> = 
     budget: { run: {}, day: {} },
     sharedBudget: {} as WorkerOptions["sharedBudget"],
     onEvent: (event) => void events.push(event),
-    ...options,
   });
   return { worker, events, claims: () => claims };
 }
@@ -81,4 +81,33 @@ test("after a failure that has passed it is as quick as before", async () => {
   worker.stop();
   await vi.advanceTimersByTimeAsync(100);
   await running;
+});
+
+test("run() waits until a claim without a route is given back", async () => {
+  const claim = { task: { task_id: "a", task_type: "x" }, worker: "w", token: "1", attempt: 1 };
+  let isFull = true;
+  const release = vi.fn(async () => {
+    if (isFull) throw new VivError("DISK_FULL", "the disk is full");
+    return { id: "a", from: "claimed", to: "pending", attempt: 1 } as const;
+  });
+  const claims = [[claim as unknown as Claim]];
+  const { worker, events } = scene(async () => claims.pop() ?? [], {
+    release,
+    waitForWork: async ({ signal }) => {
+      await new Promise((resolve) => signal?.addEventListener("abort", resolve));
+      return false;
+    },
+  });
+  const ended = vi.fn();
+  const running = worker.run().then(ended);
+  await vi.advanceTimersByTimeAsync(10_000);
+  worker.stop();
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(ended).not.toHaveBeenCalled();
+  isFull = false;
+  await vi.advanceTimersByTimeAsync(30_000);
+  await running;
+  expect(release).toHaveBeenLastCalledWith({ id: "a", worker: "w", token: "1" });
+  expect(ended).toHaveBeenCalledWith({ attempts: 0, done: 0, other: 0 });
+  expect(events.filter(({ kind }) => kind === "trouble")).toHaveLength(1);
 });

@@ -6,17 +6,18 @@ import type { Release } from "../gate/gate.ts";
 import { MachineRetry, pause } from "../platform/machine-retry.ts";
 import { Reaper } from "../queue/reaper.ts";
 import type { Claim, ClaimRequest, ReapReport, Registration, Store } from "../queue/store.ts";
-import { Attempt, type AttemptEnd, type AttemptSettings, type ReadyRoute } from "./attempt.ts";
+import { Attempt, type AttemptSettings, type ReadyRoute } from "./attempt.ts";
 import { isDrained } from "./drained.ts";
+import type { AttemptEnd } from "./ending.ts";
 import type { WorkerHost } from "./host.ts";
 
 /**
- * A worker claims tasks and runs an attempt for each, several at a time if it may. Modes:
+ * A worker claims tasks and runs an attempt for each, up to `concurrency` at a time. Modes:
  *   standing   until `stop`
  *   maxTasks   until so many attempts were made
  *   drain      until nothing is left that it could do, now or by waiting
- * `stop`: it claims nothing more and finishes what runs, at most for the grace. `stopNow`: it ends what
- * runs and releases it at once, and leaves what cannot be recorded.
+ * `stop` ends claiming and waits for running attempts, at most for the grace. `stopNow` ends and
+ * releases them at once, and gives up ends that cannot be recorded.
  */
 export interface WorkerOptions extends AttemptSettings {
   worker: string;
@@ -31,20 +32,20 @@ export interface WorkerOptions extends AttemptSettings {
   maxLooks?: number;
   drain?: boolean;
   graceMs?: number;
-  /** How long to sleep at most before looking again without having been woken. */
+  /** The longest sleep between two polls. */
   pollMs: number;
   heartbeatMs: number;
   reapEveryMs: number;
   reviewLimit?: number;
-  /** Asked before each claim: what must be left alone while its account is closed. */
+  /** The types that may not be claimed now: their account is closed, or the budget is used up. */
   closedTypes?: () => ClosedTypes;
-  /** Where attempts with an engine get their slots of the machine's gate. */
+  /** Slots of the machine's gate, for attempts with an engine. */
   slots?: EngineSlots;
-  /** Done before each claim: what `closedTypes` must know. */
+  /** Updates what `closedTypes` reads. */
   beforeClaim?: () => Promise<void>;
-  /** What dead workers held was taken back. */
+  /** Called when claims of dead workers were taken back. */
   onReaped?: (report: ReapReport) => void;
-  /** No more than so many at a time: the budget has room for them. */
+  /** The most claims that the budget has room for. */
   mostAtOnce?: () => number;
   onEvent?: (event: WorkerEvent) => void;
 }
@@ -54,19 +55,18 @@ export type WorkerEvent =
   | { kind: "claimed"; claim: Claim }
   | { kind: "ended"; claim: Claim; end: AttemptEnd; durationMs: number }
   | { kind: "trouble"; error: unknown; claim?: Claim }
-  /** Why it leaves some types alone, when that changes. No reasons: none any more. */
+  /** The reasons why some types are not claimed, when they change. */
   | { kind: "held"; reasons: readonly string[] }
-  /** A result that was made by hand was looked at. */
+  /** The proof of a result that was made by hand. */
   | { kind: "proven"; result: ProvenResult }
   | { kind: "stopping"; running: number };
 
-/** Of a layout in which work can be done by hand: what came of the proof. */
 export interface ProvenResult {
   id: string;
   /** The worker that was last seen with the task. */
   snake: string | null;
   end: AttemptEnd;
-  /** The new name of a result that was not borne out. */
+  /** The new name of a result whose proof failed. */
   unproven?: string;
 }
 
@@ -77,22 +77,22 @@ export interface WorkerReport {
   other: number;
 }
 
-const LOOK_AFTER_CLAIMS_MS = 2_000;
+const CHECK_CLAIMS_EVERY_MS = 2_000;
 
 export class Worker {
   readonly #store: Store;
   readonly #host: WorkerHost;
   readonly #options: WorkerOptions;
   readonly #settings: AttemptSettings;
-  readonly #running = new Map<string, Attempt>();
-  /** Those of them whose handlers run; the others are only being recorded. */
+  readonly #running = new Map<string, Pick<Attempt, "claim" | "stop" | "leave">>();
+  /** Those of them whose handlers run; of the others only the end is being recorded. */
   readonly #busy = new Set<string>();
   readonly #report: WorkerReport = { attempts: 0, done: 0, other: 0 };
   #looks = 0;
   #held = "";
-  /** The slot in hand when it last claimed. */
+  /** The slot in hand at the last claim. */
   #offered: Release | undefined;
-  /** Claims in a row that went wrong. */
+  /** Claims in a row that failed. */
   #failedClaims = 0;
   #isStopping = false;
   #wake: () => void = () => {};
@@ -106,14 +106,13 @@ export class Worker {
       this.#busy.delete(keyOf(claim));
       this.#wake();
     };
-    // With a limit for review, what was recorded last decides whether there may be a next one.
-    const early = options.reviewLimit === undefined ? { onIdle } : {};
-    const onError = (claim: Claim, error: unknown) => {
-      this.#emit({ kind: "trouble", error, claim });
+    this.#settings = {
+      ...options,
+      // With a review limit, the end must be recorded before the next claim.
+      onIdle: options.reviewLimit === undefined ? onIdle : undefined,
+      slot: options.slots?.take,
+      onError: (claim, error) => this.#emitError(error, claim),
     };
-    const { slots } = options;
-    const slot = slots ? { slot: slots.take } : {};
-    this.#settings = { ...options, ...early, ...slot, onError };
   }
 
   stop(): void {
@@ -137,42 +136,35 @@ export class Worker {
     for (const attempt of this.#running.values()) attempt.stop("the worker was stopped");
   }
 
-  /** Works until its mode is fulfilled or it is stopped, and what it began has ended. */
+  /** Works until its mode is fulfilled or it is stopped, and all its attempts have ended. */
   async run(): Promise<WorkerReport> {
-    const beside = this.#host.beside?.(this.#store, this.#host, this.#options);
-    beside?.start();
+    const stopBeside = this.#host.beside?.(this.#store, this.#host, this.#options);
     try {
       return await this.#work();
     } finally {
-      await beside?.stop();
+      await stopBeside?.();
     }
   }
 
   async #work(): Promise<WorkerReport> {
-    const { worker, types, heartbeatMs, reapEveryMs } = this.#options;
-    const reaper = new Reaper(this.#store, {
-      everyMs: reapEveryMs,
-      onError: (error) => this.#emit({ kind: "trouble", error }),
-      onReaped: this.#options.onReaped,
-    });
+    const { worker, types, heartbeatMs, reapEveryMs, onReaped, slots } = this.#options;
+    const names = this.#options.slotNames ?? [worker];
+    const onError = (error: unknown) => this.#emitError(error);
+    const reaper = new Reaper(this.#store, { everyMs: reapEveryMs, onError, onReaped });
     const held: Registration[] = [];
+    let claimCheck: NodeJS.Timeout | undefined;
     try {
-      for (const name of this.#options.slotNames ?? [worker]) {
+      for (const name of names) {
         const onMissedBeat = () => reaper.doubt();
         const options = { types: types ?? undefined, heartbeatMs, onMissedBeat };
         held.push(await this.#store.register(name, options));
       }
-    } catch (error) {
-      for (const registration of held) await registration.release();
-      throw error;
-    }
-    reaper.start();
-    const rounds = setInterval(() => void this.#lookAfterClaims(), LOOK_AFTER_CLAIMS_MS);
-    for (const name of this.#options.slotNames ?? [worker]) {
-      this.#emit({ kind: "started", worker: name, types });
-    }
-    try {
-      await this.#emitLimits();
+      reaper.start();
+      claimCheck = setInterval(() => void this.#checkClaims(), CHECK_CLAIMS_EVERY_MS);
+      for (const name of names) this.#emit({ kind: "started", worker: name, types });
+      // Processes that could not be ended here are reported before any is started.
+      const problem = await this.#host.handlers?.ready?.();
+      if (problem) this.#emitError(new VivError("UNSUPPORTED", problem));
       while (!this.#isStopping && !this.#isFulfilled) {
         const claims = await this.#claim();
         for (const claim of claims) this.#begin(claim);
@@ -180,22 +172,16 @@ export class Worker {
         if (claims.length === 0 && (await this.#isDrained())) break;
         if (claims.length === 0 || this.#free === 0) await this.#sleep();
       }
-      this.#options.slots?.leave();
+      slots?.leave();
       while (this.#running.size > 0) await this.#someEnd();
     } finally {
-      this.#options.slots?.leave();
+      slots?.leave();
       clearTimeout(this.#grace);
-      clearInterval(rounds);
+      clearInterval(claimCheck);
       await reaper.stop();
       for (const registration of held) await registration.release();
     }
     return this.#report;
-  }
-
-  /** A process that could not be ended here is reported before anything is started. */
-  async #emitLimits(): Promise<void> {
-    const problem = await this.#host.handlers?.ready?.();
-    if (problem) this.#emit({ kind: "trouble", error: new VivError("UNSUPPORTED", problem) });
   }
 
   get #free(): number {
@@ -207,7 +193,7 @@ export class Worker {
     return Math.max(0, Math.min(slots, left));
   }
 
-  /** At a time no more than there are slots for, since each of them may need one. */
+  /** No more than the gate has slots for, since each claim may need one. */
   get #most(): number {
     const { slots, mostAtOnce } = this.#options;
     const room = slots?.room() || Number.POSITIVE_INFINITY;
@@ -220,48 +206,44 @@ export class Worker {
     return this.#report.attempts >= maxTasks || this.#looks >= maxLooks;
   }
 
-  /** Asked only when a claim found nothing: it looks at more than a claim does. */
+  /** Called only when a claim found nothing: it reads more than a claim does. */
   async #isDrained(): Promise<boolean> {
-    const { drain, types, reviewLimit } = this.#options;
+    const { drain, types, reviewLimit, closedTypes } = this.#options;
     if (!drain || this.#running.size > 0 || this.#failedClaims > 0) return false;
-    const closed = this.#options.closedTypes?.();
-    const waitsForPeople = closed?.waitsForPeople;
+    const waitsForPeople = closedTypes?.().waitsForPeople;
     return isDrained(this.#store, types, { reviewLimit, waitsForPeople });
   }
 
   async #claim(): Promise<Claim[]> {
-    const { worker, reviewLimit } = this.#options;
+    const { worker, reviewLimit, beforeClaim, slots, closedTypes, slotNames } = this.#options;
     if (this.#free === 0) return [];
     try {
-      await this.#options.beforeClaim?.();
-      this.#offered = this.#options.slots?.inHand();
-      const closed = this.#options.closedTypes?.();
+      await beforeClaim?.();
+      this.#offered = slots?.inHand();
+      const closed = closedTypes?.();
       if (closed) this.#emitHeld(closed.reasons);
       if (closed?.all) return [];
-      const claims = await this.#claimFor(worker, { ...this.#wanted(closed), reviewLimit });
+      const most = this.#most;
+      const request = { ...this.#wanted(closed), reviewLimit };
+      const claims: Claim[] = [];
+      if (slotNames === undefined) {
+        claims.push(...(await this.#store.claim({ ...request, worker, max: most })));
+      } else {
+        // Nothing for one name does not mean nothing for the next: the first may have choked on it.
+        for (const name of this.#idleNames) {
+          if (claims.length >= most) break;
+          claims.push(...(await this.#store.claim({ ...request, worker: name, max: 1 })));
+        }
+      }
       this.#failedClaims = 0;
       return claims;
     } catch (error) {
-      // A full disk, a run that is not there for a moment: it may pass.
-      this.#emit({ kind: "trouble", error });
+      // A full disk, a run that is unreachable for a moment: it may pass.
+      this.#emitError(error);
       if (isVivError(error, "RUN_NOT_FOUND") || isVivError(error, "INVALID")) throw error;
       this.#failedClaims++;
       return [];
     }
-  }
-
-  async #claimFor(worker: string, request: Omit<ClaimRequest, "worker">): Promise<Claim[]> {
-    if (this.#options.slotNames === undefined) {
-      return this.#store.claim({ ...request, worker, max: this.#most });
-    }
-    const claims: Claim[] = [];
-    const most = this.#most;
-    for (const name of this.#idleNames) {
-      if (claims.length >= most) break;
-      // Nothing for one name does not mean nothing for the next: it may have choked on what is there.
-      claims.push(...(await this.#store.claim({ ...request, worker: name, max: 1 })));
-    }
-    return claims;
   }
 
   get #idleNames(): string[] {
@@ -285,52 +267,55 @@ export class Worker {
   }
 
   #begin(claim: Claim): void {
-    const route = this.#options.routeFor(claim.task.task_type);
-    const begun = performance.now();
-    this.#emit({ kind: "claimed", claim });
-    if (route === undefined) {
-      // Only a type that is claimed without asking for it can come here: give it back.
-      const onError = (error: unknown) => this.#emit({ kind: "trouble", error, claim });
-      const retry = new MachineRetry(onError, this.#options.pause);
-      retry
-        .untilDone(() => this.#store.release({ ...claim, id: claim.task.task_id }))
-        .catch(onError);
-      return;
-    }
     const key = keyOf(claim);
-    const attempt = new Attempt(claim, route, this.#store, this.#host, this.#settings);
-    this.#running.set(key, attempt);
-    this.#busy.add(key);
-    attempt
-      .run()
-      .then((end) => {
-        if (end.kind === "ended" && end.outcome === "done") this.#report.done++;
-        else this.#report.other++;
-        this.#emit({ kind: "ended", claim, end, durationMs: performance.now() - begun });
-      })
-      .catch((error) => {
-        this.#report.other++;
-        this.#emit({ kind: "trouble", error, claim });
-      })
+    const route = this.#options.routeFor(claim.task.task_type);
+    this.#emit({ kind: "claimed", claim });
+    const ended = route === undefined ? this.#giveBack(claim) : this.#attempt(claim, route);
+    ended
+      .catch((error) => this.#emitError(error, claim))
       .finally(() => {
-        this.#report.attempts++;
         this.#running.delete(key);
         this.#busy.delete(key);
         this.#wake();
       });
   }
 
+  async #attempt(claim: Claim, route: ReadyRoute): Promise<void> {
+    const attempt = new Attempt(claim, route, this.#store, this.#host, this.#settings);
+    const begun = performance.now();
+    this.#running.set(keyOf(claim), attempt);
+    this.#busy.add(keyOf(claim));
+    let isDone = false;
+    try {
+      const end = await attempt.run();
+      isDone = end.kind === "ended" && end.outcome === "done";
+      this.#emit({ kind: "ended", claim, end, durationMs: performance.now() - begun });
+    } finally {
+      this.#report.attempts++;
+      this.#report[isDone ? "done" : "other"]++;
+    }
+  }
+
+  /** Of a type without a route, which was claimed without being asked for. */
+  async #giveBack(claim: Claim): Promise<void> {
+    const retry = new MachineRetry((error) => this.#emitError(error, claim), this.#options.pause);
+    const leave = () => retry.leave();
+    this.#running.set(keyOf(claim), { claim, leave, stop: () => {} });
+    const { worker, token, task } = claim;
+    await retry.untilDone(() => this.#store.release({ id: task.task_id, worker, token }));
+  }
+
   /**
-   * A handler whose task was cancelled on another host, or taken away by hand, must not go on beside
-   * the next one. What it ended itself (`viv complete`) it may finish in peace.
+   * Stops a handler whose task was cancelled on another host or taken away by hand: it must not run
+   * beside the next one. A handler that ended its task itself (`viv complete`) may finish.
    */
-  async #lookAfterClaims(): Promise<void> {
+  async #checkClaims(): Promise<void> {
     for (const key of [...this.#busy]) {
       const attempt = this.#running.get(key);
       if (attempt === undefined) continue;
       const { task, worker } = attempt.claim;
       const view = await this.#store.show(task.task_id).catch(() => undefined);
-      if (view === undefined) continue; // could not be read: no reason to end anything
+      if (view === undefined) continue; // unreadable: no reason to end anything
       const isOurs = view?.state === "claimed" && view.worker === worker;
       const isOver = view?.state === "done" || view?.state === "review";
       if (!isOurs && !isOver && this.#busy.has(key)) attempt.stop("the claim is gone");
@@ -339,9 +324,8 @@ export class Worker {
 
   /** Until there may be work, an attempt has ended, or `stop` is called. */
   async #sleep(): Promise<void> {
-    const { pollMs, reviewLimit } = this.#options;
+    const { pollMs, reviewLimit, slots } = this.#options;
     if (this.#isStopping) return;
-    const { slots } = this.#options;
     if (this.#free === 0) {
       slots?.leave();
       return this.#someEnd();
@@ -356,10 +340,10 @@ export class Worker {
       return pause(ms, woken.signal);
     }
     const closed = this.#options.closedTypes?.();
-    if (closed) await this.#standInLine(closed, () => woken.abort());
     const timeoutMs = Math.min(pollMs, closed?.nextOpenMs ?? pollMs);
-    if (closed?.all) return pause(timeoutMs, woken.signal);
     try {
+      if (closed) await this.#standInLine(closed, () => woken.abort());
+      if (closed?.all) return await pause(timeoutMs, woken.signal);
       await this.#store.waitForWork({
         timeoutMs,
         worker: this.#idleNames[0] ?? this.#options.worker,
@@ -368,28 +352,21 @@ export class Worker {
         reviewLimit,
       });
     } catch (error) {
-      this.#emit({ kind: "trouble", error });
+      this.#emitError(error);
       await pause(1_000, woken.signal);
     }
   }
 
   /**
-   * While the gate is full nothing with an engine is claimed. A worker that came only when it is not would
-   * always find others in line before it: so it queues as well, if there is something to claim.
+   * While the gate is full, tasks with an engine are not claimed. If there are any, the worker joins
+   * the gate's queue: without that, others would always be before it.
    */
   async #standInLine(closed: ClosedTypes, onSlot: () => void): Promise<void> {
     const { slots, types } = this.#options;
     if (slots === undefined || slots.room() !== 0) return;
-    try {
-      for await (const { type } of this.#store.list({
-        states: ["pending"],
-        types: types ?? undefined,
-      })) {
-        if (type === null || !closed.waitsAtGate(type)) continue;
-        return slots.standInLine(onSlot);
-      }
-    } catch (error) {
-      this.#emit({ kind: "trouble", error });
+    const query = { states: ["pending" as const], types: types ?? undefined };
+    for await (const { type } of this.#store.list(query)) {
+      if (type !== null && closed.waitsAtGate(type)) return slots.standInLine(onSlot);
     }
   }
 
@@ -401,6 +378,10 @@ export class Worker {
 
   #emit(event: WorkerEvent): void {
     this.#options.onEvent?.(event);
+  }
+
+  #emitError(error: unknown, claim?: Claim): void {
+    this.#emit({ kind: "trouble", error, claim });
   }
 }
 

@@ -21,15 +21,13 @@ import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { newFolder } from "../../test/support/folders.ts";
 import { holds } from "../../test/support/property.ts";
 import { isVivError } from "../base/errors.ts";
-import {
-  branchOf,
-  commitWorkspace,
-  listWorkspaces,
-  openWorkspace,
-  removeWorkspace,
-} from "./workspaces.ts";
+import { commitWorkspace } from "./workspaces/commit.ts";
+import { listWorkspaces } from "./workspaces/inspect.ts";
+import { openWorkspace } from "./workspaces/open.ts";
+import { branchOf } from "./workspaces/record.ts";
+import { removeWorkspace } from "./workspaces/remove.ts";
 
-/** git as a user runs it, with a name, and nobody's settings. */
+/** git as a user runs it, with a name and no settings. */
 const USER = {
   GIT_CONFIG_GLOBAL: "/dev/null",
   GIT_CONFIG_NOSYSTEM: "1",
@@ -42,7 +40,7 @@ const USER = {
 beforeEach(() => {
   vi.stubEnv("GIT_CONFIG_GLOBAL", "/dev/null");
   vi.stubEnv("GIT_CONFIG_NOSYSTEM", "1");
-  // As in a hook of git: these must lead nobody astray.
+  // As in a hook of git: these must have no effect.
   vi.stubEnv("GIT_DIR", "/no/such/repository");
   vi.stubEnv("GIT_WORK_TREE", "/no/such/folder");
   vi.stubEnv("GIT_INDEX_FILE", "/no/such/index");
@@ -97,9 +95,7 @@ function newWorld(): World {
 }
 
 async function open(request: Parameters<typeof openWorkspace>[0]) {
-  const opened = await openWorkspace(request);
-  if (opened === null) throw new Error("no workspace");
-  return opened as { path: string; branch: string; base: string };
+  return (await openWorkspace(request)) as { path: string; branch: string; base: string };
 }
 
 async function messageOf(promise: Promise<unknown>, code = "INVALID"): Promise<string> {
@@ -166,10 +162,6 @@ describe("a plain folder", () => {
     expect(await openWorkspace({ kind: "dir", root, id: "t1" })).toEqual({ path });
     expect(readdirSync(path)).toEqual(["x"]);
     expect(await commitWorkspace(path, "m")).toBeNull();
-  });
-
-  test("none is none", async () => {
-    expect(await openWorkspace({ kind: "none", root: "/no/such", id: "t1" })).toBeNull();
   });
 
   test("a link or a file in its place is refused", async () => {
@@ -329,7 +321,7 @@ describe("a worktree that cannot be made", () => {
     const ask2 = (where: string) => messageOf(openWorkspace({ ...ask(), repository: where }));
     expect(await ask2(join(folder, "gone"))).toMatch(/gone does not exist; set repository to/);
     expect(await ask2(folder)).toMatch(/cannot be used as a repository \(not a git repository/);
-    expect(await ask2(join(repository, "folder"))).toMatch(/only a folder inside of a repository/);
+    expect(await ask2(join(repository, "folder"))).toMatch(/only a folder inside a repository/);
     const empty = join(folder, "empty");
     mkdirSync(empty);
     userGit(empty, "init", "--quiet");
@@ -402,14 +394,14 @@ describe("committing", () => {
     expect(userGit(repository, "status", "--porcelain")).toBe("");
   });
 
-  test("by the author that is given, or that git knows", async () => {
+  test("by the author that git knows, or by Vivarium", async () => {
     const { repository, ask } = newWorld();
     const { path } = await open(ask());
     write(join(path, "a"), "");
-    await commitWorkspace(path, "m", { name: "Agent", email: "agent@example.org" });
+    await commitWorkspace(path, "m");
     const format = "--format=%an <%ae> %cn <%ce>";
     expect(userGit(path, "log", "-1", format)).toBe(
-      "Agent <agent@example.org> Vivarium <vivarium@localhost>",
+      "Vivarium <vivarium@localhost> Vivarium <vivarium@localhost>",
     );
     userGit(repository, "config", "user.name", "Configured");
     userGit(repository, "config", "user.email", "c@example.org");
@@ -719,7 +711,7 @@ describe("removing", () => {
       id: "t1",
       removed: true,
       archived: patch,
-      branchKept: "viv/t1",
+      branch_kept: "viv/t1",
     });
     expect(existsSync(path)).toBe(false);
     expect(statSync(patch).mode & 0o777).toBe(0o600);
@@ -778,7 +770,7 @@ describe("removing", () => {
     const { path } = await open(ask());
     write(join(path, "new"), "x\n");
     await commitWorkspace(path, "m");
-    const kept = { id: "t1", removed: true, archived: patch, branchKept: "viv/t1" };
+    const kept = { id: "t1", removed: true, archived: patch, branch_kept: "viv/t1" };
     expect(await removeWorkspace(root, "t1", patch)).toEqual(kept);
     expect(readFileSync(patch, "utf8")).toContain("+x\n");
   });
@@ -787,7 +779,7 @@ describe("removing", () => {
     const { root, patch, ask } = newWorld();
     const { path } = await open(ask());
     userGit(path, "commit", "--quiet", "--allow-empty", "-m", "empty");
-    const kept = { id: "t1", removed: true, branchKept: "viv/t1" };
+    const kept = { id: "t1", removed: true, branch_kept: "viv/t1" };
     expect(await removeWorkspace(root, "t1", patch)).toEqual(kept);
     expect(existsSync(patch)).toBe(false);
   });
@@ -808,7 +800,7 @@ describe("removing", () => {
     const { repository, root, patch, ask } = newWorld();
     await open(ask("t1"));
     userGit(repository, "switch", "--quiet", "--ignore-other-worktrees", "viv/t1");
-    const kept = { id: "t1", removed: true, branchKept: "viv/t1" };
+    const kept = { id: "t1", removed: true, branch_kept: "viv/t1" };
     expect(await removeWorkspace(root, "t1", patch)).toEqual(kept);
     userGit(repository, "switch", "--quiet", "main");
 
@@ -817,7 +809,7 @@ describe("removing", () => {
     await commitWorkspace(path, "a");
     await open({ ...ask("t3"), base: "viv/t2" }); // the same commit on two branches
     expect(await removeWorkspace(root, "t2", patch)).toEqual({ id: "t2", removed: true });
-    expect(await removeWorkspace(root, "t3", patch)).toMatchObject({ branchKept: "viv/t3" });
+    expect(await removeWorkspace(root, "t3", patch)).toMatchObject({ branch_kept: "viv/t3" });
   });
 
   test("not what neither a patch nor a branch would hold", async () => {
@@ -847,7 +839,7 @@ describe("removing", () => {
     write(join(second.path, "a"), "x");
     await commitWorkspace(second.path, "a");
     rmSync(second.path, { recursive: true });
-    const kept = { id: "t2", removed: true, branchKept: "viv/t2" };
+    const kept = { id: "t2", removed: true, branch_kept: "viv/t2" };
     expect(await removeWorkspace(root, "t2", patch)).toEqual(kept);
     expect(userGit(repository, "worktree", "list", "--porcelain").split("\n\n")).toHaveLength(1);
     expect(await listWorkspaces(root)).toEqual([]);

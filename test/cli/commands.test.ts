@@ -479,7 +479,7 @@ describe("looking", () => {
   it("why", async () => {
     await say("enqueue", "--type", "job", "--id", "t.1", "--depends-on", "t.0");
     expect(await say("why", "t.1")).toBe(
-      "t.1 is waiting\n  1. waits for t.0, which nobody has enqueued yet\n     viv enqueue --id t.0 --type TYPE\n",
+      "t.1 is waiting\n  1. waits for t.0, which is not enqueued yet\n     viv enqueue --id t.0 --type TYPE\n",
     );
     const keys = ["id", "state", "since", "reasons"];
     expect(await documented(why.output, keys, ["why", "t.1"])).toMatchObject({

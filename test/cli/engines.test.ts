@@ -532,7 +532,7 @@ step = [
     writeFileSync(join(home, "answer.sh"), "#!/bin/sh\ncat\n", { mode: 0o755 });
     config('engine = "exec"\nhandler = "./answer.sh"\nbudget = { tokens = 1000 }');
     await enqueue("a");
-    expect((await drain()).stderr).toContain("does not tell what it uses");
+    expect((await drain()).stderr).toContain("does not report its usage");
     expect((await show("a")).state).toBe("pending");
   });
 

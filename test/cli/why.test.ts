@@ -2,7 +2,7 @@ import { mkdirSync, renameSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { gateHere, openRun } from "../../src/main.ts";
-import { REASON_CODES, type ReasonCode } from "../../src/work/why-reasons.ts";
+import { REASON_CODES, type ReasonCode } from "../../src/work/why.ts";
 import { until } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
 import { FakeHost } from "../support/machine.ts";
@@ -72,7 +72,7 @@ describe("a task that waits", () => {
       reasons: [
         {
           code: "dependency_unknown",
-          text: "waits for unknown, which nobody has enqueued yet",
+          text: "waits for unknown, which is not enqueued yet",
           command: "viv enqueue --id unknown --type TYPE",
         },
         {
@@ -160,7 +160,7 @@ describe("a task that waits", () => {
 });
 
 describe("a task in the queue", () => {
-  it("that nobody takes", async () => {
+  it("that no worker takes", async () => {
     await enqueue("t.1");
     expect((await why("t.1")).reasons).toEqual([
       {
@@ -202,7 +202,7 @@ describe("a task in the queue", () => {
     expect(reason).toMatchObject({ code: "unreadable", command: "viv doctor --fix" });
   });
 
-  it("that nothing holds back any more, though nobody has looked", async () => {
+  it("that nothing holds back any more, before the next look", async () => {
     await enqueue("t.1");
     await enqueue("t.2", "--depends-on", "t.1");
     renameSync(join(run, "pending/t.1.json"), join(run, "done/t.1.json"));
@@ -211,7 +211,7 @@ describe("a task in the queue", () => {
     expect(await why("t.2")).toMatchObject({ state: "pending" });
   });
 
-  it("that somebody will take", async () => {
+  it("that a worker will take", async () => {
     await say("heartbeat", "--worker", "w1");
     await enqueue("t.1");
     expect((await why("t.1")).reasons).toEqual([
@@ -229,7 +229,7 @@ describe("a task in the queue", () => {
     }
     await say("reap");
     const answer = await why("t.1");
-    // Nobody else is there to try it.
+    // No other worker is there to try it.
     expect(answer.state).toBe("failed");
     expect(answer.reasons[0]?.code).toBe("choked");
     expect(answer.reasons[0]?.text).toMatch(/choked/);
@@ -405,7 +405,7 @@ describe("what others wrote", () => {
   });
 });
 
-it("a task whose file somebody moved away is known to have been there", async () => {
+it("a task whose file was moved away is known by the ledger", async () => {
   await enqueue("t.1");
   renameSync(join(run, "pending/t.1.json"), join(run, "../elsewhere.json"));
   const said = await cli(["why", "t.1"], around);

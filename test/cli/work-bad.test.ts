@@ -118,11 +118,11 @@ describe("its own things", () => {
 });
 
 describe("the things of others", () => {
-  test("a file in another worker's folder hurts nobody", async () => {
+  test("a file in another worker's folder does no harm", async () => {
     const view = await misbehave(
       'mkdir -p "$VIV_RUN/claimed/w2" && echo junk > "$VIV_RUN/claimed/w2/strange.json"; exit 1',
       "",
-      // Not --drain: for all it knows, w2 is somebody who works on that.
+      // Not --drain: w2 might be a worker with that claim.
       ["--max-tasks", "3"],
     );
     expect(view.state).toBe("failed");

@@ -52,7 +52,7 @@ async function show(id: string) {
   return JSON.parse(await ok(["show", "--run", run, "--json", id], around()));
 }
 
-/** A zombie is dead: whose child it was decides when its number is given back. */
+/** A zombie is dead: its parent decides when its number is given back. */
 function isAlive(pid: string): boolean {
   try {
     return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
@@ -155,7 +155,7 @@ describe("how it ends", () => {
     expect((await show("t.2")).history[0].note).toMatch(/not executable/);
   });
 
-  test("a typing mistake in --handler is told before any task is taken", async () => {
+  test("a typing mistake in --handler is reported before any task is taken", async () => {
     writeFileSync(join(home, "plain.txt"), "hello");
     await enqueue("t.1");
     const typo = await drain(["--handler", "./not-there.sh"]);
@@ -205,7 +205,7 @@ describe("how it ends", () => {
     expect((await show("t.1")).state).toBe("failed");
   });
 
-  test("the same failure three times is a choke, and nobody else is there: failed", async () => {
+  test("the same failure three times is a choke; with no other worker: failed", async () => {
     script("handle.sh", `echo x >> ${join(home, "tries")}; echo boom 17; exit 1`);
     config('[handlers.t]\nhandler = "./handle.sh"\nmax_attempts = 9\nbackoff = "10ms"\n');
     await enqueue("t.1");

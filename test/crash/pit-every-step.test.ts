@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { isVivError } from "../../src/base/errors.ts";
 import { openRun } from "../../src/main.ts";
-import { pitOf } from "../../src/pit/store.ts";
+import { pitOf } from "../../src/pit/pit-store.ts";
 import type { Store } from "../../src/queue/store.ts";
 import { ERRNOS, OneCallFails } from "../support/call-faults.ts";
 import { type Fault, Faults } from "../support/faults.ts";

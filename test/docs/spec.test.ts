@@ -3,7 +3,7 @@ import { dirname, join, relative, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { EXIT_STATUS } from "../../src/base/errors.ts";
 import { FINDING_CODES } from "../../src/queue/store.ts";
-import { REASON_CODES } from "../../src/work/why-reasons.ts";
+import { REASON_CODES } from "../../src/work/why.ts";
 
 const root = join(import.meta.dirname, "../..");
 const read = (path: string) => readFileSync(join(root, path), "utf8");

@@ -273,7 +273,7 @@ describe("the pit itself", () => {
   });
 
   test.skipIf(cannotFreeze).each(["done", "claimed", "waste", "record/artifacts"])(
-    "%s is read-only while a worker works: told, nothing lost, and it goes on when it is not",
+    "%s is read-only while a worker works: reported, nothing lost, and it goes on afterwards",
     async (folder) => {
       const pit = await Pit.make();
       const ids = [await pit.toss("a"), await pit.toss("b")];

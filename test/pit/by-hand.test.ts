@@ -172,7 +172,7 @@ test("a result for unknown food stays, and is reported", async () => {
       {
         food: "food-0009-unknown",
         state: "unknown",
-        note: expect.stringContaining("nobody has ever seen"),
+        note: expect.stringContaining("is not known"),
       },
     ],
   });

@@ -26,7 +26,7 @@ test("the third time: a note names the failure, the tries, the snake and the log
     pit.script("h.sh", `[ "$VIV_WORKER_ID" = strong ] && [ -e "$H/go" ] && exit 0\n${FAILS}`),
   );
   const weak = work(pit, "--worker-id", "weak");
-  // Alive, but not hungry yet: it takes another type only until it is told.
+  // Alive, but not hungry yet: it takes another type only until the test changes that.
   await pit.ok("heartbeat", "--worker", "strong");
   const note = `scraps/choke-${id}-weak.md`;
   await until("weak has choked", () => pit.has(note) && pit.has(`food/${id}.md`));
@@ -61,21 +61,21 @@ test("all have choked: it rests, the keeper gets one food; retry gives it a new 
   for (const name of ["a", "b"]) await pit.ok("heartbeat", "--worker", name);
   const snakes = ["a", "b"].map((name) => work(pit, "--worker-id", name));
   await until("stuck", stuck);
-  await until("told", () => pit.has(`food/keeper-${id}.md`));
+  await until("reported", () => pit.has(`food/keeper-${id}.md`));
   // Each had three tries at most, and a row may be shared: two chokes, with a note each.
   expect(pit.lines("tried")).toHaveLength(6);
   expect(pit.names("scraps")).toEqual([`choke-${id}-a.md`, `choke-${id}-b.md`]);
-  const told = pit.read(`food/keeper-${id}.md`);
-  expect(told).toContain("cannot chew bones");
-  expect(told).toContain(id);
-  expect(told).toMatch(/for:\*\* keeper/);
+  const report = pit.read(`food/keeper-${id}.md`);
+  expect(report).toContain("cannot chew bones");
+  expect(report).toContain(id);
+  expect(report).toMatch(/for:\*\* keeper/);
 
   await pit.ok("retry", id);
   await until("stuck again", () => pit.has(`food/keeper-${id}-2.md`) && stuck());
   expect(pit.lines("tried")).toHaveLength(12);
   await pit.sweep();
   expect(pit.names("food")).toEqual([`keeper-${id}-2.md`, `keeper-${id}.md`]);
-  // Nobody ate what is for the keeper.
+  // No snake ate the keeper's food.
   expect(pit.lines("tried").some((line) => line.startsWith("keeper-"))).toBe(false);
   for (const snake of snakes) await killed(snake);
   expect(pit.names("scraps")).toHaveLength(4);
@@ -153,7 +153,7 @@ test("kill -9 anywhere on the way to stuck: the keeper gets one food", async () 
   }
   const last = work(pit, "--worker-id", "w9");
   await until("all are stuck", () => pit.names("resting/stuck").length === ids.length);
-  await until("all are told", () => pit.names("food").length >= ids.length);
+  await until("all are reported", () => pit.names("food").length >= ids.length);
   await killed(last);
   await pit.sweep();
   expect(pit.names("food")).toEqual(ids.map((id) => `keeper-${id}.md`));

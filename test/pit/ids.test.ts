@@ -9,7 +9,7 @@ import { until } from "../support/deadline.ts";
 import { DIST } from "../support/processes.ts";
 import { ended, Pit } from "./support.ts";
 
-/** Numbers of food: in order, each once, whoever tosses at the same moment. */
+/** Numbers of food: in order, each once, also with concurrent tosses. */
 
 const TOSSER = fileURLToPath(new URL("tosser.mjs", import.meta.url));
 

@@ -57,7 +57,7 @@ test("shells with mv and workers race for one pit: each food is eaten once", asy
   expect(new Set(eaten.map(([id]) => id)).size).toBe(FOODS);
   expect(eaten).toHaveLength(FOODS);
   // Both kinds had something, or nothing was shown.
-  const by = (prefix: RegExp) => eaten.filter(([, who = ""]) => prefix.test(who)).length;
+  const by = (prefix: RegExp) => eaten.filter(([, snake = ""]) => prefix.test(snake)).length;
   expect(Math.min(by(/^sh-/), by(/^(alfa|bravo)/))).toBeGreaterThan(0);
   expect(await pit.findings()).toEqual([]);
   expect(pit.names("record/quarantine")).toEqual([]);

@@ -69,7 +69,7 @@ test("every command, on one pit", async () => {
     expect(stdout, command.join(" ")).toMatch(says);
     effect?.();
   }
-  // Nobody tells the keeper of what a person cancelled; of the failed one, once.
+  // Cancelled food is not reported to the keeper; failed food once.
   expect(pit.names("food").filter((name) => name.startsWith("keeper-"))).toEqual([
     `keeper-${b}.md`,
   ]);
@@ -164,7 +164,7 @@ test("doctor --fix between a snake's rm and the sweep: its result can still be p
   expect(await pit.sweep()).toMatchObject({ proven: [id] });
 });
 
-// Known: a token is the claim's change time, which `touch` renews; the README tells snakes to do it.
+// Known: a token is the claim's change time, which `touch` renews; the README asks snakes to do it.
 test("a handler that touches its claim, as the README teaches, keeps it", async () => {
   const pit = await Pit.make();
   const id = await pit.toss("a", "--done-when", "true");

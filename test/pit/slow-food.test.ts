@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { until } from "../support/deadline.ts";
 import { ended, Pit } from "./support.ts";
 
-/** Food that somebody is still writing when it is found. */
+/** Food that is still being written when it is found. */
 
 const HEAD = "# food-0001-slow\n- **task:** chew\n";
 const REST = "- **done-when:** `test -e scraps/ok`\n- **max-attempts:** 1\n";

@@ -115,7 +115,7 @@ export class Pit {
     return status === 0 ? (JSON.parse(stdout) as { state: string }).state : undefined;
   }
 
-  /** Everything that doctor says, but for what somebody put there on purpose. */
+  /** All findings of doctor, except for files put there on purpose. */
   async findings(...but: string[]): Promise<string[]> {
     const { stdout } = await this.cli(["doctor", "--json"]);
     const { findings } = JSON.parse(stdout) as {

@@ -21,13 +21,13 @@ import { type FsRun, record, temporaryPath } from "../../queue/fs/run.ts";
 import { idOfFood, resultName } from "../food-names.ts";
 
 /**
- * Claims that a snake made with `mv`, maybe of food that no process of ours had seen. Its link in ids/
- * keeps the food when the snake removes its claim, as the protocol tells it to; `.viv/hand/<id>`
- * keeps whose it was, and on a second line since when it is nowhere.
+ * Claims that a snake made with `mv`, maybe of food that no process of ours had seen. The link in ids/
+ * keeps the food when the snake removes its claim, as the protocol asks; `.viv/hand/<id>` has the
+ * snake's name and, on a second line, the time since which the food is nowhere.
  */
 export function noticeHandClaims(run: FsRun): void {
   for (const { id, worker, path } of claimedTasks(run.paths)) {
-    // What is no file cannot be linked, and is no food: doctor tells.
+    // Only a file can be linked, or be food; doctor reports others.
     if (!isName(id) || !statIfThere(path)?.isFile()) continue;
     const isNew = !existsSync(idLinkOf(run.paths, id));
     if (isNew) reserveId(run, id, path);
@@ -48,20 +48,20 @@ export function nameNameless(run: FsRun): void {
   }
 }
 
-/** The last snake that was seen with it, if that was one with nothing but a shell. */
+/** The last snake that was seen with it, if that one uses only a shell. */
 export function snakeOf(run: FsRun, id: string): string | null {
   return readNote(run, id)?.worker || null;
 }
 
-/** A worker of ours finds its claim gone: maybe its handler follows the protocol of a shell. */
+/** A worker finds its claim gone: maybe its handler follows the protocol by hand. */
 export function noteVanished(run: FsRun, id: string, worker: string): void {
   if (existsSync(idLinkOf(run.paths, id))) overwrite(noteOf(run, id), `${worker}\n${Date.now()}`);
 }
 
-/** Its claim and its result may go and come in the wrong order, a moment apart. */
+/** The claim may go a moment before the result comes. */
 const GRACE_MS = 10_000;
 
-/** A claim that was removed without a result: the food is given to the others. */
+/** Food whose claim was removed without a result goes back to food/. */
 export async function bringBackVanished(run: FsRun): Promise<void> {
   for (const id of namesIn(`${run.paths.viv}/hand`)) {
     if (!isName(id)) continue;
@@ -72,7 +72,7 @@ export async function bringBackVanished(run: FsRun): Promise<void> {
     const { worker = "", goneSince } = readNote(run, id) ?? {};
     if (goneSince === undefined) overwrite(noteOf(run, id), `${worker}\n${Date.now()}`);
     else if (Math.abs(Date.now() - goneSince) > GRACE_MS) {
-      // One at a time, and another look: what another sweep brought back may be claimed by now.
+      // Under the lock, another look: food that another sweep brought back may be claimed by now.
       await withLock(`${run.paths.viv}/proof.lock`, () => {
         if (locate(run, id) === null) bringBack(run, id, worker);
       });
@@ -81,19 +81,26 @@ export async function bringBackVanished(run: FsRun): Promise<void> {
 }
 
 function bringBack(run: FsRun, id: string, worker: string): void {
-  const tmp = temporaryPath(run, `back-${id}`);
   try {
-    if (!linkIfFree(idLinkOf(run.paths, id), tmp)) return;
-    renameIfThere(tmp, fileOf(run.paths, "pending", id));
+    if (!restoreTo(run, id, fileOf(run.paths, "pending", id))) return;
   } catch {
-    return; // doctor has made it a case for people: `vanished`
-  } finally {
-    unlinkIfThere(tmp);
+    return; // doctor reports it as `vanished`
   }
   discard(noteOf(run, id));
   const note = `${worker} removed its claim without a result`;
   record(run, { event: "adopted", task: id, from: "claimed", to: "pending", note });
-  afterMove(run, id, "pending", new Afterwards()); // a sweep: the next one makes up for it
+  afterMove(run, id, "pending", new Afterwards()); // the next sweep repairs a failure
+}
+
+/** Food that is nowhere comes back as a second name of its link in ids/. */
+export function restoreTo(run: FsRun, id: string, target: string): boolean {
+  const tmp = temporaryPath(run, `back-${id}`);
+  if (!linkIfFree(idLinkOf(run.paths, id), tmp)) return false;
+  try {
+    return renameIfThere(tmp, target);
+  } finally {
+    unlinkIfThere(tmp);
+  }
 }
 
 function readNote(run: FsRun, id: string): { worker: string; goneSince?: number } | null {

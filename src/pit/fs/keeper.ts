@@ -10,35 +10,34 @@ import { type FsRun, nowIso, temporaryPath } from "../../queue/fs/run.ts";
 import type { Task } from "../../queue/task.ts";
 
 /**
- * Food in resting/stuck/ is reported to the keeper: as food of its own, whose name follows from the
- * stuck one's and from how often that was sent round again. So it is reported once each time, by
- * the first of: the worker that gave up, or after its death a sweep.
+ * Food in resting/stuck/ is reported to the keeper as food of its own, named after the stuck food
+ * and its number of retries: once each time, by the worker that gave up or, after its death, by a
+ * sweep.
  */
-export function tellKeeper(run: FsRun, id: string): void {
-  if (id.startsWith("keeper-") || isTold(run, id)) return;
-  const history = readHistory(run, id);
-  const last = history.findLast(isAttempt);
+export function reportStuck(run: FsRun, id: string): void {
+  if (id.startsWith("keeper-") || isReported(run, id)) return;
+  const last = readHistory(run, id).findLast(isAttempt);
   const task = keeperFood(run, id, last?.note ?? "for an unknown reason");
   const tmp = temporaryPath(run, task.task_id);
   const stats = writeNew(tmp, run.paths.layout.write(task), run.durability === "safe");
   const { created } = publish(run, { task, tmp, stats }, { ifAbsent: true });
-  // What is missing then is made up for as for any task, and nobody waits for an answer here.
+  // A failure afterwards is repaired as for any task.
   if (created) announce(run, [{ task, tmp, stats, state: "pending" }], new Afterwards());
 }
 
-/** A person who takes food away knows of it. */
-export function keepFromKeeper(run: FsRun, id: string): void {
+/** For food that a person cancelled: there is no need to report it. */
+export function markReported(run: FsRun, id: string): void {
   overwrite(`${run.paths.viv}/told/${keeperId(run, id)}`, "");
 }
 
-export function tellKeeperOfAll(run: FsRun): void {
+export function reportAllStuck(run: FsRun): void {
   for (const name of namesIn(run.paths.state.failed)) {
     const id = run.paths.layout.idOf("failed", name);
-    if (isName(id) && statIfThere(fileOf(run.paths, "failed", id))) tellKeeper(run, id);
+    if (isName(id) && statIfThere(fileOf(run.paths, "failed", id))) reportStuck(run, id);
   }
 }
 
-export function isTold(run: FsRun, id: string): boolean {
+export function isReported(run: FsRun, id: string): boolean {
   const keeper = keeperId(run, id);
   const marks = [idLinkOf(run.paths, keeper), `${run.paths.viv}/told/${keeper}`];
   return marks.some((path) => statIfThere(path) !== undefined);
@@ -64,7 +63,7 @@ function keeperFood(run: FsRun, id: string, why: string): Task {
     payload: {
       task: `${id} is stuck: ${why.replace(/\s+/g, " ").trim()}`,
       food: id,
-      text: `It rests in resting/stuck/${id}.md; notes about it are in scraps/, its traces in waste/. Put it right, then: viv retry ${id} (or: mv resting/stuck/${id}.md food/).`,
+      text: `It rests in resting/stuck/${id}.md; notes about it are in scraps/, its logs in waste/. Repair it, then: viv retry ${id} (or: mv resting/stuck/${id}.md food/).`,
     },
     tier_hint: null,
     deadline: null,

@@ -14,9 +14,8 @@ import { TASK_STATES } from "../../queue/states.ts";
 import { foodId, numberOf, resultIdOf, slugOf } from "../food-names.ts";
 
 /**
- * `.viv/numbers/<n>`: a file for each number given out, made exclusively, so that several who toss
- * at once get one each. Where to begin looking is only a hint; a lost one is found again by a look
- * through the whole pit.
+ * `.viv/numbers/<n>`: a file for each number in use, made exclusively, so that concurrent tosses get
+ * different numbers. The last one is only a hint; if it is lost, the whole pit is searched.
  */
 const HINT = ".last";
 
@@ -60,8 +59,8 @@ function hintOf(run: FsRun): number | null {
 }
 
 /**
- * The highest number in use. What we have seen has its file in numbers/; what others wrote since
- * lies in food/, or has just been claimed.
+ * The highest number in use. Food that we have seen has its file in numbers/; newer food lies in
+ * food/ or claimed/.
  */
 function highest(run: FsRun, everywhere: boolean): number {
   const { layout, state } = run.paths;
@@ -75,7 +74,7 @@ function highest(run: FsRun, everywhere: boolean): number {
     ? TASK_STATES.filter((name) => name !== "claimed")
     : ["pending" as const];
   for (const name of states) for (const file of namesIn(state[name])) see(layout.idOf(name, file));
-  // A result of before our time has a food that is unknown: its number is taken all the same.
+  // The number of a result is taken, even if its food is unknown.
   if (everywhere) for (const file of namesIn(state.done)) see(resultIdOf(file));
   if (everywhere) for (const name of namesIn(`${run.paths.viv}/numbers`)) see(`food-${name}`);
   return most;

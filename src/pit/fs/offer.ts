@@ -5,5 +5,5 @@ export const PIT_OFFER: LayoutOffer = {
   kind: "pit",
   howToMake: (path) => `make it with: viv pit init ${path}`,
   signs: ["food", "claimed"],
-  load: async () => (await import("./layout.ts")).PIT_LAYOUT,
+  load: async () => (await import("./pit-layout.ts")).PIT_LAYOUT,
 };

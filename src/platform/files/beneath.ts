@@ -166,6 +166,21 @@ export function openSync(path: string, flags: number | keyof typeof FLAGS, mode?
   );
 }
 
+/** Opens a file, and closes it after `use`. */
+export function withFile<T>(
+  path: string,
+  flags: number | keyof typeof FLAGS,
+  use: (fd: number) => T,
+  mode?: number,
+): T {
+  const fd = openSync(path, flags, mode);
+  try {
+    return use(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
 function by<T>(path: string, act: (safe: string, isGuarded: boolean) => T): T {
   const folder = folderOf(path);
   if (folder === null) return act(path, false);

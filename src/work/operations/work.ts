@@ -17,12 +17,11 @@ import { defineRunStream, type RunContext } from "../../queue/operation.ts";
 import type { Store } from "../../queue/store.ts";
 import { DEFAULT_LOG_BYTES, type ReadyRoute, resolveHandler } from "../attempt.ts";
 import { checkRoutes } from "../check-routes.ts";
-import { limitsSection, type Route, routeFor, routesSection, typesOf } from "../config-route.ts";
-import { type WorkerHost, workerHostPort } from "../host.ts";
+import { limitsSection, routeFor, routesSection, typesOf } from "../config-route.ts";
+import { WORK_SITE, type WorkerHost, workerHostPort } from "../host.ts";
 import { settleReaped } from "../killed-attempt-bill.ts";
 import { inheritedEnv } from "../place.ts";
-import { WORK_SITE } from "../site.ts";
-import { Worker, type WorkerEvent, type WorkerOptions } from "../worker.ts";
+import { Worker, type WorkerEvent, type WorkerOptions, type WorkerReport } from "../worker.ts";
 
 const input = z.strictObject({
   handler: text("the executable for every task (default: the routes in viv.toml)"),
@@ -49,31 +48,19 @@ const input = z.strictObject({
 
 export type WorkInput = z.output<typeof input>;
 
+type End = { outcome: string; note?: string };
+
 /** What `viv work` emits. */
 export type WorkEvent =
   | Extract<WorkerEvent, { kind: "started" | "held" | "stopping" }>
   | { kind: "claimed"; id: string; type: string; attempt: number; snake?: string }
-  | {
-      kind: "ended";
-      id: string;
-      type: string;
-      attempt: number;
-      outcome: string;
-      duration_ms: number;
-      to?: string;
-      note?: string;
-      retry_at?: string;
-    }
-  | {
-      kind: "proven";
-      id: string;
-      snake: string | null;
-      outcome: string;
-      note?: string;
-      unproven?: string;
-    }
+  | ({ kind: "ended"; id: string; type: string; attempt: number; duration_ms: number } & End & {
+        to?: string;
+        retry_at?: string;
+      })
+  | ({ kind: "proven"; id: string; snake: string | null; unproven?: string } & End)
   | { kind: "trouble"; id?: string; code: string; message: string }
-  | ({ kind: "finished" } & z.output<typeof report>);
+  | ({ kind: "finished" } & WorkerReport);
 
 const report = z.object({ attempts: z.number(), done: z.number(), other: z.number() });
 
@@ -90,10 +77,8 @@ export const work = defineRunStream({
     const host = await context.use(workerHostPort);
     await assertRoutes(given, here.config, host);
     const isPit = store.extension(WORK_SITE) !== null;
-    return yield* serve<WorkEvent, z.output<typeof report>>(context, (emit) => {
-      const worker = workerFor(context, given, here.config, host, (event) =>
-        emit(asEmitted(event, isPit)),
-      );
+    return yield* serve<WorkEvent, WorkerReport>(context, (emit) => {
+      const worker = workerFor(context, given, host, (event) => emit(asEmitted(event, isPit)));
       return {
         stop: () => worker.stop(),
         stopNow: () => worker.stopNow(),
@@ -115,18 +100,18 @@ function asEmitted(event: WorkerEvent, isPit: boolean): WorkEvent {
       return { kind: "claimed", id: task.task_id, type: task.task_type, attempt, snake };
     }
     case "ended": {
-      const { claim, end } = event;
+      const { kind, claim, end } = event;
       const { task_id: id, task_type: type } = claim.task;
       const duration_ms = Math.round(event.durationMs);
-      const base = { kind: "ended" as const, id, type, attempt: claim.attempt };
+      const base = { kind, id, type, attempt: claim.attempt };
       if (end.kind === "lost") return { ...base, outcome: "lost", duration_ms };
-      const { to, retryAt } = end.ended;
-      return { ...base, outcome: end.outcome, to, duration_ms, note: end.note, retry_at: retryAt };
+      const { outcome, note, ended } = end;
+      return { ...base, outcome, to: ended.to, duration_ms, note, retry_at: ended.retryAt };
     }
     case "proven": {
       const { id, snake, end, unproven } = event.result;
       const { outcome, note } = end.kind === "ended" ? end : { outcome: "lost", note: undefined };
-      return { kind: "proven", id, snake, outcome, note, unproven: unproven ?? undefined };
+      return { kind: "proven", id, snake, outcome, note, unproven };
     }
     case "trouble": {
       const { error, claim } = event;
@@ -141,64 +126,57 @@ function asEmitted(event: WorkerEvent, isPit: boolean): WorkEvent {
 
 const GATE_FULL = "the machine's gate is full; see: viv gate";
 
-/** What can be run, and told to stop. */
-export type Startable = Pick<Worker, "run" | "stop" | "stopNow">;
-
-/** A worker as these flags and this viv.toml describe it. `run()` it, `stop()` it. */
-export function workerFor(
-  { store, now }: RunContext,
+/** A worker as these flags and this viv.toml describe it. */
+function workerFor(
+  { store, now, here: { config } }: RunContext,
   given: WorkInput,
-  config: Config | undefined,
   host: WorkerHost,
   onEvent: (event: WorkerEvent) => void,
-): Startable {
+): Worker {
   const worker = assertName("worker name", given.worker_id ?? defaultName(store));
-  const find = given.handler ? always(fromFlag(given.handler, host)) : fromConfig(config, host);
+  const concurrency = given.concurrency ?? 1;
+  const ofFlag = given.handler ? fromFlag(given.handler, host) : null;
+  const find = ofFlag ? () => ofFlag : fromConfig(config, host);
   const types = typesFor(given, config, store.reservedTypes);
-  const maxTasks = given.once ? 1 : given.max_tasks;
-  const routes = given.handler || config === undefined ? new Map() : config.section(routesSection);
+  const limits = config?.section(limitsSection);
+  const routes = ofFlag || config === undefined ? new Map() : config.section(routesSection);
   const budget = config?.section(budgetSection) ?? { run: {}, day: {} };
-  const onTrouble = (message: string) =>
-    onEvent({ kind: "trouble", error: new VivError("CORRUPT", message) });
-  const spending = new SharedBudget(store, now);
-  const money = config && spentCheck(config, spending, now);
+  const prices = config?.section(pricesSection) ?? new Map();
+  const onError = (error: unknown) => onEvent({ kind: "trouble", error });
+  const sharedBudget = new SharedBudget(store, now);
+  const spent = config && spentCheck(config, sharedBudget, now);
   const usesModels = [...routes.values()].some(({ engine }) => engine !== undefined);
   const slots = usesModels && host.gate ? engineSlots(host.gate, worker) : undefined;
-  const closed = closedTypes({
-    ...{ accounts: host.accounts, routes, types, now, onWarning: onTrouble },
-    spent: money,
-    full: slots && (() => (slots.room() === 0 ? GATE_FULL : null)),
-  });
-  const prices = config?.section(pricesSection) ?? new Map();
-  const settle = settleReaped(store, host, { routeOf: find, prices }, (error) =>
-    onEvent({ kind: "trouble", error }),
-  );
   const options: WorkerOptions = {
     worker,
+    slotNames: snakesOf(store, worker, concurrency),
     types,
     routeFor: find,
-    concurrency: given.concurrency ?? 1,
+    concurrency,
+    maxTasks: given.once ? 1 : given.max_tasks,
+    maxLooks: given.max_iterations || undefined,
+    drain: given.drain,
+    graceMs: parseOptionalDuration(given.grace, "--grace"),
+    timeoutMs: timeLimit(given.timeout),
     killAfterMs: parseOptionalDuration(given.kill_after, "--kill-after") ?? 5_000,
-    logBytes: config?.section(limitsSection).logBytes ?? DEFAULT_LOG_BYTES,
+    logBytes: limits?.logBytes ?? DEFAULT_LOG_BYTES,
     pollMs: Math.max(50, (given.poll_interval ?? 5) * 1000),
     heartbeatMs: Math.max(50, (given.heartbeat_interval ?? 30) * 1000),
     reapEveryMs: 1_000,
-    slotNames: snakesOf(store, worker, given.concurrency ?? 1),
+    reviewLimit: limits?.review,
     prices,
     budget,
-    sharedBudget: spending,
-    onEvent,
-    timeoutMs: timeLimit(given.timeout),
-    graceMs: parseOptionalDuration(given.grace, "--grace"),
-    maxTasks,
-    maxLooks: given.max_iterations || undefined,
-    drain: given.drain,
-    reviewLimit: config?.section(limitsSection).review,
-    closedTypes: closed,
+    sharedBudget,
     slots,
-    beforeClaim: money && (() => spending.refresh()),
-    onReaped: usesModels ? settle : undefined,
-    mostAtOnce: money && (() => spending.room(budget)),
+    closedTypes: closedTypes({
+      ...{ accounts: host.accounts, routes, types, now, spent },
+      onWarning: (message) => onError(new VivError("CORRUPT", message)),
+      full: slots && (() => (slots.room() === 0 ? GATE_FULL : null)),
+    }),
+    beforeClaim: spent && (() => sharedBudget.refresh()),
+    mostAtOnce: spent && (() => sharedBudget.room(budget)),
+    onReaped: usesModels ? settleReaped(store, host, find, prices, onError) : undefined,
+    onEvent,
   };
   return new Worker(store, host, options);
 }
@@ -211,12 +189,11 @@ function snakesOf(store: Store, worker: string, concurrency: number): string[] |
 
 /** Finds mistakes in the flags of a worker, and starts none. */
 export async function checkWorker(context: RunContext, given: WorkInput): Promise<void> {
-  const host = await context.use(workerHostPort);
-  workerFor(context, given, context.here.config, host, () => {});
+  workerFor(context, given, await context.use(workerHostPort), () => {});
 }
 
-/** What would fail every task of a type is told before the first is taken. */
-export async function assertRoutes(
+/** Throws for mistakes that would fail every task of a type. */
+async function assertRoutes(
   given: WorkInput,
   config: Config | undefined,
   host: WorkerHost,
@@ -227,12 +204,13 @@ export async function assertRoutes(
     return;
   }
   if (config === undefined) return;
-  const types = typesFor(given, config);
-  const wanted = types?.map((type) => routeFor(config, type)) ?? [
-    ...config.section(routesSection).values(),
-  ];
-  const routes = [...new Set(wanted)].filter((route) => route !== undefined);
-  await checkRoutes(routes, config, host);
+  const wanted = typesFor(given, config)?.map((type) => routeFor(config, type));
+  const routes = new Set(wanted ?? config.section(routesSection).values());
+  await checkRoutes(
+    [...routes].filter((route) => route !== undefined),
+    config,
+    host,
+  );
 }
 
 /** Undefined when neither the run nor the day has a budget. */
@@ -247,7 +225,7 @@ function spentCheck(
   return (type) => {
     const over = spending.usedUp(budget, type, routed);
     if (over === null) return null;
-    // Without its numbers, which change with each step of the others.
+    // Without its amounts, which change with each step of the other attempts.
     if (over.isShared) return { until: now() + LOOK_AGAIN_MS, text: RESERVED };
     const midnight = (Math.floor(now() / DAY_MS) + 1) * DAY_MS;
     return { until: over.which === "day" ? midnight : null, text: over.text };
@@ -255,10 +233,8 @@ function spentCheck(
 }
 
 const RESERVED =
-  "what is left of the budget is reserved by those that run, and comes back when they end; see: viv costs";
-/** Others give back what they have reserved, and nobody knows when. */
+  "the rest of the budget is reserved by running attempts, and comes back when they end; see: viv costs";
 const LOOK_AGAIN_MS = 250;
-
 const DAY_MS = 86_400_000;
 
 function timeLimit(given: string | undefined): number | undefined {
@@ -267,7 +243,7 @@ function timeLimit(given: string | undefined): number | undefined {
   throw new VivError("USAGE", "--timeout must be more than zero; without it there is no limit.");
 }
 
-/** Without being asked for, a reserved type is left to those that do ask. */
+/** Reserved types only when they are named. */
 function typesFor(
   given: WorkInput,
   config: Config | undefined,
@@ -279,10 +255,8 @@ function typesFor(
   if (asked.length === 0) return routed?.filter((type) => !reserved.includes(type)) ?? null;
   const missing = routed === null ? [] : asked.filter((type) => !routed.includes(type));
   if (missing.length > 0) {
-    throw new VivError(
-      "INVALID",
-      `there is no handler for ${missing.join(", ")}; add [handlers.${missing[0]}] to ${config?.file}, or pass --handler.`,
-    );
+    const message = `there is no handler for ${missing.join(", ")}; add [handlers.${missing[0]}] to ${config?.file}, or pass --handler.`;
+    throw new VivError("INVALID", message);
   }
   return asked;
 }
@@ -295,47 +269,30 @@ function fromConfig(
     const where = config
       ? `${config.file} has none`
       : `there is no viv.toml at or above ${host.cwd}`;
-    throw new VivError(
-      "USAGE",
-      `which handler? Pass --handler PATH, or write [handlers.default] into viv.toml (${where}).`,
-    );
+    const message = `which handler? Pass --handler PATH, or write [handlers.default] into viv.toml (${where}).`;
+    throw new VivError("USAGE", message);
   }
   const { folder } = config;
-  const ready = new Map<Route, ReadyRoute>();
   return (type) => {
     const route = routeFor(config, type);
     if (route === undefined) return undefined;
-    const known = ready.get(route);
-    if (known !== undefined) return known;
     const handler = resolveHandler(route.handler, folder);
     const env = inheritedEnv(host.env, route);
     const engine = route.engine && readyEngine(route.engine, handler, folder);
-    const made = { ...route, handler, folder, env, engine };
-    ready.set(route, made);
-    return made;
+    return { ...route, handler, folder, env, engine };
   };
 }
 
 function fromFlag(handler: string, host: WorkerHost): ReadyRoute {
-  const route: Route = {
-    type: "default",
-    handler: [programAt(handler, host.cwd)],
-    workspace: "none",
-    sandbox: [],
-    env: [],
-  };
+  const argv = [programAt(handler, host.cwd)];
   const env = inheritedEnv(host.env, { env: [], inheritsAll: true });
-  return { ...route, folder: host.cwd, env };
+  return { type: "default", handler: argv, workspace: "none", sandbox: [], folder: host.cwd, env };
 }
 
-/** A file here is meant before one in PATH, as swarm-lib's users expect. */
+/** A file in `cwd` comes before one in PATH, as in swarm-lib. */
 function programAt(handler: string, cwd: string): string {
   const here = resolve(cwd, handler);
   return handler.includes("/") || existsSync(here) ? here : handler;
-}
-
-function always<T>(value: T): () => T {
-  return () => value;
 }
 
 function defaultName(store: Store): string {

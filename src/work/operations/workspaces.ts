@@ -4,20 +4,7 @@ import { defineRunOperation } from "../../queue/operation.ts";
 import { anyState } from "../../queue/schemas.ts";
 import type { TaskView } from "../../queue/store.ts";
 import { workerHostPort } from "../host.ts";
-
-const workspace = z.object({
-  id: z.string(),
-  state: z.nullable(anyState),
-  kind: z.enum(["dir", "worktree"]),
-  path: z.string(),
-  branch: z.optional(z.string()),
-  repository: z.optional(z.string()),
-  dirty: z.boolean(),
-  ahead: z.number(),
-  merged: z.boolean(),
-  missing: z.boolean(),
-  bytes: z.number(),
-});
+import { removedWorkspace, workspaceInfo } from "../workspaces/record.ts";
 
 export const workspaces = defineRunOperation({
   name: "workspaces",
@@ -30,19 +17,9 @@ export const workspaces = defineRunOperation({
     id: list("only workspaces of these tasks"),
   }),
   output: z.object({
-    workspaces: z.array(workspace),
-    gc: z.optional(
-      z.array(
-        z.object({
-          id: z.string(),
-          removed: z.boolean(),
-          archived: z.optional(z.string()),
-          branch_kept: z.optional(z.string()),
-          reason: z.optional(z.string()),
-        }),
-      ),
-    ),
-    /** Of which tasks gc has removed what their engines kept: homes in sandboxes, conversations. */
+    workspaces: z.array(z.extend(workspaceInfo, { state: z.nullable(anyState) })),
+    gc: z.optional(z.array(removedWorkspace)),
+    /** Tasks whose engines' files (homes in sandboxes, conversations) gc has removed. */
     homes: z.optional(z.array(z.string())),
   }),
   async run({ store, use }, { action, id: wanted }) {
@@ -53,12 +30,8 @@ export const workspaces = defineRunOperation({
     if (action !== "gc") return { workspaces: all };
     const gc = [];
     for (const { id, state } of all) {
-      if (!isOver(state)) {
-        gc.push({ id, removed: false, reason: `the task is ${state}` });
-        continue;
-      }
-      const { branchKept, ...rest } = await machine.removeWorkspace(id);
-      gc.push({ ...rest, branch_kept: branchKept });
+      if (isOver(state)) gc.push(await machine.removeWorkspace(id));
+      else gc.push({ id, removed: false, reason: `the task is ${state}` });
     }
     const homes = [];
     for (const id of machine.artifacts.listSessions()) {
@@ -72,7 +45,7 @@ export const workspaces = defineRunOperation({
   },
 });
 
-/** Nobody will work there again, unless a person sends the task round again. */
+/** No worker works there again, unless a person retries the task. */
 function isOver(state: TaskView["state"] | null): boolean {
   return state === null || state === "done" || state === "failed";
 }

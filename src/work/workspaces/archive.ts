@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import {
   closeSync,
+  constants,
   copyFileSync,
   existsSync,
   fsyncSync,
@@ -15,12 +16,14 @@ import {
 } from "node:fs";
 import { basename, dirname, extname, join } from "node:path";
 import { isVivError, VivError } from "../../base/errors.ts";
+import { syncFolder } from "../../platform/files/atomic-write.ts";
+import { withFile } from "../../platform/files/beneath.ts";
 import { type GitPlace, git } from "../../platform/git/git.ts";
-import { stage } from "./stage.ts";
+import { stage } from "./commit.ts";
 
 /**
- * Saving what is in a workspace to a file that is complete, on the disk and read back before
- * anything is removed. The user's index and branches stay as they are.
+ * Saves the content of a workspace to a file that is complete, synced and read back before anything
+ * is removed. The user's index and branches stay as they are.
  */
 
 /** A patch from `base` to the files as they are, or null when there is no difference. */
@@ -35,8 +38,8 @@ export async function archiveWorktree(
     const index = join(place.gitDir ?? "", "index");
     if (existsSync(index)) {
       copyFileSync(index, own.indexFile);
-      // As if older than all files: then git compares their content, and not their times. The time
-      // of the copy would even make it overlook changes from just before the copy was made.
+      // Older than all files: so git compares their content. By the time of the copy it would overlook
+      // changes from just before.
       utimesSync(own.indexFile, 1, 1);
     } else await git(["read-tree", base], own);
     await stage(own);
@@ -77,52 +80,33 @@ async function patchOfFolder(temporary: string, path: string, target: string): P
 async function writePatch(
   temporary: string,
   place: GitPlace,
-  trees: { from: string; to: string },
+  { from, to }: { from: string; to: string },
   target: string,
 ): Promise<string> {
-  mkdirSync(dirname(target), { recursive: true, mode: 0o700 });
-  const draft = draftFor(target);
-  try {
-    const fd = openSync(draft, "wx", 0o600);
+  return publish(target, async (draft) => {
+    const fd = openSync(draft, "r+");
     try {
       const exact = ["-p", "--binary", "--full-index", "--no-renames", "--no-color"];
       const plain = ["--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/"];
-      const args = ["diff-tree", "-r", ...exact, ...plain, trees.from, trees.to];
-      await git(args, { ...place, stdoutTo: fd });
-      fsyncSync(fd);
+      await git(["diff-tree", "-r", ...exact, ...plain, from, to], { ...place, stdoutTo: fd });
     } finally {
       closeSync(fd);
     }
     const check = { ...place, indexFile: join(temporary, "check") };
-    await git(["read-tree", trees.from], check);
+    await git(["read-tree", from], check);
     await git(["apply", "--cached", "--whitespace=nowarn", draft], check);
-    if ((await git(["write-tree"], check)) !== trees.to) {
+    if ((await git(["write-tree"], check)) !== to) {
       throw new VivError("CORRUPT", `the patch ${target} would not give the same files back.`);
     }
-    return publish(draft, target);
-  } finally {
-    rmSync(draft, { force: true });
-  }
+  });
 }
 
 async function tarOfFolder(temporary: string, path: string, target: string): Promise<string> {
   const tar = join(dirname(target), `${basename(target, extname(target))}.tar`);
-  mkdirSync(dirname(tar), { recursive: true, mode: 0o700 });
-  const draft = draftFor(tar);
-  try {
-    closeSync(openSync(draft, "wx", 0o600));
+  return publish(tar, async (draft) => {
     await runTar(["--create", "--file", draft, "--directory", path, "."], temporary);
     await runTar(["--compare", "--file", draft, "--directory", path], temporary);
-    const fd = openSync(draft, "r+");
-    try {
-      fsyncSync(fd);
-    } finally {
-      closeSync(fd);
-    }
-    return publish(draft, tar);
-  } finally {
-    rmSync(draft, { force: true });
-  }
+  });
 }
 
 async function runTar(args: string[], cwd: string): Promise<void> {
@@ -142,30 +126,36 @@ async function runTar(args: string[], cwd: string): Promise<void> {
   throw new VivError(code, `tar failed: ${said || `it ended with ${status}`}.`);
 }
 
-/** Gives the file its name, or the next free one: what was saved before is never overwritten. */
-function publish(draft: string, target: string): string {
-  const end = extname(target);
-  const stem = target.slice(0, target.length - end.length);
-  for (let n = 1; ; n++) {
-    const path = n === 1 ? target : `${stem}.${n}${end}`;
-    try {
-      linkSync(draft, path);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "EEXIST") continue;
-      throw error;
-    }
-    const folder = openSync(dirname(path), "r");
-    try {
-      fsyncSync(folder);
-    } finally {
-      closeSync(folder);
-    }
+/**
+ * Writes a file under another name, syncs it, and gives it its own name or the next free one: no
+ * earlier archive is overwritten. Returns its path.
+ */
+async function publish(target: string, write: (draft: string) => Promise<void>): Promise<string> {
+  mkdirSync(dirname(target), { recursive: true, mode: 0o700 });
+  const draft = join(dirname(target), `.${basename(target)}.${process.pid}.new`);
+  try {
+    closeSync(openSync(draft, "wx", 0o600));
+    await write(draft);
+    withFile(draft, constants.O_RDWR, fsyncSync);
+    const end = extname(target);
+    const stem = target.slice(0, target.length - end.length);
+    let path = target;
+    for (let n = 2; !linkIfFree(draft, path); n++) path = `${stem}.${n}${end}`;
+    syncFolder(dirname(path));
     return path;
+  } finally {
+    rmSync(draft, { force: true });
   }
 }
 
-function draftFor(target: string): string {
-  return join(dirname(target), `.${basename(target)}.${process.pid}.new`);
+function linkIfFree(from: string, to: string): boolean {
+  try {
+    linkSync(from, to);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  }
 }
 
 /** Only files, links and folders that are not empty: what a patch can hold. */

@@ -1,36 +1,26 @@
 import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { VivError } from "../../base/errors.ts";
-import { askGit, type GitPlace, git } from "../../platform/git/git.ts";
-import { readRecord } from "./record.ts";
-import { stage } from "./stage.ts";
+import { askGit, type GitPlace, git, gitBytes } from "../../platform/git/git.ts";
+import { invalid, readRecord } from "./record.ts";
 import { adminOf, findRepository, placeOf } from "./worktree.ts";
-
-export interface Author {
-  name: string;
-  email: string;
-}
-
-const NOBODY: Author = { name: "Vivarium", email: "vivarium@localhost" };
 
 /**
  * Commits all changes in a worktree on its branch. Returns the commit, or null when there is
  * nothing to commit (also for a plain folder). What git ignores, and repositories within the
  * workspace, are left out. No hook is run.
  */
-export async function commitWorkspace(
-  path: string,
-  message: string,
-  author?: Author,
-): Promise<string | null> {
+export async function commitWorkspace(path: string, message: string): Promise<string | null> {
   const record = readRecord(dirname(path), basename(path));
   if (record?.kind === "dir") return null;
-  if (record === null) throw new VivError("INVALID", `${path} is not a workspace.`, { path });
+  if (record === null) throw invalid(path, `${path} is not a workspace.`);
   const repository = await findRepository(record.repository);
   const admin = adminOf(repository, path);
   if (admin === null || !existsSync(path)) {
-    const sentence = `${path} is no worktree of ${repository.path} any more; nothing was committed.`;
-    throw new VivError("INVALID", sentence, { path });
+    throw invalid(
+      path,
+      `${path} is no worktree of ${repository.path} any more; nothing was committed.`,
+    );
   }
   const place = placeOf(admin, path);
   mustBeAtRest(admin, path);
@@ -40,10 +30,10 @@ export async function commitWorkspace(
   const tree = await git(["write-tree"], place);
   const head = await git(["rev-parse", "--verify", "HEAD^{commit}"], place);
   if (tree === (await git(["rev-parse", `${head}^{tree}`], place))) return null;
-  const env = await identity(place, author);
+  const env = await identity(place);
   const stdin = `${message.trim() || "viv"}\n`;
   const commit = await git(["commit-tree", tree, "-p", head, "-F", "-"], { ...place, env, stdin });
-  // Only if nobody has moved the branch meanwhile.
+  // Fails if the branch has moved meanwhile.
   const move = ["-m", "commit: viv", `refs/heads/${record.branch}`, commit, head];
   await git(["update-ref", ...move], { ...place, env });
   return commit;
@@ -60,10 +50,9 @@ const UNFINISHED = {
 function mustBeAtRest(admin: string, path: string): void {
   for (const [file, what] of Object.entries(UNFINISHED)) {
     if (!existsSync(join(admin, file))) continue;
-    throw new VivError(
-      "INVALID",
+    throw invalid(
+      path,
       `a ${what} is unfinished in ${path}; finish it, or run: git -C ${path} ${what} --abort.`,
-      { path },
     );
   }
 }
@@ -73,25 +62,82 @@ async function mustBeOn(branch: string, place: GitPlace): Promise<void> {
   const head = status === 0 ? stdout.toString().trim() : null;
   if (head === `refs/heads/${branch}`) return;
   const where = head === null ? "a detached HEAD" : head.replace(/^refs\/heads\//, "");
-  throw new VivError(
-    "INVALID",
+  throw invalid(
+    place.cwd,
     `${place.cwd} is on ${where} instead of its branch ${branch}; bring it back with: git -C ${place.cwd} switch ${branch}.`,
-    { path: place.cwd },
   );
 }
 
 /** The user is the author, as far as git knows one. */
-async function identity(place: GitPlace, author?: Author): Promise<Record<string, string>> {
-  const knows = async (role: string) => {
+async function identity(place: GitPlace): Promise<Record<string, string>> {
+  const env: Record<string, string> = {};
+  for (const role of ["AUTHOR", "COMMITTER"]) {
     const question = ["-c", "user.useConfigOnly=true", "var", `GIT_${role}_IDENT`];
-    return (await askGit(question, place)).status === 0;
-  };
-  const own = author ?? ((await knows("AUTHOR")) ? undefined : NOBODY);
-  const committer = (await knows("COMMITTER")) ? undefined : NOBODY;
-  return { ...variables("AUTHOR", own), ...variables("COMMITTER", committer) };
+    if ((await askGit(question, place)).status === 0) continue;
+    env[`GIT_${role}_NAME`] = "Vivarium";
+    env[`GIT_${role}_EMAIL`] = "vivarium@localhost";
+  }
+  return env;
 }
 
-function variables(role: string, person: Author | undefined): Record<string, string> {
-  if (person === undefined) return {};
-  return { [`GIT_${role}_NAME`]: person.name, [`GIT_${role}_EMAIL`]: person.email };
+/**
+ * The differences from the index, without ignored files unless `everything` is set. `paths`: changed,
+ * new and deleted files, as git names them; `nested`: folders that are repositories of their own,
+ * whose files no commit and no patch can hold.
+ *
+ * Not by `git add -A` and `git status`: those run another git inside each repository that they find,
+ * with its settings, and so any program that a task has put there.
+ */
+export async function changesIn(
+  place: GitPlace,
+  everything = false,
+): Promise<{ paths: Buffer[]; nested: string[] }> {
+  const rules = everything ? [] : ["--exclude-standard"];
+  const kinds = ["--modified", "--deleted", "--others"];
+  const names = namesOf(await gitBytes(["ls-files", "-z", ...kinds, ...rules], place));
+  const paths = names.filter((name) => !name.endsWith("/"));
+  const nested = names.filter((name) => name.endsWith("/")).map((name) => text(name));
+  return { paths: paths.map(bytes), nested };
+}
+
+/** Brings the index up to date with the files, but for nested repositories. */
+export async function stage(place: GitPlace, everything = false): Promise<void> {
+  // Deleted files first: a file may have become a folder, or a folder a link, of the same name.
+  const gone = ["diff-files", "-z", "--name-only", "--diff-filter=D", "--ignore-submodules=dirty"];
+  await updateIndex(["--force-remove"], namesOf(await gitBytes(gone, place)).map(bytes), place);
+  const { paths } = await changesIn(place, everything);
+  await updateIndex(["--add", "--remove", "--replace"], paths, place);
+  const rules = everything ? [] : ["--exclude-standard"];
+  const left = namesOf(await gitBytes(["ls-files", "-z", "--others", ...rules], place));
+  const refused = left.find((name) => !name.endsWith("/"));
+  if (refused === undefined) return;
+  const name = JSON.stringify(text(refused));
+  throw new VivError("INVALID", `git takes no file that is called ${name}; rename or remove it.`);
+}
+
+async function updateIndex(how: string[], paths: Buffer[], place: GitPlace): Promise<void> {
+  if (paths.length === 0) return;
+  const stdin = Buffer.concat(paths.flatMap((path) => [path, Buffer.of(0)]));
+  await git(["update-index", ...how, "-z", "--stdin"], { ...place, stdin });
+}
+
+/** Submodules that are checked out: a worktree is not removed with work in them. */
+export async function submodulesIn(place: GitPlace): Promise<string[]> {
+  const entries = namesOf(await gitBytes(["ls-files", "-z", "--stage"], place));
+  return entries
+    .filter((entry) => entry.startsWith("160000 "))
+    .map((entry) => text(entry.slice(entry.indexOf("\t") + 1)));
+}
+
+/** Names are bytes, and need not be valid in any encoding: latin1 keeps each as it is. */
+function namesOf(output: Buffer): string[] {
+  return [...new Set(output.toString("latin1").split("\0"))].filter((name) => name !== "");
+}
+
+function bytes(name: string): Buffer {
+  return Buffer.from(name, "latin1");
+}
+
+function text(name: string): string {
+  return bytes(name).toString("utf8");
 }

@@ -3,8 +3,14 @@ import { lstat, readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { counted } from "../../base/text.ts";
 import { askGit, type GitPlace, git } from "../../platform/git/git.ts";
-import { idOfRecord, readRecord, type WorkspaceRecord, workspacePath } from "./record.ts";
-import { changesIn, submodulesIn } from "./stage.ts";
+import { changesIn, submodulesIn } from "./commit.ts";
+import {
+  idOfRecord,
+  readRecord,
+  type WorkspaceInfo,
+  type WorktreeRecord,
+  workspacePath,
+} from "./record.ts";
 import {
   adminOf,
   commitOf,
@@ -14,26 +20,9 @@ import {
   type Repository,
 } from "./worktree.ts";
 
-export interface WorkspaceInfo {
-  id: string;
-  kind: "dir" | "worktree";
-  path: string;
-  branch?: string;
-  repository?: string;
-  /** It has something that is not committed; a plain folder: it has anything at all. */
-  dirty: boolean;
-  /** Commits on the branch that are in no other branch of the repository, local or remote. */
-  ahead: number;
-  /** Every commit on the branch is in another one as well. */
-  merged: boolean;
-  /** The folder is gone. */
-  missing: boolean;
-  bytes: number;
-}
-
-/** What is known of a worktree besides; all of it is needed to remove one. */
+/** What the removal of a worktree needs besides. */
 export interface Worktree {
-  record: Extract<WorkspaceRecord, { kind: "worktree" }>;
+  record: WorktreeRecord;
   repository: Repository;
   /** The commit of the branch, or null when the branch is gone. */
   tip: string | null;
@@ -67,31 +56,22 @@ export async function inspect(root: string, id: string): Promise<Inspection | nu
   if (stats !== undefined && !stats.isDirectory()) {
     return { info, obstacle: `${path} is no folder; remove it by hand` };
   }
-  if (record?.kind === "worktree") return inspectWorktree(info, record);
+  if (record?.kind === "worktree") {
+    Object.assign(info, { branch: record.branch, repository: record.repository });
+    try {
+      return await inspectWorktree(info, record);
+    } catch (error) {
+      // One that git cannot read must not hide the others. It counts as unsaved.
+      Object.assign(info, { dirty: !info.missing, merged: false });
+      return { info, obstacle: (error as Error).message.replace(/\.$/, "") };
+    }
+  }
   info.dirty = !info.missing && readdirSync(path).length > 0;
-  info.merged = !info.dirty; // nothing of it is only here
+  info.merged = !info.dirty;
   return { info };
 }
 
-async function inspectWorktree(
-  known: WorkspaceInfo,
-  record: Worktree["record"],
-): Promise<Inspection> {
-  const info = { ...known, branch: record.branch, repository: record.repository };
-  try {
-    return await lookAtWorktree(info, record);
-  } catch (error) {
-    // One that git cannot read must not hide the others. What is unknown counts as unsaved.
-    info.dirty = !info.missing;
-    info.merged = false;
-    return { info, obstacle: (error as Error).message.replace(/\.$/, "") };
-  }
-}
-
-async function lookAtWorktree(
-  info: WorkspaceInfo,
-  record: Worktree["record"],
-): Promise<Inspection> {
+async function inspectWorktree(info: WorkspaceInfo, record: WorktreeRecord): Promise<Inspection> {
   const repository = await findRepository(record.repository);
   const tip = await commitOf(repository, `refs/heads/${record.branch}`);
   info.ahead = tip === null ? 0 : await countAhead(repository, record.branch);
@@ -159,19 +139,15 @@ export async function listWorkspaces(root: string): Promise<WorkspaceInfo[]> {
   const ids = names.map((name) => (name.startsWith(".") ? idOfRecord(name) : name));
   const found: WorkspaceInfo[] = [];
   for (const id of [...new Set(ids)].filter((each) => each !== null).sort()) {
-    const info = await infoOf(folder, id);
-    if (info !== null) found.push(info);
+    try {
+      const inspection = await inspect(folder, id);
+      if (inspection !== null) found.push(inspection.info);
+    } catch {
+      // Its record cannot be read. It is listed all the same; its removal reports the error.
+      const path = join(folder, id);
+      const unknown = { dirty: true, ahead: 0, merged: false, bytes: 0 };
+      found.push({ id, kind: "dir", path, ...unknown, missing: !existsSync(path) });
+    }
   }
   return found;
-}
-
-async function infoOf(root: string, id: string): Promise<WorkspaceInfo | null> {
-  try {
-    return (await inspect(root, id))?.info ?? null;
-  } catch {
-    // Its record cannot be read. It is shown all the same; removing it says what is wrong.
-    const path = join(root, id);
-    const unknown = { dirty: true, ahead: 0, merged: false, bytes: 0 };
-    return { id, kind: "dir", path, ...unknown, missing: !existsSync(path) };
-  }
 }

@@ -5,6 +5,7 @@ import { mkdirSync } from "../../platform/files/beneath.ts";
 import { askGit, git } from "../../platform/git/git.ts";
 import {
   branchOf,
+  invalid,
   readRecord,
   type WorkspaceRecord,
   workspacePath,
@@ -20,8 +21,13 @@ import {
   restorePointer,
 } from "./worktree.ts";
 
+/**
+ * Where tasks work: `workspaces/<id>/` in the run, either an empty folder ("dir") or a git worktree
+ * on a branch of its own ("worktree"). A workspace stays as it is from attempt to attempt, and is
+ * removed only when nothing in it is lost by that.
+ */
 export interface WorkspaceRequest {
-  kind: "none" | "dir" | "worktree";
+  kind: "dir" | "worktree";
   /** `workspaces/` of the run. */
   root: string;
   id: string;
@@ -38,9 +44,8 @@ export interface OpenWorkspace {
   base?: string;
 }
 
-/** Makes the workspace of a task, or finds it as the attempt before has left it. */
-export async function openWorkspace(request: WorkspaceRequest): Promise<OpenWorkspace | null> {
-  if (request.kind === "none") return null;
+/** Makes the workspace of a task, or finds it as the last attempt left it. */
+export async function openWorkspace(request: WorkspaceRequest): Promise<OpenWorkspace> {
   const root = resolve(request.root);
   const path = workspacePath(root, request.id);
   mkdirSync(root, { recursive: true, mode: 0o700 });
@@ -48,10 +53,9 @@ export async function openWorkspace(request: WorkspaceRequest): Promise<OpenWork
   const stats = mustBeFolder(path);
   const record = readRecord(root, request.id);
   if (stats !== undefined && record !== null && record.kind !== request.kind) {
-    throw new VivError(
-      "INVALID",
+    throw invalid(
+      path,
       `${path} was made with workspace = "${record.kind}"; set that again, or remove it with: viv workspaces gc ${request.id}.`,
-      { path },
     );
   }
   if (request.kind === "worktree") return openWorktree({ ...request, root }, path, stats, record);
@@ -75,16 +79,15 @@ async function openWorktree(
   const branch = branchOf(id);
   const old = before?.kind === "worktree" ? before : null;
   if (stats !== undefined && old !== null && old.repository !== repository.path) {
-    throw new VivError(
-      "INVALID",
+    throw invalid(
+      path,
       `${path} was made from ${old.repository}, not from ${repository.path}; set that again, or remove it with: viv workspaces gc ${id}.`,
-      { path },
     );
   }
   let isThere = stats !== undefined;
   let admin = adminOf(repository, path);
   if (admin !== null && (!isThere || isHalfMade(admin))) {
-    rmSync(path, { recursive: true, force: true }); // nobody has worked in it yet
+    rmSync(path, { recursive: true, force: true }); // no attempt has worked in it yet
     await forget(repository, path);
     admin = null;
     isThere = false;
@@ -100,9 +103,14 @@ async function openWorktree(
     created_at: new Date().toISOString(),
   };
   if (admin === null) {
-    if (isThere && readdirSync(path).length > 0) throw notAWorktree(path, repository);
+    if (isThere && readdirSync(path).length > 0) {
+      throw invalid(
+        path,
+        `${path} is no worktree of ${repository.path}; if the run was moved, run: git -C ${repository.path} worktree repair ${path}; otherwise move the folder away.`,
+      );
+    }
     if (known === null) writeRecord(root, id, record);
-    // In two steps, each of which may be found done already by the next try.
+    // Each of the two steps may be done already, by a try before.
     if (!hasBranch) await makeBranch(repository, branch, record.base);
     mkdirSync(path, { recursive: true, mode: 0o700 });
     await git(["worktree", "add", "--quiet", path, branch], { cwd: repository.path });
@@ -113,7 +121,7 @@ async function openWorktree(
   return { path, branch, base: record.base };
 }
 
-/** What the branch begins at, or began at if it is there already. */
+/** The commit that the branch begins at, or began at if it exists. */
 async function baseFor(
   repository: Repository,
   name: string | undefined,
@@ -129,45 +137,39 @@ async function baseFor(
 
 async function noSuchBase({ path }: Repository, name: string | undefined): Promise<VivError> {
   const any = await git(["rev-list", "--all", "--max-count=1"], { cwd: path });
-  const sentence =
-    any === ""
-      ? `the repository ${path} has no commits; make the first one, then try again.`
-      : name === undefined
-        ? `HEAD of ${path} is no commit; set base to a branch of it.`
-        : `the repository ${path} has no commit called ${name}; set base to a branch, a tag or a commit of it.`;
-  return new VivError("INVALID", sentence, { path, base: name });
+  if (any === "") {
+    return invalid(
+      path,
+      `the repository ${path} has no commits; make the first one, then try again.`,
+    );
+  }
+  if (name === undefined) {
+    return invalid(path, `HEAD of ${path} is no commit; set base to a branch of it.`);
+  }
+  return invalid(
+    path,
+    `the repository ${path} has no commit called ${name}; set base to a branch, a tag or a commit of it.`,
+  );
 }
 
 async function makeBranch({ path }: Repository, branch: string, base: string): Promise<void> {
-  const folder = "refs/heads/viv";
-  // Without a branch to track: that would be noted in a file that all workers would write to.
-  const args = ["branch", "--no-track", branch, base];
   try {
-    await git(args, { cwd: path });
+    // To track a branch, all workers would write to one file of the repository.
+    await git(["branch", "--no-track", branch, base], { cwd: path });
   } catch (error) {
-    const { status } = await askGit(["show-ref", "--verify", "--quiet", folder], { cwd: path });
-    if (status !== 0) throw error;
-    throw new VivError(
-      "INVALID",
+    const question = ["show-ref", "--verify", "--quiet", "refs/heads/viv"];
+    if ((await askGit(question, { cwd: path })).status !== 0) throw error;
+    throw invalid(
+      path,
       `the repository ${path} has a branch called viv, so it cannot have ${branch}; rename it with: git -C ${path} branch -m viv other-name.`,
-      { path },
-      { cause: error },
+      error,
     );
   }
-}
-
-function notAWorktree(path: string, repository: Repository): VivError {
-  return new VivError(
-    "INVALID",
-    `${path} is no worktree of ${repository.path}; if the run was moved, run: git -C ${repository.path} worktree repair ${path}; otherwise move the folder away.`,
-    { path },
-  );
 }
 
 function mustBeFolder(path: string): Stats | undefined {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats === undefined || stats.isDirectory()) return stats;
   const what = stats.isSymbolicLink() ? "a symbolic link" : "no folder";
-  const sentence = `${path} is ${what}; remove it, so that a workspace can be made there.`;
-  throw new VivError("INVALID", sentence, { path });
+  throw invalid(path, `${path} is ${what}; remove it, so that a workspace can be made there.`);
 }

@@ -1,21 +1,62 @@
-import { closeSync, constants, readFileSync } from "node:fs";
+import { constants, readFileSync } from "node:fs";
 import { join } from "node:path";
+import * as z from "zod/mini";
+import { ifThere } from "../../base/errno.ts";
 import { VivError } from "../../base/errors.ts";
 import { isListedName } from "../../base/names.ts";
 import { replaceFileSynced } from "../../platform/files/atomic-write.ts";
-import { mkdirSync, openSync, removeSync } from "../../platform/files/beneath.ts";
+import { withFile } from "../../platform/files/beneath.ts";
+
+/** A workspace as `viv workspaces` shows it. */
+export const workspaceInfo = z.object({
+  id: z.string(),
+  kind: z.enum(["dir", "worktree"]),
+  path: z.string(),
+  branch: z.optional(z.string()),
+  repository: z.optional(z.string()),
+  /** It has uncommitted changes; a plain folder: it is not empty. */
+  dirty: z.boolean(),
+  /** Commits on the branch that are in no other branch of the repository, local or remote. */
+  ahead: z.number(),
+  /** Every commit on the branch is in another one as well. */
+  merged: z.boolean(),
+  /** The folder is gone. */
+  missing: z.boolean(),
+  bytes: z.number(),
+});
+export type WorkspaceInfo = z.output<typeof workspaceInfo>;
+
+export const removedWorkspace = z.object({
+  id: z.string(),
+  removed: z.boolean(),
+  /** Where unsaved work is now: a patch, or a tar where no patch can hold it. */
+  archived: z.optional(z.string()),
+  branch_kept: z.optional(z.string()),
+  /** Why it was not removed, or not completely. */
+  reason: z.optional(z.string()),
+});
+export type RemovedWorkspace = z.output<typeof removedWorkspace>;
+
+const schema = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("dir"), created_at: z.string() }),
+  z.object({
+    kind: z.literal("worktree"),
+    repository: z.string(),
+    branch: z.string(),
+    /** The commit. */
+    base: z.string(),
+    created_at: z.string(),
+  }),
+]);
 
 /** What a workspace was made from. It is written before the workspace is made. */
-export type WorkspaceRecord =
-  | { kind: "dir"; created_at: string }
-  | {
-      kind: "worktree";
-      repository: string;
-      branch: string;
-      /** The commit. */
-      base: string;
-      created_at: string;
-    };
+export type WorkspaceRecord = z.output<typeof schema>;
+export type WorktreeRecord = Extract<WorkspaceRecord, { kind: "worktree" }>;
+
+/** About the workspace or the repository at `path`. */
+export function invalid(path: string, sentence: string, cause?: unknown): VivError {
+  return new VivError("INVALID", sentence, { path }, { cause });
+}
 
 /**
  * Beside the workspace, where no sandbox shows it to the task. The dot keeps it apart from the
@@ -32,54 +73,31 @@ export function workspacePath(root: string, id: string): string {
 
 /** The id of a record's file name, or null for other names. */
 export function idOfRecord(name: string): string | null {
-  const id = name.match(/^\.([^.].*)\.json$/s)?.[1];
-  return id === undefined ? null : id;
+  return name.match(/^\.([^.].*)\.json$/s)?.[1] ?? null;
 }
 
 export function readRecord(root: string, id: string): WorkspaceRecord | null {
   const path = recordPath(root, id);
-  let text: string;
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW;
+  const text = ifThere(() => withFile(path, flags, (fd) => readFileSync(fd, "utf8")));
+  if (text === null) return null;
   try {
-    const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
-    try {
-      text = readFileSync(fd, "utf8");
-    } finally {
-      closeSync(fd);
-    }
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
-    throw error;
-  }
-  const record = parse(text);
-  if (record !== null) return record;
-  throw new VivError("CORRUPT", `${path} cannot be read; move it away and try again.`, { path });
-}
-
-function parse(text: string): WorkspaceRecord | null {
-  try {
-    const record = JSON.parse(text);
-    const keys = record.kind === "dir" ? [] : ["repository", "branch", "base"];
-    const isWhole = ["kind", "created_at", ...keys].every((key) => typeof record[key] === "string");
-    return isWhole && (record.kind === "dir" || record.kind === "worktree") ? record : null;
-  } catch {
-    return null; // not JSON, or not an object
+    return schema.parse(JSON.parse(text));
+  } catch (cause) {
+    const message = `${path} cannot be read; move it away and try again.`;
+    throw new VivError("CORRUPT", message, { path }, { cause });
   }
 }
 
 export function writeRecord(root: string, id: string, record: WorkspaceRecord): void {
   const temporary = join(root, `.new~${id}.${process.pid}`);
-  mkdirSync(root, { recursive: true, mode: 0o700 });
   const text = `${JSON.stringify(record, null, 2)}\n`;
   replaceFileSynced(recordPath(root, id), text, { temporary });
 }
 
-export function removeRecord(root: string, id: string): void {
-  removeSync(recordPath(root, id));
-}
-
 /**
- * The branch of a task. Different ids have different branches: what git does not take in a name is
- * written as %XX, and ids have no % in them (a foreign one that has gets %25).
+ * The branch of a task. Different ids have different branches: characters that git refuses are
+ * written as %XX, and so is a % itself.
  */
 export function branchOf(id: string): string {
   const safe = id.replace(/[^A-Za-z0-9._-]/gu, (character) =>

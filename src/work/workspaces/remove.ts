@@ -1,26 +1,15 @@
 import { rm } from "node:fs/promises";
-import { join, resolve } from "node:path";
-import { mkdirSync, renameSync } from "../../platform/files/beneath.ts";
+import { dirname, join, resolve } from "node:path";
+import { mkdirSync, removeSync, renameSync } from "../../platform/files/beneath.ts";
 import { git } from "../../platform/git/git.ts";
 import { archiveFolder, archiveWorktree } from "./archive.ts";
 import { countAhead, type Inspection, inspect, type Worktree } from "./inspect.ts";
-import { removeRecord } from "./record.ts";
+import { type RemovedWorkspace, recordPath, type WorkspaceInfo } from "./record.ts";
 import { adminOf, forget } from "./worktree.ts";
 
-export interface RemovedWorkspace {
-  id: string;
-  removed: boolean;
-  /** Where what was only in the workspace is now: a patch, or a tar where no patch can hold it. */
-  archived?: string;
-  branchKept?: string;
-  /** Why it was not removed, or what is left of it. */
-  reason?: string;
-}
-
 /**
- * Removes a workspace that nobody works in any more. What is only there is first written to
- * `archiveTo` (or, if there is such a file already, beside it) and read back. When that fails,
- * nothing is removed.
+ * Removes a workspace that is not in use any more. Unsaved work is first written to `archiveTo` (or,
+ * if there is such a file already, beside it) and read back. When that fails, nothing is removed.
  */
 export async function removeWorkspace(
   root: string,
@@ -30,24 +19,30 @@ export async function removeWorkspace(
   const folder = resolve(root);
   const kept = (reason: string): RemovedWorkspace => ({ id, removed: false, reason });
   let found: Inspection | null;
-  let archived: string | null;
+  let archived: string | null = null;
   try {
     found = await inspect(folder, id);
     if (found === null) return kept("there is no such workspace");
     if (found.obstacle !== undefined) return kept(found.obstacle);
-    archived = await archive(folder, found, archiveTo);
+    const { info, worktree } = found;
+    if (worktree?.place && hasUnsaved(info)) {
+      archived = await archiveWorktree(folder, worktree.place, worktree.record.base, archiveTo);
+    } else if (hasUnsaved(info)) archived = await archiveFolder(folder, info.path, archiveTo);
   } catch (error) {
-    return kept(`what is in it could not be saved: ${(error as Error).message}`);
+    return kept(`its content could not be saved: ${(error as Error).message}`);
   }
   const { info, worktree } = found;
   const trash = join(folder, ".trash", id);
   const result: RemovedWorkspace = { id, removed: true, archived: archived ?? undefined };
   try {
     await rm(trash, { recursive: true, force: true }); // left by one that was killed
-    // In one step: if we are killed while deleting, no half of it looks like a workspace.
-    if (!info.missing) move(info.path, trash);
+    // In one step: after a kill while deleting, no half of it looks like a workspace.
+    if (!info.missing) {
+      mkdirSync(dirname(trash), { recursive: true, mode: 0o700 });
+      renameSync(info.path, trash);
+    }
     if (worktree !== undefined) Object.assign(result, await release(worktree, info.path));
-    removeRecord(folder, id);
+    removeSync(recordPath(folder, id));
   } catch (error) {
     return { ...result, removed: false, reason: (error as Error).message };
   }
@@ -59,24 +54,12 @@ export async function removeWorkspace(
   return result;
 }
 
-async function archive(
-  root: string,
-  { info, worktree }: Inspection,
-  archiveTo: string,
-): Promise<string | null> {
-  if (info.missing || (info.merged && !info.dirty)) return null;
-  if (worktree?.place)
-    return archiveWorktree(root, worktree.place, worktree.record.base, archiveTo);
-  return archiveFolder(root, info.path, archiveTo);
-}
-
-function move(from: string, to: string): void {
-  mkdirSync(join(to, ".."), { recursive: true, mode: 0o700 });
-  renameSync(from, to);
+function hasUnsaved({ missing, merged, dirty }: WorkspaceInfo): boolean {
+  return !missing && (dirty || !merged);
 }
 
 /** Takes the worktree off its repository, and the branch too if no commit is lost by that. */
-async function release(worktree: Worktree, path: string): Promise<{ branchKept?: string }> {
+async function release(worktree: Worktree, path: string): Promise<{ branch_kept?: string }> {
   const { repository, record, tip } = worktree;
   const { branch } = record;
   const cwd = repository.path;
@@ -84,11 +67,12 @@ async function release(worktree: Worktree, path: string): Promise<{ branchKept?:
   if (tip === null) return {};
   const ref = `refs/heads/${branch}`;
   const elsewhere = await git(["for-each-ref", "--format=%(worktreepath)", ref], { cwd });
-  if (elsewhere !== "" || (await countAhead(repository, branch)) > 0) return { branchKept: branch };
+  if (elsewhere !== "" || (await countAhead(repository, branch)) > 0)
+    return { branch_kept: branch };
   await git(["update-ref", "-d", ref, tip], { cwd }); // not if it has moved meanwhile
   // Two branches with the same commits may each have been removed because of the other.
   const loose = ["rev-list", "--count", tip, "--not", "--branches", "--remotes"];
   if ((await git(loose, { cwd })) === "0") return {};
   await git(["update-ref", ref, tip], { cwd });
-  return { branchKept: branch };
+  return { branch_kept: branch };
 }

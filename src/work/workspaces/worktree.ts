@@ -8,12 +8,12 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { VivError } from "../../base/errors.ts";
 import { askGit, type GitPlace, git, lastWord } from "../../platform/git/git.ts";
+import { invalid } from "./record.ts";
 
 /**
  * A worktree has two sides: the folder, with a `.git` file that names the repository's side, and
- * the repository's side (head, index and so on) that names the folder. We trust only the second.
+ * the repository's side (head, index and so on) that names the folder. Only the second is trusted.
  */
 
 export interface Repository {
@@ -24,19 +24,15 @@ export interface Repository {
 
 export async function findRepository(path: string): Promise<Repository> {
   const advice = "set repository to the top folder of a git repository (git init makes one)";
-  if (!existsSync(path)) {
-    throw new VivError("INVALID", `the repository ${path} does not exist; ${advice}.`, { path });
-  }
+  if (!existsSync(path)) throw invalid(path, `the repository ${path} does not exist; ${advice}.`);
   const question = ["rev-parse", "--path-format=absolute", "--git-common-dir", "--show-prefix"];
   const { status, stdout, stderr } = await askGit(question, { cwd: path });
   if (status !== 0) {
-    const sentence = `${path} cannot be used as a repository (${lastWord(stderr)}); ${advice}.`;
-    throw new VivError("INVALID", sentence, { path });
+    throw invalid(path, `${path} cannot be used as a repository (${lastWord(stderr)}); ${advice}.`);
   }
   const [gitDir = "", prefix = ""] = stdout.toString().split("\n");
   if (prefix !== "") {
-    const sentence = `${path} is only a folder inside of a repository; ${advice}.`;
-    throw new VivError("INVALID", sentence, { path });
+    throw invalid(path, `${path} is only a folder inside a repository; ${advice}.`);
   }
   return { path: realpathSync(path), gitDir: realpathSync(gitDir) };
 }
@@ -82,15 +78,14 @@ export async function forget(repository: Repository, path: string): Promise<void
   await git(["worktree", "remove", "--force", "--force", path], { cwd: repository.path });
 }
 
-/** Puts the folder's `.git` file back, in case that an attempt has changed or removed it. */
+/** Restores the folder's `.git` file, which an attempt may have changed or removed. */
 export function restorePointer(admin: string, path: string): void {
   const pointer = join(path, ".git");
   const stats = lstatSync(pointer, { throwIfNoEntry: false });
   if (stats?.isDirectory()) {
-    throw new VivError(
-      "INVALID",
+    throw invalid(
+      path,
       `${path} was a worktree and has a repository of its own now; move ${pointer} away to go on.`,
-      { path },
     );
   }
   if (stats?.isFile()) {

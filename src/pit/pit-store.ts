@@ -1,6 +1,5 @@
 import type { TaskState } from "../queue/states.ts";
 import { type Claim, extensionKey, type Store } from "../queue/store.ts";
-import type { Progress } from "./progress.ts";
 
 /** A result that a snake put into done/ by hand; it counts once it is proven. */
 export interface HandResult {
@@ -13,23 +12,33 @@ export interface HandResult {
   ready: boolean;
 }
 
+/** The last signs of work on a claim, and since when they have not changed. */
+export interface Progress {
+  token: string;
+  /** CPU time of its process tree, in ticks. */
+  ticks: number;
+  /** Size of its log. */
+  bytes: number;
+  since: number;
+}
+
 /** What the store of a pit offers beyond the queue. */
 export interface PitStore {
   handResults(): Promise<HandResult[]>;
   /** Makes the food of such a result a claim of `worker`; null when that is not possible now. */
   takeForProof(id: string, worker: string): Promise<Claim | null>;
-  /** Gives the result a name that says that it is not proven, and returns that. */
+  /** Renames the result to one that is not proven, and returns the new name. */
   markUnproven(id: string): Promise<string | null>;
   /** Takes a claim back from a snake that is alive; null when it is no longer that claim. */
   reclaim(id: string, token: string, note: string): Promise<string | null>;
   readProgress(): Promise<Record<string, Progress>>;
   writeProgress(seen: Readonly<Record<string, Progress>>): Promise<void>;
-  /** What lies there and is not, or no longer, food. */
+  /** Files that are not, or no longer, food. */
   oddities(): Promise<{
     unproven: { id: string; name: string }[];
     quarantined: { name: string; from: string; reason: string }[];
   }>;
-  /** One at a time in the whole pit; null when another is at it. */
+  /** One process at a time in the whole pit; null when another one is at it. */
   alone<T>(what: string, act: () => Promise<T>): Promise<T | null>;
 }
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { type AccountState, openAccount } from "../engines/accounts/account.ts";
 import type { AttemptRecord } from "../queue/attempt.ts";
 import type { Task } from "../queue/task.ts";
-import { explain, type WhyFacts } from "./why-reasons.ts";
+import { explain, type WhyFacts } from "./why.ts";
 
 const NOW = Date.parse("2026-11-15T12:00:00Z");
 const iso = (minutes: number) => new Date(NOW + minutes * 60_000).toISOString();
@@ -32,10 +32,16 @@ const attempt = (more: Partial<AttemptRecord>): AttemptRecord => ({
   ...more,
 });
 const codes = (given: WhyFacts) => explain(given).map(({ code }) => code);
-const worker = (more: object = {}) => ({ name: "w", alive: true, types: null, age: 5, ...more });
+const worker = (more: object = {}) => ({
+  name: "w",
+  alive: true,
+  types: null,
+  heartbeatAge: 5,
+  ...more,
+});
 
 describe("why it is not moving", () => {
-  test("waits for others: which, in what state, whose, for how long", () => {
+  test("waits for others: names, states, workers, durations", () => {
     const reasons = explain(
       facts({
         state: "waiting",
@@ -56,7 +62,7 @@ describe("why it is not moving", () => {
     ]);
     expect(reasons.map(({ text }) => text)).toEqual([
       "waits for f, which failed",
-      "waits for u, which nobody has enqueued yet",
+      "waits for u, which is not enqueued yet",
       "waits for q, which is in quarantine",
       "waits for c, which is claimed by w7 for 3h",
     ]);
@@ -136,7 +142,7 @@ describe("why it is not moving", () => {
       );
     const handed = { to: "pending" as const, note: "choked: … ; given to another worker" };
 
-    test("with whom, on what, and who may still try it", () => {
+    test("names the chokes and the workers that may still try it", () => {
       const history = times("w", 3, handed);
       const others = [worker({ name: "w2" }), worker({ name: "w3", types: ["t"] })];
       const strangers = [
@@ -168,7 +174,7 @@ describe("why it is not moving", () => {
       );
     });
 
-    test("with nobody left", () => {
+    test("with no worker left", () => {
       const reasons = explain(facts({ history: times("w", 3, handed), workers: [worker()] }));
       expect(reasons).toMatchObject([
         { code: "choked", text: expect.stringMatching(/; no other living worker is there to try/) },
@@ -176,7 +182,7 @@ describe("why it is not moving", () => {
       ]);
     });
 
-    test("given up in the queue: it failed, nobody cancelled it", () => {
+    test("given up in the queue: failed, not cancelled", () => {
       const lastNote = "choked: …; no other worker is left to try it";
       const history = times("w", 3, handed);
       expect(explain(facts({ state: "failed", history, lastNote }))).toEqual([
@@ -207,7 +213,7 @@ describe("why it is not moving", () => {
     expect(reason?.text).toContain("in 30m");
   });
 
-  test("in the queue, with or without a worker who would take it", () => {
+  test("in the queue, with or without a worker that takes its type", () => {
     expect(codes(facts())).toEqual(["no_worker"]);
     expect(codes(facts({ workers: [worker({ types: ["other"] })] }))).toEqual(["no_worker"]);
     expect(codes(facts({ workers: [worker({ alive: false })] }))).toEqual(["no_worker"]);
@@ -230,9 +236,7 @@ describe("why it is not moving", () => {
   test("the ends", () => {
     expect(codes(facts({ state: "done" }))).toEqual(["done"]);
     expect(codes(facts({ state: "review" }))).toEqual(["in_review"]);
-    expect(codes(facts({ state: "quarantined", quarantineReason: "not JSON" }))).toEqual([
-      "quarantined",
-    ]);
+    expect(codes(facts({ state: "quarantined", reason: "not JSON" }))).toEqual(["quarantined"]);
     const failed = attempt({ to: "failed", note: "boom" });
     expect(explain(facts({ state: "failed", history: [failed] }))[0]).toMatchObject({
       code: "failed",

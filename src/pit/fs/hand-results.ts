@@ -21,23 +21,23 @@ import { locate } from "../../queue/fs/locate.ts";
 import { attemptNumber, readHistory } from "../../queue/fs/record/attempts.ts";
 import { notProjectedYet } from "../../queue/fs/record/project.ts";
 import { completedTasks } from "../../queue/fs/record/status.ts";
-import { type FsRun, record, recordClaim, temporaryPath } from "../../queue/fs/run.ts";
+import { type FsRun, record, recordClaim } from "../../queue/fs/run.ts";
 import type { Claim } from "../../queue/store.ts";
 import { MAX_TASK_BYTES } from "../../queue/task.ts";
 import { resultIdOf, resultName, unprovenName } from "../food-names.ts";
-import type { HandResult } from "../store.ts";
-import { snakeOf } from "./hand-claims.ts";
+import type { HandResult } from "../pit-store.ts";
+import { restoreTo, snakeOf } from "./hand-claims.ts";
 
 /**
  * Results that a snake put into done/ by hand: with its food gone, still claimed, or moved there as
- * well. They count when they are proven; until then each is a claim without proof.
+ * well. They count when they are proven.
  */
 
-/** A result that is younger may still be being written. */
+/** A younger result may still be being written. */
 const SETTLED_MS = 2_000;
-/** The file system gives times once per tick. */
+/** The tick of the file system's clock. */
 const CLOCKS_DIFFER_BY_MS = 20;
-/** The protocol says: first the result, then the claim goes. That takes a snake no longer. */
+/** In the protocol the claim goes after the result; a snake needs no longer for that. */
 const STILL_CLAIMED_MS = 10_000;
 
 export function handResults(run: FsRun): HandResult[] {
@@ -58,10 +58,20 @@ function handResult(run: FsRun, id: string): HandResult | undefined {
   return isInDone ? movedByHand(run, new Set([id]))[0] : (judgeResult(run, id) ?? undefined);
 }
 
+/** Food that lies in done/, though no end is recorded. */
 function movedByHand(run: FsRun, foods: ReadonlySet<string | null>): HandResult[] {
-  return unrecorded(run, foods).map((id) => {
-    return { id, snake: snakeOf(run, id), state: "done", ready: true };
-  });
+  if (!statIfThere(run.paths.status)) return []; // without it, finished food is not known
+  // In this order: a task that ends meanwhile is in one of the two.
+  const underway = new Set(notProjectedYet(run));
+  const completed = completedTasks(run);
+  const results: HandResult[] = [];
+  for (const id of foods) {
+    if (!isName(id) || completed.has(id) || underway.has(id)) continue;
+    const stats = statIfThere(fileOf(run.paths, "done", id));
+    if (stats === undefined || Date.now() - stats.ctimeMs <= SETTLED_MS) continue;
+    results.push({ id, snake: snakeOf(run, id), state: "done", ready: true });
+  }
+  return results;
 }
 
 function judgeResult(run: FsRun, id: string): HandResult | null {
@@ -69,47 +79,25 @@ function judgeResult(run: FsRun, id: string): HandResult | null {
   if (!stats?.isFile()) return null;
   // Its writer may date it freely: a date in the future is no reason to wait for it.
   const ageMs = Date.now() - Math.min(stats.mtimeMs, stats.ctimeMs);
-  return judge(run, id, ageMs, stats.ctimeMs);
-}
-
-function judge(run: FsRun, id: string, ageMs: number, writtenAt: number): HandResult {
   const place = locate(run, id);
   const snake = place?.worker ?? snakeOf(run, id);
   if (place === null) {
     const isKnown = statIfThere(idLinkOf(run.paths, id)) !== undefined;
     return { id, snake, state: isKnown ? "gone" : "unknown", ready: isKnown && ageMs > SETTLED_MS };
   }
-  // Of before the food was: it is about another one that had this name.
+  const { state, worker = "" } = place;
+  // A result older than its food is about another food that had this name.
   const bornAt = statIfThere(place.path)?.birthtimeMs ?? 0;
-  if (bornAt > writtenAt + CLOCKS_DIFFER_BY_MS)
-    return { id, snake, state: place.state, ready: false };
-  // In done/ by now: it was finished since we looked there. The next look tells whether
-  // that is recorded.
-  const isFree = place.state === "pending";
-  const isHandClaim = place.state === "claimed" && readWorkerFile(run, place.worker ?? "") === null;
-  const ready = isFree ? ageMs > SETTLED_MS : isHandClaim && ageMs > STILL_CLAIMED_MS;
-  return { id, snake, state: place.state, ready };
-}
-
-/** In done/, though no end is recorded. */
-function unrecorded(run: FsRun, foods: ReadonlySet<string | null>): string[] {
-  if (!statIfThere(run.paths.status)) return []; // then nothing says what was finished
-  // In this order: what ends meanwhile is in one of the two.
-  const underway = new Set(notProjectedYet(run));
-  const completed = completedTasks(run);
-  return [...foods].filter(
-    (id): id is string => isName(id) && !completed.has(id) && !underway.has(id) && isOld(run, id),
-  );
-}
-
-function isOld(run: FsRun, id: string): boolean {
-  const stats = statIfThere(fileOf(run.paths, "done", id));
-  return stats !== undefined && Date.now() - stats.ctimeMs > SETTLED_MS;
+  const isOlder = bornAt > stats.ctimeMs + CLOCKS_DIFFER_BY_MS;
+  const isHandClaim = state === "claimed" && readWorkerFile(run, worker) === null;
+  const isSettled =
+    state === "pending" ? ageMs > SETTLED_MS : isHandClaim && ageMs > STILL_CLAIMED_MS;
+  return { id, snake, state, ready: !isOlder && isSettled };
 }
 
 /**
- * Makes such a food a claim of `rawWorker`, which is going to prove it. One at a time in the whole pit:
- * a food that is gone would otherwise be brought back twice. Null when it is no longer to be had.
+ * Makes such a food a claim of `rawWorker`, which proves it. Under a lock: food that is gone would
+ * otherwise be brought back twice. Null when it cannot be taken any more.
  */
 export async function takeForProof(
   run: FsRun,
@@ -121,7 +109,7 @@ export async function takeForProof(
     const current = handResult(run, id);
     if (!current?.ready) return null;
     if (current.state === "done" && wasInReview(run, id)) {
-      // It was proven, and came here by a person: with `approve`, whose line was lost, or with mv.
+      // It was proven; then a person moved it, by mv or by an `approve` whose line was lost.
       record(run, { event: "approved", task: id, from: "review", to: "done", by: "hand" });
       return null;
     }
@@ -143,7 +131,7 @@ export async function takeForProof(
 /** Claims that this process made to prove the work of another. */
 const proving = new WeakMap<FsRun, Set<string>>();
 
-/** Is this the end of a proof? Asked once for each. */
+/** Is this the end of a proof? True once per proof. */
 export function endsProof(run: FsRun, id: string): boolean {
   return proving.get(run)?.delete(id) ?? false;
 }
@@ -153,7 +141,7 @@ function wasInReview(run: FsRun, id: string): boolean {
   return last !== undefined && isAttempt(last) && last.outcome === "done" && last.to === "review";
 }
 
-/** Its snake has ended the claim with a command that died before the food was moved. */
+/** The command that ended the claim was killed before it moved the food. */
 function madeRecordedEnd(run: FsRun, id: string): boolean {
   const claim = findClaim(run.paths, id);
   const seenAt = performance.now();
@@ -167,20 +155,12 @@ function madeRecordedEnd(run: FsRun, id: string): boolean {
 }
 
 function fetchTo(run: FsRun, id: string, { state }: HandResult, target: string): boolean {
-  if (state !== "gone") {
-    const place = locate(run, id);
-    return place !== null && place.state === state && renameIfThere(place.path, target);
-  }
-  const tmp = temporaryPath(run, `proof-${id}`);
-  if (!linkIfFree(idLinkOf(run.paths, id), tmp)) return false;
-  try {
-    return renameIfThere(tmp, target);
-  } finally {
-    unlinkIfThere(tmp);
-  }
+  if (state === "gone") return restoreTo(run, id, target);
+  const place = locate(run, id);
+  return place !== null && place.state === state && renameIfThere(place.path, target);
 }
 
-/** The result stays, under a name that says what it is. Null when there is none to mark. */
+/** Renames the result to a free `.unproven-N` name. Null when there is no result. */
 export function markUnproven(run: FsRun, id: string): string | null {
   const from = `${run.paths.state.done}/${resultName(id)}`;
   if (!statIfThere(from)?.isFile()) return null; // the food was moved to done/ without one
