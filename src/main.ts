@@ -29,7 +29,7 @@ import { programsBeside, readEnd, readText, sizeOf } from "./platform/files/text
 import { localMachine } from "./platform/processes/machine.ts";
 import { endTreeNow, ticksOfTree } from "./platform/processes/process-tree.ts";
 import { findProgram, probeProgram } from "./platform/processes/programs.ts";
-import { FsStore } from "./queue/fs/fs-store.ts";
+import { fsStore } from "./queue/fs/fs-store.ts";
 import { findLayout, type OpenOptions, openFsRun } from "./queue/fs/open.ts";
 import type { Store } from "./queue/store.ts";
 import type { WorkerHost } from "./work/host.ts";
@@ -230,5 +230,5 @@ export async function openRun(
   options: OpenOptions & { machine?: Machine } = {},
 ): Promise<Store> {
   const { machine = { ...localMachine(), leftovers: { end: endTreeNow } }, ...rest } = options;
-  return new FsStore(await openFsRun(path, machine, rest, LAYOUTS));
+  return fsStore(await openFsRun(path, machine, rest, LAYOUTS));
 }

@@ -1,4 +1,4 @@
-import { lstatSync, realpathSync, type Stats } from "node:fs";
+import { lstatSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import type { Machine } from "../../base/clock.ts";
 import { VivError } from "../../base/errors.ts";
@@ -12,23 +12,22 @@ import { errno, statIfThere, syncFolder, translate } from "./files/atomic.ts";
 import { NoteFiles } from "./files/note-files.ts";
 import { Syncs } from "./files/syncs.ts";
 import { LaneWriter } from "./lanes/lanes.ts";
-import { foldersOf, type Layout, type Paths, pathsOf } from "./layout.ts";
+import { below, foldersOf, type Layout, type Paths, pathsOf, RUN_LAYOUT } from "./layout.ts";
 import { LedgerWriter } from "./record/ledger.ts";
 import { noteBoot, recoverIfLost, recoverInTurn } from "./record/recover.ts";
 import { createStatus, readStatusLeniently } from "./record/status.ts";
-import { type FsRun, newMemo, ownName } from "./run.ts";
-import { RUN_LAYOUT } from "./run-layout.ts";
+import { type FsRun, newMemo, uniqueName } from "./run.ts";
 
 export interface OpenOptions {
-  /** Make the run when there is none (default false: a typo must not make a new, empty run). */
+  /** Create the run when there is none (default false: a typo must not make a new, empty run). */
   create?: boolean;
-  /** Only look: create nothing, so that a run on a read-only disk can be read. */
+  /** Create nothing, so that a run on a read-only disk can be read. */
   readOnly?: boolean;
   durability?: Durability;
   onDependencyFailed?: "wait" | "fail";
   /** For a new run; otherwise the folder's name. */
   runId?: string;
-  /** The kind of a new one (default: a run). One that is there must be of this kind. */
+  /** The kind of a new run (default: run). An existing one must be of this kind. */
   layout?: string;
   /** swarm-lib's runs have a status.json only when it was made explicitly. */
   withoutStatus?: boolean;
@@ -45,7 +44,16 @@ export async function openFsRun(
     throw new VivError("INVALID", "the path of a run must be a non-empty text without NUL.");
   }
   try {
-    return await open(path, machine, options, [RUN_LAYOUT, ...layouts]);
+    const found = find(path, options, [RUN_LAYOUT, ...layouts]);
+    const { durability = "safe", readOnly = false } = options;
+    const links = durability === "safe" && !readOnly ? "strict" : "loose";
+    guard(found.paths.root, links);
+    try {
+      return await openGuarded(found, machine, links, { ...options, durability, readOnly });
+    } catch (error) {
+      release(found.paths.root, links);
+      throw error;
+    }
   } catch (error) {
     if (errno(error) === "ENAMETOOLONG") {
       throw new VivError("INVALID", "the path of the run is too long.", {}, { cause: error });
@@ -54,90 +62,73 @@ export async function openFsRun(
   }
 }
 
-async function open(
-  path: string,
-  machine: Machine,
-  options: OpenOptions,
-  layouts: readonly Layout[],
-): Promise<FsRun> {
-  const madeRoots: string[] = [];
+interface Found {
+  paths: Paths;
+  isNew: boolean;
+  /** Folders that were made. */
+  made: string[];
+}
+
+function find(path: string, options: OpenOptions, layouts: readonly Layout[]): Found {
+  const made: string[] = [];
   const { layout: kind = RUN_LAYOUT.kind } = options;
   const wanted = layouts.find((one) => one.kind === kind);
   if (wanted === undefined)
     throw new VivError("INVALID", `unknown layout ${JSON.stringify(kind)}.`);
-  const root = options.create ? makeRoot(path, wanted, madeRoots) : findRoot(path, wanted);
+  const root = options.create ? makeRoot(path, wanted, made) : findRoot(path, wanted);
   const layout = layoutAt(root, layouts) ?? wanted;
   if (options.layout !== undefined && options.layout !== layout.kind) {
     const sign = `it has a ${layout.folders.pending}/ folder`;
-    throw new VivError(
-      "RUN_INVALID",
-      `${path} is a ${layout.kind} already (${sign}); choose another folder.`,
-      { path },
-    );
+    throw invalid(path, `${path} is a ${layout.kind} already (${sign}); choose another folder.`);
   }
   const paths = pathsOf(root, layout);
   const isNew = statIfThere(paths.state.pending) === undefined;
   if (isNew && !options.create) {
     const kinds = options.layout === undefined ? layouts : [wanted];
-    const missing = kinds.map(
-      ({ kind, folders }) => `not a ${kind} (no ${folders.pending}/ folder)`,
-    );
-    throw new VivError(
-      "RUN_NOT_FOUND",
-      `${path} is ${missing.join(" and ")}; ${wanted.howToMake(path)}`,
-      { path },
-    );
+    const missing = kinds.map((one) => `not a ${one.kind} (no ${one.folders.pending}/ folder)`);
+    const message = `${path} is ${missing.join(" and ")}; ${wanted.howToMake(path)}`;
+    throw new VivError("RUN_NOT_FOUND", message, { path });
   }
-  const durability = options.durability ?? "safe";
-  const links = durability === "safe" && !options.readOnly ? "strict" : "loose";
-  guard(root, links);
-  try {
-    const made = prepareFolders(paths, !options.readOnly);
-    return await openGuarded(paths, machine, options, {
-      isNew,
-      links,
-      made: [...madeRoots, ...made],
-    });
-  } catch (error) {
-    release(root, links);
-    throw error;
-  }
+  return { paths, isNew, made };
+}
+
+function invalid(path: string, message: string): VivError {
+  return new VivError("RUN_INVALID", message, { path });
 }
 
 async function openGuarded(
-  paths: Paths,
+  { paths, isNew, made }: Found,
   machine: Machine,
-  options: OpenOptions,
-  { isNew, links, made }: { isNew: boolean; links: FsRun["links"]; made: readonly string[] },
+  links: FsRun["links"],
+  options: OpenOptions & { durability: Durability; readOnly: boolean },
 ): Promise<FsRun> {
-  const { root, layout } = paths;
-  const status = readStatusLeniently(paths);
-  const runId = status?.run_id ?? options.runId ?? runIdFromFolder(root);
-  const memo = newMemo();
+  const { durability, readOnly, onDependencyFailed = "wait" } = options;
+  made.push(...prepareFolders(paths, !readOnly));
+  const runId = readStatusLeniently(paths)?.run_id ?? options.runId ?? runIdFromFolder(paths.root);
   const run: FsRun = {
     paths,
     runId,
     machine,
-    durability: options.durability ?? "safe",
+    durability,
     links,
-    readOnly: options.readOnly === true,
-    onDependencyFailed: options.onDependencyFailed ?? "wait",
+    readOnly,
+    onDependencyFailed,
     ledger: new LedgerWriter(paths.ledger),
     lanes: new LaneWriter(paths.lanes),
-    notes: new NoteFiles(paths.processes, () => ownName(memo, Math.random)),
+    notes: new NoteFiles(() => `${paths.processes}/~${uniqueName()}`),
     syncs: new Syncs(),
     random: Math.random,
     newId: () => newTaskId(machine.clock.now(), Math.random),
-    memo,
+    memo: newMemo(),
     recoverIfLost: () => recoverIfLost(run),
-    hooks: layout.hooks,
+    hooks: paths.layout.hooks,
   };
   try {
-    if (!options.readOnly) run.lanes.prepare();
+    if (!readOnly) run.lanes.prepare();
     if (isNew) noteBoot(run);
     else await recoverInTurn(run);
     if (isNew && !options.withoutStatus) createStatus(run, runId);
-    if (run.durability === "safe") syncParents(made);
+    if (durability === "safe") syncParents(made);
     return run;
   } catch (error) {
     run.lanes.close();
@@ -146,7 +137,7 @@ async function openGuarded(
   }
 }
 
-/** So that what is acknowledged later does not hang on a name that a power cut takes back. */
+/** A power cut must not take back the name of a folder of acknowledged tasks. */
 function syncParents(made: readonly string[]): void {
   for (const folder of new Set(made.map((one) => dirname(one)))) syncFolder(folder);
 }
@@ -157,7 +148,7 @@ function layoutAt(root: string, layouts: readonly Layout[]): Layout | null {
   return layouts.find(({ signs }) => signs.every(has)) ?? null;
 }
 
-/** Which of these layouts a directory has; null: none, or swarm-lib's. */
+/** The one of these layouts that a directory has; null: none, or swarm-lib's. */
 export function findLayout(root: string, layouts: readonly Layout[]): Layout | null {
   const found = layoutAt(root, [RUN_LAYOUT, ...layouts]);
   return found === RUN_LAYOUT ? null : found;
@@ -169,29 +160,23 @@ function findRoot(path: string, wanted: Layout): string {
     if (lstatSync(root).isDirectory()) return root;
   } catch (error) {
     if (errno(error) === "ENOENT") {
-      throw new VivError(
-        "RUN_NOT_FOUND",
-        `there is no ${wanted.kind} at ${path}; ${wanted.howToMake(path)}`,
-        { path },
-      );
+      const message = `there is no ${wanted.kind} at ${path}; ${wanted.howToMake(path)}`;
+      throw new VivError("RUN_NOT_FOUND", message, { path });
     }
     if (errno(error) !== "ENOTDIR") throw error;
   }
-  throw new VivError("RUN_INVALID", `${path} is a file, not a run directory, or lies below one.`, {
-    path,
-  });
+  throw invalid(path, `${path} is a file, not a run directory, or lies below one.`);
 }
 
 function makeRoot(path: string, wanted: Layout, made: string[]): string {
   const absolute = resolve(path);
-  const there = statIfThere(absolute);
-  if (there) return findRoot(path, wanted);
+  if (statIfThere(absolute)) return findRoot(path, wanted);
   try {
     makeWithParents(absolute, made);
     return realpathSync(absolute);
   } catch (error) {
     if (errno(error) === "ENOTDIR" || errno(error) === "EEXIST") {
-      throw new VivError("RUN_INVALID", `${dirname(absolute)} is not a folder.`, { path });
+      throw invalid(path, `${dirname(absolute)} is not a folder.`);
     }
     throw translate(error, `creating ${path}`);
   }
@@ -203,84 +188,65 @@ function makeWithParents(path: string, made: string[]): void {
   for (let folder = path; !statIfThere(folder); folder = dirname(folder)) missing.unshift(folder);
   for (const folder of missing) {
     try {
-      mkdirSync(folder, { mode: 0o700 });
-      made.push(folder);
+      if (makeFolder(folder)) made.push(folder);
     } catch (error) {
-      if (errno(error) === "EEXIST") continue; // another process made it a moment ago
       if (errno(error) !== "ENOENT") throw error;
-      throw new VivError(
-        "RUN_INVALID",
-        `no folder can be made at ${folder}; put the run elsewhere.`,
-      );
+      throw invalid(folder, `no folder can be made at ${folder}; put the run elsewhere.`);
     }
+  }
+}
+
+/** False when another process made it a moment ago. */
+function makeFolder(folder: string): boolean {
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+    return true;
+  } catch (error) {
+    if (errno(error) === "EEXIST") return false;
+    throw error;
   }
 }
 
 /**
- * Makes what is missing and checks what is there, parents first: nothing is made below a link. A
+ * Makes missing folders and checks the others, parents first: nothing is made below a link. A
  * rename is atomic only within one filesystem, and a link would let it leave the run.
  */
 function prepareFolders(paths: Paths, make: boolean): string[] {
+  const { root, viv } = paths;
   let device: number | undefined;
   const made: string[] = [];
   for (const folder of foldersOf(paths)) {
     let stats = statIfThere(folder);
-    // What is derived is rebuilt, whatever lies in its place.
-    const isInTheWay =
-      stats !== undefined && !stats.isDirectory() && isDerivedFolder(paths, folder);
+    // A derived folder is rebuilt, whatever lies in its place.
+    const isDerived = folder === viv || folder.startsWith(`${viv}/`);
+    const isInTheWay = stats !== undefined && !stats.isDirectory() && isDerived;
     if (isInTheWay && make && setAside(folder, "not a folder")) stats = undefined;
     if (!stats && make) {
-      stats = makeFolder(folder);
+      makeFolder(folder);
+      stats = statIfThere(folder);
       made.push(folder);
     }
     if (!stats) continue;
-    const name = folder === paths.root ? "the run directory" : folder.slice(paths.root.length + 1);
+    const name = folder === root ? "the run directory" : below(paths, folder);
     if (stats.isSymbolicLink()) {
-      throw new VivError(
-        "RUN_INVALID",
-        `${name} in ${paths.root} is a symbolic link; put a real folder there, links inside a run are not followed.`,
-        { path: folder },
-      );
+      const advice = "put a real folder there, links inside a run are not followed";
+      throw invalid(folder, `${name} in ${root} is a symbolic link; ${advice}.`);
     }
     if (!stats.isDirectory()) {
-      throw new VivError(
-        "RUN_INVALID",
-        `${name} in ${paths.root} is a file, not a folder; move it away.`,
-        { path: folder },
-      );
+      throw invalid(folder, `${name} in ${root} is a file, not a folder; move it away.`);
     }
     device ??= stats.dev;
     if (stats.dev !== device) {
-      throw new VivError(
-        "RUN_INVALID",
-        `${name} lies on another filesystem than ${paths.root}; renames between them are not atomic, so move the whole run onto one.`,
-        { path: folder },
-      );
+      const advice = "renames between them are not atomic, so move the whole run onto one";
+      throw invalid(folder, `${name} lies on another filesystem than ${root}; ${advice}.`);
     }
     // A user who can put a task there can have us run a command: its proof.
     const why = make ? whyNotOurs(folder, stats) : null;
     if (why !== null) {
-      throw new VivError(
-        "RUN_INVALID",
-        `${folder} is not used, because it ${why}; ${remedyFor(paths.root)}.`,
-        { path: folder },
-      );
+      throw invalid(folder, `${folder} is not used, because it ${why}; ${remedyFor(root)}.`);
     }
   }
   return made;
-}
-
-function isDerivedFolder({ viv }: Paths, folder: string): boolean {
-  return folder === viv || folder.startsWith(`${viv}/`);
-}
-
-function makeFolder(folder: string): Stats | undefined {
-  try {
-    mkdirSync(folder, { mode: 0o700 });
-  } catch (error) {
-    if (errno(error) !== "EEXIST") throw error; // another process made it a moment ago
-  }
-  return statIfThere(folder);
 }
 
 function runIdFromFolder(root: string): string {

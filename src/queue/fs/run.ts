@@ -1,26 +1,28 @@
 import { hostname } from "node:os";
+import { basename, relative } from "node:path";
 import type { Machine } from "../../base/clock.ts";
 import type { LedgerLine } from "../ledger.ts";
 import type { Durability } from "../store.ts";
-import { syncFolder } from "./files/atomic.ts";
+import { moveAside, quarantineNote } from "./files/aside.ts";
+import { syncFolder, translate } from "./files/atomic.ts";
 import type { NoteFiles } from "./files/note-files.ts";
 import type { Syncs } from "./files/syncs.ts";
 import type { LaneReader } from "./lanes/lane-reader.ts";
 import type { LaneWriter } from "./lanes/lanes.ts";
-import type { LayoutHooks, Paths } from "./layout.ts";
+import { idOfLink, type LayoutHooks, type Paths } from "./layout.ts";
 import type { LedgerWriter } from "./record/ledger.ts";
 
-/** An open run: what every transition needs, and the few things worth remembering between calls. */
+/** An open run: what every transition needs, and what it remembers between calls. */
 export interface FsRun {
   readonly paths: Paths;
   readonly runId: string;
   readonly machine: Machine;
   readonly durability: Durability;
-  /** Nothing may be made or repaired. */
+  /** Nothing may be created or repaired. */
   readonly readOnly: boolean;
-  /** How it is kept from following links: a mode of files/beneath.ts. */
+  /** The mode in which platform/files/beneath.ts guards it. */
   readonly links: "strict" | "loose";
-  /** What becomes of tasks whose dependency failed: they wait for a person, or fail too. */
+  /** Tasks with a failed dependency wait for a person, or fail too. */
   readonly onDependencyFailed: "wait" | "fail";
   readonly ledger: LedgerWriter;
   readonly lanes: LaneWriter;
@@ -29,52 +31,58 @@ export interface FsRun {
   readonly random: () => number;
   readonly newId: () => string;
   readonly memo: Memo;
-  /** Rebuilds what is derived if it was lost: see recover.ts. */
+  /** Rebuilds the derived files if they were lost: see recover.ts. */
   readonly recoverIfLost: () => boolean;
   readonly hooks: LayoutHooks | undefined;
 }
 
-export interface Memo {
-  readers: Map<string, LaneReader>;
-  workerFolders: Set<string>;
-  /** Workers this process registered, with the time of their last heartbeat. */
-  registered: Map<string, number>;
-  /** What their files say, to be written again when they are lost. */
-  workerFiles: Map<string, string>;
-  /** What finishing needs to know about the claims this process made. */
-  claims: Map<string, HeldClaim>;
-  dueCheckedAt: number;
-  adoptedAt: number;
-  adoptCost: number;
-  /** Something in pending/ was still being written when we last looked. */
-  hasUnripe: boolean;
-  /** Change time of pending/ when adopt last looked at all of it, for each reader. */
-  pendingSeen: Map<LaneReader, string>;
-  /** Tasks that adopt has put on a lane: what they were like, and when that was. */
-  offered: Map<string, { changed: number; losses: number; at: number }>;
-  /** When all of waiting/ was looked at last; notes that were lost make the next look due. */
-  wokenAt: number;
-  wokenCost: number;
-  areNotesLost: boolean;
-  /** When all histories were last compared with the ledger, and what that cost. */
-  restoredAt: number;
-  restoreCost: number;
-  isRecovering: boolean;
-  metAt: number;
-  metCost: number;
-  /** Change time of review/ when its tasks were counted, and how many those were. */
-  reviewSeenAt: number;
-  inReview: number;
-  completedSeen: { key: string; ids: Set<string> } | null;
-  /** When the oldest completion that is not carried over yet was made. */
-  projectionDueSince: number;
-  projectCost: number;
-  projectionDue: boolean;
-  /** The projection that is under way. */
-  projecting: Promise<void> | null;
-  temporaries: number;
-  /** The ledger's file whose name is known to be on the disk. */
-  syncedLedger: string;
+/** Also for costs: the engine then knows the field as a fraction from the start, and compiles once. */
+const NEVER = Number.NEGATIVE_INFINITY;
+
+export type Memo = ReturnType<typeof newMemo>;
+
+export function newMemo() {
+  return {
+    readers: new Map<string, LaneReader>(),
+    workerFolders: new Set<string>(),
+    /** Workers this process registered, with the time of their last heartbeat. */
+    registered: new Map<string, number>(),
+    /** The texts of their files, to be written again when they are lost. */
+    workerFiles: new Map<string, string>(),
+    /** Claims of this process. */
+    claims: new Map<string, HeldClaim>(),
+    dueCheckedAt: NEVER,
+    adoptedAt: NEVER,
+    adoptCost: NEVER,
+    /** A file in pending/ was still being written at the last look. */
+    hasUnripe: false,
+    /** Change time of pending/ when adopt last looked at all of it, for each reader. */
+    pendingSeen: new Map<LaneReader, string>(),
+    /** Tasks that adopt has put on a lane, as they were then. */
+    offered: new Map<string, { changed: number; losses: number; at: number }>(),
+    /** The last look at all of waiting/; lost notes make the next one due. */
+    wokenAt: NEVER,
+    wokenCost: NEVER,
+    areNotesLost: false,
+    /** The last comparison of all histories with the ledger. */
+    restoredAt: NEVER,
+    restoreCost: NEVER,
+    isRecovering: false,
+    metAt: NEVER,
+    metCost: NEVER,
+    /** Change time of review/ when its tasks were counted, and their number. */
+    reviewSeenAt: NEVER,
+    inReview: 0,
+    completedSeen: null as { key: string; ids: Set<string> } | null,
+    /** The time of the oldest completion that is not carried over yet. */
+    projectionDueSince: NEVER,
+    projectCost: NEVER,
+    projectionDue: false,
+    /** The projection that is under way. */
+    projecting: null as Promise<void> | null,
+    /** The ledger's file with a synced name. */
+    syncedLedger: "",
+  };
 }
 
 export interface HeldClaim {
@@ -86,42 +94,6 @@ export interface HeldClaim {
   review: boolean;
   /** Ending it went wrong halfway: whether its end is recorded must be looked up. */
   isUncertain: boolean;
-}
-
-/** Also for costs: the engine then knows the field as a fraction from the start, and compiles once. */
-const NEVER = Number.NEGATIVE_INFINITY;
-
-export function newMemo(): Memo {
-  return {
-    readers: new Map(),
-    workerFolders: new Set(),
-    registered: new Map(),
-    workerFiles: new Map(),
-    claims: new Map(),
-    dueCheckedAt: NEVER,
-    adoptedAt: NEVER,
-    adoptCost: NEVER,
-    hasUnripe: false,
-    pendingSeen: new Map(),
-    offered: new Map(),
-    wokenAt: NEVER,
-    wokenCost: NEVER,
-    areNotesLost: false,
-    restoredAt: NEVER,
-    restoreCost: NEVER,
-    isRecovering: false,
-    metAt: NEVER,
-    metCost: NEVER,
-    reviewSeenAt: NEVER,
-    inReview: 0,
-    completedSeen: null,
-    projectionDueSince: NEVER,
-    projectCost: NEVER,
-    projectionDue: false,
-    projecting: null,
-    temporaries: 0,
-    syncedLedger: "",
-  };
 }
 
 let isoMs = Number.NaN;
@@ -137,77 +109,105 @@ export function nowIso(run: FsRun): string {
   return iso;
 }
 
-export function record(run: FsRun, line: Omit<LedgerLine, "at">, sync = false): void {
-  run.ledger.write({ at: nowIso(run), ...line } as LedgerLine, sync);
-  if (sync && isNewLedger(run)) syncLedgerFolder(run);
+type NewLine = Omit<LedgerLine, "at">;
+
+export function record(run: FsRun, line: NewLine, sync = false): void {
+  const at = nowIso(run);
+  append(run, at, JSON.stringify({ at, ...line }), sync);
 }
 
-/** Its file may be of today, and its name not on the disk yet: that is synced once by each process. */
-export function isNewLedger(run: FsRun): boolean {
-  return run.memo.syncedLedger !== run.ledger.path;
-}
-
-function syncLedgerFolder(run: FsRun): void {
+function append(run: FsRun, at: string, line: string, sync: boolean): void {
+  run.ledger.append(at, line, sync);
+  if (!sync || !isNewLedger(run)) return;
   syncFolder(run.paths.ledger);
   run.memo.syncedLedger = run.ledger.path;
 }
 
-/** Steps come by the hundred and may be lost; what was spent may not. */
-export function appendLine(run: FsRun, line: Omit<LedgerLine, "at">): void {
+/** The file of a new day has a name that may not be on the disk: each process syncs that once. */
+export function isNewLedger(run: FsRun): boolean {
+  return run.memo.syncedLedger !== run.ledger.path;
+}
+
+/** There are hundreds of steps, and they may be lost; usage may not. */
+export function appendLine(run: FsRun, line: NewLine): void {
+  const at = nowIso(run);
   if (line.event === "usage") record(run, line, run.durability === "safe");
   // Others read it at once; after a power cut no run spends.
   else if (line.event === "reserved") record(run, line);
-  else run.ledger.writeSoon(nowIso(run), `",${JSON.stringify(line).slice(1)}`, false);
+  else run.ledger.appendSoon(at, JSON.stringify({ at, ...line }), false);
 }
 
-/** Several at once: one write, so all of them or, on a full disk, some. */
-export function recordAll(run: FsRun, lines: readonly Omit<LedgerLine, "at">[]): void {
+/** One write for all: on a full disk, some of them. */
+export function recordAll(run: FsRun, lines: readonly NewLine[]): void {
   const at = nowIso(run);
-  if (lines.length > 0) run.ledger.writeAll(lines.map((line) => ({ at, ...line }) as LedgerLine));
+  const texts = lines.map((line) => JSON.stringify({ at, ...line }));
+  if (texts.length > 0) run.ledger.append(at, texts.join("\n"), false);
+}
+
+interface ClaimIdentity {
+  worker: string;
+  token: string;
+  attempt: number;
 }
 
 /**
- * The two lines every task has, put together by hand because they are half the work of a claim:
- * the names in them are checked and need no escaping.
+ * The two lines every task has are written by hand, because they are half the work of a claim: the
+ * names in them are checked and need no escaping.
  */
-export function recordClaim(
-  run: FsRun,
-  id: string,
-  claim: { worker: string; token: string; attempt: number },
-): void {
+function claimFields(id: string, { worker, token, attempt }: ClaimIdentity): string {
+  return `"task":"${id}","worker":"${worker}","token":"${token}","attempt":${attempt}`;
+}
+
+export function recordClaim(run: FsRun, id: string, claim: ClaimIdentity): void {
   const at = nowIso(run);
-  const rest = `","event":"claimed","task":"${id}","worker":"${claim.worker}","token":"${claim.token}","attempt":${claim.attempt}}`;
+  const line = `{"at":"${at}","event":"claimed",${claimFields(id, claim)}}`;
   // After a reaping, a predecessor that was only asleep must be able to see that it is too late.
-  run.ledger.writeSoon(at, rest, claim.attempt > 1);
+  run.ledger.appendSoon(at, line, claim.attempt > 1);
 }
 
 export function recordDone(
   run: FsRun,
   id: string,
-  claim: { worker: string; token: string; attempt: number },
+  claim: ClaimIdentity,
   to: "done" | "review",
   sync: boolean,
 ): void {
-  run.ledger.writeText(
-    nowIso(run),
-    `","event":"ended","task":"${id}","worker":"${claim.worker}","token":"${claim.token}","attempt":${claim.attempt},"outcome":"done","from":"claimed","to":"${to}"}`,
-    sync,
-  );
-  if (sync && isNewLedger(run)) syncLedgerFolder(run);
+  const at = nowIso(run);
+  const end = `"outcome":"done","from":"claimed","to":"${to}"`;
+  append(run, at, `{"at":"${at}","event":"ended",${claimFields(id, claim)},${end}}`, sync);
+}
+
+/**
+ * Moves an unusable file to quarantine/, whole, with the reason beside it: nothing is deleted or
+ * skipped in silence. False when it was gone already, or when `inode` names the file and another
+ * has taken its place: then that one is put back.
+ */
+export function quarantine(run: FsRun, path: string, reason: string, inode?: number): boolean {
+  const from = relative(run.paths.root, path);
+  try {
+    const note = quarantineNote(nowIso(run), from, reason);
+    if (!moveAside(run.paths.quarantine, path, note, inode)) return false;
+  } catch (error) {
+    throw translate(error, `moving ${from} to quarantine`);
+  }
+  const id = idOfLink(run.paths, basename(path)) ?? undefined;
+  record(run, { event: "quarantined", task: id, path: from, note: reason });
+  return true;
 }
 
 const HOST = hostname().replace(/[^A-Za-z0-9-]/g, "_");
+let names = 0;
 
 /**
- * A unique name for a file on its way to being published. The id comes first, so that
- * recovery knows what it was going to be; host and pid, so that it knows whether it still may be.
+ * A unique path for a file before it is published. The id comes first: recovery then knows which
+ * task it would become.
  */
 export function temporaryPath(run: FsRun, id: string): string {
-  return `${run.paths.tmp}/${id}~${ownName(run.memo, run.random)}`;
+  return `${run.paths.tmp}/${id}~${uniqueName()}`;
 }
 
-export function ownName(memo: Memo, random: () => number): string {
-  const serial = (memo.temporaries++).toString(36);
-  const salt = Math.floor(random() * 36 ** 6).toString(36);
+export function uniqueName(): string {
+  const serial = (names++).toString(36);
+  const salt = Math.floor(Math.random() * 36 ** 6).toString(36);
   return `${HOST}.${process.pid}.${serial}.${salt}`;
 }

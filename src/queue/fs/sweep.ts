@@ -13,16 +13,14 @@ import { recoverInTurn } from "./record/recover.ts";
 import type { FsRun } from "./run.ts";
 import { promoteDue, promoteMet, wakeWaiting, wakeWaitingIfDue } from "./waiting/promote.ts";
 
-const STALE_TEMPORARY_MS = 10_000;
-
 /** A temporary file of this age is not being written any more; the clock may have been set back. */
 export function isStaleTemporary({ ctimeMs }: Stats): boolean {
-  return Math.abs(Date.now() - ctimeMs) >= STALE_TEMPORARY_MS;
+  return Math.abs(Date.now() - ctimeMs) >= 10_000;
 }
 
 /**
- * Puts right what no notification announced: dependencies that a foreign worker finished, times
- * that came unnoticed, publications that a crash cut short, foreign tasks, orphaned processes.
+ * Catches up on changes without a notification: dependencies that a foreign worker finished, times
+ * that came, publications that a crash cut short, foreign tasks, orphaned processes.
  */
 export async function sweepRun(
   run: FsRun,

@@ -1,12 +1,17 @@
-import { chmodSync, closeSync, lstatSync, readdirSync, writeSync } from "node:fs";
+import { chmodSync, lstatSync, readdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { errno } from "../../../base/errno.ts";
 import { canonicalJson } from "../../../base/json.ts";
-import { mkdirSync, openSync, renameSync, unlinkSync } from "../../../platform/files/beneath.ts";
+import {
+  mkdirSync,
+  renameSync,
+  unlinkSync,
+  writeNewSync,
+} from "../../../platform/files/beneath.ts";
 
 /**
- * What lies where a file of the run belongs and cannot be it goes to quarantine/, whole, with the
- * reason beside it. Below `.viv/` any writer that needs the place does this: all of that is derived.
+ * An object in the place of a file of the run goes to quarantine/, whole, with the reason beside it.
+ * Below `.viv/` any writer that needs the place does this: all of that is derived.
  */
 
 const FOLDERS =
@@ -15,7 +20,7 @@ const DERIVED = new RegExp(`^(.+)/\\.viv/(?:(${FOLDERS})/(?:([0-9]+)/)?)?[^/]+$`
 const FILE_NAME_BYTES = 255;
 const REASON = ".reason";
 
-/** Says it nothing that could not be written again? All below `.viv/`, locks, signs of life. */
+/** Whether it can be written again: all below `.viv/`, locks, heartbeats. */
 export function isDerived(path: string): boolean {
   return DERIVED.test(path) || /\/(?:\.status\.lock|\.heartbeat)$/.test(path);
 }
@@ -56,9 +61,9 @@ export function remakeFolders(path: string): boolean {
   return true;
 }
 
-/** Makes a file of ours ours to use again. False when it belongs to another user. */
+/** Makes a file of ours writable again. False when it belongs to another user. */
 export function allow(path: string): boolean {
-  if (!statOf(path)?.isFile()) return false; // a link's target is none of ours
+  if (!statOf(path)?.isFile()) return false; // a link's target is not ours
   try {
     chmodSync(path, 0o600);
     return true;
@@ -67,17 +72,21 @@ export function allow(path: string): boolean {
   }
 }
 
-/** To the quarantine of the run that the path lies in. False when it could not be moved. */
+/** Moves it to the quarantine of its run. False when it could not be moved. */
 export function setAside(path: string, reason: string): boolean {
   const folder = quarantineFor(path);
   if (folder === null) return false;
   const from = path.slice(dirname(folder).length + 1);
-  const note = `${canonicalJson({ at: new Date().toISOString(), from, reason })}\n`;
   try {
-    return moveAside(folder, path, note);
+    return moveAside(folder, path, quarantineNote(new Date().toISOString(), from, reason));
   } catch {
     return false; // a disk that may not be written to: the caller's own error says more
   }
+}
+
+/** The text of the `.reason` beside a file in quarantine/. */
+export function quarantineNote(at: string, from: string, reason: string): string {
+  return `${canonicalJson({ at, from, reason })}\n`;
 }
 
 function quarantineFor(path: string): string | null {
@@ -91,8 +100,8 @@ function quarantineFor(path: string): string | null {
 }
 
 /**
- * False when there was nothing to move, or when `inode` says which file was meant and another has
- * taken its place: then that one is put back.
+ * False when there was nothing to move, or when `inode` names the file and another has taken its
+ * place: then that one is put back.
  */
 export function moveAside(folder: string, path: string, note: string, inode?: number): boolean {
   const source = bytesOf(path);
@@ -116,21 +125,12 @@ export function moveAside(folder: string, path: string, note: string, inode?: nu
 
 /** False when another process quarantines a file of that name. */
 function writeReason(path: string, note: string): boolean {
-  let fd: number;
   try {
-    fd = openSync(path, "wx", 0o600);
+    writeNewSync(path, note);
+    return true;
   } catch (error) {
     if (errno(error) === "EEXIST") return false;
     throw error;
-  }
-  try {
-    writeSync(fd, note);
-    return true;
-  } catch (error) {
-    unlinkSync(path);
-    throw error;
-  } finally {
-    closeSync(fd);
   }
 }
 
@@ -145,7 +145,7 @@ function fitting(name: string, suffix: string): string {
   return bytes.toString("utf8", 0, end) + suffix;
 }
 
-/** A name that is no UTF-8 was listed with U+FFFD in it: this is what it is called on disk. */
+/** The name on disk of one that is no UTF-8 and was listed with U+FFFD in it. */
 function bytesOf(path: string): string | Buffer {
   if (!path.includes("\uFFFD") || statOf(path)) return path;
   const folder = dirname(path);

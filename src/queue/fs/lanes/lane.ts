@@ -1,7 +1,8 @@
 import { closeSync, fstatSync, readSync } from "node:fs";
 import type { Clock } from "../../../base/clock.ts";
 import { isName } from "../../../base/names.ts";
-import { completeLines, openToRead, statIfThere } from "../files/atomic.ts";
+import { statIfThere } from "../files/atomic.ts";
+import { completeLines, openToRead } from "../files/lines.ts";
 import { idOfLine, laneNameOf, typeOfLine } from "./lanes.ts";
 import { LeftLines } from "./left-lines.ts";
 import type { Wanted } from "./type-filter.ts";

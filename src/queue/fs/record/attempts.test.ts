@@ -5,8 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { localMachine } from "../../../platform/processes/machine.ts";
 import { openFsRun } from "../open.ts";
 import { type FsRun, record } from "../run.ts";
-import { missingAttempts, readHistory, restoreHistories } from "./attempts.ts";
-import { digestLedger } from "./digest.ts";
+import { digestLedger, missingAttempts, readHistory, restoreHistories } from "./attempts.ts";
 
 /** The attempt log is written by several at once: each takes back only what it wrote itself. */
 

@@ -1,7 +1,8 @@
-import { closeSync, fdatasyncSync, readSync, writeSync } from "node:fs";
+import { closeSync, fdatasyncSync, readSync, type Stats, writeSync } from "node:fs";
 import { openSync } from "../../../platform/files/beneath.ts";
 import type { LedgerLine } from "../../ledger.ts";
-import { completeLines, namesIn, openLines, statIfThere, translate } from "../files/atomic.ts";
+import { namesIn, statIfThere, translate } from "../files/atomic.ts";
+import { completeLines, openLines } from "../files/lines.ts";
 
 /**
  * Appends to `ledger/<UTC day>.jsonl`. A line is one write on a descriptor in append mode, so
@@ -25,46 +26,37 @@ export class LedgerWriter {
     return `${this.#folder}/${this.#day}.jsonl`;
   }
 
-  write(line: LedgerLine, sync = false): void {
-    this.#append(`${JSON.stringify(line)}\n`, line.at.slice(0, 10), sync);
-  }
-
-  /** Lines of one moment, with one write. */
-  writeAll(lines: readonly LedgerLine[]): void {
-    const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
-    this.#append(text, (lines[0] as LedgerLine).at.slice(0, 10), false);
-  }
-
-  /** A line of which the caller has made all but the beginning, `{"at":"<time>`. */
-  writeText(at: string, rest: string, sync: boolean): void {
-    this.#append(`{"at":"${at}${rest}\n`, at.slice(0, 10), sync);
+  /** Writes lines of the time `at`, without their last line break, at once. */
+  append(at: string, lines: string, sync: boolean): void {
+    this.#append(`${lines}\n`, at.slice(0, 10), sync);
   }
 
   /**
    * For a line that repeats what the folders say already (a claim), so its writing must not fail
    * the claim: it is written with the next one, at the latest when this turn of the event loop
-   * ends, or `now`. What cannot be written stays held, and the next line's writer hears of it.
+   * ends, or `now`. A line that cannot be written stays held, and the next line's writer gets the
+   * error.
    */
-  writeSoon(at: string, rest: string, now: boolean): void {
+  appendSoon(at: string, line: string, now: boolean): void {
     const day = at.slice(0, 10);
     if (this.#held !== "" && day !== this.#heldDay) this.#tryFlush();
     this.#heldDay = day;
-    this.#held += `{"at":"${at}${rest}\n`;
+    this.#held += `${line}\n`;
     if (now) this.#tryFlush();
     else this.#flush ??= setImmediate(() => this.#endOfTurn());
+  }
+
+  #endOfTurn(): void {
+    this.#flush = undefined;
+    this.#tryFlush();
   }
 
   #tryFlush(): void {
     try {
       this.flush();
     } catch {
-      // Held until the next line: see writeSoon.
+      // Held until the next line: see appendSoon.
     }
-  }
-
-  #endOfTurn(): void {
-    this.#flush = undefined;
-    this.#tryFlush();
   }
 
   flush(): void {
@@ -77,22 +69,25 @@ export class LedgerWriter {
       const fd = this.#open(day);
       const lines = this.#held + text;
       const written = writeSync(fd, lines);
-      if (written < Buffer.byteLength(lines)) {
-        // The first bytes fit, the rest did not. The torn line is ended when the file is opened the
-        // next time, and written again as a whole: there may be room by now, else this is the error.
-        const bytes = Buffer.from(lines, "utf8");
-        const torn = bytes.lastIndexOf(10, written - 1) + 1;
-        this.#close();
-        if (writeSync(this.#open(day), bytes, torn) < bytes.length - torn) {
-          this.#close();
-          throw Object.assign(new Error("ENOSPC: half a line"), { code: "ENOSPC", errno: -28 });
-        }
-      }
+      if (written < Buffer.byteLength(lines)) this.#appendRest(lines, written, day);
       this.#held = "";
       if (sync) fdatasyncSync(this.#fd);
     } catch (error) {
       throw translate(error, "writing the ledger");
     }
+  }
+
+  /**
+   * The first bytes fit, the rest did not. Opening the file again ends the torn line, which is then
+   * written again as a whole: there may be room by now, else this is the error.
+   */
+  #appendRest(lines: string, written: number, day: string): void {
+    const bytes = Buffer.from(lines, "utf8");
+    const torn = bytes.lastIndexOf(10, written - 1) + 1;
+    this.#close();
+    if (writeSync(this.#open(day), bytes, torn) === bytes.length - torn) return;
+    this.#close();
+    throw Object.assign(new Error("ENOSPC: half a line"), { code: "ENOSPC", errno: -28 });
   }
 
   #open(day: string): number {
@@ -103,7 +98,7 @@ export class LedgerWriter {
     return this.#fd;
   }
 
-  /** Flush first: what is still held when it is closed could not be written. */
+  /** Flush first: lines that are still held when it is closed could not be written. */
   close(): void {
     if (this.#flush) clearImmediate(this.#flush);
     this.#flush = undefined;
@@ -117,36 +112,32 @@ export class LedgerWriter {
   }
 }
 
-/** A file of the ledger, as it is now. Names are the writers' days, and their clocks may be wrong. */
-interface LedgerFile {
-  name: string;
-  size: number;
-}
-
-/** By name. What is no regular file is none of ours: a pipe would be waited for. */
-export function ledgerFiles(folder: string): LedgerFile[] {
+/**
+ * The files of the ledger, by name. Names are the writers' days, and their clocks may be wrong. Only
+ * regular files: a pipe would be waited for.
+ */
+export function ledgerFiles(folder: string): { name: string; path: string; stats: Stats }[] {
   return namesIn(folder)
-    .filter((name) => LEDGER_NAME.test(name))
+    .filter((name) => /^\d{4}-\d{2}-\d{2}\.jsonl$/.test(name))
     .sort()
     .flatMap((name) => {
-      const stats = statIfThere(`${folder}/${name}`);
-      return stats?.isFile() ? [{ name, size: stats.size }] : [];
+      const path = `${folder}/${name}`;
+      const stats = statIfThere(path);
+      return stats?.isFile() ? [{ name, path, stats }] : [];
     });
 }
 
-const LEDGER_NAME = /^\d{4}-\d{2}-\d{2}\.jsonl$/;
-
 /** Where a line ends. */
-export interface LinePlace {
+interface LinePlace {
   file: string;
   offset: number;
 }
 
 /**
- * Reads on from where the last look ended, in every file: a clock that is wrong for a while, or that of
- * another host, makes a file with a later name, and lines are written to earlier ones after it. Each line
- * is told once, in the order of its file. A file that is as long as before is not opened; one that has
- * become shorter was lost in part, and is read anew.
+ * Reads on from the end of the last look, in every file: a clock that is wrong for a while, or that
+ * of another host, makes a file with a later name, and lines are written to earlier ones after it.
+ * Each line comes once, in the order of its file. A file that is as long as before is not opened;
+ * one that has become shorter was lost in part, and is read anew.
  */
 export class LedgerFollower {
   readonly #folder: string;
@@ -165,16 +156,16 @@ export class LedgerFollower {
 
   /** Skips the lines that are there now. */
   skipPast(): void {
-    for (const { name, size } of ledgerFiles(this.#folder)) this.#read.set(name, size);
+    for (const { name, stats } of ledgerFiles(this.#folder)) this.#read.set(name, stats.size);
   }
 
   *texts(): Generator<LinePlace & { text: string }> {
-    for (const { name, size } of ledgerFiles(this.#folder)) {
+    for (const { name, path, stats } of ledgerFiles(this.#folder)) {
       const known = this.#read.get(name) ?? 0;
-      if (size === known) continue;
-      const from = size < known ? 0 : known;
+      if (stats.size === known) continue;
+      const from = stats.size < known ? 0 : known;
       this.#read.set(name, from);
-      for (const { text, end } of completeLines(`${this.#folder}/${name}`, from)) {
+      for (const { text, end } of completeLines(path, from)) {
         this.#read.set(name, end);
         yield { text, file: name, offset: end };
       }
@@ -191,21 +182,20 @@ export class LedgerFollower {
 }
 
 /**
- * All complete lines, by the names of their files; `first`: not of files before it, for who asks for lines
- * by their own dates. An unreadable line is given to `onTorn` instead of stopping the reader.
+ * All complete lines, file by file, without the files before `first`. An unreadable line goes to
+ * `onTorn` instead of stopping the reader.
  */
 export function* readLedger(
   folder: string,
-  { file: first }: { file: string; offset?: 0 } = { file: "" },
-  onTorn?: (file: string, text: string) => void,
-): Generator<{ line: LedgerLine }> {
-  for (const { name } of ledgerFiles(folder)) {
+  first = "",
+  onTorn?: (file: string) => void,
+): Generator<LedgerLine> {
+  for (const { name, path } of ledgerFiles(folder)) {
     if (name < first) continue;
-    for (const { text } of completeLines(`${folder}/${name}`, 0)) {
-      if (text === "") continue;
-      const line = lineFrom(text);
-      if (line === null) onTorn?.(name, text);
-      else yield { line };
+    for (const { text } of completeLines(path, 0)) {
+      const line = text === "" ? null : lineFrom(text);
+      if (line !== null) yield line;
+      else if (text !== "") onTorn?.(name);
     }
   }
 }
@@ -213,13 +203,13 @@ export function* readLedger(
 const CHUNK_BYTES = 1024 * 1024;
 
 /**
- * The lines of all files that have this text in them, like `"task":"t1"`. To look through a file costs a
- * tenth of reading its lines, so that dates need not tell in which file a line may be.
+ * The lines of all files that contain this text, like `"task":"t1"`. A search costs a tenth of
+ * parsing, so all files can be searched, whatever their dates.
  */
 export function* linesAbout(folder: string, text: string): Generator<LedgerLine> {
   const wanted = Buffer.from(text);
-  for (const { name } of ledgerFiles(folder)) {
-    for (const found of linesWith(`${folder}/${name}`, wanted)) {
+  for (const { path } of ledgerFiles(folder)) {
+    for (const found of linesWith(path, wanted)) {
       const line = lineFrom(found);
       if (line !== null) yield line;
     }
@@ -233,7 +223,7 @@ function* linesWith(path: string, wanted: Buffer): Generator<string> {
     for (let at = 0; ; ) {
       const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
       const n = readSync(fd, chunk, 0, CHUNK_BYTES, at);
-      if (n === 0) return; // what is left is no whole line
+      if (n === 0) return; // the rest is no whole line
       at += n;
       data = data.length > 0 ? Buffer.concat([data, chunk.subarray(0, n)]) : chunk.subarray(0, n);
       const whole = data.subarray(0, data.lastIndexOf(10) + 1);
@@ -250,8 +240,8 @@ function* linesWith(path: string, wanted: Buffer): Generator<string> {
   }
 }
 
-/** Null also for what is JSON, but no line: `null`, a number. */
-function lineFrom(text: string): LedgerLine | null {
+/** Null for a torn line, and for JSON that is no line: `null`, a number. */
+export function lineFrom(text: string): LedgerLine | null {
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === "object" ? (value as LedgerLine | null) : null;

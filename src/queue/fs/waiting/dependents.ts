@@ -1,4 +1,5 @@
-import { appendLine, readDerived, statIfThere, unlinkIfThere } from "../files/atomic.ts";
+import { readDerived, statIfThere, unlinkIfThere } from "../files/atomic.ts";
+import { appendLine } from "../files/lines.ts";
 import type { FsRun } from "../run.ts";
 
 /**

@@ -2,14 +2,14 @@ import { isVivError } from "../../../base/errors.ts";
 import { isName } from "../../../base/names.ts";
 import type { RunStatus } from "../../status.ts";
 import { namesIn } from "../files/atomic.ts";
-import { quarantine } from "../files/quarantine.ts";
 import { locate } from "../locate.ts";
 import { notProjectedYet, project } from "../record/project.ts";
 import { createStatus, readStatusFile, withStatusLock, writeStatusFile } from "../record/status.ts";
+import { type FsRun, quarantine } from "../run.ts";
 import type { Examination } from "./doctor.ts";
 
-/** completed_tasks must list what lies in done/, and nothing that lies elsewhere. */
-export async function checkStatus({ run, fix, find }: Examination): Promise<void> {
+/** completed_tasks must list the tasks in done/, and none that lies elsewhere. */
+export async function checkCompletedTasks({ run, fix, find }: Examination): Promise<void> {
   let status: RunStatus | null;
   try {
     if (fix) await project(run);
@@ -26,7 +26,7 @@ export async function checkStatus({ run, fix, find }: Examination): Promise<void
       async () => {
         quarantine(run, run.paths.status, error.message);
         createStatus(run, run.runId);
-        await project(run); // what was on its way counts as no drift
+        await project(run); // tasks on their way are no drift
         await repairDrift(run);
         return true;
       },
@@ -35,35 +35,23 @@ export async function checkStatus({ run, fix, find }: Examination): Promise<void
   }
   if (status === null) return;
   const { missing, wrong } = driftOf(run);
+  const report = (message: string, repair: string) =>
+    find({ code: "status_drift", path: "status.json", message, repair }, () => repairDrift(run));
   if (missing.length > 0) {
-    await find(
-      {
-        code: "status_drift",
-        path: "status.json",
-        message: `${missing.length} of done/ missing in completed_tasks, the first is ${missing[0]}`,
-        repair: "add them",
-      },
-      () => repairDrift(run),
-    );
+    const first = `the first is ${missing[0]}`;
+    await report(`${missing.length} of done/ missing in completed_tasks, ${first}`, "add them");
   }
   if (wrong.length > 0) {
-    await find(
-      {
-        code: "status_drift",
-        path: "status.json",
-        message: `completed_tasks lists ${wrong.length} that are not done, the first is ${wrong[0]}`,
-        repair: "take them off the list",
-      },
-      () => repairDrift(run),
-    );
+    const listed = `${wrong.length} that are not done, the first is ${wrong[0]}`;
+    await report(`completed_tasks lists ${listed}`, "take them off the list");
   }
 }
 
 /**
- * In this order, because workers go on meanwhile: what is in done/ is then either still on its way,
+ * In this order, because workers go on meanwhile: a task in done/ is then either still on its way,
  * or has been carried over by the time the list is read.
  */
-function driftOf(run: Examination["run"]): { missing: string[]; wrong: string[] } {
+function driftOf(run: FsRun): { missing: string[]; wrong: string[] } {
   const done = new Set(
     namesIn(run.paths.state.done)
       .map((name) => run.paths.layout.idOf("done", name))
@@ -72,17 +60,17 @@ function driftOf(run: Examination["run"]): { missing: string[]; wrong: string[] 
   const onTheWay = new Set(notProjectedYet(run));
   const listed = new Set(readStatusFile(run.paths)?.checkpoint.completed_tasks ?? []);
   const missing = [...done].filter((id) => !listed.has(id) && !onTheWay.has(id));
-  // Listed but nowhere to be found may be work of another tool: its word counts (SPEC §9).
+  // A listed task in no state may be the work of another tool: its entry counts (SPEC §9).
   const wrong = [...listed].filter((id) => isName(id) && !done.has(id) && isElsewhere(run, id));
   return { missing, wrong };
 }
 
-function isElsewhere(run: Examination["run"], id: string): boolean {
+function isElsewhere(run: FsRun, id: string): boolean {
   const place = locate(run, id);
   return place !== null && place.state !== "done";
 }
 
-function repairDrift(run: Examination["run"]): Promise<boolean> {
+function repairDrift(run: FsRun): Promise<boolean> {
   return withStatusLock(run, () => {
     const status = readStatusFile(run.paths);
     if (status === null) return false;
