@@ -14,8 +14,8 @@ import {
   statIfThere,
   tokenOf,
   unlinkIfThere,
+  withLock,
 } from "../../queue/fs/files/atomic.ts";
-import { withLock } from "../../queue/fs/files/lock.ts";
 import { claimOf, fileOf, idLinkOf } from "../../queue/fs/layout.ts";
 import { locate } from "../../queue/fs/locate.ts";
 import { attemptNumber, readHistory } from "../../queue/fs/record/attempts.ts";

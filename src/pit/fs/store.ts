@@ -1,7 +1,5 @@
-import { namesIn, readRegular, translate } from "../../queue/fs/files/atomic.ts";
-import { tryLock } from "../../queue/fs/files/lock.ts";
-import type { Extension } from "../../queue/fs/layout.ts";
-import { claimOf } from "../../queue/fs/layout.ts";
+import { namesIn, readRegular, translate, tryLock } from "../../queue/fs/files/atomic.ts";
+import { claimOf, type Extension } from "../../queue/fs/layout.ts";
 import { readTaskAt } from "../../queue/fs/read.ts";
 import type { FsRun } from "../../queue/fs/run.ts";
 import { WORK_SITE, type WorkSite } from "../../work/site.ts";

@@ -16,17 +16,7 @@ import { failTask } from "./ends/fail.ts";
 import { completeInBackground, completeTask, releaseTask } from "./ends/finish.ts";
 import { translate } from "./files/atomic.ts";
 import { fileOf } from "./layout.ts";
-import {
-  attemptsOf,
-  countTasks,
-  dependencyFacts,
-  followLedger,
-  ledgerLines,
-  listTasks,
-  readSource,
-  showTask,
-  viewWorkers,
-} from "./read.ts";
+import * as read from "./read.ts";
 import { artifactsOf, readLog, readProof } from "./record/artifacts.ts";
 import { project, projectAtClose } from "./record/project.ts";
 import { initStatus, readStatusFile, updateStatus } from "./record/status.ts";
@@ -51,7 +41,7 @@ export function fsStore(run: FsRun): S.Store {
   let onQuiet = () => {};
   let closing: Promise<void> | undefined;
 
-  /** Counts a call, and turns errors of the filesystem into errors that say what to do. */
+  /** Counts a call, and turns errors of the filesystem into errors with a next step. */
   function call<A extends unknown[], R>(act: (run: FsRun, ...args: A) => R | Promise<R>) {
     return async (...args: A): Promise<R> => {
       if (closing !== undefined) {
@@ -114,19 +104,19 @@ export function fsStore(run: FsRun): S.Store {
     reap: call((_, options = {}) => reapClaims(run, options)),
     sweep: call(sweepRun),
 
-    show: call(showTask),
-    source: call(readSource),
+    show: call(read.showTask),
+    source: call(read.readSource),
     async *list(query = {}) {
-      yield* listTasks(run, query);
+      yield* read.listTasks(run, query);
     },
-    counts: call(countTasks),
-    workers: call(viewWorkers),
-    dependencies: call(dependencyFacts),
-    attemptsOf: call(attemptsOf),
+    counts: call(read.countTasks),
+    workers: call(read.viewWorkers),
+    dependencies: call(read.dependencyFacts),
+    attemptsOf: call(read.attemptsOf),
     async *ledger(query = {}) {
-      yield* ledgerLines(run, query);
+      yield* read.ledgerLines(run, query);
     },
-    followLedger: () => followLedger(run),
+    followLedger: () => read.followLedger(run),
     append: call(appendLine),
     log: (id, options = {}) => readLog(run, id, options),
     proof: call(readProof),
@@ -135,9 +125,7 @@ export function fsStore(run: FsRun): S.Store {
 
     readStatus: call(() => readStatusFile(run.paths)),
     writeStatus: call(updateStatus),
-    flushStatus: call(async () => {
-      await project(run);
-    }),
+    flushStatus: call(() => project(run)),
     initStatus: call(initStatus),
     doctor: call((_, { fix = false } = {}) => examineRun(run, fix)),
     close(options = {}) {
@@ -147,7 +135,7 @@ export function fsStore(run: FsRun): S.Store {
   };
 
   async function close(warn: ((sentence: string) => void) | undefined): Promise<void> {
-    // What calls register, record and open after our end would stay behind.
+    // A registration or an open file of a later call would stay behind.
     if (underway > 0) {
       await new Promise<void>((resolve) => {
         onQuiet = resolve;
@@ -161,7 +149,7 @@ export function fsStore(run: FsRun): S.Store {
     await projectAtClose(run, after);
     const isPending = (id: string) => existsSync(fileOf(run.paths, "pending", id));
     const readers = [...run.memo.readers.values()];
-    after.try("how far the lanes were read is not kept; the next worker reads them again", () => {
+    after.try("the position in the lanes is not kept; the next worker reads them again", () => {
       for (const reader of readers) reader.saveCursors(isPending);
     });
     after.try("the ledger lacks lines about claims; they are held all the same", () =>

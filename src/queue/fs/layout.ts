@@ -16,7 +16,7 @@ import type { FsRun } from "./run.ts";
  */
 export interface Layout {
   readonly kind: string;
-  /** The end of a sentence that says how one is made. */
+  /** The end of a sentence: how to create one. */
   howToMake(path: string): string;
   /** Folders that prove that a directory has this layout. */
   readonly signs: readonly string[];
@@ -31,7 +31,7 @@ export interface Layout {
   readonly suffix: string;
   /** Claims lie in one folder, as `<worker>.<id>`, and not in a folder of each worker. */
   readonly isFlat: boolean;
-  /** Of a task that does not say how often it may be tried; undefined: once. */
+  /** Of a task without a max_attempts of its own; undefined: 1. */
   readonly maxAttempts?: number;
   /** Types that are claimed only on request. */
   readonly reservedTypes: readonly string[];
@@ -50,7 +50,7 @@ export interface Layout {
   parse(text: string, id: string, context: { runId: string; createdAt: string }): Task;
   write(task: Task): string;
   readonly hooks?: LayoutHooks;
-  /** What its store offers beyond the queue. */
+  /** Offers of its store beyond the queue. */
   extensions?(run: FsRun): readonly Extension[];
 }
 
@@ -88,7 +88,7 @@ export interface Extension {
   value: unknown;
 }
 
-/** What a layout adds to transitions and checks. Every step is safe to repeat. */
+/** The layout's part in transitions and checks. Every step is safe to repeat. */
 export interface LayoutHooks {
   newId(run: FsRun, spec: TaskSpec): string;
   /** After a task was published, or adopted. */

@@ -48,7 +48,7 @@ function isMoving(run: FsRun, id: string): boolean {
   return namesIn(run.paths.tmp).some((name) => name.startsWith(`${id}~`));
 }
 
-/** A dependency is met when its task is done, or when status.json says so (mixed company). */
+/** A dependency is met when its task is done, or when status.json lists it (a foreign worker's). */
 export function isMet(run: FsRun, id: string, completed: () => ReadonlySet<string>): boolean {
   return existsSync(fileOf(run.paths, "done", id)) || completed().has(id);
 }

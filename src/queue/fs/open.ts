@@ -104,7 +104,9 @@ async function openGuarded(
 ): Promise<FsRun> {
   const { durability, readOnly, onDependencyFailed = "wait" } = options;
   made.push(...prepareFolders(paths, !readOnly));
-  const runId = readStatusLeniently(paths)?.run_id ?? options.runId ?? runIdFromFolder(paths.root);
+  const name = basename(paths.root);
+  const ownId = options.runId ?? (isName(name) ? name : "run");
+  const runId = readStatusLeniently(paths)?.run_id ?? ownId;
   const run: FsRun = {
     paths,
     runId,
@@ -128,18 +130,14 @@ async function openGuarded(
     if (isNew) noteBoot(run);
     else await recoverInTurn(run);
     if (isNew && !options.withoutStatus) createStatus(run, runId);
-    if (durability === "safe") syncParents(made);
+    // A power cut must not take back the name of a folder of acknowledged tasks.
+    if (durability === "safe") for (const one of new Set(made.map(dirname))) syncFolder(one);
     return run;
   } catch (error) {
     run.lanes.close();
     run.ledger.close();
     throw error;
   }
-}
-
-/** A power cut must not take back the name of a folder of acknowledged tasks. */
-function syncParents(made: readonly string[]): void {
-  for (const folder of new Set(made.map((one) => dirname(one)))) syncFolder(folder);
 }
 
 /** The layout of a directory, or null. The first one counts if it has the folders of several. */
@@ -182,7 +180,7 @@ function makeRoot(path: string, wanted: Layout, made: string[]): string {
   }
 }
 
-/** Not mkdir's own recursion: node's never ends where a folder can be looked at but not made. */
+/** Not mkdir's own recursion: node's never ends where a folder can be seen but not made. */
 function makeWithParents(path: string, made: string[]): void {
   const missing: string[] = [];
   for (let folder = path; !statIfThere(folder); folder = dirname(folder)) missing.unshift(folder);
@@ -247,9 +245,4 @@ function prepareFolders(paths: Paths, make: boolean): string[] {
     }
   }
   return made;
-}
-
-function runIdFromFolder(root: string): string {
-  const name = basename(root);
-  return isName(name) ? name : "run";
 }

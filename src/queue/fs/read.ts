@@ -1,6 +1,6 @@
 import { opendirSync, type Stats } from "node:fs";
-import type { ProcessIdentity } from "../../base/clock.ts";
 import { isVivError } from "../../base/errors.ts";
+import { parseObject } from "../../base/json.ts";
 import { assertName, isListedName, isName } from "../../base/names.ts";
 import { type AttemptRecord, isAttempt } from "../attempt.ts";
 import type { LedgerLine } from "../ledger.ts";
@@ -26,7 +26,7 @@ import { parseIn } from "./enqueue/parse.ts";
 import { namesIn, readRegular, statIfThere, tokenOf } from "./files/atomic.ts";
 import { idOfNote, quarantinedOf } from "./layout.ts";
 import { isMet, locate } from "./locate.ts";
-import { readHistory } from "./record/attempts.ts";
+import { attemptFrom, readHistory } from "./record/attempts.ts";
 import { LedgerFollower, linesAbout, readLedger } from "./record/ledger.ts";
 import { completedTasks } from "./record/status.ts";
 import { type FsRun, nowIso } from "./run.ts";
@@ -86,13 +86,9 @@ function showQuarantined(run: FsRun, id: string): TaskView | null {
   const path = quarantinedOf(run.paths, id);
   const stats = statIfThere(path);
   if (!stats) return null;
-  const note = readRegular(`${path}.reason`, 64 * 1024);
-  let reason = "unknown";
-  try {
-    reason = String((JSON.parse(note?.text ?? "{}") as { reason?: string }).reason ?? reason);
-  } catch {
-    reason = note?.text.trim() || reason; // a foreign note
-  }
+  const text = readRegular(`${path}.reason`, 64 * 1024)?.text ?? "";
+  const note = parseObject(text) ?? { reason: text.trim() || undefined }; // a foreign note
+  const reason = String(note.reason ?? "unknown");
   return { id, state: "quarantined", task: null, since: changedAt(stats), history: [], reason };
 }
 
@@ -109,9 +105,7 @@ function attemptsFromLedger(run: FsRun, id: string): AttemptRecord[] {
     if (event === "void") count(-1);
     if (event !== "ended" || !outcome || !to) continue;
     count(1);
-    const { attempt = 1, worker = "?", at, note } = line;
-    const record = { attempt, worker, token, outcome, to, at, note: note || undefined };
-    if (!attempts.has(key)) attempts.set(key, record);
+    if (!attempts.has(key)) attempts.set(key, attemptFrom(line));
   }
   return [...attempts].flatMap(([key, attempt]) => ((times.get(key) ?? 0) > 0 ? [attempt] : []));
 }
@@ -180,7 +174,7 @@ export function viewWorkers(run: FsRun): WorkerView[] {
     const signs = vitalSigns(run, name, claims);
     const { claimAge, heartbeatAge } = signs;
     const heartbeat = readHeartbeat(run, name);
-    const file = readWorkerFile(run, name);
+    const file = readWorkerFile(run, name) ?? undefined;
     return {
       name,
       claims: claims.map((c) => c.id),
@@ -188,15 +182,11 @@ export function viewWorkers(run: FsRun): WorkerView[] {
       quiet: Math.max(0, Math.min(heartbeatAge ?? claimAge, claimAge) / 1000),
       alive: judgeWorker(signs, { staleAfterMs: staleAfterSeconds(run, signs) * 1000 }).alive,
       process: signs.process,
-      identity: file ? identityOf(file) : undefined,
+      identity: file && { host: file.host, boot: file.boot, pid: file.pid, started: file.started },
       types: file?.types ?? heartbeat?.types ?? null,
       note: heartbeat?.note ?? "",
     };
   });
-}
-
-function identityOf({ host, boot, pid, started }: ProcessIdentity): ProcessIdentity {
-  return { host, boot, pid, started };
 }
 
 export function dependencyFacts(run: FsRun, task: Task): DependencyFact[] {

@@ -12,7 +12,7 @@ import type { LaneWriter } from "./lanes/lanes.ts";
 import { idOfLink, type LayoutHooks, type Paths } from "./layout.ts";
 import type { LedgerWriter } from "./record/ledger.ts";
 
-/** An open run: what every transition needs, and what it remembers between calls. */
+/** An open run: the state and services of every transition. */
 export interface FsRun {
   readonly paths: Paths;
   readonly runId: string;
@@ -92,14 +92,14 @@ export interface HeldClaim {
   token: string;
   attempt: number;
   review: boolean;
-  /** Ending it went wrong halfway: whether its end is recorded must be looked up. */
+  /** Its end failed halfway: the ledger has to show whether it is recorded. */
   isUncertain: boolean;
 }
 
 let isoMs = Number.NaN;
 let iso = "";
 
-/** The time now, ISO. A busy process asks thousands of times a millisecond. */
+/** The time now, ISO; cached, because a busy process needs it thousands of times a millisecond. */
 export function nowIso(run: FsRun): string {
   const now = run.machine.clock.now();
   if (now !== isoMs) {
@@ -179,8 +179,8 @@ export function recordDone(
 
 /**
  * Moves an unusable file to quarantine/, whole, with the reason beside it: nothing is deleted or
- * skipped in silence. False when it was gone already, or when `inode` names the file and another
- * has taken its place: then that one is put back.
+ * skipped in silence. False when it is not there, or when `inode` names the file and another has
+ * taken its place: then that one is put back.
  */
 export function quarantine(run: FsRun, path: string, reason: string, inode?: number): boolean {
   const from = relative(run.paths.root, path);

@@ -160,16 +160,15 @@ class RunWatch {
   #restartTimer(): void {
     clearInterval(this.#timer);
     if (this.#subscribers.size === 0) return;
-    this.#timer = setInterval(
-      () => {
-        this.#rescanning ??= this.#rescan(false)
-          .catch(() => {}) // the next one comes
-          .finally(() => {
-            this.#rescanning = null;
-          });
-      },
-      Math.min(...this.#subscribers.values()),
-    );
+    const rescanMs = Math.min(...this.#subscribers.values());
+    this.#timer = setInterval(() => {
+      this.#rescanning ??= this.#tryRescan();
+    }, rescanMs);
+  }
+
+  async #tryRescan(): Promise<void> {
+    await this.#rescan(false).catch(() => {}); // the next one comes
+    this.#rescanning = null;
   }
 
   #start(): void {
@@ -208,9 +207,8 @@ class RunWatch {
       if (task) this.#suspects.set(task.id, state);
       this.#lookSoon();
     });
-    const watched: Watched = {
-      ...{ state, ino, stop, changed: null, listedAt: 0, cost: 0, isNotified: false },
-    };
+    const unseen = { changed: null, listedAt: 0, cost: 0, isNotified: false };
+    const watched: Watched = { state, ino, stop, ...unseen };
     this.#folders.set(folder, watched);
   }
 

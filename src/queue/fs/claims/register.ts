@@ -12,8 +12,8 @@ import {
   replaceFile,
   translate,
   unlinkIfThere,
+  withLock,
 } from "../files/atomic.ts";
-import { withLock } from "../files/lock.ts";
 import { folderOf, heartbeatOf } from "../layout.ts";
 import { type FsRun, nowIso, record, temporaryPath } from "../run.ts";
 import { readHeartbeat, writeHeartbeat } from "./heartbeat.ts";

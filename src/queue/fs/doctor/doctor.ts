@@ -8,7 +8,7 @@ import { checkPlaces } from "./places.ts";
 import { checkDerived, checkTemporaries } from "./stray-files.ts";
 import { checkNotes, checkWorkers } from "./workers.ts";
 
-/** One examination: collects findings, and repairs each at once when asked to. */
+/** One examination: collects findings, and repairs each at once with `fix`. */
 export interface Examination {
   readonly run: FsRun;
   readonly fix: boolean;

@@ -44,8 +44,8 @@ async function checkLedger({ run, checked, find }: Examination): Promise<Set<str
       {
         code: "missing_index",
         path: `.viv/attempts/${id}.jsonl`,
-        message: `${missing} of its ended attempts ${missing === 1 ? "is" : "are"} in the ledger only`,
-        repair: "copy them from the ledger",
+        message: `ended attempts in the ledger only: ${missing}`,
+        repair: "copy from the ledger",
       },
       () => {
         restoreHistory(run, id, history);
@@ -65,20 +65,11 @@ async function checkIds(
   const known = new Set(namesIn(run.paths.ids).map((name) => idOfLink(run.paths, name)));
   const missing = [...places].filter(([id]) => !known.has(id) && ours.has(id));
   if (missing.length === 0) return;
-  await find(
-    {
-      code: "missing_index",
-      path: ".viv/ids",
-      message: `${count(missing.length, "task")} not registered there, the first is ${missing[0]?.[0]}`,
-      repair: "register them",
-    },
-    () => {
-      for (const [id, [place]] of missing) {
-        if (place) reserveAgain(run, id, place);
-      }
-      return true;
-    },
-  );
+  const message = `${count(missing.length, "task")} not registered there, the first is ${missing[0]?.[0]}`;
+  await find({ code: "missing_index", path: ".viv/ids", message, repair: "register them" }, () => {
+    for (const [id, [place]] of missing) if (place) reserveAgain(run, id, place);
+    return true;
+  });
 }
 
 async function checkLanes({ run, find }: Examination, places: Places): Promise<void> {
@@ -89,13 +80,10 @@ async function checkLanes({ run, find }: Examination, places: Places): Promise<v
       ([id, seen]) => seen[0]?.state === "pending" && !known.has(id) && isOffered(run, id),
     );
     if (missing.length === 0) return;
+    const message = `${count(missing.length, "pending task")} on no lane, the first is ${missing[0]?.[0]}`;
+    const repair = "put them on their lanes";
     await find(
-      {
-        code: "missing_index",
-        path: ".viv/lanes",
-        message: `${count(missing.length, "pending task")} on no lane, the first is ${missing[0]?.[0]}`,
-        repair: "put them on their lanes",
-      },
+      { code: "missing_index", path: ".viv/lanes", message, repair },
       () => adopt(run, reader) > 0,
     );
   } finally {

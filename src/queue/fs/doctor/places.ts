@@ -5,16 +5,12 @@ import { MAX_TASK_BYTES } from "../../task.ts";
 import { parseIn } from "../enqueue/parse.ts";
 import { namesIn, readRegular, statIfThere } from "../files/atomic.ts";
 import { below, type Layout } from "../layout.ts";
+import type { Place } from "../locate.ts";
 import { quarantine } from "../run.ts";
 import type { Examination } from "./doctor.ts";
 
-interface TaskPlace {
-  state: TaskState;
-  path: string;
-}
-
 /** Where each task was seen. */
-export type Places = Map<string, TaskPlace[]>;
+export type Places = Map<string, Place[]>;
 
 /** Of a task in two states, the one further on is kept, and failed only if there is no other. */
 const KEEP_FIRST: TaskState[] = ["done", "review", "claimed", "pending", "waiting", "failed"];
@@ -69,7 +65,7 @@ async function checkFolder(
   }
 }
 
-/** A pit keeps results beside what is done, and may explain itself in food/. */
+/** A pit keeps results in done/ and may have a readme in food/. */
 function idOf(layout: Layout, state: TaskState, name: string): string | null {
   if (layout.isFlat && state === "claimed") return layout.splitClaim(name)?.id ?? null;
   const id = layout.idOf(state, name);
@@ -96,8 +92,8 @@ function problemWith(run: Examination["run"], path: string, id: string): string 
 async function checkTwoStates(
   { run, find }: Examination,
   id: string,
-  seen: readonly TaskPlace[],
-): Promise<TaskPlace[]> {
+  seen: readonly Place[],
+): Promise<Place[]> {
   // Tasks move meanwhile: only a task that is in both places now is in two.
   const present = () => {
     const found = seen.map((place) => ({ ...place, ino: statIfThere(place.path)?.ino }));

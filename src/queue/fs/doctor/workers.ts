@@ -75,7 +75,7 @@ export async function checkNotes({ run, checked, find }: Examination): Promise<v
     await report(
       path,
       note === null
-        ? "it does not say which process it is about"
+        ? "it names no process"
         : `the process of ${note.worker} that worked on ${id} is gone (${note.pid})`,
     );
   }

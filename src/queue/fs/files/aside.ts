@@ -25,30 +25,20 @@ export function isDerived(path: string): boolean {
   return DERIVED.test(path) || /\/(?:\.status\.lock|\.heartbeat)$/.test(path);
 }
 
-/** False when a folder that a derived file lies in is missing, or a link that leads elsewhere. */
-export function hasRealFolders(path: string): boolean {
-  const viv = path.lastIndexOf("/.viv/");
-  if (viv < 0) return true;
-  const slash = path.indexOf("/", viv + 6);
-  return (
-    statOf(path.slice(0, viv + 5))?.isDirectory() === true &&
-    (slash < 0 || statOf(path.slice(0, slash))?.isDirectory() === true)
-  );
-}
-
 /**
  * Makes the folders of a derived file that are missing, and those that are something else. False
- * when it is not derived, or when the run itself is gone: then nothing is made.
+ * when it is not derived, or when the run itself was removed: then nothing is made.
  */
 export function remakeFolders(path: string): boolean {
   const [, root, folder, bucket] = DERIVED.exec(path) ?? [];
-  if (root === undefined || !statOf(root)?.isDirectory()) return false;
+  if (root === undefined) return false;
   let at = root;
   for (const name of [".viv", folder, bucket]) {
     if (name === undefined) break;
     at = `${at}/${name}`;
     const stats = statOf(at);
     if (stats?.isDirectory()) continue;
+    if (!statOf(root)?.isDirectory()) return false;
     if (stats && !setAside(at, "not a folder")) return false;
     try {
       mkdirSync(at, { mode: 0o700 });
@@ -80,7 +70,7 @@ export function setAside(path: string, reason: string): boolean {
   try {
     return moveAside(folder, path, quarantineNote(new Date().toISOString(), from, reason));
   } catch {
-    return false; // a disk that may not be written to: the caller's own error says more
+    return false; // a read-only disk: the caller reports its own error
   }
 }
 

@@ -14,7 +14,8 @@ import { errno, translate as translateTrouble, troubleOf } from "../../../base/e
 import { isVivError, VivError } from "../../../base/errors.ts";
 import { syncFolder } from "../../../platform/files/atomic-write.ts";
 import { linkSync, openSync, renameSync, unlinkSync } from "../../../platform/files/beneath.ts";
-import { allow, hasRealFolders, isDerived, remakeFolders, setAside } from "./aside.ts";
+import { type FileLock, tryFileLock, withFileLock } from "../../../platform/files/file-lock.ts";
+import { allow, isDerived, remakeFolders, setAside } from "./aside.ts";
 
 /**
  * The file operations of a run. All synchronous: on a local filesystem they cost microseconds, a
@@ -132,7 +133,7 @@ export function closeAfter<T>(fd: number, act: () => T): T {
   }
 }
 
-/** Writes a new file completely, or removes what it wrote and throws. */
+/** Writes a new file completely, or removes it and throws. */
 export function writeNew(path: string, text: string, sync: boolean): Stats {
   const fd = openNew(path);
   return closeAfter(fd, () => {
@@ -147,9 +148,9 @@ export function writeNew(path: string, text: string, sync: boolean): Stats {
   });
 }
 
-/** Exclusively. A folder below `.viv/` that is gone is made again. */
+/** Exclusively. A missing folder below `.viv/` is made again. */
 export function openNew(path: string): number {
-  if (!hasRealFolders(path)) remakeFolders(path);
+  remakeFolders(path);
   for (let round = 1; ; round++) {
     try {
       return openSync(path, "wx", 0o600);
@@ -167,12 +168,12 @@ const { O_WRONLY, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants;
 const NEW_OR_OLD = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK;
 
 /**
- * Opens one of the run's own files for writing, without ever waiting for a pipe's other end. What
- * is no regular file goes to quarantine/, and a new one takes its place; a link is refused where
- * it might lie on purpose, and never followed.
+ * Opens one of the run's own files for writing, without ever waiting for a pipe's other end. An
+ * object that is no regular file goes to quarantine/, and a new file takes its place; a link is
+ * refused where it might lie on purpose, and never followed.
  */
 export function openOwn(path: string, flags: number): number {
-  if (!hasRealFolders(path)) remakeFolders(path);
+  remakeFolders(path);
   for (let round = 1; ; round++) {
     const isLast = round === ROUNDS;
     let fd: number;
@@ -214,9 +215,30 @@ export function overwrite(path: string, text: string): void {
   closeAfter(fd, () => writeFully(fd, text));
 }
 
-/** Opens a lock file; its content does not matter. */
-export function openLock(path: string): number {
-  return openOwn(path, constants.O_APPEND);
+/**
+ * Runs `critical` under the lock of `path`, which swarm-lib takes too. Calls of this process get it
+ * in turn, so `critical` must not take the same lock.
+ */
+export function withLock<T>(
+  path: string,
+  critical: () => T | Promise<T>,
+  waitSeconds = 30,
+): Promise<T> {
+  return withFileLock(path, critical, { waitMs: waitSeconds * 1000, open: openLock });
+}
+
+/** Null when another process has it. */
+export function tryLock(path: string): Promise<FileLock | null> {
+  return tryFileLock(path, { open: openLock });
+}
+
+/** The content of a lock file does not matter. */
+function openLock(path: string): number {
+  try {
+    return openOwn(path, constants.O_APPEND);
+  } catch (error) {
+    throw translate(error, `opening ${path}`);
+  }
 }
 
 /** A write may be cut short by a full disk without an error; the rest then gets the error. */
@@ -246,7 +268,7 @@ export function viaTemporary<T>(tmpPath: string, text: string, sync: boolean, us
   }
 }
 
-/** A folder in the place of a derived file goes to quarantine/; a folder that is gone is made. */
+/** A folder in the place of a derived file goes to quarantine/; a missing folder is made. */
 export function renameOver(from: string, to: string): void {
   try {
     renameSync(from, to);

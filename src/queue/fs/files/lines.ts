@@ -68,7 +68,7 @@ export function* completeLines(
   }
   try {
     const chunk = Buffer.allocUnsafe(256 * 1024);
-    // In pieces: what a power cut leaves may be one line of a hundred megabytes.
+    // In pieces: a power cut may leave one line of a hundred megabytes.
     let rest: Buffer[] = [];
     let offset = from;
     let read = from;

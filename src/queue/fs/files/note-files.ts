@@ -85,8 +85,7 @@ export class NoteFiles {
   #create(line: string): NoteFile {
     const path = this.#newPath();
     const { ino } = writeNew(path, `${line}\n`, false);
-    const length = Buffer.byteLength(line) + 1;
-    return { path, ino, length, size: length };
+    return { path, ino, length: Buffer.byteLength(line) + 1 };
   }
 }
 
@@ -94,11 +93,9 @@ interface NoteFile {
   /** Where it lies as a spare. */
   path: string;
   ino: number;
-  /** Of the lines that count. */
+  /** Of the lines that count; the file may still have lines of an earlier note. */
   length: number;
-  /** Of the file, which may still have lines of an earlier note. */
-  size: number;
-  /** What it is used for. */
+  /** Its use. */
   note?: { at: string; line: string };
 }
 
@@ -107,15 +104,15 @@ function write(file: NoteFile, path: string, line: string): boolean {
   if (statIfThere(path)?.ino !== file.ino) return false;
   const fd = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW);
   return closeAfter(fd, () => {
-    if (fstatSync(fd).ino !== file.ino) return false;
+    const { ino, size } = fstatSync(fd);
+    if (ino !== file.ino) return false;
     const bytes = Buffer.from(`${line}\n`);
     const written = writeSync(fd, bytes, 0, bytes.length, file.length);
     if (written < bytes.length) {
       writeSync(fd, bytes, written, bytes.length - written, file.length + written);
     }
     file.length += bytes.length;
-    if (file.size > file.length) ftruncateSync(fd, file.length);
-    file.size = file.length;
+    if (size > file.length) ftruncateSync(fd, file.length);
     return true;
   });
 }

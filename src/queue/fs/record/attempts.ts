@@ -1,4 +1,5 @@
 import type { Stats } from "node:fs";
+import { parseObject } from "../../../base/json.ts";
 import { isListedName, isName } from "../../../base/names.ts";
 import {
   type AttemptRecord,
@@ -40,7 +41,7 @@ export function hasHistory(run: FsRun, id: string): boolean {
   return statIfThere(pathOf(run, id)) !== undefined;
 }
 
-/** `expected`: the number of the next attempt, at least, if the caller knows it. */
+/** `expected`: the number of the next attempt, at least, if the caller has it. */
 export function readHistory(run: FsRun, id: string, expected = 1): HistoryRecord[] {
   const found = readFile(run, id);
   if (found === null && expected <= 1) {
@@ -52,7 +53,7 @@ export function readHistory(run: FsRun, id: string, expected = 1): HistoryRecord
   return restoreHistory(run, id, digestLedger(run, id).histories.get(id) ?? []);
 }
 
-/** Brings the file up to what the ledger knows. */
+/** Adds the records that only the ledger has to the file. */
 export function restoreHistory(
   run: FsRun,
   id: string,
@@ -183,15 +184,8 @@ type AnyRecord = HistoryRecord | VoidRecord | ReceiptRecord;
 
 /** Null for a text that is no record, or one of another task. */
 function recordFrom(line: string, id: string): AnyRecord | null {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    return null;
-  }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
-  const { task, ...record } = value as Record<string, unknown>;
-  if (task !== undefined && task !== id) return null;
+  const { task = id, ...record } = parseObject(line) ?? {};
+  if (task !== id) return null;
   const isKnown =
     typeof record.executed === "string" ||
     typeof record.void === "string" ||
@@ -228,7 +222,7 @@ export function missedHistory(run: FsRun, id: string): HistoryRecord[] {
   return readFile(run, id)?.records ?? [];
 }
 
-/** Brings all of them up to what the ledger knows. */
+/** The same for all tasks. */
 export function restoreHistories(run: FsRun): Digest {
   const begin = performance.now();
   const digest = digestLedger(run);
@@ -310,7 +304,7 @@ function isLogged({ token, outcome, to, attempt }: LedgerLine): boolean {
   return Boolean(token && outcome && to) && !(to === "done" && (attempt ?? 1) === 1);
 }
 
-function attemptFrom(line: LedgerLine): AttemptRecord {
+export function attemptFrom(line: LedgerLine): AttemptRecord {
   return {
     attempt: line.attempt ?? 1,
     worker: line.worker ?? "?",

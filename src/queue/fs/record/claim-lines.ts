@@ -2,9 +2,8 @@ import { closeSync, fstatSync } from "node:fs";
 import { openSync } from "../../../platform/files/beneath.ts";
 import type { LedgerLine } from "../../ledger.ts";
 import { readAt, SAFE_OPEN } from "../files/atomic.ts";
-import { completeLines } from "../files/lines.ts";
 import type { FsRun } from "../run.ts";
-import { ledgerFiles, lineFrom } from "./ledger.ts";
+import { ledgerFiles, lineFrom, linesWith } from "./ledger.ts";
 
 /**
  * The ledger's lines about tasks since they were claimed. Each file is read from its end back to the
@@ -44,10 +43,10 @@ export function linesSinceClaim(run: FsRun, claim: Claimed): readonly ClaimLine[
 
 /** Lines of a worker in the files that were changed since then, by the filesystem's times. */
 export function* linesOfWorker(run: FsRun, worker: string, since: number): Generator<LedgerLine> {
-  const mark = `"worker":${JSON.stringify(worker)}`;
+  const mark = Buffer.from(`"worker":${JSON.stringify(worker)}`);
   for (const path of filesSince(run, since)) {
-    for (const { text } of completeLines(path, 0)) {
-      const line = text.includes(mark) ? lineFrom(text) : null;
+    for (const text of linesWith(path, mark)) {
+      const line = lineFrom(text);
       if (line?.worker === worker) yield line;
     }
   }

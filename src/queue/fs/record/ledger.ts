@@ -1,4 +1,5 @@
 import { closeSync, fdatasyncSync, readSync, type Stats, writeSync } from "node:fs";
+import { parseObject } from "../../../base/json.ts";
 import { openSync } from "../../../platform/files/beneath.ts";
 import type { LedgerLine } from "../../ledger.ts";
 import { namesIn, statIfThere, translate } from "../files/atomic.ts";
@@ -32,10 +33,9 @@ export class LedgerWriter {
   }
 
   /**
-   * For a line that repeats what the folders say already (a claim), so its writing must not fail
-   * the claim: it is written with the next one, at the latest when this turn of the event loop
-   * ends, or `now`. A line that cannot be written stays held, and the next line's writer gets the
-   * error.
+   * For a line that the folders make redundant (a claim), so an error must not fail the claim: it
+   * is written with the next one, at the latest at the end of this turn of the event loop, or
+   * `now`. A line that cannot be written stays held, and the next line's writer gets the error.
    */
   appendSoon(at: string, line: string, now: boolean): void {
     const day = at.slice(0, 10);
@@ -127,12 +127,6 @@ export function ledgerFiles(folder: string): { name: string; path: string; stats
     });
 }
 
-/** Where a line ends. */
-interface LinePlace {
-  file: string;
-  offset: number;
-}
-
 /**
  * Reads on from the end of the last look, in every file: a clock that is wrong for a while, or that
  * of another host, makes a file with a later name, and lines are written to earlier ones after it.
@@ -159,7 +153,8 @@ export class LedgerFollower {
     for (const { name, stats } of ledgerFiles(this.#folder)) this.#read.set(name, stats.size);
   }
 
-  *texts(): Generator<LinePlace & { text: string }> {
+  /** With the place where each line ends. */
+  *texts(): Generator<{ text: string; file: string; offset: number }> {
     for (const { name, path, stats } of ledgerFiles(this.#folder)) {
       const known = this.#read.get(name) ?? 0;
       if (stats.size === known) continue;
@@ -173,10 +168,10 @@ export class LedgerFollower {
   }
 
   /** `isWanted`: a look at the text is ten times cheaper than parsing. */
-  *lines(isWanted?: (text: string) => boolean): Generator<LinePlace & { line: LedgerLine }> {
-    for (const { text, ...place } of this.texts()) {
-      const line = isWanted?.(text) === false ? null : lineFrom(text);
-      if (line !== null) yield { line, ...place };
+  *lines(isWanted = (_text: string) => true) {
+    for (const { text, file, offset } of this.texts()) {
+      const line = isWanted(text) ? lineFrom(text) : null;
+      if (line !== null) yield { line, file, offset };
     }
   }
 }
@@ -216,7 +211,8 @@ export function* linesAbout(folder: string, text: string): Generator<LedgerLine>
   }
 }
 
-function* linesWith(path: string, wanted: Buffer): Generator<string> {
+/** The lines of one file that contain this text. */
+export function* linesWith(path: string, wanted: Buffer): Generator<string> {
   const fd = openSync(path, "r");
   try {
     let data = Buffer.alloc(0);
@@ -240,12 +236,7 @@ function* linesWith(path: string, wanted: Buffer): Generator<string> {
   }
 }
 
-/** Null for a torn line, and for JSON that is no line: `null`, a number. */
+/** Null for a torn line, and for JSON that is no line. */
 export function lineFrom(text: string): LedgerLine | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" ? (value as LedgerLine | null) : null;
-  } catch {
-    return null;
-  }
+  return parseObject(text) as LedgerLine | null;
 }

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { parseObject } from "../../../base/json.ts";
 import { isName } from "../../../base/names.ts";
 import type { Afterwards } from "../ends/afterwards.ts";
 import { readDerived, replaceFile, statIfThere } from "../files/atomic.ts";
@@ -68,7 +69,7 @@ export async function projectAtClose(run: FsRun, after: Afterwards): Promise<voi
   await run.memo.projecting;
   if (!run.memo.projectionDue) return;
   await after.tryAsync(
-    "completed_tasks in status.json was not brought up to date; the next one to be done, a sweep or viv doctor --fix does",
+    "completed_tasks in status.json is out of date; the next completed task, a sweep or viv doctor --fix updates it",
     async () => {
       const stats = statIfThere(run.paths.status);
       if (!stats) return;
@@ -80,32 +81,31 @@ export async function projectAtClose(run: FsRun, after: Afterwards): Promise<voi
 }
 
 /** Brings completed_tasks up to date, or leaves that due. Does nothing when there is no status.json. */
-export async function project(run: FsRun, waitSeconds?: number): Promise<number> {
+export async function project(run: FsRun, waitSeconds?: number): Promise<void> {
   const { memo } = run;
   const wasDue = memo.projectionDue;
   memo.projectionDue = false; // not later: a task done while we wait is due again
   try {
-    return await projectLocked(run, waitSeconds);
+    await projectLocked(run, waitSeconds);
   } catch (error) {
     memo.projectionDue ||= wasDue;
     throw error;
   }
 }
 
-async function projectLocked(run: FsRun, waitSeconds?: number): Promise<number> {
+async function projectLocked(run: FsRun, waitSeconds?: number): Promise<void> {
   const begin = performance.now();
-  if (!existsSync(run.paths.status)) return 0;
-  const added = await withStatusLock(run, () => carryOver(run), waitSeconds);
+  if (!existsSync(run.paths.status)) return;
+  await withStatusLock(run, () => carryOver(run), waitSeconds);
   run.memo.projectCost = performance.now() - begin;
-  return added;
 }
 
-function carryOver(run: FsRun): number {
+function carryOver(run: FsRun): void {
   const from = readProjection(run);
   const { ids, open, read } = collect(run, from);
-  if (isSame(read, from.read) && ids.length === 0) return 0;
+  if (isSame(read, from.read) && ids.length === 0) return;
   const status = readStatusFile(run.paths);
-  if (status === null) return 0;
+  if (status === null) return;
   const { checkpoint } = status;
   const known = new Set(checkpoint.completed_tasks);
   const fresh = ids.filter((id) => !known.has(id));
@@ -116,7 +116,6 @@ function carryOver(run: FsRun): number {
   }
   const text = JSON.stringify({ read, open });
   replaceFile(run.paths.projection, temporaryPath(run, "projection"), text, false);
-  return fresh.length;
 }
 
 /** Tasks that the next projection will add: done, but not in status.json yet. */
@@ -148,19 +147,14 @@ function isSame(a: Record<string, number>, b: Record<string, number>): boolean {
 
 /** An unusable one (earlier versions had one position for all files) begins anew. */
 function readProjection(run: FsRun): Projection {
-  const file = readDerived(run.paths.projection, 16 * 1024 * 1024);
-  try {
-    const value: unknown = JSON.parse(file?.text ?? "null");
-    if (isProjection(value)) return { read: value.read, open: value.open };
-  } catch {
-    // not JSON
-  }
-  return { read: {}, open: [] };
+  const text = readDerived(run.paths.projection, 16 * 1024 * 1024)?.text;
+  const { read, open } = parseObject(text ?? "") ?? {};
+  const value = { read, open };
+  return isProjection(value) ? value : { read: {}, open: [] };
 }
 
-function isProjection(value: unknown): value is Projection {
-  if (typeof value !== "object" || value === null) return false;
-  const { read, open } = value as Projection;
+function isProjection(value: Record<keyof Projection, unknown>): value is Projection {
+  const { read, open } = value;
   if (typeof read !== "object" || read === null || !Array.isArray(open)) return false;
   const isPlace = (offset: unknown) => Number.isSafeInteger(offset) && Number(offset) >= 0;
   return Object.values(read).every(isPlace) && open.every(isName);

@@ -3,8 +3,7 @@ import { claimedTasks } from "../claims/claimed.ts";
 import { restoreWorkers } from "../claims/register.ts";
 import { reserveAgain } from "../enqueue/ids.ts";
 import { remakeFolders } from "../files/aside.ts";
-import { namesIn, readDerived, replaceFile, statIfThere } from "../files/atomic.ts";
-import { withLock } from "../files/lock.ts";
+import { namesIn, readDerived, replaceFile, statIfThere, withLock } from "../files/atomic.ts";
 import { adoptPending } from "../lanes/adopt.ts";
 import { LaneReader } from "../lanes/lane-reader.ts";
 import { ANY } from "../lanes/type-filter.ts";
@@ -49,11 +48,11 @@ export function noteBoot(run: FsRun, text = noteText(run)): void {
 
 function isKnown(run: FsRun): boolean {
   const text = noteText(run);
-  const says = (note: string) => readDerived(note, 4096)?.text === text;
-  if (says(noteOf(run))) return true;
+  const isIn = (note: string) => readDerived(note, 4096)?.text === text;
+  if (isIn(noteOf(run))) return true;
   // Each container has a name of its own, and the boot of its machine.
   const notes = namesIn(run.paths.viv).filter((name) => name.startsWith(NOTE));
-  return notes.some((name) => says(`${run.paths.viv}/${name}`));
+  return notes.some((name) => isIn(`${run.paths.viv}/${name}`));
 }
 
 /** Names the folders by birth time too: ext4 gives a freed inode to the next new folder. */
@@ -68,7 +67,7 @@ function noteText(run: FsRun): string {
 
 let birthtimes: boolean | undefined;
 
-/** Where node cannot ask for them, it gives the change time, also for /proc, which has none. */
+/** Where the system has none for node, it gives the change time, also for /proc, which has none. */
 function hasBirthtimes(): boolean {
   const stats = birthtimes === undefined ? statIfThere("/proc/self") : undefined;
   birthtimes ??= stats === undefined || stats.birthtimeMs !== stats.ctimeMs;

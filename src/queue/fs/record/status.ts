@@ -15,9 +15,9 @@ import {
   syncFolder,
   translate,
   unlinkIfThere,
+  withLock,
   writeNew,
 } from "../files/atomic.ts";
-import { withLock } from "../files/lock.ts";
 import type { Paths } from "../layout.ts";
 import { type FsRun, nowIso, temporaryPath } from "../run.ts";
 
