@@ -30,14 +30,14 @@ import { localMachine } from "./platform/processes/machine.ts";
 import { endTreeNow, ticksOfTree } from "./platform/processes/process-tree.ts";
 import { findProgram, probeProgram } from "./platform/processes/programs.ts";
 import { fsStore } from "./queue/fs/fs-store.ts";
-import { findLayout, type OpenOptions, openFsRun } from "./queue/fs/open.ts";
+import { findLayout, type OpenOptions, openFsRun } from "./queue/fs/open-run.ts";
 import type { Store } from "./queue/store.ts";
 import type { WorkerHost } from "./work/host.ts";
 
 export { type ErrorCode, isVivError, VivError } from "./base/errors.ts";
 export type { HandResult, PitStore } from "./pit/store.ts";
 export type { AttemptRecord, HistoryRecord, Outcome } from "./queue/attempt.ts";
-export type { OpenOptions } from "./queue/fs/open.ts";
+export type { OpenOptions } from "./queue/fs/open-run.ts";
 export type { LedgerLine } from "./queue/ledger.ts";
 export type { TaskSpec } from "./queue/spec.ts";
 export { mermaid, TASK_STATES, type TaskState, TRANSITIONS } from "./queue/states.ts";

@@ -1,7 +1,7 @@
 import { isVivError } from "../../base/errors.ts";
 import { isName } from "../../base/names.ts";
 import { readRegular } from "../../queue/fs/files/atomic.ts";
-import type { FsRun } from "../../queue/fs/run.ts";
+import type { FsRun } from "../../queue/fs/fs-run.ts";
 
 export interface AttemptLog {
   attempt: number;

@@ -1,8 +1,7 @@
-import type { HistoryRecord } from "../../queue/attempt.ts";
-import { type AttemptRecord, isAttempt } from "../../queue/attempt.ts";
+import { type AttemptRecord, type HistoryRecord, isAttempt } from "../../queue/attempt.ts";
 import type { Choke } from "../../queue/choke.ts";
 import { linkIfFree, unlinkIfThere, writeNew } from "../../queue/fs/files/atomic.ts";
-import { type FsRun, temporaryPath } from "../../queue/fs/run.ts";
+import { type FsRun, temporaryPath } from "../../queue/fs/fs-run.ts";
 import { attemptsSinceRetry } from "../../queue/retry.ts";
 import type { Task } from "../../queue/task.ts";
 import { logsOf } from "./attempt-logs.ts";

@@ -1,8 +1,8 @@
-import type { Examination } from "../../queue/fs/doctor/doctor.ts";
+import type { Examination } from "../../queue/fs/doctor/examination.ts";
 import type { Places } from "../../queue/fs/doctor/places.ts";
 import { linkIfFree, statIfThere } from "../../queue/fs/files/atomic.ts";
+import type { FsRun } from "../../queue/fs/fs-run.ts";
 import { fileOf, idLinkOf } from "../../queue/fs/layout.ts";
-import type { FsRun } from "../../queue/fs/run.ts";
 import { numberOf, resultName } from "../food-names.ts";
 import { handResults } from "./by-hand.ts";
 

@@ -15,9 +15,9 @@ import {
   unlinkIfThere,
   withLock,
 } from "../../queue/fs/files/atomic.ts";
+import { type FsRun, record, temporaryPath } from "../../queue/fs/fs-run.ts";
 import { claimOf, fileOf, idLinkOf } from "../../queue/fs/layout.ts";
 import { locate } from "../../queue/fs/locate.ts";
-import { type FsRun, record, temporaryPath } from "../../queue/fs/run.ts";
 import { idOfFood, resultName } from "../food-names.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { namesIn, statIfThere } from "../../queue/fs/files/atomic.ts";
+import type { FsRun } from "../../queue/fs/fs-run.ts";
 import type { LayoutHooks } from "../../queue/fs/layout.ts";
-import type { FsRun } from "../../queue/fs/run.ts";
 import { numberOf } from "../food-names.ts";
 import { snakeOfWaste } from "../waste.ts";
 import { markUnproven } from "./by-hand.ts";

@@ -4,8 +4,8 @@ import { isName } from "../../base/names.ts";
 import { parseIn } from "../../queue/fs/enqueue/parse.ts";
 import { namesIn, readDerived, readRegular } from "../../queue/fs/files/atomic.ts";
 import { appendLine } from "../../queue/fs/files/lines.ts";
+import type { FsRun } from "../../queue/fs/fs-run.ts";
 import { fileOf, idLinkOf } from "../../queue/fs/layout.ts";
-import type { FsRun } from "../../queue/fs/run.ts";
 import { MAX_TASK_BYTES, type Task } from "../../queue/task.ts";
 
 /** `.viv/parts/<id>`: a line for each food that a snake cut this one into. */

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { findClaim } from "../../queue/fs/claims/claimed.ts";
 import { claimsOf, takeBack } from "../../queue/fs/claims/take-back.ts";
 import { readDerived, replaceFile } from "../../queue/fs/files/atomic.ts";
-import { type FsRun, temporaryPath } from "../../queue/fs/run.ts";
+import { type FsRun, temporaryPath } from "../../queue/fs/fs-run.ts";
 import type { ReapReport } from "../../queue/store.ts";
 import type { Progress } from "../progress.ts";
 

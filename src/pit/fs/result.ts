@@ -8,9 +8,9 @@ import {
   unlinkIfThere,
   writeNew,
 } from "../../queue/fs/files/atomic.ts";
-import { readProof } from "../../queue/fs/record/artifacts.ts";
+import { type FsRun, nowIso, temporaryPath } from "../../queue/fs/fs-run.ts";
+import { readProof } from "../../queue/fs/record/artifact-files.ts";
 import { readHistory } from "../../queue/fs/record/attempts.ts";
-import { type FsRun, nowIso, temporaryPath } from "../../queue/fs/run.ts";
 import { quoteDoneWhen } from "../done-when.ts";
 import { resultName } from "../food-names.ts";
 import { logsOf } from "./attempt-logs.ts";

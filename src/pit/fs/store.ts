@@ -1,7 +1,7 @@
 import { namesIn, readRegular, translate, tryLock } from "../../queue/fs/files/atomic.ts";
+import type { FsRun } from "../../queue/fs/fs-run.ts";
 import { claimOf, type Extension } from "../../queue/fs/layout.ts";
 import { readTaskAt } from "../../queue/fs/read.ts";
-import type { FsRun } from "../../queue/fs/run.ts";
 import { WORK_SITE, type WorkSite } from "../../work/site.ts";
 import { unprovenNumberOf } from "../food-names.ts";
 import { PIT, type PitStore } from "../store.ts";

@@ -9,21 +9,21 @@ import { writeHeartbeat } from "./claims/heartbeat.ts";
 import { forgetProcess, noteProcess } from "./claims/processes.ts";
 import { reapClaims } from "./claims/reap.ts";
 import { registerWorker } from "./claims/register.ts";
-import { examineRun } from "./doctor/doctor.ts";
+import { examineRun } from "./doctor/examination.ts";
 import { Afterwards } from "./ends/afterwards.ts";
 import { approveTask, cancelTask, rejectTask, retryTask } from "./ends/decide.ts";
 import { failTask } from "./ends/fail.ts";
 import { completeInBackground, completeTask, releaseTask } from "./ends/finish.ts";
 import { translate } from "./files/atomic.ts";
+import { appendLine, type FsRun } from "./fs-run.ts";
 import { fileOf } from "./layout.ts";
 import * as read from "./read.ts";
-import { artifactsOf, readLog, readProof } from "./record/artifacts.ts";
+import { artifactsOf, readLog, readProof } from "./record/artifact-files.ts";
 import { project, projectAtClose } from "./record/project.ts";
-import { initStatus, readStatusFile, updateStatus } from "./record/status.ts";
-import { appendLine, type FsRun } from "./run.ts";
+import { initStatus, readStatusFile, updateStatus } from "./record/status-file.ts";
 import { sweepRun } from "./sweep.ts";
 import { waitForWork } from "./waiting/wait.ts";
-import { watchRun } from "./watch.ts";
+import { watchRun } from "./watch-run.ts";
 
 /** Only enqueueing needs the checks of a task's shape, and pays for loading them. */
 const loadEnqueue = () => import("./enqueue/enqueue.ts");

@@ -6,9 +6,9 @@ import type { TaskSpec } from "../spec.ts";
 import { TASK_STATES, type TaskState } from "../states.ts";
 import type { ExtensionKey } from "../store.ts";
 import { parseTask, type Task } from "../task.ts";
-import type { Examination } from "./doctor/doctor.ts";
+import type { Examination } from "./doctor/examination.ts";
 import type { Places } from "./doctor/places.ts";
-import type { FsRun } from "./run.ts";
+import type { FsRun } from "./fs-run.ts";
 
 /**
  * How a run lies on disk: the folder of each state, the name of a task's file there, and how its

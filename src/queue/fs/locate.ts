@@ -2,8 +2,8 @@ import { existsSync } from "node:fs";
 import { TASK_STATES, type TaskState } from "../states.ts";
 import { findClaim } from "./claims/claimed.ts";
 import { namesIn } from "./files/atomic.ts";
+import type { FsRun } from "./fs-run.ts";
 import { fileOf, idLinkOf } from "./layout.ts";
-import type { FsRun } from "./run.ts";
 
 export interface Place {
   state: TaskState;

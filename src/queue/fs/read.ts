@@ -24,12 +24,12 @@ import { readWorkerFile } from "./claims/register.ts";
 import { claimsOf } from "./claims/take-back.ts";
 import { parseIn } from "./enqueue/parse.ts";
 import { namesIn, readRegular, statIfThere, tokenOf } from "./files/atomic.ts";
+import { type FsRun, nowIso } from "./fs-run.ts";
 import { idOfNote, quarantinedOf } from "./layout.ts";
 import { isMet, locate } from "./locate.ts";
 import { attemptFrom, readHistory } from "./record/attempts.ts";
-import { LedgerFollower, linesAbout, readLedger } from "./record/ledger.ts";
-import { completedTasks } from "./record/status.ts";
-import { type FsRun, nowIso } from "./run.ts";
+import { LedgerFollower, linesAbout, readLedger } from "./record/ledger-files.ts";
+import { completedTasks } from "./record/status-file.ts";
 
 /** Queries. Nothing here writes, so they work on a read-only run. */
 

@@ -6,11 +6,11 @@ import { sweepNotes } from "./claims/stale-notes.ts";
 import { Afterwards } from "./ends/afterwards.ts";
 import { finishPublish } from "./enqueue/publish.ts";
 import { namesIn, statIfThere, translate } from "./files/atomic.ts";
+import type { FsRun } from "./fs-run.ts";
 import { adopt } from "./lanes/adopt.ts";
 import { ANY } from "./lanes/type-filter.ts";
 import { notProjectedYet, project } from "./record/project.ts";
 import { recoverInTurn } from "./record/recover.ts";
-import type { FsRun } from "./run.ts";
 import { promoteDue, promoteMet, wakeWaiting, wakeWaitingIfDue } from "./waiting/promote.ts";
 
 /** A temporary file of this age is not being written any more; the clock may have been set back. */

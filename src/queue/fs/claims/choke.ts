@@ -7,10 +7,10 @@ import { historyOfPending } from "../ends/after-move.ts";
 import { move } from "../ends/decide.ts";
 import { parseIn } from "../enqueue/parse.ts";
 import { readRegular } from "../files/atomic.ts";
+import type { FsRun } from "../fs-run.ts";
 import type { Candidate } from "../lanes/lane-reader.ts";
 import { fileOf } from "../layout.ts";
 import { viewWorkers } from "../read.ts";
-import type { FsRun } from "../run.ts";
 import { staleAfterSeconds } from "./reap.ts";
 
 /** Tasks that a worker has choked on: see policy/choke.ts. It leaves them to others. */

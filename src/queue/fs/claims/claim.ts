@@ -7,6 +7,7 @@ import type { Claim, ClaimRequest } from "../../store.ts";
 import { MAX_TASK_BYTES, PRIORITIES, type Task } from "../../task.ts";
 import { assertWorker, parseIn } from "../enqueue/parse.ts";
 import { errno, readRegular, renameIfThere, tokenOf, translate } from "../files/atomic.ts";
+import { type FsRun, quarantine, recordClaim } from "../fs-run.ts";
 import { adopt, adoptIfDue } from "../lanes/adopt.ts";
 import type { Cursor } from "../lanes/lane.ts";
 import { type Candidate, LaneReader } from "../lanes/lane-reader.ts";
@@ -14,7 +15,6 @@ import { encodeType, stampOf } from "../lanes/lanes.ts";
 import { covers, filterOf, keyOf, type TypeFilter, wantedBy } from "../lanes/type-filter.ts";
 import { claimOf, fileOf, folderOf } from "../layout.ts";
 import { attemptNumber, readHistory } from "../record/attempts.ts";
-import { type FsRun, quarantine, recordClaim } from "../run.ts";
 import {
   noteReasons,
   promoteDue,

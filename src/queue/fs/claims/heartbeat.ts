@@ -9,8 +9,8 @@ import {
   syncFolder,
   translate,
 } from "../files/atomic.ts";
+import type { FsRun } from "../fs-run.ts";
 import { folderOf, heartbeatOf } from "../layout.ts";
-import type { FsRun } from "../run.ts";
 
 /**
  * `claimed/<worker>/.heartbeat`: its change of mtime is the sign of life, its text is a note. Ours

@@ -3,9 +3,9 @@ import { MAX_TASK_BYTES, type Task } from "../../task.ts";
 import { isLater } from "../ends/recorded-end.ts";
 import { parseIn } from "../enqueue/parse.ts";
 import { readRegular } from "../files/atomic.ts";
+import { type FsRun, quarantine } from "../fs-run.ts";
 import { locate } from "../locate.ts";
 import { linesSinceClaim } from "../record/claim-lines.ts";
-import { type FsRun, quarantine } from "../run.ts";
 
 /** The current claim, seen from disk or remembered from claiming. */
 export interface Held {

@@ -3,8 +3,8 @@ import { VivError } from "../../../base/errors.ts";
 import { assertName } from "../../../base/names.ts";
 import type { ClaimProcess, ClaimRef } from "../../store.ts";
 import { readDerived, statIfThere, tokenOf, unlinkIfThere } from "../files/atomic.ts";
+import type { FsRun } from "../fs-run.ts";
 import { claimOf } from "../layout.ts";
-import type { FsRun } from "../run.ts";
 import { claimLost, isSameClaim } from "./held.ts";
 
 /**

@@ -14,8 +14,8 @@ import {
   unlinkIfThere,
   withLock,
 } from "../files/atomic.ts";
+import { type FsRun, nowIso, record, temporaryPath } from "../fs-run.ts";
 import { folderOf, heartbeatOf } from "../layout.ts";
-import { type FsRun, nowIso, record, temporaryPath } from "../run.ts";
 import { readHeartbeat, writeHeartbeat } from "./heartbeat.ts";
 import { wouldNotDie } from "./processes.ts";
 import { claimsOf, takeBack } from "./take-back.ts";

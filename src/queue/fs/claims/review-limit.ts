@@ -1,6 +1,6 @@
 import { VivError } from "../../../base/errors.ts";
 import { namesIn, statIfThere } from "../files/atomic.ts";
-import type { FsRun } from "../run.ts";
+import type { FsRun } from "../fs-run.ts";
 
 /** A folder's time moves in ticks: what changed so recently may change again within the same one. */
 const SETTLED_MS = 50;

@@ -1,9 +1,9 @@
 import { isName } from "../../../base/names.ts";
 import { judgeWorker } from "../../liveness.ts";
 import { discard, namesIn, statIfThere } from "../files/atomic.ts";
+import type { FsRun } from "../fs-run.ts";
 import { idOfNote } from "../layout.ts";
 import { locate } from "../locate.ts";
-import type { FsRun } from "../run.ts";
 import { endOrphan, isClaimed, type ProcessNote, readNote } from "./processes.ts";
 import { staleAfterSeconds, vitalSigns } from "./reap.ts";
 

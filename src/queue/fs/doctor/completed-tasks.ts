@@ -2,11 +2,16 @@ import { isVivError } from "../../../base/errors.ts";
 import { isName } from "../../../base/names.ts";
 import type { RunStatus } from "../../status.ts";
 import { namesIn } from "../files/atomic.ts";
+import { type FsRun, quarantine } from "../fs-run.ts";
 import { locate } from "../locate.ts";
 import { notProjectedYet, project } from "../record/project.ts";
-import { createStatus, readStatusFile, withStatusLock, writeStatusFile } from "../record/status.ts";
-import { type FsRun, quarantine } from "../run.ts";
-import type { Examination } from "./doctor.ts";
+import {
+  createStatus,
+  readStatusFile,
+  withStatusLock,
+  writeStatusFile,
+} from "../record/status-file.ts";
+import type { Examination } from "./examination.ts";
 
 /** completed_tasks must list the tasks in done/, and none that lies elsewhere. */
 export async function checkCompletedTasks({ run, fix, find }: Examination): Promise<void> {

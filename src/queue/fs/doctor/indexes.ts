@@ -2,6 +2,7 @@ import { isName } from "../../../base/names.ts";
 import { findCycle } from "../enqueue/cycle.ts";
 import { reserveAgain } from "../enqueue/ids.ts";
 import { namesIn, statIfThere } from "../files/atomic.ts";
+import { type FsRun, quarantine } from "../fs-run.ts";
 import { adopt } from "../lanes/adopt.ts";
 import { LaneReader } from "../lanes/lane-reader.ts";
 import { ANY } from "../lanes/type-filter.ts";
@@ -9,11 +10,10 @@ import { below, fileOf, idOfLink, quarantinedOf } from "../layout.ts";
 import { locate } from "../locate.ts";
 import { readTaskAt } from "../read.ts";
 import { digestLedger, missingAttempts, restoreHistory } from "../record/attempts.ts";
-import { type FsRun, quarantine } from "../run.ts";
 import { dependentsOf } from "../waiting/dependents.ts";
 import { hasDue } from "../waiting/due.ts";
 import { readyAt, unmetOf, wake } from "../waiting/promote.ts";
-import type { Examination } from "./doctor.ts";
+import type { Examination } from "./examination.ts";
 import type { Places } from "./places.ts";
 
 /** Derived files, against the tasks and the ledger. */

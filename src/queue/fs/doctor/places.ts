@@ -4,10 +4,10 @@ import { TASK_STATES, type TaskState } from "../../states.ts";
 import { MAX_TASK_BYTES } from "../../task.ts";
 import { parseIn } from "../enqueue/parse.ts";
 import { namesIn, readRegular, statIfThere } from "../files/atomic.ts";
+import { quarantine } from "../fs-run.ts";
 import { below, type Layout } from "../layout.ts";
 import type { Place } from "../locate.ts";
-import { quarantine } from "../run.ts";
-import type { Examination } from "./doctor.ts";
+import type { Examination } from "./examination.ts";
 
 /** Where each task was seen. */
 export type Places = Map<string, Place[]>;

@@ -1,10 +1,10 @@
 import { type Dirent, readdirSync } from "node:fs";
 import { finishPublish } from "../enqueue/publish.ts";
 import { failedWith, namesIn, statIfThere, unlinkIfThere } from "../files/atomic.ts";
+import { type FsRun, quarantine } from "../fs-run.ts";
 import { derivedFolders, idLinkOf } from "../layout.ts";
-import { type FsRun, quarantine } from "../run.ts";
 import { isStaleTemporary } from "../sweep.ts";
-import type { Examination } from "./doctor.ts";
+import type { Examination } from "./examination.ts";
 
 /**
  * Below .viv/ lie regular files; in due/, folders of them. Anything else is foreign: a writer that

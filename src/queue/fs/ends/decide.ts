@@ -8,10 +8,10 @@ import { endOrphan, endTreeOf, forgetTreeOf, wouldNotDie } from "../claims/proce
 import { cycleError, findCycle } from "../enqueue/cycle.ts";
 import { parseIn } from "../enqueue/parse.ts";
 import { readRegular, statIfThere, syncMove, tokenOf, translate } from "../files/atomic.ts";
+import { type FsRun, nowIso, record } from "../fs-run.ts";
 import { fileOf } from "../layout.ts";
 import { locate, type Place } from "../locate.ts";
 import { appendHistory, attemptNumber, readHistory } from "../record/attempts.ts";
-import { type FsRun, nowIso, record } from "../run.ts";
 import { noteReasons, readyAt, tryPromote, unmetOf } from "../waiting/promote.ts";
 import { afterMove, moveInto } from "./after-move.ts";
 import { Afterwards } from "./afterwards.ts";

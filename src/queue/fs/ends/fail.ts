@@ -7,8 +7,8 @@ import type { ClaimRef, Ended, FailureReport } from "../../store.ts";
 import type { Task } from "../../task.ts";
 import { takersOf } from "../claims/choke.ts";
 import { type Held, readHeld } from "../claims/held.ts";
+import type { FsRun } from "../fs-run.ts";
 import { readHistory } from "../record/attempts.ts";
-import type { FsRun } from "../run.ts";
 import { attemptRecord, type Ending, end } from "./end-claim.ts";
 import { withClaim } from "./finish.ts";
 

@@ -3,9 +3,9 @@ import type { Outcome } from "../../attempt.ts";
 import type { ClaimRef, CompletionOptions, Ended } from "../../store.ts";
 import { claimLost, type Held, isSameClaim, readHeld } from "../claims/held.ts";
 import { statIfThere, tokenOf, translate } from "../files/atomic.ts";
+import { type FsRun, type HeldClaim, isNewLedger, recordDone } from "../fs-run.ts";
 import { claimOf, folderOf } from "../layout.ts";
 import { attemptNumber, historyAt } from "../record/attempts.ts";
-import { type FsRun, type HeldClaim, isNewLedger, recordDone } from "../run.ts";
 import { Afterwards } from "./afterwards.ts";
 import {
   applyEnding,

@@ -1,9 +1,9 @@
 import type { TaskState } from "../../states.ts";
 import { statIfThere } from "../files/atomic.ts";
+import type { FsRun } from "../fs-run.ts";
 import { claimOf } from "../layout.ts";
 import { locate } from "../locate.ts";
 import { type ClaimLine, linesSinceClaim, linesSinceClaims } from "../record/claim-lines.ts";
-import type { FsRun } from "../run.ts";
 import type { Ending } from "./end-claim.ts";
 
 /**

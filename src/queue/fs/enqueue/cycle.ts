@@ -1,8 +1,8 @@
 import { isVivError, VivError } from "../../../base/errors.ts";
 import { MAX_TASK_BYTES, type Task } from "../../task.ts";
 import { readRegular } from "../files/atomic.ts";
+import type { FsRun } from "../fs-run.ts";
 import { fileOf } from "../layout.ts";
-import type { FsRun } from "../run.ts";
 import { hasDependents } from "../waiting/dependents.ts";
 import { parseIn } from "./parse.ts";
 

@@ -15,7 +15,7 @@ import {
   writeFully,
   writeNew,
 } from "../files/atomic.ts";
-import { type FsRun, temporaryPath } from "../run.ts";
+import { type FsRun, temporaryPath } from "../fs-run.ts";
 import { announce, type Published, publish, type Staged, settle } from "./publish.ts";
 
 /** One task, or any number of them in groups. What makes a task count is in publish.ts. */

@@ -1,8 +1,8 @@
 import type { TaskState } from "../../states.ts";
 import { MAX_TASK_BYTES } from "../../task.ts";
 import { errno, linkIfFree, readDerived, writeNew } from "../files/atomic.ts";
+import type { FsRun } from "../fs-run.ts";
 import { idLinkOf } from "../layout.ts";
-import type { FsRun } from "../run.ts";
 
 /** From now on the id of a task that lies at `path` is taken, for our enqueue as well. */
 export function reserveId(run: FsRun, id: string, path: string): void {

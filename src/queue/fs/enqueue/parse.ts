@@ -2,7 +2,7 @@ import type { Stats } from "node:fs";
 import { VivError } from "../../../base/errors.ts";
 import { assertName } from "../../../base/names.ts";
 import type { Task } from "../../task.ts";
-import type { FsRun } from "../run.ts";
+import type { FsRun } from "../fs-run.ts";
 
 /** A task from its file's text, as the run's layout writes it. Throws CORRUPT. */
 export function parseIn(run: FsRun, file: { text: string; stats: Stats }, id: string): Task {

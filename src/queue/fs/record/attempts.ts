@@ -18,9 +18,9 @@ import {
   viaTemporary,
 } from "../files/atomic.ts";
 import { appendLine } from "../files/lines.ts";
+import { type FsRun, temporaryPath } from "../fs-run.ts";
 import { hash } from "../lanes/lanes.ts";
-import { type FsRun, temporaryPath } from "../run.ts";
-import { readLedger } from "./ledger.ts";
+import { readLedger } from "./ledger-files.ts";
 
 /**
  * `.viv/attempts/<id>.jsonl`: the ended attempts of a task that did not succeed at once. The ledger

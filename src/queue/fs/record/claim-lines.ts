@@ -2,8 +2,8 @@ import { closeSync, fstatSync } from "node:fs";
 import { openSync } from "../../../platform/files/beneath.ts";
 import type { LedgerLine } from "../../ledger.ts";
 import { readAt, SAFE_OPEN } from "../files/atomic.ts";
-import type { FsRun } from "../run.ts";
-import { ledgerFiles, lineFrom, linesWith } from "./ledger.ts";
+import type { FsRun } from "../fs-run.ts";
+import { ledgerFiles, lineFrom, linesWith } from "./ledger-files.ts";
 
 /**
  * The ledger's lines about tasks since they were claimed. Each file is read from its end back to the

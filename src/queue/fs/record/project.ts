@@ -3,11 +3,11 @@ import { parseObject } from "../../../base/json.ts";
 import { isName } from "../../../base/names.ts";
 import type { Afterwards } from "../ends/afterwards.ts";
 import { readDerived, replaceFile, statIfThere } from "../files/atomic.ts";
+import { type FsRun, nowIso, temporaryPath } from "../fs-run.ts";
 import { fileOf, idLinkOf } from "../layout.ts";
 import { lookOnce } from "../locate.ts";
-import { type FsRun, nowIso, temporaryPath } from "../run.ts";
-import { LedgerFollower } from "./ledger.ts";
-import { readStatusFile, withStatusLock, writeStatusFile } from "./status.ts";
+import { LedgerFollower } from "./ledger-files.ts";
+import { readStatusFile, withStatusLock, writeStatusFile } from "./status-file.ts";
 
 /**
  * `completed_tasks` in status.json, which swarm-lib's workers read, is a projection of done/. It is

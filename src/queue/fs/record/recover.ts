@@ -4,11 +4,11 @@ import { restoreWorkers } from "../claims/register.ts";
 import { reserveAgain } from "../enqueue/ids.ts";
 import { remakeFolders } from "../files/aside.ts";
 import { namesIn, readDerived, replaceFile, statIfThere, withLock } from "../files/atomic.ts";
+import { type FsRun, temporaryPath } from "../fs-run.ts";
 import { adoptPending } from "../lanes/adopt.ts";
 import { LaneReader } from "../lanes/lane-reader.ts";
 import { ANY } from "../lanes/type-filter.ts";
 import { derivedFolders, idOfLink } from "../layout.ts";
-import { type FsRun, temporaryPath } from "../run.ts";
 import { wakeWaiting } from "../waiting/promote.ts";
 import { type Digest, restoreHistories } from "./attempts.ts";
 

@@ -1,6 +1,6 @@
 import { readDerived, statIfThere, unlinkIfThere } from "../files/atomic.ts";
 import { appendLine } from "../files/lines.ts";
-import type { FsRun } from "../run.ts";
+import type { FsRun } from "../fs-run.ts";
 
 /**
  * `.viv/dependents/<id>`: one line for each task that waits for <id>. If it is lost, a look at all of

@@ -5,6 +5,7 @@ import { MAX_TASK_BYTES, type Task } from "../../task.ts";
 import { reserveId } from "../enqueue/ids.ts";
 import { parseIn } from "../enqueue/parse.ts";
 import { namesIn, readRegular, renameIfThere, syncMove } from "../files/atomic.ts";
+import { type FsRun, quarantine, record } from "../fs-run.ts";
 import { isMarkYoung, leaveMark } from "../lanes/marks.ts";
 import { fileOf } from "../layout.ts";
 import { isMet } from "../locate.ts";
@@ -16,8 +17,7 @@ import {
   readHistory,
   restsUntil,
 } from "../record/attempts.ts";
-import { completedTasks } from "../record/status.ts";
-import { type FsRun, quarantine, record } from "../run.ts";
+import { completedTasks } from "../record/status-file.ts";
 import { addDependent, dependentsOf, forgetDependents, hasDependents } from "./dependents.ts";
 import { addDue, dueBy, hasDue } from "./due.ts";
 

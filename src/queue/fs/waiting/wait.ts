@@ -5,12 +5,12 @@ import type { WaitOptions } from "../../store.ts";
 import { readerFor } from "../claims/claim.ts";
 import { assertReviewLimit, isReviewFull } from "../claims/review-limit.ts";
 import { statIfThere } from "../files/atomic.ts";
+import type { FsRun } from "../fs-run.ts";
 import { adopt } from "../lanes/adopt.ts";
 import type { LaneReader } from "../lanes/lane-reader.ts";
 import { filterOf } from "../lanes/type-filter.ts";
 import { fileOf } from "../layout.ts";
 import { projectBeforeIdling } from "../record/project.ts";
-import type { FsRun } from "../run.ts";
 import { nextDue } from "./due.ts";
 import { promoteDependents, promoteDue, promoteMet, wakeWaitingIfDue } from "./promote.ts";
 

@@ -7,7 +7,7 @@ import * as fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { holds } from "../../../../test/support/property.ts";
 import { openRun } from "../../../main.ts";
-import { LedgerFollower, LedgerWriter, linesAbout, readLedger } from "./ledger.ts";
+import { LedgerFollower, LedgerWriter, linesAbout, readLedger } from "./ledger-files.ts";
 
 let folder = "";
 

@@ -5,9 +5,9 @@ import { TASK_STATES, type TaskState } from "../states.ts";
 import type { Change, WatchOptions } from "../store.ts";
 import { claimWorkers, findClaim } from "./claims/claimed.ts";
 import { failedWith, namesIn, statIfThere } from "./files/atomic.ts";
+import { type FsRun, nowIso } from "./fs-run.ts";
 import { fileOf, folderOf, type Paths } from "./layout.ts";
-import { LedgerFollower } from "./record/ledger.ts";
-import { type FsRun, nowIso } from "./run.ts";
+import { LedgerFollower } from "./record/ledger-files.ts";
 
 /**
  * A stream of changes. Notifications of the filesystem name the tasks to look at. Behind them, a

@@ -10,7 +10,7 @@ import type { Syncs } from "./files/syncs.ts";
 import type { LaneReader } from "./lanes/lane-reader.ts";
 import type { LaneWriter } from "./lanes/lanes.ts";
 import { idOfLink, type LayoutHooks, type Paths } from "./layout.ts";
-import type { LedgerWriter } from "./record/ledger.ts";
+import type { LedgerWriter } from "./record/ledger-files.ts";
 
 /** An open run: the state and services of every transition. */
 export interface FsRun {

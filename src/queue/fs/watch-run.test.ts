@@ -7,7 +7,7 @@ import { within } from "../../../test/support/deadline.ts";
 import { newFolder } from "../../../test/support/folders.ts";
 import { openRun } from "../../main.ts";
 import type { Change, Store } from "../store.ts";
-import { MOST_QUEUED } from "./watch.ts";
+import { MOST_QUEUED } from "./watch-run.ts";
 
 /** Watching when the kernel drops notifications, or has none to give. */
 

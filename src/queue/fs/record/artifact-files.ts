@@ -15,8 +15,8 @@ import {
   SAFE_OPEN,
   syncFolder,
 } from "../files/atomic.ts";
+import { type FsRun, temporaryPath } from "../fs-run.ts";
 import { locate } from "../locate.ts";
-import { type FsRun, temporaryPath } from "../run.ts";
 
 const MAX_BYTES = 64 * 1024 * 1024;
 const MAX_PROOF_BYTES = 1024 * 1024;

@@ -18,8 +18,8 @@ import {
   withLock,
   writeNew,
 } from "../files/atomic.ts";
+import { type FsRun, nowIso, temporaryPath } from "../fs-run.ts";
 import type { Paths } from "../layout.ts";
-import { type FsRun, nowIso, temporaryPath } from "../run.ts";
 
 /** completed_tasks of a million tasks is some 30 MB. */
 const MAX_STATUS_BYTES = 512 * 1024 * 1024;

@@ -7,7 +7,7 @@ import { claimsOf } from "../claims/take-back.ts";
 import { keyOf, recordedEnds } from "../ends/recorded-end.ts";
 import { statIfThere, unlinkIfThere } from "../files/atomic.ts";
 import { below, folderOf, heartbeatOf } from "../layout.ts";
-import type { Examination } from "./doctor.ts";
+import type { Examination } from "./examination.ts";
 
 export async function checkWorkers({ run, checked, find }: Examination): Promise<void> {
   for (const worker of claimWorkers(run.paths)) {

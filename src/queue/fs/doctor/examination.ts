@@ -1,12 +1,12 @@
 import type { DoctorReport, Finding, FindingCode } from "../../store.ts";
 import { translate } from "../files/atomic.ts";
+import { type FsRun, quarantine, record } from "../fs-run.ts";
 import { below } from "../layout.ts";
-import { type FsRun, quarantine, record } from "../run.ts";
 import { checkCompletedTasks } from "./completed-tasks.ts";
+import { checkNotes, checkWorkers } from "./dead-workers.ts";
 import { checkIndexes } from "./indexes.ts";
 import { checkPlaces } from "./places.ts";
 import { checkDerived, checkTemporaries } from "./stray-files.ts";
-import { checkNotes, checkWorkers } from "./workers.ts";
 
 /** One examination: collects findings, and repairs each at once with `fix`. */
 export interface Examination {

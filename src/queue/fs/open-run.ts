@@ -11,12 +11,12 @@ import { setAside } from "./files/aside.ts";
 import { errno, statIfThere, syncFolder, translate } from "./files/atomic.ts";
 import { NoteFiles } from "./files/note-files.ts";
 import { Syncs } from "./files/syncs.ts";
+import { type FsRun, newMemo, uniqueName } from "./fs-run.ts";
 import { LaneWriter } from "./lanes/lanes.ts";
 import { below, foldersOf, type Layout, type Paths, pathsOf, RUN_LAYOUT } from "./layout.ts";
-import { LedgerWriter } from "./record/ledger.ts";
+import { LedgerWriter } from "./record/ledger-files.ts";
 import { noteBoot, recoverIfLost, recoverInTurn } from "./record/recover.ts";
-import { createStatus, readStatusLeniently } from "./record/status.ts";
-import { type FsRun, newMemo, uniqueName } from "./run.ts";
+import { createStatus, readStatusLeniently } from "./record/status-file.ts";
 
 export interface OpenOptions {
   /** Create the run when there is none (default false: a typo must not make a new, empty run). */
