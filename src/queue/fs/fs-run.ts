@@ -129,7 +129,7 @@ export function isNewLedger(run: FsRun): boolean {
 }
 
 /** There are hundreds of steps, and they may be lost; usage may not. */
-export function appendLine(run: FsRun, line: NewLine): void {
+export function recordModelLine(run: FsRun, line: NewLine): void {
   const at = nowIso(run);
   if (line.event === "usage") record(run, line, run.durability === "safe");
   // Others read it at once; after a power cut no run spends.

@@ -15,7 +15,7 @@ import { approveTask, cancelTask, rejectTask, retryTask } from "./ends/decide.ts
 import { failTask } from "./ends/fail.ts";
 import { completeInBackground, completeTask, releaseTask } from "./ends/finish.ts";
 import { translate } from "./files/atomic.ts";
-import { appendLine, type FsRun } from "./fs-run.ts";
+import { type FsRun, recordModelLine } from "./fs-run.ts";
 import { fileOf } from "./layout.ts";
 import * as read from "./read.ts";
 import { artifactsOf, readLog, readProof } from "./record/artifact-files.ts";
@@ -117,7 +117,7 @@ export function fsStore(run: FsRun): S.Store {
       yield* read.ledgerLines(run, query);
     },
     followLedger: () => read.followLedger(run),
-    append: call(appendLine),
+    append: call(recordModelLine),
     log: (id, options = {}) => readLog(run, id, options),
     proof: call(readProof),
     waitForWork: (options) => waitForWork(run, options),

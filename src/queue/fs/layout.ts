@@ -121,7 +121,7 @@ export interface LayoutHooks {
 
 /**
  * Every name on disk, in one place. The top level is the contract with swarm-lib (or the snake pit)
- * and with people who use `ls`; everything below `.viv/` is derived and can be rebuilt by `viv
+ * and with users of `ls`; everything below `.viv/` is derived and can be rebuilt by `viv
  * doctor --fix`.
  */
 export type Paths = Readonly<ReturnType<typeof pathsOf>>;

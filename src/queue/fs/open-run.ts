@@ -238,7 +238,7 @@ function prepareFolders(paths: Paths, make: boolean): string[] {
       const advice = "renames between them are not atomic, so move the whole run onto one";
       throw invalid(folder, `${name} lies on another filesystem than ${root}; ${advice}.`);
     }
-    // A user who can put a task there can have us run a command: its proof.
+    // A task there can have us run a command: its proof.
     const why = make ? whyNotOurs(folder, stats) : null;
     if (why !== null) {
       throw invalid(folder, `${folder} is not used, because it ${why}; ${remedyFor(root)}.`);

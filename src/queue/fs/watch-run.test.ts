@@ -4,18 +4,16 @@ import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { within } from "../../../test/support/deadline.ts";
-import { newFolder } from "../../../test/support/folders.ts";
-import { openRun } from "../../main.ts";
+import { newRun as newOpenRun } from "../../../test/support/new-run.ts";
 import type { Change, Store } from "../store.ts";
 import { MOST_QUEUED } from "./watch-run.ts";
 
 /** Watching when the kernel drops notifications, or has none to give. */
 
-async function newRun(): Promise<{ path: string; store: Store }> {
-  const path = join(newFolder(), "run");
-  const store = await openRun(path, { create: true, durability: "fast" });
-  onTestFinished(() => store.close());
-  return { path, store };
+async function newRun() {
+  const run = await newOpenRun();
+  onTestFinished(() => run.store.close());
+  return run;
 }
 
 /** Replaces fs.watch for the rest of the test. */

@@ -40,16 +40,14 @@ export async function checkCompletedTasks({ run, fix, find }: Examination): Prom
   }
   if (status === null) return;
   const { missing, wrong } = driftOf(run);
-  const report = (message: string, repair: string) =>
-    find({ code: "status_drift", path: "status.json", message, repair }, () => repairDrift(run));
-  if (missing.length > 0) {
-    const first = `the first is ${missing[0]}`;
-    await report(`${missing.length} of done/ missing in completed_tasks, ${first}`, "add them");
-  }
-  if (wrong.length > 0) {
-    const listed = `${wrong.length} that are not done, the first is ${wrong[0]}`;
-    await report(`completed_tasks lists ${listed}`, "take them off the list");
-  }
+  const report = (problem: string, ids: readonly string[], repair: string) => {
+    const message = `completed_tasks ${problem}, the first is ${ids[0]}`;
+    return find({ code: "status_drift", path: "status.json", message, repair }, () =>
+      repairDrift(run),
+    );
+  };
+  if (missing.length > 0) await report(`lacks ${missing.length} of done/`, missing, "add them");
+  if (wrong.length > 0) await report(`lists ${wrong.length} not in done/`, wrong, "take them off");
 }
 
 /**
@@ -57,11 +55,9 @@ export async function checkCompletedTasks({ run, fix, find }: Examination): Prom
  * or has been carried over by the time the list is read.
  */
 function driftOf(run: FsRun): { missing: string[]; wrong: string[] } {
-  const done = new Set(
-    namesIn(run.paths.state.done)
-      .map((name) => run.paths.layout.idOf("done", name))
-      .filter(isName),
-  );
+  const { layout, state } = run.paths;
+  const ids = namesIn(state.done).map((name) => layout.idOf("done", name));
+  const done = new Set(ids.filter(isName));
   const onTheWay = new Set(notProjectedYet(run));
   const listed = new Set(readStatusFile(run.paths)?.checkpoint.completed_tasks ?? []);
   const missing = [...done].filter((id) => !listed.has(id) && !onTheWay.has(id));
@@ -81,10 +77,8 @@ function repairDrift(run: FsRun): Promise<boolean> {
     if (status === null) return false;
     const { missing, wrong } = driftOf(run);
     const off = new Set(wrong);
-    status.checkpoint.completed_tasks = [
-      ...status.checkpoint.completed_tasks.filter((id) => !off.has(id)),
-      ...missing,
-    ];
+    const kept = status.checkpoint.completed_tasks.filter((id) => !off.has(id));
+    status.checkpoint.completed_tasks = [...kept, ...missing];
     writeStatusFile(run, status);
     return true;
   });

@@ -14,9 +14,8 @@ import {
   statIfThere,
   syncFolder,
   translate,
-  unlinkIfThere,
+  viaTemporary,
   withLock,
-  writeNew,
 } from "../files/atomic.ts";
 import { type FsRun, nowIso, temporaryPath } from "../fs-run.ts";
 import type { Paths } from "../layout.ts";
@@ -91,9 +90,8 @@ function freshStatus(run: FsRun, runId: string, update: CheckpointUpdate): RunSt
 /** For a new run; one that another process made meanwhile stays. */
 export function createStatus(run: FsRun, runId: string): void {
   const tmp = temporaryPath(run, "status");
-  writeNew(tmp, canonicalJson(freshStatus(run, runId, {})), run.durability === "safe");
-  linkIfFree(tmp, run.paths.status);
-  unlinkIfThere(tmp);
+  const text = canonicalJson(freshStatus(run, runId, {}));
+  viaTemporary(tmp, text, run.durability === "safe", () => linkIfFree(tmp, run.paths.status));
 }
 
 export function initStatus(
