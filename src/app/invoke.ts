@@ -7,7 +7,7 @@ import {
   type Port,
   runPathPort,
 } from "../operation/operation.ts";
-import type { OpenOptions } from "../queue/fs/open-run.ts";
+import type { OpenOptions } from "../queue/fs/open-fs-run.ts";
 import { storePort } from "../queue/operation.ts";
 import type { Store } from "../queue/store.ts";
 

@@ -21,7 +21,7 @@ import { type UpWardenEvent, wardenStream } from "../warden/operations/warden.ts
 
 /** `viv up`: agents around a pit, or a crew; and beside them the warden of `[warden]`. */
 
-/** Whose event it is: the kinds of the rooms have the same names. */
+/** Events with the room they come from: the kinds of the rooms have the same names. */
 type Emitted =
   | { of: "fleet"; event: Stamped<UpEvent> }
   | { of: "crew"; event: Stamped<CrewEvent> }
@@ -54,7 +54,7 @@ const up = defineStream({
   },
 });
 
-/** As long as the others are there. Where another warden keeps that folder already, that one does. */
+/** Runs a warden beside `act`. Where another process is the warden of that folder, that one serves. */
 async function besideWarden<T>(
   context: Context,
   emit: (event: Emitted) => void,

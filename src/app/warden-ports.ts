@@ -14,8 +14,7 @@ import type { TargetKind } from "../warden/warrant.ts";
 type Env = Readonly<Record<string, string | undefined>>;
 
 /**
- * Warrants, dogs and who keeps them, on this machine. Apart from main.ts, so that who only looks at
- * the queue does not pay for loading the stores.
+ * The machine as the warden's operations need it.
  */
 export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
   const [{ stateFolder }, { wardenFilesIn }, { wardenDirectory }] = await Promise.all([
@@ -25,7 +24,7 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
   ]);
   const machine = localMachine();
   const open = async (path: string, options = {}) =>
-    (await import("../main.ts")).openRun(path, options);
+    (await import("./open-run.ts")).openRun(path, options);
   const forReading = (path: string) => open(path, { readOnly: true });
   const directory = wardenDirectory(machine.clock);
   const lookup = { machine, openRun: forReading, directory };
@@ -60,12 +59,12 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
         const folder = dirname(realpathSync(question));
         return basename(folder) === "questions" ? dirname(folder) : null;
       } catch {
-        return null; // nobody asks
+        return null; // no warden asked
       }
     },
     newId,
     readEnd,
-    service: async (options, tell) => {
+    service: async (options, emit) => {
       const files = wardenFilesIn(options.state);
       const [{ WardenUp }, { suspectsFor }, { requesterNotifier }, { activityOn }, { timers }] =
         await Promise.all([
@@ -97,7 +96,7 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
           usdOn: (line) => usedOn(line).reduce((sum, used) => sum + (used.usd ?? 0), 0),
           writtenAt: (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? null,
         },
-        tell,
+        emit,
       );
     },
   };

@@ -64,7 +64,8 @@ describeEach((program: Program) => {
       up(terminal, 2);
       await terminal.file();
       // When the tool call is over, the question reaches the model, and that answers.
-      const { verdict, why } = await terminal.receipt();
+      // opencode waits for background processes too, up to its limit of two minutes.
+      const { verdict, why } = await terminal.receipt(1, 240);
       expect({ verdict, why }).toMatchObject({ verdict: "pardoned" });
       expect(terminal.lives).toBe(true);
       // It could finish: the model was asked again, after its tool call or with the question (codex).

@@ -10,16 +10,22 @@ import type { Examination } from "./doctor/examination.ts";
 import type { Places } from "./doctor/places.ts";
 import type { FsRun } from "./fs-run.ts";
 
+/** A layout that a run may have: enough to recognise one, and to load the rest for it. */
+export interface LayoutOffer {
+  readonly kind: string;
+  /** The end of a sentence: how to create one. */
+  howToMake(path: string): string;
+  /** Folders that prove that a directory has this layout; the first is that of pending tasks. */
+  readonly signs: readonly [pending: string, ...string[]];
+  load(): Promise<Layout>;
+}
+
 /**
  * How a run lies on disk: the folder of each state, the name of a task's file there, and how its
  * text is read. RUN_LAYOUT is swarm-lib's; others are passed to `openFsRun`.
  */
 export interface Layout {
   readonly kind: string;
-  /** The end of a sentence: how to create one. */
-  howToMake(path: string): string;
-  /** Folders that prove that a directory has this layout. */
-  readonly signs: readonly string[];
   /** Folders of the states, below the root. */
   readonly folders: Readonly<Record<TaskState, string>>;
   /** Where the ledger, artifacts, status.json and the quarantine are, below the root. */
@@ -55,10 +61,8 @@ export interface Layout {
 }
 
 /** swarm-lib's layout: JSON, a folder for each state and for each worker. */
-export const RUN_LAYOUT: Layout = {
+const RUN_LAYOUT: Layout = {
   kind: "run",
-  howToMake: (path) => `create it with: viv enqueue --run ${path} --type TYPE`,
-  signs: ["pending"],
   folders: {
     waiting: "waiting",
     pending: "pending",
@@ -81,6 +85,13 @@ export const RUN_LAYOUT: Layout = {
   whyNotWorker: () => null,
   parse: parseTask,
   write: canonicalJson,
+};
+
+export const RUN_OFFER: LayoutOffer = {
+  kind: RUN_LAYOUT.kind,
+  howToMake: (path) => `create it with: viv enqueue --run ${path} --type TYPE`,
+  signs: ["pending"],
+  load: async () => RUN_LAYOUT,
 };
 
 export interface Extension {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { localMachine } from "../../../platform/processes/machine.ts";
 import { type FsRun, record } from "../fs-run.ts";
-import { openFsRun } from "../open-run.ts";
+import { openFsRun } from "../open-fs-run.ts";
 import { digestLedger, missingAttempts, readHistory, restoreHistories } from "./attempts.ts";
 
 /** The attempt log is written by several at once: each takes back only what it wrote itself. */

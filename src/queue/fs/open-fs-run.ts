@@ -13,7 +13,7 @@ import { NoteFiles } from "./files/note-files.ts";
 import { Syncs } from "./files/syncs.ts";
 import { type FsRun, newMemo, uniqueName } from "./fs-run.ts";
 import { LaneWriter } from "./lanes/lanes.ts";
-import { below, foldersOf, type Layout, type Paths, pathsOf, RUN_LAYOUT } from "./layout.ts";
+import { below, foldersOf, type LayoutOffer, type Paths, pathsOf, RUN_OFFER } from "./layout.ts";
 import { LedgerWriter } from "./record/ledger-files.ts";
 import { noteBoot, recoverIfLost, recoverInTurn } from "./record/recover.ts";
 import { createStatus, readStatusLeniently } from "./record/status-file.ts";
@@ -38,13 +38,13 @@ export async function openFsRun(
   path: string,
   machine: Machine,
   options: OpenOptions = {},
-  layouts: readonly Layout[] = [],
+  layouts: readonly LayoutOffer[] = [],
 ): Promise<FsRun> {
   if (typeof path !== "string" || path === "" || path.includes("\0")) {
     throw new VivError("INVALID", "the path of a run must be a non-empty text without NUL.");
   }
   try {
-    const found = find(path, options, [RUN_LAYOUT, ...layouts]);
+    const found = await find(path, options, [RUN_OFFER, ...layouts]);
     const { durability = "safe", readOnly = false } = options;
     const links = durability === "safe" && !readOnly ? "strict" : "loose";
     guard(found.paths.root, links);
@@ -69,23 +69,27 @@ interface Found {
   made: string[];
 }
 
-function find(path: string, options: OpenOptions, layouts: readonly Layout[]): Found {
+async function find(
+  path: string,
+  options: OpenOptions,
+  layouts: readonly LayoutOffer[],
+): Promise<Found> {
   const made: string[] = [];
-  const { layout: kind = RUN_LAYOUT.kind } = options;
+  const { layout: kind = RUN_OFFER.kind } = options;
   const wanted = layouts.find((one) => one.kind === kind);
   if (wanted === undefined)
     throw new VivError("INVALID", `unknown layout ${JSON.stringify(kind)}.`);
   const root = options.create ? makeRoot(path, wanted, made) : findRoot(path, wanted);
-  const layout = layoutAt(root, layouts) ?? wanted;
-  if (options.layout !== undefined && options.layout !== layout.kind) {
-    const sign = `it has a ${layout.folders.pending}/ folder`;
-    throw invalid(path, `${path} is a ${layout.kind} already (${sign}); choose another folder.`);
+  const found = layoutAt(root, layouts) ?? wanted;
+  if (options.layout !== undefined && options.layout !== found.kind) {
+    const sign = `it has a ${found.signs[0]}/ folder`;
+    throw invalid(path, `${path} is a ${found.kind} already (${sign}); choose another folder.`);
   }
-  const paths = pathsOf(root, layout);
+  const paths = pathsOf(root, await found.load());
   const isNew = statIfThere(paths.state.pending) === undefined;
   if (isNew && !options.create) {
     const kinds = options.layout === undefined ? layouts : [wanted];
-    const missing = kinds.map((one) => `not a ${one.kind} (no ${one.folders.pending}/ folder)`);
+    const missing = kinds.map((one) => `not a ${one.kind} (no ${one.signs[0]}/ folder)`);
     const message = `${path} is ${missing.join(" and ")}; ${wanted.howToMake(path)}`;
     throw new VivError("RUN_NOT_FOUND", message, { path });
   }
@@ -141,18 +145,18 @@ async function openGuarded(
 }
 
 /** The layout of a directory, or null. The first one counts if it has the folders of several. */
-function layoutAt(root: string, layouts: readonly Layout[]): Layout | null {
+function layoutAt(root: string, layouts: readonly LayoutOffer[]): LayoutOffer | null {
   const has = (folder: string) => statIfThere(join(root, folder)) !== undefined;
   return layouts.find(({ signs }) => signs.every(has)) ?? null;
 }
 
 /** The one of these layouts that a directory has; null: none, or swarm-lib's. */
-export function findLayout(root: string, layouts: readonly Layout[]): Layout | null {
-  const found = layoutAt(root, [RUN_LAYOUT, ...layouts]);
-  return found === RUN_LAYOUT ? null : found;
+export function findLayout(root: string, layouts: readonly LayoutOffer[]): LayoutOffer | null {
+  const found = layoutAt(root, [RUN_OFFER, ...layouts]);
+  return found === RUN_OFFER ? null : found;
 }
 
-function findRoot(path: string, wanted: Layout): string {
+function findRoot(path: string, wanted: LayoutOffer): string {
   try {
     const root = realpathSync(path);
     if (lstatSync(root).isDirectory()) return root;
@@ -166,7 +170,7 @@ function findRoot(path: string, wanted: Layout): string {
   throw invalid(path, `${path} is a file, not a run directory, or lies below one.`);
 }
 
-function makeRoot(path: string, wanted: Layout, made: string[]): string {
+function makeRoot(path: string, wanted: LayoutOffer, made: string[]): string {
   const absolute = resolve(path);
   if (statIfThere(absolute)) return findRoot(path, wanted);
   try {
