@@ -37,7 +37,7 @@ export async function sweepRun(
     const adopted = adopt(run, readerFor(run, ANY));
     const after = new Afterwards();
     await after.tryAsync(
-      "completed_tasks in status.json is out of date; viv doctor --fix updates it",
+      "completed_tasks in status.json is not up to date; viv doctor --fix updates it",
       async () => {
         if (existsSync(run.paths.status) && notProjectedYet(run).length > 0) await project(run, 2);
       },

@@ -57,7 +57,7 @@ export function afterMove(
       () => promoteDependents(run, id),
     );
     after.try(
-      "completed_tasks in status.json was not brought up to date; the next one to be done, a sweep or viv doctor --fix does",
+      "completed_tasks in status.json is not up to date; the next completion, a sweep or viv doctor --fix updates it",
       () => projectSoon(run, now),
     );
   } else if (to === "pending") {

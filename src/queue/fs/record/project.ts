@@ -69,7 +69,7 @@ export async function projectAtClose(run: FsRun, after: Afterwards): Promise<voi
   await run.memo.projecting;
   if (!run.memo.projectionDue) return;
   await after.tryAsync(
-    "completed_tasks in status.json is out of date; the next completed task, a sweep or viv doctor --fix updates it",
+    "completed_tasks in status.json is not up to date; the next completion, a sweep or viv doctor --fix updates it",
     async () => {
       const stats = statIfThere(run.paths.status);
       if (!stats) return;
