@@ -26,7 +26,13 @@ import { waitForWork } from "./waiting/wait.ts";
 import { watchRun } from "./watch-run.ts";
 
 /** Only enqueueing needs the checks of a task's shape, and pays for loading them. */
-const loadEnqueue = () => import("./enqueue/enqueue.ts");
+let enqueueModule: Promise<typeof import("./enqueue/enqueue.ts")> | undefined;
+
+/** Kept: each `import()` costs as much as a fifth of an enqueue. */
+function loadEnqueue() {
+  enqueueModule ??= import("./enqueue/enqueue.ts");
+  return enqueueModule;
+}
 
 /** The Store on a run directory: one line per transition, each in a file of its own. */
 export function fsStore(run: FsRun): S.Store {
