@@ -9,7 +9,7 @@ export { accountsHere, enginesHere, gateHere, workerHost } from "./app/worker-ho
 export { type ErrorCode, isVivError, VivError } from "./base/errors.ts";
 export type { HandResult, PitStore } from "./pit/pit-store.ts";
 export type { AttemptRecord, HistoryRecord, Outcome } from "./queue/attempt.ts";
-export type { OpenOptions } from "./queue/fs/open.ts";
+export type { OpenOptions } from "./queue/fs/open-fs-run.ts";
 export type { LedgerLine } from "./queue/ledger.ts";
 export type { TaskSpec } from "./queue/spec.ts";
 export { mermaid, TASK_STATES, type TaskState, TRANSITIONS } from "./queue/states.ts";

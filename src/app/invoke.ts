@@ -1,8 +1,13 @@
 import { existsSync } from "node:fs";
 import type { Config } from "../base/section.ts";
-import type { Context, Env, Operation, Port } from "../operation/operation.ts";
-import { runPathPort } from "../operation/operation.ts";
-import type { OpenOptions } from "../queue/fs/open.ts";
+import {
+  type Context,
+  type Env,
+  type Operation,
+  type Port,
+  runPathPort,
+} from "../operation/operation.ts";
+import type { OpenOptions } from "../queue/fs/open-fs-run.ts";
 import { storePort } from "../queue/operation.ts";
 import type { Store } from "../queue/store.ts";
 

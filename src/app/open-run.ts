@@ -2,8 +2,8 @@ import type { Machine } from "../base/clock.ts";
 import { PIT_OFFER } from "../pit/fs/offer.ts";
 import { localMachine } from "../platform/processes/machine.ts";
 import { endTreeNow } from "../platform/processes/process-tree.ts";
-import { FsStore } from "../queue/fs/fs-store.ts";
-import { type OpenOptions, openFsRun } from "../queue/fs/open.ts";
+import { fsStore } from "../queue/fs/fs-store.ts";
+import { type OpenOptions, openFsRun } from "../queue/fs/open-fs-run.ts";
 import type { Store } from "../queue/store.ts";
 
 /** Opens the run at `path`. Close it when done: that brings status.json up to date. */
@@ -12,5 +12,5 @@ export async function openRun(
   options: OpenOptions & { machine?: Machine } = {},
 ): Promise<Store> {
   const { machine = { ...localMachine(), leftovers: { end: endTreeNow } }, ...rest } = options;
-  return new FsStore(await openFsRun(path, machine, rest, [PIT_OFFER]));
+  return fsStore(await openFsRun(path, machine, rest, [PIT_OFFER]));
 }

@@ -16,7 +16,7 @@ import { programsBeside, readEnd, readText, sizeOf } from "../platform/files/tex
 import { localMachine } from "../platform/processes/machine.ts";
 import { ticksOfTree } from "../platform/processes/process-tree.ts";
 import { findProgram, probeProgram } from "../platform/processes/programs.ts";
-import { findLayout } from "../queue/fs/open.ts";
+import { findLayout } from "../queue/fs/open-fs-run.ts";
 import type { WorkerHost } from "../work/host.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;

@@ -136,9 +136,7 @@ describe("status.json", () => {
     expect(said.status).toBe(0);
     expect(JSON.parse(said.stdout)).toMatchObject({
       to: "done",
-      warnings: [
-        expect.stringMatching(/^completed_tasks in status\.json was not .*\.status\.lock/),
-      ],
+      warnings: [expect.stringMatching(/^completed_tasks in status\.json is not .*\.status\.lock/)],
     });
     expect(said.stderr).toMatch(/^viv: warning: completed_tasks .*\n$/);
     holder.stdin.end();
@@ -155,7 +153,9 @@ describe("status.json", () => {
     writeFileSync(join(run, "status.json"), "{");
     const said = await cli(["complete", "a", "--worker", "w"], around);
     expect(said).toMatchObject({ status: 0 });
-    expect(said.stderr).toMatch(/^viv: warning: completed_tasks .*viv doctor --fix does.*\n$/);
+    expect(said.stderr).toMatch(
+      /^viv: warning: completed_tasks .*viv doctor --fix updates it.*\n$/,
+    );
     await cli(["doctor", "--fix"], around);
     const store = await openRun(run);
     expect((await store.readStatus())?.checkpoint.completed_tasks).toEqual(["a"]);

@@ -402,7 +402,7 @@ describe("status.json stands in the way", () => {
     expect(await worker.complete(ref)).toMatchObject({ to: "done" });
     const warnings: string[] = [];
     await worker.close({ warn: (sentence) => void warnings.push(sentence) });
-    expect(warnings).toEqual([expect.stringMatching(/^completed_tasks in status\.json was not/)]);
+    expect(warnings).toEqual([expect.stringMatching(/^completed_tasks in status\.json is not/)]);
     expect(state(path)).toEqual(["done"]);
   });
 });

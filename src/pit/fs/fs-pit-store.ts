@@ -7,11 +7,11 @@ import {
   readRegular,
   replaceFile,
   translate,
+  tryLock,
 } from "../../queue/fs/files/atomic.ts";
-import { tryLock } from "../../queue/fs/files/lock.ts";
+import { type FsRun, temporaryPath } from "../../queue/fs/fs-run.ts";
 import { claimOf, type Extension } from "../../queue/fs/layout.ts";
 import { readTaskAt } from "../../queue/fs/read.ts";
-import { type FsRun, temporaryPath } from "../../queue/fs/run.ts";
 import type { ReapReport } from "../../queue/store.ts";
 import { WORK_SITE, type WorkSite } from "../../work/host.ts";
 import { unprovenNumberOf } from "../food-names.ts";

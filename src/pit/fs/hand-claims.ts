@@ -13,11 +13,11 @@ import {
   renameIfThere,
   statIfThere,
   unlinkIfThere,
+  withLock,
 } from "../../queue/fs/files/atomic.ts";
-import { withLock } from "../../queue/fs/files/lock.ts";
+import { type FsRun, record, temporaryPath } from "../../queue/fs/fs-run.ts";
 import { claimOf, fileOf, idLinkOf } from "../../queue/fs/layout.ts";
 import { locate } from "../../queue/fs/locate.ts";
-import { type FsRun, record, temporaryPath } from "../../queue/fs/run.ts";
 import { idOfFood, resultName } from "../food-names.ts";
 
 /**

@@ -14,14 +14,14 @@ import {
   statIfThere,
   tokenOf,
   unlinkIfThere,
+  withLock,
 } from "../../queue/fs/files/atomic.ts";
-import { withLock } from "../../queue/fs/files/lock.ts";
+import { type FsRun, record, recordClaim } from "../../queue/fs/fs-run.ts";
 import { claimOf, fileOf, idLinkOf } from "../../queue/fs/layout.ts";
 import { locate } from "../../queue/fs/locate.ts";
 import { attemptNumber, readHistory } from "../../queue/fs/record/attempts.ts";
 import { notProjectedYet } from "../../queue/fs/record/project.ts";
-import { completedTasks } from "../../queue/fs/record/status.ts";
-import { type FsRun, record, recordClaim } from "../../queue/fs/run.ts";
+import { completedTasks } from "../../queue/fs/record/status-file.ts";
 import type { Claim } from "../../queue/store.ts";
 import { MAX_TASK_BYTES } from "../../queue/task.ts";
 import { resultIdOf, resultName, unprovenName } from "../food-names.ts";

@@ -4,9 +4,9 @@ import { isAttempt } from "../../queue/attempt.ts";
 import { Afterwards } from "../../queue/fs/ends/afterwards.ts";
 import { announce, publish } from "../../queue/fs/enqueue/publish.ts";
 import { namesIn, overwrite, statIfThere, writeNew } from "../../queue/fs/files/atomic.ts";
+import { type FsRun, nowIso, temporaryPath } from "../../queue/fs/fs-run.ts";
 import { fileOf, idLinkOf } from "../../queue/fs/layout.ts";
 import { readHistory } from "../../queue/fs/record/attempts.ts";
-import { type FsRun, nowIso, temporaryPath } from "../../queue/fs/run.ts";
 import type { Task } from "../../queue/task.ts";
 
 /**

@@ -8,7 +8,7 @@ import {
   readDerived,
   translate,
 } from "../../queue/fs/files/atomic.ts";
-import type { FsRun } from "../../queue/fs/run.ts";
+import type { FsRun } from "../../queue/fs/fs-run.ts";
 import type { TaskSpec } from "../../queue/spec.ts";
 import { TASK_STATES } from "../../queue/states.ts";
 import { foodId, numberOf, resultIdOf, slugOf } from "../food-names.ts";

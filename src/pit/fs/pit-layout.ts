@@ -1,9 +1,9 @@
 import { VivError } from "../../base/errors.ts";
-import type { Examination } from "../../queue/fs/doctor/doctor.ts";
+import type { Examination } from "../../queue/fs/doctor/examination.ts";
 import type { Places } from "../../queue/fs/doctor/places.ts";
 import { linkIfFree, namesIn, statIfThere } from "../../queue/fs/files/atomic.ts";
+import type { FsRun } from "../../queue/fs/fs-run.ts";
 import { fileOf, idLinkOf, type Layout, type LayoutHooks } from "../../queue/fs/layout.ts";
-import type { FsRun } from "../../queue/fs/run.ts";
 import { foodOf, parseFood } from "../food.ts";
 import {
   foodsByNumber,

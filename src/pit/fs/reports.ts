@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
 import { isVivError } from "../../base/errors.ts";
 import { isName } from "../../base/names.ts";
+import { appendLine } from "../../platform/files/state-files.ts";
 import { type HistoryRecord, isAttempt } from "../../queue/attempt.ts";
 import type { Choke } from "../../queue/choke.ts";
 import { parseIn } from "../../queue/fs/enqueue/task-file.ts";
 import {
-  appendLine,
   linkIfFree,
   namesIn,
   readDerived,
@@ -15,10 +15,10 @@ import {
   unlinkIfThere,
   writeNew,
 } from "../../queue/fs/files/atomic.ts";
+import { type FsRun, nowIso, temporaryPath } from "../../queue/fs/fs-run.ts";
 import { fileOf, idLinkOf } from "../../queue/fs/layout.ts";
-import { readProof } from "../../queue/fs/record/artifacts.ts";
+import { readProof } from "../../queue/fs/record/artifact-files.ts";
 import { readHistory } from "../../queue/fs/record/attempts.ts";
-import { type FsRun, nowIso, temporaryPath } from "../../queue/fs/run.ts";
 import { attemptsSinceRetry } from "../../queue/retry.ts";
 import { MAX_TASK_BYTES, type Task } from "../../queue/task.ts";
 import { quoteDoneWhen } from "../done-when.ts";

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { closeSync, fsyncSync, writeFileSync } from "node:fs";
+import { closeSync, constants, fsyncSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { linkSync, openSync, removeSync, renameSync } from "./beneath.ts";
 
@@ -92,7 +92,7 @@ function removeIfPossible(path: string): void {
 
 /** So that names that came or went in it last. */
 export function syncFolder(path: string): void {
-  const fd = openSync(path, "r");
+  const fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
     fsyncSync(fd);
   } finally {

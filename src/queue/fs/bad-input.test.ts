@@ -16,22 +16,17 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { newFolder } from "../../../test/support/folders.ts";
 import { cannotMount, mountTmpfs, remount } from "../../../test/support/mounts.ts";
+import { newRun } from "../../../test/support/new-run.ts";
 import { DIST } from "../../../test/support/processes.ts";
 import { contents, names, places, snapshot } from "../../../test/support/run-files.ts";
 import { isVivError, type VivError } from "../../base/errors.ts";
 import { parseUserJson } from "../../base/user-json.ts";
 import { openRun } from "../../main.ts";
 import { specFromObject } from "../spec.ts";
-import type { Store } from "../store.ts";
 
-/** Everything on the list "Bad input" that a run directory can meet. */
+/** Bad input that a run directory can meet. */
 
-async function newRun(folder = newFolder()): Promise<{ store: Store; path: string }> {
-  const path = join(folder, "run");
-  return { path, store: await openRun(path, { create: true, durability: "fast" }) };
-}
-
-/** The error must be one of ours: a code, and a sentence that says what to do. */
+/** The error must be one of ours: a code, and a sentence with the next step. */
 async function failure(call: Promise<unknown>): Promise<VivError> {
   try {
     await call;
@@ -41,6 +36,9 @@ async function failure(call: Promise<unknown>): Promise<VivError> {
   }
   throw new Error("expected it to be refused");
 }
+
+/** A rest that is not over during the test. */
+const HOUR = 3_600_000;
 
 const task = (id: string, more: object = {}) =>
   JSON.stringify({ task_id: id, task_type: "t", ...more });
@@ -194,7 +192,7 @@ describe("payloads", () => {
     expect(await store.counts()).toMatchObject({ pending: 0 });
   });
 
-  test("what only JavaScript knows is refused or kept, never lost in silence", async () => {
+  test("values without a JSON form are refused or kept, never lost in silence", async () => {
     const { store } = await newRun();
     const at = new Date(0);
     const results = await Promise.allSettled([
@@ -223,7 +221,7 @@ describe("payloads", () => {
   });
 });
 
-describe("what others put into pending/", () => {
+describe("foreign files in pending/", () => {
   test("half a file that is young is left alone; when it is whole, it is claimed", async () => {
     const { store, path } = await newRun();
     const file = join(path, "pending/a.json");
@@ -281,7 +279,7 @@ describe("what others put into pending/", () => {
     expect((await store.doctor()).findings).toEqual([]);
   });
 
-  test("a type that is half a character stops nobody", async () => {
+  test("a type that is half a character does not stop claims", async () => {
     const { store, path } = await newRun();
     writeFileSync(join(path, "pending/a.json"), '{"task_id":"a","task_type":"\\ud800"}');
     writeFileSync(join(path, "pending/b.json"), task("b"));
@@ -298,7 +296,7 @@ describe("what others put into pending/", () => {
     expect(claim?.task.payload).toEqual({ v: 2 });
   });
 
-  test("a folder where a finished task should go stands in nobody's way", async () => {
+  test("a folder in the place of a finished task stops no worker", async () => {
     const { store, path } = await newRun();
     for (const id of ["a", "b"]) await store.enqueue({ id, type: "t" });
     mkdirSync(join(path, "done/a.json"));
@@ -328,7 +326,7 @@ describe("what others put into pending/", () => {
 });
 
 describe("lanes and ledgers that a crash or a full disk tore", () => {
-  test("a torn line on a lane costs nobody a task, and no claim fails", async () => {
+  test("a torn line on a lane costs no task, and no claim fails", async () => {
     const { store, path } = await newRun();
     await store.enqueue({ id: "a", type: "t", payload: { text: "x".repeat(100) } });
     await store.close();
@@ -547,7 +545,7 @@ describe.skipIf(cannotMount)("mounts", () => {
     expect(error.message).toMatch(/filesystem|mount/);
   });
 
-  test("a read-only run can be looked at, and every change is refused in words", async () => {
+  test("a read-only run can be read, and every change is refused with a message", async () => {
     const folder = newFolder();
     mountTmpfs(folder, "size=4m");
     const { store, path } = await newRun(folder);
@@ -585,7 +583,7 @@ describe.skipIf(cannotMount)("mounts", () => {
       for (const [name, change] of Object.entries(changes)) {
         expect((await failure(change())).code, name).toBe("READ_ONLY");
       }
-      // These may find nothing to do; if they do, they say why they cannot.
+      // These may find nothing to do; otherwise they are refused.
       for (const quiet of [
         () => ro.sweep(),
         () => ro.doctor({ fix: true }),
@@ -665,7 +663,7 @@ describe.skipIf(cannotMount)("mounts", () => {
     await store.register("w");
     const claims = await store.claim({ worker: "w", max: 100 });
     expect(claims).toHaveLength(100);
-    // All that is left goes, to the last byte.
+    // Fill the disk, to the last byte.
     for (const size of [65_536, 4_096, 1]) {
       try {
         for (;;) appendFileSync(join(folder, "ballast"), "x".repeat(size));
@@ -677,7 +675,7 @@ describe.skipIf(cannotMount)("mounts", () => {
     for (const [n, { task: one, token }] of claims.entries()) {
       const ref = { id: one.task_id, worker: "w", token };
       try {
-        await (n % 2 ? store.fail(ref, { backoffMs: 3_600_000 }) : store.complete(ref));
+        await (n % 2 ? store.fail(ref, { backoffMs: HOUR }) : store.complete(ref));
         over.add(ref.id);
       } catch (error) {
         if (!isVivError(error)) throw error;
@@ -698,8 +696,8 @@ describe.skipIf(cannotMount)("mounts", () => {
     rmSync(join(folder, "ballast"));
     for (const [n, { task: one, token }] of claims.entries()) {
       const ref = { id: one.task_id, worker: "w", token };
-      if (over.has(ref.id)) continue;
-      await (n % 2 ? store.fail(ref, { backoffMs: 3_600_000 }) : store.complete(ref));
+      if (!over.has(ref.id))
+        await (n % 2 ? store.fail(ref, { backoffMs: HOUR }) : store.complete(ref));
     }
     expect(await store.counts()).toMatchObject({ done: 50, waiting: 50 });
     await store.close();

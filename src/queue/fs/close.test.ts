@@ -8,18 +8,12 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { newFolder } from "../../../test/support/folders.ts";
 import { FakeHost } from "../../../test/support/machine.ts";
+import { newRun } from "../../../test/support/new-run.ts";
 import { openRun } from "../../main.ts";
 import { withFileLock } from "../../platform/files/file-lock.ts";
 
-/** What is under way when a run is closed, and what is left of one that could not be opened. */
-
-async function newRun() {
-  const path = join(newFolder(), "run");
-  const store = await openRun(path, { create: true, durability: "fast" });
-  return { path, store };
-}
+/** Calls under way when a run is closed, and files left by a failed open. */
 
 test("every close waits for a registration under way, and gives the name back", async () => {
   const { path, store } = await newRun();
@@ -45,7 +39,7 @@ test("a registration that fails halfway does not keep the name", async () => {
   await store.close();
 });
 
-test("what a failed flush left undone is carried over at the end", async () => {
+test("close carries over the tasks of a failed flush", async () => {
   const { path, store } = await newRun();
   await store.enqueue({ id: "a", type: "t" });
   const [claim] = await store.claim({ worker: "w" });

@@ -2,19 +2,15 @@ import { join } from "node:path";
 import { VivError } from "../../base/errors.ts";
 import { assertName } from "../../base/names.ts";
 import { release } from "../../platform/files/beneath.ts";
-import type { AttemptRecord, Proof } from "../attempt.ts";
-import type { LedgerLine } from "../ledger.ts";
-import type { TaskSpec } from "../spec.ts";
 import type * as S from "../store.ts";
-import type { Task } from "../task.ts";
 import { claimTasks } from "./claims/claim.ts";
 import { forgetProcess, noteProcess } from "./claims/process-notes.ts";
 import { reapClaims } from "./claims/reap.ts";
 import { registerWorker } from "./claims/register.ts";
 import { writeHeartbeat } from "./claims/vital-signs.ts";
-import { examineRun } from "./doctor/doctor.ts";
+import { examineRun } from "./doctor/examination.ts";
 import { Afterwards } from "./ends/afterwards.ts";
-import { approveTask, cancelTask, type Decision, rejectTask, retryTask } from "./ends/decide.ts";
+import { approveTask, cancelTask, rejectTask, retryTask } from "./ends/decide.ts";
 import {
   completeInBackground,
   completeTask,
@@ -22,248 +18,145 @@ import {
   releaseTask,
 } from "./ends/finish-attempt.ts";
 import { translate } from "./files/atomic.ts";
-import {
-  attemptsOf,
-  countTasks,
-  dependencyFacts,
-  followLedger,
-  ledgerLines,
-  listTasks,
-  readSource,
-  showTask,
-  viewWorkers,
-} from "./read.ts";
-import { artifactsOf, readProof } from "./record/artifacts.ts";
-import { readLog } from "./record/log.ts";
+import { type FsRun, recordModelLine } from "./fs-run.ts";
+import * as read from "./read.ts";
+import { artifactsOf, readLog, readProof } from "./record/artifact-files.ts";
 import { project, projectAtClose } from "./record/project.ts";
-import { initStatus, readStatusFile, updateStatus } from "./record/status.ts";
-import { appendLine, type FsRun } from "./run.ts";
+import { initStatus, readStatusFile, updateStatus } from "./record/status-file.ts";
 import { sweepRun } from "./sweep.ts";
 import { waitForWork } from "./waiting/wait.ts";
-import { watchRun } from "./watch.ts";
+import { watchRun } from "./watch-run.ts";
 
 /** Only enqueueing needs the checks of a task's shape, and pays for loading them. */
 let enqueueModule: Promise<typeof import("./enqueue/enqueue.ts")> | undefined;
 
-function loadEnqueue(): Promise<typeof import("./enqueue/enqueue.ts")> {
+/** Kept: each `import()` costs as much as a fifth of an enqueue. */
+function loadEnqueue() {
   enqueueModule ??= import("./enqueue/enqueue.ts");
   return enqueueModule;
 }
 
 /** The Store on a run directory: one line per transition, each in a file of its own. */
-export class FsStore implements S.Store {
-  readonly runId: string;
-  readonly location: string;
-  readonly folder: string;
-  readonly workspaces: string;
-  readonly artifacts: S.Artifacts;
-  readonly reservedTypes: readonly string[];
-  readonly #run: FsRun;
-  readonly #registrations = new Set<S.Registration>();
-  readonly #extensions: ReadonlyMap<S.ExtensionKey<unknown>, unknown>;
+export function fsStore(run: FsRun): S.Store {
+  const location = run.paths.root;
+  const { extensions, reservedTypes } = run.paths.layout;
+  const offered = new Map<S.ExtensionKey<unknown>, unknown>(
+    (extensions?.(run) ?? []).map(({ key, value }) => [key, value]),
+  );
+  const registrations = new Set<S.Registration>();
   /** Calls that have not answered yet: `close` waits for them. */
-  #underway = 0;
-  #onQuiet: () => void = () => {};
-  #closing: Promise<void> | undefined;
+  let underway = 0;
+  let onQuiet = () => {};
+  let closing: Promise<void> | undefined;
 
-  constructor(run: FsRun) {
-    this.#run = run;
-    this.runId = run.runId;
-    this.location = run.paths.root;
-    this.folder = run.paths.root;
-    this.workspaces = join(run.paths.root, "workspaces");
-    this.artifacts = artifactsOf(run);
-    this.reservedTypes = run.paths.layout.reservedTypes;
-    const { extensions } = run.paths.layout;
-    this.#extensions = new Map((extensions?.(run) ?? []).map(({ key, value }) => [key, value]));
-  }
-
-  extension<T>(key: S.ExtensionKey<T>): T | null {
-    return (this.#extensions.get(key) as T | undefined) ?? null;
-  }
-
-  async enqueue(spec: TaskSpec, options: S.EnqueueOptions = {}): Promise<S.Enqueued> {
-    const { enqueueOne } = await loadEnqueue();
-    return this.#do(() => enqueueOne(this.#run, spec, options));
-  }
-
-  async enqueueMany(
-    specs: Iterable<TaskSpec> | AsyncIterable<TaskSpec>,
-    options: S.EnqueueOptions & { onProgress?: (result: S.BulkResult) => void } = {},
-  ): Promise<S.BulkResult> {
-    const { enqueueMany } = await loadEnqueue();
-    try {
-      return await enqueueMany(this.#run, specs, options);
-    } catch (error) {
-      throw translate(error, `enqueueing into ${this.location}`);
-    }
-  }
-
-  async claim(request: S.ClaimRequest): Promise<S.Claim[]> {
-    return this.#do(() => claimTasks(this.#run, request));
-  }
-
-  async complete(ref: S.ClaimRef, options: S.CompletionOptions = {}): Promise<S.Ended> {
-    const complete = options.inBackground ? completeInBackground : completeTask;
-    return this.#do(() => complete(this.#run, ref, options));
-  }
-
-  async fail(ref: S.ClaimRef, report: S.FailureReport = {}): Promise<S.Ended> {
-    return this.#do(() => failTask(this.#run, ref, report));
-  }
-
-  async release(ref: S.ClaimRef, options: { note?: string } = {}): Promise<S.Ended> {
-    return this.#do(() => releaseTask(this.#run, ref, options.note));
-  }
-
-  async cancel(id: string, decision: Decision = {}): Promise<S.Ended> {
-    return this.#do(() => cancelTask(this.#run, id, decision));
-  }
-
-  async retry(id: string, decision: Decision = {}): Promise<S.Ended> {
-    return this.#do(() => retryTask(this.#run, id, decision));
-  }
-
-  async approve(id: string, decision: Decision = {}): Promise<S.Ended> {
-    return this.#do(() => approveTask(this.#run, id, decision));
-  }
-
-  async reject(id: string, decision: Decision = {}): Promise<S.Ended> {
-    return this.#do(() => rejectTask(this.#run, id, decision));
-  }
-
-  claimMark({ id, token }: { id: string; token: string }): string {
-    return `${id}.${token}@${this.location}`;
-  }
-
-  async noteProcess(ref: S.ClaimRef & { token: string }, process: S.ClaimProcess): Promise<void> {
-    await this.#do(() => noteProcess(this.#run, ref, process));
-  }
-
-  async forgetProcess(id: string, token: string): Promise<void> {
-    await this.#do(() => forgetProcess(this.#run, id, token));
-  }
-
-  async heartbeat(worker: string, options: { note?: string } = {}): Promise<void> {
-    await this.#do(() =>
-      writeHeartbeat(this.#run, assertName("worker name", worker), options.note ?? ""),
-    );
-  }
-
-  async register(worker: string, options: S.RegisterOptions = {}): Promise<S.Registration> {
-    return this.#do(async () => {
-      const registration = await registerWorker(this.#run, worker, options);
-      this.#registrations.add(registration);
-      return registration;
-    });
-  }
-
-  async reap(options: S.ReapOptions = {}): Promise<S.ReapReport> {
-    return this.#do(() => reapClaims(this.#run, options));
-  }
-
-  async sweep(options: { thorough?: boolean } = {}): Promise<S.SweepReport> {
-    return this.#do(() => sweepRun(this.#run, options));
-  }
-
-  async show(id: string): Promise<S.TaskView | null> {
-    return this.#do(() => showTask(this.#run, id));
-  }
-
-  async source(id: string): Promise<string | null> {
-    return this.#do(() => readSource(this.#run, id));
-  }
-
-  async *list(query: S.ListQuery = {}): AsyncIterable<S.TaskSummary> {
-    yield* listTasks(this.#run, query);
-  }
-
-  async counts(): Promise<S.Counts> {
-    return this.#do(() => countTasks(this.#run));
-  }
-
-  async workers(): Promise<S.WorkerView[]> {
-    return this.#do(() => viewWorkers(this.#run));
-  }
-
-  async dependencies(task: Task): Promise<S.DependencyFact[]> {
-    return this.#do(() => dependencyFacts(this.#run, task));
-  }
-
-  async *ledger(query: { task?: string; since?: string } = {}): AsyncIterable<LedgerLine> {
-    yield* ledgerLines(this.#run, query);
-  }
-
-  followLedger(): S.LedgerNews {
-    return followLedger(this.#run);
-  }
-
-  async append(
-    line: Omit<LedgerLine, "at"> & { event: "step" | "usage" | "reserved" },
-  ): Promise<void> {
-    await this.#do(() => appendLine(this.#run, line));
-  }
-
-  log(id: string, options: { follow?: boolean; signal?: AbortSignal } = {}): AsyncIterable<string> {
-    return readLog(this.#run, id, options);
-  }
-
-  async proof(id: string): Promise<Proof | null> {
-    return this.#do(() => readProof(this.#run, id));
-  }
-
-  async attemptsOf(id: string): Promise<AttemptRecord[]> {
-    return this.#do(() => attemptsOf(this.#run, id));
-  }
-
-  waitForWork(options: S.WaitOptions): Promise<boolean> {
-    return waitForWork(this.#run, options);
-  }
-
-  watch(options: S.WatchOptions = {}): AsyncIterable<S.Change> {
-    return watchRun(this.#run, options);
-  }
-
-  async readStatus(): Promise<S.RunStatus | null> {
-    return this.#do(() => readStatusFile(this.#run.paths));
-  }
-
-  async writeStatus(update: S.CheckpointUpdate): Promise<S.RunStatus> {
-    return this.#do(() => updateStatus(this.#run, update));
-  }
-
-  async flushStatus(): Promise<void> {
-    await this.#do(() => project(this.#run));
-  }
-
-  async initStatus(runId: string, update: S.CheckpointUpdate): Promise<S.RunStatus> {
-    return this.#do(() => initStatus(this.#run, runId, update));
-  }
-
-  async doctor(options: { fix?: boolean } = {}): Promise<S.DoctorReport> {
-    return this.#do(() => examineRun(this.#run, options.fix === true));
-  }
-
-  close(options: { warn?: (sentence: string) => void } = {}): Promise<void> {
-    this.#closing ??= this.#close(options);
-    return this.#closing;
-  }
-
-  async #close(options: { warn?: (sentence: string) => void }): Promise<void> {
-    await this.#quiet();
-    const run = this.#run;
-    const after = new Afterwards();
-    for (const registration of this.#registrations) {
-      const { worker } = registration;
-      try {
-        await registration.release();
-      } catch (error) {
-        after.add(`the name ${worker} stays taken until the next reap`, error);
+  /** Counts a call, and turns errors of the filesystem into errors with a next step. */
+  function call<A extends unknown[], R>(act: (run: FsRun, ...args: A) => R | Promise<R>) {
+    return async (...args: A): Promise<R> => {
+      if (closing !== undefined) {
+        throw new VivError("INVALID", "this run was closed; open it again with openRun().");
       }
+      underway++;
+      try {
+        return await act(run, ...args);
+      } catch (error) {
+        throw translate(error, `working on ${location}`);
+      } finally {
+        underway--;
+        if (underway === 0) onQuiet();
+      }
+    };
+  }
+
+  return {
+    runId: run.runId,
+    location,
+    folder: location,
+    workspaces: join(location, "workspaces"),
+    artifacts: artifactsOf(run),
+    reservedTypes,
+    extension: <T>(key: S.ExtensionKey<T>) => (offered.get(key) as T | undefined) ?? null,
+
+    enqueue: call(async (_, spec, options = {}) =>
+      (await loadEnqueue()).enqueueOne(run, spec, options),
+    ),
+    enqueueMany: async (specs, options = {}) => {
+      const { enqueueMany } = await loadEnqueue();
+      try {
+        return await enqueueMany(run, specs, options);
+      } catch (error) {
+        throw translate(error, `enqueueing into ${location}`);
+      }
+    },
+    claim: call(claimTasks),
+    complete: call((_, ref, options = {}) =>
+      (options.inBackground ? completeInBackground : completeTask)(run, ref, options),
+    ),
+    fail: call((_, ref, report = {}) => failTask(run, ref, report)),
+    release: call((_, ref, options = {}) => releaseTask(run, ref, options.note)),
+    cancel: call((_, id, decision = {}) => cancelTask(run, id, decision)),
+    retry: call((_, id, decision = {}) => retryTask(run, id, decision)),
+    approve: call((_, id, decision = {}) => approveTask(run, id, decision)),
+    reject: call((_, id, decision = {}) => rejectTask(run, id, decision)),
+
+    claimMark: ({ id, token }) => `${id}.${token}@${location}`,
+    noteProcess: call(noteProcess),
+    forgetProcess: call(forgetProcess),
+    heartbeat: call((_, worker, { note = "" } = {}) =>
+      writeHeartbeat(run, assertName("worker name", worker), note),
+    ),
+    register: call(async (_, worker, options = {}) => {
+      const registration = await registerWorker(run, worker, options);
+      registrations.add(registration);
+      return registration;
+    }),
+    reap: call((_, options = {}) => reapClaims(run, options)),
+    sweep: call(sweepRun),
+
+    show: call(read.showTask),
+    source: call(read.readSource),
+    async *list(query = {}) {
+      yield* read.listTasks(run, query);
+    },
+    counts: call(read.countTasks),
+    workers: call(read.viewWorkers),
+    dependencies: call(read.dependencyFacts),
+    attemptsOf: call(read.attemptsOf),
+    async *ledger(query = {}) {
+      yield* read.ledgerLines(run, query);
+    },
+    followLedger: () => read.followLedger(run),
+    append: call(recordModelLine),
+    log: (id, options = {}) => readLog(run, id, options),
+    proof: call(readProof),
+    waitForWork: (options) => waitForWork(run, options),
+    watch: (options = {}) => watchRun(run, options),
+
+    readStatus: call(() => readStatusFile(run.paths)),
+    writeStatus: call(updateStatus),
+    flushStatus: call(() => project(run)),
+    initStatus: call(initStatus),
+    doctor: call((_, { fix = false } = {}) => examineRun(run, fix)),
+    close(options = {}) {
+      closing ??= close(options.warn);
+      return closing;
+    },
+  };
+
+  async function close(warn: ((sentence: string) => void) | undefined): Promise<void> {
+    // A registration or an open file of a later call would stay behind.
+    if (underway > 0) {
+      await new Promise<void>((resolve) => {
+        onQuiet = resolve;
+      });
+    }
+    const after = new Afterwards();
+    for (const registration of registrations) {
+      const stays = `the name ${registration.worker} stays taken until the next reap`;
+      await after.tryAsync(stays, () => registration.release());
     }
     await projectAtClose(run, after);
     const readers = [...run.memo.readers.values()];
-    after.try("how far the lanes were read is not kept; the next worker reads them again", () => {
+    after.try("the position in the lanes is not kept; the next worker reads them again", () => {
       for (const reader of readers) reader.saveCursors();
     });
     after.try("the ledger lacks lines about claims; they are held all the same", () =>
@@ -274,35 +167,8 @@ export class FsStore implements S.Store {
       run.notes.close();
       run.lanes.close();
       run.ledger.close();
-      release(run.paths.root, run.links);
+      release(location, run.links);
     });
-    for (const warning of after.warnings) options.warn?.(warning);
-  }
-
-  /** What they register, record and open after our end would stay behind. */
-  async #quiet(): Promise<void> {
-    if (this.#underway === 0) return;
-    await new Promise<void>((resolve) => {
-      this.#onQuiet = resolve;
-    });
-  }
-
-  #assertOpen(): void {
-    if (this.#closing === undefined) return;
-    throw new VivError("INVALID", "this run was closed; open it again with openRun().");
-  }
-
-  /** Errors of the filesystem leave the store as errors that say what to do. */
-  async #do<T>(action: () => T | Promise<T>): Promise<T> {
-    this.#assertOpen();
-    this.#underway++;
-    try {
-      return await action();
-    } catch (error) {
-      throw translate(error, `working on ${this.location}`);
-    } finally {
-      this.#underway--;
-      if (this.#underway === 0) this.#onQuiet();
-    }
+    for (const warning of after.warnings) warn?.(warning);
   }
 }

@@ -32,7 +32,7 @@ interface ModelTask {
   attempts: number;
   failures: number;
   abandonedInARow: number;
-  /** Failures of one kind in a row, and who has choked on it since a person last sent it round. */
+  /** Failures of one kind in a row, and the workers that choked on it since its last retry. */
   sameInARow: number;
   choked: Set<string>;
   worker?: string;
@@ -43,7 +43,7 @@ interface Model {
   now: number;
   tasks: Map<string, ModelTask>;
   beats: Map<string, number>;
-  /** What the histories were good for: chokes that sent a task to another worker, or nowhere. */
+  /** Coverage of the histories: chokes that sent a task to another worker, or nowhere. */
   seen: { handedOver: number; failed: number; givenUp: number };
   /** Every claim there ever was: most of them are stale when they are tried again. */
   claims: ModelClaim[];
@@ -101,7 +101,7 @@ function becomeDone(model: Model, id: string, task: ModelTask): void {
   }
 }
 
-/** Who else could take a task that this worker has choked on? */
+/** The other workers for a task that this one has choked on. */
 function isAnybodyLeft(model: Model, task: ModelTask): boolean {
   return [...model.beats].some(
     ([name, beat]) => model.now - beat < STALE_MS && !task.choked.has(name),
@@ -248,7 +248,7 @@ class Claim extends Step {
     if (claims.length > 0) model.beats.set(this.worker, model.now);
   }
 
-  /** What nobody else is left to try fails when its worker meets it, which need not be now. */
+  /** A task without another worker fails when its worker meets it, which need not be now. */
   giveUp(model: Model, real: Real): void {
     const lie = places(real.path);
     for (const [one, task] of model.tasks) {
@@ -332,7 +332,7 @@ class Finish extends Step {
     return this.ending === "timed_out" || this.ending === "rate_limited" ? this.ending : "failed";
   }
 
-  /** The end that it has had, asked for again: made once, and said again while the task lies there. */
+  /** The same end again: made once, and reported again while the task lies there. */
   isRepeated(model: Model, { id, token, ended }: ModelClaim): boolean {
     if (ended?.outcome !== this.outcome) return false;
     if (model.claims.findLast((one) => one.id === id)?.token !== token) return false;
@@ -489,8 +489,7 @@ class Pass extends Step {
       model.beats.set(this.worker, model.now);
     } else if (this.what === "doctor") {
       const { findings } = await store.doctor();
-      // Time may have come for a task while nobody looked, and a claim may have become stale:
-      // that is what doctor is to say.
+      // A task may have become due without a look, and a claim stale: doctor reports both.
       const known = ["stuck_waiting", "claim_without_worker"];
       expect(findings.filter(({ code }) => !known.includes(code))).toEqual([]);
     } else {
@@ -583,7 +582,7 @@ test("random histories of three workers agree with a model of plain maps", async
   expect(Math.min(seen.handedOver, seen.failed), JSON.stringify(seen)).toBeGreaterThan(0);
 });
 
-/** At the end: nothing counts twice, and the doctor has nothing to say. */
+/** At the end: nothing counts twice, and the doctor has no findings. */
 async function settle(model: Model, real: Real): Promise<void> {
   const store = await real.store("w0");
   const finished = new Map<string, number>();

@@ -1,27 +1,28 @@
 import { join } from "node:path";
+import { canonicalJson } from "../../base/json.ts";
 import type { HistoryRecord } from "../attempt.ts";
 import type { Choke } from "../choke.ts";
 import type { TaskSpec } from "../spec.ts";
-import type { TaskState } from "../states.ts";
+import { TASK_STATES, type TaskState } from "../states.ts";
 import type { ExtensionKey } from "../store.ts";
-import type { Task } from "../task.ts";
-import type { Examination } from "./doctor/doctor.ts";
+import { parseTask, type Task } from "../task.ts";
+import type { Examination } from "./doctor/examination.ts";
 import type { Places } from "./doctor/places.ts";
-import type { FsRun } from "./run.ts";
+import type { FsRun } from "./fs-run.ts";
 
 /** A layout that a run may have: enough to recognise one, and to load the rest for it. */
 export interface LayoutOffer {
   readonly kind: string;
-  /** The end of a sentence that says how one is made. */
+  /** The end of a sentence: how to create one. */
   howToMake(path: string): string;
-  /** Folders that prove that a directory has this layout; the first holds what is pending. */
+  /** Folders that prove that a directory has this layout; the first is that of pending tasks. */
   readonly signs: readonly [pending: string, ...string[]];
   load(): Promise<Layout>;
 }
 
 /**
- * How a run lies on disk: which folder is which state, what a task's file is called there, and how
- * its text is read. layouts/run-layout.ts is swarm-lib's; others are handed to `openFsRun`.
+ * How a run lies on disk: the folder of each state, the name of a task's file there, and how its
+ * text is read. RUN_LAYOUT is swarm-lib's; others are passed to `openFsRun`.
  */
 export interface Layout {
   readonly kind: string;
@@ -36,7 +37,7 @@ export interface Layout {
   readonly suffix: string;
   /** Claims lie in one folder, as `<worker>.<id>`, and not in a folder of each worker. */
   readonly isFlat: boolean;
-  /** Of a task that does not say how often it may be tried; undefined: once. */
+  /** Of a task without a max_attempts of its own; undefined: 1. */
   readonly maxAttempts?: number;
   /** Types that are claimed only on request. */
   readonly reservedTypes: readonly string[];
@@ -55,16 +56,50 @@ export interface Layout {
   parse(text: string, id: string, context: { runId: string; createdAt: string }): Task;
   write(task: Task): string;
   readonly hooks?: LayoutHooks;
-  /** What its store offers beyond the queue. */
+  /** Offers of its store beyond the queue. */
   extensions?(run: FsRun): readonly Extension[];
 }
+
+/** swarm-lib's layout: JSON, a folder for each state and for each worker. */
+const RUN_LAYOUT: Layout = {
+  kind: "run",
+  folders: {
+    waiting: "waiting",
+    pending: "pending",
+    claimed: "claimed",
+    review: "review",
+    done: "done",
+    failed: "failed",
+  },
+  record: "",
+  others: [],
+  derived: [],
+  suffix: ".json",
+  isFlat: false,
+  reservedTypes: [],
+  staleAfterSeconds: 300,
+  idOf: (_, name) => withoutSuffix(name, ".json"),
+  isBeside: () => false,
+  splitClaim: () => null,
+  whyNotId: () => null,
+  whyNotWorker: () => null,
+  parse: parseTask,
+  write: canonicalJson,
+};
+
+export const RUN_OFFER: LayoutOffer = {
+  kind: RUN_LAYOUT.kind,
+  howToMake: (path) => `create it with: viv enqueue --run ${path} --type TYPE`,
+  signs: ["pending"],
+  load: async () => RUN_LAYOUT,
+};
 
 export interface Extension {
   key: ExtensionKey<unknown>;
   value: unknown;
 }
 
-/** What a layout adds to transitions and checks. Every step is safe to repeat. */
+/** The layout's part in transitions and checks. Every step is safe to repeat. */
 export interface LayoutHooks {
   newId(run: FsRun, spec: TaskSpec): string;
   /** After a task was published, or adopted. */
@@ -97,50 +132,16 @@ export interface LayoutHooks {
 
 /**
  * Every name on disk, in one place. The top level is the contract with swarm-lib (or the snake pit)
- * and with people who use `ls`; everything below `.viv/` is derived and can be rebuilt by `viv
+ * and with users of `ls`; everything below `.viv/` is derived and can be rebuilt by `viv
  * doctor --fix`.
  */
-export interface Paths {
-  readonly root: string;
-  readonly layout: Layout;
-  readonly status: string;
-  readonly statusLock: string;
-  readonly state: Record<TaskState, string>;
-  readonly artifacts: string;
-  readonly ledger: string;
-  readonly quarantine: string;
-  readonly viv: string;
-  /** Half-written files, before they are published. */
-  readonly tmp: string;
-  /** One hard link per task ever enqueued by us: what makes an id unique for good. */
-  readonly ids: string;
-  /** `<priority>.log`: the order in which tasks became pending. */
-  readonly lanes: string;
-  /** How far each kind of claimer has read a lane. */
-  readonly cursors: string;
-  /** `<task>`: the tasks that wait for this one. */
-  readonly dependents: string;
-  /** `<minute>/<ms>.<task>`: which task rests until when. */
-  readonly due: string;
-  /** `<task>.jsonl`: ended attempts of tasks that did not succeed at once. */
-  readonly attempts: string;
-  /** `<worker>.json`: the process behind a long-lived worker. */
-  readonly workers: string;
-  /** `<task>.json`: the process tree that works on a claim. */
-  readonly processes: string;
-  /** Heartbeats, where workers have no folders of their own for them. */
-  readonly heartbeats: string;
-  /** How far the ledger has been carried over into status.json. */
-  readonly projection: string;
-}
+export type Paths = Readonly<ReturnType<typeof pathsOf>>;
 
-export function pathsOf(root: string, layout: Layout): Paths {
+export function pathsOf(root: string, layout: Layout) {
   const viv = join(root, ".viv");
   const record = join(root, layout.record);
   const state = {} as Record<TaskState, string>;
-  for (const [name, folder] of Object.entries(layout.folders)) {
-    state[name as TaskState] = join(root, folder);
-  }
+  for (const one of TASK_STATES) state[one] = join(root, layout.folders[one]);
   return {
     root,
     layout,
@@ -151,16 +152,27 @@ export function pathsOf(root: string, layout: Layout): Paths {
     artifacts: join(record, "artifacts"),
     ledger: join(record, "ledger"),
     quarantine: join(record, "quarantine"),
+    /** Half-written files, before they are published. */
     tmp: join(viv, "tmp"),
+    /** One hard link per task ever enqueued by us: it makes an id unique for good. */
     ids: join(viv, "ids"),
+    /** `<priority>.log`: the order in which tasks became pending. */
     lanes: join(viv, "lanes"),
+    /** How far each kind of claimer has read a lane. */
     cursors: join(viv, "cursors"),
+    /** `<task>`: the tasks that wait for this one. */
     dependents: join(viv, "dependents"),
+    /** `<minute>/<ms>.<task>`: the tasks that rest until a time. */
     due: join(viv, "due"),
+    /** `<task>.jsonl`: ended attempts of tasks that did not succeed at once. */
     attempts: join(viv, "attempts"),
+    /** `<worker>.json`: the process behind a long-lived worker. */
     workers: join(viv, "workers"),
+    /** `<task>.json`: the process tree that works on a claim. */
     processes: join(viv, "processes"),
+    /** Heartbeats, where workers have no folders of their own for them. */
     heartbeats: join(viv, "heartbeats"),
+    /** How far the ledger has been carried over into status.json. */
     projection: join(viv, "projection.json"),
   };
 }
@@ -168,11 +180,8 @@ export function pathsOf(root: string, layout: Layout): Paths {
 /** The folders of a run, parents first. */
 export function foldersOf(paths: Paths): string[] {
   const { layout, root } = paths;
-  const folders = [
-    ...Object.values(layout.folders),
-    ...layout.others,
-    ...(layout.record === "" ? [] : [layout.record]),
-  ];
+  const { record, others } = layout;
+  const folders = [...Object.values(layout.folders), ...others, ...(record === "" ? [] : [record])];
   const parents = folders.filter((f) => f.includes("/")).map((f) => f.slice(0, f.indexOf("/")));
   return [
     root,
@@ -184,24 +193,14 @@ export function foldersOf(paths: Paths): string[] {
   ];
 }
 
-/** What can be rebuilt, parents first. */
-export function derivedFolders(paths: Paths): string[] {
+/** The folders that can be rebuilt, parents first. */
+export function derivedFolders({ viv, layout, ...paths }: Paths): string[] {
+  const { tmp, ids, lanes, cursors, dependents, due, attempts, workers, processes } = paths;
   return [
-    paths.viv,
-    paths.tmp,
-    paths.ids,
-    paths.lanes,
-    paths.cursors,
-    paths.dependents,
-    paths.due,
-    paths.attempts,
-    paths.workers,
-    paths.processes,
-    ...paths.layout.derived.map((folder) => join(paths.viv, folder)),
+    ...[viv, tmp, ids, lanes, cursors, dependents, due, attempts, workers, processes],
+    ...layout.derived.map((folder) => join(viv, folder)),
   ];
 }
-
-const HEARTBEAT = ".heartbeat";
 
 /** A task's file in a state other than claimed. */
 export function fileOf(paths: Paths, state: TaskState, id: string): string {
@@ -219,9 +218,8 @@ export function folderOf(paths: Paths, worker: string): string {
 }
 
 export function heartbeatOf(paths: Paths, worker: string): string {
-  return paths.layout.isFlat
-    ? `${paths.heartbeats}/${worker}`
-    : `${paths.state.claimed}/${worker}/${HEARTBEAT}`;
+  const { heartbeats, layout, state } = paths;
+  return layout.isFlat ? `${heartbeats}/${worker}` : `${state.claimed}/${worker}/.heartbeat`;
 }
 
 export function idLinkOf(paths: Paths, id: string): string {
@@ -243,12 +241,12 @@ export function idOfNote(name: string): string | null {
 }
 
 /** Null for hidden names: those are no tasks. */
-export function withoutSuffix(name: string, suffix: string): string | null {
+function withoutSuffix(name: string, suffix: string): string | null {
   if (!name.endsWith(suffix) || name.startsWith(".")) return null;
   return name.slice(0, -suffix.length);
 }
 
-/** As people know it: its path below the run. */
+/** The path below the run. */
 export function below(paths: Paths, path: string): string {
   return path.slice(paths.root.length + 1);
 }

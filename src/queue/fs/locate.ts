@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
-import type { TaskState } from "../states.ts";
+import { TASK_STATES, type TaskState } from "../states.ts";
 import { findClaim } from "./claims/claimed.ts";
 import { namesIn } from "./files/atomic.ts";
+import type { FsRun } from "./fs-run.ts";
 import { fileOf, idLinkOf } from "./layout.ts";
-import type { FsRun } from "./run.ts";
 
 export interface Place {
   state: TaskState;
@@ -12,8 +12,8 @@ export interface Place {
 }
 
 /**
- * Where a task lies. Tasks move while we look, forwards and back, so a task that is known but was
- * not met is looked for again: it cannot slip past for ever.
+ * Where a task lies. Tasks move meanwhile, forwards and back, so the search for a known task is
+ * repeated until it is found.
  */
 export function locate(run: FsRun, id: string): Place | null {
   for (let round = 0; round < 50; round++) {
@@ -25,15 +25,13 @@ export function locate(run: FsRun, id: string): Place | null {
   return null;
 }
 
-const IN_ORDER = ["waiting", "pending", "claimed", "review", "done", "failed"] as const;
-
-/** One look through all states; may miss a task that moves meanwhile. `names`: see findClaim. */
+/** One search through all states; may miss a task that moves meanwhile. `names`: see findClaim. */
 export function lookOnce(
   run: FsRun,
   id: string,
   names: readonly string[] = namesIn(run.paths.state.claimed),
 ): Place | null {
-  for (const state of IN_ORDER) {
+  for (const state of TASK_STATES) {
     if (state === "claimed") {
       const claim = findClaim(run.paths, id, names);
       if (claim) return { state, path: claim.path, worker: claim.worker };
@@ -50,7 +48,7 @@ function isMoving(run: FsRun, id: string): boolean {
   return namesIn(run.paths.tmp).some((name) => name.startsWith(`${id}~`));
 }
 
-/** A dependency is met when its task is done, or when status.json says so (mixed company). */
+/** A dependency is met when its task is done, or when status.json lists it (a foreign worker's). */
 export function isMet(run: FsRun, id: string, completed: () => ReadonlySet<string>): boolean {
   return existsSync(fileOf(run.paths, "done", id)) || completed().has(id);
 }

@@ -7,7 +7,7 @@ import { openRun } from "../../main.ts";
 import { isDrained } from "../../work/drained.ts";
 import { TASK_STATES } from "../states.ts";
 
-/** Names that ours could not be, as foreign writers and people leave them: told, and never in the way. */
+/** Foreign names that ours could not be: reported, and never in the way. */
 
 const bytes = (...parts: (string | number[])[]) =>
   Buffer.concat(parts.map((part) => Buffer.from(part as string)));
@@ -55,7 +55,7 @@ for (const [kind, name] of Object.entries(NAMES)) {
       const first = await open(path);
       await first.enqueue({ id: "ok", type: "t" });
       await first.close();
-      const folder = join(path, state === "claimed" ? "claimed/somebody" : state);
+      const folder = join(path, state === "claimed" ? "claimed/foreign" : state);
       mkdirSync(folder, { recursive: true });
       const file = bytes(`${folder}/`, [...name], ".json");
       writeFileSync(file, text(name));

@@ -11,8 +11,8 @@ import type { Claim, Store } from "../store.ts";
 
 /**
  * Two processes, with one of them stopped between two steps of a transition while the other acts.
- * The fake clock is the seam: transitions look at it between their steps, and what is to happen
- * just then is hung onto the look. Store methods do their work before they first wait, so calling
+ * The fake clock is the seam: transitions read it between their steps, and the other process acts
+ * during that read. Store methods do their work before they first wait, so calling
  * one there runs it to its end.
  */
 
@@ -263,7 +263,7 @@ describe("order across processes", () => {
   });
 });
 
-/** What a worker leaves that dies between the two steps of ending its attempt. */
+/** A worker that dies between the two steps of ending its attempt. */
 function endedButNotMoved(
   path: string,
   claim: { id: string; worker: string; token: string },
@@ -286,7 +286,7 @@ function endedButNotMoved(
   expect(before || ledgerLines(path).lines.length > 0).toBe(true);
 }
 
-test("a reaper that had to wait leaves alone who has taken a dead worker's name meanwhile", async () => {
+test("a reaper that had to wait leaves the new holder of a dead worker's name alone", async () => {
   const { path, open, kill } = await scene();
   const dead = await open();
   await dead.register("w");

@@ -1,11 +1,10 @@
-import { opendirSync } from "node:fs";
-import type { ProcessIdentity } from "../../base/clock.ts";
+import { opendirSync, type Stats } from "node:fs";
 import { isVivError } from "../../base/errors.ts";
+import { parseObject } from "../../base/json.ts";
 import { assertName, isListedName, isName } from "../../base/names.ts";
-import type { AttemptRecord } from "../attempt.ts";
-import { isAttempt } from "../attempt.ts";
+import { type AttemptRecord, isAttempt } from "../attempt.ts";
 import type { LedgerLine } from "../ledger.ts";
-import type { VitalSigns } from "../liveness.ts";
+import { judgeWorker } from "../liveness.ts";
 import { TASK_STATES, type TaskState } from "../states.ts";
 import type {
   Counts,
@@ -19,36 +18,44 @@ import type {
 import { MAX_TASK_BYTES, priorityOf, type Task } from "../task.ts";
 import { claimedTasks, claimsOf, claimWorkers } from "./claims/claimed.ts";
 import { isClaimed, readNote } from "./claims/process-notes.ts";
-import { isAlive, readHeartbeat, readWorkerFile, vitalSigns } from "./claims/vital-signs.ts";
+import {
+  readHeartbeat,
+  readWorkerFile,
+  staleAfterSeconds,
+  vitalSigns,
+} from "./claims/vital-signs.ts";
 import { parseIn } from "./enqueue/task-file.ts";
 import { namesIn, readRegular, statIfThere, tokenOf } from "./files/atomic.ts";
+import { type FsRun, nowIso } from "./fs-run.ts";
 import { idOfNote, quarantinedOf } from "./layout.ts";
 import { isMet, locate } from "./locate.ts";
-import { readHistory } from "./record/attempts.ts";
-import { LedgerFollower, linesAbout, readLedger } from "./record/ledger.ts";
-import { completedTasks } from "./record/status.ts";
-import type { FsRun } from "./run.ts";
+import { attemptFrom, readHistory } from "./record/attempts.ts";
+import { LedgerFollower, linesAbout, readLedger } from "./record/ledger-files.ts";
+import { completedTasks } from "./record/status-file.ts";
 
-/** Everything that only looks. Nothing here writes, so it works on a run one may only read. */
+/** Queries. Nothing here writes, so they work on a read-only run. */
 
 export function showTask(run: FsRun, rawId: string): TaskView | null {
   const id = assertName("task id", rawId);
   const place = locate(run, id);
   if (place === null) return showQuarantined(run, id);
   const stats = statIfThere(place.path);
-  const { task, reason } = readTaskAt(run, place.path, id);
+  const { state, worker } = place;
   const history = readHistory(run, id);
   return {
     id,
-    state: place.state,
-    task,
-    since: new Date(stats?.ctimeMs ?? run.machine.clock.now()).toISOString(),
+    state,
+    ...readTaskAt(run, place.path, id),
+    since: stats ? changedAt(stats) : nowIso(run),
     history: history.length > 0 ? history : attemptsFromLedger(run, id),
-    worker: place.worker,
-    token: place.worker && stats ? tokenOf(stats) : undefined,
-    process: place.worker ? processOf(run, id) : undefined,
-    reason,
+    worker,
+    token: worker && stats ? tokenOf(stats) : undefined,
+    process: worker ? processOf(run, id) : undefined,
   };
+}
+
+function changedAt({ ctimeMs }: Stats): string {
+  return new Date(ctimeMs).toISOString();
 }
 
 function processOf(run: FsRun, id: string): TaskView["process"] {
@@ -81,38 +88,26 @@ function showQuarantined(run: FsRun, id: string): TaskView | null {
   const path = quarantinedOf(run.paths, id);
   const stats = statIfThere(path);
   if (!stats) return null;
-  const note = readRegular(`${path}.reason`, 64 * 1024);
-  let reason = "unknown";
-  try {
-    reason = String((JSON.parse(note?.text ?? "{}") as { reason?: string }).reason ?? reason);
-  } catch {
-    reason = note?.text.trim() || reason; // a foreign note
-  }
-  const since = new Date(stats.ctimeMs).toISOString();
-  return { id, state: "quarantined", task: null, since, history: [], reason };
+  const text = readRegular(`${path}.reason`, 64 * 1024)?.text ?? "";
+  const note = parseObject(text) ?? { reason: text.trim() || undefined }; // a foreign note
+  const reason = String(note.reason ?? "unknown");
+  return { id, state: "quarantined", task: null, since: changedAt(stats), history: [], reason };
 }
 
-/** For a task that was done at its first attempt, only the ledger knows by whom. */
+/** Only the ledger has the attempt of a task that was done at once. */
 function attemptsFromLedger(run: FsRun, id: string): AttemptRecord[] {
   const attempts = new Map<string, AttemptRecord>();
-  /** How often it was recorded, less how often that was void: lines may come in any order. */
+  /** How often an end was recorded, less how often it was void: lines may come in any order. */
   const times = new Map<string, number>();
   for (const line of linesOf(run, id)) {
-    if (line.task !== id || line.token === undefined) continue;
-    const key = `${line.token} ${line.outcome}`;
-    if (line.event === "void") times.set(key, (times.get(key) ?? 0) - 1);
-    if (line.event !== "ended" || !line.outcome || !line.to) continue;
-    times.set(key, (times.get(key) ?? 0) + 1);
-    if (attempts.has(key)) continue;
-    attempts.set(key, {
-      attempt: line.attempt ?? 1,
-      worker: line.worker ?? "?",
-      token: line.token,
-      outcome: line.outcome,
-      to: line.to,
-      at: line.at,
-      note: line.note || undefined,
-    });
+    const { task, event, token, outcome, to } = line;
+    if (task !== id || token === undefined) continue;
+    const key = `${token} ${outcome}`;
+    const count = (by: number) => times.set(key, (times.get(key) ?? 0) + by);
+    if (event === "void") count(-1);
+    if (event !== "ended" || !outcome || !to) continue;
+    count(1);
+    if (!attempts.has(key)) attempts.set(key, attemptFrom(line));
   }
   return [...attempts].flatMap(([key, attempt]) => ((times.get(key) ?? 0) > 0 ? [attempt] : []));
 }
@@ -134,7 +129,7 @@ function* tasksIn(
   try {
     handle = opendirSync(folder, { bufferSize: 256 });
   } catch {
-    return; // not there, or not a folder: nothing to list, doctor says why
+    return; // not there, or not a folder: nothing to list, doctor reports it
   }
   try {
     for (let entry = handle.readSync(); entry !== null; entry = handle.readSync()) {
@@ -157,14 +152,8 @@ export function* listTasks(run: FsRun, query: ListQuery): Generator<TaskSummary>
       const type = task?.task_type ?? null;
       if (query.types && (type === null || !query.types.includes(type))) continue;
       left--;
-      yield {
-        id,
-        type,
-        state,
-        since: new Date(stats.ctimeMs).toISOString(),
-        worker,
-        priority: task ? priorityOf(task) : undefined,
-      };
+      const priority = task ? priorityOf(task) : undefined;
+      yield { id, type, state, since: changedAt(stats), worker, priority };
     }
   }
 }
@@ -185,29 +174,21 @@ export function viewWorkers(run: FsRun): WorkerView[] {
   return [...names].sort().map((name) => {
     const claims = claimsOf(run, name);
     const signs = vitalSigns(run, name, claims);
+    const { claimAge, heartbeatAge } = signs;
     const heartbeat = readHeartbeat(run, name);
-    const file = readWorkerFile(run, name);
+    const file = readWorkerFile(run, name) ?? undefined;
     return {
       name,
       claims: claims.map((c) => c.id),
       heartbeatAge: heartbeat ? Math.max(0, heartbeat.age / 1000) : null,
-      quiet: quietFor(signs),
-      alive: isAlive(run, signs),
+      quiet: Math.max(0, Math.min(heartbeatAge ?? claimAge, claimAge) / 1000),
+      alive: judgeWorker(signs, { staleAfterMs: staleAfterSeconds(run, signs) * 1000 }).alive,
       process: signs.process,
-      identity: file ? identityOf(file) : undefined,
+      identity: file && { host: file.host, boot: file.boot, pid: file.pid, started: file.started },
       types: file?.types ?? heartbeat?.types ?? null,
       note: heartbeat?.note ?? "",
     };
   });
-}
-
-function identityOf({ host, boot, pid, started }: ProcessIdentity): ProcessIdentity {
-  return { host, boot, pid, started };
-}
-
-/** Seconds since the last sign of any kind. */
-function quietFor({ heartbeatAge, claimAge }: VitalSigns): number {
-  return Math.max(0, Math.min(heartbeatAge ?? claimAge, claimAge) / 1000);
 }
 
 export function dependencyFacts(run: FsRun, task: Task): DependencyFact[] {
@@ -221,24 +202,21 @@ export function dependencyFacts(run: FsRun, task: Task): DependencyFact[] {
       met,
       state: place?.state ?? (quarantined ? "quarantined" : met ? "done" : "unknown"),
       worker: place?.worker,
-      since: stats && new Date(stats.ctimeMs).toISOString(),
+      since: stats && changedAt(stats),
     };
   });
 }
 
+/** A line is in the file of its own date, so files before `since` need no look. */
 export function* ledgerLines(
   run: FsRun,
   { task, since = "" }: { task?: string; since?: string },
 ): Generator<LedgerLine> {
-  for (const line of task === undefined ? linesSince(run, since) : linesOf(run, task)) {
+  const first = since === "" ? "" : `${since.slice(0, 10)}.jsonl`;
+  const lines = task === undefined ? readLedger(run.paths.ledger, first) : linesOf(run, task);
+  for (const line of lines) {
     if ((task === undefined || line.task === task) && !(line.at < since)) yield line;
   }
-}
-
-/** A line is in the file of its own date, so these need not be looked for in earlier ones. */
-function* linesSince(run: FsRun, since: string): Generator<LedgerLine> {
-  const file = since === "" ? "" : `${since.slice(0, 10)}.jsonl`;
-  for (const { line } of readLedger(run.paths.ledger, { file })) yield line;
 }
 
 function linesOf(run: FsRun, task: string): Generator<LedgerLine> {

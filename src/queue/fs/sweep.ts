@@ -6,23 +6,21 @@ import { restoreWorkers } from "./claims/register.ts";
 import { Afterwards } from "./ends/afterwards.ts";
 import { finishPublish } from "./enqueue/publish.ts";
 import { namesIn, statIfThere, translate } from "./files/atomic.ts";
+import type { FsRun } from "./fs-run.ts";
 import { adopt } from "./lanes/adopt.ts";
 import { ANY } from "./lanes/lane-reader.ts";
 import { notProjectedYet, project } from "./record/project.ts";
 import { recoverInTurn } from "./record/recover.ts";
-import type { FsRun } from "./run.ts";
 import { promoteDue, promoteMet, wakeWaiting, wakeWaitingIfDue } from "./waiting/promote.ts";
-
-const STALE_TEMPORARY_MS = 10_000;
 
 /** A temporary file of this age is not being written any more; the clock may have been set back. */
 export function isStaleTemporary({ ctimeMs }: Stats): boolean {
-  return Math.abs(Date.now() - ctimeMs) >= STALE_TEMPORARY_MS;
+  return Math.abs(Date.now() - ctimeMs) >= 10_000;
 }
 
 /**
- * Puts right what no notification announced: dependencies that a foreign worker finished, times
- * that came unnoticed, publications that a crash cut short, foreign tasks, orphaned processes.
+ * Catches up on changes without a notification: dependencies that a foreign worker finished, times
+ * that came, publications that a crash cut short, foreign tasks, orphaned processes.
  */
 export async function sweepRun(
   run: FsRun,
@@ -39,7 +37,7 @@ export async function sweepRun(
     const adopted = adopt(run, readerFor(run, ANY));
     const after = new Afterwards();
     await after.tryAsync(
-      "completed_tasks in status.json was not brought up to date; viv doctor --fix does",
+      "completed_tasks in status.json is not up to date; viv doctor --fix updates it",
       async () => {
         if (existsSync(run.paths.status) && notProjectedYet(run).length > 0) await project(run, 2);
       },

@@ -4,10 +4,10 @@ import { afterChoke, chokedWorkers, chokesIn, mayTry, type Taker } from "../../c
 import { historyOfPending } from "../ends/after-move.ts";
 import { move } from "../ends/decide.ts";
 import { readTask, type TaskFile } from "../enqueue/task-file.ts";
+import type { FsRun } from "../fs-run.ts";
 import type { Candidate } from "../lanes/lane-reader.ts";
 import { fileOf } from "../layout.ts";
 import { viewWorkers } from "../read.ts";
-import type { FsRun } from "../run.ts";
 import { isAlive } from "./vital-signs.ts";
 
 /** Tasks that a worker has choked on (see queue/choke.ts): it leaves them to others. */

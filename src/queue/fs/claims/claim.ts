@@ -14,6 +14,7 @@ import {
   tokenOf,
   translate,
 } from "../files/atomic.ts";
+import { type FsRun, recordClaim } from "../fs-run.ts";
 import { adopt, adoptIfDue } from "../lanes/adopt.ts";
 import type { Cursor } from "../lanes/lane.ts";
 import {
@@ -28,7 +29,6 @@ import {
 import { encodeType, stampOf } from "../lanes/lanes.ts";
 import { claimOf, fileOf, folderOf } from "../layout.ts";
 import { attemptNumber, readHistory } from "../record/attempts.ts";
-import { type FsRun, recordClaim } from "../run.ts";
 import {
   noteReasons,
   promoteDue,

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { isListedName } from "../../../base/names.ts";
 import { namesIn, statIfThere, tokenOf } from "../files/atomic.ts";
+import type { FsRun } from "../fs-run.ts";
 import { claimOf, type Paths } from "../layout.ts";
-import type { FsRun } from "../run.ts";
 
 /** The claims in claimed/, in either layout. */
 export interface ClaimedTask {

@@ -11,9 +11,9 @@ import {
   tokenOf,
   unlinkIfThere,
 } from "../files/atomic.ts";
+import type { FsRun } from "../fs-run.ts";
 import { claimOf, idOfNote } from "../layout.ts";
 import { locate } from "../locate.ts";
-import type { FsRun } from "../run.ts";
 import { isAlive, vitalSigns } from "./vital-signs.ts";
 
 /**

@@ -6,13 +6,18 @@ import { afterAbandonment } from "../../retry.ts";
 import type { Ended, ReapOptions, ReapReport } from "../../store.ts";
 import { end, finishRecorded } from "../ends/end-claim.ts";
 import { type Held, keyOf, recordedEnds } from "../ends/held-claim.ts";
-import { errno, statIfThere, tokenOf, translate, unlinkIfThere } from "../files/atomic.ts";
-import { withLock } from "../files/lock.ts";
-import { quarantine } from "../files/quarantine.ts";
+import {
+  errno,
+  statIfThere,
+  tokenOf,
+  translate,
+  unlinkIfThere,
+  withLock,
+} from "../files/atomic.ts";
+import { type FsRun, quarantine, record } from "../fs-run.ts";
 import { fileOf, folderOf, heartbeatOf } from "../layout.ts";
 import { appendHistory, attemptNumber, readHistory } from "../record/attempts.ts";
 import { linesOfWorker } from "../record/claim-lines.ts";
-import { type FsRun, record } from "../run.ts";
 import { type ClaimFile, claimsOf, claimWorkers } from "./claimed.ts";
 import { endTreeOf, forgetTreeOf } from "./process-notes.ts";
 import {

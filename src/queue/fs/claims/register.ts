@@ -8,10 +8,10 @@ import {
   replaceFile,
   translate,
   unlinkIfThere,
+  withLock,
 } from "../files/atomic.ts";
-import { withLock } from "../files/lock.ts";
+import { type FsRun, nowIso, record, temporaryPath } from "../fs-run.ts";
 import { heartbeatOf } from "../layout.ts";
-import { type FsRun, nowIso, record, temporaryPath } from "../run.ts";
 import { claimsOf } from "./claimed.ts";
 import { wouldNotDie } from "./process-notes.ts";
 import { takeBack, workersLock } from "./reap.ts";

@@ -13,8 +13,8 @@ import {
   syncFolder,
   translate,
 } from "../files/atomic.ts";
+import type { FsRun } from "../fs-run.ts";
 import { folderOf, heartbeatOf } from "../layout.ts";
-import type { FsRun } from "../run.ts";
 import type { ClaimFile } from "./claimed.ts";
 
 /** A worker's signs of life: the file of its process, its heartbeat, the age of its claims. */

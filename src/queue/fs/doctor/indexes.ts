@@ -1,29 +1,57 @@
-import { isVivError } from "../../../base/errors.ts";
 import { isName } from "../../../base/names.ts";
-import { MAX_TASK_BYTES, type Task } from "../../task.ts";
-import { parseIn, reserveAgain } from "../enqueue/task-file.ts";
-import { namesIn, readRegular, statIfThere } from "../files/atomic.ts";
-import { quarantine } from "../files/quarantine.ts";
+import { reserveAgain } from "../enqueue/task-file.ts";
+import { namesIn, statIfThere } from "../files/atomic.ts";
+import { type FsRun, quarantine } from "../fs-run.ts";
 import { adopt } from "../lanes/adopt.ts";
 import { ANY, LaneReader } from "../lanes/lane-reader.ts";
 import { below, fileOf, idOfLink, quarantinedOf } from "../layout.ts";
 import { locate } from "../locate.ts";
+import { readTaskAt } from "../read.ts";
+import { digestLedger, missingAttempts, restoreHistory } from "../record/attempts.ts";
 import { dependentsOf, findCycle } from "../waiting/dependents.ts";
 import { hasDue } from "../waiting/due.ts";
 import { readyAt, unmetOf, wake } from "../waiting/promote.ts";
-import type { Examination } from "./doctor.ts";
+import type { Examination } from "./examination.ts";
 import type { Places } from "./places.ts";
 
-/** What is derived, against what is there. */
-export async function checkIndexes(
-  examination: Examination,
-  places: Places,
-  ours: ReadonlySet<string>,
-): Promise<void> {
+/** Derived files, against the tasks and the ledger. */
+export async function checkIndexes(examination: Examination, places: Places): Promise<void> {
+  const ours = await checkLedger(examination);
   await checkIds(examination, places, ours);
   await checkLanes(examination, places);
   await checkWaiting(examination, places);
   await checkVanished(examination, places);
+}
+
+/** The attempt log is a digest of the ledger. Returns the ids that were enqueued by us. */
+async function checkLedger({ run, checked, find }: Examination): Promise<Set<string>> {
+  const { histories, ours, torn, lines } = digestLedger(run);
+  if (lines > 0) checked.ledger = lines;
+  for (const [file, count] of torn) {
+    await find({
+      code: "torn_line",
+      path: `ledger/${file}`,
+      message: `${count} unreadable ${count === 1 ? "line" : "lines"}, as a full disk or a power loss leaves them`,
+      repair: "none needed: readers pass over them",
+    });
+  }
+  for (const [id, history] of histories) {
+    const missing = missingAttempts(run, id, history);
+    if (missing === 0) continue;
+    await find(
+      {
+        code: "missing_index",
+        path: `.viv/attempts/${id}.jsonl`,
+        message: `ended attempts in the ledger only: ${missing}`,
+        repair: "copy from the ledger",
+      },
+      () => {
+        restoreHistory(run, id, history);
+        return true;
+      },
+    );
+  }
+  return ours;
 }
 
 /** A task that only foreigners ever touched has no entry, and needs none. */
@@ -35,20 +63,11 @@ async function checkIds(
   const known = new Set(namesIn(run.paths.ids).map((name) => idOfLink(run.paths, name)));
   const missing = [...places].filter(([id]) => !known.has(id) && ours.has(id));
   if (missing.length === 0) return;
-  await find(
-    {
-      code: "missing_index",
-      path: ".viv/ids",
-      message: `${count(missing.length, "task")} not registered there, the first is ${missing[0]?.[0]}`,
-      repair: "register them",
-    },
-    () => {
-      for (const [id, [place]] of missing) {
-        if (place) reserveAgain(run, id, place);
-      }
-      return true;
-    },
-  );
+  const message = `${count(missing.length, "task")} not registered there, the first is ${missing[0]?.[0]}`;
+  await find({ code: "missing_index", path: ".viv/ids", message, repair: "register them" }, () => {
+    for (const [id, [place]] of missing) if (place) reserveAgain(run, id, place);
+    return true;
+  });
 }
 
 async function checkLanes({ run, find }: Examination, places: Places): Promise<void> {
@@ -59,13 +78,10 @@ async function checkLanes({ run, find }: Examination, places: Places): Promise<v
       ([id, seen]) => seen[0]?.state === "pending" && !known.has(id) && isOffered(run, id),
     );
     if (missing.length === 0) return;
+    const message = `${count(missing.length, "pending task")} on no lane, the first is ${missing[0]?.[0]}`;
+    const repair = "put them on their lanes";
     await find(
-      {
-        code: "missing_index",
-        path: ".viv/lanes",
-        message: `${count(missing.length, "pending task")} on no lane, the first is ${missing[0]?.[0]}`,
-        repair: "put them on their lanes",
-      },
+      { code: "missing_index", path: ".viv/lanes", message, repair },
       () => adopt(run, reader) > 0,
     );
   } finally {
@@ -74,39 +90,25 @@ async function checkLanes({ run, find }: Examination, places: Places): Promise<v
 }
 
 /** A foreign task with open dependencies rests in pending/ without a line: that is in order. */
-function isOffered(run: Examination["run"], id: string): boolean {
-  const task = read(run, fileOf(run.paths, "pending", id), id);
+function isOffered(run: FsRun, id: string): boolean {
+  const { task } = readTaskAt(run, fileOf(run.paths, "pending", id), id);
   return task !== null && unmetOf(run, task).length === 0;
-}
-
-function read(run: Examination["run"], path: string, id: string): Task | null {
-  try {
-    const file = readRegular(path, MAX_TASK_BYTES);
-    return file && parseIn(run, file, id);
-  } catch (error) {
-    if (!isVivError(error)) throw error;
-    return null; // reported as unreadable already
-  }
 }
 
 async function checkWaiting({ run, find }: Examination, places: Places): Promise<void> {
   const now = run.machine.clock.now();
-  for (const [id, seen] of places) {
-    if (seen[0]?.state !== "waiting") continue;
-    const task = read(run, seen[0].path, id);
-    if (task === null) continue;
+  for (const [id, [place]] of places) {
+    if (place?.state !== "waiting") continue;
+    const { task } = readTaskAt(run, place.path, id);
+    if (task === null) continue; // reported as unreadable already
+    const path = below(run.paths, place.path);
     const unmet = unmetOf(run, task);
     const at = readyAt(run, task);
-    const isThere = () => statIfThere(seen[0]?.path ?? "") !== undefined;
     if (unmet.length === 0 && at <= now) {
+      const message = "nothing holds it back, but it was not promoted";
       await find(
-        {
-          code: "stuck_waiting",
-          path: below(run.paths, seen[0].path),
-          message: "nothing holds it back, but it was not promoted",
-          repair: "promote it",
-        },
-        () => wake(run, id) || !isThere(),
+        { code: "stuck_waiting", path, message, repair: "promote it" },
+        () => wake(run, id) || statIfThere(place.path) === undefined,
       );
       continue;
     }
@@ -114,29 +116,28 @@ async function checkWaiting({ run, find }: Examination, places: Places): Promise
     if (cycle) {
       await find({
         code: "dependency_cycle",
-        path: below(run.paths, seen[0].path),
+        path,
         message: `it waits for itself: ${cycle.join(" → ")}`,
         repair: `none by itself; break it with: viv cancel ${cycle.at(-2)}`,
       });
     }
     const unnoted = unmet.filter((dependency) => !dependentsOf(run, dependency).includes(id));
     const untimed = unmet.length === 0 && at > now && !hasDue(run, id, at);
-    if (unnoted.length > 0 || untimed) {
-      await find(
-        {
-          code: "missing_index",
-          path: untimed ? ".viv/due" : ".viv/dependents",
-          message: untimed
-            ? `nothing would wake ${id} at its time`
-            : `nothing would wake ${id} when ${unnoted.join(", ")} is done`,
-          repair: "note it again",
-        },
-        () => {
-          wake(run, id);
-          return true;
-        },
-      );
-    }
+    if (unnoted.length === 0 && !untimed) continue;
+    await find(
+      {
+        code: "missing_index",
+        path: untimed ? ".viv/due" : ".viv/dependents",
+        message: untimed
+          ? `nothing would wake ${id} at its time`
+          : `nothing would wake ${id} when ${unnoted.join(", ")} is done`,
+        repair: "note it again",
+      },
+      () => {
+        wake(run, id);
+        return true;
+      },
+    );
   }
 }
 

@@ -4,16 +4,19 @@ import { TASK_STATES, type TaskState } from "../../states.ts";
 import { MAX_TASK_BYTES } from "../../task.ts";
 import { parseIn } from "../enqueue/task-file.ts";
 import { namesIn, readRegular, statIfThere } from "../files/atomic.ts";
-import { quarantine } from "../files/quarantine.ts";
+import { quarantine } from "../fs-run.ts";
 import { below, type Layout } from "../layout.ts";
-import type { Examination } from "./doctor.ts";
+import type { Place } from "../locate.ts";
+import type { Examination } from "./examination.ts";
 
-/** Where each task was seen, by path below the run. */
-export type Places = Map<string, { state: TaskState; path: string }[]>;
+/** Where each task was seen. */
+export type Places = Map<string, Place[]>;
 
-/** If a task is in two states, the one further on is true, and failed only if nothing else is. */
+/** Of a task in two states, the one further on is kept, and failed only if there is no other. */
 const KEEP_FIRST: TaskState[] = ["done", "review", "claimed", "pending", "waiting", "failed"];
 const GRACE_MS = 5_000;
+const ONLY_WORKERS = "only workers' folders belong in claimed/";
+const NO_TASK_NAME = "its name is not that of a task file";
 
 export async function checkPlaces(examination: Examination): Promise<Places> {
   const { run } = examination;
@@ -26,7 +29,7 @@ export async function checkPlaces(examination: Examination): Promise<Places> {
         if (isListedName(worker) && statIfThere(path)?.isDirectory()) {
           await checkFolder(examination, places, state, path);
         } else if (worker !== ".lock") {
-          await reportForeign(examination, path, "only workers' folders belong in claimed/");
+          await examination.findMisplaced("foreign_file", path, ONLY_WORKERS);
         }
       }
     } else await checkFolder(examination, places, state, folder);
@@ -52,24 +55,17 @@ async function checkFolder(
     if (id === null || !isName(id)) {
       const stats = statIfThere(path);
       const isYoung = stats !== undefined && Date.now() - stats.mtimeMs < GRACE_MS;
-      if (!isYoung) await reportForeign(examination, path, "its name is not that of a task file");
+      if (!isYoung) await examination.findMisplaced("foreign_file", path, NO_TASK_NAME);
       continue;
     }
     const problem = problemWith(examination.run, path, id);
     if (problem === "gone" || problem === "unripe") continue;
-    if (problem === null) {
-      places.set(id, [...(places.get(id) ?? []), { state, path }]);
-      continue;
-    }
-    const where = below(examination.run.paths, path);
-    await examination.find(
-      { code: "unreadable", path: where, message: problem, repair: "move it to quarantine/" },
-      () => quarantine(examination.run, path, problem),
-    );
+    if (problem === null) places.set(id, [...(places.get(id) ?? []), { state, path }]);
+    else await examination.findMisplaced("unreadable", path, problem);
   }
 }
 
-/** A pit keeps results beside what is done, and may explain itself in food/. */
+/** A pit keeps results in done/ and may have a readme in food/. */
 function idOf(layout: Layout, state: TaskState, name: string): string | null {
   if (layout.isFlat && state === "claimed") return layout.splitClaim(name)?.id ?? null;
   const id = layout.idOf(state, name);
@@ -93,44 +89,27 @@ function problemWith(run: Examination["run"], path: string, id: string): string 
   }
 }
 
-async function reportForeign(examination: Examination, path: string, why: string): Promise<void> {
-  await examination.find(
-    {
-      code: "foreign_file",
-      path: below(examination.run.paths, path),
-      message: why,
-      repair: "move it to quarantine/",
-    },
-    () => quarantine(examination.run, path, why),
-  );
-}
-
 async function checkTwoStates(
-  examination: Examination,
+  { run, find }: Examination,
   id: string,
-  seen: { state: TaskState; path: string }[],
-): Promise<{ state: TaskState; path: string }[]> {
-  // Tasks move while we look: only what is in both places now is in two.
+  seen: readonly Place[],
+): Promise<Place[]> {
+  // Tasks move meanwhile: only a task that is in both places now is in two.
   const present = () => {
     const found = seen.map((place) => ({ ...place, ino: statIfThere(place.path)?.ino }));
     return found.filter((place) => place.ino !== undefined);
   };
   let there = present();
-  // The same file in two places may be one that moved between two looks: look again.
+  // The same file in two places may have moved between two looks: look again.
   if (new Set(there.map(({ ino }) => ino)).size < there.length) there = present();
-  if (there.length < 2) return there;
   there.sort((a, b) => KEEP_FIRST.indexOf(a.state) - KEEP_FIRST.indexOf(b.state));
   const [kept, ...others] = there;
-  for (const other of others) {
-    const message = `${id} is ${other.state} here and ${kept?.state} in ${below(examination.run.paths, kept?.path ?? "")}`;
-    await examination.find(
-      {
-        code: "two_states",
-        path: below(examination.run.paths, other.path),
-        message,
-        repair: `keep the ${kept?.state} one, move this one to quarantine/`,
-      },
-      () => quarantine(examination.run, other.path, message, other.ino),
+  for (const { state, path, ino } of others) {
+    const keptAt = below(run.paths, kept?.path ?? "");
+    const message = `${id} is ${state} here and ${kept?.state} in ${keptAt}`;
+    const repair = `keep the ${kept?.state} one, move this one to quarantine/`;
+    await find({ code: "two_states", path: below(run.paths, path), message, repair }, () =>
+      quarantine(run, path, message, ino),
     );
   }
   return there;

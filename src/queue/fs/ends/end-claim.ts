@@ -13,9 +13,9 @@ import {
   tokenOf,
   translate,
 } from "../files/atomic.ts";
+import { type FsRun, nowIso, record } from "../fs-run.ts";
 import { fileOf } from "../layout.ts";
 import { appendHistory } from "../record/attempts.ts";
-import { type FsRun, nowIso, record } from "../run.ts";
 import { addDue } from "../waiting/due.ts";
 import { afterMove, moveInto } from "./after-move.ts";
 import { Afterwards } from "./afterwards.ts";

@@ -8,9 +8,9 @@ import type { ClaimRef, CompletionOptions, Ended, FailureReport } from "../../st
 import type { Task } from "../../task.ts";
 import { takersOf } from "../claims/choked-tasks.ts";
 import { statIfThere, tokenOf, translate } from "../files/atomic.ts";
+import { type FsRun, type HeldClaim, isNewLedger, recordDone } from "../fs-run.ts";
 import { claimOf, folderOf } from "../layout.ts";
 import { attemptNumber, historyAt, readHistory } from "../record/attempts.ts";
-import { type FsRun, type HeldClaim, isNewLedger, recordDone } from "../run.ts";
 import { Afterwards } from "./afterwards.ts";
 import {
   applyEnding,

@@ -3,11 +3,10 @@ import type { TaskState } from "../../states.ts";
 import type { Task } from "../../task.ts";
 import { readTask } from "../enqueue/task-file.ts";
 import { statIfThere } from "../files/atomic.ts";
-import { quarantine } from "../files/quarantine.ts";
+import { type FsRun, quarantine } from "../fs-run.ts";
 import { claimOf } from "../layout.ts";
 import { locate } from "../locate.ts";
 import { type ClaimLine, linesSinceClaim, linesSinceClaims } from "../record/claim-lines.ts";
-import type { FsRun } from "../run.ts";
 import type { Ending } from "./end-claim.ts";
 
 /** A claim in the hands of its worker, the reaper or a person: is it still the same, has it ended? */

@@ -16,7 +16,7 @@ import {
   writeFully,
   writeNew,
 } from "../files/atomic.ts";
-import { type FsRun, temporaryPath } from "../run.ts";
+import { type FsRun, temporaryPath } from "../fs-run.ts";
 import { announce, type Published, publish, type Staged, settle } from "./publish.ts";
 
 /** One task, or any number of them in groups; publish.ts has the steps for each. */

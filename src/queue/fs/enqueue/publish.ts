@@ -14,11 +14,11 @@ import {
   unlinkIfThere,
   writeNew,
 } from "../files/atomic.ts";
+import { type FsRun, recordAll, temporaryPath } from "../fs-run.ts";
 import { type LaneEntry, laneEntry } from "../lanes/lanes.ts";
 import { fileOf, idLinkOf } from "../layout.ts";
 import { locate, lookOnce } from "../locate.ts";
-import { linesAbout } from "../record/ledger.ts";
-import { type FsRun, recordAll, temporaryPath } from "../run.ts";
+import { linesAbout } from "../record/ledger-files.ts";
 import { cycleError, findCycle, hasDependents } from "../waiting/dependents.ts";
 import { noteReasons, readyAt, tryPromote, unmetOf, wake } from "../waiting/promote.ts";
 

@@ -3,9 +3,8 @@ import { isVivError } from "../../../base/errors.ts";
 import type { TaskState } from "../../states.ts";
 import { MAX_TASK_BYTES, type Task } from "../../task.ts";
 import { errno, linkIfFree, readDerived, readRegular, writeNew } from "../files/atomic.ts";
-import { quarantine } from "../files/quarantine.ts";
+import { type FsRun, quarantine } from "../fs-run.ts";
 import { idLinkOf } from "../layout.ts";
-import type { FsRun } from "../run.ts";
 
 /** The file of a task, and the link in ids/ that makes its id unique for good. */
 export interface TaskFile {

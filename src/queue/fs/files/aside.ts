@@ -1,12 +1,17 @@
-import { chmodSync, closeSync, lstatSync, readdirSync, writeSync } from "node:fs";
+import { chmodSync, lstatSync, readdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { errno } from "../../../base/errno.ts";
 import { canonicalJson } from "../../../base/json.ts";
-import { mkdirSync, openSync, renameSync, unlinkSync } from "../../../platform/files/beneath.ts";
+import {
+  mkdirSync,
+  renameSync,
+  unlinkSync,
+  writeNewSync,
+} from "../../../platform/files/beneath.ts";
 
 /**
- * What lies where a file of the run belongs and cannot be it goes to quarantine/, whole, with the
- * reason beside it. Below `.viv/` any writer that needs the place does this: all of that is derived.
+ * An object in the place of a file of the run goes to quarantine/, whole, with the reason beside it.
+ * Below `.viv/` any writer that needs the place does this: all of that is derived.
  */
 
 const FOLDERS =
@@ -15,35 +20,25 @@ const DERIVED = new RegExp(`^(.+)/\\.viv/(?:(${FOLDERS})/(?:([0-9]+)/)?)?[^/]+$`
 const FILE_NAME_BYTES = 255;
 const REASON = ".reason";
 
-/** Says it nothing that could not be written again? All below `.viv/`, locks, signs of life. */
+/** Whether it can be written again: all below `.viv/`, locks, heartbeats. */
 export function isDerived(path: string): boolean {
   return DERIVED.test(path) || /\/(?:\.status\.lock|\.heartbeat)$/.test(path);
 }
 
-/** False when a folder that a derived file lies in is missing, or a link that leads elsewhere. */
-export function hasRealFolders(path: string): boolean {
-  const viv = path.lastIndexOf("/.viv/");
-  if (viv < 0) return true;
-  const slash = path.indexOf("/", viv + 6);
-  return (
-    statOf(path.slice(0, viv + 5))?.isDirectory() === true &&
-    (slash < 0 || statOf(path.slice(0, slash))?.isDirectory() === true)
-  );
-}
-
 /**
  * Makes the folders of a derived file that are missing, and those that are something else. False
- * when it is not derived, or when the run itself is gone: then nothing is made.
+ * when it is not derived, or when the run itself was removed: then nothing is made.
  */
 export function remakeFolders(path: string): boolean {
   const [, root, folder, bucket] = DERIVED.exec(path) ?? [];
-  if (root === undefined || !statOf(root)?.isDirectory()) return false;
+  if (root === undefined) return false;
   let at = root;
   for (const name of [".viv", folder, bucket]) {
     if (name === undefined) break;
     at = `${at}/${name}`;
     const stats = statOf(at);
     if (stats?.isDirectory()) continue;
+    if (!statOf(root)?.isDirectory()) return false;
     if (stats && !setAside(at, "not a folder")) return false;
     try {
       mkdirSync(at, { mode: 0o700 });
@@ -56,9 +51,9 @@ export function remakeFolders(path: string): boolean {
   return true;
 }
 
-/** Makes a file of ours ours to use again. False when it belongs to another user. */
+/** Makes a file of ours writable again. False when it belongs to another user. */
 export function allow(path: string): boolean {
-  if (!statOf(path)?.isFile()) return false; // a link's target is none of ours
+  if (!statOf(path)?.isFile()) return false; // a link's target is not ours
   try {
     chmodSync(path, 0o600);
     return true;
@@ -67,17 +62,21 @@ export function allow(path: string): boolean {
   }
 }
 
-/** To the quarantine of the run that the path lies in. False when it could not be moved. */
+/** Moves it to the quarantine of its run. False when it could not be moved. */
 export function setAside(path: string, reason: string): boolean {
   const folder = quarantineFor(path);
   if (folder === null) return false;
   const from = path.slice(dirname(folder).length + 1);
-  const note = `${canonicalJson({ at: new Date().toISOString(), from, reason })}\n`;
   try {
-    return moveAside(folder, path, note);
+    return moveAside(folder, path, quarantineNote(new Date().toISOString(), from, reason));
   } catch {
-    return false; // a disk that may not be written to: the caller's own error says more
+    return false; // a read-only disk: the caller reports its own error
   }
+}
+
+/** The text of the `.reason` beside a file in quarantine/. */
+export function quarantineNote(at: string, from: string, reason: string): string {
+  return `${canonicalJson({ at, from, reason })}\n`;
 }
 
 function quarantineFor(path: string): string | null {
@@ -91,8 +90,8 @@ function quarantineFor(path: string): string | null {
 }
 
 /**
- * False when there was nothing to move, or when `inode` says which file was meant and another has
- * taken its place: then that one is put back.
+ * False when there was nothing to move, or when `inode` names the file and another has taken its
+ * place: then that one is put back.
  */
 export function moveAside(folder: string, path: string, note: string, inode?: number): boolean {
   const source = bytesOf(path);
@@ -116,21 +115,12 @@ export function moveAside(folder: string, path: string, note: string, inode?: nu
 
 /** False when another process quarantines a file of that name. */
 function writeReason(path: string, note: string): boolean {
-  let fd: number;
   try {
-    fd = openSync(path, "wx", 0o600);
+    writeNewSync(path, note);
+    return true;
   } catch (error) {
     if (errno(error) === "EEXIST") return false;
     throw error;
-  }
-  try {
-    writeSync(fd, note);
-    return true;
-  } catch (error) {
-    unlinkSync(path);
-    throw error;
-  } finally {
-    closeSync(fd);
   }
 }
 
@@ -145,7 +135,7 @@ function fitting(name: string, suffix: string): string {
   return bytes.toString("utf8", 0, end) + suffix;
 }
 
-/** A name that is no UTF-8 was listed with U+FFFD in it: this is what it is called on disk. */
+/** The name on disk of one that is no UTF-8 and was listed with U+FFFD in it. */
 function bytesOf(path: string): string | Buffer {
   if (!path.includes("\uFFFD") || statOf(path)) return path;
   const folder = dirname(path);

@@ -3,7 +3,6 @@ import {
   constants,
   fdatasyncSync,
   fstatSync,
-  fsyncSync,
   lstatSync,
   readdirSync,
   readSync,
@@ -13,25 +12,28 @@ import {
 import { dirname } from "node:path";
 import { errno, translate as translateTrouble, troubleOf } from "../../../base/errno.ts";
 import { isVivError, VivError } from "../../../base/errors.ts";
+import { syncFolder } from "../../../platform/files/atomic-write.ts";
 import { linkSync, openSync, renameSync, unlinkSync } from "../../../platform/files/beneath.ts";
-import { allow, hasRealFolders, isDerived, remakeFolders, setAside } from "./aside.ts";
+import { type FileLock, tryFileLock, withFileLock } from "../../../platform/files/file-lock.ts";
+import { allow, isDerived, remakeFolders, setAside } from "./aside.ts";
 
 /**
- * The few file operations everything else is made of. All synchronous: on a local filesystem they
- * cost microseconds, a trip through the thread pool costs more than the call.
+ * The file operations of a run. All synchronous: on a local filesystem they cost microseconds, a
+ * trip through the thread pool costs more than the call.
  */
 
 /** For reading: links are not followed, pipes not waited for. */
 export const SAFE_OPEN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-export { errno };
+export { errno, syncFolder };
 
-/** As `errno`; a folder that turns out to be a link (files/beneath.ts) is none. */
-export function obstacle(error: unknown): string | undefined {
-  return isVivError(error) && error.details.isLink === true ? "ENOTDIR" : errno(error);
+/** Whether a call failed with one of these codes. A link in the place of a folder is ENOTDIR. */
+export function failedWith(error: unknown, ...codes: string[]): boolean {
+  const isLink = isVivError(error) && error.details.isLink === true;
+  return codes.includes((isLink ? "ENOTDIR" : errno(error)) ?? "");
 }
 
-/** Turns an error of the filesystem into one that says what to do. Others pass unchanged. */
+/** Turns an error of the filesystem into one with a next step. Others pass unchanged. */
 export function translate(error: unknown, doing: string): unknown {
   if (errno(error) !== "EXDEV") return translateTrouble(error, doing);
   return new VivError(
@@ -51,34 +53,30 @@ export function ignoreMachineErrors(action: () => void): void {
   }
 }
 
-/** Renames, and returns false when the source is not there (another process was first). */
+/** Renames; false when the source is not there (another process was first). */
 export function renameIfThere(from: string, to: string): boolean {
   try {
     renameSync(from, to);
     return true;
   } catch (error) {
-    if (obstacle(error) === "ENOENT") return false;
+    if (failedWith(error, "ENOENT")) return false;
     throw error;
   }
 }
 
-/** Links, and returns false when the target exists: an exclusive publish of a complete file. */
+/** Links; false when the target exists: an exclusive publish of a complete file. */
 export function linkIfFree(from: string, to: string): boolean {
   try {
     linkSync(from, to);
     return true;
   } catch (error) {
-    if (obstacle(error) === "EEXIST") return false;
-    const isLost = ["ENOENT", "ENOTDIR"].includes(obstacle(error) ?? "");
-    if (isLost && statIfThere(from) && remakeFolders(to)) {
-      return linkIfFree(from, to);
-    }
-    if (obstacle(error) === "EPERM" || obstacle(error) === "ENOTSUP") {
-      const message =
-        "this filesystem has no hard links; put the run on one that has (ext4, xfs, btrfs).";
-      throw new VivError("UNSUPPORTED", message, { path: to }, { cause: error });
-    }
-    throw error;
+    if (failedWith(error, "EEXIST")) return false;
+    const isLost = failedWith(error, "ENOENT", "ENOTDIR");
+    if (isLost && statIfThere(from) && remakeFolders(to)) return linkIfFree(from, to);
+    if (!failedWith(error, "EPERM", "ENOTSUP")) throw error;
+    const message =
+      "this filesystem has no hard links; put the run on one that has (ext4, xfs, btrfs).";
+    throw new VivError("UNSUPPORTED", message, { path: to }, { cause: error });
   }
 }
 
@@ -87,16 +85,17 @@ export function unlinkIfThere(path: string): boolean {
     unlinkSync(path);
     return true;
   } catch (error) {
-    const code = obstacle(error);
-    if (code === "ENOENT" || (code === "ENOTDIR" && isDerived(path))) return false;
-    const isFolder = code === "EISDIR" || code === "EPERM";
-    if (isFolder && isDerived(path) && setAside(path, "a folder in the place of a file"))
-      return true;
+    if (failedWith(error, "ENOENT")) return false;
+    if (isDerived(path)) {
+      if (failedWith(error, "ENOTDIR")) return false;
+      const isFolder = failedWith(error, "EISDIR", "EPERM");
+      if (isFolder && setAside(path, "a folder in the place of a file")) return true;
+    }
     throw error;
   }
 }
 
-/** Cleans up after a failure, which is what the caller must hear of, not of a failing clean-up. */
+/** Cleans up after a failure: the caller reports that one, not a failing clean-up. */
 export function discard(path: string): void {
   try {
     unlinkSync(path);
@@ -110,46 +109,53 @@ export function statIfThere(path: string): Stats | undefined {
     return lstatSync(path, { throwIfNoEntry: false });
   } catch (error) {
     // Below a file, or a name that no file can have: it is not there.
-    if (obstacle(error) === "ENOTDIR" || obstacle(error) === "ENAMETOOLONG") return undefined;
+    if (failedWith(error, "ENOTDIR", "ENAMETOOLONG")) return undefined;
     throw error;
   }
 }
 
-/** Names in a folder; none when it is not there. What is derived may be something else, too. */
+/** Names in a folder; none when it is not there, or when it is derived and no folder. */
 export function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder);
   } catch (error) {
-    if (obstacle(error) === "ENOENT") return [];
     const isViv = isDerived(folder) || folder.endsWith("/.viv");
-    if (obstacle(error) === "ENOTDIR" && isViv) return [];
+    if (failedWith(error, "ENOENT") || (isViv && failedWith(error, "ENOTDIR"))) return [];
     throw error;
   }
 }
 
-/** Writes a new file completely, or removes what it wrote and throws. */
-export function writeNew(path: string, text: string, sync: boolean): Stats {
-  const fd = openNew(path);
+export function closeAfter<T>(fd: number, act: () => T): T {
   try {
-    writeFully(fd, text);
-    if (sync) fdatasyncSync(fd);
-    return fstatSync(fd);
-  } catch (error) {
-    discard(path);
-    throw error;
+    return act();
   } finally {
     closeSync(fd);
   }
 }
 
-/** Exclusively. A folder below `.viv/` that is gone is made again. */
+/** Writes a new file completely, or removes it and throws. */
+export function writeNew(path: string, text: string, sync: boolean): Stats {
+  const fd = openNew(path);
+  return closeAfter(fd, () => {
+    try {
+      writeFully(fd, text);
+      if (sync) fdatasyncSync(fd);
+      return fstatSync(fd);
+    } catch (error) {
+      discard(path);
+      throw error;
+    }
+  });
+}
+
+/** Exclusively. A missing folder below `.viv/` is made again. */
 export function openNew(path: string): number {
-  if (!hasRealFolders(path)) remakeFolders(path);
+  remakeFolders(path);
   for (let round = 1; ; round++) {
     try {
       return openSync(path, "wx", 0o600);
     } catch (error) {
-      const isLost = obstacle(error) === "ENOENT" || obstacle(error) === "ENOTDIR";
+      const isLost = failedWith(error, "ENOENT", "ENOTDIR");
       if (!isLost || round === ROUNDS || !remakeFolders(path)) throw error;
     }
   }
@@ -162,103 +168,77 @@ const { O_WRONLY, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants;
 const NEW_OR_OLD = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK;
 
 /**
- * Opens one of the run's own files for writing, without ever waiting for a pipe's other end. What
- * is no regular file goes to quarantine/, and a new one takes its place; a link is refused where
- * it might lie on purpose, and never followed.
+ * Opens one of the run's own files for writing, without ever waiting for a pipe's other end. An
+ * object that is no regular file goes to quarantine/, and a new file takes its place; a link is
+ * refused where it might lie on purpose, and never followed.
  */
-function openOwn(path: string, flags: number): number {
-  if (!hasRealFolders(path)) remakeFolders(path);
+export function openOwn(path: string, flags: number): number {
+  remakeFolders(path);
   for (let round = 1; ; round++) {
     const isLast = round === ROUNDS;
     let fd: number;
     try {
       fd = openSync(path, NEW_OR_OLD | flags, 0o600);
     } catch (error) {
-      if (obstacle(error) === "ELOOP" && !isDerived(path)) {
+      if (failedWith(error, "ELOOP") && !isDerived(path)) {
         throw new VivError(
           "RUN_INVALID",
           `${path} is a symbolic link; remove it, links inside a run are not followed.`,
         );
       }
-      if (isLast || !makeWay(path, obstacle(error))) throw error;
+      if (isLast || !makeWay(path, error)) throw error;
       continue;
     }
     if (fstatSync(fd).isFile()) return fd;
     closeSync(fd);
-    if (isLast || !setAside(path, "not a regular file")) {
-      throw new VivError("RUN_INVALID", `${path} is not a regular file; move it away.`);
-    }
+    if (isLast || !setAside(path, "not a regular file")) throw notRegular(path);
   }
 }
 
-/** Puts right why a file of ours could not be opened for writing. */
-function makeWay(path: string, why: string | undefined): boolean {
-  switch (why) {
-    case "ENOENT":
-    case "ENOTDIR":
-      return remakeFolders(path);
-    case "EISDIR":
-      return setAside(path, "a folder in the place of a file");
-    case "ENXIO":
-    case "ENODEV":
-      return setAside(path, "not a regular file");
-    case "ELOOP":
-      return setAside(path, "a symbolic link");
-    case "EACCES":
-      return isDerived(path) && (allow(path) || setAside(path, "it may not be written to"));
-    default:
-      return false;
-  }
+export function notRegular(path: string): VivError {
+  return new VivError("RUN_INVALID", `${path} is not a regular file; move it away.`);
 }
 
-/**
- * Opens a file of lines for appending. If its last line has no end (a crash, a full disk), that
- * line is ended first, so that it does not swallow the next one.
- */
-export function openLines(path: string): number {
-  const fd = openOwn(path, constants.O_APPEND);
-  try {
-    const { size } = fstatSync(fd);
-    if (size > 0 && !endsLine(path, size)) writeSync(fd, "\n");
-    return fd;
-  } catch (error) {
-    closeSync(fd);
-    throw error;
-  }
-}
-
-function endsLine(path: string, size: number): boolean {
-  const fd = openSync(path, SAFE_OPEN);
-  try {
-    const last = Buffer.alloc(1);
-    return readSync(fd, last, 0, 1, size - 1) === 0 || last[0] === 10;
-  } finally {
-    closeSync(fd);
-  }
-}
-
-export function appendLine(path: string, line: string): void {
-  const fd = openLines(path);
-  try {
-    writeFully(fd, `${line}\n`);
-  } finally {
-    closeSync(fd);
-  }
+/** Removes the obstacle for which a file of ours could not be opened for writing. */
+function makeWay(path: string, error: unknown): boolean {
+  if (failedWith(error, "ENOENT", "ENOTDIR")) return remakeFolders(path);
+  if (failedWith(error, "EISDIR")) return setAside(path, "a folder in the place of a file");
+  if (failedWith(error, "ENXIO", "ENODEV")) return setAside(path, "not a regular file");
+  if (failedWith(error, "ELOOP")) return setAside(path, "a symbolic link");
+  if (!failedWith(error, "EACCES") || !isDerived(path)) return false;
+  return allow(path) || setAside(path, "it may not be written to");
 }
 
 /** For small notes that need not be replaced atomically. */
 export function overwrite(path: string, text: string): void {
   const fd = openOwn(path, constants.O_TRUNC);
-  try {
-    writeFully(fd, text);
-  } finally {
-    closeSync(fd);
-  }
+  closeAfter(fd, () => writeFully(fd, text));
 }
 
-/** Opens a lock file; its content does not matter. */
-export function openLock(path: string): number {
-  return openOwn(path, constants.O_APPEND);
+/**
+ * Runs `critical` under the lock of `path`, which swarm-lib takes too. Calls of this process get it
+ * in turn, so `critical` must not take the same lock.
+ */
+export function withLock<T>(
+  path: string,
+  critical: () => T | Promise<T>,
+  waitSeconds = 30,
+): Promise<T> {
+  return withFileLock(path, critical, { waitMs: waitSeconds * 1000, open: openLock });
+}
+
+/** Null when another process has it. */
+export function tryLock(path: string): Promise<FileLock | null> {
+  return tryFileLock(path, { open: openLock });
+}
+
+/** The content of a lock file does not matter. */
+function openLock(path: string): number {
+  try {
+    return openOwn(path, constants.O_APPEND);
+  } catch (error) {
+    throw translate(error, `opening ${path}`);
+  }
 }
 
 /** A write may be cut short by a full disk without an error; the rest then gets the error. */
@@ -280,7 +260,7 @@ export function viaTemporary<T>(tmpPath: string, text: string, sync: boolean, us
     try {
       return use();
     } catch (error) {
-      const isLost = obstacle(error) === "ENOENT" && !statIfThere(tmpPath);
+      const isLost = failedWith(error, "ENOENT") && !statIfThere(tmpPath);
       if (!isLost || round === ROUNDS || !isDerived(tmpPath)) throw error;
     } finally {
       discard(tmpPath);
@@ -288,49 +268,35 @@ export function viaTemporary<T>(tmpPath: string, text: string, sync: boolean, us
   }
 }
 
-/** A folder in the place of a derived file goes to quarantine/; a folder that is gone is made. */
+/** A folder in the place of a derived file goes to quarantine/; a missing folder is made. */
 export function renameOver(from: string, to: string): void {
   try {
     renameSync(from, to);
   } catch (error) {
-    const code = obstacle(error);
-    const isFolder = code === "EISDIR" && isDerived(to) && setAside(to, "a folder");
-    const isLost = code === "ENOENT" || code === "ENOTDIR";
+    const isFolder = failedWith(error, "EISDIR") && isDerived(to) && setAside(to, "a folder");
+    const isLost = failedWith(error, "ENOENT", "ENOTDIR");
     if (!isFolder && !(isLost && statIfThere(from) && remakeFolders(to))) throw error;
     renameSync(from, to);
   }
 }
 
-export function syncFolder(folder: string): void {
-  const fd = openSync(folder, constants.O_RDONLY | constants.O_DIRECTORY);
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
-}
-
 /**
- * After a rename, in `safe`. First where it came to: a crash in between leaves the file in both places,
- * which recovery sees and puts right; the other way round it might be in none.
+ * After a rename, in `safe`. The target's folder first: a crash in between leaves the file in both
+ * places, which recovery repairs; the other way round it might be in none.
  */
 export function syncMove(from: string, to: string): void {
   syncFolder(dirname(to));
   try {
     syncFolder(dirname(from));
   } catch (error) {
-    if (obstacle(error) !== "ENOENT") throw error; // a dead worker's folder, removed since
+    if (!failedWith(error, "ENOENT")) throw error; // a dead worker's folder, removed since
   }
 }
 
 /** Of a file that was written to through another descriptor, maybe by another process. */
 export function syncFile(path: string): void {
   const fd = openSync(path, SAFE_OPEN);
-  try {
-    fdatasyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
+  closeAfter(fd, () => fdatasyncSync(fd));
 }
 
 export interface FileRead {
@@ -349,14 +315,13 @@ export function readRegular(path: string, limit: number): FileRead | null {
   try {
     fd = openSync(path, SAFE_OPEN);
   } catch (error) {
-    const code = obstacle(error);
     // No file can have a name that is too long.
-    if (code === "ENOENT" || code === "ENAMETOOLONG") return null;
-    if (code === "ELOOP" || code === "EMLINK") throw new VivError("CORRUPT", "a symbolic link");
-    if (code === "ENXIO") throw new VivError("CORRUPT", "not a regular file");
+    if (failedWith(error, "ENOENT", "ENAMETOOLONG")) return null;
+    if (failedWith(error, "ELOOP", "EMLINK")) throw new VivError("CORRUPT", "a symbolic link");
+    if (failedWith(error, "ENXIO")) throw new VivError("CORRUPT", "not a regular file");
     throw error;
   }
-  try {
+  return closeAfter(fd, () => {
     const stats = fstatSync(fd);
     if (!stats.isFile()) {
       throw new VivError("CORRUPT", stats.isDirectory() ? "a folder" : "not a regular file");
@@ -365,90 +330,42 @@ export function readRegular(path: string, limit: number): FileRead | null {
       throw new VivError("CORRUPT", `${stats.size} bytes, more than the limit of ${limit}`);
     }
     if (scratch.length < stats.size) scratch = Buffer.allocUnsafe(stats.size);
-    let length = 0;
-    while (length < stats.size) {
-      const n = readSync(fd, scratch, length, stats.size - length, length);
-      if (n === 0) break;
-      length += n;
-    }
-    const text = scratch.toString("utf8", 0, length);
+    const text = scratch.toString("utf8", 0, readAt(fd, scratch, 0, stats.size));
     if (scratch.length > 1024 * 1024) scratch = Buffer.allocUnsafe(64 * 1024);
     return { text, stats };
-  } finally {
-    closeSync(fd);
-  }
+  });
 }
 
-/** The same of what is derived: what is no file of ours counts as lost. */
+/** Reads `length` bytes from a place in the file; returns less at its end. */
+export function readAt(fd: number, into: Buffer, from: number, length: number): number {
+  let read = 0;
+  while (read < length) {
+    const n = readSync(fd, into, read, length - read, from + read);
+    if (n === 0) break;
+    read += n;
+  }
+  return read;
+}
+
+/** A derived file; one that cannot be ours counts as lost. */
 export function readDerived(path: string, limit: number): FileRead | null {
   try {
     return readRegular(path, limit);
   } catch (error) {
-    const isForeign = ["ENOTDIR", "EACCES", "EPERM"].includes(obstacle(error) ?? "");
-    if (isForeign || isVivError(error, "CORRUPT")) return null;
+    if (isForeign(error)) return null;
     throw error;
   }
 }
 
-/** Opens a regular file for reading; -1 when it is none, or not there, or not for us to read. */
-export function openToRead(path: string): number {
-  let fd: number;
-  try {
-    fd = openSync(path, SAFE_OPEN);
-  } catch (error) {
-    const code = obstacle(error) ?? "";
-    if (["ENOENT", "ENOTDIR", "ELOOP", "ENXIO", "ENODEV"].includes(code)) return -1;
-    if (["EACCES", "EPERM"].includes(code) && isDerived(path)) return -1;
-    throw error;
-  }
-  if (fstatSync(fd).isFile()) return fd;
-  closeSync(fd);
-  return -1;
+/** Whether `readRegular` met something that is no file of ours. */
+export function isForeign(error: unknown): boolean {
+  return isVivError(error, "CORRUPT") || failedWith(error, "ENOTDIR", "EACCES", "EPERM");
 }
 
 /**
  * The token of a claim: the change time of the claimed file, which every rename renews, in whole
- * microseconds (what a double can hold).
+ * microseconds (as much as a double can hold).
  */
 export function tokenOf(stats: Stats): string {
   return String(Math.round(stats.ctimeMs * 1000));
-}
-
-/** The lines of a file from a byte offset on, with the offset behind each; a torn tail is left. */
-export function* completeLines(
-  path: string,
-  from: number,
-  encoding: "utf8" | "latin1" = "utf8",
-): Generator<{ text: string; end: number }> {
-  const fd = openToRead(path);
-  if (fd < 0) {
-    if (isDerived(path) || !statIfThere(path)) return;
-    throw new VivError("RUN_INVALID", `${path} is not a regular file; move it away.`);
-  }
-  try {
-    const chunk = Buffer.allocUnsafe(256 * 1024);
-    // In pieces: what a power cut leaves may be one line of a hundred megabytes.
-    let rest: Buffer[] = [];
-    let offset = from;
-    let read = from;
-    for (;;) {
-      const n = readSync(fd, chunk, 0, chunk.length, read);
-      if (n === 0) return;
-      read += n;
-      let data = chunk.subarray(0, n);
-      let newline = data.indexOf(10);
-      while (newline >= 0) {
-        const line = data.subarray(0, newline);
-        const whole = rest.length === 0 ? line : Buffer.concat([...rest, line]);
-        rest = [];
-        offset += whole.length + 1;
-        yield { text: whole.toString(encoding), end: offset };
-        data = data.subarray(newline + 1);
-        newline = data.indexOf(10);
-      }
-      if (data.length > 0) rest.push(Buffer.from(data));
-    }
-  } finally {
-    closeSync(fd);
-  }
 }

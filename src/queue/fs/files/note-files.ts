@@ -1,25 +1,23 @@
-import { closeSync, constants, fstatSync, ftruncateSync, writeSync } from "node:fs";
-import { openSync, renameSync } from "../../../platform/files/beneath.ts";
-import { discard, errno, renameOver, statIfThere, writeNew } from "./atomic.ts";
+import { constants, fstatSync, ftruncateSync, writeSync } from "node:fs";
+import { openSync } from "../../../platform/files/beneath.ts";
+import { closeAfter, discard, renameIfThere, renameOver, statIfThere, writeNew } from "./atomic.ts";
 
 /**
- * The files of process notes, used again and again: a note lives as long as a handler, and a file
- * that is made and removed for each would slow down every other file that is made. (ext4 gives a
- * removed inode to nobody for minutes, and steps over each one when it looks for a free one.)
+ * The files of process notes, used again and again: to create and remove one for each handler would
+ * slow down every other file that is created. (ext4 reuses no removed inode for minutes, and steps
+ * over each one in its search for a free one.)
  *
  * A note is lines; the last whole one counts. A file is renamed into its place with its first line,
  * and longer lines follow. Between two notes it lies in the same folder as `~<name>`.
  */
 export class NoteFiles {
-  readonly #folder: string;
-  readonly #name: () => string;
+  /** Returns a unique path for a spare file. */
+  readonly #newPath: () => string;
   readonly #spare: NoteFile[] = [];
   readonly #inUse = new Map<string, NoteFile>();
 
-  /** `name` gives unique names. */
-  constructor(folder: string, name: () => string) {
-    this.#folder = folder;
-    this.#name = name;
+  constructor(newPath: () => string) {
+    this.#newPath = newPath;
   }
 
   /** Adds to the note that `key` has at `path`; false when there is none, or it was replaced. */
@@ -34,7 +32,7 @@ export class NoteFiles {
     return false;
   }
 
-  /** Begins one. `isRight` is asked when it is written and before it can be seen. */
+  /** Begins one. `isRight` is called when it is written and before it can be seen. */
   begin(key: string, path: string, line: string, isRight: () => boolean): boolean {
     const file = this.#takeSpare(line) ?? this.#create(line);
     if (!isRight()) {
@@ -66,13 +64,7 @@ export class NoteFiles {
     if (file === undefined) return false;
     this.#inUse.delete(key);
     if (statIfThere(path)?.ino !== file.ino) return false;
-    try {
-      renameSync(path, file.path);
-    } catch (error) {
-      if (errno(error) !== "ENOENT") throw error;
-      return true; // removed a moment ago
-    }
-    this.#spare.push(file);
+    if (renameIfThere(path, file.path)) this.#spare.push(file);
     return true;
   }
 
@@ -81,7 +73,7 @@ export class NoteFiles {
     this.#inUse.clear();
   }
 
-  /** With its first line. Undefined when there is none that nobody has tidied away. */
+  /** With its first line. Undefined when there is none left. */
   #takeSpare(line: string): NoteFile | undefined {
     for (let file = this.#spare.pop(); file !== undefined; file = this.#spare.pop()) {
       file.length = 0;
@@ -91,10 +83,9 @@ export class NoteFiles {
   }
 
   #create(line: string): NoteFile {
-    const path = `${this.#folder}/~${this.#name()}`;
+    const path = this.#newPath();
     const { ino } = writeNew(path, `${line}\n`, false);
-    const length = Buffer.byteLength(line) + 1;
-    return { path, ino, length, size: length };
+    return { path, ino, length: Buffer.byteLength(line) + 1 };
   }
 }
 
@@ -102,11 +93,9 @@ interface NoteFile {
   /** Where it lies as a spare. */
   path: string;
   ino: number;
-  /** Of the lines that count. */
+  /** Of the lines that count; the file may still have lines of an earlier note. */
   length: number;
-  /** Of the file, which may still have lines of an earlier note. */
-  size: number;
-  /** What it is used for. */
+  /** Its use. */
   note?: { at: string; line: string };
 }
 
@@ -114,18 +103,16 @@ interface NoteFile {
 function write(file: NoteFile, path: string, line: string): boolean {
   if (statIfThere(path)?.ino !== file.ino) return false;
   const fd = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW);
-  try {
-    if (fstatSync(fd).ino !== file.ino) return false;
+  return closeAfter(fd, () => {
+    const { ino, size } = fstatSync(fd);
+    if (ino !== file.ino) return false;
     const bytes = Buffer.from(`${line}\n`);
     const written = writeSync(fd, bytes, 0, bytes.length, file.length);
     if (written < bytes.length) {
       writeSync(fd, bytes, written, bytes.length - written, file.length + written);
     }
     file.length += bytes.length;
-    if (file.size > file.length) ftruncateSync(fd, file.length);
-    file.size = file.length;
+    if (size > file.length) ftruncateSync(fd, file.length);
     return true;
-  } finally {
-    closeSync(fd);
-  }
+  });
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Syncs } from "./syncs.ts";
 
-/** A disk that finishes a sync when it is told to. */
+/** A disk that finishes a sync on request. */
 function scene() {
   const begun: string[] = [];
   const ends: ((error?: Error) => void)[] = [];
@@ -14,7 +14,7 @@ function scene() {
   return { begun, ends, syncs };
 }
 
-test("who asks while one runs waits for the next, which all of them share", async () => {
+test("calls during a sync share the next one", async () => {
   const { begun, ends, syncs } = scene();
   const first = syncs.of("a");
   const [second, third] = [syncs.of("a"), syncs.of("a")];
@@ -32,7 +32,7 @@ test("who asks while one runs waits for the next, which all of them share", asyn
   expect(begun).toEqual(["a", "b", "a", "a"]);
 });
 
-test("a sync that fails is told to who waited for it, and to nobody else", async () => {
+test("a failed sync rejects its own callers only", async () => {
   const { begun, ends, syncs } = scene();
   const first = syncs.of("a");
   const second = syncs.of("a");

@@ -1,14 +1,14 @@
 import { closeSync, constants, fsync } from "node:fs";
+import { promisify } from "node:util";
 import { openSync } from "../../../platform/files/beneath.ts";
 
 /**
- * Syncs in the background, shared: a caller that asks while one runs gets the next one, together with all
- * that ask until then. It begins after everything they have written.
+ * Syncs in the background, shared: a call during a sync gets the next one, together with all calls
+ * until then. It begins after everything their callers have written.
  */
 export class Syncs {
   readonly #running = new Map<string, Promise<void>>();
   readonly #next = new Map<string, Promise<void>>();
-
   readonly #sync: (path: string) => Promise<void>;
 
   constructor(sync = syncAt) {
@@ -38,9 +38,7 @@ export class Syncs {
 async function syncAt(path: string): Promise<void> {
   const fd = openSync(path, constants.O_RDONLY);
   try {
-    await new Promise<void>((resolve, reject) => {
-      fsync(fd, (error) => (error ? reject(error) : resolve()));
-    });
+    await promisify(fsync)(fd);
   } finally {
     closeSync(fd);
   }

@@ -2,8 +2,8 @@ import { existsSync } from "node:fs";
 import { troubleOf } from "../../../base/errno.ts";
 import { PRIORITIES, type Priority } from "../../task.ts";
 import { overwrite, readDerived } from "../files/atomic.ts";
+import type { FsRun } from "../fs-run.ts";
 import { fileOf } from "../layout.ts";
-import type { FsRun } from "../run.ts";
 import { type Cursor, Lane, type LaneHost, linesOf } from "./lane.ts";
 import { encodeType, entryOfLine, hash, type LaneEntry, lanePath } from "./lanes.ts";
 

@@ -1,6 +1,7 @@
 import { closeSync, fstatSync, readSync } from "node:fs";
 import { isName } from "../../../base/names.ts";
-import { completeLines, openToRead, statIfThere } from "../files/atomic.ts";
+import { statIfThere } from "../files/atomic.ts";
+import { completeLines, openToRead } from "../files/lines.ts";
 import type { Wanted } from "./lane-reader.ts";
 import { idOfLine, laneNameOf, typeOfLine } from "./lanes.ts";
 

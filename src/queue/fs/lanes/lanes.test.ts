@@ -3,16 +3,12 @@ import { join } from "node:path";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { newFolder } from "../../../../test/support/folders.ts";
+import { newRun } from "../../../../test/support/new-run.ts";
 import { canonicalJson } from "../../../base/json.ts";
 import { openRun } from "../../../main.ts";
 import type { Store } from "../../store.ts";
 
 /** Lanes are hints: whatever they say, or do not say, every task is found once. */
-
-async function newRun() {
-  const path = join(newFolder(), "run");
-  return { path, store: await openRun(path, { create: true, durability: "fast" }) };
-}
 
 describe("foreign types", () => {
   test("a task of any type is found, by claims of any type and of that one", async () => {

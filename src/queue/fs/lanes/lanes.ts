@@ -2,14 +2,8 @@ import { closeSync, fstatSync, readSync, type Stats, writeSync } from "node:fs";
 import { asciiJson } from "../../../base/json.ts";
 import { isName } from "../../../base/names.ts";
 import { PRIORITIES, type Priority, priorityOf, type Task } from "../../task.ts";
-import {
-  linkIfFree,
-  openLines,
-  openToRead,
-  renameOver,
-  statIfThere,
-  viaTemporary,
-} from "../files/atomic.ts";
+import { linkIfFree, renameOver, statIfThere, viaTemporary } from "../files/atomic.ts";
+import { openLines, openToRead } from "../files/lines.ts";
 
 /**
  * The order of the queue. A folder has no order, and listing one with 100,000 names takes longer

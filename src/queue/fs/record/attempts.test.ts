@@ -3,10 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { localMachine } from "../../../platform/processes/machine.ts";
-import { openFsRun } from "../open.ts";
-import { type FsRun, record } from "../run.ts";
-import { missingAttempts, readHistory, restoreHistories } from "./attempts.ts";
-import { digestLedger } from "./digest.ts";
+import { type FsRun, record } from "../fs-run.ts";
+import { openFsRun } from "../open-fs-run.ts";
+import { digestLedger, missingAttempts, readHistory, restoreHistories } from "./attempts.ts";
 
 /** The attempt log is written by several at once: each takes back only what it wrote itself. */
 
@@ -29,9 +28,7 @@ test.each([
   [[end, end, taken, taken], 0],
   [[end, { ...end, outcome: "done" }, taken], 1],
 ])("of %j %i is left", (lines, count) => {
-  for (const line of lines) {
-    appendFileSync(join(run.paths.attempts, "a.jsonl"), `${JSON.stringify(line)}\n`);
-  }
+  write(...lines);
   expect(readHistory(run, "a")).toHaveLength(count);
 });
 
@@ -55,7 +52,7 @@ test("an end that was taken back does not come back, though the ledger does not 
   expect(readHistory(run, "a")).toEqual([]);
 });
 
-test("a retry whose line came after the next attempt's is one retry", () => {
+test("a retry with a line after the next attempt's is one retry", () => {
   write(end, { retried: true, by: "me", at: "" }, { ...end, token: "8" });
   record(run, ended as never);
   record(run, { ...ended, token: "8" } as never);

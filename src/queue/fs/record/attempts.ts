@@ -1,5 +1,6 @@
 import type { Stats } from "node:fs";
-import { isVivError } from "../../../base/errors.ts";
+import { parseObject } from "../../../base/json.ts";
+import { isListedName, isName } from "../../../base/names.ts";
 import {
   type AttemptRecord,
   type HistoryRecord,
@@ -7,24 +8,24 @@ import {
   type ReceiptRecord,
   type VoidRecord,
 } from "../../attempt.ts";
+import type { LedgerLine } from "../../ledger.ts";
 import {
-  appendLine,
+  isForeign,
   linkIfFree,
-  obstacle,
   readRegular,
   replaceFile,
   statIfThere,
   viaTemporary,
 } from "../files/atomic.ts";
+import { appendLine } from "../files/lines.ts";
+import { type FsRun, temporaryPath } from "../fs-run.ts";
 import { hash } from "../lanes/lanes.ts";
-import { type FsRun, temporaryPath } from "../run.ts";
-import { type Digest, digestLedger } from "./digest.ts";
+import { readLedger } from "./ledger-files.ts";
 
 /**
- * `.viv/attempts/<id>.jsonl`: the ended attempts of a task, for those that did not succeed at
- * once. The ledger has them all; this is the part that the next claim of the task must know. What is
- * lost here is copied from there again: when the file cannot be all that was written, or has fewer
- * attempts than somebody else knows of.
+ * `.viv/attempts/<id>.jsonl`: the ended attempts of a task that did not succeed at once. The ledger
+ * has them all; this is the part that the next claim of the task must know. A file that is damaged,
+ * or has fewer attempts than its caller expects, is restored from the ledger.
  */
 
 const LIMIT = 64 * 1024 * 1024;
@@ -40,37 +41,35 @@ export function hasHistory(run: FsRun, id: string): boolean {
   return statIfThere(pathOf(run, id)) !== undefined;
 }
 
-/** `expected`: which attempt the next one is at least, if the caller knows. */
+/** `expected`: the number of the next attempt, at least, if the caller has it. */
 export function readHistory(run: FsRun, id: string, expected = 1): HistoryRecord[] {
   const found = readFile(run, id);
   if (found === null && expected <= 1) {
     // Mostly it has none. If all of them were lost, it may have had one.
     return run.recoverIfLost() ? (readFile(run, id)?.records ?? []) : [];
   }
-  const isWhole = found?.isWhole ?? true;
-  if (isWhole && attemptNumber(found?.records ?? []) >= expected) return found?.records ?? [];
+  const { records, isWhole } = found ?? NO_HISTORY;
+  if (isWhole && attemptNumber(records) >= expected) return records;
   return restoreHistory(run, id, digestLedger(run, id).histories.get(id) ?? []);
 }
 
-/** Brings the file up to what the ledger knows. */
+/** Adds the records that only the ledger has to the file. */
 export function restoreHistory(
   run: FsRun,
   id: string,
   recorded: readonly HistoryRecord[],
 ): HistoryRecord[] {
   const found = readFile(run, id);
-  const voided = found?.voided ?? [];
-  const whole = merge(found?.records ?? [], notVoid(recorded, voided));
-  const isComplete = found?.isWhole === true && whole.length === found.records.length;
+  const { records, voided } = found ?? NO_HISTORY;
+  const whole = merge(records, notVoid(recorded, voided));
+  const isComplete = found?.isWhole === true && whole.length === records.length;
   if (run.readOnly || isComplete || (whole.length === 0 && found === null)) return whole;
+  const path = pathOf(run, id);
   const text = [...voided, ...whole].map((one) => `${lineOf(id, one)}\n`).join("");
   const tmp = temporaryPath(run, `attempts-${id.slice(0, 60)}`);
-  if (found !== null || statIfThere(pathOf(run, id))) {
-    replaceFile(pathOf(run, id), tmp, text, false);
-    return whole;
-  }
-  // Others append to it as soon as it is there: what they wrote must not be replaced.
-  viaTemporary(tmp, text, false, () => linkIfFree(tmp, pathOf(run, id)));
+  // Others append to a new one as soon as it is there: their lines must not be replaced.
+  if (found !== null || statIfThere(path)) replaceFile(path, tmp, text, false);
+  else viaTemporary(tmp, text, false, () => linkIfFree(tmp, path));
   return whole;
 }
 
@@ -83,39 +82,39 @@ function notVoid(
   return recorded.filter((one) => !isAttempt(one) || !keys.has(`${one.token} ${one.outcome}`));
 }
 
-/** How many of these attempts its file lacks; more than none also when it says anything else. */
+/** How many of these attempts its file lacks; at least 1 when the file is damaged. */
 export function missingAttempts(
   run: FsRun,
   id: string,
   recorded: readonly HistoryRecord[],
 ): number {
-  const found = readFile(run, id);
-  const known = new Set(found?.records.filter(isAttempt).map((one) => one.token));
-  const counted = notVoid(recorded, found?.voided ?? []);
-  const missing = counted.filter((one) => isAttempt(one) && !known.has(one.token)).length;
-  return found?.isWhole === false ? Math.max(1, missing) : missing;
+  const { records, voided, isWhole } = readFile(run, id) ?? NO_HISTORY;
+  const known = new Set(records.filter(isAttempt).map((one) => one.token));
+  const counted = notVoid(recorded, voided).filter(isAttempt);
+  const missing = counted.filter(({ token }) => !known.has(token)).length;
+  return isWhole ? missing : Math.max(1, missing);
 }
 
 /**
- * What both know once, in the order in which it happened. A person's word is written here first, and to
- * the ledger maybe after the attempt that follows: if as many are known, none is missing.
+ * Each record once, in the order in which it happened. A person's decision is written to the file
+ * first, and to the ledger maybe after the next attempt: if both have as many, none is missing.
  */
 function merge(own: readonly HistoryRecord[], recorded: readonly HistoryRecord[]): HistoryRecord[] {
   const known = new Set(keysOf(own));
   const keys = keysOf(recorded);
-  const lacksWords = wordsIn(recorded) > wordsIn(own);
+  const lacksDecisions = decisionsIn(recorded) > decisionsIn(own);
   const missing = recorded.filter(
-    (one, i) => (isAttempt(one) || lacksWords) && !known.has(keys[i] as string),
+    (one, i) => (isAttempt(one) || lacksDecisions) && !known.has(keys[i] as string),
   );
   if (missing.length === 0) return [...own];
   return [...own, ...missing].sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
 }
 
-function wordsIn(records: readonly HistoryRecord[]): number {
+function decisionsIn(records: readonly HistoryRecord[]): number {
   return records.filter((one) => !isAttempt(one)).length;
 }
 
-/** A person's word is known by the attempt that it came after: its time is noted twice. */
+/** A decision is known by the attempt before it: file and ledger have different times for it. */
 function keysOf(records: readonly HistoryRecord[]): string[] {
   let last = "";
   return records.map((one) => {
@@ -129,22 +128,22 @@ interface HistoryFile {
   records: HistoryRecord[];
   /** Ends that were taken back. */
   voided: VoidRecord[];
-  /** All that it says can be understood, and is about this task. */
+  /** Every line can be read, and is about this task. */
   isWhole: boolean;
 }
 
+const NO_HISTORY: Readonly<HistoryFile> = { records: [], voided: [], isWhole: true };
+
 /** Null when there is none. */
 function readFile(run: FsRun, id: string): HistoryFile | null {
-  let text: string;
+  let text: string | undefined;
   try {
-    const file = readRegular(pathOf(run, id), LIMIT);
-    if (file === null) return null;
-    text = file.text;
+    text = readRegular(pathOf(run, id), LIMIT)?.text;
   } catch (error) {
-    const isForeign = ["ENOTDIR", "EACCES", "EPERM"].includes(obstacle(error) ?? "");
-    if (!isForeign && !isVivError(error, "CORRUPT")) throw error;
+    if (!isForeign(error)) throw error;
     return { records: [], voided: [], isWhole: false };
   }
+  if (text === undefined) return null;
   const records: HistoryRecord[] = [];
   const voided: VoidRecord[] = [];
   let isWhole = text.endsWith("\n");
@@ -153,24 +152,11 @@ function readFile(run: FsRun, id: string): HistoryFile | null {
     const read = recordFrom(line, id);
     if (read === null) {
       isWhole = false; // torn by a full disk, or nothing of ours: the ledger has the whole one
-      continue;
-    }
-    if ("executed" in read) {
-      const { executed, receipt } = read;
-      const attempt = records.findLast((one) => isAttempt(one) && one.token === executed);
-      if (attempt) (attempt as AttemptRecord).receipt ??= receipt;
-      continue;
-    }
-    if (!("void" in read)) {
-      records.push(read);
-      continue;
-    }
-    voided.push(read);
-    const { void: token, outcome } = read;
-    const at = records.findLastIndex(
-      (r) => isAttempt(r) && r.token === token && r.outcome === outcome,
-    );
-    if (at >= 0) records.splice(at, 1);
+    } else if ("executed" in read) addReceipt(records, read.executed, read.receipt);
+    else if ("void" in read) {
+      voided.push(read);
+      removeEnd(records, read.void, read.outcome);
+    } else records.push(read);
   }
   // Others may have written an attempt as well (recovery, a second reaper): the first counts.
   const seen = new Set<string>();
@@ -180,19 +166,26 @@ function readFile(run: FsRun, id: string): HistoryFile | null {
   return { records: first, voided, isWhole };
 }
 
+function addReceipt(records: readonly HistoryRecord[], token?: string, receipt?: string): void {
+  const attempt = records.findLast((one) => isAttempt(one) && one.token === token);
+  if (attempt && receipt) (attempt as AttemptRecord).receipt ??= receipt;
+}
+
+/** False when there is no such end. */
+function removeEnd(records: HistoryRecord[], token?: string, outcome?: string): boolean {
+  const at = records.findLastIndex(
+    (one) => isAttempt(one) && one.token === token && one.outcome === outcome,
+  );
+  if (at >= 0) records.splice(at, 1);
+  return at >= 0;
+}
+
 type AnyRecord = HistoryRecord | VoidRecord | ReceiptRecord;
 
-/** Null for what is no record, or one of another task. */
+/** Null for a text that is no record, or one of another task. */
 function recordFrom(line: string, id: string): AnyRecord | null {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    return null;
-  }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
-  const { task, ...record } = value as Record<string, unknown>;
-  if (task !== undefined && task !== id) return null;
+  const { task = id, ...record } = parseObject(line) ?? {};
+  if (task !== id) return null;
   const isKnown =
     typeof record.executed === "string" ||
     typeof record.void === "string" ||
@@ -209,7 +202,7 @@ export function appendHistory(run: FsRun, id: string, entry: AnyRecord): void {
   appendLine(pathOf(run, id), lineOf(id, entry));
 }
 
-/** Of a task whose file is at hand: if it came back, it should have one. */
+/** The history of the task with this file: one that came back should have one. */
 export function historyAt(run: FsRun, id: string, stats: Stats): HistoryRecord[] {
   return cameBack(run, stats) && !hasHistory(run, id)
     ? missedHistory(run, id)
@@ -219,8 +212,8 @@ export function historyAt(run: FsRun, id: string, stats: Stats): HistoryRecord[]
 const RESTORE_EVERY_MS = 60_000;
 
 /**
- * Of a task that seems to have lost it; its file may also have been touched. So the ledger is
- * read for all of them, and not again for some time: 1 % of it at most.
+ * The history of a task that seems to have lost it; its file may also have been touched. So the
+ * ledger is read for all tasks, and not again for some time: 1 % of it at most.
  */
 export function missedHistory(run: FsRun, id: string): HistoryRecord[] {
   const { restoredAt, restoreCost } = run.memo;
@@ -229,7 +222,7 @@ export function missedHistory(run: FsRun, id: string): HistoryRecord[] {
   return readFile(run, id)?.records ?? [];
 }
 
-/** Brings all of them up to what the ledger knows. */
+/** The same for all tasks. */
 export function restoreHistories(run: FsRun): Digest {
   const begin = performance.now();
   const digest = digestLedger(run);
@@ -252,6 +245,76 @@ export function attemptNumber(history: readonly HistoryRecord[]): number {
 /** When the task may run again, by the last attempt's verdict; 0 when at once. */
 export function restsUntil(history: readonly HistoryRecord[]): number {
   const last = history.at(-1);
-  if (last === undefined || !isAttempt(last)) return 0;
-  return (last as AttemptRecord).retry_at ? Date.parse((last as AttemptRecord).retry_at ?? "") : 0;
+  return last && isAttempt(last) && last.retry_at ? Date.parse(last.retry_at) : 0;
+}
+
+/** Derived data, as the ledger has it. */
+export interface Digest {
+  /** Of each task, the records that its file in attempts/ should have. */
+  histories: Map<string, HistoryRecord[]>;
+  /** Tasks that were enqueued or adopted by us: their ids are registered. */
+  ours: Set<string>;
+  /** Unreadable lines, by file. */
+  torn: Map<string, number>;
+  lines: number;
+}
+
+/** `only`: the histories of one task. */
+export function digestLedger(run: FsRun, only?: string): Digest {
+  const digest: Digest = { histories: new Map(), ours: new Set(), torn: new Map(), lines: 0 };
+  const { histories, ours, torn } = digest;
+  /** Voids read before their ends: a wrong clock may have put them into an earlier file. */
+  const early = new Set<string>();
+  const onTorn = (file: string) => torn.set(file, (torn.get(file) ?? 0) + 1);
+  for (const line of readLedger(run.paths.ledger, "", onTorn)) {
+    digest.lines++;
+    const { task } = line;
+    if (!isListedName(task) || (only !== undefined && task !== only)) continue;
+    if (line.event === "enqueued" && isName(task)) ours.add(task);
+    const records = histories.get(task) ?? [];
+    follow(records, line, early);
+    if (records.length > 0) histories.set(task, records);
+  }
+  return digest;
+}
+
+function follow(records: HistoryRecord[], line: LedgerLine, early: Set<string>): void {
+  const { event, token, outcome } = line;
+  const end = `${line.task} ${token} ${outcome}`;
+  switch (event) {
+    case "ended":
+      if (isLogged(line) && !early.delete(end)) records.push(attemptFrom(line));
+      return;
+    case "void":
+      if (!removeEnd(records, token, outcome)) early.add(end);
+      return;
+    case "executed":
+      addReceipt(records, token, line.receipt);
+      return;
+    case "retried":
+    case "rejected": {
+      const { by = "someone", at, note } = line;
+      records.push({ retried: true, by, at, note: note || undefined });
+    }
+  }
+}
+
+/** A task that is done at its first attempt has no history: see ends/finish.ts. */
+function isLogged({ token, outcome, to, attempt }: LedgerLine): boolean {
+  return Boolean(token && outcome && to) && !(to === "done" && (attempt ?? 1) === 1);
+}
+
+export function attemptFrom(line: LedgerLine): AttemptRecord {
+  return {
+    attempt: line.attempt ?? 1,
+    worker: line.worker ?? "?",
+    token: line.token as string,
+    outcome: line.outcome as AttemptRecord["outcome"],
+    to: line.to as AttemptRecord["to"],
+    at: line.at,
+    note: line.note || undefined,
+    fingerprint: line.fingerprint || undefined,
+    retry_at: line.retry_at || undefined,
+    receipt: line.receipt || undefined,
+  };
 }

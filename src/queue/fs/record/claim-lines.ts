@@ -1,19 +1,20 @@
-import { closeSync, fstatSync, readSync } from "node:fs";
+import { closeSync, fstatSync } from "node:fs";
 import { openSync } from "../../../platform/files/beneath.ts";
 import type { LedgerLine } from "../../ledger.ts";
-import { completeLines, namesIn, SAFE_OPEN, statIfThere } from "../files/atomic.ts";
-import type { FsRun } from "../run.ts";
+import { readAt, SAFE_OPEN } from "../files/atomic.ts";
+import type { FsRun } from "../fs-run.ts";
+import { ledgerFiles, lineFrom, linesWith } from "./ledger-files.ts";
 
 /**
- * What the ledger says about tasks since they were claimed. Each file is read from its end back to the
- * lines of those claims, so that it costs what was written since, however long the ledger is.
+ * The ledger's lines about tasks since they were claimed. Each file is read from its end back to the
+ * lines of those claims, so the cost does not grow with the ledger.
  *
- * The days in the names of the files are the writers', whose clocks may be wrong; a claim's token is a
- * time of the file system, and so is when a file was last written to. A file that was not touched since
- * the claim says nothing about it. Where times lie in the future, no time is trusted: then every file counts.
+ * The days in the names of the files are the writers', and their clocks may be wrong; a claim's token
+ * is a time of the filesystem, and so is a file's last change. A file that was not changed since the
+ * claim has no line about it. If a time lies in the future, no time is trusted: every file counts.
  */
 export type ClaimLine = LedgerLine & {
-  /** The path of the ledger's file that it stands in. */
+  /** The path of its file. */
   file: string;
 };
 
@@ -22,7 +23,7 @@ interface Claimed {
   token: string;
 }
 
-/** By task, in the order of each file, the file that was written to last at the end. */
+/** By task, in the order of each file, the file that was changed last at the end. */
 export function linesSinceClaims(
   run: FsRun,
   claims: readonly Claimed[],
@@ -40,48 +41,43 @@ export function linesSinceClaim(run: FsRun, claim: Claimed): readonly ClaimLine[
   return linesSinceClaims(run, [claim]).get(claim.id) ?? [];
 }
 
-/** Lines of a worker in the files that were written to since then, by those files' own times. */
+/** Lines of a worker in the files that were changed since then, by the filesystem's times. */
 export function* linesOfWorker(run: FsRun, worker: string, since: number): Generator<LedgerLine> {
-  const mark = `"worker":${JSON.stringify(worker)}`;
+  const mark = Buffer.from(`"worker":${JSON.stringify(worker)}`);
   for (const path of filesSince(run, since)) {
-    for (const { text } of completeLines(path, 0)) {
-      const line = text.includes(mark) ? lineFrom(text, path) : null;
+    for (const text of linesWith(path, mark)) {
+      const line = lineFrom(text);
       if (line?.worker === worker) yield line;
     }
   }
 }
 
-/** 0 for a text that is no token: it was never given out. */
+/** 0 for a text that is no token of ours. */
 function claimedAt({ token }: Claimed): number {
   const at = Number(token) / 1000;
   return Number.isFinite(at) ? at : 0;
 }
 
-/** The times that a file system gives its files move once per tick. */
+/** Times of the filesystem move once per tick. */
 const SLACK_MS = 2_000;
 
 function filesSince(run: FsRun, since: number): string[] {
   const now = Date.now();
-  const folder = run.paths.ledger;
-  const files = namesIn(folder).flatMap((name) => {
-    const path = `${folder}/${name}`;
-    const stats = name.endsWith(".jsonl") ? statIfThere(path) : undefined;
-    return stats?.isFile() ? [{ path, writtenAt: stats.mtimeMs }] : [];
-  });
-  const latest = Math.max(since, ...files.map(({ writtenAt }) => writtenAt));
+  const files = ledgerFiles(run.paths.ledger);
+  const latest = Math.max(since, ...files.map(({ stats }) => stats.mtimeMs));
   const isTrusted = latest <= now + SLACK_MS;
   return files
-    .filter(({ writtenAt }) => !isTrusted || writtenAt >= since - SLACK_MS)
-    .sort((a, b) => a.writtenAt - b.writtenAt)
+    .filter(({ stats }) => !isTrusted || stats.mtimeMs >= since - SLACK_MS)
+    .sort((a, b) => a.stats.mtimeMs - b.stats.mtimeMs)
     .map(({ path }) => path);
 }
 
 const FIRST_CHUNK = 16 * 1024;
 const LARGEST_CHUNK = 1024 * 1024;
-/** With more tasks than this, lines are looked at one by one instead of searching for each task. */
+/** With more tasks than this, all lines are read instead of searching for each task. */
 const FEW = 8;
 
-/** The last line first. Ends when the lines of all claims were met, and a bit before them. */
+/** The last line first. Ends a chunk before the lines of all claims. */
 function scanBackwards(path: string, tokens: ReadonlyMap<string, string>): ClaimLine[] {
   const fd = openSync(path, SAFE_OPEN);
   try {
@@ -95,18 +91,18 @@ function scanBackwards(path: string, tokens: ReadonlyMap<string, string>): Claim
     for (let isLast = false; end > 0 && !isLast; size = Math.min(2 * size, LARGEST_CHUNK)) {
       isLast = unmet.size === 0;
       const from = Math.max(0, end - size);
-      const chunk = readAt(fd, from, end - from);
-      // What stands behind the last line break is still being written, or was torn.
+      const buffer = Buffer.allocUnsafe(end - from);
+      const chunk = buffer.subarray(0, readAt(fd, buffer, from, buffer.length));
+      // The text behind the last line break is still being written, or was torn.
       const data: Buffer =
         rest === null ? chunk.subarray(0, chunk.lastIndexOf(10) + 1) : Buffer.concat([chunk, rest]);
       const begin = from === 0 ? 0 : data.indexOf(10) + 1;
-      for (const text of linesAbout(data.subarray(begin), tokens, needles).reverse()) {
-        const line = lineFrom(text, path);
-        if (line === null || !tokens.has(line.task ?? "")) continue;
-        found.push(line);
-        if (line.event === "claimed" && line.token === tokens.get(line.task ?? "")) {
-          unmet.delete(line.task ?? "");
-        }
+      for (const text of linesWithin(data.subarray(begin), tokens, needles).reverse()) {
+        const line = lineFrom(text);
+        const token = tokens.get(line?.task ?? "");
+        if (line === null || token === undefined) continue;
+        found.push({ ...line, file: path });
+        if (line.event === "claimed" && line.token === token) unmet.delete(line.task ?? "");
       }
       rest = rest === null && data.length === 0 ? null : data.subarray(0, begin);
       end = from;
@@ -117,18 +113,7 @@ function scanBackwards(path: string, tokens: ReadonlyMap<string, string>): Claim
   }
 }
 
-function readAt(fd: number, from: number, length: number): Buffer {
-  const buffer = Buffer.allocUnsafe(length);
-  let read = 0;
-  while (read < length) {
-    const n = readSync(fd, buffer, read, length - read, from + read);
-    if (n === 0) break; // cut off since we asked for its size
-    read += n;
-  }
-  return buffer.subarray(0, read);
-}
-
-function linesAbout(
+function linesWithin(
   data: Buffer,
   tasks: ReadonlyMap<string, unknown>,
   needles: readonly Buffer[],
@@ -146,15 +131,4 @@ function linesAbout(
   return [...starts]
     .sort((a, b) => a - b)
     .map((start) => data.toString("utf8", start, data.indexOf(10, start)));
-}
-
-/** Null for a torn line, and what is no line. */
-function lineFrom(text: string, file: string): ClaimLine | null {
-  if (text === "") return null;
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? { ...(value as LedgerLine), file } : null;
-  } catch {
-    return null;
-  }
 }

@@ -1,17 +1,18 @@
 import { existsSync } from "node:fs";
+import { parseObject } from "../../../base/json.ts";
 import { isName } from "../../../base/names.ts";
 import type { Afterwards } from "../ends/afterwards.ts";
 import { readDerived, replaceFile, statIfThere } from "../files/atomic.ts";
+import { type FsRun, nowIso, temporaryPath } from "../fs-run.ts";
 import { fileOf, idLinkOf } from "../layout.ts";
 import { lookOnce } from "../locate.ts";
-import { type FsRun, temporaryPath } from "../run.ts";
-import { LedgerFollower } from "./ledger.ts";
-import { readStatusFile, withStatusLock, writeStatusFile } from "./status.ts";
+import { LedgerFollower } from "./ledger-files.ts";
+import { readStatusFile, withStatusLock, writeStatusFile } from "./status-file.ts";
 
 /**
- * `completed_tasks` in status.json is a projection of done/: what swarm-lib's workers read. It is
+ * `completed_tasks` in status.json, which swarm-lib's workers read, is a projection of done/. It is
  * carried over from the ledger in batches, so that finishing a task costs the same with a million
- * done as with ten. `.viv/projection.json` says how far; losing it costs one reading of the ledger.
+ * done as with ten. `.viv/projection.json` has the position; losing it costs one reading of the ledger.
  */
 interface Projection {
   /** How much of each file of the ledger is carried over. */
@@ -20,10 +21,7 @@ interface Projection {
   open: string[];
 }
 
-/**
- * Rewriting status.json at the end of every command lets foreign workers see it at once. Only in a
- * run with over a hundred thousand done, commands in a tight loop share the cost.
- */
+/** Every command rewrites status.json at its end; above this size, commands in a loop share that. */
 const LARGE = 4 * 1024 * 1024;
 
 /** A writer needs milliseconds; a longer holder is stuck, and not waited for. */
@@ -44,25 +42,24 @@ export function projectSoon(run: FsRun, now: number): void {
 }
 
 /**
- * For a worker: a held lock is not waited for. What fails stays due: it is tried again a second later,
- * and at the latest when the run is closed, which warns if it fails again.
+ * For a worker: a held lock is not waited for. A failed projection stays due: it is tried again a
+ * second later, and at the latest when the run is closed, which warns if it fails again.
  */
 function projectInBackground(run: FsRun, now: number): void {
   const { memo } = run;
-  memo.projecting ??= project(run, 0)
-    .then(
-      () => {},
-      () => {
-        memo.projectionDue = true;
-        memo.projectionDueSince = now;
-      },
-    )
-    .finally(() => {
-      memo.projecting = null;
-    });
+  const tryProject = async () => {
+    try {
+      await project(run, 0);
+    } catch {
+      memo.projectionDue = true;
+      memo.projectionDueSince = now;
+    }
+    memo.projecting = null;
+  };
+  memo.projecting ??= tryProject();
 }
 
-/** Before a worker sleeps: what it finished must not wait for its next task. */
+/** Before a worker sleeps: its finished tasks must not wait for its next one. */
 export function projectBeforeIdling(run: FsRun): void {
   if (run.memo.projectionDue) projectInBackground(run, performance.now());
 }
@@ -72,7 +69,7 @@ export async function projectAtClose(run: FsRun, after: Afterwards): Promise<voi
   await run.memo.projecting;
   if (!run.memo.projectionDue) return;
   await after.tryAsync(
-    "completed_tasks in status.json was not brought up to date; the next one to be done, a sweep or viv doctor --fix does",
+    "completed_tasks in status.json is not up to date; the next completion, a sweep or viv doctor --fix updates it",
     async () => {
       const stats = statIfThere(run.paths.status);
       if (!stats) return;
@@ -84,47 +81,44 @@ export async function projectAtClose(run: FsRun, after: Afterwards): Promise<voi
 }
 
 /** Brings completed_tasks up to date, or leaves that due. Does nothing when there is no status.json. */
-export async function project(run: FsRun, waitSeconds?: number): Promise<number> {
+export async function project(run: FsRun, waitSeconds?: number): Promise<void> {
   const { memo } = run;
   const wasDue = memo.projectionDue;
-  memo.projectionDue = false; // not later: what is done while we wait is due again
+  memo.projectionDue = false; // not later: a task done while we wait is due again
   try {
-    return await projectLocked(run, waitSeconds);
+    await projectLocked(run, waitSeconds);
   } catch (error) {
     memo.projectionDue ||= wasDue;
     throw error;
   }
 }
 
-async function projectLocked(run: FsRun, waitSeconds?: number): Promise<number> {
+async function projectLocked(run: FsRun, waitSeconds?: number): Promise<void> {
   const begin = performance.now();
-  if (!existsSync(run.paths.status)) return 0;
-  const added = await withStatusLock(
-    run,
-    () => {
-      const from = readProjection(run);
-      const { ids, open, read } = collect(run, from);
-      if (isSame(read, from.read) && ids.length === 0) return 0;
-      const status = readStatusFile(run.paths);
-      if (status === null) return 0;
-      const known = new Set(status.checkpoint.completed_tasks);
-      const fresh = ids.filter((id) => !known.has(id));
-      if (fresh.length > 0) {
-        for (const id of new Set(fresh)) status.checkpoint.completed_tasks.push(id);
-        status.checkpoint.timestamp = new Date(run.machine.clock.now()).toISOString();
-        writeStatusFile(run, status);
-      }
-      const text = JSON.stringify({ read, open });
-      replaceFile(run.paths.projection, temporaryPath(run, "projection"), text, false);
-      return fresh.length;
-    },
-    waitSeconds,
-  );
+  if (!existsSync(run.paths.status)) return;
+  await withStatusLock(run, () => carryOver(run), waitSeconds);
   run.memo.projectCost = performance.now() - begin;
-  return added;
 }
 
-/** What the next projection will add: done, but not carried over into status.json yet. */
+function carryOver(run: FsRun): void {
+  const from = readProjection(run);
+  const { ids, open, read } = collect(run, from);
+  if (isSame(read, from.read) && ids.length === 0) return;
+  const status = readStatusFile(run.paths);
+  if (status === null) return;
+  const { checkpoint } = status;
+  const known = new Set(checkpoint.completed_tasks);
+  const fresh = ids.filter((id) => !known.has(id));
+  if (fresh.length > 0) {
+    for (const id of fresh) checkpoint.completed_tasks.push(id);
+    checkpoint.timestamp = nowIso(run);
+    writeStatusFile(run, status);
+  }
+  const text = JSON.stringify({ read, open });
+  replaceFile(run.paths.projection, temporaryPath(run, "projection"), text, false);
+}
+
+/** Tasks that the next projection will add: done, but not in status.json yet. */
 export function notProjectedYet(run: FsRun): string[] {
   return collect(run, readProjection(run)).ids;
 }
@@ -133,7 +127,7 @@ function collect(run: FsRun, from: Projection): Projection & { ids: string[] } {
   const candidates = new Set(from.open);
   const follower = new LedgerFollower(run.paths.ledger, Object.entries(from.read));
   for (const { text } of follower.texts()) {
-    // Most lines are not about this: a look at the text is ten times cheaper than parsing.
+    // Most lines are about something else: a text search is ten times cheaper than parsing.
     if (!text.includes('"to":"done"')) continue;
     const id = /"task":"([^"\\]+)"/.exec(text)?.[1];
     if (isName(id)) candidates.add(id);
@@ -151,21 +145,16 @@ function isSame(a: Record<string, number>, b: Record<string, number>): boolean {
   return Object.keys(a).every((name) => a[name] === b[name]);
 }
 
-/** Derived: whatever cannot be used, or has one position for all files as earlier versions wrote it, is read anew. */
+/** An unusable one (earlier versions had one position for all files) begins anew. */
 function readProjection(run: FsRun): Projection {
-  const file = readDerived(run.paths.projection, 16 * 1024 * 1024);
-  try {
-    const value: unknown = JSON.parse(file?.text ?? "null");
-    if (isProjection(value)) return { read: value.read, open: value.open };
-  } catch {
-    // not JSON
-  }
-  return { read: {}, open: [] }; // derived: reading the ledger again repairs it
+  const text = readDerived(run.paths.projection, 16 * 1024 * 1024)?.text;
+  const { read, open } = parseObject(text ?? "") ?? {};
+  const value = { read, open };
+  return isProjection(value) ? value : { read: {}, open: [] };
 }
 
-function isProjection(value: unknown): value is Projection {
-  if (typeof value !== "object" || value === null) return false;
-  const { read, open } = value as Projection;
+function isProjection(value: Record<keyof Projection, unknown>): value is Projection {
+  const { read, open } = value;
   if (typeof read !== "object" || read === null || !Array.isArray(open)) return false;
   const isPlace = (offset: unknown) => Number.isSafeInteger(offset) && Number(offset) >= 0;
   return Object.values(read).every(isPlace) && open.every(isName);

@@ -7,7 +7,7 @@ import { names } from "../../../../test/support/run-files.ts";
 import { openRun } from "../../../main.ts";
 import type { Store } from "../../store.ts";
 
-/** What a power cut leaves of .viv/, and what the next one who opens the run makes of it. */
+/** Recovery of .viv/ after a power cut. */
 
 const LOSSES: Record<string, (path: string) => void> = {
   empty: (path) => truncateSync(path, 0),
@@ -51,7 +51,7 @@ test.each(Object.entries(LOSSES))("after a reboot, with all of it %s", async (_,
   host.reboot();
   const store = await open();
   expect((await store.doctor()).findings).toEqual([]);
-  // It rests as long as it was told to, and its attempts still count.
+  // It rests for its whole time, and its attempts still count.
   const claims = await store.claim({ worker: "w", max: 9 });
   const attempts = new Map(claims.map(({ task, attempt }) => [task.task_id, attempt]));
   expect(Object.fromEntries(attempts)).toEqual({ retried: 2, a: 1 });
@@ -81,7 +81,7 @@ test("without a reboot: a folder that was removed and made again", async () => {
   await store.close();
 });
 
-test("without a reboot: whoever finds nothing to do wakes what nobody noted", async () => {
+test("without a reboot: an idle worker wakes tasks without notes", async () => {
   const { path, open } = await scene();
   lose(path, LOSSES.empty as (path: string) => void);
   rmSync(join(path, ".viv/woken"), { force: true });
@@ -97,7 +97,7 @@ test("without a reboot: whoever finds nothing to do wakes what nobody noted", as
   await store.close();
 });
 
-test("what `why` advises for a task that nobody woke helps: viv reap", async () => {
+test("viv reap wakes a task without notes, as `why` advises", async () => {
   const { path, open } = await scene();
   const store = await open();
   for (const name of names(join(path, ".viv/dependents")))

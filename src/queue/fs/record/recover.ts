@@ -3,29 +3,27 @@ import { claimedTasks } from "../claims/claimed.ts";
 import { restoreWorkers } from "../claims/register.ts";
 import { reserveAgain } from "../enqueue/task-file.ts";
 import { remakeFolders } from "../files/aside.ts";
-import { namesIn, readDerived, replaceFile, statIfThere } from "../files/atomic.ts";
-import { withLock } from "../files/lock.ts";
+import { namesIn, readDerived, replaceFile, statIfThere, withLock } from "../files/atomic.ts";
+import { type FsRun, temporaryPath } from "../fs-run.ts";
 import { adoptPending } from "../lanes/adopt.ts";
 import { ANY, LaneReader } from "../lanes/lane-reader.ts";
 import { derivedFolders, idOfLink } from "../layout.ts";
-import { type FsRun, temporaryPath } from "../run.ts";
 import { wakeWaiting } from "../waiting/promote.ts";
-import { restoreHistories } from "./attempts.ts";
-import type { Digest } from "./digest.ts";
+import { type Digest, restoreHistories } from "./attempts.ts";
 
 /**
- * What is derived is not synced: a power cut leaves it empty, cut or full of NULs, and somebody may
- * remove `.viv/` at any time. `.viv/boot-<host>` says in which boot this host last knew it to be
- * whole, and which folders those were. If the boot is another one, or a folder is, all of it is
- * compared with the state folders and the ledger, and what is missing is written again. At open,
- * and by workers now and then.
+ * Derived files are not synced: a power cut leaves them empty, cut or full of NULs, and a person may
+ * remove `.viv/` at any time. `.viv/boot-<host>` names the boot in which this host last knew them to
+ * be whole, and their folders. If the boot is another one, or a folder is, all of them are compared
+ * with the state folders and the ledger, and the missing ones written again. At open, and by workers
+ * now and then.
  */
 export function recoverIfLost(run: FsRun): boolean {
   if (run.readOnly || run.memo.isRecovering || isKnown(run)) return false;
   run.memo.isRecovering = true;
   try {
     for (const folder of derivedFolders(run.paths)) remakeFolders(`${folder}/x`);
-    const folders = noteText(run); // one that is lost from here on is not known
+    const folders = noteText(run); // before: a folder that is lost from here on is not known
     recover(run);
     noteBoot(run, folders);
     return true;
@@ -49,17 +47,14 @@ export function noteBoot(run: FsRun, text = noteText(run)): void {
 
 function isKnown(run: FsRun): boolean {
   const text = noteText(run);
-  const says = (note: string) => readDerived(note, 4096)?.text === text;
-  if (says(noteOf(run))) return true;
-  // Containers have names of their own, a new one each, and the boot of their machine in common.
+  const isIn = (note: string) => readDerived(note, 4096)?.text === text;
+  if (isIn(noteOf(run))) return true;
+  // Each container has a name of its own, and the boot of its machine.
   const notes = namesIn(run.paths.viv).filter((name) => name.startsWith(NOTE));
-  return notes.some((name) => says(`${run.paths.viv}/${name}`));
+  return notes.some((name) => isIn(`${run.paths.viv}/${name}`));
 }
 
-/**
- * Which folders there are: that a file is not in them is normal, that they are others is not. Their
- * numbers are not enough: ext4 gives one that was freed to the next folder that is made.
- */
+/** Names the folders by birth time too: ext4 gives a freed inode to the next new folder. */
 function noteText(run: FsRun): string {
   const folders = derivedFolders(run.paths).map((folder) => {
     const stats = statIfThere(folder);
@@ -71,12 +66,10 @@ function noteText(run: FsRun): string {
 
 let birthtimes: boolean | undefined;
 
-/** Where node cannot ask for them, it gives the time of the last change, also for /proc, which has none. */
+/** Where the system has none for node, it gives the change time, also for /proc, which has none. */
 function hasBirthtimes(): boolean {
-  if (birthtimes === undefined) {
-    const stats = statIfThere("/proc/self");
-    birthtimes = stats === undefined || stats.birthtimeMs !== stats.ctimeMs;
-  }
+  const stats = birthtimes === undefined ? statIfThere("/proc/self") : undefined;
+  birthtimes ??= stats === undefined || stats.birthtimeMs !== stats.ctimeMs;
   return birthtimes;
 }
 
@@ -86,7 +79,6 @@ function noteOf(run: FsRun): string {
 }
 
 function recover(run: FsRun): void {
-  const { memo } = run;
   restoreWorkers(run);
   run.notes.restore();
   reserveIds(run, restoreHistories(run));
@@ -96,11 +88,11 @@ function recover(run: FsRun): void {
     adoptPending(run, reader);
   } finally {
     reader.close();
-    memo.pendingSeen.clear();
+    run.memo.pendingSeen.clear();
   }
 }
 
-/** What was given out stays given out. A task that only foreigners ever touched has no entry. */
+/** A used id stays used. A task that only foreigners ever touched has no entry. */
 function reserveIds(run: FsRun, { ours }: Digest): void {
   const known = new Set(namesIn(run.paths.ids).map((name) => idOfLink(run.paths, name)));
   const look = (id: string | null, state: TaskState, path: string) => {

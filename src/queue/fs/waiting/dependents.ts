@@ -1,9 +1,10 @@
 import { isVivError, VivError } from "../../../base/errors.ts";
 import type { Task } from "../../task.ts";
 import { readTask } from "../enqueue/task-file.ts";
-import { appendLine, readDerived, statIfThere, unlinkIfThere } from "../files/atomic.ts";
+import { readDerived, statIfThere, unlinkIfThere } from "../files/atomic.ts";
+import { appendLine } from "../files/lines.ts";
+import type { FsRun } from "../fs-run.ts";
 import { fileOf } from "../layout.ts";
-import type { FsRun } from "../run.ts";
 
 /**
  * `.viv/dependents/<id>`: one line for each task that waits for <id>. If it is lost, a look at all

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { rmdirSync } from "../../../platform/files/beneath.ts";
 import { setAside } from "../files/aside.ts";
 import { errno, namesIn, overwrite, statIfThere, unlinkIfThere } from "../files/atomic.ts";
-import type { FsRun } from "../run.ts";
+import type { FsRun } from "../fs-run.ts";
 
 /**
  * `.viv/due/<minute>/<ms>.<id>`: when tasks are due. Buckets of a minute keep looking cheap: only

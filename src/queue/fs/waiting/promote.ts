@@ -4,6 +4,7 @@ import { isName } from "../../../base/names.ts";
 import type { Task } from "../../task.ts";
 import { readTaskOrQuarantine, reserveId } from "../enqueue/task-file.ts";
 import { namesIn, overwrite, renameIfThere, statIfThere, syncMove } from "../files/atomic.ts";
+import { type FsRun, record } from "../fs-run.ts";
 import { fileOf } from "../layout.ts";
 import { isMet } from "../locate.ts";
 import {
@@ -14,8 +15,7 @@ import {
   readHistory,
   restsUntil,
 } from "../record/attempts.ts";
-import { completedTasks } from "../record/status.ts";
-import { type FsRun, record } from "../run.ts";
+import { completedTasks } from "../record/status-file.ts";
 import { addDependent, dependentsOf, forgetDependents, hasDependents } from "./dependents.ts";
 import { addDue, dueBy, hasDue } from "./due.ts";
 

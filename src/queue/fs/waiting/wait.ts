@@ -4,11 +4,11 @@ import { isName } from "../../../base/names.ts";
 import { watchPaths } from "../../../platform/files/watch.ts";
 import type { WaitOptions } from "../../store.ts";
 import { assertReviewLimit, isReviewFull, readerFor } from "../claims/claim.ts";
+import type { FsRun } from "../fs-run.ts";
 import { adopt } from "../lanes/adopt.ts";
 import { filterOf, type LaneReader } from "../lanes/lane-reader.ts";
 import { fileOf } from "../layout.ts";
 import { projectBeforeIdling } from "../record/project.ts";
-import type { FsRun } from "../run.ts";
 import { nextDue } from "./due.ts";
 import { promoteDependents, promoteDue, promoteMet, wakeWaitingIfDue } from "./promote.ts";
 

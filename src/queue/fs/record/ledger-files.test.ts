@@ -7,7 +7,7 @@ import * as fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { holds } from "../../../../test/support/property.ts";
 import { openRun } from "../../../main.ts";
-import { LedgerFollower, LedgerWriter, linesAbout, readLedger } from "./ledger.ts";
+import { LedgerFollower, LedgerWriter, linesAbout, readLedger } from "./ledger-files.ts";
 
 let folder = "";
 
@@ -19,7 +19,7 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 const DAY = 86_400_000;
 const NOW = Date.parse("2026-11-15T12:00:00Z");
 
-/** What one look tells, as a sum. */
+/** The sum of the lines of one look. */
 function look(follower: LedgerFollower): number {
   let sum = 0;
   for (const { line } of follower.lines()) sum += line.usd as number;
@@ -44,9 +44,9 @@ test("writers with any clocks, lines in any files: readers have each line once",
       mkdirSync(own);
       const writers = Array.from({ length: 4 }, () => new LedgerWriter(own));
       let follower = new LedgerFollower(own);
-      let [written, told] = [0, 0];
+      let [written, read] = [0, 0];
       for (const one of events) {
-        if (one === "look") told += look(follower);
+        if (one === "look") read += look(follower);
         // Another process goes on with what this one has kept.
         else if (one === "restart") {
           follower = new LedgerFollower(own, Object.entries(follower.position));
@@ -54,20 +54,21 @@ test("writers with any clocks, lines in any files: readers have each line once",
           const { usd, isSoon } = one;
           const at = new Date(NOW + one.daysOff * DAY).toISOString();
           const writer = writers[one.writer] as LedgerWriter;
-          if (isSoon) writer.writeSoon(at, `","event":"step","usd":${usd}}`, true);
-          else writer.write({ at, event: "step", usd });
+          const line = JSON.stringify({ at, event: "step", usd });
+          if (isSoon) writer.appendSoon(at, line, true);
+          else writer.append(at, line, false);
           written += usd;
         }
       }
-      told += look(follower);
-      expect(told).toBe(written);
-      expect([...readLedger(own)].reduce((sum, { line }) => sum + Number(line.usd), 0)).toBe(told);
+      read += look(follower);
+      expect(read).toBe(written);
+      expect([...readLedger(own)].reduce((sum, { usd }) => sum + Number(usd), 0)).toBe(read);
       for (const writer of writers) writer.close();
     }),
   );
 });
 
-test("a line is told when it is whole; a file that lost its end is read anew", () => {
+test("a line is reported when it is whole; a file that lost its end is read anew", () => {
   const path = join(folder, "2026-11-15.jsonl");
   const follower = new LedgerFollower(folder);
   writeFileSync(path, '{"usd":1}\n{"us');
@@ -79,7 +80,7 @@ test("a line is told when it is whole; a file that lost its end is read anew", (
   expect(look(follower)).toBe(1);
 });
 
-test("what is no file is passed over, also one that would be waited for", () => {
+test("skips anything but regular files, also a pipe that would be waited for", () => {
   mkdirSync(join(folder, "2026-11-13.jsonl"));
   execFileSync("mkfifo", [join(folder, "2026-11-14.jsonl")]);
   writeFileSync(join(folder, "2026-11-15.jsonl"), '{"usd":3,"task":"a"}\n');

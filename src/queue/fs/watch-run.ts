@@ -1,43 +1,41 @@
-import { type FSWatcher, watch as watchFolder } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { isName } from "../../base/names.ts";
+import { watchPaths } from "../../platform/files/watch.ts";
 import { TASK_STATES, type TaskState } from "../states.ts";
 import type { Change, WatchOptions } from "../store.ts";
 import { claimWorkers, findClaim } from "./claims/claimed.ts";
-import { namesIn, obstacle, statIfThere } from "./files/atomic.ts";
+import { failedWith, namesIn, statIfThere } from "./files/atomic.ts";
+import { type FsRun, nowIso } from "./fs-run.ts";
 import { fileOf, folderOf, type Paths } from "./layout.ts";
-import { LedgerFollower } from "./record/ledger.ts";
-import { type FsRun, nowIso } from "./run.ts";
+import { LedgerFollower } from "./record/ledger-files.ts";
 
 /**
  * A stream of changes. Notifications of the filesystem name the tasks to look at. Behind them, a
- * timer compares folders with what was last reported, so that a notification that got lost (the
- * kernel drops them when its queue is full) costs seconds, not for ever. What costs grows with what
- * changes, not with what there is: a folder is listed only when it has changed, rarely if its
- * notifications arrive, and done/ never, because its tasks are missed where they came from.
+ * timer compares folders with their last listing, so that a lost notification (the kernel drops
+ * them when its queue is full) costs seconds. The cost grows with the changes, not with the tasks: a
+ * folder is listed only when it has changed, rarely if its notifications arrive, and done/ never,
+ * because its tasks are missed where they came from.
  *
  * One watch serves all subscribers of a store.
  */
 export async function* watchRun(run: FsRun, options: WatchOptions): AsyncGenerator<Change> {
-  let watch = watches.get(run);
-  if (watch === undefined) {
-    watch = new RunWatch(run, () => watches.delete(run));
-    watches.set(run, watch);
-  }
+  const { signal, rescanMs = RESCAN_MS } = options;
+  const watch = watches.get(run) ?? new RunWatch(run);
+  watches.set(run, watch);
   const subscriber = new Subscriber();
-  const onAbort = () => subscriber.ring();
-  options.signal?.addEventListener("abort", onAbort);
+  const onAbort = () => subscriber.wake();
+  signal?.addEventListener("abort", onAbort);
   try {
-    watch.join(subscriber, options.rescanMs ?? RESCAN_MS);
-    while (!options.signal?.aborted) {
+    watch.join(subscriber, rescanMs);
+    while (!signal?.aborted) {
       yield* subscriber.take();
-      if (!options.signal?.aborted) await subscriber.next();
+      if (!signal?.aborted) await subscriber.next();
     }
-    // What has happened until the signal is reported.
+    // Changes before the signal are reported.
     await watch.catchUp();
     yield* subscriber.take();
   } finally {
-    options.signal?.removeEventListener("abort", onAbort);
+    signal?.removeEventListener("abort", onAbort);
     watch.leave(subscriber);
   }
 }
@@ -45,7 +43,7 @@ export async function* watchRun(run: FsRun, options: WatchOptions): AsyncGenerat
 const RESCAN_MS = 2_000;
 /** So many changes a reader may be behind. */
 export const MOST_QUEUED = 10_000;
-/** Done tasks whose notifications may still be under way. */
+/** Done tasks with notifications that may still be under way. */
 const MOST_FINISHED = 10_000;
 /** Changes of a folder within one tick of the filesystem's clock leave one time. */
 const TICK_MS = 50;
@@ -55,7 +53,7 @@ const watches = new WeakMap<FsRun, RunWatch>();
 class Subscriber {
   #queue: Change[] = [];
   #missed: Extract<Change, { kind: "missed" }> | null = null;
-  #ring: () => void = () => {};
+  wake: () => void = () => {};
 
   push(change: Change): void {
     if (this.#queue.length >= MOST_QUEUED) {
@@ -66,14 +64,12 @@ class Subscriber {
       this.#queue = [];
     }
     this.#queue.push(change);
-    this.#ring();
+    this.wake();
   }
 
   *take(): Generator<Change> {
-    for (;;) {
-      const missed = this.#missed;
-      const changes = this.#queue;
-      if (missed === null && changes.length === 0) return;
+    while (this.#queue.length > 0) {
+      const [missed, changes] = [this.#missed, this.#queue];
       this.#missed = null;
       this.#queue = [];
       if (missed) yield missed;
@@ -83,13 +79,9 @@ class Subscriber {
 
   next(): Promise<void> {
     return new Promise((resolve) => {
-      this.#ring = resolve;
+      this.wake = resolve;
       if (this.#queue.length > 0) resolve();
     });
-  }
-
-  ring(): void {
-    this.#ring();
   }
 }
 
@@ -98,51 +90,47 @@ function timeOf(change: Change): string {
   return change.kind === "task" ? change.at : change.since;
 }
 
-interface Where {
+/** One object for each place: a hundred thousand tasks wait in one and the same. */
+interface Place {
   state: TaskState;
   worker?: string;
-}
-
-/** One object for each place: a hundred thousand tasks wait in one and the same. */
-interface Place extends Where {
   /** Of a worker: its tasks. */
   ids?: Set<string>;
 }
 
-/** A folder of tasks, and what was last seen of it. */
+/** A folder of tasks, as it was last seen. */
 interface Watched {
   state: TaskState;
   ino: number;
-  watcher: FSWatcher | null;
+  stop: () => void;
   /** Its change time at the last listing; null: another listing is due. */
   changed: number | null;
   listedAt: number;
   cost: number;
-  /** Has a notification come since the last listing? */
+  /** Whether a notification has come since the last listing. */
   isNotified: boolean;
 }
 
 class RunWatch {
   readonly #run: FsRun;
-  readonly #onIdle: () => void;
   readonly #subscribers = new Map<Subscriber, number>();
   /** Where each task is that is not done. */
   readonly #known = new Map<string, Place>();
   readonly #finished = new Set<string>();
   readonly #places = new Map<string, Place>();
   readonly #folders = new Map<string, Watched>();
-  readonly #others: FSWatcher[] = [];
-  /** Tasks to look at, with the state whose folder named them last. */
+  readonly #stops: (() => void)[] = [];
+  /** Tasks to look at, with the state of the folder that named them last. */
   readonly #suspects = new Map<string, TaskState>();
   readonly #ledger: LedgerFollower;
   #isLedgerNews = false;
+  #areWorkersNew = false;
   #soon: NodeJS.Immediate | undefined;
   #timer: NodeJS.Timeout | undefined;
   #rescanning: Promise<void> | null = null;
 
-  constructor(run: FsRun, onIdle: () => void) {
+  constructor(run: FsRun) {
     this.#run = run;
-    this.#onIdle = onIdle;
     this.#ledger = new LedgerFollower(run.paths.ledger);
   }
 
@@ -157,13 +145,13 @@ class RunWatch {
     this.#subscribers.delete(subscriber);
     this.#restartTimer();
     if (this.#subscribers.size > 0) return;
-    for (const { watcher } of this.#folders.values()) watcher?.close();
-    for (const watcher of this.#others) watcher.close();
+    for (const { stop } of this.#folders.values()) stop();
+    for (const stop of this.#stops) stop();
     if (this.#soon) clearImmediate(this.#soon);
-    this.#onIdle();
+    watches.delete(this.#run);
   }
 
-  /** Reports all that has happened by now. */
+  /** Reports all changes until now. */
   async catchUp(): Promise<void> {
     await this.#rescanning;
     await this.#rescan(true);
@@ -172,29 +160,36 @@ class RunWatch {
   #restartTimer(): void {
     clearInterval(this.#timer);
     if (this.#subscribers.size === 0) return;
-    const everyMs = Math.min(...this.#subscribers.values());
+    const rescanMs = Math.min(...this.#subscribers.values());
     this.#timer = setInterval(() => {
-      this.#rescanning ??= this.#rescan(false)
-        .catch(() => {}) // the next one comes
-        .finally(() => {
-          this.#rescanning = null;
-        });
-    }, everyMs);
+      this.#rescanning ??= this.#tryRescan();
+    }, rescanMs);
+  }
+
+  async #tryRescan(): Promise<void> {
+    await this.#rescan(false).catch(() => {}); // the next one comes
+    this.#rescanning = null;
   }
 
   #start(): void {
     const { paths } = this.#run;
-    this.#ledger.skipPast(); // a watch reports what happens from now on
+    const { isFlat } = paths.layout;
+    this.#ledger.skipPast(); // a watch reports changes from now on
     for (const state of TASK_STATES) {
-      if (state !== "claimed" || paths.layout.isFlat) this.#follow(paths.state[state], state);
+      if (state !== "claimed" || isFlat) this.#follow(paths.state[state], state);
     }
-    if (!paths.layout.isFlat) this.#onEvents(paths.state.claimed, () => this.#followWorkers());
-    this.#onEvents(paths.ledger, () => {
+    const onWorkers = () => {
+      this.#areWorkersNew = true;
+      this.#lookSoon();
+    };
+    const onLedger = () => {
       this.#isLedgerNews = true;
       this.#lookSoon();
-    });
+    };
+    if (!isFlat) this.#stops.push(watchPaths([paths.state.claimed], onWorkers));
+    this.#stops.push(watchPaths([paths.ledger], onLedger));
     this.#followWorkers();
-    // The watch stands, so that nothing falls between the snapshot and it.
+    // After the watch is set, so that no change falls between it and the listing.
     for (const [folder, { state }] of this.#folders) {
       if (state === "done") continue;
       for (const { id, worker } of tasksIn(paths, state, folder, namesIn(folder))) {
@@ -206,23 +201,15 @@ class RunWatch {
   #follow(folder: string, state: TaskState): void {
     if (this.#folders.has(folder)) return;
     const ino = statIfThere(folder)?.ino ?? 0;
-    const watched: Watched = {
-      ...{ state, ino, watcher: null, changed: null, listedAt: 0, cost: 0, isNotified: false },
-    };
-    this.#folders.set(folder, watched);
-    watched.watcher = watchNames(folder, (name) => {
+    const stop = watchPaths([folder], (name) => {
       watched.isNotified = true;
-      const { layout } = this.#run.paths;
-      const isClaim = layout.isFlat && state === "claimed";
-      const id = isClaim ? layout.splitClaim(name ?? "")?.id : layout.idOf(state, name ?? "");
-      if (isName(id)) this.#suspects.set(id, state);
+      const [task] = tasksIn(this.#run.paths, state, folder, name === null ? [] : [name]);
+      if (task) this.#suspects.set(task.id, state);
       this.#lookSoon();
     });
-  }
-
-  #onEvents(folder: string, act: () => void): void {
-    const watcher = watchNames(folder, act);
-    if (watcher) this.#others.push(watcher);
+    const unseen = { changed: null, listedAt: 0, cost: 0, isNotified: false };
+    const watched: Watched = { state, ino, stop, ...unseen };
+    this.#folders.set(folder, watched);
   }
 
   #followWorkers(): void {
@@ -231,6 +218,7 @@ class RunWatch {
     for (const worker of claimWorkers(paths)) {
       if (isName(worker)) this.#follow(folderOf(paths, worker), "claimed");
     }
+    this.#areWorkersNew = false;
   }
 
   #lookSoon(): void {
@@ -239,13 +227,14 @@ class RunWatch {
       try {
         this.#look();
       } catch {
-        // The rescan looks again.
+        // A folder cannot be read just now: the rescan looks again.
       }
     });
   }
 
-  /** After an error, what was not looked at stays to be looked at. */
+  /** After an error, the rest stays to be looked at. */
   #look(): void {
+    if (this.#areWorkersNew) this.#followWorkers();
     for (const [id, hint] of [...this.#suspects]) {
       this.#lookAt(id, hint);
       this.#suspects.delete(id);
@@ -263,14 +252,8 @@ class RunWatch {
     const before = this.#known.get(id) ?? (this.#wasDone(id, hint) ? this.#place("done") : null);
     if (now === before) return;
     this.#settle(id, now);
-    this.#emit({
-      kind: "task",
-      id,
-      from: before?.state ?? null,
-      to: now?.state ?? null,
-      worker: now?.worker,
-      at: nowIso(this.#run),
-    });
+    const [from, to, at] = [before?.state ?? null, now?.state ?? null, nowIso(this.#run)];
+    this.#emit({ kind: "task", id, from, to, worker: now?.worker, at });
   }
 
   /** Done tasks are not remembered for long: one that leaves done/ is known by its notification. */
@@ -308,7 +291,7 @@ class RunWatch {
     for (const subscriber of this.#subscribers.keys()) subscriber.push(change);
   }
 
-  /** `all`: also folders whose listing would come too soon. */
+  /** `all`: also folders that were listed a moment ago. */
   async #rescan(all: boolean): Promise<void> {
     this.#isLedgerNews = true;
     this.#dropLost();
@@ -320,10 +303,9 @@ class RunWatch {
       const isTooSoon = watched.isNotified && begin < watched.listedAt + 100 * watched.cost;
       if (isTooSoon && !all) continue;
       const names = await namesLater(folder);
-      const end = performance.now();
       watched.changed = Math.abs(Date.now() - changed) > TICK_MS ? changed : null;
-      watched.listedAt = end;
-      watched.cost = end - begin;
+      watched.listedAt = performance.now();
+      watched.cost = watched.listedAt - begin;
       watched.isNotified = false;
       this.#compare(watched.state, folder, names);
     }
@@ -333,9 +315,9 @@ class RunWatch {
   /** Folders that were removed, or made anew, have no notifications any more. */
   #dropLost(): void {
     const { paths } = this.#run;
-    for (const [folder, { state, ino, watcher }] of [...this.#folders]) {
+    for (const [folder, { state, ino, stop }] of [...this.#folders]) {
       if (statIfThere(folder)?.ino === ino) continue;
-      watcher?.close();
+      stop();
       this.#folders.delete(folder);
       if (folder === paths.state[state]) this.#follow(folder, state);
       else this.#compare(state, folder, []);
@@ -357,28 +339,11 @@ class RunWatch {
   }
 }
 
-/** Null when there are no watches left, or the folder is gone: the rescan covers for it. */
-function watchNames(folder: string, onEvent: (name: string | null) => void): FSWatcher | null {
-  try {
-    const watcher = watchFolder(folder, (_, name) => {
-      try {
-        onEvent(name);
-      } catch {
-        // The folder cannot be read just now: the rescan reads it again.
-      }
-    });
-    watcher.on("error", () => {}); // the folder has disappeared: see #dropLost
-    return watcher;
-  } catch {
-    return null;
-  }
-}
-
 async function namesLater(folder: string): Promise<string[]> {
   try {
     return await readdir(folder);
   } catch (error) {
-    if (obstacle(error) === "ENOENT" || obstacle(error) === "ENOTDIR") return [];
+    if (failedWith(error, "ENOENT", "ENOTDIR")) return [];
     throw error;
   }
 }
@@ -406,18 +371,16 @@ function* tasksIn(
 }
 
 /** `hint`: where it probably is. */
-function whereIs(run: FsRun, id: string, hint: TaskState): Where | null {
+function whereIs(run: FsRun, id: string, hint: TaskState): Place | null {
   if (hint !== "claimed" && statIfThere(fileOf(run.paths, hint, id))) return { state: hint };
-  // Forward order, twice: a task that moves while we look is met the second time.
-  for (let round = 0; round < 2; round++) {
-    for (const state of TASK_STATES) {
-      if (state !== "claimed") {
-        if (statIfThere(fileOf(run.paths, state, id))) return { state };
-        continue;
-      }
-      const claim = findClaim(run.paths, id);
-      if (isName(claim?.worker)) return { state, worker: claim.worker };
+  // Forward order, twice: a task that moves meanwhile is found the second time.
+  for (const state of [...TASK_STATES, ...TASK_STATES]) {
+    if (state !== "claimed") {
+      if (statIfThere(fileOf(run.paths, state, id))) return { state };
+      continue;
     }
+    const claim = findClaim(run.paths, id);
+    if (isName(claim?.worker)) return { state, worker: claim.worker };
   }
   return null;
 }

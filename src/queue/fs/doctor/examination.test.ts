@@ -37,7 +37,7 @@ class Scene {
     return join(this.path, ...parts);
   }
 
-  /** A file that somebody else put there, long enough ago to be finished. */
+  /** A foreign file, old enough to be finished. */
   put(place: string, text: string, secondsAgo = 3600): void {
     writeFileSync(this.at(place), text);
     const then = Date.now() / 1000 - secondsAgo;
@@ -60,7 +60,7 @@ interface Situation {
   code: FindingCode;
   layout?: "pit";
   path: string | RegExp;
-  /** What --fix cannot change by itself. */
+  /** --fix cannot change it. */
   unfixable?: true;
   make(scene: Scene): Promise<void>;
   after?(scene: Scene): Promise<void>;
@@ -213,7 +213,7 @@ const SITUATIONS: Situation[] = [
     },
   },
   {
-    name: "a draft whose writer died",
+    name: "a draft of a dead writer",
     code: "stale_temporary",
     path: ".viv/tmp/a~host.1.0.x",
     async make(scene) {
@@ -258,7 +258,7 @@ const SITUATIONS: Situation[] = [
     },
   },
   {
-    name: "a note of who waits for whom that is gone",
+    name: "a lost note of a dependency",
     code: "missing_index",
     path: ".viv/dependents",
     async make(scene) {
@@ -272,12 +272,12 @@ const SITUATIONS: Situation[] = [
     },
   },
   {
-    name: "a note of who rests until when that is gone",
+    name: "a lost note of a due time",
     code: "missing_index",
     path: ".viv/due",
     async make(scene) {
       await scene.store.enqueue({ id: "a", type: "t", not_before: "+30m" });
-      // Somebody else's note for an earlier time must not hide that this one is missing.
+      // Another task's note for an earlier time must not hide that this one is missing.
       await scene.store.enqueue({ id: "b", type: "t", not_before: "+10m" });
       for (const minute of readdirSync(scene.at(".viv/due"))) {
         const entries = readdirSync(scene.at(".viv/due", minute)).filter((n) => n.endsWith(".a"));
@@ -305,7 +305,7 @@ const SITUATIONS: Situation[] = [
     },
   },
   {
-    name: "a task that somebody removed",
+    name: "a task that was removed by hand",
     code: "vanished",
     path: ".viv/ids/a.json",
     async make(scene) {
@@ -413,12 +413,12 @@ const SITUATIONS: Situation[] = [
       await scene.enqueue("a");
       await scene.store.close();
       const status = JSON.parse(readFileSync(scene.at("status.json"), "utf8"));
-      status.checkpoint.completed_tasks = ["a", "somebody-elses"];
+      status.checkpoint.completed_tasks = ["a", "foreign"];
       writeFileSync(scene.at("status.json"), JSON.stringify(status));
     },
     async after(scene) {
       const status = await scene.store.readStatus();
-      expect(status?.checkpoint.completed_tasks).toEqual(["somebody-elses"]);
+      expect(status?.checkpoint.completed_tasks).toEqual(["foreign"]);
     },
   },
   {
@@ -483,7 +483,7 @@ const SITUATIONS: Situation[] = [
     },
   },
   {
-    name: "a pit with a result for food that nobody knows",
+    name: "a pit with a result for unknown food",
     code: "orphan_result",
     layout: "pit",
     path: /^done\/food-9-x\.result\.md$/,
@@ -505,7 +505,7 @@ async function prepare(situation: Situation): Promise<Scene> {
   scene.store = await openRun(path, { create: true, durability: "fast", machine, layout });
   await situation.make(scene);
   await scene.store.close();
-  // Drafts are old enough to be nobody's: their age is told by the real time.
+  // Drafts are old enough to be abandoned: their age is in real time.
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 60_000 });
   scene.store = await scene.open();
   return scene;
@@ -599,7 +599,7 @@ describe("doctor", () => {
     await doctor.close();
   });
 
-  test("what is young may still be being written: it is left alone", async () => {
+  test("a young file may still be being written: it is left alone", async () => {
     const scene = new Scene();
     scene.store = await scene.open();
     writeFileSync(scene.at("pending/young.json"), '{"task_id": "young", ');

@@ -9,54 +9,47 @@ import {
   statIfThere,
   syncFolder,
   translate,
-  unlinkIfThere,
-  writeNew,
+  viaTemporary,
+  withLock,
 } from "../files/atomic.ts";
-import { withLock } from "../files/lock.ts";
+import { type FsRun, nowIso, temporaryPath } from "../fs-run.ts";
 import type { Paths } from "../layout.ts";
-import { type FsRun, nowIso, temporaryPath } from "../run.ts";
 
 /** completed_tasks of a million tasks is some 30 MB. */
 const MAX_STATUS_BYTES = 512 * 1024 * 1024;
 
-/** Null when there is none. Throws CORRUPT for what cannot be read as schema 0.x. */
+/** Null when there is none. Throws CORRUPT for anything but schema 0.x. */
 export function readStatusFile(paths: Paths): RunStatus | null {
   const file = readRegular(paths.status, MAX_STATUS_BYTES);
   if (file === null) return null;
+  const corrupt = (problem: string, details = {}, cause?: unknown) =>
+    new VivError("CORRUPT", `status.json ${problem}`, details, { cause });
   let raw: unknown;
   try {
     raw = parseExactly(file.text);
   } catch (cause) {
-    throw new VivError(
-      "CORRUPT",
-      `status.json is not JSON (${(cause as Error).message}); repair it by hand or move it away.`,
-      {},
-      { cause },
-    );
+    const why = (cause as Error).message;
+    throw corrupt(`is not JSON (${why}); repair it by hand or move it away.`, {}, cause);
   }
   if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
-    throw new VivError("CORRUPT", "status.json is not a JSON object; move it away.");
+    throw corrupt("is not a JSON object; move it away.");
   }
   const status = raw as Partial<RunStatus>;
   const version = String(status.schema_version ?? "0.0");
   if (!version.startsWith("0.")) {
-    throw new VivError(
-      "CORRUPT",
-      `status.json has schema_version ${JSON.stringify(version)}; this version reads 0.x.`,
-      { schema_version: version },
-    );
+    const problem = `has schema_version ${JSON.stringify(version)}; this version reads 0.x.`;
+    throw corrupt(problem, { schema_version: version });
   }
-  const checkpoint = (status.checkpoint ?? {}) as Partial<Checkpoint>;
   return {
     ...status,
     schema_version: version,
     run_id: status.run_id ?? paths.root.slice(paths.root.lastIndexOf("/") + 1),
-    checkpoint: { ...emptyCheckpoint(), ...checkpoint },
+    checkpoint: { ...emptyCheckpoint(), ...status.checkpoint },
     metadata: status.metadata ?? {},
   };
 }
 
-/** The same where a broken status.json must not stand in the way: doctor reports and repairs it. */
+/** The same, but null for a broken one: doctor reports and repairs it. */
 export function readStatusLeniently(paths: Paths): RunStatus | null {
   try {
     return readStatusFile(paths);
@@ -79,26 +72,21 @@ function emptyCheckpoint(): Checkpoint {
   };
 }
 
-export function freshStatus(run: FsRun, runId: string, update: CheckpointUpdate): RunStatus {
+function freshStatus(run: FsRun, runId: string, update: CheckpointUpdate): RunStatus {
+  const checkpoint = { ...emptyCheckpoint(), summary: "Initialized", ...checkpointPart(update) };
   return {
     schema_version: "0.1",
     run_id: runId,
-    checkpoint: {
-      ...emptyCheckpoint(),
-      summary: "Initialized",
-      ...checkpointPart(update),
-      timestamp: nowIso(run),
-    },
+    checkpoint: { ...checkpoint, timestamp: nowIso(run) },
     metadata: update.metadata ?? {},
   };
 }
 
-/** For a new run; if another process made one meanwhile, that one stays. */
+/** For a new run; one that another process made meanwhile stays. */
 export function createStatus(run: FsRun, runId: string): void {
   const tmp = temporaryPath(run, "status");
-  writeNew(tmp, canonicalJson(freshStatus(run, runId, {})), run.durability === "safe");
-  linkIfFree(tmp, run.paths.status);
-  unlinkIfThere(tmp);
+  const text = canonicalJson(freshStatus(run, runId, {}));
+  viaTemporary(tmp, text, run.durability === "safe", () => linkIfFree(tmp, run.paths.status));
 }
 
 export function initStatus(
@@ -106,26 +94,24 @@ export function initStatus(
   runId: string,
   update: CheckpointUpdate,
 ): Promise<RunStatus> {
-  return withStatusLock(run, () =>
-    synced(run, writeStatusFile(run, freshStatus(run, runId, update))),
-  );
+  return withStatusLock(run, () => writeSynced(run, freshStatus(run, runId, update)));
 }
 
 /** A new checkpoint: completed_tasks stay, metadata is merged, the rest is replaced if given. */
 export function updateStatus(run: FsRun, update: CheckpointUpdate): Promise<RunStatus> {
   return withStatusLock(run, () => {
     const old = readStatusFile(run.paths) ?? freshStatus(run, run.runId, {});
-    const status = writeStatusFile(run, {
+    return writeSynced(run, {
       ...old,
       checkpoint: { ...old.checkpoint, ...checkpointPart(update), timestamp: nowIso(run) },
       metadata: { ...old.metadata, ...update.metadata },
     });
-    return synced(run, status);
   });
 }
 
-/** completed_tasks is derived; what a person says about the run is not. */
-function synced(run: FsRun, status: RunStatus): RunStatus {
+/** completed_tasks is derived; a person's checkpoint is not. */
+function writeSynced(run: FsRun, status: RunStatus): RunStatus {
+  writeStatusFile(run, status);
   if (run.durability === "safe") syncFolder(dirname(run.paths.status));
   return status;
 }
@@ -135,19 +121,14 @@ function checkpointPart(update: CheckpointUpdate): Partial<Checkpoint> {
   return Object.fromEntries(Object.entries(rest).filter(([, v]) => v !== undefined));
 }
 
-export function writeStatusFile(run: FsRun, status: RunStatus): RunStatus {
+export function writeStatusFile(run: FsRun, status: RunStatus): void {
+  const isSafe = run.durability === "safe";
   try {
-    replaceFile(
-      run.paths.status,
-      temporaryPath(run, "status"),
-      canonicalJson(status),
-      run.durability === "safe",
-    );
+    replaceFile(run.paths.status, temporaryPath(run, "status"), canonicalJson(status), isSafe);
   } catch (error) {
     throw translate(error, "writing status.json");
   }
   run.memo.completedSeen = null;
-  return status;
 }
 
 /** Every writer of status.json, swarm-lib's included, holds this lock. */

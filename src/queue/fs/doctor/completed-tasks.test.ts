@@ -5,9 +5,9 @@ import { expect, test } from "vitest";
 import { newFolder } from "../../../../test/support/folders.ts";
 import { openRun } from "../../../main.ts";
 
-/** It looks at done/ more than once. */
+/** The doctor lists done/ more than once. */
 test.each([0, 1, 2, 3])(
-  "what a worker carries over while the doctor looks is not missing (%i)",
+  "a task that a worker carries over during the check is not missing (%i)",
   async (at) => {
     const path = join(newFolder(), "run");
     const worker = await openRun(path, { create: true, durability: "fast" });

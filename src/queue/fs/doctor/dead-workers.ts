@@ -1,12 +1,13 @@
 import { utimesSync } from "../../../platform/files/beneath.ts";
 import { judgeWorker } from "../../liveness.ts";
 import { claimsOf, claimWorkers } from "../claims/claimed.ts";
+import { forgottenSpares, isStale, notesWithoutClaim } from "../claims/process-notes.ts";
 import { reapClaims } from "../claims/reap.ts";
 import { staleAfterSeconds, vitalSigns } from "../claims/vital-signs.ts";
 import { keyOf, recordedEnds } from "../ends/held-claim.ts";
-import { statIfThere } from "../files/atomic.ts";
+import { statIfThere, unlinkIfThere } from "../files/atomic.ts";
 import { below, folderOf, heartbeatOf } from "../layout.ts";
-import type { Examination } from "./doctor.ts";
+import type { Examination } from "./examination.ts";
 
 export async function checkWorkers({ run, checked, find }: Examination): Promise<void> {
   for (const worker of claimWorkers(run.paths)) {
@@ -33,35 +34,52 @@ export async function checkWorkers({ run, checked, find }: Examination): Promise
     const limit = staleAfterSeconds(run, signs);
     const verdict = judgeWorker(signs, { staleAfterMs: limit * 1000 });
     if (verdict.alive) continue;
-    const endings = recordedEnds(
-      run,
-      claims.map((claim) => ({ ...claim, worker })),
-    );
+    const why =
+      verdict.reason === "gone"
+        ? `the process of ${worker} is gone`
+        : `${worker} has given no sign of life for over ${limit} s`;
+    const held = claims.map((claim) => ({ ...claim, worker }));
+    const endings = recordedEnds(run, held);
     for (const claim of claims) {
       const ending = endings.get(keyOf(claim))?.ending;
+      const path = below(run.paths, claim.path);
       const isOut = () => statIfThere(claim.path) === undefined;
       await find(
         ending
           ? {
               code: "unfinished_transition",
-              path: below(run.paths, claim.path),
+              path,
               message: `${claim.id} ended as ${ending.outcome}, but ${worker} died before it was moved`,
               repair: `move it to ${run.paths.layout.folders[ending.to]}/`,
             }
-          : {
-              code: "claim_without_worker",
-              path: below(run.paths, claim.path),
-              message:
-                verdict.reason === "gone"
-                  ? `the process of ${worker} is gone`
-                  : `${worker} has given no sign of life for over ${limit} s`,
-              repair: "give the task back",
-            },
+          : { code: "claim_without_worker", path, message: why, repair: "give the task back" },
         async () => {
           if (!isOut()) await reapClaims(run, {});
           return isOut();
         },
       );
     }
+  }
+}
+
+/** Notes about the process trees of claims that have ended. */
+export async function checkNotes({ run, checked, find }: Examination): Promise<void> {
+  const report = (path: string, message: string) =>
+    find(
+      { code: "stale_temporary", path: below(run.paths, path), message, repair: "remove it" },
+      () => unlinkIfThere(path),
+    );
+  for (const { id, path, note } of notesWithoutClaim(run)) {
+    checked.processes = (checked.processes ?? 0) + 1;
+    if (!isStale(run, note)) continue;
+    await report(
+      path,
+      note === null
+        ? "it names no process"
+        : `the process of ${note.worker} that worked on ${id} is gone (${note.pid})`,
+    );
+  }
+  for (const path of forgottenSpares(run)) {
+    await report(path, "an empty note that a worker has left behind");
   }
 }

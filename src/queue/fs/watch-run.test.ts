@@ -4,22 +4,22 @@ import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { within } from "../../../test/support/deadline.ts";
-import { newFolder } from "../../../test/support/folders.ts";
-import { openRun } from "../../main.ts";
+import { newRun as newOpenRun } from "../../../test/support/new-run.ts";
 import type { Change, Store } from "../store.ts";
-import { MOST_QUEUED } from "./watch.ts";
+import { MOST_QUEUED } from "./watch-run.ts";
 
-/** What becomes of notifications when the kernel drops them, or has none to give. */
+/** Watching when the kernel drops notifications, or has none to give. */
 
-async function newRun(): Promise<{ path: string; store: Store }> {
-  const path = join(newFolder(), "run");
-  const store = await openRun(path, { create: true, durability: "fast" });
-  onTestFinished(() => store.close());
-  return { path, store };
+async function newRun() {
+  const run = await newOpenRun();
+  onTestFinished(() => run.store.close());
+  return run;
 }
 
 /** Replaces fs.watch for the rest of the test. */
-function watchWith(watch: (folder: string, act: (...event: string[]) => void) => unknown): void {
+function watchWith(
+  watch: (folder: string, options: object, act: (...event: string[]) => void) => unknown,
+): void {
   const original = fs.watch;
   fs.watch = watch as typeof fs.watch;
   syncBuiltinESMExports();
@@ -36,7 +36,7 @@ const EXHAUSTED = () => {
   });
 };
 
-/** The changes of one task, each as soon as it is told. */
+/** The changes of one task, each as soon as it is reported. */
 function follow(store: Store, id: string, rescanMs: number) {
   const stop = new AbortController();
   onTestFinished(() => stop.abort());
@@ -54,7 +54,7 @@ describe.each([
   ["are lost", SILENT],
   ["cannot be had", EXHAUSTED],
 ])("when notifications %s", (_, watch) => {
-  test("the rescan tells of every change all the same", async () => {
+  test("the rescan reports every change all the same", async () => {
     watchWith(watch);
     const { store } = await newRun();
     const next = follow(store, "a", 10);
@@ -75,7 +75,7 @@ describe.each([
     expect(await within("the wait is over", waiting)).toBe(true);
   });
 
-  test("what a foreign worker unblocked is found when the time is over", async () => {
+  test("a task that a foreign worker unblocked is found when the time is over", async () => {
     watchWith(watch);
     const { store, path } = await newRun();
     await store.enqueue({ id: "a", type: "t" });
@@ -91,17 +91,17 @@ describe.each([
 describe("by notifications alone", () => {
   const NEVER = 1_000_000;
 
-  test("what people do by hand is told as well", async () => {
+  test("reports moves made by hand as well", async () => {
     const { store, path } = await newRun();
     const next = follow(store, "a", NEVER);
-    const poke = setInterval(() => {
+    const rewrite = setInterval(() => {
       // Again and again, until the stream has begun.
       rmSync(join(path, "pending/a.json"), { force: true });
       writeFileSync(join(path, "pending/a.json"), '{"task_id":"a","task_type":"t"}');
     }, 20);
-    onTestFinished(() => clearInterval(poke));
+    onTestFinished(() => clearInterval(rewrite));
     expect(await next()).toMatchObject({ to: "pending" });
-    clearInterval(poke);
+    clearInterval(rewrite);
     mkdirSync(join(path, "claimed/py"));
     renameSync(join(path, "pending/a.json"), join(path, "claimed/py/a.json"));
     let change = await next();
@@ -141,7 +141,7 @@ describe("while a folder cannot be read", () => {
 
   test("notifications neither end the process nor cost a change", async () => {
     const notify = new Map<string, (...event: string[]) => void>();
-    watchWith((folder, act) => {
+    watchWith((folder, _, act) => {
       notify.set(folder, act);
       return SILENT();
     });

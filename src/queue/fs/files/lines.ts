@@ -1,0 +1,93 @@
+import { closeSync, constants, fstatSync, readSync, writeSync } from "node:fs";
+import { openSync } from "../../../platform/files/beneath.ts";
+import { isDerived } from "./aside.ts";
+import {
+  closeAfter,
+  failedWith,
+  notRegular,
+  openOwn,
+  SAFE_OPEN,
+  statIfThere,
+  writeFully,
+} from "./atomic.ts";
+
+/** Files of lines that several processes append to: the ledger, lanes, notes. */
+
+/**
+ * Opens a file of lines for appending. If its last line has no end (a crash, a full disk), that
+ * line is ended first, so that it does not swallow the next one.
+ */
+export function openLines(path: string): number {
+  const fd = openOwn(path, constants.O_APPEND);
+  try {
+    const { size } = fstatSync(fd);
+    if (size > 0 && !endsLine(path, size)) writeSync(fd, "\n");
+    return fd;
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
+}
+
+function endsLine(path: string, size: number): boolean {
+  const fd = openSync(path, SAFE_OPEN);
+  const last = Buffer.alloc(1);
+  return closeAfter(fd, () => readSync(fd, last, 0, 1, size - 1) === 0 || last[0] === 10);
+}
+
+export function appendLine(path: string, line: string): void {
+  const fd = openLines(path);
+  closeAfter(fd, () => writeFully(fd, `${line}\n`));
+}
+
+/** Opens a regular file for reading; -1 when it is none, or not there, or not for us to read. */
+export function openToRead(path: string): number {
+  let fd: number;
+  try {
+    fd = openSync(path, SAFE_OPEN);
+  } catch (error) {
+    if (failedWith(error, "ENOENT", "ENOTDIR", "ELOOP", "ENXIO", "ENODEV")) return -1;
+    if (failedWith(error, "EACCES", "EPERM") && isDerived(path)) return -1;
+    throw error;
+  }
+  if (fstatSync(fd).isFile()) return fd;
+  closeSync(fd);
+  return -1;
+}
+
+/** The lines of a file from a byte offset on, with the offset behind each; a torn tail is left. */
+export function* completeLines(
+  path: string,
+  from: number,
+  encoding: "utf8" | "latin1" = "utf8",
+): Generator<{ text: string; end: number }> {
+  const fd = openToRead(path);
+  if (fd < 0) {
+    if (isDerived(path) || !statIfThere(path)) return;
+    throw notRegular(path);
+  }
+  try {
+    const chunk = Buffer.allocUnsafe(256 * 1024);
+    // In pieces: a power cut may leave one line of a hundred megabytes.
+    let rest: Buffer[] = [];
+    let offset = from;
+    let read = from;
+    for (;;) {
+      const n = readSync(fd, chunk, 0, chunk.length, read);
+      if (n === 0) return;
+      read += n;
+      let data = chunk.subarray(0, n);
+      for (let newline = data.indexOf(10); newline >= 0; newline = data.indexOf(10)) {
+        const line = data.subarray(0, newline);
+        const whole = rest.length === 0 ? line : Buffer.concat([...rest, line]);
+        rest = [];
+        offset += whole.length + 1;
+        yield { text: whole.toString(encoding), end: offset };
+        data = data.subarray(newline + 1);
+      }
+      if (data.length > 0) rest.push(Buffer.from(data));
+    }
+  } finally {
+    closeSync(fd);
+  }
+}
