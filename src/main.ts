@@ -11,7 +11,7 @@ import type { CrewPorts } from "./crew/crew-ports.ts";
 import type { Accounts } from "./engines/accounts/accounts.ts";
 import type { Engine, EngineName } from "./engines/engine.ts";
 import { followLogs } from "./engines/session-logs.ts";
-import type { UpHost } from "./fleet/ports.ts";
+import type { UpHost } from "./fleet/up-host.ts";
 import type { GatePort } from "./gate/operations.ts";
 import type { EnginePort } from "./overview/operations/engines.ts";
 import { PIT_LAYOUT } from "./pit/fs/layout.ts";

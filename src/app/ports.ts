@@ -4,7 +4,7 @@ import type { Patience } from "../board/commit.ts";
 import type { boardPort } from "../board/operations.ts";
 import type { crewPort } from "../crew/crew-ports.ts";
 import type { accountsPort } from "../engines/accounts/accounts.ts";
-import type { Program, programPort, upPort, workerCheckPort } from "../fleet/ports.ts";
+import type { Program, programPort, upPort, workerCheckPort } from "../fleet/up-host.ts";
 import type { gatePort } from "../gate/operations.ts";
 import type { Env, Port } from "../operation/operation.ts";
 import type { enginesPort } from "../overview/operations/engines.ts";

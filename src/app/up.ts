@@ -5,7 +5,8 @@ import { chooseFromSurroundings } from "../crew/choose.ts";
 import { crewView } from "../crew/cli.ts";
 import { crewStream } from "../crew/operations.ts";
 import { upView } from "../fleet/cli.ts";
-import { type UpEvent, upInput, upStream } from "../fleet/operations.ts";
+import { upInput, upStream } from "../fleet/operations.ts";
+import type { UpEvent } from "../fleet/up-host.ts";
 import type { Command } from "../operation/command.ts";
 import {
   type Context,

@@ -1,21 +1,28 @@
 import type { ProcessIdentity } from "../base/clock.ts";
+import { messageOf } from "../base/errors.ts";
 import type { ChildEnd } from "../platform/processes/children.ts";
 import type { RunningHandler } from "../platform/processes/handlers.ts";
 import {
   agentEnv,
   describeEnd,
+  describeRun,
   lastError,
   newsIn,
   runArgv,
   type Surroundings,
   workerArgv,
 } from "./agent-programs.ts";
-import type { AgentState, AgentStateName } from "./agent-state.ts";
 import type { Agent, AgentStanding, AgentWorker } from "./agents.ts";
-import { describeRun, type IntervalEvent, IntervalRun } from "./interval-run.ts";
-import type { UpEvent, UpHost } from "./ports.ts";
-import { type RestartEnd, type RestartEvent, RestartedProcess } from "./restart.ts";
-import type { UpFiles } from "./up-files.ts";
+import {
+  type Death,
+  type IntervalEvent,
+  IntervalRun,
+  type RestartEnd,
+  type RestartEvent,
+  RestartedProcess,
+} from "./supervise.ts";
+import type { AgentState, AgentStateName, UpFiles } from "./up-files.ts";
+import type { UpEvent, UpHost } from "./up-host.ts";
 
 /** One agent around a pit: its worker, its runs at an interval, or both, and its file in `.viv/up/`. */
 export class AgentMember {
@@ -37,7 +44,8 @@ export class AgentMember {
   #wasReady = false;
   /** For its name; reported once. */
   #isWaiting = false;
-  #hasWorked = false;
+  /** Since it was started, or started again. */
+  hasWorked = false;
 
   constructor(
     agent: Agent,
@@ -59,12 +67,7 @@ export class AgentMember {
       ...{ note: "", run: null },
     };
     this.#process = agent.worker && this.#newProcess(agent.worker);
-    const { standing } = agent;
-    if (standing) {
-      const ports = { clock: host.machine.clock, timers: host.timers };
-      const command = { everyMs: standing.everyMs, start: () => this.#startRun(standing) };
-      this.#interval = new IntervalRun(command, ports, (event) => this.#onRun(event));
-    }
+    this.#interval = agent.standing && this.#newInterval(agent.standing);
   }
 
   /** A stop waits for it. */
@@ -77,15 +80,10 @@ export class AgentMember {
     return this.#process?.over;
   }
 
-  /** Since it was started, or started again. */
-  get hasWorked(): boolean {
-    return this.#hasWorked;
-  }
-
   /** Only a worker that has ended by itself. */
   startAgain(): void {
     const { worker } = this.#agent;
-    this.#hasWorked = false;
+    this.hasWorked = false;
     if (worker === undefined || this.#worker.state !== "ended") return;
     this.#process = this.#newProcess(worker);
     this.#process.start();
@@ -113,28 +111,24 @@ export class AgentMember {
   }
 
   #newProcess(worker: AgentWorker): RestartedProcess {
-    const { machine, timers } = this.#host;
-    const program = {
-      start: () => this.#startWorker(worker),
-      judge: (end: ChildEnd) => this.#judge(end),
-    };
-    return new RestartedProcess(program, { clock: machine.clock, timers }, (event) =>
-      this.#onWorker(event),
+    const { machine, timers, children } = this.#host;
+    const start = () =>
+      children.start({
+        argv: workerArgv(this.#agent, worker, this.#around),
+        cwd: this.#around.folder,
+        env: agentEnv(this.#agent, this.#around),
+        logPath: this.#files.logOf(this.name, "worker"),
+        onLine: (line) => this.#onLine(line),
+      });
+    return new RestartedProcess(
+      start,
+      (end) => this.#judge(end),
+      { clock: machine.clock, timers },
+      (event) => this.#onWorker(event),
     );
   }
 
-  #startWorker(worker: AgentWorker) {
-    const { name } = this.#agent;
-    return this.#host.children.start({
-      argv: workerArgv(this.#agent, worker, this.#around),
-      cwd: this.#around.folder,
-      env: agentEnv(this.#agent, this.#around),
-      logPath: this.#files.logOf(name, "worker"),
-      onLine: (line) => this.#onLine(line),
-    });
-  }
-
-  #judge(end: ChildEnd): "died" | "refused" | "taken" | "finished" {
+  #judge(end: ChildEnd): Death | "finished" {
     if (end.exit === 0 && this.#around.drain) return "finished";
     if (lastError(end).code === "WORKER_TAKEN") return "taken";
     return end.exit === USAGE && !this.#wasReady ? "refused" : "died";
@@ -145,7 +139,7 @@ export class AgentMember {
     if (news === null) return;
     if (this.#isWaiting) this.#emitStarted();
     this.#wasReady = true;
-    this.#hasWorked ||= news.kind === "busy";
+    this.hasWorked ||= news.kind === "busy";
     if (news.kind === "warning") this.#worker.note = news.message;
     else {
       if (news.kind === "held") this.#held = news.reasons;
@@ -160,17 +154,15 @@ export class AgentMember {
   #onWorker(event: RestartEvent): void {
     const { name } = this;
     switch (event.kind) {
-      case "started": {
-        const { process } = event.child;
-        this.#worker = { state: "starting", note: "", process };
+      case "started":
+        this.#worker = { state: "starting", note: "", process: event.child.process };
         this.#held = "";
         this.#change({});
         if (!this.#isWaiting) this.#emitStarted();
         return;
-      }
       case "ended": {
-        const exit = event.end.signal ?? event.end.exit;
         const { death, end } = event;
+        const exit = end.signal ?? end.exit;
         const isFine = death === "stopped" || death === "finished";
         const note = isFine ? "" : death === "taken" ? lastError(end).message : describeEnd(end);
         this.#worker = { state: "resting", note, process: null };
@@ -186,11 +178,11 @@ export class AgentMember {
         this.#emit({ kind: "restarts", name, after_ms: event.afterMs });
         return;
       case "over": {
-        this.#worker.state = event.how;
-        if (event.how !== "parked") this.#worker.note = "";
-        else this.#worker.note = `${event.why} (${this.#worker.note})`;
+        const isParked = event.how === "parked";
+        const note = isParked ? `${event.why} (${this.#worker.note})` : "";
+        this.#worker = { ...this.#worker, state: event.how, note };
         this.#change({});
-        if (event.how === "parked") this.#emit({ kind: "parked", name, note: this.#worker.note });
+        if (isParked) this.#emit({ kind: "parked", name, note });
       }
     }
   }
@@ -200,8 +192,14 @@ export class AgentMember {
     this.#emit({ kind: "started", name: this.name, pid: this.#worker.process?.pid ?? 0 });
   }
 
+  #newInterval(standing: AgentStanding): IntervalRun {
+    const { machine, timers } = this.#host;
+    const time = { clock: machine.clock, timers };
+    const start = () => this.#startRun(standing);
+    return new IntervalRun(standing.everyMs, start, time, (event) => this.#onRun(event));
+  }
+
   #startRun(standing: AgentStanding): RunningHandler {
-    const { name } = this.#agent;
     this.#mark = this.#host.newMark();
     return this.#host.handlers.start({
       argv: runArgv(standing, this.#around),
@@ -209,7 +207,7 @@ export class AgentMember {
       env: agentEnv(this.#agent, this.#around),
       stdin: "",
       claim: this.#mark,
-      logPath: this.#files.logOf(name, "run"),
+      logPath: this.#files.logOf(this.name, "run"),
       logBytes: RUN_LOG_BYTES,
       timeoutMs: standing.timeoutMs,
       killAfterMs: RUN_KILL_AFTER_MS,
@@ -278,8 +276,4 @@ const RUN_KILL_AFTER_MS = 10_000;
 
 function iso(ms: number): string {
   return new Date(ms).toISOString();
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

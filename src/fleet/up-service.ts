@@ -1,10 +1,9 @@
 import { VivError } from "../base/errors.ts";
 import { AgentMember } from "./agent.ts";
 import type { Surroundings } from "./agent-programs.ts";
-import type { ServiceState } from "./agent-state.ts";
 import type { AgentsConfig } from "./agents.ts";
-import type { UpEvent, UpHost } from "./ports.ts";
-import type { UpFiles } from "./up-files.ts";
+import type { ServiceState, UpFiles } from "./up-files.ts";
+import type { UpEvent, UpHost } from "./up-host.ts";
 
 /**
  * `viv up`: the agents of one agents.toml around their pit, and service.json about them. Each agent
