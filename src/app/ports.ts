@@ -9,7 +9,7 @@ import type { gatePort } from "../gate/operations.ts";
 import type { Env, Port } from "../operation/operation.ts";
 import type { enginesPort } from "../overview/operations/engines.ts";
 import type { Store } from "../queue/store.ts";
-import type { wardenPort } from "../warden/operations/ports.ts";
+import type { wardenPort } from "../warden/warden-host.ts";
 import type { workerHostPort } from "../work/host.ts";
 import type { Provide } from "./invoke.ts";
 

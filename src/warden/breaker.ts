@@ -1,13 +1,9 @@
 import type { Clock } from "../base/clock.ts";
+import type { WardenConfig } from "./config.ts";
 
-/** Many executions in a short time are more likely a mistake of the warden than so many dead agents. */
-export interface BreakerSettings {
-  /** That many agents are let through within the window. */
-  executions: number;
-  withinMs: number;
-}
+type BreakerSettings = WardenConfig["breaker"];
 
-export interface ExecutionEnd {
+interface ExecutionEnd {
   /** By the clock. */
   at: number;
   /** By the machine's uptime, if it ended since the warden is up. */
@@ -16,7 +12,7 @@ export interface ExecutionEnd {
   agents?: number;
 }
 
-export interface NextExecution {
+interface NextExecution {
   agents: number;
   /** A person has resumed the pool after this execution was held. */
   isReleased: boolean;
@@ -43,7 +39,10 @@ export function mayExecute(
   return ended + agents <= executions || (ended === 0 && isReleased);
 }
 
-/** The executions of this pool: those under way, and those that ended. */
+/**
+ * Counts the executions of this pool, under way and ended. Many in a short time are more likely a
+ * mistake of the warden than so many dead agents.
+ */
 export class Breaker {
   readonly #settings: BreakerSettings;
   readonly #clock: Clock;

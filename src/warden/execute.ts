@@ -1,6 +1,6 @@
 import type { Attempt, Dance, DanceEvent, Outcome, Verdict } from "./dance.ts";
-import type { WardenHost } from "./ports.ts";
 import type { Ended, Found, Look, Suspect } from "./suspects/suspect.ts";
+import type { WardenHost } from "./warden-host.ts";
 
 /** How a dance ends: what happened, what that means, and the proof. */
 export interface Ending {

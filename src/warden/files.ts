@@ -1,5 +1,6 @@
 import { rmSync } from "node:fs";
 import type { ProcessIdentity } from "../base/clock.ts";
+import { parseObject } from "../base/json.ts";
 import { isName } from "../base/names.ts";
 import {
   isTemporary,
@@ -12,6 +13,7 @@ import {
   type withFileLock,
 } from "../platform/files/file-lock.ts";
 import { appendLine, listed, readSmall } from "../platform/files/state-files.ts";
+import { readEnd } from "../platform/files/texts.ts";
 import { watchPaths } from "../platform/files/watch.ts";
 import type { Receipt } from "./dance.ts";
 import { danceFiles } from "./dance-files.ts";
@@ -35,6 +37,8 @@ export interface Pause {
   by: string;
   why: string;
 }
+
+const MAX_FINDINGS = 1024 * 1024;
 
 export interface WardenState extends ProcessIdentity {
   state: "up" | "stopped";
@@ -73,7 +77,18 @@ export function wardenFilesIn(folder: string, lock?: typeof withFileLock) {
 
     recordFinding: (line: Record<string, unknown>) =>
       explained(() => appendLine(at("observed.jsonl"), `${JSON.stringify(line)}\n`)),
-    observedFile: () => at("observed.jsonl"),
+    /** Findings that have not ceased, the oldest first. */
+    openFindings: () => {
+      const open = new Map<string, Record<string, unknown>>();
+      for (const line of readEnd(at("observed.jsonl"), MAX_FINDINGS).split("\n")) {
+        const one = parseObject(line); // null: cut off, or torn by a full disk
+        if (one === null) continue;
+        const key = JSON.stringify([one.rule, one.kind, one.target, one.home]);
+        if (one.state === "found") open.set(key, one);
+        else open.delete(key);
+      }
+      return [...open.values()];
+    },
 
     paused: () => parsed<Pause>(readSmall(at("paused"), MAX_WARRANT)),
     pause: (pause: Pause) =>

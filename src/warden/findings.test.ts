@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { holds } from "../../test/support/property.ts";
+import type { Rules } from "./config.ts";
 import { compareFindings, findingKey, findSuspects, type Observation } from "./findings.ts";
-import type { Rules } from "./rule.ts";
 
 const NOW = Date.parse("2026-11-15T17:14:11Z");
 const MIN = 60_000;

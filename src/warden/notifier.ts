@@ -1,13 +1,14 @@
+import { messageOf } from "../base/errors.ts";
 import type { HeldNotice, Receipt } from "./dance.ts";
 import { epitaphOf } from "./epitaph.ts";
-import type { WardenEvent, WardenHost } from "./ports.ts";
+import type { WardenEvent, WardenHost } from "./warden-host.ts";
 
 /** More would overload the machine when a whole queue has ended at once. */
 const AT_ONCE = 5;
 
 /**
  * Notifies requesters, beside the pool: a hook may take half a minute, and no dog waits for it. Open
- * notices are on disk (`untold/DOG`, a dance's `held`), so after a crash it is delivered again.
+ * notices are on disk (`untold/DOG`, a dance's `held`) and are delivered again after a crash.
  */
 export class Notifier {
   readonly #host: WardenHost;
@@ -21,7 +22,7 @@ export class Notifier {
     this.#emit = emit;
   }
 
-  /** Verdicts that a warden before us did not deliver. */
+  /** Delivers the verdicts that an earlier warden did not deliver. */
   start(): void {
     const { files } = this.#host;
     const open = new Set(files.dances().map(({ id }) => id)); // delivered when they are finished anew
@@ -36,7 +37,7 @@ export class Notifier {
     const { files } = this.#host;
     const { dog, warrant } = receipt;
     this.#add(async () => {
-      const told = await this.#host.notifyVerdict(receipt);
+      const told = await this.#host.notify(receipt);
       files.writeReceipt({ ...receipt, told });
       files.writeEpitaph(warrant.id, epitaphOf({ ...receipt, told }));
       files.forgetUntold(dog);
@@ -46,13 +47,13 @@ export class Notifier {
 
   held(notice: HeldNotice, notified: () => void): void {
     this.#add(async () => {
-      const told = await this.#host.notifyHeld(notice);
+      const told = await this.#host.notify(notice);
       notified();
       this.#report(notice.dog, told);
     });
   }
 
-  /** Waits for what is under way; the rest is delivered at the next start. */
+  /** Waits for running deliveries; the rest is delivered at the next start. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     await Promise.all(this.#running);
@@ -70,7 +71,7 @@ export class Notifier {
     const running = act()
       .catch((error: unknown) => {
         // Delivered at the next start: the notice is still on disk.
-        this.#emit({ kind: "trouble", what: error instanceof Error ? error.message : `${error}` });
+        this.#emit({ kind: "trouble", what: messageOf(error) });
       })
       .finally(() => {
         this.#running.delete(running);

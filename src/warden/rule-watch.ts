@@ -1,8 +1,8 @@
 import type { Machine } from "../base/clock.ts";
+import { messageOf } from "../base/errors.ts";
 import type { Timers } from "../platform/processes/children.ts";
 import type { Store } from "../queue/store.ts";
-import type { Receipt } from "./dance.ts";
-import type { AgentDirectory } from "./directory.ts";
+import type { WardenFiles } from "./files.ts";
 import {
   compareFindings,
   type Finding,
@@ -11,24 +11,10 @@ import {
   type Moment,
   type Observation,
 } from "./findings.ts";
-import { AgentObserver } from "./observe-agents.ts";
-import { type RunSource, WorkerObserver } from "./observe-workers.ts";
-import type { Resolved } from "./resolve.ts";
-import type { RuleName, Rules } from "./rule.ts";
+import { AgentObserver, type ObserverHost, WorkerObserver } from "./observers.ts";
+import { type Lookup, resolveTarget } from "./resolve.ts";
+import type { RuleEvent, RulesSettings } from "./warden-host.ts";
 import { oneLine, type TargetKind, targetKey, type Warrant } from "./warrant.ts";
-
-/** What the rules watch: runs, crews and sessions. */
-export interface RulesSettings {
-  rules: Rules;
-  /** Absolute. */
-  runs: readonly string[];
-  crews: readonly string[];
-  /** Names of tmux sessions, with `*`. */
-  sessions: readonly string[];
-  /** Of the tmux server; null for the user's own. */
-  socket: string | null;
-  everyMs?: number;
-}
 
 /** A tmux session, and when something last came onto one of its screens. */
 export interface SessionActivity {
@@ -36,48 +22,24 @@ export interface SessionActivity {
   activeAt: number;
 }
 
-export interface RulesHost {
+/** `openRun`: for reading only. */
+export interface RulesHost extends ObserverHost, Lookup {
   machine: Machine;
   timers: Timers;
-  writtenAt: RunSource["writtenAt"];
-  budgetFor: RunSource["budgetFor"];
-  usdOn: RunSource["usdOn"];
-  /** For reading only. */
-  openRun(path: string): Promise<Store>;
-  directory: AgentDirectory;
+  files: Pick<WardenFiles, "file" | "dances" | "queued" | "receipts" | "recordFinding">;
   /** Throws when tmux does not answer. None when there is no server. */
   sessionsOn(socket: string | null): Promise<SessionActivity[]>;
-  /** The process of that name now. */
-  resolve(kind: TargetKind, name: string, home: string | null): Promise<Resolved | null>;
-  /** Files it, unless its target has an open warrant. */
-  file(warrant: Warrant): Promise<{ filed: boolean; id: string }>;
-  open(): Warrant[];
-  receipts(since: number): Receipt[];
-  /** To observed.jsonl. */
-  record(line: Record<string, unknown>): void;
   newId(): string;
 }
 
-export type RuleEvent =
-  | { kind: "observed"; rule: RuleName; target: string; of: TargetKind; evidence: string }
-  | { kind: "ceased"; rule: RuleName; target: string; of: TargetKind }
-  | {
-      kind: "filed";
-      rule: RuleName;
-      target: string;
-      of: TargetKind;
-      evidence: string;
-      warrant: string;
-    }
-  | { kind: "trouble"; message: string };
-
-export interface PassReport {
+interface PassReport {
   seen: number;
   found: number;
   fresh: number;
   ceased: number;
   filed: number;
-  troubled: number;
+  /** Sources that could not be read. */
+  failed: number;
 }
 
 const EVERY_MS = 10_000;
@@ -86,6 +48,7 @@ const LATE_MS = 30_000;
 /** A pardoned suspect gets no new warrant for so long. */
 const GRACE_MS = 3_600_000;
 
+/** Looks for suspects by the rules, every ten seconds; reports them, or files warrants. */
 export class RuleWatch {
   readonly #settings: RulesSettings;
   readonly #host: RulesHost;
@@ -106,7 +69,7 @@ export class RuleWatch {
     this.#emit = emit;
   }
 
-  /** Passes now, and again and again; none without rules. */
+  /** The first pass is now; none without rules. */
   start(): void {
     if (Object.keys(this.#settings.rules).length === 0) return;
     const next = (ms: number) => {
@@ -114,7 +77,7 @@ export class RuleWatch {
       this.#cancel = this.#host.timers.after(ms, () => {
         this.#pass = this.runOnce()
           .catch((error) => this.#warn("rules", error))
-          .finally(() => next(this.#settings.everyMs ?? EVERY_MS));
+          .finally(() => next(EVERY_MS));
       });
     };
     next(0);
@@ -128,7 +91,6 @@ export class RuleWatch {
     this.#runs.clear();
   }
 
-  /** One pass. */
   async runOnce(): Promise<PassReport> {
     const moment = this.#moment();
     const unseen = new Set<string>();
@@ -148,14 +110,14 @@ export class RuleWatch {
     const filed = await this.#fileAll(found, moment.now);
     return {
       ...{ seen: observations.length, found: found.length, fresh: fresh.length },
-      ...{ ceased: over.length, filed, troubled: unseen.size },
+      ...{ ceased: over.length, filed, failed: unseen.size },
     };
   }
 
   #moment(): Moment {
     const now = this.#host.machine.clock.now();
     const gap = this.#lastPass === null ? 0 : now - this.#lastPass;
-    if (gap < 0 || gap > (this.#settings.everyMs ?? EVERY_MS) + LATE_MS) this.#notBefore = now;
+    if (gap < 0 || gap > EVERY_MS + LATE_MS) this.#notBefore = now;
     this.#lastPass = now;
     return { now, notBefore: this.#notBefore };
   }
@@ -174,7 +136,7 @@ export class RuleWatch {
     const { runs, crews, sessions, socket } = this.#settings;
     for (const run of runs) await from(sourceOf("worker", run), () => this.#observeRun(run, now));
     for (const crew of crews) {
-      await from(sourceOf("agent", crew), async () => this.#crewAt(crew).observe());
+      await from(sourceOf("agent", crew), async () => this.#observeCrew(crew));
     }
     if (sessions.length > 0) await from(sourceOf("tmux", socket), () => this.#observeSessions());
     return all;
@@ -191,14 +153,14 @@ export class RuleWatch {
     return seen.map((one) => ({ ...one, home: run }));
   }
 
-  #crewAt(state: string): AgentObserver {
-    const known = this.#crews.get(state);
-    if (known) return known;
-    const { machine, directory, writtenAt } = this.#host;
-    const times = this.#settings.rules.repeated_tool?.times;
-    const observer = new AgentObserver(directory.crew(state), machine, writtenAt, times);
-    this.#crews.set(state, observer);
-    return observer;
+  #observeCrew(state: string): Observation[] {
+    let known = this.#crews.get(state);
+    if (known === undefined) {
+      const home = this.#host.directory.crew(state);
+      known = new AgentObserver(home, this.#host, this.#settings.rules);
+      this.#crews.set(state, known);
+    }
+    return known.observe();
   }
 
   async #observeSessions(): Promise<Observation[]> {
@@ -216,7 +178,7 @@ export class RuleWatch {
   #report(one: Finding, now: number, warrant?: string): void {
     const { rule, kind: of, name: target, home, evidence } = one;
     const line = { at: iso(now), state: "found", rule, kind: of, target, home, evidence };
-    this.#host.record(warrant === undefined ? line : { ...line, warrant });
+    this.#host.files.recordFinding(warrant === undefined ? line : { ...line, warrant });
     if (warrant === undefined) this.#emit({ kind: "observed", rule, target, of, evidence });
     else this.#emit({ kind: "filed", rule, target, of, evidence, warrant });
   }
@@ -224,25 +186,27 @@ export class RuleWatch {
   #cease(key: string, now: number): void {
     const { rule, kind: of, name: target, home } = this.#reported.get(key) as Finding;
     this.#reported.delete(key);
-    this.#host.record({ at: iso(now), state: "ceased", rule, kind: of, target, home });
+    this.#host.files.recordFinding({ at: iso(now), state: "ceased", rule, kind: of, target, home });
     this.#emit({ kind: "ceased", rule, target, of });
   }
 
   async #fileAll(found: readonly Finding[], now: number): Promise<number> {
-    const wanted = found.filter(({ action }) => action === "file");
-    if (wanted.length === 0) return 0;
-    const busy = new Set(this.#host.open().map(targetKey));
-    const receipts = this.#host.receipts(now - this.#graceMs());
-    const spared = receipts.filter(({ verdict }) => verdict === "pardoned" || verdict === "failed");
-    for (const { warrant } of spared) busy.add(targetKey(warrant));
+    const toFile = found.filter(({ action }) => action === "file");
+    if (toFile.length === 0) return 0;
+    const { files } = this.#host;
+    const dancing = files.dances().map(({ warrant }) => warrant);
+    const busy = new Set([...dancing, ...files.queued().warrants].map(targetKey));
+    for (const { verdict, warrant } of files.receipts(now - this.#graceMs())) {
+      if (verdict === "pardoned" || verdict === "failed") busy.add(targetKey(warrant));
+    }
     let filed = 0;
-    for (const one of wanted) {
+    for (const one of toFile) {
       const warrant = this.#warrantFor(one, now);
       if (busy.has(targetKey(warrant))) continue;
       busy.add(targetKey(warrant));
       const whole = await this.#bound(warrant);
       if (whole === null) continue;
-      const { filed: isNew, id } = await this.#host.file(whole);
+      const { filed: isNew, id } = await files.file(whole);
       if (!isNew) continue;
       filed++;
       this.#report(one, now, id);
@@ -271,14 +235,14 @@ export class RuleWatch {
   /** Null when it is gone by now, or cannot be identified. */
   async #bound(warrant: Warrant): Promise<Warrant | null> {
     if (warrant.kind === "tmux") return warrant;
-    const found = await this.#host.resolve(warrant.kind, warrant.target, warrant.home);
-    if (found?.is !== "there") return null;
+    const found = await resolveTarget(this.#host, warrant.kind, warrant.target, warrant.home);
+    if (found.is !== "there") return null;
     return { ...warrant, bound: found.bound, watch: found.watch };
   }
 
   /** Once, until the message changes. */
   #warn(source: string, error: unknown): void {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     if (this.#errors.get(source) === message) return;
     this.#errors.set(source, message);
     this.#emit({ kind: "trouble", message });

@@ -8,7 +8,7 @@ import { Dancer, type Pool } from "./dancer.ts";
 import type { Pause } from "./files.ts";
 import { finishDance } from "./finish.ts";
 import { Notifier } from "./notifier.ts";
-import type { WardenEvent, WardenHost, WardenSettings } from "./ports.ts";
+import type { WardenEvent, WardenHost, WardenSettings } from "./warden-host.ts";
 import { OpenTargets, targetKey, type Warrant } from "./warrant.ts";
 
 /** Between passes without a notification. */

@@ -156,7 +156,7 @@ describe("the queue", () => {
     writeFileSync(path, JSON.stringify({ ...dance, state: "evaluating", held }));
     const dances = (await here.run("dog", "dances")).stdout;
     expect(dances).toContain(
-      `${dog} → x: Held before its execution; a person must say: viv warden resume`,
+      `${dog} → x: Held before its execution; to go on: viv warden resume`,
     );
     expect(dances).toContain("paused: a storm; to go on: viv warden resume");
     const status = (await here.run("warden", "status")).stdout;
@@ -202,8 +202,8 @@ describe("the queue", () => {
 
 describe("bad input", () => {
   it.each([
-    [["warrant", "file"], 2, "who?"],
-    [["warrant", "file", "x", "--pid", "5"], 2, "which of them?"],
+    [["warrant", "file"], 2, "no target; name one"],
+    [["warrant", "file", "x", "--pid", "5"], 2, "more than one target"],
     [["warrant", "file", ""], 2, "empty"],
     [["warrant", "file", "a\nb"], 2, "control characters"],
     [["warrant", "file", "--pid", "0"], 2, "--pid"],
@@ -223,7 +223,7 @@ describe("bad input", () => {
     [["warden", "up", "--pool", "21"], 2, "--pool"],
     [["warden", "up", "--timeouts", "soon"], 2, "is not a duration"],
     [["warden", "up", "--timeouts", "1s,1s,1s,1s,1s,1s"], 2, "from one to five"],
-    [["alive", "k3x9"], 3, "nobody is asked with k3x9"],
+    [["alive", "k3x9"], 3, "has the nonce k3x9"],
     [["alive", "../x"], 2, "is no nonce"],
     [["warrant", "ls", "--state", ""], 2, "--state is empty"],
   ])("%j", async (args, status, words) => {
@@ -368,7 +368,7 @@ describe("a warden that is up", () => {
     vivProgram(here, "crew", "tick", "moss");
     await until(`moss runs; ${crew.said()}`, async () => (await moss())?.state === "running");
     expect((await moss()).asked).toBeNull();
-    expect((await here.run("alive")).stdout).toBe("nobody asks this process\n");
+    expect((await here.run("alive")).stdout).toBe("no question to this process\n");
     const state = ["--state", at("elsewhere")];
     let id = "";
     // Its status says that it runs a moment before it says which process that is.

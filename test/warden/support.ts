@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import type { Receipt } from "../../src/warden/dance.ts";
 import { type WardenFiles, wardenFilesIn } from "../../src/warden/files.ts";
-import type { WardenEvent } from "../../src/warden/ports.ts";
+import type { WardenEvent } from "../../src/warden/warden-host.ts";
 import { until } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
 import { DIST } from "../support/processes.ts";
