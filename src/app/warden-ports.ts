@@ -17,7 +17,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
   const [{ stateFolder }, { wardenFilesIn }, { wardenDirectory }] = await Promise.all([
     import("../engines/accounts/account-files.ts"),
-    import("../warden/files.ts"),
+    import("../warden/warden-files.ts"),
     import("./warden-directory.ts"),
   ]);
   const machine = localMachine();

@@ -2,7 +2,6 @@ import type { Machine } from "../base/clock.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Timers } from "../platform/processes/children.ts";
 import type { Store } from "../queue/store.ts";
-import type { WardenFiles } from "./files.ts";
 import {
   compareFindings,
   type Finding,
@@ -13,6 +12,7 @@ import {
 } from "./findings.ts";
 import { AgentObserver, type ObserverHost, WorkerObserver } from "./observers.ts";
 import { type Lookup, resolveTarget } from "./resolve.ts";
+import type { WardenFiles } from "./warden-files.ts";
 import type { RuleEvent, RulesSettings } from "./warden-host.ts";
 import { oneLine, type TargetKind, targetKey, type Warrant } from "./warrant.ts";
 

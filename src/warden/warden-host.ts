@@ -4,9 +4,9 @@ import { definePort } from "../operation/operation.ts";
 import type { Timers } from "../platform/processes/children.ts";
 import type { RuleName, Rules, WardenConfig } from "./config.ts";
 import type { HeldNotice, Receipt, Verdict } from "./dance.ts";
-import type { WardenFiles } from "./files.ts";
 import type { Lookup } from "./resolve.ts";
 import type { Suspects } from "./suspects/suspect.ts";
+import type { WardenFiles } from "./warden-files.ts";
 import type { Bound, TargetKind, Warrant } from "./warrant.ts";
 
 export type WardenSettings = Pick<

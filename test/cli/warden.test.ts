@@ -186,7 +186,7 @@ describe("the queue", () => {
     writeFileSync(join(here.state, "warrants/good.json"), '{"target":"a"}');
     const { stdout } = await here.run("dog", "warrants");
     expect(stdout).toContain("Warrants: 1 waiting");
-    expect(stdout).toContain("broken.json: not a warrant: it is not JSON.");
+    expect(stdout).toContain("broken.json: not a warrant: it is not a JSON object.");
   });
 
   it("lists a thousand", async () => {

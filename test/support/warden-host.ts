@@ -1,8 +1,8 @@
 import { VivError } from "../../src/base/errors.ts";
 import type { Dance, HeldNotice, Receipt, SeenProcess } from "../../src/warden/dance.ts";
-import { type WardenFiles, wardenFilesIn } from "../../src/warden/files.ts";
 import type { Ended, Look, Suspect, Suspects } from "../../src/warden/suspects/suspect.ts";
 import { Warden } from "../../src/warden/warden.ts";
+import { type WardenFiles, wardenFilesIn } from "../../src/warden/warden-files.ts";
 import type { WardenEvent, WardenSettings } from "../../src/warden/warden-host.ts";
 import type { BoundSession, Warrant } from "../../src/warden/warrant.ts";
 import { newFolder } from "./folders.ts";

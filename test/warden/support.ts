@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import type { Receipt } from "../../src/warden/dance.ts";
-import { type WardenFiles, wardenFilesIn } from "../../src/warden/files.ts";
+import { type WardenFiles, wardenFilesIn } from "../../src/warden/warden-files.ts";
 import type { WardenEvent } from "../../src/warden/warden-host.ts";
 import { until } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";

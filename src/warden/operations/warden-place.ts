@@ -6,7 +6,7 @@ import { text } from "../../operation/fields.ts";
 import type { Context, Here } from "../../operation/operation.ts";
 import { parsePool, WARDEN_DEFAULTS, type WardenConfig, wardenSection } from "../config.ts";
 import { DANCE_STATES, type Dance, type Receipt } from "../dance.ts";
-import type { WardenFiles } from "../files.ts";
+import type { WardenFiles } from "../warden-files.ts";
 import { type WardenPorts, wardenPort } from "../warden-host.ts";
 import { TARGET_KINDS, type Warrant } from "../warrant.ts";
 
