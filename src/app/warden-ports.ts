@@ -63,7 +63,7 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
     newId,
     service: async (options, emit) => {
       const files = wardenFilesIn(options.state);
-      const [{ Warden }, { RuleWatch }, { suspectsFor }, { requesterNotifier }] = await Promise.all(
+      const [{ Warden }, { ruleWatch }, { suspectsFor }, { requesterNotifier }] = await Promise.all(
         [
           import("../warden/warden.ts"),
           import("../warden/rule-watch.ts"),
@@ -79,12 +79,13 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
           import("../warden/finish.ts"),
           import("../engines/costs/usage-line.ts"),
         ]);
-      const { hook, webhook, cwd, budgetFor } = options;
+      const { config, cwd, budgetFor } = options;
+      const { hook, webhook, ask } = config;
       const shared = { machine, timers, files };
       const resolve = (kind: TargetKind, name: string, home: string | null) =>
         resolveTarget(lookup, kind, name, home);
-      const rules = new RuleWatch(
-        options.rules,
+      const rules = ruleWatch(
+        config,
         {
           ...{ ...shared, ...lookup, newId, budgetFor },
           sessionsOn: (socket) => activityOn(socket, env),
@@ -94,10 +95,10 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
         emit,
       );
       const warden = new Warden(
-        options.settings,
+        config,
         {
           ...shared,
-          suspects: suspectsFor({ machine, files, env, resolve, ask: options.ask }),
+          suspects: suspectsFor({ machine, files, env, resolve, ask }),
           newNonce: () => newNonce((below) => randomInt(below)),
           notify: requesterNotifier({
             inbox: join(options.state, "inbox"),

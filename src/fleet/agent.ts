@@ -16,10 +16,12 @@ import type { Agent, AgentStanding, AgentWorker } from "./agents.ts";
 import {
   type Death,
   type IntervalEvent,
-  IntervalRun,
+  type IntervalRun,
+  intervalRun,
   type RestartEnd,
   type RestartEvent,
-  RestartedProcess,
+  type RestartedProcess,
+  restartedProcess,
 } from "./supervise.ts";
 import type { AgentState, AgentStateName, UpFiles } from "./up-files.ts";
 import type { UpEvent, UpHost } from "./up-host.ts";
@@ -120,7 +122,7 @@ export class AgentMember {
         logPath: this.#files.logOf(this.name, "worker"),
         onLine: (line) => this.#onLine(line),
       });
-    return new RestartedProcess(
+    return restartedProcess(
       start,
       (end) => this.#judge(end),
       { clock: machine.clock, timers },
@@ -196,7 +198,7 @@ export class AgentMember {
     const { machine, timers } = this.#host;
     const time = { clock: machine.clock, timers };
     const start = () => this.#startRun(standing);
-    return new IntervalRun(standing.everyMs, start, time, (event) => this.#onRun(event));
+    return intervalRun(standing.everyMs, start, time, (event) => this.#onRun(event));
   }
 
   #startRun(standing: AgentStanding): RunningHandler {

@@ -5,7 +5,7 @@ import type { Finished, RunningHandler } from "../platform/processes/handlers.ts
 
 /**
  * The two ways in which the programs of an agent are started again: a worker after it has died
- * (`RestartedProcess`), a command once in each interval (`IntervalRun`).
+ * (`restartedProcess`), a command once in each interval (`intervalRun`).
  */
 
 interface Time {
@@ -66,94 +66,85 @@ export type RestartEnd = "stopped" | "parked" | "ended";
 /** From the second request to the kill: time to end its handlers and give back its claims. */
 const KILL_AFTER_MS = 30_000;
 
-/** Restarts a process until it is stopped, parked, or has finished by itself. */
-export class RestartedProcess {
-  /** Never rejects. */
-  readonly over: Promise<RestartEnd>;
-  readonly #start: () => Child;
-  readonly #judge: (end: ChildEnd) => Death | "finished";
-  readonly #time: Time;
-  readonly #emit: (event: RestartEvent) => void;
-  #resolve: (how: RestartEnd) => void = () => {};
-  #child: Child | undefined;
-  #history = NO_DEATHS;
-  #isStopping = false;
-  #isOver = false;
-  #cancel: () => void = () => {};
+export type RestartedProcess = ReturnType<typeof restartedProcess>;
 
-  /** `judge` says "finished" when it has done all it was started for. */
-  constructor(
-    start: () => Child,
-    judge: (end: ChildEnd) => Death | "finished",
-    time: Time,
-    emit: (event: RestartEvent) => void,
-  ) {
-    this.#start = start;
-    this.#judge = judge;
-    this.#time = time;
-    this.#emit = emit;
-    this.over = new Promise((resolve) => {
-      this.#resolve = resolve;
-    });
-  }
+/** Restarts a process until it is stopped, parked, or `judge` says that it has done all its work. */
+export function restartedProcess(
+  startChild: () => Child,
+  judge: (end: ChildEnd) => Death | "finished",
+  { clock, timers }: Time,
+  emit: (event: RestartEvent) => void,
+) {
+  let child: Child | undefined;
+  let history = NO_DEATHS;
+  let isStopping = false;
+  let isOver = false;
+  let cancel = () => {};
+  let resolve = (_: RestartEnd) => {};
+  const over = new Promise<RestartEnd>((resolveOver) => {
+    resolve = resolveOver;
+  });
 
-  start(): void {
-    if (this.#child !== undefined || this.#isOver || this.#isStopping) return;
-    const child = this.#start();
-    const startedAt = this.#time.clock.uptime();
-    this.#child = child;
-    if (child.process !== null) this.#emit({ kind: "started", child });
-    void child.ended.then((end) => this.#ended(end, startedAt));
-  }
+  const finish = (how: RestartEnd, why = "") => {
+    if (isOver) return;
+    isOver = true;
+    emit({ kind: "over", how, why });
+    resolve(how);
+  };
 
-  /** Lets it finish what it has begun. May be called twice. */
-  stop(): Promise<RestartEnd> {
-    if (this.#isStopping) return this.over;
-    this.#isStopping = true;
-    this.#cancel();
-    if (this.#child === undefined) this.#end("stopped");
-    else this.#child.ask();
-    return this.over;
-  }
+  const start = () => {
+    if (child !== undefined || isOver || isStopping) return;
+    const started = startChild();
+    const startedAt = clock.uptime();
+    child = started;
+    if (started.process !== null) emit({ kind: "started", child: started });
+    void started.ended.then((end) => onEnd(end, startedAt));
+  };
 
-  /** Asks once more, which means "at once", and kills it when it has not ended in time. */
-  stopNow(): Promise<RestartEnd> {
-    void this.stop();
-    const child = this.#child;
-    if (child === undefined) return this.over;
-    child.askAgain();
-    this.#cancel();
-    this.#cancel = this.#time.timers.after(KILL_AFTER_MS, () => child.kill());
-    return this.over;
-  }
+  const onEnd = (end: ChildEnd, startedAt: number) => {
+    child = undefined;
+    cancel();
+    const death = isStopping ? "stopped" : judge(end);
+    emit({ kind: "ended", end, death });
+    if (death === "stopped") finish("stopped");
+    else if (death === "finished") finish("ended");
+    else startAgain(death, (clock.uptime() - startedAt) * 1000);
+  };
 
-  #ended(end: ChildEnd, startedAt: number): void {
-    this.#child = undefined;
-    this.#cancel();
-    const death = this.#isStopping ? "stopped" : this.#judge(end);
-    this.#emit({ kind: "ended", end, death });
-    if (death === "stopped") this.#end("stopped");
-    else if (death === "finished") this.#end("ended");
-    else this.#startAgain(death, (this.#time.clock.uptime() - startedAt) * 1000);
-  }
+  const startAgain = (death: Death, livedMs: number) => {
+    const decision = afterDeath(history, death, livedMs);
+    if (decision.kind === "park") return finish("parked", decision.why);
+    history = decision.history;
+    cancel = timers.after(decision.afterMs, start);
+    emit({ kind: "restarts", afterMs: decision.afterMs });
+  };
 
-  #startAgain(death: Death, livedMs: number): void {
-    const decision = afterDeath(this.#history, death, livedMs);
-    if (decision.kind === "park") {
-      this.#end("parked", decision.why);
-      return;
-    }
-    this.#history = decision.history;
-    this.#cancel = this.#time.timers.after(decision.afterMs, () => this.start());
-    this.#emit({ kind: "restarts", afterMs: decision.afterMs });
-  }
+  const stop = () => {
+    if (isStopping) return over;
+    isStopping = true;
+    cancel();
+    if (child === undefined) finish("stopped");
+    else child.ask();
+    return over;
+  };
 
-  #end(how: RestartEnd, why = ""): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#emit({ kind: "over", how, why });
-    this.#resolve(how);
-  }
+  return {
+    /** Never rejects. */
+    over,
+    start,
+    /** Lets it finish what it has begun. May be called twice. */
+    stop,
+    /** Asks once more, which means "at once", and kills it when it has not ended in time. */
+    stopNow: () => {
+      void stop();
+      const asked = child;
+      if (asked === undefined) return over;
+      asked.askAgain();
+      cancel();
+      cancel = timers.after(KILL_AFTER_MS, () => asked.kill());
+      return over;
+    },
+  };
 }
 
 export type IntervalEvent =
@@ -161,56 +152,47 @@ export type IntervalEvent =
   /** `nextAt` is null when there will be none. */
   | { kind: "ran"; finished: Finished; nextAt: number | null };
 
+export type IntervalRun = ReturnType<typeof intervalRun>;
+
 /** Runs a command once in each interval, the first time at once, never twice at a time. */
-export class IntervalRun {
-  readonly #everyMs: number;
-  readonly #start: () => RunningHandler;
-  readonly #time: Time;
-  readonly #emit: (event: IntervalEvent) => void;
-  #running: RunningHandler | undefined;
-  #round: Promise<void> = Promise.resolve();
-  #isStopping = false;
-  #cancel: () => void = () => {};
+export function intervalRun(
+  everyMs: number,
+  startRun: () => RunningHandler,
+  { clock, timers }: Time,
+  emit: (event: IntervalEvent) => void,
+) {
+  let running: RunningHandler | undefined;
+  let round: Promise<void> = Promise.resolve();
+  let isStopping = false;
+  let cancel = () => {};
 
-  constructor(
-    everyMs: number,
-    start: () => RunningHandler,
-    time: Time,
-    emit: (event: IntervalEvent) => void,
-  ) {
-    this.#everyMs = everyMs;
-    this.#start = start;
-    this.#time = time;
-    this.#emit = emit;
-  }
-
-  start(): void {
-    if (this.#running !== undefined || this.#isStopping) return;
-    this.#round = this.#runOnce();
-  }
-
-  /** Ends a run that is under way: asked first, killed a little later. */
-  async stop(atOnce = false): Promise<void> {
-    this.#isStopping = true;
-    this.#cancel();
-    await this.#running?.stop("viv up stops", atOnce);
-    await this.#round;
-  }
-
-  async #runOnce(): Promise<void> {
-    const { clock, timers } = this.#time;
+  const runOnce = async () => {
     const startedAt = clock.uptime() * 1000;
-    const running = this.#start();
-    this.#running = running;
-    this.#emit({ kind: "runs", running, at: clock.now() });
+    running = startRun();
+    emit({ kind: "runs", running, at: clock.now() });
     const finished = await running.finished;
-    this.#running = undefined;
-    if (this.#isStopping) return this.#emit({ kind: "ran", finished, nextAt: null });
+    running = undefined;
+    if (isStopping) return emit({ kind: "ran", finished, nextAt: null });
     const endedAt = clock.uptime() * 1000;
-    const waitMs = nextRunAt(startedAt, endedAt, this.#everyMs) - endedAt;
-    this.#cancel = timers.after(waitMs, () => this.start());
-    this.#emit({ kind: "ran", finished, nextAt: clock.now() + waitMs });
-  }
+    const waitMs = nextRunAt(startedAt, endedAt, everyMs) - endedAt;
+    cancel = timers.after(waitMs, start);
+    emit({ kind: "ran", finished, nextAt: clock.now() + waitMs });
+  };
+
+  const start = () => {
+    if (running === undefined && !isStopping) round = runOnce();
+  };
+
+  return {
+    start,
+    /** Ends a run that is under way: asked first, killed a little later. */
+    stop: async (atOnce = false) => {
+      isStopping = true;
+      cancel();
+      await running?.stop("viv up stops", atOnce);
+      await round;
+    },
+  };
 }
 
 /**

@@ -65,18 +65,6 @@ export function findingKey({ rule, kind, name, home }: Omit<Finding, "action" | 
   return JSON.stringify([rule, kind, name, home]);
 }
 
-/** The findings that are new, and the keys of those reported before that have ceased. */
-export function compareFindings<T>(
-  found: readonly Finding[],
-  reported: ReadonlyMap<string, T>,
-): { fresh: Finding[]; ceased: string[] } {
-  const now = new Set(found.map(findingKey));
-  return {
-    fresh: found.filter((one) => !reported.has(findingKey(one))),
-    ceased: [...reported.keys()].filter((key) => !now.has(key)),
-  };
-}
-
 /** The evidence; null without suspicion. */
 type Judge<R> = (rule: R, seen: Observation, moment: Moment) => string | null;
 

@@ -12,7 +12,7 @@ import type { Rules } from "./config.ts";
 import type { Receipt } from "./dance.ts";
 import { reapAfter } from "./finish.ts";
 import { logOf, resolveTarget } from "./resolve.ts";
-import { patternFor, type RulesHost, RuleWatch } from "./rule-watch.ts";
+import { patternFor, type RulesHost, type RuleWatch, ruleWatch } from "./rule-watch.ts";
 import type { RuleEvent, RulesSettings } from "./warden-host.ts";
 import { targetKey, type Warrant } from "./warrant.ts";
 
@@ -68,8 +68,8 @@ function watch(rules: Rules, settings: Partial<RulesSettings> = {}): RuleWatch {
     },
     newId: () => `w${++ids}`,
   };
-  const all = { rules, runs: [], crews: [], sessions: [], socket: null, ...settings };
-  const made = new RuleWatch(all, ports, (event) => void events.push(event));
+  const all = { rules, runs: [], crews: [], sessions: [], ...settings };
+  const made = ruleWatch(all, ports, (event) => void events.push(event));
   watches.push(made);
   return made;
 }

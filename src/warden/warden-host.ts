@@ -2,7 +2,7 @@ import type { Machine, ProcessIdentity } from "../base/clock.ts";
 import type { Config } from "../base/section.ts";
 import { definePort } from "../operation/operation.ts";
 import type { Timers } from "../platform/processes/children.ts";
-import type { RuleName, Rules, WardenConfig } from "./config.ts";
+import type { RuleName, WardenConfig } from "./config.ts";
 import type { HeldNotice, Receipt, Verdict } from "./dance.ts";
 import type { Lookup } from "./resolve.ts";
 import type { Suspects } from "./suspects/suspect.ts";
@@ -12,6 +12,12 @@ import type { Bound, TargetKind, Warrant } from "./warrant.ts";
 export type WardenSettings = Pick<
   WardenConfig,
   "pool" | "timeoutsMs" | "killAfterMs" | "breaker" | "unasked" | "patienceMs"
+>;
+
+/** What the rules watch. */
+export type RulesSettings = Pick<
+  WardenConfig,
+  "rules" | "runs" | "crews" | "sessions" | "tmuxSocket"
 >;
 
 /** What the pool needs of its surroundings. Tests bring their own. */
@@ -101,28 +107,12 @@ export type BindResult =
 
 export interface WardenOptions {
   state: string;
-  settings: WardenSettings;
-  rules: RulesSettings;
-  /** Programs that may be typed to, though they are not known. */
-  ask: readonly string[];
-  hook?: string;
-  webhook?: string;
+  /** With absolute paths. */
+  config: WardenConfig;
   /** Where the hook runs. */
   cwd: string;
   /** Dollars that a task of this type may cost; null: no limit. */
   budgetFor(type: string): { usd: number; of: "task" | "attempt" } | null;
-}
-
-/** What the rules watch: runs, crews and sessions. */
-export interface RulesSettings {
-  rules: Rules;
-  /** Absolute. */
-  runs: readonly string[];
-  crews: readonly string[];
-  /** Names of tmux sessions, with `*`. */
-  sessions: readonly string[];
-  /** Of the tmux server; null for the user's own. */
-  socket: string | null;
 }
 
 export interface WardenService {

@@ -207,20 +207,17 @@ export const wardenUp = defineStream({
 
 function optionsFor(place: WardenPlace, given: z.output<typeof upInput>): WardenOptions {
   const { here, ports, files, config } = place;
-  const { killAfterMs, breaker, unasked, patienceMs, rules, sessions, tmuxSocket } = config;
   const at = (path: string) => fromConfig(path, here);
   return {
     state: files.folder,
-    settings: {
+    config: {
+      ...config,
       pool: given.pool ?? poolSize(place),
       timeoutsMs: given.timeouts ? parseTimeouts(given.timeouts, "--timeouts") : config.timeoutsMs,
-      ...{ killAfterMs, breaker, unasked, patienceMs },
+      runs: config.runs.map(at),
+      crews: config.crews.map(at),
+      tmuxSocket: config.tmuxSocket && at(config.tmuxSocket),
     },
-    rules: {
-      ...{ rules, sessions, runs: config.runs.map(at), crews: config.crews.map(at) },
-      socket: tmuxSocket === undefined ? null : at(tmuxSocket),
-    },
-    ...{ ask: config.ask, hook: config.hook, webhook: config.webhook },
     cwd: here.config?.folder ?? here.cwd,
     budgetFor: (type) => (here.config ? ports.budgetFor(here.config, type) : null),
   };
