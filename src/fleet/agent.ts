@@ -113,21 +113,16 @@ export class AgentMember {
   }
 
   #newProcess(worker: AgentWorker): RestartedProcess {
-    const { machine, timers, children } = this.#host;
     const start = () =>
-      children.start({
+      this.#host.children.start({
         argv: workerArgv(this.#agent, worker, this.#around),
         cwd: this.#around.folder,
         env: agentEnv(this.#agent, this.#around),
         logPath: this.#files.logOf(this.name, "worker"),
         onLine: (line) => this.#onLine(line),
       });
-    return restartedProcess(
-      start,
-      (end) => this.#judge(end),
-      { clock: machine.clock, timers },
-      (event) => this.#onWorker(event),
-    );
+    const judge = (end: ChildEnd) => this.#judge(end);
+    return restartedProcess(start, judge, this.#time(), (event) => this.#onWorker(event));
   }
 
   #judge(end: ChildEnd): Death | "finished" {
@@ -195,10 +190,12 @@ export class AgentMember {
   }
 
   #newInterval(standing: AgentStanding): IntervalRun {
-    const { machine, timers } = this.#host;
-    const time = { clock: machine.clock, timers };
     const start = () => this.#startRun(standing);
-    return intervalRun(standing.everyMs, start, time, (event) => this.#onRun(event));
+    return intervalRun(standing.everyMs, start, this.#time(), (event) => this.#onRun(event));
+  }
+
+  #time() {
+    return { clock: this.#host.machine.clock, timers: this.#host.timers };
   }
 
   #startRun(standing: AgentStanding): RunningHandler {

@@ -31,13 +31,9 @@ export interface AgentWorker {
 export interface AgentStanding {
   everyMs: number;
   timeoutMs: number;
-  does: { kind: "run"; argv: readonly string[] } | Sweep;
-}
-
-export interface Sweep {
-  kind: "sweep";
-  abandonedAfterMs: number;
-  keepLogsMs: number;
+  does:
+    | { kind: "run"; argv: readonly string[] }
+    | { kind: "sweep"; abandonedAfterMs: number; keepLogsMs: number };
 }
 
 /** The types that a worker of each species takes. */

@@ -13,7 +13,7 @@ import {
 import { type Agent, type AgentsConfig, parseAgents } from "./agents.ts";
 import type { AgentState, ServiceState } from "./up-files.ts";
 import { programPort, type UpEvent, type UpHost, upPort } from "./up-host.ts";
-import { UpService } from "./up-service.ts";
+import { upService } from "./up-service.ts";
 
 export const upInput = z.strictObject({
   config: text("agents file (default ./agents.toml)"),
@@ -25,7 +25,7 @@ type UpInput = z.output<typeof upInput>;
 /** The agents of an agents.toml around their pit, until they are stopped or have drained. */
 export function upStream(context: Context, given: UpInput) {
   return serve<UpEvent, Nothing>(context, async (emit) => {
-    const service = await upService(context, given, emit);
+    const service = await serviceFor(context, given, emit);
     return {
       stop: () => service.stop(),
       stopNow: () => service.stopNow(),
@@ -44,11 +44,11 @@ export function upStream(context: Context, given: UpInput) {
   });
 }
 
-async function upService(
+async function serviceFor(
   context: Context,
   { config: path, drain = false }: UpInput,
   emit: (event: UpEvent) => void,
-): Promise<UpService> {
+) {
   const { here } = context;
   const host = await context.use(upPort);
   const hint = path === undefined ? CREW_HINT : "";
@@ -63,7 +63,7 @@ async function upService(
   );
   const { node, viv } = await context.use(programPort);
   const around = { viv: [node, viv], env: Object.fromEntries(env), drain };
-  return new UpService(config, around, host, emit);
+  return upService(config, around, host, emit);
 }
 
 const CREW_HINT = "; for a crew: viv crew up crew.org (or WB_CREW_DEF, or [crew] in viv.toml)";

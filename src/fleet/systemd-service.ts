@@ -91,12 +91,12 @@ async function plannedUnits(
   context: RunContext,
   { worker_id, concurrency, handler, types, grace = "60s" }: Input,
   viv: readonly string[],
-  { name, runDir }: ServicePlace,
+  place: ServicePlace,
   files: UnitFiles,
 ): Promise<Unit[]> {
   const { here } = context;
   const work: WorkInput = {
-    worker_id: worker_id ?? asName(`${hostname()}-${name}`, MAX_NAME_LENGTH),
+    worker_id: worker_id ?? asName(`${hostname()}-${place.name}`, MAX_NAME_LENGTH),
     concurrency,
     handler: handler === undefined ? undefined : programAt(handler, here.cwd, files),
     types,
@@ -105,15 +105,15 @@ async function plannedUnits(
   // `viv work` itself finds mistakes in the flags, before the unit first starts.
   const check = await context.use(workerCheckPort);
   await check(context, work);
-  return unitsFor({
-    name,
-    runDir,
-    viv,
-    folder: here.config?.folder ?? here.cwd,
-    path: here.env.PATH || "/usr/local/bin:/usr/bin:/bin",
-    workArgs: asFlags(work),
-    graceMs: parseDuration(grace, "--grace"),
-  });
+  // The user manager's own PATH is short. No other variable is passed on.
+  const path = here.env.PATH || "/usr/local/bin:/usr/bin:/bin";
+  const run = (verb: string, ...args: string[]) => [
+    `ExecStart=${commandLine([...viv, verb, "--run", place.runDir, ...args])}`,
+    `WorkingDirectory=${plainPath(here.config?.folder ?? here.cwd, "the folder")}`,
+    `Environment=${quotedWord(`PATH=${path}`, "the variable")}`,
+  ];
+  const stopSeconds = Math.ceil(parseDuration(grace, "--grace") / 1000) + AFTER_GRACE_SECONDS;
+  return unitsFor(place, run("work", ...asFlags(work)), run("reap"), stopSeconds);
 }
 
 /** `worker_id: "w"` is `--worker-id=w`: with its value in one word, which may begin with a dash. */
@@ -216,21 +216,6 @@ function refuseEnabled({ name, folder, searched }: ServicePlace, files: UnitFile
   throw new VivError("WRONG_STATE", `the units are enabled; first run: ${before}`, details);
 }
 
-/** What the units of one run are made from. Paths are absolute. */
-interface ServicePlan {
-  name: string;
-  runDir: string;
-  /** Where the worker and its handlers start. */
-  folder: string;
-  /** node, and viv's program. */
-  viv: readonly string[];
-  /** PATH for handlers: the user manager's own is short. No other variable is passed on. */
-  path: string;
-  /** `viv work` without the run. */
-  workArgs: readonly string[];
-  graceMs: number;
-}
-
 interface Unit {
   name: string;
   text: string;
@@ -240,12 +225,12 @@ interface Unit {
 const AFTER_GRACE_SECONDS = 20;
 
 /** The worker, and a timer that gives back the claims of dead workers, also when no worker runs. */
-function unitsFor({ name, runDir, folder, viv, path, workArgs, graceMs }: ServicePlan): Unit[] {
-  const run = (verb: string, ...args: string[]) => [
-    `ExecStart=${commandLine([...viv, verb, "--run", runDir, ...args])}`,
-    `WorkingDirectory=${plainPath(folder, "the folder")}`,
-    `Environment=${quotedWord(`PATH=${path}`, "the variable")}`,
-  ];
+function unitsFor(
+  { name, runDir }: ServicePlace,
+  work: readonly string[],
+  reap: readonly string[],
+  stopSeconds: number,
+): Unit[] {
   const unit = (unitName: string, lines: readonly string[]): Unit => ({
     name: unitName,
     text: [markOf(runDir), "", ...lines, ""].join("\n"),
@@ -256,14 +241,14 @@ function unitsFor({ name, runDir, folder, viv, path, workArgs, graceMs }: Servic
       `Description=viv worker of ${name}`,
       "",
       "[Service]",
-      ...run("work", ...workArgs),
+      ...work,
       "Restart=on-failure",
       "RestartSec=10",
       "# Wrong usage, or no such run: another start does not help.",
       "RestartPreventExitStatus=2 3",
       "# The worker ends its handlers itself; what is left after the time is killed.",
       "KillMode=mixed",
-      `TimeoutStopSec=${Math.ceil(graceMs / 1000) + AFTER_GRACE_SECONDS}`,
+      `TimeoutStopSec=${stopSeconds}`,
       "# A handler that takes too much memory does not stop the others.",
       "OOMPolicy=continue",
       "",
@@ -276,7 +261,7 @@ function unitsFor({ name, runDir, folder, viv, path, workArgs, graceMs }: Servic
       "",
       "[Service]",
       "Type=oneshot",
-      ...run("reap"),
+      ...reap,
     ]),
     unit(timerUnit(name), [
       "[Unit]",

@@ -7,7 +7,7 @@ import type { WardenHost } from "./warden-host.ts";
 /**
  * Writes the receipt and the epitaph of a dance that has its outcome, gives back a worker's claims, and
  * removes the dance. Each step is the same when it is done again, so a restart may begin anew. The
- * requester is notified afterwards (`Notifier`): the marker `untold/DOG` asks for it.
+ * requester is notified afterwards (`notifier.ts`): the marker `untold/DOG` asks for it.
  */
 export async function finishDance(dance: Dance, host: WardenHost): Promise<Receipt | null> {
   const { files } = host;

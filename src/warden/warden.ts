@@ -6,7 +6,7 @@ import { agentsIn, type Dance, hasKilled } from "./dance.ts";
 import { DanceRun, RETRY_MS } from "./dance-run.ts";
 import { Dancer, type Pool } from "./dancer.ts";
 import { finishDance } from "./finish.ts";
-import { Notifier } from "./notifier.ts";
+import { notifier } from "./notifier.ts";
 import type { Pause } from "./warden-files.ts";
 import type { WardenEvent, WardenHost, WardenSettings } from "./warden-host.ts";
 import { OpenTargets, targetKey, type Warrant } from "./warrant.ts";
@@ -31,7 +31,7 @@ export class Warden {
   readonly #dancers = new Map<string, { dancer: Dancer; over: Promise<void> }>();
   #isOurs: (() => boolean) | null = null;
   #breaker: Breaker;
-  readonly #notifier: Notifier;
+  readonly #notifier: ReturnType<typeof notifier>;
   #pause: Pause | null = null;
   /** Warrants that wait, and of which an event was emitted. */
   #queued: ReadonlySet<string> = new Set();
@@ -50,7 +50,7 @@ export class Warden {
     this.#host = host;
     this.#emit = emit;
     this.#breaker = new Breaker(settings.breaker, host.machine.clock, []);
-    this.#notifier = new Notifier(host, emit);
+    this.#notifier = notifier(host, emit);
   }
 
   async run(): Promise<void> {
