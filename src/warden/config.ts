@@ -105,14 +105,12 @@ export function parseTimeouts(texts: readonly string[], what: string): number[] 
   });
 }
 
-/** `GT_DOG_POOL_SIZE`, or `--pool`. */
+/** `GT_DOG_POOL_SIZE`. */
 export function parsePool(text: string, what: string): number {
   const pool = /^\s*\d+\s*$/.test(text) ? Number(text) : Number.NaN;
   if (pool >= 1 && pool <= MAX_POOL) return pool;
-  throw new VivError(
-    "INVALID",
-    `${what} ${JSON.stringify(text)} is no pool; it must be a whole number from 1 to ${MAX_POOL}.`,
-  );
+  const message = `${what} ${JSON.stringify(text)} is no pool; it must be a whole number from 1 to ${MAX_POOL}.`;
+  throw new VivError("INVALID", message);
 }
 
 function isWebhook(text: string): boolean {

@@ -1,7 +1,7 @@
 import { isVivError, messageOf, VivError } from "../base/errors.ts";
 import { growingPause } from "../base/growing-pause.ts";
 import { quoted } from "../base/text.ts";
-import { Breaker } from "./breaker.ts";
+import { type Breaker, newBreaker } from "./breaker.ts";
 import { agentsIn, type Dance, hasKilled } from "./dance.ts";
 import { DanceRun, RETRY_MS } from "./dance-run.ts";
 import { Dancer, type Pool } from "./dancer.ts";
@@ -49,7 +49,7 @@ export class Warden {
     this.#settings = settings;
     this.#host = host;
     this.#emit = emit;
-    this.#breaker = new Breaker(settings.breaker, host.machine.clock, []);
+    this.#breaker = newBreaker(settings.breaker, host.machine.clock, []);
     this.#notifier = notifier(host, emit);
   }
 
@@ -70,7 +70,7 @@ export class Warden {
     files.removeOldMarkers(now - MARKERS_KEPT_MS);
     const before = files.receipts(now - breaker.withinMs).filter(hasKilled);
     const ends = before.map((one) => ({ at: Date.parse(one.ended_at), agents: agentsIn(one) }));
-    this.#breaker = new Breaker(breaker, machine.clock, ends);
+    this.#breaker = newBreaker(breaker, machine.clock, ends);
     this.#emit({ kind: "up", pid: self.pid, pool, state: files.folder });
     for (const name of files.badDances()) {
       this.#warn(`active/${name} cannot be read as a dance; it is left alone`);
