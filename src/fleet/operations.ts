@@ -89,11 +89,8 @@ function assertPit({ file, folder, pit }: AgentsConfig, { cwd }: Here, host: UpH
   if (["food", "claimed"].every((name) => host.isFolder(join(pit.path, name)))) return;
   const path = folder === cwd ? pit.asWritten : pit.path;
   const what = host.isFolder(pit.path) ? "is not a pit" : "is not there";
-  throw new VivError(
-    "RUN_NOT_FOUND",
-    `${file}: the pit ${pit.path} ${what}; make it with: viv pit init ${path}`,
-    { path: pit.path },
-  );
+  const message = `${file}: the pit ${pit.path} ${what}; make it with: viv pit init ${path}`;
+  throw new VivError("RUN_NOT_FOUND", message, { path: pit.path });
 }
 
 const shownAgent = z.object({

@@ -66,8 +66,6 @@ export type RestartEnd = "stopped" | "parked" | "ended";
 /** From the second request to the kill: time to end its handlers and give back its claims. */
 const KILL_AFTER_MS = 30_000;
 
-export type RestartedProcess = ReturnType<typeof restartedProcess>;
-
 /** Restarts a process until it is stopped, parked, or `judge` says that it has done all its work. */
 export function restartedProcess(
   startChild: () => Child,
@@ -132,7 +130,7 @@ export function restartedProcess(
     /** Never rejects. */
     over,
     start,
-    /** Lets it finish what it has begun. May be called twice. */
+    /** Lets it finish its work. May be called twice. */
     stop,
     /** Asks once more, which means "at once", and kills it when it has not ended in time. */
     stopNow: () => {
@@ -151,8 +149,6 @@ export type IntervalEvent =
   | { kind: "runs"; running: RunningHandler; at: number }
   /** `nextAt` is null when there will be none. */
   | { kind: "ran"; finished: Finished; nextAt: number | null };
-
-export type IntervalRun = ReturnType<typeof intervalRun>;
 
 /** Runs a command once in each interval, the first time at once, never twice at a time. */
 export function intervalRun(

@@ -179,7 +179,7 @@ function installUnits(
   };
 }
 
-/** Removes what `installUnits` writes, and nothing else. */
+/** Removes the files that `installUnits` writes, and no others. */
 function uninstallUnits(place: ServicePlace, force: boolean, files: UnitFiles): Output {
   const { name, folder } = place;
   const units = [workerUnit(name), reapUnit(name), timerUnit(name)];
@@ -204,7 +204,7 @@ function refuseOthers(paths: readonly string[], runDir: string, files: UnitFiles
   throw new VivError("WRONG_STATE", message, { path: other });
 }
 
-/** Without its file systemd would keep a unit running, and no longer know what it enabled. */
+/** Without its file systemd keeps a unit running, and cannot disable it any more. */
 function refuseEnabled({ name, folder, searched }: ServicePlace, files: UnitFiles): void {
   const units = [workerUnit(name), timerUnit(name)];
   const links = ["default.target.wants", "timers.target.wants"].flatMap((target) =>
@@ -216,10 +216,7 @@ function refuseEnabled({ name, folder, searched }: ServicePlace, files: UnitFile
   throw new VivError("WRONG_STATE", `the units are enabled; first run: ${before}`, details);
 }
 
-interface Unit {
-  name: string;
-  text: string;
-}
+type Unit = { name: string; text: string };
 
 /** From the end of the grace until handlers were killed and their tasks released. */
 const AFTER_GRACE_SECONDS = 20;

@@ -1,5 +1,5 @@
 import { messageOf, VivError } from "../base/errors.ts";
-import { AgentMember } from "./agent.ts";
+import { agentMember } from "./agent.ts";
 import type { Surroundings } from "./agent-programs.ts";
 import type { AgentsConfig } from "./agents.ts";
 import type { ServiceState, UpFiles } from "./up-files.ts";
@@ -24,7 +24,7 @@ export function upService(
   const pit = config.pit.path;
   const files = host.filesIn(pit);
   const place = { ...around, pit, folder: config.folder };
-  const members = config.agents.map((agent) => new AgentMember(agent, place, host, files, emit));
+  const members = config.agents.map((agent) => agentMember(agent, place, host, files, emit));
   const agents = members.map(({ name }) => name);
   /** Nothing is written before: the pit may be another service's. */
   let hasPit = false;
@@ -52,7 +52,7 @@ export function upService(
 
   const stopAll = async () => {
     write("stopping");
-    const working = members.filter((one) => one.isBusy).map(({ name }) => name);
+    const working = members.filter((one) => one.isBusy()).map(({ name }) => name);
     emit({ kind: "stopping", working });
     await Promise.all(members.map((member) => member.stop()));
     resolveStopped();
@@ -68,8 +68,8 @@ export function upService(
 
   const drained = async () => {
     for (;;) {
-      await Promise.all(members.map(({ over }) => over));
-      if (!members.some(({ hasWorked }) => hasWorked) || stopping !== undefined) return;
+      await Promise.all(members.map((one) => one.over()));
+      if (!members.some((one) => one.hasWorked()) || stopping !== undefined) return;
       for (const member of members) member.startAgain();
     }
   };

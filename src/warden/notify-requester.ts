@@ -157,9 +157,7 @@ async function postTo(address: string, notice: object, options: NotifyOptions): 
     } catch (error) {
       const pause = pausesMs[n];
       if (error instanceof Refused) throw error;
-      if (pause === undefined) {
-        throw new Error(`${n + 1} tries: ${reasonOf(error)}`);
-      }
+      if (pause === undefined) throw new Error(`${n + 1} tries: ${reasonOf(error)}`);
       await delay(pause);
     }
   }

@@ -115,7 +115,7 @@ export function wardenFilesIn(folder: string, lock?: typeof withFileLock) {
   };
 }
 
-/** `completed/`, `epitaphs/` and the markers: what remains of a dance. */
+/** `completed/`, `epitaphs/` and the markers: the remains of a dance. */
 function receiptFiles({ at, remove, explained }: WardenFolder) {
   return {
     writeReceipt: (receipt: Receipt) =>

@@ -210,20 +210,19 @@ export class Warden {
       }
       open.add(warrant);
       const hasRoom = this.#dancers.size + next.length < this.#settings.pool;
-      if (this.#pause === null && hasRoom) next.push(warrant);
-      else waiting.add(this.#reportQueued(warrant));
+      if (this.#pause === null && hasRoom) {
+        next.push(warrant);
+        continue;
+      }
+      const { id, target } = warrant;
+      const why = this.#pause === null ? "pool exhausted" : "pool paused";
+      if (!this.#queued.has(id)) this.#emit({ kind: "queued", warrant: id, target, why });
+      waiting.add(id);
     }
     this.#queued = waiting;
     for (const warrant of next) {
       if (this.#pause === null && !this.#isStopping) await this.#begin(warrant);
     }
-  }
-
-  /** Once for each that no dog takes now. */
-  #reportQueued({ id, target }: Warrant): string {
-    const why = this.#pause === null ? "pool exhausted" : "pool paused";
-    if (!this.#queued.has(id)) this.#emit({ kind: "queued", warrant: id, target, why });
-    return id;
   }
 
   #rejectSecond({ id, target }: Warrant, other: string): void {

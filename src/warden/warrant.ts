@@ -151,8 +151,8 @@ export function parseWarrant(text: string, name: string, fileTime: number): Warr
   if (all === null) throw invalid("it is not a JSON object");
   const id = all.id ?? name;
   if (!isName(id)) {
-    const what = all.id === undefined ? "its name is its id" : "its id may have only";
-    throw invalid(`${what}: letters, digits, . _ - and at most 128`);
+    const start = all.id === undefined ? "its name is its id" : "its id may have only";
+    throw invalid(`${start}: letters, digits, . _ - and at most 128`);
   }
   const read = warrantFile.safeParse(all);
   if (!read.success) throw invalid(PROBLEMS[read.error.issues[0]?.path[0] as "target"]);

@@ -170,13 +170,8 @@ export const commands = {
   },
 } satisfies Record<string, Command>;
 
-interface Shown {
-  id: string;
-  state: string;
-  warrant: Warrant;
-  dance?: Dance;
-  receipt?: Receipt;
-}
+type Found = { warrant: Warrant; dance?: Dance; receipt?: Receipt };
+type Shown = Omit<z.output<typeof warrantShow.output>, keyof Found> & Found;
 
 function danceRows({ id, state, attempt, next_timeout }: Dance): string[][] {
   const until = next_timeout === null ? "" : `, until ${next_timeout}`;

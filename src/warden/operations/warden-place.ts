@@ -54,8 +54,7 @@ export const wardenShape = {
   timeouts_ms: z.array(z.number()),
   paused: z.nullable(z.object({ since: z.string(), by: z.string(), why: z.string() })),
 };
-const wardenNowShape = z.object(wardenShape);
-type WardenNow = z.output<typeof wardenNowShape>;
+type WardenNow = { [K in keyof typeof wardenShape]: z.output<(typeof wardenShape)[K]> };
 
 /** The running warden of this folder; without one, the settings that it would have. */
 export function wardenNow(place: WardenPlace): WardenNow {
