@@ -2,6 +2,7 @@
 // leaves the old one as it was. dist/.stamp holds the hash of what it was built from: content,
 // not times, because a git checkout gives files the time of the checkout.
 
+import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { chmodSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -28,6 +29,8 @@ export function bundle({ types }) {
   rmSync(stage, { recursive: true, force: true });
   // Its stdout is a table of sizes; errors and warnings come on stderr.
   must("rolldown", ["--config", "rolldown.config.mjs", "--dir", stage], "ignore");
+  const flags = execFileSync(process.execPath, [join(stage, "viv.cjs"), "completion", "flags"]);
+  writeFileSync(join(stage, "flags.json"), flags);
   for (const name of programs) chmodSync(join(stage, name), 0o755);
   if (types) must("tsc", ["--project", "tsconfig.build.json", "--outDir", join(stage, "types")]);
   writeFileSync(join(stage, ".stamp"), hash);

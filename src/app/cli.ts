@@ -4,7 +4,7 @@ import { complaint, type Issue, isMissing } from "../base/issue.ts";
 import { suggest } from "../base/names.ts";
 import { type CatalogEntry, familyOf, findCommand, firstWords } from "../operation/catalog.ts";
 import type { Command, StreamView, Values } from "../operation/command.ts";
-import { flagsOf, parseFlags } from "../operation/flags.ts";
+import { type Flag, flagsOf, parseFlags, useFlags } from "../operation/flags.ts";
 import type { Io } from "../operation/io.ts";
 import { type Context, isStream, type Stream } from "../operation/operation.ts";
 import { plain, screened, termFor } from "../operation/term.ts";
@@ -22,6 +22,8 @@ import {
 export interface CliIo extends Io {
   open: Open;
   provide: Provide;
+  /** The flags of a command, where the build made them. */
+  flags?(command: string): readonly Flag[] | undefined;
   /** `viv demo`, which needs more of the machine than a command should. */
   demo(args: readonly string[]): Promise<number>;
 }
@@ -89,10 +91,12 @@ async function dispatch(io: CliIo): Promise<number> {
   }
   const { entry, rest } = found;
   const command = await entry.load();
-  const { values } = parseFlags(entry.name, command, rest);
+  const made = io.flags?.(entry.name);
+  if (made !== undefined) useFlags(command, made);
+  const { values } = await parseFlags(entry.name, command, rest);
   if (values.help) {
     const { helpFor } = await import("../operation/help.ts");
-    say(io, helpFor(entry.name, command, term));
+    say(io, await helpFor(entry.name, command, term));
     return 0;
   }
   return runCommand(entry.name, command, values, io);
@@ -167,7 +171,7 @@ async function runCommand(
   let output: unknown;
   try {
     output = await withContext(around, asked, async (context, opened) => {
-      const data = asGiven(command, parsed.data, input);
+      const data = await asGiven(command, parsed.data, input);
       if (isStream(op)) return streamed(command, op, context, data, io, json === true);
       const result = await op.run(context, data);
       if (opened?.isNew && io.stderr.isTTY && !op.name.endsWith("init")) {
@@ -268,8 +272,8 @@ function show(command: Command, output: unknown, input: Values, io: CliIo, json:
 }
 
 /** JSON that was given goes on as it was: the schema's copy would leave out a key __proto__. */
-function asGiven(command: Command, data: Values, input: Values): Values {
-  const whole = flagsOf(command).filter(({ kind, key }) => kind === "json" && key in input);
+async function asGiven(command: Command, data: Values, input: Values): Promise<Values> {
+  const whole = (await flagsOf(command)).filter(({ kind, key }) => kind === "json" && key in input);
   return { ...data, ...Object.fromEntries(whole.map(({ key }) => [key, input[key]])) };
 }
 
@@ -295,7 +299,7 @@ function say(io: CliIo, text: string): void {
 }
 
 function reportError(io: CliIo, thrown: unknown, json: boolean): number {
-  // Whatever let it through raw: the machine's trouble is no bug of ours.
+  // A machine error that was not translated on its way here is no bug of ours.
   const error = translate(thrown, `running viv ${io.argv[0] ?? ""}`.trim());
   if (isVivError(error)) {
     if (json) {

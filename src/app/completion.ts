@@ -1,5 +1,6 @@
 import { VivError } from "../base/errors.ts";
 import { completionFor, SHELLS } from "../operation/completion.ts";
+import { flagsOf } from "../operation/flags.ts";
 import { CATALOG } from "./catalog.ts";
 import type { CliIo } from "./cli.ts";
 import { findRun } from "./find-run.ts";
@@ -12,6 +13,7 @@ const HELP = `viv completion: completion for your shell
 
 export async function completion(io: CliIo, [word]: readonly string[]): Promise<number> {
   if (word === "ids") return printIds(io);
+  if (word === "flags") return printFlags(io);
   const shell = SHELLS.find((one) => one === word);
   if (shell !== undefined) io.stdout.write(await completionFor(shell, CATALOG));
   else if (word === "--help" || word === "-h") io.stdout.write(HELP);
@@ -21,6 +23,14 @@ export async function completion(io: CliIo, [word]: readonly string[]): Promise<
       `viv completion needs a shell: ${SHELLS.join(", ")}. For bash: eval "$(viv completion bash)"`,
     );
   }
+  return 0;
+}
+
+/** The flags of every command as JSON: the build puts them beside the program. */
+async function printFlags(io: CliIo): Promise<number> {
+  const all: Record<string, unknown> = {};
+  for (const { name, load } of CATALOG.commands) all[name] = await flagsOf(await load());
+  io.stdout.write(JSON.stringify(all));
   return 0;
 }
 

@@ -26,7 +26,7 @@ export async function tellStory(
   lines.push(`  ${counts.done} of ${tasks} tasks are done, ${once}.`);
   if (victim) {
     const last = (await store.attemptsOf(victim.task)).at(-1);
-    const by = last ? `${last.worker} did it in attempt ${last.attempt}` : "nobody did it";
+    const by = last ? `${last.worker} did it in attempt ${last.attempt}` : "no worker did it";
     lines.push(`  ${victim.name} was killed while it held ${victim.task}; ${by}.`);
   }
   const total = readFileSync(join(path, "artifacts/total.md"), "utf8").trim().split("\n").at(-1);

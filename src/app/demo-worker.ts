@@ -37,7 +37,7 @@ async function main(): Promise<void> {
     try {
       await store.complete({ id, worker: name, token: claim.token });
     } catch (error) {
-      // Somebody took us for dead and gave the task to another: our result does not count.
+      // The task was reaped and given to another worker: our result does not count.
       if (!isVivError(error, "CLAIM_LOST")) throw error;
     }
   }

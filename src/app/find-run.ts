@@ -17,16 +17,16 @@ export interface RunSettings {
 
 /**
  * Which run a command means: --run, then VIV_RUN, then, from here upwards, the nearest folder that
- * has a `viv.toml` with `run = "…"`, is a run itself, or has a `.viv-run` file with a path in it. What
- * somebody else could have put there is ignored, and named on stderr.
+ * has a `viv.toml` with `run = "…"`, is a run itself, or has a `.viv-run` file with a path in it. A
+ * file that another user could have put there is ignored, and named on stderr.
  */
 export async function findRun(
   flag: string | undefined,
   io: Io,
-  tell: Tell = ignore,
+  onIgnored: OnIgnored = ignore,
 ): Promise<RunSettings> {
   const given = flag ?? (io.env.VIV_RUN || undefined);
-  const near = await nearestConfig(io, tell);
+  const near = await nearestConfig(io, onIgnored);
   if (given !== undefined) {
     if (given === "") throw new VivError("USAGE", "--run is empty; give it a directory.");
     return { ...near?.settings, path: resolve(io.cwd, expandHome(given, io)) };
@@ -41,7 +41,7 @@ export async function findRun(
 /** A file that would be obeyed, did the search not end below it: at a repository, or the home. */
 function beyond(io: Io): string {
   let end = io.cwd;
-  let isOver = false; // what ended the search is told already
+  let isOver = false; // the reason is on stderr already
   const stopped = () => {
     isOver = true;
   };
@@ -71,15 +71,15 @@ interface Near {
   settings: Omit<RunSettings, "path">;
 }
 
-async function nearestConfig(io: Io, tell: Tell = ignore): Promise<Near | null> {
+async function nearestConfig(io: Io, onIgnored: OnIgnored = ignore): Promise<Near | null> {
   const stopped = ({ path, why }: SearchStop) => {
-    for (const found of candidatesIn(path)) tell(io, found, `is in a folder that ${why}`);
+    for (const found of candidatesIn(path)) onIgnored(io, found, `is in a folder that ${why}`);
   };
   for (const folder of foldersUp(io.cwd, io.env, stopped)) {
     for (const found of candidatesIn(folder)) {
       const why = whyNotTrusted(found);
       if (why === null) continue;
-      tell(io, found, why);
+      onIgnored(io, found, why);
       return null;
     }
     const config = await readConfig(join(folder, CONFIG));
@@ -100,16 +100,15 @@ function candidatesIn(folder: string): string[] {
   return isRun(folder) ? [...files, folder] : files;
 }
 
-/** Hears what is ignored, and why. */
-type Tell = (io: Io, path: string, why: string) => void;
+type OnIgnored = (io: Io, path: string, why: string) => void;
 
-/** What was told already, so that a command that looks twice says it once. */
-const told = new WeakMap<Io, Set<string>>();
+/** Paths that were named already: a command that looks twice names them once. */
+const named = new WeakMap<Io, Set<string>>();
 
 function ignore(io: Io, path: string, why: string): void {
-  const before = told.get(io) ?? new Set<string>();
+  const before = named.get(io) ?? new Set<string>();
   if (before.has(path)) return;
-  told.set(io, before.add(path));
+  named.set(io, before.add(path));
   io.stderr.write(`viv: ${plain(`${path} is ignored, because it ${why}; ${remedyFor(path)}`)}\n`);
 }
 

@@ -16,7 +16,7 @@ const OPS = [
 
 const NOW = Date.parse("2026-11-15T08:00:00Z");
 
-/** A store that answers what it is told to, and remembers what it was asked. */
+/** A store with given answers that records its calls. */
 function context(answers: Record<string, unknown>): { context: Context; asked: unknown[][] } {
   const asked: unknown[][] = [];
   const store = new Proxy({ runId: "r", location: "/r" } as unknown as Store, {

@@ -4,7 +4,7 @@ import type { Patience } from "../board/commit.ts";
 import type { boardPort } from "../board/operations.ts";
 import type { crewPort } from "../crew/crew-ports.ts";
 import type { accountsPort } from "../engines/accounts/accounts.ts";
-import type { Program, programPort, upPort, workerCheckPort } from "../fleet/up-host.ts";
+import type { Program, programPort, upPort, workerCheckPort } from "../fleet/up-ports.ts";
 import type { gatePort } from "../gate/operations.ts";
 import type { Env, Port } from "../operation/operation.ts";
 import type { enginesPort } from "../overview/operations/engines.ts";
@@ -43,18 +43,18 @@ export interface PortSettings {
 /** What the machine offers to operations, by the names of their ports. */
 export function portsHere(settings: PortSettings): Provide {
   const { env, cwd, program, notice, machine, patience } = settings;
-  const main = () => import("../main.ts");
+  const worker = () => import("./worker-host.ts");
   const makers: Makers = {
-    accounts: async () => (await main()).accountsHere(env, cwd, machine?.clock.now),
+    accounts: async () => (await worker()).accountsHere(env, cwd, machine?.clock.now),
     board: async () => (await import("../board/repository.ts")).boardGit(notice, patience),
-    crew: async () => (await main()).crewPorts(env, cwd),
-    engines: async () => (await main()).enginesHere(env),
-    gate: async () => (await main()).gateHere(env, cwd, machine),
+    crew: async () => (await import("./crew-host.ts")).crewPorts(env, cwd),
+    engines: async () => (await worker()).enginesHere(env),
+    gate: async () => (await worker()).gateHere(env, cwd, machine),
     program: async () => program,
-    up: async () => (await main()).upHost(),
+    up: async () => (await import("./up-host.ts")).upHost(),
     warden: async () => (await import("./warden-ports.ts")).wardenPorts(env, cwd),
     "worker check": async () => (await import("../work/operations/work.ts")).checkWorker,
-    "worker host": async (store) => (await main()).workerHost(store.folder, env, cwd),
+    "worker host": async (store) => (await worker()).workerHost(store.folder, env, cwd),
   };
   return async <T>({ name }: Port<T>, store: Store | null): Promise<T> => {
     const make = (makers as unknown as Record<string, (store: Store | null) => Promise<T>>)[name];

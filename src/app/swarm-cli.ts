@@ -9,7 +9,7 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 
 void runSwarmCli(process.argv.slice(2), {
   // The usage, `ls` and `status-show` need no store and start without loading it.
-  open: async (path, options) => (await import("../main.ts")).openRun(path, options),
+  open: async (path, options) => (await import("./open-run.ts")).openRun(path, options),
   stdout: process.stdout,
   stderr: process.stderr,
   home: homedir(),

@@ -6,7 +6,7 @@ import { crewView } from "../crew/cli.ts";
 import { crewStream } from "../crew/operations.ts";
 import { upView } from "../fleet/cli.ts";
 import { upInput, upStream } from "../fleet/operations.ts";
-import type { UpEvent } from "../fleet/up-host.ts";
+import type { UpEvent } from "../fleet/up-ports.ts";
 import type { Command } from "../operation/command.ts";
 import {
   type Context,
@@ -23,7 +23,7 @@ import type { WardenEvent } from "../warden/warden-host.ts";
 
 /** `viv up`: agents around a pit, or a crew; and beside them the warden of `[warden]`. */
 
-/** Whose event it is: the kinds of the rooms have the same names. */
+/** Events with the room they come from: the kinds of the rooms have the same names. */
 type Emitted =
   | { of: "fleet"; event: Stamped<UpEvent> }
   | { of: "crew"; event: Stamped<CrewEvent> }
@@ -56,7 +56,7 @@ const up = defineStream({
   },
 });
 
-/** As long as the others are there. Where another warden keeps that folder already, that one does. */
+/** Runs a warden beside `act`. Where another process is the warden of that folder, that one serves. */
 async function besideWarden<T>(
   context: Context,
   emit: (event: Emitted) => void,

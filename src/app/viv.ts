@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { plain } from "../operation/term.ts";
 import { runCli } from "./cli.ts";
@@ -16,15 +17,14 @@ for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     else process.exit({ SIGINT: 130, SIGTERM: 143, SIGHUP: 129 }[name]);
   });
 }
-// A reader that closed its end (viv ls | head) wants no more: that is not an error. But a worker has
-// tasks to finish, whether anybody listens or not.
+// A reader that closed its end (viv ls | head) is not an error. A worker has tasks to finish first.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error;
   if (isHeard) stop.abort();
   else process.exit(0);
 });
 process.stderr.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code !== "EPIPE") throw error; // nobody hears the message; the status still counts
+  if (error.code !== "EPIPE") throw error; // the message is lost; the status still counts
 });
 
 void runCli({
@@ -38,7 +38,7 @@ void runCli({
   },
   onStdinClosed: (act) => {
     const { stdin } = process;
-    // Whatever ends it: nobody can write to it any more.
+    // Any of these: it has no writer left.
     for (const end of ["end", "error", "close"]) stdin.once(end, act);
     stdin.resume();
     if ("unref" in stdin) stdin.unref();
@@ -49,7 +49,7 @@ void runCli({
     isHeard = true;
   },
   now: Date.now,
-  open: async (path, options) => (await import("../main.ts")).openRun(path, options),
+  open: async (path, options) => (await import("./open-run.ts")).openRun(path, options),
   provide: portsHere({
     env: process.env,
     cwd: process.cwd(),
@@ -60,6 +60,13 @@ void runCli({
     },
     notice: (sentence) => void process.stderr.write(`viv: ${plain(sentence)}\n`),
   }),
+  flags: (command) => {
+    try {
+      return JSON.parse(readFileSync(new URL("./flags.json", import.meta.url), "utf8"))[command];
+    } catch {
+      return undefined; // run from its sources
+    }
+  },
   demo: async (args) => {
     const worker = fileURLToPath(new URL("./demo-worker.cjs", import.meta.url));
     return (await import("./demo.ts")).demo(args, worker, stop.signal);

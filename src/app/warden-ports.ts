@@ -13,7 +13,7 @@ import type { TargetKind } from "../warden/warrant.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** The warden on this machine. Apart from main.ts: looking at its queue must not load the stores. */
+/** The machine as the warden's operations need it. */
 export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
   const [{ stateFolder }, { wardenFilesIn }, { wardenDirectory }] = await Promise.all([
     import("../engines/accounts/account-files.ts"),
@@ -22,7 +22,7 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
   ]);
   const machine = localMachine();
   const open = async (path: string, options = {}) =>
-    (await import("../main.ts")).openRun(path, options);
+    (await import("./open-run.ts")).openRun(path, options);
   const forReading = (path: string) => open(path, { readOnly: true });
   const directory = wardenDirectory(machine.clock);
   const lookup = { machine, openRun: forReading, directory };

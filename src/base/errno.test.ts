@@ -17,12 +17,12 @@ test.each([
   ["EROFS", -30, "READ_ONLY"],
   ["EIO", -5, "DISK_FAULT"],
   ["EMFILE", -24, "EXHAUSTED"],
-])("%s is the machine's trouble", (code, number, trouble) => {
-  expect(translate(raw(code, number), "trying")).toMatchObject({ code: trouble });
-  expect(troubleOf(translate(raw(code, number), "trying"))).toBe(trouble);
+])("%s is a machine error", (code, number, expected) => {
+  expect(translate(raw(code, number), "trying")).toMatchObject({ code: expected });
+  expect(troubleOf(translate(raw(code, number), "trying"))).toBe(expected);
 });
 
-test("what is not the machine's trouble passes unchanged", () => {
+test("other errors pass unchanged", () => {
   const lost = new VivError("CLAIM_LOST", "lost");
   expect(translate(lost, "trying")).toBe(lost);
   expect(troubleOf(lost)).toBeUndefined();

@@ -1,8 +1,8 @@
 import { type ErrorCode, isVivError, VivError } from "./errors.ts";
 
 /**
- * What a failing system call says about the machine. None of it is about the task in hand: whoever
- * meets it holds what it has and tries again.
+ * Errors of the machine. They are never the task's fault: the caller keeps its claims and tries
+ * again.
  */
 
 /** Those that node's own table lacks (Linux): it calls them "Unknown system error -122". */
@@ -29,7 +29,7 @@ export function errno(error: unknown): string | undefined {
   return (number === undefined ? undefined : UNNAMED[number]) ?? code;
 }
 
-/** The machine's trouble behind an error, raw or translated; undefined when it is something else. */
+/** The code of a machine error, raw or translated; undefined for any other error. */
 export function troubleOf(error: unknown): ErrorCode | undefined {
   if (isVivError(error)) return TROUBLES.has(error.code) ? error.code : undefined;
   return CODES[errno(error) ?? ""];

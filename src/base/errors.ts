@@ -9,7 +9,7 @@ export const ERROR_CODES = [
   "RUN_INVALID", // there is something, but it cannot serve as a run
   "TASK_NOT_FOUND",
   "WARRANT_NOT_FOUND", // no such warrant, or dog
-  "TARGET_NOT_FOUND", // nobody of that name to be suspected
+  "TARGET_NOT_FOUND", // no session, process, task or agent of that name
   "TASK_EXISTS", // the id is taken, in the state named in details.state
   "DEPENDENCY_CYCLE",
   "WRONG_STATE", // the transition is not allowed from the state the task is in

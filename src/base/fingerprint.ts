@@ -3,7 +3,7 @@ import { lastLines } from "./text.ts";
 /**
  * What two failures have in common when they are the same failure: how the handler ended and what
  * it said last, without what changes every time (numbers, times, addresses, temporary names). It
- * is kept readable, so that a person who looks into the ledger sees what repeats.
+ * is kept readable, so that the ledger shows what repeats.
  */
 export interface Failure {
   outcome: string;

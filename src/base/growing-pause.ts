@@ -10,7 +10,7 @@ export function growingPause(n: number, { first, longest, factor = 2 }: Growth):
   return Math.min(longest, first * factor ** Math.min(Math.max(n - 1, 0), 60));
 }
 
-/** A random half to whole of it, so that those who failed together do not try again together. */
+/** A random half to whole of it, so that clients that failed together do not retry together. */
 export function withJitter(ms: number, random: number): number {
   return Math.round(ms / 2 + (ms / 2) * random);
 }

@@ -22,8 +22,8 @@ export function assertDepth(text: string): void {
 }
 
 /**
- * JSON as swarm-lib writes it (keys sorted, two spaces, ASCII only), so that a file we wrote and
- * one it wrote cannot be told apart. Own properties only: a payload key `__proto__` is a key.
+ * JSON byte for byte as swarm-lib writes it (keys sorted, two spaces, ASCII only). Own properties
+ * only: a payload key `__proto__` is a key.
  */
 export function canonicalJson(value: unknown, indent = ""): string {
   if (typeof value === "string") return asciiJson(value);

@@ -22,7 +22,7 @@ export function quoted(path: string): string {
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
-/** What somebody wrote, quoted and on one line, and not more of it than tells which. */
+/** User text for a message: quoted, on one line, cut to a recognisable length. */
 export function shown(text: string): string {
   return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);
 }

@@ -20,7 +20,7 @@ import {
   restartedProcess,
 } from "./supervise.ts";
 import type { AgentState, AgentStateName, UpFiles } from "./up-files.ts";
-import type { UpEvent, UpHost } from "./up-host.ts";
+import type { UpEvent, UpHost } from "./up-ports.ts";
 
 /** One agent around a pit: its worker, its runs at an interval, or both, and its file in `.viv/up/`. */
 export function agentMember(

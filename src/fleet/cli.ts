@@ -6,7 +6,7 @@ import type { Stamped } from "../operation/operation.ts";
 import { plain, type Term, table } from "../operation/term.ts";
 import { type SpeciesOutput, species } from "./operations.ts";
 import { service } from "./systemd-service.ts";
-import type { UpEvent } from "./up-host.ts";
+import type { UpEvent } from "./up-ports.ts";
 
 /** A comment for commands whose purpose is not obvious, by a word in them. */
 const PURPOSE: Record<string, string> = {

@@ -12,7 +12,7 @@ import {
 } from "../operation/operation.ts";
 import { type Agent, type AgentsConfig, parseAgents } from "./agents.ts";
 import type { AgentState, ServiceState } from "./up-files.ts";
-import { programPort, type UpEvent, type UpHost, upPort } from "./up-host.ts";
+import { programPort, type UpEvent, type UpHost, upPort } from "./up-ports.ts";
 import { upService } from "./up-service.ts";
 
 export const upInput = z.strictObject({

@@ -10,7 +10,7 @@ import { commandLine, plainPath, quotedWord } from "../platform/systemd/systemd.
 import type { UnitFiles } from "../platform/systemd/unit-files.ts";
 import { defineRunOperation, type RunContext } from "../queue/operation.ts";
 import type { WorkInput } from "../work/operations/work.ts";
-import { programPort, workerCheckPort } from "./up-host.ts";
+import { programPort, workerCheckPort } from "./up-ports.ts";
 
 const input = z.strictObject({
   action: z.optional(z.enum(["install", "uninstall"]).check(z.describe("install or uninstall"))),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { FakeUpHost, settled } from "../../test/support/up-host.ts";
 import { type AgentsConfig, parseAgents } from "./agents.ts";
-import type { UpEvent } from "./up-host.ts";
+import type { UpEvent } from "./up-ports.ts";
 import { upService } from "./up-service.ts";
 
 const SECOND = 1_000;

@@ -3,7 +3,7 @@ import { agentMember } from "./agent.ts";
 import type { Surroundings } from "./agent-programs.ts";
 import type { AgentsConfig } from "./agents.ts";
 import type { ServiceState, UpFiles } from "./up-files.ts";
-import type { UpEvent, UpHost } from "./up-host.ts";
+import type { UpEvent, UpHost } from "./up-ports.ts";
 
 /**
  * `viv up`: the agents of one agents.toml around their pit, and service.json about them. Each agent

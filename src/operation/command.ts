@@ -60,7 +60,7 @@ export interface Command {
   after?: (output: unknown, input: Values, io: Io) => void;
 }
 
-/** Who decides, unless told otherwise. */
+/** The person who decides, unless a flag names another. */
 export function byDefault({ env }: Pick<Io, "env">) {
   const by = env.USER ?? env.LOGNAME;
   return by ? { by } : {};

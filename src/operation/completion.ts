@@ -24,7 +24,7 @@ export async function completionFor(
   for (const { name, summary, load } of commands) {
     const command = await load();
     const takesIds = (command.positionals ?? []).some(({ key }) => key === "id" || key === "ids");
-    list.push({ name, summary, flags: [...flagsOf(command), ...GLOBAL_FLAGS], takesIds });
+    list.push({ name, summary, flags: [...(await flagsOf(command)), ...GLOBAL_FLAGS], takesIds });
   }
   for (const { name, summary } of others) list.push({ name, summary, flags: [], takesIds: false });
   return { bash, zsh, fish }[shell](list, families);

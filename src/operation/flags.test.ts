@@ -15,12 +15,13 @@ const logs = tasksCommands.logs;
 const claim = claimsCommands.claim;
 const complete = claimsCommands.complete;
 
-const parse = (command: Command, ...args: string[]) => parseFlags("it", command, args).values;
+const parse = async (command: Command, ...args: string[]) =>
+  (await parseFlags("it", command, args)).values;
 
 /** The sentence with which the arguments are refused. */
-function refusal(command: Command, ...args: string[]): string {
+async function refusal(command: Command, ...args: string[]): Promise<string> {
   try {
-    parse(command, ...args);
+    await parse(command, ...args);
   } catch (error) {
     if (isVivError(error)) return `${error.code}: ${error.message}`;
     throw error;
@@ -29,118 +30,127 @@ function refusal(command: Command, ...args: string[]): string {
 }
 
 describe("values", () => {
-  it("come after a space or after =", () => {
-    expect(parse(claim, "--worker", "w1")).toEqual({ worker: "w1" });
-    expect(parse(claim, "--worker=w1")).toEqual({ worker: "w1" });
-    expect(parse(claim, "--worker=a=b")).toEqual({ worker: "a=b" });
-    expect(parse(claim, "--worker=")).toEqual({ worker: "" });
+  it("come after a space or after =", async () => {
+    expect(await parse(claim, "--worker", "w1")).toEqual({ worker: "w1" });
+    expect(await parse(claim, "--worker=w1")).toEqual({ worker: "w1" });
+    expect(await parse(claim, "--worker=a=b")).toEqual({ worker: "a=b" });
+    expect(await parse(claim, "--worker=")).toEqual({ worker: "" });
   });
 
-  it("may begin with a dash; after = with two", () => {
-    expect(parse(complete, "--note", "-1 is wrong")).toEqual({ note: "-1 is wrong" });
-    expect(parse(complete, "--note", "-")).toEqual({ note: "-" });
-    expect(parse(complete, "--note=--force")).toEqual({ note: "--force" });
-    expect(parse(claim, "--max", "-1")).toEqual({ max: -1 });
+  it("may begin with a dash; after = with two", async () => {
+    expect(await parse(complete, "--note", "-1 is wrong")).toEqual({ note: "-1 is wrong" });
+    expect(await parse(complete, "--note", "-")).toEqual({ note: "-" });
+    expect(await parse(complete, "--note=--force")).toEqual({ note: "--force" });
+    expect(await parse(claim, "--max", "-1")).toEqual({ max: -1 });
   });
 
-  it("that are missing are not taken from the next flag", () => {
-    expect(refusal(claim, "--worker", "--json")).toBe(
+  it("that are missing are not taken from the next flag", async () => {
+    expect(await refusal(claim, "--worker", "--json")).toBe(
       "USAGE: --worker needs a value: --worker NAME",
     );
-    expect(refusal(claim, "--worker")).toBe("USAGE: --worker needs a value: --worker NAME");
-    expect(refusal(claim, "-r")).toBe("USAGE: -r needs a value: -r DIR");
+    expect(await refusal(claim, "--worker")).toBe("USAGE: --worker needs a value: --worker NAME");
+    expect(await refusal(claim, "-r")).toBe("USAGE: -r needs a value: -r DIR");
   });
 
-  it("of a list are split at commas and add up", () => {
-    expect(parse(claim, "--types", "a,b", "--types=c", "--types", " d , e,,")).toEqual({
+  it("of a list are split at commas and add up", async () => {
+    expect(await parse(claim, "--types", "a,b", "--types=c", "--types", " d , e,,")).toEqual({
       types: ["a", "b", "c", "d", "e"],
     });
   });
 
-  it("of a number are numbers", () => {
-    expect(parse(claim, "--max", "5")).toEqual({ max: 5 });
+  it("of a number are numbers", async () => {
+    expect(await parse(claim, "--max", "5")).toEqual({ max: 5 });
     for (const text of ["five", "", " ", "5s"]) {
-      expect(refusal(claim, `--max=${text}`)).toBe(
+      expect(await refusal(claim, `--max=${text}`)).toBe(
         `USAGE: --max ${JSON.stringify(text)} is not a number.`,
       );
     }
   });
 
-  it("of a choice are checked, with a suggestion", () => {
-    expect(parse(enqueue, "--priority", "low")).toEqual({ priority: "low" });
-    expect(refusal(enqueue, "--priority", "hgih")).toBe(
+  it("of a choice are checked, with a suggestion", async () => {
+    expect(await parse(enqueue, "--priority", "low")).toEqual({ priority: "low" });
+    expect(await refusal(enqueue, "--priority", "hgih")).toBe(
       'USAGE: --priority "hgih" is not known; did you mean high?',
     );
-    expect(refusal(enqueue, "--priority", "urgent")).toBe(
+    expect(await refusal(enqueue, "--priority", "urgent")).toBe(
       'USAGE: --priority "urgent" is not known; choose from high, normal, low.',
     );
-    expect(refusal(ls, "--state", "done,pendign")).toBe(
+    expect(await refusal(ls, "--state", "done,pendign")).toBe(
       'USAGE: --state "pendign" is not known; did you mean pending?',
     );
   });
 
-  it("of --payload are JSON objects", () => {
-    expect(parse(enqueue, "--payload", '{"a":[1]}')).toEqual({ payload: { a: [1] } });
+  it("of --payload are JSON objects", async () => {
+    expect(await parse(enqueue, "--payload", '{"a":[1]}')).toEqual({ payload: { a: [1] } });
     for (const text of ["[]", "null", "1", '"x"']) {
-      expect(refusal(enqueue, "--payload", text)).toContain("--payload must be a JSON object");
+      expect(await refusal(enqueue, "--payload", text)).toContain(
+        "--payload must be a JSON object",
+      );
     }
-    expect(refusal(enqueue, "--payload", "{")).toMatch(/^INVALID: --payload is not valid JSON: /);
+    expect(await refusal(enqueue, "--payload", "{")).toMatch(
+      /^INVALID: --payload is not valid JSON: /,
+    );
   });
 });
 
 describe("switches", () => {
-  it("take no value", () => {
-    expect(parse(enqueue, "--review")).toEqual({ review: true });
-    expect(refusal(enqueue, "--review=false")).toBe("USAGE: --review takes no value.");
+  it("take no value", async () => {
+    expect(await parse(enqueue, "--review")).toEqual({ review: true });
+    expect(await refusal(enqueue, "--review=false")).toBe("USAGE: --review takes no value.");
   });
 
-  it("have short forms", () => {
-    expect(parse(logs, "-f", "t.1", "-h", "-r", "here")).toEqual({
+  it("have short forms", async () => {
+    expect(await parse(logs, "-f", "t.1", "-h", "-r", "here")).toEqual({
       follow: true,
       help: true,
       run: "here",
       id: "t.1",
     });
-    expect(parse(logs, "-fh", "-rhere")).toEqual({ follow: true, help: true, run: "here" });
+    expect(await parse(logs, "-fh", "-rhere")).toEqual({ follow: true, help: true, run: "here" });
   });
 });
 
 describe("words without a flag", () => {
-  it("fill the command's places", () => {
-    expect(parse(complete, "t.1")).toEqual({ id: "t.1" });
-    expect(parse(cancel, "t.1", "t.2", "--ids", "t.0")).toEqual({ ids: ["t.0", "t.1", "t.2"] });
+  it("fill the command's places", async () => {
+    expect(await parse(complete, "t.1")).toEqual({ id: "t.1" });
+    expect(await parse(cancel, "t.1", "t.2", "--ids", "t.0")).toEqual({
+      ids: ["t.0", "t.1", "t.2"],
+    });
   });
 
-  it("may be anything after --", () => {
-    expect(parse(complete, "--worker", "w", "--", "--json")).toEqual({ worker: "w", id: "--json" });
-    expect(parse(cancel, "--", "-x", "-h")).toEqual({ ids: ["-x", "-h"] });
+  it("may be anything after --", async () => {
+    expect(await parse(complete, "--worker", "w", "--", "--json")).toEqual({
+      worker: "w",
+      id: "--json",
+    });
+    expect(await parse(cancel, "--", "-x", "-h")).toEqual({ ids: ["-x", "-h"] });
   });
 
-  it("that have no place are refused", () => {
-    expect(refusal(complete, "t.1", "t.2")).toBe(
+  it("that have no place are refused", async () => {
+    expect(await refusal(complete, "t.1", "t.2")).toBe(
       'USAGE: viv it does not know what to do with "t.2"; see: viv it --help',
     );
-    expect(refusal(complete, "t.1", "--id", "t.2")).toContain('"t.1"');
-    expect(refusal(ls, "pending")).toContain('"pending"');
+    expect(await refusal(complete, "t.1", "--id", "t.2")).toContain('"t.1"');
+    expect(await refusal(ls, "pending")).toContain('"pending"');
   });
 });
 
 describe("unknown flags", () => {
-  it("get a suggestion when one is near", () => {
-    expect(refusal(enqueue, "--dependson", "a")).toBe(
+  it("get a suggestion when one is near", async () => {
+    expect(await refusal(enqueue, "--dependson", "a")).toBe(
       "USAGE: viv it has no flag --dependson; did you mean --depends-on?",
     );
-    expect(refusal(enqueue, "--pirority=high")).toContain("did you mean --priority?");
-    expect(refusal(enqueue, "--typ", "a")).toContain("did you mean --type?");
-    expect(refusal(ls, "--jsno")).toContain("did you mean --json?");
+    expect(await refusal(enqueue, "--pirority=high")).toContain("did you mean --priority?");
+    expect(await refusal(enqueue, "--typ", "a")).toContain("did you mean --type?");
+    expect(await refusal(ls, "--jsno")).toContain("did you mean --json?");
   });
 
-  it("are refused without one otherwise", () => {
-    expect(refusal(ls, "--frobnicate")).toBe(
+  it("are refused without one otherwise", async () => {
+    expect(await refusal(ls, "--frobnicate")).toBe(
       "USAGE: viv it has no flag --frobnicate; see: viv it --help",
     );
-    expect(refusal(ls, "-x")).toBe("USAGE: viv it has no flag -x; see: viv it --help");
-    expect(refusal(ls, "--__proto__", "--constructor")).toContain("has no flag --__proto__");
+    expect(await refusal(ls, "-x")).toBe("USAGE: viv it has no flag -x; see: viv it --help");
+    expect(await refusal(ls, "--__proto__", "--constructor")).toContain("has no flag --__proto__");
   });
 });
 
@@ -149,7 +159,7 @@ describe("every command", () => {
     "%s: its flags have different names, a description, and read back what was written",
     async (name, load) => {
       const command = await load();
-      const flags = [...flagsOf(command), ...GLOBAL_FLAGS];
+      const flags = [...(await flagsOf(command)), ...GLOBAL_FLAGS];
       expect(new Set(flags.map((flag) => flag.name)).size).toBe(flags.length);
       for (const flag of flags) {
         expect(flag.describe, `--${flag.name}`).not.toBe("");
@@ -164,27 +174,30 @@ describe("every command", () => {
         const text = flag.kind === "string" ? (flag.choices?.[0] ?? written) : written;
         const args = text === null ? [`--${flag.name}`] : [`--${flag.name}`, text];
         const expected = flag.kind === "string" ? text : read;
-        expect(parseFlags(name, command, args).values).toEqual({ [flag.key]: expected });
+        expect((await parseFlags(name, command, args)).values).toEqual({ [flag.key]: expected });
       }
     },
   );
 
-  it("any string survives as a value after =", () => {
-    fc.assert(
-      fc.property(fc.string(), (text) => {
-        expect(parse(complete, `--note=${text}`, "--", text)).toEqual({ note: text, id: text });
+  it("any string survives as a value after =", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.string(), async (text) => {
+        expect(await parse(complete, `--note=${text}`, "--", text)).toEqual({
+          note: text,
+          id: text,
+        });
       }),
     );
   });
 
-  it("no arguments at all make it throw anything but a VivError", () => {
+  it("no arguments at all make it throw anything but a VivError", async () => {
     const word = fc.oneof(
       fc.string(),
       fc.constantFrom("--", "-", "--id", "--payload", "--max-attempts", "--jsonl=-", "-r", "-h"),
     );
-    fc.assert(
-      fc.property(fc.array(word, { maxLength: 6 }), (args) => {
-        refusal(enqueue, ...args);
+    await fc.assert(
+      fc.asyncProperty(fc.array(word, { maxLength: 6 }), async (args) => {
+        await refusal(enqueue, ...args);
       }),
     );
   });

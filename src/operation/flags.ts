@@ -1,11 +1,9 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { toJSONSchema } from "zod/mini";
 import { VivError } from "../base/errors.ts";
 import { suggest } from "../base/names.ts";
 import { parseUserJson } from "../base/user-json.ts";
 import type { Command, ExtraFlag } from "./command.ts";
-import type { Operation } from "./operation.ts";
 
 /** Flags come from the operation's input schema: `depends_on` is `--depends-on`, lists take commas. */
 
@@ -62,16 +60,22 @@ function global(
   };
 }
 
-const known = new WeakMap<Command, Flag[]>();
+const known = new WeakMap<Command, readonly Flag[]>();
 
-/** Those in the help. Made once: a JSON Schema costs milliseconds. */
-export function flagsOf(command: Command): Flag[] {
-  const flags = known.get(command) ?? makeFlags(command);
+/** Flags that the build made already: the schemas of a command cost milliseconds at each start. */
+export function useFlags(command: Command, flags: readonly Flag[]): void {
+  known.set(command, flags);
+}
+
+/** The flags of the help, made once for a command. */
+export async function flagsOf(command: Command): Promise<readonly Flag[]> {
+  const flags = known.get(command) ?? (await makeFlags(command));
   known.set(command, flags);
   return flags;
 }
 
-function makeFlags(command: Command): Flag[] {
+async function makeFlags(command: Command): Promise<Flag[]> {
+  const { inputSchema } = await import("./input-schema.ts");
   const { properties = {}, required = [] } = inputSchema(command.op);
   const flags = Object.entries(properties).map(([key, schema]) => {
     const short = command.shorts?.[key];
@@ -99,11 +103,6 @@ function extraFlag(name: string, extra: ExtraFlag): Flag {
     placeholder: extra.placeholder ?? "",
     short: extra.short,
   };
-}
-
-/** What an operation takes, as JSON Schema: the one source of flags, OpenAPI and MCP. */
-export function inputSchema({ input }: Operation) {
-  return toJSONSchema(input, { io: "input" });
 }
 
 function flagFrom(key: string, schema: Schema, required: boolean): Flag {
@@ -171,8 +170,12 @@ export interface Parsed {
 }
 
 /** Reads the arguments after the command's name. Mistakes become USAGE errors with a suggestion. */
-export function parseFlags(name: string, command: Command, args: readonly string[]): Parsed {
-  const flags = [...flagsOf(command), ...GLOBAL_FLAGS];
+export async function parseFlags(
+  name: string,
+  command: Command,
+  args: readonly string[],
+): Promise<Parsed> {
+  const flags = [...(await flagsOf(command)), ...GLOBAL_FLAGS];
   const all = [...flags, ...extrasOf(command, true)];
   const byName = new Map(all.map((flag) => [flag.name, flag]));
   const options = Object.fromEntries(

@@ -45,7 +45,7 @@ async function expectParses(line: string): Promise<void> {
     const found = findCommand(CATALOG, words);
     if (!found) throw new Error(`no such command: ${line}`);
     const first = await found.entry.load();
-    const { values } = parseFlags(found.entry.name, first, found.rest);
+    const { values } = await parseFlags(found.entry.name, first, found.rest);
     const { run: _, json: __, ...given } = values;
     const command = (await first.instead?.(values)) ?? first;
     const extras = Object.keys(command.flags ?? {});
@@ -100,8 +100,8 @@ describe.each(CATALOG.commands.map(({ name, load }) => [name, load] as const))(
   (name, load) => {
     it("names every flag with its description", async () => {
       const command = await load();
-      const text = helpFor(name, command, term);
-      for (const flag of [...flagsOf(command), ...GLOBAL_FLAGS]) {
+      const text = await helpFor(name, command, term);
+      for (const flag of [...(await flagsOf(command)), ...GLOBAL_FLAGS]) {
         const at = text.search(new RegExp(`--${flag.name}( |$)`, "m"));
         expect(at, `--${flag.name}`).toBeGreaterThan(0);
         expect(text.slice(at)).toContain(flag.describe);
@@ -110,8 +110,8 @@ describe.each(CATALOG.commands.map(({ name, load }) => [name, load] as const))(
 
     it("names every choice of a flag", async () => {
       const command = await load();
-      const text = helpFor(name, command, term);
-      for (const { choices } of flagsOf(command))
+      const text = await helpFor(name, command, term);
+      for (const { choices } of await flagsOf(command))
         for (const choice of choices ?? []) expect(text).toMatch(new RegExp(`\\b${choice}\\b`));
     });
 

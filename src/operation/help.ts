@@ -64,9 +64,9 @@ export function familyHelp(
   ].join("\n");
 }
 
-export function helpFor(name: string, command: Command, term: Term): string {
+export async function helpFor(name: string, command: Command, term: Term): Promise<string> {
   const { bold } = term.color;
-  const flags = flagsOf(command);
+  const flags = await flagsOf(command);
   const slots = command.positionals ?? [];
   const places = slots.map(({ key, many }) => {
     const flag = flags.find((f) => f.key === key);

@@ -8,7 +8,7 @@ export interface Io {
   stdout: Writer;
   stderr: Writer;
   stdin: AsyncIterable<Uint8Array | string>;
-  /** Calls back when nobody is left to write to stdin; waiting for it keeps no process alive. */
+  /** Calls back when stdin has no writer left; waiting for it keeps no process alive. */
   onStdinClosed(act: () => void): void;
   /** Aborted by Ctrl-C or SIGTERM. */
   signal: AbortSignal;

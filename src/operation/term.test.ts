@@ -110,7 +110,7 @@ describe("what is written", () => {
   };
   const evil = `${esc}]0;pwned\u0007${esc}[2J\u009b1A\u202egnp\r`;
 
-  it("is obeyed by a terminal only if it is ours, whoever forgot to look", () => {
+  it("reaches a terminal only if it is ours, even where a caller forgot to clean it", () => {
     const text = written(true, [], (io) => {
       io.stdout.write(`${termFor(io, io.stdout).color.red(evil)} ${evil}\n`);
       io.stderr.write(`\ufdd0[2J\ufdd1 ${evil}`);

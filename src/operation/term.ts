@@ -21,7 +21,7 @@ export function termFor(io: Io, stream: Writer): Term {
 }
 
 /**
- * Stands for an escape of our own until it is written: nobody else can write it. So whatever else
+ * Stands for an escape of our own until it is written: no other text can contain it. So whatever else
  * commands a terminal, in whichever name, message or file, is shown (`screened`).
  */
 const ESCAPE = `\ufdd0${randomBytes(6).toString("hex")}\ufdd1`;

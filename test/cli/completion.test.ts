@@ -1,10 +1,11 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { CATALOG } from "../../src/app/catalog.ts";
 import { firstWords } from "../../src/operation/catalog.ts";
 import { flagsOf, GLOBAL_FLAGS } from "../../src/operation/flags.ts";
 import { newFolder } from "../support/folders.ts";
+import { DIST } from "../support/processes.ts";
 import { cli, ok, quoted, shell } from "./support.ts";
 
 /** What TAB offers. bash is asked itself; zsh and fish where they are installed. */
@@ -67,7 +68,7 @@ describe("bash", () => {
     const enqueue = CATALOG.commands.find(({ name }) => name === "enqueue");
     const command = await enqueue?.load();
     if (!command) throw new Error("no enqueue");
-    const expected = [...flagsOf(command), ...GLOBAL_FLAGS].map(({ name }) => `--${name}`);
+    const expected = [...(await flagsOf(command)), ...GLOBAL_FLAGS].map(({ name }) => `--${name}`);
     expect(flags?.sort()).toEqual(expected.sort());
     expect(runFlag).toEqual(["--run"]);
     expect(priority).toEqual(["high", "normal", "low"]);
@@ -121,7 +122,7 @@ describe.each(["zsh", "fish"] as const)("%s", (name) => {
   it("names every command and flag", async () => {
     for (const { name: command, load } of CATALOG.commands) {
       for (const word of command.split(" ")) expect(script).toMatch(new RegExp(`\\b${word}\\b`));
-      for (const flag of flagsOf(await load()))
+      for (const flag of await flagsOf(await load()))
         expect(script).toContain(name === "zsh" ? `'--${flag.name}[` : ` -l ${flag.name} `);
     }
   });
@@ -147,4 +148,12 @@ it("an unknown shell is refused with the ones there are", async () => {
     expect(said).toMatchObject({ status: 2, stdout: "" });
     expect(said.stderr).toContain("bash, zsh, fish");
   }
+});
+
+it("the flags that the build made are those of the schemas", async () => {
+  const made = JSON.parse(readFileSync(join(DIST, "flags.json"), "utf8"));
+  const expected = await Promise.all(
+    CATALOG.commands.map(async ({ name, load }) => [name, await flagsOf(await load())]),
+  );
+  expect(made).toEqual(JSON.parse(JSON.stringify(Object.fromEntries(expected))));
 });

@@ -99,7 +99,10 @@ describe("README.md", () => {
       const found = findCommand(CATALOG, [name, ...words]);
       if (!found) continue;
       const command = await found.entry.load();
-      expect(() => parseFlags(name, command, found.rest), `viv ${name}${rest}`).not.toThrow();
+      await expect(
+        parseFlags(name, command, found.rest),
+        `viv ${name}${rest}`,
+      ).resolves.toBeDefined();
     }
   });
 });

@@ -58,6 +58,11 @@ export class Terminal {
     return this.scene.tmux.run("capture-pane", "-p", "-J", "-t", this.program);
   }
 
+  /** Its screen without empty lines. */
+  shown(screen = this.screen()): string {
+    return screen.replace(/\n\s*\n+/g, "\n");
+  }
+
   async shows(pattern: RegExp, seconds = 60): Promise<void> {
     let last = "";
     const look = () => {
@@ -65,7 +70,7 @@ export class Terminal {
       return pattern.test(last);
     };
     await until(`${this.program} shows ${pattern}`, look, seconds).catch((error: Error) => {
-      throw new Error(`${error.message}; it shows\n${last.replace(/\n\s*\n+/g, "\n")}`);
+      throw new Error(`${error.message}; it shows\n${this.shown(last)}`);
     });
   }
 
@@ -112,7 +117,12 @@ export class Terminal {
 
   /** Resolves when this many warrants have a receipt; the latest. */
   async receipt(count = 1, seconds = 120): Promise<Receipt> {
-    await until(`${count} receipts`, () => this.receipts().length >= count, seconds);
+    await until(`${count} receipts`, () => this.receipts().length >= count, seconds).catch(
+      (error: Error) => {
+        const dances = JSON.stringify(this.scene.files.dances());
+        throw new Error(`${error.message}; dances: ${dances}; it shows\n${this.shown()}`);
+      },
+    );
     const newest = this.receipts()
       .toSorted((a, b) => a.ended_at.localeCompare(b.ended_at))
       .at(-1);

@@ -52,7 +52,7 @@ describeEach((program: Program) => {
     expect(asked).toHaveLength(WORDINGS.length);
   });
 
-  test.each(["sleep=30", "busy=30"])(
+  test.each(["wait=30", "busy=30"])(
     "a working program is not executed while its tool call runs (%s)",
     async (mode) => {
       const terminal = await Terminal.open(vendors, program, `${mode}+alive`, "runs all");

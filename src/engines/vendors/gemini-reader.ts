@@ -57,6 +57,8 @@ export class GeminiReader implements StreamReader {
   /** By its session file, which tells each answer, some of them twice. */
   readonly #sum = new UsageSum();
   readonly #messages = new Map<string, Tokens>();
+  /** Emitted from the result, by model, before the session file had it: it may be read late. */
+  readonly #ahead = new Map<string, Tokens>();
   #usage: ModelUsage[] | null = null;
   #status: string | null = null;
   #waitsFor: Waiting | null = null;
@@ -125,9 +127,11 @@ export class GeminiReader implements StreamReader {
     const more = moreThan(before, usage);
     this.#messages.set(id, addTokens(before, more ?? NO_TOKENS));
     if (isPast || more === null) return [];
-    const step = { ...usage, ...more };
-    this.#sum.add(step);
-    return [{ kind: "notice", usage: step }];
+    this.#sum.add({ ...usage, ...more });
+    const ahead = this.#ahead.get(usage.model) ?? NO_TOKENS;
+    this.#ahead.set(usage.model, moreThan(more, ahead) ?? NO_TOKENS);
+    const fresh = moreThan(ahead, more);
+    return fresh === null ? [] : [{ kind: "notice", usage: { ...usage, ...fresh } }];
   }
 
   end(exit: EngineExit): EngineResult {
@@ -169,12 +173,14 @@ export class GeminiReader implements StreamReader {
     const message = stringAt(objectAt(event, "error"), "message");
     if (message !== null) this.#error = { message };
     this.#usage = geminiUsage(objectAt(event, "stats"), this.#model);
-    const told = this.#sum.get() ?? [];
+    const read = this.#sum.get() ?? [];
     for (const usage of this.#usage ?? []) {
-      const same = told.find(({ model }) => model === usage.model);
-      const more = moreThan(same ?? NO_TOKENS, usage);
-      if (more)
-        steps.push({ kind: "notice", text: "the run is over", usage: { ...usage, ...more } });
+      const same = read.find(({ model }) => model === usage.model) ?? NO_TOKENS;
+      const ahead = this.#ahead.get(usage.model) ?? NO_TOKENS;
+      const more = moreThan(addTokens(same, ahead), usage);
+      if (more === null) continue;
+      this.#ahead.set(usage.model, addTokens(ahead, more));
+      steps.push({ kind: "notice", text: "the run is over", usage: { ...usage, ...more } });
     }
     return steps;
   }

@@ -17,8 +17,6 @@ import { pitExtensions } from "./store.ts";
 /** The snake pit's: Markdown, and all claims in one folder, the snake's name before the food's. */
 export const PIT_LAYOUT: Layout = {
   kind: "pit",
-  howToMake: (path) => `make it with: viv pit init ${path}`,
-  signs: ["food", "claimed"],
   folders: {
     waiting: "resting/later",
     pending: "food",

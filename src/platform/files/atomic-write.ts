@@ -50,7 +50,7 @@ export function createIfAbsentUnsynced(
   }
 }
 
-/** Whether a crash left this of a write whose other name was not fixed. */
+/** Whether this is the name of a temporary file that a crash left behind. */
 export function isTemporary(name: string): boolean {
   return /^\..+\.[0-9a-f]{8}$/.test(name);
 }

@@ -93,7 +93,7 @@ describe.each(["strict", "loose"] as const)("a %s folder", (mode) => {
     }
   });
 
-  it("what is missing is told by the path that people know", () => {
+  it("errors name the path that the user knows", () => {
     const { at } = newRoot(mode);
     expect(() => beneath.renameSync(at("run/claimed/w/a"), at("run/done/a"))).toThrow(
       expect.objectContaining({
@@ -133,7 +133,7 @@ it.skipIf(process.getuid?.() !== 0)(
   () => {
     const { at } = newRoot();
     beneath.writeNewSync(at("run/done/a"), "ours");
-    renameSync(at("run"), at("away")); // who may write above it can do that
+    renameSync(at("run"), at("away")); // a user who may write above it can do that
     mkdirSync(at("run/done"), { recursive: true });
     writeFileSync(at("run/done/a"), "a stranger's");
     chownSync(at("run"), 65_534, 65_534);
@@ -148,7 +148,7 @@ it.skipIf(process.getuid?.() !== 0)(
   },
 );
 
-it("handles are few, and closed with the last who needs them", () => {
+it("handles are few, and closed with their last user", () => {
   const { at } = newRoot();
   beneath.guard(at("run"), "strict");
   const before = handles().length;

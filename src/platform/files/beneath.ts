@@ -29,9 +29,10 @@ import { remedyFor, whyNotOwned } from "./owned.ts";
  * - strict: each folder is opened once, part by part, never through a link, and everything is done by
  *   that handle: `/proc/<pid>/fd/<n>/<name>` is what other languages call openat. Some hundred times a
  *   second it is seen whether the folder is still the one of that name; one that was removed is
- *   opened anew, and a link in its place is RUN_INVALID; so is another user's in that of the guarded one.
- * - loose: the same look, but things are done by their paths. It costs nothing, and is for who
- *   neither runs others' programs nor syncs.
+ *   opened anew, and a link in its place is RUN_INVALID; so is another user's folder in place of the
+ *   guarded one.
+ * - loose: the same check, but operations use paths. It costs nothing, and is for callers that
+ *   neither run programs nor sync.
  *
  * Where there is no /proc (macOS), strict looks before each operation: not without a gap.
  *
@@ -69,7 +70,7 @@ export function guard(root: string, mode: keyof Root): void {
   const counts = roots.get(root) ?? { strict: 0, loose: 0 };
   counts[mode]++;
   roots.set(root, counts);
-  forget(root); // whoever opens it sees what is there now: something may be mounted on it
+  forget(root); // look again: something may be mounted on it by now
 }
 
 export function release(root: string, mode: keyof Root): void {
@@ -149,7 +150,7 @@ export function mkdirSync(path: string, how: { mode: number; recursive?: boolean
     try {
       by(folder, (safe) => mkdir(safe, { mode }));
     } catch (error) {
-      if (codeOf(error) !== "EEXIST") throw error; // somebody else made it a moment ago
+      if (codeOf(error) !== "EEXIST") throw error; // another process made it a moment ago
     }
   }
 }
@@ -285,7 +286,7 @@ function holdOne(folder: string, root: string): Held {
     if (!stats.isDirectory()) {
       throw Object.assign(new Error(`ENOTDIR: not a directory, '${path}'`), { code: "ENOTDIR" });
     }
-    // Somebody who can write above it may have put another in its place since it was opened first.
+    // A user who can write above it may have replaced it since it was opened first.
     const why = folder === root && mode === "strict" ? whyNotOwned(folder, stats) : null;
     if (why !== null) throw replaced(root, why);
     const { dev, ino } = stats;
@@ -348,10 +349,10 @@ function readable(error: unknown, folders: readonly (Held | null)[]): unknown {
   const failed = error as NodeJS.ErrnoException & { dest?: string };
   for (const one of folders) {
     if (one === null || one.fd === null) continue;
-    const told = (text: string) => text.replace(one.prefix, `${one.folder}/`);
-    failed.message = told(failed.message);
-    if (failed.path !== undefined) failed.path = told(failed.path);
-    if (failed.dest !== undefined) failed.dest = told(failed.dest);
+    const byPath = (text: string) => text.replace(one.prefix, `${one.folder}/`);
+    failed.message = byPath(failed.message);
+    if (failed.path !== undefined) failed.path = byPath(failed.path);
+    if (failed.dest !== undefined) failed.dest = byPath(failed.dest);
   }
   return error;
 }

@@ -54,7 +54,7 @@ test("then a line says that it is full, and the end comes with close", () => {
 
 test("whatever is written, head and tail are kept, half each", () => {
   const path = newPath();
-  writeFileSync(path, ""); // who says nothing gets no file: see below
+  writeFileSync(path, ""); // a program without output gets no file: see below
   const chunk = fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes));
   fc.assert(
     fc.property(fc.array(chunk, { maxLength: 30 }), fc.nat({ max: 200 }), (chunks, limit) => {

@@ -17,9 +17,9 @@ const SMALLEST_RING = 4 * 1024;
 /**
  * A log file that stays below a limit, whatever is written. Its first half is written through, so
  * that it can be followed. Of what comes after it the end is kept in memory, and added on close.
- * Who says nothing gets no file: where thousands of tasks are short, making one is the dearest part.
+ * A program without output gets no file: making one is the most expensive part of a short task.
  *
- * What a disk in trouble does not take is dropped; when it takes something again, a line says how much.
+ * Output that a failing disk refuses is dropped; when it works again, a line says how much.
  */
 export class CappedLog {
   /** Why the file is not complete, when the disk did not take it: writing never throws. */
@@ -134,7 +134,7 @@ export class CappedLog {
     try {
       if (typeof this.#fd === "number") closeSync(this.#fd);
     } catch (error) {
-      this.error ??= error as Error; // over a network, a full disk may tell only now
+      this.error ??= error as Error; // over a network, a full disk may be reported only now
     }
     this.#fd = undefined;
   }

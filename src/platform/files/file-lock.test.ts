@@ -163,7 +163,7 @@ it("refuses what is no plain file", async () => {
   }
 });
 
-it("opens the lock file as the caller wants", async () => {
+it("opens the lock file as the caller specifies", async () => {
   const open = () => {
     throw new Error("not today");
   };

@@ -60,7 +60,7 @@ export async function tryFileLock(
 export interface FileLock {
   /** May be called twice. */
   release(): void;
-  /** False after somebody has removed or replaced the file: then the next one locks another. */
+  /** False after the file was removed or replaced: the next caller locks another one. */
   isStillOurs(): boolean;
 }
 
@@ -150,7 +150,7 @@ function isSameFile(fd: number, path: string): boolean {
     const [held, there] = [fstatSync(fd), lstatSync(path, { throwIfNoEntry: false })];
     return there !== undefined && there.ino === held.ino && there.dev === held.dev;
   } catch {
-    return true; // a folder that cannot be read tells of no change
+    return true; // an unreadable folder is no proof of a change
   }
 }
 

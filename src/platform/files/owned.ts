@@ -12,14 +12,14 @@ import { delimiter, dirname, resolve } from "node:path";
 import { VivError } from "../../base/errors.ts";
 
 /**
- * Whose files may tell viv what to run, what to ask a model, and where to keep its state: those that
- * only the user and root can change.
+ * Files that decide what viv runs, asks a model, or uses as its state are obeyed only if the user and
+ * root alone can change them.
  *
  * - The owner is the user or root. For root: root, or the user who called sudo (as git has it).
- * - Nobody else may write it. A group may if nobody else is in it: with umask 002, which many
+ * - No other user may write it. A group may if it has no other member: with umask 002, which many
  *   systems have, every file of a user may be written by the user's own group.
  * - The same holds for the folder it lies in, or it could be replaced. In a folder with the sticky
- *   bit (/tmp) nobody can replace what is ours.
+ *   bit (/tmp) other users cannot replace our files.
  *
  * VIV_TRUST names folders (`:` between them, `*` for all) in which none of this is asked: a
  * repository that belongs to another user in a container, or to a team.
@@ -40,7 +40,7 @@ function whyNot(path: string, stats: Stats): string | null {
   if (isExempt(path)) return null;
   const own = strangers(stats);
   if (own !== null) return own;
-  // Of a link both places count: who made it, or can replace it, chooses what it leads to.
+  // Of a link both places count: its owner, or a user who can replace it, chooses the target.
   const named = lstatSync(path);
   if (named.isSymbolicLink() && !isOurs(named.uid)) return `is a link of user ${named.uid}`;
   const folders = new Set([dirname(resolve(path)), dirname(realpathSync(path))]);
@@ -51,7 +51,7 @@ function whyNot(path: string, stats: Stats): string | null {
   return null;
 }
 
-/** Who else could change it: `belongs to user 7`, `may be written by everybody`. */
+/** Which other user could change it: `belongs to user 7`, `may be written by everybody`. */
 function strangers(stats: Stats, { isSticky = false } = {}): string | null {
   if (process.geteuid === undefined) return null; // Windows: owners are not what they are elsewhere
   if (!isOurs(stats.uid)) {
@@ -71,13 +71,13 @@ function isOurs(owner: number): boolean {
   return self === 0 && process.env.SUDO_UID === String(owner);
 }
 
-/** A folder of the run, of the state: what its stats alone tell. */
+/** For a folder of the run or of the state, from its stats alone. */
 export function whyNotOurs(path: string, stats: Stats): string | null {
   const why = strangers(stats);
   return why === null || isExempt(path) ? null : why;
 }
 
-/** Its owner alone: who may write it can be what a handler has made of it. */
+/** Checks the owner only: a handler may have changed the mode. */
 export function whyNotOwned(path: string, stats: Stats): string | null {
   return isOurs(stats.uid) || isExempt(path) ? null : strangers(stats);
 }
@@ -116,9 +116,8 @@ function realOf(path: string): string {
 }
 
 /**
- * Nobody but the owner is in it. Root's own group is as good as root. Of a group that the machine's
- * files do not list (a container, a directory service) only the convention tells: its number is
- * its user's.
+ * The group has no member but the owner. Root's own group counts as root. A group that the machine's
+ * files do not list (a container, a directory service) counts if its number is its user's.
  */
 function isPrivateGroup(gid: number, owner: number): boolean {
   if (gid === 0) return true;
@@ -146,8 +145,8 @@ function linesOf(file: string): string[][] {
 const LONGEST_TEXT_BYTES = 16 * 1024 * 1024;
 
 /**
- * The text of a file that tells us what to do. The file that was opened is the one that is judged. A
- * pipe is not waited for. Throws INVALID for what is not trusted, and else what the system says.
+ * The text of a file that is obeyed. The check is made on the open file. A pipe is not waited for.
+ * Throws INVALID for a file that is not trusted, and otherwise the system's error.
  */
 export function readTrusted(path: string): string {
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -162,7 +161,7 @@ export function readTrusted(path: string): string {
   }
 }
 
-/** What is not there yet is nobody's. */
+/** A missing path has no owner yet. */
 export function assertTrusted(path: string): void {
   refuse(path, whyNotTrusted(path));
 }

@@ -11,9 +11,9 @@ export interface SearchStop {
 type Env = Readonly<Record<string, string | undefined>>;
 
 /**
- * Where a file that tells us what to do is looked for: here and above, as far as the repository (the
- * folder that has .git) or the home folder, both included, and never in a folder above that somebody
- * else owns or can write: whoever can put a file there would have it obeyed by all who work below.
+ * Where a configuration file is looked for: here and above, up to and including the repository (the
+ * folder that has .git) or the home folder, and never in a folder above that another user owns or can
+ * write: a file put there would be obeyed by every user below.
  */
 export function* foldersUp(
   from: string,

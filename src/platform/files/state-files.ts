@@ -15,14 +15,14 @@ import { isVivError, VivError } from "../../base/errors.ts";
 
 /** Reading and writing small files that hold state, and how they fail. */
 
-/** A plain file, and nothing else: to open a pipe for writing would wait until somebody reads it. */
+/** A plain file, and nothing else: opening a pipe for writing would wait for its reader. */
 export function openToWrite(path: string, flags: number): number {
   const { O_WRONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
   let fd: number;
   try {
     fd = openSync(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | flags, 0o600);
   } catch (error) {
-    // A pipe that nobody reads, a socket; a link; a folder.
+    // A pipe without a reader, a socket; a link; a folder.
     if (["ENXIO", "ELOOP", "EISDIR"].includes(codeOf(error) ?? "")) throw noFile(path, error);
     throw error;
   }

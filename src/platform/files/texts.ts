@@ -4,7 +4,7 @@ import { isVivError, VivError } from "../../base/errors.ts";
 import { openSync } from "./beneath.ts";
 import { readTrusted } from "./owned.ts";
 
-/** A text that somebody wrote for us: a template, a scenario. Only what nobody else can change. */
+/** A text from the user: a template, a scenario. Only from a file that no other user can change. */
 export function readText(path: string): string {
   try {
     return readTrusted(path);

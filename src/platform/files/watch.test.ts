@@ -10,7 +10,7 @@ it("calls back with the name of what came into a folder, until it is ended", asy
   const names = new Set<string | null>();
   const end = watchPaths([folder], (name) => names.add(name));
   writeFileSync(join(folder, "a"), "");
-  await until("it is told", () => names.has("a"));
+  await until("the callback", () => names.has("a"));
   end();
   end();
   writeFileSync(join(folder, "b"), "");
@@ -18,7 +18,7 @@ it("calls back with the name of what came into a folder, until it is ended", asy
   expect(names.has("b")).toBe(false);
 });
 
-it("tells a path that cannot be watched, and rescans for it", async () => {
+it("reports a path that cannot be watched, and rescans for it", async () => {
   let [lost, calls] = [0, 0];
   const end = watchPaths([join(newFolder(), "later")], () => calls++, {
     rescanMs: 1,
@@ -35,7 +35,7 @@ it("makes folders that are missing, and takes a burst for one change", async () 
   onTestFinished(watchFolders([folder], () => calls++));
   expect(existsSync(folder)).toBe(true);
   for (let n = 0; n < 20; n++) writeFileSync(join(folder, `${n}`), "");
-  await until("it is told", () => calls > 0);
+  await until("the callback", () => calls > 0);
   expect(calls).toBe(1);
 });
 

@@ -1,7 +1,7 @@
 import { type FSWatcher, mkdirSync, statSync, watch } from "node:fs";
 
 export interface WatchOptions {
-  /** Calls back so often, too, for what no notification tells. Not given: the caller looks by itself. */
+  /** Also calls back at this interval, for changes without a notification. Default: never. */
   rescanMs?: number;
   /** Waits so long after a change, so that a burst of them is one call. */
   settleMs?: number;
@@ -12,7 +12,7 @@ export interface WatchOptions {
 }
 
 /**
- * Calls back when a file has changed, or the names in a folder; with the name if the system tells it.
+ * Calls back when a file has changed, or the names in a folder; with the name if the system gives it.
  * Returns what ends that. Only a hint: there are no notifications for a path that comes later, on
  * network file systems, and when the machine has no watches left.
  */

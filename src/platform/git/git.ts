@@ -4,11 +4,11 @@ import { type ErrorCode, VivError } from "../../base/errors.ts";
 import { growingPause } from "../../base/growing-pause.ts";
 
 /**
- * Runs git: with an argv, never a shell; asking nobody anything; and without the settings of
- * whoever started us (a hook of git has GIT_DIR and the like in its environment). A task may have
- * left files of its own in a workspace, so nothing that git would run by itself is run: no hooks,
- * no file watcher. Where a workspace is concerned, its repository is named by us, because the
- * `.git` in the workspace may lead to one that the task made.
+ * Runs git: with an argv, never a shell, never a prompt, and without git's variables of our own
+ * environment (a git hook has GIT_DIR and the like). A task may have left files of its own in a
+ * workspace, so nothing that git would run by itself is run: no hooks, no file watcher. The
+ * repository of a workspace is passed explicitly, because the `.git` in it may lead to one that the
+ * task made.
  */
 export interface GitPlace {
   /** Where it runs. */
@@ -89,7 +89,7 @@ function argvFor(args: readonly string[], { gitDir, workTree }: GitPlace): strin
   return ["--no-optional-locks", ...SETTINGS, ...where, ...args];
 }
 
-/** Runs it, again while somebody else holds a lock, and returns what it said. */
+/** Runs it, again while another process holds a lock, and returns its output. */
 export async function git(args: readonly string[], options: GitOptions): Promise<string> {
   return (await gitBytes(args, options)).toString("utf8").replace(/\n$/, "");
 }
@@ -116,7 +116,7 @@ function isBusy(stderr: string): boolean {
   return BUSY.test(stderr) && !HOPELESS.test(stderr);
 }
 
-/** The machine's, as git tells it: that may pass. */
+/** A machine error in git's words: it may pass. */
 const TROUBLES: readonly [RegExp, ErrorCode][] = [
   [/no space left|disk quota/i, "DISK_FULL"],
   [/input\/output error/i, "DISK_FAULT"],
@@ -153,7 +153,7 @@ export function lastWord(stderr: string): string {
   return complaint.replace(/^(fatal|error): /, "").replace(/\.$/, "");
 }
 
-/** Of git's own variables only who commits, and which settings are the user's. */
+/** Of git's own variables only the author and committer, and where the user's settings are. */
 const KEPT = /^GIT_(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)$|^GIT_CONFIG_(GLOBAL|SYSTEM|NOSYSTEM)$/;
 
 function environment(options: GitOptions): Record<string, string | undefined> {
@@ -177,7 +177,7 @@ function cannotRun(error: Error, cwd: string): VivError {
   return new VivError("UNSUPPORTED", sentence, {}, { cause: error });
 }
 
-/** All settings that hold in a folder, their names in small letters, and who commits there. */
+/** All settings that hold in a folder, their names in small letters, and the committer. */
 export function gitVariables(cwd: string): Map<string, string> {
   const answer = askGitNow(["var", "-l"], { cwd });
   if (answer.status !== 0) {

@@ -39,7 +39,7 @@ export function writeLoose(commonDir: string, objects: readonly NamedObject[]): 
     }
     // Only when all are written: then the disk is waited for about once.
     for (const { fd } of made) fsyncSync(fd);
-    // The last one is the commit: whoever finds it finds what it is made of.
+    // The commit comes last: a reader that finds it finds its objects.
     for (const { scratch, path } of made) renameSync(scratch, path);
   } finally {
     for (const { fd, scratch } of made) {
@@ -49,7 +49,7 @@ export function writeLoose(commonDir: string, objects: readonly NamedObject[]): 
   }
 }
 
-/** If so, it is made new: git's gc takes away what is old and used by nobody yet. */
+/** If so, its time is renewed: git's gc removes old objects that are not referenced yet. */
 function isThere(path: string): boolean {
   try {
     const now = new Date();

@@ -8,20 +8,20 @@ import { giveBack, openEnd, type Pipe, takePipe } from "./pipes.ts";
 /**
  * What a handler has as stdin, stdout and stderr, and our ends of it.
  *
- * stdin is a file that nobody else can open; stdout and stderr are one pipe, so that lines stay in
- * the order they were written in, unless somebody wants to read stdout by itself. Where the system cannot give us these, they are what node calls
- * pipes. Those are sockets, which cannot be opened a second time: with them `cat /dev/stdin` and
+ * stdin is a file without a name; stdout and stderr are one pipe, so that lines stay in the order in
+ * which they were written, unless the caller reads stdout by itself. Where the system has neither,
+ * they are node's pipes. Those are sockets, which cannot be opened a second time: `cat /dev/stdin` and
  * `echo oops > /dev/stderr` fail, and `bash -c` takes itself for a remote login and reads .bashrc.
  */
 export interface Channels {
   readonly stdio: StdioOptions;
   /** To be called right after the start. Returns what there is to read: stdout first. */
   connect(child: ChildProcess): Readable[];
-  /** Lets go of everything, whoever else may hold it. */
+  /** Closes our ends, also while other processes hold theirs. */
   close(): void;
 }
 
-/** `isSecret`: the input must not be a file, which everybody who inherits it could read again. */
+/** `isSecret`: the input must not be a file, which every process that inherits it could read again. */
 export function openChannels(input: string, isApart = false, isSecret = false): Channels {
   const output = openOutput(isApart);
   try {
@@ -67,7 +67,7 @@ function pipeOutput(pipe: Pipe): Output {
     giveBack(pipe, reader === undefined || reader.readableEnded);
   };
   try {
-    // In this order: who opens one end for blocking use waits for the other.
+    // In this order: opening one end for blocking use waits for the other.
     const from = openEnd(pipe, O_RDONLY | O_NONBLOCK);
     ours = [from];
     const to = openEnd(pipe, O_WRONLY);

@@ -43,7 +43,7 @@ it("knows its process as the machine does", async () => {
   expect(await within("it ends", child.ended)).toMatchObject({ exit: null, signal: "SIGKILL" });
   expect(machine.vitality(child.process)).toBe("gone");
   child.kill();
-  child.ask(); // nobody is left to ask, and no other process is
+  child.ask(); // it is gone, and no other process is signalled
 });
 
 it("asks only the program itself, and kills whatever is in its group", async () => {
@@ -87,7 +87,7 @@ it("does not wait for what it left behind with its pipes", async () => {
   process.kill(Number(lines[0]), "SIGKILL");
 });
 
-it("tells why a program cannot be started", async () => {
+it("reports why a program cannot be started", async () => {
   const folder = newFolder();
   const missing = children.start({
     ...{ argv: ["/no/such/program"], cwd: folder, env: {}, logPath: join(folder, "x.log") },

@@ -6,7 +6,7 @@ import { treeOf } from "./process-tree.ts";
 
 /**
  * Programs that run beside us for long, each in a process group of its own. Their stdin is a pipe
- * that nobody writes to: it closes when we are gone, however we went, and tells them to end.
+ * that stays empty: it closes when this process ends, however it ends, and they end themselves.
  */
 export interface Children {
   start(command: ChildCommand): Child;
@@ -69,7 +69,7 @@ export const timers: Timers = {
 const LOG_BYTES = 5 * 1024 * 1024;
 const LAST_WORDS = 4 * 1024;
 const LONGEST_LINE = 256 * 1024;
-/** What is in the pipes after its end is quick to read; who else holds them may never let go. */
+/** Time to read the pipes after its end; a process that inherited them may hold them open for ever. */
 const DRAIN_MS = 200;
 
 export function localChildren(machine: Machine): Children {
@@ -111,7 +111,7 @@ function follow(
   let isOver = false;
   let lastWords = "";
   const lines = new Lines(command.onLine ?? (() => {}));
-  child.stdin?.on("error", () => {}); // it ended: that is told by its exit
+  child.stdin?.on("error", () => {}); // it ended: the exit event follows
   child.stdout?.on("data", (chunk: Buffer) => {
     log.write(chunk);
     lines.push(chunk.toString("utf8"));
@@ -123,17 +123,17 @@ function follow(
   const ended = new Promise<ChildEnd>((resolve) => {
     child.once("exit", (exit, signal) => {
       isOver = true;
-      const tell = () => {
+      const settle = () => {
         clearTimeout(timer);
         log.close();
         resolve({ exit, signal, lastWords });
       };
-      const timer = setTimeout(tell, DRAIN_MS);
-      child.once("close", tell);
+      const timer = setTimeout(settle, DRAIN_MS);
+      child.once("close", settle);
     });
   });
   const send = (to: number, signal: NodeJS.Signals) => {
-    if (isOver) return; // the number may be somebody else's by now
+    if (isOver) return; // the pid may belong to another process by now
     try {
       process.kill(to, signal);
     } catch {

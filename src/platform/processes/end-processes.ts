@@ -4,19 +4,19 @@ import { growingPause } from "../../base/growing-pause.ts";
 import { hasProcFs, type Process, readProcess } from "./proc-fs.ts";
 
 /**
- * Ends a tree of processes, whatever a tree is: `look` says. It is looked at anew each time, because a
- * tree grows while it is being ended. Each process is asked once (SIGTERM, and SIGCONT for one that
- * is stopped), then killed. A number that may have been given to another process is never signalled;
- * that we and others who must live are not in the tree is for `look` to see to.
+ * Ends a tree of processes; `look` defines the tree. It looks again each time, because a tree grows
+ * while it is being ended. Each process gets SIGTERM once (and SIGCONT if it is stopped), then
+ * SIGKILL. A pid that may belong to another process by now is never signalled; `look` must leave out
+ * this process and others that must survive.
  */
 export interface EndedTree {
-  /** Throws EXHAUSTED while it cannot look: what is not seen is not gone, so that is waited for. */
+  /** Throws EXHAUSTED while it cannot look; the end is then not reported before it can. */
   look(): Seen;
   /** Killed before the others are asked to end. */
   isFirst?(one: Process): boolean;
-  /** Asks a whole group in one call, if nobody in it was asked before. */
+  /** Sends SIGTERM to a whole group in one call, if no member got it before. */
   asksWholeGroups?: boolean;
-  /** So many looks in a row must show nobody; 1 if not given. */
+  /** The tree is gone after this many empty looks in a row; default 1. */
   emptyLooks?: number;
   onSignal?(one: Process, signal: "SIGTERM" | "SIGKILL"): void;
 }
@@ -111,7 +111,7 @@ function ask(tree: EndedTree, asked: Set<string>): Seen {
   return seen;
 }
 
-/** SIGKILL, again while the next look shows somebody new: a fork may be quicker than any poll. */
+/** SIGKILL, again while the next look shows new processes: a fork may be quicker than any poll. */
 function kill(tree: EndedTree): Seen {
   const struck = new Set<string>();
   for (let round = 0; ; round++) {
@@ -157,7 +157,7 @@ export function signal(pid: number, name: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** What tells a process from a later one with its number. */
+/** Distinguishes a process from a later one with the same pid. */
 export function nameOf({ pid, started }: { pid: number; started: number | string }): string {
   return `${pid} ${started}`;
 }

@@ -75,7 +75,7 @@ class Handler {
     await until(`${lines} lines in ${name}`, () => this.read(name).split("\n").length > lines);
   }
 
-  tells(name: string): void {
+  touch(name: string): void {
     writeFileSync(join(this.folder, name), "");
   }
 
@@ -104,7 +104,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Runs on without any mark and outside the group: nobody can say any more that it is ours. */
+/** Runs on without any mark and outside the group: nothing proves any more that it is ours. */
 const UNMARKED = "ulimit -S -m unlimited; exec env -i setsid";
 const ESCAPE = `(${UNMARKED} sleep 1000) & echo $! >> pids; until grep -q sleep /proc/$!/comm; do :; done`;
 
@@ -180,11 +180,11 @@ test("what is left of one handler does not write into the log of the next", asyn
   }
 });
 
-test("its exit status is told", async () => {
+test("its exit status is reported", async () => {
   expect(await shell("exit 75").finished).toMatchObject({ cause: "exit", exit: 75, signal: null });
 });
 
-test("its signal is told", async () => {
+test("its signal is reported", async () => {
   const finished = await shell("kill -SEGV $$").finished;
   expect(finished).toMatchObject({ cause: "exit", exit: null, signal: "SIGSEGV" });
 });
@@ -193,7 +193,7 @@ test("its output can be followed while it runs", async () => {
   const handler = shell("echo begun; while [ ! -e go ]; do sleep 0.01; done; echo over");
   await handler.writes("a.log");
   expect(handler.read("a.log")).toBe("begun\n");
-  handler.tells("go");
+  handler.touch("go");
   expect((await handler.finished).tail).toBe("begun\nover\n");
 });
 
@@ -241,7 +241,7 @@ test("a time limit of years is not over at once", async () => {
     timeoutMs: 2 ** 40,
   });
   await handler.writes("a.log");
-  handler.tells("go");
+  handler.touch("go");
   expect(await handler.finished).toMatchObject({ cause: "exit", exit: 0 });
 });
 
@@ -292,7 +292,7 @@ test.each([
   expect(handler.pids().filter(isAlive)).toEqual([]);
 });
 
-test("a pipe that somebody holds open is not waited for", async () => {
+test("a pipe that another process holds open is not waited for", async () => {
   const handler = shell(`${ESCAPE}; echo done`);
   expect(await handler.finished).toMatchObject({ exit: 0, tail: "done\n", survivors: [] });
   expect(handler.pids().filter(isAlive)).toHaveLength(1);
@@ -346,7 +346,7 @@ test.each([
   const handler = shell(script, { stdin: "x".repeat(5_000_000) });
   if (exit === 4) {
     await handler.writes("closed");
-    handler.tells("go");
+    handler.touch("go");
   }
   const finished = await handler.finished;
   expect(finished).toMatchObject({ cause: "exit", exit, signal: null });
@@ -413,7 +413,7 @@ test("an environment that is too long", async () => {
   expect(finished.error).toMatch(/pass on less/);
 });
 
-test("a script without #! runs where the system has a shell for it, or the reader is told", async () => {
+test("a script without #! runs where the system has a shell for it, or the error explains it", async () => {
   const folder = newFolder();
   writeFileSync(join(folder, "bare"), "echo ran\n");
   chmodSync(join(folder, "bare"), 0o755);
@@ -458,7 +458,7 @@ test("nothing is left open when a handler has finished", async () => {
   );
 });
 
-test("who reads stdout gets all of it, and the log has the rest and what was added", async () => {
+test("a reader of stdout gets all of it, and the log has the rest and what was added", async () => {
   const chunks: Buffer[] = [];
   const handler = shell("echo out; echo err >&2; cat; exit 3", {
     stdin: "task",

@@ -16,7 +16,7 @@ import { type EndOptions, endTree, endTreeNow, type TreeRef, treeOf } from "./pr
  * Running handlers. Whatever comes first decides how one ends:
  *
  * - "exit": its first process ended by itself. What it left in the background is ended as well.
- * - "timed_out", "stopped": its time was up, or somebody said stop. Its whole tree is ended, and
+ * - "timed_out", "stopped": its time was up, or stop() was called. Its whole tree is ended, and
  *   the cause stays even if it then exits with 0.
  * - "unstartable": it never ran.
  */
@@ -36,7 +36,7 @@ export interface HandlerCommand {
   logPath: string;
   logBytes: number;
   timeoutMs?: number;
-  /** How long it may take to end itself when it is told to. */
+  /** From SIGTERM to SIGKILL. */
   killAfterMs: number;
   /** Gets stdout instead of the log, which then has only stderr and what `note` adds. */
   onStdout?: (chunk: Buffer) => void;
@@ -108,7 +108,7 @@ interface Running {
   keeper: Keeper;
 }
 
-/** Time for the pipes after the end: what is in them is quick, who holds them may never let go. */
+/** Time to read the pipes after the end; a process that inherited them may hold them open for ever. */
 const DRAIN_MS = 100;
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
@@ -122,7 +122,7 @@ function start(command: HandlerCommand, running: Running): RunningHandler {
     log = new CappedLog(command.logPath, command.logBytes);
     if (command.stdoutPath) raw = new CappedLog(command.stdoutPath, command.logBytes);
     channels = openChannels(command.stdin, command.onStdout !== undefined, command.isSecret);
-    void probeMarks(); // for the next, where nobody has waited for it
+    void probeMarks(); // for the next one, if ready() was not awaited
     // By a path; what PATH finds is the user's own choice.
     const [program = ""] = command.argv;
     if (program.includes("/")) assertTrusted(resolve(command.cwd, program));
@@ -137,7 +137,7 @@ function start(command: HandlerCommand, running: Running): RunningHandler {
       const { leaders } = running;
       return follow({ command, log, raw, channels, child, pid, begin, leaders, kept });
     }
-    // Some failures are thrown, the others are told later.
+    // Some failures are thrown here, the others are emitted later.
     kept.letGo();
     raw?.close();
     return neverRan(command, log, channels, new Promise((resolve) => child.once("error", resolve)));
@@ -209,7 +209,7 @@ function follow(started: Started): RunningHandler {
   const readers = outputs.map((output, i) => {
     const onStdout = i === 0 ? command.onStdout : undefined;
     const onStderr = i === 1 ? command.onStderr : undefined;
-    output.on("error", () => {}); // a pipe that broke has told us all it had
+    output.on("error", () => {}); // nothing more can be read from a broken pipe
     // Written before more is read, so that memory does not grow with the output.
     return readPaced(output, command.pace, (chunk) => {
       onStderr?.(chunk);

@@ -12,8 +12,8 @@ const MARK = limitMark("a");
 const GREP = (path: string) =>
   `#!/bin/sh\nall="$*"\nprintf '%s\\n' "\${all%%/proc/*}" >> '${path}'\nexit 1\n`;
 
-/** What the shell looks for after it was told so. A grep of our own finds nothing: nobody is killed. */
-function lookedFor(told: string): string[] {
+/** What the shell looks for after this input. Our own grep finds nothing, so no process is killed. */
+function lookedFor(input: string): string[] {
   const folder = newFolder();
   const said = join(folder, "said");
   const programs = { grep: GREP(said), sleep: "#!/bin/sh\n" };
@@ -22,7 +22,7 @@ function lookedFor(told: string): string[] {
     chmodSync(join(folder, name), 0o755);
   }
   const PATH = `${folder}:${process.env.PATH}`;
-  const { status } = spawnSync("/bin/sh", ["-c", KEEPER_SCRIPT], { input: told, env: { PATH } });
+  const { status } = spawnSync("/bin/sh", ["-c", KEEPER_SCRIPT], { input, env: { PATH } });
   expect(status).toBe(0);
   return existsSync(said)
     ? [...new Set(readFileSync(said, "utf8").split("\n").filter(Boolean))]

@@ -19,18 +19,18 @@ export class Keeper {
       pid: 0,
       started: (pid) => {
         tree.pid = pid;
-        if (!HAS_MARKS) this.#tell();
+        if (!HAS_MARKS) this.#send();
       },
       letGo: () => {
-        if (this.#trees.delete(tree)) this.#tell();
+        if (this.#trees.delete(tree)) this.#send();
       },
     };
     this.#trees.add(tree);
-    this.#tell();
+    this.#send();
     return tree;
   }
 
-  #tell(): void {
+  #send(): void {
     if (this.#shell === undefined && this.#trees.size > 0) this.#start();
     const trees = [...this.#trees].map(({ claim, pid }) => {
       // What would end the entry is left out: the tree is still found by its limit.
@@ -51,12 +51,12 @@ export class Keeper {
       const onEnd = () => {
         if (this.#shell !== shell) return;
         this.#shell = undefined;
-        const again = setTimeout(() => this.#trees.size > 0 && this.#tell(), RESTART_MS);
+        const again = setTimeout(() => this.#trees.size > 0 && this.#send(), RESTART_MS);
         again.unref();
       };
       shell.once("error", onEnd);
       shell.once("exit", onEnd);
-      shell.stdin?.on("error", () => {}); // it ended: that is told by its exit
+      shell.stdin?.on("error", () => {}); // it ended: the exit event follows
       shell.unref();
       (shell.stdin as unknown as { unref(): void } | null)?.unref();
       this.#shell = shell;
@@ -80,8 +80,8 @@ const RESTART_MS = 1_000;
 /**
  * Each line is the whole list of trees, `<pid> <limit> <claim>` with tabs between them. Of the last two
  * those are used that are whole: the last may be cut off, and what is cut off could mean other processes.
- * A limit that is no mark is none, for the same reason: an empty one would be everybody's. Three looks in
- * a row that find nobody are enough, because a program that is just being started has its marks at once.
+ * A limit that is no mark is ignored, for the same reason: an empty one would match every process. Three
+ * empty looks in a row are enough, because a program that is just being started has its marks at once.
  *
  * We may be part of a handler's tree ourselves. The shell takes that mark off: it must outlive us to end ours.
  */

@@ -6,12 +6,12 @@ import { errno, troubleOf } from "../../base/errno.ts";
 import { findProgram, isProgram } from "./programs.ts";
 
 /**
- * A mark that a process does not lose when it daemonises: a limit of a size that nobody else has.
+ * A mark that a process does not lose when it daemonises: a resource limit of a unique size.
  *
  * Limits are handed on by fork, exec and setsid, and stay when a program cleans its environment,
  * closes its files and leaves its parent. The one for resident memory (RLIMIT_RSS) is without effect
- * since Linux 2.4.30, may be lowered by anybody, and is shown in /proc/<pid>/limits. Its soft value is
- * made from the claim, so that whoever knows the claim can find it; at two exabytes and more it
+ * since Linux 2.4.30, may be lowered by any process, and is shown in /proc/<pid>/limits. Its soft value
+ * is made from the claim, so that it can be found from the claim; at two exabytes and more it
  * changes nothing for programs that ask for it (sort).
  *
  * `prlimit` sets it and becomes the program. A program that changes its own limits loses the mark.

@@ -33,7 +33,7 @@ test("however the bytes arrive, the lines are the same", () => {
   );
 });
 
-test("a line that is too long is told by its length, and the next one is whole", () => {
+test("a line that is too long is reported by its length, and the next one is whole", () => {
   const long = Buffer.from("x".repeat(40));
   expect(cut([Buffer.from("a\n"), long, long, Buffer.from("\nb\n")], 50)).toEqual(["a", 80, "b"]);
   expect(cut([Buffer.from("x".repeat(50)), Buffer.from("\n")], 50)).toEqual(["x".repeat(50)]);

@@ -2,7 +2,7 @@ import { openSync, readFileSync, readSync } from "node:fs";
 import { hostname, uptime } from "node:os";
 import type { Clock, Machine, ProcessIdentity } from "../../base/clock.ts";
 
-/** This machine: its clock, and which of its processes are alive. Linux tells exactly. */
+/** This machine: its clock, and which of its processes are alive (exact on Linux). */
 export function localMachine(): Machine {
   const host = hostname();
   const boot = readBootId();

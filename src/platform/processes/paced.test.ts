@@ -6,7 +6,7 @@ import { readPaced } from "./paced.ts";
 const CHUNK = 64 * 1024;
 const PACE = { bytes: 4 * CHUNK, everyMs: 100 };
 
-/** Who writes without end, and a clock that others have their ticks on. */
+/** A writer without end, and a clock that others tick on. */
 function scene() {
   const endless = new Readable({
     highWaterMark: CHUNK,
@@ -31,7 +31,7 @@ function scene() {
   return { endless, timers, end, handled: () => handled };
 }
 
-it("lets others have their ticks: between two of them, only so much is read of who writes without end", async () => {
+it("lets others tick: between two ticks, a writer without end is read only up to the pace", async () => {
   const { endless, timers, handled } = scene();
   const perTick: number[] = [];
   let before = 0;

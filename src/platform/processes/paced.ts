@@ -10,11 +10,10 @@ export interface Pace {
 type After = (ms: number, act: () => void) => () => void;
 
 /**
- * Reads a stream no faster than its pace: who writes more has to wait, as with any slow reader. Whoever
- * writes without end would otherwise have all the time of the process that reads it, and of all the others
- * that this process looks after.
+ * Reads a stream no faster than its pace; a faster writer blocks. Without it, a program that writes
+ * without end takes all the time of this process, and of everything else that it supervises.
  *
- * Returns what ends that: what is left is then read as fast as it comes.
+ * Returns a function that lifts the limit for the rest of the stream.
  */
 export function readPaced(
   stream: Readable,

@@ -7,8 +7,8 @@ import { hasProcFs } from "./proc-fs.ts";
 
 /**
  * Pipes. Node has no call that makes one, so `mkfifo` makes some, a batch at a time. They are
- * unlinked at once: nothing is left behind, and only who was given one can open it. A pipe that
- * nobody has open any more is empty, and is used again.
+ * unlinked at once, so nothing is left behind and no other program can open one. A pipe that no
+ * process has open any more is empty, and is reused.
  */
 
 /** A file descriptor that neither reads nor writes: it only keeps the pipe. */
@@ -31,7 +31,7 @@ export function openEnd(pipe: Pipe, flags: number): number {
   return openSync(`/proc/self/fd/${pipe}`, flags);
 }
 
-/** One that somebody may still have open is not for the next one. */
+/** A pipe that another process may still have open is not reused. */
 export function giveBack(pipe: Pipe, isUnused: boolean): void {
   if (isUnused) unused.push(pipe);
   else closeSync(pipe);
@@ -44,7 +44,7 @@ function refill(): void {
     folder = mkdtempSync(join(tmpdir(), "viv-pipes-"));
     const paths = Array.from({ length: BATCH }, (_, i) => `${folder}/${i}`);
     const { status, error } = spawnSync("mkfifo", ["-m", "600", ...paths], { stdio: "ignore" });
-    // Where it cannot be done it is not tried again and again; a machine in trouble may recover.
+    // Not retried where mkfifo cannot work; an exhausted machine may recover.
     isPossible = status === 0 || troubleOf(error) !== undefined;
     if (status === 0) for (const path of paths) unused.push(openSync(path, O_PATH));
   } catch {

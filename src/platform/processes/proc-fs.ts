@@ -2,7 +2,7 @@ import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync } 
 import { uptime } from "node:os";
 import { troubleOf } from "../../base/errno.ts";
 
-/** What Linux tells of processes in /proc. Any of them may vanish between two lines of this file. */
+/** Processes in Linux's /proc. Any of them may vanish between two lines of this file. */
 
 export const TICKS_PER_SECOND = 100; // as /proc counts, whatever the kernel was built with
 
@@ -67,7 +67,7 @@ export function lookAt(pid: number): Process | "gone" | "hidden" | "blind" {
   };
 }
 
-/** To be thrown by who must not take what is not seen for gone; EXHAUSTED. */
+/** EXHAUSTED, for callers that must not take an unseen process for a dead one. */
 export function blind(): Error {
   const message = "processes cannot be looked at: no file descriptor is free";
   return Object.assign(new Error(message), { code: "EMFILE" });
@@ -92,7 +92,7 @@ export function carries(found: Process, entry: string): "yes" | "no" | "unsure" 
     }
   } catch (error) {
     if (isBlind(error)) return "blind";
-    return "no"; // gone, or somebody else's
+    return "no"; // gone, or of another user
   }
   const again = readProcess(found.pid);
   if (typeof again === "string" || !again.hasMemory || again.hasEnvironment) return "no";
@@ -161,7 +161,7 @@ export function tellsLastPid(): boolean {
 
 let lastPidFile: number | undefined;
 
-/** The number given out last; -1 where the kernel does not tell. The file is kept open. */
+/** The last pid given out; -1 where the kernel has no such file. The file is kept open. */
 function lastPid(): number {
   try {
     lastPidFile ??= openSync("/proc/sys/kernel/ns_last_pid", "r");

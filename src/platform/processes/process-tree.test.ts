@@ -43,7 +43,7 @@ class Leader {
   }
 
   /** The numbers it has printed, as soon as there are so many. */
-  async tells(count: number): Promise<number[]> {
+  async prints(count: number): Promise<number[]> {
     await until(`${count} lines`, () => this.lines.length >= count);
     return this.lines.map(Number);
   }
@@ -110,7 +110,7 @@ test("a tree is the group, what has left it, and what those have started", async
     `sleep 1000 & echo $!; setsid sleep 1000 & echo $!
      (setsid sh -c 'sleep 1000 & echo $!; exit' &) ; read wait`,
   );
-  const pids = await leader.tells(3);
+  const pids = await leader.prints(3);
   for (const pid of pids) await isProgram(pid, "sleep");
   await until("the shell that started the last one has ended", () => {
     return findTree(leader.ref).length === 4;
@@ -127,7 +127,7 @@ test("it is the same when so many were started that all of /proc is read", async
     `i=0; while [ $i -lt 80 ]; do /bin/true; i=$((i+1)); done
      sleep 1000 & echo $!; setsid sleep 1000 & echo $!; read wait`,
   );
-  const pids = await leader.tells(2);
+  const pids = await leader.prints(2);
   for (const pid of pids) await isProgram(pid, "sleep");
   expect(sorted(findTree(leader.ref))).toEqual(sorted([leader.pid, ...pids]));
   expect(await end(leader.ref)).toEqual([]);
@@ -136,7 +136,7 @@ test("it is the same when so many were started that all of /proc is read", async
 
 test("threads are not processes", async () => {
   const leader = new Leader([process.execPath, "-e", "console.log(0); setInterval(() => {}, 1e6)"]);
-  await leader.tells(1);
+  await leader.prints(1);
   expect(findTree(leader.ref)).toEqual([leader.pid]);
 });
 
@@ -187,9 +187,9 @@ test("an empty claim is no marker", async () => {
   expect(isAlive(leader.pid)).toBe(true);
 });
 
-test("whoever got the number of a leader later is left alone, and so is its group", async () => {
+test("a later process with the leader's pid is left alone, and so is its group", async () => {
   const stranger = shell("sleep 1000 & echo $!; read wait", { env: {} });
-  const [child = 0] = await stranger.tells(1);
+  const [child = 0] = await stranger.prints(1);
   const started = String(Number(stranger.ref.started) - 1);
   const ref = { ...stranger.ref, started };
   expect(findTree(ref)).toEqual([]);
@@ -199,9 +199,9 @@ test("whoever got the number of a leader later is left alone, and so is its grou
   expect(isAlive(stranger.pid) && isAlive(child)).toBe(true);
 });
 
-test("a group whose leader is gone is nobody's without a proof", async () => {
+test("a group whose leader is gone is left alone without a proof", async () => {
   const leader = shell("sleep 1000 & echo $!; read wait", { env: {} });
-  const [child = 0] = await leader.tells(1);
+  const [child = 0] = await leader.prints(1);
   await leader.exits();
   expect(findTree(leader.ref)).toEqual([]);
   expect(await end(leader.ref, 0)).toEqual([]);
@@ -214,7 +214,7 @@ test("a group whose leader is gone is nobody's without a proof", async () => {
 test("the parent that took the leader's exit knows whose group it was", async () => {
   const begin = performance.now();
   const leader = shell("sleep 1000 & echo $!; read wait", { env: {} });
-  const [child = 0] = await leader.tells(1);
+  const [child = 0] = await leader.prints(1);
   await leader.exits();
   expect(await end(leader.ref, 60_000, performance.now() - begin)).toEqual([]);
   expect(isAlive(child)).toBe(false);
@@ -222,7 +222,7 @@ test("the parent that took the leader's exit knows whose group it was", async ()
 
 test("one marked member proves that the group is ours", async () => {
   const leader = shell("sleep 1000 & echo $!; env -i sleep 1000 & echo $!; read wait");
-  const pids = await leader.tells(2);
+  const pids = await leader.prints(2);
   for (const pid of pids) await isProgram(pid, "sleep");
   await leader.exits();
   expect(sorted(findTree(leader.ref))).toEqual(sorted(pids));
@@ -234,7 +234,7 @@ test("a member that outlives its leader and has no marker is not forgotten", asy
   const leader = shell(
     `env -i sh -c 'trap "" TERM; echo $$; while :; do sleep 1000; done' & read wait`,
   );
-  const [child = 0] = await leader.tells(1);
+  const [child = 0] = await leader.prints(1);
   expect(await end(leader.ref, 300)).toEqual([]);
   expect(isAlive(child)).toBe(false);
 });
@@ -243,7 +243,7 @@ test("a stray that has cleaned its environment meanwhile is not forgotten", asyn
   const stray = join(newFolder(), "stray.sh");
   writeFileSync(stray, `trap 'exec env -i sleep 1000' TERM; echo $$; while :; do sleep 0.01; done`);
   const leader = shell(`setsid sh ${stray} & read wait`);
-  const [pid = 0] = await leader.tells(1);
+  const [pid = 0] = await leader.prints(1);
   expect(await end(leader.ref, 1000)).toEqual([]);
   expect(isAlive(pid)).toBe(false);
 });
@@ -260,12 +260,12 @@ test("what ignores SIGTERM is killed", async () => {
   const leader = shell(
     `trap "" TERM; setsid sh -c 'echo $$; while :; do sleep 1000; done' & read wait; read wait`,
   );
-  const [stray = 0] = await leader.tells(1);
+  const [stray = 0] = await leader.prints(1);
   expect(await end(leader.ref, 50)).toEqual([]);
   expect([leader.pid, stray].filter(isAlive)).toEqual([]);
 });
 
-test("each is asked once, also those who come later", async () => {
+test("each process is asked once, also those that come later", async () => {
   const folder = newFolder();
   const [said, more] = [join(folder, "said"), join(folder, "more")];
   const leader = shell(
@@ -273,7 +273,7 @@ test("each is asked once, also those who come later", async () => {
      while [ ! -e ${more} ]; do sleep 0.01; done
      sleep 1000 & wait $!; echo over >> ${said}`,
   );
-  await leader.tells(1);
+  await leader.prints(1);
   const ended = end(leader.ref);
   await until("it is asked", () => existsSync(said));
   writeFileSync(more, "");
@@ -289,7 +289,7 @@ test.each([
     `trap "" TERM; i=0
      while [ $i -lt 1000 ]; do ${more} i=$((i+1)); [ $i = 5 ] && echo 0; done; read wait`,
   );
-  await leader.tells(1);
+  await leader.prints(1);
   expect(await end(leader.ref, 50)).toEqual([]);
   expect(findTree(leader.ref)).toEqual([]);
 });
@@ -297,7 +297,7 @@ test.each([
 test("a zombie whose parent does not reap it is not waited for", async () => {
   const claim = newClaim();
   const keeper = shell(`VIV_CLAIM=${claim} setsid sleep 1000 & echo $!; exec sleep 1000`);
-  const [pid = 0] = await keeper.tells(1);
+  const [pid = 0] = await keeper.prints(1);
   await isProgram(pid, "sleep");
   await isProgram(keeper.pid, "sleep");
   expect(await end(treeOf(pid, claim))).toEqual([]);
@@ -307,7 +307,7 @@ test("a zombie whose parent does not reap it is not waited for", async () => {
 
 test("while no process can be looked at, nothing counts as gone", async () => {
   const leader = shell("echo 0; read wait");
-  await leader.tells(1);
+  await leader.prints(1);
   const outage = new Outage("EMFILE", (name) => name === "openSync");
   let isOver = false;
   outage.begin();
@@ -331,7 +331,7 @@ test("endTreeNow has ended everything when it returns", async () => {
      setsid sh -c 'echo $$; i=0; while [ $i -lt 1000 ]; do sleep 1000 & i=$((i+1)); done' &
      read wait; read wait`,
   );
-  const pids = await leader.tells(2);
+  const pids = await leader.prints(2);
   expect(endTreeNow(leader.ref)).toEqual([]);
   expect([leader.pid, ...pids].filter(isAlive)).toEqual([]);
   expect(findTree(leader.ref)).toEqual([]);
@@ -354,7 +354,7 @@ test("one that ends the tree it belongs to survives itself", async () => {
      setInterval(() => {}, 1e6);`,
   );
   const leader = shell(`sleep 1000 & echo $!; "${process.execPath}" "${program}"; read wait`);
-  await leader.tells(2);
+  await leader.prints(2);
   expect(leader.lines[1]).toBe("left 0");
   expect(isAlive(leader.pid) || isAlive(Number(leader.lines[0]))).toBe(false);
   expect(findTree(leader.ref)).toHaveLength(1);
@@ -364,7 +364,7 @@ test("a child that has left both the group and its environment is found by its p
   const leader = shell(
     "env -i setsid sh -c 'echo $$; env -i setsid sleep 1000 & echo $!; wait' & wait",
   );
-  const [middle = 0, last = 0] = await leader.tells(2);
+  const [middle = 0, last = 0] = await leader.prints(2);
   await isProgram(last, "sleep");
   expect(sorted(findTree(leader.ref))).toEqual(expect.arrayContaining(sorted([middle, last])));
   expect(await endTree(leader.ref, { killAfterMs: 60_000 })).toEqual([]);

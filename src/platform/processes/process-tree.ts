@@ -24,7 +24,7 @@ import {
  * The tree of a handler: the process group it leads, and whatever has left that group (`setsid`)
  * but still carries its claim in the environment, or the mark made from it in its limits (see
  * limit-mark.ts), or is a child of one that is known. Looked at anew each time, because a tree grows
- * while it is being ended. A number that may have been given to somebody else is never signalled.
+ * while it is being ended. A pid that may belong to another process by now is never signalled.
  *
  * Without /proc (macOS) only the group is seen.
  */
@@ -60,7 +60,7 @@ export function ticksOfTree(pid: number, claim: string): number {
 export interface EndOptions {
   /** From asking (SIGTERM) to killing. */
   killAfterMs: number;
-  /** Given by the leader's parent, who has just taken its exit: how old it was, at most. */
+  /** From the leader's parent, which has just reaped it: its age at most. */
   reapedAtAgeMs?: number;
   /** Leaders of other trees: they need not be looked at. */
   others?: ReadonlySet<number>;
@@ -124,7 +124,7 @@ function look(ref: TreeRef, known: KnownMembers): TreeView {
     if (known.others?.has(pid)) continue;
     const found = lookAt(pid);
     if (found === "blind") throw blind();
-    // Where the kernel does not tell, one that vanished may have left a child that we do not see.
+    // Without the last pid, a process that vanished may have left a child that is not listed.
     if (found === "gone" && !tellsLastPid()) view.isUnsure = true;
     if (typeof found === "string" || found.started < born) continue; // no child is older
     if (pid === ref.pid) leader = found.started === born ? "ours" : "foreign"; // even if dead
@@ -146,7 +146,7 @@ function look(ref: TreeRef, known: KnownMembers): TreeView {
   return view;
 }
 
-/** Not one that has become somebody else's (sudo): it is not ours to end. */
+/** Not one that runs as another user now (sudo): it is not ours to end. */
 function hasMark({ pid }: Process, limit: string): boolean {
   const answer = hasLimit(pid, limit);
   if (answer === "blind") throw blind();
@@ -185,8 +185,8 @@ function lookWithoutProcFs(ref: TreeRef, view: TreeView): TreeView {
 }
 
 /**
- * What is known from one look to the next. Who was of the tree once stays it: also while it is
- * dying and can no longer be asked, and when it has cleaned its environment.
+ * Kept from one look to the next. A process that was in the tree once stays in it: also while it
+ * dies and can no longer be inspected, and after it cleaned its environment.
  *
  * When the leader is gone, is the group of that number still its group? It keeps the number as long
  * as it has a member. So one member that is known to be ours proves it for all.

@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 
 /**
  * Whether the program at the other end of a connection on this machine is of this user, or of root:
- * the kernel tells for each connection who has made it.
+ * the kernel lists the owner of each connection.
  */
 export async function isOurPeer(socket: Socket): Promise<boolean> {
   const { remoteAddress, remotePort, localAddress, localPort } = socket;
@@ -12,11 +12,11 @@ export async function isOurPeer(socket: Socket): Promise<boolean> {
   const ends = ` ${hexOf(remoteAddress, remotePort ?? 0)} ${hexOf(localAddress, localPort ?? 0)} `;
   const all = await connections();
   const at = all.indexOf(ends);
-  if (at < 0) return false; // closed already, or it cannot be told
+  if (at < 0) return false; // closed already, or not listed
   const rest = all.slice(at + ends.length, all.indexOf("\n", at));
   // Its state, two queues, two timers, retries, the user.
   const [state, , , , user] = rest.trim().split(/\s+/);
-  // One that is being closed is told as root's.
+  // A connection that is being closed is listed as root's.
   return Number(user) === process.getuid?.() || (user === "0" && state === ESTABLISHED);
 }
 
@@ -26,13 +26,13 @@ const PAUSE_MS = 100;
 let lastAt = Number.NEGATIVE_INFINITY;
 let next: Promise<string> | null = null;
 
-/** As they are now, or a moment later: all who wait get the same. */
+/** As they are now, or a moment later: concurrent callers share one read. */
 function connections(): Promise<string> {
   next ??= (async () => {
     await delay(Math.max(0, lastAt + PAUSE_MS - performance.now()));
     next = null;
     lastAt = performance.now();
-    // A machine that does not tell: then nobody is ours.
+    // The machine has no such list: then no peer is ours.
     return readFile("/proc/net/tcp", "latin1").catch(() => "");
   })();
   return next;

@@ -12,7 +12,7 @@ export function findBubblewrap(path: string | undefined): string | null {
 }
 
 const BASE = [
-  // Gone together with whoever started it, and with its first process. The kernel watches the
+  // It ends with its parent, and with its first process. The kernel watches the
   // thread that started it, so a worker must start handlers from its main thread.
   "--die-with-parent",
   "--unshare-pid",

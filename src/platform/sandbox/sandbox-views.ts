@@ -62,7 +62,7 @@ export class Views {
     return [...steps.flatMap(({ options }) => options), ...seals];
   }
 
-  /** The links that lie in scratch folders, and that somebody inside may come along. */
+  /** The links in scratch folders that a path may lead through. */
   #lostLinks(): Map<string, string> {
     const links = new Map<string, string>();
     for (const given of this.#given) {

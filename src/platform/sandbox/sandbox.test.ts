@@ -162,7 +162,7 @@ describe.each([
       join(evidence, "1.log"),
     ];
     const denied = [
-      "/viv-test-x", // names that nobody else has: a test that fails must do no harm
+      "/viv-test-x", // unique names: a test that fails must do no harm
       "/etc/viv-test-x",
       "/dev/viv-test-x",
       "/proc/self/comm",
@@ -533,7 +533,7 @@ describe("processes", () => {
     await areGone(mark);
   });
 
-  test("everything in it ends when whoever started it is killed", async () => {
+  test("everything in it ends when its parent is killed", async () => {
     const mark = randomUUID();
     const command = sandboxed(["sleep", "1000"], requestIn(newWorld(newFolder())));
     const worker = start(["sh", "-c", '"$@" & wait', "sh", ...command], { VIV_TEST_MARK: mark });

@@ -18,7 +18,7 @@ export { findBubblewrap, probeBubblewrap };
  * Sandboxes for handlers, made by bubblewrap. In each, the handler has its own process ids, sees
  * the system read-only and temporary folders empty, reaches no socket file of the system, and of the
  * run sees nothing but its workspace and its artifacts, which it may write, and what it is given to
- * read. Whoever could write more of the run could put a link there, for the worker to write through.
+ * read. A handler that could write more of the run could place a link for the worker to write through.
  *
  * - write-workspace: that.
  * - no-network: besides, no interface but a loopback of its own, and none of the sockets without a file.
@@ -97,7 +97,7 @@ export async function whyNoSandbox(path: string | undefined): Promise<string | n
   const probe = probes.get(bwrap) ?? probeBubblewrap(bwrap);
   probes.set(bwrap, probe);
   const problem = await probe;
-  if (problem !== null) probes.delete(bwrap); // somebody may repair it while we run
+  if (problem !== null) probes.delete(bwrap); // it may be repaired while we run
   return problem;
 }
 
@@ -134,9 +134,8 @@ function viewsFor(request: SandboxRequest, hasNetwork: boolean): Views {
 }
 
 /**
- * Sockets that somebody listens on outside of the emptied folders: a read-only mount does not keep
- * anybody from connecting to them. One that is made later, or was bound by a relative path, is
- * not found.
+ * Listening sockets outside of the emptied folders: a read-only mount does not prevent a connection.
+ * Sockets that are created later, or bound by a relative path, are not found.
  */
 function strayListeners(workspace: string | null): string[] {
   let table: string;

@@ -10,7 +10,7 @@ export interface UnitFiles {
   isThere(path: string): boolean;
   /** Null when it is not there. */
   read(path: string): string | null;
-  /** Makes its folder, too. Whoever reads it finds the old file or the new one, never half of it. */
+  /** Makes its folder, too. A reader finds the old file or the new one, never half of it. */
   write(path: string, text: string): void;
   /** False when it was not there. */
   remove(path: string): boolean;

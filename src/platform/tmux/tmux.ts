@@ -12,7 +12,7 @@ export interface Tmux {
 
 /**
  * Nothing may be concluded from any of these but the first two. `lost-server`: the server went away
- * in the middle of a command. Whether it has ended is for its process to tell.
+ * in the middle of a command. Only its process shows whether it has ended.
  */
 export type TroubleKind =
   | "no-server"
@@ -126,7 +126,7 @@ function cannotRun(error: NodeJS.ErrnoException): TmuxTrouble {
   return new TmuxTrouble("not-installed", "tmux is not installed: `apt install tmux`");
 }
 
-/** How a client ends whose server does (client.c): in the middle of a command, or while connecting. */
+/** A client's messages when its server ends (client.c): during a command, or while connecting. */
 const LOST =
   /^(\[?(lost server|(server )?exited|server exited unexpectedly)\]?|error connecting to .*\((Connection reset by peer|Broken pipe)\))$/;
 

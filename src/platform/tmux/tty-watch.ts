@@ -4,15 +4,15 @@ import { watchPaths } from "../files/watch.ts";
 const GAP_MS = 100;
 const LONG_GAP_MS = 200;
 const CALLS_BEFORE_LONG_GAP = 20;
-/** Where the kernel tells nothing of terminals. */
+/** Where the kernel sends no events for terminals. */
 const POLL_MS = 1_000;
 
 /**
  * Calls back soon after a program has written to its terminal: the first time at once, then ten
  * times a second at most, and five while it goes on.
  *
- * The kernel tells (inotify on the terminal's device), not tmux: a client in tmux's control mode
- * would be told more, but servers up to 3.6 crash when such a client comes or goes at the wrong
+ * The events come from the kernel (inotify on the terminal's device), not from tmux: a client in
+ * tmux's control mode would learn more, but servers up to 3.6 crash when one comes or goes at the wrong
  * moment, with all their sessions; and a program has to wait for a client that does not read.
  * After each word it is not listened to for a while, so a flood costs no more than a few looks.
  */

@@ -9,16 +9,22 @@ import type { Examination } from "./doctor/doctor.ts";
 import type { Places } from "./doctor/places.ts";
 import type { FsRun } from "./run.ts";
 
+/** A layout that a run may have: enough to recognise one, and to load the rest for it. */
+export interface LayoutOffer {
+  readonly kind: string;
+  /** The end of a sentence that says how one is made. */
+  howToMake(path: string): string;
+  /** Folders that prove that a directory has this layout; the first holds what is pending. */
+  readonly signs: readonly [pending: string, ...string[]];
+  load(): Promise<Layout>;
+}
+
 /**
  * How a run lies on disk: which folder is which state, what a task's file is called there, and how
  * its text is read. layouts/run-layout.ts is swarm-lib's; others are handed to `openFsRun`.
  */
 export interface Layout {
   readonly kind: string;
-  /** The end of a sentence that says how one is made. */
-  howToMake(path: string): string;
-  /** Folders that prove that a directory has this layout. */
-  readonly signs: readonly string[];
   /** Folders of the states, below the root. */
   readonly folders: Readonly<Record<TaskState, string>>;
   /** Where the ledger, artifacts, status.json and the quarantine are, below the root. */

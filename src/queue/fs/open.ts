@@ -12,12 +12,12 @@ import { errno, statIfThere, syncFolder, translate } from "./files/atomic.ts";
 import { NoteFiles } from "./files/note-files.ts";
 import { Syncs } from "./files/syncs.ts";
 import { LaneWriter } from "./lanes/lanes.ts";
-import { foldersOf, type Layout, type Paths, pathsOf } from "./layout.ts";
+import { foldersOf, type LayoutOffer, type Paths, pathsOf } from "./layout.ts";
 import { LedgerWriter } from "./record/ledger.ts";
 import { noteBoot, recoverIfLost, recoverInTurn } from "./record/recover.ts";
 import { createStatus, readStatusLeniently } from "./record/status.ts";
 import { type FsRun, newMemo, ownName } from "./run.ts";
-import { RUN_LAYOUT } from "./run-layout.ts";
+import { RUN_OFFER } from "./run-layout.ts";
 
 export interface OpenOptions {
   /** Make the run when there is none (default false: a typo must not make a new, empty run). */
@@ -39,13 +39,13 @@ export async function openFsRun(
   path: string,
   machine: Machine,
   options: OpenOptions = {},
-  layouts: readonly Layout[] = [],
+  layouts: readonly LayoutOffer[] = [],
 ): Promise<FsRun> {
   if (typeof path !== "string" || path === "" || path.includes("\0")) {
     throw new VivError("INVALID", "the path of a run must be a non-empty text without NUL.");
   }
   try {
-    return await open(path, machine, options, [RUN_LAYOUT, ...layouts]);
+    return await open(path, machine, options, [RUN_OFFER, ...layouts]);
   } catch (error) {
     if (errno(error) === "ENAMETOOLONG") {
       throw new VivError("INVALID", "the path of the run is too long.", {}, { cause: error });
@@ -58,30 +58,28 @@ async function open(
   path: string,
   machine: Machine,
   options: OpenOptions,
-  layouts: readonly Layout[],
+  layouts: readonly LayoutOffer[],
 ): Promise<FsRun> {
   const madeRoots: string[] = [];
-  const { layout: kind = RUN_LAYOUT.kind } = options;
+  const { layout: kind = RUN_OFFER.kind } = options;
   const wanted = layouts.find((one) => one.kind === kind);
   if (wanted === undefined)
     throw new VivError("INVALID", `unknown layout ${JSON.stringify(kind)}.`);
   const root = options.create ? makeRoot(path, wanted, madeRoots) : findRoot(path, wanted);
-  const layout = layoutAt(root, layouts) ?? wanted;
-  if (options.layout !== undefined && options.layout !== layout.kind) {
-    const sign = `it has a ${layout.folders.pending}/ folder`;
+  const found = layoutAt(root, layouts) ?? wanted;
+  if (options.layout !== undefined && options.layout !== found.kind) {
+    const sign = `it has a ${found.signs[0]}/ folder`;
     throw new VivError(
       "RUN_INVALID",
-      `${path} is a ${layout.kind} already (${sign}); choose another folder.`,
+      `${path} is a ${found.kind} already (${sign}); choose another folder.`,
       { path },
     );
   }
-  const paths = pathsOf(root, layout);
+  const paths = pathsOf(root, await found.load());
   const isNew = statIfThere(paths.state.pending) === undefined;
   if (isNew && !options.create) {
     const kinds = options.layout === undefined ? layouts : [wanted];
-    const missing = kinds.map(
-      ({ kind, folders }) => `not a ${kind} (no ${folders.pending}/ folder)`,
-    );
+    const missing = kinds.map(({ kind, signs }) => `not a ${kind} (no ${signs[0]}/ folder)`);
     throw new VivError(
       "RUN_NOT_FOUND",
       `${path} is ${missing.join(" and ")}; ${wanted.howToMake(path)}`,
@@ -152,18 +150,18 @@ function syncParents(made: readonly string[]): void {
 }
 
 /** The layout of a directory, or null. The first one counts if it has the folders of several. */
-function layoutAt(root: string, layouts: readonly Layout[]): Layout | null {
+function layoutAt(root: string, layouts: readonly LayoutOffer[]): LayoutOffer | null {
   const has = (folder: string) => statIfThere(join(root, folder)) !== undefined;
   return layouts.find(({ signs }) => signs.every(has)) ?? null;
 }
 
 /** Which of these layouts a directory has; null: none, or swarm-lib's. */
-export function findLayout(root: string, layouts: readonly Layout[]): Layout | null {
-  const found = layoutAt(root, [RUN_LAYOUT, ...layouts]);
-  return found === RUN_LAYOUT ? null : found;
+export function findLayout(root: string, layouts: readonly LayoutOffer[]): LayoutOffer | null {
+  const found = layoutAt(root, [RUN_OFFER, ...layouts]);
+  return found === RUN_OFFER ? null : found;
 }
 
-function findRoot(path: string, wanted: Layout): string {
+function findRoot(path: string, wanted: LayoutOffer): string {
   try {
     const root = realpathSync(path);
     if (lstatSync(root).isDirectory()) return root;
@@ -182,7 +180,7 @@ function findRoot(path: string, wanted: Layout): string {
   });
 }
 
-function makeRoot(path: string, wanted: Layout, made: string[]): string {
+function makeRoot(path: string, wanted: LayoutOffer, made: string[]): string {
   const absolute = resolve(path);
   const there = statIfThere(absolute);
   if (there) return findRoot(path, wanted);

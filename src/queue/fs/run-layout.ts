@@ -1,12 +1,10 @@
 import { canonicalJson } from "../../base/json.ts";
 import { parseTask } from "../task.ts";
-import { type Layout, withoutSuffix } from "./layout.ts";
+import { type Layout, type LayoutOffer, withoutSuffix } from "./layout.ts";
 
 /** swarm-lib's: JSON, a folder for each state and for each worker. */
 export const RUN_LAYOUT: Layout = {
   kind: "run",
-  howToMake: (path) => `create it with: viv enqueue --run ${path} --type TYPE`,
-  signs: ["pending"],
   folders: {
     waiting: "waiting",
     pending: "pending",
@@ -29,4 +27,11 @@ export const RUN_LAYOUT: Layout = {
   whyNotWorker: () => null,
   parse: parseTask,
   write: canonicalJson,
+};
+
+export const RUN_OFFER: LayoutOffer = {
+  kind: RUN_LAYOUT.kind,
+  howToMake: (path) => `create it with: viv enqueue --run ${path} --type TYPE`,
+  signs: ["pending"],
+  load: async () => RUN_LAYOUT,
 };

@@ -224,6 +224,15 @@ describe("gemini", () => {
     expect(sumOf(reader.end(EXITED).usage ?? [])).toMatchObject({ input: 3000, output: 180 });
   });
 
+  test("counts an answer once that its session file has only after the result", () => {
+    const { log, line, used } = feed(engine);
+    log(message("a"));
+    line(result(3)); // b, and one beside its work
+    line(result(3));
+    for (const id of ["a", "b", "c", "d"]) log(message(id));
+    expect(used).toEqual([60, 120, 60]); // d is more than the result had
+  });
+
   test("is accounted when it is killed, and when it reports less than it wrote", () => {
     const killed = feed(engine);
     for (const id of ["a", "b"]) killed.log(message(id));

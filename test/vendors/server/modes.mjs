@@ -10,6 +10,7 @@
 //   loop        a tool call after each tool call, without end
 //   sleep=N     a silent shell command of N seconds that also leaves a process in its own session
 //               (codex tells its model after 30 s that it still runs, and the model ends its turn)
+//   wait=N      the same without that process: opencode's tool call would wait for it, too
 //   busy=N      a shell command of N seconds that is silent and uses the CPU
 //   tick        a shell command that prints a line every two seconds for a quarter of an hour
 //   ask         a shell command for which the program asks its person (as "ok"; codex needs to be
@@ -43,7 +44,20 @@
 export const STATUSES = [401, 402, 403, 404, 429, 500, 503, 529];
 const STREAM_TROUBLE = ["reset", "stall", "truncated"];
 const KNOWN = new Set([
-  ...["ok", "write", "run", "talk", "forget", "loop", "sleep", "busy", "tick", "ask", "alive"],
+  ...[
+    "ok",
+    "write",
+    "run",
+    "talk",
+    "forget",
+    "loop",
+    "sleep",
+    "wait",
+    "busy",
+    "tick",
+    "ask",
+    "alive",
+  ],
   ...["retry", "unified", ...STREAM_TROUBLE, "hang", "slow", "after", "times"],
   ...["in", "out", "as", "tag", ...STATUSES.map(String)],
 ]);
@@ -107,6 +121,7 @@ function commandOf(mode) {
   if (mode.run) return mode.run;
   // Two lengths, so that a test can tell the two processes apart. (claude refuses a plain sleep.)
   if (mode.sleep) return `setsid ${waiting(`${mode.sleep}1`)} & ${waiting(mode.sleep)}`;
+  if (mode.wait) return waiting(mode.wait);
   if (mode.busy) return `timeout ${mode.busy} sh -c 'while :; do :; done'; true`;
   if (mode.tick) return "for i in $(seq 450); do echo tick $i; sleep 2; done";
   return "echo fixed > report.txt";

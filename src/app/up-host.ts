@@ -1,0 +1,34 @@
+import { randomUUID } from "node:crypto";
+import { statSync } from "node:fs";
+import type { UpHost } from "../fleet/up-ports.ts";
+import { readTrusted } from "../platform/files/owned.ts";
+import { localMachine } from "../platform/processes/machine.ts";
+import { openRun } from "./open-run.ts";
+
+/** Processes that live around a pit, and their files in it. */
+export async function upHost(): Promise<UpHost> {
+  const [{ localHandlers }, { localChildren, timers }, { upFilesIn }] = await Promise.all([
+    import("../platform/processes/handlers.ts"),
+    import("../platform/processes/children.ts"),
+    import("../fleet/up-files.ts"),
+  ]);
+  const machine = localMachine();
+  return {
+    machine,
+    timers,
+    children: localChildren(machine),
+    handlers: localHandlers(),
+    filesIn: upFilesIn,
+    readText: readTrusted,
+    isFolder: (path) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true,
+    workersIn: async (pit) => {
+      const store = await openRun(pit, { readOnly: true });
+      try {
+        return await store.workers();
+      } finally {
+        await store.close();
+      }
+    },
+    newMark: randomUUID,
+  };
+}

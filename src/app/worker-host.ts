@@ -1,0 +1,121 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Machine } from "../base/clock.ts";
+import type { Accounts } from "../engines/accounts/accounts.ts";
+import type { Engine, EngineName } from "../engines/engine.ts";
+import { followLogs } from "../engines/session-logs.ts";
+import type { GatePort } from "../gate/operations.ts";
+import type { EnginePort } from "../overview/operations/engines.ts";
+import { PIT_OFFER } from "../pit/fs/offer.ts";
+import { createIfAbsentUnsynced } from "../platform/files/atomic-write.ts";
+import { guard } from "../platform/files/beneath.ts";
+import { assertTrusted, remedyFor, whyNotTrusted } from "../platform/files/owned.ts";
+import { programsBeside, readEnd, readText, sizeOf } from "../platform/files/texts.ts";
+import { localMachine } from "../platform/processes/machine.ts";
+import { ticksOfTree } from "../platform/processes/process-tree.ts";
+import { findProgram, probeProgram } from "../platform/processes/programs.ts";
+import { findLayout } from "../queue/fs/open.ts";
+import type { WorkerHost } from "../work/host.ts";
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** The gates of accounts on this machine: one for all runs and workers of the user. */
+export async function accountsHere(
+  env: Env,
+  cwd: string,
+  now: () => number = Date.now,
+): Promise<Accounts> {
+  const [{ accountFilesIn, stateFolder }, { accountsOn }] = await Promise.all([
+    import("../engines/accounts/account-files.ts"),
+    import("../engines/accounts/accounts.ts"),
+  ]);
+  const state = stateFolder(env, cwd);
+  assertTrusted(state);
+  const files = accountFilesIn(join(state, "accounts"));
+  return accountsOn({ files, now, random: Math.random });
+}
+
+/** The machine's gate: one for all engines that the user runs on it. And those of crews. */
+export async function gateHere(
+  env: Env,
+  cwd: string,
+  machine: Machine = localMachine(),
+): Promise<GatePort> {
+  const [{ stateFolder }, { gateFilesIn, crewGateFilesIn }, { machineGate }] = await Promise.all([
+    import("../engines/accounts/account-files.ts"),
+    import("../gate/ticket-files.ts"),
+    import("../gate/machine-gate.ts"),
+  ]);
+  const state = stateFolder(env, cwd);
+  assertTrusted(state);
+  const files = gateFilesIn(join(state, "gate"));
+  return { machine: machineGate({ files, machine }), crewIn: crewGateFilesIn, host: machine };
+}
+
+export async function engineIn(name: EngineName, sessions: string): Promise<Engine> {
+  const { engineNamed } = await import("../engines/named.ts");
+  return engineNamed(name, { programs: programsBeside(fileURLToPath(import.meta.url)), sessions });
+}
+
+/** What there is of engines on this machine. */
+export async function enginesHere(env: Env): Promise<EnginePort> {
+  return {
+    engine: (name) => engineIn(name, "/nowhere"), // only looked at, never run
+    probe: (program) => probeProgram(program, env),
+  };
+}
+
+/** Why a program that is there is not started; one in PATH is the user's own choice. */
+function whyNotRun(program: string): string | null {
+  const why = program.includes("/") ? whyNotTrusted(program) : null;
+  return why === null ? null : `${program} is not run, because it ${why}; ${remedyFor(program)}`;
+}
+
+/** Processes, workspaces and sandboxes of this machine, for a worker on the run at `runDir`. */
+export async function workerHost(runDir: string, env: Env, cwd: string): Promise<WorkerHost> {
+  const [{ localHandlers }, { artifactsIn }] = await Promise.all([
+    import("../platform/processes/handlers.ts"),
+    import("../work/artifacts.ts"),
+  ]);
+  // Only tasks that have one pay for loading these.
+  const sandbox = () => import("../platform/sandbox/sandbox.ts");
+  const workspaces = () => import("../work/workspaces.ts");
+  const root = join(runDir, "workspaces");
+  guard(runDir, "strict"); // handlers write there, too
+  const isPit = findLayout(runDir, [PIT_OFFER]) !== null;
+  const artifacts = join(runDir, isPit ? "record/artifacts" : "artifacts");
+  const pitArtifacts = async () =>
+    (await import("../pit/evidence.ts")).pitArtifactsIn(artifacts, join(runDir, "waste"));
+  return {
+    handlers: localHandlers(),
+    artifacts: isPit ? await pitArtifacts() : artifactsIn(artifacts),
+    sandboxed: async (argv, request) => (await sandbox()).sandboxedHere(argv, request, env.PATH),
+    openWorkspace: async (request) => (await workspaces()).openWorkspace(request),
+    commitWorkspace: async (path, message) => (await workspaces()).commitWorkspace(path, message),
+    listWorkspaces: async () => (await workspaces()).listWorkspaces(root),
+    removeWorkspace: async (id) =>
+      (await workspaces()).removeWorkspace(root, id, join(artifacts, `${id}.patch`)),
+    accounts: await accountsHere(env, cwd),
+    gate: (await gateHere(env, cwd)).machine,
+    engine: (name) => engineIn(name, join(runDir, ".viv/sessions")),
+    readText,
+    readEnd,
+    followLogs,
+    whyNotInstalled: (program) => {
+      if (findProgram(program, env.PATH) !== null) return whyNotRun(program);
+      const isThere = program.includes("/") && existsSync(program);
+      const what = isThere ? `${program} is not executable` : `there is no program ${program}`;
+      const where = program.includes("/") ? "" : " in PATH";
+      return `${what}${where}; install it, or set binary to its path`;
+    },
+    whyNotRun,
+    ticksOf: ticksOfTree,
+    sizeOf,
+    writeIfAbsent: createIfAbsentUnsynced,
+    beside: isPit ? (await import("../pit/tender.ts")).tenderFor : undefined,
+    whyNoSandbox: async () => (await sandbox()).whyNoSandbox(env.PATH),
+    env: { ...env }, // a snapshot: to look at the real one costs a call per variable
+    cwd,
+  };
+}
