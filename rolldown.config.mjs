@@ -6,7 +6,7 @@ const programs = {
   viv: "src/app/viv.ts",
   "swarm-cli": "src/app/swarm-cli.ts",
   "demo-worker": "src/app/demo-worker.ts",
-  "script-engine": "src/engines/script/program.ts",
+  "script-engine": "src/engines/script/script-program.ts",
 };
 
 // Dependencies are bundled in: one read instead of a walk through node_modules is most of what
@@ -44,7 +44,7 @@ export default defineConfig([
   {
     ...common,
     // A program of its own, so that nothing of the `ai` package gets near the others.
-    input: { llm: "src/engines/llm/program.ts" },
+    input: { llm: "src/engines/llm/llm-program.ts" },
     output: {
       dir: "dist",
       format: "cjs",

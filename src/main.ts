@@ -13,6 +13,5 @@ export type { OpenOptions } from "./queue/fs/open.ts";
 export type { LedgerLine } from "./queue/ledger.ts";
 export type { TaskSpec } from "./queue/spec.ts";
 export { mermaid, TASK_STATES, type TaskState, TRANSITIONS } from "./queue/states.ts";
-export type { RunStatus } from "./queue/status.ts";
 export type * from "./queue/store.ts";
 export type { Priority, Task } from "./queue/task.ts";

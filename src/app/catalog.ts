@@ -7,12 +7,11 @@ const crew = () => import("../crew/cli.ts");
 const engines = () => import("../engines/cli.ts");
 const fleet = () => import("../fleet/cli.ts");
 const gate = () => import("../gate/cli.ts");
-const overviewMoney = () => import("../overview/cli/money.ts");
-const overviewRun = () => import("../overview/cli/run.ts");
-const overviewTasks = () => import("../overview/cli/tasks.ts");
+const models = () => import("../overview/model-cli.ts");
+const overview = () => import("../overview/cli.ts");
 const pit = () => import("../pit/cli.ts");
 const queueClaims = () => import("../queue/cli/claims.ts");
-const queueRun = () => import("../queue/cli/run.ts");
+const queueMaintenance = () => import("../queue/cli/maintenance.ts");
 const queueTasks = () => import("../queue/cli/tasks.ts");
 const status = () => import("./status.ts");
 const up = () => import("./up.ts");
@@ -21,7 +20,7 @@ const wardenWarrants = () => import("../warden/cli/warrants.ts");
 const work = () => import("../work/cli.ts");
 
 const commands: readonly CatalogEntry[] = [
-  entry("init", "create a run and use it in this folder", "tasks", queueRun),
+  entry("init", "create a run and use it in this folder", "tasks", queueMaintenance),
   entry("enqueue", "add a task, or a stream of them", "tasks", queueTasks),
   entry("pit init", "create a pit", "tasks", pit),
   entry("pit toss", "toss food into a pit", "tasks", pit),
@@ -70,22 +69,22 @@ const commands: readonly CatalogEntry[] = [
   entry("fail", "end a claim: the attempt failed", "workers", queueClaims),
   entry("release", "return a claimed task", "workers", queueClaims),
   entry("heartbeat", "record that a worker is alive", "workers", queueClaims),
-  entry("ls", "tasks and counts", "looking", overviewTasks),
-  entry("show", "everything about one task", "looking", overviewTasks),
-  entry("tree", "tasks and their children", "looking", overviewTasks),
-  entry("why", "why a task is not moving", "looking", overviewTasks),
+  entry("ls", "tasks and counts", "looking", overview),
+  entry("show", "everything about one task", "looking", overview),
+  entry("tree", "tasks and their children", "looking", overview),
+  entry("why", "why a task is not moving", "looking", overview),
   entry("status", "the run's checkpoint and workers", "looking", status),
-  entry("watch", "changes as they happen", "looking", overviewRun),
+  entry("watch", "changes as they happen", "looking", overview),
   entry("logs", "the log of a task", "looking", queueTasks),
-  entry("costs", "dollars, tokens, proven tasks", "looking", overviewMoney),
+  entry("costs", "dollars, tokens, proven tasks", "looking", models),
   entry("prices", "price of each model", "looking", engines),
-  entry("engines", "installed engines; dry runs", "care", overviewMoney),
+  entry("engines", "installed engines; dry runs", "care", models),
   entry("accounts", "state of each account; open, close", "care", engines),
   entry("gate", "slots for engines: holders and queue", "care", gate),
   entry("workspaces", "folders of tasks; gc removes old ones", "care", work),
   entry("service", "run a worker and a reaper with systemd", "care", fleet),
-  entry("reap", "release the claims of dead workers", "care", queueRun),
-  entry("doctor", "check every invariant, repair with --fix", "care", queueRun),
+  entry("reap", "release the claims of dead workers", "care", queueMaintenance),
+  entry("doctor", "check every invariant, repair with --fix", "care", queueMaintenance),
 ];
 
 /** Commands of two words and more: what the first word is about. */

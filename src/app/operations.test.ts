@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Context } from "../operation/operation.ts";
-import { status } from "../overview/operations/run.ts";
-import { ls, show, why } from "../overview/operations/tasks.ts";
+import { ls, show, status, why } from "../overview/operations.ts";
 import { claim, complete, fail, heartbeat, release } from "../queue/operations/claims.ts";
-import { doctor, init, reap } from "../queue/operations/run.ts";
+import { doctor, init, reap } from "../queue/operations/maintenance.ts";
 import { approve, cancel, enqueue, reject, retry } from "../queue/operations/tasks.ts";
 import type { Store } from "../queue/store.ts";
 

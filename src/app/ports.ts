@@ -7,7 +7,7 @@ import type { accountsPort } from "../engines/accounts/accounts.ts";
 import type { Program, programPort, upPort, workerCheckPort } from "../fleet/up-ports.ts";
 import type { gatePort } from "../gate/operations.ts";
 import type { Env, Port } from "../operation/operation.ts";
-import type { enginesPort } from "../overview/operations/engines.ts";
+import type { enginesPort } from "../overview/model-operations.ts";
 import type { Store } from "../queue/store.ts";
 import type { wardenPort } from "../warden/warden-host.ts";
 import type { workerHostPort } from "../work/host.ts";

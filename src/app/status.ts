@@ -1,6 +1,6 @@
 import { VivError } from "../base/errors.ts";
 import type { Command } from "../operation/command.ts";
-import { commands as runCommands } from "../overview/cli/run.ts";
+import { commands as runCommands } from "../overview/cli.ts";
 
 const runStatus = runCommands.status;
 

@@ -1,6 +1,6 @@
 /** `swarm-cli`: the commands of swarm-lib, for its scripts and workers, on our store. */
 import { homedir } from "node:os";
-import { runSwarmCli } from "../swarm/run.ts";
+import { runSwarmCli } from "../swarm/cli.ts";
 
 // A reader that has seen enough (`swarm-cli ls | head`) is no error.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {

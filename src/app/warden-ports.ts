@@ -5,6 +5,7 @@ import { crewSection } from "../crew/settings.ts";
 import { engineFor } from "../engines/config-engine.ts";
 import { assertTrusted, refuse } from "../platform/files/owned.ts";
 import { findUp } from "../platform/files/search-up.ts";
+import { stateFolder } from "../platform/files/state-files.ts";
 import { localMachine } from "../platform/processes/machine.ts";
 import { ancestorsOf } from "../platform/processes/proc-fs.ts";
 import { newNonce } from "../warden/question.ts";
@@ -15,8 +16,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 
 /** The machine as the warden's operations need it. */
 export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
-  const [{ stateFolder }, { wardenFilesIn }, { wardenDirectory }] = await Promise.all([
-    import("../engines/accounts/account-files.ts"),
+  const [{ wardenFilesIn }, { wardenDirectory }] = await Promise.all([
     import("../warden/warden-files.ts"),
     import("./warden-directory.ts"),
   ]);
@@ -76,8 +76,8 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
           import("../warden/suspects/tmux-sessions.ts"),
           import("../platform/processes/children.ts"),
           import("../warden/resolve.ts"),
-          import("../warden/finish.ts"),
-          import("../engines/costs/usage-line.ts"),
+          import("../warden/finish-dance.ts"),
+          import("../engines/costs/usage.ts"),
         ]);
       const { config, cwd, budgetFor } = options;
       const { hook, webhook, ask } = config;

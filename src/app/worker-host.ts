@@ -6,11 +6,12 @@ import type { Accounts } from "../engines/accounts/accounts.ts";
 import type { Engine, EngineName } from "../engines/engine.ts";
 import { followLogs } from "../engines/session-logs.ts";
 import type { GatePort } from "../gate/operations.ts";
-import type { EnginePort } from "../overview/operations/engines.ts";
+import type { EnginePort } from "../overview/model-operations.ts";
 import { PIT_OFFER } from "../pit/fs/offer.ts";
 import { createIfAbsentUnsynced } from "../platform/files/atomic-write.ts";
 import { guard } from "../platform/files/beneath.ts";
 import { assertTrusted, remedyFor, whyNotTrusted } from "../platform/files/owned.ts";
+import { stateFolder } from "../platform/files/state-files.ts";
 import { programsBeside, readEnd, readText, sizeOf } from "../platform/files/texts.ts";
 import { localMachine } from "../platform/processes/machine.ts";
 import { ticksOfTree } from "../platform/processes/process-tree.ts";
@@ -26,14 +27,10 @@ export async function accountsHere(
   cwd: string,
   now: () => number = Date.now,
 ): Promise<Accounts> {
-  const [{ accountFilesIn, stateFolder }, { accountsOn }] = await Promise.all([
-    import("../engines/accounts/account-files.ts"),
-    import("../engines/accounts/accounts.ts"),
-  ]);
+  const { accountsIn } = await import("../engines/accounts/account-files.ts");
   const state = stateFolder(env, cwd);
   assertTrusted(state);
-  const files = accountFilesIn(join(state, "accounts"));
-  return accountsOn({ files, now, random: Math.random });
+  return accountsIn(join(state, "accounts"), { now, random: Math.random });
 }
 
 /** The machine's gate: one for all engines that the user runs on it. And those of crews. */
@@ -42,15 +39,14 @@ export async function gateHere(
   cwd: string,
   machine: Machine = localMachine(),
 ): Promise<GatePort> {
-  const [{ stateFolder }, { gateFilesIn, crewGateFilesIn }, { machineGate }] = await Promise.all([
-    import("../engines/accounts/account-files.ts"),
+  const [{ gateFilesIn, crewGateFilesIn }, { machineGate }] = await Promise.all([
     import("../gate/ticket-files.ts"),
     import("../gate/machine-gate.ts"),
   ]);
   const state = stateFolder(env, cwd);
   assertTrusted(state);
   const files = gateFilesIn(join(state, "gate"));
-  return { machine: machineGate({ files, machine }), crewIn: crewGateFilesIn, host: machine };
+  return { machine: machineGate(files, machine), crewIn: crewGateFilesIn, host: machine };
 }
 
 export async function engineIn(name: EngineName, sessions: string): Promise<Engine> {

@@ -21,6 +21,21 @@ export function assertDepth(text: string): void {
   }
 }
 
+/** The JSON object of a text; null when it is none, or torn by a power loss. */
+export function parseRecord(text: string | null): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text ?? "");
+    return isRecord(value) ? value : null;
+  } catch {
+    return null; // not JSON
+  }
+}
+
+/** A JSON object: neither null nor a list. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 /**
  * JSON byte for byte as swarm-lib writes it (keys sorted, two spaces, ASCII only). Own properties
  * only: a payload key `__proto__` is a key.
@@ -119,17 +134,6 @@ function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (typeof value !== "object" || value === null) return false;
   const prototype = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
-}
-
-/** The JSON object in this text; null for any other text, such as one torn by a power loss. */
-export function parseObject(text: string | null): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(text ?? "");
-    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject ? (value as Record<string, unknown>) : null;
-  } catch {
-    return null;
-  }
 }
 
 /** A number that JavaScript would write differently from how it was read. */

@@ -71,6 +71,14 @@ export function suggest(input: string, candidates: Iterable<string>): string | u
   return best;
 }
 
+/** For a name that is not there: the one that was probably meant, or the first ten. */
+export function nearest(name: string, names: readonly string[]): string {
+  const meant = suggest(name.slice(0, 128), names);
+  if (meant !== undefined) return `; did you mean ${meant}?`;
+  const list = `${names.slice(0, 10).join(", ")}${names.length > 10 ? ", …" : ""}`;
+  return list && `; there are: ${list}`;
+}
+
 /** Insertions, deletions, substitutions and swaps of neighbours, one each. */
 function editDistance(a: string, b: string): number {
   const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, j) => j)];

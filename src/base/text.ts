@@ -17,9 +17,9 @@ export function sentence(text: string): string {
   return /[.?!…]$/.test(text) ? text : `${text}.`;
 }
 
-/** A path as it is typed at a shell. */
-export function quoted(path: string): string {
-  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+/** A word as it is typed at a shell. */
+export function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 /** User text for a message: quoted, on one line, cut to a recognisable length. */

@@ -1,5 +1,5 @@
 import { VivError } from "./errors.ts";
-import { assertDepth } from "./json.ts";
+import { assertDepth, isRecord } from "./json.ts";
 
 /** Parses JSON that a user typed, refusing what would not survive the way to disk unchanged. */
 export function parseUserJson(text: string, what: string): unknown {
@@ -24,4 +24,10 @@ export function parseUserJson(text: string, what: string): unknown {
     );
   }
   return value;
+}
+
+export function parseUserObject(text: string, what: string): Record<string, unknown> {
+  const value = parseUserJson(text, what);
+  if (isRecord(value)) return value;
+  throw new VivError("INVALID", `${what} must be a JSON object, like {"goal": "..."}`);
 }

@@ -4,8 +4,7 @@ import { SINGLETON } from "../../test/support/crew-host.ts";
 import { newFolder } from "../../test/support/folders.ts";
 import { settled } from "../../test/support/up-host.ts";
 import type { ClaimTree } from "../base/clock.ts";
-import { accountFilesIn } from "../engines/accounts/account-files.ts";
-import { accountsOn } from "../engines/accounts/accounts.ts";
+import { accountsIn } from "../engines/accounts/account-files.ts";
 import type { PriceTable } from "../engines/costs/prices.ts";
 import type { ModelUsage } from "../engines/costs/usage.ts";
 import type { Engine, EngineExit, EngineOutcome } from "../engines/engine.ts";
@@ -110,8 +109,7 @@ function scene(engine: Engine = execEngine, prices: PriceTable = new Map()) {
   const clock = { now: NOW };
   const steps = newFolder();
   const now = () => clock.now;
-  const files = accountFilesIn(join(newFolder(), "accounts"));
-  const accounts = accountsOn({ files, now, random: () => 1 });
+  const accounts = accountsIn(join(newFolder(), "accounts"), { now, random: () => 1 });
   const runner = engineRunner(
     {
       handlers: {

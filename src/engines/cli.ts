@@ -37,7 +37,7 @@ function row(account: AccountState, { color }: Term, now: number): string[] {
   }
 }
 
-/** Here there is room for what the vendor said. */
+/** The vendor's message, where there is one. */
 function reasonOf(account: Exclude<AccountState, { state: "open" }>): string {
   const { message, reason } = account;
   return plain(message !== "" && reason !== "by_hand" ? message : whyClosed(account));

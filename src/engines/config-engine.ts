@@ -9,11 +9,10 @@ import { readLimit } from "./costs/config-costs.ts";
 /** A model run instead of an executable: the keys of `[handlers.TYPE]` that go with `engine`. */
 export interface EngineRoute {
   name: EngineName;
-  /** A template's path, as it is written in the file; null: the scenario needs none. */
+  /** A template's path, as written in the file; null: the scenario needs none. */
   prompt: string | null;
-  /** Null: whatever the engine itself uses. */
   model: string | null;
-  /** From the cheapest to the dearest, as they are written; a task's `tier_hint` names one. */
+  /** From the cheapest to the dearest; a task's `tier_hint` names one. */
   tiers: readonly { name: string; model: string }[];
   /** After so many unproven attempts, the next tier. */
   escalateAfter: number | null;
@@ -22,28 +21,24 @@ export interface EngineRoute {
   budget: Limit & { turns?: number };
   /** Of one task, over all its attempts. */
   taskBudget: Limit;
-  /** What shares a rate limit. */
+  /** Routes with the same account share a rate limit. */
   account: string | null;
-  /** Whether an attempt goes on with the session of the one before. */
   resume: boolean;
   settings: EngineSettings;
 }
 
-/** `[engines.NAME]` of viv.toml, over which a route's own keys go. */
+/** `[engines.NAME]` of viv.toml; a route's own keys override it. */
 export interface EngineSettings {
   /** The path or the name of the executable; null: the engine's own. */
   binary: string | null;
-  /** Extra arguments, as they are. */
   flags: readonly string[];
-  /** The vendor's word for how much it may do without asking; null: what `mode` needs. */
+  /** The vendor's word for its permissions; null: by `mode`. */
   permission: string | null;
-  /** llm: where the API is, which protocol it speaks, and the name of the variable with the key. */
+  /** llm: the address of the API, its protocol, and the name of the variable with the key. */
   url: string | null;
   api: (typeof APIS)[number] | null;
   keyEnv: string | null;
-  /** llm: what fits into the model's window, in tokens. */
   contextTokens: number | null;
-  /** script: the scenario. */
   scenario: string | null;
 }
 
@@ -65,7 +60,7 @@ const ROUTE_KEYS =
 /** The keys of `[handlers.TYPE]` that go only with an engine. */
 export const ENGINE_KEYS: readonly string[] = [...ROUTE_KEYS, ...SETTINGS_KEYS];
 
-/** `[engines.claude]` and its like: for all runs with that engine. */
+/** `[engines.claude]` and the others: for all runs with that engine. */
 export const enginesSection: Section<ReadonlyMap<EngineName, EngineSettings>> = (top) => {
   const found = new Map<EngineName, EngineSettings>();
   const tables = top.tables("engines", "a table for each engine, like [engines.claude]");
@@ -83,7 +78,7 @@ export const enginesSection: Section<ReadonlyMap<EngineName, EngineSettings>> = 
   return found;
 };
 
-/** The engine's half of each `[handlers.TYPE]`; the room `work` reads the other half. */
+/** The engine's half of each `[handlers.TYPE]`; work/config-route.ts reads the other half. */
 export const routedEnginesSection: Section<ReadonlyMap<string, RoutedEngine>> = (top, section) => {
   const defaults = section(enginesSection);
   const handlers = top.table("handlers");
@@ -95,13 +90,13 @@ export const routedEnginesSection: Section<ReadonlyMap<string, RoutedEngine>> = 
   );
 };
 
-/** The engine for tasks of this type: of its own route, or else of the default. */
+/** The engine for tasks of this type: of its route, or of the default. */
 export function engineFor(config: Config, type: string): EngineRoute | undefined {
   const routed = config.section(routedEnginesSection);
   return (routed.get(type) ?? routed.get("default"))?.engine;
 }
 
-/** Undefined when the route has a handler instead. */
+/** Undefined: the route has a handler instead. */
 function readEngine(
   table: ConfigTable,
   defaults: ReadonlyMap<EngineName, EngineSettings>,
@@ -134,7 +129,7 @@ function readEngine(
     needs('a scenario, like scenario = "demo.toml"');
   }
   const account = table.text("account", "a name");
-  // Without a name, the vendor's: a limit that is hit once is hit by all.
+  // By default all routes of a vendor share an account.
   const shared = name === "exec" || name === "script" ? null : name;
   return {
     name,
@@ -177,5 +172,5 @@ function readSettings(table: ConfigTable, base?: EngineSettings): EngineSettings
 }
 
 const URL_LIKE = "a URL like http://127.0.0.1:11434/v1";
-/** A key in the file itself would be seen by everybody who reads it. */
+/** A key in the file itself could be read by others. */
 const KEY_ENV = "the name of a variable that holds the key, not the key";

@@ -4,7 +4,7 @@ import { gateInMemory } from "../gate/gate.ts";
 import type { MachineGate } from "../gate/machine-gate.ts";
 import { engineSlots } from "./engine-slots.ts";
 
-/** A gate that is as good as the machine's, with a line that can be looked at. */
+/** A gate in memory, with a line that can be read. */
 function machine(max: number | null) {
   const gate = gateInMemory({ max, clock: new FakeHost().clock });
   const room = () => {
@@ -35,18 +35,14 @@ describe("a worker's slots", () => {
   test("stands in line once, and has the slot in hand for the next attempt", async () => {
     const { gate, slots, names } = machine(1);
     const leave = await gate.acquire({ name: "other" });
-    let told = "";
-    slots.standInLine(() => {
-      told += "first";
-    });
-    slots.standInLine(() => {
-      told += "second";
-    });
+    const called: string[] = [];
+    slots.standInLine(() => void called.push("first"));
+    slots.standInLine(() => void called.push("second"));
     expect(names()).toEqual([["other"], ["w1"]]);
     expect(slots.inHand()).toBeUndefined();
     leave();
     await settled();
-    expect([told, slots.room()]).toEqual(["second", 1]);
+    expect([called, slots.room()]).toEqual([["second"], 1]);
     expect(slots.inHand()).toBeDefined();
     const release = await slots.take({});
     expect([slots.inHand(), slots.room(), names()]).toEqual([undefined, 0, [["w1"], []]]);
@@ -65,11 +61,11 @@ describe("a worker's slots", () => {
     expect(names()).toEqual([[], []]);
     const again = await gate.acquire({ name: "other" });
     slots.standInLine(() => {});
-    slots.giveBack(); // what is not yet in hand is still wanted
+    slots.giveBack(); // it stays in line
     expect(names()).toEqual([["other"], ["w1"]]);
     slots.leave();
     expect(names()).toEqual([["other"], []]);
-    // Let in just before it left: nobody keeps that slot.
+    // Let in just before it left: the slot is released.
     slots.standInLine(() => {});
     again();
     slots.leave();
@@ -77,7 +73,7 @@ describe("a worker's slots", () => {
     expect([names(), slots.inHand()]).toEqual([[[], []], undefined]);
   });
 
-  test("a gate that cannot be used wakes no worker, and is tried again", async () => {
+  test("a gate that fails wakes no worker, and is tried again", async () => {
     let asked = 0;
     const broken = {
       room: () => 0,

@@ -1,26 +1,14 @@
 import type { GateRequest, Release } from "../gate/gate.ts";
 import type { MachineGate } from "../gate/machine-gate.ts";
 
-/** A worker's side of the machine's gate: a slot first, then the claim that needs it. */
-export interface EngineSlots {
-  /** For how many engines there is room now; null: no limit. */
-  room(): number | null;
-  /** A slot that is held for the next claim. */
-  inHand(): Release | undefined;
-  /** For an attempt: the slot in hand, or else one of the gate. */
-  take(request: Omit<GateRequest, "name">): Promise<Release>;
-  /** Stands in line for one slot, if it does not yet; calls back when it is in hand. */
-  standInLine(onSlot: () => void): void;
-  /** There was nothing to claim for it. */
-  giveBack(): void;
-  /** The same, and no longer stands in line. */
-  leave(): void;
-}
+export type EngineSlots = ReturnType<typeof engineSlots>;
 
-export function engineSlots(gate: MachineGate, worker: string): EngineSlots {
+/** A worker's side of the machine's gate: a slot first, then the claim that needs it. */
+export function engineSlots(gate: MachineGate, worker: string) {
   let inHand: Release | undefined;
   let standing: { stop: AbortController; onSlot: () => void } | undefined;
 
+  /** After an empty claim. */
   const giveBack = () => {
     inHand?.();
     inHand = undefined;
@@ -30,9 +18,9 @@ export function engineSlots(gate: MachineGate, worker: string): EngineSlots {
     try {
       release = await gate.acquire({ name: worker, signal: stop.signal });
     } catch {
-      // Told to leave; or the gate cannot be used, and then it is tried again at the next look.
+      // It left the line; or the gate failed, and the worker's next poll tries again.
     }
-    if (standing?.stop !== stop) return release?.(); // it has left meanwhile
+    if (standing?.stop !== stop) return release?.(); // it left meanwhile
     const { onSlot } = standing;
     standing = undefined;
     if (release === undefined) return;
@@ -41,18 +29,25 @@ export function engineSlots(gate: MachineGate, worker: string): EngineSlots {
   };
 
   return {
-    room() {
+    /** Free slots for engines; null: no limit. */
+    room(): number | null {
       const free = gate.room();
       return free === null ? null : free + (inHand ? 1 : 0);
     },
-    inHand: () => inHand,
-    async take(request) {
+    /** A slot that is held for the next claim. */
+    inHand: (): Release | undefined => inHand,
+    /** For an attempt: the slot in hand, or else one of the gate. */
+    async take(request: Omit<GateRequest, "name">): Promise<Release> {
       const release = inHand;
       inHand = undefined;
       return release ?? gate.acquire({ ...request, name: worker });
     },
-    standInLine(onSlot) {
-      if (inHand) return onSlot();
+    /** Waits in line for one slot, once; calls back when it is in hand. */
+    standInLine(onSlot: () => void): void {
+      if (inHand) {
+        onSlot();
+        return;
+      }
       if (standing) {
         standing.onSlot = onSlot;
         return;
@@ -62,7 +57,8 @@ export function engineSlots(gate: MachineGate, worker: string): EngineSlots {
       void wait(stop);
     },
     giveBack,
-    leave() {
+    /** Gives back, and leaves the line. */
+    leave(): void {
       standing?.stop.abort();
       standing = undefined;
       giveBack();

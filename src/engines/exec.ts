@@ -8,9 +8,9 @@ import type {
   EngineResult,
   Step,
 } from "./engine.ts";
-import { brief, MAX_TEXT, textStep } from "./vendors/step-text.ts";
+import { brief, MAX_TEXT, textStep } from "./vendors/event-reader.ts";
 
-/** Any command: the prompt on its stdin, the answer on its stdout. What it used nobody knows. */
+/** Any command: the prompt on its stdin, the answer on its stdout. Its usage is unknown. */
 export const execEngine: Engine = {
   name: "exec",
   binary: "",
@@ -26,14 +26,14 @@ function command({ prompt, model, mode, settings }: EngineRequest): EngineComman
   if (mode === "plan") {
     throw new VivError(
       "INVALID",
-      "The engine exec cannot keep a command from writing: take another engine for plan mode, or put the route into a sandbox and use mode edit.",
+      "The engine exec cannot keep a command from writing: use another engine for plan mode, or put the route into a sandbox and use mode edit.",
     );
   }
-  const env = model === null ? {} : { env: { VIV_MODEL: model } };
-  return { argv: [settings.binary, ...settings.flags], stdin: prompt, ...env };
+  const env = model === null ? undefined : { VIV_MODEL: model };
+  return { argv: [settings.binary, ...settings.flags], stdin: prompt, env };
 }
 
-/** A command may print without end: the first lines are told, the answer is cut. */
+/** The lines of an endless output that become steps. */
 const MAX_LINES = 500;
 
 class ExecReader {
@@ -55,13 +55,8 @@ class ExecReader {
   }
 
   end(exit: EngineExit): EngineResult {
-    return {
-      outcome: outcomeOf(exit),
-      text: this.#text.trimEnd(),
-      session: null,
-      usage: null,
-      unknown: 0,
-    };
+    const text = this.#text.trimEnd();
+    return { outcome: outcomeOf(exit), text, session: null, usage: null, unknown: 0 };
   }
 }
 

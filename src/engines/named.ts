@@ -1,13 +1,7 @@
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import type { EngineRoute } from "./config-engine.ts";
 import type { Engine, EngineName, EngineSettings } from "./engine.ts";
-
-export interface EnginePlaces {
-  /** Where our own programs lie. */
-  programs: string;
-  /** Where `llm` keeps its conversations. */
-  sessions: string;
-}
+import type { EnginePlaces } from "./own-programs.ts";
 
 /** Loaded on first use. */
 export async function engineNamed(name: EngineName, places: EnginePlaces): Promise<Engine> {
@@ -22,18 +16,14 @@ export async function engineNamed(name: EngineName, places: EnginePlaces): Promi
       return (await import("./vendors/gemini.ts")).geminiEngine();
     case "opencode":
       return (await import("./vendors/opencode.ts")).opencodeEngine();
-    case "llm": {
-      const program = join(places.programs, "llm.cjs");
-      return (await import("./llm/engine.ts")).llmEngine({ program, sessionDir: places.sessions });
-    }
-    case "script": {
-      const program = join(places.programs, "script-engine.cjs");
-      return (await import("./script/engine.ts")).scriptEngine({ program });
-    }
+    case "llm":
+      return (await import("./own-programs.ts")).llmEngine(places);
+    case "script":
+      return (await import("./own-programs.ts")).scriptEngine(places);
   }
 }
 
-/** Its paths are resolved; the command of `exec` is the route's handler. */
+/** With absolute paths; the command of `exec` is the route's handler. */
 export function readyEngine(
   engine: EngineRoute,
   handler: readonly string[],
@@ -50,7 +40,7 @@ export function readyEngine(
   return { ...engine, settings };
 }
 
-/** The variable with the key for our own loop: the configured one, or the vendor's. */
+/** The variable with the key for `llm`: the configured one, or the vendor's. */
 export function keyVariable({ keyEnv, api }: EngineSettings): string {
   return keyEnv ?? (api === "openai" ? "OPENAI_API_KEY" : "ANTHROPIC_API_KEY");
 }

@@ -6,9 +6,8 @@ import type { Config } from "../base/section.ts";
 import { sentence } from "../base/text.ts";
 import { by, text } from "../operation/fields.ts";
 import { defineOperation } from "../operation/operation.ts";
-import { type AccountState, accountOfRoute } from "./accounts/account.ts";
+import { type AccountState, accountOfRoute, accountState } from "./accounts/account.ts";
 import { type Accounts, accountsPort } from "./accounts/accounts.ts";
-import { accountState } from "./accounts/schema.ts";
 import { routedEnginesSection } from "./config-engine.ts";
 import { pricesSection } from "./costs/config-costs.ts";
 import { PRICE_LIST, PRICES_AS_OF, priceListWarning } from "./costs/price-list.ts";
@@ -24,7 +23,7 @@ const input = z.strictObject({
   by,
 });
 
-/** Longer than anybody means, and short enough to be a date. */
+/** Also short enough to be a date. */
 const LONGEST_MS = 365 * 86_400_000;
 
 export const accounts = defineOperation({
@@ -48,11 +47,16 @@ export const accounts = defineOperation({
       if (isName(name) && !known.includes(name)) throw unknown(name, known);
       return { accounts: [await gates.open(name, person)] };
     }
-    return { accounts: [await closeByHand(gates, name, given, person, context.now())] };
+    const began = context.now();
+    const closing = {
+      ...{ reason: "by_hand" as const, message: given.note ?? "", todo: "", by: { person }, began },
+      until: readFor(given.for, name, began),
+    };
+    return { accounts: [await gates.close(name, closing)] };
   },
 });
 
-/** Those that have a file, and those that are used here. */
+/** Those with a file, and those of the routes here. */
 function knownTo(gates: Accounts, config: Config | undefined): string[] {
   const used = [...(config?.section(routedEnginesSection).values() ?? [])].map(accountOfRoute);
   const names = [...gates.list().map(({ account }) => account), ...used];
@@ -66,28 +70,16 @@ function unknown(name: string, known: readonly string[]): VivError {
   return new VivError("INVALID", sentence(`there is no account ${name}; ${hint}`));
 }
 
-async function closeByHand(
-  gates: Accounts,
-  name: string,
-  given: z.output<typeof input>,
-  person: string,
-  now: number,
-): Promise<AccountState> {
-  if (given.for === undefined) {
+/** Returns the end of the closure. */
+function readFor(length: string | undefined, name: string, now: number): string {
+  if (length === undefined) {
     throw new VivError("USAGE", `for how long? viv accounts close ${name} --for 2h`);
   }
-  const ms = parseDuration(given.for, "--for");
+  const ms = parseDuration(length, "--for");
   if (ms <= 0 || ms > LONGEST_MS) {
     throw new VivError("INVALID", "--for must be more than nothing, and at most 365d.");
   }
-  return gates.close(name, {
-    reason: "by_hand",
-    until: new Date(now + ms).toISOString(),
-    message: given.note ?? "",
-    todo: "",
-    by: { person },
-    began: now,
-  });
+  return new Date(now + ms).toISOString();
 }
 
 const dollars = {
@@ -101,9 +93,7 @@ const dollars = {
 export const prices = defineOperation({
   name: "prices",
   summary: "price of each model in dollars per million tokens; [prices] in viv.toml overrides",
-  input: z.strictObject({
-    model: text("only models whose name contains this"),
-  }),
+  input: z.strictObject({ model: text("only models whose name contains this") }),
   output: z.object({
     /** When the list was made. */
     as_of: z.string(),
@@ -111,10 +101,9 @@ export const prices = defineOperation({
     prices: z.array(
       z.object({
         model: z.string(),
-        /** Who says so: viv.toml, or the list. */
         source: z.enum(["viv.toml", "list"]),
         ...dollars,
-        /** What an answer costs whose prompt has more tokens than `above`. */
+        /** For an answer to a prompt of more tokens than `above`. */
         long: z.nullable(z.object({ above: z.number(), ...dollars })),
       }),
     ),
@@ -127,18 +116,14 @@ export const prices = defineOperation({
       ...listed.map(([model, price]) => shape(model, price, "list")),
     ];
     const found = all.filter(({ model }) => isWanted(model, wanted.toLowerCase()));
-    // With a date, or as a gateway calls it: the list has it under a shorter name.
+    // A name with a date, or of a gateway: the list has a shorter one.
     const other = found.length === 0 ? priceFor(wanted, own) : undefined;
     if (other !== undefined) found.push(shape(listedAs(wanted), other, "list"));
-    return {
-      as_of: PRICES_AS_OF,
-      warning: priceListWarning(now()),
-      prices: found,
-    };
+    return { as_of: PRICES_AS_OF, warning: priceListWarning(now()), prices: found };
   },
 });
 
-/** Also a name that ends with a star, when that is for the model. */
+/** A name may end with a star. */
 function isWanted(model: string, wanted: string): boolean {
   const name = model.toLowerCase();
   return name.includes(wanted) || (name.endsWith("*") && wanted.startsWith(name.slice(0, -1)));

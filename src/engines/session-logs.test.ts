@@ -5,12 +5,12 @@ import { newFolder } from "../../test/support/folders.ts";
 import { followLogs } from "./session-logs.ts";
 
 let root: string;
-let told: string[];
+let lines: string[];
 let file: string;
 
 beforeEach(() => {
   root = newFolder();
-  told = [];
+  lines = [];
   file = join(root, "2026", "11", "log-s1.jsonl");
   mkdirSync(join(root, "2026", "11"), { recursive: true });
 });
@@ -18,7 +18,7 @@ beforeEach(() => {
 const PATH = [/^\d{4}$/, /^\d\d$/, /-s1\.jsonl?$/];
 const follow = (more = {}) =>
   followLogs({ root, path: PATH, ...more }, (text, isPast) => {
-    told.push(isPast ? `past ${text}` : text);
+    lines.push(isPast ? `past ${text}` : text);
   });
 
 describe("a session's file", () => {
@@ -31,25 +31,25 @@ describe("a session's file", () => {
     appendFileSync(file, "o\n");
     await follower.look();
     await follower.look();
-    expect(told).toEqual(["one", "two"]);
+    expect(lines).toEqual(["one", "two"]);
     expect(follower.isFound).toBe(true);
   });
 
-  test("has a past, of which a line that was half written is not part", async () => {
+  test("has a past, without the line that was half written", async () => {
     writeFileSync(file, "one\ntw");
     const follower = follow();
     await follower.skipPast();
     appendFileSync(file, "o\nthree\n");
     await follower.look();
-    expect(told).toEqual(["past one", "two", "three"]);
+    expect(lines).toEqual(["past one", "two", "three"]);
   });
 
-  test("of a huge past only the end is emitted", async () => {
+  test("emits only the end of a huge past", async () => {
     writeFileSync(file, `${`${"x".repeat(99)}\n`.repeat(10_000)}last\n`);
     const follower = follow();
     await follower.skipPast();
-    expect(told.length).toBeLessThan(3000);
-    expect(told.at(-1)).toBe("past last");
+    expect(lines.length).toBeLessThan(3000);
+    expect(lines.at(-1)).toBe("past last");
   });
 
   test("may be replaced, emptied or gone for a while", async () => {
@@ -63,16 +63,16 @@ describe("a session's file", () => {
     await follower.look();
     writeFileSync(file, "4\n");
     await follower.look();
-    expect(told).toEqual(["one", "two", "three", "4"]);
+    expect(lines).toEqual(["one", "two", "three", "4"]);
   });
 
-  test("is not that of another session, and no link to somewhere else", async () => {
+  test("is not that of another session, and no link", async () => {
     writeFileSync(join(root, "2026", "11", "log-s2.jsonl"), "other\n");
     writeFileSync(join(root, "secret"), "secret\n");
     symlinkSync(join(root, "secret"), file);
     const follower = follow();
     await follower.look();
-    expect(told).toEqual([]);
+    expect(lines).toEqual([]);
   });
 
   test("has others beside it, which may come later", async () => {
@@ -84,13 +84,13 @@ describe("a session's file", () => {
     writeFileSync(join(folder, "a.jsonl"), "of a\n");
     writeFileSync(join(folder, "a.txt"), "no\n");
     await follower.look();
-    expect(told).toEqual(["past one", "of a"]);
+    expect(lines).toEqual(["past one", "of a"]);
     const deep = join(folder, "workflows", "wf1");
     mkdirSync(deep, { recursive: true });
     writeFileSync(join(deep, "agent-1.jsonl"), "of a workflow\n");
     writeFileSync(join(deep, "journal.jsonl"), "no\n");
     await follower.look();
-    expect(told).toEqual(["past one", "of a", "of a workflow"]);
+    expect(lines).toEqual(["past one", "of a", "of a workflow"]);
   });
 
   test("may be one that is written whole each time", async () => {
@@ -105,6 +105,6 @@ describe("a session's file", () => {
     write("a", "b");
     await follower.look();
     await follower.look();
-    expect(told).toEqual(['past {"id":"a"}', '{"id":"a"}', '{"id":"b"}']);
+    expect(lines).toEqual(['past {"id":"a"}', '{"id":"a"}', '{"id":"b"}']);
   });
 });

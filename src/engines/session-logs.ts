@@ -4,27 +4,12 @@ import { dirname, join } from "node:path";
 import { LineSplitter } from "../platform/processes/line-splitter.ts";
 import type { Engine, EngineRequest, SessionLogs } from "./engine.ts";
 
-/** Files of one session, as an engine describes them: see SessionLogs there. */
-export interface LogPlace {
-  root: string;
-  path: readonly (string | RegExp)[];
-  beside?: readonly string[];
-}
+/** `isPast`: the line is of an earlier run. */
+type OnLine = (text: string, isPast: boolean) => void;
 
-export interface LogFollower {
-  /** The session's own file is there. */
-  readonly isFound: boolean;
-  /**
-   * Before the run: what is there by now is past. Of long files only the end is emitted. `from`: an earlier
-   * `position`; a file that it does not name is all new.
-   */
-  skipPast(from?: Readonly<Record<string, number>>): Promise<void>;
-  /** How far each file is read. */
-  position(): Record<string, number>;
-  /** Emits what is new. One call at a time; it never rejects. `isLast`: the last look. */
-  look(isLast?: boolean): Promise<void>;
-}
+type LogFollower = ReturnType<typeof followLogs>;
 
+/** The end of a long past that is still emitted. */
 const PAST_BYTES = 256 * 1024;
 const DEEPEST = 3;
 const CHUNK_BYTES = 1024 * 1024;
@@ -32,18 +17,15 @@ const CHUNK_BYTES = 1024 * 1024;
 const LONGEST_LINE_BYTES = 16 * 1024 * 1024;
 /** Of a vendor that writes its file whole each time. */
 const LONGEST_WHOLE_BYTES = 64 * 1024 * 1024;
-/** A home may hold the sessions of years, so a missing file is looked for ever less often. */
+/** A home may hold the sessions of years, so the search for a missing file slows down. */
 const MOST_LOOKS_SKIPPED = 8;
 
 /**
- * Follows files that another program writes, by position: each whole line is emitted once. A file that is
- * missing, shorter than before or replaced is no error; of a replaced one all is new.
+ * Follows files that another program writes, by position: each whole line is emitted once. A file may be
+ * missing, shorter than before or replaced; all lines of a replaced file are new.
  */
-export function followLogs(
-  place: LogPlace,
-  onLine: (text: string, isPast: boolean) => void,
-): LogFollower {
-  const files = new Map<string, Followed>();
+export function followLogs(place: Omit<SessionLogs, "isOnlySource">, onLine: OnLine) {
+  const files = new Map<string, FollowedFile>();
   let main: string | null = null;
   let skip = 0;
   let pause = 0;
@@ -59,31 +41,32 @@ export function followLogs(
     skip = pause;
     return main;
   };
-  const paths = async (): Promise<string[]> => {
+  const each = async (act: (file: FollowedFile) => Promise<void>) => {
     const own = await find();
-    if (own === null || place.beside === undefined) return own === null ? [] : [own];
-    const folder = join(dirname(own), ...place.beside);
-    return [own, ...(await filesBelow(folder, DEEPEST))];
-  };
-  const each = async (act: (file: Followed) => Promise<void>) => {
-    for (const path of await paths()) {
-      let file = files.get(path);
-      if (file === undefined) {
-        file = new Followed(path, onLine);
-        files.set(path, file);
-      }
-      // What cannot be read now may be readable at the next look.
-      await act(file).catch(() => {});
+    if (own === null) return;
+    const others = place.beside && join(dirname(own), ...place.beside);
+    for (const path of [own, ...(others ? await filesBelow(others, DEEPEST) : [])]) {
+      const file = files.get(path) ?? new FollowedFile(path, onLine);
+      files.set(path, file);
+      await act(file).catch(() => {}); // it may be readable at the next look
     }
   };
   return {
-    get isFound() {
+    /** The session's own file exists. */
+    get isFound(): boolean {
       return main !== null;
     },
-    skipPast: (from) =>
-      each((file) => file.skip(from === undefined ? undefined : (from[file.path] ?? 0))),
-    position: () => Object.fromEntries([...files].map(([path, { at }]) => [path, at])),
-    look: (isLast = false) => {
+    /**
+     * Before the run: the existing lines are past. `from`: an earlier `position`; a file that it does not
+     * name is all new.
+     */
+    skipPast: (from?: Readonly<Record<string, number>>): Promise<void> =>
+      each((file) => file.skip(from && (from[file.path] ?? 0))),
+    /** How far each file is read. */
+    position: (): Record<string, number> =>
+      Object.fromEntries([...files].map(([path, { at }]) => [path, at])),
+    /** Emits new lines. One call at a time; it never rejects. */
+    look: (isLast = false): Promise<void> => {
       if (isLast) skip = 0;
       return each((file) => file.read());
     },
@@ -97,7 +80,8 @@ async function findFirst(
 ): Promise<string | null> {
   if (wanted === undefined) return folder;
   if (typeof wanted === "string" && rest.length > 0) return findFirst(join(folder, wanted), rest);
-  const names = (await list(folder)).filter((name) =>
+  const all = await readdir(folder).catch(() => []); // missing, or not a folder
+  const names = all.filter((name) =>
     typeof wanted === "string" ? name === wanted : wanted.test(name),
   );
   for (const name of names.sort().reverse()) {
@@ -107,7 +91,7 @@ async function findFirst(
   return null;
 }
 
-/** Of subagents, and of those that a workflow has started, in folders of their own. */
+/** The files of subagents; those of a workflow are in folders of their own. */
 async function filesBelow(folder: string, depth: number): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => []); // none yet
   const found: string[] = [];
@@ -119,56 +103,58 @@ async function filesBelow(folder: string, depth: number): Promise<string[]> {
   return found;
 }
 
-async function list(folder: string): Promise<string[]> {
-  try {
-    return await readdir(folder);
-  } catch {
-    return []; // not there, or not a folder
-  }
+interface OpenFile {
+  handle: FileHandle;
+  size: number;
+  ino: number;
+  /** Changes with the content. */
+  stamp: string;
 }
 
-class Followed {
+class FollowedFile {
   readonly path: string;
-  readonly #onLine: (text: string, isPast: boolean) => void;
+  /** In bytes; of a file that is written whole, in messages. */
+  at = 0;
+  readonly #onLine: OnLine;
   #inode = 0;
-  #at = 0;
-  #lines = this.#newLines();
+  #lines: LineSplitter;
   #stamp = "";
 
-  constructor(path: string, onLine: (text: string, isPast: boolean) => void) {
+  constructor(path: string, onLine: OnLine) {
     this.path = path;
     this.#onLine = onLine;
-  }
-
-  /** In bytes; of a file that is written whole, in messages. */
-  get at(): number {
-    return this.#at;
+    this.#lines = this.#newLines();
   }
 
   /** `upTo`: no further than that. */
   skip(upTo = Number.POSITIVE_INFINITY): Promise<void> {
-    return this.#opened(async (handle, { size, ino, stamp }) => {
-      this.#inode = ino;
-      if (this.#isWhole) return this.#readWhole(handle, size, stamp, upTo);
-      const to = Math.min(size, upTo);
+    return this.#open(async (file) => {
+      this.#inode = file.ino;
+      if (this.#isWhole) return this.#readWhole(file, upTo);
+      const to = Math.min(file.size, upTo);
       const from = Math.max(0, to - PAST_BYTES);
-      const bytes = await readAt(handle, from, to - from);
+      const bytes = await readAt(file.handle, from, to - from);
       const end = bytes.lastIndexOf(0x0a) + 1;
       const lines = bytes.toString("utf8", 0, end).split("\n");
-      // The first is cut where we began to read.
+      // With an offset, the first line is cut.
       for (const line of from > 0 ? lines.slice(1) : lines) this.#emit(line, true);
-      this.#at = from + end;
+      this.at = from + end;
     });
   }
 
   read(): Promise<void> {
-    return this.#opened(async (handle, { size, ino, stamp }) => {
-      if (this.#isWhole) return this.#readWhole(handle, size, stamp, 0);
-      if (ino !== this.#inode || size < this.#at) this.#startAnew(ino);
-      while (this.#at < size) {
-        const bytes = await readAt(handle, this.#at, Math.min(CHUNK_BYTES, size - this.#at));
+    return this.#open(async (file) => {
+      if (this.#isWhole) return this.#readWhole(file, 0);
+      const { handle, size, ino } = file;
+      if (ino !== this.#inode || size < this.at) {
+        this.#inode = ino;
+        this.at = 0;
+        this.#lines = this.#newLines();
+      }
+      while (this.at < size) {
+        const bytes = await readAt(handle, this.at, Math.min(CHUNK_BYTES, size - this.at));
         if (bytes.length === 0) return;
-        this.#at += bytes.length;
+        this.at += bytes.length;
         this.#lines.push(bytes);
       }
     });
@@ -179,21 +165,15 @@ class Followed {
   }
 
   /** Each message is emitted again: readers know them by their ids. The first `past` are of earlier runs. */
-  async #readWhole(handle: FileHandle, size: number, stamp: string, past: number): Promise<void> {
+  async #readWhole({ handle, size, stamp }: OpenFile, past: number): Promise<void> {
     if (stamp === this.#stamp || size > LONGEST_WHOLE_BYTES) return;
     const value: unknown = JSON.parse((await readAt(handle, 0, size)).toString("utf8"));
-    this.#stamp = stamp; // only now: half of it may be written
+    this.#stamp = stamp; // only now: it may be half written
     const messages: unknown = (value as { messages?: unknown } | null)?.messages;
     for (const [i, message] of Array.isArray(messages) ? messages.entries() : []) {
       this.#emit(JSON.stringify(message), i < past);
-      this.#at = i + 1;
+      this.at = i + 1;
     }
-  }
-
-  #startAnew(inode: number): void {
-    this.#inode = inode;
-    this.#at = 0;
-    this.#lines = this.#newLines();
   }
 
   #newLines(): LineSplitter {
@@ -205,16 +185,14 @@ class Followed {
     if (line !== "") this.#onLine(line, isPast);
   }
 
-  /** Never through a link, and never waiting at a pipe: the folder belongs to a program that obeys a model. */
-  async #opened(
-    act: (handle: FileHandle, file: { size: number; ino: number; stamp: string }) => Promise<void>,
-  ): Promise<void> {
+  /** Never through a link, and never blocked by a pipe: a program that obeys a model owns the folder. */
+  async #open(act: (file: OpenFile) => Promise<void>): Promise<void> {
     const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
     const handle = await open(this.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     try {
       const stats = await handle.stat();
       const { size, ino, mtimeMs } = stats;
-      if (stats.isFile()) await act(handle, { size, ino, stamp: `${ino}.${size}.${mtimeMs}` });
+      if (stats.isFile()) await act({ handle, size, ino, stamp: `${ino}.${size}.${mtimeMs}` });
     } finally {
       await handle.close();
     }
@@ -227,101 +205,81 @@ async function readAt(handle: FileHandle, at: number, length: number): Promise<B
   return buffer.subarray(0, bytesRead);
 }
 
-/** What following a vendor's own files needs of the machine. */
 export interface LogPort {
-  follow(place: LogPlace, onLine: (text: string, isPast: boolean) => void): LogFollower;
-  /** What the program runs with, and a HOME that can be read from here. */
+  follow: typeof followLogs;
+  /** The environment of the program, with a HOME that can be read from here. */
   env: Readonly<Record<string, string | undefined>>;
-  /** How much of these files is of earlier runs. */
+  /** The part of these files that is of earlier runs. */
   onBegin?(position: Record<string, number>): void;
 }
 
 const EVERY_MS = 250;
-/** After so many looks, while the run called so many tools, a file that was not found is not there. */
+/** After so many looks and so many calls of tools, a missing file is not written at all. */
 const LOOKS = 40;
 const TOOLS = 3;
 
-/**
- * Reads what a vendor's program writes about its session while it runs. It looks when the run does
- * something, and now and then. A session that is gone on with has a past, which is not this run's.
- */
-export class SessionFeed {
-  readonly #engine: Engine;
-  readonly #request: EngineRequest;
-  readonly #port: LogPort;
-  readonly #onLine: (text: string, isPast: boolean) => void;
-  #session: string | null = null;
-  #logs: SessionLogs | null = null;
-  #follower: LogFollower | null = null;
-  #looking: Promise<void> = Promise.resolve();
-  #isAsked = false;
-  #timer: NodeJS.Timeout | undefined;
-  #looks = 0;
-  #tools = 0;
+/** Reads a vendor's files about its session during the run: after each call of a tool, and on a timer. */
+export function sessionFeed(
+  engine: Engine,
+  { resume, settings }: EngineRequest,
+  { env, follow, onBegin }: LogPort,
+  onLine: OnLine,
+) {
+  let known: string | null = null;
+  let logs: SessionLogs | null = null;
+  let follower: LogFollower | null = null;
+  let looking: Promise<void> = Promise.resolve();
+  let isAsked = false;
+  let timer: NodeJS.Timeout | undefined;
+  let looks = 0;
+  let tools = 0;
 
-  constructor(
-    engine: Engine,
-    request: EngineRequest,
-    port: LogPort,
-    onLine: (text: string, isPast: boolean) => void,
-  ) {
-    this.#engine = engine;
-    this.#request = request;
-    this.#port = port;
-    this.#onLine = onLine;
-  }
-
-  async begin(): Promise<void> {
-    const { resume } = this.#request;
-    if (resume === null) return;
-    this.onSession(resume);
-    await this.#follower?.skipPast();
-    this.#port.onBegin?.(this.#follower?.position() ?? {});
-  }
-
-  /** As soon as it is known. One that was resumed may turn out to be another. */
-  onSession(session: string): void {
-    if (session === this.#session) return;
-    this.#session = session;
-    const { env } = this.#port;
-    this.#logs = this.#engine.logs?.({ session, env, settings: this.#request.settings }) ?? null;
-    this.#follower = this.#logs && this.#port.follow(this.#logs, this.#onLine);
-    if (this.#follower === null) return;
-    this.#timer ??= setInterval(() => {
-      this.#looks++;
-      this.look();
-    }, EVERY_MS);
-  }
-
-  onTool(): void {
-    this.#tools++;
-    this.look();
-  }
-
-  /** At once, or once more after the look that is under way. */
-  look(): void {
-    if (this.#isAsked) return;
-    this.#isAsked = true;
-    this.#looking = this.#looking.then(() => {
-      this.#isAsked = false;
-      return this.#follower?.look();
+  /** At once, or once more after the look under way. */
+  const look = () => {
+    if (isAsked) return;
+    isAsked = true;
+    looking = looking.then(() => {
+      isAsked = false;
+      return follower?.look();
     });
-  }
+  };
+  /** As soon as it is known. Instead of the resumed session it may be another. */
+  const onSession = (session: string) => {
+    if (session === known) return;
+    known = session;
+    logs = engine.logs?.({ session, env, settings }) ?? null;
+    follower = logs && follow(logs, onLine);
+    if (follower === null) return;
+    timer ??= setInterval(() => {
+      looks++;
+      look();
+    }, EVERY_MS);
+  };
+  const close = () => clearInterval(timer);
 
-  /** No source of its usage was found, and by now there should be one. */
-  get isMissing(): boolean {
-    if (this.#logs?.isOnlySource !== true || this.#follower?.isFound) return false;
-    return this.#looks >= LOOKS && this.#tools >= TOOLS;
-  }
-
-  close(): void {
-    clearInterval(this.#timer);
-  }
-
-  /** Reads what was written until the end. */
-  async end(): Promise<void> {
-    this.close();
-    await this.#looking;
-    await this.#follower?.look(true);
-  }
+  return {
+    async begin(): Promise<void> {
+      if (resume === null) return;
+      onSession(resume);
+      await follower?.skipPast();
+      onBegin?.(follower?.position() ?? {});
+    },
+    onSession,
+    onTool(): void {
+      tools++;
+      look();
+    },
+    /** No source of its usage was found, and by now there should be one. */
+    get isMissing(): boolean {
+      if (logs?.isOnlySource !== true || follower?.isFound) return false;
+      return looks >= LOOKS && tools >= TOOLS;
+    },
+    close,
+    /** Reads the rest. */
+    async end(): Promise<void> {
+      close();
+      await looking;
+      await follower?.look(true);
+    },
+  };
 }

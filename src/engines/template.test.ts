@@ -2,8 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { holds } from "../../test/support/property.ts";
 import type { Task } from "../queue/task.ts";
-import { MAX_INSERTED_BYTES, render, type TemplateFacts } from "./template.ts";
-import { parseTemplate } from "./template-parse.ts";
+import { MAX_INSERTED_BYTES, parseTemplate, render, type TemplateFacts } from "./template.ts";
 
 const task: Task = {
   task_id: "t.1",
@@ -38,6 +37,17 @@ const facts: TemplateFacts = {
 const fill = (text: string, more: Partial<TemplateFacts> = {}) =>
   render(parseTemplate(text, "p.md"), { ...facts, ...more });
 
+/** The message of the INVALID that it throws. */
+function invalid(act: () => unknown): string {
+  try {
+    act();
+  } catch (error) {
+    expect(error).toMatchObject({ code: "INVALID" });
+    return (error as Error).message;
+  }
+  return expect.unreachable();
+}
+
 describe("a prompt", () => {
   test.each([
     ["{{payload.goal}}", "make it fast"],
@@ -70,7 +80,7 @@ describe("a prompt", () => {
     ["", ""],
   ])("%s", (text, prompt) => expect(fill(text)).toBe(prompt));
 
-  test("what is inserted is data, and not read again", () => {
+  test("inserted text is data, and not parsed again", () => {
     expect(fill("{{payload.trick}}")).toBe("{{task_id}} {{{{ }}");
     holds(
       fc.property(fc.string({ unit: fc.constantFrom("{", "}", "$", "&", "a") }), (value) => {
@@ -80,7 +90,7 @@ describe("a prompt", () => {
     );
   });
 
-  test("what there is none of is empty", () => {
+  test("missing parent, note and evidence are empty", () => {
     const { parent: _, ...orphan } = task;
     const bare = { task: orphan as Task, note: "", evidence: "" };
     expect(fill("[{{parent}}{{note}}{{evidence}}{{artifact parent?}}]", bare)).toBe("[]");
@@ -98,15 +108,7 @@ describe("a prompt", () => {
 });
 
 describe("mistakes of a template", () => {
-  const mistakes = (text: string): string => {
-    try {
-      parseTemplate(text, "p.md");
-    } catch (error) {
-      expect(error).toMatchObject({ code: "INVALID" });
-      return (error as Error).message;
-    }
-    throw new Error("it has none");
-  };
+  const mistakes = (text: string) => invalid(() => parseTemplate(text, "p.md"));
 
   test("all of them, each with its line", () => {
     expect(
@@ -171,16 +173,8 @@ describe("mistakes of a template", () => {
   });
 });
 
-describe("what a task lacks", () => {
-  const lack = (text: string): string => {
-    try {
-      fill(text);
-    } catch (error) {
-      expect(error).toMatchObject({ code: "INVALID" });
-      return (error as Error).message;
-    }
-    throw new Error("it lacks nothing");
-  };
+describe("missing fields", () => {
+  const lack = (text: string) => invalid(() => fill(text));
 
   test.each([
     [
@@ -215,7 +209,7 @@ describe("what a task lacks", () => {
   });
 });
 
-describe("what is long", () => {
+describe("long texts", () => {
   test("an artifact is cut behind its beginning, evidence before its end", () => {
     const text = `begin${"x".repeat(MAX_INSERTED_BYTES)}end`;
     expect(fill('{{artifact "t.plan"}}', { artifact: () => text })).toBe(
@@ -226,7 +220,7 @@ describe("what is long", () => {
     );
   });
 
-  test("what just fits is whole, and no character is cut in two", () => {
+  test("a text that just fits is whole, and no character is cut in two", () => {
     const whole = "é".repeat(MAX_INSERTED_BYTES / 2);
     expect(fill('{{artifact "t.plan"}}{{evidence}}', { artifact: () => whole, evidence: "" })).toBe(
       whole,

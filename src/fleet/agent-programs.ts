@@ -1,4 +1,4 @@
-import { parseObject } from "../base/json.ts";
+import { parseRecord } from "../base/json.ts";
 import type { ChildEnd } from "../platform/processes/children.ts";
 import type { Finished } from "../platform/processes/handlers.ts";
 import type { Agent, AgentStanding, AgentWorker } from "./agents.ts";
@@ -47,7 +47,7 @@ export type WorkerNews =
   | { kind: "warning"; message: string };
 
 export function newsIn(line: string): WorkerNews | null {
-  const event = parseObject(line);
+  const event = parseRecord(line);
   switch (event?.kind) {
     case "started":
     case "ended":
@@ -69,7 +69,7 @@ export function newsIn(line: string): WorkerNews | null {
 /** The code and message of the error it ended with; its last line when that is no error of viv. */
 export function lastError({ lastWords }: ChildEnd): { code?: string; message: string } {
   const line = lastLine(lastWords);
-  const error = parseObject(line)?.error as Record<string, unknown> | undefined;
+  const error = parseRecord(line)?.error as Record<string, unknown> | undefined;
   if (typeof error?.message !== "string") return { message: line };
   return { code: String(error.code), message: error.message.split("\n")[0] ?? "" };
 }

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { ClaimTree, ProcessIdentity } from "../base/clock.ts";
-import { parseObject } from "../base/json.ts";
+import { parseRecord } from "../base/json.ts";
 import { isName } from "../base/names.ts";
 import { replaceFileUnsynced } from "../platform/files/atomic-write.ts";
 import { removeSync } from "../platform/files/beneath.ts";
@@ -76,7 +76,7 @@ export type UpFiles = ReturnType<typeof upFilesIn>;
 export function upFilesIn(pit: string) {
   const folder = join(pit, ".viv/up");
   const pathOf = (name: string) => join(folder, `${name}.json`);
-  const read = (name: string) => parseObject(readSmall(pathOf(name), MAX_BYTES));
+  const read = (name: string) => parseRecord(readSmall(pathOf(name), MAX_BYTES));
   return {
     /** Locks the folder until this process ends. False when another process has it. */
     take: async () => (await acquireFolder(folder)) !== null,

@@ -43,7 +43,7 @@ function gateLines(title: string, { max, holders, queue }: View, term: Term, now
       one.priority === "normal" ? "" : one.priority,
       pidOf(one),
     ]),
-  ].map(([what = "", ...rest]) => [`  ${what}`, ...rest.map((cell) => cell)]);
+  ].map(([state = "", ...rest]) => [`  ${state}`, ...rest]);
   const head = `${bold(title)}: ${max === null ? dim(slots) : slots}${waits}`;
   return rows.length === 0 ? [head] : [head, table(rows, term)];
 }

@@ -19,7 +19,7 @@ function gateFor(max: number | null) {
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe("a gate in memory", () => {
-  test("lets in as many as it may, and the others in turn", async () => {
+  test("lets in up to the maximum, and the others in turn", async () => {
     const { gate, order, ask } = gateFor(2);
     const [a, b] = await Promise.all([ask("a"), ask("b")]);
     void ask("c");

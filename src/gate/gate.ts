@@ -49,7 +49,7 @@ export function gateInMemory(options: { max: number | null; clock: Clock }): Gat
   let { max } = options;
   let arrivals = 0;
   const holders = new Set<{ name: string; at: number }>();
-  const lines = new Map(PRIORITIES.map((priority) => [priority, new Line()]));
+  const lines = new Map(PRIORITIES.map((priority) => [priority, [] as Waiter[]]));
   const listeners = new Set<() => void>();
   const uptimeMs = () => clock.uptime() * 1000;
   const changed = () => {
@@ -67,8 +67,8 @@ export function gateInMemory(options: { max: number | null; clock: Clock }): Gat
   };
   const letIn = () => {
     while (roomFor(max, holders.size) > 0) {
-      const heads = [...lines.values()].flatMap((line) => line.first ?? []);
-      // Reading the clock takes longer than all the rest.
+      const heads = [...lines.values()].flatMap((line) => line[0] ?? []);
+      // Reading the clock takes longer than the rest.
       const next = heads.length > 1 ? firstOf(heads, uptimeMs()) : heads[0];
       if (next === undefined) return;
       lines.get(next.priority)?.shift();
@@ -88,7 +88,8 @@ export function gateInMemory(options: { max: number | null; clock: Clock }): Gat
       return new Promise((resolve, reject) => {
         const times = { since: uptimeMs(), at: clock.now(), order: arrivals++ };
         const leave = () => {
-          lines.get(priority)?.remove(waiter);
+          const others = lines.get(priority)?.filter((one) => one !== waiter);
+          lines.set(priority, others ?? []);
           reject(signal?.reason);
           changed();
         };
@@ -108,7 +109,7 @@ export function gateInMemory(options: { max: number | null; clock: Clock }): Gat
       changed();
     },
     view() {
-      const waiting = [...lines.values()].flatMap((line) => line.all);
+      const waiting = [...lines.values()].flat();
       const now = waiting.length === 0 ? 0 : uptimeMs();
       return {
         max,
@@ -119,7 +120,7 @@ export function gateInMemory(options: { max: number | null; clock: Clock }): Gat
         })),
       };
     },
-    isIdle: () => holders.size === 0 && [...lines.values()].every(({ first }) => !first),
+    isIdle: () => holders.size === 0 && [...lines.values()].every((line) => line.length === 0),
     onChange(listener) {
       listeners.add(listener);
       return () => void listeners.delete(listener);
@@ -128,33 +129,3 @@ export function gateInMemory(options: { max: number | null; clock: Clock }): Gat
 }
 
 const iso = (ms: number) => new Date(ms).toISOString();
-
-/** An array that is not moved up at each shift: ten thousand in line cost no more than ten. */
-class Line {
-  #items: Waiter[] = [];
-  #next = 0;
-
-  get first(): Waiter | undefined {
-    return this.#items[this.#next];
-  }
-
-  get all(): Waiter[] {
-    return this.#items.slice(this.#next);
-  }
-
-  push(waiter: Waiter): void {
-    this.#items.push(waiter);
-  }
-
-  shift(): void {
-    this.#next++;
-    if (this.#next < 1_000 || this.#next * 2 < this.#items.length) return;
-    this.#items = this.all;
-    this.#next = 0;
-  }
-
-  remove(waiter: Waiter): void {
-    const index = this.#items.indexOf(waiter, this.#next);
-    if (index >= 0) this.#items.splice(index, 1);
-  }
-}

@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 
 function process(machine = host.process()) {
-  const gate = machineGate({ files: gateFilesIn(folder), machine, lookEveryMs: 20 });
+  const gate = machineGate(gateFilesIn(folder), machine, 20);
   return { ...gate, machine, die: () => machine.die() };
 }
 
@@ -41,7 +41,7 @@ describe("the machine's gate", () => {
       throw new Error("not today");
     };
     const locked: typeof files.locked = (act) => files.locked((gate) => act({ ...gate, hold }));
-    const gate = machineGate({ files: { ...files, locked }, machine: host.process() });
+    const gate = machineGate({ ...files, locked }, host.process());
     await expect(gate.acquire({ name: "a" })).rejects.toThrow("not today");
     expect(tickets()).toEqual([]);
   });
@@ -173,13 +173,10 @@ describe("the machine's gate", () => {
     await one.acquire({ name: "one" });
     const two = process();
     const elsewhere = { ...two.machine.self(), host: "elsewhere" };
-    const foreign = machineGate({
-      files: gateFilesIn(folder),
-      machine: {
-        ...two.machine,
-        self: () => elsewhere,
-        vitality: ({ host }) => (host === "elsewhere" ? "alive" : "unknown"),
-      },
+    const foreign = machineGate(gateFilesIn(folder), {
+      ...two.machine,
+      self: () => elsewhere,
+      vitality: ({ host }) => (host === "elsewhere" ? "alive" : "unknown"),
     });
     await foreign.acquire({ name: "foreign" });
     expect(tickets()).toEqual(["h", "h"]);

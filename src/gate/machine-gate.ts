@@ -27,41 +27,28 @@ export interface MachineGateView {
   trouble?: string;
 }
 
-const LOOK_EVERY_MS = 1_000;
-const NOTHING: Release = () => {};
-
-export interface MachineGateOptions {
-  files: GateFiles;
-  machine: Machine;
-  /** How often waiters look without a notification. */
-  lookEveryMs?: number;
-}
-
 interface Waiter {
   ticket: Ticket;
   enter(): void;
   fail(error: unknown): void;
 }
 
-export function machineGate(options: MachineGateOptions): MachineGate {
-  const { files, machine, lookEveryMs = LOOK_EVERY_MS } = options;
+/** `lookEveryMs`: how often waiters look without a notification. */
+export function machineGate(files: GateFiles, machine: Machine, lookEveryMs = 1_000): MachineGate {
   const waiters = new Set<Waiter>();
   let stopWatching: (() => void) | undefined;
 
   const uptimeMs = () => machine.clock.uptime() * 1000;
   const isDead = ({ process }: Ticket) =>
     process.host === "" || machine.vitality(process) === "gone";
-  /** Each machine has its own gate, also with a shared home: another machine's processes are unknown. */
-  const isHere = ({ process }: Ticket) => machine.vitality(process) !== "unknown";
-  const isAlive = (ticket: Ticket) => !isDead(ticket) && isHere(ticket);
+  /** Each machine has its own gate, even in a shared home: another machine's processes are unknown. */
+  const isAlive = (ticket: Ticket) =>
+    !isDead(ticket) && machine.vitality(ticket.process) !== "unknown";
 
   const waitingOf = (tickets: readonly Ticket[]) =>
     tickets
       .filter(({ heldSince }) => heldSince === null)
-      .map((ticket) => ({
-        ...{ priority: ticket.priority, order: ticket.order, since: ticket.uptime * 1000 },
-        ticket,
-      }));
+      .map((ticket) => ({ ...ticket, ticket, since: ticket.uptime * 1000 }));
   const heldOf = (tickets: readonly Ticket[]) =>
     tickets.filter(({ heldSince }) => heldSince !== null);
   const nextWaiters = (tickets: readonly Ticket[]) => {
@@ -120,7 +107,7 @@ export function machineGate(options: MachineGateOptions): MachineGate {
       }
       if (waiters.size > 0 && needsSettling()) await change(() => {});
     } catch (error) {
-      // A busy lock is no reason to give up; a disk error is.
+      // A busy lock passes; a disk error does not.
       if ((error as { code?: string }).code === "LOCKED") return;
       for (const waiter of [...waiters]) waiter.fail(error);
     } finally {
@@ -156,23 +143,22 @@ export function machineGate(options: MachineGateOptions): MachineGate {
         return added;
       });
     } catch (error) {
-      if (added) files.drop(added.id); // nobody would give back the slot that it gets
+      if (added) files.drop(added.id); // no caller would give back its slot
       throw error;
     }
   };
   const once = (id: string): Release => {
-    let isOver = false;
+    let isHeld = true;
     return () => {
-      if (isOver) return;
-      isOver = true;
-      release(id);
+      if (isHeld) release(id);
+      isHeld = false;
     };
   };
 
   return {
     async acquire({ name, priority = "normal", signal }) {
       signal?.throwIfAborted();
-      if (files.max().max === null) return NOTHING;
+      if (files.max().max === null) return () => {};
       const ticket = await joinLine(name, priority);
       if (signal?.aborted) release(ticket.id);
       signal?.throwIfAborted();

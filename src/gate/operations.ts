@@ -2,17 +2,18 @@ import { resolve } from "node:path";
 import * as z from "zod/mini";
 import type { Machine } from "../base/clock.ts";
 import { VivError } from "../base/errors.ts";
+import { parseRecord } from "../base/json.ts";
 import { suggest } from "../base/names.ts";
-import { PRIORITIES, type Priority } from "../base/priority.ts";
+import { PRIORITIES } from "../base/priority.ts";
 import { text } from "../operation/fields.ts";
 import { type Context, defineOperation, definePort } from "../operation/operation.ts";
 import type { MachineGate } from "./machine-gate.ts";
 import type { CrewGateFiles } from "./ticket-files.ts";
 
-/** The gates there are on this machine. */
+/** The gates on this machine. */
 export interface GatePort {
   machine: MachineGate;
-  /** What a crew with this state folder says of its gate. */
+  /** The gate of the crew with this state folder. */
   crewIn(state: string): CrewGateFiles;
   host: Machine;
 }
@@ -20,24 +21,14 @@ export interface GatePort {
 export const gatePort = definePort<GatePort>("gate");
 
 const holder = z.object({ name: z.string(), since: z.string(), pid: z.optional(z.number()) });
-const waiter = z.object({
-  name: z.string(),
-  priority: z.enum(PRIORITIES),
-  since: z.string(),
-  waiting_ms: z.number(),
-  pid: z.optional(z.number()),
-});
-const view = {
-  max: z.nullable(z.number()),
-  holders: z.array(holder),
-  queue: z.array(waiter),
-};
+const waiter = z.extend(holder, { priority: z.enum(PRIORITIES), waiting_ms: z.number() });
+const view = { max: z.nullable(z.number()), holders: z.array(holder), queue: z.array(waiter) };
 const crewView = z.object({
   state: z.string(),
   ...view,
-  /** When it said so. */
+  /** The time of the file. */
   at: z.nullable(z.string()),
-  /** Does it run? Null: it does not say who it is. */
+  /** Does it run? Null: unknown. */
   alive: z.nullable(z.boolean()),
 });
 
@@ -102,75 +93,62 @@ function crewFor(context: Context, port: GatePort, given: string | undefined) {
   throw new VivError("INVALID", `the crew's state folder ${state} ${what}; ${todo}`);
 }
 
-/** Written by a crew, which may be of another version: what it does not say is not shown. */
+/** ISO, from ISO or milliseconds; null for anything else. */
+function timeOf(value: unknown): string | null {
+  const ms = typeof value === "string" ? Date.parse(value) : value;
+  const at = new Date(typeof ms === "number" ? ms : Number.NaN);
+  return Number.isNaN(at.getTime()) ? null : at.toISOString();
+}
+const time = z.pipe(z.optional(z.unknown()), z.transform(timeOf));
+const entry = { name: z.catch(z.string(), "?"), since: time };
+const listOf = <T extends z.ZodMiniType>(one: T) =>
+  z.pipe(
+    z.catch(z.array(z.unknown()), []),
+    z.transform((all) => all.flatMap((each) => one.safeParse(each).data ?? [])),
+  );
+
+/** Written by a crew, which may be of another version: unknown values are not shown. */
+const gateJson = z.object({
+  max: z.catch(z.nullable(z.number()), null),
+  holders: listOf(z.object(entry)),
+  queue: listOf(z.object({ ...entry, priority: z.catch(z.enum(PRIORITIES), "normal") })),
+  at: time,
+});
+const identity = z.object({
+  host: z.string(),
+  boot: z.string(),
+  pid: z.number(),
+  started: z.string(),
+});
+
 function readCrew(
   text: string,
   state: string,
   host: Machine,
   now: number,
 ): z.output<typeof crewView> {
-  const file = asObject(text, state);
-  const at = timeOf(file.at);
-  const alive = isAlive(file, host);
-  // What one that was killed said last: nobody is in, and nobody waits.
-  if (alive === false) Object.assign(file, { holders: [], queue: [] });
+  const file = parseRecord(text);
+  if (file === null) {
+    const message = `${state}/gate.json is not a JSON object; the crew will write it anew.`;
+    throw new VivError("CORRUPT", message);
+  }
+  const { max, holders, queue, at } = gateJson.parse(file);
+  // `mark`: the name of `started` in earlier versions.
+  const crew = identity.safeParse({ started: file.mark, ...file });
+  const vitality = crew.success ? host.vitality(crew.data) : "unknown";
+  const alive = vitality === "unknown" ? null : vitality === "alive";
+  // After a kill, the last state of the file is not the present one.
+  if (alive === false) return { state, max, holders: [], queue: [], at, alive };
   return {
     state,
-    max: typeof file.max === "number" ? file.max : null,
-    holders: listOf(file.holders).map((one) => ({
-      name: nameOf(one),
-      since: timeOf(one.since) ?? "",
+    max,
+    holders: holders.map(({ name, since }) => ({ name, since: since ?? "" })),
+    queue: queue.map(({ since, ...rest }) => ({
+      ...rest,
+      since: since ?? "",
+      waiting_ms: since === null ? 0 : Math.max(0, now - Date.parse(since)),
     })),
-    queue: listOf(file.queue).map((one) => {
-      const since = timeOf(one.since);
-      return {
-        name: nameOf(one),
-        priority: PRIORITIES.find((known) => known === one.priority) ?? ("normal" as Priority),
-        since: since ?? "",
-        waiting_ms: since === null ? 0 : Math.max(0, now - Date.parse(since)),
-      };
-    }),
     at,
     alive,
   };
-}
-
-function isAlive(file: Record<string, unknown>, machine: Machine): boolean | null {
-  const { host, boot, pid } = file;
-  const started = file.started ?? file.mark;
-  if (typeof host !== "string" || typeof boot !== "string") return null;
-  if (typeof pid !== "number" || typeof started !== "string") return null;
-  const vitality = machine.vitality({ host, boot, pid, started });
-  return vitality === "unknown" ? null : vitality === "alive";
-}
-
-function asObject(text: string, state: string): Record<string, unknown> {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    value = null;
-  }
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
-    return value as Record<string, unknown>;
-  }
-  throw new VivError(
-    "CORRUPT",
-    `${state}/gate.json is not a JSON object; the crew will write it anew.`,
-  );
-}
-
-function listOf(value: unknown): Record<string, unknown>[] {
-  const all = Array.isArray(value) ? value : [];
-  return all.filter((one) => typeof one === "object" && one !== null);
-}
-
-function nameOf({ name }: Record<string, unknown>): string {
-  return typeof name === "string" ? name : "?";
-}
-
-/** ISO, whether it says so or gives milliseconds. */
-function timeOf(value: unknown): string | null {
-  const ms = typeof value === "number" ? value : Date.parse(typeof value === "string" ? value : "");
-  return Number.isFinite(ms) && Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : null;
 }

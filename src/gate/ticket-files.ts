@@ -9,59 +9,29 @@ import {
   utimesSync,
 } from "node:fs";
 import { join } from "node:path";
-import type { ProcessIdentity } from "../base/clock.ts";
+import * as z from "zod/mini";
 import { VivError } from "../base/errors.ts";
-import { PRIORITIES, type Priority } from "../base/priority.ts";
+import { PRIORITIES } from "../base/priority.ts";
 import { replaceFileUnsynced } from "../platform/files/atomic-write.ts";
 import { withFileLock } from "../platform/files/file-lock.ts";
 import { codeOf, explained, listed, readSmallOrThrow } from "../platform/files/state-files.ts";
 import { watchPaths } from "../platform/files/watch.ts";
 
 const REMEDY = "set VIV_STATE (or --state) to a folder that may be written";
+const MAX_BYTES = 1024 * 1024;
+const FILE = /^([wh])-((\d{12})-[0-9a-f]{12})$/;
+const KINDS = ["w", "h"] as const;
 
-/**
- * `gate/` in the user's state folder, shared by all processes of the user on this machine:
- *   max                  how many may go in; no file: no limit
- *   tickets/w-ORDER-ID   a waiter
- *   tickets/h-ORDER-ID   a holder, since the file's time; renamed from w- in one step
- *   .lock                flock(2) on it is held for each change
- */
-export interface GateFiles {
-  /** An unusable file counts as no limit; `trouble` is the reason. */
-  max(): { max: number | null; trouble?: string };
-  /** Without the lock, a ticket that is being moved may be missed, or seen twice. */
-  tickets(): Ticket[];
-  /** By the names of the files only. */
-  counts(): { waiting: number; holding: number };
-  isHolding(id: string): boolean;
-  isWaiting(id: string): boolean;
-  /** No other process changes anything meanwhile. */
-  locked<T>(act: (gate: LockedGate) => T): Promise<T>;
-  /** Removes a ticket without the lock, which leaving does not need. Never throws. */
-  drop(id: string): void;
-  /** Calls back when a ticket was added, moved or removed; may miss one. Returns the unsubscribe. */
-  watch(onChange: () => void): () => void;
-}
-
-/** Operations under the lock. */
-export interface LockedGate {
-  tickets(): Ticket[];
-  add(ticket: NewTicket): Ticket;
-  /** From waiting to holding, since then (ms since 1970). */
-  hold(ticket: Ticket, at: number): void;
-  remove(ticket: Ticket): void;
-  writeMax(max: number | null): void;
-}
-
-export interface NewTicket {
-  name: string;
-  priority: Priority;
+const newTicket = z.object({
+  name: z.string(),
+  priority: z.enum(PRIORITIES),
   /** Its arrival in seconds since boot. */
-  uptime: number;
+  uptime: z.number(),
   /** The same for people: ISO. */
-  since: string;
-  process: ProcessIdentity;
-}
+  since: z.string(),
+  process: z.object({ host: z.string(), boot: z.string(), pid: z.number(), started: z.string() }),
+});
+export type NewTicket = z.output<typeof newTicket>;
 
 export interface Ticket extends NewTicket {
   id: string;
@@ -71,99 +41,114 @@ export interface Ticket extends NewTicket {
   heldSince: string | null;
 }
 
-const MAX_BYTES = 1024 * 1024;
-const FILE = /^([wh])-((\d{12})-[0-9a-f]{12})$/;
+export type GateFiles = ReturnType<typeof gateFilesIn>;
+export type LockedGate = ReturnType<typeof lockedGate>;
 
-export function gateFilesIn(folder: string): GateFiles {
+/**
+ * `gate/` in the user's state folder, shared by all processes of the user on this machine:
+ *   max                  how many may go in; no file: no limit
+ *   tickets/w-ORDER-ID   a waiter
+ *   tickets/h-ORDER-ID   a holder, since the file's time; renamed from w- in one step
+ *   .lock                flock(2) on it is held for each change
+ */
+export function gateFilesIn(folder: string) {
   const tickets = join(folder, "tickets");
-  const maxPath = join(folder, "max");
-  const pathOf = (kind: "w" | "h", id: string) => join(tickets, `${kind}-${id}`);
-  const all = () => listed(tickets, REMEDY).flatMap((name) => readTicket(tickets, name) ?? []);
-  const gate: LockedGate = {
-    tickets: all,
-    add: (ticket) => {
-      const last = Math.max(0, ...listed(tickets, REMEDY).map(orderOf));
-      const order = last + 1;
-      const id = `${String(order).padStart(12, "0")}-${randomBytes(6).toString("hex")}`;
-      const temporary = join(tickets, ".new"); // under the lock one process writes at a time
-      replaceFileUnsynced(pathOf("w", id), `${JSON.stringify(ticket)}\n`, { temporary });
-      return { ...ticket, id, order, heldSince: null };
-    },
-    hold: ({ id }, at) => {
-      const waiting = pathOf("w", id);
-      // The time first: a waiter's time is not read, and the rename is the one step.
-      try {
-        utimesSync(waiting, at / 1000, at / 1000);
-        renameSync(waiting, pathOf("h", id));
-      } catch (error) {
-        if (codeOf(error) !== "ENOENT") throw error; // removed without the lock, by `drop`
-      }
-    },
-    remove: ({ id }) => {
-      for (const kind of ["w", "h"] as const) rmSync(pathOf(kind, id), { force: true });
-    },
-    writeMax: (max) => {
-      if (max === null) rmSync(maxPath, { force: true });
-      else replaceFileUnsynced(maxPath, `${max}\n`, { temporary: join(folder, ".max.new") });
-    },
-  };
+  const gate = lockedGate(folder);
   return {
-    max: () => readMax(maxPath),
-    tickets: all,
+    /** An unusable file counts as no limit; `trouble` is the reason. */
+    max: () => readMax(join(folder, "max")),
+    /** Without the lock, a ticket that is being moved may be missed, or seen twice. */
+    tickets: gate.tickets,
+    /** By the names of the files only. */
     counts: () => {
       const names = listed(tickets, REMEDY).filter((name) => FILE.test(name));
       const holding = names.filter((name) => name.startsWith("h-")).length;
       return { holding, waiting: names.length - holding };
     },
-    isHolding: (id) => existsSync(pathOf("h", id)),
-    isWaiting: (id) => existsSync(pathOf("w", id)),
-    locked: (act) =>
-      tried(folder, async () => {
+    isHolding: (id: string) => existsSync(join(tickets, `h-${id}`)),
+    isWaiting: (id: string) => existsSync(join(tickets, `w-${id}`)),
+    /** No other process changes anything meanwhile. */
+    locked: <T>(act: (gate: LockedGate) => T): Promise<T> => {
+      const run = async () => {
         mkdirSync(tickets, { recursive: true, mode: 0o700 });
         return withFileLock(join(folder, ".lock"), () => act(gate));
-      }),
-    drop: (id) => {
-      // In this order: one that waits may just be let in, which renames w- to h-.
-      for (const kind of ["w", "h"] as const) {
+      };
+      return explained(folder, run, REMEDY);
+    },
+    /** Removes a ticket without the lock, which leaving does not need. Never throws. */
+    drop: (id: string) => {
+      // In this order: a waiter may be let in meanwhile, which renames w- to h-.
+      for (const kind of KINDS) {
         try {
-          rmSync(pathOf(kind, id), { force: true });
+          rmSync(join(tickets, `${kind}-${id}`), { force: true });
         } catch {
           // The disk became read-only: the end of this process frees the slot.
         }
       }
     },
-    watch: (onChange) => watchPaths([tickets], onChange),
+    /** Calls back when a ticket was added, moved or removed; may miss one. Returns the unsubscribe. */
+    watch: (onChange: () => void) => watchPaths([tickets], onChange),
   };
 }
 
-/** The gate of a crew: its gate.json, and the inbox for a change. */
-export interface CrewGateFiles {
-  /** gate.json; null when there is none. */
-  read(): string | null;
-  isThere(): boolean;
-  /** Leaves a request for the crew. Returns its path. */
-  ask(max: number): string;
-}
-
-export function crewGateFilesIn(state: string): CrewGateFiles {
+/** Operations under the lock. */
+function lockedGate(folder: string) {
+  const tickets = join(folder, "tickets");
+  const maxPath = join(folder, "max");
   return {
-    read: () => tried(state, () => readSmallOrThrow(join(state, "gate.json"), MAX_BYTES)),
-    isThere: () => statSync(state, { throwIfNoEntry: false })?.isDirectory() === true,
-    ask: (max) => {
-      const inbox = join(state, "inbox");
-      const name = `gate-max-${max}-${Date.now()}-${randomBytes(4).toString("hex")}`;
-      return tried(inbox, () => {
-        mkdirSync(inbox, { recursive: true, mode: 0o700 });
-        const path = join(inbox, `${name}.json`);
-        replaceFileUnsynced(path, `${JSON.stringify({ max })}\n`);
-        return path;
-      });
+    tickets: () => listed(tickets, REMEDY).flatMap((name) => readTicket(tickets, name) ?? []),
+    add: (ticket: NewTicket): Ticket => {
+      const orders = listed(tickets, REMEDY).map((name) => Number(FILE.exec(name)?.[3] ?? 0));
+      const order = Math.max(0, ...orders) + 1;
+      const id = `${String(order).padStart(12, "0")}-${randomBytes(6).toString("hex")}`;
+      const temporary = join(tickets, ".new"); // under the lock one process writes at a time
+      const text = `${JSON.stringify(ticket)}\n`;
+      replaceFileUnsynced(join(tickets, `w-${id}`), text, { temporary });
+      return { ...ticket, id, order, heldSince: null };
+    },
+    /** From waiting to holding, since then (ms since 1970). */
+    hold: ({ id }: Ticket, at: number) => {
+      const waiting = join(tickets, `w-${id}`);
+      // The time first: a waiter's time is not read, and the rename is the one step.
+      try {
+        utimesSync(waiting, at / 1000, at / 1000);
+        renameSync(waiting, join(tickets, `h-${id}`));
+      } catch (error) {
+        if (codeOf(error) !== "ENOENT") throw error; // removed without the lock, by `drop`
+      }
+    },
+    remove: ({ id }: Ticket) => {
+      for (const kind of KINDS) rmSync(join(tickets, `${kind}-${id}`), { force: true });
+    },
+    writeMax: (max: number | null) => {
+      if (max === null) rmSync(maxPath, { force: true });
+      else replaceFileUnsynced(maxPath, `${max}\n`, { temporary: join(folder, ".max.new") });
     },
   };
 }
 
-function orderOf(name: string): number {
-  return Number(FILE.exec(name)?.[3] ?? 0);
+export type CrewGateFiles = ReturnType<typeof crewGateFilesIn>;
+
+/** The gate of a crew. */
+export function crewGateFilesIn(state: string) {
+  return {
+    /** gate.json; null when there is none. */
+    read: () => {
+      return explained(state, () => readSmallOrThrow(join(state, "gate.json"), MAX_BYTES), REMEDY);
+    },
+    isThere: () => statSync(state, { throwIfNoEntry: false })?.isDirectory() === true,
+    /** Leaves a request in the crew's inbox. Returns its path. */
+    ask: (max: number) => {
+      const inbox = join(state, "inbox");
+      const name = `gate-max-${max}-${Date.now()}-${randomBytes(4).toString("hex")}.json`;
+      const write = () => {
+        mkdirSync(inbox, { recursive: true, mode: 0o700 });
+        replaceFileUnsynced(join(inbox, name), `${JSON.stringify({ max })}\n`);
+      };
+      explained(inbox, write, REMEDY);
+      return join(inbox, name);
+    },
+  };
 }
 
 function readMax(path: string): { max: number | null; trouble?: string } {
@@ -180,40 +165,29 @@ function readMax(path: string): { max: number | null; trouble?: string } {
   }
 }
 
-/** Undefined for other files, and for a ticket that was removed meanwhile. */
-function readTicket(folder: string, file: string): Ticket | undefined {
-  const [, kind, id = "", order] = FILE.exec(file) ?? [];
-  if (kind === undefined) return undefined;
-  const path = join(folder, file);
-  const stats = lstatSync(path, { throwIfNoEntry: false });
-  // Anything but a plain file counts as a dead process's.
-  const text = stats?.isFile() === true ? readSmallOrThrow(path, MAX_BYTES) : "";
-  if (text === null || stats === undefined) return undefined;
-  const heldSince = kind === "h" ? stats.mtime.toISOString() : null;
-  return { ...parseTicket(text), id, order: Number(order), heldSince };
-}
-
 /** An unreadable ticket (after a power cut) counts as a dead process's. */
 const DEAD: NewTicket = {
   ...{ name: "?", priority: "normal", uptime: 0, since: new Date(0).toISOString() },
   process: { host: "", boot: "", pid: 0, started: "" },
 };
 
+/** Undefined for other files, and for a ticket that was removed meanwhile. */
+function readTicket(folder: string, file: string): Ticket | undefined {
+  const [, kind, id = "", order] = FILE.exec(file) ?? [];
+  if (kind === undefined) return undefined;
+  const path = join(folder, file);
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  // Anything but a plain file is unreadable.
+  const text = stats?.isFile() === true ? readSmallOrThrow(path, MAX_BYTES) : "";
+  if (text === null || stats === undefined) return undefined;
+  const heldSince = kind === "h" ? stats.mtime.toISOString() : null;
+  return { ...parseTicket(text), id, order: Number(order), heldSince };
+}
+
 function parseTicket(text: string): NewTicket {
   try {
-    const { name, priority, uptime, since, process } = JSON.parse(text) as NewTicket;
-    const { host, boot, pid, started } = process;
-    const texts = [name, since, host, boot, started];
-    const isOne =
-      texts.every((one) => typeof one === "string") &&
-      PRIORITIES.includes(priority) &&
-      [uptime, pid].every(Number.isFinite);
-    return isOne ? { name, priority, uptime, since, process: { host, boot, pid, started } } : DEAD;
+    return newTicket.parse(JSON.parse(text));
   } catch {
     return DEAD;
   }
-}
-
-function tried<T>(path: string, act: () => T): T {
-  return explained(path, act, REMEDY);
 }

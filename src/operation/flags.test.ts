@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { CATALOG } from "../app/catalog.ts";
 import { isVivError } from "../base/errors.ts";
-import { commands as overviewCommands } from "../overview/cli/tasks.ts";
+import { commands as overviewCommands } from "../overview/cli.ts";
 import { commands as claimsCommands } from "../queue/cli/claims.ts";
 import { commands as tasksCommands } from "../queue/cli/tasks.ts";
 import type { Command } from "./command.ts";

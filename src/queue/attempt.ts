@@ -1,4 +1,5 @@
-import type { TaskState } from "./states.ts";
+import type * as z from "zod/mini";
+import type { attemptRecord, retryRecord } from "./schemas.ts";
 
 /** How an attempt (one claim of one task by one worker) can end. */
 export const OUTCOMES = [
@@ -13,35 +14,14 @@ export const OUTCOMES = [
 ] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** The outcomes a worker may report for a failure, in contrast to those that others decide. */
+/** The outcomes of a failure that a worker may report. */
 export const FAILURE_OUTCOMES = ["failed", "unproven", "timed_out", "rate_limited"] as const;
 export type FailureOutcome = (typeof FAILURE_OUTCOMES)[number];
 
-export interface AttemptRecord {
-  /** 1 for the first claim of the task, counting those that did not count as well. */
-  attempt: number;
-  worker: string;
-  token: string;
-  outcome: Outcome;
-  /** Where the attempt's end sent the task. */
-  to: TaskState;
-  at: string;
-  note?: string;
-  /** Failures with the same fingerprint are the same failure. */
-  fingerprint?: string;
-  /** The task rests until then. */
-  retry_at?: string;
-  /** The warden ended its worker: where that is written. */
-  receipt?: string;
-}
+export type AttemptRecord = z.output<typeof attemptRecord>;
 
-/** A person sent the task round again: what came before no longer counts against it. */
-export interface RetryRecord {
-  retried: true;
-  by: string;
-  at: string;
-  note?: string;
-}
+/** A person requeued the task: earlier attempts no longer count against it. */
+export type RetryRecord = z.output<typeof retryRecord>;
 
 /** The attempt with this token and outcome did not count: its claim was lost before it ended. */
 export interface VoidRecord {
@@ -59,4 +39,29 @@ export type HistoryRecord = AttemptRecord | RetryRecord;
 
 export function isAttempt(record: HistoryRecord): record is AttemptRecord {
   return !("retried" in record);
+}
+
+/** How `done_when` ended, as it is kept in `artifacts/<id>.proof.json`. */
+export interface Proof {
+  attempt: number;
+  command: string;
+  exit: number | null;
+  signal: string | null;
+  timed_out: boolean;
+  duration_ms: number;
+  at: string;
+  /** The end of its output; all of it is in the log. */
+  output: string;
+  /** Bytes that the log does not have. */
+  dropped: number;
+}
+
+/** Why an attempt failed, kept for people and for the next attempt. */
+export interface Evidence {
+  attempt: number;
+  worker: string;
+  outcome: string;
+  note: string;
+  at: string;
+  proof?: Proof;
 }

@@ -7,10 +7,10 @@ import {
   CHOKE_AT,
   chokedWorkers,
   chokesIn,
+  isNoWorkerLeft,
   mayTry,
   newChoke,
   type Taker,
-  tellsOfNobodyLeft,
 } from "./choke.ts";
 import { countsAsFailure } from "./retry.ts";
 
@@ -75,7 +75,7 @@ describe("a choke", () => {
     expect([...chokedWorkers(second)]).toEqual(["w1", "w2"]);
   });
 
-  test("is the one's whose failure was the third", () => {
+  test("belongs to the worker of the third failure", () => {
     const mixed = [same("w2"), same("w1"), same("w3")];
     expect(newChoke(mixed)).toMatchObject({ worker: "w3", workers: ["w2", "w1", "w3"] });
     expect([...chokedWorkers(mixed)]).toEqual(["w3"]);
@@ -116,7 +116,7 @@ describe("a choke", () => {
 });
 
 describe("after a choke", () => {
-  test("those may try who live, take the type and have not choked", () => {
+  test("living workers that take the type and have not choked may try", () => {
     holds(
       fc.property(history, workers, (past, all) => {
         const left = mayTry(all, "t", past);
@@ -128,7 +128,7 @@ describe("after a choke", () => {
     );
   });
 
-  test("each choke leaves fewer, so a task that nobody can do comes to an end", () => {
+  test("each choke leaves fewer, so a task that no worker can do comes to an end", () => {
     holds(
       fc.property(fc.uniqueArray(fc.constantFrom(...WORKERS), { minLength: 1 }), (names) => {
         const all = names.map((name) => ({ name, alive: true, types: null }));
@@ -145,7 +145,7 @@ describe("after a choke", () => {
     );
   });
 
-  test("the note says it to people", () => {
+  test("the note names the worker, the failure and the next step", () => {
     const [choke] = chokesIn([same(), same(), same()]);
     if (!choke) throw new Error("that was a choke");
     expect(afterChoke(choke, ["w2"], "exit 1: no such branch")).toEqual({
@@ -157,8 +157,8 @@ describe("after a choke", () => {
       to: "failed",
       note: "choked: three times the same failure with w1 (boom); no other worker is left to try it",
     });
-    expect(tellsOfNobodyLeft(failed.note)).toBe(true);
-    expect(tellsOfNobodyLeft(afterChoke(choke, ["w2"]).note)).toBe(false);
+    expect(isNoWorkerLeft(failed.note)).toBe(true);
+    expect(isNoWorkerLeft(afterChoke(choke, ["w2"]).note)).toBe(false);
     const [mixed] = chokesIn([same("w2"), same(), same()]);
     if (!mixed) throw new Error("that was a choke");
     expect(afterChoke(mixed, []).note).toMatch(/^choked: .* failure, the last time with w1 \(boom/);

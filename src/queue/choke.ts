@@ -9,17 +9,17 @@ import { attemptsSinceRetry, countsAsFailure } from "./retry.ts";
 export const CHOKE_AT = 3;
 
 export interface Choke {
-  /** Whose failure was the third. */
+  /** The worker of the third failure. */
   worker: string;
   /** All workers that failed in this row: usually that one alone. */
   workers: string[];
-  /** The third failure itself. */
+  /** The third failure. */
   attempt: AttemptRecord;
-  /** What was said about the failure before it: the third one's note may tell of the choke. */
+  /** Of a failure before it: the third one's note may be about the choke. */
   note?: string;
 }
 
-/** A worker that could take a task, as far as the store knows. */
+/** A worker that could take a task. */
 export interface Taker {
   name: string;
   alive: boolean;
@@ -27,7 +27,7 @@ export interface Taker {
   types: readonly string[] | null;
 }
 
-/** Every choke since a person last sent the task round again, oldest first. */
+/** Every choke since a person last requeued the task, oldest first. */
 export function chokesIn(history: readonly HistoryRecord[]): Choke[] {
   const chokes: Choke[] = [];
   let row: AttemptRecord[] = [];
@@ -37,23 +37,18 @@ export function chokesIn(history: readonly HistoryRecord[]): Choke[] {
     if (!attempt.fingerprint) continue;
     row.push(attempt);
     if (row.length < CHOKE_AT) continue;
-    chokes.push(chokeOf(row, attempt));
+    chokes.push({
+      worker: attempt.worker,
+      workers: [...new Set(row.map(({ worker }) => worker))],
+      attempt,
+      note: row.slice(0, -1).findLast((one) => one.note)?.note,
+    });
     row = [];
   }
   return chokes;
 }
 
-function chokeOf(row: readonly AttemptRecord[], attempt: AttemptRecord): Choke {
-  const note = row.slice(0, -1).findLast((one) => one.note)?.note;
-  return {
-    worker: attempt.worker,
-    workers: [...new Set(row.map(({ worker }) => worker))],
-    attempt,
-    note: note || undefined,
-  };
-}
-
-/** The failures behind the last choke. */
+/** The failures after the last choke. */
 export function failuresSinceChoke(history: readonly HistoryRecord[]): number {
   const last = chokesIn(history).at(-1)?.attempt;
   const attempts = attemptsSinceRetry(history);
@@ -61,7 +56,7 @@ export function failuresSinceChoke(history: readonly HistoryRecord[]): number {
   return since.filter(({ outcome }) => countsAsFailure(outcome)).length;
 }
 
-/** The choke that the last attempt of this history made, if it made one. */
+/** The choke at the last attempt of this history, if there is one. */
 export function newChoke(history: readonly HistoryRecord[]): Choke | null {
   const choke = chokesIn(history).at(-1);
   return choke !== undefined && choke.attempt === history.at(-1) ? choke : null;
@@ -88,28 +83,26 @@ export function takes(types: readonly string[] | null, type: string): boolean {
   return types === null || types.includes(type);
 }
 
-const HANDED_OVER = "given to another worker";
-const NOBODY_LEFT = "no other worker is left to try it";
-
-/** Decides where a choke sends the task, given the workers that may still try it, with a note for people. */
+/** Decides where a choke sends the task; `others` are the workers that may still try it. */
 export function afterChoke(
   choke: Choke,
   others: readonly string[],
   note = choke.note,
 ): { to: "pending" | "failed"; note: string } {
-  const what = describeChoke(choke, note);
+  const choked = describeChoke(choke, note);
   return others.length > 0
-    ? { to: "pending", note: `${what}; ${HANDED_OVER}` }
-    : { to: "failed", note: `${what}; ${NOBODY_LEFT}` };
+    ? { to: "pending", note: `${choked}; given to another worker` }
+    : { to: "failed", note: `${choked}; ${NONE_LEFT}` };
 }
+
+const NONE_LEFT = "no other worker is left to try it";
 
 /** Did a task with this note fail because no worker was left to try it? */
-export function tellsOfNobodyLeft(note: string): boolean {
-  return note.endsWith(NOBODY_LEFT);
+export function isNoWorkerLeft(note: string): boolean {
+  return note.endsWith(NONE_LEFT);
 }
 
-export function describeChoke(choke: Choke, note = choke.note): string {
-  const whom =
-    choke.workers.length === 1 ? ` with ${choke.worker}` : `, the last time with ${choke.worker}`;
-  return `choked: three times the same failure${whom}${note ? ` (${note})` : ""}`;
+export function describeChoke({ worker, workers, note: own }: Choke, note = own): string {
+  const by = workers.length === 1 ? ` with ${worker}` : `, the last time with ${worker}`;
+  return `choked: three times the same failure${by}${note ? ` (${note})` : ""}`;
 }

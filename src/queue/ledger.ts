@@ -1,7 +1,7 @@
 import type { Outcome } from "./attempt.ts";
 import type { TaskState } from "./states.ts";
 
-/** One line of the ledger. Lines are facts about a task, in the order in which they were written. */
+/** One line of the ledger: a fact about a task. */
 export interface LedgerLine {
   at: string;
   event: LedgerEvent;
@@ -34,9 +34,9 @@ export const LEDGER_EVENTS = [
   "rejected",
   "cancelled",
   "retried",
-  "step", // something that a model run did: see usage-line.ts
-  "usage", // what an attempt's model runs have used
-  "reserved", // what the next step of an attempt may cost, of a budget that it shares
+  "step", // an action of a model run: see usage.ts
+  "usage", // tokens and money of an attempt's model runs
+  "reserved", // the possible cost of an attempt's next step, out of a budget that it shares
   "quarantined",
   "repaired",
   "worker_started",

@@ -1,6 +1,6 @@
 /**
- * Is the worker behind a claim still there? Signs of life, strongest first: the registered process
- * itself (same host only), the heartbeat, and the claim's own age when there is none.
+ * Signs that the worker of a claim is alive, strongest first: the registered process (same host
+ * only), the heartbeat, and the claim's own age when there is none.
  */
 export interface VitalSigns {
   /** The registered long-lived process; "none" for one-shot commands and foreign workers. */

@@ -8,7 +8,7 @@ import {
 } from "../operation/operation.ts";
 import type { Store } from "./store.ts";
 
-/** The run that an operation is about, opened as its `access` says. */
+/** The run of an operation, opened with its `access`. */
 export const storePort = definePort<Store>("store");
 
 export interface RunContext extends Context {

@@ -23,13 +23,13 @@ async function silent() {
   return store;
 }
 
-test("who has not beaten is taken for dead", async () => {
+test("a worker without heartbeats counts as dead", async () => {
   const store = await silent();
   const { reaped } = await new Reaper(store).runOnce();
   expect(reaped).toMatchObject([{ id: "t.1", reason: "stale" }]);
 });
 
-test("but not when we could not beat ourselves just now: the disk may have been everybody's", async () => {
+test("but not after a failed heartbeat of our own: the disk may have failed for all workers", async () => {
   const store = await silent();
   const reaper = new Reaper(store);
   let isReadOnly = false;

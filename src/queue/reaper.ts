@@ -1,8 +1,8 @@
 import type { ReapReport, Store } from "./store.ts";
 
 /**
- * Takes back what dead workers hold, and sweeps. `start` holds only the ticker; `runOnce` is one
- * pass. Passes never overlap; an error is reported and the next pass comes all the same.
+ * Takes back the claims of dead workers, and sweeps. `start` holds only the ticker; `runOnce` is one
+ * pass. Passes never overlap; after an error the next pass comes all the same.
  */
 export interface ReaperOptions {
   everyMs?: number;
@@ -11,7 +11,7 @@ export interface ReaperOptions {
   onError?: (error: unknown) => void;
 }
 
-/** Time for everybody to beat again. */
+/** Time for all workers to beat again. */
 const DOUBT_MS = 60_000;
 const NEVER_STALE = { staleAfterSeconds: Number.POSITIVE_INFINITY };
 
@@ -29,8 +29,8 @@ export class Reaper {
   }
 
   /**
-   * A heartbeat could not be written just now. Others may be unable to as well: for a while silence
-   * proves nothing, and only a worker whose process is gone is taken for dead.
+   * A heartbeat could not be written just now. Other workers may have the same problem: for a while
+   * only a worker whose process is gone counts as dead.
    */
   doubt(): void {
     this.#doubtsUntil = performance.now() + DOUBT_MS;
@@ -45,7 +45,7 @@ export class Reaper {
     return report;
   }
 
-  /** Looks at the whole run, so that in a large one it is done less often: 1 % of the time. */
+  /** Looks at the whole run: in a large one less often, for 1 % of the time. */
   async #sweep(): Promise<void> {
     const begin = performance.now();
     try {

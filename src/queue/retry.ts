@@ -12,15 +12,12 @@ export const MAX_ABANDONS = 10;
 
 const BASE_DELAY_MS = 1_000;
 const MAX_DELAY_MS = 15 * 60_000;
-/** Longer than anybody means, and short enough to be a date. */
+/** Longer than any use, and short enough to be a date. */
 const MAX_FIRST_DELAY_MS = 365 * 86_400_000;
 
-export type Verdict =
-  | { to: "failed"; reason: "attempts_used" | "final" | "keeps_killing" }
-  | { to: "waiting"; delayMs: number }
-  | { to: "pending" };
+export type Verdict = { to: "failed" } | { to: "waiting"; delayMs: number };
 
-/** The attempts that count: those since a person last sent the task round again. */
+/** The attempts that count: those since a person last requeued the task. */
 export function attemptsSinceRetry(history: readonly HistoryRecord[]): AttemptRecord[] {
   const attempts: AttemptRecord[] = [];
   for (const record of history) {
@@ -50,7 +47,7 @@ export interface FailureOptions {
   /** Between 0 and 1. */
   random: number;
   final?: boolean;
-  /** What the route allows; the task's own number wins. */
+  /** The route's limit; the task's own wins. */
   maxAttempts?: number;
   /** The first delay. */
   backoffMs?: number;
@@ -65,31 +62,29 @@ export function afterFailure(
   outcome: FailureOutcome,
   options: FailureOptions,
 ): Verdict {
-  if (options.final) return { to: "failed", reason: "final" };
+  if (options.final) return { to: "failed" };
   const past = attemptsSinceRetry(history);
   const { random, backoffMs, maxAttempts } = options;
   if (!COUNTS[outcome]) {
-    // A limit that is still there after the rest needs a longer one, whatever failed before.
+    // A rate limit that outlasts the rest needs a longer one, whatever failed before.
     return { to: "waiting", delayMs: backoff(inARow(past, outcome) + 1, random, backoffMs) };
   }
   const failures = past.filter((a) => COUNTS[a.outcome]).length + 1;
-  if (failures >= (task.max_attempts ?? maxAttempts ?? 1)) {
-    return { to: "failed", reason: "attempts_used" };
-  }
+  if (failures >= (task.max_attempts ?? maxAttempts ?? 1)) return { to: "failed" };
   // After a choke the next worker begins with the first pause.
   const { repeats = failures } = options;
   return { to: "waiting", delayMs: backoff(Math.max(1, repeats), random, backoffMs) };
 }
 
-/** How many of the last attempts ended in this way. */
+/** How many attempts in a row, up to the last, had this outcome. */
 function inARow(attempts: readonly AttemptRecord[], outcome: AttemptRecord["outcome"]): number {
   return attempts.length - 1 - attempts.findLastIndex((a) => a.outcome !== outcome);
 }
 
 /** Decides where the reaper sends a task whose worker is gone. */
-export function afterAbandonment(history: readonly HistoryRecord[]): Verdict {
+export function afterAbandonment(history: readonly HistoryRecord[]): "pending" | "failed" {
   const abandoned = inARow(attemptsSinceRetry(history), "abandoned") + 1;
-  return abandoned >= MAX_ABANDONS ? { to: "failed", reason: "keeps_killing" } : { to: "pending" };
+  return abandoned >= MAX_ABANDONS ? "failed" : "pending";
 }
 
 /** Exponential, with "equal jitter": between half and all of the full delay. */

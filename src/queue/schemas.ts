@@ -1,9 +1,8 @@
 import * as z from "zod/mini";
+import { text } from "../operation/fields.ts";
 import { FAILURE_OUTCOMES, OUTCOMES } from "./attempt.ts";
 import { TASK_STATES } from "./states.ts";
-import type { Ended } from "./store.ts";
-
-/** What operations on tasks say of them. */
+import { type Ended, FINDING_CODES } from "./store.ts";
 
 export const taskState = z.enum(TASK_STATES);
 export const anyState = z.enum([...TASK_STATES, "quarantined"]);
@@ -12,7 +11,7 @@ export const failureOutcome = z.enum(FAILURE_OUTCOMES);
 export const claimRef = {
   id: z.string().check(z.describe("the task")),
   worker: z.string().check(z.describe("the worker that holds it")),
-  token: z.optional(z.string().check(z.describe("token from claim; a stale claim is refused"))),
+  token: text("token from claim; a stale claim is refused"),
 };
 
 export const ended = z.object({
@@ -24,26 +23,50 @@ export const ended = z.object({
   warnings: z.optional(z.array(z.string())),
 });
 
-export const historyRecord = z.union([
-  z.object({
-    attempt: z.number(),
-    worker: z.string(),
-    token: z.string(),
-    outcome: z.enum(OUTCOMES),
-    to: taskState,
-    at: z.string(),
-    note: z.optional(z.string()),
-    fingerprint: z.optional(z.string()),
-    retry_at: z.optional(z.string()),
-    receipt: z.optional(z.string()),
-  }),
-  z.object({
-    retried: z.literal(true),
-    by: z.string(),
-    at: z.string(),
-    note: z.optional(z.string()),
-  }),
-]);
+export const attemptRecord = z.object({
+  /** 1 for the first claim of the task; every claim has a number, whether it counts or not. */
+  attempt: z.number(),
+  worker: z.string(),
+  token: z.string(),
+  outcome: z.enum(OUTCOMES),
+  /** The task's next state. */
+  to: taskState,
+  at: z.string(),
+  note: z.optional(z.string()),
+  /** Failures with the same fingerprint are the same failure. */
+  fingerprint: z.optional(z.string()),
+  /** The task rests until then. */
+  retry_at: z.optional(z.string()),
+  /** The warden ended its worker: the path of its receipt. */
+  receipt: z.optional(z.string()),
+});
+
+export const retryRecord = z.object({
+  retried: z.literal(true),
+  by: z.string(),
+  at: z.string(),
+  note: z.optional(z.string()),
+});
+
+export const historyRecord = z.union([attemptRecord, retryRecord]);
+
+export const bulkResult = z.object({
+  enqueued: z.number(),
+  pending: z.number(),
+  waiting: z.number(),
+  existed: z.number(),
+  warnings: z.optional(z.array(z.string())),
+});
+
+export const finding = z.object({
+  code: z.enum(FINDING_CODES),
+  /** In a run directory, the path below it. */
+  path: z.string(),
+  message: z.string(),
+  /** The step that --fix takes, or took. */
+  repair: z.string(),
+  fixed: z.boolean(),
+});
 
 export const counts = z.object({
   waiting: z.number(),

@@ -12,7 +12,7 @@ const context = { runId: "r", now: NOW, newId: () => "made-up" };
 const make = (spec: unknown) => taskFromSpec(spec as TaskSpec, context);
 
 describe("taskFromSpec", () => {
-  test("the least there can be", () => {
+  test("a type is enough", () => {
     expect(make({ type: "t" })).toEqual({
       task_id: "made-up",
       task_type: "t",
@@ -26,7 +26,7 @@ describe("taskFromSpec", () => {
     });
   });
 
-  test("what is usual is not written", () => {
+  test("default values are not written", () => {
     const task = make({ type: "t", priority: "normal", review: false });
     expect(task).not.toHaveProperty("priority");
     expect(task).not.toHaveProperty("review");
@@ -62,7 +62,7 @@ describe("taskFromSpec", () => {
     expect((error as Error).message).toMatch(sentence);
   });
 
-  test("whatever is accepted can be written and read again, as it was", () => {
+  test("an accepted task is written and read again without loss", () => {
     const payload = fc.dictionary(fc.string({ unit: "binary" }), fc.jsonValue(), { maxKeys: 5 });
     holds(
       fc.property(payload, payload, (content, extra) => {
@@ -75,7 +75,7 @@ describe("taskFromSpec", () => {
     );
   });
 
-  test("whatever is given: a task, or INVALID", () => {
+  test("any input: a task, or INVALID", () => {
     const keys = ["id", "type", "payload", "depends_on", "priority", "not_before", "timeout"];
     const spec = fc.dictionary(
       fc.constantFrom(...keys, "deadline", "review", "max_attempts", "parent", "extra"),
@@ -112,14 +112,14 @@ describe("specFromObject", () => {
     ).toEqual({ id: "a", type: "t", payload: { a: 1 } });
   });
 
-  test("somebody's own keys are kept, slips are refused", () => {
+  test("unknown keys are kept, typos are refused", () => {
     expect(specFromObject({ type: "t", swarm_version: 3 }).extra).toEqual({ swarm_version: 3 });
     expect(() => specFromObject({ type: "t", dependson: [] })).toThrow(/did you mean "depends_on"/);
   });
 });
 
 describe("parseUserJson", () => {
-  test("what is parsed can be written without loss", () => {
+  test("a parsed value is written without loss", () => {
     holds(
       fc.property(fc.jsonValue(), (value) => {
         const text = JSON.stringify(value);
@@ -132,7 +132,7 @@ describe("parseUserJson", () => {
     );
   });
 
-  test("digits in a string are nobody's business", () => {
+  test("long digits in a string are kept", () => {
     const value = { a: "12345678901234567890", '9"12345678901234567890': 1 };
     expect(parseUserJson(JSON.stringify(value), "it")).toEqual(value);
     expect(() => parseUserJson('{"a":12345678901234567890}', "it")).toThrow(/lose digits/);

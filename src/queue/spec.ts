@@ -4,26 +4,25 @@ import { VivError } from "../base/errors.ts";
 import { complaint, type Issue, isMissing } from "../base/issue.ts";
 import { assertJson } from "../base/json.ts";
 import { assertName, assertTypeName, suggest } from "../base/names.ts";
+import { flag, list, text } from "../operation/fields.ts";
 import { PRIORITIES, type Task } from "./task.ts";
 
-/** What a caller says about a new task. `id` is made up when it is left out. */
+/** A new task. */
 export const taskSpec = z.strictObject({
-  id: z.optional(z.string().check(z.describe("task id (default: generated)"))),
+  id: text("task id (default: generated)"),
   type: z.string().check(z.describe("kind of work; workers select tasks by it")),
   payload: z.optional(
     z.record(z.string(), z.unknown()).check(z.describe("a JSON object for the handler")),
   ),
-  depends_on: z.optional(
-    z.array(z.string()).check(z.describe("ids of tasks that must be done first")),
-  ),
+  depends_on: list("ids of tasks that must be done first"),
   priority: z.optional(z.enum(PRIORITIES).check(z.describe("high, normal (default) or low"))),
-  not_before: z.optional(z.string().check(z.describe("earliest start"))),
+  not_before: text("earliest start"),
   tier_hint: z.nullish(z.string().check(z.describe("model tier for the engine, e.g. haiku"))),
   deadline: z.nullish(z.string().check(z.describe("due time; shown, not enforced"))),
   created_by: z.nullish(z.string().check(z.describe("requester"))),
   parent: z.nullish(z.string().check(z.describe("task that enqueued it"))),
-  done_when: z.optional(z.string().check(z.describe("command that proves it is done"))),
-  review: z.optional(z.boolean().check(z.describe("a person must approve the result"))),
+  done_when: text("command that proves it is done"),
+  review: flag("a person must approve the result"),
   max_attempts: z.optional(
     z.int().check(z.gte(1), z.lte(1000)).check(z.describe("attempts before failed/")),
   ),
@@ -38,13 +37,14 @@ export const taskSpec = z.strictObject({
 export type TaskSpec = z.input<typeof taskSpec>;
 
 const KNOWN_KEYS = Object.keys(taskSpec.shape);
-/** swarm-lib's names for what we call otherwise, and what its files carry that is ours to set. */
+/** Names of swarm-lib that differ from ours. */
 const SWARM_KEYS: Record<string, keyof TaskSpec> = { task_id: "id", task_type: "type" };
+/** In swarm-lib's files, but set by us. */
 const OURS_TO_SET = new Set(["run_id", "created_at"]);
 
 /**
- * One line of a JSONL stream, in our keys or swarm-lib's. A key that is nearly one of ours is a
- * typo and refused; any other unknown key is the writer's own and kept.
+ * One line of a JSONL stream, in our keys or swarm-lib's. A key that is nearly one of ours is
+ * refused as a typo; other unknown keys are kept.
  */
 export function specFromObject(value: unknown): TaskSpec {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
@@ -68,14 +68,15 @@ export function specFromObject(value: unknown): TaskSpec {
   return spec as TaskSpec;
 }
 
-/** Checks a spec and makes the task that will be written. Throws INVALID with what to change. */
+/** Checks a spec and returns the task to write. Throws INVALID. */
 export function taskFromSpec(
   spec: TaskSpec,
   context: { runId: string; now: number; newId: () => string },
 ): Task {
   const parsed = taskSpec.safeParse(spec);
-  if (!parsed.success)
+  if (!parsed.success) {
     throw new VivError("INVALID", sentenceFor(parsed.error.issues[0] as Issue, spec));
+  }
   const s = parsed.data;
   assertJson(spec.payload, "payload");
   assertJson(spec.extra, "extra");
@@ -108,31 +109,27 @@ export function taskFromSpec(
   if (s.review) task.review = true;
   if (s.max_attempts !== undefined) task.max_attempts = s.max_attempts;
   if (s.timeout !== undefined) {
-    const text = typeof s.timeout === "number" ? `${s.timeout}s` : s.timeout;
-    if (parseDuration(text, "timeout") <= 0) throw new VivError("INVALID", "timeout is zero.");
-    task.timeout = text;
+    task.timeout = typeof s.timeout === "number" ? `${s.timeout}s` : s.timeout;
+    const ms = parseDuration(task.timeout, "timeout");
+    if (ms <= 0) throw new VivError("INVALID", "timeout is zero.");
   }
   for (const [key, value] of Object.entries(spec.extra ?? {})) {
-    if (!Object.hasOwn(task, key)) {
-      Object.defineProperty(task, key, {
-        value,
-        enumerable: true,
-        configurable: true,
-        writable: true,
-      });
-    }
+    if (Object.hasOwn(task, key)) continue;
+    // Not an assignment: the key may be __proto__.
+    const own = { enumerable: true, configurable: true, writable: true };
+    Object.defineProperty(task, key, { value, ...own });
   }
   return task;
 }
 
-function sentenceFor(issue: Issue | undefined, spec: unknown): string {
-  const where = issue?.path.join(".") ?? "";
-  if (issue?.code === "unrecognized_keys") {
+function sentenceFor(issue: Issue, spec: unknown): string {
+  const where = issue.path.join(".");
+  if (issue.code === "unrecognized_keys") {
     const key = issue.keys?.[0] ?? "";
     const meant = suggest(key, KNOWN_KEYS);
     return `unknown key "${key}"${meant ? `; did you mean "${meant}"?` : "."}`;
   }
-  if (where === "type" && issue && isMissing(issue, spec)) return "a task needs a type.";
+  if (where === "type" && isMissing(issue, spec)) return "a task needs a type.";
   if (where === "payload") return 'payload must be a JSON object, like {"goal":"…"}.';
-  return `${where || "a task"} ${issue ? complaint(issue) : "is not valid"}.`;
+  return `${where || "a task"} ${complaint(issue)}.`;
 }

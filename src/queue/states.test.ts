@@ -16,7 +16,7 @@ test("every state can be reached, and done is the only end", () => {
   expect(ends).toEqual(["done"]);
 });
 
-test("into done lead only a completion and an approval", () => {
+test("only a completion and an approval lead to done", () => {
   const ways = TASK_STATES.flatMap((from) =>
     TASK_EVENTS.filter((event) => TRANSITIONS[from][event].includes("done")).map(
       (event) => `${from} ${event}`,
@@ -29,19 +29,16 @@ test("isAllowed agrees with the table", () => {
   for (const from of TASK_STATES) {
     for (const event of TASK_EVENTS) {
       expect(isAllowed(from, event)).toBe(TRANSITIONS[from][event].length > 0);
-      for (const to of TASK_STATES) {
-        expect(isAllowed(from, event, to)).toBe(TRANSITIONS[from][event].includes(to));
-      }
     }
   }
 });
 
-test("the picture has an arrow for every transition", () => {
-  const picture = mermaid();
+test("the diagram has an arrow for every transition", () => {
+  const diagram = mermaid();
   for (const from of TASK_STATES) {
     for (const event of TASK_EVENTS) {
       for (const to of TRANSITIONS[from][event]) {
-        expect(picture).toContain(`${from} --> ${to}: ${event}`);
+        expect(diagram).toContain(`${from} --> ${to}: ${event}`);
       }
     }
   }

@@ -2,27 +2,26 @@
 export const TASK_STATES = ["waiting", "pending", "claimed", "review", "done", "failed"] as const;
 export type TaskState = (typeof TASK_STATES)[number];
 
-/** What can happen to a task. Every one of them is one rename on disk. */
+/** Each is one rename on disk. */
 export const TASK_EVENTS = [
   "promote", // its dependencies are done and its time has come
   "claim",
   "complete",
   "fail",
   "defer", // an attempt ended, another one comes later
-  "release", // the worker gives it back untouched
-  "abandon", // the worker is gone, the reaper gives it back
+  "release", // the worker returns it untouched
+  "abandon", // the worker is gone, the reaper returns it
   "approve",
   "reject",
   "cancel",
-  "retry", // a person sends a failed task round again
+  "retry", // a person requeues a failed task
 ] as const;
 export type TaskEvent = (typeof TASK_EVENTS)[number];
 
 /**
- * The whole state machine. A missing target means the event is refused in that state. Two targets
- * mean that the task itself decides: `complete` parks a task with `review: true`; `retry`
- * waits when there is something to wait for; `abandon` gives up on a task that keeps
- * losing its workers.
+ * The whole state machine. An event without a target is refused in that state. Of two targets, the
+ * task itself decides: `complete` moves a task with `review: true` to review; `retry` waits when
+ * the task has open dependencies or a later time; `abandon` fails a task that keeps losing workers.
  */
 export const TRANSITIONS: Record<TaskState, Record<TaskEvent, readonly TaskState[]>> = {
   waiting: row({ promote: ["pending"], cancel: ["failed"] }),
@@ -48,12 +47,11 @@ function row(
   return full;
 }
 
-export function isAllowed(from: TaskState, event: TaskEvent, to?: TaskState): boolean {
-  const targets = TRANSITIONS[from][event];
-  return to === undefined ? targets.length > 0 : targets.includes(to);
+export function isAllowed(from: TaskState, event: TaskEvent): boolean {
+  return TRANSITIONS[from][event].length > 0;
 }
 
-/** The picture in docs/spec/queue.md and README.md, made from the table so that it cannot drift from it. */
+/** The diagram in docs/spec/queue.md and README.md, generated from the table. */
 export function mermaid(): string {
   const lines = ["stateDiagram-v2", "  [*] --> pending: enqueue", "  [*] --> waiting: enqueue"];
   for (const from of TASK_STATES) {

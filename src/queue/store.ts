@@ -1,10 +1,10 @@
+import type * as z from "zod/mini";
 import type { ProcessIdentity } from "../base/clock.ts";
-import type { AttemptRecord, FailureOutcome, HistoryRecord } from "./attempt.ts";
+import type { AttemptRecord, FailureOutcome, HistoryRecord, Proof } from "./attempt.ts";
 import type { LedgerLine } from "./ledger.ts";
-import type { Proof } from "./proof.ts";
+import type { bulkResult, finding } from "./schemas.ts";
 import type { TaskSpec } from "./spec.ts";
 import type { TaskState } from "./states.ts";
-import type { CheckpointUpdate, RunStatus } from "./status.ts";
 import type { Task } from "./task.ts";
 
 /** `safe`: an acknowledged change survives power loss. `fast`: it survives the process only. */
@@ -13,49 +13,43 @@ export type Durability = "safe" | "fast";
 export interface Enqueued {
   id: string;
   state: "pending" | "waiting";
-  /** False when `ifAbsent` found the id taken; `state` is then where it is. */
+  /** False when `ifAbsent` found the id taken; `state` is then that of the task there. */
   created: boolean;
   warnings?: Warnings;
 }
 
 export interface EnqueueOptions {
   durability?: Durability;
-  /** An id that is there already is not an error. */
+  /** An existing id is not an error. */
   ifAbsent?: boolean;
-  /** swarm-lib's way: always into pending/, dependencies are checked when it is claimed. */
+  /** As swarm-lib does: always into pending/; claims check the dependencies. */
   straightToPending?: boolean;
 }
 
-export interface BulkResult {
-  enqueued: number;
-  pending: number;
-  waiting: number;
-  existed: number;
-  warnings?: Warnings;
-}
+export type BulkResult = z.output<typeof bulkResult>;
 
 export interface Claim {
   task: Task;
   worker: string;
-  /** Proves which claim this is: a later claim of the same task has another one. */
+  /** Identifies the claim: a later claim of the same task has another one. */
   token: string;
-  /** 1 for the first time anybody claimed this task. */
+  /** 1 for the first claim of this task. */
   attempt: number;
 }
 
 export interface ClaimRequest {
   worker: string;
   types?: readonly string[];
-  /** Passes over tasks of these types, which keep their place. */
+  /** Skips tasks of these types, which keep their place. */
   exceptTypes?: readonly string[];
   max?: number;
   /** Write the worker's heartbeat with the claim (default). swarm-cli does not. */
   heartbeat?: boolean;
-  /** Claim nothing while so many tasks, or more, wait in review/. */
+  /** Claims nothing while this many tasks, or more, are in review/. */
   reviewLimit?: number;
 }
 
-/** Without a token the worker's name alone is the proof: for one-shot commands in a shell. */
+/** Without a token the worker's name is enough: for one-shot commands in a shell. */
 export interface ClaimRef {
   id: string;
   worker: string;
@@ -67,35 +61,32 @@ export interface Ended {
   from: TaskState;
   to: TaskState;
   attempt: number;
-  /** When the task rests in waiting/ until a time. */
+  /** The task rests in waiting/ until then. */
   retryAt?: string;
   warnings?: Warnings;
 }
 
-/**
- * It happened, and something that follows from it was left undone: a sentence each, with what makes up
- * for it. Not there when all went well.
- */
+/** The change was made, but a step after it failed: a sentence for each, with its remedy. */
 export type Warnings = string[];
 
 export interface CompletionOptions {
   note?: string;
-  /** To review/ even if the task does not ask for it. */
+  /** Moves it to review/ even if the task does not ask for that. */
   review?: boolean;
-  /** Let the disk work meanwhile: for a process that has more to do. As safe, and a bit later. */
+  /** Does not block the process while the disk syncs. As safe, and a bit later. */
   inBackground?: boolean;
 }
 
 export interface FailureReport {
   outcome?: FailureOutcome;
   note?: string;
-  /** The third failure in a row with the same one is a choke: another worker gets the task. */
+  /** The third failure in a row with the same fingerprint is a choke: another worker gets the task. */
   fingerprint?: string;
-  /** Straight to failed/, whatever max_attempts says. */
+  /** Moves it to failed/ at once, regardless of max_attempts. */
   final?: boolean;
-  /** If it rests: not before this time (a rate limit's reset). */
+  /** The earliest retry (a rate limit's reset). */
   retryAt?: string;
-  /** What the route allows, for a task without a max_attempts of its own. */
+  /** For a task without a max_attempts of its own. */
   maxAttempts?: number;
   /** The first rest in milliseconds; doubles with each failure (default 1 s). */
   backoffMs?: number;
@@ -103,10 +94,10 @@ export interface FailureReport {
 
 /** The process tree that a worker has started for a claim. */
 export interface ClaimProcess {
-  /** Of the leader; 0 while it is not started yet, when only the mark can be looked for. */
+  /** Of the leader; 0 before it is started, when only its mark can be searched for. */
   pid: number;
   started: string;
-  /** What its processes have in VIV_CLAIM. */
+  /** VIV_CLAIM of its processes: see claimMark. */
   claim: string;
 }
 
@@ -122,20 +113,20 @@ export interface Reaped {
 export interface ReapReport {
   reaped: Reaped[];
   live: string[];
-  /** Claims left alone because their id lies in pending/ as well (see doctor). */
+  /** Claims left alone because their id is in pending/ as well (see doctor). */
   skipped: { worker: string; id: string }[];
-  /** Claims left where they are because these processes of theirs would not die. */
+  /** Claims left alone because these processes of theirs would not die. */
   stuck: { worker: string; id: string; pids: number[] }[];
   warnings?: Warnings;
 }
 
 export interface ReapOptions {
   staleAfterSeconds?: number;
-  /** swarm-lib's rule: a worker without a heartbeat is stale at once, a live process is no excuse. */
+  /** swarm-lib's rule: a worker without a fresh heartbeat is stale, even if its process lives. */
   heartbeatOnly?: boolean;
-  /** Only the claims of this one. */
+  /** Only claims of this worker. */
   worker?: string;
-  /** With `worker`: why it is gone. The attempts that ended so since then name the receipt. */
+  /** The warden ended `worker`: its attempts that were cut short since then name the receipt. */
   execution?: { receipt: string; since: string };
 }
 
@@ -145,12 +136,12 @@ export interface TaskView {
   task: Task | null;
   worker?: string;
   token?: string;
-  /** When it came into this state, ISO. */
+  /** When it entered this state, ISO. */
   since: string;
   history: HistoryRecord[];
   /** The quarantine's reason. */
   reason?: string;
-  /** The process tree that works on the claim, if its worker has noted one. */
+  /** The process tree of the claim, if its worker has noted one. */
   process?: { pid: number; host: string; vitality: "alive" | "gone" | "unknown" };
 }
 
@@ -180,22 +171,21 @@ export interface WorkerView {
   quiet: number;
   /** By the rule of `reap`. */
   alive: boolean;
-  /** A registered long-lived process, as far as this machine can tell. */
+  /** Of a registered long-lived worker; unknown: of another host. */
   process: "alive" | "gone" | "unknown" | "none";
-  /** Which one that is. */
   identity?: ProcessIdentity;
   types: string[] | null;
   note: string;
 }
 
-/** Lines of one file come in the order in which they were written; those of others may come later. */
+/** Lines of one file come in the order of writing; those of others may come later. */
 export interface LedgerNews {
   news(): AsyncIterable<{ line: LedgerLine; file: string; offset: number }>;
 }
 
 export interface WatchOptions {
   signal?: AbortSignal;
-  /** How often changes are looked for that no notification announced. */
+  /** Milliseconds between scans for changes that no notification announced. */
   rescanMs?: number;
 }
 
@@ -208,23 +198,15 @@ export type Change =
       worker?: string;
       at: string;
     }
-  /** A `step` or a `usage`: what model runs do. */
+  /** A `step` or a `usage` of a model run. */
   | { kind: "ledger"; line: LedgerLine }
   /**
-   * The reader was too slow, and so many changes before the next one are lost. To resume: list the
-   * tasks as they are now, and read `step` and `usage` lines of the ledger from `since` on.
+   * The reader was too slow, and `count` changes before the next one are lost. To resume: list the
+   * tasks, and read `step` and `usage` lines of the ledger from `since` on.
    */
   | { kind: "missed"; count: number; since: string };
 
-export interface Finding {
-  code: FindingCode;
-  /** Where it is: in a run directory, the path below it. */
-  path: string;
-  message: string;
-  /** What --fix does, or did. */
-  repair: string;
-  fixed: boolean;
-}
+export type Finding = z.output<typeof finding>;
 
 export const FINDING_CODES = [
   "two_states",
@@ -264,7 +246,7 @@ export interface RegisterOptions {
  */
 export interface Registration {
   readonly worker: string;
-  /** What the next heartbeat says this worker is doing. */
+  /** The note of the next heartbeat. */
   note(text: string): void;
   release(): Promise<void>;
 }
@@ -274,9 +256,9 @@ export interface WaitOptions {
   signal?: AbortSignal;
   types?: readonly string[];
   exceptTypes?: readonly string[];
-  /** The worker that waits: lines that others of this process left to it count as work. */
+  /** The waiting worker: tasks that others of this process left to it count as work. */
   worker?: string;
-  /** As for `claim`: while review/ is full there is no work. */
+  /** As for `claim`. */
   reviewLimit?: number;
 }
 
@@ -287,7 +269,7 @@ export interface SweepReport {
   warnings?: Warnings;
 }
 
-/** What is known about a dependency, for `why`. */
+/** A dependency, for `why`. */
 export interface DependencyFact {
   id: string;
   met: boolean;
@@ -296,10 +278,10 @@ export interface DependencyFact {
   since?: string;
 }
 
-/** The typed name of what some stores offer beyond the queue; the room that defines it exports it. */
+/** The typed name of an extension that some stores offer; the room that defines it exports it. */
 export interface ExtensionKey<out T> {
   readonly name: string;
-  /** Never there: it carries the type. */
+  /** Never set: it carries the type. */
   readonly offers?: T;
 }
 
@@ -307,17 +289,14 @@ export function extensionKey<T>(name: string): ExtensionKey<T> {
   return { name };
 }
 
-/**
- * The queue. Only a store writes task state; everything above asks it to. Every method that names
- * a task or worker checks the name before it touches anything.
- */
+/** Only a store writes task state. Every method checks names before it touches anything. */
 export interface Queue {
   readonly runId: string;
   /** Types that are claimed only on request. */
   readonly reservedTypes: readonly string[];
 
   enqueue(spec: TaskSpec, options?: EnqueueOptions): Promise<Enqueued>;
-  /** Any number of tasks; memory stays constant. `onProgress` gets the count so far. */
+  /** Any number of tasks in constant memory. `onProgress` gets the counts so far. */
   enqueueMany(
     specs: Iterable<TaskSpec> | AsyncIterable<TaskSpec>,
     options?: EnqueueOptions & { onProgress?: (result: BulkResult) => void },
@@ -332,24 +311,24 @@ export interface Queue {
   approve(id: string, options?: { by?: string; note?: string }): Promise<Ended>;
   reject(id: string, options?: { by?: string; note?: string }): Promise<Ended>;
 
-  /** What the processes of a claim carry in VIV_CLAIM: no other claim of any run has the same. */
+  /** The text in VIV_CLAIM of a claim's processes; no other claim of any run has the same. */
   claimMark(claim: { id: string; token: string }): string;
   /**
-   * Notes which process tree works on a claim, so that a process that takes the claim away can end
-   * it first. Call it before the handler begins. CLAIM_LOST: the claim is gone, end the tree.
+   * Notes the process tree of a claim, so that a process that takes the claim away can end the tree
+   * first. Call it before the handler begins. CLAIM_LOST: the claim is gone, end the tree.
    */
   noteProcess(ref: ClaimRef & { token: string }, process: ClaimProcess): Promise<void>;
-  /** The tree of this claim is gone. Does nothing if the note is not that claim's. */
+  /** Removes the note of a tree that is gone, if it is that claim's. */
   forgetProcess(id: string, token: string): Promise<void>;
 
   heartbeat(worker: string, options?: { note?: string }): Promise<void>;
   register(worker: string, options?: RegisterOptions): Promise<Registration>;
   reap(options?: ReapOptions): Promise<ReapReport>;
-  /** Promotes what is due or unblocked, adopts foreign tasks, finishes what a crash cut short. */
+  /** Promotes due or unblocked tasks, adopts foreign ones, finishes steps that a crash cut short. */
   sweep(options?: { thorough?: boolean }): Promise<SweepReport>;
 
   show(id: string): Promise<TaskView | null>;
-  /** A task as it was written, where numbers have all their digits; null when it is gone. */
+  /** A task's own text, in which numbers have all their digits; null when it is gone. */
   source(id: string): Promise<string | null>;
   list(query?: ListQuery): AsyncIterable<TaskSummary>;
   counts(): Promise<Counts>;
@@ -359,12 +338,12 @@ export interface Queue {
 
   /** Ledger lines, oldest first; of one task when `task` is given. */
   ledger(query?: { task?: string; since?: string }): AsyncIterable<LedgerLine>;
-  /** All lines, and at each further look those that were written since: each once, whatever their dates. */
+  /** All lines, then at each further look the new ones: each once, whatever their dates. */
   followLedger(): LedgerNews;
-  /** Adds a line about what a model run does (`step`), has used (`usage`) or may use next (`reserved`). */
+  /** Adds a line about a model run: an action (`step`), its use (`usage`) or a plan (`reserved`). */
   append(line: Omit<LedgerLine, "at"> & { event: "step" | "usage" | "reserved" }): Promise<void>;
 
-  /** Resolves when there may be something to claim, or false after the time or the signal. */
+  /** True when there may be a task to claim; false after the time-out or the signal. */
   waitForWork(options: WaitOptions): Promise<boolean>;
   watch(options?: WatchOptions): AsyncIterable<Change>;
 }
@@ -374,43 +353,74 @@ export interface Artifacts {
   list(): Promise<string[]>;
   /** Null when there is none of that name. */
   read(name: string): Promise<string | null>;
-  /** Whole or not at all; replaces what was there. */
+  /** Replaces the whole text, or nothing. */
   write(name: string, text: string): Promise<void>;
   /** For programs that read or write it themselves; null when this host has no file of it. */
   pathOnThisHost(name: string): string | null;
 }
 
-/** What a run keeps beside its tasks. */
+/** `status.json`, swarm-lib's schema 0.1. Unknown keys are kept when it is rewritten. */
+export interface Checkpoint {
+  summary: string;
+  next_step: string;
+  next_task_id: string | null;
+  risk: string;
+  completed_tasks: string[];
+  current_worker: string | null;
+  timestamp: string;
+  resume_command: string | null;
+  [key: string]: unknown;
+}
+
+export interface RunStatus {
+  schema_version: string;
+  run_id: string;
+  checkpoint: Checkpoint;
+  metadata: Record<string, unknown>;
+  [key: string]: unknown;
+}
+
+export interface CheckpointUpdate {
+  summary?: string;
+  next_step?: string;
+  next_task_id?: string | null;
+  risk?: string;
+  current_worker?: string | null;
+  resume_command?: string | null;
+  metadata?: Record<string, unknown>;
+}
+
+/** The parts of a run beside its tasks. */
 export interface RunRecord {
-  /** The run's address: what `--run` and VIV_RUN take, and messages name. Not to be joined onto. */
+  /** The run's address, as `--run` and VIV_RUN take it. Not a path to join onto. */
   readonly location: string;
-  /** The folder of this host for files of the run: in a sandbox, all but a task's own is hidden. */
+  /** This host's folder for files of the run: a sandbox hides all of it but the task's own. */
   readonly folder: string;
-  /** The folder of this host below which workspaces are made. */
+  /** This host's folder for workspaces. */
   readonly workspaces: string;
   readonly artifacts: Artifacts;
   /**
-   * The task's log, in pieces. With `follow`, goes on until the task is no longer claimed (or
-   * never was) or the signal comes. Nothing when there is no log.
+   * The task's log, in pieces; none when there is no log. With `follow`, goes on until the signal,
+   * or while the task is claimed.
    */
   log(id: string, options?: { follow?: boolean; signal?: AbortSignal }): AsyncIterable<string>;
-  /** How the task's `done_when` ended the last time; null when it has not run. */
+  /** The last run of the task's `done_when`; null when it has not run. */
   proof(id: string): Promise<Proof | null>;
 
   readStatus(): Promise<RunStatus | null>;
   writeStatus(update: CheckpointUpdate): Promise<RunStatus>;
-  /** Carries over what is done into the checkpoint now, instead of before long. */
+  /** Adds finished tasks to the checkpoint now, instead of soon. */
   flushStatus(): Promise<void>;
-  /** Starts the checkpoint afresh, as swarm-lib's status-init does. */
+  /** Replaces the checkpoint by a new one, as swarm-lib's status-init does. */
   initStatus(runId: string, update: CheckpointUpdate): Promise<RunStatus>;
 }
 
-/** A run: its queue, and what it keeps beside that. */
+/** A run: its queue and its record. */
 export interface Store extends Queue, RunRecord {
-  /** What this store offers under that key; null when it does not. */
+  /** Null when this store does not offer it. */
   extension<T>(key: ExtensionKey<T>): T | null;
-  /** Checks, and repairs, what this kind of store can check. */
+  /** Checks, and with `fix` repairs, the invariants of this kind of store. */
   doctor(options?: { fix?: boolean }): Promise<DoctorReport>;
-  /** Waits for calls under way. `warn` gets a sentence for each step that failed; what was acknowledged is done all the same. */
+  /** Waits for calls under way. `warn` gets a sentence for each step that failed; acknowledged changes stay. */
   close(options?: { warn?: (sentence: string) => void }): Promise<void>;
 }

@@ -9,8 +9,8 @@ export { PRIORITIES, type Priority } from "../base/priority.ts";
 export const MAX_TASK_BYTES = 16 * 1024 * 1024;
 
 /**
- * A task as it lies on disk. The first nine keys are swarm-lib's; the optional ones are ours and
- * are written only when set. Keys we do not know are kept: the file is moved, never rewritten.
+ * A task's file. The first nine keys are swarm-lib's; the optional ones are ours and are written
+ * only when set. Unknown keys are kept: the file is moved, never rewritten.
  */
 export interface Task {
   task_id: string;
@@ -36,10 +36,7 @@ export function priorityOf(task: Task): Priority {
   return task.priority === "high" || task.priority === "low" ? task.priority : "normal";
 }
 
-/**
- * Reads a task file. Tolerant where a foreign writer may differ (missing optional keys), strict
- * where a mistake would do harm (the id decides which file is moved).
- */
+/** Tolerant where a foreign writer may differ (missing keys), strict where a mistake does harm. */
 export function parseTask(text: string, id: string): Task {
   let value: unknown;
   if (text.length > 2 * MAX_JSON_DEPTH) assertDepth(text);
@@ -53,13 +50,10 @@ export function parseTask(text: string, id: string): Task {
     throw new VivError("CORRUPT", "not a JSON object");
   }
   const task = value as Task;
+  if (task.task_id === undefined) throw new VivError("CORRUPT", "no task_id");
   if (task.task_id !== id) {
-    throw new VivError(
-      "CORRUPT",
-      task.task_id === undefined
-        ? "no task_id"
-        : `task_id ${JSON.stringify(task.task_id)} does not match the file name`,
-    );
+    const found = JSON.stringify(task.task_id);
+    throw new VivError("CORRUPT", `task_id ${found} does not match the file name`);
   }
   if (typeof task.task_type !== "string") throw new VivError("CORRUPT", "no task_type");
   const payload = task.payload as unknown;

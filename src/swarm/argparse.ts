@@ -2,9 +2,9 @@ import type { Verb } from "./context.ts";
 import { repr } from "./python.ts";
 
 /**
- * Command lines by the rules of Python's argparse, which swarm-cli's users know: `--flag value` or
- * `--flag=value`, any unambiguous beginning of a flag, and a value never begins with a dash unless
- * it is a number, a lone dash or has a space in it. Usage, help and messages are argparse's too.
+ * Command lines by the rules of Python's argparse: `--flag value` or `--flag=value`, any unambiguous
+ * beginning of a flag, and a value begins with a dash only if it is a number, a lone dash or has a
+ * space in it. Usage, help and messages are argparse's too.
  */
 
 export interface Option {
@@ -21,28 +21,22 @@ export interface Command {
   options: readonly Option[];
   /** Flags of which exactly one must be given. */
   oneOf?: readonly string[];
-  load(): Promise<Verb>;
+  run: Verb;
 }
 
-/** The values of a command line, by flag. A flag that was left out is not in it. */
-export class Values {
-  readonly #given: ReadonlyMap<string, string | bigint | true>;
-
-  constructor(given: ReadonlyMap<string, string | bigint | true>) {
-    this.#given = given;
-  }
-
-  /** The value of a flag that the command requires. */
+/** The values of the flags that were given. */
+export class Values extends Map<string, string | bigint | true> {
+  /** Of a required flag. */
   text(flag: string): string {
     return this.maybe(flag) ?? "";
   }
 
   maybe(flag: string): string | undefined {
-    const value = this.#given.get(flag);
+    const value = this.get(flag);
     return typeof value === "string" ? value : undefined;
   }
 
-  /** The value, or undefined when it is empty: swarm-lib takes an empty text for none. */
+  /** Undefined also for an empty value, as in swarm-lib. */
   filled(flag: string): string | undefined {
     return this.maybe(flag) || undefined;
   }
@@ -52,13 +46,9 @@ export class Values {
     return this.filled(flag)?.split(",");
   }
 
-  whole(flag: string, otherwise: bigint): bigint {
-    const value = this.#given.get(flag);
-    return typeof value === "bigint" ? value : otherwise;
-  }
-
-  has(flag: string): boolean {
-    return this.#given.has(flag);
+  whole(flag: string): bigint | undefined {
+    const value = this.get(flag);
+    return typeof value === "bigint" ? value : undefined;
   }
 }
 
@@ -96,13 +86,13 @@ function parseCommand(
   unknownBefore: readonly string[],
 ): Parsed {
   const fail = (message: string) => new UsageError(message, command);
-  // All are classified before any is used: an ambiguous flag is an error even behind --help.
+  // All are classified first: an ambiguous flag is an error even behind --help.
   const end = args.indexOf("--");
   const tokens = args.map((arg, i): Token => {
     if (end >= 0 && i >= end) return { kind: i === end ? "unknown" : "value" };
     return classify(arg, command.options, command);
   });
-  const given = new Map<string, string | bigint | true>();
+  const given = new Values();
   const unrecognized = [...unknownBefore];
   for (let i = 0; i < args.length; i++) {
     const token = tokens[i] as Token;
@@ -130,17 +120,15 @@ function parseCommand(
     given.set(flag, kind === "whole" ? BigInt(value.replace(/[\s_+]/g, "")) : value);
   }
   const missing = command.options.filter(({ flag, required }) => required && !given.has(flag));
-  if (missing.length > 0) {
-    const flags = missing.map(({ flag }) => flag).join(", ");
-    throw fail(`the following arguments are required: ${flags}`);
-  }
+  const flags = missing.map(({ flag }) => flag).join(", ");
+  if (flags !== "") throw fail(`the following arguments are required: ${flags}`);
   if (command.oneOf && !command.oneOf.some((flag) => given.has(flag))) {
     throw fail(`one of the arguments ${command.oneOf.join(" ")} is required`);
   }
   if (unrecognized.length > 0) {
     throw new UsageError(`unrecognized arguments: ${unrecognized.join(" ")}`, null);
   }
-  return { kind: "run", command, values: new Values(given) };
+  return { kind: "run", command, values: given };
 }
 
 type Token =
@@ -153,7 +141,9 @@ function classify(arg: string, options: readonly Option[], command: Command | nu
   const equals = arg.indexOf("=");
   const name = equals < 0 ? arg : arg.slice(0, equals);
   const explicit = equals < 0 ? undefined : arg.slice(equals + 1);
-  const matches = arg.startsWith("--") ? flagsLike(name, options) : [];
+  const flags = ["--help", ...options.map(({ flag }) => flag)];
+  const like = flags.includes(name) ? [name] : flags.filter((flag) => flag.startsWith(name));
+  const matches = arg.startsWith("--") ? like : [];
   if (matches.length > 1) {
     const message = `ambiguous option: ${arg} could match ${matches.join(", ")}`;
     throw new UsageError(message, command);
@@ -165,12 +155,6 @@ function classify(arg: string, options: readonly Option[], command: Command | nu
   if (arg.startsWith("-h")) return { kind: "help", explicit: arg.replace(/^-h+/, "") || undefined };
   const isValue = /^-\d+$|^-\d*\.\d+$/.test(arg) || arg.includes(" ");
   return { kind: isValue ? "value" : "unknown" };
-}
-
-/** The flag of this name, or else all that begin with it. */
-function flagsLike(name: string, options: readonly Option[]): string[] {
-  const flags = ["--help", ...options.map(({ flag }) => flag)];
-  return flags.includes(name) ? [name] : flags.filter((flag) => flag.startsWith(name));
 }
 
 function helpFor({ explicit }: { explicit: string | undefined }, command: Command | null): Parsed {
@@ -189,7 +173,7 @@ export function progOf(command: Command | null): string {
   return command ? `swarm-cli ${command.name}` : "swarm-cli";
 }
 
-/** Wrapped to two columns less than the terminal has, with a newline at the end. */
+/** Wrapped to two columns less than the terminal's, with a newline at the end. */
 export function usageOf(command: Command | null, columns: number): string {
   const start = `usage: ${progOf(command)}`;
   const parts = ["[-h]", ...(command ? partsOf(command) : ["COMMAND ..."])];

@@ -3,7 +3,7 @@ import { basename } from "node:path";
 import type { Values } from "./argparse.ts";
 import { type Context, runPath, type Verb } from "./context.ts";
 import { dumps, type JsonTree } from "./python.ts";
-import { readStatusFile, type StatusFile, UnreadableStatus } from "./status-file.ts";
+import { readStatusFile, UnreadableStatus } from "./status-commands.ts";
 
 /** One run, or every run below a folder; as text or as JSON. */
 export const ls: Verb = async (values, context) => {
@@ -20,7 +20,7 @@ export const ls: Verb = async (values, context) => {
   return 0;
 };
 
-/** The paths; or the exit status when there is nothing to show, which is then printed. */
+/** The paths; or the exit status of an answer that it has printed. */
 function runsToShow(values: Values, { stdout, stderr, home }: Context): string[] | number {
   const asJson = values.has("--json");
   const runDir = values.filled("--run-dir");
@@ -43,24 +43,8 @@ function runsToShow(values: Values, { stdout, stderr, home }: Context): string[]
   return 0;
 }
 
-/** What `ls --json` prints of a run, key by key. */
-type RunSummary = {
-  run_dir: string;
-  run_id: string;
-  exists: boolean;
-  pending: number;
-  claimed_by_worker: Map<string, number>;
-  done: number;
-  failed: number;
-  next_step: JsonTree;
-  next_task_id: JsonTree;
-  last_completed: JsonTree;
-  current_worker: JsonTree;
-  completed_count: number;
-};
-
-/** Only looks, and at the names alone: it works on any folder, and on a run of any size. */
-function summarizeRun(runDir: string): RunSummary {
+/** The keys of `ls --json`. Only names of files are read, so any folder and any size will do. */
+function summarizeRun(runDir: string) {
   const exists = statSync(runDir, { throwIfNoEntry: false }) !== undefined;
   const checkpoint = exists ? readCheckpoint(runDir) : new Map<string, JsonTree>();
   const completed = checkpoint.get("completed_tasks");
@@ -81,8 +65,8 @@ function summarizeRun(runDir: string): RunSummary {
   };
 }
 
-/** A run without a status.json, or with one that cannot be read, still has its counts. */
-function readCheckpoint(runDir: string): StatusFile["checkpoint"] {
+/** Empty without a status.json that can be read: the counts are shown anyway. */
+function readCheckpoint(runDir: string): ReadonlyMap<string, JsonTree> {
   try {
     return readStatusFile(runDir)?.checkpoint ?? new Map();
   } catch (error) {
@@ -107,7 +91,7 @@ function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
-/** Sorted; none when it is not there or not a folder. */
+/** Sorted; none for a missing folder, or a file. */
 function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder).sort();
@@ -118,13 +102,11 @@ function namesIn(folder: string): string[] {
   }
 }
 
-const DIM = "2";
-
-/** A run in a few lines of text. Counts of zero are dim. */
-function renderRun(run: RunSummary, inColor: boolean): string {
+/** Counts of zero are dim. */
+function renderRun(run: ReturnType<typeof summarizeRun>, inColor: boolean): string {
   const paint = (code: string, text: string) => (inColor ? `\x1b[${code}m${text}\x1b[0m` : text);
   const count = (name: string, n: number, code: string) =>
-    paint(n > 0 ? code : DIM, `${name}=${n}`);
+    paint(n > 0 ? code : "2", `${name}=${n}`);
   const claimed = [...run.claimed_by_worker.values()].reduce((sum, n) => sum + n, 0);
   const lines = [
     `${paint("1;36", plain(run.run_id))}  ${plain(run.run_dir)}`,
@@ -150,9 +132,9 @@ function renderRun(run: RunSummary, inColor: boolean): string {
   return lines.join("\n");
 }
 
-/** What an agent wrote goes to a terminal without the codes that would command it. */
+/** An agent's text without codes that command a terminal. */
 function plain(value: JsonTree): string {
   const text = typeof value === "string" ? value : dumps(value);
-  // Cf: what turns the direction of a line around, or is not seen.
+  // Cf: invisible characters, and those that reverse a line.
   return text.replace(/[^\P{Cc}\n\t]|\p{Cf}|[\u2028\u2029]/gu, "");
 }

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { dumps, Float, readJson, repr } from "./python.ts";
+import { dumps, JsonNumber, readJson, repr } from "./python.ts";
 
 /** Runs an expression over a list of texts in Python; `text` is the text. */
 function python(expression: string, texts: readonly string[]): string[] {
@@ -47,7 +47,7 @@ const WRITTEN = [
   '{"__proto__": {"x": 1}}',
 ];
 
-test("prints what was read as Python's json does, on one line and indented", () => {
+test("prints parsed JSON as Python's json does, on one line and indented", () => {
   const any = fc.sample(fc.json({ maxDepth: 4 }), { numRuns: 300, seed: 7 });
   const doubles = fc.sample(fc.double({ noNaN: true }), { numRuns: 500, seed: 7 }).map(String);
   const texts = [...WRITTEN, ...any, ...doubles];
@@ -77,9 +77,9 @@ test("refuses only invalid JSON", () => {
 });
 
 test("prints plain values, with floats where Python has floats", () => {
-  expect(
-    dumps({ a: [1, 2n, new Float(-1), new Float(12.34), 0.5], b: new Map([["c", null]]) }),
-  ).toBe('{"a": [1, 2, -1.0, 12.34, 0.5], "b": {"c": null}}');
+  const { float } = JsonNumber;
+  const values = { a: [1, 2n, float(-1), float(12.34), 0.5], b: new Map([["c", null]]) };
+  expect(dumps(values)).toBe('{"a": [1, 2, -1.0, 12.34, 0.5], "b": {"c": null}}');
 });
 
 test("quotes as repr does", () => {

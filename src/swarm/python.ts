@@ -1,10 +1,9 @@
+import { asciiJson } from "../base/json.ts";
+
 /**
- * JSON and text as Python reads and prints them: programs that read swarm-cli's output were written
- * against Python's.
- *
- * Reading keeps what Python keeps: numbers stay as they were written (a 64-bit id does not survive a
- * double), keys keep their order (JavaScript moves those that look like numbers), and NaN and
- * Infinity are accepted, for Python writes them.
+ * JSON and text as Python reads and prints them, because readers of swarm-cli's output expect that.
+ * Numbers keep their text (a double would lose digits of a 64-bit id), keys keep their order (JavaScript
+ * reorders numeric ones), and NaN and Infinity are valid: Python writes them.
  */
 export type JsonTree = null | boolean | string | JsonNumber | JsonTree[] | Map<string, JsonTree>;
 
@@ -14,13 +13,18 @@ export class JsonNumber {
   constructor(text: string) {
     this.text = text;
   }
+
+  /** A float in Python, also where the value is whole. */
+  static float(value: number): JsonNumber {
+    return new JsonNumber(value.toExponential());
+  }
 }
 
 const SPACE = /[ \t\n\r]*/y;
 const NUMBER = /-?(?:(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|Infinity)|NaN/y;
 const WORDS = { null: null, true: true, false: false };
 
-/** Throws a SyntaxError that says where. */
+/** Throws a SyntaxError with the position. */
 export function readJson(text: string): JsonTree {
   let at = 0;
   const unexpected = () => {
@@ -95,22 +99,12 @@ export function readJson(text: string): JsonTree {
   return tree;
 }
 
-/** A number that is a float in Python, whatever its value. */
-export class Float {
-  readonly value: number;
-
-  constructor(value: number) {
-    this.value = value;
-  }
-}
-
-/** A value that can be dumped: a tree that was read, or one made of plain values here. */
+/** A tree from readJson, or one of plain values. */
 export type Dumpable =
   | JsonTree
-  | Float
   | number
   | bigint
-  | readonly Dumpable[]
+  | Dumpable[]
   | ReadonlyMap<string, Dumpable>
   | { readonly [key: string]: Dumpable };
 
@@ -122,27 +116,19 @@ export function dumps(value: Dumpable, style: "line" | "indented" = "line"): str
 /** `newline` is a line feed and the current indentation, or null for everything on one line. */
 function dump(value: Dumpable, newline: string | null): string {
   if (value === null || typeof value === "boolean") return String(value);
-  if (typeof value === "string") return ascii(value);
+  if (typeof value === "string") return asciiJson(value);
   if (typeof value === "bigint") return value.toString();
   if (typeof value === "number") return Number.isInteger(value) ? `${BigInt(value)}` : float(value);
-  if (value instanceof Float) return float(value.value);
-  if (value instanceof JsonNumber) return numeral(value.text);
+  if (value instanceof JsonNumber)
+    return /^-?\d+$/.test(value.text) ? `${BigInt(value.text)}` : float(Number(value.text));
   const inner = newline === null ? null : `${newline}  `;
-  if (isList(value)) {
-    return enclose(
-      "[]",
-      value.map((one) => dump(one, inner)),
-      newline,
-    );
+  if (Array.isArray(value)) {
+    const items = value.map((one) => dump(one, inner));
+    return enclose("[]", items, newline);
   }
   const entries = value instanceof Map ? [...value] : Object.entries(value);
-  const members = entries.map(([key, one]) => `${ascii(key)}: ${dump(one as Dumpable, inner)}`);
+  const members = entries.map(([key, one]) => `${asciiJson(key)}: ${dump(one as Dumpable, inner)}`);
   return enclose("{}", members, newline);
-}
-
-/** Array.isArray does not narrow a readonly array. */
-function isList(value: object): value is readonly Dumpable[] {
-  return Array.isArray(value);
 }
 
 function enclose(brackets: "[]" | "{}", parts: readonly string[], newline: string | null): string {
@@ -150,16 +136,6 @@ function enclose(brackets: "[]" | "{}", parts: readonly string[], newline: strin
   const [open, close] = brackets;
   if (newline === null) return `${open}${parts.join(", ")}${close}`;
   return `${open}${newline}  ${parts.join(`,${newline}  `)}${newline}${close}`;
-}
-
-function ascii(text: string): string {
-  return JSON.stringify(text).replace(/[\u007f-\uffff]/g, (c) => `\\u${hex(c, 4)}`);
-}
-
-/** A number as it was written, after Python has read it. */
-function numeral(text: string): string {
-  if (/^-?\d+$/.test(text)) return BigInt(text).toString();
-  return float(Number(text));
 }
 
 /** repr(float): the shortest digits that read back as the same number. */
@@ -176,7 +152,7 @@ function float(value: number): string {
 
 const NAMED: Record<string, string> = { "\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\" };
 
-/** repr(str), as it stands in argparse's messages. */
+/** repr(str), as in argparse's messages. */
 export function repr(text: string): string {
   const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
   const body = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u00a0\\]/gu, (c) => {

@@ -1,8 +1,9 @@
+import { readFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import { objectFrom, runPath, type Verb, withRun } from "./context.ts";
-import { type Dumpable, dumps } from "./python.ts";
-import { readStatusFile, type StatusFile, UnreadableStatus } from "./status-file.ts";
+import { type Dumpable, dumps, JsonNumber, type JsonTree, readJson, repr } from "./python.ts";
 
-/** A fresh status.json in place of the old one: nothing is completed in it. */
+/** Replaces status.json by a new one without completed tasks. */
 export const statusInit: Verb = async (values, context) => {
   const update = {
     summary: values.filled("--summary") ?? "Initialized",
@@ -14,7 +15,7 @@ export const statusInit: Verb = async (values, context) => {
   return 0;
 };
 
-/** A whole new checkpoint: a key that is not given is empty again, except completed_tasks. */
+/** A new checkpoint: keys that are not given become empty, except completed_tasks. */
 export const statusWrite: Verb = async (values, context) => {
   const update = {
     summary: values.text("--summary"),
@@ -29,7 +30,7 @@ export const statusWrite: Verb = async (values, context) => {
   return 0;
 };
 
-/** Exit status 1: there is none. 2: there is one that this version cannot read. */
+/** Exit status 1: no status.json. 2: one that this version cannot read. */
 export const statusShow: Verb = async (values, context) => {
   const runDir = runPath(values.text("--run-dir"), context.home);
   const fail = (status: number, sentence: string) => {
@@ -48,8 +49,10 @@ export const statusShow: Verb = async (values, context) => {
 };
 
 function shown({ schemaVersion, runId, checkpoint, metadata }: StatusFile): Dumpable {
-  const get = (key: string, otherwise: Dumpable): Dumpable =>
-    checkpoint.has(key) ? (checkpoint.get(key) as Dumpable) : otherwise;
+  const get = (key: string, otherwise: Dumpable) => {
+    const value = checkpoint.get(key);
+    return value === undefined ? otherwise : value;
+  };
   return {
     schema_version: schemaVersion,
     run_id: runId,
@@ -65,4 +68,53 @@ function shown({ schemaVersion, runId, checkpoint, metadata }: StatusFile): Dump
     },
     metadata,
   };
+}
+
+interface StatusFile {
+  schemaVersion: string;
+  runId: JsonTree;
+  checkpoint: ReadonlyMap<string, JsonTree>;
+  metadata: ReadonlyMap<string, JsonTree>;
+}
+
+export class UnreadableStatus extends Error {}
+
+/**
+ * Null without a status.json. The run is not opened: swarm-lib's status-init creates a folder with
+ * only this file, and reading it must not create the rest.
+ */
+export function readStatusFile(runDir: string): StatusFile | null {
+  const path = join(runDir, "status.json");
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === "ENOENT" || code === "ENOTDIR") return null;
+    throw error;
+  }
+  let raw: JsonTree;
+  try {
+    raw = readJson(text);
+  } catch (cause) {
+    throw new UnreadableStatus(`${path} is not JSON: ${(cause as Error).message}`, { cause });
+  }
+  if (!(raw instanceof Map)) throw new UnreadableStatus(`${path} is not a JSON object`);
+  const version = raw.get("schema_version") ?? "0.0";
+  const schemaVersion = version instanceof JsonNumber ? version.text : String(version);
+  if (!schemaVersion.startsWith("0.")) {
+    throw new UnreadableStatus(
+      `Unknown schema_version ${repr(schemaVersion)} in ${path}; swarm-cli reads 0.x`,
+    );
+  }
+  return {
+    schemaVersion,
+    runId: raw.get("run_id") ?? basename(runDir),
+    checkpoint: mapOf(raw.get("checkpoint")),
+    metadata: mapOf(raw.get("metadata")),
+  };
+}
+
+function mapOf(value: JsonTree | undefined): ReadonlyMap<string, JsonTree> {
+  return value instanceof Map ? value : new Map();
 }

@@ -2,20 +2,13 @@ import { existsSync } from "node:fs";
 import { isVivError } from "../base/errors.ts";
 import { assertName } from "../base/names.ts";
 import type { TaskSpec } from "../queue/spec.ts";
+import type { Store } from "../queue/store.ts";
 import type { Task } from "../queue/task.ts";
 import type { Values } from "./argparse.ts";
-import {
-  type Context,
-  objectFrom,
-  runPath,
-  type SwarmStore,
-  type Verb,
-  warn,
-  withRun,
-} from "./context.ts";
-import { type Dumpable, dumps, Float, type JsonTree, readJson } from "./python.ts";
+import { type Context, objectFrom, runPath, type Verb, warn, withRun } from "./context.ts";
+import { type Dumpable, dumps, JsonNumber, type JsonTree, readJson } from "./python.ts";
 
-/** Always into pending/: swarm-lib's workers look nowhere else, and check dependencies there. */
+/** Always into pending/, the only place that swarm-lib's workers read; they check dependencies there. */
 export const enqueue: Verb = async (values, context) => {
   const spec: TaskSpec = {
     id: values.text("--task-id"),
@@ -32,12 +25,12 @@ export const enqueue: Verb = async (values, context) => {
   return 0;
 };
 
-/** Prints the claimed task on one line, or nothing when there is nothing to do. */
+/** Prints the claimed task on one line, or nothing. */
 export const claim: Verb = (values, context) =>
   withRun(values, context, async (store) => {
     let task = await claimOne(values, store);
     if (!task) {
-      // An idle poll is the moment to look for tasks that swarm-lib's workers have unblocked.
+      // swarm-lib's workers may have unblocked tasks.
       await store.sweep();
       task = await claimOne(values, store);
     }
@@ -45,7 +38,7 @@ export const claim: Verb = (values, context) =>
     return 0;
   });
 
-async function claimOne(values: Values, store: SwarmStore): Promise<Task | undefined> {
+async function claimOne(values: Values, store: Store): Promise<Task | undefined> {
   const types = values.list("--task-type-filter");
   const worker = values.text("--worker-id");
   const [claimed] = await store.claim({ worker, types, heartbeat: false });
@@ -64,44 +57,40 @@ const TASK_KEYS = [
   "deadline",
 ];
 
-async function taskLine(task: Task, store: SwarmStore): Promise<Dumpable> {
+async function taskLine(task: Task, store: Store): Promise<Dumpable> {
   const raw = asWritten(await store.source(task.task_id));
   const get = (key: string) => raw?.get(key) ?? (task[key] as Dumpable) ?? null;
   return new Map(TASK_KEYS.map((key) => [key, get(key)]));
 }
 
-/** The text itself, because the store's copy of a payload has JavaScript's numbers. */
+/** From the file's text: the store's copy of a payload has JavaScript's numbers. */
 function asWritten(source: string | null): Map<string, JsonTree> | null {
   try {
     const tree = readJson(source ?? "");
     return tree instanceof Map ? tree : null;
   } catch {
-    return null; // taken away this very moment: the store's copy will do
+    return null; // moved meanwhile: the store's copy is used
   }
 }
 
-/** Ends a claim. Where there is none it says so and creates nothing, not even the run. */
+/** Ends a claim. Without one it fails and creates nothing, not even the run. */
 export const complete: Verb = async (values, context) => {
   const worker = assertName("worker name", values.text("--worker-id"));
   const id = assertName("task id", values.text("--task-id"));
   const path = `${runPath(values.text("--run-dir"), context.home)}/claimed/${worker}/${id}.json`;
-  const fail = (sentence: string) => {
-    context.stderr.write(`error: ${sentence}\n`);
-    return 1;
-  };
-  if (!existsSync(path)) return fail(`no claimed task at ${path}`);
+  if (!existsSync(path)) throw new Error(`no claimed task at ${path}`);
   try {
     await withRun(values, context, (store) => endClaim(values, store, context));
     return 0;
   } catch (error) {
-    if (isVivError(error, "CLAIM_LOST")) return fail(`no claimed task at ${path}`);
-    if (isVivError(error, "CORRUPT")) return fail(`cannot read ${path}: ${error.message}`);
+    if (isVivError(error, "CLAIM_LOST")) throw new Error(`no claimed task at ${path}`);
+    if (isVivError(error, "CORRUPT")) throw new Error(`cannot read ${path}: ${error.message}`);
     throw error;
   }
 };
 
-/** A failure obeys the task's max_attempts; a task of swarm-lib has none and goes to failed/. */
-async function endClaim(values: Values, store: SwarmStore, context: Context): Promise<void> {
+/** max_attempts applies to a failure; a task of swarm-lib has none and goes to failed/. */
+async function endClaim(values: Values, store: Store, context: Context): Promise<void> {
   const ref = { id: values.text("--task-id"), worker: values.text("--worker-id") };
   const isDone = values.has("--success");
   const { warnings } = isDone ? await store.complete(ref) : await store.fail(ref);
@@ -109,7 +98,7 @@ async function endClaim(values: Values, store: SwarmStore, context: Context): Pr
   try {
     if (isDone) await store.flushStatus();
   } catch (error) {
-    // The task has moved: status.json follows later, so this is no failure.
+    // The task has moved, and status.json follows later: no failure.
     const why = error instanceof Error ? error.message : String(error);
     warn(context, [`completed_tasks was not brought up to date (${why})`]);
   }
@@ -121,17 +110,13 @@ export const heartbeat: Verb = async (values, context) => {
   return 0;
 };
 
-const DEFAULT_STALE_AFTER = 300n;
-
-/** Prints the tasks that went back to pending/. Those that went elsewhere are notes on stderr. */
+/** Prints the tasks that went back to pending/; notes on stderr name the others. */
 export const reap: Verb = (values, context) =>
   withRun(values, context, async (store) => {
     const note = (sentence: string) => context.stderr.write(`note: ${sentence}\n`);
-    const staleAfter = values.whole("--stale-after", DEFAULT_STALE_AFTER);
-    const report = await store.reap({
-      staleAfterSeconds: Number(staleAfter),
-      heartbeatOnly: true,
-    });
+    const staleAfter = values.whole("--stale-after") ?? 300n;
+    const query = { staleAfterSeconds: Number(staleAfter), heartbeatOnly: true };
+    const report = await store.reap(query);
     const returned = report.reaped.filter(({ to }) => to === "pending");
     const result = {
       run_dir: store.location,
@@ -140,7 +125,7 @@ export const reap: Verb = (values, context) =>
       reaped: returned.map(({ worker, id, ageSeconds }) => ({
         worker_id: worker,
         task_id: id,
-        age_seconds: new Float(ageSeconds),
+        age_seconds: JsonNumber.float(ageSeconds),
       })),
       skipped_live: report.live,
     };

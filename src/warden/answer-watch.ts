@@ -1,26 +1,25 @@
+import { nameOf } from "../platform/processes/end-processes.ts";
 import { answerIn, isProgress, isSaid, type OwnLine, SeenLines } from "./answer.ts";
 import type { Attempt, Burst, Dance, WorkSample } from "./dance.ts";
 import { type Question, questionOf } from "./question.ts";
-import type { Look } from "./suspects/suspect.ts";
-
-type There = Extract<Look, { is: "there" }>;
+import type { There } from "./suspects/suspect.ts";
 
 const FIRST_LINES = 3;
 const KEPT_LINES = 200;
 const KEPT_BESIDE = 1_000;
 const KEPT_BURSTS = 50;
-/** A program's reaction to being typed at comes within this, or a tenth of its time. */
+/** A program reacts to typing within this, or a tenth of its time. */
 const REACTS_WITHIN_MS = 1_000;
 /** A program that repeats the word more often than this prints it all the time. */
 const MOST_REPEATED = 3;
 
-/** What the looks at a suspect have shown since the first question of its dance: answers and progress. */
+/** Answers and progress that the looks at a suspect have shown since the first question of its dance. */
 export class AnswerWatch {
   readonly #dance: Dance;
   readonly #lines = new SeenLines();
   readonly #beside = new SeenLines();
   #files: Record<string, number>;
-  /** The first look after a restart: what is new then has come over a while, not in one burst. */
+  /** New output at the first look after a restart has come over a while, not in one burst. */
   #isFirstLook: boolean;
 
   constructor(dance: Dance, attempts: number) {
@@ -33,10 +32,10 @@ export class AnswerWatch {
     for (const attempt of dance.attempts) this.addQuestion(questionOf(dance, attempt, attempts));
   }
 
-  /** What is there before anything is typed is not new. */
+  /** Before anything is typed. */
   start(look: There): void {
-    if (this.#dance.attempts.length === 0)
-      this.#dance.screen_before = look.screen.slice(-KEPT_LINES);
+    const dance = this.#dance;
+    if (dance.attempts.length === 0) dance.screen_before = look.screen.slice(-KEPT_LINES);
     this.#lines.add(look.screen);
     this.#beside.add(look.beside ?? []);
     this.#remember(look);
@@ -47,28 +46,28 @@ export class AnswerWatch {
     this.#beside.addQuestion(question);
   }
 
-  /** Whether it answered. What else is new is recorded, unless it may be a mere reaction. */
+  /** Whether it answered. Other new output is recorded, unless it may be a mere reaction. */
   record(look: There, attempt: Attempt, now: number): boolean {
-    const nonces = this.#nonces();
+    const nonces = this.#dance.attempts.map(({ nonce }) => nonce);
     const said = look.said ?? look.screen;
     const fresh = this.#lines.take(said);
     const besides = this.#beside.take(look.beside ?? []);
-    const isAsked = this.#dance.attempts.some(({ asked_at }) => asked_at !== null);
+    const isAsked = this.#isAsked();
     const isAnswered =
-      (isAsked && answerIn(besides, nonces) !== null) ||
-      (isAsked && (answerIn(fresh, nonces) !== null || this.#lines.hasCertainAnswer(said))) ||
+      (isAsked && answerIn([...fresh, ...besides], nonces) !== null) ||
+      (isAsked && this.#lines.hasCertainAnswer(said)) ||
       look.answers.some((one) => nonces.includes(one));
     const reply = isAsked ? fresh.find((line) => isReply(line, look)) : undefined;
     if (reply !== undefined) attempt.reply ??= reply.text;
-    this.#noteBursts(look, [fresh, besides], attempt, now);
+    this.#noteBursts(look, { screen: fresh, "another pane": besides }, attempt, now);
     this.#remember(look);
     this.#isFirstLook = false;
     return isAnswered;
   }
 
-  /** The word, though the same line had been there before the question: only if it was not said all the time. */
+  /** ALIVE, though the screen showed the same line before the question: only if it was not said all the time. */
   repeatsAnswer(look: There): boolean {
-    if (!this.#dance.attempts.some(({ asked_at }) => asked_at !== null)) return false;
+    if (!this.#isAsked()) return false;
     const found = this.#lines.repeatedAnswers(look.said ?? look.screen);
     return found.length > 0 && found.length <= MOST_REPEATED;
   }
@@ -83,23 +82,19 @@ export class AnswerWatch {
     return this.#dance.attempts.flatMap((attempt) => attempt.bursts);
   }
 
-  #nonces(): string[] {
-    return this.#dance.attempts.map(({ nonce }) => nonce);
+  #isAsked(): boolean {
+    return this.#dance.attempts.some(({ asked_at }) => asked_at !== null);
   }
 
   #noteBursts(
     look: There,
-    [screen = [], beside = []]: readonly OwnLine[][],
+    terminals: Record<string, OwnLine[]>,
     attempt: Attempt,
     now: number,
   ): void {
     const at = new Date(now).toISOString();
     const bursts: Burst[] = [];
-    const terminals = [
-      { source: "screen", fresh: screen },
-      { source: "another pane", fresh: beside },
-    ];
-    for (const { source, fresh } of terminals) {
+    for (const [source, fresh] of Object.entries(terminals)) {
       if (fresh.length === 0) continue;
       const what = fresh.slice(0, FIRST_LINES).map(({ text }) => text);
       bursts.push({ at, source, what: what.join("\n") });
@@ -129,7 +124,7 @@ function isReply(line: OwnLine, { speaks }: There): boolean {
   return isSaid(line) && (speaks === undefined || speaks.test(line.own));
 }
 
-/** A time before the question means that the clock was set back: then it is no reaction. */
+/** With a time before the question the clock was set back: then it is no reaction. */
 function isReaction(attempt: Attempt, now: number): boolean {
   const began = attempt.began_at ?? attempt.asked_at;
   const since = began === null ? Number.NaN : Date.parse(began);
@@ -143,9 +138,8 @@ const LEAST_CPU_MS = 50;
 const LEAST_IO = 16 * 1024;
 
 /**
- * What the processes below an agent did between two samples, in words; null if that is nothing to
- * speak of. One that has run for longer than `patienceMs` does not count: a tool call that takes
- * that long may hang itself.
+ * The work of the processes below an agent between two samples, in words; null if it is too little.
+ * A process older than `patienceMs` does not count: a tool call that takes so long may hang itself.
  */
 export function workSince(
   before: readonly WorkSample[],
@@ -153,11 +147,11 @@ export function workSince(
   elapsedMs: number,
   patienceMs: number,
 ): string | null {
-  const known = new Map(before.map((one) => [keyOf(one), one]));
+  const known = new Map(before.map((one) => [nameOf(one), one]));
   const used = now
     .filter(({ age_ms }) => age_ms <= patienceMs)
     .map((one) => {
-      const was = known.get(keyOf(one));
+      const was = known.get(nameOf(one));
       const cpu = one.cpu_ms - (was?.cpu_ms ?? 0);
       return { command: one.command, pid: one.pid, cpu, io: one.io - (was?.io ?? 0) };
     });
@@ -169,5 +163,3 @@ export function workSince(
   const mostBy = most === undefined ? "" : `, most of it by pid ${most.pid}: ${most.command}`;
   return `its children used ${(cpu / 1000).toFixed(1)} s of CPU and moved ${io} bytes${mostBy}`;
 }
-
-const keyOf = ({ pid, started }: WorkSample) => `${pid} ${started}`;

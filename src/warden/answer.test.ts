@@ -2,15 +2,12 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { holds } from "../../test/support/property.ts";
 import { answerIn, isProgress, isSaid, SeenLines, tellingPart, withoutEcho } from "./answer.ts";
-import { questionFor } from "./question.ts";
+import { questionOf } from "./question.ts";
 
-const question = questionFor({
-  ...{ target: "gt-gastown-Toast", reason: "no_progress ALIVE", requester: "deacon" },
-  ...{ attempt: 1, attempts: 3, timeoutMs: 60_000, nonce: "7f3a9c" },
-});
+const warrant = { target: "gt-gastown-Toast", reason: "no_progress ALIVE", requester: "deacon" };
+const question = questionOf({ warrant }, { number: 1, nonce: "7f3a9c", timeout_ms: 60_000 }, 3);
 
-const answerOn = (...screen: string[]) =>
-  answerIn(withoutEcho(screen, [question]), ["7f3a9c"])?.is ?? null;
+const answerOn = (...screen: string[]) => answerIn(withoutEcho(screen, [question]), ["7f3a9c"]);
 
 describe("an answer", () => {
   test.each([

@@ -2,14 +2,13 @@ import type { Burst } from "./dance.ts";
 import { type Question, wordingsOf } from "./question.ts";
 
 /**
- * Finds answers and progress on a terminal's screen. Pure: screens come in, conclusions go out. Only
- * output after the question counts: neither an echo of the question, however a terminal
- * wraps and frames it, nor text that was there before.
+ * Finds answers and progress on a terminal's screen. Only output after the question counts: neither
+ * its echo, however a terminal wraps and frames it, nor older text.
  */
 
 /**
- * So many letters and digits of the question in a row are its echo. A target may well quote a few of
- * its words ("health check OK"): those are its own. At the top of a screen the rest of an echo may be cut.
+ * So many letters and digits of the question in a row are its echo. Fewer may be a quotation ("health
+ * check OK"), but at the top of a screen the rest of an echo may be cut.
  */
 const SHORTEST_ECHO = 24;
 const SHORTEST_CUT_ECHO = 8;
@@ -21,19 +20,18 @@ const DATE = /\b\d{4}-\d{2}-\d{2}T?/g;
 const TIME = /\b\d+(?:[.,]\d+)?\s*(?:ms|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)\b/gi;
 
 /**
- * A line without the parts that change by themselves: spinners, frames, clocks, and how long something
- * has taken. "" when nothing is left. Other numbers stay: 40 % after 30 % is progress.
+ * A line without the parts that change by themselves: spinners, frames, clocks, durations; "" when
+ * nothing is left. Other numbers stay: 40 % after 30 % is progress.
  */
 export function tellingPart(line: string): string {
   const steady = line.replace(DATE, "").replace(CLOCK, "").replace(TIME, "");
   return steady.replace(/[^\p{L}\p{N}%]+/gu, "").toLowerCase();
 }
 
-/** One line of a screen, with what of it is the question's echo blanked out. */
+/** One line of a screen. */
 export interface OwnLine {
-  /** As it is shown. */
   text: string;
-  /** Without the echo. */
+  /** The same with the question's echo blanked out. */
   own: string;
   hasEcho: boolean;
 }
@@ -47,9 +45,10 @@ export function withoutEcho(screen: readonly string[], questions: readonly Quest
       answer: lettersOf(`ALIVE ${question.nonce}`),
     })),
   );
-  // Whole rows, and the columns of a screen that is split into panels: an echo may wrap in either.
-  for (const texts of [[...wholeRows(screen)], columnsOf(screen)]) {
-    for (const letters of texts) for (const one of wordings) markEcho(letters, one, isEcho);
+  // All rows as one text, and each column of a screen that is split into panels: an echo may wrap in either.
+  const rows = screen.flatMap((line, row) => lettersIn(line, row, 0));
+  for (const letters of [rows, ...columnsOf(screen)]) {
+    for (const one of wordings) markEcho(letters, one, isEcho);
   }
   return screen.map((text, row) => {
     const marks = isEcho[row] as boolean[];
@@ -66,11 +65,6 @@ interface Letter {
 
 function lettersOf(text: string): string {
   return text.replace(/[^\p{L}\p{N}]+/gu, "").toLowerCase();
-}
-
-/** All rows as one text. */
-function* wholeRows(screen: readonly string[]): Generator<Letter[]> {
-  yield screen.flatMap((line, row) => lettersIn(line, row, 0));
 }
 
 function lettersIn(text: string, row: number, from: number): Letter[] {
@@ -103,18 +97,15 @@ function columnsOf(screen: readonly string[]): Letter[][] {
   return done;
 }
 
-interface Wording {
-  wording: string;
-  /** The exact answer is a part of the question; by itself it is an answer, and no echo. */
-  answer: string;
-}
-
 /** A letter or two before an answer may happen to be the question's, too. */
 const BEFORE_ANSWER = 6;
 
-/** Marks what of these letters is the wording's. */
-function markEcho(letters: readonly Letter[], about: Wording, isEcho: boolean[][]): void {
-  const { wording, answer } = about;
+/** Marks the letters of the wording. Its part `answer`, by itself, is an answer and no echo. */
+function markEcho(
+  letters: readonly Letter[],
+  { wording, answer }: { wording: string; answer: string },
+  isEcho: boolean[][],
+): void {
   // One unit each, so that places in the text are places in the list.
   const text = letters.map(({ char }) => (char.length === 1 ? char : "_")).join("");
   for (let at = 0; at < text.length; ) {
@@ -130,7 +121,7 @@ function markEcho(letters: readonly Letter[], about: Wording, isEcho: boolean[][
   }
 }
 
-/** How many letters from there on are the wording's, in a row; 0 if these are but a few. */
+/** How many letters in a row from there on are the wording's; 0 below the shortest echo. */
 function commonLength(text: string, at: number, wording: string): number {
   let length = SHORTEST_CUT_ECHO;
   if (at + length > text.length || !wording.includes(text.slice(at, at + length))) return 0;
@@ -138,27 +129,21 @@ function commonLength(text: string, at: number, wording: string): number {
   return length;
 }
 
-/** An answer, and how sure that is. */
-export type Answer = { is: "certain" | "word"; line: string };
-
 const SAYS_SO = /\b(?:i'?m|i am|we are|still|yes|yep)\b[^.!?]*\balive\b/i;
 
-/**
- * What in these lines is an answer. The nonce makes it certain, whatever stands beside it; the word
- * counts alone on its line or in a sentence.
- */
-export function answerIn(lines: readonly OwnLine[], nonces: readonly string[]): Answer | null {
-  let found: Answer | null = null;
-  for (const { text, own } of lines) {
+/** The nonce makes an answer certain, whatever stands beside it; ALIVE counts alone on its line or in a sentence. */
+export function answerIn(
+  lines: readonly OwnLine[],
+  nonces: readonly string[],
+): "certain" | "word" | null {
+  let found: "word" | null = null;
+  for (const { own } of lines) {
     const words = own.replace(/[^\p{L}\p{N}']+/gu, " ").trim();
-    if (nonces.some((one) => hasWord(words, one))) return { is: "certain", line: text.trim() };
-    if (isAliveLine(words, own)) found ??= { is: "word", line: text.trim() };
+    const padded = ` ${words.toLowerCase()} `;
+    if (nonces.some((one) => padded.includes(` ${one.toLowerCase()} `))) return "certain";
+    if (isAliveLine(words, own)) found = "word";
   }
   return found;
-}
-
-function hasWord(text: string, word: string): boolean {
-  return ` ${text.toLowerCase()} `.includes(` ${word.toLowerCase()} `);
 }
 
 /** Capitals anywhere in a sentence; small letters only in a sentence about oneself. */
@@ -167,7 +152,7 @@ function isAliveLine(words: string, own: string): boolean {
   return isPlain || /(?:^|[^\w/.=-])ALIVE(?![\w=/-])/.test(own) || SAYS_SO.test(words);
 }
 
-/** What was seen of a screen, and so is not new any more. */
+/** The lines of a screen that are not new any more. */
 export class SeenLines {
   readonly #seen = new Set<string>();
   readonly #questions: Question[] = [];
@@ -176,7 +161,6 @@ export class SeenLines {
     for (const line of screen) this.#seen.add(tellingPart(line));
   }
 
-  /** Its words are no output, however a terminal wraps and frames them. */
   addQuestion(question: Question): void {
     this.#questions.push(question);
   }
@@ -201,7 +185,7 @@ export class SeenLines {
   /** Whether a nonce is answered anywhere on it: no older text can have one. */
   hasCertainAnswer(screen: readonly string[]): boolean {
     const lines = withoutEcho(screen, this.#questions);
-    return answerIn(lines, this.#nonces())?.is === "certain";
+    return answerIn(lines, this.#nonces()) === "certain";
   }
 
   /** Answers since the first question, though the same was said before it. */
@@ -224,15 +208,15 @@ export class SeenLines {
   }
 }
 
-/** Whether a line has words: letters of any script, or a sign like a raised thumb; no echo. */
+/** Whether a line has words (letters of any script, or a sign like a raised thumb) and no echo. */
 export function isSaid({ own, hasEcho }: OwnLine): boolean {
   if (hasEcho) return false;
   return /\p{L}{2}|\p{Lo}|\p{Extended_Pictographic}/u.test(own.replace(SPINNERS, ""));
 }
 
 /**
- * Output that keeps coming: seen at two looks or more, that far apart. One burst is none: it may be
- * the last output of a program, a file that is shown, or its reaction to being typed at.
+ * Output that keeps coming: seen at two or more looks, that far apart. One burst may be the last output
+ * of a program, a file that is shown, or a reaction to typing.
  */
 export function isProgress(bursts: readonly Burst[], spreadMs: number): boolean {
   const times = bursts.map(({ at }) => Date.parse(at));

@@ -12,15 +12,16 @@ import type { WarrantReader } from "./queue-files.ts";
 
 export type DanceFiles = ReturnType<typeof danceFiles>;
 
-/** `active/`: the dances, and the requests of people to them. */
+/** `active/`: the dances, and people's requests to them. */
 export function danceFiles(
   { at, locked, remove, explained }: WardenFolder,
   { pathOf }: Pick<WarrantReader, "pathOf">,
 ) {
+  const names = () =>
+    listed(at("active")).filter((name) => name.endsWith(".json") && isMeant(name));
   const dances = () =>
-    listed(at("active")).flatMap((name) => {
-      const text =
-        name.endsWith(".json") && isMeant(name) && readSmall(at("active", name), MAX_DANCE);
+    names().flatMap((name) => {
+      const text = readSmall(at("active", name), MAX_DANCE);
       const dance = text ? parseDance(text, timeOf(at("active", name))) : null;
       return dance !== null && `${dance.id}.json` === name ? [dance] : [];
     });
@@ -30,9 +31,7 @@ export function danceFiles(
     /** Files in active/ that should be dances and cannot be read. */
     badDances: () => {
       const good = new Set(dances().map(({ id }) => `${id}.json`));
-      return listed(at("active")).filter(
-        (name) => name.endsWith(".json") && isMeant(name) && !good.has(name),
-      );
+      return names().filter((name) => !good.has(name));
     },
     /** From the queue to a dog. False when it is no longer in the queue. */
     begin: (dance: Dance) =>
@@ -45,7 +44,7 @@ export function danceFiles(
       }),
     save: (dance: Dance) =>
       explained(() => replaceFileSynced(at("active", `${dance.id}.json`), json(dance))),
-    /** Makes it execute, and saves that. False, and nothing, when it was withdrawn or released, or is not meant any more. */
+    /** Makes it execute, and saves that. False, without an effect, when it was withdrawn, released or revoked. */
     saveForExecution: (dance: Dance, isStillMeant: () => boolean) =>
       locked(() => {
         if (!isStillMeant()) return false;
@@ -53,10 +52,10 @@ export function danceFiles(
         if (requests.some((path) => existsSync(path))) return false;
         const state = afterEvent("evaluating", "silent_at_last");
         replaceFileSynced(at("active", `${dance.id}.json`), json({ ...dance, state }));
-        dance.state = state; // not before: until then a request is still heeded
+        dance.state = state; // not before: until then a request counts
         return true;
       }),
-    /** The warrant waits again, behind those that wait now: the dog is for the next of them. */
+    /** The warrant waits again, behind those that wait now. */
     giveBack: (dance: Dance, now: number) =>
       locked(() => {
         const path = pathOf(dance.warrant.id);
@@ -65,7 +64,6 @@ export function danceFiles(
         for (const end of [".json", ".release"])
           rmSync(at("active", dance.id + end), { force: true });
       }),
-    /** Its dance is over, and its receipt is written. */
     remove: (dog: string) => {
       for (const end of [".json", ".release"]) remove(at("active", dog + end));
       remove(at("questions", `${dog}.txt`));
@@ -73,10 +71,8 @@ export function danceFiles(
     newDog: (now: number) => {
       for (let time = now; ; time++) {
         const dog = `dog-${time}`;
-        const isTaken = [at("active", `${dog}.json`), at("completed", `${dog}.json`)].some(
-          existsSync,
-        );
-        if (!isTaken) return dog;
+        const files = [at("active", `${dog}.json`), at("completed", `${dog}.json`)];
+        if (!files.some((path) => existsSync(path))) return dog;
       }
     },
 
@@ -90,7 +86,7 @@ export function danceFiles(
       }),
     askToRelease: (dog: string) =>
       explained(() => replaceFileUnsynced(at("active", `${dog}.release`), "")),
-    /** Withdrawals by warrant, releases by dog, and the nonces that were answered. */
+    /** Withdrawals by warrant, releases by dog, and answered nonces. */
     requests: () => ({
       withdrawals: listed(at("withdrawals")).filter(isName),
       releases: listed(at("active")).flatMap((name) => /^(.+)\.release$/.exec(name)?.[1] ?? []),

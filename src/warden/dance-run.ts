@@ -9,10 +9,10 @@ import type { Unasked } from "./warrant.ts";
 /** With a full disk. */
 export const RETRY_MS = { first: 1_000, longest: 30_000 };
 
-/** What a person, or the end of the warden, asks of a dance. */
+/** By a person, or by the end of the warden. */
 export type DanceRequest = "withdrawn" | "released" | "stopped";
 
-/** One dance with all that its steps share: what is written, its deadline, its sleep, its requests. */
+/** One dance, and what its steps share: its file, deadline, sleep and requests. */
 export class DanceRun {
   readonly dance: Dance;
   readonly host: WardenHost;
@@ -20,7 +20,7 @@ export class DanceRun {
   readonly emit: (event: WardenEvent) => void;
   readonly watch: AnswerWatch;
   readonly sleeper: Sleeper;
-  #request: DanceRequest | null = null;
+  requested: DanceRequest | null = null;
 
   constructor(
     dance: Dance,
@@ -36,14 +36,15 @@ export class DanceRun {
     this.sleeper = new Sleeper(host.timers);
   }
 
-  get requested(): DanceRequest | null {
-    return this.#request;
+  /** "withdrawn" and "released" have no effect once it executes or is over. */
+  request(what: DanceRequest): void {
+    if (this.requested === "stopped") return;
+    this.requested = what;
+    this.wake();
   }
 
-  /** Once it executes, or is over, it is too late for the first two. */
-  request(what: DanceRequest): void {
-    if (this.#request === "stopped") return;
-    this.#request = what;
+  /** Its screen or the pool may have changed. */
+  wake(): void {
     this.sleeper.wake();
   }
 
@@ -64,10 +65,9 @@ export class DanceRun {
   }
 
   setDeadline(ms: number): void {
-    const { clock } = this.host.machine;
-    this.dance.next_timeout = new Date(clock.now() + ms).toISOString();
-    const boot = this.host.machine.bootId();
-    this.dance.deadline = { boot, uptime: clock.uptime() + ms / 1000 };
+    const { machine } = this.host;
+    this.dance.next_timeout = new Date(this.clock() + ms).toISOString();
+    this.dance.deadline = { boot: machine.bootId(), uptime: machine.clock.uptime() + ms / 1000 };
   }
 
   clearDeadline(): void {
@@ -76,17 +76,17 @@ export class DanceRun {
   }
 
   msLeft(attempt: Attempt): number {
-    const { clock } = this.host.machine;
+    const { machine } = this.host;
     const { deadline, next_timeout: until } = this.dance;
     const left =
-      deadline?.boot === this.host.machine.bootId()
-        ? (deadline.uptime - clock.uptime()) * 1000
-        : Date.parse(until ?? "") - clock.now();
-    // A clock that was set back must not make it longer than it was meant to be.
+      deadline?.boot === machine.bootId()
+        ? (deadline.uptime - machine.clock.uptime()) * 1000
+        : Date.parse(until ?? "") - this.clock();
+    // A clock that was set back must not extend the wait.
     return Math.min(Number.isNaN(left) ? 0 : left, attempt.timeout_ms);
   }
 
-  /** To the next state, on disk first. False when it could not be written before the warden stopped. */
+  /** To the next state, on disk first. False when the warden stopped before it was written. */
   async pass(event: DanceEvent): Promise<boolean> {
     const before = this.dance.state;
     this.dance.state = afterEvent(before, event);
@@ -95,16 +95,12 @@ export class DanceRun {
     return false;
   }
 
-  /** Nothing is done that is not written. False when the warden stopped before. */
+  /** False when the warden stopped before it was written. */
   async save(): Promise<boolean> {
-    const save = () => {
-      this.host.files.save(this.dance);
-      return true;
-    };
-    return (await this.retry(save)) !== null;
+    return (await this.retry(() => this.host.files.save(this.dance))) !== null;
   }
 
-  /** With a full disk it waits. Null when the warden stopped meanwhile. */
+  /** Waits while the disk is full. Null when the warden stopped meanwhile. */
   async retry<T>(act: () => T | Promise<T>): Promise<T | null> {
     for (let tries = 1; ; tries++) {
       try {
@@ -113,7 +109,7 @@ export class DanceRun {
         if (!isVivError(error)) throw error;
         this.warn(error);
       }
-      if (this.#request === "stopped") return null;
+      if (this.requested === "stopped") return null;
       await this.sleeper.pause(growingPause(tries, RETRY_MS));
     }
   }
@@ -144,7 +140,7 @@ class Sleeper {
     this.#isWoken = false;
   }
 
-  /** The same, whatever `wake` was called for before. */
+  /** The same, but an earlier `wake` does not end it. */
   pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const wake = () => {

@@ -1,18 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { afterEvent, DANCE, DANCE_EVENTS, DANCE_STATES, parseDance } from "./dance.ts";
+import { afterEvent, DANCE, DANCE_STATES, parseDance } from "./dance.ts";
 
 describe("the dance", () => {
-  test("every state has a next state for every event, or none", () => {
-    for (const state of DANCE_STATES) {
-      expect(Object.keys(DANCE[state]).sort()).toEqual([...DANCE_EVENTS].sort());
-    }
-  });
-
   test("only evaluating leads to executing, and only interrogating to evaluating", () => {
     const into = (to: string) =>
       DANCE_STATES.flatMap((from) =>
-        DANCE_EVENTS.filter((event) => DANCE[from][event] === to).map(
-          (event) => `${from} ${event}`,
+        Object.entries(DANCE[from]).flatMap(([event, next]) =>
+          next === to ? [`${from} ${event}`] : [],
         ),
       );
     expect(into("executing")).toEqual(["evaluating silent_at_last"]);
@@ -23,18 +17,16 @@ describe("the dance", () => {
     ]);
   });
 
-  test("it ends, and from there nothing leads on", () => {
-    for (const state of ["complete", "failed"] as const) {
-      expect(Object.values(DANCE[state]).every((to) => to === null)).toBe(true);
-    }
+  test("complete and failed are final", () => {
+    for (const state of ["complete", "failed"] as const) expect(DANCE[state]).toEqual({});
     expect(() => afterEvent("complete", "allocated")).toThrow("complete cannot be allocated");
   });
 
-  test("too late to withdraw: it executes", () => {
+  test("an execution cannot be withdrawn", () => {
     expect(() => afterEvent("executing", "withdrawn")).toThrow();
   });
 
-  test("a file that is none is none", () => {
+  test("a file that is no dance is none", () => {
     expect(parseDance("")).toBeNull();
     expect(parseDance('{"id": "dog-1"}')).toBeNull();
     expect(parseDance('{"id": "dog-1", "state": "dancing"}')).toBeNull();

@@ -1,9 +1,9 @@
 import { VivError } from "../base/errors.ts";
 import { isName } from "../base/names.ts";
-import { parseSeedDance, type SeedState } from "./seed-dance.ts";
+import { parseSeedDance } from "./seed-dance.ts";
 import type { Bound, Warrant } from "./warrant.ts";
 
-/** A dance: the work of one dog on one warrant. The whole machine is `DANCE` below. */
+/** A dance: the work of one dog on one warrant. */
 export const DANCE_STATES = [
   "idle",
   "interrogating", // it was asked, and has time to answer
@@ -11,39 +11,37 @@ export const DANCE_STATES = [
   "pardoned",
   "executing", // its tree is being ended
   "complete",
-  "failed", // no verdict could be reached, or carried out
+  "failed", // no verdict was reached, or carried out
 ] as const;
-export type DanceStateName = (typeof DANCE_STATES)[number];
+export type DanceState = (typeof DANCE_STATES)[number];
 
-export const DANCE_EVENTS = [
-  "allocated",
-  "answered",
-  "timed_out",
-  "alive",
-  "silent", // and there are attempts left
-  "silent_at_last",
-  "withdrawn",
-  "gone", // it ended by itself
-  "unknown", // it cannot be identified, or may not be typed to
-  "dead",
-  "survived",
-  "recorded",
-  "released", // by hand: the warrant waits again
-] as const;
-export type DanceEvent = (typeof DANCE_EVENTS)[number];
+export type DanceEvent =
+  | "allocated"
+  | "answered"
+  | "timed_out"
+  | "alive"
+  | "silent" // with attempts left
+  | "silent_at_last"
+  | "withdrawn"
+  | "gone" // it ended by itself
+  | "unknown" // it cannot be identified, or may not be typed to
+  | "dead"
+  | "survived"
+  | "recorded"
+  | "released"; // by hand: the warrant waits again
 
-/** A missing target means that the event cannot happen in that state. */
-export const DANCE: Record<DanceStateName, Record<DanceEvent, DanceStateName | null>> = {
-  idle: row({ allocated: "interrogating" }),
-  interrogating: row({
+/** An event that is missing in a state cannot happen there. */
+export const DANCE: Record<DanceState, Partial<Record<DanceEvent, DanceState>>> = {
+  idle: { allocated: "interrogating" },
+  interrogating: {
     answered: "evaluating",
     timed_out: "evaluating",
     withdrawn: "pardoned",
     gone: "complete",
     unknown: "failed",
     released: "idle",
-  }),
-  evaluating: row({
+  },
+  evaluating: {
     alive: "pardoned",
     silent: "interrogating",
     silent_at_last: "executing",
@@ -51,42 +49,33 @@ export const DANCE: Record<DanceStateName, Record<DanceEvent, DanceStateName | n
     gone: "complete",
     unknown: "failed",
     released: "idle",
-  }),
-  pardoned: row({ recorded: "complete" }),
-  executing: row({
-    alive: "pardoned", // an answer, before anything was signalled
-    dead: "complete",
-    survived: "failed",
+  },
+  pardoned: { recorded: "complete" },
+  executing: {
+    alive: "pardoned", // an answer before the first signal
     gone: "complete",
     unknown: "failed",
-  }),
-  complete: row({}),
-  failed: row({}),
+    dead: "complete",
+    survived: "failed",
+  },
+  complete: {},
+  failed: {},
 };
 
-function row(
-  allowed: Partial<Record<DanceEvent, DanceStateName>>,
-): Record<DanceEvent, DanceStateName | null> {
-  const full = {} as Record<DanceEvent, DanceStateName | null>;
-  for (const event of DANCE_EVENTS) full[event] = allowed[event] ?? null;
-  return full;
-}
-
-export function afterEvent(from: DanceStateName, event: DanceEvent): DanceStateName {
+export function afterEvent(from: DanceState, event: DanceEvent): DanceState {
   const to = DANCE[from][event];
-  if (to !== null) return to;
+  if (to !== undefined) return to;
   throw new VivError("WRONG_STATE", `a dance that is ${from} cannot be ${event}.`, { from, event });
 }
 
-/** It may still be withdrawn, or called back. */
+/** It can still be withdrawn or released. */
 export function isUndecided({ state }: Pick<Dance, "state">): boolean {
-  return DANCE[state].withdrawn !== null || state === "idle";
+  return DANCE[state].withdrawn !== undefined || state === "idle";
 }
 
 export const VERDICTS = ["pardoned", "executed", "already_dead", "failed"] as const;
 export type Verdict = (typeof VERDICTS)[number];
 
-/** One process of a target's tree, as it was seen. */
 export interface SeenProcess {
   pid: number;
   started: string;
@@ -94,36 +83,35 @@ export interface SeenProcess {
   command: string;
 }
 
-/** How one of them ended: after which signal it was gone, and when that was seen. */
+/** Its end: the signal after which it was gone, and when that was seen. */
 export interface ProcessEnd extends SeenProcess {
   /** "none": it was gone before any signal. */
   signal: "none" | "SIGTERM" | "SIGKILL";
   gone_at: string | null;
 }
 
-/** A process as one program: `image` is another one after each exec. */
+/** A process as one program: each exec changes `image`. */
 export interface ProgramId {
   pid: number;
   started: string;
   image: string;
-  /** What it starts after the question belongs to it: an agent's tools, not a shell's next program. */
+  /** Its later children belong to it: an agent's tools, not a shell's next program. */
   covers?: true;
 }
 
-/** What ran in a pane when the question was put; of a target without a terminal, the process itself. */
+/** The programs of a pane when the question was put; without a terminal, the process itself. */
 export interface AskedPane {
   pane: string;
-  /** `agent`: it can be asked. `idle`: a shell that waits. `other`: it cannot be asked. */
+  /** `idle`: a shell that waits. `other`: it cannot be asked. */
   is: "agent" | "idle" | "other";
   /** The pane's own process. */
   root: ProgramId;
-  /** In its foreground. */
   programs: ProgramId[];
 }
 
-/** The programs that a question was put to: nothing else may be ended because of it. */
+/** The programs that a question was put to. Only these may be ended because of it. */
 export interface AskedPrograms {
-  /** Ticks since boot. */
+  /** In ticks since boot. */
   at: number;
   panes: AskedPane[];
 }
@@ -139,26 +127,23 @@ export interface Attempt {
   number: number;
   nonce: string;
   timeout_ms: number;
-  /** ISO. Null until the question was submitted: what was not submitted was not asked. */
+  /** ISO; null until the question was submitted. */
   asked_at: string | null;
-  /** When its wait began, whether it could be asked or not. */
+  /** When its wait began, asked or not. */
   began_at?: string | null;
-  /** Why it, or a part of it, could not be asked: then it is only watched. */
+  /** Why the target, or a part of it, could not be asked and is only watched. */
   unasked?: string | null;
-  /** The program holds the question back until its turn ends; the wait was made longer for that. */
+  /** The program holds the question back until its turn ends, so the wait was extended. */
   queued?: boolean;
-  /** What its processes had used when the wait began. */
+  /** Usage of its processes when the wait began. */
   work?: WorkSample[];
-  /** What the question was put to: only that may be ended. */
   standing?: AskedPrograms;
-  /** Where, in words: `pane %3`, or a file. */
+  /** `pane %3`, or a file. */
   channel: string | null;
-  /** Whether the text was seen in its input, and then seen gone from it. */
+  /** Whether the text was seen in its input, and then seen to leave it. */
   arrived: boolean;
   submitted: boolean;
-  /** Its answer in other words than those it was asked for. */
   reply?: string;
-  /** When something new was seen, and what. */
   bursts: Burst[];
   ended_at: string | null;
   ended: AttemptEnd | null;
@@ -168,19 +153,18 @@ export type AttemptEnd =
   | "answered"
   | "replied" // in other words
   | "progress"
-  | "work" // its children, its files
+  | "work" // of its children, or on its files
   | "waiting" // for a person: a dialog, a password
   | "silent"
   | "gone"
   | "unknown"
   | "withdrawn";
 
-/** What a process below the agent has used so far. */
+/** Usage of a process below the agent so far. */
 export interface WorkSample {
   pid: number;
   started: string;
   command: string;
-  /** How long it had run. */
   age_ms: number;
   cpu_ms: number;
   /** Bytes read and written. */
@@ -191,13 +175,12 @@ export interface Burst {
   at: string;
   /** `screen`, `another pane`, or the path of a watched file. */
   source: string;
-  /** The first new lines, or how much the file grew. */
+  /** The first new lines, or by how much the file grew. */
   what: string;
 }
 
 export interface Outcome {
   verdict: Verdict;
-  /** In one sentence. */
   why: string;
   ended_at: string;
   evidence: string[];
@@ -211,59 +194,54 @@ export function hasKilled({ verdict, exit = [] }: Partial<Outcome>): boolean {
   return verdict === "executed" || exit.some(({ signal }) => signal !== "none");
 }
 
-/** `active/DOG.json`. The first keys are the seed's. */
+/** `active/DOG.json`. The keys up to `next_timeout` are the seed's. */
 export interface Dance {
   id: string;
   warrant: Warrant;
-  state: DanceStateName;
+  state: DanceState;
   attempt: number;
   started_at: string;
   last_message_at: string | null;
   next_timeout: string | null;
-  /** The same on the machine's uptime, for a clock that jumps: seconds, within that boot. */
+  /** The same in seconds of uptime within that boot: the clock may jump. */
   deadline: { boot: string; uptime: number } | null;
   bound: Bound | null;
   attempts: Attempt[];
   screen_before: string[];
-  /** The last one that was looked at: what is new after a restart is new since then. */
+  /** At the last look: after a restart, newer lines are new. */
   screen_last: string[];
   /** The same of the terminals beside it. */
   beside_last?: string[];
   files: Record<string, number>;
   tree: SeenProcess[];
-  /** The boot in which it was seen: in another one these numbers belong to other processes. */
+  /** In another boot these pids belong to other processes. */
   tree_boot?: string;
-  /** Found in the seed's shape, in this state; gone with the first thing that we write. */
-  seed?: SeedState;
-  /** Its execution waits for a person: since which pause of the pool, and when its requester was notified. */
+  /** The state in which the seed left it; removed by our first write. */
+  seed?: DanceState;
+  /** Its execution waits for a person: the pause of the pool, and when the requester was notified. */
   held?: { since: string; why: string; told_at: string | null };
   outcome: Outcome | null;
 }
 
-/** What hook, webhook and inbox get when an execution is held: it goes on only after `todo`. */
+/** For hook, webhook and inbox: an execution is held until `todo` is typed. */
 export interface HeldNotice {
   event: "held";
   dog: string;
   warrant: Warrant;
-  /** Since when the pool is paused; by a person or by the breaker; and why. */
+  /** The pause of the pool: its time, a person or the breaker, and the reason. */
   since: string;
   by: string;
   why: string;
-  /** The command that lets the pool go on. */
   todo: string;
 }
 
 /** `completed/DOG.json`. */
-export interface Receipt extends Outcome {
+export interface Receipt
+  extends Outcome,
+    Pick<Dance, "warrant" | "bound" | "started_at" | "attempts" | "screen_before" | "tree"> {
   dog: string;
-  warrant: Warrant;
-  bound: Bound | null;
-  started_at: string;
   duration_ms: number;
-  attempts: Attempt[];
-  screen_before: string[];
-  tree: SeenProcess[];
-  /** Claims of an executed worker that were given back: task ids. */
+  /** Tasks of an executed worker that were given back. */
   reaped: string[];
   /** How the requester was notified, and the error if that failed. */
   told: { by: "inbox" | "hook" | "webhook"; trouble: string | null }[];
@@ -272,13 +250,10 @@ export interface Receipt extends Outcome {
 /** Also one that the seed has left. */
 export function parseDance(text: string, fileTime = 0): Dance | null {
   try {
-    const value = JSON.parse(text) as Dance;
-    if (typeof value === "object" && value !== null && !("attempts" in value)) {
-      return parseSeedDance(value, fileTime);
-    }
+    const value = JSON.parse(text) as Dance | null;
+    if (typeof value?.id !== "string" || !DANCE_STATES.includes(value.state)) return null;
+    if (!("attempts" in value)) return parseSeedDance(value, fileTime);
     const isOne =
-      typeof value?.id === "string" &&
-      DANCE_STATES.includes(value.state) &&
       typeof value.warrant?.target === "string" &&
       isName(value.warrant.id) &&
       Array.isArray(value.attempts);
@@ -286,16 +261,4 @@ export function parseDance(text: string, fileTime = 0): Dance | null {
   } catch {
     return null; // torn by a power loss, or no dance at all
   }
-}
-
-/** The picture in docs/spec/warden.md, made from the table so that it cannot drift from it. */
-export function danceMermaid(): string {
-  const lines = ["stateDiagram-v2"];
-  for (const from of DANCE_STATES) {
-    for (const event of DANCE_EVENTS) {
-      const to = DANCE[from][event];
-      if (to !== null) lines.push(`  ${from} --> ${to}: ${event}`);
-    }
-  }
-  return lines.join("\n");
 }

@@ -1,21 +1,32 @@
 import { isVivError } from "../base/errors.ts";
-import { type Dance, hasKilled } from "./dance.ts";
-import type { DanceRequest, DanceRun } from "./dance-run.ts";
-import { type Ending, execute } from "./execute.ts";
-import { ask, awaitAnswer, lookInterval, lost, newAttempt, signOfLife } from "./interrogate.ts";
+import { nameOf } from "../platform/processes/end-processes.ts";
+import { type Dance, type DanceState, hasKilled } from "./dance.ts";
+import { DanceRun } from "./dance-run.ts";
+import {
+  ask,
+  awaitAnswer,
+  type Ending,
+  execute,
+  type LastLook,
+  lastLook,
+  lookInterval,
+  lost,
+  newAttempt,
+  signOfLife,
+} from "./dance-steps.ts";
 import { questionOf } from "./question.ts";
-import { attemptsBefore, type SeedState, takeOver } from "./seed-dance.ts";
+import { attemptsBefore, takeOver } from "./seed-dance.ts";
 import type { Suspect } from "./suspects/suspect.ts";
 
 /** What a dance asks of its pool. */
 export interface Pool {
-  /** Takes a place among the executions for each agent of it; false when there is none now. */
+  /** Takes a place among the executions for each of its agents; false when there is none now. */
   mayExecute(dance: Dance): boolean;
-  /** What `mayExecute` allowed must not be: a person has paused the pool since, or the folder is not ours any more. */
+  /** Revokes `mayExecute`: a person has paused the pool since, or the folder is not ours any more. */
   isRevoked(): boolean;
-  /** Gives it back, and tells whether any process was ended. */
+  /** Gives the places back. */
   executed(dance: Dance, hasKilled: boolean): void;
-  /** Why it holds; null when it does not. */
+  /** Null when the pool is not paused. */
   pause(): { since: string; why: string } | null;
   /** Notifies the requester that this execution is held, then calls back. */
   announce(dance: Dance, notified: () => void): void;
@@ -23,47 +34,42 @@ export interface Pool {
 
 export type DanceEnd = "over" | "released" | "stopped";
 
-/** One dog with one warrant. Everything is written before it is done, so any step may be the last. */
-export class Dancer {
-  readonly dance: Dance;
-  readonly #run: DanceRun;
+/** After an error between the decision and the first signal. */
+const LOOK_AGAIN_MS = 10_000;
+
+/** One dog with one warrant. Every step is written before it is done, so any may be the last. */
+export class Dancer extends DanceRun {
   readonly #pool: Pool;
   #suspect: Suspect | null = null;
   /** The pause that this process has announced. */
   #heldSince: string | null = null;
   #isOver = false;
   /** It may have been signalled before a restart. */
-  readonly #wasExecuting: boolean;
+  readonly #isResumed: boolean;
 
-  constructor(run: DanceRun, pool: Pool) {
-    this.dance = run.dance;
-    this.#run = run;
+  constructor(pool: Pool, ...given: ConstructorParameters<typeof DanceRun>) {
+    super(...given);
     this.#pool = pool;
-    this.#wasExecuting = run.dance.state === "executing";
-  }
-
-  request(what: DanceRequest): void {
-    this.#run.request(what);
-  }
-
-  /** Something may have changed: its screen, or the pool. */
-  wake(): void {
-    this.#run.sleeper.wake();
+    this.#isResumed = this.dance.state === "executing";
   }
 
   async run(): Promise<DanceEnd> {
     try {
       for (;;) {
-        const { requested } = this.#run;
+        const { requested } = this;
         if (requested === "stopped") return "stopped";
-        const { state } = this.dance;
+        const { state, seed } = this.dance;
         if (state === "pardoned" || state === "complete" || state === "failed") return "over";
         if (state === "executing") await this.#execute();
-        else if (requested === "withdrawn") await this.#withdraw();
-        else if (requested === "released") {
+        else if (requested === "withdrawn") {
+          const { id: warrant, target } = this.dance.warrant;
+          this.emit({ kind: "withdrawn", warrant, target });
+          const why = "its warrant was withdrawn";
+          await this.#end({ event: "withdrawn", verdict: "pardoned", why });
+        } else if (requested === "released") {
           await this.#takeBack();
           return "released";
-        } else if (this.dance.seed !== undefined) await this.#takeOver(this.dance.seed);
+        } else if (seed !== undefined) await this.#takeOver(seed);
         else if (state === "evaluating") await this.#evaluate();
         else await this.#interrogate();
       }
@@ -74,15 +80,10 @@ export class Dancer {
     }
   }
 
-  #withdraw(): Promise<void> {
-    return this.#end({ event: "withdrawn", verdict: "pardoned", why: "its warrant was withdrawn" });
-  }
-
-  /** What the seed left: what is over is cleaned up; else only what we asked ourselves is ended. */
-  async #takeOver(seed: SeedState): Promise<void> {
+  async #takeOver(seed: DanceState): Promise<void> {
     const { dance } = this;
-    const { timeoutsMs } = this.#run.settings;
-    const found = await this.#run.host.suspects.find(dance.warrant);
+    const { timeoutsMs } = this.settings;
+    const found = await this.host.suspects.find(dance.warrant);
     const look = found.is === "there" ? await found.suspect.look() : found;
     if (found.is === "there") found.suspect.close();
     const taken = takeOver(seed, look, dance.attempt, timeoutsMs);
@@ -93,7 +94,7 @@ export class Dancer {
       dance.attempt = taken.attempt;
       dance.attempts = attemptsBefore(taken.attempt, timeoutsMs);
       if (look.is === "there") dance.screen_before = look.screen.slice(-200);
-      await this.#run.pass("silent");
+      await this.pass("silent");
     }
     // Not written: then it is still the seed's.
     if (dance.state === "evaluating") dance.seed = seed;
@@ -106,53 +107,56 @@ export class Dancer {
     let attempt = dance.attempts[dance.attempt - 1];
     if (attempt === undefined) {
       const look = await suspect.look();
-      if (look.is !== "there") return this.#end(lost(this.#run, look));
-      this.#run.watch.start(look);
+      if (look.is !== "there") return this.#end(lost(this, look));
+      this.watch.start(look);
       this.#rememberTree(suspect);
-      attempt = newAttempt(this.#run);
-      const programs = await suspect.programs?.();
-      if (programs !== undefined) attempt.standing = programs;
+      attempt = newAttempt(this);
+      attempt.standing = await suspect.programs?.();
       dance.attempts.push(attempt);
       // From here on it may have been typed.
-      if (!(await this.#run.save())) return;
+      if (!(await this.save())) return;
     }
     if ((attempt.began_at ?? attempt.asked_at) === null) {
-      const asked = await ask(this.#run, suspect, attempt);
+      const asked = await ask(this, suspect, attempt);
       if (asked !== "asked") return asked === null ? undefined : this.#end(asked);
     }
     if (attempt.ended !== "waiting") {
-      const waited = await awaitAnswer(this.#run, suspect, attempt);
+      const waited = await awaitAnswer(this, suspect, attempt);
       if (waited !== "over") return waited === null ? undefined : this.#end(waited);
     }
-    attempt.ended_at = this.#run.now();
-    await this.#run.pass(attempt.ended === "answered" ? "answered" : "timed_out");
+    attempt.ended_at = this.now();
+    await this.pass(attempt.ended === "answered" ? "answered" : "timed_out");
   }
 
   async #evaluate(): Promise<void> {
     const { dance } = this;
-    const run = this.#run;
     const suspect = await this.#find();
     if (suspect === null) return;
     const attempt = dance.attempts[dance.attempt - 1];
     const look = await suspect.look();
-    if (look.is !== "there") return this.#end(lost(run, look));
-    const isAnswered = attempt !== undefined && run.watch.record(look, attempt, run.clock());
+    if (look.is !== "there") return this.#end(lost(this, look));
+    const isAnswered = attempt !== undefined && this.watch.record(look, attempt, this.clock());
     this.#rememberTree(suspect);
     if (attempt && (isAnswered || attempt.ended === "answered")) {
       attempt.ended = "answered";
       const why = `it answered in attempt ${attempt.number}`;
       return this.#end({ event: "alive", verdict: "pardoned", why, look });
     }
-    const alive = attempt && (await signOfLife(run, suspect, attempt, look));
+    const alive = attempt && (await signOfLife(this, suspect, attempt, look));
     if (attempt && alive) {
       attempt.ended = alive.ended;
       return this.#end({ event: "alive", verdict: "pardoned", why: alive.why, look });
     }
-    if (run.requested !== null) return;
+    if (this.requested !== null) return;
     if (attempt) attempt.ended = "silent";
-    if (dance.attempt < run.settings.timeoutsMs.length) return this.#askAgain();
+    if (dance.attempt < this.settings.timeoutsMs.length) {
+      dance.attempt++;
+      this.clearDeadline();
+      if (!(await this.pass("silent"))) dance.attempt--;
+      return;
+    }
     const isAsked = attempt !== undefined && attempt.asked_at !== null && !attempt.unasked;
-    if (!isAsked && run.ifUnasked() === "spare") {
+    if (!isAsked && this.ifUnasked() === "spare") {
       const hint = "it was watched, and left alone; to end it all the same: --unasked execute";
       const why = `not_asked: ${attempt?.unasked ?? "it could not be asked"}; ${hint}`;
       return this.#end({ event: "unknown", verdict: "failed", why, look });
@@ -161,98 +165,87 @@ export class Dancer {
     return this.#hold(suspect);
   }
 
-  async #askAgain(): Promise<void> {
-    this.dance.attempt++;
-    this.#run.clearDeadline();
-    if (!(await this.#run.pass("silent"))) this.dance.attempt--;
-  }
-
-  /** The breaker is open: until a person resumes the pool, it may still answer, or work. */
+  /** The breaker is open: until a person resumes the pool, the suspect may still answer, or work. */
   async #hold(suspect: Suspect): Promise<void> {
     if (!(await this.#announceHold())) return;
     suspect.watch(() => this.wake());
-    await this.#run.sleeper.sleep(lookInterval(Number.POSITIVE_INFINITY));
+    await this.sleeper.sleep(lookInterval(Number.POSITIVE_INFINITY));
   }
 
-  /** Once for each pause: after a restart only if no requester was notified before. */
+  /** Once for each pause: after a restart only if the requester was not notified before. */
   async #announceHold(): Promise<boolean> {
     const { dance } = this;
     const pause = this.#pool.pause();
     if (pause === null || this.#heldSince === pause.since) return true;
     this.#heldSince = pause.since;
     const why = `the pool is paused (${pause.why}); a person must say: viv warden resume`;
-    this.#run.emit({ kind: "holds", dog: dance.id, target: dance.warrant.target, why });
+    this.emit({ kind: "holds", dog: dance.id, target: dance.warrant.target, why });
     if (dance.held?.since === pause.since && dance.held.told_at !== null) return true;
     dance.held = { since: pause.since, why: pause.why, told_at: null };
-    if (!(await this.#run.save())) return false;
+    if (!(await this.save())) return false;
     this.#pool.announce(dance, () => {
       if (this.#isOver || dance.held?.since !== pause.since) return;
-      dance.held.told_at = this.#run.now();
-      this.#run.host.files.save(dance);
+      dance.held.told_at = this.now();
+      this.host.files.save(dance);
     });
     return true;
   }
 
   async #beginExecution(): Promise<void> {
     const { dance } = this;
-    this.#run.clearDeadline();
+    this.clearDeadline();
     let isSaved = false;
     try {
-      isSaved = await this.#saveForExecution();
+      // Checked under the lock, which may have to be waited for.
+      const isStillMeant = () => this.requested === null && !this.#pool.isRevoked();
+      isSaved = await this.host.files.saveForExecution(dance, isStillMeant);
+    } catch (error) {
+      if (!isVivError(error)) throw error;
+      this.warn(error);
     } finally {
       if (!isSaved) this.#pool.executed(dance, false);
     }
-    // By the time it can be saved it may have answered, so it is looked at again.
-    if (!isSaved) return this.#run.sleeper.sleep(1_000);
+    // No second try: by the time it can be saved it may have answered, so it is looked at again.
+    if (!isSaved) return this.sleeper.sleep(1_000);
     const { id: dog, warrant, tree } = dance;
-    this.#run.emit({ kind: "executes", dog, target: warrant.target, processes: tree.length });
+    this.emit({ kind: "executes", dog, target: warrant.target, processes: tree.length });
     // At once, even if the warden is stopped now: the next one would take it for signalled.
     return this.#execute();
   }
 
-  /** Once: an execution must not follow a look of long ago, because a disk was full meanwhile. */
-  async #saveForExecution(): Promise<boolean> {
-    // The lock may be waited for, so this is asked again under it.
-    const isStillMeant = () => this.#run.requested === null && !this.#pool.isRevoked();
-    try {
-      return await this.#run.host.files.saveForExecution(this.dance, isStillMeant);
-    } catch (error) {
-      if (!isVivError(error)) throw error;
-      this.#run.warn(error);
-      return false;
-    }
-  }
-
   async #execute(): Promise<void> {
-    const { host, settings } = this.#run;
-    const { ending, suspect } = await execute({
-      ...{ dance: this.dance, host, killAfterMs: settings.killAfterMs },
-      ...{ suspect: this.#suspect, wasExecuting: this.#wasExecuting },
-      hasAnswered: (look, attempt) => this.#run.watch.record(look, attempt, this.#run.clock()),
-      sparesWaiting: this.#run.ifUnasked() === "spare",
-    });
-    this.#suspect = suspect;
+    let last: LastLook;
+    try {
+      last = await lastLook(this, this.#suspect, this.#isResumed);
+    } catch (error) {
+      if (this.#isResumed) throw error;
+      // Nothing is signalled yet. A restart from disk would take it for signalled.
+      this.warn(error as Error);
+      return this.sleeper.pause(LOOK_AGAIN_MS);
+    }
+    this.#suspect = last.suspect;
+    const ending = last.reprieve ?? (await execute(this, last, this.#isResumed));
     await this.#end(ending);
     this.#pool.executed(this.dance, hasKilled(ending));
   }
 
-  /** What belongs to it now joins what was seen before: a process that left the tree stays known. */
+  /** Processes that left the tree stay known. */
   #rememberTree(suspect: Suspect): void {
     const { dance } = this;
-    const known = new Map(dance.tree.map((one) => [`${one.pid} ${one.started}`, one]));
-    for (const one of suspect.tree(dance.tree)) known.set(`${one.pid} ${one.started}`, one);
+    const known = new Map(dance.tree.map((one) => [nameOf(one), one]));
+    for (const one of suspect.tree(dance.tree)) known.set(nameOf(one), one);
     dance.tree = [...known.values()];
-    dance.tree_boot = this.#run.host.machine.bootId();
+    dance.tree_boot = this.host.machine.bootId();
   }
 
-  /** Null when the dance went another way. */
+  /** Null when the dance ended instead. */
   async #find(): Promise<Suspect | null> {
     if (this.#suspect !== null) return this.#suspect;
     const { dance } = this;
     const bound = dance.bound ?? dance.warrant.bound;
-    const found = await this.#run.host.suspects.find({ ...dance.warrant, bound });
+    const found = await this.host.suspects.find({ ...dance.warrant, bound });
     if (found.is !== "there") {
-      await this.#end(lost(this.#run, found));
+      await this.#end(lost(this, found));
       return null;
     }
     this.#suspect = found.suspect;
@@ -264,31 +257,27 @@ export class Dancer {
     const { dance } = this;
     const attempt = dance.attempts.at(-1);
     if (attempt && event === "withdrawn") attempt.ended = "withdrawn";
-    if (attempt) attempt.ended_at ??= this.#run.now();
+    if (attempt) attempt.ended_at ??= this.now();
     await this.#takeBack();
     dance.outcome = {
-      ...{ verdict, why, ended_at: this.#run.now(), exit, survivors },
-      evidence: this.#run.watch.bursts().map(({ at, source, what }) => `${at} ${source}: ${what}`),
+      ...{ verdict, why, ended_at: this.now(), exit, survivors },
+      evidence: this.watch.bursts().map(({ at, source, what }) => `${at} ${source}: ${what}`),
       screen_after: look?.is === "there" ? look.screen : dance.screen_last,
     };
-    if (!(await this.#run.pass(event))) dance.outcome = null;
+    if (!(await this.pass(event))) dance.outcome = null;
   }
 
-  /** An unread question must not be read by what comes after the suspect: a shell, a person's program. */
+  /** A later reader of the terminal must not get an unread question: a shell, a person's program. */
   async #takeBack(): Promise<void> {
-    const { attempts } = this.dance;
+    const { attempts, bound, warrant } = this.dance;
     const asked = attempts.filter(({ ended }) => ended !== "answered" && ended !== "replied");
+    if (asked.length === 0) return;
+    if (this.#suspect === null && bound !== null) {
+      // After a restart it may not have been looked for yet.
+      const found = await this.host.suspects.find({ ...warrant, bound });
+      if (found.is === "there") this.#suspect = found.suspect;
+    }
     const questions = asked.map((one) => questionOf(this.dance, one, attempts.length));
-    const suspect = questions.length > 0 ? await this.#toTakeBackFrom() : null;
-    await suspect?.takeBack?.(questions);
-  }
-
-  /** After a restart it may not have been looked for yet. */
-  async #toTakeBackFrom(): Promise<Suspect | null> {
-    const { bound, warrant } = this.dance;
-    if (this.#suspect !== null || bound === null) return this.#suspect;
-    const found = await this.#run.host.suspects.find({ ...warrant, bound });
-    if (found.is === "there") this.#suspect = found.suspect;
-    return this.#suspect;
+    await this.#suspect?.takeBack?.(questions);
   }
 }

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../base/errors.ts";
-import { parseObject } from "../base/json.ts";
+import { parseRecord } from "../base/json.ts";
 import { createFileSynced, replaceFileUnsynced } from "../platform/files/atomic-write.ts";
 import { codeOf } from "../platform/files/state-files.ts";
 import type { HeldNotice, Receipt } from "./dance.ts";
@@ -95,7 +95,7 @@ function writeToInbox(inbox: string, notice: Notice): void {
 
 function dogIn(path: string): unknown {
   try {
-    return parseObject(readFileSync(path, "utf8"))?.dog;
+    return parseRecord(readFileSync(path, "utf8"))?.dog;
   } catch {
     return null; // it is not ours
   }

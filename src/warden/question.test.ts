@@ -4,13 +4,21 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { newFolder } from "../../test/support/folders.ts";
-import { newNonce, type Question, questionFor } from "./question.ts";
+import {
+  type AliveAnswer,
+  assertNonce,
+  isAnswerOf,
+  newNonce,
+  type Question,
+  questionOf,
+} from "./question.ts";
+import type { BoundProcess } from "./warrant.ts";
 
+const warrant = {
+  ...{ target: "*(e:touch pwned:)", reason: "$(touch pwned)", requester: "`touch pwned`" },
+};
 const questionWith = (nonce: string): Question =>
-  questionFor({
-    ...{ target: "*(e:touch pwned:)", reason: "$(touch pwned)", requester: "`touch pwned`" },
-    ...{ attempt: 1, attempts: 3, timeoutMs: 60_000, nonce },
-  });
+  questionOf({ warrant }, { number: 1, nonce, timeout_ms: 60_000 }, 3);
 
 const nonces = fc
   .array(fc.nat(1000), { minLength: 6, maxLength: 6 })
@@ -101,5 +109,44 @@ test("the rest of a partly read line begins with no program and no word of a she
       : firsts.map((word) => `command -v '${word}' 2>/dev/null`);
     const { stdout } = spawnSync(shell, ["-c", check.join("\n")], { encoding: "utf8" });
     expect({ shell, found: stdout }).toEqual({ shell, found: "" });
+  }
+});
+
+const bound: BoundProcess = {
+  ...{ is: "process", host: "h", boot: "b", pid: 7, started: "70", claim: "" },
+};
+const answer = (more: Partial<AliveAnswer> = {}) =>
+  JSON.stringify({
+    ...{ nonce: "abc123", at: "", host: "h", boot: "b", claim: "" },
+    chain: [
+      { pid: 9, started: "90" },
+      { pid: 7, started: "70" },
+      { pid: 1, started: "1" },
+    ],
+    ...more,
+  });
+
+test("an answer counts from the target, its descendants, and processes with its mark", () => {
+  expect(isAnswerOf(answer(), "abc123", bound)).toBe(true);
+  expect(isAnswerOf(answer({ chain: [{ pid: 7, started: "71" }] }), "abc123", bound)).toBe(false);
+  expect(isAnswerOf(answer({ chain: [] }), "abc123", bound)).toBe(false);
+  expect(isAnswerOf(answer({ boot: "c" }), "abc123", bound)).toBe(false);
+  expect(isAnswerOf(answer(), "other", bound)).toBe(false);
+  const marked = { ...bound, claim: "c1" };
+  expect(isAnswerOf(answer({ chain: [], claim: "c1" }), "abc123", marked)).toBe(true);
+  expect(isAnswerOf(answer({ chain: [], claim: "" }), "abc123", bound)).toBe(false);
+  const server = { pid: 7, started: "70" };
+  const session = { is: "session", socket: "/s", server, session: "$1", created: 1 } as const;
+  expect(isAnswerOf(answer(), "abc123", session)).toBe(true);
+  expect(isAnswerOf(answer({ chain: [] }), "abc123", session)).toBe(false);
+  for (const text of [null, "", "{}", "[]", "null", "ALIVE"]) {
+    expect(isAnswerOf(text, "abc123", bound)).toBe(false);
+  }
+});
+
+test("a nonce is a name of four characters or more", () => {
+  expect(assertNonce("k3x9-Qz")).toBe("k3x9-Qz");
+  for (const bad of ["", "a", "../../x", "a b", "a\0b"]) {
+    expect(() => assertNonce(bad)).toThrow("is no nonce");
   }
 });

@@ -1,17 +1,16 @@
 import type { ClaimTree, Machine } from "../base/clock.ts";
 import { isVivError } from "../base/errors.ts";
-import { suggest } from "../base/names.ts";
+import { nearest } from "../base/names.ts";
 import type { Store } from "../queue/store.ts";
 import type { AgentDirectory, AgentEntry } from "./directory.ts";
 import type { BoundProcess, TargetKind } from "./warrant.ts";
 
-/** The process of a worker or an agent, and the files whose growth is its progress. */
+/** The process of a worker or an agent, and the files that grow when it makes progress. */
 export type Resolved =
   /** `questionLink`: where the agent looks for a question. */
   | { is: "there"; bound: BoundProcess; watch: string[]; questionLink?: string }
-  | { is: "gone"; why: string }
-  /** It cannot be identified: another machine, or no process of its own. */
-  | { is: "unknown"; why: string };
+  /** "unknown": another machine, or no process of its own. */
+  | { is: "gone" | "unknown"; why: string };
 
 /** The worker's registered process, and the logs of its claims. */
 export async function resolveWorker(
@@ -23,7 +22,8 @@ export async function resolveWorker(
   const found = workers.find((one) => one.name === name);
   if (found === undefined) {
     const names = workers.map((one) => one.name);
-    return { is: "gone", why: noWorker(name, store.location, names) };
+    const why = `there is no worker ${name} in ${store.location}${nearest(name, names)}`;
+    return { is: "gone", why };
   }
   if (found.identity === undefined) {
     const why = `worker ${name} has no process of its own: its claims are made with one-shot commands (viv claim)`;
@@ -38,7 +38,6 @@ export function logOf({ artifacts }: Pick<Store, "artifacts">, id: string): stri
   return artifacts.pathOnThisHost(`${id}.log`);
 }
 
-/** An agent's process, and its log. */
 export function resolveAgent(entry: AgentEntry, machine: Pick<Machine, "vitality">): Resolved {
   const { name, state, since, process, runsAs, log, questionLink } = entry;
   if (process === null) {
@@ -49,7 +48,6 @@ export function resolveAgent(entry: AgentEntry, machine: Pick<Machine, "vitality
   return found.is === "there" && questionLink !== null ? { ...found, questionLink } : found;
 }
 
-/** Where workers and agents are looked up. */
 export interface Lookup {
   machine: Pick<Machine, "vitality">;
   openRun(path: string): Promise<Store>;
@@ -98,11 +96,4 @@ function bind(
   }
   if (vitality === "gone") return { is: "gone", why: `${what} (pid ${pid}) has ended` };
   return { is: "unknown", why: `${what} (pid ${pid}) is on another machine: ${host}` };
-}
-
-function noWorker(name: string, run: string, names: readonly string[]): string {
-  const meant = suggest(name, names);
-  const list = `${names.slice(0, 10).join(", ")}${names.length > 10 ? ", …" : ""}`;
-  const hint = meant === undefined ? list && `; there are: ${list}` : `; did you mean ${meant}?`;
-  return `there is no worker ${name} in ${run}${hint}`;
 }

@@ -6,11 +6,11 @@ import { FakeHost } from "../../test/support/machine.ts";
 import { wardenDirectory } from "../app/warden-directory.ts";
 import type { Machine } from "../base/clock.ts";
 import { crewFilesIn } from "../crew/files.ts";
-import { usedOn } from "../engines/costs/usage-line.ts";
+import { usedOn } from "../engines/costs/usage.ts";
 import { openRun } from "../main.ts";
 import type { Rules } from "./config.ts";
 import type { Receipt } from "./dance.ts";
-import { reapAfter } from "./finish.ts";
+import { reapAfter } from "./finish-dance.ts";
 import { logOf, resolveTarget } from "./resolve.ts";
 import { patternFor, type RulesHost, type RuleWatch, ruleWatch } from "./rule-watch.ts";
 import type { RuleEvent, RulesSettings } from "./warden-host.ts";
@@ -199,9 +199,9 @@ describe("a worker of a run", () => {
     ]);
     machine.die();
     expect(await rulesAt.runOnce()).toMatchObject({ found: 0, ceased: 5 });
-    const reaped = () =>
-      reapAfter((path) => openRun(path, { machine: host.process() }), {
-        ...{ worker: "w", run, receipt: "/r.json", since: new Date(0).toISOString() },
+    const reaped = async () =>
+      reapAfter(await openRun(run, { machine: host.process() }), "w", {
+        ...{ receipt: "/r.json", since: new Date(0).toISOString() },
       });
     expect(await reaped()).toEqual(["a"]);
     expect(await reaped()).toEqual(["a"]);

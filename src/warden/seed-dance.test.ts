@@ -122,7 +122,7 @@ describe("a dance that the seed has left", () => {
     ["complete", true, "pardoned"],
     ["complete", false, "already_dead"],
     ["failed", true, "failed"],
-  ])("%s: is put into completed/, and nobody is asked", async (state, isThere, verdict) => {
+  ])("%s: is put into completed/, and no question is put", async (state, isThere, verdict) => {
     const fake = left(state, 3);
     const toast = isThere ? fake.target("gt-gastown-Toast") : null;
     await fake.up();

@@ -1,31 +1,27 @@
 import { isName } from "../base/names.ts";
-import type { Attempt, Dance } from "./dance.ts";
-import type { Ending } from "./execute.ts";
+import type { Attempt, Dance, DanceState } from "./dance.ts";
+import type { Ending } from "./dance-steps.ts";
 import type { Look } from "./suspects/suspect.ts";
 import { parseWarrant, type Warrant } from "./warrant.ts";
 
 /**
  * A dance in the seed's own shape: `{id, warrant, state, attempt, started_at, last_message_at,
- * next_timeout}` and no more. It does not say what the target is, nor with which nonce it was asked:
- * so nothing that was decided there is carried out before the target was asked by us.
+ * next_timeout}`. It has neither the target's identity nor a nonce, so no decision of the seed is
+ * carried out before this warden has asked the target itself.
  */
-const SEED_STATES = [
-  ...["idle", "interrogating", "evaluating"],
-  ...["pardoned", "executing", "complete", "failed"],
-] as const;
-export type SeedState = (typeof SEED_STATES)[number];
 
 const MOST_ATTEMPTS = 5;
 
-/** Null when it is no such dance. It waits for a decision, whatever the seed had decided. */
-export function parseSeedDance(value: Record<string, unknown>, fileTime: number): Dance | null {
-  const { id, state } = value;
-  const isOne = isName(id) && SEED_STATES.includes(state as SeedState) && !("attempts" in value);
-  const warrant = isOne ? warrantIn(value.warrant, fileTime) : null;
+/** Null when it is no such dance. Its state here is `evaluating`, whatever the seed had decided. */
+export function parseSeedDance(
+  { id, state, ...value }: { id: string; state: DanceState } & Record<string, unknown>,
+  fileTime: number,
+): Dance | null {
+  const warrant = isName(id) ? warrantIn(value.warrant, fileTime) : null;
   if (warrant === null) return null;
   const attempt = Number.isSafeInteger(value.attempt) ? Number(value.attempt) : 1;
   return {
-    ...{ id: id as string, warrant, state: "evaluating", seed: state as SeedState },
+    ...{ id, warrant, state: "evaluating", seed: state },
     attempt: Math.min(Math.max(attempt, 1), MOST_ATTEMPTS),
     started_at: timeFrom(value.started_at) ?? warrant.filed_at,
     last_message_at: timeFrom(value.last_message_at),
@@ -43,13 +39,13 @@ function warrantIn(value: unknown, fileTime: number): Warrant | null {
   }
 }
 
-/** Go writes a time that was never set as the year 1. */
+/** Go writes an unset time as the year 1. */
 function timeFrom(value: unknown): string | null {
   const time = typeof value === "string" ? Date.parse(value) : Number.NaN;
   return Number.isNaN(time) || time < 0 ? null : new Date(time).toISOString();
 }
 
-/** The seed's attempts: only their number is known. Their nonces were never shown. */
+/** The seed's attempts: only their number is known. */
 export function attemptsBefore(attempt: number, timeoutsMs: readonly number[]): Attempt[] {
   return Array.from({ length: attempt - 1 }, (_, n) => ({
     ...{ number: n + 1, nonce: `seed-${n + 1}`, timeout_ms: timeoutsMs[n] ?? 60_000 },
@@ -58,23 +54,20 @@ export function attemptsBefore(attempt: number, timeoutsMs: readonly number[]): 
   }));
 }
 
-/** Whether it answered the seed's question: neither text above the question nor its echo is an answer. */
+/** Neither text above the seed's question nor its echo is an answer. */
 function hasAnsweredSeed(screen: readonly string[]): boolean {
   const asked = screen.findLastIndex((line) => line.includes("[DOG] HEALTH CHECK"));
   if (asked === -1) return false;
   const text = screen.slice(asked).join("\n");
-  const echo = /respond\W+ALIVE\W+within/g;
-  return /\bALIVE\b/.test(text.replace(echo, ""));
+  return /\bALIVE\b/.test(text.replace(/respond\W+ALIVE\W+within/g, ""));
 }
 
 /**
- * How a dance goes on that the seed has left, by its table: interrogating restarts from its attempt,
- * evaluating checks for an answer and goes on, executing verifies the kill, and what was pardoned or
- * complete is cleaned up. One that was to be executed and lives is asked again: only what this
- * warden asked itself, and has bound, is ended.
+ * How a dance of the seed continues: interrogating restarts from its attempt, evaluating checks for an
+ * answer, executing verifies the kill (a target that lives is asked again), the others end.
  */
 export function takeOver(
-  seed: SeedState,
+  seed: DanceState,
   look: Look,
   attempt: number,
   timeoutsMs: readonly number[],
@@ -85,7 +78,7 @@ export function takeOver(
     return { ending: { event: "unknown", verdict: "failed", why: look.why } };
   }
   if (look.is === "gone") {
-    // Only the warden was about to end it.
+    // No other process was about to end it.
     const isKilled = seed === "executing";
     const why = isKilled
       ? "a warden before this one was executing it, and it is gone; how was not seen"
@@ -100,7 +93,7 @@ export function takeOver(
   return { attempt: Math.min(next, timeoutsMs.length) };
 }
 
-function endedBefore(seed: SeedState, look: Look): Ending | null {
+function endedBefore(seed: DanceState, look: Look): Ending | null {
   if (seed === "pardoned") {
     return { event: "alive", verdict: "pardoned", why: "a warden before this one pardoned it" };
   }

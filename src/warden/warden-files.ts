@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
 import type { ProcessIdentity } from "../base/clock.ts";
-import { parseObject } from "../base/json.ts";
+import { parseRecord } from "../base/json.ts";
 import { isName } from "../base/names.ts";
 import {
   isTemporary,
@@ -80,7 +80,7 @@ export function wardenFilesIn(folder: string, lock?: typeof withFileLock) {
     openFindings: () => {
       const open = new Map<string, Record<string, unknown>>();
       for (const line of readEnd(at("observed.jsonl"), MAX_FINDINGS).split("\n")) {
-        const one = parseObject(line); // null: cut off, or torn by a full disk
+        const one = parseRecord(line); // null: cut off, or torn by a full disk
         if (one === null) continue;
         const key = JSON.stringify([one.rule, one.kind, one.target, one.home]);
         if (one.state === "found") open.set(key, one);
@@ -157,5 +157,5 @@ function receiptIn(path: string): Receipt | null {
 }
 
 function objectIn<T>(path: string, maxBytes: number): T | null {
-  return parseObject(readSmall(path, maxBytes)) as T | null;
+  return parseRecord(readSmall(path, maxBytes)) as T | null;
 }

@@ -3,9 +3,9 @@ import { growingPause } from "../base/growing-pause.ts";
 import { quoted } from "../base/text.ts";
 import { type Breaker, newBreaker } from "./breaker.ts";
 import { agentsIn, type Dance, hasKilled } from "./dance.ts";
-import { DanceRun, RETRY_MS } from "./dance-run.ts";
+import { RETRY_MS } from "./dance-run.ts";
 import { Dancer, type Pool } from "./dancer.ts";
-import { finishDance } from "./finish.ts";
+import { finishDance } from "./finish-dance.ts";
 import { notifier } from "./notifier.ts";
 import type { Pause } from "./warden-files.ts";
 import type { WardenEvent, WardenHost, WardenSettings } from "./warden-host.ts";
@@ -219,9 +219,19 @@ export class Warden {
       if (!this.#queued.has(id)) this.#emit({ kind: "queued", warrant: id, target, why });
       waiting.add(id);
     }
+    this.#reportWithdrawn(warrants);
     this.#queued = waiting;
     for (const warrant of next) {
       if (this.#pause === null && !this.#isStopping) await this.#begin(warrant);
+    }
+  }
+
+  /** Reported warrants that were withdrawn before a dog took them. */
+  #reportWithdrawn(left: readonly Warrant[]): void {
+    for (const id of this.#queued) {
+      if (left.some((one) => one.id === id)) continue;
+      const { target } = this.#host.files.withdrawn(id) ?? {};
+      if (target !== undefined) this.#emit({ kind: "withdrawn", warrant: id, target });
     }
   }
 
@@ -247,8 +257,7 @@ export class Warden {
 
   #start(dance: Dance): void {
     if (dance.state === "executing") this.#breaker.resume(agentsIn(dance));
-    const run = new DanceRun(dance, this.#host, this.#settings, this.#emit);
-    const dancer = new Dancer(run, this.#pool);
+    const dancer = new Dancer(this.#pool, dance, this.#host, this.#settings, this.#emit);
     const over = this.#follow(dancer).catch((error: unknown) => {
       // A bug, or a failing machine: after a while it goes on from disk, as after a restart.
       this.#warn(`${dance.id}: ${messageOf(error)}`);

@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { VivError } from "../base/errors.ts";
-import { parseObject } from "../base/json.ts";
+import { parseRecord } from "../base/json.ts";
 import { isName } from "../base/names.ts";
 
 /** Kinds of targets. A script that only knows a session's name means a tmux session. */
@@ -147,7 +147,7 @@ const PROBLEMS: Record<keyof z.output<typeof warrantFile>, string> = {
  * unless it has one inside, and the file's time is when it was filed unless it has `filed_at`.
  */
 export function parseWarrant(text: string, name: string, fileTime: number): Warrant {
-  const all = parseObject(text);
+  const all = parseRecord(text);
   if (all === null) throw invalid("it is not a JSON object");
   const id = all.id ?? name;
   if (!isName(id)) {

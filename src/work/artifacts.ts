@@ -21,7 +21,7 @@ import {
   rmdirSync,
   writeNewSync,
 } from "../platform/files/beneath.ts";
-import type { Evidence, Proof } from "../queue/proof.ts";
+import type { Evidence, Proof } from "../queue/attempt.ts";
 
 /**
  * What an attempt leaves behind for people and for the next attempt, in `artifacts/`:

@@ -6,7 +6,7 @@ import { whatIsMissing } from "../engines/costs/budget.ts";
 import { budgetSection, pricesSection } from "../engines/costs/config-costs.ts";
 import type { Engine } from "../engines/engine.ts";
 import { keyVariable } from "../engines/named.ts";
-import { parseTemplate } from "../engines/template-parse.ts";
+import { parseTemplate } from "../engines/template.ts";
 import { resolveHandler } from "./attempt.ts";
 import type { Route } from "./config-route.ts";
 import type { WorkerHost } from "./host.ts";

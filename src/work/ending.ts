@@ -4,7 +4,7 @@ import { isVivError } from "../base/errors.ts";
 import { fingerprint, tellingLines } from "../base/fingerprint.ts";
 import { type MachineRetry, Unrecorded } from "../platform/machine-retry.ts";
 import type { Finished } from "../platform/processes/handlers.ts";
-import type { Proof } from "../queue/proof.ts";
+import type { Proof } from "../queue/attempt.ts";
 import type { Ended, FailureReport } from "../queue/store.ts";
 import type { AttemptContext } from "./place.ts";
 

@@ -1,7 +1,7 @@
 import type { EngineRoute } from "../engines/config-engine.ts";
 import { Bill } from "../engines/costs/bill.ts";
 import type { PriceTable } from "../engines/costs/prices.ts";
-import { usageLine } from "../engines/costs/usage-line.ts";
+import { usageLine } from "../engines/costs/usage.ts";
 import type { EngineRequest, Step } from "../engines/engine.ts";
 import { LineSplitter } from "../platform/processes/line-splitter.ts";
 import { isAttempt } from "../queue/attempt.ts";

@@ -1,6 +1,6 @@
 import type { MachineRetry } from "../platform/machine-retry.ts";
 import type { Finished } from "../platform/processes/handlers.ts";
-import type { Proof } from "../queue/proof.ts";
+import type { Proof } from "../queue/attempt.ts";
 import { type AttemptEnd, type Ending, reportOf } from "./ending.ts";
 import type { AttemptContext, Place } from "./place.ts";
 import type { Runner } from "./runner.ts";

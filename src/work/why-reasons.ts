@@ -2,7 +2,7 @@ import { formatDuration } from "../base/duration.ts";
 import { isTypeName } from "../base/names.ts";
 import { type AccountState, describeAccount } from "../engines/accounts/account.ts";
 import { type HistoryRecord, isAttempt } from "../queue/attempt.ts";
-import { chokesIn, describeChoke, mayTry, takes, tellsOfNobodyLeft } from "../queue/choke.ts";
+import { chokesIn, describeChoke, isNoWorkerLeft, mayTry, takes } from "../queue/choke.ts";
 import type { TaskState } from "../queue/states.ts";
 import type { Task } from "../queue/task.ts";
 
@@ -314,7 +314,7 @@ function whatRuns({ process }: WhyFacts): string {
 
 function failedReasons(facts: WhyFacts): Reason[] {
   const last = facts.history.filter(isAttempt).at(-1);
-  if (last?.to === "pending" && facts.lastNote && tellsOfNobodyLeft(facts.lastNote)) {
+  if (last?.to === "pending" && facts.lastNote && isNoWorkerLeft(facts.lastNote)) {
     return [{ code: "failed", text: facts.lastNote, command: `viv retry ${facts.id}` }];
   }
   const cancelled = last === undefined || last.outcome === "cancelled" || last.to !== "failed";

@@ -124,51 +124,6 @@ describe("viv board refuses, and changes nothing", () => {
     await refused(repo, CLAIM, 4, /on no branch \(detached HEAD\)/);
   });
 
-  it("names that mean nothing, two things, or no task in reach", async () => {
-    const twins = `${NEWSROOM}*** ASSIGNED Hello, World! — again\n`;
-    const repo = new Repository(twins);
-    const by = ["--agent", "moss"];
-    await refused(repo, ["claim", "hello-world", ...by], 2, /the name of 2 tasks .*lines 5 and 16/);
-    await refused(repo, ["claim", "secnd", ...by], 3, /did you mean second\?/);
-    await refused(repo, ["claim", "zzzzzzzz", ...by], 3, /see: viv board ls/);
-    await refused(repo, ["claim", ...by], 2, /viv board claim needs/);
-    await refused(repo, ["claim", "second"], 2, /--agent NAME, or set VIV_AGENT/);
-    await refused(repo, ["claim", "second", "--agent", "a\nb"], 2, /is not a valid agent name/);
-    await refused(repo, ["claim", "second", "--agent", "<x>"], 2, /is not a valid agent name/);
-    await refused(repo, ["claim", "second", ...by, "--role", "two words"], 2, /--role is one word/);
-    await refused(repo, ["claim", "old-news", ...by], 4, /is PUBLISHED and cannot be claimed/);
-    await refused(repo, ["next", ...by, "--state", "WRITNG"], 2, /did you mean WRITING\?/);
-    await refused(repo, ["ls", "--state", "nowhere"], 2, /there are ASSIGNED RESEARCH/);
-    await refused(
-      repo,
-      ["open", "Second thoughts", "--id", "second"],
-      4,
-      /already \(line 7, WRITING\)/,
-    );
-    await refused(repo, ["open", "…"], 2, /gives no name/);
-    await refused(repo, ["open", " "], 2, /say what/);
-    for (const name of ["advance", "bounce", "log", "show"]) {
-      const flags = { advance: by, bounce: [...by, "--note", "x"] }[name] ?? [];
-      await refused(repo, [name, "secnd", ...flags], 3, /did you mean second\?/);
-    }
-    await refused(repo, ["show", "hello-world"], 2, /the name of 2 tasks/);
-    await refused(repo, ["advance", "second", ...by], 4, /is not claimed by \w+; claim it first/);
-    await refused(repo, ["bounce", "third-time-lucky", "--agent", "hale"], 2, /say why/);
-    const third = ["third-time-lucky", "--agent", "hale"];
-    await refused(
-      repo,
-      ["advance", ...third, "--to", "RESEARCH"],
-      4,
-      /next state is PUBLISHED, not/,
-    );
-    await refused(
-      repo,
-      ["bounce", ...third, "--note", "x", "--to", "KILLED"],
-      4,
-      /does not come before/,
-    );
-  });
-
   it("but not a file named like an option, with odd letters, in a folder below", async () => {
     const repo = new Repository(NEWSROOM, "a b/-ü*[x].org");
     const board = join(repo.top, "a b/-ü*[x].org");

@@ -9,10 +9,9 @@ import {
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import type * as z from "zod/mini";
-import { status } from "../../src/overview/operations/run.ts";
-import { ls, show, why } from "../../src/overview/operations/tasks.ts";
+import { ls, show, status, why } from "../../src/overview/operations.ts";
 import { claim, complete, fail, heartbeat, release } from "../../src/queue/operations/claims.ts";
-import { doctor, init, reap } from "../../src/queue/operations/run.ts";
+import { doctor, init, reap } from "../../src/queue/operations/maintenance.ts";
 import { approve, cancel, enqueue, reject, retry } from "../../src/queue/operations/tasks.ts";
 import { newFolder } from "../support/folders.ts";
 import { FakeHost } from "../support/machine.ts";

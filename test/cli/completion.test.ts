@@ -142,14 +142,6 @@ describe.each(["zsh", "fish"] as const)("%s", (name) => {
   });
 });
 
-it("an unknown shell is refused with the ones there are", async () => {
-  for (const args of [["completion"], ["completion", "tcsh"]]) {
-    const said = await cli(args);
-    expect(said).toMatchObject({ status: 2, stdout: "" });
-    expect(said.stderr).toContain("bash, zsh, fish");
-  }
-});
-
 it("the flags that the build made are those of the schemas", async () => {
   const made = JSON.parse(readFileSync(join(DIST, "flags.json"), "utf8"));
   const expected = await Promise.all(

@@ -178,30 +178,6 @@ Now run
     expect(readdirSync(units)).toContain("viv-worker-second.service");
   });
 
-  it.each([
-    ["no action", ["service"], 2, "viv service install, or uninstall"],
-    ["another action", ["service", "start"], 2, "must be one of install, uninstall"],
-    ["no handler", ["service", "install"], 2, "which handler?"],
-    [
-      "a handler that is not there",
-      ["service", "install", "--handler", "./no"],
-      2,
-      "no handler at",
-    ],
-    ["no concurrency", ["--concurrency", "0"], 2, "at least 1"],
-    ["a worker's name that is none", ["--worker-id", "../w"], 2, "worker name"],
-    ["a type that is none", ["--types", "a b"], 2, "task type"],
-    ["a grace that is none", ["--grace", "soon"], 2, "not a duration"],
-    ["a name that is none", ["--name", "a/b"], 2, "--name"],
-    ["a file as folder", ["--unit-dir", "handle.sh"], 2, "cannot serve"],
-    ["a run that is not there", ["--run", "nowhere"], 3, "nowhere"],
-  ])("refuses %s", async (_, args, status, text) => {
-    const { install, around, units } = await project();
-    const said = await cli(args[0] === "service" ? args : [...install, ...args], around);
-    expect(said).toMatchObject({ status, stderr: expect.stringContaining(text) });
-    expect(existsSync(units)).toBe(false);
-  });
-
   it("gives a command that works, with nothing but PATH around it", async () => {
     const { install, around, read, run } = await project("a 100% $HOME project");
     await ok([...install, "--worker-id", "w"], around);

@@ -37,7 +37,7 @@ async function spend(workers: number, budget: string, more: { steps: number; tas
     { length: workers },
     (_, i) => new Running(["work", "--worker-id", `w${i}`, "--drain"], around()),
   );
-  // The budget of a day comes back at midnight: who waits for that has done what it could.
+  // The budget of a day comes back at midnight: a worker that waits for it is done.
   await Promise.all(running.map((one) => one.says("is used up")));
   for (const one of running) one.child.kill("SIGTERM");
   await Promise.all(running.map((one) => one.end()));

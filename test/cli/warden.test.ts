@@ -199,36 +199,6 @@ describe("the queue", () => {
 });
 
 describe("bad input", () => {
-  it.each([
-    [["warrant", "file"], 2, "no target; name one"],
-    [["warrant", "file", "x", "--pid", "5"], 2, "more than one target"],
-    [["warrant", "file", ""], 2, "empty"],
-    [["warrant", "file", "a\nb"], 2, "control characters"],
-    [["warrant", "file", "--pid", "0"], 2, "--pid"],
-    [["warrant", "file", "--pid", "x"], 2, "is not a number"],
-    [["warrant", "file", "--worker", "w"], 2, "which run?"],
-    [["warrant", "file", "--worker", "w", "--run", "nowhere"], 3, "nowhere"],
-    [["warrant", "show", "nope"], 3, "there is no warrant"],
-    [["warrant", "show", "../../etc/passwd"], 3, "there is no warrant"],
-    [["warrant", "withdraw", "nope"], 3, "see: viv warrant ls"],
-    [["epitaph", "nope"], 3, "there is no warrant"],
-    [["epitaph"], 2, "needs"],
-    [["dog", "pool", "release", "dog-1"], 3, "no dog"],
-    [["dog", "pool", "allocate", "w"], 3, "there is no warrant"],
-    [["dog", "pol", "status"], 2, "did you mean"],
-    [["dog", "pool", "alocate"], 2, "did you mean: viv dog pool allocate?"],
-    [["warden", "start"], 2, "viv warden up"],
-    [["warden", "up", "--pool", "21"], 2, "--pool"],
-    [["warden", "up", "--timeouts", "soon"], 2, "is not a duration"],
-    [["warden", "up", "--timeouts", "1s,1s,1s,1s,1s,1s"], 2, "from one to five"],
-    [["alive", "k3x9"], 3, "has the nonce k3x9"],
-    [["alive", "../x"], 2, "is no nonce"],
-    [["warrant", "ls", "--state", ""], 2, "--state is empty"],
-  ])("%j", async (args, status, words) => {
-    const said = await place().run(...args);
-    expect(said).toMatchObject({ status, stderr: expect.stringContaining(words) });
-  });
-
   it("in GT_DOG_POOL_SIZE and [warden] is named", async () => {
     const here = place();
     const env = { VIV_STATE: join(here.folder, "state"), GT_DOG_POOL_SIZE: "many" };

@@ -267,12 +267,6 @@ describe("proof", () => {
 });
 
 describe("the command itself", () => {
-  test("without a handler it says what to do", async () => {
-    const said = await cli(["work", "--run", run], around());
-    expect(said.status).toBe(2);
-    expect(said.stderr).toMatch(/which handler\? Pass --handler PATH/);
-  });
-
   test("a type without a handler is refused, and one without a route is left alone", async () => {
     config('[handlers.other]\nhandler = "/bin/true"\n');
     const said = await cli(["work", "--types", "t,other", "--drain"], around());

@@ -9,7 +9,7 @@ import { findCommand, firstWords } from "../../src/operation/catalog.ts";
 import { parseFlags } from "../../src/operation/flags.ts";
 import { mermaid } from "../../src/queue/states.ts";
 import { wardenSection } from "../../src/warden/config.ts";
-import { danceMermaid } from "../../src/warden/dance.ts";
+import { DANCE, DANCE_STATES } from "../../src/warden/dance.ts";
 import { newFolder } from "../support/folders.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -28,6 +28,14 @@ function masked(text: string): string {
     .replace(/\b\d+(\.\d)? ?(ms|s|m)\b/g, "TIME")
     .replace(/\d{4}-\d{2}-\d{2}T[\d:.]+Z|\b\d\d:\d\d:\d\d\b/g, "TIME")
     .trim();
+}
+
+/** The picture of the dance's states, made from their table. */
+function danceMermaid(): string {
+  const lines = DANCE_STATES.flatMap((from) =>
+    Object.entries(DANCE[from]).map(([event, to]) => `  ${from} --> ${to}: ${event}`),
+  );
+  return ["stateDiagram-v2", ...lines].join("\n");
 }
 
 describe("README.md", () => {

@@ -44,21 +44,21 @@ describe.each(["anthropic", "openai"] as const)("%s", (api) => {
     expect(outcome.message).toContain("slow down");
   });
 
-  test("one that does not say when it is over", async () => {
+  test("a limit without an end", async () => {
     for (const reply of [limited(), OVERLOADED]) {
       const ran = await run(api, await LlmServer.start(reply));
       expect(ran.outcome).toMatchObject({ kind: "rate_limited", until: null });
     }
   });
 
-  test("a server that is ill for a moment", async () => {
+  test("a server that fails for a moment", async () => {
     const server = await LlmServer.start(BROKEN, BROKEN, BROKEN, { text: "Ok." });
     const ran = await run(api, server);
     expect(ran.outcome).toEqual({ kind: "done" });
     expect(ran.steps[0]?.text).toMatch(/^HTTP 500: .*trying again in 0 s \(1 of 3\)$/);
   });
 
-  test("and one that stays so", async () => {
+  test("a server that keeps failing", async () => {
     const server = await LlmServer.start(BROKEN, BROKEN, BROKEN, BROKEN);
     const ran = await run(api, server);
     expect(ran.outcome).toMatchObject({ kind: "unavailable" });
@@ -66,7 +66,7 @@ describe.each(["anthropic", "openai"] as const)("%s", (api) => {
     expect(server.asked).toHaveLength(4);
   });
 
-  test("an answer that is cut off is asked for again, and what it called is not run", async () => {
+  test("an answer that is cut off is asked for again, and its calls are not run", async () => {
     const calls = [{ name: "shell", input: { command: "echo x >> ran" } }];
     const long = "words and words and words";
     const server = await LlmServer.start(
@@ -77,7 +77,7 @@ describe.each(["anthropic", "openai"] as const)("%s", (api) => {
     const ran = await run(api, server);
     expect(ran.outcome).toEqual({ kind: "done" });
     expect(resultsIn(server.asked[2])).toEqual(["[exit 0]\nx\n"]);
-    // What was cut off is paid for: as it was told, or else estimated.
+    // The answer that was cut off is paid for: as reported, or else estimated.
     const [used] = ran.usage ?? [];
     if (api === "anthropic") expect(used?.input).toBe(77 + 10 + 10);
     else expect(used?.input).toBeGreaterThan(20);
@@ -118,7 +118,7 @@ describe.each(["anthropic", "openai"] as const)("%s", (api) => {
     expect(results[3]).toBe("[exit 0]\n");
   });
 
-  test("after five in a row it is given up", async () => {
+  test("five malformed calls in a row end the run", async () => {
     const server = await LlmServer.start();
     const bad = { calls: [{ name: "shell", input: "{" }] };
     server.script.push(bad, bad, bad, bad);
@@ -142,7 +142,7 @@ describe.each(["anthropic", "openai"] as const)("%s", (api) => {
     expect(server.asked).toHaveLength(1);
   });
 
-  test("a model that is not there", async () => {
+  test("an unknown model", async () => {
     const server = await LlmServer.start();
     const ran = await run(api, server, { model: "gone-model" });
     expect(ran.outcome.kind).toBe("refused");
@@ -208,7 +208,7 @@ describe.each(["anthropic", "openai"] as const)("%s", (api) => {
     expect(ran.steps.some((step) => step.text?.startsWith("the window is full"))).toBe(true);
   });
 
-  test("a window that is smaller than was said: the conversation is shortened", async () => {
+  test("a window that is smaller than configured: the conversation is shortened", async () => {
     const server = await LlmServer.start();
     server.longest = 30_000;
     let next = 0;
@@ -233,7 +233,7 @@ describe.each(["anthropic", "openai"] as const)("%s", (api) => {
   });
 });
 
-test("a conversation that cannot be kept is no reason to stop", async () => {
+test("a run continues when its conversation cannot be saved", async () => {
   const file = join(newFolder(), "file");
   writeFileSync(file, "");
   const ran = await run("openai", await LlmServer.start({ text: "Ok." }), { sessionDir: file });
@@ -241,7 +241,7 @@ test("a conversation that cannot be kept is no reason to stop", async () => {
   expect(ran.steps[0]?.text).toMatch(/^the session is not kept/);
 });
 
-test("a server that counts nothing: usage is unknown, and not zero", async () => {
+test("with a server that counts nothing, usage is unknown, not zero", async () => {
   const server = await LlmServer.start({ text: "Ok.", usage: null });
   const ran = await run("openai", server);
   expect(ran.outcome).toEqual({ kind: "done" });

@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { expect, onTestFinished } from "vitest";
 import type {
@@ -8,12 +7,13 @@ import type {
   EngineSettings,
   Step,
 } from "../../src/engines/engine.ts";
-import { llmEngine } from "../../src/engines/llm/engine.ts";
+import { llmEngine } from "../../src/engines/own-programs.ts";
 import { within } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
 import { DIST } from "../support/processes.ts";
 import { type Asked, type LlmServer, MODEL } from "./llm-server.ts";
 import { partsOf } from "./llm-wire.ts";
+import { SETTINGS } from "./vendors/run.ts";
 
 export type Api = "anthropic" | "openai";
 
@@ -37,12 +37,11 @@ export class Running {
   readonly child: ChildProcess;
   readonly steps: Step[] = [];
   readonly result: Promise<Ran>;
-  #news: (() => void)[] = [];
 
   constructor(api: Api, url: string | null, options: RunOptions = {}) {
     const { settings, env, sessionDir = null, limits, ...given } = options;
     this.cwd = given.cwd ?? newFolder();
-    const engine = llmEngine({ program: join(DIST, "llm.cjs"), sessionDir });
+    const engine = llmEngine({ programs: DIST, sessions: sessionDir });
     const request: EngineRequest = {
       prompt: "Do it.",
       cwd: this.cwd,
@@ -51,17 +50,7 @@ export class Running {
       resume: null,
       turns: null,
       ...given,
-      settings: {
-        binary: null,
-        flags: [],
-        permission: null,
-        url,
-        api,
-        keyEnv: null,
-        contextTokens: null,
-        scenario: null,
-        ...settings,
-      },
+      settings: { ...SETTINGS, url, api, ...settings },
     };
     const { argv, stdin } = engine.command(request);
     const [program = "", ...args] = argv;
@@ -76,13 +65,6 @@ export class Running {
     this.result = within("the loop ends", this.#read(engine.reader(request)), 50);
   }
 
-  /** Resolves when it has told a step that fits. */
-  async tells(fits: (step: Step) => boolean): Promise<void> {
-    while (!this.steps.some(fits)) {
-      await within("it tells", new Promise<void>((resolve) => this.#news.push(resolve)));
-    }
-  }
-
   async #read(reader: ReturnType<ReturnType<typeof llmEngine>["reader"]>): Promise<Ran> {
     let stdout = "";
     let stderr = "";
@@ -93,7 +75,6 @@ export class Running {
     lines.on("line", (line) => {
       stdout += `${line}\n`;
       this.steps.push(...reader.line(line));
-      for (const resolve of this.#news.splice(0)) resolve();
     });
     const [exit, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve) =>
       this.child.on("close", (...end) => resolve(end)),
@@ -103,14 +84,14 @@ export class Running {
   }
 }
 
-/** To its end; whatever happens to it, it never crashes. */
+/** To its end; it never crashes. */
 export async function run(api: Api, server: LlmServer, options: RunOptions = {}): Promise<Ran> {
   const ran = await new Running(api, server.url, options).result;
   expect(ran.stderr).toBe("");
   return ran;
 }
 
-/** What the results of tools were that the model saw with this request, in order. */
+/** The results of tools in this request, in order. */
 export function resultsIn(asked: Asked | undefined): string[] {
   return (asked?.body.messages ?? []).flatMap((message) => {
     if (message.role === "tool") return [String(message.content)];

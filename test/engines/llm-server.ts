@@ -3,17 +3,17 @@ import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
 import { type Body, checkAnthropic, checkOpenai } from "./llm-wire.ts";
 
-/** One answer of the model, or one of its bad days. */
+/** One answer of the model, or a failure. */
 export type Reply = Said | Refusal;
 
 export interface Said {
   thought?: string;
   text?: string;
-  /** A string is sent as it is, as the JSON that a model has got wrong. */
+  /** A string is sent as it is, like malformed JSON of a model. */
   calls?: { name: string; input: object | string }[];
   finish?: string;
   usage?: Partial<Counts> | null;
-  /** The connection breaks after the first words; or says no more, and stays open. */
+  /** The connection breaks after the first words, or stays open in silence. */
   breaks?: "cut" | "hang";
   /** Instead of the end: an error event in the middle of the stream. */
   error?: { type: string; message: string };
@@ -41,8 +41,8 @@ export interface Asked {
 export const MODEL = "test-model";
 
 /**
- * Speaks Anthropic's messages and OpenAI's chat completions as the real ones do, streaming, on
- * 127.0.0.1. It checks what it is asked as strictly as they do, and answers from a script.
+ * Streams Anthropic's messages and OpenAI's chat completions like the real servers, on 127.0.0.1. It checks
+ * requests as strictly as they do, and answers from a script.
  */
 export class LlmServer {
   readonly asked: Asked[] = [];
@@ -76,7 +76,7 @@ export class LlmServer {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Resolves when it has been asked so often. */
+  /** Resolves after so many requests. */
   async askedTimes(count: number): Promise<void> {
     while (this.asked.length < count) {
       await new Promise<void>((resolve) => this.#onAsk.push(resolve));
@@ -96,7 +96,7 @@ export class LlmServer {
     } else {
       stream(response, reply, isAnthropic ? anthropicEvents(reply) : openaiEvents(reply));
     }
-    for (const tell of this.#onAsk.splice(0)) tell();
+    for (const resolve of this.#onAsk.splice(0)) resolve();
   }
 
   #next(asked: Asked): Reply {
@@ -105,7 +105,7 @@ export class LlmServer {
     return typeof next === "function" ? next(asked) : next;
   }
 
-  /** What the real ones refuse, in their words. */
+  /** The refusals of the real servers, in their words. */
   #refusal({ path, headers, body }: Asked, text: string, isAnthropic: boolean): Refusal | null {
     const error = (status: number, type: string, message: string): Refusal => ({
       status,

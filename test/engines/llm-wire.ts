@@ -1,4 +1,4 @@
-/** Of both protocols, what is looked at. */
+/** The fields of both protocols that are checked. */
 export interface Body {
   model: string;
   messages: Message[];
@@ -26,7 +26,7 @@ export interface Part {
 
 export const partsOf = ({ content }: Message): Part[] => (Array.isArray(content) ? content : []);
 
-/** What the real APIs refuse with a 400: said in one line, or null. */
+/** The reason of a 400 of the real API, in one line; or null. */
 export function checkAnthropic(body: Body): string | null {
   if (!((body.max_tokens ?? 0) > 0)) return "max_tokens: field required";
   if (body.stream !== true) return "this server only streams";

@@ -28,7 +28,7 @@ describe.each(["anthropic", "openai"] as const)("%s", (api) => {
     expect(promptsIn(server.asked[0])).toEqual(["Do it."]);
   });
 
-  test("tools really run in the workspace, and the model sees what they say", async () => {
+  test("tools really run in the workspace, and the model gets their results", async () => {
     const server = await LlmServer.start(
       {
         thought: "Hm.",
@@ -68,8 +68,8 @@ describe.each(["anthropic", "openai"] as const)("%s", (api) => {
     expect(ran.usage).toEqual(usage(50, 25));
   });
 
-  test("what the steps tell of usage adds up to the whole; the cache is counted apart", async () => {
-    const isBoth = api === "anthropic"; // OpenAI's protocol does not tell of writes
+  test("the usage of the steps adds up to the whole; the cache is counted apart", async () => {
+    const isBoth = api === "anthropic"; // OpenAI's protocol does not report writes
     const server = await LlmServer.start(
       {
         calls: [{ name: "list_files", input: {} }],
@@ -79,11 +79,11 @@ describe.each(["anthropic", "openai"] as const)("%s", (api) => {
     );
     const ran = await run(api, server);
     expect(ran.usage).toEqual(usage(18, 5, 900, isBoth ? 900 : 0));
-    const told = ran.steps.reduce(
-      (sum, step) => addTokens(sum, step.usage ?? NO_TOKENS),
+    const sum = ran.steps.reduce(
+      (tokens, step) => addTokens(tokens, step.usage ?? NO_TOKENS),
       NO_TOKENS,
     );
-    expect([{ model: MODEL, ...told, usd: null }]).toEqual(ran.usage);
+    expect([{ model: MODEL, ...sum, usd: null }]).toEqual(ran.usage);
     expect(ran.steps[0]).toMatchObject({ kind: "tool", usage: { input: 7, output: 3 } });
   });
 
@@ -116,7 +116,7 @@ describe.each(["anthropic", "openai"] as const)("%s", (api) => {
     expect(toolsIn(server.asked[0])).toEqual(all);
   });
 
-  test("commands do not get the key, and nothing that is printed shows it", async () => {
+  test("commands do not get the key, and no output shows it", async () => {
     const server = await LlmServer.start(
       { calls: [{ name: "shell", input: { command: "env; echo still $OTHER" } }] },
       { text: `The key is ${KEY}.` },
@@ -157,7 +157,7 @@ describe.each(["anthropic", "openai"] as const)("%s", (api) => {
     expect(ran.exit).toBe(1);
   });
 
-  test("or after fewer", async () => {
+  test("or after fewer, where the route sets them", async () => {
     const server = await LlmServer.start();
     server.forever = () => ({ text: "More!", calls: [{ name: "list_files", input: {} }] });
     const ran = await run(api, server, { turns: 3 });
@@ -166,7 +166,7 @@ describe.each(["anthropic", "openai"] as const)("%s", (api) => {
     expect(server.asked).toHaveLength(3);
   });
 
-  test("a later attempt goes on with the conversation", async () => {
+  test("a later attempt resumes the conversation", async () => {
     const sessionDir = join(newFolder(), "sessions");
     const first = await LlmServer.start(
       { thought: "Hm.", calls: [{ name: "shell", input: { command: "echo first" } }] },
@@ -230,11 +230,11 @@ describe.each(["anthropic", "openai"] as const)("%s", (api) => {
     await server.askedTimes(2);
     loop.child.kill("SIGTERM");
     const ran = await loop.result;
-    expect(ran.outcome).toEqual({ kind: "failed", message: "it was told to end" });
+    expect(ran.outcome).toEqual({ kind: "failed", message: "it was stopped by a signal" });
     expect(ran.text).toBe("Looking.");
     expect(ran.exit).toBe(143);
     const [used] = ran.usage ?? [];
-    expect(used?.input).toBeGreaterThanOrEqual(10); // and of the second what it has heard
+    expect(used?.input).toBeGreaterThanOrEqual(10); // and its part of the second
   });
 
   test("SIGTERM in the middle of a command ends that too", async () => {
@@ -266,7 +266,7 @@ describe.each(["anthropic", "openai"] as const)("%s", (api) => {
   });
 });
 
-test("Anthropic gets marks of what to cache: instructions with tools, and the conversation so far", async () => {
+test("Anthropic gets two marks for its cache: instructions with tools, and the conversation so far", async () => {
   const server = await LlmServer.start(
     { calls: [{ name: "list_files", input: {} }] },
     { text: "Ok." },
@@ -280,12 +280,12 @@ test("Anthropic gets marks of what to cache: instructions with tools, and the co
   }
 });
 
-test("a request that makes no sense is refused, not guessed at", async () => {
+test("refuses an invalid request", async () => {
   const server = await LlmServer.start();
   const ran = await run("openai", server, { turns: -1 });
   expect(ran.outcome).toMatchObject({ kind: "refused", message: expect.stringContaining("turns") });
   expect(ran.exit).toBe(2);
 });
 
-/** Dead is enough: whether somebody has taken note of it is not our business. */
+/** Also when it is a zombie: its parent need not have waited for it. */
 const isGone = (pid: number) => !existsSync(`/proc/${pid}/exe`);

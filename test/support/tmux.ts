@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import type { SeenProcess } from "../../src/warden/dance.ts";
+import { type Question, questionOf } from "../../src/warden/question.ts";
 import type { Ended, Suspect } from "../../src/warden/suspects/suspect.ts";
 import type { Warrant } from "../../src/warden/warrant.ts";
 import { until } from "./deadline.ts";
@@ -84,6 +85,14 @@ export function warrantFor(given: Partial<Warrant>): Warrant {
     home: null,
     ...given,
   };
+}
+
+let nonces = 0;
+
+export function newQuestion(given: { nonce?: string; reason?: string } = {}): Question {
+  const { nonce = `n${process.pid}x${++nonces}`, reason = "no_progress" } = given;
+  const warrant = { target: "a", reason, requester: "a test" };
+  return questionOf({ warrant }, { number: 1, nonce, timeout_ms: 60_000 }, 3);
 }
 
 /** As after a question that was put to what is there now. */

@@ -219,7 +219,7 @@ describe("a suspect that must not be killed is not", () => {
     await scene.files.askToWithdraw("w-hung");
     expect(await scene.verdicts("hung")).toEqual(["pardoned"]);
     expect(scene.tmux.has("hung")).toBe(true);
-    await until("the requester is told", () =>
+    await until("the requester is notified", () =>
       textIn(join(scene.state, "inbox/deacon/w-hung.json")).includes("withdrawn"),
     );
   });

@@ -1,91 +1,73 @@
 import { mkdirSync, statSync } from "node:fs";
-import { homedir } from "node:os";
-import { isAbsolute, join, resolve } from "node:path";
-import { VivError } from "../../base/errors.ts";
+import { join } from "node:path";
 import { assertName, isName } from "../../base/names.ts";
 import { replaceFileSynced } from "../../platform/files/atomic-write.ts";
 import { withFileLock } from "../../platform/files/file-lock.ts";
 import { explained, listed, readSmallOrThrow } from "../../platform/files/state-files.ts";
-import { type AccountState, openAccount, parseAccount } from "./account.ts";
+import { type AccountState, accountAt, openAccount, parseAccount } from "./account.ts";
+import { afterClosing, afterOpening, afterSuccess } from "./account-policy.ts";
+import type { Accounts } from "./accounts.ts";
 
 const REMEDY = "set VIV_STATE to a folder that may be written";
+const MAX_BYTES = 64 * 1024;
 
 /**
  * `accounts/<name>.json` in the user's state folder: one for each account, shared by all runs and
  * workers of the user on this machine. An account without a file is open.
  */
-export interface AccountFiles {
-  /** As the file says, whatever time it is. A file that cannot be used counts as open: `trouble`. */
-  read(account: string): AccountState;
-  /** Replaces the file by what `change` makes of it; nobody else changes it meanwhile. */
-  update(account: string, change: (before: AccountState) => AccountState): Promise<AccountState>;
-  /** All that have a file, by name. */
-  names(): string[];
-  /** Another number than before when any of them may have changed: one look, however many. */
-  changedAt(): number;
-}
-
-type Env = Readonly<Record<string, string | undefined>>;
-
-/** VIV_STATE, or `vivarium` where the user's programs keep their state. */
-export function stateFolder(env: Env, cwd: string): string {
-  if (env.VIV_STATE) return resolve(cwd, env.VIV_STATE);
-  // The standard says that a relative one is to be ignored.
-  const xdg = env.XDG_STATE_HOME;
-  if (xdg && isAbsolute(xdg)) return join(xdg, "vivarium");
-  return join(env.HOME || homeOf(), ".local/state/vivarium");
-}
-
-/** Of a user without an entry in passwd (a container) the system knows none. */
-function homeOf(): string {
-  try {
-    return homedir();
-  } catch (cause) {
-    const message = `you have no home folder; set HOME, or VIV_STATE to a folder of your own.`;
-    throw new VivError("UNSUPPORTED", message, {}, { cause });
-  }
-}
-
-const MAX_BYTES = 64 * 1024;
-
-export function accountFilesIn(folder: string): AccountFiles {
+export function accountsIn(
+  folder: string,
+  { now, random }: { now(): number; random(): number },
+): Accounts {
   const pathOf = (account: string) => join(folder, `${assertName("account", account)}.json`);
-  const read = (account: string) => readState(pathOf(account), account);
+  const read = (account: string) => accountAt(readFile(pathOf(account), account), now());
+  /** Under the lock: no other process changes the file meanwhile. */
+  const update = (account: string, change: (before: AccountState) => AccountState) => {
+    const path = pathOf(account);
+    const act = async () => {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      return withFileLock(join(folder, `.${account}.lock`), () => {
+        const before = read(account);
+        const after = change(before);
+        if (after !== before) {
+          const temporary = join(folder, `.${account}.new`); // only under the lock
+          replaceFileSynced(path, `${JSON.stringify(after, null, 2)}\n`, { temporary });
+        }
+        return after;
+      });
+    };
+    return explained(path, act, REMEDY);
+  };
   return {
     read,
-    update: async (account, change) => {
-      const path = pathOf(account);
-      return tried(path, async () => {
-        mkdirSync(folder, { recursive: true, mode: 0o700 });
-        return withFileLock(join(folder, `.${account}.lock`), () => {
-          const before = read(account);
-          const after = change(before);
-          if (after !== before) {
-            const { trouble: _, ...state } = after;
-            const temporary = join(folder, `.${account}.new`); // only under the lock
-            replaceFileSynced(path, `${JSON.stringify(state, null, 2)}\n`, { temporary });
-          }
-          return after;
-        });
-      });
+    close: async (account, closing) => {
+      const change = (before: AccountState) => afterClosing(before, closing, now(), random());
+      return accountAt(await update(account, change), now());
     },
-    names: () =>
+    succeeded: async (account, began) => {
+      const before = read(account);
+      if (afterSuccess(before, began, now()) === before) return;
+      await update(account, (current) => afterSuccess(current, began, now()));
+    },
+    open: async (account, by) => update(account, (before) => afterOpening(before, by, now())),
+    list: () =>
       listed(folder, REMEDY)
         .filter((name) => name.endsWith(".json"))
         .map((name) => name.slice(0, -".json".length))
         .filter(isName)
-        .sort(),
+        .sort()
+        .map(read),
     changedAt: () => {
       try {
         return statSync(folder, { throwIfNoEntry: false })?.mtimeMs ?? 0;
       } catch {
-        return 0; // not to be seen is as good as not there: see `readState`
+        return 0; // an unreadable folder counts as missing: see `readFile`
       }
     },
   };
 }
 
-function readState(path: string, account: string): AccountState {
+function readFile(path: string, account: string): AccountState {
   try {
     const text = readSmallOrThrow(path, MAX_BYTES);
     return text === null ? openAccount(account) : parseAccount(text, account);
@@ -94,8 +76,4 @@ function readState(path: string, account: string): AccountState {
     const trouble = `${path} cannot be used (${why}), so it counts as open; to write it anew: viv accounts open ${account}`;
     return openAccount(account, { trouble });
   }
-}
-
-function tried<T>(path: string, act: () => T): T {
-  return explained(path, act, REMEDY);
 }

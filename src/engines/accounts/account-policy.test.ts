@@ -14,7 +14,7 @@ import {
   afterOpening,
   afterSuccess,
   type Closing,
-  isBelievable,
+  isPlausible,
   pauseMs,
 } from "./account-policy.ts";
 
@@ -33,7 +33,7 @@ const untilOf = ({ until }: AccountState) => (until === null ? null : Date.parse
 const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 const FRESH = openAccount("a");
 
-/** Histories of an account: what happens to it, one after the other, with time in between. */
+/** Histories of an account: its events, with time in between. */
 const event = fc.record({
   kind: fc.constantFrom("close" as const, "succeed" as const, "open" as const),
   reason: fc.constantFrom(...CLOSING_REASONS, ...PARKING_REASONS),
@@ -54,7 +54,7 @@ function apply(stored: AccountState, e: Event, now: number): AccountState {
   return afterClosing(before, closing({ reason: e.reason, until, began }), now, e.dice);
 }
 
-/** Each step of a history: how it was just before it, and what it made of that. */
+/** Each step of a history, with the state before and after it. */
 function* steps(events: readonly Event[]) {
   let state: AccountState = FRESH;
   let now = NOW;
@@ -69,7 +69,7 @@ function* steps(events: readonly Event[]) {
 const histories = fc.array(event, { minLength: 1, maxLength: 12 });
 
 describe("the pause without a reset time", () => {
-  test("one minute, twice that for each in a row, at most an hour; half of it to all", () => {
+  test("one minute, doubled for each in a row, at most an hour; a random half to whole of it", () => {
     const fulls = [1, 2, 4, 8, 16, 32, 60, 60, 60].map((minutes) => minutes * MINUTE);
     fulls.forEach((full, n) => {
       expect([pauseMs(n + 1, 0), pauseMs(n + 1, 1)]).toEqual([full / 2, full]);
@@ -106,7 +106,7 @@ describe("the pause without a reset time", () => {
     expect(state).toMatchObject({ failures: 1, until: iso(NOW + 1 + 0.75 * MINUTE) });
   });
 
-  test("one that began long ago and meets a limit later closes it all the same", () => {
+  test("a run that began long ago and meets a limit later closes it too", () => {
     const first = afterClosing(FRESH, closing(), NOW, 1);
     const later = NOW + 30 * MINUTE;
     const second = afterClosing(accountAt(first, later), closing(), later, 1);
@@ -129,25 +129,25 @@ describe("a time that the vendor names", () => {
     ["past", iso(NOW - DAY)],
     ["too far away", iso(NOW + 8 * DAY + 1)],
     ["no time", "tomorrow\nmorning"],
-  ])("is not believed when it is %s: a pause, and it says so", (_, until) => {
+  ])("is ignored when it is %s: a pause instead, named in the message", (_, until) => {
     const state = afterClosing(FRESH, closing({ until }), NOW, 1);
     expect(untilOf(state)).toBe(MINUTE);
-    expect(state.message).toContain("not believed");
+    expect(state.message).toContain("not plausible");
     expect(state.message).toContain(until.replace("\n", " "));
     expect(state.message).not.toContain("\n");
   });
 
-  test("a person's time is a person's business", () => {
+  test("a person may name any time", () => {
     const asked = closing({ reason: "by_hand", until: iso(NOW + 30 * DAY) });
     expect(untilOf(afterClosing(FRESH, asked, NOW, 0))).toBe(30 * DAY);
   });
 });
 
 describe("closings in any order", () => {
-  test("what is believed is what lies within eight days", () => {
+  test("a time is plausible within eight days", () => {
     holds(
       fc.property(fc.integer({ min: -20 * DAY, max: 20 * DAY }), (ahead) => {
-        expect(isBelievable(iso(NOW + ahead), NOW)).toBe(ahead > 0 && ahead <= 8 * DAY);
+        expect(isPlausible(iso(NOW + ahead), NOW)).toBe(ahead > 0 && ahead <= 8 * DAY);
       }),
     );
   });
@@ -165,7 +165,7 @@ describe("closings in any order", () => {
     );
   });
 
-  test("parked stays parked, whatever happens, until a person opens it", () => {
+  test("parked stays parked until a person opens it", () => {
     holds(
       fc.property(histories, (events) => {
         for (const { e, before, after } of steps(events)) {

@@ -10,16 +10,16 @@ import {
   openAccount,
 } from "./account.ts";
 
-/** What closes an account: an attempt that met a limit or was refused, or a person. */
+/** By an attempt that met a limit or was refused, or by a person. */
 export interface Closing {
   reason: ClosingReason;
-  /** ISO; null when the vendor named no time. Means nothing for what parks. */
+  /** ISO; null when the vendor named no time. Ignored by reasons that park. */
   until: string | null;
   message: string;
   /** What a person should do about it. */
   todo: string;
   by: AccountBy;
-  /** When the run that met it began, in milliseconds. What it says is about the time since then. */
+  /** The start of the run that met it, in milliseconds. */
   began: number;
 }
 
@@ -33,8 +33,8 @@ export function pauseMs(failures: number, random: number): number {
   return withJitter(growingPause(failures, PAUSE_MS), random);
 }
 
-/** A reset time that has passed, or is farther away than any real limit, is a mistake. */
-export function isBelievable(until: string, now: number): boolean {
+/** A reset time in the past, or farther away than any real limit, is a mistake. */
+export function isPlausible(until: string, now: number): boolean {
   const ahead = Date.parse(until) - now;
   return ahead > 0 && ahead <= FARTHEST_RESET_MS;
 }
@@ -48,8 +48,8 @@ const EVENTS: Record<ClosingReason, AccountEvent> = {
 };
 
 /**
- * The account after a closing; `before` itself when that changes nothing. `before` is as of now.
- * The later time wins, and what waits for a person waits for a person.
+ * The account after a closing; `before` itself, which is as of now, when nothing changes. The later
+ * time wins, and a parked account stays parked.
  */
 export function afterClosing(
   before: AccountState,
@@ -80,8 +80,8 @@ export function afterClosing(
 }
 
 /**
- * Several attempts that run into one limit are one failure: those that began before the account was
- * closed have met what it was closed for. A closing by hand is no failure.
+ * Several attempts that meet one limit are one failure: all that began before the account was closed.
+ * A closing by hand is no failure.
  */
 function failuresAfter(before: AccountState, closing: Closing): number {
   if (closing.reason === "by_hand") return before.failures;
@@ -100,36 +100,33 @@ function untilFor(
   random: number,
 ): { until: string; note: string } {
   const named = closing.until;
-  const isBelieved = named !== null && (closing.reason === "by_hand" || isBelievable(named, now));
-  if (isBelieved) return { until: new Date(named).toISOString(), note: "" };
-  // The pause for that very limit runs already.
+  const counts = named !== null && (closing.reason === "by_hand" || isPlausible(named, now));
+  if (counts) return { until: new Date(named).toISOString(), note: "" };
+  // The pause for the same limit runs already.
   if (before.state === "closed" && isAboutTheSame(before, closing)) {
     return { until: before.until, note: "" };
   }
   const pause = pauseMs(failures, random);
   const until = new Date(now + pause).toISOString();
-  return { until, note: named === null ? "" : disbelief(named, pause) };
+  return { until, note: named === null ? "" : implausible(named, pause) };
 }
 
-/** What began before a person opened it (with a new key, say) tells nothing about now. */
+/** A run from before a person opened it, perhaps with a new key, is no evidence about now. */
 function isOldNews({ state, by, since }: AccountState, { began }: Closing): boolean {
   const isByPerson = state === "open" && by !== null && "person" in by;
   return isByPerson && since !== null && began < Date.parse(since);
 }
 
-function disbelief(named: string, pause: number): string {
+function implausible(named: string, pause: number): string {
   const time = oneLine(named).slice(0, 40);
-  return ` (it named ${time} as the time to come back, which is not believed: a pause of ${formatDuration(pause)} instead)`;
+  return ` (it named ${time} as the time to come back, which is not plausible: a pause of ${formatDuration(pause)} instead)`;
 }
 
 function oneLine(text: string): string {
   return text.replace(/\s+/g, " ").trim().slice(0, MAX_TEXT);
 }
 
-/**
- * The account after a run that began then has succeeded. It opens nothing that was closed after it
- * began, or by a person.
- */
+/** After a success of a run that began then. It opens nothing that was closed later, or by a person. */
 export function afterSuccess(before: AccountState, began: number, now: number): AccountState {
   const isByHand = before.state === "closed" && before.reason === "by_hand";
   const isNews = before.since === null || began >= Date.parse(before.since);
@@ -143,17 +140,17 @@ export function afterOpening(before: AccountState, person: string, now: number):
   return openAccount(before.account, { since: new Date(now).toISOString(), by: { person } });
 }
 
-/** What the end of a run says about the account that it used. */
+/** The closing of a run's account by the run's outcome. */
 export function closingFor(
-  said: EngineOutcome,
+  outcome: EngineOutcome,
   note: string,
 ): Pick<Closing, "reason" | "until" | "message" | "todo"> {
-  const { kind } = said;
-  const isTold = kind === "rate_limited" || kind === "unavailable" || kind === "quota";
+  const { kind } = outcome;
+  const isLimit = kind === "rate_limited" || kind === "unavailable" || kind === "quota";
   return {
-    reason: isTold ? kind : "unauthorized",
-    until: "until" in said ? said.until : null,
-    message: "message" in said ? said.message : note,
-    todo: "todo" in said ? said.todo : "",
+    reason: isLimit ? kind : "unauthorized",
+    until: "until" in outcome ? outcome.until : null,
+    message: "message" in outcome ? outcome.message : note,
+    todo: "todo" in outcome ? outcome.todo : "",
   };
 }

@@ -1,39 +1,86 @@
+import * as z from "zod/mini";
 import { formatDuration } from "../../base/duration.ts";
 import { VivError } from "../../base/errors.ts";
+import { parseRecord } from "../../base/json.ts";
 import type { EngineRoute } from "../config-engine.ts";
 
 /**
- * An account is what shares a rate limit. Its gate is state of the machine, not of a run: what one
- * worker learns from the vendor holds for all of the user's workers.
+ * Runs with the same account share a rate limit. Its gate is state of the machine, not of a run: a limit
+ * that one worker meets holds for all of the user's workers.
  *   open     may be used
  *   closed   not before a time
- *   parked   not before a person has done something about it
+ *   parked   not before a person has opened it
  */
-export const ACCOUNT_STATES = ["open", "closed", "parked"] as const;
-export type AccountStateName = (typeof ACCOUNT_STATES)[number];
+export const CLOSING_REASONS = ["rate_limited", "unavailable", "by_hand"] as const;
+export const PARKING_REASONS = ["unauthorized", "quota"] as const;
+export type ClosingReason = (typeof CLOSING_REASONS)[number] | (typeof PARKING_REASONS)[number];
 
-/** What can happen to it: the vendor said so, a run succeeded, or a person decides. */
+const time = z
+  .string()
+  .check(z.refine((text) => /^\d{4}-.*T.*Z$/.test(text) && Date.parse(text) > 0));
+
+const by = z.union([
+  z.object({ person: z.string() }),
+  z.object({ run: z.string(), worker: z.string(), task: z.string() }),
+]);
+export type AccountBy = z.output<typeof by>;
+
+const base = {
+  account: z.string(),
+  message: z.string(),
+  /** What a person should do about it. */
+  todo: z.string(),
+  by: z.nullable(by),
+  /** Closings in a row without a success in between. */
+  failures: z.int().check(z.gte(0)),
+  /** Why its file cannot be used. Then it counts as open: one bad file must not stop a fleet. */
+  trouble: z.optional(z.string()),
+};
+
+export const accountState = z.discriminatedUnion("state", [
+  z.object({
+    ...base,
+    state: z.literal("open"),
+    reason: z.null(),
+    until: z.null(),
+    /** Null: it was never closed. */
+    since: z.nullable(time),
+  }),
+  z.object({
+    ...base,
+    state: z.literal("closed"),
+    reason: z.enum(CLOSING_REASONS),
+    until: time,
+    since: time,
+  }),
+  z.object({
+    ...base,
+    state: z.literal("parked"),
+    reason: z.enum(PARKING_REASONS),
+    until: z.null(),
+    since: time,
+  }),
+]);
+export type AccountState = z.output<typeof accountState>;
+type OpenAccount = Extract<AccountState, { state: "open" }>;
+
 export type AccountEvent = "limited" | "refused" | "succeeded" | "opened" | "closed_by_hand";
+
+const UNPARKED = {
+  limited: "closed",
+  refused: "parked",
+  succeeded: "open",
+  opened: "open",
+  closed_by_hand: "closed",
+} as const;
 
 /** A success counts only if its run began after the account was closed, and no person closed it. */
 export const ACCOUNT_TRANSITIONS: Record<
-  AccountStateName,
-  Record<AccountEvent, AccountStateName>
+  AccountState["state"],
+  Record<AccountEvent, AccountState["state"]>
 > = {
-  open: {
-    limited: "closed",
-    refused: "parked",
-    succeeded: "open",
-    opened: "open",
-    closed_by_hand: "closed",
-  },
-  closed: {
-    limited: "closed",
-    refused: "parked",
-    succeeded: "open",
-    opened: "open",
-    closed_by_hand: "closed",
-  },
+  open: UNPARKED,
+  closed: UNPARKED,
   parked: {
     limited: "parked",
     refused: "parked",
@@ -43,59 +90,12 @@ export const ACCOUNT_TRANSITIONS: Record<
   },
 };
 
-/** `unavailable`: the vendor is down, overloaded, or cannot be reached. */
-export const CLOSING_REASONS = ["rate_limited", "unavailable", "by_hand"] as const;
-export const PARKING_REASONS = ["unauthorized", "quota"] as const;
-export type ClosingReason = (typeof CLOSING_REASONS)[number] | (typeof PARKING_REASONS)[number];
-
-/** Whose word it was: an attempt's, or a person's. */
-export type AccountBy = { run: string; worker: string; task: string } | { person: string };
-
-interface Account {
-  account: string;
-  /** When it came into this state, ISO; null for one that never left the first. */
-  since: string | null;
-  by: AccountBy | null;
-  /** How often in a row it was closed without a success in between. */
-  failures: number;
-  /** Why its file could not be used. Then it counts as open: one bad file must not stop a fleet. */
-  trouble?: string;
-}
-
-export interface OpenAccount extends Account {
-  state: "open";
-  reason: null;
-  until: null;
-  message: "";
-  todo: "";
-}
-
-export interface ClosedAccount extends Account {
-  state: "closed";
-  reason: (typeof CLOSING_REASONS)[number];
-  since: string;
-  until: string;
-  message: string;
-  todo: string;
-}
-
-export interface ParkedAccount extends Account {
-  state: "parked";
-  reason: (typeof PARKING_REASONS)[number];
-  since: string;
-  until: null;
-  message: string;
-  todo: string;
-}
-
-export type AccountState = OpenAccount | ClosedAccount | ParkedAccount;
-
-export function openAccount(account: string, more: Partial<Account> = {}): OpenAccount {
+export function openAccount(account: string, more: Partial<OpenAccount> = {}): OpenAccount {
   const nothing = { reason: null, until: null, message: "", todo: "" } as const;
   return { account, state: "open", ...nothing, since: null, by: null, failures: 0, ...more };
 }
 
-/** As it is at that time: what was closed until then is open, and remembers how often it was. */
+/** As it is at that time: an account whose closing has passed is open, and keeps its failures. */
 export function accountAt(state: AccountState, now: number): AccountState {
   if (state.state !== "closed" || Date.parse(state.until) > now) return state;
   return openAccount(state.account, { since: state.since, failures: state.failures });
@@ -121,13 +121,13 @@ export function describeAccount(state: AccountState, now: number): string {
   }
 }
 
-/** What the vendor said of a rate limit is in its file; that it is one says enough. */
-export function whyClosed({ reason, message }: ClosedAccount | ParkedAccount): string {
+/** Without the vendor's words about a rate limit, which its file has. */
+export function whyClosed({ reason, message }: Exclude<AccountState, OpenAccount>): string {
   if (reason === "rate_limited" || message === "") return REASONS[reason];
   return reason === "by_hand" ? `by hand (${message})` : message;
 }
 
-/** With the day when that is not the next such time. */
+/** With the day, unless it is the next such time. */
 export function describeUntil(until: string, now: number): string {
   const left = Date.parse(until) - now;
   const [day = "", time = ""] = until.split("T");
@@ -135,63 +135,25 @@ export function describeUntil(until: string, now: number): string {
   return `${at} UTC (in ${formatDuration(left)})`;
 }
 
-/** The account that a file says. CORRUPT when it does not say one. */
+/** A file's account. A person may have edited it: missing texts are empty, other keys are ignored. */
 export function parseAccount(text: string, account: string): AccountState {
-  const file = asObject(text);
-  const { state, reason, until, since, failures } = file;
-  const base = { account, by: readBy(file.by), failures: isCount(failures) ? failures : 0 };
-  if (state === "open") {
-    return openAccount(account, { ...base, since: isTime(since) ? since : null });
-  }
-  const words = { message: textOf(file.message), todo: textOf(file.todo) };
-  if (!isTime(since)) throw corrupt("since is not a time");
-  if (state === "closed" && CLOSING_REASONS.some((known) => known === reason)) {
-    if (!isTime(until)) throw corrupt("until is not a time");
-    return { ...base, state, reason: reason as ClosedAccount["reason"], until, since, ...words };
-  }
-  if (state === "parked" && PARKING_REASONS.some((known) => known === reason)) {
-    const parked = { state, reason: reason as ParkedAccount["reason"], until: null } as const;
-    return { ...base, ...parked, since, ...words };
-  }
-  throw corrupt(
-    `state ${JSON.stringify(state)} with reason ${JSON.stringify(reason)} is not known`,
-  );
-}
-
-function asObject(text: string): Record<string, unknown> {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (cause) {
-    throw corrupt("it is not JSON", cause);
-  }
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
-    return value as Record<string, unknown>;
-  }
-  throw corrupt("it is not a JSON object");
-}
-
-function corrupt(message: string, cause?: unknown): VivError {
-  return new VivError("CORRUPT", message, {}, { cause });
-}
-
-function isTime(value: unknown): value is string {
-  return typeof value === "string" && /^\d{4}-.*T.*Z$/.test(value) && Date.parse(value) > 0;
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
-}
-
-function textOf(value: unknown): string {
-  return typeof value === "string" ? value : "";
-}
-
-function readBy(value: unknown): AccountBy | null {
-  if (typeof value !== "object" || value === null) return null;
-  const { person, run, worker, task } = value as Record<string, unknown>;
-  if (typeof person === "string") return { person };
-  return typeof run === "string" ? { run, worker: textOf(worker), task: textOf(task) } : null;
+  const file = parseRecord(text);
+  if (file === null) throw new VivError("CORRUPT", "it is not a JSON object");
+  const state = accountState.safeParse({
+    ...file,
+    account,
+    message: base.message.safeParse(file.message).data ?? "",
+    todo: base.todo.safeParse(file.todo).data ?? "",
+    by: by.safeParse(file.by).data ?? null,
+    failures: base.failures.safeParse(file.failures).data ?? 0,
+    trouble: undefined,
+    ...(file.state === "closed" ? {} : { until: null }),
+    ...(file.state === "open"
+      ? { reason: null, since: time.safeParse(file.since).data ?? null }
+      : {}),
+  });
+  if (state.success) return state.data;
+  throw new VivError("CORRUPT", `${state.error.issues[0]?.path.join(".")} is not valid`);
 }
 
 /** The part of a route that engines know. */

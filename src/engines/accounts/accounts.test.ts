@@ -13,11 +13,11 @@ import { describe, expect, test } from "vitest";
 import { Faults } from "../../../test/support/faults.ts";
 import { newFolder } from "../../../test/support/folders.ts";
 import { isVivError } from "../../base/errors.ts";
-import { accountFilesIn, stateFolder } from "./account-files.ts";
+import { stateFolder } from "../../platform/files/state-files.ts";
+import { accountsIn } from "./account-files.ts";
 import type { Closing } from "./account-policy.ts";
-import { accountsOn } from "./accounts.ts";
 
-/** Accounts on real files: what is on disk, and what becomes of bad files and full disks. */
+/** Accounts on real files, bad files and full disks. */
 
 const NOW = Date.parse("2026-11-15T12:00:00Z");
 const iso = (ms: number) => new Date(ms).toISOString();
@@ -25,8 +25,7 @@ const iso = (ms: number) => new Date(ms).toISOString();
 function scene() {
   const folder = join(newFolder(), "state/accounts");
   const clock = { now: NOW };
-  const ports = { now: () => clock.now, random: () => 1 };
-  const accounts = accountsOn({ files: accountFilesIn(folder), ...ports });
+  const accounts = accountsIn(folder, { now: () => clock.now, random: () => 1 });
   const pathOf = (name: string) => join(folder, `${name}.json`);
   const write = (name: string, text: string) => {
     mkdirSync(folder, { recursive: true });
@@ -73,7 +72,7 @@ describe("on disk", () => {
     expect(readdirSync(folder).filter((name) => !name.startsWith("."))).toEqual(["main.json"]);
   });
 
-  test("closed until its time, then open, and grown when it is met again", async () => {
+  test("closed until its time, then open; the next pause is longer", async () => {
     const { accounts, clock } = scene();
     expect(await accounts.close("main", closing())).toMatchObject({ until: iso(NOW + 60_000) });
     clock.now += 59_999;
@@ -112,7 +111,7 @@ describe("on disk", () => {
     expect(accounts.read("main")).toMatchObject({ state: "open", failures: 0 });
   });
 
-  test("all of them, by name; what is no account is passed over", async () => {
+  test("lists all by name, and ignores other files", async () => {
     const { accounts, write } = scene();
     expect(accounts.list()).toEqual([]);
     for (const name of ["b", "a"]) await accounts.close(name, closing());
@@ -168,7 +167,7 @@ describe("a file that cannot be used", () => {
       '{"state":"parked","reason":"x","since":"2026-11-15T12:00:00Z"}',
     ],
     ["huge", `"${"x".repeat(70_000)}"`],
-  ])("%s: open, it says so, and the next closing writes it anew", async (_, text) => {
+  ])("%s: open, with the reason, and the next closing writes it anew", async (_, text) => {
     const { accounts, write, pathOf } = scene();
     write("main", text);
     const state = accounts.read("main");
@@ -201,7 +200,7 @@ describe("a file that cannot be used", () => {
     expect(await codeOf(() => accounts.close("main", closing()))).toBe("CORRUPT");
   });
 
-  test("keys by hand: what is missing is empty, what is more is passed over", async () => {
+  test("edited by hand: missing keys are empty, others are ignored", async () => {
     const { accounts, write } = scene();
     const times = `"since":"2026-11-15T11:00:00Z","until":"2026-11-15T13:00:00Z"`;
     write("main", `{"state":"closed","reason":"by_hand",${times},"more":1,"failures":-3}`);

@@ -1,54 +1,50 @@
-import { definePort } from "../../operation/operation.ts";
-import { type AccountState, accountAt } from "./account.ts";
-import type { AccountFiles } from "./account-files.ts";
-import { afterClosing, afterOpening, afterSuccess, type Closing } from "./account-policy.ts";
+import { isName } from "../../base/names.ts";
+import { type Context, definePort } from "../../operation/operation.ts";
+import { engineFor, routedEnginesSection } from "../config-engine.ts";
+import { type AccountState, accountOfRoute } from "./account.ts";
+import type { Closing } from "./account-policy.ts";
 
 /** The gates of accounts: closed by the worker that meets a limit, for every worker on the machine. */
 export interface Accounts {
-  /** As it is now. Never throws for what is on disk: what cannot be read is open, with `trouble`. */
+  /** As it is now. Never throws for a file: an unreadable one counts as open, with `trouble`. */
   read(account: string): AccountState;
-  /** Returns what came of it. Rejects when that cannot be written (DISK_FULL, READ_ONLY, LOCKED). */
+  /** Returns the state after it. Rejects when that cannot be written (DISK_FULL, READ_ONLY, LOCKED). */
   close(account: string, closing: Closing): Promise<AccountState>;
-  /** A run that began then has ended well. Costs a look, and a write only after a closing. */
+  /** A run that began then has succeeded. Writes only after a closing. */
   succeeded(account: string, began: number): Promise<void>;
-  /** By a person: whatever it was closed or parked for. */
+  /** By a person, after any closing. */
   open(account: string, by: string): Promise<AccountState>;
   list(): AccountState[];
-  /** Another number than before when any may have changed: cheap enough to ask before each claim. */
+  /** Another number than before when any may have changed: cheap enough for each claim. */
   changedAt(): number;
 }
 
 /** The gates of accounts on this machine, shared by all runs of this user. */
 export const accountsPort = definePort<Accounts>("accounts");
 
-export interface AccountsPorts {
-  files: AccountFiles;
-  now(): number;
-  random(): number;
+/** The accounts of the viv.toml that counts here. */
+export interface AccountsInUse {
+  /** Of tasks of this type; null when they use none. */
+  of(type: string): AccountState | null;
+  all: AccountState[];
 }
 
-export function accountsOn({ files, now, random }: AccountsPorts): Accounts {
-  const read = (account: string) => accountAt(files.read(account), now());
-  /** What is written is the whole truth; what is asked is how things are at the moment. */
-  const update = (account: string, change: (before: AccountState) => AccountState) =>
-    files.update(account, (stored) => {
-      const before = accountAt(stored, now());
-      const after = change(before);
-      return after === before ? stored : after;
-    });
+/** Each is read once; without a route that names one, nothing is loaded. */
+export async function accountsInUse({ here, use }: Context): Promise<AccountsInUse> {
+  const { config } = here;
+  const routes = config?.section(routedEnginesSection).values() ?? [];
+  const names = [...routes].map(accountOfRoute).filter(isName);
+  if (config === undefined || names.length === 0) return { of: () => null, all: [] };
+  const gates = await use(accountsPort);
+  const states = new Map([...new Set(names)].map((name) => [name, gates.read(name)]));
   return {
-    read,
-    close: async (account, closing) => {
-      const change = (before: AccountState) => afterClosing(before, closing, now(), random());
-      return accountAt(await update(account, change), now());
-    },
-    succeeded: async (account, began) => {
-      const before = read(account);
-      if (afterSuccess(before, began, now()) === before) return;
-      await update(account, (current) => afterSuccess(current, began, now()));
-    },
-    open: (account, by) => update(account, (before) => afterOpening(before, by, now())),
-    list: () => files.names().map(read),
-    changedAt: () => files.changedAt(),
+    of: (type) => states.get(engineFor(config, type)?.account ?? "") ?? null,
+    all: [...states.values()],
   };
+}
+
+/** For outputs that mention accounts only when one is closed. */
+export function closedAccounts({ all }: AccountsInUse): { closed_accounts?: AccountState[] } {
+  const closed = all.filter(({ state }) => state !== "open");
+  return closed.length === 0 ? {} : { closed_accounts: closed };
 }

@@ -67,7 +67,7 @@ describe("which types are closed", () => {
     expect(ask(ROUTES, { x: null }, ["c", "d"])).toBeUndefined();
   });
 
-  test("those whose account is, until the first opens", () => {
+  test("types with a closed account, until the first opens", () => {
     expect(ask(ROUTES, {})).toMatchObject({ types: [], only: null, all: false, nextOpenMs: null });
     expect(ask(ROUTES, { x: NOW + 5, y: NOW + 3 })).toMatchObject({
       ...{ types: ["a", "b"], only: null, all: false },
@@ -116,7 +116,7 @@ describe("which types are closed", () => {
   });
 });
 
-describe("how often it looks", () => {
+describe("how often the files are read", () => {
   function scene(account = "x") {
     const { accounts, set, count } = gates();
     const clock = { now: NOW };
@@ -132,7 +132,7 @@ describe("how often it looks", () => {
     return { closed, set, count, clock, said };
   }
 
-  test("at the files only when something has changed, a time has come, or after a while", () => {
+  test("only after a change, at a due time, or after a while", () => {
     const { closed, set, count, clock } = scene();
     for (let n = 0; n < 100; n++) closed();
     expect(count).toEqual({ reads: 1, looks: 100 });
@@ -152,7 +152,7 @@ describe("how often it looks", () => {
     clock.now += 1;
     closed();
     expect(count.reads).toBe(5);
-    clock.now -= 3_600_000; // somebody has set the clock
+    clock.now -= 3_600_000; // the clock was set back
     closed();
     expect(count.reads).toBe(6);
   });
@@ -183,7 +183,7 @@ describe("a full gate", () => {
   const routes = routesOf({ model: null, limited: "acme" });
   routes.set("plain", { type: "plain" } as unknown as RoutedEngine);
 
-  test("closes what has an engine, until there is room; people need do nothing", () => {
+  test("closes types with an engine until there is room, without a person", () => {
     const { accounts, set } = gates();
     let full: string | null = "full";
     const options = { accounts, routes, types: null, now: () => NOW, full: () => full };

@@ -17,7 +17,7 @@ function watched() {
 }
 
 describe("a program that waits is ended", () => {
-  test("at once when it is to take long", () => {
+  test("at once for a long wait", () => {
     const { patience, stopped } = watched();
     patience.heed(waiting({ kind: "rate_limited", message: "429", until: inSeconds(3600) }));
     expect(stopped).toEqual(["429"]);
@@ -45,7 +45,7 @@ describe("a program that waits is ended", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("not because the answer to its next try takes minutes, unless it is very long", () => {
+  test("not during minutes of silence, but after a very long one", () => {
     const { patience, stopped } = watched();
     const notice = down();
     patience.heed(notice);
@@ -69,7 +69,7 @@ describe("a program that waits is ended", () => {
   });
 });
 
-test("when the program would have tried again is not when the vendor is back", () => {
+test("the time of the program's next try is no reset time", () => {
   expect(endOfWaiting(down(inSeconds(8)), Date.now())).toMatchObject({ until: null });
   const hour = inSeconds(3600);
   expect(endOfWaiting(down(hour), Date.now())).toMatchObject({ until: hour });

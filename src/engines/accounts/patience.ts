@@ -1,19 +1,15 @@
 import type { EngineOutcome, Waiting } from "../engine.ts";
 
 /**
- * Vendors' programs wait out limits and outages by themselves, some for hours. What passes within
- * moments is left to them; everything else ends the run, so that its slot and its account are free to
- * be decided upon: at once when it is told to take longer or needs a person, else when it says so again
- * after that time without a step in between. Silence alone proves nothing: the answer to its next try may
- * take minutes, and is paid for. Only after a very long one it is ended, too.
+ * Vendors' programs wait out limits and outages by themselves, some for hours. A short wait is left to them;
+ * a longer one ends the run, which frees its slot: at once when the vendor names a longer time or a person is
+ * needed, else when the program reports the limit again after PATIENCE_MS without a step in between. Silence
+ * is no sign: the answer to its next try may take minutes, and is paid for. A very long one ends the run too.
  */
 const PATIENCE_MS = 30_000;
 const SILENCE_MS = 10 * 60_000;
 
-/**
- * How a run ends that was ended while it waited. When the program itself would have tried again
- * is no time that the vendor named: then the account's own pauses hold, which grow.
- */
+/** The outcome of a run that was ended while it waited. The time of the program's next try is no reset time. */
 export function endOfWaiting({ outcome }: Waiting, now: number): EngineOutcome {
   return "until" in outcome && !isLong(outcome, now) ? { ...outcome, until: null } : outcome;
 }
@@ -27,7 +23,7 @@ export class Patience {
   readonly #stop: (waiting: Waiting, why: string) => void;
   readonly #now: () => number;
   #timer: NodeJS.Timeout | undefined;
-  /** The latest notice of an unbroken row, and when the first one came. */
+  /** The latest notice of an unbroken row, and the time of the first. */
   #latest: Waiting | null = null;
   #since = 0;
   #hasStopped = false;
@@ -37,7 +33,7 @@ export class Patience {
     this.#now = now;
   }
 
-  /** To be called whenever it has said something. */
+  /** To be called after each output. */
   heed(waiting: Waiting | null): void {
     if (waiting === null || this.#hasStopped) {
       this.end();
@@ -49,11 +45,11 @@ export class Patience {
     const isLasting = now - this.#since >= PATIENCE_MS;
     this.end();
     if (waiting.isFinal || isLasting || isLong(waiting.outcome, now)) {
-      this.#giveUp(waiting);
+      this.#stopNow(waiting);
       return;
     }
     this.#latest = waiting;
-    this.#timer = setTimeout(() => this.#giveUp(waiting), SILENCE_MS);
+    this.#timer = setTimeout(() => this.#stopNow(waiting), SILENCE_MS);
   }
 
   end(): void {
@@ -62,7 +58,7 @@ export class Patience {
     this.#latest = null;
   }
 
-  #giveUp(waiting: Waiting): void {
+  #stopNow(waiting: Waiting): void {
     this.end();
     this.#hasStopped = true;
     const { outcome } = waiting;

@@ -27,12 +27,12 @@ describe("the model of an attempt", () => {
     expect(pick({ model: "other" })).toEqual({ tier: null, model: "other" });
   });
 
-  test("without tiers there is only the route's own, whatever is hinted", () => {
+  test("without tiers it is the route's own, whatever the hint", () => {
     expect(pick({ tiers: [], model: "m", tierHint: "opus" })).toEqual({ tier: null, model: "m" });
     expect(pick({ tiers: [], unproven: 9, escalateAfter: 1 })).toEqual({ tier: null, model: null });
   });
 
-  test("an unknown hint is refused, with what was meant or what there is", () => {
+  test("an unknown hint is refused, with a suggestion or the known tiers", () => {
     expect(() => pick({ tierHint: "sonet" })).toThrow(
       'tier_hint "sonet" is no tier of this route; did you mean "sonnet"?',
     );

@@ -7,9 +7,9 @@ export interface Tier {
 }
 
 export interface ModelChoice {
-  /** Null: a model that is no tier's, or none that we know of. */
+  /** Null: the model belongs to no tier. */
   tier: string | null;
-  /** Null: whatever the engine itself uses. */
+  /** Null: the engine's own choice. */
   model: string | null;
 }
 
@@ -19,16 +19,16 @@ export interface TierFacts {
   /** The route's own, for tasks that name no tier. */
   model: string | null;
   tierHint: string | null;
-  /** How many attempts of the task were not proven. */
+  /** Unproven attempts of the task. */
   unproven: number;
-  /** After each so many of them, the next tier; null: never. */
+  /** After so many of them, the next tier; null: never. */
   escalateAfter: number | null;
 }
 
 /**
- * Which model an attempt gets. A task's hint names the tier to begin with; without one it is the
- * route's model, or else the first tier. Where it fails to prove its work, the next tier follows,
- * up to the last. A route without tiers has no use for a hint, which may be meant for others.
+ * The model of an attempt. A task's hint names the first tier; without one it is the route's model, or else
+ * the first tier. After unproven attempts the next tier follows, up to the last. A route without tiers
+ * ignores the hint, which may be meant for another.
  */
 export function pickModel(facts: TierFacts): ModelChoice {
   const { tiers, model, tierHint, unproven, escalateAfter } = facts;
@@ -49,7 +49,7 @@ function indexOfHint(tiers: readonly Tier[], hint: string): number {
   throw new VivError("INVALID", message, { tier_hint: hint, tiers: names });
 }
 
-/** A model that is no tier's stands before the first: it is what the tiers are better than. */
+/** A model that belongs to no tier comes before the first. */
 function indexOfModel(tiers: readonly Tier[], model: string | null): number {
   return model === null ? 0 : tiers.findIndex((tier) => tier.model === model);
 }

@@ -4,7 +4,7 @@ import { holds } from "../../../test/support/property.ts";
 import { Bill } from "./bill.ts";
 import { NO_TOKENS } from "./usage.ts";
 
-test("what has no price neither hides the dollars that are known, nor is free", () => {
+test("usage without a price neither hides known dollars, nor is free", () => {
   const bill = new Bill(new Map(), "glm-5");
   bill.add([
     { model: "glm-5", ...NO_TOKENS, output: 1000, usd: 5 },
@@ -36,15 +36,15 @@ test("a total that is less than the steps does not erase them", () => {
 
 test("of each run the larger counts, and runs add up", () => {
   const amount = fc.integer({ min: 0, max: 1000 });
-  const run = fc.record({ told: amount, steps: fc.array(amount, { maxLength: 5 }) });
+  const run = fc.record({ total: amount, steps: fc.array(amount, { maxLength: 5 }) });
   holds(
     fc.property(fc.array(run, { maxLength: 4 }), (runs) => {
       const bill = new Bill(PRICES, "m");
       let sum = 0;
-      for (const { told, steps } of runs) {
-        bill.add([{ model: "m", ...NO_TOKENS, usd: told }], stepped(...steps));
+      for (const { total, steps } of runs) {
+        bill.add([{ model: "m", ...NO_TOKENS, usd: total }], stepped(...steps));
         sum += Math.max(
-          told,
+          total,
           steps.reduce((all, usd) => all + usd, 0),
         );
       }

@@ -1,16 +1,18 @@
-import { type DollarSource, impute, type PriceTable } from "./prices.ts";
-import { addTokens, type ModelUsage, NO_TOKENS, type Tokens, totalTokens } from "./usage.ts";
+import { impute, type PriceTable } from "./prices.ts";
+import {
+  type Amount,
+  addTokens,
+  type ModelUsage,
+  NO_TOKENS,
+  type Tokens,
+  totalTokens,
+} from "./usage.ts";
 
-export interface BillLine extends ModelUsage {
-  /** Null: there is no price for it. */
-  source: DollarSource | null;
-}
-
-/** What an attempt has used, over all its runs and models. */
+/** The usage of an attempt, over all its runs and models. */
 export class Bill {
   readonly #prices: PriceTable;
   readonly #asked: string | null;
-  readonly #lines = new Map<string, BillLine>();
+  readonly #lines = new Map<string, Amount<string>>();
   /** One of its runs did not report its usage. */
   isUnreadable = false;
 
@@ -22,12 +24,15 @@ export class Bill {
 
   /**
    * The usage that one of its runs reports. `steps`: the same, answer by answer; the larger counts. A long
-   * prompt has another price, which only the steps know: of imputed dollars, that holds for each model.
+   * prompt has another price, which only the steps show: of imputed dollars the larger counts for each model.
    */
   add(usage: readonly ModelUsage[] | null, steps?: Bill): void {
     if (usage === null) this.isUnreadable = true;
     const run = new Bill(this.#prices, this.#asked);
-    for (const each of usage ?? []) run.#add(this.#priced(each));
+    for (const { prompt, ...rest } of usage ?? []) {
+      const priced = impute({ ...rest, prompt }, this.#prices, this.#asked);
+      run.#add({ ...rest, usd: priced?.usd ?? null, source: priced?.source ?? null });
+    }
     for (const line of steps?.lines ?? []) {
       const own = run.#lines.get(line.model);
       if (own?.source !== "imputed" || line.source !== "imputed") continue;
@@ -36,7 +41,7 @@ export class Bill {
     for (const line of larger(run.lines, steps?.lines ?? [])) this.#add(line);
   }
 
-  get lines(): BillLine[] {
+  get lines(): Amount<string>[] {
     return [...this.#lines.values()];
   }
 
@@ -50,26 +55,17 @@ export class Bill {
 
   /** Dollars, as far as there are prices. Null: nothing was used. */
   get usd(): number | null {
-    const { lines } = this;
-    return lines.length === 0 ? null : lines.reduce((sum, { usd }) => sum + (usd ?? 0), 0);
+    return this.#lines.size === 0 ? null : dollarsIn(this.lines);
   }
 
   /** For the budget: model by model. */
   get parts(): { usd: number | null; tokens: number; model: string }[] {
-    return this.lines.map((line) => ({
-      usd: line.usd,
-      tokens: totalTokens(line),
-      model: line.model,
-    }));
+    return this.lines.map((line) => {
+      return { usd: line.usd, tokens: totalTokens(line), model: line.model };
+    });
   }
 
-  #priced(usage: ModelUsage): BillLine {
-    const priced = impute(usage, this.#prices, this.#asked);
-    const { prompt: _, ...rest } = usage;
-    return { ...rest, usd: priced?.usd ?? null, source: priced?.source ?? null };
-  }
-
-  #add(line: BillLine): void {
+  #add(line: Amount<string>): void {
     const { model, usd, source } = line;
     // Usage without a price is a line of its own: it must neither hide the known dollars, nor be free.
     const key = usd === null ? `${model} (unpriced)` : model;
@@ -84,40 +80,27 @@ export class Bill {
   }
 }
 
-/** What was used of one model; dollars are null when nobody has a price for it. */
-export interface Amount<Model = string | null> extends Tokens {
-  model: Model;
-  usd: number | null;
-  source: DollarSource | null;
-}
-
-/** Sums of dollars are off by less than this. */
-const DUST = 1e-9;
+/** Sums of dollars are off by less than this, and no limit is so small. */
+export const DUST = 1e-9;
 
 /**
  * Of two counts of the same work, the larger counts: a vendor's total at the end must not erase what its steps
- * reported, nor the other way round. In dollars and in tokens each, since one of the two may lack either. What
- * the steps have beyond the total becomes an entry of its own, for the model that has most of it.
+ * reported, nor the other way round. In dollars and in tokens each, since one of the two may lack either. The
+ * steps' excess over the total becomes an entry of its own, for the model that has most of it.
  */
 export function larger<Model>(
   total: readonly Amount<Model>[],
   steps: readonly Amount<Model>[],
 ): Amount<Model>[] {
   const usd = dollarsIn(steps) - dollarsIn(total);
-  const tokens = beyond(tokensIn(total), tokensIn(steps));
+  const tokens = excess(tokensIn(total), tokensIn(steps));
   if (usd <= DUST && totalTokens(tokens) === 0) return [...total];
   const [most] = [...steps].sort((a, b) => lead(b, total) - lead(a, total));
   if (most === undefined) return [...total];
   const isUnpriced = usd <= DUST && unpricedIn(steps) > unpricedIn(total);
-  return [
-    ...total,
-    {
-      model: most.model,
-      ...tokens,
-      usd: isUnpriced ? null : Math.max(0, usd),
-      source: isUnpriced ? null : (most.source ?? "imputed"),
-    },
-  ];
+  const priced = { usd: Math.max(0, usd), source: most.source ?? "imputed" };
+  const dollars = isUnpriced ? { usd: null, source: null } : priced;
+  return [...total, { model: most.model, ...tokens, ...dollars }];
 }
 
 /** The same for each model by itself: a partial total may lack one model and not the other. */
@@ -140,8 +123,8 @@ function lead<Model>(one: Amount<Model>, total: readonly Amount<Model>[]): numbe
   return Math.max(0, usd) * 1e9 + Math.max(0, tokens);
 }
 
-/** No more in all than the steps have more in all: what is cached for the one may be input for the other. */
-function beyond(total: Tokens, steps: Tokens): Tokens {
+/** No more than the excess in all: tokens that are cached for the one may be input for the other. */
+function excess(total: Tokens, steps: Tokens): Tokens {
   let left = Math.max(0, totalTokens(steps) - totalTokens(total));
   const take = (kind: keyof Tokens) => {
     const part = Math.min(left, Math.max(0, steps[kind] - total[kind]));
@@ -156,11 +139,11 @@ function beyond(total: Tokens, steps: Tokens): Tokens {
   };
 }
 
-export function dollarsIn(amounts: readonly Pick<Amount, "usd">[]): number {
+function dollarsIn(amounts: readonly Pick<Amount, "usd">[]): number {
   return amounts.reduce((sum, { usd }) => sum + (usd ?? 0), 0);
 }
 
-export function tokensIn(amounts: readonly Tokens[]): Tokens {
+function tokensIn(amounts: readonly Tokens[]): Tokens {
   return amounts.reduce<Tokens>(addTokens, NO_TOKENS);
 }
 

@@ -5,30 +5,30 @@ import { dearerThanAsked, impute, type PriceTable } from "./prices.ts";
 import type { Held } from "./reserve-policy.ts";
 import { type ModelUsage, totalTokens } from "./usage.ts";
 
-/** What an attempt may spend, what was spent before, and what things cost. */
+/** The limits of an attempt, the spending before it, and the prices. */
 export interface RunBudget {
   limits: Limits;
   before: SpentBefore;
   prices: PriceTable;
-  /** Asked after each step: others spend from the same budgets, and may have left no room for a step. */
+  /** Called after each step: others spend from the same budgets, and may leave no room for the next. */
   look(): Promise<{ before: SpentBefore; held?: Pick<Held, "which" | "text"> | null }>;
 }
 
-export interface BudgetStopPorts {
+interface BudgetStopPorts {
   /** Ends the run that is under way. */
   stop(why: string): void;
   /** For the log and the ledger. */
   notice(text: string): void;
   /**
-   * What the run has used so far, by its steps, and the dollars that are known of it: for an attempt
-   * whose end is never seen. A long prompt has another price than its sum, so only the steps tell.
+   * The usage of the run so far, and its known dollars: for an attempt whose end is never seen. Only the
+   * steps show the higher price of a long prompt.
    */
-  onUsed?: ((used: readonly ModelUsage[], usd: number) => void) | undefined;
+  onUsed?: (used: readonly ModelUsage[], usd: number) => void;
   now(): number;
 }
 
-/** A vendor's program is silent for so long between the usage of an answer and that it was the last. */
-const LAST_WORD_MS = 50;
+/** A vendor's program reports the usage of its last answer up to so long before its end. */
+const LAST_ANSWER_MS = 50;
 
 /**
  * Stops a run when a budget is used up: counts each step of an attempt, gives a notice at 80 % and at the
@@ -37,16 +37,17 @@ const LAST_WORD_MS = 50;
 export class BudgetStop {
   /** Of all runs that have ended. */
   readonly bill: Bill;
-  /** Whether the run that is under way has said its last word. */
+  /** Whether the run that is under way has reported its end. */
   isRunOver: () => boolean = () => false;
   readonly #budget: Budget;
   readonly #config: RunBudget;
   readonly #asked: string | null;
   readonly #ports: BudgetStopPorts;
   readonly #compared = new Set<string>();
-  /** Of the run that is under way, by its steps: it may die before it reports a total. */
+  /** Of the run that is under way, by its steps: it may end before it reports a total. */
   #steps: Bill;
-  #over: BudgetVerdict | undefined;
+  /** The limit that ended the run. */
+  over: BudgetVerdict | undefined;
   /** There is no room for the next step: then the run is ended, unless it is just over. */
   #noRoom: { end(): void; timer: NodeJS.Timeout } | undefined;
 
@@ -60,17 +61,12 @@ export class BudgetStop {
     this.#steps = new Bill(config.prices, asked);
   }
 
-  /** The limit that ended the run; undefined while none did. */
-  get over(): BudgetVerdict | undefined {
-    return this.#over;
-  }
-
   /** The limit that is used up before the run begins. */
   usedUpBefore(): BudgetVerdict | undefined {
     return this.#budget.spend(undefined, this.#day).find(({ level }) => level === "over");
   }
 
-  /** A limit in dollars or tokens is set, and a run did not report what it used. */
+  /** A limit in dollars or tokens is set, and a run did not report its usage. */
   get isBlind(): boolean {
     return this.#budget.countsUsage && this.bill.isUnreadable;
   }
@@ -89,30 +85,30 @@ export class BudgetStop {
       this.#steps.add([usage]);
       const usd = (this.bill.usd ?? 0) + (this.#steps.usd ?? 0);
       this.#ports.onUsed?.(this.#steps.unpriced, usd);
-      this.#noRoom?.end(); // it has made one more
+      this.#noRoom?.end(); // it has made another step
     }
     const { prices, look } = this.#config;
     const usd = usage ? (impute(usage, prices, this.#asked)?.usd ?? null) : null;
     const tokens = usage ? totalTokens(usage) : 0;
-    this.#heed(this.#budget.spend({ usd, tokens, turns, model: usage?.model ?? "" }, this.#day));
+    this.#act(this.#budget.spend({ usd, tokens, turns, model: usage?.model ?? "" }, this.#day));
     if (!usage) return;
-    const hear = ({ before, held }: Awaited<ReturnType<RunBudget["look"]>>) => {
-      this.#heed(this.#budget.hearOthers(before, this.#day));
-      // An answer that has begun is within what was reserved.
-      if (held && !isBegun && this.#over === undefined) this.#stopSoon(held);
+    const update = ({ before, held }: Awaited<ReturnType<RunBudget["look"]>>) => {
+      this.#act(this.#budget.updateOthers(before, this.#day));
+      // An answer that has begun is within the reservation.
+      if (held && !isBegun && this.over === undefined) this.#stopSoon(held);
     };
-    look().then(hear, () => {}); // else after the next step
+    look().then(update, () => {}); // after an error: at the next step
   }
 
-  /** What a run has used cannot be read while it goes on. */
+  /** The usage of a run cannot be read while it goes on. */
   countBlind(text: string): void {
     if (!this.#budget.countsUsage) return;
-    this.#heed([{ level: "blind", which: "attempt", unit: "usd", text }]);
+    this.#act([{ level: "blind", which: "attempt", unit: "usd", text }]);
   }
 
   /** A run has ended: its own total, or the sum of its steps. */
   endRun({ usage, outcome }: EngineResult): void {
-    if (usage === null && outcome.kind === "session_lost") return; // it did not even begin
+    if (usage === null && outcome.kind === "session_lost") return; // it did not begin
     const isAll = usage !== null || this.#steps.lines.length === 0;
     this.bill.add(isAll ? usage : this.#steps.unpriced, this.#steps);
     this.#steps = new Bill(this.#config.prices, this.#asked);
@@ -122,7 +118,7 @@ export class BudgetStop {
   endAttempt(): void {
     clearTimeout(this.#noRoom?.timer);
     for (const { model } of this.bill.lines) this.#compare(model);
-    if (!this.#over) this.#heed(this.#budget.settle(this.bill.parts, this.#day));
+    if (!this.over) this.#act(this.#budget.settle(this.bill.parts, this.#day));
   }
 
   get #day(): string {
@@ -130,21 +126,21 @@ export class BudgetStop {
   }
 
   /** This is where a budget stops a run. */
-  #heed(verdicts: readonly BudgetVerdict[]): void {
+  #act(verdicts: readonly BudgetVerdict[]): void {
     for (const verdict of verdicts) {
       this.#ports.notice(verdict.text);
-      if (verdict.level === "warn" || this.#over !== undefined) continue;
-      this.#over = verdict;
+      if (verdict.level === "warn" || this.over !== undefined) continue;
+      this.over = verdict;
       this.#ports.stop(verdict.text);
     }
   }
 
   #stopSoon({ which, text }: Pick<Held, "which" | "text">): void {
-    const verdict: BudgetVerdict = { level: "over", which, unit: "usd", share: 1, text };
+    const verdict: BudgetVerdict = { level: "over", which, unit: "usd", text };
     const end = () => {
-      if (!this.isRunOver()) this.#heed([verdict]);
+      if (!this.isRunOver()) this.#act([verdict]);
     };
-    this.#noRoom ??= { end, timer: setTimeout(end, LAST_WORD_MS) };
+    this.#noRoom ??= { end, timer: setTimeout(end, LAST_ANSWER_MS) };
   }
 
   #compare(model: string): void {

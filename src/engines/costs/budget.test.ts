@@ -1,17 +1,17 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { holds } from "../../../test/support/property.ts";
-import { assertLimits, Budget, type Delta, type Limits, whatIsMissing } from "./budget.ts";
+import { Budget, type Delta, type Limits, whatIsMissing } from "./budget.ts";
 
 const DAY = "2026-11-15";
 const usd = (amount: number): Delta => ({ usd: amount, tokens: 0 });
 const tokens = (count: number): Delta => ({ usd: 0, tokens: count });
 const turn: Delta = { usd: 0, tokens: 0, turns: 1 };
-const told = (verdicts: { level: string; which: string; unit: string }[]) =>
+const keysOf = (verdicts: { level: string; which: string; unit: string }[]) =>
   verdicts.map(({ level, which, unit }) => `${level} ${which} ${unit}`);
 
 describe("a budget", () => {
-  test("is noted once at 80 %, and once when it is used up", () => {
+  test("gives one verdict at 80 %, and one when it is used up", () => {
     const budget = new Budget({ attempt: { usd: 2 } }, {}, DAY);
     expect(budget.spend(usd(1.59))).toEqual([]);
     expect(budget.spend(usd(0.01))).toEqual([
@@ -19,7 +19,6 @@ describe("a budget", () => {
         level: "warn",
         which: "attempt",
         unit: "usd",
-        share: 0.8,
         text: "80 % of the budget of this attempt are used: $1.60 of $2.00",
       },
     ]);
@@ -35,7 +34,6 @@ describe("a budget", () => {
     expect(budget.spend(tokens(500_000))).toMatchObject([
       {
         level: "over",
-        share: 1.25,
         text: "the budget of this attempt is used up: 500,000 of 400,000 tokens",
       },
     ]);
@@ -44,7 +42,7 @@ describe("a budget", () => {
 
   test("ten dimes are a dollar", () => {
     const budget = new Budget({ attempt: { usd: 1 } }, {}, DAY);
-    const all = Array.from({ length: 10 }, () => told(budget.spend(usd(0.1))));
+    const all = Array.from({ length: 10 }, () => keysOf(budget.spend(usd(0.1))));
     expect(all.map((one) => one.join())).toEqual([
       ...Array(7).fill(""),
       "warn attempt usd",
@@ -55,66 +53,74 @@ describe("a budget", () => {
 
   test("the last turn may be made", () => {
     const budget = new Budget({ attempt: { turns: 5 } }, {}, DAY);
-    const all = Array.from({ length: 6 }, () => told(budget.spend(turn)).join());
+    const all = Array.from({ length: 6 }, () => keysOf(budget.spend(turn)).join());
     expect(all).toEqual(["", "", "", "warn attempt turns", "", "over attempt turns"]);
   });
 
-  test("what was spent before counts for the task, the run and the day, not for the attempt", () => {
+  test("earlier spending counts for the task, the run and the day, not for the attempt", () => {
     const limit = { usd: 10 };
     const before = { usd: 9.5, tokens: 0 };
     const limits: Limits = { attempt: limit, task: limit, run: limit, day: limit };
     const budget = new Budget(limits, { task: before, run: before, day: before }, DAY);
-    expect(told(budget.spend())).toEqual(["warn task usd", "warn run usd", "warn day usd"]);
-    expect(told(budget.spend(usd(0.5)))).toEqual(["over task usd", "over run usd", "over day usd"]);
+    expect(keysOf(budget.spend())).toEqual(["warn task usd", "warn run usd", "warn day usd"]);
+    expect(keysOf(budget.spend(usd(0.5)))).toEqual([
+      "over task usd",
+      "over run usd",
+      "over day usd",
+    ]);
   });
 
-  test("that is used up already is known before anything is spent", () => {
+  test("is known to be used up before anything is spent", () => {
     const budget = new Budget({ run: { usd: 5 } }, { run: { usd: 5, tokens: 0 } }, DAY);
-    expect(told(budget.spend())).toEqual(["over run usd"]);
+    expect(keysOf(budget.spend())).toEqual(["over run usd"]);
   });
 
-  test("others spend, too", () => {
+  test("counts the spending of others", () => {
     const budget = new Budget({ run: { tokens: 100 } }, {}, DAY);
     budget.spend(tokens(50));
-    expect(told(budget.hearOthers({ run: { usd: 0, tokens: 30 } }))).toEqual(["warn run tokens"]);
-    expect(told(budget.hearOthers({ run: { usd: 0, tokens: 50 } }))).toEqual(["over run tokens"]);
+    expect(keysOf(budget.updateOthers({ run: { usd: 0, tokens: 30 } }))).toEqual([
+      "warn run tokens",
+    ]);
+    expect(keysOf(budget.updateOthers({ run: { usd: 0, tokens: 50 } }))).toEqual([
+      "over run tokens",
+    ]);
   });
 
   test("a day's begins anew at midnight, all others do not", () => {
     const limits: Limits = { attempt: { usd: 10 }, day: { usd: 5 } };
     const budget = new Budget(limits, { day: { usd: 3, tokens: 0 } }, DAY);
-    expect(told(budget.spend(usd(1)))).toEqual(["warn day usd"]);
-    expect(told(budget.spend(usd(3.9), "2026-11-16"))).toEqual([]);
-    expect(told(budget.spend(usd(0.2), "2026-11-16"))).toEqual(["warn day usd"]);
-    expect(told(budget.spend(usd(2.9), "2026-11-16"))).toEqual([
+    expect(keysOf(budget.spend(usd(1)))).toEqual(["warn day usd"]);
+    expect(keysOf(budget.spend(usd(3.9), "2026-11-16"))).toEqual([]);
+    expect(keysOf(budget.spend(usd(0.2), "2026-11-16"))).toEqual(["warn day usd"]);
+    expect(keysOf(budget.spend(usd(2.9), "2026-11-16"))).toEqual([
       "warn attempt usd",
       "over day usd",
     ]);
   });
 
-  test("at the end the vendor's sum counts instead of the steps'", () => {
+  test("the vendor's total at the end replaces the sum of the steps", () => {
     const limits: Limits = { attempt: { usd: 1, tokens: 1000 } };
     const low = new Budget(limits, {}, DAY);
     low.spend({ usd: 0.5, tokens: 100 });
     expect(
-      told(
+      keysOf(
         low.settle([
           { usd: 0.5, tokens: 60 },
           { usd: 0.2, tokens: 40 },
         ]),
       ),
     ).toEqual([]);
-    expect(told(low.spend(usd(0.1)))).toEqual(["warn attempt usd"]);
+    expect(keysOf(low.spend(usd(0.1)))).toEqual(["warn attempt usd"]);
     const high = new Budget(limits, {}, DAY);
     high.spend({ usd: 0.1, tokens: 900 });
-    expect(told(high.settle([{ usd: 1, tokens: 900 }]))).toEqual(["over attempt usd"]);
+    expect(keysOf(high.settle([{ usd: 1, tokens: 900 }]))).toEqual(["over attempt usd"]);
   });
 
   test("a correction of yesterday is no allowance for today", () => {
     const budget = new Budget({ day: { usd: 1 } }, {}, DAY);
     budget.spend(usd(5));
     budget.settle([usd(1)], "2026-11-16");
-    expect(told(budget.spend(usd(1), "2026-11-16"))).toEqual(["over day usd"]);
+    expect(keysOf(budget.spend(usd(1), "2026-11-16"))).toEqual(["over day usd"]);
   });
 });
 
@@ -134,22 +140,22 @@ describe("without a price", () => {
     expect(budget.spend(unpriced)).toEqual([]);
   });
 
-  test("also when only the last sum shows it, however small that is", () => {
+  test("also when only the final total shows it", () => {
     const budget = new Budget({ attempt: { usd: 5 } }, {}, DAY);
     budget.spend({ usd: 1, tokens: 1000 });
-    expect(told(budget.settle([usd(1), unpriced]))).toEqual(["blind attempt usd"]);
+    expect(keysOf(budget.settle([usd(1), unpriced]))).toEqual(["blind attempt usd"]);
   });
 
-  test("nothing used is nothing to be priced; a budget in tokens needs no dollars", () => {
+  test("no usage needs no price; a budget in tokens needs no dollars", () => {
     const dollars = new Budget({ attempt: { usd: 1 } }, {}, DAY);
     expect(dollars.spend({ ...unpriced, tokens: 0 })).toEqual([]);
     const budget = new Budget({ attempt: { tokens: 100 } }, {}, DAY);
     expect(budget.spend(unpriced)).toEqual([]);
-    expect(told(budget.spend(tokens(70)))).toEqual(["warn attempt tokens"]);
+    expect(keysOf(budget.spend(tokens(70)))).toEqual(["warn attempt tokens"]);
   });
 });
 
-describe("whatever is spent", () => {
+describe("for any spending", () => {
   const amount = fc.double({ min: 0, max: 2, noNaN: true });
   const delta = fc.record({ usd: amount, tokens: fc.nat(200), turns: fc.nat(2) });
   const limit = fc.record(
@@ -162,12 +168,12 @@ describe("whatever is spent", () => {
   const limits = fc.record({ attempt: limit, task: limit, run: limit, day: limit });
   const before = fc.record({ usd: amount, tokens: fc.nat(200) });
 
-  test("each budget warns at most once, is over at most once, and exactly when it is", () => {
+  test("each budget warns at most once, and is over exactly when it is used up", () => {
     holds(
       fc.property(limits, before, fc.array(delta, { maxLength: 20 }), (all, past, deltas) => {
         const budget = new Budget(all, { task: past, run: past, day: past }, DAY);
         const verdicts = [budget.spend(), ...deltas.map((one) => budget.spend(one))].flat();
-        const keys = told(verdicts);
+        const keys = keysOf(verdicts);
         expect(new Set(keys).size).toBe(keys.length);
         for (const which of ["attempt", "task", "run", "day"] as const) {
           for (const unit of ["usd", "tokens"] as const) {
@@ -203,32 +209,29 @@ describe("whatever is spent", () => {
   });
 });
 
-describe("what cannot be a limit", () => {
+describe("an invalid limit", () => {
   test.each<[Limits, string]>([
-    [{ attempt: { usd: 0 } }, "the budget of this attempt: usd must be a number, more than zero."],
-    [{ task: { usd: -2 } }, "the budget of this task: usd must be a number, more than zero."],
-    [{ run: { tokens: Number.NaN } }, "the budget of this run: tokens must be a number, more"],
-    [{ day: { tokens: 1.5 } }, "the budget of this day: tokens must be a whole number, more than"],
-    [{ attempt: { turns: 0 } }, "the budget of this attempt: turns must be a number, more than"],
-    [{ attempt: { usd: Number.POSITIVE_INFINITY } }, "the budget of this attempt: usd must be a"],
+    [{ attempt: { usd: 0 } }, "the budget of this attempt: usd must be more than zero."],
+    [{ task: { usd: -2 } }, "the budget of this task: usd must be more than zero."],
+    [{ run: { tokens: Number.NaN } }, "the budget of this run: tokens must be more than zero."],
+    [{ attempt: { turns: 0 } }, "the budget of this attempt: turns must be more than zero."],
+    [{ attempt: { usd: Number.POSITIVE_INFINITY } }, "the budget of this attempt: usd must be"],
   ])("%j", (limits, message) => {
-    expect(() => assertLimits(limits)).toThrow(message);
     expect(() => new Budget(limits, {}, DAY)).toThrow(message);
   });
 
-  test("everything else can", () => {
-    expect(() =>
-      assertLimits({ attempt: { usd: 0.01, tokens: 1, turns: 1 }, day: {} }),
-    ).not.toThrow();
-    expect(() => assertLimits({})).not.toThrow();
+  test("valid limits are accepted", () => {
+    const limits = { attempt: { usd: 0.01, tokens: 1, turns: 1 }, day: {} };
+    expect(() => new Budget(limits, {}, DAY)).not.toThrow();
+    expect(() => new Budget({}, {}, DAY)).not.toThrow();
   });
 });
 
-describe("what is missing", () => {
+describe("whatIsMissing", () => {
   const dollars: Limits = { task: { usd: 2 } };
   const prices = new Map([["gpt-5*", { input: 1, output: 10 }]]);
 
-  test("nothing, where dollars are reported in time or not needed", () => {
+  test("null where dollars are reported in time or not needed", () => {
     expect(whatIsMissing(dollars, "each step", ["x"], new Map())).toBeNull();
     expect(
       whatIsMissing({ attempt: { tokens: 5, turns: 3 } }, "never", ["x"], new Map()),
@@ -240,16 +243,16 @@ describe("what is missing", () => {
 
   test("a price for each model that has none", () => {
     expect(whatIsMissing(dollars, "never", ["gpt-5", 'o"3', "o4", "o4"], prices)).toBe(
-      'the budget of this task is in dollars, but this engine tells no dollars: add [prices."o\\"3"] and [prices."o4"] to viv.toml, with input and output in dollars for a million tokens',
+      'the budget of this task is in dollars, but this engine reports no dollars: add [prices."o\\"3"] and [prices."o4"] to viv.toml, with input and output in dollars for a million tokens',
     );
     expect(whatIsMissing({ day: { usd: 1 } }, "at the end", ["x"], prices)).toBe(
-      'the budget of this day is in dollars, but this engine tells its dollars only at its end, which is too late: add [prices."x"] to viv.toml, with input and output in dollars for a million tokens',
+      'the budget of this day is in dollars, but this engine reports its dollars only at its end, which is too late: add [prices."x"] to viv.toml, with input and output in dollars for a million tokens',
     );
   });
 
   test("the model's name, where none is given", () => {
     expect(whatIsMissing(dollars, "never", [null], prices)).toBe(
-      'the budget of this task is in dollars, but this engine tells no dollars: name the model of the route, like model = "MODEL", and add [prices."MODEL"] to viv.toml, with input and output in dollars for a million tokens',
+      'the budget of this task is in dollars, but this engine reports no dollars: name the model of the route, like model = "MODEL", and add [prices."MODEL"] to viv.toml, with input and output in dollars for a million tokens',
     );
   });
 });

@@ -1,22 +1,21 @@
 import { formatCount, formatUsd } from "../../base/amount.ts";
 import { VivError } from "../../base/errors.ts";
+import { DUST } from "./bill.ts";
 import { type PriceTable, priceFor } from "./prices.ts";
 
 /**
- * A Budget watches one attempt: its limits, what was spent before, and what the attempt spends. It gives one
- * verdict when 80 % of a limit is used, and one when all of it is: then budget-stop.ts ends the run before its
- * next step.
+ * A Budget watches one attempt: its limits, the spending before it, and its own. It gives one verdict when 80 %
+ * of a limit is used, and one when all of it is: then budget-stop.ts ends the run before its next step.
  *
- * Dollars and tokens are used up when the limit is reached. Turns are different: of sixty turns
- * the sixtieth may still be made, so only the sixty-first is one too many.
+ * Dollars and tokens are used up when the limit is reached; turns only by one more than the limit.
  *
  * A limit in dollars cannot hold for a model without a price. Using one is a verdict of its own (`blind`),
  * treated as if the budget were used up.
  */
-export const SCOPES = ["attempt", "task", "run", "day"] as const;
-export type Scope = (typeof SCOPES)[number];
-export const UNITS = ["usd", "tokens", "turns"] as const;
-export type Unit = (typeof UNITS)[number];
+const SCOPES = ["attempt", "task", "run", "day"] as const;
+type Scope = (typeof SCOPES)[number];
+const UNITS = ["usd", "tokens", "turns"] as const;
+type Unit = (typeof UNITS)[number];
 
 export interface Limit {
   usd?: number;
@@ -39,32 +38,27 @@ export interface Spent {
 
 /** By others: by earlier attempts of the task, and by all other attempts of the run and the day. */
 export interface SpentBefore extends Partial<Record<Exclude<Scope, "attempt">, Spent>> {
-  /** What they may still spend of the budgets of the run and the day: see reserve.ts. */
+  /** Of the budgets of the run and the day, and not spent yet: see reserve-policy.ts. */
   reserved?: Spent;
 }
 
 export interface Delta {
-  /** Null: there is no price for what was used. */
+  /** Null: there is no price. */
   usd: number | null;
   tokens: number;
   turns?: number;
-  /** Of what it was, for the message when it has no price. */
+  /** For the message when it has no price. */
   model?: string;
 }
 
 export type BudgetVerdict =
-  | { level: "warn"; which: Scope; unit: Unit; share: number; text: string }
-  | { level: "over"; which: Scope; unit: Unit; share: number; text: string }
+  | { level: "warn" | "over"; which: Scope; unit: Unit; text: string }
   | { level: "blind"; which: Scope; unit: "usd"; text: string };
 
 const WARN_AT = 0.8;
-/** Sums of dollars are off by less than this, and no limit is so small. */
-const DUST = 1e-9;
-
-const NOTHING: Delta = { usd: 0, tokens: 0 };
 
 export class Budget {
-  readonly #limits: Limits;
+  readonly #limits: ReturnType<typeof limitsIn>;
   #before: SpentBefore;
   #day: string;
   #own = { usd: 0, tokens: 0, turns: 0 };
@@ -72,26 +66,26 @@ export class Budget {
   #today = { usd: 0, tokens: 0 };
   readonly #given = new Map<string, BudgetVerdict["level"]>();
 
-  /** `day` is the present one, like 2026-11-15. Throws INVALID for a limit that is none. */
+  /** `day` is the present one, like 2026-11-15. */
   constructor(limits: Limits, before: SpentBefore, day: string) {
-    assertLimits(limits);
-    this.#limits = limits;
+    this.#limits = limitsIn(limits);
+    for (const { which, unit, limit } of this.#limits) {
+      if (limit > 0 && Number.isFinite(limit)) continue;
+      throw new VivError("INVALID", `the budget of this ${which}: ${unit} must be more than zero.`);
+    }
     this.#before = before;
     this.#day = day;
   }
 
-  /** Adds what was used since the last call. With nothing to add: the verdicts that hold already. */
-  spend(delta: Delta = NOTHING, day = this.#day): BudgetVerdict[] {
+  /** Adds the usage since the last call. Without any: the verdicts that hold already. */
+  spend(delta: Delta = { usd: 0, tokens: 0 }, day = this.#day): BudgetVerdict[] {
     this.#turnTo(day);
     this.#add(delta.usd ?? 0, delta.tokens);
     this.#own.turns += delta.turns ?? 0;
     return [...this.#blindTo([delta]), ...this.#verdicts()];
   }
 
-  /**
-   * The vendor's total, model by model: instead of the sum of the steps, which were imputed or left
-   * something out. The difference is spent now.
-   */
+  /** The vendor's total, model by model, instead of the sum of the steps. The difference is spent now. */
   settle(total: readonly Delta[], day = this.#day): BudgetVerdict[] {
     this.#turnTo(day);
     const usd = total.reduce((sum, part) => sum + (part.usd ?? 0), 0);
@@ -100,8 +94,8 @@ export class Budget {
     return [...this.#blindTo(total), ...this.#verdicts()];
   }
 
-  /** Others work on this run too: what they have spent by now, and reserved. */
-  hearOthers(before: SpentBefore, day = this.#day): BudgetVerdict[] {
+  /** The present spending and reservations of the run's other attempts. */
+  updateOthers(before: SpentBefore, day = this.#day): BudgetVerdict[] {
     this.#turnTo(day);
     this.#before = { ...this.#before, ...before };
     return this.#verdicts();
@@ -109,14 +103,17 @@ export class Budget {
 
   /** Whether dollars or tokens are limited: then all usage must be known. */
   get countsUsage(): boolean {
-    return limitsIn(this.#limits).some(({ unit }) => unit === "usd" || unit === "tokens");
+    return this.#limits.some(({ unit }) => unit !== "turns");
   }
 
   /** Dollars that are left of the tightest budget; null when none is in dollars. */
   leftUsd(): number | null {
-    const left = limitsIn(this.#limits).flatMap(({ which, unit, limit }) =>
-      unit === "usd" ? [limit - this.#spent(which, unit) - this.#reserved(which, unit)] : [],
-    );
+    const left = this.#limits.flatMap(({ which, unit, limit }) => {
+      if (unit !== "usd") return [];
+      const isShared = which === "run" || which === "day";
+      const reserved = isShared ? (this.#before.reserved?.usd ?? 0) : 0;
+      return [limit - this.#spent(which, unit) - reserved];
+    });
     return left.length === 0 ? null : Math.max(0, Math.min(...left));
   }
 
@@ -131,22 +128,16 @@ export class Budget {
 
   #verdicts(): BudgetVerdict[] {
     const verdicts: BudgetVerdict[] = [];
-    for (const { which, unit, limit } of limitsIn(this.#limits)) {
+    for (const { which, unit, limit } of this.#limits) {
       const spent = this.#spent(which, unit);
       const level = levelOf(spent, limit, unit);
       const key = `${which} ${unit}`;
       const given = this.#given.get(key);
       if (level === null || given === level || given === "over") continue;
       this.#given.set(key, level);
-      const share = spent / limit;
-      verdicts.push({ level, which, unit, share, text: textOf(level, which, unit, spent, limit) });
+      verdicts.push({ level, which, unit, text: textOf(level, which, unit, spent, limit) });
     }
     return verdicts;
-  }
-
-  #reserved(which: Scope, unit: Unit): number {
-    const isShared = which === "run" || which === "day";
-    return isShared && unit !== "turns" ? (this.#before.reserved?.[unit] ?? 0) : 0;
   }
 
   #spent(which: Scope, unit: Unit): number {
@@ -159,30 +150,25 @@ export class Budget {
   #add(usd: number, tokens: number): void {
     this.#own.usd += usd;
     this.#own.tokens += tokens;
-    // What was counted too high yesterday is no allowance for today.
+    // A correction of yesterday's count is no allowance for today.
     this.#today.usd = Math.max(0, this.#today.usd + usd);
     this.#today.tokens = Math.max(0, this.#today.tokens + tokens);
   }
 
   #blindTo(parts: readonly Delta[]): BudgetVerdict[] {
     const unpriced = parts.filter(({ usd, tokens }) => usd === null && tokens > 0);
-    const which = dollarScope(this.#limits);
+    const which = this.#limits.find(({ unit }) => unit === "usd")?.which;
     if (unpriced.length === 0 || which === undefined || this.#given.has("blind")) return [];
     this.#given.set("blind", "blind");
     const what = whatToAdd([...new Set(unpriced.map(({ model }) => model ?? null))]);
-    const text = `the budget of ${NAMES[which]} is in dollars, and there is no price for what was used: ${what}`;
+    const text = `the budget of this ${which} is in dollars, and there is no price for what was used: ${what}`;
     return [{ level: "blind", which, unit: "usd", text }];
   }
 }
 
-/** The first scope with a limit in dollars. */
-function dollarScope(limits: Limits): Scope | undefined {
-  return SCOPES.find((scope) => limits[scope]?.usd !== undefined);
-}
-
 function limitsIn(limits: Limits): { which: Scope; unit: Unit; limit: number }[] {
   return SCOPES.flatMap((which) => {
-    const own: { [unit in Unit]?: number | undefined } = limits[which] ?? {};
+    const own: { [unit in Unit]?: number } = limits[which] ?? {};
     return UNITS.flatMap((unit) => {
       const limit = own[unit];
       return limit === undefined ? [] : [{ which, unit, limit }];
@@ -195,41 +181,19 @@ function levelOf(spent: number, limit: number, unit: Unit): "warn" | "over" | nu
   return spent >= limit * WARN_AT - DUST ? "warn" : null;
 }
 
-const NAMES: Record<Scope, string> = {
-  attempt: "this attempt",
-  task: "this task",
-  run: "this run",
-  day: "this day",
-};
-
 function textOf(level: "warn" | "over", which: Scope, unit: Unit, spent: number, limit: number) {
-  const of = `${shown(spent, unit)} of ${shown(limit, unit)}`;
-  const amount = unit === "usd" ? of : `${of} ${unit}`;
-  if (level === "over") return `the budget of ${NAMES[which]} is used up: ${amount}`;
+  const shown = unit === "usd" ? formatUsd : formatCount;
+  const amount = `${shown(spent)} of ${shown(limit)}${unit === "usd" ? "" : ` ${unit}`}`;
+  if (level === "over") return `the budget of this ${which} is used up: ${amount}`;
   // Rounded down: 99.7 % is not all of it.
   const percent = Math.floor((spent / limit) * 100 + DUST);
-  return `${percent} % of the budget of ${NAMES[which]} are used: ${amount}`;
-}
-
-function shown(value: number, unit: Unit): string {
-  return unit === "usd" ? formatUsd(value) : formatCount(value);
-}
-
-/** Refuses what cannot be a limit. A budget of zero would be a way to say: never. */
-export function assertLimits(limits: Limits): void {
-  for (const { which, unit, limit } of limitsIn(limits)) {
-    const isWhole = unit === "usd" || Number.isSafeInteger(limit);
-    if (Number.isFinite(limit) && limit > 0 && isWhole) continue;
-    const what = isWhole || !Number.isFinite(limit) ? "a number" : "a whole number";
-    const message = `the budget of ${NAMES[which]}: ${unit} must be ${what}, more than zero.`;
-    throw new VivError("INVALID", message, { which, unit });
-  }
+  return `${percent} % of the budget of this ${which} are used: ${amount}`;
 }
 
 /**
- * Why a budget in dollars could not be held with these models, and what to add; null when it can.
- * Dollars that come only at the end come too late, so each model needs a price. A null among the
- * models is whatever the engine itself chooses.
+ * Why a budget in dollars cannot be held with these models, and what to add; null when it can. Dollars
+ * that an engine reports only at its end are too late, so each model needs a price. A null among the models:
+ * the engine's own choice.
  */
 export function whatIsMissing(
   limits: Limits,
@@ -238,25 +202,24 @@ export function whatIsMissing(
   prices: PriceTable,
 ): string | null {
   if (reportsDollars === "each step") return null;
-  const which = dollarScope(limits);
+  const which = limitsIn(limits).find(({ unit }) => unit === "usd")?.which;
   if (which === undefined) return null;
   // An empty name has the price of all names that have no other: that of the star alone.
   const missing = [...new Set(models)].filter((model) => !priceFor(model ?? "", prices));
   if (missing.length === 0) return null;
   const when =
     reportsDollars === "never"
-      ? "this engine tells no dollars"
-      : "this engine tells its dollars only at its end, which is too late";
-  return `the budget of ${NAMES[which]} is in dollars, but ${when}: ${whatToAdd(missing)}`;
+      ? "this engine reports no dollars"
+      : "this engine reports its dollars only at its end, which is too late";
+  return `the budget of this ${which} is in dollars, but ${when}: ${whatToAdd(missing)}`;
 }
 
 /** A null is a model without a name. */
 function whatToAdd(models: readonly (string | null)[]): string {
   const named = models.filter((model) => model !== null);
   const tables = named.map((model) => `[prices.${JSON.stringify(model)}]`);
-  const parts: string[] = [];
-  if (named.length < models.length) parts.push('name the model of the route, like model = "MODEL"');
-  if (named.length < models.length) tables.push('[prices."MODEL"]');
-  parts.push(`add ${tables.join(" and ")} to viv.toml`);
-  return `${parts.join(", and ")}, with input and output in dollars for a million tokens`;
+  const hasUnnamed = named.length < models.length;
+  if (hasUnnamed) tables.push('[prices."MODEL"]');
+  const first = hasUnnamed ? 'name the model of the route, like model = "MODEL", and ' : "";
+  return `${first}add ${tables.join(" and ")} to viv.toml, with input and output in dollars for a million tokens`;
 }

@@ -4,8 +4,11 @@ import { holds } from "../../../test/support/property.ts";
 import type { LedgerLine } from "../../queue/ledger.ts";
 import { DIMENSIONS, dollarsOf, LedgerTotals, type Spending } from "./ledger-totals.ts";
 import type { DollarSource } from "./prices.ts";
-import { totalTokens } from "./usage.ts";
-import type { StepLine, UsageLine } from "./usage-line.ts";
+import { type stepLine, totalTokens, type usageLine } from "./usage.ts";
+
+type OnLine = { at: string; agent: string };
+type StepLine = ReturnType<typeof stepLine> & OnLine;
+type UsageLine = ReturnType<typeof usageLine> & OnLine;
 
 const AT = "2026-11-15T10:00:00.000Z";
 const line = (event: LedgerLine["event"], more: Partial<LedgerLine> = {}): LedgerLine => ({
@@ -62,18 +65,18 @@ describe("an attempt", () => {
     // Dollars and tokens each: the account may lack the one, and the steps the other.
     expect(brief(tallied(nine, usage([opus(11, 10)])).total())).toEqual([11, 5000, 1, 0]);
     expect(brief(tallied(nine, usage([opus(2, 9000)])).total())).toEqual([9, 9000, 1, 0]);
-    // An account that was told twice counts once.
+    // A total that is reported twice counts once.
     expect(brief(tallied(usage([opus(2)]), usage([opus(1)])).total())).toEqual([2, 1000, 1, 0]);
   });
 
-  test("counts with its own account when that is more, whatever steps come before or after it", () => {
+  test("counts with its own total when that is more, before or after its steps", () => {
     const tally = tallied(step(), usage([opus(2)]), step());
     expect(brief(tally.total())).toEqual([2, 1000, 1, 0]);
     tally.add(done());
     expect(brief(tally.total())).toEqual([2, 1000, 1, 1]);
   });
 
-  test("that was taken for dead may still tell what it used", () => {
+  test("that was taken for dead may still report its usage", () => {
     const abandoned = line("ended", { outcome: "abandoned", to: "pending" });
     expect(brief(tallied(step(), abandoned, usage([opus(2)])).total())).toEqual([2, 1000, 1, 0]);
   });
@@ -100,7 +103,7 @@ describe("an attempt", () => {
 });
 
 describe("dollars", () => {
-  test("are reported or imputed; what has no price is counted in tokens", () => {
+  test("are reported or imputed; usage without a price counts in tokens", () => {
     const tally = tallied(
       usage([
         opus(2),
@@ -172,7 +175,7 @@ describe("a proven task", () => {
   });
 });
 
-describe("what others have spent", () => {
+describe("the spending of others", () => {
   test("is everything but this attempt's", () => {
     const tally = tallied(
       usage([opus(1)], { at: "2026-11-14T10:00:00.000Z" }),
@@ -198,7 +201,7 @@ describe("what others have spent", () => {
     expect(["2026-11-14", "2026-11-15", "2026-11-17", "2026-11-18"].map(on)).toEqual([7, 6, 2, 0]);
   });
 
-  test("with a wrong date counts on the day on which it was seen to be written", () => {
+  test("with a wrong date counts on the day when it was read", () => {
     const tally = new LedgerTotals(["day"]);
     const written = { from: "2026-11-15", to: "2026-11-15" };
     tally.add(usage([opus(1)], { at: "2020-01-01T00:00:00.000Z" }), written);
@@ -225,20 +228,20 @@ describe("lines that make no sense", () => {
   });
 });
 
-/** As the rules are told, with everything kept. */
+/** The rules, with everything kept. */
 function naive(lines: readonly LedgerLine[]): number[] {
-  const attempts = new Map<string, { steps: number; told: number | null; to: string }>();
+  const attempts = new Map<string, { steps: number; total: number | null; to: string }>();
   for (const one of lines) {
     const key = `${one.task} ${one.token}`;
-    const it = attempts.get(key) ?? { steps: 0, told: null, to: "" };
+    const it = attempts.get(key) ?? { steps: 0, total: null, to: "" };
     if (one.event === "step") it.steps += one.usd as number;
-    else if (one.event === "usage") it.told = (one.models as { usd: number }[])[0]?.usd ?? 0;
+    else if (one.event === "usage") it.total = (one.models as { usd: number }[])[0]?.usd ?? 0;
     else if (one.event === "ended") it.to = `${one.outcome} ${one.to}`;
     else continue;
     attempts.set(key, it);
   }
-  const spent = [...attempts.values()].filter(({ steps, told }) => steps > 0 || told !== null);
-  const usd = spent.reduce((sum, { steps, told }) => sum + Math.max(told ?? 0, steps), 0);
+  const spent = [...attempts.values()].filter(({ steps, total }) => steps > 0 || total !== null);
+  const usd = spent.reduce((sum, { steps, total }) => sum + Math.max(total ?? 0, steps), 0);
   return [usd, spent.length, spent.filter(({ to }) => to === "done done").length];
 }
 
@@ -267,7 +270,7 @@ describe("a long ledger", () => {
     });
   };
 
-  test("sums are what the rules say, and rows add up to the total", () => {
+  test("sums follow the rules, and rows add up to the total", () => {
     holds(
       fc.property(history, (events) => {
         const lines = linesOf(events);
@@ -300,7 +303,7 @@ describe("a long ledger", () => {
     );
   });
 
-  test("old attempts are forgotten, what they spent and what waits for a person is not", () => {
+  test("old attempts are forgotten, their spending and open reviews are not", () => {
     const many = 3000;
     const tally = new LedgerTotals(["type", "worker"]);
     tally.add(usage([opus(5)], { task: "slow", token: "s" }));

@@ -1,10 +1,10 @@
 import type { LedgerLine } from "../../queue/ledger.ts";
 import { larger, largerByModel } from "./bill.ts";
-import { addTokens, NO_TOKENS, type Tokens, totalTokens } from "./usage.ts";
-import { type Used, usedOn } from "./usage-line.ts";
+import type { Spent } from "./budget.ts";
+import { type Amount, addTokens, NO_TOKENS, type Tokens, totalTokens, usedOn } from "./usage.ts";
 
 /**
- * Adds up the ledger: what model runs have spent, and what came of it.
+ * Adds up the ledger: the spending of model runs, and the tasks that they proved.
  *
  * An attempt counts with its `usage` line or with the sum of its `step` lines, whichever is more: while it
  * runs, or when it crashed, it has only steps. It counts on the day of its last line, and a day in the future
@@ -18,10 +18,10 @@ import { type Used, usedOn } from "./usage-line.ts";
  */
 export const DIMENSIONS = ["type", "model", "worker", "agent", "day", "task"] as const;
 export type Dimension = (typeof DIMENSIONS)[number];
-/** Null: nobody said which. */
+/** Null: unknown. */
 export type Key = string | null;
 
-/** After so many later ends no line about an attempt is expected any more. */
+/** After so many later ends no further line about an attempt is expected. */
 const KEPT = 1000;
 
 interface Attempt {
@@ -30,34 +30,38 @@ interface Attempt {
   worker: Key;
   agent: Key;
   day: string;
-  steps: UsedSum;
+  steps: AmountSum;
   /** By its `usage` lines. */
-  total: Used[];
-  /** And not all of it could be read. */
+  total: Amount[];
+  /** They lack a part, which could not be read. */
   isPartial: boolean;
   /** When it was proven. */
   proven: string | null;
   isAdded: boolean;
 }
 
+export interface AttemptId {
+  task?: string;
+  token?: string;
+}
+
 type Rows = Map<Key, Spending>;
-type Sums = { total: Spending; rows: Map<Dimension, Rows> };
+/** `run` has one row: the total. */
+type Sums = Map<Dimension | "run", Rows>;
 
 export class LedgerTotals {
-  readonly #by: readonly Dimension[];
   readonly #sums: Sums;
   readonly #open = new Map<string, Attempt>();
   readonly #ended = new Map<string, Attempt>();
   /** By task: the attempt that a person has to judge. */
   readonly #review = new Map<string, Attempt>();
 
-  /** Only these can be asked for: rows for each task take room for each task. */
+  /** The dimensions that `rows` can return: rows for each task take memory for each task. */
   constructor(by: readonly Dimension[]) {
-    this.#by = by;
-    this.#sums = emptySums(by);
+    this.#sums = new Map((["run", ...by] as const).map((one) => [one, new Map()]));
   }
 
-  /** `written`: the days between which it was, where that is known; its own clock may be wrong. */
+  /** `written`: the line was written between these days, if known; its own clock may be wrong. */
   add(line: LedgerLine, written?: Written): void {
     const { event, task } = line;
     if (task === undefined) return;
@@ -70,50 +74,41 @@ export class LedgerTotals {
 
   /** Of all attempts. */
   total(): Spending {
-    return this.#withLatest().total;
+    return this.#withLatest().get("run")?.get(null) ?? noSpending();
   }
 
   rows(by: Dimension): ReadonlyMap<Key, Spending> {
-    return this.#withLatest().rows.get(by) ?? new Map();
+    return this.#withLatest().get(by) ?? new Map();
   }
 
-  /** What was spent without this attempt: by its task, in the run, and on a day. */
-  withoutAttempt(
-    { task, token }: { task: string; token: string },
-    day: string,
-  ): Record<"task" | "run" | "day", { usd: number; tokens: number }> {
-    const own = this.#find(task, token);
-    const sum = (before: Iterable<Spending | undefined>, counts: (one: Attempt) => boolean) => {
+  /** The spending without this attempt: of its task, in the run, and on a day. */
+  withoutAttempt(id: AttemptId, day: string): Record<"task" | "run" | "day", Spent> {
+    const own = this.#find(id);
+    const sum = (rows: Iterable<Spending | undefined>, counts: (one: Attempt) => boolean) => {
       const spent = noSpending();
-      for (const sums of before) if (sums) addSpending(spent, sums);
+      for (const row of rows) if (row) addSpending(spent, row);
       for (const one of this.#latest()) {
-        if (one === own || !counts(one)) continue;
-        for (const used of usedBy(one)) addUsed(spent, used);
+        if (one !== own && counts(one)) addSpending(spent, spendingOf(one));
       }
-      return { usd: dollarsOf(spent), tokens: totalTokens(spent.tokens) };
+      return spentIn(spent);
     };
-    const { total, rows } = this.#sums;
-    const days = [...(rows.get("day") ?? [])].filter(([key]) => key !== null && key >= day);
+    const days = [...(this.#sums.get("day") ?? [])].filter(([key]) => key !== null && key >= day);
+    const daily = days.map(([, row]) => row);
     return {
-      task: sum([rows.get("task")?.get(task)], (one) => one.task === task),
-      run: sum([total], () => true),
-      day: sum(
-        days.map(([, sums]) => sums),
-        (one) => one.day >= day,
-      ),
+      task: sum([this.#sums.get("task")?.get(id.task ?? "")], (one) => one.task === id.task),
+      run: sum([this.#sums.get("run")?.get(null)], () => true),
+      day: sum(daily, (one) => one.day >= day),
     };
   }
 
-  /** By this attempt so far, or of late. */
-  spentBy({ task, token }: { task: string; token: string }): { usd: number; tokens: number } {
-    const spent = noSpending();
-    const attempt = this.#find(task, token);
-    for (const used of attempt ? usedBy(attempt) : []) addUsed(spent, used);
-    return { usd: dollarsOf(spent), tokens: totalTokens(spent.tokens) };
+  /** By this attempt, which runs or has ended of late. */
+  spentBy(id: AttemptId): Spent {
+    const attempt = this.#find(id);
+    return spentIn(attempt ? spendingOf(attempt) : noSpending());
   }
 
   #spend(line: LedgerLine, day: string): void {
-    const attempt = this.#find(line.task, line.token) ?? this.#begin(line, day);
+    const attempt = this.#find(line) ?? this.#begin(line, day);
     if (day > attempt.day) attempt.day = day;
     attempt.type ??= text(line.type);
     attempt.agent ??= text(line.agent);
@@ -121,7 +116,7 @@ export class LedgerTotals {
       for (const used of usedOn(line)) attempt.steps.add(used);
       return;
     }
-    const sum = new UsedSum();
+    const sum = new AmountSum();
     for (const used of usedOn(line)) sum.add(used);
     attempt.total = larger(sum.list, attempt.total);
     if (line.unreadable === true) attempt.isPartial = true;
@@ -134,19 +129,19 @@ export class LedgerTotals {
       worker: text(line.worker),
       agent: null,
       day,
-      steps: new UsedSum(),
+      steps: new AmountSum(),
       total: [],
       isPartial: false,
       proven: null,
       isAdded: false,
     };
-    this.#open.set(keyOf(line.task, line.token), attempt);
+    this.#open.set(keyOf(line), attempt);
     return attempt;
   }
 
   #end(line: LedgerLine): void {
-    const key = keyOf(line.task, line.token);
-    const attempt = this.#open.get(key) ?? this.#ended.get(key);
+    const key = keyOf(line);
+    const attempt = this.#find(line);
     if (attempt === undefined) return;
     if (line.outcome === "done" && line.to === "done") attempt.proven = dayOf(line);
     if (line.outcome === "done" && line.to === "review") this.#review.set(attempt.task, attempt);
@@ -161,7 +156,7 @@ export class LedgerTotals {
 
   /** The end did not count. */
   #undo(line: LedgerLine): void {
-    const attempt = this.#ended.get(keyOf(line.task, line.token));
+    const attempt = this.#ended.get(keyOf(line));
     if (attempt === undefined || line.outcome !== "done") return;
     attempt.proven = null;
     if (this.#review.get(attempt.task) === attempt) this.#review.delete(attempt.task);
@@ -175,9 +170,8 @@ export class LedgerTotals {
     if (attempt.isAdded) addProof(this.#sums, attempt);
   }
 
-  #find(task: string | undefined, token: string | undefined): Attempt | undefined {
-    const key = keyOf(task, token);
-    return this.#open.get(key) ?? this.#ended.get(key);
+  #find(id: AttemptId): Attempt | undefined {
+    return this.#open.get(keyOf(id)) ?? this.#ended.get(keyOf(id));
   }
 
   *#latest(): Generator<Attempt> {
@@ -186,10 +180,9 @@ export class LedgerTotals {
   }
 
   #withLatest(): Sums {
-    const all = emptySums(this.#by);
-    addSpending(all.total, this.#sums.total);
-    for (const [by, rows] of this.#sums.rows) {
-      for (const [key, sum] of rows) addSpending(rowOf(rowsOf(all, by), key), sum);
+    const all: Sums = new Map();
+    for (const [by, rows] of this.#sums) {
+      all.set(by, new Map([...rows].map(([key, sum]) => [key, { ...sum }])));
     }
     for (const attempt of this.#latest()) addAttempt(all, attempt);
     return all;
@@ -197,31 +190,37 @@ export class LedgerTotals {
 }
 
 function addAttempt(sums: Sums, attempt: Attempt): void {
-  const whole = noSpending();
-  for (const used of usedBy(attempt)) addUsed(whole, used);
-  whole.attempts = 1;
-  addSpending(sums.total, whole);
-  for (const [by, rows] of sums.rows) {
-    if (by !== "model") addSpending(rowOf(rows, attempt[by]), whole);
-    else {
-      for (const [model, sum] of modelsOf(attempt)) {
-        addSpending(rowOf(rows, model), { ...sum, attempts: 1 });
-      }
-    }
+  const whole = spendingOf(attempt);
+  for (const [by, rows] of sums) {
+    const parts = by === "model" ? modelsOf(attempt) : new Map([[keyIn(by, attempt), whole]]);
+    for (const [key, sum] of parts) addSpending(rowOf(rows, key), { ...sum, attempts: 1 });
   }
   if (attempt.proven !== null) addProof(sums, attempt);
 }
 
+/** On the day when it was proven. */
 function addProof(sums: Sums, attempt: Attempt): void {
-  sums.total.proven++;
-  for (const [by, rows] of sums.rows) {
-    if (by === "model") for (const [model] of modelsOf(attempt)) rowOf(rows, model).proven++;
-    else rowOf(rows, by === "day" ? attempt.proven : attempt[by]).proven++;
+  const proof = { ...attempt, day: attempt.proven };
+  for (const [by, rows] of sums) {
+    const keys = by === "model" ? modelsOf(attempt).keys() : [keyIn(by, proof)];
+    for (const key of keys) rowOf(rows, key).proven++;
   }
 }
 
-function usedBy({ total, steps, isPartial }: Attempt): Used[] {
+type InRow = Record<Exclude<Dimension, "model">, Key>;
+
+function keyIn(by: keyof InRow | "run", attempt: InRow): Key {
+  return by === "run" ? null : attempt[by];
+}
+
+function usedBy({ total, steps, isPartial }: Attempt): Amount[] {
   return isPartial ? largerByModel(total, steps.list) : larger(total, steps.list);
+}
+
+function spendingOf(attempt: Attempt): Spending {
+  const spent = noSpending();
+  for (const used of usedBy(attempt)) addUsed(spent, used);
+  return spent;
 }
 
 /** An attempt without a model has a row all the same. */
@@ -232,54 +231,40 @@ function modelsOf(attempt: Attempt): Rows {
 }
 
 /** By model and by the source of the dollars; usage without a price is kept apart. */
-class UsedSum {
-  readonly #sums = new Map<string, Used>();
+class AmountSum {
+  readonly #sums = new Map<string, Amount>();
 
-  add({ prompt: _, ...used }: Used): void {
+  add(used: Amount): void {
     const key = JSON.stringify([used.model, used.source]);
     const before = this.#sums.get(key);
-    if (before === undefined) this.#sums.set(key, used);
-    else {
-      const usd = used.usd === null ? null : used.usd + (before.usd ?? 0);
-      this.#sums.set(key, { ...used, ...addTokens(before, used), usd });
-    }
+    const usd = used.usd === null ? null : used.usd + (before?.usd ?? 0);
+    this.#sums.set(key, { ...used, ...addTokens(before ?? NO_TOKENS, used), usd });
   }
 
-  get list(): Used[] {
+  get list(): Amount[] {
     return [...this.#sums.values()];
   }
 }
 
-function emptySums(by: readonly Dimension[]): Sums {
-  return { total: noSpending(), rows: new Map(by.map((one) => [one, new Map()])) };
-}
-
-function rowsOf({ rows }: Sums, by: Dimension): Rows {
-  return rows.get(by) ?? new Map();
-}
-
 function rowOf(rows: Rows, key: Key): Spending {
-  const row = rows.get(key);
-  if (row !== undefined) return row;
-  const empty = noSpending();
-  rows.set(key, empty);
-  return empty;
+  const row = rows.get(key) ?? noSpending();
+  rows.set(key, row);
+  return row;
 }
 
-function keyOf(task: string | undefined, token: string | undefined): string {
+export function keyOf({ task, token }: AttemptId): string {
   return `${task} ${token}`;
 }
 
 /** Days, like 2026-11-15. */
-export interface Written {
+interface Written {
   from: string;
   to: string;
 }
 
-function dayWithin(day: string, written: Written | undefined): string {
-  if (written === undefined) return day;
-  if (day < written.from) return written.from;
-  return day > written.to ? written.to : day;
+function dayWithin(day: string, { from, to }: Written = { from: day, to: day }): string {
+  if (day < from) return from;
+  return day > to ? to : day;
 }
 
 function dayOf({ at }: LedgerLine): string {
@@ -290,35 +275,38 @@ function text(value: unknown): Key {
   return typeof value === "string" && value !== "" ? value : null;
 }
 
-/** What was spent, and what came of it. */
 export interface Spending {
   tokens: Tokens;
   /** Dollars, by their source. */
   reported: number;
   imputed: number;
-  /** Tokens that nobody has a price for. */
+  /** Tokens without a price. */
   unpriced: number;
   attempts: number;
-  /** Tasks that were done, and not only said to be. */
+  /** Tasks whose result was proven. */
   proven: number;
 }
 
-export function noSpending(): Spending {
+function noSpending(): Spending {
   return { tokens: NO_TOKENS, reported: 0, imputed: 0, unpriced: 0, attempts: 0, proven: 0 };
+}
+
+function spentIn(sum: Spending): Spent {
+  return { usd: dollarsOf(sum), tokens: totalTokens(sum.tokens) };
 }
 
 export function dollarsOf({ reported, imputed }: Spending): number {
   return reported + imputed;
 }
 
-export function addUsed(sum: Spending, used: Used): void {
+function addUsed(sum: Spending, used: Amount): void {
   sum.tokens = addTokens(sum.tokens, used);
   if (used.usd === null) sum.unpriced += totalTokens(used);
   else if (used.source === "reported") sum.reported += used.usd;
   else sum.imputed += used.usd;
 }
 
-export function addSpending(sum: Spending, more: Spending): void {
+function addSpending(sum: Spending, more: Spending): void {
   sum.tokens = addTokens(sum.tokens, more.tokens);
   sum.reported += more.reported;
   sum.imputed += more.imputed;

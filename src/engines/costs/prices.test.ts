@@ -65,7 +65,7 @@ describe("which price", () => {
   });
 });
 
-describe("what a run cost", () => {
+describe("the cost of a run", () => {
   const opus: Price = { input: 15, output: 75, cachedRead: 1.5, cachedWrite: 18.75 };
 
   test("each kind of token has its price", () => {
@@ -74,14 +74,14 @@ describe("what a run cost", () => {
     expect(cost).toEqual({ usd: 15 + 7.5 + 3 + 7.5, source: "imputed" });
   });
 
-  test("without prices for the cache, its tokens cost what input does", () => {
+  test("without prices for the cache, its tokens cost as much as input", () => {
     const used = usage({ cacheRead: 1e6, cacheWrite: 1e6 });
     expect(impute(used, table({ m: { input: 2, output: 10 } }))?.usd).toBe(4);
     const own = table({ m: { input: 2, output: 10, cachedRead: 0 } });
     expect(impute(used, own)?.usd).toBe(2);
   });
 
-  test("what the vendor reports counts, and also zero is a report", () => {
+  test("the vendor's dollars count, also zero", () => {
     const prices = table({ m: opus });
     const used = usage({ input: 1e6, usd: 0.25 });
     expect(impute(used, prices)).toEqual({ usd: 0.25, source: "reported" });
@@ -121,7 +121,7 @@ describe("what a run cost", () => {
   });
 });
 
-test("what was asked for by a short name has the price of that name", () => {
+test("a model that was asked for by a short name has the price of that name", () => {
   const prices = new Map([["haiku", { input: 1, output: 5 }]]);
   const usage = { model: "claude-haiku-4-5", input: 1e6, output: 0, cacheRead: 0, cacheWrite: 0 };
   expect(impute({ ...usage, usd: null }, prices, "haiku")).toEqual({ usd: 1, source: "imputed" });
@@ -198,14 +198,14 @@ describe("another model than was asked for", () => {
   ])("%s for %s: %j", (model, asked, expected) => expect(isAsked(model, asked)).toBe(expected));
 
   test("gives a notice when it is dearer, or has no price", () => {
-    const told = (model: string, asked: string | null, own = {}) =>
+    const notice = (model: string, asked: string | null, own = {}) =>
       dearerThanAsked(model, asked, table(own));
-    expect(told("claude-sonnet-5-5", "haiku")).toBe(
+    expect(notice("claude-sonnet-5-5", "haiku")).toBe(
       "claude-sonnet-5-5 is used, and haiku was asked for, at 20 times the price",
     );
-    expect(told("claude-haiku-5-5", "sonnet")).toBeNull();
-    expect(told("other", "haiku")).toBe("other is used, and haiku was asked for");
-    expect(told("claude-sonnet-5-5", "haiku", { haiku: flat(10) })).toBeNull();
-    expect(told("claude-sonnet-5-5", null)).toBeNull();
+    expect(notice("claude-haiku-5-5", "sonnet")).toBeNull();
+    expect(notice("other", "haiku")).toBe("other is used, and haiku was asked for");
+    expect(notice("claude-sonnet-5-5", "haiku", { haiku: flat(10) })).toBeNull();
+    expect(notice("claude-sonnet-5-5", null)).toBeNull();
   });
 });

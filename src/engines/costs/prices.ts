@@ -1,40 +1,33 @@
 import { PRICE_LIST } from "./price-list.ts";
 import type { ModelUsage } from "./usage.ts";
 
-/** What a model costs: dollars for a million tokens. */
+/** Dollars for a million tokens. */
 export interface Price {
   input: number;
   output: number;
-  /** Without one, what comes from the cache is priced as input: too dear, but never too cheap. */
+  /** Default: as input, which is too dear, but never too cheap. */
   cachedRead?: number;
-  /** Without one, as input: most vendors ask nothing extra. */
+  /** Default: as input. Most vendors charge nothing extra. */
   cachedWrite?: number;
-  /** What an answer costs whose prompt, cached parts included, has more tokens than `above`. */
+  /** For an answer whose prompt, cached parts included, has more tokens than `above`. */
   long?: Omit<Price, "long"> & { above: number };
 }
 
-/** By the model's name, or by how names begin, with a star at the end: `claude-opus-4*`. */
+/** By the model's name, or by the beginning of names, with a star: `claude-opus-4*`. */
 export type PriceTable = ReadonlyMap<string, Price>;
 
 /** Where the dollars are from: the vendor, or our price table. */
 export type DollarSource = "reported" | "imputed";
 
-const PER = 1_000_000;
-
 /** The price of exactly this model, or else of the longest beginning of its name in the table. */
 export function priceOf(model: string, prices: PriceTable): Price | undefined {
   const exact = prices.get(model);
   if (exact !== undefined) return exact;
-  let best: Price | undefined;
-  let longest = -1;
-  for (const [pattern, price] of prices) {
-    if (!pattern.endsWith("*")) continue;
-    const length = pattern.length - 1;
-    if (length <= longest || !model.startsWith(pattern.slice(0, -1))) continue;
-    best = price;
-    longest = length;
-  }
-  return best;
+  const matching = [...prices.keys()].filter(
+    (pattern) => pattern.endsWith("*") && model.startsWith(pattern.slice(0, -1)),
+  );
+  const [longest] = matching.sort((a, b) => b.length - a.length);
+  return longest === undefined ? undefined : prices.get(longest);
 }
 
 /** The user's own price, or else the vendor's list price. */
@@ -42,13 +35,9 @@ export function priceFor(model: string, prices: PriceTable): Price | undefined {
   return priceOf(model, prices) ?? PRICE_LIST.get(listedAs(model));
 }
 
-/** The name under which the list would have it. */
+/** Its name in the list: without a gateway's prefix, a date, and claude's mark for a long context. */
 export function listedAs(model: string): string {
-  return PRICE_LIST.has(model) ? model : listName(model);
-}
-
-/** Without what a gateway puts before it, without a date, and without claude's mark for a long context. */
-function listName(model: string): string {
+  if (PRICE_LIST.has(model)) return model;
   return model
     .replace(/\[1m\]$/, "")
     .replace(/^(?:[\w-]+\/)*(?:[a-z]+\.)?(?:anthropic\.)?(?=claude-|gpt-|gemini-)/, "")
@@ -67,10 +56,7 @@ export function isAsked(model: string, asked: string | null): boolean {
   return name.includes(wanted) || wanted.includes(name);
 }
 
-/**
- * A notice that a dearer model was used than was asked for; null when there is nothing to say. Programs use
- * small models for titles and summaries.
- */
+/** A notice that a dearer model was used than was asked for; null for a cheaper one, as for summaries. */
 export function dearerThanAsked(
   model: string,
   asked: string | null,
@@ -93,7 +79,8 @@ export function impute(
   prices: PriceTable,
   asked: string | null = null,
 ): { usd: number; source: DollarSource } | null {
-  if (isAmount(usage.usd)) return { usd: usage.usd, source: "reported" };
+  const { usd } = usage;
+  if (usd !== null && Number.isFinite(usd) && usd >= 0) return { usd, source: "reported" };
   const isMeant = asked !== null && usage.model.toLowerCase().includes(asked.toLowerCase());
   const own = priceOf(usage.model, prices) ?? (isMeant ? priceOf(asked, prices) : undefined);
   const usual = own ?? priceFor(usage.model, prices);
@@ -105,10 +92,5 @@ export function impute(
     output * price.output +
     cacheRead * (price.cachedRead ?? price.input) +
     cacheWrite * (price.cachedWrite ?? price.input);
-  return { usd: dollars / PER, source: "imputed" };
-}
-
-/** A vendor's number is only text until it has been looked at. */
-function isAmount(usd: number | null): usd is number {
-  return usd !== null && Number.isFinite(usd) && usd >= 0;
+  return { usd: dollars / 1_000_000, source: "imputed" };
 }

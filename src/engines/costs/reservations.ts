@@ -1,11 +1,11 @@
 import type { LedgerLine } from "../../queue/ledger.ts";
 import type { Spent } from "./budget.ts";
-import { sumOf } from "./reserve-policy.ts";
-import { totalTokens } from "./usage.ts";
-import { usedOn } from "./usage-line.ts";
+import { type AttemptId, keyOf } from "./ledger-totals.ts";
+import { most, NOTHING, perUnit, sumOf } from "./reserve-policy.ts";
+import { amountIn, totalTokens, usedOn } from "./usage.ts";
 
-/** Where a line ends. Only lines of one file have an order. */
-export interface Place {
+/** The end of a line. Only lines of one file have an order. */
+interface Place {
   file: string;
   offset: number;
 }
@@ -14,7 +14,7 @@ export interface Reservation extends Place {
   task: string;
   token: string;
   type: string;
-  /** What the attempt may spend in all, and what it said so before. */
+  /** What the attempt may spend in all, by its latest line and by the one before. */
   total: Spent;
   before: Spent;
 }
@@ -25,13 +25,11 @@ export interface Other {
   total: Spent;
 }
 
-type Own = { task: string; token: string };
-
 /** The reservations in the ledger: `reserved` lines, until their attempt ends. */
 export class Reservations {
   readonly #standing = new Map<string, Reservation>();
 
-  hear(line: LedgerLine, { file, offset }: Place): void {
+  add(line: LedgerLine, { file, offset }: Place): void {
     const { event, task, token } = line;
     if (task === undefined) return;
     if (event === "cancelled") {
@@ -41,18 +39,15 @@ export class Reservations {
     const own = { task, token };
     if (event === "ended") this.forget(own);
     if (event !== "reserved") return;
-    const total = { usd: amount(line.usd), tokens: amount(line.tokens) };
-    if (total.usd === 0 && total.tokens === 0) {
-      this.forget(own);
-      return;
-    }
-    const before = this.of(own)?.total ?? { usd: 0, tokens: 0 };
+    const total = perUnit((unit) => amountIn(line[unit]) ?? 0);
+    const before = this.of(own)?.total ?? NOTHING;
     const type = typeof line.type === "string" ? line.type : "";
-    this.#standing.set(keyOf(own), { ...own, type, total, before, file, offset });
+    if (total.usd === 0 && total.tokens === 0) this.forget(own);
+    else this.#standing.set(keyOf(own), { ...own, type, total, before, file, offset });
   }
 
-  /** It is over, whether or not a line says so. */
-  forget(own: Own): void {
+  /** It is over, with or without a line about it. */
+  forget(own: AttemptId): void {
     this.#standing.delete(keyOf(own));
   }
 
@@ -60,15 +55,15 @@ export class Reservations {
     return [...this.#standing.values()];
   }
 
-  of(own: Own): Reservation | undefined {
+  of(own: AttemptId): Reservation | undefined {
     return this.#standing.get(keyOf(own));
   }
 
   /**
-   * What each of the others may spend in all. `mine`: as far as it was written before that line. Two attempts
-   * that ask at once both write a line, then look: the first in the file has it, and the second sees that.
+   * The reservations of the others; with `mine`, only as far as written before that line. Two attempts that
+   * ask at once both write a line, then read: the first in the file has it, and the second sees that.
    */
-  others(own: Own, mine?: Place): Other[] {
+  others(own: AttemptId, mine?: Place): Other[] {
     return this.standing
       .filter((one) => keyOf(one) !== keyOf(own))
       .map((of) => {
@@ -78,24 +73,24 @@ export class Reservations {
   }
 }
 
-/** So many are remembered of a type: one that was dear for once is forgotten one day. */
+/** How many are remembered of a type, so that an unusually dear one is forgotten. */
 const STEPS = 100;
 const ATTEMPTS = 20;
 
-/** What steps and attempts have cost, by the type of their task. */
+/** The costs of steps and attempts, by the type of their task. */
 export class Sizes {
   readonly #steps = new Map<string, Spent[]>();
   readonly #attempts = new Map<string, Spent[]>();
-  /** Attempts that run: what they have spent, and the part of it that belongs to an answer under way. */
+  /** Attempts that run: their spending, and the part of it for an answer under way. */
   readonly #running = new Map<string, { type: string; spent: Spent; begun: Spent }>();
 
-  hear(line: LedgerLine): void {
-    const { event, task = "", token = "" } = line;
-    const key = keyOf({ task, token });
+  add(line: LedgerLine): void {
+    const { event } = line;
+    const key = keyOf(line);
     if (event === "ended") {
       const ended = this.#running.get(key);
       this.#running.delete(key);
-      // One that was cut short says nothing about what it takes.
+      // One that was cut short is no measure.
       const isWhole = line.outcome === "done" || line.outcome === "failed";
       if (ended && isWhole) remember(this.#attempts, ended.type, ended.spent, ATTEMPTS);
       return;
@@ -122,36 +117,23 @@ export class Sizes {
   /** The largest step of these types; null when none is known. */
   step(isMeant: (type: string) => boolean = () => true): Spent | null {
     const meant = [...this.#steps].flatMap(([type, sizes]) => (isMeant(type) ? sizes : []));
-    if (meant.length === 0) return null;
-    const most = (unit: keyof Spent) => meant.reduce((max, size) => Math.max(max, size[unit]), 0);
-    return { usd: most("usd"), tokens: most("tokens") };
+    return meant.length === 0 ? null : meant.reduce(most);
   }
 
-  /** What an attempt at the dearest of these types took, on average; null when none has ended. */
+  /** The average attempt at the dearest of these types; null when none has ended. */
   attempt(isMeant: (type: string) => boolean): Spent | null {
     const means = [...this.#attempts].flatMap(([type, sizes]) => {
       const { usd, tokens } = sumOf(sizes);
-      return isMeant(type) ? [{ usd: usd / sizes.length, tokens: tokens / sizes.length }] : [];
+      const mean = { usd: usd / sizes.length, tokens: Math.ceil(tokens / sizes.length) };
+      return isMeant(type) ? [mean] : [];
     });
-    if (means.length === 0) return null;
-    const most = (unit: keyof Spent) => Math.max(...means.map((mean) => mean[unit]));
-    return { usd: most("usd"), tokens: Math.ceil(most("tokens")) };
+    return means.length === 0 ? null : means.reduce(most);
   }
 }
 
-function remember(sizes: Map<string, Spent[]>, type: string, size: Spent, most: number): void {
+function remember(sizes: Map<string, Spent[]>, type: string, size: Spent, limit: number): void {
   const list = sizes.get(type) ?? [];
   list.push(size);
-  if (list.length > most) list.shift();
+  if (list.length > limit) list.shift();
   sizes.set(type, list);
-}
-
-const NOTHING: Spent = { usd: 0, tokens: 0 };
-
-function keyOf({ task, token }: Own): string {
-  return `${task} ${token}`;
-}
-
-function amount(value: unknown): number {
-  return typeof value === "number" && Number.isFinite(value) && value > 0 ? value : 0;
 }

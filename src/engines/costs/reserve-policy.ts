@@ -1,21 +1,18 @@
 import { formatCount, formatUsd } from "../../base/amount.ts";
-import type { Limit, Spent } from "./budget.ts";
+import { DUST } from "./bill.ts";
+import type { Limits, Spent } from "./budget.ts";
 
 /**
  * Many attempts share a budget, and no model can be stopped in the middle of a step: by the time a limit is
  * seen, the money is spent. So an attempt reserves, before it begins, what it may spend in all; and before each
- * step beyond that, the step. At every moment the money spent, and the money reserved and not spent yet, fit
- * into the budget. An attempt that finds no room does not begin, or does not go on.
+ * step beyond that, the step. At every moment the money spent and the money reserved fit into the budget. An
+ * attempt without room does not begin, or is ended.
  *
- * An attempt may spend what others of its type did, or ten steps while none has ended. The only attempt may
- * begin with less, as long as a step fits: so a budget can be used up but for one step. While no step of a type
- * is known, one attempt at a time finds out what it costs.
+ * An attempt reserves the average of its type, or ten steps while none has ended. The only attempt may begin
+ * with less, as long as a step fits: so a budget can be used up but for one step. While no step of a type is
+ * known, one attempt at a time finds its cost.
  */
-export interface Shared {
-  run?: Limit;
-  /** UTC. */
-  day?: Limit;
-}
+export type Shared = Pick<Limits, "run" | "day">;
 
 const SCOPES = ["run", "day"] as const;
 const UNITS = ["usd", "tokens"] as const;
@@ -29,32 +26,28 @@ export interface Situation {
   spent: Record<Scope, Spent>;
   /** By others, and not spent yet. */
   reserved: Spent;
-  /** No other attempt is under way: one that has spent what it reserved may need one more step. */
+  /** No other attempt is under way. */
   isAlone: boolean;
-  /** What a step may cost; null: nobody knows. */
+  /** What a step may cost; null: unknown. */
   step: Spent | null;
 }
 
-/** Why not. `isShared`: only because of what others have reserved, and that passes. */
+/** Why an attempt may not go on. `isShared`: only because of others' reservations, which pass. */
 export interface Held {
   which: Scope;
   isShared: boolean;
   text: string;
 }
 
-const NOTHING: Spent = { usd: 0, tokens: 0 };
-/** Sums of dollars are off by less than this. */
-const DUST = 1e-9;
+export const NOTHING: Spent = { usd: 0, tokens: 0 };
 const STEPS_OF_ATTEMPT = 10;
 
-/** What an attempt may spend that is about to begin; `typical`: what others did, if any has ended. */
+/** The reservation of an attempt that is about to begin; `typical`: the spending of one that has ended. */
 export function toBegin(at: Situation, typical: Spent | null): Spent | Held {
   const step = at.step ?? NOTHING;
-  const whole = at.step
-    ? wholeOf(at.step, typical)
-    : { usd: Number.POSITIVE_INFINITY, tokens: Number.POSITIVE_INFINITY };
+  const whole = at.step ? wholeOf(at.step, typical) : perUnit(() => Number.POSITIVE_INFINITY);
   const left = leftOf(at);
-  // Nothing that is dearer than all could ever begin: that one step is let through.
+  // A step that is dearer than the whole budget is let through once: else it could never begin.
   const alone = shortage({ ...at, reserved: NOTHING }, least(step, mostOf(at.limits)));
   if (alone) return heldBy(at, alone, step, "a step", false);
   const wanted = at.isAlone ? least(whole, left) : whole;
@@ -64,12 +57,12 @@ export function toBegin(at: Situation, typical: Spent | null): Spent | Held {
 }
 
 function wholeOf(step: Spent, typical: Spent | null): Spent {
-  return most(step, typical ?? times(step, STEPS_OF_ATTEMPT));
+  return most(step, typical ?? perUnit((unit) => step[unit] * STEPS_OF_ATTEMPT));
 }
 
 /**
- * What an attempt needs that holds `total` and has spent so much: less, when it began before anybody knew
- * what a step costs; more, when its next step is not in it. Null: what it holds is right.
+ * The new reservation of an attempt that holds `total` and has spent so much: less, when it began before the
+ * cost of a step was known; more, when its next step is not in it. Null: no change.
  */
 export function toHold(
   total: Spent,
@@ -80,20 +73,18 @@ export function toHold(
   const next = sumOf([spent, step]);
   const needed = most(next, wholeOf(step, typical));
   const held = UNITS.filter((unit) => total[unit] > 0); // the others are not limited
-  const of = (unit: Unit, value: Spent) => (held.includes(unit) ? value[unit] : 0);
+  const ofHeld = (value: Spent) => perUnit((unit) => (held.includes(unit) ? value[unit] : 0));
   if (held.some((unit) => next[unit] > total[unit] + DUST)) {
-    const more = most(total, next);
-    return { total: { usd: of("usd", more), tokens: of("tokens", more) }, isMore: true };
+    return { total: ofHeld(most(total, next)), isMore: true };
   }
   if (!held.some((unit) => needed[unit] < total[unit] * SHRINKS_AT)) return null;
-  const less = least(total, needed);
-  return { total: { usd: of("usd", less), tokens: of("tokens", less) }, isMore: false };
+  return { total: ofHeld(least(total, needed)), isMore: false };
 }
 
-/** What would be only a little smaller is not worth a line. */
+/** A reservation that is only a little smaller is not worth a line. */
 const SHRINKS_AT = 0.8;
 
-/** Whether one step more than what was reserved fits; null when it does. */
+/** Null when one step beyond the reservation fits. */
 export function toGoOn(at: Situation): Held | null {
   const step = at.step ?? NOTHING;
   const short = shortage(at, step);
@@ -102,7 +93,7 @@ export function toGoOn(at: Situation): Held | null {
   return heldBy(at, short, step, "a step", isShared);
 }
 
-/** For how many more attempts there is room at once; at least one may ask. */
+/** How many more attempts fit at once; at least one, which may ask. */
 export function roomFor(at: Situation, typical: Spent | null): number {
   if (at.step === null) return 1;
   const each = wholeOf(at.step, typical);
@@ -118,27 +109,16 @@ export function isLimited({ run, day }: Shared): boolean {
   return [run, day].some((limit) => limit?.usd ?? limit?.tokens);
 }
 
-export function sumOf(amounts: readonly Spent[]): Spent {
-  const sum = { usd: 0, tokens: 0 };
-  for (const { usd, tokens } of amounts) {
-    sum.usd += usd;
-    sum.tokens += tokens;
-  }
-  return sum;
-}
-
-interface Short {
-  which: Scope;
-  unit: Unit;
-}
-
-function shortage({ limits, spent, reserved }: Situation, need: Spent): Short | null {
+function shortage(
+  { limits, spent, reserved }: Situation,
+  need: Spent,
+): { which: Scope; unit: Unit } | null {
   for (const which of SCOPES) {
     for (const unit of UNITS) {
       const limit = limits[which]?.[unit];
       if (limit === undefined) continue;
       const before = spent[which][unit];
-      // When it is reached it is used up, whatever a step costs.
+      // A limit that is reached is used up, however little a step costs.
       if (before >= limit - DUST) return { which, unit };
       if (before + reserved[unit] + need[unit] > limit + DUST) return { which, unit };
     }
@@ -148,7 +128,7 @@ function shortage({ limits, spent, reserved }: Situation, need: Spent): Short | 
 
 function heldBy(
   at: Situation,
-  { which, unit }: Short,
+  { which, unit }: { which: Scope; unit: Unit },
   need: Spent | null,
   what: string,
   isShared: boolean,
@@ -165,12 +145,9 @@ function heldBy(
 
 /** Of the tightest budget in each unit. */
 function leftOf({ limits, spent }: Pick<Situation, "limits" | "spent">): Spent {
-  const left = (unit: Unit) =>
-    SCOPES.reduce((least, which) => {
-      const limit = limits[which]?.[unit];
-      return limit === undefined ? least : Math.min(least, limit - spent[which][unit]);
-    }, Number.POSITIVE_INFINITY);
-  return { usd: Math.max(0, left("usd")), tokens: Math.max(0, left("tokens")) };
+  const left = (which: Scope, unit: Unit) =>
+    (limits[which]?.[unit] ?? Number.POSITIVE_INFINITY) - spent[which][unit];
+  return perUnit((unit) => Math.max(0, Math.min(...SCOPES.map((which) => left(which, unit)))));
 }
 
 function mostOf(limits: Shared): Spent {
@@ -178,19 +155,26 @@ function mostOf(limits: Shared): Spent {
 }
 
 function onlyLimited(limits: Shared, wanted: Spent): Spent {
-  const of = (unit: Unit) =>
-    SCOPES.some((which) => limits[which]?.[unit] !== undefined) ? wanted[unit] : 0;
+  const isLimit = (unit: Unit) => SCOPES.some((which) => limits[which]?.[unit] !== undefined);
+  return perUnit((unit) => (isLimit(unit) ? wanted[unit] : 0));
+}
+
+export function perUnit(of: (unit: Unit) => number): Spent {
   return { usd: of("usd"), tokens: of("tokens") };
 }
 
-function least(a: Spent, b: Spent): Spent {
-  return { usd: Math.min(a.usd, b.usd), tokens: Math.min(a.tokens, b.tokens) };
+export function sumOf(amounts: readonly Spent[]): Spent {
+  return perUnit((unit) => amounts.reduce((sum, one) => sum + one[unit], 0));
 }
 
-function most(a: Spent, b: Spent): Spent {
-  return { usd: Math.max(a.usd, b.usd), tokens: Math.max(a.tokens, b.tokens) };
+export function least(a: Spent, b: Spent): Spent {
+  return perUnit((unit) => Math.min(a[unit], b[unit]));
 }
 
-function times({ usd, tokens }: Spent, n: number): Spent {
-  return { usd: usd * n, tokens: tokens * n };
+export function most(a: Spent, b: Spent): Spent {
+  return perUnit((unit) => Math.max(a[unit], b[unit]));
+}
+
+export function minus(a: Spent, b: Spent): Spent {
+  return perUnit((unit) => Math.max(0, a[unit] - b[unit]));
 }

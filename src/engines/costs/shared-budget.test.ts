@@ -85,7 +85,7 @@ async function attempt(
     ledger.write({ event: "step", ...of, ...step });
     const { held } = await spending.look(claim, limits);
     work.steps = --left; // its session goes on from here
-    isCut = held !== null && left > 0; // who has said its last word is done
+    isCut = held !== null && left > 0; // after its last step it is done
   }
   await spending.release(claim);
   end(isCut ? "released" : "done");
@@ -113,7 +113,7 @@ async function drain(workers: number, limits: Shared, work: Work[]) {
 }
 
 describe("many workers and one budget", () => {
-  test("never spend more than it, and all of it but for a step", async () => {
+  test("never spend more than the budget, and all of it but for a step", async () => {
     const work = fc.record({
       workers: fc.integer({ min: 1, max: 12 }),
       cents: fc.integer({ min: 1, max: 60 }),
@@ -135,7 +135,7 @@ describe("many workers and one budget", () => {
     );
   });
 
-  test("of several types spend no more than what steps of an unknown size are too low", async () => {
+  test("of several types exceed it by no more than a step of an unknown size", async () => {
     const one = fc.record({
       type: fc.constantFrom("cheap", "dear", "other"),
       steps: fc.integer({ min: 1, max: 8 }),

@@ -1,4 +1,11 @@
-/** What a model run has used. Tokens as the vendor counts them; cached ones are not in `input`. */
+import { isRecord } from "../../base/json.ts";
+import type { LedgerLine } from "../../queue/ledger.ts";
+import type { Claim } from "../../queue/store.ts";
+import type { Step } from "../engine.ts";
+import type { Bill } from "./bill.ts";
+import { type DollarSource, isAsked } from "./prices.ts";
+
+/** Tokens as the vendor counts them; cached ones are not in `input`. */
 export interface Tokens {
   input: number;
   output: number;
@@ -15,19 +22,26 @@ export interface ModelUsage extends Tokens {
   model: string;
   /** Dollars as the vendor reports them; null when it reports none. */
   usd: number | null;
-  /** Of one answer: the tokens of its prompt, which may decide what all of it costs. */
+  /** Of one answer: the tokens of its prompt, which may decide its price. */
   prompt?: number;
 }
 
 /**
- * What a vendor's session has used over the attempts that went on with it. Some vendors report a
- * run's total and some the session's; of the latter this is what an earlier attempt has counted already.
+ * The usage of a vendor's session over the attempts that continued it. Some vendors report the session's
+ * total: this is the part that earlier attempts have counted.
  */
 export interface SessionUsed {
   /** As the vendor last reported it. */
   total: ModelUsage[];
-  /** By runs since then that ended before they reported a total: the sum of their steps. */
+  /** By later runs that ended before they reported a total: the sum of their steps. */
   since: ModelUsage[];
+}
+
+/** The usage of one model, with its dollars: null without a price. */
+export interface Amount<Model = string | null> extends Tokens {
+  model: Model;
+  usd: number | null;
+  source: DollarSource | null;
 }
 
 export function addTokens(a: Tokens, b: Tokens): Tokens {
@@ -41,4 +55,111 @@ export function addTokens(a: Tokens, b: Tokens): Tokens {
 
 export function totalTokens({ input, output, cacheRead, cacheWrite }: Tokens): number {
   return input + output + cacheRead + cacheWrite;
+}
+
+/** Tokens as the ledger and `viv costs --json` have them. */
+export function tokensOnLine({ input, output, cacheRead, cacheWrite }: Tokens) {
+  return { input, output, cache_read: cacheRead, cache_write: cacheWrite };
+}
+
+type Of = Pick<Claim, "worker" | "token" | "attempt"> & {
+  task: Pick<Claim["task"], "task_id" | "task_type">;
+};
+
+function of({ task, worker, token, attempt }: Of) {
+  return { task: task.task_id, worker, token, attempt, type: task.task_type };
+}
+
+/** One step of a model run, with its usage since the last one. Without `usd`: there is no price. */
+export function stepLine(
+  claim: Claim,
+  step: Step,
+  priced: { usd: number; source: DollarSource } | null,
+) {
+  const { kind, tool, target, text, usage, isBegun, of: many } = step;
+  return {
+    event: "step" as const,
+    ...of(claim),
+    kind,
+    tool: tool || undefined,
+    target: target || undefined,
+    text: text || undefined,
+    model: usage?.model,
+    tokens: usage && tokensOnLine(usage),
+    /** The answer goes on: the attempt's next step has the rest. */
+    begun: isBegun || undefined,
+    /** The sum of so many steps. */
+    of: many,
+    ...priced,
+  };
+}
+
+/** The usage of an attempt in all: it counts instead of the sum of the attempt's steps. */
+export function usageLine(
+  claim: Of,
+  bill: Bill,
+  more: {
+    engine: string;
+    account: string | null;
+    session: string | null;
+    said: string;
+    /** The model as the route names it. */
+    asked: string | null;
+  },
+) {
+  const { lines } = bill;
+  const { engine, account, session, said, asked } = more;
+  const isOther = asked !== null && lines.some(({ model }) => !isAsked(model, asked));
+  return {
+    event: "usage" as const,
+    ...of(claim),
+    engine,
+    account: account || undefined,
+    session: session || undefined,
+    asked: isOther ? asked : undefined,
+    models: lines.map((line) => ({
+      model: line.model,
+      ...tokensOnLine(line),
+      usd: line.usd,
+      source: line.source,
+    })),
+    /** As far as it has a price. */
+    usd: bill.usd ?? 0,
+    tokens: lines.reduce((sum, line) => sum + totalTokens(line), 0),
+    /** How it ended, by the engine. */
+    said,
+    /** A part could not be read: steps beyond this total count as well. */
+    unreadable: bill.isUnreadable || undefined,
+  };
+}
+
+/** The usage on a `step` or `usage` line. A line is only text: what makes no sense is left out. */
+export function usedOn(line: LedgerLine): Amount[] {
+  if (line.event === "usage") {
+    const models: unknown = line.models;
+    return Array.isArray(models) ? models.flatMap(readAmount) : [];
+  }
+  if (line.event !== "step" || !isRecord(line.tokens)) return [];
+  const { model, usd, tokens, source } = line;
+  return readAmount({ ...tokens, model, usd, source });
+}
+
+function readAmount(entry: unknown): Amount[] {
+  if (!isRecord(entry)) return [];
+  const tokens = {
+    input: amountIn(entry.input) ?? 0,
+    output: amountIn(entry.output) ?? 0,
+    cacheRead: amountIn(entry.cache_read) ?? 0,
+    cacheWrite: amountIn(entry.cache_write) ?? 0,
+  };
+  const usd = amountIn(entry.usd);
+  if (usd === null && totalTokens(tokens) === 0) return [];
+  const model = typeof entry.model === "string" && entry.model !== "" ? entry.model : null;
+  const source = usd === null ? null : entry.source === "reported" ? "reported" : "imputed";
+  return [{ model, ...tokens, usd, source }];
+}
+
+/** A finite number from zero; null for anything else. */
+export function amountIn(value: unknown): number | null {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : null;
 }

@@ -1,6 +1,6 @@
 import type { TextStreamPart, ToolSet } from "ai";
 import { expect, test } from "vitest";
-import { BrokenAnswer, Listener } from "./ask-model.ts";
+import { AnswerBuilder, BrokenAnswer } from "./ask-model.ts";
 
 const START = {
   type: "raw",
@@ -11,10 +11,10 @@ const START = {
 } as const;
 
 function broken(...parts: TextStreamPart<ToolSet>[]): unknown {
-  const listener = new Listener();
-  for (const part of parts) listener.hear(part);
+  const builder = new AnswerBuilder();
+  for (const part of parts) builder.add(part);
   try {
-    listener.throwIfBroken();
+    builder.throwIfBroken();
   } catch (error) {
     return error;
   }
@@ -31,7 +31,7 @@ test("an answer that was cut in the middle has its usage so far", () => {
   expect(broken(text)).toMatchObject({ tokens: null, chars: 12 });
 });
 
-test("one that never began is no answer", () => {
+test("a call without any answer has its own error", () => {
   const error = new Error("HTTP 500");
   expect(broken({ type: "error", error }, { type: "error", error: "later" })).toBe(error);
   expect(broken()).not.toBeInstanceOf(BrokenAnswer);

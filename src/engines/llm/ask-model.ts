@@ -18,7 +18,6 @@ export interface Question {
   signal: AbortSignal;
 }
 
-/** One call of the model, from the question to the last word of its answer. */
 export async function askModel(question: Question): Promise<Answer> {
   const { signal, maxOutputTokens } = question;
   const result = streamText({
@@ -26,24 +25,24 @@ export async function askModel(question: Question): Promise<Answer> {
     system: { role: "system", content: question.instructions, providerOptions: CACHED },
     messages: cachedUpToHere(question.messages),
     tools: question.tools,
-    maxRetries: 0, // whether a call is worth another is our decision
+    maxRetries: 0, // the loop decides on retries
     abortSignal: signal,
     includeRawChunks: true,
-    onError: () => {}, // it comes as a part of the stream too
+    onError: () => {}, // it is a part of the stream, too
     maxOutputTokens: maxOutputTokens ?? undefined,
   });
-  const listener = new Listener();
+  const builder = new AnswerBuilder();
   try {
-    for await (const part of result.fullStream) listener.hear(part);
+    for await (const part of result.fullStream) builder.add(part);
   } catch (error) {
-    listener.fail(error); // the connection broke
+    builder.fail(error); // the connection broke
   }
-  listener.throwIfBroken();
+  builder.throwIfBroken();
   const { messages } = await result.response;
-  return listener.answer(messages.filter((message) => message.role === "assistant"));
+  return builder.answer(messages.filter((message) => message.role === "assistant"));
 }
 
-/** Anthropic keeps what comes before such a mark, and reads it at a tenth of the price. */
+/** Anthropic caches everything before such a mark, and reads it at a tenth of the price. */
 const CACHED = { anthropic: { cacheControl: { type: "ephemeral" as const } } };
 
 function cachedUpToHere(messages: readonly ModelMessage[]): ModelMessage[] {
@@ -56,10 +55,8 @@ export interface Answer {
   text: string;
   thought: string;
   calls: ToolCall[];
-  /** What goes into the conversation. */
   messages: ModelMessage[];
   finish: FinishReason;
-  /** Null when the API does not count. */
   tokens: Tokens | null;
 }
 
@@ -67,13 +64,12 @@ export interface ToolCall {
   id: string;
   name: string;
   input: unknown;
-  /** Why it is none: no such tool, or an input that is not what the tool takes. */
+  /** An unknown tool, or an input that does not fit it; null: none. */
   problem: unknown;
 }
 
-/** A call that failed after it had begun to answer: that is paid for as well. */
+/** A call that failed after its answer had begun, which is paid for as well. */
 export class BrokenAnswer extends Error {
-  /** As far as it was told; null when nothing was. */
   readonly tokens: Tokens | null;
   readonly chars: number;
 
@@ -85,7 +81,7 @@ export class BrokenAnswer extends Error {
 }
 
 /** Puts one answer together from the parts of its stream. */
-export class Listener {
+export class AnswerBuilder {
   #failure: { error: unknown } | undefined;
   #finish: { finishReason: FinishReason; usage: LanguageModelUsage } | undefined;
   #text = "";
@@ -94,7 +90,7 @@ export class Listener {
   #tokens: Tokens | null = null;
   readonly #calls: ToolCall[] = [];
 
-  hear(part: TextStreamPart<ToolSet>): void {
+  add(part: TextStreamPart<ToolSet>): void {
     switch (part.type) {
       case "text-start":
         if (this.#text !== "") this.#text += "\n";
@@ -127,7 +123,7 @@ export class Listener {
     }
   }
 
-  /** The first reason is the one that counts. */
+  /** The first error counts. */
   fail(error: unknown): void {
     this.#failure ??= { error };
   }
@@ -150,7 +146,7 @@ export class Listener {
     };
   }
 
-  /** Anthropic tells what a question costs before it answers: known also when the answer breaks. */
+  /** Anthropic reports the tokens of the question before the answer: known also for a broken one. */
   #meter(raw: unknown): void {
     const { type, message, usage } = (raw ?? {}) as RawEvent;
     if (type === "message_start" && message?.usage) {

@@ -1,4 +1,4 @@
-/** Of what it is given it keeps the beginning and the end; memory stays below the limit. */
+/** Keeps the beginning and the end of a stream; memory stays below the limit. */
 export class CappedText {
   readonly #half: number;
   #head: Buffer[] = [];
@@ -28,9 +28,8 @@ export class CappedText {
 
   toString(): string {
     this.#cutTail();
-    const head = Buffer.concat(this.#head).toString("utf8");
-    const tail = Buffer.concat(this.#tail).toString("utf8");
-    if (this.#dropped === 0) return Buffer.concat([...this.#head, ...this.#tail]).toString("utf8");
+    if (this.#dropped === 0) return Buffer.concat([...this.#head, ...this.#tail]).toString();
+    const [head, tail] = [Buffer.concat(this.#head), Buffer.concat(this.#tail)];
     return `${head}\n[... ${this.#dropped} bytes left out ...]\n${tail}`;
   }
 
@@ -43,17 +42,14 @@ export class CappedText {
   }
 }
 
-/** The same for a text that is there already. */
+/** The same for a whole text. */
 export function capped(text: string, limitChars: number): string {
   if (text.length <= limitChars) return text;
   const half = Math.ceil(limitChars / 2);
   const left = text.length - 2 * half;
   if (left <= 0) return text;
+  // A character cut in two is no valid text for an API.
+  const whole = (part: string) => Buffer.from(part).toString();
   const head = whole(text.slice(0, half));
   return `${head}\n[... ${left} characters left out ...]\n${whole(text.slice(-half))}`;
-}
-
-/** A character cut in two is no text that an API would take. */
-export function whole(text: string): string {
-  return Buffer.from(text).toString();
 }

@@ -1,10 +1,10 @@
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import type { LanguageModel } from "ai";
-import { Ended } from "./call-errors.ts";
+import { Ended } from "./call-failures.ts";
 import type { LlmRequest } from "./protocol.ts";
 
-/** Where the vendors are, and in which variable their own tools look for the key. */
+/** The addresses of the vendors, and the variables of their own tools for the key. */
 const VENDORS = {
   anthropic: { url: "https://api.anthropic.com/v1", keyEnv: "ANTHROPIC_API_KEY" },
   openai: { url: "https://api.openai.com/v1", keyEnv: "OPENAI_API_KEY" },
@@ -16,7 +16,7 @@ type Address = Pick<LlmRequest, "api" | "url" | "keyEnv">;
 export function urlOf({ api, url }: Address): string {
   if (url === null) return VENDORS[api].url;
   const parsed = new URL(url);
-  // People write the address of their ollama; both protocols live under /v1.
+  // People write the address of their ollama; both protocols are under /v1.
   return parsed.pathname === "/" ? `${parsed.origin}/v1` : url.replace(/\/+$/, "");
 }
 
@@ -54,23 +54,18 @@ export function keyOf(request: Address, env: NodeJS.ProcessEnv): string | null {
 export function connect(request: LlmRequest, key: string | null): LanguageModel {
   const baseURL = urlOf(request);
   if (request.api === "anthropic") {
-    // The package wants a key; a server that needs none does not look at it.
+    // The package needs a key; a server without one ignores it.
     return createAnthropic({ baseURL, apiKey: key ?? "none" })(request.model);
   }
   const provider = createOpenAICompatible({
     name: "openai",
     baseURL,
-    includeUsage: true, // otherwise nothing is said about usage, and no budget could hold
+    includeUsage: true, // otherwise no usage is reported, and no budget could hold
     apiKey: key ?? undefined,
   });
   return provider(request.model);
 }
 
 function isLocal(host: string): boolean {
-  return (
-    host === "localhost" ||
-    host.endsWith(".localhost") ||
-    host === "[::1]" ||
-    /^127\.\d+\.\d+\.\d+$/.test(host)
-  );
+  return /^(?:.+\.)?localhost$|^\[::1\]$|^127\.\d+\.\d+\.\d+$/.test(host);
 }

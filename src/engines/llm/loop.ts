@@ -1,32 +1,25 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { LanguageModel, ToolContent } from "ai";
 import { addTokens, type ModelUsage, NO_TOKENS, type Tokens } from "../costs/usage.ts";
 import type { EngineOutcome, Step } from "../engine.ts";
-import { brief } from "../vendors/step-text.ts";
+import { brief } from "../vendors/event-reader.ts";
 import { type Answer, askModel, BrokenAnswer, type ToolCall } from "./ask-model.ts";
-import { classify, Ended, messageOf } from "./call-errors.ts";
+import { callWithRetries, classify, Ended, messageOf } from "./call-failures.ts";
 import { connect, keyEnvOf, keyOf, urlOf } from "./connect.ts";
 import { Conversation } from "./conversation.ts";
-import { openWorkspace } from "./files.ts";
 import type { LlmEvent, LlmRequest, ResultEvent } from "./protocol.ts";
-import { callWithRetries } from "./retry-call.ts";
-import { type Bench, declare, runTool, targetOf, toolsFor } from "./tools.ts";
-
-export interface Surroundings {
-  env: NodeJS.ProcessEnv;
-  /** Aborted: the result so far, now. */
-  signal: AbortSignal;
-  say(event: LlmEvent): void;
-  now(): number;
-  sleep(ms: number, signal: AbortSignal): Promise<void>;
-}
+import { declare, runTool, type ToolContext, targetOf, toolsFor } from "./tools.ts";
+import { openWorkspace } from "./workspace-files.ts";
 
 const MOST_STEPS = 60;
 const MOST_BAD_ANSWERS = 5;
 
-/** The whole of one run: asks the model, runs the tools it calls, until it calls none. */
+/** One run: asks the model, runs the tools it calls, until it calls none. */
 export class Loop {
   readonly #request: LlmRequest;
-  readonly #around: Surroundings;
+  readonly #env: NodeJS.ProcessEnv;
+  readonly #signal: AbortSignal;
+  readonly #onEvent: (event: LlmEvent) => void;
   readonly #tools;
   readonly #meter: UsageMeter;
   #talk: Conversation | undefined;
@@ -34,9 +27,17 @@ export class Loop {
   #steps = 0;
   #badAnswers = 0;
 
-  constructor(request: LlmRequest, around: Surroundings) {
+  /** After an abort, `run` returns the result so far. */
+  constructor(
+    request: LlmRequest,
+    env: NodeJS.ProcessEnv,
+    signal: AbortSignal,
+    onEvent: (event: LlmEvent) => void,
+  ) {
     this.#request = request;
-    this.#around = around;
+    this.#env = env;
+    this.#signal = signal;
+    this.#onEvent = onEvent;
     this.#tools = toolsFor(request.mode);
     this.#meter = new UsageMeter(request.model);
   }
@@ -44,7 +45,7 @@ export class Loop {
   /** Never throws. */
   async run(): Promise<ResultEvent> {
     const outcome = await this.#work().catch((error: unknown) => this.#explain(error));
-    this.#emit({ kind: "notice", text: "the rest of what was used" }, true);
+    this.#emitUsage("the rest of the usage");
     const { total } = this.#meter;
     return {
       type: "result",
@@ -57,63 +58,65 @@ export class Loop {
   }
 
   #explain(error: unknown): EngineOutcome {
-    if (this.#around.signal.aborted) return { kind: "failed", message: "it was told to end" };
+    if (this.#signal.aborted) return { kind: "failed", message: "it was stopped by a signal" };
     if (error instanceof Ended) return error.outcome;
     return { kind: "failed", message: brief(messageOf(error), 500) };
   }
 
   async #work(): Promise<EngineOutcome> {
     const request = this.#request;
-    const model = connect(request, keyOf(request, this.#around.env));
-    const told = instructions(request.mode, request.cwd);
-    const talk = new Conversation(request, told);
-    const bench = this.#bench(talk.resultRoom);
+    const model = connect(request, keyOf(request, this.#env));
+    const system = instructions(request.mode, request.cwd);
+    const talk = new Conversation(request, system);
+    const context = this.#context(talk.resultRoom);
     this.#talk = talk;
     this.#save(talk);
-    if (talk.session !== null) this.#around.say({ type: "session", session: talk.session });
+    if (talk.session !== null) this.#onEvent({ type: "session", session: talk.session });
     const most = Math.min(MOST_STEPS, request.turns ?? MOST_STEPS);
     while (this.#steps < most) {
       this.#steps++;
-      const answer = await this.#ask(model, told, talk);
-      talk.add(...answer.messages);
+      const answer = await this.#ask(model, system, talk);
+      talk.messages.push(...answer.messages);
       this.#show(answer);
-      if (answer.calls.length > 0) {
-        talk.add({ role: "tool", content: await this.#runCalls(answer.calls, bench) });
-      } else if (answer.finish === "length") {
-        // Cut by its own limit; asked to go on it says the rest, and may still call a tool.
-        this.#countBad("its answers are cut off at the limit for output");
-        talk.add({ role: "user", content: "You were cut off. Go on from there." });
-      } else if (answer.finish === "content-filter") {
-        throw new Ended({ kind: "failed", message: "the vendor's filter stopped the answer" });
-      } else {
-        this.#save(talk);
-        return { kind: "done" };
-      }
+      const isDone = await this.#react(answer, talk, context);
       this.#save(talk);
+      if (isDone) return { kind: "done" };
     }
     return { kind: "turn_limit", message: `it was not done after ${most} steps` };
   }
 
-  #bench(limitChars: number): Bench {
-    const env = { ...this.#around.env };
-    const keyEnv = keyEnvOf(this.#request);
-    if (keyEnv !== null) delete env[keyEnv]; // the model has no business with it
-    const { commandMs = 120_000 } = this.#request.limits ?? {};
-    const { signal } = this.#around;
-    return { place: openWorkspace(this.#request.cwd), env, signal, commandMs, limitChars };
+  async #react(answer: Answer, talk: Conversation, context: ToolContext): Promise<boolean> {
+    if (answer.calls.length > 0) {
+      talk.messages.push({ role: "tool", content: await this.#runCalls(answer.calls, context) });
+    } else if (answer.finish === "length") {
+      // Cut by its own limit. Asked to continue, it gives the rest, and may still call a tool.
+      this.#countBad("its answers are cut off at the limit for output");
+      talk.messages.push({ role: "user", content: "You were cut off. Go on from there." });
+    } else if (answer.finish === "content-filter") {
+      throw new Ended({ kind: "failed", message: "the vendor's filter stopped the answer" });
+    } else return true;
+    return false;
   }
 
-  #ask(model: LanguageModel, told: string, talk: Conversation): Promise<Answer> {
-    const { signal, now, sleep } = this.#around;
+  #context(limitChars: number): ToolContext {
+    const env = { ...this.#env };
+    const keyEnv = keyEnvOf(this.#request);
+    if (keyEnv !== null) delete env[keyEnv]; // the model must not read it
+    const { commandMs = 120_000 } = this.#request.limits ?? {};
+    const place = openWorkspace(this.#request.cwd);
+    return { place, env, signal: this.#signal, commandMs, limitChars };
+  }
+
+  #ask(model: LanguageModel, system: string, talk: Conversation): Promise<Answer> {
+    const signal = this.#signal;
     const { api, limits } = this.#request;
-    const { retryMs = 1_000, waitMs = 30_000 } = limits ?? {};
     const call = async () => {
       signal.throwIfAborted();
       const text = talk.fit();
       if (text !== null) this.#emit({ kind: "notice", text });
       const answer = await askModel({
         model,
-        instructions: told,
+        instructions: system,
         messages: talk.messages,
         tools: declare(this.#tools),
         maxOutputTokens: api === "anthropic" ? talk.answerRoom : null,
@@ -124,10 +127,9 @@ export class Loop {
       return answer;
     };
     return callWithRetries(call, (error) => this.#judge(error, talk), {
-      retryMs,
-      waitMs,
-      now,
-      sleep: (ms) => sleep(ms, signal),
+      retryMs: limits?.retryMs ?? 1_000,
+      now: Date.now,
+      sleep: (ms) => sleep(ms, undefined, { signal }),
       onAgain: (text) => this.#emit({ kind: "notice", text }),
       shorten: () => talk.mustShrink(),
     });
@@ -135,18 +137,17 @@ export class Loop {
 
   #judge(error: unknown, talk: Conversation) {
     if (error instanceof BrokenAnswer) this.#countBroken(error, talk);
-    this.#around.signal.throwIfAborted();
+    this.#signal.throwIfAborted();
     const cause = error instanceof BrokenAnswer ? error.cause : error;
     const { model } = this.#request;
     const keyEnv = keyEnvOf(this.#request);
-    return classify(cause, { model, url: urlOf(this.#request), keyEnv, now: this.#around.now() });
+    return classify(cause, { model, url: urlOf(this.#request), keyEnv, now: Date.now() });
   }
 
   /** An estimate is better than nothing where a budget has to hold. */
   #countBroken({ tokens, chars }: BrokenAnswer, talk: Conversation): void {
-    const said = Math.ceil(chars / 4);
     const asked = tokens ?? { ...NO_TOKENS, input: talk.tokens };
-    this.#meter.add({ ...asked, output: Math.max(asked.output, said) });
+    this.#meter.add({ ...asked, output: Math.max(asked.output, Math.ceil(chars / 4)) });
   }
 
   #show({ thought, text, calls }: Answer): void {
@@ -155,28 +156,31 @@ export class Loop {
       this.#text = text.trim();
       this.#emit({ kind: "text", text: brief(text) });
     }
-    if (calls.length === 0) this.#emit({ kind: "notice", text: "it said nothing" }, true);
+    if (calls.length === 0) this.#emitUsage("an empty answer");
   }
 
-  /** With what was used since the last; `ifUsed`: not at all when that is nothing. */
-  #emit(step: Step, ifUsed = false): void {
-    if (ifUsed && !this.#meter.hasNews) return;
-    this.#around.say({ type: "step", ...step, usage: this.#meter.takeNews() ?? undefined });
+  /** With the usage since the last step. */
+  #emit(step: Step): void {
+    this.#onEvent({ type: "step", ...step, usage: this.#meter.takeNew() ?? undefined });
   }
 
-  async #runCalls(calls: readonly ToolCall[], bench: Bench): Promise<ToolContent> {
+  #emitUsage(text: string): void {
+    if (this.#meter.hasNew) this.#emit({ kind: "notice", text });
+  }
+
+  async #runCalls(calls: readonly ToolCall[], context: ToolContext): Promise<ToolContent> {
     const content: ToolContent = [];
     for (const call of calls) {
-      bench.signal.throwIfAborted();
-      const { text, isError } = await this.#runCall(call, bench);
+      this.#signal.throwIfAborted();
+      const { text, isError } = await this.#runCall(call, context);
       const output = { type: isError ? ("error-text" as const) : ("text" as const), value: text };
       content.push({ type: "tool-result", toolCallId: call.id, toolName: call.name, output });
     }
-    bench.signal.throwIfAborted(); // what was ended by that says nothing worth keeping
+    this.#signal.throwIfAborted(); // the result of an aborted command is not worth keeping
     return content;
   }
 
-  async #runCall({ name, input, problem }: ToolCall, bench: Bench) {
+  async #runCall({ name, input, problem }: ToolCall, context: ToolContext) {
     const tool = brief(name, 80);
     if (problem !== null) {
       const why = brief(messageOf(problem), 1_000);
@@ -187,7 +191,7 @@ export class Loop {
     this.#badAnswers = 0;
     const target = targetOf(this.#tools, name, input);
     this.#emit({ kind: "tool", tool, target });
-    const { text, failure } = await runTool(this.#tools, name, input, bench);
+    const { text, failure } = await runTool(this.#tools, name, input, context);
     if (failure !== null) this.#emit({ kind: "notice", tool, target, text: failure });
     return { text, isError: failure !== null };
   }
@@ -198,7 +202,7 @@ export class Loop {
     throw new Ended({ kind: "failed", message });
   }
 
-  /** A conversation that cannot be kept is no reason to stop working. */
+  /** A run whose conversation cannot be saved continues. */
   #save(talk: Conversation): void {
     const error = talk.save();
     if (error === null) return;
@@ -206,8 +210,8 @@ export class Loop {
   }
 }
 
-/** What every model is told before the prompt. It stays the same, so that it can be cached. */
-export function instructions(mode: "plan" | "edit", cwd: string): string {
+/** The system prompt. It never changes within a run, so that it can be cached. */
+function instructions(mode: "plan" | "edit", cwd: string): string {
   const lines = [
     `You work on your own in the folder ${cwd}, your workspace; nobody can answer questions.`,
     "Use the tools to look at things before you rely on them. Paths are relative to the workspace.",
@@ -220,11 +224,11 @@ export function instructions(mode: "plan" | "edit", cwd: string): string {
   return lines.join("\n");
 }
 
-/** What the run has used, and what of that has not been told yet. */
-export class UsageMeter {
+/** The usage of the run, and its part that no step has reported yet. */
+class UsageMeter {
   readonly #model: string;
   #used: Tokens = NO_TOKENS;
-  #untold: Tokens | null = null;
+  #new: Tokens | null = null;
   #isCounted = true;
 
   constructor(model: string) {
@@ -238,18 +242,17 @@ export class UsageMeter {
       return;
     }
     this.#used = addTokens(this.#used, tokens);
-    this.#untold = addTokens(this.#untold ?? NO_TOKENS, tokens);
+    this.#new = addTokens(this.#new ?? NO_TOKENS, tokens);
   }
 
-  get hasNews(): boolean {
-    return this.#untold !== null;
+  get hasNew(): boolean {
+    return this.#new !== null;
   }
 
-  /** What has come since it was last asked for. */
-  takeNews(): ModelUsage | null {
-    const news = this.#untold && { model: this.#model, ...this.#untold, usd: null };
-    this.#untold = null;
-    return news;
+  takeNew(): ModelUsage | null {
+    const tokens = this.#new && { model: this.#model, ...this.#new, usd: null };
+    this.#new = null;
+    return tokens;
   }
 
   /** Null when one call was not counted: the sum of the others would mislead. */

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { ModelUsage } from "../costs/usage.ts";
 import type { EngineOutcome, Step } from "../engine.ts";
 
-/** What the program reads from stdin: one JSON object. */
+/** The request on stdin: one JSON object. */
 export type LlmRequest = z.infer<typeof llmRequest>;
 
 const count = z.number().int().positive();
@@ -16,59 +16,48 @@ export const llmRequest = z.object({
   mode: z.enum(["plan", "edit"]),
   turns: count.nullable(),
   api: z.enum(["anthropic", "openai"]),
-  /** Null: where the vendor itself is. */
+  /** Null: the vendor's own. */
   url: z.url({ protocol: /^https?$/ }).nullable(),
   /** The name of the variable with the key, never the key. */
   keyEnv: z.string().min(1).nullable(),
   contextTokens: count.nullable(),
-  /** Where conversations are kept; null: they are not. */
+  /** The folder of conversations; null: they are not kept. */
   sessionDir: z.string().startsWith("/").nullable(),
   resume: z.string().nullable(),
-  /** By variable. Here and not in the environment, which every command that it runs could read. */
+  /** By variable. Here and not in the environment, which every command of the model could read. */
   keys: z.record(z.string(), z.string()).optional(),
-  /** Pauses and limits, for tests and for slow machines. */
+  /** For tests and for slow machines. */
   limits: z
     .object({
-      /** The first pause before a call is tried again; it doubles. */
+      /** The first pause before a call is repeated; it doubles. */
       retryMs: z.number().nonnegative(),
-      /** A rate limit that ends within this is waited for. */
-      waitMs: z.number().nonnegative(),
-      /** For a command that asks for no time of its own. */
+      /** For a command without a time limit of its own. */
       commandMs: count,
     })
     .partial()
     .optional(),
 });
 
-/** What is wrong with it, in one line. */
+/** The mistakes of a request, in one line. */
 export function explainRequest(error: z.ZodError): string {
   return error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`).join("; ");
 }
 
 /**
- * What the program prints, one JSON object on each line: the session as soon as there is one, steps
- * as they happen, and at last the result. A line of another type is for a later reader.
+ * The events on stdout, one JSON object on each line: the session as soon as there is one, steps as they
+ * happen, and at last the result. Readers ignore other types.
  */
-export type LlmEvent = SessionEvent | StepEvent | ResultEvent;
-
-/** From here on a later attempt can go on with it. */
-export interface SessionEvent {
-  type: "session";
-  session: string;
-}
-
-/** `usage`, where there is one, is what was used since the step before. */
-export interface StepEvent extends Step {
-  type: "step";
-}
+export type LlmEvent =
+  /** From here on a later attempt can resume it. */
+  { type: "session"; session: string } | ({ type: "step" } & Step) | ResultEvent;
 
 export interface ResultEvent {
   type: "result";
   outcome: EngineOutcome;
   text: string;
   session: string | null;
-  /** Null when the API did not tell. */
+  /** Null: the API did not report it. */
   usage: ModelUsage[] | null;
-  /** How often the model was asked. */
+  /** Calls of the model. */
   steps: number;
 }

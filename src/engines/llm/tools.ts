@@ -1,35 +1,42 @@
+import { type ChildProcess, spawn } from "node:child_process";
 import type { ToolSet } from "ai";
 import { z } from "zod";
-import { brief } from "../vendors/step-text.ts";
-import { messageOf } from "./call-errors.ts";
-import { editFile, listFiles, readFile, ToolError, type Workspace, writeFile } from "./files.ts";
-import { runShell } from "./shell.ts";
+import { brief } from "../vendors/event-reader.ts";
+import { messageOf } from "./call-failures.ts";
+import { CappedText } from "./capped-text.ts";
+import {
+  editFile,
+  listFiles,
+  readFile,
+  ToolError,
+  type Workspace,
+  writeFile,
+} from "./workspace-files.ts";
 
 const LONGEST_COMMAND_S = 600;
 
-/** What a tool needs of the world. */
-export interface Bench {
+export interface ToolContext {
   place: Workspace;
   /** Without the key. */
   env: NodeJS.ProcessEnv;
   signal: AbortSignal;
   commandMs: number;
-  /** No result is longer, so that one result never fills the window. */
+  /** The longest result, so that one never fills the window. */
   limitChars: number;
 }
 
-export interface ToolResult {
+/** `failure`: a short message for people; null after a success. */
+interface ToolResult {
   text: string;
-  /** Short, when it went wrong: for a person who watches. */
   failure: string | null;
 }
 
 interface Tool<I> {
   description: string;
   input: z.ZodType<I>;
-  /** What it is called on, for people. */
+  /** A path or a command, for people. */
   target(input: I): string;
-  run(input: I, bench: Bench): Promise<ToolResult> | ToolResult;
+  run(input: I, context: ToolContext): Promise<ToolResult> | ToolResult;
 }
 
 const path = z.string().min(1).describe("relative to the workspace");
@@ -78,18 +85,12 @@ const shellTool = define({
   run: async (input, { place, env, signal, commandMs, limitChars }) => {
     const timeoutMs = input.timeout_seconds ? input.timeout_seconds * 1000 : commandMs;
     const options = { cwd: place.root, env, signal, timeoutMs, limitBytes: limitChars };
-    const end = await runShell(input.command, options);
-    const how = end.isTimedOut
-      ? `ended after ${timeoutMs / 1000} s, its time limit`
-      : end.signal
-        ? `ended by ${end.signal}`
-        : `exit ${end.exit}`;
-    const isWell = end.exit === 0;
-    const last = end.output.trimEnd().split("\n").at(-1) ?? "";
-    return {
-      text: `[${how}]\n${end.output}`,
-      failure: isWell ? null : brief(last === "" ? how : `${how}: ${last}`),
-    };
+    const { exit, signal: by, isTimedOut, output } = await runShell(input.command, options);
+    const ended = by ? `ended by ${by}` : `exit ${exit}`;
+    const how = isTimedOut ? `ended after ${timeoutMs / 1000} s, its time limit` : ended;
+    const last = output.trimEnd().split("\n").at(-1) ?? "";
+    const failure = exit === 0 ? null : brief(last === "" ? how : `${how}: ${last}`);
+    return { text: `[${how}]\n${output}`, failure };
   },
 });
 
@@ -98,37 +99,36 @@ const ALL = { ...READING, write_file: writeTool, edit_file: editTool, shell: she
 
 type Tools = Readonly<Record<string, Tool<unknown>>>;
 
-/** In plan mode there is none that could change anything. */
+/** In plan mode no tool can change anything. */
 export function toolsFor(mode: "plan" | "edit"): Tools {
   return mode === "plan" ? READING : ALL;
 }
 
-/** As the `ai` package wants them. It gets no `execute`: we run them, between its calls. */
+/** For the `ai` package, without `execute`: the loop runs them between its calls. */
 export function declare(tools: Tools): ToolSet {
-  const set: ToolSet = {};
-  for (const [name, { description, input }] of Object.entries(tools)) {
-    set[name] = { description, inputSchema: input };
-  }
-  return set;
+  const entries = Object.entries(tools);
+  return Object.fromEntries(
+    entries.map(([name, { description, input }]) => [name, { description, inputSchema: input }]),
+  );
 }
 
-/** Never throws: what goes wrong is told to the model. */
+/** Never throws: the model gets the error. */
 export async function runTool(
   tools: Tools,
   name: string,
   input: unknown,
-  bench: Bench,
+  context: ToolContext,
 ): Promise<ToolResult> {
   try {
     const found = Object.hasOwn(tools, name) ? tools[name] : undefined;
     if (!found) throw new ToolError(`There is no tool ${name}.`);
-    return await found.run(found.input.parse(input), bench);
+    return await found.run(found.input.parse(input), context);
   } catch (error) {
     return { text: `Error: ${messageOf(error)}`, failure: brief(messageOf(error)) };
   }
 }
 
-/** For people: what a call is about. */
+/** The target of a call, for people. */
 export function targetOf(tools: Tools, name: string, input: unknown): string {
   const found = Object.hasOwn(tools, name) ? tools[name] : undefined;
   const parsed = found?.input.safeParse(input);
@@ -140,4 +140,78 @@ const good = (text: string): ToolResult => ({ text, failure: null });
 /** The type of the input is needed only within a definition. */
 function define<I>(one: Tool<I>): Tool<unknown> {
   return one as Tool<unknown>;
+}
+
+export interface ShellOptions {
+  cwd: string;
+  env: NodeJS.ProcessEnv;
+  timeoutMs: number;
+  limitBytes: number;
+  signal: AbortSignal;
+}
+
+/** Processes in the background may hold the pipes open; they are awaited no longer than this. */
+const DRAIN_MS = 250;
+
+/**
+ * Runs a command in a process group of its own, and ends the whole group on a time-out. After a normal
+ * exit its background processes keep running: the next command may need a server among them, and the
+ * worker ends our whole tree.
+ */
+export function runShell(
+  command: string,
+  options: ShellOptions,
+): Promise<{ exit: number | null; signal: string | null; isTimedOut: boolean; output: string }> {
+  const { cwd, env, timeoutMs, limitBytes, signal } = options;
+  return new Promise((resolve, reject) => {
+    const child = spawn("/bin/sh", ["-c", command], {
+      cwd,
+      env,
+      detached: true,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const output = new CappedText(limitBytes);
+    child.stdout.on("data", (chunk: Buffer) => output.push(chunk));
+    child.stderr.on("data", (chunk: Buffer) => output.push(chunk));
+    let isTimedOut = false;
+    const timer = setTimeout(() => {
+      isTimedOut = true;
+      killGroup(child);
+    }, timeoutMs);
+    const onAbort = () => killGroup(child);
+    signal.addEventListener("abort", onAbort);
+    if (signal.aborted) onAbort();
+    const over = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", onAbort);
+    };
+    child.on("error", (error) => {
+      over();
+      reject(error);
+    });
+    child.on("exit", (exit, exitSignal) => {
+      over();
+      const settle = () => {
+        clearTimeout(drain);
+        child.stdout.destroy();
+        child.stderr.destroy();
+        resolve({ exit, signal: exitSignal, isTimedOut, output: output.toString() });
+      };
+      const drain = setTimeout(settle, DRAIN_MS);
+      child.on("close", settle);
+    });
+  });
+}
+
+/**
+ * SIGKILL at once, without a SIGTERM first: after the leader has exited, its group's number may belong to
+ * another group, and processes that ignored the SIGTERM would stay.
+ */
+function killGroup(child: ChildProcess): void {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  try {
+    process.kill(-child.pid, "SIGKILL");
+  } catch {
+    // it has just exited
+  }
 }

@@ -3,9 +3,8 @@ import { parseDuration } from "../../base/duration.ts";
 import { VivError } from "../../base/errors.ts";
 
 /**
- * A scenario says what a scripted model does: a list of cases, of which the first that fits the task
- * is played. It is a stand-in for trying things out without a key; what its `run` and `write` steps
- * do is real.
+ * The behaviour of a scripted model, for demos and tests without a key: a list of cases. The first that
+ * fits the task is played. Its `run` and `write` steps are real.
  *
  *   [[case]]
  *   when = { type = "classify", attempt = 2, model = "small", prompt = "refund|invoice" }
@@ -16,55 +15,50 @@ import { VivError } from "../../base/errors.ts";
  *   ]
  *   end = { outcome = "done", text = "…" }
  */
+const amount = z.number().check(z.gte(0));
+const text = z.optional(z.string());
+
 const usage = z.strictObject({
-  input: z._default(z.number().check(z.gte(0)), 0),
-  output: z._default(z.number().check(z.gte(0)), 0),
-  cache_read: z._default(z.number().check(z.gte(0)), 0),
-  cache_write: z._default(z.number().check(z.gte(0)), 0),
-  usd: z.optional(z.number().check(z.gte(0))),
+  input: z._default(amount, 0),
+  output: z._default(amount, 0),
+  cache_read: z._default(amount, 0),
+  cache_write: z._default(amount, 0),
+  usd: z.optional(amount),
 });
 
 const step = z.strictObject({
-  say: z.optional(z.string()),
-  think: z.optional(z.string()),
-  /** A command, in the workspace. One that fails is told, and the play goes on. */
-  run: z.optional(z.string()),
-  write: z.optional(z.string()),
-  text: z.optional(z.string()),
-  delay: z.optional(z.string()),
+  say: text,
+  think: text,
+  /** A command, in the workspace. After a failure the play continues. */
+  run: text,
+  write: text,
+  text,
+  delay: text,
   usage: z.optional(usage),
 });
 
 const OUTCOMES = [
-  "done",
-  "failed",
-  "rate_limited",
-  "unauthorized",
-  "quota",
-  "turn_limit",
-  "refused",
-  "session_lost",
-  "crash",
-  "silence",
+  ...(["done", "failed", "rate_limited", "unauthorized", "quota"] as const),
+  ...(["turn_limit", "refused", "session_lost", "crash", "silence"] as const),
 ] as const;
 
 const ending = z.strictObject({
   outcome: z._default(z.enum(OUTCOMES), "done"),
-  text: z.optional(z.string()),
-  /** The answer is what this command prints. */
-  text_from: z.optional(z.string()),
-  /** Of a rate limit: when it is over, from now on. */
-  until: z.optional(z.string()),
+  text,
+  /** A command that prints the answer. */
+  text_from: text,
+  /** Of a rate limit: its length from now on. */
+  until: text,
 });
 
 const oneCase = z.strictObject({
   when: z.optional(
     z.strictObject({
-      type: z.optional(z.string()),
+      type: text,
       attempt: z.optional(z.number()),
-      model: z.optional(z.string()),
+      model: text,
       /** A regular expression. */
-      prompt: z.optional(z.string()),
+      prompt: text,
     }),
   ),
   step: z._default(z.array(step), []),
@@ -77,12 +71,12 @@ export type Case = z.output<typeof oneCase>;
 export type ScriptStep = z.output<typeof step>;
 export type ScriptUsage = z.output<typeof usage>;
 
-/** Throws INVALID with the first mistake and where it is. */
-export async function parseScenario(text: string, file: string): Promise<Case[]> {
+/** Throws INVALID with the first mistake and its place. */
+export async function parseScenario(source: string, file: string): Promise<Case[]> {
   const { parse, TomlError } = await import("smol-toml");
   let values: unknown;
   try {
-    values = parse(text);
+    values = parse(source);
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
     throw new VivError("INVALID", `${file}:${error.line}: ${error.message.split("\n")[0]}`);
@@ -109,14 +103,10 @@ function check({ when, step: steps, end }: Case, file: string): void {
   if (empty) throw new VivError("INVALID", `${file}: a step needs say, think, run, write or usage`);
 }
 
-export interface Situation {
-  type: string;
-  attempt: number;
-  model: string | null;
-  prompt: string;
-}
-
-export function pickCase(cases: readonly Case[], at: Situation): Case | undefined {
+export function pickCase(
+  cases: readonly Case[],
+  at: { type: string; attempt: number; model: string | null; prompt: string },
+): Case | undefined {
   return cases.find(
     ({ when }) =>
       (when?.type === undefined || when.type === at.type) &&

@@ -1,43 +1,23 @@
+import { type ModelUsage, NO_TOKENS, type SessionUsed, type Tokens } from "../costs/usage.ts";
+import type { EngineExit, EngineOutcome, EngineRequest, EngineResult, Step } from "../engine.ts";
 import {
-  addTokens,
-  type ModelUsage,
-  NO_TOKENS,
-  type SessionUsed,
-  type Tokens,
-} from "../costs/usage.ts";
-import type {
-  EngineExit,
-  EngineOutcome,
-  EngineRequest,
-  EngineResult,
-  Step,
-  StreamReader,
-  Waiting,
-} from "../engine.ts";
-import { addUsage, claudeUsage, messageTokens, runUsage } from "./claude-usage.ts";
-import {
-  asObject,
-  idAt,
-  type JsonObject,
-  listAt,
-  numberAt,
-  objectAt,
+  EventReader,
+  Fields,
   parseLine,
-  stringAt,
-} from "./json-line.ts";
+  targetOf,
+  textStep,
+  toolStep,
+  type Used,
+} from "./event-reader.ts";
+import { Diagnosis, epochMs, type Vendor } from "./limits.ts";
 import {
-  brokenOff,
-  type Complaint,
-  failed,
-  outcome,
-  outcomeOf,
-  recognise,
-  type Vendor,
-  waiting,
-} from "./limits.ts";
-import { epochMs } from "./limits-reset.ts";
-import { targetOf, textStep, toolStep, Unknowns } from "./step-text.ts";
-import { modelName, moreThan, UNNAMED_MODEL, UsageSum, usageOfRun } from "./usage-sum.ts";
+  MessageTokens,
+  modelName,
+  moreThan,
+  UNNAMED_MODEL,
+  UsageSum,
+  usageOfRun,
+} from "./usage-sum.ts";
 
 const CLAUDE: Vendor = {
   name: "claude",
@@ -46,215 +26,202 @@ const CLAUDE: Vendor = {
   credit: "Add credit or a plan to the account claude is logged in to, then release the account.",
 };
 
-/** Events that say nothing a person waits for. */
+/** Events without news for a person. */
 const SILENT = new Set([
-  "user",
-  "tool_progress",
-  "tool_use_summary",
-  "keep_alive",
-  "auth_status",
-  "prompt_suggestion",
-  "control_request",
-  "control_response",
+  ...["user", "tool_progress", "tool_use_summary", "keep_alive", "auth_status"],
+  ...["prompt_suggestion", "control_request", "control_response"],
 ]);
 
-/** The pieces of an answer: thousands of lines, and none says what was used. */
+/** The pieces of an answer: thousands of lines, none with usage. */
 export const CLAUDE_NOISE = '{"type":"stream_event","event":{"type":"content_block_';
 
 /** Since this version a resumed run's totals are the session's. */
 const SESSION_TOTALS_SINCE = [2, 1, 277];
 
-/** A message comes in several events, close together; so few need to be remembered. */
-const MAX_MESSAGES = 256;
+/** Older versions report the limit as a success, with this for an answer. */
+const OLD_LIMIT = /^Claude AI usage limit reached\|\d+$/;
 
-export class ClaudeReader implements StreamReader {
+/** The words that mark messages of the vendor itself. */
+const MARKED = {
+  authentication_failed: "unauthorized",
+  oauth_org_not_allowed: "unauthorized",
+  billing_error: "quota",
+  model_not_found: "refused",
+  overloaded: "unavailable",
+  server_error: "unavailable",
+  rate_limit: "rate_limited",
+} as const;
+
+export class ClaudeReader extends EventReader {
   readonly #now: () => number;
+  readonly #diagnosis: Diagnosis;
   readonly #request: EngineRequest;
-  readonly #unknowns = new Unknowns();
   readonly #sum = new UsageSum();
-  readonly #messages = new Map<string, Tokens>();
+  /** The events of a message come close together. */
+  readonly #messages = new MessageTokens(256);
   /** The message under way, by its author: the agent itself, or one of its subagents. */
-  readonly #saying = new Map<string, JsonObject>();
+  readonly #saying = new Map<string, Fields>();
   #isSessions = false;
-  /** One process may end several turns, and tells of each what it has used since the last. */
-  #run: ModelUsage[] | null = null;
-  #session: string | null = null;
+  /** One process may end several turns, and reports each one's usage by itself. */
+  #run: UsageSum | null = null;
   #model = UNNAMED_MODEL;
-  #text = "";
-  /** What the last message was marked with, when it was the vendor's and no model's. */
+  /** The mark of the last message, when it was the vendor's and not a model's. */
   #error: { word: string; text: string } | null = null;
   #rejection: { until: number | null; limit: string } | null = null;
-  #result: JsonObject | null = null;
-  #waitsFor: Waiting | null = null;
-
-  get session(): string | null {
-    return this.#session;
-  }
-
-  get waitsFor(): Waiting | null {
-    return this.#waitsFor;
-  }
+  #result: Fields | null = null;
 
   get isOver(): boolean {
     return this.#result !== null;
   }
 
   constructor(request: EngineRequest, now: () => number) {
+    super();
     this.#request = request;
     this.#now = now;
+    this.#diagnosis = new Diagnosis(CLAUDE, now);
   }
 
-  line(text: string): Step[] {
-    if (text.startsWith(CLAUDE_NOISE)) return [];
-    const event = parseLine(text);
-    if (event === null) return this.#unknowns.line(text);
-    const type = stringAt(event, "type");
-    this.#session = idAt(event, "session_id") ?? this.#session;
-    if (type === "assistant") return this.#assistant(event);
-    if (type === "system") return this.#system(event);
-    if (type !== "rate_limit_event") this.#waitsFor = null;
+  override line(text: string): Step[] {
+    return text.startsWith(CLAUDE_NOISE) ? [] : super.line(text);
+  }
+
+  protected read(type: string | null, event: Fields): Step[] | null {
+    this.session = event.id("session_id") ?? this.session;
     if (type === "rate_limit_event") return this.#rateLimit(event);
+    if (type === "system") return this.#system(event);
+    this.waitsFor = null;
+    if (type === "assistant") return this.#assistant(event);
     if (type === "stream_event") return this.#partial(event);
     if (type === "result") {
       this.#result = event;
-      const run = runUsage(event);
-      if (run !== null) this.#run = addUsage(this.#run, run);
+      const run = event.at("model_usage_since_last_result");
+      if (!run.isMissing) this.#run ??= new UsageSum();
+      for (const usage of modelsIn(run, UNNAMED_MODEL)) this.#run?.add(usage);
       return [];
     }
-    return type !== null && SILENT.has(type) ? [] : this.#unknowns.event(type);
+    return type !== null && SILENT.has(type) ? [] : null;
   }
 
-  /** The transcripts of its subagents: of these the stream tells less, or nothing. */
+  /** The transcripts of its subagents: the stream has little or nothing of these. */
   logLine(text: string, isPast: boolean): Step[] {
     if (isPast || !text.includes('"assistant"')) return [];
     const event = parseLine(text);
-    if (stringAt(event, "type") !== "assistant") return [];
-    return this.#usedStep(objectAt(event, "message"));
+    return event.string("type") === "assistant" ? this.#usedStep(event.at("message")) : [];
   }
 
-  end(exit: EngineExit): EngineResult {
+  override end(exit: EngineExit): EngineResult {
+    const result = super.end(exit);
+    return { ...result, text: this.#result?.string("result") ?? result.text };
+  }
+
+  protected used(): Used {
     const total = this.#result && claudeUsage(this.#result, this.#model);
     const isSessions = this.#isSessions || this.#run !== null;
-    const told = { total, isSessions, run: this.#run };
+    const reported = { total, isSessions, run: this.#run && (this.#run.get() ?? []) };
     return {
-      outcome: this.#outcome(exit),
-      text: stringAt(this.#result, "result") ?? this.#text,
-      session: this.#session,
-      usage: usageOfRun(told, this.#sum.get(), this.#before()),
+      usage: usageOfRun(reported, this.#sum.get(), this.#before()),
       sessionTotal: isSessions ? (total ?? undefined) : undefined,
-      unknown: this.#unknowns.count,
     };
   }
 
-  /** Not of a session that could not be resumed after all. A new one has used nothing. */
+  /** A new session has used nothing, also when it replaces one that could not be resumed. */
   #before(): SessionUsed | undefined {
     const { resume, resumeUsed } = this.#request;
-    if (resume === null || resume !== this.#session) return { total: [], since: [] };
+    if (resume === null || resume !== this.session) return { total: [], since: [] };
     return resumeUsed;
   }
 
-  /** `assistant` events carry the count of the message's start; how long it became is told here. */
-  #partial(event: JsonObject): Step[] {
-    const inner = objectAt(event, "event");
-    const by = stringAt(event, "parent_tool_use_id") ?? "";
-    const type = stringAt(inner, "type");
+  /** `assistant` events carry the count of the message's start; its length is reported here. */
+  #partial(event: Fields): Step[] {
+    const inner = event.at("event");
+    const by = event.string("parent_tool_use_id") ?? "";
+    const type = inner.string("type");
     if (type === "message_start") {
-      const message = objectAt(inner, "message");
-      if (message === null) return [];
+      const message = inner.at("message");
+      if (message.isMissing) return [];
       this.#saying.set(by, message);
       return this.#usedStep(message).map((step) => ({ ...step, isBegun: true }));
     }
     const message = this.#saying.get(by);
-    const usage = objectAt(inner, "usage");
-    if (type !== "message_delta" || message === undefined || usage === null) return [];
+    const usage = inner.at("usage");
+    if (type !== "message_delta" || message === undefined || usage.isMissing) return [];
     this.#saying.delete(by);
-    return this.#usedStep({ ...message, usage: { ...objectAt(message, "usage"), ...usage } });
+    return this.#usedStep(message, usage.over(message.at("usage")));
   }
 
-  #usedStep(message: JsonObject | null): Step[] {
-    const usage = this.#used(message);
-    if (usage === null) return [];
-    this.#sum.add(usage);
-    return [{ kind: "notice", usage }];
+  #usedStep(message: Fields, used?: Fields): Step[] {
+    const usage = this.#count(message, used);
+    return usage === null ? [] : [{ kind: "notice", usage }];
   }
 
-  #system(event: JsonObject): Step[] {
-    const subtype = stringAt(event, "subtype");
+  #system(event: Fields): Step[] {
+    const subtype = event.string("subtype");
     if (subtype === "init") {
-      this.#model = modelName(stringAt(event, "model")) ?? this.#model;
-      this.#isSessions = isAtLeast(stringAt(event, "claude_code_version"), SESSION_TOTALS_SINCE);
+      this.#model = modelName(event.string("model")) ?? this.#model;
+      this.#isSessions = isAtLeast(event.string("claude_code_version"), SESSION_TOTALS_SINCE);
     }
     if (subtype !== "api_retry") return [];
-    const status = numberAt(event, "error_status");
-    const word = stringAt(event, "error");
+    const status = event.number("error_status");
+    const word = event.string("error");
     const why = status === null ? "no connection" : [status, word].filter(Boolean).join(" ");
-    const attempt = numberAt(event, "attempt");
-    const pause = numberAt(event, "retry_delay_ms");
+    const attempt = event.number("attempt");
+    const pause = event.number("retry_delay_ms");
     const until = pause === null ? null : this.#now() + pause;
-    const known = waiting({ message: `no answer: ${why}`, status, until }, CLAUDE, this.#now());
-    // The first may be a login that has run out, and that claude renews before it tries again.
-    this.#waitsFor = { ...known, isFinal: known.isFinal && (attempt ?? 2) > 1 };
+    const waiting = this.#diagnosis.waiting({ message: `no answer: ${why}`, status, until });
+    // The first may be an expired login, which claude renews before it tries again.
+    this.waitsFor = { ...waiting, isFinal: waiting.isFinal && (attempt ?? 2) > 1 };
     return [textStep("notice", `attempt ${attempt ?? "?"} failed: ${why}`)];
   }
 
-  #assistant(event: JsonObject): Step[] {
-    this.#waitsFor = null;
-    const message = objectAt(event, "message");
+  #assistant(event: Fields): Step[] {
+    const message = event.at("message");
     const steps: Step[] = [];
     let said = "";
-    for (const item of listAt(message, "content")) {
-      const block = asObject(item);
-      const type = stringAt(block, "type");
+    for (const item of message.list("content") ?? []) {
+      const block = new Fields(item);
+      const type = block.string("type");
       if (type === "text") {
-        const text = stringAt(block, "text") ?? "";
+        const text = block.string("text") ?? "";
         said += text;
         if (text.trim() !== "") steps.push(textStep("text", text));
       } else if (type === "thinking") {
-        steps.push(textStep("thought", stringAt(block, "thinking") ?? ""));
+        steps.push(textStep("thought", block.string("thinking") ?? ""));
       } else if (type === "tool_use" || type === "server_tool_use") {
-        const tool = stringAt(block, "name") ?? "unknown";
-        steps.push(toolStep(tool, targetOf(objectAt(block, "input"))));
+        const tool = block.string("name") ?? "unknown";
+        steps.push(toolStep(tool, targetOf(block.at("input"))));
       }
     }
-    const word = stringAt(event, "error");
+    const word = event.string("error");
     this.#error = word === null ? null : { word, text: said };
     // A subagent's words are not the answer.
-    if (said !== "" && stringAt(event, "parent_tool_use_id") === null) this.#text = said;
-    const usage = this.#used(message);
-    if (usage !== null) {
-      this.#sum.add(usage);
-      if (steps.length === 0) steps.push({ kind: "thought" });
-      steps[0] = { ...(steps[0] as Step), usage };
-    }
+    if (said !== "" && event.string("parent_tool_use_id") === null) this.text = said;
+    const usage = this.#count(message);
+    if (usage !== null) steps[0] = { ...(steps[0] ?? { kind: "thought" }), usage };
     return steps;
   }
 
-  /** Each event of a message repeats the usage of the whole: only what is new counts. */
-  #used(message: JsonObject | null): ModelUsage | null {
-    const tokens = messageTokens(objectAt(message, "usage"));
-    const id = idAt(message, "id");
+  /** Each event of a message repeats the usage of the whole message. */
+  #count(message: Fields, used = message.at("usage")): ModelUsage | null {
+    const tokens = messageTokens(used);
     if (tokens === null) return null;
-    const before = (id !== null && this.#messages.get(id)) || NO_TOKENS;
-    const more = moreThan(before, tokens);
-    if (id !== null) {
-      this.#messages.delete(id);
-      this.#messages.set(id, addTokens(before, more ?? NO_TOKENS));
-      const [oldest] = this.#messages.keys();
-      if (this.#messages.size > MAX_MESSAGES && oldest !== undefined) this.#messages.delete(oldest);
-    }
+    const id = message.id("id");
+    const more = id === null ? moreThan(NO_TOKENS, tokens) : this.#messages.more(id, tokens);
+    if (more === null) return null;
     const prompt = tokens.input + tokens.cacheRead + tokens.cacheWrite;
-    const model = modelName(stringAt(message, "model")) ?? this.#model;
-    return more && { model, ...more, usd: null, prompt };
+    const model = modelName(message.string("model")) ?? this.#model;
+    const usage = { model, ...more, usd: null, prompt };
+    this.#sum.add(usage);
+    return usage;
   }
 
-  #rateLimit(event: JsonObject): Step[] {
-    const info = objectAt(event, "rate_limit_info");
-    const status = stringAt(info, "status");
-    const limit = stringAt(info, "rateLimitType") ?? "usage";
-    // What goes over the limit may still be served, on the account's extra usage.
-    const served = info?.isUsingOverage === true && stringAt(info, "overageStatus") !== "rejected";
+  #rateLimit(event: Fields): Step[] {
+    const info = event.at("rate_limit_info");
+    const status = info.string("status");
+    const limit = info.string("rateLimitType") ?? "usage";
+    // Requests over the limit may still be served, on the account's extra usage.
+    const served = info.isTrue("isUsingOverage") && info.string("overageStatus") !== "rejected";
     if (status === "rejected" && !served) {
-      const at = numberAt(info, "resetsAt");
+      const at = info.number("resetsAt");
       this.#rejection = { until: at === null ? null : epochMs(at), limit };
       return [textStep("notice", `the ${limit} limit is reached`)];
     }
@@ -262,69 +229,96 @@ export class ClaudeReader implements StreamReader {
     return status === "allowed_warning" ? [textStep("notice", `the ${limit} limit is near`)] : [];
   }
 
-  #outcome(exit: EngineExit): EngineOutcome {
-    const now = this.#now();
+  protected outcome(exit: EngineExit): EngineOutcome {
+    const diagnosis = this.#diagnosis;
     const result = this.#result;
+    const until = this.#rejection?.until ?? null;
+    const limited = (message: string) =>
+      this.#rejection && diagnosis.outcome("rate_limited", { message, until });
     if (result === null) {
       return (
-        this.#named(this.#error?.text ?? "") ??
-        (this.#rejection && this.#limited(`the ${this.#rejection.limit} limit is reached`)) ??
-        brokenOff(exit, [], this.#unknowns.lastLines, CLAUDE, now)
+        this.#marked(this.#error?.text ?? "") ??
+        limited(`the ${this.#rejection?.limit} limit is reached`) ??
+        diagnosis.brokenOff(exit, null, this.otherLines)
       );
     }
-    const subtype = stringAt(result, "subtype");
-    const errors = listAt(result, "errors").filter((item) => typeof item === "string");
-    const text = [stringAt(result, "result") ?? "", ...errors].join("\n").trim();
+    const subtype = result.string("subtype");
+    const errors = (result.list("errors") ?? []).filter((item) => typeof item === "string");
+    const text = [result.string("result") ?? "", ...errors].join("\n").trim();
     if (subtype === "error_max_turns") {
       return { kind: "turn_limit", message: "claude used up the turns it was given" };
     }
     if (subtype === "error_max_budget_usd") {
       return { kind: "failed", message: "claude used up the dollars it was given" };
     }
-    const isBad = result.is_error === true || subtype !== "success" || OLD_LIMIT.test(text);
+    const isBad = result.isTrue("is_error") || subtype !== "success" || OLD_LIMIT.test(text);
     if (!isBad && this.#error === null) return { kind: "done" };
-    const status = numberAt(result, "api_error_status");
-    const complaint: Complaint = { message: text, status, until: this.#rejection?.until ?? null };
+    const complaint = { message: text, status: result.number("api_error_status"), until };
     return (
-      this.#named(text) ??
-      recognise(complaint, CLAUDE, now) ??
-      (this.#rejection === null ? null : this.#limited(text)) ??
-      (text === ""
-        ? failed(`ended with ${subtype ?? "an error"}`, CLAUDE)
-        : outcomeOf(complaint, CLAUDE, now))
+      this.#marked(text) ??
+      diagnosis.recognise(complaint) ??
+      limited(text) ??
+      diagnosis.failed(text === "" ? `ended with ${subtype ?? "an error"}` : text)
     );
   }
 
-  /** The causes the vendor marks its own messages with. */
-  #named(text: string): EngineOutcome | null {
-    const complaint = { message: text, until: this.#rejection?.until ?? null };
-    const word = this.#error?.word;
-    if (word === "authentication_failed" || word === "oauth_org_not_allowed") {
-      return outcome("unauthorized", complaint, CLAUDE, this.#now());
-    }
-    if (word === "billing_error") return outcome("quota", complaint, CLAUDE, this.#now());
-    if (word === "model_not_found") return outcome("refused", complaint, CLAUDE, this.#now());
-    if (word === "overloaded" || word === "server_error") {
-      return outcome("unavailable", complaint, CLAUDE, this.#now());
-    }
-    return word === "rate_limit" ? this.#limited(text) : null;
-  }
-
-  #limited(message: string): EngineOutcome {
+  #marked(message: string): EngineOutcome | null {
+    const word = this.#error?.word ?? "";
+    const cause = Object.hasOwn(MARKED, word) ? MARKED[word as keyof typeof MARKED] : null;
     const complaint = { message, until: this.#rejection?.until ?? null };
-    return outcome("rate_limited", complaint, CLAUDE, this.#now());
+    return cause && this.#diagnosis.outcome(cause, complaint);
   }
 }
 
-/** Older versions report the limit as a success, with this for an answer. */
-const OLD_LIMIT = /^Claude AI usage limit reached\|\d+$/;
-
 function isAtLeast(version: string | null, wanted: readonly number[]): boolean {
-  const parts = /^(\d+)\.(\d+)\.(\d+)/
-    .exec(version ?? "")
-    ?.slice(1)
-    .map(Number);
-  if (parts === undefined) return false;
-  const at = parts.findIndex((part, i) => part !== wanted[i]);
-  return at < 0 || (parts[at] ?? 0) > (wanted[at] ?? 0);
+  const [, ...parts] = /^(\d+)\.(\d+)\.(\d+)/.exec(version ?? "") ?? [];
+  if (parts.length === 0) return false;
+  const at = parts.findIndex((part, i) => Number(part) !== wanted[i]);
+  return at < 0 || Number(parts[at]) > (wanted[at] ?? 0);
+}
+
+/** The tokens of one message; null when it reports none. */
+function messageTokens(usage: Fields): Tokens | null {
+  if (usage.isMissing) return null;
+  return {
+    input: usage.count("input_tokens"),
+    output: usage.count("output_tokens"),
+    cacheRead: usage.count("cache_read_input_tokens"),
+    cacheWrite: usage.count("cache_creation_input_tokens"),
+  };
+}
+
+function modelsIn(byModel: Fields, model: string): ModelUsage[] {
+  const found = byModel.entries().filter(([, usage]) => !usage.isMissing);
+  return found.map(([name, usage]) => ({
+    model: modelName(name) ?? model,
+    input: usage.count("inputTokens"),
+    output: usage.count("outputTokens"),
+    cacheRead: usage.count("cacheReadInputTokens"),
+    cacheWrite: usage.count("cacheCreationInputTokens"),
+    usd: usage.number("costUSD"),
+  }));
+}
+
+/**
+ * The last event's report of the whole run. `modelUsage` includes the subagents, the event's own `usage`
+ * does not. The dollars of the models must come to `total_cost_usd` at least.
+ */
+function claudeUsage(result: Fields, model: string): ModelUsage[] | null {
+  const total = result.number("total_cost_usd");
+  const used = modelsIn(result.at("modelUsage"), model);
+  if (used.length > 0) return total === null ? used : withTotal(used, total);
+  const tokens = messageTokens(result.at("usage"));
+  return tokens === null ? null : [{ model, ...tokens, usd: total }];
+}
+
+/** Dollars that no model accounts for go to the dearest; a smaller total takes nothing away. */
+function withTotal(used: ModelUsage[], total: number): ModelUsage[] {
+  const sum = used.reduce((dollars, { usd }) => dollars + (usd ?? 0), 0);
+  if (total <= sum) return used;
+  const dearest = used.reduce((a, b) => ((b.usd ?? 0) > (a.usd ?? 0) ? b : a));
+  return used.map((usage) => {
+    const rest = usage === dearest ? total - sum : 0;
+    return { ...usage, usd: (usage.usd ?? 0) + rest };
+  });
 }

@@ -5,7 +5,7 @@ import { claudeHome } from "./private-home.ts";
 import { argument, CLAUDE_ENV, CLAUDE_MENTION, inertPrompt } from "./untrusted-text.ts";
 
 /** Claude Code, without a terminal. The prompt goes in on stdin, events come out line by line. */
-export function claudeEngine({ now = Date.now }: { now?: () => number } = {}): Engine {
+export function claudeEngine(now = Date.now): Engine {
   return {
     name: "claude",
     binary: "claude",
@@ -22,11 +22,11 @@ export function claudeEngine({ now = Date.now }: { now?: () => number } = {}): E
 function command(request: EngineRequest): EngineCommand {
   const { model, resume, turns, settings } = request;
   const argv = [settings.binary ?? "claude", "-p", "--output-format", "stream-json", "--verbose"];
-  // Else the output of an answer is never told before the end of the run.
+  // Otherwise the output of an answer is reported only at the end of the run.
   argv.push("--include-partial-messages");
   if (model !== null) argv.push("--model", argument(model, "model"));
   if (resume !== null) argv.push("--resume", argument(resume, "session"));
-  // Only a second guard: it does not hold for what its subagents spend.
+  // Only a second guard: it does not cover its subagents.
   if (request.budgetUsd !== undefined) argv.push("--max-budget-usd", dollars(request.budgetUsd));
   if (turns !== null) argv.push("--max-turns", String(turns));
   if (request.mode === "plan") {
@@ -34,15 +34,15 @@ function command(request: EngineRequest): EngineCommand {
     // the tools there is nothing to allow.
     argv.push("--tools", "Read,Grep,Glob,WebFetch,WebSearch", "--permission-mode", "plan");
   } else {
-    // Files may be edited; for commands the user's own settings hold. Who wants more says so, best
-    // together with a sandbox: nobody is there to be asked.
+    // Files may be edited; for commands the user's own settings hold. A wider permission is set in
+    // viv.toml, best together with a sandbox.
     argv.push("--permission-mode", argument(settings.permission ?? "acceptEdits", "permission"));
   }
   const stdin = inertPrompt(request.prompt, CLAUDE_MENTION);
   return { argv: [...argv, ...settings.flags], stdin, env: CLAUDE_ENV };
 }
 
-/** As it takes them: more than zero, and no exponent. */
+/** More than zero, and without an exponent: claude takes no other form. */
 function dollars(usd: number): string {
   return String(Number(Math.max(usd, 0.000001).toFixed(6)));
 }

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { brokenOff, recognise, type Vendor } from "./limits.ts";
-import { resetTime } from "./limits-reset.ts";
+import { type Complaint, Diagnosis, resetTime, type Vendor } from "./limits.ts";
 
 const NOW = Date.parse("2026-11-15T10:00:00Z");
 const vendor: Vendor = { name: "v", login: "log in", credit: "pay" };
-const kind = (message: string, status?: number) =>
-  recognise({ message, status: status ?? null }, vendor, NOW)?.kind ?? null;
+const recognise = (complaint: Complaint, by = vendor) =>
+  new Diagnosis(by, () => NOW).recognise(complaint);
+const kind = (message: string, status?: number) => recognise({ message, status })?.kind ?? null;
 
 describe("what a vendor complains about", () => {
   test.each([
@@ -100,8 +100,8 @@ describe("what a vendor complains about", () => {
   test("a quota that refills by itself is a limit", () => {
     const message = "You exceeded your current quota, please check your plan and billing details.";
     const google = { ...vendor, quotasRefill: true };
-    expect(recognise({ message }, google, NOW)?.kind).toBe("rate_limited");
-    expect(recognise({ message: "Payment Required" }, google, NOW)?.kind).toBe("quota");
+    expect(recognise({ message }, google)?.kind).toBe("rate_limited");
+    expect(recognise({ message: "Payment Required" }, google)?.kind).toBe("quota");
   });
 });
 
@@ -199,32 +199,33 @@ describe("when a limit is lifted", () => {
 
 describe("a run that was broken off", () => {
   const exit = { exit: 1, signal: null, stderr: "", wasEnded: false };
+  const brokenOff = (more: object, complaint: Complaint | null = null, lines: string[] = []) =>
+    new Diagnosis(vendor, () => NOW).brokenOff({ ...exit, ...more }, complaint, lines);
 
   test("asks the stream first, stderr only when it was silent", () => {
     const stderr = "warning: 401 Unauthorized for one of many servers";
-    const complaints = [{ message: "the disk is full" }];
-    expect(brokenOff({ ...exit, stderr }, complaints, [], vendor, NOW)).toEqual({
+    expect(brokenOff({ stderr }, { message: "the disk is full" })).toEqual({
       kind: "failed",
       message: "v: exited with 1: the disk is full",
     });
-    expect(brokenOff({ ...exit, stderr }, [], [], vendor, NOW).kind).toBe("unauthorized");
+    expect(brokenOff({ stderr }).kind).toBe("unauthorized");
   });
 
   test("by us is not blamed on what stderr said before", () => {
     const stderr = "Attempt 2 failed with status 429. Retrying with backoff";
-    const ended = { ...exit, exit: null, signal: "SIGTERM", stderr, wasEnded: true };
-    expect(brokenOff(ended, [], [], vendor, NOW).kind).toBe("cut_off");
+    const ended = { exit: null, signal: "SIGTERM", stderr, wasEnded: true };
+    expect(brokenOff(ended).kind).toBe("cut_off");
   });
 
   test("an empty message names the vendor", () => {
-    expect(brokenOff(exit, [], [], vendor, NOW)).toEqual({
+    expect(brokenOff({})).toEqual({
       kind: "failed",
       message: "v: exited with 1",
     });
   });
 
   test("takes the lines of stdout when stderr is empty", () => {
-    const outcome = brokenOff(exit, [], ["error: unknown option '--x'"], vendor, NOW);
+    const outcome = brokenOff({}, null, ["error: unknown option '--x'"]);
     expect(outcome.kind).toBe("refused");
   });
 });

@@ -3,11 +3,9 @@ import type { HomeOf, PrivateHome, Shown } from "../engine.ts";
 
 /**
  * In a sandbox the user's home is read-only, and the vendors' programs do not start without a place
- * for their state: sessions, databases, caches. So each task has one of its own for each vendor, kept
- * between its attempts so that they can go on with a session. Logins and settings are shown in it as
- * they are in the real home, read-only; nothing is copied.
- *
- * What a login is renewed with is not kept: a program that renews its login does so in each attempt.
+ * for their state: sessions, databases, caches. So each task has a folder for each vendor, kept between
+ * its attempts so that they can resume a session. Logins and settings are mounted there from the real
+ * home, read-only; nothing is copied. A renewed login is not kept: each attempt renews it again.
  */
 export const claudeHome: HomeOf = (root, env): PrivateHome => {
   const own = join(root, "claude");
@@ -16,7 +14,7 @@ export const claudeHome: HomeOf = (root, env): PrivateHome => {
   return {
     env: { CLAUDE_CONFIG_DIR: own },
     folders: [["claude"]],
-    shows: [...shown(real, own, CLAUDE), ...shown(account, own, [".claude.json"])],
+    shows: [...shown(real, own, CLAUDE), ...shown(account, own, ".claude.json")],
   };
 };
 
@@ -49,46 +47,31 @@ export const opencodeHome: HomeOf = (root, env) => {
       XDG_DATA_HOME: join(own, "data"),
       XDG_STATE_HOME: join(own, "state"),
       XDG_CACHE_HOME: join(own, "cache"),
-      // It writes there, too: a .gitignore, and what its plugins need.
+      // It writes there, too: a .gitignore, and packages of its plugins.
       XDG_CONFIG_HOME: join(own, "config"),
     },
     folders: [
-      ["opencode"],
-      ["opencode", "data"],
-      ["opencode", "data", "opencode"],
-      ["opencode", "state"],
-      ["opencode", "cache"],
-      ["opencode", "config"],
-      ["opencode", "config", "opencode"],
-    ],
+      [],
+      ...[["data"], ["data", "opencode"], ["state"], ["cache"]],
+      ...[["config"], ["config", "opencode"]],
+    ].map((way) => ["opencode", ...way]),
     shows: [
-      ...shown(data, join(own, "data/opencode"), ["auth.json", "mcp-auth.json"]),
+      ...shown(data, join(own, "data/opencode"), "auth.json mcp-auth.json"),
       ...shown(join(config, "opencode"), join(own, "config/opencode"), OPENCODE),
-      ...shown(config, join(own, "config"), ["git"]), // git looks there, too
+      ...shown(config, join(own, "config"), "git"), // git looks there, too
     ],
   };
 };
 
-const CLAUDE = [
-  ...[".credentials.json", "settings.json", "settings.local.json", "CLAUDE.md", "rules"],
-  ...["commands", "skills", "agents", "plugins", "output-styles"],
-];
-const CODEX = [
-  ...["auth.json", "config.toml", "AGENTS.md", "AGENTS.override.md", "hooks.json"],
-  ...["rules", "prompts", "agents"],
-];
-const GEMINI = [
-  ...["settings.json", "oauth_creds.json", "google_accounts.json", "gemini-credentials.json"],
-  ...["mcp-oauth-tokens.json", "mcp-oauth-tokens-v2.json", "GEMINI.md", ".env", "user_id"],
-  ...["installation_id", "trustedFolders.json", "commands", "extensions", "policies", "skills"],
-  "agents",
-];
-const OPENCODE = [
-  ...["opencode.json", "opencode.jsonc", "config.json", "AGENTS.md", "package.json"],
-  ...["agent", "agents", "command", "commands", "mode", "modes", "plugin", "plugins"],
-  ...["skill", "skills", "tool", "tools", "themes", "node_modules"],
-];
+const CLAUDE =
+  ".credentials.json settings.json settings.local.json CLAUDE.md rules commands skills agents plugins output-styles";
+const CODEX = "auth.json config.toml AGENTS.md AGENTS.override.md hooks.json rules prompts agents";
+const GEMINI =
+  "settings.json oauth_creds.json google_accounts.json gemini-credentials.json mcp-oauth-tokens.json mcp-oauth-tokens-v2.json GEMINI.md .env user_id installation_id trustedFolders.json commands extensions policies skills agents";
+const OPENCODE =
+  "opencode.json opencode.jsonc config.json AGENTS.md package.json agent agents command commands mode modes plugin plugins skill skills tool tools themes node_modules";
 
-function shown(from: string, to: string, names: readonly string[]): Shown[] {
-  return names.map((name) => ({ from: join(from, name), to: join(to, name) }));
+/** `names`: with spaces between them. */
+function shown(from: string, to: string, names: string): Shown[] {
+  return names.split(" ").map((name) => ({ from: join(from, name), to: join(to, name) }));
 }

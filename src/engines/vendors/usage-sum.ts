@@ -7,40 +7,60 @@ import {
   totalTokens,
 } from "../costs/usage.ts";
 
-/** A vendor that does not say which model it used, in a run that did not ask for one. */
+/** The model of a run that named none, with a vendor that reports none. */
 export const UNNAMED_MODEL = "unknown";
 
-/** A model as the vendor names it; null for what can be no name. */
+/** A model as the vendor names it; null for an impossible name. */
 export function modelName(name: string | null): string | null {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: no name has any
   return name !== null && /^[^\u0000-\u001f\u007f]{1,200}$/.test(name) ? name : null;
 }
 
-/** How many models one run can name before they are counted together. */
+/** Models beyond this number are counted together. */
 const MAX_MODELS = 50;
 
-/** What a run has used so far, by model. */
+/** The usage of a run so far, by model. */
 export class UsageSum {
   readonly #models = new Map<string, ModelUsage>();
 
   add(usage: ModelUsage): void {
-    const full = this.#models.size >= MAX_MODELS && !this.#models.has(usage.model);
-    const model = full ? UNNAMED_MODEL : usage.model;
+    const isFull = this.#models.size >= MAX_MODELS && !this.#models.has(usage.model);
+    const model = isFull ? UNNAMED_MODEL : usage.model;
     const before = this.#models.get(model);
-    const usd =
-      usage.usd === null && (before?.usd ?? null) === null
-        ? null
-        : (usage.usd ?? 0) + (before?.usd ?? 0);
+    const dollars = [before?.usd ?? null, usage.usd].filter((usd) => usd !== null);
+    const usd = dollars.length === 0 ? null : dollars.reduce((sum, one) => sum + one, 0);
     this.#models.set(model, { model, ...addTokens(before ?? NO_TOKENS, usage), usd });
   }
 
-  /** Null when nothing was told: that is not the same as nothing used. */
+  /** Null when nothing was reported: that is not the same as nothing used. */
   get(): ModelUsage[] | null {
     return this.#models.size === 0 ? null : [...this.#models.values()];
   }
 }
 
-/** What has come on top of `before`; a counter that went back counts as nothing new. */
+/** Tokens by message. Vendors repeat the usage of a message; only new tokens count. */
+export class MessageTokens {
+  readonly #counted = new Map<string, Tokens>();
+  readonly #max: number;
+
+  /** `max`: messages that are remembered, the latest. */
+  constructor(max = Infinity) {
+    this.#max = max;
+  }
+
+  /** The tokens that were not counted before; null: none. */
+  more(id: string, tokens: Tokens): Tokens | null {
+    const before = this.#counted.get(id) ?? NO_TOKENS;
+    const more = moreThan(before, tokens);
+    this.#counted.delete(id);
+    this.#counted.set(id, addTokens(before, more ?? NO_TOKENS));
+    const [oldest] = this.#counted.keys();
+    if (this.#counted.size > this.#max && oldest !== undefined) this.#counted.delete(oldest);
+    return more;
+  }
+}
+
+/** The tokens on top of `before`; a counter that went back counts as nothing new. */
 export function moreThan(before: Tokens, after: Tokens): Tokens | null {
   const more = {
     input: Math.max(0, after.input - before.input),
@@ -56,20 +76,19 @@ export function mostOf(a: Tokens, b: Tokens | null): Tokens {
   return addTokens(a, moreThan(a, b ?? a) ?? NO_TOKENS);
 }
 
-/** What a vendor told at the end of a run. */
+/** A vendor's report at the end of a run. */
 export interface ReportedUsage {
   /** Of the run, or of the whole session. */
   total: ModelUsage[] | null;
   isSessions: boolean;
-  /** Of the run, from a vendor that tells it as well. */
+  /** Of the run, from a vendor that reports it as well. */
   run: ModelUsage[] | null;
 }
 
 /**
- * What a run has used, each token once: of a session's total only what earlier attempts have not
- * counted. A run that was killed has told no total: its steps were counted, and whether the session's
- * next total has them depends on how it died. Where the steps saw more than the total says, the larger
- * of the two counts.
+ * The usage of a run, each token once: of a session's total only the part that earlier attempts have not
+ * counted. A killed run has reported no total: its steps were counted, and the session's next total
+ * may or may not include them. Where the steps saw more than the total, the larger of the two counts.
  */
 export function usageOfRun(
   { total, isSessions, run }: ReportedUsage,
@@ -87,10 +106,10 @@ export function usageOfRun(
   return atLeast(hasKilled ? all : minus(total, before.total), seen);
 }
 
-/** Model by model; what was counted in dollars of our own leaves the rest without a reported price. */
+/** Model by model. Where a counted part has our own price, the rest has no reported price. */
 function minus(total: readonly ModelUsage[], counted: readonly ModelUsage[]): ModelUsage[] {
   return total.flatMap((usage) => {
-    const same = counted.filter(({ model }) => plainName(model) === plainName(usage.model));
+    const same = sameModel(counted, usage);
     const more = moreThan(sumOf(same), usage);
     const isPriced = same.every(({ usd }) => usd !== null);
     const usd =
@@ -101,24 +120,22 @@ function minus(total: readonly ModelUsage[], counted: readonly ModelUsage[]): Mo
   });
 }
 
-/** What is missing goes to the model that the floor has most of beyond it, without a reported price. */
+/** Missing tokens go to the model with the largest excess in `floor`, without a reported price. */
 export function atLeast(usage: readonly ModelUsage[], floor: readonly ModelUsage[]): ModelUsage[] {
   const missing = moreThan(sumOf(usage), sumOf(floor));
   if (missing === null) return [...usage];
-  const beyond = (one: ModelUsage) => {
-    const same = usage.filter(({ model }) => plainName(model) === plainName(one.model));
-    const more = moreThan(sumOf(same), one) ?? NO_TOKENS;
-    return more.input + more.output + more.cacheRead + more.cacheWrite;
-  };
-  const [most] = [...floor].sort((a, b) => beyond(b) - beyond(a));
-  return [...usage, { model: most?.model ?? "unknown", ...missing, usd: null }];
+  const excess = (one: ModelUsage) =>
+    totalTokens(moreThan(sumOf(sameModel(usage, one)), one) ?? NO_TOKENS);
+  const [most] = [...floor].sort((a, b) => excess(b) - excess(a));
+  return [...usage, { model: most?.model ?? UNNAMED_MODEL, ...missing, usd: null }];
 }
 
-export function sumOf(usages: readonly ModelUsage[]) {
-  return usages.reduce<ReturnType<typeof addTokens>>(addTokens, NO_TOKENS);
+export function sumOf(usages: readonly ModelUsage[]): Tokens {
+  return usages.reduce<Tokens>(addTokens, NO_TOKENS);
 }
 
 /** claude names a model with a long context in its totals, and the plain one in its messages. */
-function plainName(model: string): string {
-  return model.replace(/\[1m\]$/, "");
+function sameModel(usages: readonly ModelUsage[], { model }: ModelUsage): ModelUsage[] {
+  const plain = (name: string) => name.replace(/\[1m\]$/, "");
+  return usages.filter((one) => plain(one.model) === plain(model));
 }

@@ -2,10 +2,10 @@ import { VivError } from "../../base/errors.ts";
 import { isName } from "../../base/names.ts";
 import { isAttempt } from "../../queue/attempt.ts";
 import { findClaim } from "../../queue/fs/claims/claimed.ts";
-import { readWorkerFile } from "../../queue/fs/claims/register.ts";
+import { assertWorker, readWorkerFile } from "../../queue/fs/claims/vital-signs.ts";
 import { finishRecorded } from "../../queue/fs/ends/end-claim.ts";
-import { recordedEnd } from "../../queue/fs/ends/recorded-end.ts";
-import { assertWorker, parseIn } from "../../queue/fs/enqueue/parse.ts";
+import { recordedEnd } from "../../queue/fs/ends/held-claim.ts";
+import { parseIn } from "../../queue/fs/enqueue/task-file.ts";
 import {
   linkIfFree,
   namesIn,

@@ -3,7 +3,7 @@ import { isName } from "../../base/names.ts";
 import { claimedTasks } from "../../queue/fs/claims/claimed.ts";
 import { afterMove } from "../../queue/fs/ends/after-move.ts";
 import { Afterwards } from "../../queue/fs/ends/afterwards.ts";
-import { reserveId } from "../../queue/fs/enqueue/ids.ts";
+import { reserveId } from "../../queue/fs/enqueue/task-file.ts";
 import {
   discard,
   linkIfFree,

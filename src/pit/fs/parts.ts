@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { isVivError } from "../../base/errors.ts";
 import { isName } from "../../base/names.ts";
-import { parseIn } from "../../queue/fs/enqueue/parse.ts";
+import { parseIn } from "../../queue/fs/enqueue/task-file.ts";
 import { appendLine, namesIn, readDerived, readRegular } from "../../queue/fs/files/atomic.ts";
 import { fileOf, idLinkOf } from "../../queue/fs/layout.ts";
 import type { FsRun } from "../../queue/fs/run.ts";

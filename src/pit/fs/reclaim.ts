@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
-import { findClaim } from "../../queue/fs/claims/claimed.ts";
-import { claimsOf, takeBack } from "../../queue/fs/claims/take-back.ts";
+import { claimsOf, findClaim } from "../../queue/fs/claims/claimed.ts";
+import { takeBack } from "../../queue/fs/claims/reap.ts";
 import { readDerived, replaceFile } from "../../queue/fs/files/atomic.ts";
 import { type FsRun, temporaryPath } from "../../queue/fs/run.ts";
 import type { ReapReport } from "../../queue/store.ts";

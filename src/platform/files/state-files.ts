@@ -10,6 +10,8 @@ import {
   type Stats,
   writeSync,
 } from "node:fs";
+import { homedir } from "node:os";
+import { isAbsolute, join, resolve } from "node:path";
 import { errno as codeOf, troubleOf } from "../../base/errno.ts";
 import { isVivError, VivError } from "../../base/errors.ts";
 
@@ -128,6 +130,28 @@ export function explained<T>(path: string, act: () => T, remedy?: string): T {
     return result instanceof Promise ? (result.catch(explain) as T) : result;
   } catch (error) {
     return explain(error);
+  }
+}
+
+/** VIV_STATE, or `vivarium` where the user's programs keep their state. */
+export function stateFolder(
+  env: Readonly<Record<string, string | undefined>>,
+  cwd: string,
+): string {
+  if (env.VIV_STATE) return resolve(cwd, env.VIV_STATE);
+  // By the standard, a relative path is ignored.
+  const xdg = env.XDG_STATE_HOME;
+  if (xdg && isAbsolute(xdg)) return join(xdg, "vivarium");
+  return join(env.HOME || homeOf(), ".local/state/vivarium");
+}
+
+/** A user without an entry in passwd (in a container) has none. */
+function homeOf(): string {
+  try {
+    return homedir();
+  } catch (cause) {
+    const message = `you have no home folder; set HOME, or VIV_STATE to a folder of your own.`;
+    throw new VivError("UNSUPPORTED", message, {}, { cause });
   }
 }
 

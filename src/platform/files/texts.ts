@@ -38,6 +38,6 @@ export function readEnd(path: string, bytes: number): string {
 /** Where our own programs lie: beside the code that runs, or, from the sources, in dist/. */
 export function programsBeside(file: string): string {
   const here = dirname(file);
-  const folders = [here, dirname(here), join(here, "../dist")];
+  const folders = [here, dirname(here), join(here, "../../dist")];
   return folders.find((folder) => existsSync(join(folder, "viv.cjs"))) ?? here;
 }

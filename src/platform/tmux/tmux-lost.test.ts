@@ -1,9 +1,9 @@
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { chmodSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { until } from "../../../test/support/deadline.ts";
-import { endNow, isAlive, TmuxServer, warrantFor } from "../../../test/support/tmux.ts";
+import { endNow, isAlive, TmuxServer, textIn, warrantFor } from "../../../test/support/tmux.ts";
 import { findSessionSuspect } from "../../warden/suspects/session-suspect.ts";
 import type { Suspect } from "../../warden/suspects/suspect.ts";
 
@@ -76,4 +76,28 @@ test("six that end together on one server are all gone", async () => {
       names.map(() => ({ unknown: undefined, survivors: [] })),
     );
   }
+});
+
+test("unknown while no file descriptor is free", async () => {
+  const server = new TmuxServer();
+  server.session("a", "cat");
+  const suspect = await suspectOn(server, "a", process.env.PATH ?? "");
+  const [, soft, hard] = /^Max open files +(\S+) +(\S+)/m.exec(textIn("/proc/self/limits")) ?? [];
+  const limit = (files: string) => `prlimit --pid ${process.pid} --nofile=${files}:${hard}`;
+  // Started before: nothing can be started while the limit is low.
+  const restore = spawn("sh", ["-c", `read line; ${limit(soft ?? "")}`], {
+    stdio: ["pipe", "ignore", "inherit"],
+  });
+  const restored = new Promise((resolve) => restore.once("exit", resolve));
+  try {
+    spawnSync("sh", ["-c", limit("3")]);
+    expect(await suspect.look()).toMatchObject({
+      is: "unknown",
+      why: expect.stringContaining("EMFILE"),
+    });
+  } finally {
+    restore.stdin?.end("\n");
+    await restored;
+  }
+  expect(await suspect.look()).toMatchObject({ is: "there" });
 });

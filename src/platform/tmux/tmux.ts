@@ -95,14 +95,15 @@ async function run(args: readonly string[], options: RunOptions): Promise<string
   });
   let stdout = "";
   let stderr = "";
-  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+  // Without a free file descriptor there are no streams, and "error" follows.
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => {
     if (stdout.length < MOST_OUTPUT) stdout += text;
   });
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
     stderr = (stderr + text).slice(-4096);
   });
-  child.stdin.on("error", () => {}); // it ended before it read all; its exit says why
-  child.stdin.end(options.stdin ?? "");
+  child.stdin?.on("error", () => {}); // it ended before it read all; its exit says why
+  child.stdin?.end(options.stdin ?? "");
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       child.kill("SIGKILL"); // our own client, not the server

@@ -2,13 +2,19 @@ import type * as z from "zod/mini";
 import type { Command } from "../../operation/command.ts";
 import { plain } from "../../operation/term.ts";
 import { claim, complete, fail, heartbeat, release } from "../operations/claims.ts";
-import { claimDefaults, endedLine } from "./tasks.ts";
+import { endedLine } from "./paint.ts";
 
 type Output = z.output<typeof claim.output>;
 
+/** In a handler, the worker of its task. */
+const workerDefault: Command["defaults"] = ({ env }) => {
+  const worker = env.VIV_WORKER ?? env.SWARM_WORKER_ID;
+  return worker ? { worker } : {};
+};
+
 const claimCommand: Command = {
   op: claim,
-  defaults: (io) => (io.env.VIV_WORKER ? { worker: io.env.VIV_WORKER } : {}),
+  defaults: ({ env }) => (env.VIV_WORKER ? { worker: env.VIV_WORKER } : {}),
   examples: [
     ["viv claim --worker me", "prints nothing and exits 0 without a task"],
     ["viv claim --worker me --types audit,synth --max 5 --json", "one line of JSON per task"],
@@ -16,73 +22,56 @@ const claimCommand: Command = {
   ],
   // One line per task, flat like swarm-lib's, so that a shell can read it without knowing more.
   json: ({ claims }: Output) =>
-    claims
-      .map(({ task, worker, token, attempt }) =>
-        JSON.stringify({ ...task, worker, token, attempt }),
-      )
-      .join("\n"),
-  human: ({ claims }: Output, { color }) =>
-    claims.length === 0
-      ? color.dim("nothing to claim")
-      : claims
-          .map(({ task, attempt }) => {
-            const payload = plain(JSON.stringify(task.payload));
-            const again = attempt > 1 ? color.yellow(` attempt ${attempt}`) : "";
-            return `${color.green("claimed")} ${task.task_id} ${color.dim(`(${plain(String(task.task_type))})`)}${again} ${payload}`;
-          })
-          .join("\n"),
+    claims.map(({ task, ...claim }) => JSON.stringify({ ...task, ...claim })).join("\n"),
+  human: ({ claims }: Output, { color }) => {
+    if (claims.length === 0) return color.dim("nothing to claim");
+    const lines = claims.map(({ task, attempt }) => {
+      const type = color.dim(`(${plain(String(task.task_type))})`);
+      const again = attempt > 1 ? color.yellow(` attempt ${attempt}`) : "";
+      const payload = plain(JSON.stringify(task.payload));
+      return `${color.green("claimed")} ${task.task_id} ${type}${again} ${payload}`;
+    });
+    return lines.join("\n");
+  },
 };
 
-const completeCommand: Command = {
-  op: complete,
-  positionals: [{ key: "id" }],
-  defaults: claimDefaults,
-  examples: [
+function ending(op: Command["op"], ...examples: [string, string][]): Command {
+  return {
+    op,
+    positionals: [{ key: "id" }],
+    defaults: workerDefault,
+    examples,
+    human: endedLine,
+  };
+}
+
+export const commands = {
+  claim: claimCommand,
+  complete: ending(
+    complete,
     ["viv complete --worker me --id t.1", ""],
     ["viv complete t.1 --worker me --token TOKEN", "refused if the claim was lost meanwhile"],
-  ],
-  human: endedLine,
-};
-
-const failCommand: Command = {
-  op: fail,
-  positionals: [{ key: "id" }],
-  defaults: claimDefaults,
-  examples: [
+  ),
+  fail: ending(
+    fail,
     ['viv fail --worker me --id t.1 --note "no such branch"', ""],
     [
       "viv fail t.1 --worker me --outcome rate_limited --retry-at +20m",
       "does not count as an attempt",
     ],
     ["viv fail t.1 --worker me --final", "no further attempts"],
-  ],
-  human: endedLine,
-};
-
-const releaseCommand: Command = {
-  op: release,
-  positionals: [{ key: "id" }],
-  defaults: claimDefaults,
-  examples: [
+  ),
+  release: ending(
+    release,
     ["viv release --worker me --id t.1", ""],
     ["viv release t.1 --worker me --token TOKEN", "refused if the claim was lost meanwhile"],
-  ],
-  human: endedLine,
-};
-
-const heartbeatCommand: Command = {
-  op: heartbeat,
-  defaults: claimDefaults,
-  examples: [
-    ['viv heartbeat --worker me --note "halfway through t.1"', "at least every five minutes"],
-  ],
-  human: () => "",
-};
-
-export const commands = {
-  claim: claimCommand,
-  complete: completeCommand,
-  fail: failCommand,
-  release: releaseCommand,
-  heartbeat: heartbeatCommand,
+  ),
+  heartbeat: {
+    op: heartbeat,
+    defaults: workerDefault,
+    examples: [
+      ['viv heartbeat --worker me --note "halfway through t.1"', "at least every five minutes"],
+    ],
+    human: () => "",
+  },
 } satisfies Record<string, Command>;

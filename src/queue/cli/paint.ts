@@ -1,4 +1,6 @@
+import type * as z from "zod/mini";
 import type { Term } from "../../operation/term.ts";
+import type { ended } from "../schemas.ts";
 import { TASK_STATES } from "../states.ts";
 import type { Counts } from "../store.ts";
 
@@ -22,4 +24,14 @@ export function paintState(state: string, { color }: Term, text = state): string
       failed: color.red,
     }[state] ?? color.cyan;
   return paint(text);
+}
+
+/** `t.1: claimed → done` */
+export function endedLine(
+  { id, from, to, retry_at }: z.output<typeof ended>,
+  { color }: Term,
+): string {
+  const paint = to === "done" ? color.green : to === "failed" ? color.red : color.yellow;
+  const rest = retry_at ? color.dim(` (until ${retry_at})`) : "";
+  return `${id}: ${from} → ${paint(to)}${rest}`;
 }

@@ -2,10 +2,10 @@ import { createReadStream } from "node:fs";
 import { resolve } from "node:path";
 import type * as z from "zod/mini";
 import { isVivError, VivError } from "../../base/errors.ts";
-import { byDefault, type Command } from "../../operation/command.ts";
+import { byDefault, type Command, type Values } from "../../operation/command.ts";
 import type { Io } from "../../operation/io.ts";
 import { Progress } from "../../operation/progress.ts";
-import { plain, type Term } from "../../operation/term.ts";
+import { plain } from "../../operation/term.ts";
 import {
   approve,
   cancel,
@@ -15,8 +15,8 @@ import {
   reject,
   retry,
 } from "../operations/tasks.ts";
-import type { ended } from "../schemas.ts";
 import type { BulkResult } from "../store.ts";
+import { endedLine } from "./paint.ts";
 
 const enqueueCommand: Command = {
   op: enqueue,
@@ -27,7 +27,7 @@ const enqueueCommand: Command = {
       describe: "bulk: one task object per line, with our keys or swarm-lib's",
     },
   },
-  defaults,
+  defaults: enqueueDefaults,
   examples: [
     [`viv enqueue --run ./audit --type audit --id t.1 --payload '{"repo":"web"}'`, "one task"],
     ["viv enqueue --type synth --id t.all --depends-on t.1,t.2", "after two others"],
@@ -35,19 +35,19 @@ const enqueueCommand: Command = {
     ["viv enqueue --type digest --not-before +8h --priority low", "tonight, if there is time"],
     ["generate-tasks | viv enqueue --jsonl -", "a stream of any length"],
   ],
-  human: (output, { color }) =>
-    output.created
-      ? `${color.green("enqueued")} ${output.id} ${color.dim(`(${output.state})`)}`
-      : `${color.yellow("there already:")} ${output.id} ${color.dim(`(${output.state})`)}`,
+  human: ({ id, state, created }: z.output<typeof enqueue.output>, { color }) => {
+    const done = created ? color.green("enqueued") : color.yellow("there already:");
+    return `${done} ${id} ${color.dim(`(${state})`)}`;
+  },
   instead: async (values) => {
     if (values.jsonl === undefined) return undefined;
     assertLineFlags(values);
-    return { ...linesCommand, defaults };
+    return linesCommand;
   },
 };
 
-/** Inside a handler the environment says which task enqueues, and which worker runs it. */
-function defaults({ env }: Io): Record<string, string> {
+/** In a handler, its task and worker. */
+function enqueueDefaults({ env }: Io): Values {
   const parent = env.VIV_TASK_ID ?? env.SWARM_TASK_ID;
   const by = env.VIV_WORKER_ID ?? env.SWARM_WORKER_ID;
   return { ...(parent ? { parent } : {}), ...(by ? { created_by: by } : {}) };
@@ -57,6 +57,7 @@ function defaults({ env }: Io): Record<string, string> {
 const linesCommand: Command = {
   op: enqueueLines,
   flags: { jsonl: { kind: "string", describe: "" } },
+  defaults: enqueueDefaults,
   examples: [],
   inputFrom: ({ jsonl }, io) =>
     jsonl === "-" ? io.stdin : openFile(resolve(io.cwd, String(jsonl))),
@@ -89,16 +90,10 @@ const linesCommand: Command = {
   exit: (_, io) => (io.signal.aborted ? 130 : 0),
 };
 
-/** Everything else about a task stands in its line. */
-function assertLineFlags(values: Record<string, unknown>): void {
-  const known = [
-    "jsonl",
-    "run",
-    "json",
-    "help",
-    "no-color",
-    ...Object.keys(enqueueLines.input.shape),
-  ];
+/** All other properties of a task stand in its line. */
+function assertLineFlags(values: Values): void {
+  const inputs = Object.keys(enqueueLines.input.shape);
+  const known = ["jsonl", "run", "json", "help", "no-color", ...inputs];
   const other = Object.keys(values).find((key) => !known.includes(key));
   if (other === undefined) return;
   const flag = `--${other.replaceAll("_", "-")}`;
@@ -114,65 +109,16 @@ async function* openFile(path: string): AsyncGenerator<Uint8Array | string> {
   }
 }
 
-type Ended = z.output<typeof ended>;
-
-/** `t.1: claimed → done` */
-export function endedLine({ id, from, to, retry_at }: Ended, { color }: Term): string {
-  const paint = to === "done" ? color.green : to === "failed" ? color.red : color.yellow;
-  const rest = retry_at ? color.dim(` (until ${retry_at})`) : "";
-  return `${id}: ${from} → ${paint(to)}${rest}`;
+function decision(op: typeof cancel, ...examples: [string, string][]): Command {
+  return {
+    op,
+    positionals: [{ key: "ids", many: true }],
+    defaults: byDefault,
+    examples,
+    human: ({ tasks }: z.output<typeof op.output>, term) =>
+      tasks.map((task) => endedLine(task, term)).join("\n"),
+  };
 }
-
-export function endedLines({ tasks }: { tasks: Ended[] }, term: Term): string {
-  return tasks.map((task) => endedLine(task, term)).join("\n");
-}
-
-/** Inside a handler the environment says who and what. */
-export function claimDefaults(io: Pick<Io, "env">) {
-  const worker = io.env.VIV_WORKER ?? io.env.SWARM_WORKER_ID;
-  return worker ? { worker } : {};
-}
-
-const cancelCommand: Command = {
-  op: cancel,
-  positionals: [{ key: "ids", many: true }],
-  defaults: byDefault,
-  examples: [
-    ["viv cancel t.1", "its worker loses the claim"],
-    ['viv cancel t.1 t.2 --note "as discussed"', "several at once"],
-  ],
-  human: endedLines,
-};
-
-const retryCommand: Command = {
-  op: retry,
-  positionals: [{ key: "ids", many: true }],
-  defaults: byDefault,
-  examples: [
-    ["viv retry t.1", "earlier attempts no longer count"],
-    ['viv retry t.1 t.2 --note "as discussed"', "several at once"],
-  ],
-  human: endedLines,
-};
-
-const approveCommand: Command = {
-  op: approve,
-  positionals: [{ key: "ids", many: true }],
-  defaults: byDefault,
-  examples: [
-    ["viv approve t.1", "accept the work"],
-    ['viv approve t.1 t.2 --note "as discussed"', "several at once"],
-  ],
-  human: endedLines,
-};
-
-const rejectCommand: Command = {
-  op: reject,
-  positionals: [{ key: "ids", many: true }],
-  defaults: byDefault,
-  examples: [['viv reject t.1 --note "the test is missing"', "the next attempt gets the note"]],
-  human: endedLines,
-};
 
 const logsCommand: Command = {
   op: logs,
@@ -187,18 +133,16 @@ const logsCommand: Command = {
     return {
       event: ({ text }: { text: string }) => {
         hasText = true;
-        // On a terminal, what a task wrote must not be able to command it; in a pipe it is data.
+        // A task's output must not be able to command a terminal; in a pipe it is data.
         io.stdout.write(io.stdout.isTTY ? plain(text) : text);
         return null;
       },
       end: ({ id, receipts }: z.output<typeof logs.output>) => {
-        const notes = [
-          ...(hasText ? [] : [`${id} has written no log (artifacts/${id}.log)`]),
-          ...receipts.map(
-            ({ attempt, worker, receipt }) =>
-              `the warden ended ${worker} at attempt ${attempt}; receipt: ${receipt}`,
-          ),
-        ];
+        const notes = receipts.map(
+          ({ attempt, worker, receipt }) =>
+            `the warden ended ${worker} at attempt ${attempt}; receipt: ${receipt}`,
+        );
+        if (!hasText) notes.unshift(`${id} has written no log (artifacts/${id}.log)`);
         for (const note of notes) io.stderr.write(`viv: ${plain(note)}\n`);
         return null;
       },
@@ -208,9 +152,24 @@ const logsCommand: Command = {
 
 export const commands = {
   enqueue: enqueueCommand,
-  cancel: cancelCommand,
-  retry: retryCommand,
-  approve: approveCommand,
-  reject: rejectCommand,
+  cancel: decision(
+    cancel,
+    ["viv cancel t.1", "its worker loses the claim"],
+    ['viv cancel t.1 t.2 --note "as discussed"', "several at once"],
+  ),
+  retry: decision(
+    retry,
+    ["viv retry t.1", "earlier attempts no longer count"],
+    ['viv retry t.1 t.2 --note "as discussed"', "several at once"],
+  ),
+  approve: decision(
+    approve,
+    ["viv approve t.1", "accept the work"],
+    ['viv approve t.1 t.2 --note "as discussed"', "several at once"],
+  ),
+  reject: decision(reject, [
+    'viv reject t.1 --note "the test is missing"',
+    "the next attempt gets the note",
+  ]),
   logs: logsCommand,
 } satisfies Record<string, Command>;

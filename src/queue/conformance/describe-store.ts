@@ -1,25 +1,25 @@
 import { describe } from "vitest";
-import { bulkSuite } from "./bulk.ts";
-import { chokeSuite } from "./choke.ts";
-import { claimSuite } from "./claim.ts";
-import { decideSuite } from "./decide.ts";
-import { dependenciesSuite } from "./dependencies.ts";
-import { enqueueSuite } from "./enqueue.ts";
-import { exceptTypesSuite } from "./except-types.ts";
-import { fencingSuite } from "./fencing.ts";
-import { finishSuite } from "./finish.ts";
+import { bulkSuite } from "./bulk-suite.ts";
+import { chokeSuite } from "./choke-suite.ts";
+import { claimSuite } from "./claim-suite.ts";
+import { decideSuite } from "./decide-suite.ts";
+import { dependenciesSuite } from "./dependencies-suite.ts";
+import { enqueueSuite } from "./enqueue-suite.ts";
+import { exceptTypesSuite } from "./except-types-suite.ts";
+import { fencingSuite } from "./fencing-suite.ts";
+import { finishSuite } from "./finish-suite.ts";
 import type { MakeHarness } from "./harness.ts";
-import { ledgerSuite } from "./ledger.ts";
-import { orderSuite } from "./order.ts";
-import { processesSuite } from "./processes.ts";
-import { reapSuite } from "./reap.ts";
-import { recordSuite } from "./record.ts";
-import { retrySuite } from "./retry.ts";
-import { timeSuite } from "./time.ts";
-import { watchSuite } from "./watch.ts";
-import { workersSuite } from "./workers.ts";
+import { ledgerSuite } from "./ledger-suite.ts";
+import { orderSuite } from "./order-suite.ts";
+import { processesSuite } from "./processes-suite.ts";
+import { reapSuite } from "./reap-suite.ts";
+import { recordSuite } from "./record-suite.ts";
+import { retrySuite } from "./retry-suite.ts";
+import { timeSuite } from "./time-suite.ts";
+import { watchSuite } from "./watch-suite.ts";
+import { workersSuite } from "./workers-suite.ts";
 
-/** What every store must do: a describe for each interface. A backend passes all of it, or it does not land. */
+/** The rules for every store, by interface. A new backend passes all of them, or does not land. */
 export function describeStore(name: string, make: MakeHarness): void {
   describe(name, () => {
     describe("its queue", () => {

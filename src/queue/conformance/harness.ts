@@ -5,19 +5,19 @@ import type { TaskState } from "../states.ts";
 import type { Claim, ClaimProcess, ClaimRequest, Durability, Store } from "../store.ts";
 
 /**
- * What a store must offer to be put through the suite: a fresh run for each test, any number of
- * processes that open it, and a clock that only the test moves.
+ * The suite's view of a store under test: a fresh run for each test, any number of processes that
+ * open it, and a clock that only the test moves.
  */
 export interface StoreHarness {
   /** Opens the run as a process of its own would. */
   open(options?: OpenAs): Promise<Store>;
-  /** The process behind this store dies without a word: no close, no release. */
+  /** The process behind this store dies: no close, no release. */
   kill(store: Store): void;
   clock: {
     now(): number;
     /** Time passes. */
     advance(ms: number): void;
-    /** Somebody sets the wall clock; no time passes. */
+    /** The wall clock is set; no time passes. */
     jumpWall(ms: number): void;
   };
   /** Process trees of handlers, as far as the machine of this run can end them. */
@@ -28,7 +28,7 @@ export interface StoreHarness {
     makeStubborn(pid: number): void;
     /** It dies by itself. */
     die(pid: number): void;
-    /** Lets a test look, or act, in the moment in which somebody ends a tree. */
+    /** Lets a test look, or act, at the moment in which a tree is ended. */
     onEnd(act: (pid: number) => void): void;
   };
   cleanup(): Promise<void>;

@@ -1,27 +1,27 @@
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { VivError } from "../../base/errors.ts";
 import { assertName } from "../../base/names.ts";
 import { release } from "../../platform/files/beneath.ts";
-import type { AttemptRecord } from "../attempt.ts";
+import type { AttemptRecord, Proof } from "../attempt.ts";
 import type { LedgerLine } from "../ledger.ts";
-import type { Proof } from "../proof.ts";
 import type { TaskSpec } from "../spec.ts";
-import type { CheckpointUpdate, RunStatus } from "../status.ts";
 import type * as S from "../store.ts";
 import type { Task } from "../task.ts";
 import { claimTasks } from "./claims/claim.ts";
-import { writeHeartbeat } from "./claims/heartbeat.ts";
-import { forgetProcess, noteProcess } from "./claims/processes.ts";
+import { forgetProcess, noteProcess } from "./claims/process-notes.ts";
 import { reapClaims } from "./claims/reap.ts";
 import { registerWorker } from "./claims/register.ts";
+import { writeHeartbeat } from "./claims/vital-signs.ts";
 import { examineRun } from "./doctor/doctor.ts";
 import { Afterwards } from "./ends/afterwards.ts";
 import { approveTask, cancelTask, type Decision, rejectTask, retryTask } from "./ends/decide.ts";
-import { failTask } from "./ends/fail.ts";
-import { completeInBackground, completeTask, releaseTask } from "./ends/finish.ts";
+import {
+  completeInBackground,
+  completeTask,
+  failTask,
+  releaseTask,
+} from "./ends/finish-attempt.ts";
 import { translate } from "./files/atomic.ts";
-import { fileOf } from "./layout.ts";
 import {
   attemptsOf,
   countTasks,
@@ -224,11 +224,11 @@ export class FsStore implements S.Store {
     return watchRun(this.#run, options);
   }
 
-  async readStatus(): Promise<RunStatus | null> {
+  async readStatus(): Promise<S.RunStatus | null> {
     return this.#do(() => readStatusFile(this.#run.paths));
   }
 
-  async writeStatus(update: CheckpointUpdate): Promise<RunStatus> {
+  async writeStatus(update: S.CheckpointUpdate): Promise<S.RunStatus> {
     return this.#do(() => updateStatus(this.#run, update));
   }
 
@@ -236,7 +236,7 @@ export class FsStore implements S.Store {
     await this.#do(() => project(this.#run));
   }
 
-  async initStatus(runId: string, update: CheckpointUpdate): Promise<RunStatus> {
+  async initStatus(runId: string, update: S.CheckpointUpdate): Promise<S.RunStatus> {
     return this.#do(() => initStatus(this.#run, runId, update));
   }
 
@@ -262,10 +262,9 @@ export class FsStore implements S.Store {
       }
     }
     await projectAtClose(run, after);
-    const isPending = (id: string) => existsSync(fileOf(run.paths, "pending", id));
     const readers = [...run.memo.readers.values()];
     after.try("how far the lanes were read is not kept; the next worker reads them again", () => {
-      for (const reader of readers) reader.saveCursors(isPending);
+      for (const reader of readers) reader.saveCursors();
     });
     after.try("the ledger lacks lines about claims; they are held all the same", () =>
       run.ledger.flush(),

@@ -5,7 +5,7 @@ import { assertName, isListedName, isName } from "../../base/names.ts";
 import type { AttemptRecord } from "../attempt.ts";
 import { isAttempt } from "../attempt.ts";
 import type { LedgerLine } from "../ledger.ts";
-import { judgeWorker, type VitalSigns } from "../liveness.ts";
+import type { VitalSigns } from "../liveness.ts";
 import { TASK_STATES, type TaskState } from "../states.ts";
 import type {
   Counts,
@@ -17,13 +17,10 @@ import type {
   WorkerView,
 } from "../store.ts";
 import { MAX_TASK_BYTES, priorityOf, type Task } from "../task.ts";
-import { claimedTasks, claimWorkers } from "./claims/claimed.ts";
-import { readHeartbeat } from "./claims/heartbeat.ts";
-import { isClaimed, readNote } from "./claims/processes.ts";
-import { staleAfterSeconds, vitalSigns } from "./claims/reap.ts";
-import { readWorkerFile } from "./claims/register.ts";
-import { claimsOf } from "./claims/take-back.ts";
-import { parseIn } from "./enqueue/parse.ts";
+import { claimedTasks, claimsOf, claimWorkers } from "./claims/claimed.ts";
+import { isClaimed, readNote } from "./claims/process-notes.ts";
+import { isAlive, readHeartbeat, readWorkerFile, vitalSigns } from "./claims/vital-signs.ts";
+import { parseIn } from "./enqueue/task-file.ts";
 import { namesIn, readRegular, statIfThere, tokenOf } from "./files/atomic.ts";
 import { idOfNote, quarantinedOf } from "./layout.ts";
 import { isMet, locate } from "./locate.ts";
@@ -195,7 +192,7 @@ export function viewWorkers(run: FsRun): WorkerView[] {
       claims: claims.map((c) => c.id),
       heartbeatAge: heartbeat ? Math.max(0, heartbeat.age / 1000) : null,
       quiet: quietFor(signs),
-      alive: judgeWorker(signs, { staleAfterMs: staleAfterSeconds(run, signs) * 1000 }).alive,
+      alive: isAlive(run, signs),
       process: signs.process,
       identity: file ? identityOf(file) : undefined,
       types: file?.types ?? heartbeat?.types ?? null,

@@ -1,13 +1,13 @@
 import { existsSync, type Stats } from "node:fs";
 import type { SweepReport } from "../store.ts";
 import { readerFor } from "./claims/claim.ts";
+import { sweepNotes } from "./claims/process-notes.ts";
 import { restoreWorkers } from "./claims/register.ts";
-import { sweepNotes } from "./claims/stale-notes.ts";
 import { Afterwards } from "./ends/afterwards.ts";
 import { finishPublish } from "./enqueue/publish.ts";
 import { namesIn, statIfThere, translate } from "./files/atomic.ts";
 import { adopt } from "./lanes/adopt.ts";
-import { ANY } from "./lanes/type-filter.ts";
+import { ANY } from "./lanes/lane-reader.ts";
 import { notProjectedYet, project } from "./record/project.ts";
 import { recoverInTurn } from "./record/recover.ts";
 import type { FsRun } from "./run.ts";

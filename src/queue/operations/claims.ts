@@ -1,8 +1,14 @@
 import * as z from "zod/mini";
 import { parseTime } from "../../base/duration.ts";
-import { flag, list, note, text } from "../../operation/fields.ts";
+import { count, flag, list, note, text } from "../../operation/fields.ts";
 import { defineRunOperation } from "../operation.ts";
 import { claimRef, ended, endedOutput, failureOutcome, taskFile } from "../schemas.ts";
+import type { ClaimRef } from "../store.ts";
+
+/** An empty token, as from an unset variable of a shell, is none. */
+function refOf({ id, worker, token }: ClaimRef): ClaimRef {
+  return { id, worker, token: token || undefined };
+}
 
 export const claim = defineRunOperation({
   name: "claim",
@@ -11,19 +17,18 @@ export const claim = defineRunOperation({
   input: z.strictObject({
     worker: z.string().check(z.describe("the worker's name")),
     types: list("only tasks of these types"),
-    max: z.optional(z.int().check(z.gte(1), z.describe("maximum number of tasks (default 1)"))),
+    max: count("maximum number of tasks (default 1)"),
   }),
   output: z.object({
     claims: z.array(
       z.object({ task: taskFile, worker: z.string(), token: z.string(), attempt: z.number() }),
     ),
   }),
-  async run({ store }, { worker, types, max }) {
-    const wanted = { worker, types, max };
-    const claims = await store.claim(wanted);
-    // Nothing to take may mean that nobody has looked after the run for a while.
+  async run({ store }, request) {
+    let claims = await store.claim(request);
+    // An empty queue may mean that the run was not swept for a while.
     if (claims.length === 0 && (await store.sweep()).promoted > 0) {
-      return { claims: await store.claim(wanted) };
+      claims = await store.claim(request);
     }
     return { claims };
   },
@@ -35,8 +40,8 @@ export const complete = defineRunOperation({
   access: "write",
   input: z.strictObject({ ...claimRef, note }),
   output: ended,
-  async run({ store }, { note, token, ...ref }) {
-    return endedOutput(await store.complete({ ...ref, token: token || undefined }, { note }));
+  async run({ store }, { note, ...ref }) {
+    return endedOutput(await store.complete(refOf(ref), { note }));
   },
 });
 
@@ -53,17 +58,10 @@ export const fail = defineRunOperation({
     final: flag("move to failed/ at once, regardless of max_attempts"),
   }),
   output: ended,
-  async run({ store, now }, { id, worker, token, retry_at, ...report }) {
-    const ref = { id, worker, token: token || undefined };
-    return endedOutput(
-      await store.fail(ref, {
-        note: report.note || undefined,
-        outcome: report.outcome,
-        fingerprint: report.fingerprint || undefined,
-        final: report.final,
-        retryAt: retry_at ? parseTime(retry_at, now(), "retry_at") : undefined,
-      }),
-    );
+  async run({ store, now }, { note, outcome, fingerprint, retry_at, final, ...ref }) {
+    const retryAt = retry_at ? parseTime(retry_at, now(), "retry_at") : undefined;
+    const report = { note: note || undefined, outcome, fingerprint, final, retryAt };
+    return endedOutput(await store.fail(refOf(ref), report));
   },
 });
 
@@ -73,8 +71,8 @@ export const release = defineRunOperation({
   access: "write",
   input: z.strictObject({ ...claimRef, note }),
   output: ended,
-  async run({ store }, { note, token, ...ref }) {
-    return endedOutput(await store.release({ ...ref, token: token || undefined }, { note }));
+  async run({ store }, { note, ...ref }) {
+    return endedOutput(await store.release(refOf(ref), { note }));
   },
 });
 

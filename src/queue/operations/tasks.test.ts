@@ -37,7 +37,7 @@ it("makes a task of every line that is not blank", async () => {
   expect(seen).toEqual([{ type: "a" }, { type: "b" }]);
 });
 
-it("says which line is not a task", async () => {
+it("names the line that is not a task", async () => {
   const { store: c } = fakeStore();
   await expect(enqueueStream(c, lines('{"type":"a"}', "", "nope"))).rejects.toMatchObject({
     code: "INVALID",
@@ -45,7 +45,7 @@ it("says which line is not a task", async () => {
   });
 });
 
-it("turns the store's count of tasks into a count of lines, however long the stream is", async () => {
+it("turns the store's index of a task into a line number, however long the stream is", async () => {
   for (const [index, blank] of [
     [0, 0],
     [7, 3],
@@ -71,7 +71,7 @@ it("refuses a line that is too long for a task", async () => {
   expect(seen).toEqual([]);
 });
 
-it("does not dress up errors that are not ours", async () => {
+it("passes other errors on unchanged", async () => {
   const { store: c } = fakeStore();
   const broken = async function* () {
     yield '{"type":"a"}';

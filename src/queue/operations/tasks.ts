@@ -4,17 +4,17 @@ import { parseUserJson } from "../../base/user-json.ts";
 import { by, flag, note, text } from "../../operation/fields.ts";
 import { eventsOf } from "../../operation/operation.ts";
 import { defineRunOperation, defineRunStream } from "../operation.ts";
-import { ended, endedOutput } from "../schemas.ts";
+import { bulkResult, ended, endedOutput } from "../schemas.ts";
 import { specFromObject, type TaskSpec, taskSpec } from "../spec.ts";
-import type { BulkResult, Durability, Ended, Store } from "../store.ts";
+import type { BulkResult, Ended, EnqueueOptions, Store } from "../store.ts";
 import { MAX_TASK_BYTES } from "../task.ts";
 
-export const durability = z.optional(
+const durability = z.optional(
   z
     .enum(["safe", "fast"])
     .check(z.describe("safe (default): survives power loss; fast: survives the process only")),
 );
-export const ifAbsent = flag("an existing id is not an error");
+const ifAbsent = flag("an existing id is not an error");
 
 export const enqueue = defineRunOperation({
   name: "enqueue",
@@ -32,14 +32,6 @@ export const enqueue = defineRunOperation({
   },
 });
 
-const bulk = z.object({
-  enqueued: z.number(),
-  pending: z.number(),
-  waiting: z.number(),
-  existed: z.number(),
-  warnings: z.optional(z.array(z.string())),
-});
-
 /** Its events are the counts so far. */
 export const enqueueLines = defineRunStream({
   name: "enqueue lines",
@@ -51,8 +43,8 @@ export const enqueueLines = defineRunStream({
     parent: text("parent of tasks that name none"),
     created_by: text("requester of tasks that name none"),
   }),
-  event: bulk,
-  output: bulk,
+  event: bulkResult,
+  output: bulkResult,
   stream: ({ store, input, signal }, { durability, if_absent, parent, created_by }) =>
     eventsOf((emit) =>
       enqueueStream(store, lines(untilStopped(input(), signal)), {
@@ -65,74 +57,58 @@ export const enqueueLines = defineRunStream({
     ),
 });
 
-/** Many tasks from a stream of JSON lines, of any length. */
+/** The store works on groups smaller than this. */
+const REMEMBERED = 1000;
+
+/** Many tasks from a stream of JSON lines, of any length. The store counts tasks; people, lines. */
 export async function enqueueStream(
   store: Pick<Store, "enqueueMany">,
   lines: AsyncIterable<string>,
-  options: {
-    durability?: Durability;
-    ifAbsent?: boolean;
+  {
+    parent,
+    createdBy,
+    ...options
+  }: EnqueueOptions & {
     /** For tasks that name none: a handler's children belong to it. */
     parent?: string;
     createdBy?: string;
     onProgress?: (result: BulkResult) => void;
   } = {},
 ): Promise<BulkResult> {
-  const position: Position = { line: 0, tasks: 0, lineOf: new Map() };
-  try {
-    const { durability, ifAbsent, onProgress } = options;
-    return await store.enqueueMany(specsFrom(lines, position, options), {
-      durability,
-      ifAbsent,
-      onProgress,
-    });
-  } catch (error) {
-    throw withLine(error, position.lineOf);
-  }
-}
-
-/** Which line each of the last tasks came from; the store works on groups smaller than this. */
-interface Position {
-  line: number;
-  tasks: number;
-  lineOf: Map<number, number>;
-}
-const REMEMBERED = 1000;
-
-async function* specsFrom(
-  lines: AsyncIterable<string>,
-  position: Position,
-  { parent, createdBy }: { parent?: string; createdBy?: string },
-): AsyncGenerator<TaskSpec> {
-  for await (const text of lines) {
-    position.line++;
-    if (text.trim() === "") continue;
-    try {
-      if (text.length > 2 * MAX_TASK_BYTES) {
-        throw new VivError("INVALID", "the line is too long for a task.");
+  const lineOf = new Map<number, number>();
+  const specs = async function* (): AsyncGenerator<TaskSpec> {
+    let line = 0;
+    let tasks = 0;
+    for await (const text of lines) {
+      line++;
+      if (text.trim() === "") continue;
+      try {
+        if (text.length > 2 * MAX_TASK_BYTES) {
+          throw new VivError("INVALID", "the line is too long for a task.");
+        }
+        const spec = specFromObject(parseUserJson(text, "it"));
+        if (parent !== undefined) spec.parent ??= parent;
+        if (createdBy !== undefined) spec.created_by ??= createdBy;
+        lineOf.delete(tasks - REMEMBERED);
+        lineOf.set(tasks++, line);
+        yield spec;
+      } catch (error) {
+        if (!(error instanceof VivError)) throw error;
+        throw new VivError(error.code, `line ${line}: ${error.message}`, error.details);
       }
-      const spec = specFromObject(parseUserJson(text, "it"));
-      if (parent !== undefined) spec.parent ??= parent;
-      if (createdBy !== undefined) spec.created_by ??= createdBy;
-      position.lineOf.delete(position.tasks - REMEMBERED);
-      position.lineOf.set(position.tasks++, position.line);
-      yield spec;
-    } catch (error) {
-      if (!(error instanceof VivError)) throw error;
-      throw new VivError(error.code, `line ${position.line}: ${error.message}`, error.details);
     }
+  };
+  try {
+    return await store.enqueueMany(specs(), options);
+  } catch (error) {
+    if (!(error instanceof VivError) || typeof error.details.index !== "number") throw error;
+    const line = lineOf.get(error.details.index);
+    const message = error.message.replace(/^task \d+: /, `line ${line}: `);
+    throw new VivError(error.code, message, { ...error.details, line }, { cause: error });
   }
 }
 
-/** The store counts tasks; people count lines. */
-function withLine(error: unknown, lineOf: ReadonlyMap<number, number>): unknown {
-  if (!(error instanceof VivError) || typeof error.details.index !== "number") return error;
-  const line = lineOf.get(error.details.index);
-  const message = error.message.replace(/^task \d+: /, `line ${line}: `);
-  return new VivError(error.code, message, { ...error.details, line }, { cause: error });
-}
-
-/** Ctrl-C ends the input: what came before it is enqueued, and said. */
+/** Ctrl-C ends the input: tasks before it are enqueued, and counted in the output. */
 async function* untilStopped(
   bytes: AsyncIterable<Uint8Array | string>,
   signal: AbortSignal,
@@ -142,7 +118,7 @@ async function* untilStopped(
   try {
     if (!signal.aborted) yield* bytes;
   } catch (error) {
-    if (!signal.aborted) throw error; // a stream that was cut off complains of just that
+    if (!signal.aborted) throw error; // a destroyed stream throws
   } finally {
     signal.removeEventListener("abort", stop);
   }
@@ -167,10 +143,8 @@ async function* lines(bytes: AsyncIterable<Uint8Array | string>): AsyncGenerator
   if (rest !== "") yield rest;
 }
 
-/** cancel, retry, approve and reject differ only in the transition they ask for. */
-type Decision = "cancel" | "retry" | "approve" | "reject";
-
-function decision(name: Decision, summary: string) {
+/** cancel, retry, approve and reject differ only in the transition. */
+function decision(name: "cancel" | "retry" | "approve" | "reject", summary: string) {
   return defineRunOperation({
     name,
     summary,
@@ -185,7 +159,7 @@ function decision(name: Decision, summary: string) {
       const tasks: Ended[] = [];
       for (const id of ids) {
         try {
-          tasks.push(await decideOne(store, name, id, by, note));
+          tasks.push(await store[name](id, { by: by || undefined, note }));
         } catch (error) {
           throw afterOthers(error, tasks);
         }
@@ -195,16 +169,12 @@ function decision(name: Decision, summary: string) {
   });
 }
 
-/** Whoever named several must learn which of them it still worked for. */
+/** The caller named several ids, and must learn which of them succeeded. */
 function afterOthers(error: unknown, done: readonly Ended[]): unknown {
   if (!(error instanceof VivError) || done.length === 0) return error;
   const ids = done.map(({ id }) => id);
   const message = `${error.message} (Before that, it worked for ${ids.join(", ")}.)`;
   return new VivError(error.code, message, { ...error.details, done: ids }, { cause: error });
-}
-
-function decideOne(store: Store, name: Decision, id: string, by?: string, note?: string) {
-  return store[name](id, { by: by || undefined, note });
 }
 
 export const cancel = decision("cancel", "stop a task for good: it goes to failed/");
@@ -225,7 +195,7 @@ export const logs = defineRunStream({
   event: z.object({ text: z.string() }),
   output: z.object({
     id: z.string(),
-    /** Attempts that the warden ended, and where that is written. */
+    /** Of attempts that the warden ended. */
     receipts: z.array(receipt),
   }),
   async *stream({ store, signal }, { id, follow }) {

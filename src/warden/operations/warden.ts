@@ -8,9 +8,9 @@ import {
   type Nothing,
   serve,
 } from "../../operation/operation.ts";
-import { assertNonce, isAnswerOf } from "../alive.ts";
 import { MAX_POOL, parseTimeouts } from "../config.ts";
 import { type Dance, isUndecided, VERDICTS } from "../dance.ts";
+import { assertNonce, isAnswerOf } from "../question.ts";
 import type { WardenEvent, WardenOptions, WardenPorts } from "../warden-host.ts";
 import { oneLine } from "../warrant.ts";
 import {

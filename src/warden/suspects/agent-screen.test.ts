@@ -54,7 +54,7 @@ describe.each(AGENTS)("%s", (agent) => {
     expect(inputOf(one)).toMatchObject({ is: "box", text: "" });
   });
 
-  test.each(those(/^typed-/))("half a sentence of somebody: $name", (one) => {
+  test.each(those(/^typed-/))("half-typed text: $name", (one) => {
     expect(inputOf(one)).toMatchObject({ is: "box", text: "please fix the te" });
   });
 

@@ -1,9 +1,7 @@
 /**
- * What a terminal shows of a program's input: may a question be typed there now? Pure: a screen comes
- * in, a judgement goes out. Recorded screens of the real programs are in test/warden/screens/.
- *
- * Of a known agent the input box is recognised by its own frame, and what is in it. Whatever is not
- * recognised is no input: nothing is typed there.
+ * Finds a program's input on its screen. A known agent's input box is recognised by its frame and its
+ * content. An input that is not recognised is not typed to. Screens of the real programs are recorded
+ * in test/warden/screens/.
  */
 
 export const AGENTS = ["claude", "codex", "gemini", "opencode"] as const;
@@ -16,9 +14,9 @@ export interface Screen {
 }
 
 export type Input =
-  /** An agent's input box. `text` is what is typed in it; `top` its first row. */
+  /** An agent's input box: the typed text, and its first row. */
   | { is: "box"; text: string; top: number }
-  /** A program that reads lines: what is left of the cursor. */
+  /** A program that reads lines: the text left of the cursor. */
   | { is: "line"; before: string }
   /** It waits for a person: in words, after "it". */
   | { is: "person"; what: string }
@@ -30,7 +28,6 @@ export interface AgentLook {
   isBusy: boolean;
 }
 
-/** The program that this one is, by the name that it was started with. */
 export function agentNamed(argv: readonly string[]): Agent | null {
   const [first = "", second = ""] = argv;
   const name = baseName(first);
@@ -41,11 +38,7 @@ export function agentNamed(argv: readonly string[]): Agent | null {
   if (isAgent(own)) return own;
   const packaged =
     /\/(?:@anthropic-ai\/(claude)-code|@openai\/(codex)|@google\/(gemini)-cli|(opencode)-ai)\//;
-  const found = packaged
-    .exec(script)
-    ?.slice(1)
-    .find((one) => one !== undefined);
-  return found !== undefined && isAgent(found) ? found : null;
+  return packaged.exec(script)?.slice(1).find(isAgent) ?? null;
 }
 
 const isAgent = (name: string): name is Agent => (AGENTS as readonly string[]).includes(name);
@@ -55,14 +48,12 @@ export function agentLook(agent: Agent, screen: Screen): AgentLook {
   const rows = screen.rows.map(readRow);
   const texts = rows.map(({ text }) => text);
   const box = BOXES[agent](rows, screen.cursor);
-  const asks = box === null ? personIn(texts) : null;
-  const input: Input =
-    box !== null
-      ? { is: "box", text: withoutPlaceholder(box.text), top: box.top }
-      : asks !== null
-        ? { is: "person", what: asks }
-        : { is: "none" };
-  return { input, isBusy: input.is !== "person" && lastRows(texts).some((row) => BUSY.test(row)) };
+  const what = box === null ? personIn(texts) : null;
+  if (what !== null) return { input: { is: "person", what }, isBusy: false };
+  const isBusy = lastRows(texts).some((row) => BUSY.test(row));
+  if (box === null) return { input: { is: "none" }, isBusy };
+  const text = PLACEHOLDERS.test(box.text.replace(/\s+/g, " ").trim()) ? "" : box.text;
+  return { input: { is: "box", text, top: box.top }, isBusy };
 }
 
 const BUSY =
@@ -85,14 +76,14 @@ export function isBarePrompt(before: string): boolean {
 /** The rows of a known agent that are its own words: not its box, footer, status or the user's. */
 export function ownRows(agent: Agent, rows: readonly string[], top: number | null): string[] {
   const end = top === null ? rows.length : top;
-  // An echo of a question stays: its words tell it from an answer.
+  // The echo of a question stays: later it is recognised by its words.
   const isOthers = (row: string) => USERS[agent].test(row) && !/health check/i.test(row);
   const isSpoken = (row: string) =>
     /\bALIVE\b/i.test(row) || (/^[●⏺•✦]/u.test(row) && !BUSY.test(row));
   return rows.slice(0, end).filter((row) => isSpoken(row) || (!isStatus(row) && !isOthers(row)));
 }
 
-/** What a model says: a row with its bullet, or one that is indented below it. */
+/** A row of a model's words: with its bullet, or indented below one. */
 export const SPEAKS: Record<Agent, RegExp> = {
   claude: /^[●⏺]|^ {2,4}\p{L}/u,
   codex: /^•|^ {2,4}\p{L}/u,
@@ -107,7 +98,7 @@ const USERS: Record<Agent, RegExp> = {
   opencode: /^\s*[┃╹]|^\s*▣/u,
 };
 
-/** What changes by itself: a spinner with its word, a tip, a hint at keys. */
+/** A row that changes by itself: a spinner with its word, a tip, a hint at keys. */
 function isStatus(row: string): boolean {
   return (
     /^\W*\p{L}+(?:…|\.\.\.)/u.test(row) ||
@@ -121,13 +112,13 @@ function isStatus(row: string): boolean {
 
 interface Row {
   text: string;
-  /** Without what is dim: a placeholder is, typed text is not. */
+  /** Without dim text: a placeholder is dim, typed text is not. */
   typed: string;
 }
 
 type Box = { text: string; top: number };
 
-/** The input box around the cursor, or null. A menu, a mode with commands of its own, is none. */
+/** The input box around the cursor, or null. A menu, or a mode with its own commands, is none. */
 const BOXES: Record<Agent, (rows: readonly Row[], cursor: Screen["cursor"]) => Box | null> = {
   // A rule above and below; the first row begins with its glyph.
   claude: (rows, { y }) => {
@@ -142,13 +133,13 @@ const BOXES: Record<Agent, (rows: readonly Row[], cursor: Screen["cursor"]) => B
     const top = rows.findLastIndex(({ text }, at) => at <= y && /^›/u.test(text));
     if (!isVisible || top < 0 || y - top > 15) return null;
     const after = rows.slice(y).findIndex(({ text }) => text.trim() === "");
-    // Other forms of its have the same glyph; only below its own box stand the model and the folder.
+    // Its forms have the same glyph; only below its box stand the model and the folder.
     const footer = rows.slice(y + 1).map(({ text }) => text);
     if (!footer.some((row) => / · /u.test(row)) || footer.some((row) => FORM.test(row)))
       return null;
     return boxFrom(rows, top, after < 0 ? y + 1 : y + after, /^›\s?/u);
   },
-  // In a panel whose top is a rule, with a row for its mode.
+  // In a panel below a rule, with a row for its mode.
   gemini: (rows, { y }) => {
     const top = rows.findLastIndex(({ text }, at) => at <= y && /^\s[>*]\s/u.test(text));
     const rule = rows.findLastIndex(({ text }) => /^[─▀╭]{10,}/u.test(text));
@@ -163,7 +154,7 @@ const BOXES: Record<Agent, (rows: readonly Row[], cursor: Screen["cursor"]) => B
     const isBar = (row: Row | undefined) => row?.text[column] === "┃";
     const end = rows.findIndex((row, at) => at > y && !isBar(row));
     if (end < 0 || rows[end]?.text[column] !== "╹") return null;
-    // In its shell mode the row above the corner says so; else it names the agent and the model.
+    // The row above the corner names the agent and the model, or its shell mode.
     if (!/^\s*\S+ · \S/u.test((rows[end - 1]?.text ?? "").slice(column + 1))) return null;
     const top = rows.findLastIndex((row, at) => at < y && !isBar(row)) + 1;
     const inside = rows.slice(0, end - 1).map(({ text, typed }) => ({
@@ -176,7 +167,7 @@ const BOXES: Record<Agent, (rows: readonly Row[], cursor: Screen["cursor"]) => B
 
 const FORM = /\benter (?:to )?(?:submit|confirm)|\besc (?:to )?(?:go )?back|reverse-i-search/i;
 
-/** Null when it does not begin as it should. Its first row with the glyph may be a list's: `❯ 1. Yes`. */
+/** Null when its first row does not begin with the glyph, or is a list's: `❯ 1. Yes`. */
 function boxFrom(rows: readonly Row[], top: number, end: number, glyph: RegExp): Box | null {
   const inside = rows.slice(top, end);
   const [first, ...rest] = inside;
@@ -189,10 +180,6 @@ function boxFrom(rows: readonly Row[], top: number, end: number, glyph: RegExp):
 const PLACEHOLDERS =
   /^(?:Type your message or @path\/to\/file|Ask anything\b.*|Try "[^"]*"|Ask Codex .*)$/su;
 
-function withoutPlaceholder(text: string): string {
-  return PLACEHOLDERS.test(text.replace(/\s+/g, " ").trim()) ? "" : text;
-}
-
 /** Rows at the bottom that have text. */
 function lastRows(texts: readonly string[], most = 25): string[] {
   return texts.filter((row) => row.trim() !== "").slice(-most);
@@ -203,7 +190,7 @@ const CHOICE =
   /\b(?:allow once|allow always|permission required|press enter to|enter to (?:confirm|select|continue)|enter (?:confirm|submit)|esc to (?:cancel|exit|go back)|↑↓|use arrow keys|\(y\/n\)|\[y\/n\])/i;
 const ASKS = /\?\s*[│┃║|]?\s*$/u;
 
-/** What an agent without an input box asks its person, or null. */
+/** The question of an agent without an input box to its person, or null. */
 function personIn(texts: readonly string[]): string | null {
   const rows = lastRows(texts);
   const at = rows.findLastIndex((row) => CHOSEN.test(row) || CHOICE.test(row));
@@ -215,7 +202,7 @@ function personIn(texts: readonly string[]): string | null {
 const YES_NO = /[[(][yYnN](?:es)?\s*[/|,]\s*[a-zA-Z/,|? ]+[\])]|\byes\/no\b/;
 const SECRET = /\b(?:password|passphrase|passcode|\bpin|token|secret|api key)\b[^\n]{0,40}:\s*$/i;
 
-/** What the line before the cursor asks of a person, or null: it is then no place for a question. */
+/** The question to a person on the line before the cursor, or null. */
 function questionAt(before: string, above: readonly string[]): string | null {
   if (SECRET.test(before)) return `asks for a password: ${clean(before)}`;
   const isPager = /^(?:--More--|\(END\)|:|lines \d+-\d+)/i.test(before.trim());
@@ -253,7 +240,7 @@ const clean = (line: string) =>
 // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences are what this reads
 const SEQUENCE = /\x1b\[([\d;:]*)m|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|([^\x1b])/gu;
 
-/** A row of `capture-pane -e`: its text, and what of it is not dim. */
+/** A row of `capture-pane -e`. */
 export function readRow(row: string): Row {
   let text = "";
   let typed = "";

@@ -1,23 +1,20 @@
-import { readlinkSync } from "node:fs";
 import { opendir, stat } from "node:fs/promises";
 import { homedir, uptime } from "node:os";
 import { join } from "node:path";
 import { pidsSince, readProcess, TICKS_PER_SECOND } from "../../platform/processes/proc-fs.ts";
 import type { SeenProcess, WorkSample } from "../dance.ts";
 import { agentNamed } from "./agent-screen.ts";
+import { argvOf, linkOf, textOf } from "./foreground-programs.ts";
 import type { Work } from "./suspect.ts";
-import { argvOf, textOf } from "./tmux-foreground.ts";
-
-/**
- * The work of an agent's children: the CPU time and the bytes of each process of its tree that is not the
- * agent itself, and whether a file of its was written. An agent's own CPU time does not count: a hung
- * one still turns its spinner.
- */
 
 const MOST_ENTRIES = 5_000;
 const DEEPEST = 5;
 
-/** `isOwn`: this process is the suspect itself, or what it runs in. */
+/**
+ * The work of an agent's children: CPU time and bytes of each process of its tree but the agent, and a
+ * file of its that was written. An agent's own CPU time does not count: a hung one still turns its
+ * spinner. `isOwn`: this process is the suspect itself, or its shell.
+ */
 export async function workBelow(
   tree: readonly SeenProcess[],
   isOwn: (pid: number) => boolean,
@@ -46,7 +43,7 @@ function sampleOf({ pid, started, command }: SeenProcess): WorkSample | null {
   };
 }
 
-/** Read and written, by whatever way: also through the cache, pipes and sockets. */
+/** Read and written, also through the cache, pipes and sockets. */
 function bytesOf(pid: number): number {
   const found = textOf(`/proc/${pid}/io`).matchAll(/^[rw]char: (\d+)$/gm);
   return [...found].reduce((sum, [, bytes]) => sum + Number(bytes), 0);
@@ -91,16 +88,14 @@ function writtenBy(pid: number): string[] {
 
 /** Claude opens its transcript for each line anew; it lies in a folder named by its workspace. */
 function transcriptsOf(pid: number, cwd: string): string {
-  const env = new Map(
-    textOf(`/proc/${pid}/environ`)
-      .split("\0")
-      .map((entry) => [entry.split("=", 1)[0] ?? "", entry.slice(entry.indexOf("=") + 1)]),
-  );
-  const config = env.get("CLAUDE_CONFIG_DIR") || join(env.get("HOME") || homedir(), ".claude");
+  const entries = textOf(`/proc/${pid}/environ`).split("\0");
+  const variable = (name: string) =>
+    entries.findLast((entry) => entry.startsWith(`${name}=`))?.slice(name.length + 1);
+  const config = variable("CLAUDE_CONFIG_DIR") || join(variable("HOME") || homedir(), ".claude");
   return join(config, "projects", cwd.replace(/[^A-Za-z0-9]/g, "-"));
 }
 
-/** A first file that was written after `since`; not below hidden folders, and no further than it is cheap. */
+/** A file that was written after `since`; not below hidden folders, and within the limits. */
 async function newerIn(folder: string, since: number): Promise<string | null> {
   let left = MOST_ENTRIES;
   const folders = [{ path: folder, depth: 0 }];
@@ -126,13 +121,5 @@ async function isNewer(path: string, since: number): Promise<boolean> {
     return (await stat(path)).mtimeMs > since;
   } catch {
     return false; // gone meanwhile
-  }
-}
-
-function linkOf(path: string): string | null {
-  try {
-    return readlinkSync(path);
-  } catch {
-    return null; // gone, closed, or another user's
   }
 }

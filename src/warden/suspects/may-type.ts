@@ -1,16 +1,14 @@
 /**
- * Whether a question may be typed to a terminal, judged by the programs in its foreground. What may
- * be typed into is known by name, or not at all: a program that a person has named (`[warden] ask`),
- * or one in a pane that a person has marked (`@viv-ask`), as long as it takes no commands there. Any
- * other program may do anything with a line: run it, store it, send it. (Known agents have input
- * boxes of their own: agent-screen.ts.)
+ * Whether a question may be typed to a terminal, judged by the programs in its foreground: only if a
+ * person has named the program (`[warden] ask`) or marked the pane (`@viv-ask`), and it takes no
+ * commands there. Any other program may run, store or send the line. (Known agents: agent-screen.ts.)
  */
 export interface ForegroundProgram {
-  /** As it was started; it may have changed it since (`claude` is node). */
+  /** As it was started, or as it has changed it (`claude` is node). */
   argv: readonly string[];
-  /** What the kernel calls it: at most 15 characters. */
+  /** Its name in the kernel: at most 15 characters. */
   comm: string;
-  /** Whether it reads this terminal as its input. True when that cannot be told. */
+  /** Whether its input is this terminal. True when that is unknown. */
   hasTerminal: boolean;
 }
 
@@ -26,9 +24,9 @@ export function mayType(
   ask: readonly string[] = [],
   isMarked = false,
 ): MayType {
-  if (foreground.length === 0) return { is: "no", why: "it cannot be told what runs there" };
+  if (foreground.length === 0) return { is: "no", why: "its program is unknown" };
   if (foreground.some(passesOn) && foreground.some(readsPipe)) {
-    return { is: "no", why: "what is typed there goes to a shell" };
+    return { is: "no", why: "text typed there goes to a shell" };
   }
   let shell: MayType | undefined;
   for (const program of foreground) {
@@ -44,13 +42,13 @@ export function mayType(
   return { is: "no", why: `${name} is not known; [warden] ask can name it` };
 }
 
-/** `cat | sh`: it hands on what is typed. */
+/** `cat | sh`: it passes typed text on. */
 const passesOn = ({ argv, hasTerminal }: ForegroundProgram) =>
   hasTerminal && /(?:^|\/)(?:cat|tee|pv|dd|sed|tr|awk|gawk|mawk|ts|unbuffer)$/.test(argv[0] ?? "");
 const readsPipe = ({ argv, hasTerminal }: ForegroundProgram) =>
   !hasTerminal && SHELLS.has(baseName(argv[0] ?? "")) && readsCommands(argv.slice(1));
 
-/** By its own name, or that of the script which it runs. */
+/** By its own name, or that of its script. */
 export function isNamed(foreground: readonly ForegroundProgram[], ask: readonly string[]): boolean {
   return foreground.some(
     ({ argv, hasTerminal }) =>
@@ -58,7 +56,7 @@ export function isNamed(foreground: readonly ForegroundProgram[], ask: readonly 
   );
 }
 
-/** What runs: of an interpreter the script that it was given, if it was. `vim agent.sh` is vim. */
+/** Of an interpreter with a script, the script's name. `vim agent.sh` is vim. */
 function nameOf(argv: readonly string[]): string {
   const [first = "", ...rest] = argv;
   const name = baseName(first.replace(/^-/, ""));
@@ -93,7 +91,7 @@ const TAKE_KEYS: readonly (readonly [string, Set<string>])[] = [
 const REMOTE = words(
   "ssh slogin autossh mosh mosh-client telnet rlogin rsh nc ncat netcat socat ftp sftp lftp cu su login agetty getty machinectl virsh lxc",
 );
-/** They ask for a secret, or give what is typed to another user's shell. */
+/** With these words, a connection to another place. */
 const CONTAINERS: Record<string, Set<string>> = {
   docker: words("exec run attach start compose container"),
   podman: words("exec run attach start compose container"),
@@ -101,7 +99,7 @@ const CONTAINERS: Record<string, Set<string>> = {
   kubectl: words("exec run attach debug edit"),
   oc: words("exec run attach debug edit rsh"),
 };
-/** With no work given they read commands. `valued`: options that take the next word. */
+/** Without a script they read commands. `valued`: options that take the next word. */
 const READERS: readonly { name: RegExp; inline: RegExp; valued: RegExp; always?: RegExp }[] = [
   {
     name: /^(python|pypy)[\d.]*$/,
@@ -133,7 +131,7 @@ const READERS: readonly { name: RegExp; inline: RegExp; valued: RegExp; always?:
   },
   { name: /^(awk|gawk|mawk|tclsh[\d.]*|wish[\d.]*)$/, inline: /^-f/, valued: /^-[vF]$/ },
 ];
-/** Whatever they are given: it is where they begin. */
+/** Prompts, whatever their arguments. */
 const PROMPTS = words(
   "ipdb ptipython jupyter jupyter-console irb pry ipython ipython3 bpython ptpython iex erl jshell groovysh gdb lldb pdb pdb3 bc dc sqlite3 psql mysql mariadb mongo mongosh redis-cli duckdb clickhouse-client gnuplot maxima gp sage fdisk parted cfdisk bluetoothctl nmcli ed at mail mailx",
 );
@@ -160,17 +158,16 @@ function judge(program: ForegroundProgram, depth = 0): MayType {
     return no(name, "a connection to somewhere else");
   }
   if (WRAPPERS.has(name)) return judgeWrapped(name, program, rest, depth);
-  // A changed title (`claude`) has no words to judge by; it is not called like one of these.
   const reader = READERS.find((each) => each.name.test(name));
   if (reader !== undefined && isReading(reader, rest))
     return no(name, "a prompt that takes commands");
-  // `python3 /usr/bin/ipython`: what counts is what it runs.
+  // `python3 /usr/bin/ipython`: the script counts.
   const script = scriptOf(name, rest)?.replace(/\.(?:[cm]?js|py|rb|pl|sh)$/, "");
   if (script === undefined || depth >= MOST_WRAPS) return { is: "yes" };
   return judge({ ...program, argv: [script], comm: "" }, depth + 1);
 }
 
-/** The base name of the script that an interpreter was given; undefined for what is none, or was given none. */
+/** The base name of an interpreter's script; undefined for other programs, or without one. */
 function scriptOf(name: string, args: readonly string[]): string | undefined {
   const reader = READERS.find((each) => each.name.test(name));
   const valued = SHELLS.has(name) ? SHELL_VALUED : reader?.valued;
@@ -214,7 +211,7 @@ function isReading(reader: (typeof READERS)[number], args: readonly string[]): b
 
 const MOST_WRAPS = 8;
 
-/** Its words are options, values, assignments, and then the program: the first that we would refuse counts. */
+/** Its words are options, values, assignments, then the program: the first refused one counts. */
 function judgeWrapped(
   name: string,
   program: ForegroundProgram,

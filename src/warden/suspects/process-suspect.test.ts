@@ -1,16 +1,16 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { appendFileSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { until, within } from "../../../test/support/deadline.ts";
 import { newFolder } from "../../../test/support/folders.ts";
 import { Outage } from "../../../test/support/outage.ts";
-import { endNow, isAlive, warrantFor } from "../../../test/support/tmux.ts";
+import { endNow, isAlive, newQuestion, warrantFor } from "../../../test/support/tmux.ts";
 import { localMachine } from "../../platform/processes/machine.ts";
-import { questionFor } from "../question.ts";
 import type { Resolved } from "../resolve.ts";
+import { wardenFilesIn } from "../warden-files.ts";
 import type { BoundProcess, Warrant } from "../warrant.ts";
-import { type LocalSuspectsOptions, localSuspects, type Resolve } from "./find-suspects.ts";
+import { type SuspectsOptions, suspectsFor } from "./find-suspects.ts";
 import { bindPid } from "./process-suspect.ts";
 
 const machine = localMachine();
@@ -28,21 +28,21 @@ function start(...argv: [string, ...string[]]): ChildProcess & { pid: number } {
   return child as ChildProcess & { pid: number };
 }
 
-function suspects(given: Partial<LocalSuspectsOptions> = {}) {
-  const folder = newFolder();
-  return localSuspects({
+type Resolve = SuspectsOptions["resolve"];
+
+function suspects(given: Partial<SuspectsOptions> = {}) {
+  return suspectsFor({
     machine,
-    questionFile: (id) => join(folder, "questions", `${id}.txt`),
-    answered: () => false,
+    files: wardenFilesIn(newFolder()),
     resolve: async () => ({ is: "unknown", why: "no lookup was expected" }),
     ...given,
   });
 }
 
-const find = (given: Partial<Warrant>, options?: Partial<LocalSuspectsOptions>) =>
+const find = (given: Partial<Warrant>, options?: Partial<SuspectsOptions>) =>
   suspects(options).find(warrantFor({ kind: "pid", ...given }));
 
-async function found(given: Partial<Warrant>, options?: Partial<LocalSuspectsOptions>) {
+async function found(given: Partial<Warrant>, options?: Partial<SuspectsOptions>) {
   const result = await find(given, options);
   if (result.is !== "there") throw new Error(`${result.is}: ${result.why}`);
   onTestFinished(() => result.suspect.close());
@@ -54,17 +54,6 @@ function boundOf(pid: number): BoundProcess {
   if (now.is !== "there") throw new Error(now.why);
   return now.bound;
 }
-
-const question = (nonce: string) =>
-  questionFor({
-    target: "x",
-    reason: "r",
-    requester: "q",
-    attempt: 1,
-    attempts: 3,
-    timeoutMs: 1000,
-    nonce,
-  });
 
 test.each(["0", "1", "-5", "abc", "1.5", "", " 7", "0x10", "99999999999", "2"])(
   "%j is no process to be ended",
@@ -86,7 +75,7 @@ test("a process that has ended is gone", async () => {
   expect(bindPid(pid, machine)).toMatchObject({ is: "gone" });
 });
 
-test("one that has the number of another is unknown, and is not ended", async () => {
+test("a process with a reused pid is unknown, and is not ended", async () => {
   const { pid } = start("sleep", "1000");
   const bound = boundOf(pid);
   for (const other of [{ started: "1" }, { boot: "an older one" }, { host: "another" }]) {
@@ -97,14 +86,14 @@ test("one that has the number of another is unknown, and is not ended", async ()
   expect(isAlive(pid)).toBe(true);
 });
 
-test("one that is younger than the warrant was not meant", async () => {
+test("a process that is younger than the warrant was not meant", async () => {
   const { pid } = start("sleep", "1000");
   const filed_at = new Date(Date.now() - 60_000).toISOString();
   expect(await find({ target: String(pid), filed_at })).toMatchObject({ is: "unknown" });
   expect(await find({ target: String(pid) })).toMatchObject({ is: "there" });
 });
 
-test("we and our ancestors are unknown", async () => {
+test("the warden and its ancestors are unknown", async () => {
   for (const pid of [process.pid, process.ppid]) {
     expect(await find({ target: String(pid), bound: boundOf(pid) })).toMatchObject({
       is: "unknown",
@@ -115,36 +104,46 @@ test("we and our ancestors are unknown", async () => {
 
 test("the question is a file, and its answer is seen, also after a crash", async () => {
   const { pid } = start("sleep", "1000");
-  const answers = new Set<string>();
-  const file = join(newFolder(), "questions", "w.txt");
-  const options = { questionFile: () => file, answered: (nonce: string) => answers.has(nonce) };
-  const suspect = await found({ target: String(pid) }, options);
-  const asked = { is: "asked", channel: file, arrived: true, submitted: true };
-  expect(await suspect.ask(question("n-1"))).toEqual(asked);
-  expect(await suspect.ask(question("n-1"))).toEqual(asked);
+  const files = wardenFilesIn(newFolder());
+  const warrant = { id: "w", target: String(pid) };
+  const suspect = await found(warrant, { files });
+  const file = join(files.folder, "questions", "w.txt");
+  const asked = { is: "asked", channel: file };
+  expect(await suspect.ask(newQuestion({ nonce: "n-1" }))).toEqual(asked);
+  expect(await suspect.ask(newQuestion({ nonce: "n-1" }))).toEqual(asked);
   expect(readFileSync(file, "utf8")).toBe(
-    `${question("n-1").lines.join("\n")}\nTo answer, run: viv alive n-1\n`,
+    `${newQuestion({ nonce: "n-1" }).lines.join("\n")}\nTo answer, run: viv alive n-1 --state ${files.folder}\n`,
   );
-  expect(await suspect.look()).toEqual({ is: "there", screen: [], files: {}, answers: [] });
-  answers.add("n-1");
+  const { bound } = suspect;
+  const unanswered = { is: "there", screen: [], files: {}, answers: [] };
+  expect(await suspect.look()).toEqual(unanswered);
+  mkdirSync(join(files.folder, "answers"));
+  files.answer("n-1", JSON.stringify({ nonce: "n-1", ...bound, chain: [] }));
+  expect(await suspect.look()).toEqual(unanswered);
+  files.answer("n-1", JSON.stringify({ nonce: "n-1", ...bound, chain: [bound] }));
   expect(await suspect.look()).toMatchObject({ answers: ["n-1"] });
-  const after = await found({ target: String(pid), bound: suspect.bound }, options);
+  const after = await found({ ...warrant, bound }, { files });
   expect(await after.look()).toMatchObject({ answers: ["n-1"] });
 });
 
 test("the question is not written through a link, and a missing place for it is explained", async () => {
   const { pid } = start("sleep", "1000");
-  const folder = newFolder();
-  const [file, precious] = [join(folder, "w.txt"), join(folder, "precious")];
+  const files = wardenFilesIn(newFolder());
+  const questions = join(files.folder, "questions");
+  const [file, precious] = [join(questions, "w.txt"), join(questions, "precious")];
+  mkdirSync(questions);
   writeFileSync(precious, "mine");
   symlinkSync(precious, file);
-  const suspect = await found({ target: String(pid) }, { questionFile: () => file });
-  await suspect.ask(question("n-1"));
+  const suspect = await found({ id: "w", target: String(pid) }, { files });
+  await suspect.ask(newQuestion({ nonce: "n-1" }));
   expect(readFileSync(precious, "utf8")).toBe("mine");
   expect(readFileSync(file, "utf8")).toContain("n-1");
-  const nowhere = { questionFile: () => join(precious, "w.txt") };
-  const other = await found({ target: String(pid) }, nowhere);
-  await expect(other.ask(question("n-2"))).rejects.toMatchObject({ name: "VivError" });
+  const nowhere = wardenFilesIn(newFolder());
+  writeFileSync(join(nowhere.folder, "questions"), "no folder");
+  const other = await found({ target: String(pid) }, { files: nowhere });
+  await expect(other.ask(newQuestion({ nonce: "n-2" }))).rejects.toMatchObject({
+    name: "VivError",
+  });
 });
 
 test("growth of a watched file calls back", async () => {
@@ -156,11 +155,11 @@ test("growth of a watched file calls back", async () => {
   let calls = 0;
   suspect.watch(() => calls++);
   appendFileSync(file, "6");
-  await until("it was told", () => calls > 0);
+  await until("the growth calls back", () => calls > 0);
   expect(await suspect.look()).toMatchObject({ files: { [file]: 6 } });
   calls = 0;
   writeFileSync(`${file}.later`, "1");
-  await until("that one came was told", () => calls > 0);
+  await until("a new file calls back", () => calls > 0);
 });
 
 test("its whole tree is ended, with processes that carry its claim", async () => {
@@ -225,7 +224,7 @@ test("a bound worker is that process, though its name is gone or another's", asy
   }
 });
 
-test("the rest of a tree whose suspect is gone is ended", async () => {
+test("the rest of the tree of a suspect that is gone is ended", async () => {
   const { pid } = start("sleep", "1000");
   const all = suspects();
   const suspect = await found({ target: String(pid) });
@@ -268,7 +267,7 @@ test("a process that became another program after the question is not ended", as
   expect(isAlive(child.pid)).toBe(true);
 });
 
-test("when its tree cannot be looked at before the first signal, nothing is ended, and that is said", async () => {
+test("when its tree cannot be looked at before the first signal, nothing is ended, and the reason is reported", async () => {
   const child = start("sleep", "1000");
   const suspect = await found({ target: String(child.pid) });
   const asked = await suspect.programs?.();
@@ -278,7 +277,7 @@ test("when its tree cannot be looked at before the first signal, nothing is ende
   outage.begin();
   try {
     const options = { killAfterMs: 0, asked, isResumed: false };
-    const ended = await within("it says so", suspect.end(tree, options));
+    const ended = await within("the refusal", suspect.end(tree, options));
     expect(ended).toMatchObject({
       exit: [],
       unknown: expect.stringContaining("nothing was ended"),

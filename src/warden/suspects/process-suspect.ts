@@ -2,36 +2,38 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { Machine } from "../../base/clock.ts";
+import { quoted } from "../../base/text.ts";
 import { replaceFileUnsynced } from "../../platform/files/atomic-write.ts";
 import { explained, readSmall } from "../../platform/files/state-files.ts";
 import { sizesOf, watchSizes } from "../../platform/files/watch.ts";
 import { readProcess, TICKS_PER_SECOND } from "../../platform/processes/proc-fs.ts";
 import type { AskedPrograms, SeenProcess } from "../dance.ts";
-import type { Question } from "../question.ts";
+import { isAnswerOf, type Question } from "../question.ts";
+import type { WardenFiles } from "../warden-files.ts";
 import type { BoundProcess, Warrant } from "../warrant.ts";
-import { programId, ticksNow } from "./asked-programs.ts";
 import { workBelow } from "./child-work.ts";
-import type { Asked, Ended, EndOptions, Found, Look, Suspect, Work } from "./suspect.ts";
+import { programId, sharedDaemons, ticksNow } from "./foreground-programs.ts";
+import type { Asked, Ended, EndOptions, Found, Look, Missing, Suspect, Work } from "./suspect.ts";
 import { endTargetTree, seeTree, type TreeOf, whyNotNow, whyNotOurs } from "./target-tree.ts";
-import { sharedDaemons } from "./tmux-foreground.ts";
 
-/**
- * A process, and the tree that it leads. It has no terminal that we know of: the question is a file,
- * and the answer comes beside it (`viv alive`).
- */
 export interface ProcessOptions {
   machine: Machine;
-  /** Where the question for the target of this warrant is written. */
-  questionFile(warrantId: string): string;
-  answered(nonce: string): boolean;
-  /** The command that answers, as it is typed. */
-  answerWith?(nonce: string): string;
+  files: WardenFiles;
 }
 
-export type BoundNow =
-  | { is: "there"; bound: BoundProcess }
-  | { is: "gone"; why: string }
-  | { is: "unknown"; why: string };
+interface ProcessTarget {
+  warrant: Warrant;
+  /** Null: by the number in the warrant. */
+  bound: BoundProcess | null;
+  /** Files that grow when it makes progress. */
+  watch: readonly string[];
+  /** More of them: a worker writes its next task to another log. */
+  watchNow?(): Promise<readonly string[]>;
+  /** Where it looks for a question. */
+  questionLink?: string;
+}
+
+type BoundNow = { is: "there"; bound: BoundProcess } | Missing;
 
 /** The identity of the process that has this number now. */
 export function bindPid(pid: string | number, machine: Machine): BoundNow {
@@ -50,19 +52,16 @@ export function bindPid(pid: string | number, machine: Machine): BoundNow {
   return { is: "there", bound: { is: "process", host, boot, pid: number, started, claim: "" } };
 }
 
-export function findProcessSuspect(
-  warrant: Warrant,
-  bound: BoundProcess | null,
-  watch: readonly string[],
-  options: ProcessOptions,
-  watchNow?: () => Promise<readonly string[]>,
-  questionLink?: string,
-): Found {
-  const found: BoundNow = bound ? { is: "there", bound } : boundBefore(warrant, options.machine);
-  if (found.is !== "there") return found;
-  const state = stateOf(found.bound, options.machine);
-  if (state.is !== "there") return state;
-  const suspect = new ProcessSuspect(warrant, found.bound, watch, options, watchNow, questionLink);
+export function findProcessSuspect(target: ProcessTarget, options: ProcessOptions): Found {
+  const { warrant, bound: known } = target;
+  const now = known
+    ? { is: "there" as const, bound: known }
+    : boundBefore(warrant, options.machine);
+  if (now.is !== "there") return now;
+  const { bound } = now;
+  const missing = whyMissing(bound, options.machine);
+  if (missing !== null) return missing;
+  const suspect = new ProcessSuspect({ ...target, bound }, options);
   const why = whyNotOurs(suspect.tree([]));
   return why === null ? { is: "there", suspect } : { is: "unknown", why };
 }
@@ -77,12 +76,10 @@ function boundBefore(warrant: Warrant, machine: Machine): BoundNow {
   return { is: "unknown", why: "the process is younger than the warrant" };
 }
 
-/** Starts are told in whole ticks, and a file's time is a few milliseconds old. */
+/** Starts are in whole ticks, and a file's time is a few milliseconds old. */
 const CLOCKS_DIFFER_BY_S = 0.05;
 
-type State = { is: "there" } | { is: "gone"; why: string } | { is: "unknown"; why: string };
-
-function stateOf(bound: BoundProcess, machine: Machine): State {
+function whyMissing(bound: BoundProcess, machine: Machine): Missing | null {
   const self = machine.self();
   if (bound.host !== self.host) {
     return { is: "unknown", why: `it is a process of another machine: ${bound.host}` };
@@ -94,22 +91,13 @@ function stateOf(bound: BoundProcess, machine: Machine): State {
   if (isFree) return { is: "gone", why: "the process has ended" };
   const isSame = bound.boot === self.boot && String(found.started) === bound.started;
   if (!isSame) return { is: "unknown", why: "the number was given to another process" };
-  return found.isDead ? { is: "gone", why: "the process has ended" } : { is: "there" };
+  return found.isDead ? { is: "gone", why: "the process has ended" } : null;
 }
 
 const LONGEST_QUESTION = 64 * 1024;
 
-/** Whole, or not at all; and never through a link. */
-function writeQuestion(path: string, text: string): void {
-  const folder = dirname(path);
-  explained(folder, () => {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    replaceFileUnsynced(path, text);
-  });
-}
-
-/** Where the suspect looks: a link, which leads nowhere as soon as the question is no more. */
-function show(question: string, at: string): void {
+/** A link that leads nowhere as soon as the question is removed. */
+function linkTo(question: string, at: string): void {
   const hidden = join(dirname(at), `.${basename(at)}.${randomBytes(4).toString("hex")}`);
   try {
     symlinkSync(question, hidden);
@@ -119,41 +107,34 @@ function show(question: string, at: string): void {
   }
 }
 
+/** It has no known terminal: the question is a file, and `viv alive` answers it. */
 class ProcessSuspect implements Suspect {
   readonly bound: BoundProcess;
-  readonly #id: string;
-  readonly #isWorker: boolean;
+  readonly #target: ProcessTarget;
   readonly #options: ProcessOptions;
-  /** A worker that goes on to its next task writes to another log. */
-  readonly #watchNow: (() => Promise<readonly string[]>) | undefined;
+  readonly #questionFile: string;
   #watch: readonly string[];
-  readonly #questionLink: string | undefined;
   readonly #nonces: string[] = [];
   #endWatch: () => void = () => {};
 
-  constructor(
-    { id, kind }: Warrant,
-    bound: BoundProcess,
-    watch: readonly string[],
-    options: ProcessOptions,
-    watchNow?: () => Promise<readonly string[]>,
-    questionLink?: string,
-  ) {
-    this.#id = id;
-    this.#isWorker = kind === "worker";
-    this.bound = bound;
-    this.#watch = watch;
+  constructor(target: ProcessTarget & { bound: BoundProcess }, options: ProcessOptions) {
+    const { files } = options;
+    const { id } = target.warrant;
+    this.bound = target.bound;
+    this.#target = target;
     this.#options = options;
-    this.#watchNow = watchNow;
-    this.#questionLink = questionLink;
+    const dance = files.dances().find(({ warrant }) => warrant.id === id);
+    this.#questionFile = files.questionFile(dance?.id ?? id);
+    this.#watch = target.watch;
   }
 
   async look(): Promise<Look> {
-    const state = stateOf(this.bound, this.#options.machine);
-    if (state.is !== "there") return state;
-    this.#watch = [...new Set([...this.#watch, ...((await this.#watchNow?.()) ?? [])])];
+    const { machine, files } = this.#options;
+    const missing = whyMissing(this.bound, machine);
+    if (missing !== null) return missing;
+    this.#watch = [...new Set([...this.#watch, ...((await this.#target.watchNow?.()) ?? [])])];
     const answers = [...this.#nonces, ...this.#askedBefore()].filter((nonce) =>
-      this.#options.answered(nonce),
+      isAnswerOf(files.answered(nonce), nonce, this.bound),
     );
     return { is: "there", screen: [], files: sizesOf(this.#watch), answers };
   }
@@ -166,16 +147,19 @@ class ProcessSuspect implements Suspect {
   }
 
   /** The same file with the same text, however often. */
-  async ask(question: Question): Promise<Asked> {
-    if (!this.#nonces.includes(question.nonce)) this.#nonces.push(question.nonce);
-    const state = stateOf(this.bound, this.#options.machine);
-    if (state.is !== "there") return state;
-    const path = this.#options.questionFile(this.#id);
-    const { nonce, lines } = question;
-    const command = this.#options.answerWith?.(nonce) ?? `viv alive ${nonce}`;
-    writeQuestion(path, `${[...lines, `To answer, run: ${command}`].join("\n")}\n`);
-    if (this.#questionLink !== undefined) show(path, this.#questionLink);
-    return { is: "asked", channel: path, arrived: true, submitted: true };
+  async ask({ nonce, lines }: Question): Promise<Asked> {
+    if (!this.#nonces.includes(nonce)) this.#nonces.push(nonce);
+    const { machine, files } = this.#options;
+    const missing = whyMissing(this.bound, machine);
+    if (missing !== null) return missing;
+    const path = this.#questionFile;
+    const command = `viv alive ${nonce} --state ${quoted(files.folder)}`;
+    explained(dirname(path), () => {
+      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+      replaceFileUnsynced(path, `${[...lines, `To answer, run: ${command}`].join("\n")}\n`);
+    });
+    if (this.#target.questionLink !== undefined) linkTo(path, this.#target.questionLink);
+    return { is: "asked", channel: path };
   }
 
   work(since: number): Promise<Work> {
@@ -193,10 +177,10 @@ class ProcessSuspect implements Suspect {
 
   async end(known: readonly SeenProcess[], options: EndOptions): Promise<Ended> {
     const { isResumed } = options;
-    const state = stateOf(this.bound, this.#options.machine);
+    const missing = whyMissing(this.bound, this.#options.machine);
     const check = () =>
-      state.is === "unknown"
-        ? state.why
+      missing?.is === "unknown"
+        ? missing.why
         : (whyNotOurs(this.tree(known)) ?? (isResumed ? null : this.#whyOther(options)));
     const why = isResumed ? check() : whyNotNow(check);
     if (why !== null) return { exit: [], survivors: [], unknown: why };
@@ -207,7 +191,7 @@ class ProcessSuspect implements Suspect {
     this.#endWatch();
   }
 
-  /** It has its number still, but is another program than the one that was asked (exec). */
+  /** It still has its number, but is another program than the one that was asked (exec). */
   #whyOther({ asked }: EndOptions): string | null {
     const then = asked?.panes[0]?.root;
     const now = programId(this.bound.pid);
@@ -217,9 +201,9 @@ class ProcessSuspect implements Suspect {
       : "not_asked: it became another program after it was asked";
   }
 
-  /** Asked by a warden before us: its question is still there. */
+  /** By an earlier warden: its question is still there. */
   #askedBefore(): string[] {
-    const text = readSmall(this.#options.questionFile(this.#id), LONGEST_QUESTION) ?? "";
+    const text = readSmall(this.#questionFile, LONGEST_QUESTION) ?? "";
     const nonce = /^To answer, run: viv alive (\S+)/m.exec(text)?.[1];
     return nonce === undefined || this.#nonces.includes(nonce) ? [] : [nonce];
   }
@@ -229,7 +213,8 @@ class ProcessSuspect implements Suspect {
     const roots = [{ pid, started }];
     const marks = claim === "" ? [] : [[`VIV_CLAIM=${claim}`]];
     const shared = sharedDaemons().filter((one) => one !== pid);
-    // A worker loses nothing by being killed; but it would write down its handlers' end as failures.
-    return { roots, marks, shared, first: this.#isWorker ? roots : undefined };
+    // A worker loses nothing by being killed; but it would record its handlers' end as failures.
+    const first = this.#target.warrant.kind === "worker" ? roots : undefined;
+    return { roots, marks, shared, first };
   }
 }

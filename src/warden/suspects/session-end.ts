@@ -1,15 +1,16 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { TmuxTrouble } from "../../platform/tmux/tmux.ts";
 import type { AskedPrograms, SeenProcess } from "../dance.ts";
-import { startedSince } from "./asked-programs.ts";
+import { startedSince } from "./foreground-programs.ts";
 import type { SessionView } from "./session-view.ts";
 import type { Ended, EndOptions } from "./suspect.ts";
-import { endTargetTree, type TreeEnd, whyNotNow, whyNotOurs } from "./target-tree.ts";
-import { ownersOf, type Pane } from "./tmux-sessions.ts";
+import { endTargetTree, whyNotNow, whyNotOurs } from "./target-tree.ts";
+import type { Pane } from "./tmux-sessions.ts";
 
 /** How often panes are listed while they are being ended: new ones may be opened meanwhile. */
 const REFRESH_MS = 250;
 
-/** Ends what the question was put to. Nothing is signalled if anything else would be ended with it. */
+/** Ends the programs that were asked. No signal is sent if others would be ended with them. */
 export async function endSession(
   view: SessionView,
   known: readonly SeenProcess[],
@@ -18,18 +19,15 @@ export async function endSession(
   const nothing = { exit: [], survivors: [] };
   const seen = await view.refresh();
   if (seen.is === "unknown") return { ...nothing, unknown: seen.why };
-  if (seen.is === "gone") view.dropPanes();
+  if (seen.is === "gone") view.session = { ...view.session, panes: [] };
   const check = () => whyNotOurs(view.tree(known)) ?? whyNotAsked(view, asked, known);
   const why = isResumed ? check() : whyNotNow(check);
-  // What was signalled before a restart is ended for good; what came after it is not touched.
+  // Processes that were signalled before a restart are ended for good; newer ones are not touched.
   if (why !== null && !isResumed) return { ...nothing, unknown: why };
   const isKnown = ({ pid }: Pane) => known.some((one) => one.pid === pid);
   const panes = view.session.panes.filter((pane) => why === null || isKnown(pane));
   const later = why === null || !asked ? [] : startedSince(asked, view.tree(known));
-  view.limitTree(
-    panes,
-    later.map(({ pid }) => pid),
-  );
+  view.limitTree(panes, later);
   const ended = await endTree(view, known, killAfterMs);
   if (ended.survivors.length > 0) return ended;
   for (const { id } of panes) await killPane(view, id, "#{pane_dead}");
@@ -40,7 +38,6 @@ export async function endSession(
   return { ...ended, spared: `its session stays: ${left.why}` };
 }
 
-/** In words; nothing may be ended then. */
 function whyNotAsked(
   view: SessionView,
   asked: AskedPrograms | undefined,
@@ -53,12 +50,12 @@ function whyNotAsked(
   return why === null ? null : `not_asked: ${why}; nothing was ended`;
 }
 
-/** What is still in the session after all that was asked has ended. */
+/** The rest of the session after the asked programs have ended. */
 function whatStays(view: SessionView): string {
   const live = view.livePanes().map(({ id }) => `pane ${id}`);
   const opened = live.length === 0 ? [] : [`${live.join(", ")}: opened since it was asked`];
-  const { session } = view;
-  const shown = session.guests.length === 0 ? [] : [`windows that belong to ${ownersOf(session)}`];
+  const { owners } = view.session;
+  const shown = owners.length === 0 ? [] : [`windows that belong to ${owners.join(", ")}`];
   return `its session stays, with ${[...opened, ...shown].join("; ")}`;
 }
 
@@ -66,11 +63,11 @@ async function endTree(
   view: SessionView,
   known: readonly SeenProcess[],
   killAfterMs: number,
-): Promise<TreeEnd> {
+): Promise<Ended> {
   let isOver = false;
   const refresh = async () => {
     while (!isOver) {
-      await new Promise((resolve) => setTimeout(resolve, REFRESH_MS));
+      await delay(REFRESH_MS);
       if (!isOver) await view.refresh();
     }
   };
@@ -83,10 +80,9 @@ async function endTree(
   }
 }
 
-/** A pane's process, and the name of what is in its foreground, as far as a format can compare it. */
+/** A pane's process, and the name of its foreground program, as far as a format can compare it. */
 const IN_FRONT = "#{pane_pid} #{s/[^A-Za-z0-9_.-]//:pane_current_command}";
 
-/** Closes a session that nothing but a shell is left in. False when that is not so any more. */
 export async function closeShell(view: SessionView): Promise<boolean> {
   const seen = await view.refresh();
   if (seen.is !== "there" || view.shellLeft() === null) return false;

@@ -3,9 +3,15 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { until, within } from "../../../test/support/deadline.ts";
-import { endNow, isAlive, TmuxServer, textIn, warrantFor } from "../../../test/support/tmux.ts";
+import {
+  endNow,
+  isAlive,
+  newQuestion,
+  TmuxServer,
+  textIn,
+  warrantFor,
+} from "../../../test/support/tmux.ts";
 import type { AskedPrograms } from "../dance.ts";
-import { type Question, questionFor } from "../question.ts";
 import type { Warrant } from "../warrant.ts";
 import { findSessionSuspect } from "./session-suspect.ts";
 import type { Ended, Suspect } from "./suspect.ts";
@@ -13,13 +19,6 @@ import type { Ended, Suspect } from "./suspect.ts";
 /** What dies is exactly what was asked, with real sessions. */
 
 const OPTIONS = { env: { PATH: process.env.PATH }, ask: ["cat", "agent.sh", "sleep"] };
-let nonces = 0;
-const ask = (): Question =>
-  questionFor({
-    ...{ target: "a", reason: "stuck", requester: "a test", attempt: 1, attempts: 3 },
-    ...{ timeoutMs: 60_000, nonce: `x${process.pid}x${++nonces}` },
-  });
-
 async function found(given: Partial<Warrant>): Promise<Suspect> {
   const result = await findSessionSuspect(warrantFor(given), OPTIONS);
   if (result.is !== "there") throw new Error(`${result.is}: ${result.why}`);
@@ -32,7 +31,7 @@ const pidOf = (server: TmuxServer, pane: string) => Number(server.show(pane, "#{
 /** Asked as the warden does, up to the moment before the execution. */
 async function asked(suspect: Suspect): Promise<AskedPrograms> {
   const programs = (await suspect.programs?.()) as AskedPrograms;
-  expect(await suspect.ask(ask(), programs)).toMatchObject({ is: "asked" });
+  expect(await suspect.ask(newQuestion(), programs)).toMatchObject({ is: "asked" });
   return programs;
 }
 
@@ -135,7 +134,7 @@ test("a process that became another program after the question is not ended", as
   server.run("set-option", "-t", id, "@viv-ask", "on");
   const suspect = await found({ socket: server.socket });
   const programs = (await suspect.programs?.()) as AskedPrograms;
-  await suspect.ask(ask(), programs);
+  await suspect.ask(newQuestion(), programs);
   await until("it is another program", () => textIn(`/proc/${pid}/cmdline`).startsWith("sleep"));
   const ended = await end(suspect, programs);
   expect(ended).toMatchObject({ exit: [], unknown: expect.stringContaining("became another") });
@@ -190,7 +189,7 @@ test("an agent in the background was not asked", async () => {
   const suspect = await found({ socket: server.socket });
   const runs = () => suspect.tree([]).some((one) => one.command === "sleep 1005");
   await until("it runs", () => runs() && server.show(id, "#{pane_current_command}") === "cat");
-  expect(await suspect.ask(ask())).toMatchObject({
+  expect(await suspect.ask(newQuestion())).toMatchObject({
     is: "asked",
     except: expect.stringContaining("runs in the background"),
   });
@@ -208,10 +207,10 @@ test("another tmux server that was started in a pane is left alone, with all its
     "Enter",
   );
   await until("both run", () => server.show(id, "#{pane_current_command}") === "cat");
-  const tell = (...args: string[]) =>
+  const inOther = (...args: string[]) =>
     spawnSync("tmux", ["-S", other, ...args], { encoding: "utf8" }).stdout.trim();
-  onTestFinished(() => void tell("kill-server"));
-  const agent = Number(tell("display-message", "-p", "#{pane_pid}"));
+  onTestFinished(() => void inOther("kill-server"));
+  const agent = Number(inOther("display-message", "-p", "#{pane_pid}"));
   expect(isAlive(agent)).toBe(true);
   const suspect = await found({ socket: server.socket });
   const ended = await end(suspect, await asked(suspect));
@@ -245,7 +244,7 @@ for (const shell of shells) {
     server.run("send-keys", "-t", id, "sleep 1000", "Enter");
     await until("it sleeps", () => server.show(id, "#{pane_current_command}") === "sleep");
     const suspect = await found({ socket: server.socket });
-    const questions = [ask(), ask()];
+    const questions = [newQuestion(), newQuestion()];
     for (const question of questions) {
       expect(await suspect.ask(question)).toMatchObject({ is: "asked" });
     }
@@ -262,7 +261,7 @@ for (const shell of shells) {
   });
 }
 
-test("a session whose only program is ended is closed, and nothing else", async () => {
+test("a session is closed when its only program is ended, and no other is", async () => {
   const server = new TmuxServer();
   server.session("keep", "cat");
   const id = server.session("a", "cat");

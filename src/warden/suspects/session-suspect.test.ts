@@ -1,39 +1,25 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { until, within } from "../../../test/support/deadline.ts";
 import { newFolder } from "../../../test/support/folders.ts";
 import {
   endNow,
   isAlive,
+  newQuestion,
   pidsIn,
   TmuxServer,
   textIn,
   warrantFor,
 } from "../../../test/support/tmux.ts";
 import { pidsSince, readProcess } from "../../platform/processes/proc-fs.ts";
-import { type Question, questionFor } from "../question.ts";
 import type { Warrant } from "../warrant.ts";
 import { bindSession, findSessionSuspect, type SessionOptions } from "./session-suspect.ts";
 import type { Suspect } from "./suspect.ts";
 
-const _SOURCE = fileURLToPath(new URL("./session-suspect.ts", import.meta.url));
 /** The stand-ins of these tests are named; what is not is never typed to. */
 const STAND_INS = ["cat", "sh", "bash", "tail"];
 const OURS: SessionOptions = { env: { PATH: process.env.PATH }, ask: STAND_INS };
-
-let nonces = 0;
-const ask = (reason = "no_progress"): Question =>
-  questionFor({
-    target: "a",
-    reason,
-    requester: "a test",
-    attempt: 1,
-    attempts: 3,
-    timeoutMs: 60_000,
-    nonce: `n${process.pid}x${++nonces}`,
-  });
 
 async function found(given: Partial<Warrant>, options = OURS): Promise<Suspect> {
   const result = await findSessionSuspect(warrantFor(given), options);
@@ -50,7 +36,7 @@ const screenOf = async (suspect: Suspect) => {
   return look.is === "there" ? look.screen.join("\n") : `${look.is}: ${look.why}`;
 };
 
-/** Answers each line that has a nonce in it, and says what it was told. */
+/** Answers each line that has a nonce. */
 const AGENT = `while read line; do case "$line" in *"Nonce "*) set -- $line; echo "ALIVE \${5%.}";; esac; done`;
 const NAMES = [
   "x;y",
@@ -87,9 +73,9 @@ test("a program is asked once and its answer is on the screen", async () => {
   const server = new TmuxServer();
   const id = server.session("a", "sh", "-c", AGENT);
   const suspect = await found({ socket: server.socket });
-  const question = ask();
+  const question = newQuestion();
   const asked = await suspect.ask(question);
-  expect(asked).toEqual({ is: "asked", channel: "pane %0", arrived: true, submitted: true });
+  expect(asked).toEqual({ is: "asked", channel: "pane %0" });
   await server.shows(id, `ALIVE ${question.nonce}`);
   expect(await screenOf(suspect)).toContain(`ALIVE ${question.nonce}`);
   expect(server.run("list-buffers")).toBe("");
@@ -99,8 +85,8 @@ test("nothing is typed that a shell would make more of than words, and no reason
   const server = new TmuxServer();
   const id = server.session("a", "cat");
   const suspect = await found({ socket: server.socket });
-  const question = ask("stuck `id`; $(touch x) | tee > y & \\");
-  expect(await suspect.ask(question)).toMatchObject({ is: "asked", submitted: true });
+  const question = newQuestion({ reason: "stuck `id`; $(touch x) | tee > y & \\" });
+  expect(await suspect.ask(question)).toMatchObject({ is: "asked" });
   await server.shows(id, `ALIVE ${question.nonce} on a line`);
   expect(server.screen(id)).not.toContain("stuck");
   expect(server.screen(id)).toMatch(/^[\w \n]+$/);
@@ -114,13 +100,13 @@ test("a question is typed once, also by another warden after a crash", async () 
   const heard = join(server.folder, "heard");
   const id = server.session("a", ...scribe(heard));
   await server.shows(id, "ready");
-  const question = ask();
+  const question = newQuestion();
   const suspect = await found({ socket: server.socket });
   await suspect.ask(question);
   const again = await found({ socket: server.socket, bound: suspect.bound });
   await again.ask(question);
   await suspect.ask(question);
-  const next = ask();
+  const next = newQuestion();
   await again.ask(next);
   await until("the next question is heard", () => textIn(heard).includes(next.nonce));
   expect(textIn(heard)).toBe(`${question.typed}\n${next.typed}\n`);
@@ -132,9 +118,9 @@ test("a question that two ask at the same time is typed once", async () => {
   const id = server.session("a", ...scribe(heard));
   await server.shows(id, "ready");
   const all = await Promise.all([1, 2, 3, 4].map(() => found({ socket: server.socket })));
-  const question = ask();
+  const question = newQuestion();
   await Promise.all(all.map((suspect) => suspect.ask(question)));
-  const next = ask();
+  const next = newQuestion();
   await all[0]?.ask(next);
   await until("the next question is heard", () => textIn(heard).includes(next.nonce));
   expect(textIn(heard)).toBe(`${question.typed}\n${next.typed}\n`);
@@ -147,7 +133,7 @@ test("a program that takes commands by the time Enter is due gets none", async (
   const id = server.session("a", "bash", "-c", `stty -icanon; ${script}`);
   await server.shows(id, "ready");
   const suspect = await found({ socket: server.socket }, { ...OURS, ask: ["bash"] });
-  expect(await suspect.ask(ask())).toMatchObject({ is: "refused" });
+  expect(await suspect.ask(newQuestion())).toMatchObject({ is: "refused" });
   expect(server.show("%0", "#{@viv-sent}")).toBe("");
 });
 
@@ -156,11 +142,11 @@ test("text that was pasted before a crash is sent after it, if it is seen there"
   const heard = join(server.folder, "heard");
   const id = server.session("a", ...scribe(heard));
   await server.shows(id, "ready");
-  const question = ask();
+  const question = newQuestion();
   server.run("set-option", "-p", "-t", "%0", "@viv-asked", question.nonce);
   server.run("send-keys", "-t", "%0", "-l", question.typed);
   const suspect = await found({ socket: server.socket });
-  expect(await suspect.ask(question)).toMatchObject({ is: "asked", submitted: true });
+  expect(await suspect.ask(question)).toMatchObject({ is: "asked" });
   await until("it was sent once", () => textIn(heard) === `${question.typed}\n`);
 });
 
@@ -169,7 +155,7 @@ test("text that was pasted before a crash, and is not seen there, is not sent", 
   const heard = join(server.folder, "heard");
   const id = server.session("a", ...scribe(heard));
   await server.shows(id, "ready");
-  const question = ask();
+  const question = newQuestion();
   server.run("set-option", "-p", "-t", "%0", "@viv-asked", question.nonce);
   const suspect = await found({ socket: server.socket });
   expect(await suspect.ask(question)).toMatchObject({ is: "refused" });
@@ -182,7 +168,7 @@ test("a program that reads keys and is not known is not typed to", async () => {
   await server.shows(id, "ready");
   const suspect = await found({ socket: server.socket });
   const why = expect.stringContaining("sleep is not known; [warden] ask");
-  expect(await suspect.ask(ask())).toEqual({ is: "refused", why });
+  expect(await suspect.ask(newQuestion())).toEqual({ is: "refused", why });
 });
 
 test("a question that does not show up in the input is not sent", async () => {
@@ -190,7 +176,7 @@ test("a question that does not show up in the input is not sent", async () => {
   const id = server.session("a", "sh", "-c", "stty raw -echo; echo ready; exec sleep 1000");
   await server.shows(id, "ready");
   const suspect = await found({ socket: server.socket }, { ...OURS, ask: ["sleep"] });
-  expect(await suspect.ask(ask())).toMatchObject({
+  expect(await suspect.ask(newQuestion())).toMatchObject({
     is: "refused",
     why: expect.stringContaining("not seen in its input"),
   });
@@ -210,7 +196,7 @@ test.each([
   server.run("send-keys", "-t", "%0", "-l", text);
   await server.shows(id, text);
   const suspect = await found({ socket: server.socket });
-  expect(await suspect.ask(ask())).toMatchObject({
+  expect(await suspect.ask(newQuestion())).toMatchObject({
     is: "refused",
     why: expect.stringContaining("begun to type"),
   });
@@ -227,7 +213,7 @@ test.each([
   const id = server.session("a", "bash", "-c", `${script}; echo "$it" >'${heard}'`);
   await server.shows(id, shown);
   const suspect = await found({ socket: server.socket });
-  expect(await suspect.ask(ask())).toMatchObject({ is: "waits" });
+  expect(await suspect.ask(newQuestion())).toMatchObject({ is: "waits" });
   expect(server.screen(id)).not.toContain("Warden");
   expect(existsSync(heard)).toBe(false);
 });
@@ -238,10 +224,10 @@ test("a shell that an agent has left behind is no suspect; closed only when noth
   await server.shows(id, "bash-");
   const suspect = await found({ socket: server.socket });
   const why = expect.stringContaining("nothing but bash is left");
-  expect(await suspect.ask(ask())).toEqual({ is: "left", why });
+  expect(await suspect.ask(newQuestion())).toEqual({ is: "left", why });
   server.run("send-keys", "-t", "%0", "sleep 500 &", "Enter");
   await until("a job runs", () => suspect.tree([]).length > 1);
-  expect(await suspect.ask(ask())).toMatchObject({ is: "refused" });
+  expect(await suspect.ask(newQuestion())).toMatchObject({ is: "refused" });
   expect(await suspect.closeShell?.()).toBe(false);
   server.run("send-keys", "-t", "%0", "kill %1; wait", "Enter");
   await until("it has ended", () => suspect.tree([]).length === 1);
@@ -251,13 +237,13 @@ test("a shell that an agent has left behind is no suspect; closed only when noth
 
 test("a question that just fills its row is sent, too", async () => {
   const server = new TmuxServer();
-  const question = ask();
+  const question = newQuestion();
   for (const [at, spare] of [0, 1].entries()) {
     const width = String(question.typed.length + spare);
     const name = `w${at}`;
     server.run("new-session", "-d", "-s", name, "-x", width, "-y", "20", "cat");
     const suspect = await found({ target: name, socket: server.socket });
-    expect(await suspect.ask(question)).toMatchObject({ is: "asked", submitted: true });
+    expect(await suspect.ask(question)).toMatchObject({ is: "asked" });
   }
 });
 
@@ -297,7 +283,7 @@ test.each([
     const id = server.session("a", process.execPath, script, String(given.ignored), heard);
     await server.shows(id, "ready");
     const suspect = await found({ socket: server.socket }, { ...OURS, ask: ["box.cjs"] });
-    const question = ask();
+    const question = newQuestion();
     const { submitted } = given;
     expect(await suspect.ask(question)).toMatchObject({ is: submitted ? "asked" : "refused" });
     const entered = Array.from({ length: given.enters }, () => "Enter");
@@ -314,7 +300,7 @@ test("nothing is typed to a shell's prompt, and nothing is run there", async () 
   server.session("a", "bash", "--norc", "-i");
   const suspect = await found({ socket: server.socket });
   const before = await screenOf(suspect);
-  expect(await suspect.ask(ask(`$(touch ${trap})`))).toMatchObject({
+  expect(await suspect.ask(newQuestion({ reason: `$(touch ${trap})` }))).toMatchObject({
     is: "left",
     why: expect.stringContaining("bash"),
   });
@@ -335,11 +321,9 @@ test.each(["warrant", "session option"])(
     if (how === "session option") server.run("set-option", "-t", "a", "@viv-shell", "on");
     await server.shows("%0", "bash-");
     const suspect = await found({ socket: server.socket, shell: how === "warrant" });
-    const question = ask(`x; touch ${trap}; $(touch ${trap})`);
+    const question = newQuestion({ reason: `x; touch ${trap}; $(touch ${trap})` });
     expect(await suspect.ask(question)).toMatchObject({
       is: "asked",
-      arrived: true,
-      submitted: true,
     });
     server.run("send-keys", "-t", "%0", "echo do''ne", "Enter");
     await server.shows("%0", "done");
@@ -352,7 +336,7 @@ test("a marked shell that shows an editor or a pager is not typed to", async () 
   const server = new TmuxServer();
   server.session("a", "less", "/etc/passwd");
   const suspect = await found({ socket: server.socket, shell: true });
-  expect(await suspect.ask(ask())).toMatchObject({
+  expect(await suspect.ask(newQuestion())).toMatchObject({
     is: "refused",
     why: expect.stringContaining("less"),
   });
@@ -364,7 +348,7 @@ test("another pane that can be asked is asked", async () => {
   server.run("split-window", "-t", "%0", "bash", "--norc", "-i");
   expect(server.show("a", "#{pane_id}")).toBe("%1");
   const suspect = await found({ socket: server.socket });
-  const question = ask();
+  const question = newQuestion();
   expect(await suspect.ask(question)).toMatchObject({ is: "asked", channel: "pane %0" });
   await server.shows("%0", `ALIVE ${question.nonce}`);
   expect(await screenOf(suspect)).toContain(`ALIVE ${question.nonce}`);
@@ -376,7 +360,7 @@ test("every program of a session that reads lines is asked, each once", async ()
   server.session("a", "tail", "-f", "/dev/null");
   server.run("split-window", "-d", "-t", "%0", "sh", "-c", `exec cat >'${heard}'`);
   const suspect = await found({ socket: server.socket });
-  const question = ask();
+  const question = newQuestion();
   expect(await suspect.ask(question)).toMatchObject({ is: "asked", channel: "pane %0, pane %1" });
   await until("both were asked", () => textIn(heard) === `${question.typed}\n`);
 });
@@ -386,7 +370,7 @@ test("a pane that cannot be asked is named beside one that was", async () => {
   server.session("a", "sh", "-c", AGENT);
   server.run("split-window", "-d", "-t", "%0", "less", "/etc/passwd");
   const suspect = await found({ socket: server.socket });
-  expect(await suspect.ask(ask())).toMatchObject({
+  expect(await suspect.ask(newQuestion())).toMatchObject({
     is: "asked",
     except: expect.stringContaining("less"),
   });
@@ -397,7 +381,7 @@ test("a shell behind a pipe is not typed to", async () => {
   server.session("a", "bash", "-c", "cat | sh -x");
   const suspect = await found({ socket: server.socket });
   await until("the shell runs", () => suspect.tree([]).some(({ command }) => command === "sh -x"));
-  expect(await suspect.ask(ask())).toMatchObject({ is: "refused" });
+  expect(await suspect.ask(newQuestion())).toMatchObject({ is: "refused" });
   expect(server.screen("%0")).not.toContain("Warden");
 });
 
@@ -431,7 +415,7 @@ test("a program that asks for a password is not typed to", async () => {
   const id = server.session("a", "bash", "-c", script);
   await server.shows(id, "Password:");
   const suspect = await found({ socket: server.socket });
-  expect(await suspect.ask(ask())).toMatchObject({
+  expect(await suspect.ask(newQuestion())).toMatchObject({
     is: "waits",
     why: expect.stringContaining("password"),
   });
@@ -443,10 +427,10 @@ test("synchronised panes, and one without input, are not typed to", async () => 
   server.session("a", "cat");
   server.run("set-option", "-w", "-t", "a", "synchronize-panes", "on");
   const suspect = await found({ socket: server.socket });
-  expect(await suspect.ask(ask())).toMatchObject({ is: "refused" });
+  expect(await suspect.ask(newQuestion())).toMatchObject({ is: "refused" });
   server.run("set-option", "-w", "-t", "a", "synchronize-panes", "off");
   server.run("select-pane", "-d", "-t", "%0");
-  expect(await suspect.ask(ask())).toMatchObject({ is: "refused" });
+  expect(await suspect.ask(newQuestion())).toMatchObject({ is: "refused" });
 });
 
 test("a pane in copy mode is asked all the same", async () => {
@@ -454,11 +438,9 @@ test("a pane in copy mode is asked all the same", async () => {
   server.session("a", "sh", "-c", AGENT);
   server.run("copy-mode", "-t", "%0");
   const suspect = await found({ socket: server.socket });
-  const question = ask();
+  const question = newQuestion();
   expect(await suspect.ask(question)).toMatchObject({
     is: "asked",
-    arrived: true,
-    submitted: true,
   });
   await server.shows("%0", `ALIVE ${question.nonce}`);
   expect(server.show("%0", "#{@viv-sent}")).toBe(question.nonce); // one Enter was enough
@@ -487,7 +469,7 @@ test("a session that was made anew under the same name is unknown, and untouched
   const why = expect.stringContaining("another session of that name");
   const unknown = { is: "unknown", why, isReplaced: true };
   expect(await suspect.look()).toEqual(unknown);
-  expect(await suspect.ask(ask())).toEqual(unknown);
+  expect(await suspect.ask(newQuestion())).toEqual(unknown);
   expect(await find({ socket: server.socket, bound: suspect.bound })).toEqual(unknown);
   const ended = await endNow(suspect, [], 0);
   expect(ended).toEqual({ exit: [], survivors: [], unknown: why });
@@ -509,7 +491,7 @@ test("no server, a server that was killed, and another one at its place", async 
   suspect.watch(() => {});
   process.kill(server.pid, "SIGKILL");
   await until("it is gone", async () => (await suspect.look()).is === "gone");
-  expect(await suspect.ask(ask())).toMatchObject({ is: "gone" });
+  expect(await suspect.ask(newQuestion())).toMatchObject({ is: "gone" });
   server.session("other", "cat");
   expect(await suspect.look()).toMatchObject({ is: "gone" });
   server.session("a", "cat");
@@ -527,7 +509,7 @@ test("a server that does not answer: unknown, and nothing is killed", async () =
   onTestFinished(() => void process.kill(tmux, "SIGCONT"));
   const why = expect.stringContaining("did not answer");
   expect(await suspect.look()).toEqual({ is: "unknown", why });
-  expect(await suspect.ask(ask())).toEqual({ is: "unknown", why });
+  expect(await suspect.ask(newQuestion())).toEqual({ is: "unknown", why });
   expect(await endNow(suspect, [], 0)).toMatchObject({ exit: [], unknown: why });
   expect(await find({ socket: server.socket }, options)).toEqual({ is: "unknown", why });
   expect(isAlive(pid)).toBe(true);
@@ -647,7 +629,10 @@ test("a change on the pane calls back, without an attached client", async () => 
   let calls = 0;
   suspect.watch(() => calls++);
   server.run("send-keys", "-t", id, "hello", "Enter");
-  await until("it was told", async () => calls > 0 && (await screenOf(suspect)).includes("hello"));
+  await until(
+    "a change calls back",
+    async () => calls > 0 && (await screenOf(suspect)).includes("hello"),
+  );
   expect(server.run("list-clients")).toBe("");
   suspect.close();
 });
@@ -663,6 +648,23 @@ test("when its pane is closed, another one is looked at", async () => {
   expect(await suspect.look()).toMatchObject({ is: "there" });
 });
 
+test("a dialog in another pane is seen, also just after a person has changed to a third", async () => {
+  const server = new TmuxServer();
+  server.session("a", "cat");
+  const pane = server.run("split-window", "-dPF", "#{pane_id}", "-t", "%0", "sleep", "1000");
+  const suspect = await found({ socket: server.socket });
+  expect(await suspect.look()).toMatchObject({ person: undefined });
+  const dialog = "printf 'Do you want to proceed?\\n❯ 1. Yes\\n'; exec -a claude sleep 1000";
+  const other = server.run("split-window", "-dPF", "#{pane_id}", "-t", "%0", "bash", "-c", dialog);
+  const isClaude = () => textIn(`/proc/${server.show(other, "#{pane_pid}")}/cmdline`);
+  await until("the dialog is shown", () => isClaude().startsWith("claude"));
+  await server.shows(other, "1. Yes");
+  await suspect.look(); // it finds the new pane
+  expect(await suspect.look()).toMatchObject({ person: expect.stringContaining("proceed") });
+  server.run("select-pane", "-t", pane);
+  expect(await suspect.look()).toMatchObject({ person: expect.stringContaining("proceed") });
+});
+
 test("another pane is listened to when it is the one that is looked at", async () => {
   const server = new TmuxServer();
   const id = server.session("a", "bash", "--norc", "-i");
@@ -671,11 +673,11 @@ test("another pane is listened to when it is the one that is looked at", async (
   suspect.watch(() => calls++);
   const pane = server.run("split-window", "-P", "-F", "#{pane_id}", "-t", id, "cat");
   server.run("select-pane", "-t", "%0");
-  await suspect.ask(ask());
+  await suspect.ask(newQuestion());
   await suspect.look();
   const before = calls;
   server.run("send-keys", "-t", pane, "hello", "Enter");
-  await until("it was told", async () => calls > before);
+  await until("a change calls back", async () => calls > before);
   suspect.close();
 });
 
@@ -685,9 +687,9 @@ test("a flood goes on, and is not passed on", async () => {
   const suspect = await found({ socket: server.socket });
   let calls = 0;
   suspect.watch(() => calls++);
-  await until("it was told often", () => calls > 5);
+  await until("it called back often", () => calls > 5);
   const before = Number(server.show(id, "#{history_bytes}"));
-  await until("more was told", () => calls > 15);
+  await until("it called back again", () => calls > 15);
   expect(before).toBeGreaterThan(0);
   expect((await screenOf(suspect)).length).toBeGreaterThan(1000);
   const yes = suspect.tree([]).find(({ command }) => command.startsWith("yes"));

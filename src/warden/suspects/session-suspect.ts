@@ -1,29 +1,39 @@
 import { sizesOf, watchSizes } from "../../platform/files/watch.ts";
 import { readProcess } from "../../platform/processes/proc-fs.ts";
-import { defaultSocket, type Env, TmuxTrouble, tmuxAt } from "../../platform/tmux/tmux.ts";
+import {
+  defaultSocket,
+  type Env,
+  type Tmux,
+  TmuxTrouble,
+  tmuxAt,
+} from "../../platform/tmux/tmux.ts";
 import { TtyWatch } from "../../platform/tmux/tty-watch.ts";
 import type { AskedPrograms, SeenProcess } from "../dance.ts";
-import type { Question } from "../question.ts";
+import { isAnswerOf, type Question } from "../question.ts";
+import type { WardenFiles } from "../warden-files.ts";
 import type { BoundSession, Warrant } from "../warrant.ts";
 import { workBelow } from "./child-work.ts";
-import { askPanes } from "./session-ask.ts";
+import { foregroundGroup } from "./foreground-programs.ts";
+import { askPanes, takeBackQuestions } from "./session-ask.ts";
 import { closeShell, endSession } from "./session-end.ts";
-import { hasVanished, readScreens } from "./session-screens.ts";
-import { SessionView } from "./session-view.ts";
+import { readScreens, SessionView } from "./session-view.ts";
 import type { Asked, Ended, EndOptions, Found, Look, Suspect, Work } from "./suspect.ts";
 import { whyNotOurs } from "./target-tree.ts";
-import { agentIn, foregroundGroup, foregroundOf } from "./tmux-foreground.ts";
-import { findSession, readSession, type Seen } from "./tmux-sessions.ts";
-import { takeBackQuestions } from "./unread-questions.ts";
+import {
+  findSession,
+  hasVanished,
+  readSession,
+  type Seen,
+  type SessionPanes,
+} from "./tmux-sessions.ts";
 
 export interface SessionOptions {
-  /** The warden's own: names the user's tmux server, and the pane that the warden lives in. */
+  /** The warden's own: names the user's tmux server, and the pane that the warden runs in. */
   env?: Env;
-  /** For each command of tmux. */
   limitMs?: number;
-  /** Whether this nonce was answered by `viv alive`. */
-  answered?(nonce: string): boolean;
-  /** Names of programs that may be typed to, though they are no known agents. */
+  /** Has the answers of `viv alive`. */
+  files?: Pick<WardenFiles, "answered">;
+  /** Programs, besides known agents, that may be typed to. */
   ask?: readonly string[];
 }
 
@@ -54,89 +64,81 @@ export async function findSessionSuspect(
   if (found.is !== "there") return found;
   const seen = await readSession(tmux, found.bound, warrant.target);
   if (seen.is !== "there") return seen;
-  const view = new SessionView(tmux, warrant, seen.session, options.ask ?? []);
-  const suspect = new SessionSuspect(view, options);
+  const suspect = new SessionSuspect(tmux, warrant, seen.session, options);
   const why = suspect.whyNot();
   return why === null ? { is: "there", suspect } : { is: "unknown", why };
 }
 
-class SessionSuspect implements Suspect {
-  readonly bound: BoundSession;
-  readonly #view: SessionView;
-  readonly #env: Env;
-  readonly #answered: (nonce: string) => boolean;
-  /** The pane that was asked. */
+class SessionSuspect extends SessionView implements Suspect {
+  readonly #options: SessionOptions;
   #asked: string | null = null;
-  /** The pane that is looked at. */
   #shown: string | null = null;
-  /** What came of it, by nonce: later the screen may not show it any more. */
+  /** By nonce: later the screen may not show the result any more. */
   readonly #results = new Map<string, Asked>();
-  /** The program that was asked reads lines: what stands before the cursor may ask a person. */
+  /** The asked program reads lines: the text before the cursor may ask a person. */
   #isLineReader = false;
   #watch: TtyWatch | null = null;
   #endFileWatch: (() => void) | null = null;
 
-  constructor(view: SessionView, options: SessionOptions) {
-    this.#view = view;
-    this.#env = options.env ?? process.env;
-    this.#answered = options.answered ?? (() => false);
-    this.bound = view.bound;
+  constructor(tmux: Tmux, warrant: Warrant, session: SessionPanes, options: SessionOptions) {
+    super(tmux, warrant, session, options.ask ?? []);
+    this.#options = options;
   }
 
-  /** The warden lives in it, or was started by it: nothing may be done to it. */
+  /** The warden runs in it, or was started by it: nothing may be done to it. */
   whyNot(): string | null {
-    const [socket, server] = (this.#env.TMUX ?? "").split(",");
+    const { env = process.env } = this.#options;
+    const [socket, server] = (env.TMUX ?? "").split(",");
     const isOurs =
       (socket === this.bound.socket || Number(server) === this.bound.server.pid) &&
-      this.#view.pane(this.#env.TMUX_PANE ?? "") !== undefined;
+      this.pane(env.TMUX_PANE ?? "") !== undefined;
     return isOurs ? "the warden lives in that session" : whyNotOurs(this.tree([]));
   }
 
   async look(): Promise<Look> {
     try {
-      const seen = await readScreens(this.#view, () => this.#paneToShow(), this.#isLineReader);
+      const seen = await readScreens(this, () => this.#paneToShow(), this.#isLineReader);
       if (seen.is !== "there") return seen;
-      const asked = this.#view.session.panes.map((pane) => pane.asked);
-      const answers = asked.filter((nonce) => nonce !== "-" && this.#answered(nonce));
-      const files = sizesOf(this.#view.warrant.watch);
+      const asked = this.session.panes.map((pane) => pane.asked);
+      const answers = asked.filter((nonce) => nonce !== "-" && this.#isAnswered(nonce));
+      const files = sizesOf(this.warrant.watch);
       return { is: "there", ...seen.shown, files, answers };
     } catch (error) {
       return explain(error);
     }
   }
 
+  #isAnswered(nonce: string): boolean {
+    return isAnswerOf(this.#options.files?.answered(nonce) ?? null, nonce, this.bound);
+  }
+
   async work(since: number): Promise<Work> {
-    const panes = this.#view.session.panes.filter(({ isDead }) => !isDead);
+    const panes = this.session.panes.filter(({ isDead }) => !isDead);
     const roots = panes.map(({ pid }) => pid);
     const shown = new Set(panes.map((pane) => foregroundGroup(pane.pid)));
     const isOwn = (pid: number) => roots.includes(pid) || shown.has(groupOf(pid));
-    const hasAgent = panes.some((pane) => this.#view.agentIn(pane.id) !== null);
+    const hasAgent = panes.some((pane) => this.agentIn(pane.id) !== null);
     return workBelow(this.tree([]), hasAgent ? (pid) => roots.includes(pid) : isOwn, since);
   }
 
   closeShell(): Promise<boolean> {
-    return closeShell(this.#view);
-  }
-
-  programs(): Promise<AskedPrograms> {
-    return this.#view.programs();
+    return closeShell(this);
   }
 
   async ask(question: Question, programs?: AskedPrograms): Promise<Asked> {
-    const view = this.#view;
-    const seen = await view.refresh();
+    const seen = await this.refresh();
     if (seen.is !== "there") return seen;
     const result = this.#results.get(question.nonce);
     if (result !== undefined) return result;
-    view.forgetAgents();
+    this.agents.clear();
     try {
-      const shell = view.warrant.shell ? null : view.shellLeft();
+      const shell = this.warrant.shell ? null : this.shellLeft();
       if (shell !== null) {
         return { is: "left", why: `its agent has ended: nothing but ${shell} is left there` };
       }
-      const to = programs ?? (await view.programs());
-      const asked = await askPanes(view, question, to, (pane) => {
-        const how = view.howToType(pane);
+      const to = programs ?? (await this.programs());
+      const asked = await askPanes(this, question, to, (pane) => {
+        const how = this.howToType(pane);
         this.#isLineReader = "as" in how && how.as === "lines";
         this.#asked = pane.id;
         this.#show(pane.id);
@@ -144,29 +146,24 @@ class SessionSuspect implements Suspect {
       if (asked.is === "asked") this.#results.set(question.nonce, asked);
       return asked;
     } catch (error) {
-      const now = hasVanished(error) ? await view.refresh() : null;
+      const now = hasVanished(error) ? await this.refresh() : null;
       return now === null || now.is === "there" ? explain(error) : now;
     }
   }
 
   takeBack(questions: readonly Question[]): Promise<void> {
-    const isAgent = (pane: { pid: number; tty: string }) => agentIn(foregroundOf(pane)) !== null;
-    return takeBackQuestions(this.#view.tmux, questions, isAgent);
+    return takeBackQuestions(this.tmux, questions);
   }
 
   watch(act: () => void): void {
     this.close();
-    this.#endFileWatch = watchSizes(this.#view.warrant.watch, act);
+    this.#endFileWatch = watchSizes(this.warrant.watch, act);
     this.#watch = new TtyWatch(act);
     this.#paneToShow();
   }
 
-  tree(known: readonly SeenProcess[]): SeenProcess[] {
-    return this.#view.tree(known);
-  }
-
   end(known: readonly SeenProcess[], options: EndOptions): Promise<Ended> {
-    return endSession(this.#view, known, options);
+    return endSession(this, known, options);
   }
 
   close(): void {
@@ -177,12 +174,12 @@ class SessionSuspect implements Suspect {
   }
 
   #paneToShow(): string {
-    const live = this.#view.livePanes();
+    const live = this.livePanes();
     const pane =
       live.find(({ id }) => id === this.#asked) ??
       live.find(({ id }) => id === this.#shown) ??
       live.find(({ asked }) => asked !== "-") ??
-      this.#view.panesToAsk()[0] ??
+      this.panesToAsk()[0] ??
       live[0];
     this.#show(pane?.id ?? "");
     return pane?.id ?? "";
@@ -190,7 +187,7 @@ class SessionSuspect implements Suspect {
 
   #show(id: string): void {
     this.#shown = id;
-    const pane = this.#view.pane(id);
+    const pane = this.pane(id);
     if (pane) this.#watch?.turnTo(pane.tty);
   }
 }

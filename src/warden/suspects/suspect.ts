@@ -2,31 +2,30 @@ import type { AskedPrograms, ProcessEnd, SeenProcess, WorkSample } from "../danc
 import type { Question } from "../question.ts";
 import type { Bound, Warrant } from "../warrant.ts";
 
-/** How the warden finds the target of a warrant. Implementations: tmux sessions, processes. */
+/** Finds the targets of warrants: tmux sessions and processes. */
 export interface Suspects {
   /**
-   * The target of this warrant: the one it was bound to, or, where it was not, the one of that name.
-   * Never another: a younger one than the warrant was not meant.
+   * The target that the warrant is bound to or, if unbound, the one of that name. Never another: one
+   * that is younger than the warrant was not meant.
    */
   find(warrant: Warrant): Promise<Found>;
   /** Of a target that is gone: ends these very processes, and what they have started. */
   endLeft(left: readonly SeenProcess[], options: { killAfterMs: number }): Promise<Ended>;
 }
 
-export type Found =
-  | { is: "there"; suspect: Suspect }
-  | { is: "gone"; why: string }
-  /** It cannot be identified, or the warden belongs to it: nothing may be done. */
-  | Unknown;
+export type Found = { is: "there"; suspect: Suspect } | Missing;
 
-/** `isReplaced`: it is gone for sure; but another has its name by now. */
+/** "unknown": it cannot be identified, or the warden belongs to it; nothing may be done. */
+export type Missing = { is: "gone"; why: string } | Unknown;
+
+/** `isReplaced`: it is gone for sure, but another has its name by now. */
 export interface Unknown {
   is: "unknown";
   why: string;
   isReplaced?: boolean;
 }
 
-/** One target, bound for good. Nothing of it is done to another that has its name or number. */
+/** One target, bound for good. Nothing is done to another that has its name or number. */
 export interface Suspect {
   readonly bound: Bound;
   look(): Promise<Look>;
@@ -36,83 +35,70 @@ export interface Suspect {
   ask(question: Question, programs?: AskedPrograms): Promise<Asked>;
   /** Work of its children so far, and a file of its that changed after `since` (a time). */
   work(since: number): Promise<Work>;
-  /** Closes a session that nothing but a shell is left in. False when that is not so any more. */
+  /** Closes a session in which only a shell is left. False when that is not so any more. */
   closeShell?(): Promise<boolean>;
-  /** Calls back when it may be worth looking. A hint: it may be late or missing. */
+  /** Calls back when a look may be worthwhile. A hint: it may be late or missing. */
   watch(act: () => void): void;
-  /** All that belongs to it now, and what of `known` still lives. Grows: a process that left the tree stays known. */
+  /** Its processes now, and those of `known` that still live: one that left the tree stays known. */
   tree(known: readonly SeenProcess[]): SeenProcess[];
   /**
-   * Asks, kills, and looks until nothing is left, or it gives up. Nothing is signalled if anything
-   * would be ended that the question was not put to (`asked`).
+   * SIGTERM, then SIGKILL, until nothing is left or it gives up. No signal is sent if a process would
+   * be ended that the question was not put to (`asked`).
    */
   end(known: readonly SeenProcess[], options: EndOptions): Promise<Ended>;
-  /** Takes these questions out of its terminals, as far as nothing has read them. */
+  /** Removes these questions from its terminals, as far as no program has read them. */
   takeBack?(questions: readonly Question[]): Promise<void>;
-  /** Lets go of everything that was opened for it. */
   close(): void;
 }
 
 export interface EndOptions {
   killAfterMs: number;
-  /** What the last question was put to. */
   asked: AskedPrograms | undefined;
-  /** It may have been signalled before a restart: what is left of `known` may be ended, and nothing else. */
+  /** It may have been signalled before a restart: only what is left of `known` may be ended. */
   isResumed: boolean;
 }
 
-export type Look =
-  | {
-      is: "there";
-      /** The last lines of its terminal; none if it has none. */
-      screen: string[];
-      /** Those of them that are its own words: without the input box of a known agent, and its footer. */
-      said?: string[];
-      /** A line that it says in its own words begins with this. Missing: any line may be one. */
-      speaks?: RegExp;
-      /** It waits for a person, and for what. */
-      person?: string;
-      /** It holds a question back until its turn ends. */
-      isQueued?: boolean;
-      /** The terminals beside the one that is asked: work there counts, too. */
-      beside?: string[];
-      /** Sizes of the watched files. */
-      files: Record<string, number>;
-      /** Nonces that were answered beside the terminal (`viv alive`). */
-      answers: string[];
-    }
-  | { is: "gone"; why: string }
-  | { is: "unknown"; why: string };
+export interface There {
+  is: "there";
+  /** The last lines of its terminal; none if it has none. */
+  screen: string[];
+  /** Its own words among them: without the input box and footer of a known agent. */
+  said?: string[];
+  /** The begin of a line of its own words. Missing: any line may be one. */
+  speaks?: RegExp;
+  /** It waits for a person: in words, after its name. */
+  person?: string;
+  isQueued?: boolean;
+  /** Lines of the session's other terminals: work there counts, too. */
+  beside?: string[];
+  files: Record<string, number>;
+  /** Nonces that were answered by `viv alive`. */
+  answers: string[];
+}
+
+export type Look = There | Missing;
 
 export type Asked =
-  /** `except`: what else belongs to it, and could not be asked. */
-  | {
-      is: "asked";
-      channel: string;
-      arrived: boolean;
-      submitted: boolean;
-      except?: string;
-    }
-  /** It would be run as a command, or would answer something else, or never reached its input. */
+  /** `except`: panes and processes of it that could not be asked. */
+  | { is: "asked"; channel: string; except?: string }
+  /** The text would be a command, or answer another question, or did not reach its input. */
   | { is: "refused"; why: string }
   /** A dialog, a password: it is not stuck, it needs a person. */
   | { is: "waits"; why: string }
-  /** Its agent has ended: nothing but a shell is left there. */
+  /** Its agent has ended, and only a shell is left there. */
   | { is: "left"; why: string }
-  | { is: "gone"; why: string }
-  | { is: "unknown"; why: string };
+  | Missing;
 
 export interface Work {
   processes: WorkSample[];
-  /** The file, or null. */
   changed: string | null;
 }
 
 export interface Ended {
   exit: ProcessEnd[];
   survivors: number[];
-  /** Set when it cannot be identified (any more); `exit` names the processes that were signalled before that. */
+  /** It cannot be identified (any more); `exit` has the processes that were signalled before. */
   unknown?: string;
-  /** What was left alone, because it was not asked, or belongs to others. */
+  /** Left alone because it was not asked, or belongs to others. */
   spared?: string;
 }

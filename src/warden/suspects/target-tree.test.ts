@@ -8,8 +8,8 @@ import { Outage } from "../../../test/support/outage.ts";
 import { isAlive, pidsIn, textIn } from "../../../test/support/tmux.ts";
 import { readProcess } from "../../platform/processes/proc-fs.ts";
 import type { SeenProcess } from "../dance.ts";
+import { sharedDaemons } from "./foreground-programs.ts";
 import { endTargetTree, seeTree, type TreeOf, whyNotOurs } from "./target-tree.ts";
-import { sharedDaemons } from "./tmux-foreground.ts";
 
 let marks = 0;
 
@@ -49,7 +49,7 @@ const end = (of: TreeOf, known: readonly SeenProcess[], killAfterMs = 60_000) =>
     endTargetTree(() => of, known, { killAfterMs }),
   );
 
-test("a tree is the root, its descendants, its session, and who carries all of a mark", async () => {
+test("a tree is the root, its descendants, its session, and processes with all of a mark", async () => {
   const list = join(newFolder(), "pids");
   const { pid, mark } = start(`
     sleep 1000 & echo $! >> ${list}
@@ -62,7 +62,7 @@ test("a tree is the root, its descendants, its session, and who carries all of a
   const all = () => pidsOf(seeTree(treeFrom(pid, mark), []));
   await until("they are all there", () => pids.every((each) => all().includes(each)));
   expect(all()).toContain(pid);
-  // Without the mark, the one whose parent is gone and that has a session of its own is lost.
+  // Without the mark, an orphan with a session of its own is lost.
   expect(pids.filter((each) => !pidsOf(seeTree(treeFrom(pid), [])).includes(each))).toHaveLength(1);
   expect(pidsOf(seeTree({ roots: [], marks: [[mark, "OTHER=1"]] }, []))).toEqual([]);
   const [first] = seeTree(treeFrom(pid), []);
@@ -75,7 +75,7 @@ test("a tree is the root, its descendants, its session, and who carries all of a
   expect(first?.command).not.toMatch(/\p{Cc}/u);
 });
 
-test("a root whose number was given to another is nobody, and is not signalled", async () => {
+test("a root with a reused pid is not of the tree, and is not signalled", async () => {
   const { pid } = start("sleep 1000; :");
   const of = { roots: [{ pid, started: "1" }], marks: [] };
   const seen = { pid, started: "1", parent: 1, command: "an older one" };
@@ -88,7 +88,7 @@ test("a root whose number was given to another is nobody, and is not signalled",
   expect(isAlive(pid)).toBe(true);
 });
 
-test("who was seen belongs to it, also when all that tied it is gone", async () => {
+test("a process that was seen belongs to it, also without its parent and session", async () => {
   const list = join(newFolder(), "pids");
   const { pid } = start(`setsid env -i sh -c 'echo $$ >> ${list}; sleep 1000; :' & wait`);
   const [away = -1] = await pidsIn(list, 1);
@@ -105,7 +105,7 @@ test("who was seen belongs to it, also when all that tied it is gone", async () 
   expect(ended.exit.find((each) => each.pid === away)).toMatchObject({ signal: "SIGTERM" });
 });
 
-test("who ignores the request is killed, who heeds it is not, and who is stopped can", async () => {
+test("SIGKILL goes to a process that ignores SIGTERM; a stopped one can end by SIGTERM", async () => {
   const list = join(newFolder(), "pids");
   const { pid } = start(`
     bash -c 'trap "" TERM; echo $$ >> ${list}; while :; do sleep 0.1; done' &
@@ -120,7 +120,7 @@ test("who ignores the request is killed, who heeds it is not, and who is stopped
   expect(ended.exit.every(({ gone_at }) => gone_at !== null)).toBe(true);
 });
 
-test("who is asked to end and starts others instead is ended with them", async () => {
+test("processes that start others at SIGTERM are ended with them", async () => {
   const list = join(newFolder(), "pids");
   // Two that start each other again, each in a session of its own.
   const script = `
@@ -145,7 +145,7 @@ test("a tree that forks without end is ended", async () => {
   expect(seeTree(of, ended.exit)).toEqual([]);
 });
 
-test("what is spared is not of the tree, nor is what it has started", async () => {
+test("a spared process is not of the tree, nor are its children", async () => {
   const list = join(newFolder(), "pids");
   const { pid, mark } = start(
     `setsid sh -c 'echo $$ >> ${list}; setsid env -i sleep 1000 & wait' & wait`,
@@ -156,7 +156,7 @@ test("what is spared is not of the tree, nor is what it has started", async () =
   expect(pidsOf(tree)).toEqual([pid]);
 });
 
-test("a tree that has us or an ancestor of ours in it is not to be ended", async () => {
+test("a tree with the warden or an ancestor of it must not be ended", async () => {
   const { pid } = start("sleep 1000; :");
   expect(whyNotOurs(seeTree(treeFrom(pid), []))).toBeNull();
   expect(whyNotOurs(seeTree(treeFrom(process.pid), []))).toMatch(/warden itself/);
@@ -165,9 +165,8 @@ test("a tree that has us or an ancestor of ours in it is not to be ended", async
   expect(whyNotOurs([parent])).toMatch(/was started by it/);
 });
 
-test("we are not ended even then", async () => {
+test("the warden is not ended even then", async () => {
   const { pid } = start("sleep 1000; :");
-  // A mark that we carry ourselves, as everybody who was started like us.
   const of: TreeOf = { roots: [...treeFrom(pid).roots, ...treeFrom(process.pid).roots], marks: [] };
   const mine = spawn("sleep", ["1000"], { stdio: "ignore" });
   onTestFinished(() => void mine.kill("SIGKILL"));
@@ -177,7 +176,7 @@ test("we are not ended even then", async () => {
   expect(isAlive(process.pid)).toBe(true);
 });
 
-test("who comes first is killed before the others are asked, and sees nothing of their end", async () => {
+test("`first` is killed before the others get SIGTERM, and sees nothing of their end", async () => {
   const list = join(newFolder(), "seen");
   const { pid } = start(
     `trap "echo asked >> ${list}" TERM; sleep 1000; echo $? >> ${list}; sleep 1000`,
@@ -193,7 +192,7 @@ test("who comes first is killed before the others are asked, and sees nothing of
   expect(textIn(list)).toBe("");
 });
 
-test("each is asked once, also those that come later", async () => {
+test("each process gets SIGTERM once, also later ones", async () => {
   const folder = newFolder();
   const [said, more] = [join(folder, "said"), join(folder, "more")];
   const { pid } = start(
@@ -233,7 +232,7 @@ test("a shared daemon survives with all that it has started, also in the group o
   expect([pid, daemon, served].map(isAlive)).toEqual([false, true, true]);
 });
 
-test("a zombie whose parent does not reap it is not waited for", async () => {
+test("a zombie that its parent does not reap is not waited for", async () => {
   const list = join(newFolder(), "pids");
   const keeper = start(`setsid sleep 1000 & echo $! >> ${list}; exec sleep 1000`);
   const [pid = -1] = await pidsIn(list, 1);

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { troubleOf } from "../../base/errno.ts";
 import { endProcesses, nameOf, type Seen } from "../../platform/processes/end-processes.ts";
 import {
@@ -9,38 +8,35 @@ import {
   seenAs,
 } from "../../platform/processes/proc-fs.ts";
 import type { ProcessEnd, SeenProcess } from "../dance.ts";
+import { textOf } from "./foreground-programs.ts";
+import type { Ended } from "./suspect.ts";
 
 /**
- * The tree of a suspect, which nobody of us has started: its roots, their descendants, the process
- * groups and sessions that those lead, whoever carries a mark of it in the environment, and whoever
- * was seen to belong to it before. It is looked at anew each time, because a tree grows while it is
- * being ended. A number that was given to somebody else meanwhile is never signalled.
+ * The tree of a suspect, which the warden has not started: its roots, their descendants, the process
+ * groups and sessions that those lead, processes with its mark in their environment, and processes
+ * that were seen to belong to it before. It is looked at anew each time, because a tree grows while it
+ * is being ended. A pid that was reused meanwhile is never signalled.
  */
 
-/** Where a target's tree begins, and how those can be known that have run away from it. */
+/** The roots of a target's tree, and the marks of processes that have left it. */
 export interface TreeOf {
   roots: readonly { pid: number; started: string }[];
-  /** Entries of an environment; whoever carries all of one of these sets belongs to the tree. */
+  /** Sets of environment entries; a process that carries all of one set belongs to the tree. */
   marks: readonly (readonly string[])[];
-  /** Killed before the others are asked to end: it would take that for their own doing. */
+  /** Killed before the others get SIGTERM: it would take their end for their own doing. */
   first?: readonly { pid: number; started: string }[];
-  /** Whatever they carry or have started: not of the tree (the server that holds the panes). */
+  /** Not of the tree, whatever they carry (the server that holds the panes). */
   spare?: readonly number[];
   /** Nor these, and all that they have started: they serve others, too. */
   shared?: readonly number[];
 }
 
-export interface TreeEnd {
-  exit: ProcessEnd[];
-  survivors: number[];
-}
-
-/** Us and our ancestors among them: see `whyNotOurs`. */
+/** May contain us and our ancestors: see `whyNotOurs`. */
 export function seeTree(of: TreeOf, known: readonly SeenProcess[]): SeenProcess[] {
   return look(of, known).members.map(describe);
 }
 
-/** Why this tree must not be ended: it has us, or an ancestor of ours, in it. */
+/** Why this tree must not be ended: it contains us, or an ancestor of ours. */
 export function whyNotOurs(tree: readonly SeenProcess[]): string | null {
   const line = ourLine();
   const ours = tree.find(({ pid }) => line.includes(pid));
@@ -50,8 +46,8 @@ export function whyNotOurs(tree: readonly SeenProcess[]): string | null {
 }
 
 /**
- * `why`, asked before the first signal. When no process can be looked at, that is a reason itself: an error
- * would be taken for the end of a warden that had signalled already.
+ * `why`, checked before the first signal. When no process can be looked at, that is a reason itself: an
+ * error would be taken for the end of a warden that had signalled already.
  */
 export function whyNotNow(why: () => string | null): string | null {
   try {
@@ -62,72 +58,47 @@ export function whyNotNow(why: () => string | null): string | null {
   }
 }
 
-/** Asks (SIGTERM), kills, and looks until nobody is left, or it gives up and names who is. */
+/** SIGTERM, then SIGKILL, until no process is left or it gives up and names the survivors. */
 export async function endTargetTree(
   of: () => TreeOf,
   known: readonly SeenProcess[],
-  options: { killAfterMs: number; now?: () => number },
-): Promise<TreeEnd> {
-  const record = new EndRecord(of, known, options.now ?? Date.now);
-  const left = await endProcesses(
-    {
-      look: () => record.look(),
-      isFirst: (one) => record.isFirst(one),
-      emptyLooks: 2, // somebody was perhaps just becoming another program
-      onSignal: (one, signal) => record.note(one, signal),
-    },
-    options.killAfterMs,
-  );
-  return { exit: record.ends, survivors: left.map(({ pid }) => pid) };
-}
-
-/** Which processes were seen, and what was done to each. */
-class EndRecord {
-  readonly #of: () => TreeOf;
-  readonly #now: () => number;
-  readonly #ends = new Map<string, ProcessEnd>();
-  #first: ReadonlySet<string> = new Set();
-
-  constructor(of: () => TreeOf, known: readonly SeenProcess[], now: () => number) {
-    this.#of = of;
-    this.#now = now;
-    for (const each of known) this.#meet(each);
-  }
-
-  get ends(): ProcessEnd[] {
-    return [...this.#ends.values()];
-  }
-
-  note(one: Process, signal: ProcessEnd["signal"]): void {
-    const end = this.#ends.get(nameOf(one));
-    if (end !== undefined) end.signal = signal;
-  }
-
-  isFirst(one: Process): boolean {
-    return this.#first.has(nameOf(one));
-  }
-
-  look(): Seen {
-    const of = this.#of();
-    this.#first = new Set((of.first ?? []).map(nameOf));
-    const all = look(of, this.ends);
+  { killAfterMs }: { killAfterMs: number },
+): Promise<Ended> {
+  const ends = new Map<string, ProcessEnd>();
+  let first: ReadonlySet<string> = new Set();
+  const meet = ({ pid, started, parent, command }: SeenProcess) => {
+    const end: ProcessEnd = { pid, started, parent, command, signal: "none", gone_at: null };
+    ends.set(nameOf(end), end);
+  };
+  const lookNow = (): Seen => {
+    const tree = of();
+    first = new Set((tree.first ?? []).map(nameOf));
+    const all = look(tree, [...ends.values()]);
     const ours = ourLine(); // callers refuse such trees; but one may still grow around us
     const members = all.members.filter(({ pid }) => !ours.includes(pid));
     const wholeGroups = all.wholeGroups.filter((group) =>
       all.members.every((each) => each.group !== group || !ours.includes(each.pid)),
     );
-    for (const each of members) if (!this.#ends.has(nameOf(each))) this.#meet(describe(each));
+    for (const each of members) if (!ends.has(nameOf(each))) meet(describe(each));
     const living = new Set(members.map(nameOf));
-    const at = new Date(this.#now()).toISOString();
-    for (const [name, end] of this.#ends) if (!living.has(name)) end.gone_at ??= at;
+    const at = new Date().toISOString();
+    for (const [name, end] of ends) if (!living.has(name)) end.gone_at ??= at;
     return { members, wholeGroups, isUnsure: all.isUnsure };
-  }
-
-  #meet(seen: SeenProcess): void {
-    const { pid, started, parent, command } = seen;
-    const end: ProcessEnd = { pid, started, parent, command, signal: "none", gone_at: null };
-    this.#ends.set(`${pid} ${started}`, end);
-  }
+  };
+  for (const each of known) meet(each);
+  const left = await endProcesses(
+    {
+      look: lookNow,
+      isFirst: (one) => first.has(nameOf(one)),
+      emptyLooks: 2, // a process was perhaps just becoming another program
+      onSignal: (one, signal) => {
+        const end = ends.get(nameOf(one));
+        if (end !== undefined) end.signal = signal;
+      },
+    },
+    killAfterMs,
+  );
+  return { exit: [...ends.values()], survivors: left.map(({ pid }) => pid) };
 }
 
 const UNSURE_LOOKS = 5;
@@ -141,8 +112,8 @@ function look(of: TreeOf, known: readonly SeenProcess[]): Seen {
 }
 
 function lookOnce(of: TreeOf, known: readonly SeenProcess[]): Seen {
-  const names = new Set(known.map(({ pid, started }) => `${pid} ${started}`));
-  const roots = new Set(of.roots.map(({ pid, started }) => `${pid} ${started}`));
+  const names = new Set(known.map(nameOf));
+  const roots = new Set(of.roots.map(nameOf));
   const heads = new Set([...of.roots, ...known].map(({ pid }) => pid));
   let isUnsure = false;
   const isMarked = (found: Process) =>
@@ -160,7 +131,7 @@ function lookOnce(of: TreeOf, known: readonly SeenProcess[]): Seen {
   const led = new Set<number>();
   const join = (found: Process) => {
     members.push(found);
-    // Its leader may have ended; it had that number, and nobody gets it while this one is there.
+    // Its leader may have ended; its number is not given out while this member is there.
     for (const id of [found.group, found.session]) {
       if (id === found.pid || heads.has(id)) led.add(id);
     }
@@ -170,7 +141,7 @@ function lookOnce(of: TreeOf, known: readonly SeenProcess[]): Seen {
   for (const found of all) {
     const { pid } = found;
     if (found.isThread || pid <= 1) continue;
-    if (roots.has(nameOf(found))) led.add(pid); // also when it is dead, but nobody has taken its exit
+    if (roots.has(nameOf(found))) led.add(pid); // also when it is a zombie
     if (found.isDead || of.spare?.includes(pid) || shared.has(pid)) continue;
     const belongs = roots.has(nameOf(found)) || names.has(nameOf(found)) || isMarked(found);
     if (belongs) join(found);
@@ -222,14 +193,11 @@ function describe({ pid, started, parent }: Process): SeenProcess {
   return { pid, started: String(started), parent, command: commandOf(pid) };
 }
 
+/** "" when it ended just now. */
 function commandOf(pid: number): string {
-  let text = "";
-  try {
-    text = readFileSync(`/proc/${pid}/cmdline`, "utf8").replace(/\0+$/, "");
-    if (text === "") text = `[${readFileSync(`/proc/${pid}/comm`, "utf8").trim()}]`;
-  } catch {
-    // it ended just now: then nobody can tell any more
-  }
+  const line = textOf(`/proc/${pid}/cmdline`).replace(/\0+$/, "");
+  const name = line === "" ? textOf(`/proc/${pid}/comm`).trim() : "";
+  const text = name === "" ? line : `[${name}]`;
   const clean = text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, " ").trim();
   return clean.length > LONGEST_COMMAND ? `${clean.slice(0, LONGEST_COMMAND - 1)}…` : clean;
 }

@@ -1,6 +1,5 @@
-import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import { suggest } from "../../base/names.ts";
+import { nearest } from "../../base/names.ts";
 import { readProcess } from "../../platform/processes/proc-fs.ts";
 import {
   defaultSocket,
@@ -11,11 +10,12 @@ import {
 } from "../../platform/tmux/tmux.ts";
 import type { SessionActivity } from "../rule-watch.ts";
 import type { BoundSession } from "../warrant.ts";
+import { textOf } from "./foreground-programs.ts";
 import type { Unknown } from "./suspect.ts";
 
 /**
- * Sessions by their identity. A name is only compared with what tmux lists, and never given to it:
- * `a:b`, `=x*` and `$3` mean something else to tmux than they do to us. What it gets are ids.
+ * Sessions by their identity. A name is only compared with tmux's lists, and never passed to it: `a:b`,
+ * `=x*` and `$3` have a meaning there. tmux gets ids.
  */
 
 export interface Pane {
@@ -31,45 +31,47 @@ export interface Pane {
   isShell: boolean;
   /** Marked with `@viv-ask`, or its session is: its program may be typed to. */
   mayAsk: boolean;
-  /** The nonce that it was asked with last, by any warden; "-" for none. */
+  /** The nonce of its last question, by any warden; "-" for none. */
   asked: string;
 }
 
 /**
- * A session's own panes: those of windows that only it has, and, where a window is shown by several
- * sessions (`link-window`, `new-session -t`), those that were started in it. The others are guests:
- * they are neither asked nor ended for it.
+ * A session's own panes: those of windows that only it has, and, of windows that several sessions show
+ * (`link-window`, `new-session -t`), those that were started in it. The others are guests: neither
+ * asked nor ended for it.
  */
 export interface SessionPanes {
   bound: BoundSession;
-  name: string;
   /** Its own. The active one first. */
   panes: Pane[];
-  /** Shown by it, but not its own. */
-  guests: { id: string; sessions: string[] }[];
+  /** The sessions that its guests may belong to. */
+  owners: string[];
   /** The processes of all panes of the server that are not its own. */
   others: number[];
 }
 
-/** `isMissing`: its server has answered that there is none of that name. `hasGuestsOnly`: no pane is its own. */
+/** `isMissing`: its server has no session of that name. `hasGuestsOnly`: no pane is its own. */
 export type Seen<T> =
   | ({ is: "there" } & T)
   | { is: "gone"; why: string; isMissing?: boolean; hasGuestsOnly?: boolean }
   | (Unknown & { hasGuestsOnly?: boolean });
 
-/** Only a nonce of ours: the option may have any text in it. */
-const ASKED = "#{?#{m/r:^[A-Za-z0-9_-]+$,#{@viv-asked}},#{@viv-asked},-}";
+/** The format of a pane option that holds a nonce of ours: "-" for any other text. */
+export const ownOption = (option: string) =>
+  `#{?#{m/r:^[A-Za-z0-9_-]+$,#{${option}}},#{${option}},-}`;
 /** The numbers first: a name may have spaces in it. */
 const SESSION = "#{session_id} #{session_created} #{pid} #{session_name}";
 const PANE = [
   "#{session_id} #{session_created} #{pid} #{pane_id} #{pane_pid} #{pane_tty}",
   "#{window_active}#{pane_active} #{pane_dead}#{pane_input_off}#{pane_synchronized}",
-  `#{?@viv-shell,1,0}#{?@viv-ask,1,0} ${ASKED} #{session_name}`,
+  `#{?@viv-shell,1,0}#{?@viv-ask,1,0} ${ownOption("@viv-asked")} #{session_name}`,
 ].join(" ");
+const PANE_LINE =
+  /^(\$\d+) (\d+) (\d+) (%\d+) (-?\d*) (\S*) ([01]{2}) ([01]{3}) ([01])([01]) (\S+) (.*)$/;
 
 /**
- * The session of this name. One that was made after `filedAt` was not meant; tmux tells whole
- * seconds, so the second in which it was filed counts as before.
+ * The session of this name. One that was created after `filedAt` was not meant; tmux has whole
+ * seconds, so the second of the filing counts as before.
  */
 export async function findSession(
   tmux: Tmux,
@@ -86,13 +88,19 @@ export async function findSession(
     if (filedAt !== null && found.created > Math.floor(filedAt / 1000)) {
       return { is: "unknown", why: `another session of that name: ${madeAt(found)}, later` };
     }
-    return bind(tmux, found);
+    const { session, created, server: pid } = found;
+    const started = startOf(pid);
+    if (started === null || !textOf(`/proc/${pid}/comm`).includes("tmux")) {
+      return { is: "unknown", why: "its tmux server is not a process of this machine" };
+    }
+    const server = { pid, started };
+    return { is: "there", bound: { is: "session", socket: tmux.socket, server, session, created } };
   } catch (error) {
     return explain(error);
   }
 }
 
-/** The bound one, whatever it is called by now. */
+/** The bound one, whatever its name is by now. */
 export async function readSession(
   tmux: Tmux,
   bound: BoundSession,
@@ -101,19 +109,18 @@ export async function readSession(
   try {
     const text = await tmux.run(["list-panes", "-a", "-F", PANE]);
     const session = sessionFrom(text, bound);
-    if (session !== null && isSame(session.bound, bound)) return judged(session);
+    if (session !== null) return judged(session);
   } catch (error) {
-    const kind = error instanceof TmuxTrouble ? error.kind : "other";
-    const isLeft = kind === "no-server" || kind === "no-target" || kind === "lost-server";
-    if (!isLeft) return explain(error);
+    if (!hasVanished(error)) return explain(error);
   }
   return whyNot(tmux, bound, name);
 }
 
 function judged(session: SessionPanes): Seen<{ session: SessionPanes }> {
-  if (session.panes.some(({ isDead }) => !isDead)) return { is: "there", session };
-  if (session.panes.length === 0) {
-    const why = `it has no pane of its own: what it shows belongs to ${ownersOf(session)}`;
+  const { panes, owners } = session;
+  if (panes.some(({ isDead }) => !isDead)) return { is: "there", session };
+  if (panes.length === 0) {
+    const why = `it has no pane of its own: what it shows belongs to ${owners.join(", ")}`;
     return { is: "unknown", why, hasGuestsOnly: true };
   }
   return { is: "gone", why: "its program has ended; remain-on-exit keeps the session" };
@@ -142,18 +149,18 @@ async function whyNot(
     const isOtherServer = listed.length > 0 && listed[0]?.server !== bound.server.pid;
     if (!isOtherServer) return { is: "gone", why: "the session has ended" };
   } catch (error) {
-    const kind = error instanceof TmuxTrouble ? error.kind : "other";
-    if (kind !== "no-server" && kind !== "lost-server") return explain(error);
+    if (!isKind(error, "no-server", "lost-server")) return explain(error);
   }
   const why = await whyServerLives(bound);
   return why === null ? { is: "gone", why: "its tmux server has ended" } : { is: "unknown", why };
 }
 
-/** A server leaves its socket before it ends. */
+/** A server closes its socket before it ends. */
 const ENDS_WITHIN_MS = 2_000;
 const LOOK_EVERY_MS = 20;
+const MOST_TRIES = 5;
 
-/** Null when this very server has ended, or does so now. */
+/** Null when this very server has ended, or ends now. */
 async function whyServerLives({ server, socket }: BoundSession): Promise<string | null> {
   for (let waited = 0; startOf(server.pid) === server.started; waited += LOOK_EVERY_MS) {
     if (waited >= ENDS_WITHIN_MS) {
@@ -164,30 +171,16 @@ async function whyServerLives({ server, socket }: BoundSession): Promise<string 
   return null;
 }
 
-interface Listed {
-  session: string;
-  created: number;
-  server: number;
-  name: string;
-}
-
-/** What sessions there are. To ask again does no harm, and tells whether the server is really gone. */
-async function askForSessions(tmux: Tmux, format: string): Promise<string> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await tmux.run(["list-sessions", "-F", format]);
-    } catch (error) {
-      const isLost = error instanceof TmuxTrouble && error.kind === "lost-server";
-      if (!isLost || tries === MOST_TRIES) throw error;
-      await delay(LOOK_EVERY_MS * tries);
-    }
+/** A lost server is asked again: the next answer shows whether it is really gone. */
+async function listSessions(tmux: Tmux, tries = 1) {
+  let text: string;
+  try {
+    text = await tmux.run(["list-sessions", "-F", SESSION]);
+  } catch (error) {
+    if (!isKind(error, "lost-server") || tries === MOST_TRIES) throw error;
+    await delay(LOOK_EVERY_MS * tries);
+    return listSessions(tmux, tries + 1);
   }
-}
-
-const MOST_TRIES = 5;
-
-async function listSessions(tmux: Tmux): Promise<Listed[]> {
-  const text = await askForSessions(tmux, SESSION);
   return text.split("\n").flatMap((line) => {
     const [, session = "", created, server, name = ""] =
       /^(\$\d+) (\d+) (\d+) (.*)$/.exec(line) ?? [];
@@ -196,83 +189,44 @@ async function listSessions(tmux: Tmux): Promise<Listed[]> {
   });
 }
 
-function bind(tmux: Tmux, found: Listed): Seen<{ bound: BoundSession }> {
-  const started = startOf(found.server);
-  if (started === null || !isTmux(found.server)) {
-    return { is: "unknown", why: "its tmux server is not a process of this machine" };
-  }
-  const server = { pid: found.server, started };
-  const { session, created } = found;
-  return { is: "there", bound: { is: "session", socket: tmux.socket, server, session, created } };
-}
-
-function isSame(one: BoundSession, other: BoundSession): boolean {
-  return (
-    one.session === other.session &&
-    one.created === other.created &&
-    one.server.pid === other.server.pid &&
-    one.server.started === other.server.started
-  );
-}
-
-/** The sessions that its guests may belong to. */
-export function ownersOf({ guests }: SessionPanes): string {
-  return [...new Set(guests.flatMap(({ sessions }) => sessions))].join(", ");
-}
-
-function sessionFrom(text: string, { socket, session: wanted }: BoundSession): SessionPanes | null {
-  let found: SessionPanes | null = null;
+/** Null when this very session is not in the list. */
+function sessionFrom(text: string, bound: BoundSession): SessionPanes | null {
+  if (startOf(bound.server.pid) !== bound.server.started) return null;
   const shown: Pane[] = [];
   /** The other sessions that show a pane. */
   const others = new Map<string, { pid: number; sessions: string[] }>();
   for (const line of text.split("\n")) {
     const fields = PANE_LINE.exec(line);
     if (fields === null) continue;
-    const [, session = "", created, server, id = "", pid, tty = ""] = fields;
-    const [active, dead, shell, ask, asked = "-", name = ""] = fields.slice(7);
-    if (session !== wanted) {
+    const [, session, created, server, id = "", pid, tty = ""] = fields;
+    const [active, flags = "", shell, ask, asked = "-", name = ""] = fields.slice(7);
+    if (session !== bound.session) {
       const other = others.get(id) ?? { pid: Number(pid), sessions: [] };
       other.sessions.push(name);
       others.set(id, other);
       continue;
     }
-    const started = startOf(Number(server)) ?? "?";
-    found ??= {
-      bound: {
-        is: "session",
-        socket,
-        server: { pid: Number(server), started },
-        session,
-        created: Number(created),
-      },
-      ...{ name, panes: [], guests: [], others: [] },
-    };
-    const [isDead, isInputOff, isSynchronized] = [...(dead ?? "")].map((flag) => flag === "1");
+    if (Number(created) !== bound.created || Number(server) !== bound.server.pid) return null;
     if (shown.some((pane) => pane.id === id)) continue; // its window is linked twice
+    const [isDead = true, isInputOff = true, isSynchronized = true] = [...flags].map(
+      (flag) => flag === "1",
+    );
     shown.push({
-      id,
-      pid: Number(pid),
-      tty,
-      isActive: active === "11",
-      isDead: isDead ?? true,
-      isInputOff: isInputOff ?? true,
-      isSynchronized: isSynchronized ?? true,
-      isShell: shell === "1",
-      mayAsk: ask === "1",
-      asked,
+      ...{ id, pid: Number(pid), tty, isActive: active === "11", asked },
+      ...{ isDead, isInputOff, isSynchronized, isShell: shell === "1", mayAsk: ask === "1" },
     });
   }
-  if (found === null) return null;
-  for (const pane of shown) {
-    const elsewhere = others.get(pane.id);
-    const isOwn = elsewhere === undefined || isStartedIn(pane.pid, found.bound);
-    if (isOwn) found.panes.push(pane);
-    else found.guests.push({ id: pane.id, sessions: elsewhere.sessions });
-  }
-  const own = new Set(found.panes.map(({ pid }) => pid));
-  found.others = [...others.values()].map(({ pid }) => pid).filter((pid) => !own.has(pid));
-  found.panes.sort((a, b) => Number(b.isActive) - Number(a.isActive));
-  return found;
+  if (shown.length === 0) return null;
+  const isOwn = ({ id, pid }: Pane) => !others.has(id) || isStartedIn(pid, bound);
+  const panes = shown.filter(isOwn).sort((a, b) => Number(b.isActive) - Number(a.isActive));
+  const guests = shown.filter((pane) => !panes.includes(pane));
+  const own = new Set(panes.map(({ pid }) => pid));
+  return {
+    bound,
+    panes,
+    owners: [...new Set(guests.flatMap(({ id }) => others.get(id)?.sessions ?? []))],
+    others: [...others.values()].map(({ pid }) => pid).filter((pid) => !own.has(pid)),
+  };
 }
 
 /** tmux gives each pane's process the session in which it was started: `TMUX=socket,server,session`. */
@@ -283,28 +237,13 @@ function isStartedIn(pid: number, { server, session }: BoundSession): boolean {
 
 /** The TMUX entry of its environment. */
 export function tmuxEntryOf(pid: number): string | null {
-  try {
-    const entries = readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");
-    return entries.find((each) => each.startsWith("TMUX=")) ?? null;
-  } catch {
-    return null; // gone, or another user's
-  }
+  const entries = textOf(`/proc/${pid}/environ`).split("\0");
+  return entries.find((each) => each.startsWith("TMUX=")) ?? null;
 }
-
-const PANE_LINE =
-  /^(\$\d+) (\d+) (\d+) (%\d+) (-?\d*) (\S*) ([01]{2}) ([01]{3}) ([01])([01]) (\S+) (.*)$/;
 
 function startOf(pid: number): string | null {
   const found = readProcess(pid);
   return typeof found === "string" || found.isDead ? null : String(found.started);
-}
-
-function isTmux(pid: number): boolean {
-  try {
-    return readFileSync(`/proc/${pid}/comm`, "utf8").includes("tmux");
-  } catch {
-    return false; // gone: then it is not that server
-  }
 }
 
 const madeAt = ({ created }: { created: number }) =>
@@ -313,10 +252,16 @@ const madeAt = ({ created }: { created: number }) =>
 function noSuch(name: string, names: readonly string[]): string {
   const own = name.replace(/[:.]/g, "_");
   const hint = own === name ? "" : ` (tmux has no : or . in names: it would be called ${own})`;
-  const meant = names.includes(own) ? own : suggest(name.slice(0, 128), names);
-  const some = `${names.slice(0, 10).join(", ")}${names.length > 10 ? ", …" : ""}`;
-  const near = meant !== undefined ? `; did you mean ${meant}?` : some && `; there are: ${some}`;
-  return `there is no session of that name${hint}${near}`;
+  return `there is no session of that name${hint}${nearest(names.includes(own) ? own : name, names)}`;
+}
+
+function isKind(error: unknown, ...kinds: TmuxTrouble["kind"][]): boolean {
+  return error instanceof TmuxTrouble && kinds.includes(error.kind);
+}
+
+/** The server went away, or the target did. */
+export function hasVanished(error: unknown): boolean {
+  return isKind(error, "no-server", "no-target", "lost-server");
 }
 
 function explain(error: unknown): { is: "gone" | "unknown"; why: string } {
@@ -333,8 +278,7 @@ export async function activityOn(socket: string | null, env: Env): Promise<Sessi
   try {
     text = await tmux.run(["list-windows", "-a", "-F", "#{window_activity} #{session_name}"]);
   } catch (error) {
-    if (error instanceof TmuxTrouble && ["no-server", "lost-server"].includes(error.kind))
-      return [];
+    if (isKind(error, "no-server", "lost-server")) return [];
     throw error;
   }
   const sessions = new Map<string, number>();

@@ -9,35 +9,34 @@ import {
   type Input,
   isBarePrompt,
   lineLook,
+  readRow,
   type Screen,
 } from "./agent-screen.ts";
-import { type MayType, mayType } from "./may-type.ts";
-import { agentIn, foregroundOf, modeOf } from "./tmux-foreground.ts";
+import { agentIn, foregroundOf, modeOf } from "./foreground-programs.ts";
+import { mayType } from "./may-type.ts";
 import type { Pane } from "./tmux-sessions.ts";
 
 /**
- * Types a question to a pane, once for its nonce. The pane itself remembers: `@viv-asked` is set in
- * the same command of tmux's server that pastes the text, and only if it was not set to this nonce
- * before; `@viv-sent` likewise with Enter. So after a crash it is neither typed again nor
- * left unsent. The marks stay: only another question replaces them.
+ * Types a question to a pane, once for its nonce. The pane itself remembers: the command of tmux's
+ * server that pastes the text also sets `@viv-asked`, and only if it did not have this nonce before;
+ * `@viv-sent` likewise with Enter. So after a crash it is neither typed again nor left unsent. Only
+ * another question replaces the marks.
  *
  * Enter is sent only while the text is seen, alone and settled, in an input that takes it: anywhere
- * else it could be the answer to something else. Text that was not sent is taken back; once Enter was
- * sent nothing is: a slow program may be reading it just then, and would submit the rest.
+ * else it could answer something else. Text that was not sent is erased; once Enter was sent nothing
+ * is: a slow program may be reading it just then, and would submit the rest.
  */
 
-export type Typed =
-  | { is: "typed"; arrived: true; submitted: true }
+type Typed =
+  | { is: "typed" }
   /** It waits for a person. */
   | { is: "waits"; why: string }
   | { is: "refused"; why: string };
 
-export interface HowToType {
-  /** To an agent with an input box, to a shell, or to a program that reads lines. */
-  as: Agent | "shell" | "lines";
-}
+/** To an agent with an input box, to a shell, or to a program that reads lines. */
+type HowToType = { as: Agent | "shell" | "lines" };
 
-/** Whether the pane may be typed to at all, judged by its program; and how. */
+/** Whether and how the pane may be typed to, judged by its program. */
 export function howToType(
   pane: Pane,
   isShell: boolean,
@@ -49,7 +48,7 @@ export function howToType(
   const foreground = foregroundOf(pane);
   const agent = agentIn(foreground);
   if (agent !== null) return { as: agent };
-  const answer: MayType = mayType(foreground, ask, pane.mayAsk);
+  const answer = mayType(foreground, ask, pane.mayAsk);
   if (answer.is === "no") return { no: answer.why };
   if (answer.is === "yes") return { as: "lines" };
   if (isShell || pane.isShell) return { as: "shell" };
@@ -60,7 +59,7 @@ export function howToType(
 const SEEN_WITHIN_MS = 3_000;
 const ARRIVES_WITHIN_MS = 8_000;
 const LEAVES_WITHIN_MS = 3_000;
-/** A program that has just started, on a busy machine, takes seconds to act upon Enter. */
+/** On a busy machine, a program that has just started takes seconds to act upon Enter. */
 const SUBMITTED_WITHIN_MS = 10_000;
 /** An Enter that follows a paste more closely is taken for a part of it (gemini: 40 ms). */
 const SETTLES_MS = 250;
@@ -68,22 +67,8 @@ const CHANGED = "its program changed while it was to be asked";
 const TYPING = "a person has begun to type in its input; that was left as it is";
 const UNREAD = "its input does not react: an earlier question was never seen in it";
 const STAYS = "the question stayed in its input: Enter did not submit it";
-const SUBMITTED = { is: "typed", arrived: true, submitted: true } as const;
+const SUBMITTED = { is: "typed" } as const;
 const NONCE = /^[A-Za-z0-9_-]{4,64}$/;
-
-export async function typeQuestion(
-  tmux: Tmux,
-  pane: Pane,
-  question: Question,
-  how: HowToType,
-  isNamed: boolean,
-): Promise<Typed> {
-  if (!NONCE.test(question.nonce)) {
-    const message = `a nonce must be 4 to 64 of A-Z a-z 0-9 _ -, not "${question.nonce}".`;
-    throw new VivError("INVALID", message);
-  }
-  return new QuestionTyper(tmux, pane, question, how, isNamed).ask();
-}
 
 interface InputState {
   input: Input;
@@ -94,17 +79,22 @@ interface InputState {
   program: string;
 }
 
-class QuestionTyper {
+export class QuestionTyper {
   readonly #tmux: Tmux;
   readonly #pane: Pane;
   readonly #nonce: string;
   #text: string;
   readonly #as: HowToType["as"];
   readonly #isNamed: boolean;
-  /** We have pasted it ourselves just now: a fold that is seen in the empty box is it. */
+  /** This process has just pasted it: then a fold in the empty box is it. */
   #isOurs = false;
 
   constructor(tmux: Tmux, pane: Pane, question: Question, { as }: HowToType, isNamed: boolean) {
+    // It becomes a part of tmux commands.
+    if (!NONCE.test(question.nonce)) {
+      const message = `a nonce must be 4 to 64 of A-Z a-z 0-9 _ -, not "${question.nonce}".`;
+      throw new VivError("INVALID", message);
+    }
     this.#tmux = tmux;
     this.#pane = pane;
     this.#nonce = question.nonce;
@@ -112,7 +102,7 @@ class QuestionTyper {
     this.#isNamed = isNamed;
     const isAgent = as !== "shell" && as !== "lines";
     this.#text = isAgent ? question.typedToAgent : question.typed;
-    // Not every shell knows comments at its prompt: the words behind it are harmless, too.
+    // Not every shell has comments at its prompt: the words after it are harmless, too.
     if (as === "shell") this.#text = `# ${question.typed}`;
   }
 
@@ -126,9 +116,12 @@ class QuestionTyper {
     }
     const settled = await this.#settled();
     if (settled === null) {
-      // Another of us may have sent it while we looked for it.
+      // Another warden may have sent it meanwhile.
       if (await this.#isMarked("@viv-sent")) return SUBMITTED;
-      if (!(await this.#takeBack())) await this.#mark("@viv-unread");
+      if (!(await this.#takeBack())) {
+        const { id } = this.#pane;
+        await this.#tmux.run(["set-option", "-p", "-t", id, "@viv-unread", this.#nonce]);
+      }
       return { is: "refused", why: "the question was not seen in its input, so it was not sent" };
     }
     if (!(await this.#enter(settled, this.#nonce))) {
@@ -136,14 +129,13 @@ class QuestionTyper {
       return { is: "refused", why: CHANGED };
     }
     if (await this.#hasLeft(LEAVES_WITHIN_MS)) return SUBMITTED;
-    // Some programs take an Enter that follows a paste too closely for a part of it.
     const again = await this.#settled();
     if (again !== null) await this.#enter(again, `${this.#nonce}-again`);
     if (await this.#hasLeft(SUBMITTED_WITHIN_MS)) return SUBMITTED;
     return { is: "refused", why: STAYS };
   }
 
-  /** Null when the text is pasted, by us or by another; else why not. */
+  /** Null when the text is pasted, by us or by another warden. */
   async #paste(): Promise<Typed | null> {
     const mode = await modeOf(this.#pane.tty);
     if (mode === "secret") return { is: "waits", why: "asks for a password" };
@@ -161,7 +153,7 @@ class QuestionTyper {
     if (input.is === "person") return { is: "waits", why: input.what };
     if (input.is === "none") return { is: "refused", why: "no input is seen on its screen" };
     if (!this.#isFree(input)) return { is: "refused", why: TYPING };
-    // A text that ends with its row would leave the cursor at the edge, or on the next row.
+    // Text that ends with its row would leave the cursor at the edge, or on the next row.
     if ((state.cursor.x + this.#text.length) % state.width === 0) this.#text += " please";
     const buffer = `viv-${this.#nonce}`;
     await this.#tmux.run(["load-buffer", "-b", buffer, "-"], this.#text);
@@ -177,20 +169,19 @@ class QuestionTyper {
     return { is: "refused", why: CHANGED };
   }
 
-  /** It is empty. */
   #isFree(input: Input): boolean {
     if (input.is === "box") return input.text === "";
     return input.is === "line" && isBarePrompt(input.before);
   }
 
-  /** The text, seen twice at the same place; null when it does not come, or something else does. */
+  /** The text, seen in one place for a while; null when it does not come, or other text does. */
   async #settled(): Promise<InputState | null> {
     const end = performance.now() + ARRIVES_WITHIN_MS;
     let before: InputState | null = null;
     let since = 0;
     for (;;) {
       const state = await this.#see();
-      const isSame = state.hasText && before !== null && isSamePlace(before, state);
+      const isSame = state.hasText && before !== null && placeOf(before) === placeOf(state);
       if (!isSame) since = performance.now();
       if (isSame && performance.now() - since >= SETTLES_MS) return state;
       before = state.hasText ? state : null;
@@ -199,7 +190,7 @@ class QuestionTyper {
     }
   }
 
-  /** False when it may not be sent any more. Nothing is done if it was before. */
+  /** False when it may not be sent any more. Not sent twice. */
   async #enter(state: InputState, mark: string): Promise<boolean> {
     await this.#unless(`#{||:${differs(state)},#{==:#{@viv-sent},${mark}}}`, [
       `set-option -p -t '${this.#pane.id}' @viv-sent '${mark}'`,
@@ -214,28 +205,20 @@ class QuestionTyper {
     return !state.hasText;
   }
 
-  /** Only ours, and only while it is seen there: as many characters as it has. Whether it was. */
+  /** Erases our text while it is seen alone; whether it was. */
   async #takeBack(): Promise<boolean> {
     const state = await this.#see();
     if (state.hasText) await this.#erase(state, this.#text.length);
     return state.hasText;
   }
 
-  /** A program that has not shown one question gets no second one, until the first shows up: then that goes. */
+  /** A program that has not shown one question gets no second one until the first shows up. */
   async #hasUnread(): Promise<boolean> {
-    const target = ["-t", this.#pane.id];
-    const unread = (
-      await this.#tmux.run(["display-message", "-p", ...target, "#{@viv-unread}"])
-    ).trim();
-    if (unread === "") return false;
+    if ((await this.#show("#{@viv-unread}")).trim() === "") return false;
     const { input } = await this.#see();
     if (input.is !== "box" || !isOurQuestion(input.text)) return true;
-    await this.#tmux.run(["set-option", "-p", "-u", ...target, "@viv-unread"]);
+    await this.#tmux.run(["set-option", "-p", "-u", "-t", this.#pane.id, "@viv-unread"]);
     return false;
-  }
-
-  async #mark(option: string): Promise<void> {
-    await this.#tmux.run(["set-option", "-p", "-t", this.#pane.id, option, this.#nonce]);
   }
 
   async #erase(state: InputState, count: number): Promise<void> {
@@ -255,7 +238,11 @@ class QuestionTyper {
 
   async #see(): Promise<InputState> {
     const format = "#{cursor_x} #{cursor_y} #{cursor_flag} #{pane_width} #{pane_current_command}";
-    const { screen, rest } = await captureScreen(this.#tmux, this.#pane.id, format);
+    const shown = await this.#tmux.run([
+      ...["display-message", "-p", "-t", this.#pane.id, format, ";"],
+      ...["capture-pane", "-p", "-e", "-t", this.#pane.id],
+    ]);
+    const { screen, rest } = screenFrom(shown);
     const input =
       this.#as === "shell" || this.#as === "lines"
         ? lineLook(screen)
@@ -272,68 +259,53 @@ class QuestionTyper {
     const text = flat(this.#text);
     if (input.is === "box")
       return flat(input.text) === text || (this.#isOurs && isFolded(input.text));
-    // A program that reads lines has no frame: it is what stands before the cursor, maybe wrapped.
+    // A program that reads lines has no frame: the text before the cursor, maybe wrapped, is it.
     const { x, y } = screen.cursor;
-    const rows = screen.rows.map(plainText);
+    const rows = screen.rows.map((row) => readRow(row).text);
     const before = [...rows.slice(Math.max(0, y - 8), y), (rows[y] ?? "").slice(0, x)].join("");
     return flat(rows[y]?.slice(0, x) ?? "") !== "" && flat(before).endsWith(text);
   }
 
-  /** In one command of tmux's server: nothing comes between the check and the act. */
+  /** In one command of tmux's server, so that nothing comes between check and act. */
   async #unless(condition: string, commands: readonly string[]): Promise<void> {
-    const target = ["-t", this.#pane.id];
-    await this.#tmux.run(["if-shell", "-F", ...target, condition, "", commands.join(" ; ")]);
+    const check = ["if-shell", "-F", "-t", this.#pane.id, condition, ""];
+    await this.#tmux.run([...check, commands.join(" ; ")]);
+  }
+
+  #show(format: string): Promise<string> {
+    return this.#tmux.run(["display-message", "-p", "-t", this.#pane.id, format]);
   }
 
   async #isMarked(option: string): Promise<boolean> {
     const values = [this.#nonce, `${this.#nonce}-again`];
     const found = values.map((value) => `#{==:#{${option}},${value}}`).join("");
-    const target = ["-t", this.#pane.id];
-    return (await this.#tmux.run(["display-message", "-p", ...target, found])).includes("1");
+    return (await this.#show(found)).includes("1");
   }
 }
 
-/** A question of ours, alone in the box: one that Enter did not submit, or has not yet. */
+/** A question of ours, alone in the box: not submitted by Enter, or not yet. */
 export function isOurQuestion(text: string): boolean {
   return /^Wardenhealthcheck\w*onalinebyitself(isenough)?(please)?$/.test(flat(text));
 }
 
-/** How programs show a paste that they fold: it is one, and nothing stands beside it. */
+/** A paste that the program shows folded, and nothing beside it. */
 function isFolded(text: string): boolean {
   return /^\[Pasted [^\]]*\]$/i.test(text.trim());
 }
 
-function isSamePlace(one: InputState, other: InputState): boolean {
-  return (
-    one.cursor.x === other.cursor.x &&
-    one.cursor.y === other.cursor.y &&
-    one.program === other.program
-  );
-}
+const placeOf = ({ cursor, program }: InputState) => `${cursor.x} ${cursor.y} ${program}`;
 
 /** A format that is true when the cursor is elsewhere, or another program is in the foreground. */
 function differs({ cursor, program }: InputState): string {
   // A paste into a dead pane ends the whole server (seen with tmux 3.3a).
   const place = `#{||:#{!=:#{cursor_x},${cursor.x}},#{!=:#{cursor_y},${cursor.y}}}`;
   const moved = `#{||:#{pane_dead},${place}}`;
-  // What else a name may have in it cannot be written in a format.
+  // A name with other characters cannot be written in a format.
   if (!/^[\w.+-]+$/.test(program)) return moved;
   return `#{||:${moved},#{!=:#{pane_current_command},${program}}}`;
 }
 
-/** The visible screen of a pane, and the fields of `format` after the first three. */
-export async function captureScreen(
-  tmux: Pick<Tmux, "run">,
-  pane: string,
-  format: string,
-): Promise<{ screen: Screen; rest: string }> {
-  const text = await tmux.run([
-    ...["display-message", "-p", "-t", pane, format, ";"],
-    ...["capture-pane", "-p", "-e", "-t", pane],
-  ]);
-  return screenFrom(text);
-}
-
+/** Cursor position and flag, `rest` of that line, then the rows. */
 export function screenFrom(text: string): { screen: Screen; rest: string } {
   const [head = "", ...rows] = text.replace(/\n$/, "").split("\n");
   const [x = "0", y = "0", flag = "1", ...rest] = head.split(" ");
@@ -345,6 +317,3 @@ export function screenFrom(text: string): { screen: Screen; rest: string } {
 function flat(text: string): string {
   return text.replace(/[^\p{L}\p{N}]+/gu, "");
 }
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the colours of a row
-const plainText = (row: string) => row.replace(/\x1b\[[\d;:]*m/g, "");

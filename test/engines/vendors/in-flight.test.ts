@@ -6,7 +6,7 @@ import { geminiEngine } from "../../../src/engines/vendors/gemini.ts";
 import { sumOf } from "../../../src/engines/vendors/usage-sum.ts";
 import { request, SETTINGS } from "./run.ts";
 
-/** What a run uses is known while it runs. The lines are those of the real programs, shortened. */
+/** The usage of a run is known while it runs. The lines are those of the real programs, shortened. */
 
 const KILLED = { exit: null, signal: "SIGKILL", stderr: "", wasEnded: true };
 const EXITED = { exit: 0, signal: null, stderr: "", wasEnded: false };
@@ -93,9 +93,9 @@ describe("claude", () => {
   });
 
   test.each([
-    ["2.1.276, which tells the run's total", "2.1.276", totals(2, 0.2), undefined],
-    ["2.1.277, which tells the session's", "2.1.277", totals(5, 0.5), undefined],
-    ["2.1.325, which tells both", "2.1.325", totals(5, 0.5), totals(2, 0.2)],
+    ["2.1.276, which reports the run's total", "2.1.276", totals(2, 0.2), undefined],
+    ["2.1.277, which reports the session's", "2.1.277", totals(5, 0.5), undefined],
+    ["2.1.325, which reports both", "2.1.325", totals(5, 0.5), totals(2, 0.2)],
   ])("counts a resumed session once with %s", (_, version, all, run) => {
     const before = { model, input: 3000, output: 150, cacheRead: 600, cacheWrite: 90, usd: 0.3 };
     const resumeUsed = { total: [before], since: [] };

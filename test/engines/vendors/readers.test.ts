@@ -11,10 +11,10 @@ import { opencodeEngine } from "../../../src/engines/vendors/opencode.ts";
 import { now, request } from "./run.ts";
 
 const engines: Engine[] = [
-  claudeEngine({ now }),
-  codexEngine({ now }),
-  geminiEngine({ now }),
-  opencodeEngine({ now }),
+  claudeEngine(now),
+  codexEngine(now),
+  geminiEngine(now),
+  opencodeEngine(now),
   execEngine,
 ];
 

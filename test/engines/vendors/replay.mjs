@@ -1,4 +1,4 @@
-// What the stand-ins for the vendors' programs share. Each speaks its vendor's stream, as told by
+// Shared by the stand-ins for the vendors' programs. Each prints its vendor's stream, selected by
 // VENDOR_SCENARIO or by "scenario: NAME" in the prompt, and knows only the flags that vendor knows.
 
 import { appendFileSync, readFileSync, writeSync } from "node:fs";

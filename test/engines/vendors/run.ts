@@ -9,11 +9,11 @@ import type {
   Step,
 } from "../../../src/engines/engine.ts";
 
-/** When the readers of these tests believe it is. */
+/** The clock of the readers. */
 export const NOW = Date.parse("2026-11-15T10:00:00Z");
 export const now = () => NOW;
 
-/** When the limits are lifted that the stand-ins tell of. */
+/** The end of the limits in the stand-ins. */
 export const RESETS = Date.parse("2026-11-16T15:05:00Z");
 
 export const SETTINGS: EngineSettings = {

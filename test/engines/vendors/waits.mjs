@@ -1,4 +1,4 @@
-// What the vendors' programs say while they try again by themselves, recorded from claude 2.1.325,
+// Output of the vendors' programs while they try again by themselves, recorded from claude 2.1.325,
 // codex 0.166.0, gemini 0.61.0 and opencode 1.18.33 in front of a server that always fails. Ids and
 // addresses are shortened.
 
@@ -22,7 +22,7 @@ const opencode = (error, small = false) => [
   `timestamp=2026-11-16T01:27:37.442Z level=ERROR run=27b68697 message="stream error" providerID=mock modelID=mock-model session.id=ses_1 small=${small} agent=${small ? "title" : "build"} mode=primary error.error="${error}"`,
 ];
 
-/** By vendor and trouble: [stream, line], in the order they came. */
+/** By vendor and failure: [stream, line], in the order they came. */
 export const WAITS = {
   claude: {
     401: [

@@ -56,7 +56,7 @@ export class Screen {
     const pid = await tmux("list-panes", "-t", this.target, "-F", "#{pane_pid}").catch(() => "");
     if (!pid) return;
     await tmux("kill-session", "-t", this.target).catch(() => {});
-    // gemini outlives its terminal. This namespace has nobody else's processes.
+    // gemini outlives its terminal. This namespace has no other processes.
     for (const child of [...(await below(Number(pid))), Number(pid)]) {
       try {
         process.kill(child, "SIGKILL");
@@ -196,7 +196,7 @@ async function foreground(tty) {
     if (group !== front) continue;
     try {
       const argv = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0").slice(0, -1);
-      // A zombie: nobody reaps orphans in this namespace.
+      // A zombie: no process reaps orphans in this namespace.
       if (argv.length === 0) continue;
       found.push({ argv, comm: readFileSync(`/proc/${pid}/comm`, "utf8").trim() });
     } catch {
@@ -206,7 +206,7 @@ async function foreground(tty) {
   return found;
 }
 
-/** A fresh folder to work in, as if somebody had worked there. */
+/** A fresh folder to work in, as after some work. */
 export function project() {
   rmSync("/home/user/project", { recursive: true, force: true });
   mkdirSync("/home/user/project", { recursive: true });

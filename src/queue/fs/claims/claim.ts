@@ -1,18 +1,31 @@
 import { existsSync, lstatSync, type Stats } from "node:fs";
-import { troubleOf } from "../../../base/errno.ts";
-import { isVivError, VivError } from "../../../base/errors.ts";
+import { VivError } from "../../../base/errors.ts";
 import { renameSync } from "../../../platform/files/beneath.ts";
 import { chokedWorkers } from "../../choke.ts";
 import type { Claim, ClaimRequest } from "../../store.ts";
-import { MAX_TASK_BYTES, PRIORITIES, type Task } from "../../task.ts";
-import { assertWorker, parseIn } from "../enqueue/parse.ts";
-import { errno, readRegular, renameIfThere, tokenOf, translate } from "../files/atomic.ts";
-import { quarantine } from "../files/quarantine.ts";
+import { PRIORITIES, type Task } from "../../task.ts";
+import { readTaskOrQuarantine } from "../enqueue/task-file.ts";
+import {
+  errno,
+  ignoreMachineErrors,
+  namesIn,
+  renameIfThere,
+  statIfThere,
+  tokenOf,
+  translate,
+} from "../files/atomic.ts";
 import { adopt, adoptIfDue } from "../lanes/adopt.ts";
 import type { Cursor } from "../lanes/lane.ts";
-import { type Candidate, LaneReader } from "../lanes/lane-reader.ts";
+import {
+  type Candidate,
+  covers,
+  filterOf,
+  keyOf,
+  LaneReader,
+  type TypeFilter,
+  wantedBy,
+} from "../lanes/lane-reader.ts";
 import { encodeType, stampOf } from "../lanes/lanes.ts";
-import { covers, filterOf, keyOf, type TypeFilter, wantedBy } from "../lanes/type-filter.ts";
 import { claimOf, fileOf, folderOf } from "../layout.ts";
 import { attemptNumber, readHistory } from "../record/attempts.ts";
 import { type FsRun, recordClaim } from "../run.ts";
@@ -23,14 +36,13 @@ import {
   unmetOf,
   wakeWaitingIfDue,
 } from "../waiting/promote.ts";
-import { isLeftToOthers } from "./choke.ts";
-import { makeWorkerFolder, workerFolder, writeHeartbeat } from "./heartbeat.ts";
+import { isLeftToOthers } from "./choked-tasks.ts";
 import { claimName } from "./register.ts";
-import { assertReviewLimit, isReviewFull } from "./review-limit.ts";
+import { assertWorker, makeWorkerFolder, writeHeartbeat } from "./vital-signs.ts";
 
 /**
- * Claiming: one rename into the worker's folder. Losing the race is normal and silent. What makes
- * it cheap is knowing which name to try: see lanes.ts.
+ * Claiming: one rename into the worker's folder. Losing the race is normal and silent. Knowing
+ * which name to try makes it cheap: see lanes.ts.
  */
 export async function claimTasks(run: FsRun, request: ClaimRequest): Promise<Claim[]> {
   const worker = assertWorker(run, request.worker);
@@ -45,40 +57,64 @@ export async function claimTasks(run: FsRun, request: ClaimRequest): Promise<Cla
   try {
     const freed = claimName(run, worker);
     if (freed) await freed;
-    workerFolder(run, worker);
+    makeWorkerFolder(run, worker);
     if (isReviewFull(run, request.reviewLimit)) return [];
     promoteDue(run);
     const reader = readerFor(run, filterOf(request, run.paths.layout.reservedTypes));
     adoptIfDue(run, reader, begin);
-    for (const force of [false, true]) {
+    const fill = (force: boolean) => {
       while (claims.length < max) {
         const claim = claimNext(run, worker, reader, force);
-        if (claim === null) break;
+        if (claim === null) return;
         claims.push(claim);
       }
-    }
-    // The lanes are empty. What foreign workers finished may have unblocked others; what else lies
-    // in pending/ is foreign itself, or was cut off from its line.
-    if (claims.length === 0 && (await findMore(run, worker, reader))) {
-      for (;;) {
-        const claim = claims.length < max ? claimNext(run, worker, reader, true) : null;
-        if (claim === null) break;
-        claims.push(claim);
-      }
-    }
+    };
+    fill(false);
+    fill(true);
+    // The lanes are empty. Foreign workers may have unblocked tasks; other files in pending/ are
+    // foreign themselves, or were cut off from their lines.
+    if (claims.length === 0 && (await findMore(run, worker, reader))) fill(true);
   } catch (error) {
     // The caller must learn of its claims. If the error lasts, the next call throws it.
     if (claims.length === 0) throw translate(error, "claiming");
   }
-  if (claims.length > 0 && request.heartbeat !== false) {
-    try {
-      beat(run, worker, claims.at(-1)?.task.task_id ?? "", types, begin);
-    } catch (error) {
-      // Without a heartbeat the age of the claim counts; that is no reason to lose it.
-      if (troubleOf(error) === undefined) throw error;
-    }
+  const last = claims.at(-1)?.task.task_id;
+  if (last !== undefined && request.heartbeat !== false && isBeatDue(run, worker, begin)) {
+    // Without a heartbeat the age of the claim counts; that is no reason to lose it.
+    ignoreMachineErrors(() => writeHeartbeat(run, worker, last, types));
   }
   return claims;
+}
+
+/** A one-shot claim starts a lease; a registered worker beats by its timer, unless it is too busy. */
+function isBeatDue(run: FsRun, worker: string, now: number): boolean {
+  const last = run.memo.registered.get(worker);
+  if (last === undefined) return true;
+  if (now - last < 5_000) return false;
+  run.memo.registered.set(worker, now);
+  return true;
+}
+
+/** A folder's mtime moves in ticks: a recent change may be followed by another within the same. */
+const SETTLED_MS = 50;
+
+export function assertReviewLimit(limit: number | undefined): void {
+  if (limit === undefined || (Number.isSafeInteger(limit) && limit >= 1)) return;
+  throw new VivError("INVALID", "reviewLimit must be a whole number of at least 1.");
+}
+
+/** Are there as many tasks in review/ as the limit allows? Lists it only when it has changed. */
+export function isReviewFull(run: FsRun, limit: number | undefined): boolean {
+  if (limit === undefined) return false;
+  const folder = run.paths.state.review;
+  // The mark is taken before the look: a move meanwhile is seen next time.
+  const changed = statIfThere(folder)?.mtimeMs ?? 0;
+  if (run.memo.reviewSeenAt !== changed) {
+    const isTask = (name: string) => run.paths.layout.idOf("review", name) !== null;
+    run.memo.inReview = namesIn(folder).filter(isTask).length;
+    run.memo.reviewSeenAt = Date.now() - changed > SETTLED_MS ? changed : Number.NaN;
+  }
+  return run.memo.inReview >= limit;
 }
 
 async function findMore(run: FsRun, worker: string, reader: LaneReader): Promise<boolean> {
@@ -86,7 +122,7 @@ async function findMore(run: FsRun, worker: string, reader: LaneReader): Promise
   return found + wakeWaitingIfDue(run) > 0;
 }
 
-/** A worker looks again anyway. A command that ends would miss what was written a moment ago. */
+/** A worker looks again anyway. A command that ends would miss a file written a moment ago. */
 async function adoptPatiently(run: FsRun, worker: string, reader: LaneReader): Promise<number> {
   const adopted = adopt(run, reader);
   if (adopted > 0 || !run.memo.hasUnripe || !run.paths.layout.isFlat) return adopted;
@@ -95,69 +131,40 @@ async function adoptPatiently(run: FsRun, worker: string, reader: LaneReader): P
   return adopt(run, reader);
 }
 
-/** A one-shot claim starts a lease; a registered worker beats by its timer, unless it is too busy. */
-function beat(
-  run: FsRun,
-  worker: string,
-  note: string,
-  types: readonly string[] | null,
-  now: number,
-): void {
-  const last = run.memo.registered.get(worker);
-  if (last !== undefined) {
-    if (now - last < 5_000) return;
-    run.memo.registered.set(worker, now);
-  }
-  writeHeartbeat(run, worker, note, types);
-}
-
-/** So many filters are in use at a time; what is closed and opened again makes new ones. */
+/** Filters in use at a time. */
 const MAX_READERS = 16;
 
 export function readerFor(run: FsRun, filter: TypeFilter): LaneReader {
   const { readers } = run.memo;
   const key = keyOf(filter);
-  let reader = readers.get(key);
-  if (!reader) {
-    for (const [oldest] of readers) {
-      if (readers.size < MAX_READERS) break;
-      forgetReader(run, oldest);
-    }
-    reader = new LaneReader(run.paths, filter, run.random, placesFor(run, filter));
-    readers.set(key, reader);
+  const known = readers.get(key);
+  if (known) return known;
+  for (const [oldest, reader] of readers) {
+    if (readers.size < MAX_READERS) break;
+    reader.saveCursors();
+    reader.close();
+    readers.delete(oldest);
+    run.memo.pendingSeen.delete(reader);
   }
+  const reader = new LaneReader(run, filter, placesFor(run, filter));
+  readers.set(key, reader);
   return reader;
 }
 
-/** Where readers are that want all that this one wants: it need not try again what they tried. */
+/** The places of readers whose filters cover this one: it need not try again what they tried. */
 function placesFor(run: FsRun, filter: TypeFilter): Cursor[][] {
   const others = [...run.memo.readers.values()].filter((other) => covers(other.filter, filter));
-  const places = others.map((other) => other.places(isPendingIn(run)));
+  const places = others.map((other) => other.places());
   return PRIORITIES.map((_, lane) => places.flatMap((place) => place[lane] ?? []));
 }
 
-function forgetReader(run: FsRun, key: string): void {
-  const reader = run.memo.readers.get(key);
-  if (!reader) return;
-  reader.saveCursors(isPendingIn(run));
-  reader.close();
-  run.memo.readers.delete(key);
-  run.memo.pendingSeen.delete(reader);
-}
-
-function isPendingIn(run: FsRun): (id: string) => boolean {
-  return (id) => existsSync(fileOf(run.paths, "pending", id));
-}
-
 function claimNext(run: FsRun, worker: string, reader: LaneReader, force: boolean): Claim | null {
-  const folder = folderOf(run.paths, worker);
-  const isThere = isPendingIn(run);
   for (;;) {
-    const candidate = reader.next(isThere, force, worker, run.machine.clock);
+    const candidate = reader.next(force, worker);
     if (candidate === null) return null;
     if (candidate.attempt > 1 && isLeftToOthers(run, worker, candidate)) continue;
     const to = claimOf(run.paths, worker, candidate.id);
-    if (!take(run, fileOf(run.paths, "pending", candidate.id), to, folder)) {
+    if (!take(run, worker, fileOf(run.paths, "pending", candidate.id), to)) {
       candidate.lane.missed(candidate.line);
       continue;
     }
@@ -170,21 +177,22 @@ function claimNext(run: FsRun, worker: string, reader: LaneReader, force: boolea
   }
 }
 
-function take(run: FsRun, from: string, to: string, folder: string): boolean {
+function take(run: FsRun, worker: string, from: string, to: string): boolean {
   for (;;) {
     try {
       renameSync(from, to);
       return true;
     } catch (error) {
       if (errno(error) !== "ENOENT") throw error;
-      if (existsSync(folder)) return false;
+      if (existsSync(folderOf(run.paths, worker))) return false;
       // Not the task but the worker's folder is gone (a cleanup by hand): make it and try again.
-      makeWorkerFolder(run, folder);
+      run.memo.workerFolders.delete(worker);
+      makeWorkerFolder(run, worker);
     }
   }
 }
 
-/** Reads what was just claimed. What turns out to be unusable is quarantined, with the reason. */
+/** The claim of a task whose file had to be read; null when this worker must not have it. */
 function readClaim(
   run: FsRun,
   worker: string,
@@ -193,36 +201,21 @@ function readClaim(
   filter: TypeFilter,
 ): Claim | null {
   const { id } = candidate;
-  let task: Task;
-  let stats: Stats;
-  try {
-    const file = readRegular(path, MAX_TASK_BYTES);
-    if (file === null) return null; // taken back within microseconds
-    stats = file.stats;
-    task = parseIn(run, file, id);
-  } catch (error) {
-    if (!isVivError(error)) throw error;
-    quarantine(run, path, error.message);
-    return null;
-  }
+  const file = readTaskOrQuarantine(run, path, id);
+  if (file === null) return null; // or taken back within microseconds
+  const { task, stats } = file;
   // Only a foreign task can have open dependencies here: its file may have been replaced.
-  if (task.depends_on.length > 0 && unmetOf(run, task).length > 0) {
-    giveBackBlocked(run, task, path);
+  const unmet = unmetOf(run, task);
+  if (unmet.length > 0) {
+    noteReasons(run, task, unmet, 0);
+    renameIfThere(path, fileOf(run.paths, "pending", id));
     return null;
   }
   const history = readHistory(run, id, candidate.attempt);
   const attempt = attemptNumber(history);
-  // A line of an earlier attempt, which was not ticked off: its place now is behind the others.
-  if (candidate.attempt < attempt) {
-    giveBack(run, task, path, stats, attempt);
-    return null;
-  }
-  // Written on since it was offered: now it is for another worker.
-  if (wantedBy(filter)?.has(encodeType(task.task_type)) === false) {
-    giveBack(run, task, path, stats, attempt);
-    return null;
-  }
-  if (attempt > 1 && chokedWorkers(history).has(worker)) {
+  const isOld = candidate.attempt < attempt; // its place now is behind the others
+  const isUnwanted = wantedBy(filter)?.has(encodeType(task.task_type)) === false;
+  if (isOld || isUnwanted || (attempt > 1 && chokedWorkers(history).has(worker))) {
     giveBack(run, task, path, stats, attempt);
     return null;
   }
@@ -250,20 +243,14 @@ function claimFromLine(
 }
 
 function holdClaim(run: FsRun, worker: string, task: Task, token: string, attempt: number): Claim {
-  const review = task.review === true;
-  run.memo.claims.set(task.task_id, {
-    worker,
-    token,
-    attempt,
-    review,
-    at: performance.now(),
-    isUncertain: false,
-  });
+  const [review, at] = [task.review === true, performance.now()];
+  const held = { worker, token, attempt, review, at, isUncertain: false };
+  run.memo.claims.set(task.task_id, held);
   return { task, worker, token, attempt };
 }
 
 /**
- * The line was an old one: of before its worker choked on the task, or of when it had another type.
+ * The line was an old one: its worker has choked on the task since, or the task's type has changed.
  * A claimer that read the new line while we had the task took it for gone, so write another one.
  */
 function giveBack(run: FsRun, task: Task, path: string, stats: Stats, attempt: number): void {
@@ -274,9 +261,4 @@ function giveBack(run: FsRun, task: Task, path: string, stats: Stats, attempt: n
   } catch {
     // It is back; without its line, adopt finds it.
   }
-}
-
-function giveBackBlocked(run: FsRun, task: Task, path: string): void {
-  noteReasons(run, task, unmetOf(run, task), 0);
-  renameIfThere(path, fileOf(run.paths, "pending", task.task_id));
 }

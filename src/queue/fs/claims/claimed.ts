@@ -1,9 +1,10 @@
 import { existsSync } from "node:fs";
 import { isListedName } from "../../../base/names.ts";
-import { namesIn, statIfThere } from "../files/atomic.ts";
+import { namesIn, statIfThere, tokenOf } from "../files/atomic.ts";
 import { claimOf, type Paths } from "../layout.ts";
+import type { FsRun } from "../run.ts";
 
-/** Claims by worker: claimed/ listed, in either layout. */
+/** The claims in claimed/, in either layout. */
 export interface ClaimedTask {
   worker: string;
   id: string;
@@ -44,7 +45,23 @@ export function* claimedTasks(paths: Paths, only?: string): Generator<ClaimedTas
   }
 }
 
-/** `names`: what claimed/ lists, if the caller knows. */
+export interface ClaimFile {
+  id: string;
+  path: string;
+  token: string;
+  claimedAt: number;
+}
+
+export function claimsOf(run: FsRun, worker: string): ClaimFile[] {
+  const claims: ClaimFile[] = [];
+  for (const { id, path } of claimedTasks(run.paths, worker)) {
+    const stats = statIfThere(path);
+    if (stats?.isFile()) claims.push({ id, path, token: tokenOf(stats), claimedAt: stats.ctimeMs });
+  }
+  return claims;
+}
+
+/** `names`: the names in claimed/, if the caller has listed it. */
 export function findClaim(
   paths: Paths,
   id: string,

@@ -1,53 +1,58 @@
+import { isVivError } from "../../../base/errors.ts";
+import { rmdirSync } from "../../../platform/files/beneath.ts";
 import type { LedgerLine } from "../../ledger.ts";
-import { judgeWorker, type VitalSigns } from "../../liveness.ts";
-import type { ReapOptions, ReapReport } from "../../store.ts";
-import { assertWorker } from "../enqueue/parse.ts";
-import { translate } from "../files/atomic.ts";
-import { appendHistory } from "../record/attempts.ts";
+import { judgeWorker } from "../../liveness.ts";
+import { afterAbandonment } from "../../retry.ts";
+import type { Ended, ReapOptions, ReapReport } from "../../store.ts";
+import { end, finishRecorded } from "../ends/end-claim.ts";
+import { type Held, keyOf, recordedEnds } from "../ends/held-claim.ts";
+import { errno, statIfThere, tokenOf, translate, unlinkIfThere } from "../files/atomic.ts";
+import { withLock } from "../files/lock.ts";
+import { quarantine } from "../files/quarantine.ts";
+import { fileOf, folderOf, heartbeatOf } from "../layout.ts";
+import { appendHistory, attemptNumber, readHistory } from "../record/attempts.ts";
 import { linesOfWorker } from "../record/claim-lines.ts";
 import { type FsRun, record } from "../run.ts";
-import { claimWorkers } from "./claimed.ts";
-import { readHeartbeat } from "./heartbeat.ts";
-import { buryWorker, readWorkerFile } from "./register.ts";
-import { type ClaimFile, claimsOf, takeBack } from "./take-back.ts";
+import { type ClaimFile, claimsOf, claimWorkers } from "./claimed.ts";
+import { endTreeOf, forgetTreeOf } from "./process-notes.ts";
+import {
+  assertWorker,
+  readWorkerFile,
+  staleAfterSeconds,
+  vitalSigns,
+  workerFileOf,
+} from "./vital-signs.ts";
 
 /**
- * Takes back the claims of workers that are gone, when the processes they left are gone too. An attempt whose end was recorded but not made
- * (a crash between the two) is finished instead: the work is not run again.
+ * Takes back the claims of workers that are gone, once the processes they left are gone too. An
+ * attempt whose end was recorded but not made (a crash between the two) is finished instead: the
+ * work is not run again.
  */
 export async function reapClaims(run: FsRun, options: ReapOptions): Promise<ReapReport> {
   const report: ReapReport = { reaped: [], live: [], skipped: [], stuck: [] };
+  const { worker: only, execution, heartbeatOnly } = options;
   try {
-    for (const worker of workersFor(run, options)) {
+    const workers = only === undefined ? claimWorkers(run.paths).sort() : [assertWorker(run, only)];
+    for (const worker of workers) {
       const claims = claimsOf(run, worker);
       const signs = vitalSigns(run, worker, claims);
-      if (claims.length === 0) {
-        if (signs.process === "gone" && !options.heartbeatOnly) await buryWorker(run, worker);
-        continue;
+      if (claims.length > 0) {
+        const limit = options.staleAfterSeconds ?? staleAfterSeconds(run, signs);
+        const verdict = judgeWorker(signs, { staleAfterMs: limit * 1000, heartbeatOnly });
+        if (verdict.alive) {
+          report.live.push(worker);
+          continue;
+        }
+        const age = signs.heartbeatAge === null ? -1 : Math.max(0, signs.heartbeatAge / 1000);
+        const why = execution && {
+          note: `the warden ended ${worker}`,
+          receipt: execution.receipt,
+        };
+        await takeBack(run, worker, claims, verdict.reason, age, report, why);
       }
-      const verdict = judgeWorker(signs, {
-        staleAfterMs: (options.staleAfterSeconds ?? staleAfterSeconds(run, signs)) * 1000,
-        heartbeatOnly: options.heartbeatOnly,
-      });
-      if (verdict.alive) {
-        report.live.push(worker);
-        continue;
-      }
-      const age = signs.heartbeatAge === null ? -1 : Math.max(0, signs.heartbeatAge / 1000);
-      await takeBack(
-        run,
-        worker,
-        claims,
-        verdict.reason,
-        age,
-        report,
-        executionOf(worker, options),
-      );
       // While a claim of it is stuck, that its process is gone must stay known.
       const isStuck = report.stuck.some((one) => one.worker === worker);
-      if (signs.process === "gone" && !options.heartbeatOnly && !isStuck) {
-        await buryWorker(run, worker);
-      }
+      if (signs.process === "gone" && !heartbeatOnly && !isStuck) await freeName(run, worker);
     }
     linkReceipt(run, options);
   } catch (error) {
@@ -56,30 +61,20 @@ export async function reapClaims(run: FsRun, options: ReapOptions): Promise<Reap
   return report;
 }
 
-function workersFor(run: FsRun, { worker }: ReapOptions): string[] {
-  if (worker !== undefined) return [assertWorker(run, worker)];
-  return claimWorkers(run.paths).sort();
-}
-
-function executionOf(worker: string, { execution }: ReapOptions) {
-  if (execution === undefined) return {};
-  return { note: `the warden ended ${worker}`, receipt: execution.receipt };
-}
-
 /**
- * Others reap as well, and a worker that is asked to end gives back what it holds: the attempts that
- * ended so before we came here name the receipt too. Done again, it changes nothing.
+ * Others reap as well, and a worker that is asked to end gives back its claims: the attempts that
+ * ended so before this call name the receipt too. Done again, it changes nothing.
  */
 function linkReceipt(run: FsRun, { worker, execution }: ReapOptions): void {
   if (worker === undefined || execution === undefined) return;
   const { receipt, since } = execution;
   const ends = new Map<string, LedgerLine>();
-  const keyOf = (line: LedgerLine) => `${line.task} ${line.token}`;
   for (const line of linesOfWorker(run, worker, Date.parse(since))) {
     if (line.at < since) continue;
+    const key = `${line.task} ${line.token}`;
     const isCutShort = line.outcome === "abandoned" || line.outcome === "released";
-    if (line.event === "ended" && isCutShort && !line.receipt) ends.set(keyOf(line), line);
-    if (line.event === "void" || line.event === "executed") ends.delete(keyOf(line));
+    if (line.event === "ended" && isCutShort && !line.receipt) ends.set(key, line);
+    if (line.event === "void" || line.event === "executed") ends.delete(key);
   }
   for (const { task, token } of ends.values()) {
     if (task === undefined || token === undefined) continue;
@@ -88,33 +83,113 @@ function linkReceipt(run: FsRun, { worker, execution }: ReapOptions): void {
   }
 }
 
-const STALE_AFTER_SECONDS = 300;
+/** Ending a tree takes time; after this long, recorded ends are looked up again. */
+const LOOK_AGAIN_MS = 20;
 
-/** A worker with heartbeats beats often. One with only a shell may have none. */
-export function staleAfterSeconds(
+export async function takeBack(
   run: FsRun,
-  signs: Pick<VitalSigns, "process" | "heartbeatAge">,
-): number {
-  const hasOnlyShell = signs.process === "none" && signs.heartbeatAge === null;
-  return hasOnlyShell ? run.paths.layout.staleAfterSeconds : STALE_AFTER_SECONDS;
+  worker: string,
+  claims: readonly ClaimFile[],
+  reason: "gone" | "stale",
+  ageSeconds: number,
+  report: ReapReport,
+  why: { note?: string; receipt?: string } = {},
+): Promise<void> {
+  const allHeld = claims.map((claim) => ({ ...claim, worker }));
+  let ends = recordedEnds(run, allHeld);
+  let lookedAt = performance.now();
+  for (const claim of claims) {
+    // Others reap too: the file there may be the claim of a successor by now.
+    if (!isCurrent(claim)) continue;
+    const { id } = claim;
+    if (!ends.has(keyOf(claim)) && statIfThere(fileOf(run.paths, "pending", id))) {
+      report.skipped.push({ worker, id });
+      continue;
+    }
+    if (isCopy(run, claim)) continue;
+    // First the tree, then the task: once it is moved, another worker may begin it anew.
+    const ending = endTreeOf(run, { ...claim, worker });
+    // Mostly there is none: then nothing of this process comes in between.
+    const pids = Array.isArray(ending) ? ending : await ending;
+    if (pids.length > 0) {
+      report.stuck.push({ worker, id, pids });
+      continue;
+    }
+    const seenAt = performance.now();
+    if (!isCurrent(claim)) continue;
+    // The worker may have been asleep only, and have recorded an end while we ended trees. It may
+    // be one of this process, which goes on whenever we wait.
+    if (!Array.isArray(ending) || seenAt - lookedAt > LOOK_AGAIN_MS) {
+      ends = recordedEnds(run, allHeld);
+      lookedAt = performance.now();
+    }
+    const recorded = ends.get(keyOf(claim));
+    const history = readHistory(run, id);
+    const held: Held = { ...claim, worker, attempt: attemptNumber(history), seenAt };
+    try {
+      const { to, warnings = [] } = recorded
+        ? finishRecorded(run, held, recorded)
+        : abandon(run, held, afterAbandonment(history), reason, why);
+      report.reaped.push({ worker, id, ageSeconds, to, reason: recorded ? "finished" : reason });
+      if (warnings.length > 0) report.warnings = [...(report.warnings ?? []), ...warnings];
+      forgetTreeOf(run, id, claim.token);
+    } catch (error) {
+      // The worker came back and finished it between our look and our rename: its result counts.
+      if (!isVivError(error, "CLAIM_LOST")) throw error;
+    }
+  }
 }
 
-export function vitalSigns(run: FsRun, worker: string, claims: readonly ClaimFile[]): VitalSigns {
-  const file = readWorkerFile(run, worker);
-  const heartbeat = readHeartbeat(run, worker);
-  const youngest = claims.reduce((latest, c) => Math.max(latest, c.claimedAt), 0);
-  const claimAge = run.machine.clock.now() - youngest;
-  const hasOnlyShell = !file && !heartbeat;
-  return {
-    process: file ? run.machine.vitality(file) : "none",
-    heartbeatAge: heartbeat ? heartbeat.age : null,
-    claimAge: hasOnlyShell ? sinceActivity(run, worker, claimAge) : claimAge,
-  };
+function abandon(
+  run: FsRun,
+  held: Held,
+  to: "pending" | "failed",
+  reason: "gone" | "stale",
+  { note, receipt }: { note?: string; receipt?: string },
+): Ended {
+  const { worker } = held;
+  const what = reason === "gone" ? `the process of ${worker} is gone` : `${worker} went silent`;
+  const more = to === "failed" ? ", as others before it: this task keeps losing its workers" : "";
+  return end(run, held, { outcome: "abandoned", to, note: note ?? `${what}${more}`, receipt });
 }
 
-/** A worker with nothing but a shell shows that it is alive by what it does. */
-function sinceActivity(run: FsRun, worker: string, claimAge: number): number {
-  // To look for its traces is dear, and needed only when its claims say that it is gone.
-  if (claimAge <= 60_000) return claimAge;
-  return Math.min(claimAge, run.machine.clock.now() - (run.hooks?.lastActivity(run, worker) ?? 0));
+/**
+ * A claim is moved by a rename, so a task that lies in another state as well is a copy:
+ * given out again, it would be done twice. The copy goes to quarantine.
+ */
+function isCopy(run: FsRun, { id, path }: ClaimFile): boolean {
+  const states = ["done", "review", "failed", "waiting"] as const;
+  const other = states.find((state) => statIfThere(fileOf(run.paths, state, id)));
+  const stats = other === undefined ? undefined : statIfThere(path);
+  // Gone by now: it was the task itself, on its way there.
+  if (stats === undefined) return other !== undefined;
+  return quarantine(run, path, `a second file of a task that is in ${other}/ already`, stats.ino);
+}
+
+function isCurrent(claim: ClaimFile): boolean {
+  const stats = statIfThere(claim.path);
+  return stats !== undefined && tokenOf(stats) === claim.token;
+}
+
+/** After its claims were taken back, the name of a worker that is really gone is free again. */
+function freeName(run: FsRun, worker: string): Promise<void> {
+  return withLock(workersLock(run), () => {
+    const holder = readWorkerFile(run, worker);
+    // None: while we waited for the lock, another reaper or the name's next user has freed it.
+    if (holder === null || run.machine.vitality(holder) !== "gone") return;
+    unlinkIfThere(workerFileOf(run, worker));
+    unlinkIfThere(heartbeatOf(run.paths, worker));
+    if (run.paths.layout.isFlat) return;
+    try {
+      rmdirSync(folderOf(run.paths, worker));
+    } catch (error) {
+      // Not empty: the name is in use again, or the folder holds foreign files.
+      if (errno(error) !== "ENOTEMPTY" && errno(error) !== "ENOENT") throw error;
+    }
+  });
+}
+
+/** Held while a worker's name changes hands. */
+export function workersLock(run: FsRun): string {
+  return `${run.paths.workers}/.lock`;
 }

@@ -1,12 +1,8 @@
-import type { ProcessIdentity } from "../../../base/clock.ts";
 import { VivError } from "../../../base/errors.ts";
 import { canonicalJson } from "../../../base/json.ts";
 import { counted } from "../../../base/text.ts";
-import { rmdirSync } from "../../../platform/files/beneath.ts";
 import type { ReapReport, RegisterOptions, Registration } from "../../store.ts";
-import { assertWorker } from "../enqueue/parse.ts";
 import {
-  errno,
   ignoreMachineErrors,
   readDerived,
   replaceFile,
@@ -14,21 +10,24 @@ import {
   unlinkIfThere,
 } from "../files/atomic.ts";
 import { withLock } from "../files/lock.ts";
-import { folderOf, heartbeatOf } from "../layout.ts";
+import { heartbeatOf } from "../layout.ts";
 import { type FsRun, nowIso, record, temporaryPath } from "../run.ts";
-import { readHeartbeat, writeHeartbeat } from "./heartbeat.ts";
-import { wouldNotDie } from "./processes.ts";
-import { claimsOf, takeBack } from "./take-back.ts";
+import { claimsOf } from "./claimed.ts";
+import { wouldNotDie } from "./process-notes.ts";
+import { takeBack, workersLock } from "./reap.ts";
+import {
+  assertWorker,
+  readHeartbeat,
+  readWorkerFile,
+  type WorkerFile,
+  workerFileOf,
+  writeHeartbeat,
+} from "./vital-signs.ts";
 
 /**
- * A long-lived worker holds its name with a file that says which process it is. One-shot commands
- * do not register: many of them may act under one name, one after the other.
+ * A long-lived worker holds its name with a file about its process. One-shot commands do not
+ * register: many of them may act under one name, one after the other.
  */
-export interface WorkerFile extends ProcessIdentity {
-  worker: string;
-  started_at: string;
-  types: string[] | null;
-}
 
 /** A worker of another host counts as alive while its heartbeat is younger than this. */
 const FOREIGN_HOST_GRACE_MS = 300_000;
@@ -36,38 +35,13 @@ const FOREIGN_HOST_GRACE_MS = 300_000;
 const BEAT_MS = 30_000;
 const RETRY_MS = 1_000;
 
-function pathOf(run: FsRun, worker: string): string {
-  return `${run.paths.workers}/${worker}.json`;
-}
-
-/** Null when there is none, or none that its worker has written. */
-export function readWorkerFile(run: FsRun, worker: string): WorkerFile | null {
-  const file = readDerived(pathOf(run, worker), 64 * 1024);
-  if (file === null) return null;
-  try {
-    const value: unknown = JSON.parse(file.text);
-    return isWorkerFile(value) && value.worker === worker ? value : null;
-  } catch {
-    return null; // torn by a power loss: no process of this boot has written it
-  }
-}
-
-function isWorkerFile(value: unknown): value is WorkerFile {
-  if (typeof value !== "object" || value === null) return false;
-  const { worker, host, boot, started, pid, types } = value as WorkerFile;
-  return (
-    [worker, host, boot, started].every((text) => typeof text === "string") &&
-    Number.isSafeInteger(pid) &&
-    (types === null || (Array.isArray(types) && types.every((type) => typeof type === "string")))
-  );
-}
-
-/** The names that this process holds stay its own, though their files were removed. */
+/** Writes the files of this process's names again if they were removed. */
 export function restoreWorkers(run: FsRun): void {
   for (const [worker, text] of run.memo.workerFiles) {
-    if (readDerived(pathOf(run, worker), 64 * 1024)?.text === text) continue;
+    const path = workerFileOf(run, worker);
+    if (readDerived(path, 64 * 1024)?.text === text) continue;
     if (readWorkerFile(run, worker) !== null) continue; // another process holds it by now
-    replaceFile(pathOf(run, worker), temporaryPath(run, `worker-${worker}`), text, false);
+    replaceFile(path, temporaryPath(run, `worker-${worker}`), text, false);
   }
 }
 
@@ -78,29 +52,26 @@ function isHeld(run: FsRun, holder: WorkerFile): boolean {
   return heartbeat !== null && heartbeat.age < FOREIGN_HOST_GRACE_MS;
 }
 
-function takenError(holder: WorkerFile): VivError {
-  return new VivError(
-    "WORKER_TAKEN",
-    `the name ${holder.worker} belongs to a live worker (pid ${holder.pid} on ${holder.host}); choose another one, or stop that worker first.`,
-    { worker: holder.worker, pid: holder.pid, host: holder.host },
-  );
+function takenError({ worker, pid, host }: WorkerFile): VivError {
+  const message = `the name ${worker} belongs to a live worker (pid ${pid} on ${host}); choose another one, or stop that worker first.`;
+  return new VivError("WORKER_TAKEN", message, { worker, pid, host });
 }
 
 /**
- * A one-shot claim under the name of a live worker would mix two owners in one folder. A dead one
- * leaves the name first: with its file there, the new claim would be taken for the dead one's.
+ * A one-shot claim under the name of a live worker would mix two owners in one folder. A dead
+ * worker's file is removed first, or the new claim would count as the dead one's.
  */
 export function claimName(run: FsRun, worker: string): Promise<void> | undefined {
   if (run.memo.registered.has(worker)) return undefined;
   const holder = readWorkerFile(run, worker);
   if (!holder) return undefined;
   if (isSelf(run, holder) || isHeld(run, holder)) throw takenError(holder);
-  return withLock(lockOf(run), async () => {
+  return withLock(workersLock(run), async () => {
     const current = readWorkerFile(run, worker);
     if (!current || isSelf(run, current)) return;
     if (isHeld(run, current)) throw takenError(current);
     await takeOver(run, worker, current);
-    unlinkIfThere(pathOf(run, worker));
+    unlinkIfThere(workerFileOf(run, worker));
   });
 }
 
@@ -115,7 +86,6 @@ export async function registerWorker(
   { types, heartbeatMs = BEAT_MS, onMissedBeat }: RegisterOptions,
 ): Promise<Registration> {
   const worker = assertWorker(run, name);
-  const path = pathOf(run, worker);
   const file: WorkerFile = {
     ...run.machine.self(),
     worker,
@@ -124,11 +94,12 @@ export async function registerWorker(
   };
   const text = canonicalJson(file);
   try {
-    await withLock(lockOf(run), async () => {
+    await withLock(workersLock(run), async () => {
       const holder = readWorkerFile(run, worker);
       if (holder && (isSelf(run, holder) || isHeld(run, holder))) throw takenError(holder);
       await takeOver(run, worker, holder);
-      replaceFile(path, temporaryPath(run, `worker-${worker}`), text, false);
+      const tmp = temporaryPath(run, `worker-${worker}`);
+      replaceFile(workerFileOf(run, worker), tmp, text, false);
     });
   } catch (error) {
     throw translate(error, `registering ${worker}`);
@@ -153,7 +124,7 @@ export async function registerWorker(
         restoreWorkers(run);
         writeHeartbeat(run, worker, note);
       } catch {
-        // No reason to stop working (a full disk): but others take us for gone until it is written.
+        // A full disk is no reason to stop working, but until a beat is written we count as gone.
         onMissedBeat?.();
         next = Math.min(next, RETRY_MS);
       }
@@ -175,7 +146,7 @@ export async function registerWorker(
 
 /**
  * Claims in the folder of that name belong to another process. A dead predecessor's claims go
- * back now: with our heartbeat beside them, the reaper would take them for ours for ever.
+ * back now: beside our heartbeat, the reaper would count them as ours for ever.
  */
 async function takeOver(run: FsRun, worker: string, predecessor: WorkerFile | null): Promise<void> {
   const claims = claimsOf(run, worker);
@@ -183,11 +154,8 @@ async function takeOver(run: FsRun, worker: string, predecessor: WorkerFile | nu
   const heartbeat = readHeartbeat(run, worker);
   const age = heartbeat?.age ?? Number.POSITIVE_INFINITY;
   if (predecessor === null && age < FOREIGN_HOST_GRACE_MS) {
-    throw new VivError(
-      "WORKER_TAKEN",
-      `one-shot commands hold ${counted(claims.length, "claim")} as ${worker}; choose another name, or finish those first.`,
-      { worker },
-    );
+    const message = `one-shot commands hold ${counted(claims.length, "claim")} as ${worker}; choose another name, or finish those first.`;
+    throw new VivError("WORKER_TAKEN", message, { worker });
   }
   const report: ReapReport = { reaped: [], live: [], skipped: [], stuck: [] };
   await takeBack(run, worker, claims, predecessor ? "gone" : "stale", age / 1000, report);
@@ -198,29 +166,7 @@ async function takeOver(run: FsRun, worker: string, predecessor: WorkerFile | nu
 function unregister(run: FsRun, worker: string): void {
   if (!run.memo.registered.delete(worker)) return;
   run.memo.workerFiles.delete(worker);
-  unlinkIfThere(pathOf(run, worker));
+  unlinkIfThere(workerFileOf(run, worker));
   unlinkIfThere(heartbeatOf(run.paths, worker));
   record(run, { event: "worker_stopped", worker });
-}
-
-/** After its claims were taken back, the name of a worker that is really gone is free again. */
-export function buryWorker(run: FsRun, worker: string): Promise<void> {
-  return withLock(lockOf(run), () => {
-    const holder = readWorkerFile(run, worker);
-    // None: while we waited for the lock, another reaper or the name's next user has buried it.
-    if (holder === null || run.machine.vitality(holder) !== "gone") return;
-    unlinkIfThere(pathOf(run, worker));
-    unlinkIfThere(heartbeatOf(run.paths, worker));
-    if (run.paths.layout.isFlat) return;
-    try {
-      rmdirSync(folderOf(run.paths, worker));
-    } catch (error) {
-      // Not empty: the name is in use again, or the folder holds foreign files.
-      if (errno(error) !== "ENOTEMPTY" && errno(error) !== "ENOENT") throw error;
-    }
-  });
-}
-
-function lockOf(run: FsRun): string {
-  return `${run.paths.workers}/.lock`;
 }

@@ -1,17 +1,14 @@
 import { isVivError } from "../../../base/errors.ts";
 import { isName } from "../../../base/names.ts";
 import { MAX_TASK_BYTES, type Task } from "../../task.ts";
-import { findCycle } from "../enqueue/cycle.ts";
-import { reserveAgain } from "../enqueue/ids.ts";
-import { parseIn } from "../enqueue/parse.ts";
+import { parseIn, reserveAgain } from "../enqueue/task-file.ts";
 import { namesIn, readRegular, statIfThere } from "../files/atomic.ts";
 import { quarantine } from "../files/quarantine.ts";
 import { adopt } from "../lanes/adopt.ts";
-import { LaneReader } from "../lanes/lane-reader.ts";
-import { ANY } from "../lanes/type-filter.ts";
+import { ANY, LaneReader } from "../lanes/lane-reader.ts";
 import { below, fileOf, idOfLink, quarantinedOf } from "../layout.ts";
 import { locate } from "../locate.ts";
-import { dependentsOf } from "../waiting/dependents.ts";
+import { dependentsOf, findCycle } from "../waiting/dependents.ts";
 import { hasDue } from "../waiting/due.ts";
 import { readyAt, unmetOf, wake } from "../waiting/promote.ts";
 import type { Examination } from "./doctor.ts";
@@ -55,7 +52,7 @@ async function checkIds(
 }
 
 async function checkLanes({ run, find }: Examination, places: Places): Promise<void> {
-  const reader = new LaneReader(run.paths, ANY, run.random);
+  const reader = new LaneReader(run, ANY);
   try {
     const known = new Set(reader.ahead());
     const missing = [...places].filter(

@@ -2,7 +2,7 @@ import { isVivError } from "../../../base/errors.ts";
 import { isListedName, isName } from "../../../base/names.ts";
 import { TASK_STATES, type TaskState } from "../../states.ts";
 import { MAX_TASK_BYTES } from "../../task.ts";
-import { parseIn } from "../enqueue/parse.ts";
+import { parseIn } from "../enqueue/task-file.ts";
 import { namesIn, readRegular, statIfThere } from "../files/atomic.ts";
 import { quarantine } from "../files/quarantine.ts";
 import { below, type Layout } from "../layout.ts";

@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import { forgottenSpares, isStale, notesWithoutClaim } from "../claims/stale-notes.ts";
+import { forgottenSpares, isStale, notesWithoutClaim } from "../claims/process-notes.ts";
 import { unlinkIfThere } from "../files/atomic.ts";
 import type { Examination } from "./doctor.ts";
 

@@ -1,6 +1,6 @@
 import { isVivError } from "../../../base/errors.ts";
 import { isName } from "../../../base/names.ts";
-import type { RunStatus } from "../../status.ts";
+import type { RunStatus } from "../../store.ts";
 import { namesIn } from "../files/atomic.ts";
 import { quarantine } from "../files/quarantine.ts";
 import { locate } from "../locate.ts";

@@ -1,9 +1,9 @@
 import { utimesSync } from "../../../platform/files/beneath.ts";
 import { judgeWorker } from "../../liveness.ts";
-import { claimWorkers } from "../claims/claimed.ts";
-import { reapClaims, staleAfterSeconds, vitalSigns } from "../claims/reap.ts";
-import { claimsOf } from "../claims/take-back.ts";
-import { keyOf, recordedEnds } from "../ends/recorded-end.ts";
+import { claimsOf, claimWorkers } from "../claims/claimed.ts";
+import { reapClaims } from "../claims/reap.ts";
+import { staleAfterSeconds, vitalSigns } from "../claims/vital-signs.ts";
+import { keyOf, recordedEnds } from "../ends/held-claim.ts";
 import { statIfThere } from "../files/atomic.ts";
 import { below, folderOf, heartbeatOf } from "../layout.ts";
 import type { Examination } from "./doctor.ts";

@@ -2,9 +2,8 @@ import { isVivError } from "../../../base/errors.ts";
 import { utimesSync } from "../../../platform/files/beneath.ts";
 import { type HistoryRecord, isAttempt } from "../../attempt.ts";
 import type { TaskState } from "../../states.ts";
-import { MAX_TASK_BYTES } from "../../task.ts";
-import { parseIn } from "../enqueue/parse.ts";
-import { errno, readRegular, renameIfThere, statIfThere, syncFolder } from "../files/atomic.ts";
+import { readTask } from "../enqueue/task-file.ts";
+import { errno, renameIfThere, statIfThere, syncFolder } from "../files/atomic.ts";
 import { quarantine } from "../files/quarantine.ts";
 import { fileOf } from "../layout.ts";
 import { appendHistory, attemptNumber, historyAt, readHistory } from "../record/attempts.ts";
@@ -15,10 +14,9 @@ import { promoteDependents } from "../waiting/promote.ts";
 import type { Afterwards } from "./afterwards.ts";
 
 /**
- * Renames a task to where it belongs. What lies there under its name goes to quarantine, unless it
- * is the task itself, which another process has just moved there: then this one has nothing to do
- * (false). For done/ there is no look first: `ids/` keeps ours, and a search of the largest folder
- * would cost every completion.
+ * Renames a task to where it belongs. A file there under its name goes to quarantine, unless it is
+ * the task itself, moved there by another process: then it returns false. For done/ there is no
+ * look first: `ids/` keeps ours, and a search of the largest folder would slow every completion.
  */
 export function moveInto(run: FsRun, from: string, target: string): boolean {
   if (!target.startsWith(run.paths.state.done) && !clearWay(run, from, target)) return false;
@@ -26,7 +24,7 @@ export function moveInto(run: FsRun, from: string, target: string): boolean {
     return renameIfThere(from, target);
   } catch (error) {
     if (!["EISDIR", "ENOTDIR", "EEXIST", "ENOTEMPTY"].includes(errno(error) ?? "")) {
-      // An error does not say whether it moved; where the file lies does.
+      // The error does not show whether it moved; the place of the file does.
       if (statIfThere(from) === undefined && statIfThere(target) !== undefined) return true;
       throw error;
     }
@@ -44,7 +42,7 @@ function clearWay(run: FsRun, from: string, target: string): boolean {
   return true;
 }
 
-/** What a task's arrival in a state means for others. */
+/** The consequences of a task's arrival in a state. */
 export function afterMove(
   run: FsRun,
   id: string,
@@ -54,16 +52,16 @@ export function afterMove(
 ): void {
   if (to === "done") {
     after.try(
-      `what waits for ${id} was not woken; the next sweep, or worker without work, does`,
+      `tasks that wait for ${id} were not woken; the next sweep, or idle worker, wakes them`,
       () => promoteDependents(run, id),
     );
     after.try(
-      "completed_tasks in status.json was not brought up to date; the next one to be done, a sweep or viv doctor --fix does",
+      "completed_tasks in status.json is not up to date; the next completion, a sweep or viv doctor --fix updates it",
       () => projectSoon(run, now),
     );
   } else if (to === "pending") {
     after.try(
-      `${id} is not offered to workers yet; their next look through all that is pending finds it`,
+      `${id} is not offered to workers yet; their next look through pending/ finds it`,
       () => {
         outdateLines(fileOf(run.paths, "pending", id));
         offerAgain(run, id);
@@ -75,15 +73,15 @@ export function afterMove(
     );
   } else if (to === "failed" && run.onDependencyFailed === "fail") {
     after.try(
-      `what waits for ${id} was not failed with it; viv why tells which, viv cancel does it`,
+      `tasks that wait for ${id} were not failed with it; see viv why, then viv cancel`,
       () => failDependents(run, id),
     );
   }
 }
 
 /**
- * Lane lines about the task's earlier attempts must not fit any more: see stampOf. A task may come
- * back twice within a millisecond, so the time is a finer one.
+ * Dates the file, so that lane lines about earlier attempts no longer fit: see stampOf. A task may
+ * come back twice within a millisecond, so the time is a finer one.
  */
 export function outdateLines(path: string): void {
   try {
@@ -96,38 +94,31 @@ export function outdateLines(path: string): void {
 
 function offerAgain(run: FsRun, id: string): void {
   try {
-    const file = readRegular(fileOf(run.paths, "pending", id), MAX_TASK_BYTES);
+    const file = readTask(run, fileOf(run.paths, "pending", id), id);
     // Gone again means that it is claimed already: it needs no line on a lane.
-    if (file === null) return;
-    run.lanes.offer(parseIn(run, file, id), file.stats, attemptNumber(readHistory(run, id)));
+    if (file !== null) run.lanes.offer(file.task, file.stats, attemptNumber(readHistory(run, id)));
   } catch (error) {
     if (!isVivError(error, "CORRUPT")) throw error; // adopt will quarantine it
   }
 }
 
-/** With `on_dependency_failed = "fail"`: what waits for a failed task fails too, and so on. */
-export function failDependents(run: FsRun, id: string): void {
+/** With `on_dependency_failed = "fail"`: tasks that wait for a failed one fail too, and so on. */
+function failDependents(run: FsRun, id: string): void {
   const queue = [id];
   let moved = false;
-  const { failed: target, waiting: source } = run.paths.state;
   for (let failed = queue.pop(); failed !== undefined; failed = queue.pop()) {
-    for (const dependent of dependentsOf(run, failed)) {
-      const from = fileOf(run.paths, "waiting", dependent);
-      if (!renameIfThere(from, fileOf(run.paths, "failed", dependent))) continue;
+    for (const task of dependentsOf(run, failed)) {
+      const from = fileOf(run.paths, "waiting", task);
+      if (!renameIfThere(from, fileOf(run.paths, "failed", task))) continue;
+      const note = `its dependency ${failed} failed`;
+      record(run, { event: "cancelled", task, from: "waiting", to: "failed", note });
+      queue.push(task);
       moved = true;
-      record(run, {
-        event: "cancelled",
-        task: dependent,
-        from: "waiting",
-        to: "failed",
-        note: `its dependency ${failed} failed`,
-      });
-      queue.push(dependent);
     }
   }
   if (moved && run.durability === "safe") {
-    syncFolder(target);
-    syncFolder(source);
+    syncFolder(run.paths.state.failed);
+    syncFolder(run.paths.state.waiting);
   }
 }
 
@@ -143,6 +134,6 @@ export function historyOfPending(run: FsRun, id: string): HistoryRecord[] {
   if (!hasFailed && !run.hooks?.wasStuck(run, id)) return history;
   appendHistory(run, id, { retried: true, by: "hand", at: nowIso(run) });
   record(run, { event: "retried", task: id, from: "failed", to: "pending", by: "hand" });
-  outdateLines(fileOf(run.paths, "pending", id)); // they tell of earlier attempts
+  outdateLines(fileOf(run.paths, "pending", id)); // they are about earlier attempts
   return readHistory(run, id);
 }

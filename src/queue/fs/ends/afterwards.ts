@@ -1,8 +1,7 @@
 /**
- * What follows from a change that is already made: the sync of its folders, its line in the ledger,
- * wake-ups, indexes. The change cannot be taken back, so nothing of this may fail it: an error here would
- * say "refused" of what has happened, and would be answered by doing it again. What could not be done
- * becomes a warning, which says what was left undone and what makes up for it.
+ * Steps that follow a change: the sync of its folders, its line in the ledger, wake-ups, indexes.
+ * The change is made and cannot be taken back, so none of them may fail it: a caller that gets an
+ * error does it again. A step that fails becomes a warning, which names its remedy.
  */
 export class Afterwards {
   readonly #warnings: string[];

@@ -1,24 +1,23 @@
-import { VivError } from "../../../base/errors.ts";
+import { isVivError, VivError } from "../../../base/errors.ts";
 import { assertName } from "../../../base/names.ts";
 import type { HistoryRecord } from "../../attempt.ts";
 import { isAllowed, type TaskEvent, type TaskState } from "../../states.ts";
 import type { Ended } from "../../store.ts";
-import { MAX_TASK_BYTES } from "../../task.ts";
-import { endOrphan, endTreeOf, forgetTreeOf, wouldNotDie } from "../claims/processes.ts";
-import { cycleError, findCycle } from "../enqueue/cycle.ts";
-import { parseIn } from "../enqueue/parse.ts";
-import { readRegular, statIfThere, syncMove, tokenOf, translate } from "../files/atomic.ts";
+import { endOrphan, endTreeOf, forgetTreeOf, wouldNotDie } from "../claims/process-notes.ts";
+import { readTask } from "../enqueue/task-file.ts";
+import { statIfThere, syncMove, tokenOf, translate } from "../files/atomic.ts";
 import { fileOf } from "../layout.ts";
 import { locate, type Place } from "../locate.ts";
 import { appendHistory, attemptNumber, readHistory } from "../record/attempts.ts";
 import { type FsRun, nowIso, record } from "../run.ts";
+import { cycleError, findCycle } from "../waiting/dependents.ts";
 import { noteReasons, readyAt, tryPromote, unmetOf } from "../waiting/promote.ts";
 import { afterMove, moveInto } from "./after-move.ts";
 import { Afterwards } from "./afterwards.ts";
 import { end, finishRecorded } from "./end-claim.ts";
-import { recordedEnd } from "./recorded-end.ts";
+import { recordedEnd } from "./held-claim.ts";
 
-/** What people decide about a task: cancel, retry, approve, reject. */
+/** Decisions of people about a task: cancel, retry, approve, reject. */
 
 export interface Decision {
   by?: string;
@@ -29,7 +28,7 @@ export function cancelTask(run: FsRun, id: string, decision: Decision): Promise<
   return decide(run, id, "cancel", (place) => {
     if (place.state !== "claimed" || place.worker === undefined) {
       return move(run, id, place, "failed", "cancelled", decision, (after) => {
-        after.try(`the keeper may be told of ${id}`, () => run.hooks?.onCancelled(run, id));
+        after.try(`the keeper may be notified of ${id}`, () => run.hooks?.onCancelled(run, id));
       });
     }
     return cancelClaim(run, id, { path: place.path, worker: place.worker }, decision);
@@ -37,9 +36,8 @@ export function cancelTask(run: FsRun, id: string, decision: Decision): Promise<
 }
 
 /**
- * Taking the claim away is what fences its worker off, so that comes first: whatever the worker
- * makes of its handler's death, it finds its finish refused. In failed/ no worker begins the task anew
- * while the tree is being ended.
+ * The claim is taken away first, which fences its worker off: when the handler dies, the worker
+ * finds its finish refused. In failed/ no worker begins the task anew while its tree is ended.
  */
 async function cancelClaim(
   run: FsRun,
@@ -58,43 +56,30 @@ async function cancelClaim(
   const ended = recorded
     ? finishRecorded(run, held, recorded)
     : end(run, held, { outcome: "cancelled", to: "failed", note, by });
-  // It had ended, and only the move was missing: what cancelling means for it now is asked anew.
+  // It had ended, and only the move was missing: look again, the new state decides.
   if (recorded && recorded.ending.outcome !== "cancelled") return null;
-  const after = new Afterwards();
+  const after = new Afterwards(ended.warnings);
   await after.tryAsync(
     `whether processes of ${id} are left could not be looked up; the next sweep ends them`,
-    () => endTree(run, claim, after),
+    async () => {
+      const pids = await endTreeOf(run, claim);
+      if (pids.length === 0) return forgetTreeOf(run, id, claim.token);
+      after.warn(
+        `its processes ${pids.join(", ")} would not die; end them by hand: until then ${id} cannot be retried`,
+      );
+    },
   );
-  return withWarnings(ended, after);
-}
-
-async function endTree(
-  run: FsRun,
-  claim: { id: string; worker: string; token: string },
-  after: Afterwards,
-): Promise<void> {
-  const pids = await endTreeOf(run, claim);
-  if (pids.length === 0) forgetTreeOf(run, claim.id, claim.token);
-  else {
-    after.warn(
-      `its processes ${pids.join(", ")} would not die; end them by hand: until then ${claim.id} cannot be retried`,
-    );
-  }
-}
-
-function withWarnings(ended: Ended, { warnings }: Afterwards): Ended {
-  if (warnings.length === 0) return ended;
-  return { ...ended, warnings: [...(ended.warnings ?? []), ...warnings] };
+  return { ...ended, ...after.result };
 }
 
 export function retryTask(run: FsRun, id: string, decision: Decision): Promise<Ended> {
   return decide(run, id, "retry", async (place) => {
     const pids = await endOrphan(run, id);
     if (pids.length > 0) throw wouldNotDie(id, pids, "an earlier attempt of");
-    const file = readRegular(place.path, MAX_TASK_BYTES);
+    const file = readTask(run, place.path, id);
     if (file === null) return null;
-    const task = parseIn(run, file, id);
-    // Those that wait for it now may be what it waits for.
+    const { task } = file;
+    // Tasks that wait for it now may be among its own dependencies.
     const cycle = findCycle(run, task);
     if (cycle) throw cycleError(id, cycle);
     appendHistory(run, id, retryRecord(run, decision));
@@ -134,36 +119,34 @@ async function decide(
   const id = assertName("task id", rawId);
   for (;;) {
     const place = locate(run, id);
-    if (place === null) throw notFound(id);
+    if (place === null) {
+      throw new VivError("TASK_NOT_FOUND", `there is no task ${id} in this run; see: viv ls`, {
+        id,
+      });
+    }
     if (!isAllowed(place.state, event)) throw wrongState(id, place, event);
     try {
       const ended = await act(place);
       if (ended !== null) return ended;
     } catch (error) {
-      if (error instanceof VivError && error.code === "CLAIM_LOST") continue;
+      if (isVivError(error, "CLAIM_LOST")) continue;
       throw translate(error, `${event} of ${id}`);
     }
   }
 }
 
-export function notFound(id: string): VivError {
-  return new VivError("TASK_NOT_FOUND", `there is no task ${id} in this run; see: viv ls`, { id });
-}
-
 function wrongState(id: string, place: Place, event: TaskEvent): VivError {
   const hints: Partial<Record<TaskState, string>> = {
     done: "a done task stays done; enqueue a new one to do it again",
-    failed: `send it round again with: viv retry ${id}`,
+    failed: `requeue it with: viv retry ${id}`,
     review: `decide with: viv approve ${id}, or viv reject ${id}`,
     claimed: `stop it with: viv cancel ${id}`,
     pending: "a worker will take it",
     waiting: `see: viv why ${id}`,
   };
-  return new VivError(
-    "WRONG_STATE",
-    `cannot ${event} ${id}: it is ${place.state}; ${hints[place.state]}.`,
-    { id, state: place.state, event },
-  );
+  const { state } = place;
+  const message = `cannot ${event} ${id}: it is ${state}; ${hints[state]}.`;
+  return new VivError("WRONG_STATE", message, { id, state, event });
 }
 
 /** Null when the task is no longer there. */
@@ -187,10 +170,10 @@ export function move(
       () => syncMove(place.path, target),
     );
   }
-  const by = decision.by || undefined;
-  const line = { event, task: id, from: place.state, to, by, note: decision.note || undefined };
+  const [by, note] = [decision.by || undefined, decision.note || undefined];
+  const line = { event, task: id, from: place.state, to, by, note };
   after.try(
-    `the ledger has no line about this; ${id} lies in ${run.paths.layout.folders[to]}/ all the same`,
+    `the ledger has no line about this; ${id} is in ${run.paths.layout.folders[to]}/ all the same`,
     () => record(run, line),
   );
   afterMove(run, id, to, after);

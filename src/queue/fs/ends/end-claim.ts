@@ -3,7 +3,6 @@ import { VivError } from "../../../base/errors.ts";
 import type { AttemptRecord, Outcome } from "../../attempt.ts";
 import type { TaskState } from "../../states.ts";
 import type { Ended } from "../../store.ts";
-import { claimLost, type Held, laterClaim } from "../claims/held.ts";
 import {
   ignoreMachineErrors,
   renameIfThere,
@@ -20,16 +19,23 @@ import { type FsRun, nowIso, record } from "../run.ts";
 import { addDue } from "../waiting/due.ts";
 import { afterMove, moveInto } from "./after-move.ts";
 import { Afterwards } from "./afterwards.ts";
-import { type RecordedEnd, recordedEnd, wasMade } from "./recorded-end.ts";
+import {
+  claimLost,
+  type Held,
+  laterClaim,
+  type RecordedEnd,
+  recordedEnd,
+  wasMade,
+} from "./held-claim.ts";
 
 /**
- * Ending an attempt, once its claim is known to be the current one:
- *   2. the outcome goes to the ledger (and the attempt log): from here on, a process that finds the claim
- *      with this token finishes the job instead of giving the task out again
- *   3. one rename moves the task. From here on it has happened, and nothing fails it any more. If the
- *      rename finds nothing, another process has made our end for us, or the claim was lost: then a `void` line
- *      says so
- *   4. what follows from the new state: dependents wake, claimers learn of it
+ * Ending an attempt, once its claim is known to be the current one (step 1: finish-attempt.ts):
+ *   2. the outcome goes to the ledger (and the attempt log): from here on, a process that finds the
+ *      claim with this token finishes the job instead of giving the task out again
+ *   3. one rename moves the task. From here on it has happened, and nothing fails it any more. If
+ *      the rename finds nothing, another process has made our end for us, or the claim was lost:
+ *      then a `void` line says so
+ *   4. the consequences of the new state: dependents wake, claimers learn of it
  */
 export interface Ending {
   outcome: Outcome;
@@ -79,8 +85,8 @@ function recordEnd(run: FsRun, held: Held, ending: Ending): void {
 }
 
 /**
- * A worker that hears an error asks again for the same end. A person may not, and must not find the task
- * cancelled later: what cannot be made now is taken back.
+ * A worker that gets an error asks again for the same end. A person may not, and must not find the
+ * task cancelled later: a cancel that cannot be made now is taken back.
  */
 function withdraw(run: FsRun, held: Held, { outcome }: Ending, error: unknown): void {
   const { id, worker, token } = held;
@@ -95,10 +101,7 @@ function withdraw(run: FsRun, held: Held, { outcome }: Ending, error: unknown): 
   ignoreMachineErrors(() => appendHistory(run, id, { void: token, outcome }));
 }
 
-/**
- * Whatever goes wrong before the move, the end may be recorded by now, in whole: the next try must
- * look for it first.
- */
+/** After any error before the move the end may be recorded: the next try must look for it first. */
 export function orUncertain<T>(run: FsRun, held: Held, action: () => T): T {
   try {
     return action();
@@ -108,13 +111,13 @@ export function orUncertain<T>(run: FsRun, held: Held, action: () => T): T {
   }
 }
 
-/** Whatever its token: that may be another one since its file was touched. */
+/** By id alone: the token may be another one since its file was touched. */
 export function markUncertain(run: FsRun, { id }: Held): void {
   const known = run.memo.claims.get(id);
   if (known) known.isUncertain = true;
 }
 
-/** Its worker is alive, and may have recorded an end since we looked for one: that one counts. */
+/** The worker is alive, and may have recorded an end since we looked for one: that one counts. */
 function letBetterEndWin(run: FsRun, held: Held, ending: Ending): void {
   const recorded = recordedEnd(run, held);
   if (recorded === undefined || recorded.ending.outcome === ending.outcome) return;
@@ -147,7 +150,7 @@ export function applyEnding(run: FsRun, held: Held, ending: Ending, recovered: b
 }
 
 export function notSynced(id: string): string {
-  return `that ${id} has moved could not be synced: a power cut may undo it, and what is recorded is then made by the next reap`;
+  return `that ${id} has moved could not be synced: a power cut may undo it, and the next reap then makes the recorded end`;
 }
 
 export interface Moved {
@@ -157,9 +160,9 @@ export interface Moved {
   byOther: boolean;
 }
 
-/** Longer since the token was looked at, and it is looked at again right before the move. */
+/** After this long, the token is looked at again right before the move. */
 const LOOK_AGAIN_MS = 100;
-/** Longer between that look and the move, and we may have been paused: see `laterClaim`. */
+/** This long between that look and the move, and we may have been paused: see `laterClaim`. */
 const LONG_PAUSE_MS = 500;
 
 /** Step 3. */
@@ -188,8 +191,8 @@ export function move(run: FsRun, held: Held, ending: Ending, recovered: boolean)
 }
 
 /**
- * The sync of the ledger may take its time; meanwhile the claim may have been taken back and made again
- * under the same worker's name.
+ * While the ledger was synced, the claim may have been taken back and made again under the same
+ * worker's name.
  */
 function isStillThere(run: FsRun, held: Held): boolean {
   const now = performance.now();
@@ -212,10 +215,10 @@ function putBackIfTaken(
     other = laterClaim(run, held);
     if (other === null || !renameIfThere(target, held.path)) return;
   } catch {
-    return; // Unknown, or it cannot be put back: then it has moved, and our end is what is recorded.
+    return; // Unknown, or it cannot be put back: it has moved, and our end is recorded.
   }
   const stats = statIfThere(held.path);
-  // A rename gives a claim a new token; this line is how its owner will find out.
+  // A rename gives a claim a new token; this line shows it to its owner.
   takeBackRecord(run, held, ending, logged, { was: other, now: stats && tokenOf(stats) });
   throw claimLost(run, held.id, held.worker);
 }
@@ -228,21 +231,20 @@ export function follow(
   moved: Moved,
   after: Afterwards,
 ): Ended {
-  // What another process has moved, it also offers; but it may be dead before it wakes dependents.
+  // A process that moves a task also offers it; but it may die before it wakes dependents.
   if (!moved.byOther || ending.to === "done") afterMove(run, id, ending.to, after, moved.at);
-  if (ending.to === "failed" && run.hooks) {
-    const { hooks } = run;
+  const { hooks } = run;
+  if (ending.to === "failed" && hooks) {
     if (ending.outcome === "cancelled") {
-      after.try(`the keeper may be told of ${id}`, () => hooks.onCancelled(run, id));
+      after.try(`the keeper may be notified of ${id}`, () => hooks.onCancelled(run, id));
     } else {
-      after.try(`the keeper is not told of ${id} yet; the next sweep does`, () =>
+      after.try(`the keeper is not notified of ${id} yet; the next sweep does it`, () =>
         hooks.onStuck(run, id),
       );
     }
   }
-  const ended: Ended = { id, from: "claimed", to: ending.to, attempt, ...after.result };
-  if (ending.retryAt) ended.retryAt = ending.retryAt;
-  return ended;
+  const { to, retryAt } = ending;
+  return { id, from: "claimed", to, attempt, retryAt: retryAt || undefined, ...after.result };
 }
 
 /** The claim was lost after its end was recorded: the record is void. */

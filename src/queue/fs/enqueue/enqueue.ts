@@ -1,4 +1,5 @@
 import { closeSync, fdatasync, fstatSync } from "node:fs";
+import { promisify } from "node:util";
 import { VivError } from "../../../base/errors.ts";
 import { assertDepth, canonicalJson, MAX_JSON_DEPTH } from "../../../base/json.ts";
 import { type TaskSpec, taskFromSpec } from "../../spec.ts";
@@ -18,7 +19,7 @@ import {
 import { type FsRun, temporaryPath } from "../run.ts";
 import { announce, type Published, publish, type Staged, settle } from "./publish.ts";
 
-/** One task, or any number of them in groups. What makes a task count is in publish.ts. */
+/** One task, or any number of them in groups; publish.ts has the steps for each. */
 
 const GROUP = 100;
 
@@ -41,11 +42,11 @@ export function enqueueOne(run: FsRun, spec: TaskSpec, options: EnqueueOptions):
   }
 }
 
-/** What leaves tmp/ needs no sync of that: a name that comes back there is passed over. */
+/** Not tmp/: a name that a power cut brings back there is passed over. */
 function syncStates(run: FsRun, states: Iterable<TaskState>, after: Afterwards): void {
   for (const state of states) {
     after.try(
-      "what was enqueued could not be synced: it is there, and a power cut may undo it",
+      "the new tasks could not be synced: they are there, and a power cut may undo them",
       () => syncFolder(run.paths.state[state]),
     );
   }
@@ -53,8 +54,8 @@ function syncStates(run: FsRun, states: Iterable<TaskState>, after: Afterwards):
 
 /**
  * Groups of a hundred: their files are written, synced side by side, published, and one sync of
- * the folder covers them all. A group is acknowledged (reported) only then. While the disk works
- * on one group, the files of the next are written.
+ * the folder covers them all. Only then is a group acknowledged (reported). While the disk syncs
+ * one group, the files of the next are written.
  */
 export async function enqueueMany(
   run: FsRun,
@@ -73,7 +74,8 @@ export async function enqueueMany(
     try {
       await under;
     } catch (error) {
-      await staged.discard();
+      await staged.settled.catch(() => {});
+      for (const { tmp } of staged.tasks) discard(tmp);
       throw error;
     }
     under = publishGroup(run, staged, options, total).finally(() => options.onProgress?.(total));
@@ -87,14 +89,14 @@ export async function enqueueMany(
       if (spec === PAUSE) await under;
     }
   } finally {
-    // Also when the stream breaks off: what came before is in.
+    // Also when the stream breaks off: the tasks before that are in.
     if (group.length > 0) await flush();
     await under;
   }
   return total;
 }
 
-/** A source that gives nothing for so long lets what it gave before be published. */
+/** When a source pauses this long, the tasks before the pause are published. */
 const PAUSE_MS = 50;
 const PAUSE = Symbol("pause");
 
@@ -128,56 +130,13 @@ async function* inBursts<T>(
 }
 
 /** The files of a group, written and on their way to the disk. */
-class StagedGroup {
-  readonly start: number;
-  readonly durability: Durability;
-  readonly tasks: Staged[] = [];
-  /** What is wrong with the task behind the last of these. */
+interface StagedGroup {
+  start: number;
+  tasks: Staged[];
+  /** The error of the task behind the last of these. */
   failure: unknown;
-  readonly #open: number[] = [];
-  #synced: Promise<unknown> = Promise.resolve();
-
-  constructor(start: number, durability: Durability) {
-    this.start = start;
-    this.durability = durability;
-  }
-
-  write(task: Task, tmp: string, text: string): void {
-    const fd = openNew(tmp);
-    this.#open.push(fd);
-    try {
-      writeFully(fd, text);
-      this.tasks.push({ task, tmp, stats: fstatSync(fd) });
-    } catch (error) {
-      discard(tmp);
-      throw error;
-    }
-  }
-
-  sync(): void {
-    if (this.durability !== "safe") return;
-    this.#synced = Promise.all(this.#open.map(syncInBackground));
-    this.#synced.catch(() => {}); // Awaited below.
-  }
-
-  async settled(): Promise<void> {
-    try {
-      await this.#synced;
-    } finally {
-      for (const fd of this.#open.splice(0)) closeSync(fd);
-    }
-  }
-
-  async discard(): Promise<void> {
-    await this.settled().catch(() => {});
-    for (const { tmp } of this.tasks) discard(tmp);
-  }
-}
-
-function syncInBackground(fd: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    fdatasync(fd, (error) => (error ? reject(error) : resolve()));
-  });
+  /** The files are synced (in `safe`) and closed. */
+  settled: Promise<void>;
 }
 
 function stageGroup(
@@ -186,19 +145,39 @@ function stageGroup(
   start: number,
   durability: Durability,
 ): StagedGroup {
-  const group = new StagedGroup(start, durability);
+  const tasks: Staged[] = [];
+  const open: number[] = [];
+  let failure: unknown;
   for (const [i, spec] of specs.entries()) {
     try {
       const { task, text } = prepare(run, spec);
-      group.write(task, temporaryPath(run, task.task_id), text);
+      const tmp = temporaryPath(run, task.task_id);
+      const fd = openNew(tmp);
+      open.push(fd);
+      try {
+        writeFully(fd, text);
+        tasks.push({ task, tmp, stats: fstatSync(fd) });
+      } catch (error) {
+        discard(tmp);
+        throw error;
+      }
     } catch (error) {
-      // What came before the bad task is still published: the caller learns how far it got.
-      group.failure = atPosition(translate(error, "enqueueing"), start + i);
+      // Tasks before the bad one are still published: the caller learns how far it got.
+      failure = atPosition(translate(error, "enqueueing"), start + i);
       break;
     }
   }
-  group.sync();
-  return group;
+  const settled = syncAndClose(open, durability === "safe");
+  settled.catch(() => {}); // It is awaited before the group is published.
+  return { start, tasks, failure, settled };
+}
+
+async function syncAndClose(open: readonly number[], sync: boolean): Promise<void> {
+  try {
+    if (sync) await Promise.all(open.map((fd) => promisify(fdatasync)(fd)));
+  } finally {
+    for (const fd of open) closeSync(fd);
+  }
 }
 
 async function publishGroup(
@@ -214,7 +193,7 @@ async function publishGroup(
   try {
     let workers: string[];
     try {
-      await group.settled();
+      await group.settled;
       workers = namesIn(run.paths.state.claimed);
     } catch (error) {
       throw atPosition(translate(error, "enqueueing"), group.start);
@@ -231,7 +210,7 @@ async function publishGroup(
         break;
       }
     }
-    if (group.durability === "safe") {
+    if ((options.durability ?? run.durability) === "safe") {
       syncStates(run, new Set(published.map((p) => p.state)), after);
     }
     announce(run, published, after);
@@ -249,12 +228,8 @@ async function publishGroup(
 
 function atPosition(error: unknown, index: number): unknown {
   if (!(error instanceof VivError)) return error;
-  return new VivError(
-    error.code,
-    `task ${index + 1}: ${error.message}`,
-    { ...error.details, index },
-    { cause: error },
-  );
+  const message = `task ${index + 1}: ${error.message}`;
+  return new VivError(error.code, message, { ...error.details, index }, { cause: error });
 }
 
 function prepare(run: FsRun, spec: TaskSpec): { task: Task; text: string } {
@@ -275,10 +250,9 @@ function prepare(run: FsRun, spec: TaskSpec): { task: Task; text: string } {
   }
   const bytes = Buffer.byteLength(text);
   if (bytes > MAX_TASK_BYTES) {
-    throw new VivError(
-      "INVALID",
-      `${task.task_id} is ${(bytes / 2 ** 20).toFixed(1)} MiB, the limit is ${MAX_TASK_BYTES / 2 ** 20}; put large data in a file and its path in the payload.`,
-    );
+    const size = `${(bytes / 2 ** 20).toFixed(1)} MiB, the limit is ${MAX_TASK_BYTES / 2 ** 20}`;
+    const message = `${task.task_id} is ${size}; put large data in a file and its path in the payload.`;
+    throw new VivError("INVALID", message);
   }
   assertDepth(run.paths.layout.kind === "run" ? text : canonicalJson(task));
   return { task, text };

@@ -19,19 +19,18 @@ import { fileOf, idLinkOf } from "../layout.ts";
 import { locate, lookOnce } from "../locate.ts";
 import { linesAbout } from "../record/ledger.ts";
 import { type FsRun, recordAll, temporaryPath } from "../run.ts";
-import { hasDependents } from "../waiting/dependents.ts";
+import { cycleError, findCycle, hasDependents } from "../waiting/dependents.ts";
 import { noteReasons, readyAt, tryPromote, unmetOf, wake } from "../waiting/promote.ts";
-import { cycleError, findCycle } from "./cycle.ts";
 
 /**
- * Publishing a task, step by step. A crash after any of them leaves either nothing that counts or
- * something that recovery finishes:
+ * Publishing a task, step by step. After a crash at any point, either nothing counts or recovery
+ * finishes it:
  *   1. write the whole file under a name of its own in tmp/ (and sync it)
  *   2. link it to ids/<id>: the one step that decides which publisher owns the id, for good
- *   3. note what it waits for
+ *   3. note its dependencies and its time
  *   4. rename it from tmp/ into waiting/ or pending/ (and sync the folder); only that one file
  *      can ever make this step, in any process, so helping a dead publisher is safe
- *   5. tell claimers: a line on a lane, a line in the ledger
+ *   5. announce it: a line on a lane, a line in the ledger
  */
 
 export interface Staged {
@@ -44,24 +43,23 @@ export interface Published extends Staged {
   state: "pending" | "waiting";
 }
 
-/** Steps 2 to 4. `workers`: those that may hold a foreign task of that name, if the caller knows. */
+/** Steps 2 to 4. `workers`: the names in claimed/, if the caller has listed it. */
 export function publish(
   run: FsRun,
   staged: Staged,
   options: EnqueueOptions,
   workers?: readonly string[],
 ): Enqueued {
+  let current = staged;
   for (let round = 0; ; round++) {
     try {
-      return publishOnce(
-        run,
-        round === 0 ? staged : restage(run, staged, options),
-        options,
-        workers,
-      );
+      return publishOnce(run, current, options, workers);
     } catch (error) {
       if (round === 10 || !(error instanceof Lost)) throw error;
     }
+    const tmp = temporaryPath(run, staged.task.task_id);
+    const isSafe = (options.durability ?? run.durability) === "safe";
+    current = { ...staged, tmp, stats: writeNew(tmp, run.paths.layout.write(staged.task), isSafe) };
   }
 }
 
@@ -70,12 +68,6 @@ class Lost extends Error {
   constructor(id: string) {
     super(`the file of ${id} was removed from .viv/tmp before it was published; enqueue it again.`);
   }
-}
-
-function restage(run: FsRun, { task }: Staged, { durability }: EnqueueOptions): Staged {
-  const tmp = temporaryPath(run, task.task_id);
-  const isSafe = (durability ?? run.durability) === "safe";
-  return { task, tmp, stats: writeNew(tmp, run.paths.layout.write(task), isSafe) };
 }
 
 function publishOnce(
@@ -101,13 +93,13 @@ function publishOnce(
     if (withdraw(run, staged, idLink, error)) throw error;
     placed = { id, state: "waiting", created: true };
   }
-  const isWaiting = placed.created && placed.state === "waiting";
-  return isWaiting ? withoutLateCycle(run, task, placed) : placed;
+  if (placed.created && placed.state === "waiting") refuseLateCycle(run, task, placed);
+  return placed;
 }
 
 /**
- * Takes back what step 2 did. False when the file no longer waits in tmp/: then it is published, by us, or
- * by a process that took us for dead.
+ * Undoes step 2. False when the file is no longer in tmp/: then it is published, by us or by a
+ * process that took us for dead.
  */
 function withdraw(run: FsRun, { task, tmp }: Staged, idLink: string, error: unknown): boolean {
   const id = task.task_id;
@@ -117,12 +109,8 @@ function withdraw(run: FsRun, { task, tmp }: Staged, idLink: string, error: unkn
     const cause = translate(error, `enqueueing ${id}`);
     if (!(cause instanceof VivError)) throw error;
     // Neither made nor taken back. Another request for the same id makes one task, not two.
-    throw new VivError(
-      cause.code,
-      `${cause.message} A sweep may still enqueue it: pass --id ${id} --if-absent then.`,
-      { ...cause.details, id },
-      { cause: error },
-    );
+    const message = `${cause.message} A sweep may still enqueue it: pass --id ${id} --if-absent then.`;
+    throw new VivError(cause.code, message, { ...cause.details, id }, { cause: error });
   }
   discard(idLink);
   return true;
@@ -155,12 +143,12 @@ function place(run: FsRun, { task, tmp, stats }: Staged, options: EnqueueOptions
   return { id, state, created: true };
 }
 
-/** Two that depend on each other, enqueued at the same moment, are seen by the later one here. */
-function withoutLateCycle(run: FsRun, task: Task, placed: Enqueued): Enqueued {
+/** Of two tasks that close a cycle at the same moment, the later one is refused here. */
+function refuseLateCycle(run: FsRun, task: Task, placed: Enqueued): void {
   const id = task.task_id;
   const after = new Afterwards();
   let late: string[] | null = null;
-  after.try(`whether ${id} and another wait for each other is not known; viv doctor tells`, () => {
+  after.try(`whether ${id} and another wait for each other is not known; see: viv doctor`, () => {
     late = hasDependents(run, id) ? findCycle(run, task) : null;
     if (late !== null && !unlinkIfThere(fileOf(run.paths, "waiting", id))) late = null;
   });
@@ -168,7 +156,7 @@ function withoutLateCycle(run: FsRun, task: Task, placed: Enqueued): Enqueued {
     discard(idLinkOf(run.paths, id));
     throw cycleError(id, late);
   }
-  return { ...placed, ...after.result };
+  Object.assign(placed, after.result);
 }
 
 /** Looked at more than once: it may be on the move. */
@@ -189,13 +177,12 @@ function alreadyThere(run: FsRun, staged: Staged, options: EnqueueOptions): Enqu
 }
 
 /**
- * Its publisher died, and its file in tmp/ is gone as well: nobody was told of the task, and nobody else
- * would publish it. In a pit, what is nowhere may have been done by hand.
+ * Its publisher died, and its file in tmp/ is gone as well: the task was never acknowledged, and no
+ * process will publish it. In a pit, a task that is nowhere may have been done by hand.
  */
 function wasNeverPublished(run: FsRun, id: string): boolean {
   if (run.paths.layout.isFlat || isSomewhere(run, id)) return false;
-  const lines = linesAbout(run.paths.ledger, `"task":${JSON.stringify(id)}`);
-  return lines.next().done === true;
+  return linesAbout(run.paths.ledger, `"task":${JSON.stringify(id)}`).next().done === true;
 }
 
 function refuse(
@@ -226,12 +213,11 @@ export function settle(run: FsRun, task: Task, after: Afterwards): void {
 /** Step 5. */
 export function announce(run: FsRun, published: readonly Published[], after: Afterwards): void {
   const byLane = new Map<Priority, LaneEntry[]>();
-  const notOffered =
-    "not offered to workers yet; their next look through all that is pending finds";
+  const notOffered = "not offered to workers yet; their next look through pending/ finds";
   for (const { task, stats, state } of published) {
     if (state !== "pending") continue;
     after.try(`${task.task_id} is ${notOffered} it`, () => {
-      if (unmetAfterwards(run, task).length > 0) return;
+      if (isBlocked(run, task)) return;
       const lane = byLane.get(priorityOf(task)) ?? [];
       lane.push(laneEntry(task, stats, 1));
       byLane.set(priorityOf(task), lane);
@@ -246,41 +232,39 @@ export function announce(run: FsRun, published: readonly Published[], after: Aft
   for (const { task } of published) {
     after.try(`${task.task_id} is not noted as part of another`, () => run.hooks?.onNew(run, task));
   }
-  after.try("the ledger has no line about this; what was enqueued is there all the same", () =>
-    recordAll(
-      run,
-      published.map(({ task, state }) => ({
-        event: "enqueued",
-        task: task.task_id,
-        type: task.task_type,
-        to: state,
-        by: task.created_by || undefined,
-        parent: task.parent || undefined,
-      })),
-    ),
+  const lines = published.map(({ task, state }) => ({
+    event: "enqueued" as const,
+    task: task.task_id,
+    type: task.task_type,
+    to: state,
+    by: task.created_by || undefined,
+    parent: task.parent || undefined,
+  }));
+  after.try("the ledger has no line about this; the tasks are there all the same", () =>
+    recordAll(run, lines),
   );
 }
 
-/** What straightToPending published with open dependencies is not shown to claimers yet. */
-function unmetAfterwards(run: FsRun, task: Task): string[] {
-  if (task.depends_on.length === 0) return [];
+/** A task that straightToPending published with open dependencies is not shown to claimers yet. */
+function isBlocked(run: FsRun, task: Task): boolean {
   const unmet = unmetOf(run, task);
-  if (unmet.length > 0) noteReasons(run, task, unmet, 0);
-  return unmet.length > 0 ? unmetOf(run, task) : unmet;
+  if (unmet.length === 0) return false;
+  noteReasons(run, task, unmet, 0);
+  return unmetOf(run, task).length > 0;
 }
 
 /**
- * Finishes what a dead publisher began: its file has the id (step 2) and waits in tmp/. Safe even
+ * Finishes the work of a dead publisher: its file has the id (step 2) and lies in tmp/. Safe even
  * if it is not dead, because only one rename of that file can succeed.
  */
 export function finishPublish(run: FsRun, id: string, tmpName?: string): boolean {
   const owner = statIfThere(idLinkOf(run.paths, id));
   if (!owner) return false;
-  const names = tmpName ? [tmpName] : namesOfPublishers(run, id);
-  for (const name of names) {
+  const isOf = (name: string) => name.startsWith(`${id}~`);
+  for (const name of tmpName ? [tmpName] : namesIn(run.paths.tmp).filter(isOf)) {
     const path = `${run.paths.tmp}/${name}`;
     if (statIfThere(path)?.ino !== owner.ino) continue;
-    // A power cut may bring a name back that was renamed: what lies in a state is published.
+    // A power cut may bring a name back that was renamed: a task in a state is published.
     if (lookOnce(run, id) !== null) {
       discard(path);
       continue;
@@ -292,8 +276,4 @@ export function finishPublish(run: FsRun, id: string, tmpName?: string): boolean
     }
   }
   return false;
-}
-
-function namesOfPublishers(run: FsRun, id: string): string[] {
-  return namesIn(run.paths.tmp).filter((name) => name.startsWith(`${id}~`));
 }

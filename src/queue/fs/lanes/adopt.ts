@@ -2,30 +2,28 @@ import { existsSync, type Stats } from "node:fs";
 import { basename } from "node:path";
 import { isVivError, VivError } from "../../../base/errors.ts";
 import { isName } from "../../../base/names.ts";
-import { MAX_TASK_BYTES, type Task } from "../../task.ts";
+import { MAX_TASK_BYTES } from "../../task.ts";
 import { historyOfPending } from "../ends/after-move.ts";
-import { reserveId } from "../enqueue/ids.ts";
-import { parseIn } from "../enqueue/parse.ts";
+import { parseIn, reserveId, type TaskFile } from "../enqueue/task-file.ts";
 import { namesIn, readRegular, statIfThere } from "../files/atomic.ts";
 import { quarantine } from "../files/quarantine.ts";
 import { fileOf, idLinkOf } from "../layout.ts";
 import { attemptNumber } from "../record/attempts.ts";
 import { type FsRun, record } from "../run.ts";
 import { addDependent, dependentsOf } from "../waiting/dependents.ts";
-import { promoteMet, unmetOf } from "../waiting/promote.ts";
+import { isMarkYoung, leaveMark, promoteMet, unmetOf } from "../waiting/promote.ts";
 import type { LaneReader } from "./lane-reader.ts";
-import { isMarkYoung, leaveMark } from "./marks.ts";
 
 /**
- * Finding what lies in pending/ without being on a lane: tasks that swarm-lib or a person put
- * there, and those of a process that died between the two steps. Valid ones get their line; ones
- * with open dependencies are noted for promotion; what cannot be a task is quarantined.
+ * Finds files in pending/ that are on no lane: tasks that swarm-lib or a person put there, and those
+ * of a process that died between the two steps. Valid tasks get their line; those with open
+ * dependencies are noted for promotion; other files are quarantined.
  */
 
 /** A file that is being written by hand right now is not broken yet. */
 const GRACE_MS = 5_000;
 
-/** Now and then also while the lanes have work: at most half a percent of the time goes into it. */
+/** Also while the lanes have work, but for at most half a percent of the time. */
 export function adoptIfDue(run: FsRun, reader: LaneReader, now: number): void {
   if (now - run.memo.adoptedAt < Math.max(2_000, 200 * run.memo.adoptCost)) return;
   const isYoung = isMarkYoung(markOf(run), 2_000, 200);
@@ -34,28 +32,25 @@ export function adoptIfDue(run: FsRun, reader: LaneReader, now: number): void {
     if (isYoung === undefined) leaveMark(markOf(run), 0);
     return;
   }
-  // What a foreign worker finished may have unblocked something more urgent than what is at hand.
+  // A foreign worker may have unblocked a more urgent task than those at hand.
   promoteMet(run);
   adopt(run, reader);
   run.memo.adoptCost += run.memo.metCost;
 }
 
-/**
- * Looks at all of pending/ for tasks that no claimer knows of, or this one has already passed,
- * unless nothing has moved there since its last look.
- */
+/** Looks at all of pending/, unless nothing has moved there since this reader's last look. */
 export function adopt(run: FsRun, reader: LaneReader): number {
   run.recoverIfLost();
   return adoptPending(run, reader);
 }
 
-/** The look itself, of which recovery is a part. */
+/** The look itself, also a part of recovery. */
 export function adoptPending(run: FsRun, reader: LaneReader): number {
   const folder = run.paths.state.pending;
   const begin = performance.now();
   run.lanes.prepare();
   reader.refresh();
-  // The mark is taken before the look: what moves in meanwhile is seen next time.
+  // The mark is taken before the look: a move meanwhile is seen next time.
   const changed = statIfThere(folder)?.mtimeMs ?? 0;
   const settled = Date.now() - changed > 50;
   const seen = `${changed} ${reader.losses}`;
@@ -66,7 +61,7 @@ export function adoptPending(run: FsRun, reader: LaneReader): number {
   if (names.length > 0) {
     const known = new Set(reader.ahead());
     for (const id of reader.others()) known.add(id);
-    const strangers: Stranger[] = [];
+    const strangers: TaskFile[] = [];
     for (const name of names) {
       const id = run.paths.layout.idOf("pending", name);
       if (name.startsWith(".") || (id !== null && known.has(id))) continue;
@@ -89,16 +84,11 @@ export function adoptPending(run: FsRun, reader: LaneReader): number {
   return adopted;
 }
 
-interface Stranger {
-  task: Task;
-  stats: Stats;
-}
-
-function firstComeFirst(a: Stranger, b: Stranger): number {
+function firstComeFirst(a: TaskFile, b: TaskFile): number {
   return a.stats.mtimeMs - b.stats.mtimeMs || (a.task.task_id < b.task.task_id ? -1 : 1);
 }
 
-function examine(run: FsRun, path: string, id: string | null): Stranger | "unripe" | null {
+function examine(run: FsRun, path: string, id: string | null): TaskFile | "unripe" | null {
   if (id === null && run.paths.layout.isBeside("pending", basename(path))) return null;
   if (id === null) {
     const stats = statIfThere(path);
@@ -115,12 +105,11 @@ function examine(run: FsRun, path: string, id: string | null): Stranger | "unrip
       const why = run.paths.layout.whyNotId(id);
       if (why !== null) throw new VivError("CORRUPT", why);
       if (run.paths.layout.isFlat && !isName(id)) {
-        throw new VivError(
-          "CORRUPT",
-          "its name may have only letters, digits, dots, - and _; rename it, then move it to food/",
-        );
+        const message =
+          "its name may have only letters, digits, dots, - and _; rename it, then move it to food/";
+        throw new VivError("CORRUPT", message);
       }
-      // A sound task under an id that ours could not have: its own kind may take it. Doctor tells.
+      // A sound task under an id that ours cannot have is for foreign workers; doctor lists it.
       return isName(id) ? { task, stats: file.stats } : null;
     } catch (error) {
       if (Date.now() - file.stats.mtimeMs < GRACE_MS) return "unripe";
@@ -141,7 +130,7 @@ function isStillWritten(run: FsRun, id: string, { mtimeMs }: Stats): boolean {
   return Math.abs(Date.now() - mtimeMs) < SETTLES_MS;
 }
 
-function offer(run: FsRun, { task, stats }: Stranger): boolean {
+function offer(run: FsRun, { task, stats }: TaskFile): boolean {
   const unmet = unmetOf(run, task);
   for (const dependency of unmet) {
     if (!dependentsOf(run, dependency).includes(task.task_id)) {
@@ -156,20 +145,21 @@ function offer(run: FsRun, { task, stats }: Stranger): boolean {
   return true;
 }
 
-/** A task that has not moved since this process wrote its line may wait for the next one so long. */
+/** When the line of a task that has not moved is written again. */
 const OFFER_AGAIN_MS = 2_000;
 const MAX_OFFERS = 50_000;
 
 /**
- * However a lane is damaged, this is what bounds it: one process writes at most one line for a task
- * that lies where it lay, unless the lanes were lost meanwhile, or some time has passed.
+ * Bounds the growth of a damaged lane: one process writes at most one line for a task that has not
+ * moved, unless the lanes were lost meanwhile, or some time has passed.
  */
-function wasJustOffered(run: FsRun, reader: LaneReader, { task, stats }: Stranger): boolean {
+function wasJustOffered(run: FsRun, reader: LaneReader, { task, stats }: TaskFile): boolean {
   const last = run.memo.offered.get(task.task_id);
-  if (last === undefined || last.changed !== stats.ctimeMs || last.losses !== reader.losses) {
-    return false;
-  }
-  return performance.now() - last.at < OFFER_AGAIN_MS;
+  return (
+    last?.changed === stats.ctimeMs &&
+    last.losses === reader.losses &&
+    performance.now() - last.at < OFFER_AGAIN_MS
+  );
 }
 
 function noteOffer(run: FsRun, reader: LaneReader, id: string): void {

@@ -1,10 +1,11 @@
-import type { Clock } from "../../../base/clock.ts";
+import { existsSync } from "node:fs";
 import { troubleOf } from "../../../base/errno.ts";
 import { PRIORITIES, type Priority } from "../../task.ts";
 import { overwrite, readDerived } from "../files/atomic.ts";
-import { type Cursor, Lane, linesOf } from "./lane.ts";
-import { entryOfLine, hash, type LaneEntry, lanePath } from "./lanes.ts";
-import { keyOf, type TypeFilter, type Wanted, wantedBy } from "./type-filter.ts";
+import { fileOf } from "../layout.ts";
+import type { FsRun } from "../run.ts";
+import { type Cursor, Lane, type LaneHost, linesOf } from "./lane.ts";
+import { encodeType, entryOfLine, hash, type LaneEntry, lanePath } from "./lanes.ts";
 
 export interface Candidate extends LaneEntry {
   line: string;
@@ -17,100 +18,83 @@ export class LaneReader {
   readonly filter: TypeFilter;
   readonly #lanes: Lane[];
   readonly #wanted: Wanted | null;
-  readonly #folder: string;
-  readonly #cursorFile: (priority: Priority) => string;
+  readonly #pathOf: (priority: Priority) => string;
+  readonly #cursorOf: (priority: Priority) => string;
 
-  /** `places`: where it may begin, for each lane, because others have been there for it. */
-  constructor(
-    folders: { lanes: string; cursors: string },
-    filter: TypeFilter,
-    random: () => number,
-    places: readonly (readonly Cursor[])[] = [],
-  ) {
+  /** `places`: for each lane, where readers that cover this filter are; it may begin there. */
+  constructor(run: FsRun, filter: TypeFilter, places: readonly (readonly Cursor[])[] = []) {
+    const { paths, random, machine } = run;
     const key = filter.kind === "any" ? "all" : hash(nameOf(filter));
-    this.#cursorFile = (priority) => `${folders.cursors}/${priority}.${key}`;
-    const wanted = wantedBy(filter);
+    this.#cursorOf = (priority) => `${paths.cursors}/${priority}.${key}`;
+    this.#pathOf = (priority) => lanePath(paths.lanes, priority);
     this.filter = filter;
-    this.#wanted = wanted;
-    this.#folder = folders.lanes;
-    this.#lanes = PRIORITIES.map(
-      (priority, i) =>
-        new Lane(
-          lanePath(folders.lanes, priority),
-          wanted,
-          latest(readCursor(this.#cursorFile(priority)), places[i] ?? []),
-          random,
-        ),
-    );
-  }
-
-  /** Where it is on each lane: what it wanted of what lies before is taken. */
-  places(isThere: (id: string) => boolean): Cursor[][] {
-    return this.#lanes.map((lane) => {
-      const place = lane.place(isThere);
-      return place === null ? [] : [place];
+    this.#wanted = wantedBy(filter);
+    const host: LaneHost = {
+      isThere: (id) => existsSync(fileOf(paths, "pending", id)),
+      random,
+      now: () => machine.clock.now(),
+    };
+    this.#lanes = PRIORITIES.map((priority, i) => {
+      const start = latest(readCursor(this.#cursorOf(priority)), places[i] ?? []);
+      return new Lane(this.#pathOf(priority), this.#wanted, start, host);
     });
   }
 
+  /** Its place on each lane: all wanted tasks before it are taken. Null where it has not begun. */
+  places(): (Cursor | null)[] {
+    return this.#lanes.map((lane) => lane.place());
+  }
+
   /** The next candidate, or null when the lanes are read to their ends. */
-  next(
-    isThere: (id: string) => boolean,
-    force: boolean,
-    worker: string,
-    clock: Clock,
-  ): Candidate | null {
+  next(force: boolean, worker: string): Candidate | null {
     for (const lane of this.#lanes) {
-      const line = lane.next(isThere, force, worker, clock);
-      if (line !== null) {
-        const candidate = entryOfLine(line) as Candidate;
-        candidate.line = line;
-        candidate.lane = lane;
-        return candidate;
-      }
+      const line = lane.next(force, worker);
+      if (line !== null) return Object.assign(entryOfLine(line), { line, lane });
     }
     return null;
   }
 
-  /** Looks whether the lanes are still those it reads. */
+  /** Begins lanes again that were replaced or cut. */
   refresh(): void {
     for (const lane of this.#lanes) lane.refresh();
   }
 
-  /** How often a lane was lost under this reader, and begun again. */
   get losses(): number {
     return this.#lanes.reduce((sum, lane) => sum + lane.losses, 0);
   }
 
-  /** Ids on the lanes that this reader has not tried yet, or left to others; of whatever type. */
+  /** Ids on the lanes that this reader has not tried yet, or left to others; of any type. */
   *ahead(): Generator<string> {
     for (const lane of this.#lanes) yield* lane.ahead();
   }
 
   /** Is there a candidate that is still there? Passes over those that are not. */
-  peek(isThere: (id: string) => boolean, worker?: string): boolean {
-    return this.#lanes.some((lane) => lane.peek(isThere, worker));
+  peek(worker: string | undefined): boolean {
+    return this.#lanes.some((lane) => lane.peek(worker));
   }
 
-  /** The lines of tasks that are not for this reader: it need not open their files. */
+  /** Ids of tasks that are not for this reader: it need not open their files. */
   *others(): Generator<string> {
     if (this.#wanted === null) return;
-    for (const { id, type } of laneLines(this.#folder)) if (!this.#wanted.has(type)) yield id;
+    for (const priority of PRIORITIES) {
+      for (const { id, type } of linesOf(this.#pathOf(priority), 0)) {
+        if (!this.#wanted.has(type)) yield id;
+      }
+    }
   }
 
   /** Lets the next process start where this one stopped. Losing it costs time, nothing else. */
-  saveCursors(isThere: (id: string) => boolean): void {
-    PRIORITIES.forEach((priority, i) => {
-      const lane = this.#lanes[i];
-      const cursor = lane?.cursorToSave(isThere);
-      if (cursor) {
-        try {
-          overwrite(this.#cursorFile(priority), `${cursor.offset} ${cursor.name}`);
-        } catch (error) {
-          // A cursor saves time only; on a full disk the next reader starts further back.
-          if (troubleOf(error) !== "DISK_FULL") throw error;
-        }
+  saveCursors(): void {
+    for (const [i, priority] of PRIORITIES.entries()) {
+      const cursor = this.#lanes[i]?.cursorToSave();
+      if (!cursor) continue;
+      try {
+        overwrite(this.#cursorOf(priority), `${cursor.offset} ${cursor.name}`);
+      } catch (error) {
+        // A cursor saves time only; on a full disk the next reader starts further back.
+        if (troubleOf(error) !== "DISK_FULL") throw error;
       }
-    });
+    }
   }
 
   close(): void {
@@ -118,12 +102,7 @@ export class LaneReader {
   }
 }
 
-/** All that was ever put on a lane, with its type. */
-function* laneLines(folder: string): Generator<{ id: string; type: string }> {
-  for (const priority of PRIORITIES) yield* linesOf(lanePath(folder, priority), 0);
-}
-
-/** Those of readers that are at work know which lane is there now; a saved one may be of another. */
+/** The place of a working reader is on the current lane; a saved one may be of another. */
 function latest(saved: Cursor, places: readonly Cursor[]): Cursor {
   return places.reduce(
     (best, place) => (best.name === place.name && best.offset >= place.offset ? best : place),
@@ -131,7 +110,7 @@ function latest(saved: Cursor, places: readonly Cursor[]): Cursor {
   );
 }
 
-/** What cursors were always called after, for a filter that takes only some types. */
+/** The text behind a cursor's file name, which older versions have written too. */
 function nameOf(filter: Exclude<TypeFilter, { kind: "any" }>): string {
   return filter.kind === "only" ? [...filter.types].sort().join("\n") : keyOf(filter);
 }
@@ -140,4 +119,58 @@ function readCursor(path: string): Cursor {
   const [, offset = "0", name = ""] =
     /^(\d{1,15}) (\w+)$/.exec(readDerived(path, 64)?.text ?? "") ?? [];
   return { name, offset: Number(offset) };
+}
+
+/** The tasks that a claimer takes: of any type, only of these, or of any but those. */
+export type TypeFilter =
+  | { kind: "any" }
+  | { kind: "only"; types: readonly string[] }
+  | { kind: "except"; types: readonly string[] };
+
+export const ANY: TypeFilter = { kind: "any" };
+
+/** No types means any but the reserved ones; if `exceptTypes` leaves none of `types`, none. */
+export function filterOf(
+  request: { types?: readonly string[]; exceptTypes?: readonly string[] },
+  reserved: readonly string[] = [],
+): TypeFilter {
+  const { types } = request;
+  const isAny = types === undefined || types.length === 0;
+  const except = isAny ? [...(request.exceptTypes ?? []), ...reserved] : request.exceptTypes;
+  if (except === undefined || except.length === 0) return isAny ? ANY : { kind: "only", types };
+  if (isAny) return { kind: "except", types: except };
+  return { kind: "only", types: types.filter((type) => !except.includes(type)) };
+}
+
+/** The same for the same types, in any order. */
+export function keyOf(filter: TypeFilter): string {
+  if (filter.kind === "any") return "all";
+  const word = filter.kind === "only" ? "of" : "but";
+  return `${word} ${[...filter.types].sort().join("\n")}`;
+}
+
+/** Does the one take all that the other takes? */
+export function covers(one: TypeFilter, other: TypeFilter): boolean {
+  if (one.kind === "any") return true;
+  if (other.kind === "any") return false;
+  if (one.kind === "only") {
+    return other.kind === "only" && other.types.every((type) => one.types.includes(type));
+  }
+  // The other must leave out all types that the one leaves out.
+  return one.types.every((type) => other.types.includes(type) === (other.kind === "except"));
+}
+
+/** The filter for lines of a lane; null takes them all. */
+export interface Wanted {
+  has(type: string): boolean;
+  /** The wanted type, if there is only one. */
+  only: string | null;
+}
+
+export function wantedBy(filter: TypeFilter): Wanted | null {
+  if (filter.kind === "any") return null;
+  const types = new Set(filter.types.map(encodeType));
+  if (filter.kind === "except") return { has: (type) => !types.has(type), only: null };
+  const only = types.size === 1 ? ([...types][0] as string) : null;
+  return { has: (type) => types.has(type), only };
 }

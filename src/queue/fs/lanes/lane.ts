@@ -1,14 +1,12 @@
 import { closeSync, fstatSync, readSync } from "node:fs";
-import type { Clock } from "../../../base/clock.ts";
 import { isName } from "../../../base/names.ts";
 import { completeLines, openToRead, statIfThere } from "../files/atomic.ts";
+import type { Wanted } from "./lane-reader.ts";
 import { idOfLine, laneNameOf, typeOfLine } from "./lanes.ts";
-import { LeftLines } from "./left-lines.ts";
-import type { Wanted } from "./type-filter.ts";
 
 const WINDOW = 64;
 const CHUNK = 32 * 1024;
-/** Longer is no line of ours, but what a power cut left. */
+/** A longer one is not ours, but left by a power cut. */
 const MAX_LINE = 64 * 1024;
 /** Shared by all lanes: a claim looks at the end of the lanes above its own every time. */
 const scratch = Buffer.allocUnsafe(CHUNK);
@@ -19,105 +17,101 @@ export interface Cursor {
   offset: number;
 }
 
+/** The world around a lane. */
+export interface LaneHost {
+  /** Does the task lie in pending/? */
+  isThere(id: string): boolean;
+  random(): number;
+  now(): number;
+}
+
 /** One claimer's place on one lane: the window of lines it tries, and how far it has read. */
 export class Lane {
   readonly #path: string;
   readonly #wanted: Wanted | null;
-  readonly #random: () => number;
+  readonly #host: LaneHost;
+  readonly #start: Cursor;
+  /** Contained in every line of the only wanted type. */
+  readonly #mark: string | null;
   #fd = -1;
-  /** Where the first line that was not looked at yet begins in the file. */
+  /** Where the first unread line begins in the file. */
   #offset = 0;
-  /** A piece of the file, and how far it has been looked at. */
+  /** A piece of the file, and how far it has been read. */
   #text = "";
   #position = 0;
-  #lines: string[] = [];
-  #ends: number[] = [];
+  /** Lines with their places in the file, and the next one to try. */
+  #window: { line: string; start: number }[] = [];
   #index = 0;
-  #windowStart = 0;
-  #rotated = false;
+  /** Where the rotated part of the window begins in the file. */
+  #rotatedFrom: number | null = null;
   /** Others take from this lane too: they took `taken` of the window so far. */
   #company = false;
   #taken = 0;
   #left = new LeftLines();
-  /** What every line of the only wanted type contains. */
-  readonly #mark: string | null;
   #checkedAt = Number.NEGATIVE_INFINITY;
   #name = "";
   #ino = 0;
-  #losses = 0;
-  readonly #start: Cursor;
+  /** How often the lane was lost under this reader, and begun again. */
+  losses = 0;
 
-  constructor(path: string, wanted: Wanted | null, start: Cursor, random: () => number) {
+  constructor(path: string, wanted: Wanted | null, start: Cursor, host: LaneHost) {
     this.#path = path;
     this.#wanted = wanted;
     this.#mark = wanted?.only ? `\t${wanted.only}\t` : null;
-    this.#random = random;
+    this.#host = host;
     this.#start = start;
   }
 
-  /** Everything before it is taken (or of a type this reader does not want). Null: not begun. */
-  place(isThere: (id: string) => boolean): Cursor | null {
+  /** All lines before it are taken, or of types this reader does not want. Null: not begun. */
+  place(): Cursor | null {
     if (this.#fd < 0) return null;
-    return {
-      name: this.#name,
-      offset: Math.min(this.#cursor, this.#left.firstStart(isThere)),
-    };
+    const offset = Math.min(this.#cursor, this.#left.firstStart(this.#host));
+    return { name: this.#name, offset };
   }
 
-  /** Its place, unless that is where it began. */
-  cursorToSave(isThere: (id: string) => boolean): Cursor | null {
-    const cursor = this.place(isThere);
+  /** Its place, unless it has not moved. */
+  cursorToSave(): Cursor | null {
+    const cursor = this.place();
     const { name, offset } = this.#start;
     return cursor?.name === name && cursor.offset === offset ? null : cursor;
   }
 
   get #cursor(): number {
-    if (this.#index >= this.#lines.length) return this.#offset;
-    if (this.#rotated || this.#index === 0) return this.#windowStart;
-    return this.#ends[this.#index - 1] ?? this.#windowStart;
+    const next = this.#window[this.#index];
+    return next === undefined ? this.#offset : (this.#rotatedFrom ?? next.start);
   }
 
-  next(
-    isThere: (id: string) => boolean,
-    force: boolean,
-    worker: string,
-    clock: Clock,
-  ): string | null {
-    if (!this.#left.isEmpty) {
-      const left = this.#left.next(worker, clock);
-      if (left !== null) return left;
-    }
+  next(force: boolean, worker: string): string | null {
+    const left = this.#left.next(worker, this.#host.now());
+    if (left !== null) return left;
     for (;;) {
-      while (this.#index < this.#lines.length) {
-        const line = this.#lines[this.#index++] as string;
+      for (let next = this.#window[this.#index]; next; next = this.#window[this.#index]) {
+        this.#index++;
         // In company, look before the jump: a failed rename costs five times a failed look.
-        if (this.#company && !isThere(idOfLine(line))) {
-          this.#taken++;
-          continue;
-        }
-        return line;
+        if (!this.#company || this.#host.isThere(idOfLine(next.line))) return next.line;
+        this.#taken++;
       }
       if (!this.#fill(force)) return null;
     }
   }
 
-  peek(isThere: (id: string) => boolean, worker: string | undefined): boolean {
-    if (worker !== undefined && this.#left.hasFor(worker, isThere)) return true;
+  peek(worker: string | undefined): boolean {
+    if (worker !== undefined && this.#left.hasFor(worker, this.#host)) return true;
     for (;;) {
-      for (; this.#index < this.#lines.length; this.#index++) {
-        if (isThere(idOfLine(this.#lines[this.#index] as string))) return true;
+      for (let next = this.#window[this.#index]; next; next = this.#window[++this.#index]) {
+        if (this.#host.isThere(idOfLine(next.line))) return true;
       }
       if (!this.#fill(true)) return false;
     }
   }
 
   /** The line that was given out last is for others, not for this worker. */
-  leave(line: string, worker: string, now: number): void {
-    const before = this.#rotated ? undefined : this.#ends[this.#index - 2];
-    this.#left.put(line, before ?? this.#windowStart, worker, now);
+  leave(line: string, worker: string): void {
+    const start = this.#window[this.#index - 1]?.start ?? 0;
+    this.#left.put(line, start, worker, this.#host.now());
   }
 
-  /** The first miss means other claimers; one right after a look, that they are in this window. */
+  /** The first miss shows other claimers; one right after a look, that they are in this window. */
   missed(line: string): void {
     if (this.#left.isOut(line)) return; // it was left for others to take
     this.#taken++;
@@ -126,98 +120,79 @@ export class Lane {
   }
 
   #rotate(): void {
-    if (this.#rotated) return;
-    const lines = this.#lines.slice(this.#index);
-    if (lines.length < 2) return;
-    const at = Math.floor(this.#random() * lines.length);
-    this.#windowStart = this.#cursor;
-    this.#lines = [...lines.slice(at), ...lines.slice(0, at)];
+    const rest = this.#window.slice(this.#index);
+    if (this.#rotatedFrom !== null || rest.length < 2) return;
+    const at = Math.floor(this.#host.random() * rest.length);
+    this.#rotatedFrom = this.#cursor;
+    this.#window = [...rest.slice(at), ...rest.slice(0, at)];
     this.#index = 0;
-    this.#rotated = true;
   }
 
   /** Loads the next window. */
   #fill(force: boolean): boolean {
     if (this.#text.indexOf("\n", this.#position) < 0 && !this.#read(force)) return false;
-    this.#begin(this.#offset);
-    while (this.#lines.length < WINDOW) {
+    this.#begin();
+    while (this.#window.length < WINDOW) {
       this.#skipUnwanted();
       const newline = this.#text.indexOf("\n", this.#position);
       if (newline < 0) {
         if (!this.#read(force)) break;
         continue;
       }
-      const start = this.#position;
+      const line = this.#text.slice(this.#position, newline);
+      if (this.#isWanted(line)) this.#window.push({ line, start: this.#offset });
+      this.#offset += newline + 1 - this.#position;
       this.#position = newline + 1;
-      this.#offset += newline + 1 - start;
-      this.#keep(this.#text.slice(start, newline), this.#offset);
     }
-    return this.#lines.length > 0;
+    return this.#window.length > 0;
   }
 
   /**
-   * A reader of one type in a hundred need not look at every line: the next one of that type is found
-   * by its name between tabs. (The same between other tabs costs one look more.)
+   * A reader of one type in a hundred need not look at every line: it finds the next one by the
+   * type between tabs. (The same text between other tabs costs one look more.)
    */
   #skipUnwanted(): void {
     if (this.#mark === null) return;
     const mark = this.#text.indexOf(this.#mark, this.#position);
     const next = this.#text.lastIndexOf("\n", mark < 0 ? undefined : mark) + 1;
-    if (next > this.#position) this.#skipTo(this.#offset + next - this.#position);
+    if (next <= this.#position) return;
+    this.#offset += next - this.#position;
+    this.#position = next;
   }
 
-  #begin(offset: number): void {
-    this.#windowStart = offset;
-    this.#lines = [];
-    this.#ends = [];
+  #begin(): void {
+    this.#window = [];
     this.#index = 0;
-    this.#rotated = false;
+    this.#rotatedFrom = null;
     this.#company = this.#taken > 0;
     this.#taken = 0;
   }
 
-  #keep(line: string, end: number): void {
+  #isWanted(line: string): boolean {
     const type = typeOfLine(line);
-    if (type === null || (this.#wanted !== null && !this.#wanted.has(type))) return;
-    if (!isName(idOfLine(line))) return; // it becomes a path
-    this.#lines.push(line);
-    this.#ends.push(end);
-  }
-
-  #skipTo(offset: number): void {
-    const by = offset - this.#offset;
-    this.#offset = offset;
-    this.#position += by;
-    if (this.#position > this.#text.length) {
-      this.#text = "";
-      this.#position = 0;
-    }
+    if (type === null || (this.#wanted !== null && !this.#wanted.has(type))) return false;
+    return isName(idOfLine(line)); // it becomes a path
   }
 
   #read(force: boolean): boolean {
     if (!this.#open(force)) return false;
-    let rest = this.#position === this.#text.length ? "" : this.#text.slice(this.#position);
+    let rest = this.#text.slice(this.#position);
     if (rest.length > MAX_LINE) {
       this.#offset += rest.length;
       rest = "";
     }
     const n = readSync(this.#fd, scratch, 0, CHUNK, this.#offset + rest.length);
-    if (n === 0) {
-      this.#text = rest;
-      this.#position = 0;
-      return force && this.refresh() && this.#read(true);
-    }
     this.#text = rest + scratch.toString("latin1", 0, n);
     this.#position = 0;
-    return true;
+    return n > 0 || (force && this.refresh() && this.#read(true));
   }
 
-  /** Begins again when the lane it reads is not the one that is there, or was cut. True: it did. */
+  /** Begins again, and returns true, when its lane was replaced or cut. */
   refresh(): boolean {
     if (this.#fd < 0) return false;
     const there = statIfThere(this.#path);
     if (there?.ino === this.#ino && there.size >= this.#offset) return false;
-    this.#losses++;
+    this.losses++;
     this.close();
     this.#left = new LeftLines();
     this.#offset = 0;
@@ -225,14 +200,10 @@ export class Lane {
     return this.#open(true);
   }
 
-  get losses(): number {
-    return this.#losses;
-  }
-
   /** Opens the lane at the cursor, if that is one of this lane; at its beginning otherwise. */
   #open(force: boolean): boolean {
     if (this.#fd >= 0) return true;
-    // Not there: a run that only others have written to. Looking for it again may wait.
+    // Missing in a run that only others have written to. The next look for it may wait.
     const now = performance.now();
     if (!force && now - this.#checkedAt < 1) return false;
     this.#fd = openToRead(this.#path);
@@ -243,27 +214,93 @@ export class Lane {
     this.#ino = fstatSync(this.#fd).ino;
     this.#name = laneNameOf(this.#fd);
     const { name, offset } = this.#start;
-    const isFirst = this.#losses === 0;
-    const isOurs = isFirst && name !== "" && name === this.#name && startsLine(this.#fd, offset);
-    this.#offset = isOurs ? offset : 0;
-    this.#windowStart = this.#offset;
+    const isSame = this.losses === 0 && name !== "" && name === this.#name;
+    this.#offset = isSame && startsLine(this.#fd, offset) ? offset : 0;
     return true;
   }
 
   *ahead(): Generator<string> {
     this.#open(true);
     yield* this.#left.ids();
-    yield* this.#lines.slice(this.#index).map(idOfLine);
+    for (const { line } of this.#window.slice(this.#index)) yield idOfLine(line);
     for (const { id } of linesOf(this.#path, this.#offset)) yield id;
   }
 
   close(): void {
     if (this.#fd >= 0) closeSync(this.#fd);
     this.#fd = -1;
-    // A further read begins again where this one began.
+    // A further read starts over.
     this.#text = "";
     this.#position = 0;
-    this.#begin(0);
+    this.#begin();
+  }
+}
+
+/** A line that a claimer has passed over although its task is there. */
+interface LeftLine {
+  line: string;
+  /** Where on the lane a reader must begin to meet it. */
+  start: number;
+  /** Workers that must not take it, with the time of the last check. */
+  notFor: Map<string, number>;
+}
+
+/** How soon the same claimer checks again whether another worker is left to take it. */
+const LOOK_AGAIN_MS = 5_000;
+
+/**
+ * Lines that a claimer must not take, because it has choked on their tasks, and others may. They
+ * keep their place: they come before unread lines, and no cursor is saved behind them.
+ */
+class LeftLines {
+  readonly #lines: LeftLine[] = [];
+  /** Handed out last, and not put back yet. */
+  #out: LeftLine | null = null;
+
+  /** The next line for this worker: one that it may take, or has not checked for a while. */
+  next(worker: string, now: number): string | null {
+    const at = this.#lines.findIndex(({ notFor }) => {
+      const looked = notFor.get(worker);
+      return looked === undefined || Math.abs(now - looked) >= LOOK_AGAIN_MS;
+    });
+    if (at < 0) return null;
+    this.#out = this.#lines.splice(at, 1)[0] as LeftLine;
+    return this.#out.line;
+  }
+
+  /** Was this line handed out by `next`? */
+  isOut(line: string): boolean {
+    return this.#out?.line === line;
+  }
+
+  put(line: string, start: number, worker: string, now: number): void {
+    let left = this.isOut(line) ? this.#out : null;
+    this.#out = null;
+    // A task that came back since has a newer line; the same line twice is the same place.
+    const known = this.#lines.findIndex((other) => idOfLine(other.line) === idOfLine(line));
+    const other = known < 0 ? undefined : this.#lines.splice(known, 1)[0];
+    if (other?.line === line) left ??= other;
+    left ??= { line, start, notFor: other?.notFor ?? new Map() };
+    left.notFor.set(worker, now);
+    const behind = this.#lines.findIndex((other) => other.start > left.start);
+    this.#lines.splice(behind < 0 ? this.#lines.length : behind, 0, left);
+  }
+
+  /** Is there one that this worker may take? */
+  hasFor(worker: string, host: LaneHost): boolean {
+    return this.#lines.some(
+      ({ line, notFor }) => !notFor.has(worker) && host.isThere(idOfLine(line)),
+    );
+  }
+
+  /** The start of the first one whose task is still there. */
+  firstStart(host: LaneHost): number {
+    const first = this.#lines.find(({ line }) => host.isThere(idOfLine(line)));
+    return first?.start ?? Number.POSITIVE_INFINITY;
+  }
+
+  ids(): string[] {
+    return this.#lines.map(({ line }) => idOfLine(line));
   }
 }
 
@@ -274,7 +311,7 @@ export function* linesOf(path: string, from: number): Generator<{ id: string; ty
   }
 }
 
-/** A cursor points behind a line, or it is not one. */
+/** A cursor always points behind a line. */
 function startsLine(fd: number, offset: number): boolean {
   if (offset === 0) return true;
   const before = Buffer.alloc(1);

@@ -15,7 +15,7 @@ async function newRun() {
 }
 
 describe("foreign types", () => {
-  test("a task of any type is found, by those who take any and by those who take that one", async () => {
+  test("a task of any type is found, by claims of any type and of that one", async () => {
     const type = fc.oneof(
       fc.string(),
       fc.string({ unit: "binary", maxLength: 20 }),
@@ -48,7 +48,7 @@ describe("foreign types", () => {
   });
 });
 
-describe("lanes that say too much, too little or nonsense", () => {
+describe("lanes with too many lines, too few, or nonsense", () => {
   const nonsense = fc.oneof(
     fc.string(),
     fc.stringMatching(/^[a-c]{1,3}\t[a-z]*\t[0-9]*\t[0-9.]*\t.{0,30}$/),
@@ -134,7 +134,7 @@ describe("busy claimers", () => {
     return taken;
   }
 
-  test("share a lane: each task once, nobody overtaken by more than a window", async () => {
+  test("share a lane: each task once, none overtaken by more than a window", async () => {
     const { stores, ids } = await crowd(3);
     const taken = await claimInTurns(stores);
     expect([...taken].sort()).toEqual(ids);
@@ -143,7 +143,7 @@ describe("busy claimers", () => {
     for (const store of stores) await store.close();
   });
 
-  test("one that stops in the middle costs nobody a task", async () => {
+  test("a claimer that stops in the middle loses no task", async () => {
     const { stores, ids } = await crowd(3);
     const before = await claimInTurns(stores, 700);
     const rest = await claimInTurns(stores.slice(0, 1));
@@ -151,14 +151,14 @@ describe("busy claimers", () => {
     for (const store of stores) await store.close();
   });
 
-  test("who comes later, with what the earlier ones left, finds the rest", async () => {
+  test("a later claimer finds the rest", async () => {
     const { path, stores, ids } = await crowd(3);
     const before = await claimInTurns(stores, 700);
     for (const store of stores) await store.close();
     const later = await openRun(path, { durability: "fast" });
     await later.register("w0");
     const back = await later.claim({ worker: "w0", max: TASKS });
-    // Closing gave nothing back: those who hold claims keep them.
+    // Closing gave nothing back: workers keep their claims.
     const all = [...before, ...back.map(({ task }) => task.task_id)].sort();
     expect([...new Set(all)]).toEqual(ids);
     await later.close();

@@ -13,32 +13,32 @@ import {
 
 /**
  * The order of the queue. A folder has no order, and listing one with 100,000 names takes longer
- * than a hundred claims; so a process that makes a task pending also appends a line to the lane of its
- * priority, and claimers read the lanes from where they stopped.
+ * than a hundred claims; so a process that makes a task pending also appends a line to the lane of
+ * its priority, and claimers read the lanes from where they stopped.
  *
- * Lanes are hints: the rename decides which worker gets a task. A line whose task is gone is passed over; a
- * task without a line (a foreign one, or a crash between the two steps) is found by `adopt`. The
+ * Lanes are hints: the rename decides which worker gets a task. A line whose task is gone is passed
+ * over; `adopt` finds a task without a line (a foreign one, or a crash between the two steps). The
  * line is written after the task lies in pending/, so "not there" always means "taken".
  *
- * A small task's text rides along on its line. One read then serves a hundred claims, and a claim
- * need not open the file: that its stamp is unchanged shows that the text is still true.
+ * The text of a small task is on its line. One read then serves a hundred claims, and a claim need
+ * not open the file: its unchanged stamp shows that the text is still true.
  *
  * A lone claimer follows the lane exactly, and so do several as long as they do not collide. One
  * that loses a race for a task it had just seen continues at a random place within the window of
  * the next 64, so that claimers spread out and no task is overtaken by more than a window.
  *
  * A lane may be lost, cut or replaced at any time. One that has lost its first line (a power cut
- * leaves it empty, or full of NULs) is replaced by a new one; readers and writers see at the next
- * look that theirs is not there any more, and `adopt` writes the lines again.
+ * leaves it empty, or full of NULs) is replaced by a new one; readers and writers notice that at
+ * the next look, and `adopt` writes the lines again.
  */
-/** A line of a lane: which task, of what type, and, when small, the task itself. */
 export interface LaneEntry {
   id: string;
   type: string;
-  /** Which attempt the next claim will be; counts only together with the stamp. */
+  /** The number of the next attempt; counts only together with the stamp. */
   attempt: number;
   /** Identifies the file the body was taken from; a file that differs is read instead. */
   stamp: string;
+  /** The task's text, if it is small. */
   body: string;
 }
 
@@ -66,7 +66,7 @@ export function lanePath(folder: string, priority: Priority): string {
 interface OpenLane {
   fd: number;
   ino: number;
-  /** What it had when it was written to last: with less, it was cut. */
+  /** After the last write: if the file has less, it was cut. */
   size: number;
 }
 
@@ -78,24 +78,25 @@ export class LaneWriter {
     this.#folder = folder;
   }
 
-  /** Tells claimers about a task that lies in pending/. */
+  /** Announces a task that lies in pending/ to claimers. */
   offer(task: Task, stats: Stats | undefined, attempt: number): void {
-    // A foreign id that ours could not be stays for the workers of its own kind.
+    // An id that ours cannot have is left to foreign workers.
     if (isName(task.task_id)) this.append(priorityOf(task), [laneEntry(task, stats, attempt)]);
   }
 
   append(priority: Priority, entries: readonly LaneEntry[]): void {
     const lane = this.#lane(priority);
-    let text = "";
-    for (const e of entries)
-      text += `${e.id}\t${encodeType(e.type)}\t${e.attempt}\t${e.stamp}\t${e.body}\n`;
-    const bytes = Buffer.from(text, "latin1");
+    const lines = entries.map(
+      ({ id, type, attempt, stamp, body }) =>
+        `${id}\t${encodeType(type)}\t${attempt}\t${stamp}\t${body}\n`,
+    );
+    const bytes = Buffer.from(lines.join(""), "latin1");
     if (writeSync(lane.fd, bytes) === bytes.length) {
       lane.size += bytes.length;
       return;
     }
-    // A full disk tore a line: the task is found by adopt, as after a crash. Opening the lane anew
-    // ends that line.
+    // A full disk tore a line: adopt finds the task, as after a crash. Opening the lane anew ends
+    // that line.
     this.#forget(priority);
   }
 
@@ -132,8 +133,8 @@ export class LaneWriter {
 }
 
 /**
- * A lane begins with a line `# NAME`, a unique name: cursors carry it, so that those of a
- * lane that was lost mean nothing on the new one. It comes into its place with that line.
+ * A lane begins with a line `# NAME`, and is put in its place with it. Cursors carry the unique
+ * name, so that those of a lost lane mean nothing on the new one.
  */
 function prepareLane(path: string): void {
   const isThere = statIfThere(path) !== undefined;
@@ -147,8 +148,7 @@ function prepareLane(path: string): void {
   });
 }
 
-/** The name in the lane's first line; "" for what has none, and is no lane then. */
-export function laneName(path: string): string {
+function laneName(path: string): string {
   const fd = openToRead(path);
   if (fd < 0) return "";
   try {
@@ -158,26 +158,25 @@ export function laneName(path: string): string {
   }
 }
 
+/** The name in the lane's first line; "" for a file without one, which is no lane. */
 export function laneNameOf(fd: number): string {
   const first = Buffer.alloc(64);
   const n = readSync(fd, first, 0, 64, 0);
   return /^# (\w+)\n/.exec(first.toString("latin1", 0, n))?.[1] ?? "";
 }
 
-/** Half a surrogate pair has no bytes; all such types share a name on the lanes. */
-function wellFormed(text: string): string {
-  return Buffer.from(text, "utf8").toString("utf8");
-}
-
 const MAX_TYPE = 1024;
 
-/** Foreign types may be any text; on a lane they are one ASCII word, and not a long one. */
+/**
+ * Foreign types may be any text; on a lane they are one short ASCII word. Half a surrogate pair has
+ * no bytes: all such types share a word.
+ */
 export function encodeType(type: string): string {
-  const word = /^[\w.:/@+-]+$/.test(type) ? type : encodeURIComponent(wellFormed(type));
+  const word = /^[\w.:/@+-]+$/.test(type) ? type : encodeURIComponent(Buffer.from(type).toString());
   return word.length <= MAX_TYPE ? word : `%${hash(word)}`;
 }
 
-/** FNV-1a, twice: short, where a text may be long. */
+/** FNV-1a, twice. */
 export function hash(text: string): string {
   let a = 0x811c9dc5;
   let b = 0x01000193;
@@ -190,10 +189,7 @@ export function hash(text: string): string {
 
 /** Null for a torn line. */
 export function typeOfLine(line: string): string | null {
-  const a = line.indexOf("\t");
-  const b = line.indexOf("\t", a + 1);
-  const c = line.indexOf("\t", b + 1);
-  return a > 0 && b > a && c > b && line.indexOf("\t", c + 1) > c ? line.slice(a + 1, b) : null;
+  return /^[^\t]+\t([^\t]*)\t[^\t]*\t[^\t]*\t/.exec(line)?.[1] ?? null;
 }
 
 export function idOfLine(line: string): string {

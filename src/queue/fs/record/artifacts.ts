@@ -1,7 +1,7 @@
 import { troubleOf } from "../../../base/errno.ts";
 import { VivError } from "../../../base/errors.ts";
 import { assertName } from "../../../base/names.ts";
-import type { Proof } from "../../proof.ts";
+import type { Proof } from "../../attempt.ts";
 import type { Artifacts } from "../../store.ts";
 import { namesIn, readRegular, replaceFile, syncFolder } from "../files/atomic.ts";
 import { type FsRun, temporaryPath } from "../run.ts";

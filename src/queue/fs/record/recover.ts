@@ -1,13 +1,12 @@
 import { TASK_STATES, type TaskState } from "../../states.ts";
 import { claimedTasks } from "../claims/claimed.ts";
 import { restoreWorkers } from "../claims/register.ts";
-import { reserveAgain } from "../enqueue/ids.ts";
+import { reserveAgain } from "../enqueue/task-file.ts";
 import { remakeFolders } from "../files/aside.ts";
 import { namesIn, readDerived, replaceFile, statIfThere } from "../files/atomic.ts";
 import { withLock } from "../files/lock.ts";
 import { adoptPending } from "../lanes/adopt.ts";
-import { LaneReader } from "../lanes/lane-reader.ts";
-import { ANY } from "../lanes/type-filter.ts";
+import { ANY, LaneReader } from "../lanes/lane-reader.ts";
 import { derivedFolders, idOfLink } from "../layout.ts";
 import { type FsRun, temporaryPath } from "../run.ts";
 import { wakeWaiting } from "../waiting/promote.ts";
@@ -87,12 +86,12 @@ function noteOf(run: FsRun): string {
 }
 
 function recover(run: FsRun): void {
-  const { paths, memo } = run;
+  const { memo } = run;
   restoreWorkers(run);
   run.notes.restore();
   reserveIds(run, restoreHistories(run));
   wakeWaiting(run);
-  const reader = new LaneReader(paths, ANY, run.random);
+  const reader = new LaneReader(run, ANY);
   try {
     adoptPending(run, reader);
   } finally {

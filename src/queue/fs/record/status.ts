@@ -1,12 +1,7 @@
 import { dirname } from "node:path";
 import { isVivError, VivError } from "../../../base/errors.ts";
 import { canonicalJson, parseExactly } from "../../../base/json.ts";
-import {
-  type Checkpoint,
-  type CheckpointUpdate,
-  type RunStatus,
-  SCHEMA_VERSION,
-} from "../../status.ts";
+import type { Checkpoint, CheckpointUpdate, RunStatus } from "../../store.ts";
 import {
   linkIfFree,
   readRegular,
@@ -86,7 +81,7 @@ function emptyCheckpoint(): Checkpoint {
 
 export function freshStatus(run: FsRun, runId: string, update: CheckpointUpdate): RunStatus {
   return {
-    schema_version: SCHEMA_VERSION,
+    schema_version: "0.1",
     run_id: runId,
     checkpoint: {
       ...emptyCheckpoint(),

@@ -1,9 +1,13 @@
+import { isVivError, VivError } from "../../../base/errors.ts";
+import type { Task } from "../../task.ts";
+import { readTask } from "../enqueue/task-file.ts";
 import { appendLine, readDerived, statIfThere, unlinkIfThere } from "../files/atomic.ts";
+import { fileOf } from "../layout.ts";
 import type { FsRun } from "../run.ts";
 
 /**
- * `.viv/dependents/<id>`: one line for each task that waits for <id>. If it is lost, a look at all of
- * waiting/ finds them: see wakeWaiting.
+ * `.viv/dependents/<id>`: one line for each task that waits for <id>. If it is lost, a look at all
+ * of waiting/ finds them: see wakeWaiting.
  */
 
 const LIMIT = 256 * 1024 * 1024;
@@ -30,4 +34,46 @@ export function forgetDependents(run: FsRun, dependency: string): void {
 
 function pathOf(run: FsRun, dependency: string): string {
   return `${run.paths.dependents}/${dependency}`;
+}
+
+/**
+ * The dependency cycle that `task` closes, as `[id, …, id]`, or null. A new task can only close a
+ * cycle if a task waits for it already, so the usual case costs one look.
+ */
+export function findCycle(run: FsRun, task: Task, trustIndex = true): string[] | null {
+  const id = task.task_id;
+  if (task.depends_on.includes(id)) return [id, id];
+  if (trustIndex && !hasDependents(run, id)) return null;
+  const seen = new Set<string>();
+  const stack = task.depends_on.map((dependency) => ({ id: dependency, path: [id, dependency] }));
+  for (let top = stack.pop(); top !== undefined; top = stack.pop()) {
+    if (seen.has(top.id)) continue;
+    seen.add(top.id);
+    for (const next of dependenciesOf(run, top.id)) {
+      if (next === id) return [...top.path, id];
+      stack.push({ id: next, path: [...top.path, next] });
+    }
+  }
+  return null;
+}
+
+/** Of a task that has not begun: a claimed or done one depends on nothing any more. */
+function dependenciesOf(run: FsRun, id: string): string[] {
+  for (const state of ["waiting", "pending"] as const) {
+    try {
+      const file = readTask(run, fileOf(run.paths, state, id), id);
+      if (file) return file.task.depends_on;
+    } catch (error) {
+      if (!isVivError(error)) throw error; // unreadable: its reader quarantines it
+    }
+  }
+  return [];
+}
+
+export function cycleError(id: string, cycle: string[]): VivError {
+  const message =
+    cycle.length === 2
+      ? `${id} depends on itself; remove it from depends_on.`
+      : `${id} would close a dependency cycle: ${cycle.join(" → ")}; drop one of these dependencies.`;
+  return new VivError("DEPENDENCY_CYCLE", message, { cycle });
 }

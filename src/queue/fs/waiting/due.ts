@@ -5,17 +5,20 @@ import { errno, namesIn, overwrite, statIfThere, unlinkIfThere } from "../files/
 import type { FsRun } from "../run.ts";
 
 /**
- * `.viv/due/<minute>/<ms>.<id>`: which task rests until when. Buckets of a minute keep looking cheap: only
+ * `.viv/due/<minute>/<ms>.<id>`: when tasks are due. Buckets of a minute keep looking cheap: only
  * buckets whose minute has come are opened, however many tasks rest for later.
  */
 
 const MINUTE = 60_000;
 
+function pathOf(run: FsRun, id: string, at: number): string {
+  return `${run.paths.due}/${Math.floor(at / MINUTE)}/${at}.${id}`;
+}
+
 export function addDue(run: FsRun, id: string, at: number): void {
-  const path = `${run.paths.due}/${Math.floor(at / MINUTE)}/${at}.${id}`;
   for (let round = 0; ; round++) {
     try {
-      overwrite(path, ""); // makes the bucket
+      overwrite(pathOf(run, id, at), ""); // makes the bucket
       return;
     } catch (error) {
       // Another process emptied and removed the bucket between the two calls.
@@ -25,26 +28,19 @@ export function addDue(run: FsRun, id: string, at: number): void {
 }
 
 export function hasDue(run: FsRun, id: string, at: number): boolean {
-  return existsSync(`${run.paths.due}/${Math.floor(at / MINUTE)}/${at}.${id}`);
+  return existsSync(pathOf(run, id, at));
 }
 
-export interface DueEntry {
-  id: string;
-  at: number;
-  done(): void;
-}
-
-/** The entries whose time has come. */
-export function* dueBy(run: FsRun, now: number): Generator<DueEntry> {
+/** The entries whose time has come; `remove` each when it has been handled. */
+export function* dueBy(run: FsRun, now: number): Generator<{ id: string; remove: () => void }> {
   for (const { name, minute } of buckets(run)) {
     if (minute * MINUTE > now) return;
     const bucket = `${run.paths.due}/${name}`;
     if (!run.readOnly && statIfThere(bucket)?.isSymbolicLink()) setAside(bucket, "not a folder");
     for (const entry of namesIn(bucket)) {
       const dot = entry.indexOf(".");
-      const at = Number(entry.slice(0, dot));
-      if (at > now) continue;
-      yield { id: entry.slice(dot + 1), at, done: () => unlinkIfThere(`${bucket}/${entry}`) };
+      if (Number(entry.slice(0, dot)) > now) continue;
+      yield { id: entry.slice(dot + 1), remove: () => unlinkIfThere(`${bucket}/${entry}`) };
     }
     if ((minute + 1) * MINUTE <= now) removeIfEmpty(bucket);
   }

@@ -1,12 +1,9 @@
 import { existsSync, type Stats } from "node:fs";
-import { isVivError } from "../../../base/errors.ts";
+import { troubleOf } from "../../../base/errno.ts";
 import { isName } from "../../../base/names.ts";
-import { MAX_TASK_BYTES, type Task } from "../../task.ts";
-import { reserveId } from "../enqueue/ids.ts";
-import { parseIn } from "../enqueue/parse.ts";
-import { namesIn, readRegular, renameIfThere, syncMove } from "../files/atomic.ts";
-import { quarantine } from "../files/quarantine.ts";
-import { isMarkYoung, leaveMark } from "../lanes/marks.ts";
+import type { Task } from "../../task.ts";
+import { readTaskOrQuarantine, reserveId } from "../enqueue/task-file.ts";
+import { namesIn, overwrite, renameIfThere, statIfThere, syncMove } from "../files/atomic.ts";
 import { fileOf } from "../layout.ts";
 import { isMet } from "../locate.ts";
 import {
@@ -24,7 +21,7 @@ import { addDue, dueBy, hasDue } from "./due.ts";
 
 /**
  * From waiting/ to pending/. No wake-up is lost: an enqueuer first notes the task in the
- * dependents index, then publishes it, then looks whether its dependencies are done; a worker that
+ * dependents index, then publishes it, then checks whether its dependencies are done; a worker that
  * finishes a task first moves it to done/, then reads the index. One of the two sees the other.
  */
 
@@ -53,7 +50,7 @@ function pastOf(run: FsRun, task: Task, stats: Stats | undefined) {
 export function tryPromote(run: FsRun, id: string): boolean {
   if (!isName(id)) return false;
   const from = fileOf(run.paths, "waiting", id);
-  const found = readWaiting(run, from, id);
+  const found = readTaskOrQuarantine(run, from, id);
   if (found === null) return offerForeign(run, id);
   const { task, stats } = found;
   if (unmetOf(run, task).length > 0) return false;
@@ -77,24 +74,12 @@ function nextAttempt(run: FsRun, id: string): number {
 /** A foreign task lies in pending/ though it depends on others: it becomes visible instead. */
 function offerForeign(run: FsRun, id: string): boolean {
   const path = fileOf(run.paths, "pending", id);
-  if (!existsSync(path)) return false;
-  const found = readWaiting(run, path, id);
+  const found = readTaskOrQuarantine(run, path, id);
   if (found === null || found.task.depends_on.length === 0) return false;
   if (unmetOf(run, found.task).length > 0) return false;
   reserveId(run, id, path);
   run.lanes.offer(found.task, found.stats, nextAttempt(run, id));
   return true;
-}
-
-function readWaiting(run: FsRun, path: string, id: string): { task: Task; stats: Stats } | null {
-  try {
-    const file = readRegular(path, MAX_TASK_BYTES);
-    return file && { task: parseIn(run, file, id), stats: file.stats };
-  } catch (error) {
-    if (!isVivError(error)) throw error;
-    quarantine(run, path, error.message);
-    return null;
-  }
 }
 
 /** After `id` was done: wakes the tasks that waited for it. Cheap when none did. */
@@ -104,7 +89,7 @@ export function promoteDependents(run: FsRun, id: string): number {
   for (const dependent of dependentsOf(run, id)) {
     if (tryPromote(run, dependent)) promoted++;
   }
-  // Later dependents find `id` done by themselves, so the note has served.
+  // Later dependents find `id` done by themselves.
   forgetDependents(run, id);
   return promoted;
 }
@@ -115,7 +100,7 @@ export function noteReasons(run: FsRun, task: Task, unmet: readonly string[], at
   if (at > 0) addDue(run, task.task_id, at);
 }
 
-/** Every task that others wait for, if it is done by now. */
+/** For every task that others wait for, if it is done by now. */
 export function promoteMet(run: FsRun): number {
   const begin = performance.now();
   let promoted = 0;
@@ -129,7 +114,7 @@ export function promoteMet(run: FsRun): number {
   return promoted;
 }
 
-/** The same, unless that was done so recently that doing it again would cost more than it gives. */
+/** The same, at most a twentieth of the time. */
 export function promoteMetIfDue(run: FsRun): number {
   const restsFor = run.memo.metAt + 20 * run.memo.metCost - performance.now();
   return restsFor > 0 ? 0 : promoteMet(run);
@@ -137,7 +122,7 @@ export function promoteMetIfDue(run: FsRun): number {
 
 /** For a waiting task whose notes may be missing: writes them again, then promotes if it can. */
 export function wake(run: FsRun, id: string, noted = new Map<string, Set<string>>()): boolean {
-  const found = readWaiting(run, fileOf(run.paths, "waiting", id), id);
+  const found = readTaskOrQuarantine(run, fileOf(run.paths, "waiting", id), id);
   if (found === null) return false;
   const { task, stats } = found;
   for (const dependency of unmetOf(run, task)) {
@@ -148,14 +133,13 @@ export function wake(run: FsRun, id: string, noted = new Map<string, Set<string>
   }
   const at = readyAt(run, task, stats);
   if (at > 0 && !hasDue(run, id, at)) addDue(run, id, at);
-  // Also when its notes are new: what was done before they were written has not read them.
+  // Also when its notes are new: a task done before they were written has not read them.
   return tryPromote(run, id);
 }
 
 /**
- * Looks at all of waiting/. The finisher of a task wakes those that wait for it by the notes in
- * dependents/, and promoteDue by those in due/; if they were lost (a power cut leaves them empty),
- * this is what finds the tasks.
+ * Looks at all of waiting/. Tasks are usually woken by the notes in dependents/ and due/; if those
+ * were lost (a power cut leaves them empty), this finds the tasks.
  */
 export function wakeWaiting(run: FsRun): number {
   const begin = performance.now();
@@ -190,15 +174,37 @@ function wokenMark(run: FsRun): string {
   return `${run.paths.viv}/woken`;
 }
 
-/** Promotes what has become due. Looks at most every 50 ms. */
+/** Promotes tasks that have become due. Looks at most every 50 ms. */
 export function promoteDue(run: FsRun, force = false): number {
   const now = run.machine.clock.now();
   if (!force && Math.abs(now - run.memo.dueCheckedAt) < 50) return 0;
   run.memo.dueCheckedAt = now;
   let promoted = 0;
-  for (const entry of dueBy(run, now)) {
-    if (tryPromote(run, entry.id)) promoted++;
-    entry.done();
+  for (const { id, remove } of dueBy(run, now)) {
+    if (tryPromote(run, id)) promoted++;
+    remove();
   }
   return promoted;
+}
+
+/**
+ * `.viv/adopted`, `.viv/woken`: when a process last looked at a whole folder (the mark's mtime), and
+ * the cost (its size, in milliseconds). One process looks for all: it saves time only.
+ */
+const MOST_MS = 10_000;
+
+/** Has any process looked within `atLeast` ms, or within the cost of a look times `share`? */
+export function isMarkYoung(mark: string, atLeast: number, share: number): boolean | undefined {
+  const stats = statIfThere(mark);
+  if (!stats?.isFile()) return undefined;
+  const wait = Math.max(atLeast, Math.min(MOST_MS, stats.size) * share);
+  return Math.abs(Date.now() - stats.mtimeMs) < wait;
+}
+
+export function leaveMark(mark: string, cost: number): void {
+  try {
+    overwrite(mark, ".".repeat(Math.min(MOST_MS, Math.max(0, Math.round(cost)))));
+  } catch (error) {
+    if (troubleOf(error) !== "DISK_FULL") throw error;
+  }
 }

@@ -1,0 +1,292 @@
+import type * as z from "zod/mini";
+import { formatCount, formatUsd } from "../base/amount.ts";
+import { formatDuration, formatTook } from "../base/duration.ts";
+import { isRecord } from "../base/json.ts";
+import { lastLines } from "../base/text.ts";
+import { type AccountState, describeAccount } from "../engines/accounts/account.ts";
+import type { Command } from "../operation/command.ts";
+import { clip, plain, type Term, table } from "../operation/term.ts";
+import { type HistoryRecord, isAttempt, type Proof } from "../queue/attempt.ts";
+import { countLine, paintState } from "../queue/cli/paint.ts";
+import type { LedgerLine } from "../queue/ledger.ts";
+import type { Counts } from "../queue/store.ts";
+import { ls, show, status, tree, type WatchEvent, watch, why } from "./operations.ts";
+
+const lsCommand: Command = {
+  op: ls,
+  examples: [
+    ["viv ls", "active tasks first, done tasks last"],
+    ["viv ls --state failed,review", "tasks that need a person"],
+    ["viv ls --state pending --types audit --limit 500 --json", ""],
+  ],
+  human: (output: z.output<typeof ls.output>, term, io) => {
+    const lines = headLines(output, term, io.now());
+    if (output.tasks.length > 0) {
+      const rows = output.tasks.map((task) => [
+        paintState(task.state, term),
+        task.id,
+        plain(task.type ?? "?"),
+        task.priority && task.priority !== "normal" ? task.priority : "",
+        `${formatDuration(io.now() - Date.parse(task.since))}${task.worker ? ` by ${task.worker}` : ""}`,
+      ]);
+      lines.push("", table(rows, term));
+      if (output.more !== 0) {
+        const n = output.more === null ? "perhaps" : output.more;
+        lines.push(term.color.dim(`… ${n} more; choose with --state, --types, --limit`));
+      }
+    }
+    return lines.join("\n");
+  },
+};
+
+interface Head {
+  run_id: string;
+  run_dir: string;
+  counts: Counts;
+  closed_accounts?: AccountState[];
+}
+
+/** The run, its counts, and a line for each closed account. */
+function headLines(
+  { run_id, run_dir, counts, closed_accounts = [] }: Head,
+  term: Term,
+  now: number,
+): string[] {
+  const { color } = term;
+  const closed = closed_accounts.map((account) => {
+    const paint = account.state === "parked" ? color.red : color.yellow;
+    const text = `account ${account.account} ${describeAccount(account, now)}`;
+    return `${paint(plain(text))}${color.dim("  (see: viv accounts)")}`;
+  });
+  return [
+    `${color.bold(plain(run_id))}  ${color.dim(run_dir)}`,
+    countLine(counts, term),
+    ...closed,
+  ];
+}
+
+const SHOWN_FIRST = ["task_type", "priority", "depends_on", "not_before", "deadline", "done_when"];
+const NOT_SHOWN = ["task_id", "payload", "run_id"];
+
+const showCommand: Command = {
+  op: show,
+  positionals: [{ key: "id" }],
+  examples: [
+    ["viv show t.1", ""],
+    ["viv show t.1 --json | jq .history", "every attempt"],
+  ],
+  human: (output: z.output<typeof show.output>, term) => {
+    const { color } = term;
+    const by = output.worker ? ` by ${output.worker}` : "";
+    const lines = [
+      `${color.bold(output.id)}  ${paintState(output.state, term)}${by} ${color.dim(`since ${output.since}`)}`,
+    ];
+    if (output.reason) lines.push(color.red(plain(output.reason)));
+    if (output.task)
+      lines.push(table(fields(output.task), term), "payload", indented(output.task.payload));
+    if (output.history.length > 0) {
+      lines.push("", color.bold("Attempts"), ...output.history.map((h) => historyLine(h, term)));
+    }
+    if (output.proof) lines.push("", color.bold("Proof"), ...proofLines(output.proof, term));
+    if (output.ledger.length > 0) {
+      // `viv logs` shows the steps.
+      const events = output.ledger.filter(({ event }) => event !== "step");
+      lines.push("", color.bold("Ledger"), ...events.map((line) => ledgerLine(line, term)));
+    }
+    return lines.join("\n");
+  },
+};
+
+function fields(task: Record<string, unknown>): string[][] {
+  const keys = [...SHOWN_FIRST, ...Object.keys(task).filter((key) => !SHOWN_FIRST.includes(key))];
+  return keys
+    .filter((key) => !NOT_SHOWN.includes(key))
+    .map((key) => [plain(key), plain(text(task[key] ?? ""))])
+    .filter(([, value]) => value !== "");
+}
+
+/** Only the names of models in a list. */
+function text(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (!Array.isArray(value)) return JSON.stringify(value);
+  const items = value.map((item: unknown) => {
+    if (isRecord(item) && "model" in item) return String(item.model);
+    return typeof item === "object" ? JSON.stringify(item) : item;
+  });
+  return items.join(", ");
+}
+
+function indented(value: unknown): string {
+  return plain(JSON.stringify(value, null, 2)).replace(/^/gm, "  ");
+}
+
+function historyLine(record: HistoryRecord, { color }: Term): string {
+  if (!isAttempt(record)) {
+    return `  ${color.dim(record.at)}  sent round again by ${plain(record.by)}${record.note ? `: ${plain(record.note)}` : ""}`;
+  }
+  const paint = record.outcome === "done" ? color.green : color.yellow;
+  const note = record.note ? `  ${plain(record.note)}` : "";
+  const rest = record.retry_at ? color.dim(`  next at ${record.retry_at}`) : "";
+  const proof = record.receipt ? color.dim(`  receipt: ${plain(record.receipt)}`) : "";
+  return `  ${color.dim(record.at)}  ${record.attempt}. ${plain(record.worker)}  ${paint(record.outcome)} → ${record.to}${note}${rest}${proof}`;
+}
+
+function proofLines(proof: Proof, { color }: Term): string[] {
+  const { command, exit, signal, timed_out, duration_ms, at, attempt, output, dropped } = proof;
+  const how = timed_out ? "its time was up" : signal ? `ended by ${signal}` : `exit ${exit}`;
+  const paint = exit === 0 ? color.green : color.red;
+  const cut = dropped > 0 ? [color.dim(`  (${dropped} bytes dropped)`)] : [];
+  return [
+    ...plain(command)
+      .split("\n")
+      .map((line, i) => `  ${i === 0 ? "$" : ">"} ${line}`),
+    `  ${paint(how)} ${color.dim(`after ${formatTook(duration_ms)}, attempt ${attempt}, ${at}`)}`,
+    ...cut,
+    ...lastLines(output, 20).map((line) => `  ${color.dim("│")} ${plain(line)}`),
+  ];
+}
+
+function ledgerLine(line: Record<string, unknown>, { color }: Term): string {
+  const { at, event, task: _, token: __, type: ___, ...rest } = line;
+  const details = Object.entries(rest).map(([key, value]) => `${plain(key)}=${text(value)}`);
+  return `  ${color.dim(String(at))}  ${plain(String(event)).padEnd(10)} ${color.dim(plain(details.join(" ")))}`;
+}
+
+type TreeOutput = z.output<typeof tree.output>;
+type Node = TreeOutput["families"][number];
+
+const treeCommand: Command = {
+  op: tree,
+  positionals: [{ key: "id" }],
+  examples: [
+    ["viv tree", "all tasks with children"],
+    ["viv tree t.1", "the family of one task"],
+  ],
+  human: ({ families, more }: TreeOutput, term) => {
+    const lines: string[] = [];
+    for (const family of families) lines.push(...drawn(family, term));
+    if (more > 0) lines.push(term.color.dim(`and ${more} more; see --limit`));
+    if (lines.length === 0) lines.push(term.color.dim("no task has enqueued another"));
+    return lines.join("\n");
+  },
+};
+
+function drawn(root: Node, term: Term): string[] {
+  const lines: string[] = [];
+  const open = [{ node: root, first: "", rest: "" }];
+  for (let top = open.pop(); top !== undefined; top = open.pop()) {
+    const { id, type, state, children } = top.node;
+    const kind = type === null ? "" : term.color.dim(` (${plain(type)})`);
+    const painted = state === null ? term.color.dim("gone") : paintState(state, term);
+    lines.push(`${top.first}${id}${kind} ${painted}`);
+    const below = children.map((node, i) => {
+      const isLast = i === children.length - 1;
+      return {
+        node,
+        first: `${top.rest}${isLast ? "└─ " : "├─ "}`,
+        rest: `${top.rest}${isLast ? "   " : "│  "}`,
+      };
+    });
+    open.push(...below.reverse());
+  }
+  return lines;
+}
+
+const whyCommand: Command = {
+  op: why,
+  positionals: [{ key: "id" }],
+  examples: [["viv why t.1", "every reason, each with the command that would change it"]],
+  human: (output: z.output<typeof why.output>, term) => {
+    const { color } = term;
+    const lines = [`${color.bold(output.id)} is ${paintState(output.state, term)}`];
+    output.reasons.forEach((reason, i) => {
+      lines.push(`  ${i + 1}. ${plain(reason.text)}`);
+      if (reason.command) lines.push(`     ${color.cyan(plain(reason.command))}`);
+    });
+    if (output.reasons.length === 0)
+      lines.push("  nothing holds it back; it will move in a moment");
+    return lines.join("\n");
+  },
+};
+
+const CHECKPOINT = ["summary", "next_step", "next_task_id", "risk", "current_worker", "timestamp"];
+
+const statusCommand: Command = {
+  op: status,
+  accessFor: (input) => (Object.keys(input).length > 0 ? "write" : "read"),
+  examples: [
+    ["viv status", ""],
+    [
+      'viv status --summary "Plan is written" --next-step "Implement it" --next-task-id t.2',
+      "a checkpoint",
+    ],
+  ],
+  human: (output: z.output<typeof status.output>, term, io) => {
+    const lines = headLines(output, term, io.now());
+    const checkpoint = (output.status?.checkpoint ?? {}) as Record<string, unknown>;
+    const keys = CHECKPOINT.filter((key) => checkpoint[key]);
+    const rows = keys.map((key) => [key, plain(String(checkpoint[key]))]);
+    if (rows.length > 0) lines.push("", table(rows, term));
+    // Shown, never run: any writer of the run may have set it.
+    if (checkpoint.resume_command)
+      lines.push(`resume_command (not run)  ${plain(String(checkpoint.resume_command))}`);
+    const workers = output.workers.map(({ name, process, heartbeat_age: age, types, claims }) => [
+      name,
+      process === "none" ? "" : process,
+      age === null ? "no heartbeat" : `${formatDuration(age * 1000)} ago`,
+      types ? types.join(",") : "any type",
+      claims.length > 0 ? `holds ${claims.join(", ")}` : "",
+    ]);
+    if (workers.length > 0) lines.push("", term.color.bold("Workers"), table(workers, term));
+    return lines.join("\n");
+  },
+};
+
+const watchCommand: Command = {
+  op: watch,
+  examples: [
+    ["viv watch", ""],
+    ["viv watch --until-idle && viv ls --state failed", "wait for a run to finish"],
+    ["viv watch --json | jq -r 'select(.to==\"failed\").id'", "one line of JSON per change"],
+  ],
+  view: (term) => ({ event: (event: WatchEvent) => describe(event, term) }),
+  jsonView: () => ({
+    event: (event: WatchEvent) => (event.kind === "counts" ? null : JSON.stringify(event)),
+  }),
+};
+
+function describe(event: WatchEvent, term: Term): string | null {
+  if (event.kind === "counts") return countLine(event.counts, term);
+  if (event.kind === "ledger") return stepLine(event.line, term);
+  if (event.kind === "missed") {
+    return `${event.count} changes since ${event.since} are not shown; see: viv ls`;
+  }
+  const { color } = term;
+  const from = event.from ? `${paintState(event.from, term)} → ` : "";
+  const to = event.to ? paintState(event.to, term) : color.dim("gone");
+  const by = event.worker ? color.dim(` by ${event.worker}`) : "";
+  return `${color.dim(event.at.slice(11, 23))}  ${event.id}  ${from}${to}${by}`;
+}
+
+/** A line for each step of a model run; null for one that only reports usage. */
+function stepLine(line: LedgerLine, { color, width }: Term): string | null {
+  const { at, task = "", event } = line;
+  const time = color.dim(at.slice(11, 23));
+  if (event === "usage") {
+    const { usd, tokens } = line as { usd?: number; tokens?: number };
+    return `${time}  ${task}  ${color.dim(`used ${formatUsd(usd ?? 0)}, ${formatCount(tokens ?? 0)} tokens`)}`;
+  }
+  const { kind, tool, target, text } = line as Partial<Record<string, string>>;
+  const what = kind === "tool" ? `▸ ${[tool, target ?? text].filter(Boolean).join(" ")}` : text;
+  if (!what) return null;
+  return `${time}  ${task}  ${clip(what, Math.max(20, width - task.length - 16))}`;
+}
+
+export const commands = {
+  ls: lsCommand,
+  show: showCommand,
+  status: statusCommand,
+  tree: treeCommand,
+  watch: watchCommand,
+  why: whyCommand,
+} satisfies Record<string, Command>;

@@ -1,0 +1,338 @@
+import * as z from "zod/mini";
+import { VivError } from "../base/errors.ts";
+import { parseUserObject } from "../base/user-json.ts";
+import { accountState } from "../engines/accounts/account.ts";
+import { type AccountsInUse, accountsInUse, closedAccounts } from "../engines/accounts/accounts.ts";
+import { engineFor, routedEnginesSection } from "../engines/config-engine.ts";
+import { budgetSection } from "../engines/costs/config-costs.ts";
+import { gatePort } from "../gate/operations.ts";
+import { flag, list, text } from "../operation/fields.ts";
+import type { Nothing } from "../operation/operation.ts";
+import type { Proof } from "../queue/attempt.ts";
+import { defineRunOperation, defineRunStream, type RunContext } from "../queue/operation.ts";
+import { anyState, counts, historyRecord, taskFile, taskState } from "../queue/schemas.ts";
+import { TASK_STATES } from "../queue/states.ts";
+import type { Change, Counts, Store, TaskSummary } from "../queue/store.ts";
+import { PRIORITIES, type Priority } from "../queue/task.ts";
+import { limitsSection } from "../work/config-route.ts";
+import { WORK_SITE } from "../work/site.ts";
+import { REASON_CODES } from "../work/why-reasons.ts";
+
+const taskId = z.string().check(z.describe("the task"));
+
+export const ls = defineRunOperation({
+  name: "ls",
+  summary: "list tasks, with counts by state",
+  access: "read",
+  input: z.strictObject({
+    state: z.optional(z.array(taskState).check(z.describe("only these states"))),
+    types: list("only these types"),
+    limit: z.optional(
+      z.int().check(z.gte(0)).check(z.describe("maximum number of tasks (default 50)")),
+    ),
+  }),
+  output: z.object({
+    run_id: z.string(),
+    run_dir: z.string(),
+    counts,
+    tasks: z.array(
+      z.object({
+        id: z.string(),
+        type: z.nullable(z.string()),
+        state: taskState,
+        worker: z.optional(z.string()),
+        since: z.string(),
+        priority: z.optional(z.string()),
+        account_closed_until: z.optional(z.nullable(z.string())),
+      }),
+    ),
+    closed_accounts: z.optional(z.array(accountState)),
+    more: z.nullable(z.number()),
+  }),
+  async run(context, { state, types, limit = 50 }) {
+    const { store } = context;
+    const active = TASK_STATES.filter((s) => s !== "done" && s !== "failed");
+    const states = state ?? [...active.reverse(), "failed", "done"];
+    const tasks: TaskSummary[] = [];
+    for await (const task of store.list({ states, limit, types })) tasks.push(task);
+    // Within a state in the order of the queue: by priority, then the oldest first.
+    const rank = ({ priority }: TaskSummary) => PRIORITIES.indexOf(priority as Priority);
+    tasks.sort(
+      (a, b) =>
+        states.indexOf(a.state) - states.indexOf(b.state) ||
+        rank(a) - rank(b) ||
+        (a.since < b.since ? -1 : 1),
+    );
+    const counts = await store.counts();
+    const all = states.reduce((sum, s) => sum + counts[s], 0);
+    const isFull = tasks.length >= limit;
+    // Null with a filter by type: only opening every file would give the number.
+    const more = !isFull ? 0 : types ? null : Math.max(0, all - tasks.length);
+    const accounts = await accountsInUse(context);
+    return {
+      run_id: store.runId,
+      run_dir: store.location,
+      counts,
+      tasks: tasks.map((task) => ({ ...task, ...closedUntil(task, accounts) })),
+      ...closedAccounts(accounts),
+      more,
+    };
+  },
+});
+
+/** Null: until a person opens it. */
+function closedUntil(
+  { state, type }: TaskSummary,
+  { of }: AccountsInUse,
+): { account_closed_until?: string | null } {
+  const account = state === "pending" && type !== null ? of(type) : null;
+  if (account === null || account.state === "open") return {};
+  return { account_closed_until: account.until };
+}
+
+export const show = defineRunOperation({
+  name: "show",
+  summary: "everything about one task",
+  access: "read",
+  input: z.strictObject({ id: taskId }),
+  output: z.object({
+    id: z.string(),
+    state: anyState,
+    since: z.string(),
+    worker: z.optional(z.string()),
+    token: z.optional(z.string()),
+    reason: z.optional(z.string()),
+    task: z.nullable(taskFile),
+    history: z.array(historyRecord),
+    ledger: z.array(taskFile),
+    proof: z.optional(taskFile as never as z.ZodMiniType<Proof>),
+  }),
+  async run({ store }, { id }) {
+    const view = await store.show(id);
+    if (view === null) throw noSuchTask(id);
+    const ledger: Record<string, unknown>[] = [];
+    const created = view.task?.created_at;
+    const since = typeof created === "string" ? created.slice(0, 10) : undefined;
+    for await (const line of store.ledger({ task: id, since })) ledger.push(line);
+    return { ...view, ledger, proof: (await store.proof(id)) ?? undefined };
+  },
+});
+
+function noSuchTask(id: string): VivError {
+  return new VivError("TASK_NOT_FOUND", `there is no task ${id} in this run; see: viv ls`, { id });
+}
+
+interface Node {
+  id: string;
+  type: string | null;
+  state: z.output<typeof anyState> | null;
+  children: Node[];
+}
+
+const node: z.ZodMiniType<Node> = z.object({
+  id: z.string(),
+  type: z.nullable(z.string()),
+  state: z.nullable(anyState),
+  children: z.array(z.lazy(() => node)),
+});
+
+/** By the ledger, which has the parent of every task that was enqueued with us. */
+export const tree = defineRunOperation({
+  name: "tree",
+  summary: "tasks and the tasks they enqueued",
+  access: "read",
+  input: z.strictObject({
+    id: text("only the family of this task"),
+    limit: z.optional(
+      z.number().check(z.gte(1)).check(z.describe("maximum number of tasks (default 500)")),
+    ),
+  }),
+  output: z.object({ families: z.array(node), more: z.number() }),
+  async run({ store }, { id, limit = 500 }) {
+    const { parentOf, typeOf, childrenOf } = await readFamilies(store);
+    if (id !== undefined && !typeOf.has(id) && (await store.show(id)) === null) {
+      throw noSuchTask(id);
+    }
+    const members = id === undefined ? [...childrenOf.keys()] : [id];
+    const roots = new Set(members.map((one) => eldest(one, parentOf)));
+    let left = limit;
+    let more = 0;
+    const families: Node[] = [];
+    // Not recursive: a chain of tasks may be longer than the engine's stack.
+    const open = [...roots].reverse().map((root) => ({ id: root, siblings: families }));
+    for (let next = open.pop(); next !== undefined; next = open.pop()) {
+      if (left-- <= 0) {
+        more++;
+        continue;
+      }
+      const children: Node[] = [];
+      const state = (await store.show(next.id))?.state ?? null;
+      next.siblings.push({ id: next.id, type: typeOf.get(next.id) ?? null, state, children });
+      for (const child of (childrenOf.get(next.id) ?? []).toReversed()) {
+        open.push({ id: child, siblings: children });
+      }
+    }
+    return { families, more };
+  },
+});
+
+async function readFamilies(store: Store) {
+  const parentOf = new Map<string, string>();
+  const typeOf = new Map<string, string>();
+  const childrenOf = new Map<string, string[]>();
+  for await (const { event, task, type, parent } of store.ledger()) {
+    if ((event !== "enqueued" && event !== "adopted") || task === undefined) continue;
+    if (type) typeOf.set(task, type);
+    if (!parent || parentOf.has(task) || parent === task) continue;
+    parentOf.set(task, parent);
+    const siblings = childrenOf.get(parent);
+    if (siblings) siblings.push(task);
+    else childrenOf.set(parent, [task]);
+  }
+  return { parentOf, typeOf, childrenOf };
+}
+
+/** A parent is any text, so there may be a ring: the search ends where it began. */
+function eldest(id: string, parentOf: ReadonlyMap<string, string>): string {
+  const seen = new Set([id]);
+  let at = id;
+  for (let up = parentOf.get(at); up !== undefined && !seen.has(up); up = parentOf.get(at)) {
+    seen.add(up);
+    at = up;
+  }
+  return at;
+}
+
+export const why = defineRunOperation({
+  name: "why",
+  summary: "why a task is not moving, and the commands that would change it",
+  access: "read",
+  input: z.strictObject({ id: taskId }),
+  output: z.object({
+    id: z.string(),
+    state: anyState,
+    since: z.string(),
+    reasons: z.array(
+      z.object({ code: z.enum(REASON_CODES), text: z.string(), command: z.optional(z.string()) }),
+    ),
+  }),
+  async run(context, { id }) {
+    const { of: accountOf } = await accountsInUse(context);
+    const { whyTask } = await import("../work/why.ts");
+    return whyTask(context.store, id, context.now(), {
+      accountOf,
+      budgetOf: await usedUpBudget(context),
+      gateOf: await fullGate(context),
+      reviewLimit: context.here.config?.section(limitsSection).review,
+    });
+  },
+});
+
+/** The gate is read only where an engine is used. */
+async function fullGate({ here: { config }, use }: RunContext) {
+  const routes = [...(config?.section(routedEnginesSection).values() ?? [])];
+  if (!config || !routes.some(({ engine }) => engine)) return () => null;
+  const { machine } = await use(gatePort);
+  if (machine.room() !== 0) return () => null;
+  const { max, holders, queue } = machine.view();
+  if (max === null) return () => null; // it was lifted meanwhile
+  const full = { max, holders: holders.length, waiting: queue.length };
+  return (type: string) => (engineFor(config, type) ? full : null);
+}
+
+/** The ledger is read only where a budget is set. */
+async function usedUpBudget({ here: { config }, store, now }: RunContext) {
+  const budget = config?.section(budgetSection);
+  if (!config || !budget || ![budget.run, budget.day].some(({ usd, tokens }) => usd ?? tokens))
+    return () => null;
+  const { SharedBudget } = await import("../engines/costs/shared-budget.ts");
+  const spending = new SharedBudget(store, now);
+  await spending.refresh();
+  return (type: string) => (engineFor(config, type) ? spending.usedUp(budget, type) : null);
+}
+
+export const status = defineRunOperation({
+  name: "status",
+  summary: "the run's checkpoint, its counts and workers; or write a new checkpoint",
+  access: "write",
+  input: z.strictObject({
+    summary: text("progress so far"),
+    next_step: text("next step"),
+    next_task_id: z.optional(z.string().check(z.describe('next task; "" for none'))),
+    risk: text("known risk"),
+    metadata: text("a JSON object, merged into the metadata"),
+  }),
+  output: z.object({
+    run_id: z.string(),
+    run_dir: z.string(),
+    counts,
+    workers: z.array(
+      z.looseObject({
+        name: z.string(),
+        process: z.string(),
+        heartbeat_age: z.nullable(z.number()),
+        types: z.nullable(z.array(z.string())),
+        claims: z.array(z.string()),
+      }),
+    ),
+    closed_accounts: z.optional(z.array(accountState)),
+    status: z.nullable(taskFile),
+  }),
+  async run(context, { metadata, next_task_id, ...fields }) {
+    const { store } = context;
+    const update = {
+      ...fields,
+      next_task_id: next_task_id === "" ? null : next_task_id,
+      metadata: metadata === undefined ? undefined : parseUserObject(metadata, "metadata"),
+    };
+    const given = Object.fromEntries(Object.entries(update).filter(([, v]) => v !== undefined));
+    if (Object.keys(given).length > 0) await store.writeStatus(given);
+    return {
+      run_id: store.runId,
+      run_dir: store.location,
+      counts: await store.counts(),
+      workers: (await store.workers()).map(({ heartbeatAge, ...worker }) => ({
+        ...worker,
+        heartbeat_age: heartbeatAge,
+      })),
+      ...closedAccounts(await accountsInUse(context)),
+      status: await store.readStatus(),
+    };
+  },
+});
+
+export type WatchEvent = Change | { kind: "counts"; counts: Counts };
+
+export const watch = defineRunStream({
+  name: "watch",
+  summary: "changes as they happen, until Ctrl-C",
+  access: "read",
+  input: z.strictObject({ until_idle: flag("exit when nothing is left to do") }),
+  event: z.looseObject({
+    kind: z.enum(["counts", "task", "ledger", "missed"]),
+  }) as never as z.ZodMiniType<WatchEvent>,
+  output: z.object({}),
+  async *stream(context, { until_idle }) {
+    const stop = new AbortController();
+    const signal = AbortSignal.any([context.signal, stop.signal]);
+    const changes = context.store.watch({ signal })[Symbol.asyncIterator]();
+    // The watch begins before the counts are read, so that no change falls between the two.
+    let next = changes.next();
+    yield { kind: "counts" as const, counts: await context.store.counts() };
+    if (until_idle && (await isIdle(context))) stop.abort();
+    for (;;) {
+      const { value: change, done } = await next;
+      if (done) return {} as Nothing;
+      next = changes.next();
+      yield change;
+      if (until_idle && change.kind === "task" && (await isIdle(context))) stop.abort();
+    }
+  },
+});
+
+async function isIdle({ store }: RunContext): Promise<boolean> {
+  const counts = await store.counts();
+  if (counts.pending + counts.claimed + counts.waiting > 0) return false;
+  // A result in waste/ that fails its proof returns its task.
+  return (await store.extension(WORK_SITE)?.hasUnprovenResults()) !== true;
+}

@@ -1,0 +1,109 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import * as z from "zod/mini";
+import { formatDuration } from "../../base/duration.ts";
+import { VivError } from "../../base/errors.ts";
+import type { Command } from "../../operation/command.ts";
+import { text } from "../../operation/fields.ts";
+import type { Io } from "../../operation/io.ts";
+import { plain } from "../../operation/term.ts";
+import { doctor, init, reap } from "../operations/maintenance.ts";
+
+const initCommand: Command = {
+  op: {
+    ...init,
+    input: z.strictObject({ dir: text("path of the run (default ./run)") }),
+  },
+  positionals: [{ key: "dir" }],
+  runFrom: (input, run) => {
+    if (typeof input.dir !== "string") return run ?? "run";
+    if (run === undefined) return input.dir;
+    throw new VivError("USAGE", "give the directory once: viv init DIR, or viv init --run DIR.");
+  },
+  examples: [["viv init ./audit", "later commands here need no --run: .viv-run names the run"]],
+  after: (output, _input, io) => {
+    const { run_dir } = output as { run_dir: string };
+    const path = relative(io.cwd, run_dir) || ".";
+    if (otherRun(io) === null) writeFileSync(join(io.cwd, ".viv-run"), `${path}\n`);
+  },
+  human: ({ run_dir }: z.output<typeof init.output>, { color }, io) => {
+    const other = otherRun(io);
+    const next =
+      other === null
+        ? "commands in this folder use it (.viv-run); try: viv enqueue --type hello"
+        : `commands in this folder still use another run, because of ${other}`;
+    return `${color.green("made")} ${run_dir}\n${color.dim(next)}`;
+  },
+};
+
+/** The setting that makes commands here use another run than the new one. */
+function otherRun(io: Io): string | null {
+  if (io.env.VIV_RUN) return "VIV_RUN";
+  const toml = join(io.cwd, "viv.toml");
+  if (!existsSync(toml) || !/^\s*run\s*=/m.test(readFileSync(toml, "utf8"))) return null;
+  return "the run in viv.toml";
+}
+
+const reapCommand: Command = {
+  op: reap,
+  examples: [
+    ["viv reap", "workers that are dead, or silent for five minutes"],
+    ["viv reap --stale-after 60", "silent for a minute"],
+  ],
+  human: (output: z.output<typeof reap.output>, { color }) => {
+    const lines = output.reaped.map(({ worker, id, age_seconds, to, reason }) => {
+      const silence = `last heartbeat ${formatDuration(age_seconds * 1000)} ago`;
+      const stale = age_seconds < 0 ? "no heartbeat" : silence;
+      const why = { gone: "process gone", stale, finished: "had finished it" }[reason];
+      return `${id}: claimed → ${color.yellow(to)} ${color.dim(`(${worker}: ${why})`)}`;
+    });
+    for (const { worker, id } of output.skipped) {
+      lines.push(`${id}: left with ${worker}, it is in pending/ too; see: viv doctor`);
+    }
+    for (const { worker, id, pids } of output.stuck) {
+      lines.push(`${id}: left with ${worker}, its processes would not die: ${pids.join(", ")}`);
+    }
+    const swept = (["promoted", "adopted", "recovered"] as const).filter((key) => output[key] > 0);
+    if (swept.length > 0) lines.push(swept.map((key) => `${output[key]} ${key}`).join(", "));
+    if (lines.length > 0) return lines.join("\n");
+    const live = output.live.length > 0 ? ` (at work: ${output.live.join(", ")})` : "";
+    return color.dim(`nothing to reap${live}`);
+  },
+};
+
+/** Singular and plural; states are the same either way. */
+const WORDS: Record<string, [string, string]> = {
+  workers: ["worker", "workers"],
+  ledger: ["ledger line", "ledger lines"],
+  temporaries: ["temporary file", "temporary files"],
+};
+
+const doctorCommand: Command = {
+  op: doctor,
+  accessFor: ({ fix }) => (fix ? "write" : "read"),
+  examples: [
+    ["viv doctor", "exits 1 if something is wrong"],
+    ["viv doctor --fix", "repair it; deletes nothing"],
+  ],
+  exit: ({ healthy }: z.output<typeof doctor.output>) => (healthy ? 0 : 1),
+  human: ({ healthy, findings, checked }: z.output<typeof doctor.output>, { color }) => {
+    const lines = findings.map(({ code, path, message, repair, fixed }) => {
+      const found = code === "torn_line" ? color.dim("noted") : color.red("found");
+      const mark = fixed ? color.green("fixed") : found;
+      const step = color.dim(`${fixed ? "did" : "--fix would"}: ${plain(repair)}`);
+      return `${mark}  ${code}  ${plain(path)}\n       ${plain(message)}\n       ${step}`;
+    });
+    if (healthy && findings.every(({ fixed }) => !fixed)) lines.push(color.green("healthy"));
+    const looked = Object.entries(checked).map(
+      ([key, n]) => `${n} ${WORDS[key]?.[n === 1 ? 0 : 1] ?? key}`,
+    );
+    lines.push(color.dim(`looked at ${looked.length > 0 ? looked.join(", ") : "an empty run"}`));
+    return lines.join("\n");
+  },
+};
+
+export const commands = {
+  init: initCommand,
+  reap: reapCommand,
+  doctor: doctorCommand,
+} satisfies Record<string, Command>;

@@ -1,0 +1,96 @@
+import { describe, expect, test } from "vitest";
+import { TASK_STATES, type TaskEvent, type TaskState, TRANSITIONS } from "../states.ts";
+import {
+  bringInto,
+  claimOne,
+  type MakeHarness,
+  refOf,
+  refused,
+  stateOf,
+  useRun,
+} from "./harness.ts";
+
+const DECISIONS = ["cancel", "retry", "approve", "reject"] as const satisfies TaskEvent[];
+const CASES = TASK_STATES.flatMap((state) => DECISIONS.map((event) => ({ state, event })));
+
+export function decideSuite(make: MakeHarness): void {
+  describe("decisions of people", () => {
+    const run = useRun(make);
+
+    test.each(CASES)("$event of a task that is $state", async ({ state, event }) => {
+      const store = await run().open();
+      await bringInto(store, "a", state);
+      const before = await store.show("a");
+      const targets: readonly TaskState[] = TRANSITIONS[state][event];
+      if (targets.length === 0) {
+        const details = await refused(store[event]("a"), "WRONG_STATE");
+        expect(details).toMatchObject({ id: "a", state, event });
+        expect(await store.show("a")).toEqual(before);
+        return;
+      }
+      const ended = await store[event]("a", { by: "me", note: "because" });
+      expect(ended).toMatchObject({ id: "a", from: state });
+      expect(targets).toContain(ended.to);
+      expect(await stateOf(store, "a")).toBe(ended.to);
+    });
+
+    test.each(DECISIONS)("%s of an unknown task", async (event) => {
+      const store = await run().open();
+      await refused(store[event]("unknown"), "TASK_NOT_FOUND");
+      await refused(store[event]("../a"), "INVALID");
+    });
+
+    test("rejected: back to the queue with the note, as a new attempt", async () => {
+      const store = await run().open();
+      await store.enqueue({ id: "a", type: "t", review: true });
+      const first = await claimOne(store);
+      await store.complete(refOf(first));
+      expect(await store.reject("a", { by: "me", note: "too short" })).toMatchObject({
+        from: "review",
+        to: "pending",
+        attempt: 1,
+      });
+      const second = await claimOne(store);
+      expect(second.attempt).toBe(2);
+      expect((await store.show("a"))?.history).toMatchObject([
+        { attempt: 1, outcome: "done", to: "review", token: first.token },
+        { retried: true, by: "me", note: "too short" },
+      ]);
+      await store.complete(refOf(second));
+      expect(await store.approve("a", { by: "me" })).toMatchObject({ to: "done", attempt: 2 });
+      expect(await store.attemptsOf("a")).toHaveLength(2);
+    });
+
+    test("cancelled in the queue, it is not claimed any more", async () => {
+      const store = await run().open();
+      for (const id of ["a", "b", "c"]) await store.enqueue({ id, type: "t" });
+      await store.cancel("b");
+      expect(await store.claim({ worker: "w", max: 5 })).toHaveLength(2);
+      await store.retry("b");
+      expect((await claimOne(store)).task.task_id).toBe("b");
+    });
+
+    test("cancelled while claimed: recorded with the attempt", async () => {
+      const store = await run().open();
+      await store.enqueue({ id: "a", type: "t" });
+      const { token } = await claimOne(store, "w1");
+      await store.cancel("a", { by: "me", note: "no need" });
+      expect(await store.attemptsOf("a")).toMatchObject([
+        { outcome: "cancelled", to: "failed", worker: "w1", token, note: "no need" },
+      ]);
+    });
+
+    test("a decision and its opposite at the same moment: one of them happens", async () => {
+      const [one, two] = await Promise.all([run().open(), run().open()]);
+      for (let n = 0; n < 10; n++) {
+        const id = `a${n}`;
+        await bringInto(one, id, "review");
+        const settled = await Promise.allSettled([one.approve(id), two.reject(id), one.cancel(id)]);
+        const state = await stateOf(one, id);
+        expect(settled.filter(({ status }) => status === "fulfilled").length).toBeGreaterThan(0);
+        expect(["done", "pending", "failed"]).toContain(state);
+        if (state === "pending") await one.cancel(id);
+      }
+    });
+  });
+}

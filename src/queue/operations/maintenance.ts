@@ -1,0 +1,82 @@
+import * as z from "zod/mini";
+import { amount, flag } from "../../operation/fields.ts";
+import { defineRunOperation } from "../operation.ts";
+import { finding, taskState } from "../schemas.ts";
+import type { Store, SweepReport } from "../store.ts";
+
+export const init = defineRunOperation({
+  name: "init",
+  summary: "create a run directory",
+  access: "create",
+  input: z.strictObject({}),
+  output: z.object({ run_id: z.string(), run_dir: z.string() }),
+  async run({ store }) {
+    return { run_id: store.runId, run_dir: store.location };
+  },
+});
+
+export const reap = defineRunOperation({
+  name: "reap",
+  summary: "release the claims of dead workers",
+  access: "write",
+  input: z.strictObject({
+    stale_after: amount("seconds without a heartbeat until a worker counts as dead (default 300)"),
+  }),
+  output: z.object({
+    reaped: z.array(
+      z.object({
+        worker: z.string(),
+        id: z.string(),
+        age_seconds: z.number(),
+        to: taskState,
+        reason: z.enum(["gone", "stale", "finished"]),
+      }),
+    ),
+    live: z.array(z.string()),
+    skipped: z.array(z.object({ worker: z.string(), id: z.string() })),
+    stuck: z.array(z.object({ worker: z.string(), id: z.string(), pids: z.array(z.number()) })),
+    promoted: z.number(),
+    adopted: z.number(),
+    recovered: z.number(),
+    warnings: z.optional(z.array(z.string())),
+  }),
+  async run({ store }, { stale_after }) {
+    const report = await store.reap({ staleAfterSeconds: stale_after });
+    const reaped = report.reaped.map(({ ageSeconds: age_seconds, ...rest }) => ({
+      ...rest,
+      age_seconds,
+    }));
+    const { warnings: more = [], ...swept } = await sweepAfter(store);
+    const warnings = [...(report.warnings ?? []), ...more];
+    return { ...report, reaped, ...swept, warnings: warnings.length > 0 ? warnings : undefined };
+  },
+});
+
+/** Claims are reaped even if the sweep fails. */
+async function sweepAfter(store: Store): Promise<SweepReport> {
+  try {
+    return await store.sweep({ thorough: true });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    const warnings = [`the run was not swept; the next reap does (${why.replace(/\.$/, "")})`];
+    return { promoted: 0, adopted: 0, recovered: 0, warnings };
+  }
+}
+
+export const doctor = defineRunOperation({
+  name: "doctor",
+  summary: "check every invariant of the run; --fix repairs it",
+  access: "write",
+  input: z.strictObject({ fix: flag("repair the findings; never deletes work") }),
+  output: z.object({
+    healthy: z.boolean(),
+    findings: z.array(finding),
+    checked: z.record(z.string(), z.number()),
+  }),
+  async run({ store }, { fix }) {
+    const report = await store.doctor({ fix: fix === true });
+    // Readers skip a torn line: there is nothing to repair.
+    const healthy = report.findings.every(({ fixed, code }) => fixed || code === "torn_line");
+    return { healthy, ...report };
+  },
+});
